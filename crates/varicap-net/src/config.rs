@@ -1,0 +1,288 @@
+//! How a link is put together, as a scenario file says it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use varicap_units::{Amount, Bytes, Frequency, Probability, Rate, Span, choice};
+
+/// The capacity that a link offers in time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self", rename_all = "kebab-case")]
+pub enum CapacityConfig {
+    /// The same at all times; may be written as the rate alone: `"10 Mbit/s"`.
+    Constant(Rate),
+    /// A rate from each given instant on.
+    Steps(StepsConfig),
+    /// A rate trace: a CSV file of times and rates.
+    Trace(TraceConfig),
+    /// A trace of delivery opportunities in Mahimahi's format.
+    Opportunities(OpportunitiesConfig),
+    /// An n-state continuous-time Markov chain.
+    Markov(MarkovConfig),
+    /// A Markov chain that may change only at the boundaries of slots.
+    SlottedMarkov(SlottedMarkovConfig),
+    /// What ephemeral sessions leave: C/(m+1) while m of them are active.
+    Sessions(SessionsConfig),
+}
+varicap_units::choice!(CapacityConfig, |text: &str| {
+    let like_a_rate = text == "unlimited" || text.starts_with(|c: char| c.is_ascii_digit() || c == '.');
+    like_a_rate.then(|| text.parse::<Rate>().map(CapacityConfig::Constant))
+});
+
+/// A rate from each given instant on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct StepsConfig {
+    /// When each rate begins, in increasing order, the first at `"0 s"`.
+    pub at: Vec<Span>,
+    /// The rates, as many as instants.
+    pub rates: Vec<Rate>,
+    /// If given, the steps repeat with this period.
+    #[serde(default)]
+    pub period: Option<Span>,
+}
+
+/// A rate trace in a CSV file whose header names its columns: `time_s` and `rate_bps`, `rate_kbps` or `rate_mbps`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct TraceConfig {
+    /// The file, relative to the scenario's folder.
+    pub file: String,
+    /// After its last row the trace begins again, or its last rate stays. Default: true.
+    #[serde(default = "yes")]
+    pub repeat: bool,
+}
+
+/// A trace of delivery opportunities: one non-decreasing integer a line, in ms.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct OpportunitiesConfig {
+    /// The file, relative to the scenario's folder.
+    pub file: String,
+    /// Bytes that an opportunity carries. Default: 1500 B.
+    #[serde(default = "opportunity")]
+    pub size: Bytes,
+    /// Mahimahi's exact rules: 1504 bytes an opportunity and 4 more in each packet, whole milliseconds. Default: false.
+    #[serde(default)]
+    pub mahimahi: bool,
+    /// Whether the trace begins again after its last opportunity. Default: true.
+    #[serde(default = "yes")]
+    pub repeat: bool,
+}
+
+/// An n-state continuous-time Markov chain of rates.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct MarkovConfig {
+    /// The rate in each state.
+    pub rates: Vec<Rate>,
+    /// Mean holding time of each state.
+    pub mean_holding: Vec<Span>,
+    /// Probability of each next state (rows sum to 1, zero on the diagonal). Default: every other state alike.
+    #[serde(default)]
+    pub jumps: Option<Vec<Vec<Probability>>>,
+    /// First state. Default: drawn from the stationary distribution.
+    #[serde(default)]
+    pub start: Option<usize>,
+}
+
+/// A Markov chain that may change only at multiples of `step`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct SlottedMarkovConfig {
+    /// The rate in each state.
+    pub rates: Vec<Rate>,
+    /// Length of a slot.
+    pub step: Span,
+    /// Probability of each next state after a slot (rows sum to 1).
+    pub transitions: Vec<Vec<Probability>>,
+    /// First state. Default: drawn from the stationary distribution.
+    #[serde(default)]
+    pub start: Option<usize>,
+}
+
+/// Ephemeral sessions that share the link equally with one persistent session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct SessionsConfig {
+    /// Capacity of the whole link, C.
+    pub capacity: Rate,
+    /// Arrivals of sessions.
+    pub arrivals: Frequency,
+    /// Mean of the exponential size of a session.
+    pub mean_size: Bytes,
+    /// Most sessions at a time; more are turned away.
+    pub at_most: u32,
+}
+
+/// How the server measures out its capacity.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Service {
+    /// The capacity is integrated over each frame's own transmission, as a real link does.
+    #[default]
+    Fluid,
+    /// The duration is fixed when transmission begins, as some papers assume.
+    AtStart,
+}
+
+/// The queue in front of the server.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self", rename_all = "kebab-case")]
+#[schemars(transform = choice::names)]
+pub enum QueueConfig {
+    /// First in, first out; what does not fit is lost.
+    DropTail(DropTailConfig),
+    /// Random early detection. Source: Floyd and Jacobson 1993; ns-2's options.
+    Red(RedConfig),
+    /// Controlled delay. Source: RFC 8289.
+    #[serde(rename = "codel")]
+    CoDel(CoDelConfig),
+}
+varicap_units::choice!(QueueConfig);
+
+impl Default for QueueConfig {
+    fn default() -> QueueConfig {
+        QueueConfig::DropTail(DropTailConfig::default())
+    }
+}
+
+/// A drop-tail queue.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct DropTailConfig {
+    /// Its limit, in packets, bytes or BDP. Default: 1 bdp.
+    pub limit: Amount,
+    /// Whether the limit counts the frame in service. Default: true (as in ns-2).
+    pub counts_in_service: bool,
+}
+
+impl Default for DropTailConfig {
+    fn default() -> DropTailConfig {
+        DropTailConfig { limit: Amount::Bdp(1.0), counts_in_service: true }
+    }
+}
+
+/// Random early detection, with the options of ns-2.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct RedConfig {
+    /// Hard limit of the queue. Default: 50 packets.
+    pub limit: Amount,
+    /// Average queue at which drops begin. Default: 5 packets.
+    pub min_threshold: Amount,
+    /// Average queue at which the drop probability reaches `max_probability`. Default: 15 packets.
+    pub max_threshold: Amount,
+    /// Largest early drop probability. Default: 0.1.
+    pub max_probability: Probability,
+    /// Weight of the newest sample in the average. Default: 0.002.
+    pub weight: f64,
+    /// Above the maximum threshold the probability rises to 1 at twice that threshold, not at once. Default: false.
+    pub gentle: bool,
+    /// How drops are spaced. Default: wait (ns-2).
+    pub spacing: DropSpacing,
+    /// Mean packet size, for averaging over idle times and for byte mode. Default: 1000 B.
+    pub mean_packet: Bytes,
+    /// Whether the limit counts the frame in service. Default: false.
+    pub counts_in_service: bool,
+    /// Mark ECN-capable frames instead of dropping them. Default: false.
+    pub ecn: bool,
+}
+
+impl Default for RedConfig {
+    fn default() -> RedConfig {
+        RedConfig {
+            limit: Amount::Packets(50),
+            min_threshold: Amount::Packets(5),
+            max_threshold: Amount::Packets(15),
+            max_probability: Probability::new(0.1).unwrap_or_default(),
+            weight: 0.002,
+            gentle: false,
+            spacing: DropSpacing::Wait,
+            mean_packet: Bytes::new(1000),
+            counts_in_service: false,
+            ecn: false,
+        }
+    }
+}
+
+/// How RED spaces its drops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DropSpacing {
+    /// Uniform between 1/p and 2/p packets after the last drop (ns-2's `wait`).
+    Wait,
+    /// Uniform between 1 and 1/p packets after the last drop (Floyd and Jacobson's method 2).
+    Uniform,
+    /// Each packet independently with probability p: geometric spacing (their method 1).
+    Geometric,
+}
+
+/// Controlled delay.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct CoDelConfig {
+    /// Hard limit of the queue. Default: 1000 packets.
+    pub limit: Amount,
+    /// Acceptable standing queueing delay. Default: 5 ms (RFC 8289 §4.2).
+    pub target: Span,
+    /// How long the delay may stay above the target. Default: 100 ms (RFC 8289 §4.3).
+    pub interval: Span,
+    /// Mark ECN-capable frames instead of dropping them. Default: false.
+    pub ecn: bool,
+}
+
+impl Default for CoDelConfig {
+    fn default() -> CoDelConfig {
+        CoDelConfig {
+            limit: Amount::Packets(1000),
+            target: Span::from_millis(5),
+            interval: Span::from_millis(100),
+            ecn: false,
+        }
+    }
+}
+
+/// Random loss on the wire, after the server: a lost frame has used its capacity.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self", rename_all = "kebab-case")]
+pub enum LossConfig {
+    /// Nothing is lost.
+    #[default]
+    None,
+    /// Each frame with the same probability; may be written as the probability alone: `"1 %"`.
+    Bernoulli(Probability),
+    /// Two states with a loss probability each. Source: Gilbert 1960, Elliott 1963.
+    GilbertElliott(GilbertElliottConfig),
+}
+varicap_units::choice!(LossConfig, |text: &str| {
+    text.starts_with(|c: char| c.is_ascii_digit() || c == '.')
+        .then(|| text.parse::<Probability>().map(LossConfig::Bernoulli))
+});
+
+/// The Gilbert-Elliott channel, stepped once per frame.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct GilbertElliottConfig {
+    /// Probability of turning bad, per frame.
+    pub to_bad: Probability,
+    /// Probability of turning good, per frame.
+    pub to_good: Probability,
+    /// Loss probability in the good state. Default: 0.
+    #[serde(default)]
+    pub loss_good: Probability,
+    /// Loss probability in the bad state. Default: 1.
+    #[serde(default = "certain")]
+    pub loss_bad: Probability,
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn opportunity() -> Bytes {
+    Bytes::new(1500)
+}
+
+fn certain() -> Probability {
+    Probability::new(1.0).unwrap_or_default()
+}

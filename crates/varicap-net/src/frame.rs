@@ -1,0 +1,62 @@
+//! What a link carries, and what it tells of it.
+
+use varicap_units::{Bytes, Rate, Time};
+
+/// What a link carries: a handle of a simulated segment, or real bytes.
+pub trait Frame {
+    /// Size on the wire, headers included [B].
+    fn wire_size(&self) -> Bytes;
+    /// Marks it as having experienced congestion; false if it is not ECN-capable.
+    fn mark_ce(&mut self) -> bool;
+    /// Whether it conforms to a reservation ([minrate]'s marked packets).
+    fn is_reserved(&self) -> bool {
+        false
+    }
+}
+
+/// What waits at a link; the frame in service is not included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// Frames waiting.
+    pub frames: u32,
+    /// Bytes waiting [B].
+    pub bytes: Bytes,
+}
+
+/// Why a frame was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LossCause {
+    /// The queue was full.
+    Overflow,
+    /// An active queue management dropped it early.
+    Aqm,
+    /// The channel lost it.
+    Channel,
+}
+
+/// A lost frame: when, why, and the frame itself, so that its owner can recycle it.
+#[derive(Clone, Debug)]
+pub struct Lost<F> {
+    /// When it was lost.
+    pub at: Time,
+    /// Why.
+    pub cause: LossCause,
+    /// The frame.
+    pub frame: F,
+}
+
+/// What a link tells of its doings, in order of time. Watching never changes what happens.
+pub trait Watch<F> {
+    /// A frame was offered to the link, which held `backlog` before it.
+    fn on_arrival(&mut self, _at: Time, _frame: &F, _backlog: Backlog) {}
+    /// A frame was lost. Every loss leaves through here.
+    fn on_lost(&mut self, lost: Lost<F>);
+    /// A queue marked a frame (ECN).
+    fn on_mark(&mut self, _at: Time, _frame: &F) {}
+    /// A frame that arrived at `arrived` left the server; `backlog` is what still waits.
+    fn on_departure(&mut self, _at: Time, _arrived: Time, _frame: &F, _backlog: Backlog) {}
+    /// From `at` on the link offers `rate`.
+    fn on_capacity(&mut self, _at: Time, _rate: Rate) {}
+    /// A delivery opportunity of `offered` bytes passed, of which `used` were used.
+    fn on_opportunity(&mut self, _at: Time, _offered: Bytes, _used: Bytes) {}
+}

@@ -1,0 +1,65 @@
+//! What travels between the two halves of a connection.
+
+use varicap_units::Time;
+
+/// Flags of a segment, as bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Flags(pub u8);
+
+impl Flags {
+    /// Opens the connection.
+    pub const SYN: Flags = Flags(1);
+    /// The acknowledgement number counts.
+    pub const ACK: Flags = Flags(2);
+    /// Congestion experienced, echoed by the receiver (RFC 3168).
+    pub const ECE: Flags = Flags(4);
+    /// The sender has reduced its window (RFC 3168).
+    pub const CWR: Flags = Flags(8);
+    /// This transport is ECN-capable (ECT).
+    pub const ECT: Flags = Flags(16);
+    /// A queue marked it: congestion experienced (CE).
+    pub const CE: Flags = Flags(32);
+    /// It conforms to a reservation (a marked packet of [minrate]).
+    pub const RESERVED: Flags = Flags(64);
+    /// It was sent before; echoed by the acknowledgement that it triggers (Karn's rule without timestamps).
+    pub const RESENT: Flags = Flags(128);
+
+    /// Whether all of `other` are set.
+    pub const fn has(self, other: Flags) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// These and `other`.
+    pub const fn with(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+}
+
+/// Most SACK blocks in a segment (RFC 2018 §3: four fit without timestamps, three with).
+pub const MAX_SACK_BLOCKS: usize = 4;
+
+/// A segment of simulated TCP. Sequence numbers are 64-bit offsets into the byte stream and never wrap; data
+/// starts at 0 (a SYN takes no sequence number here; [`crate::Sender`] keeps it apart).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Segment {
+    /// First payload byte [B].
+    pub seq: u64,
+    /// Next byte expected from the other side [B].
+    pub ack: u64,
+    /// When it was sent; the receiver echoes it (RFC 7323's TSval, exact).
+    pub sent_at: Time,
+    /// The echoed sending time (TSecr).
+    pub echo: Time,
+    /// Advertised window [B]; saturates.
+    pub window: u32,
+    /// Payload [B].
+    pub len: u32,
+    /// SACK blocks as offsets from `ack` [B], most recent first; the first `sack_count` count.
+    pub sack: [(u32, u32); MAX_SACK_BLOCKS],
+    /// How many SACK blocks it carries.
+    pub sack_count: u8,
+    /// SYN, ACK, ECN and reservation bits.
+    pub flags: Flags,
+    /// Size on the wire, headers and counted options included [B].
+    pub wire_size: u16,
+}

@@ -1,0 +1,26 @@
+//! Exact units and named random streams: what every other crate of varicap speaks in.
+//!
+//! Time is integer nanoseconds, rates are integer bits per second, and `Rate * Span = Work` is exact, so that
+//! service at a link never accumulates rounding. Files write quantities with their unit (`"0.8 Mbit/s"`,
+//! `"50 ms"`, `"1.5 bdp"`); [`parse`] turns them into these types once.
+
+mod amount;
+mod bytes;
+pub mod choice;
+mod parse;
+mod rate;
+mod rng;
+mod time;
+mod work;
+
+pub use amount::{Amount, Frequency, Probability};
+pub use bytes::Bytes;
+pub use choice::Named;
+pub use parse::QuantityError;
+pub use rate::Rate;
+pub use rng::{Stream, Streams};
+pub use time::{Span, Time};
+pub use work::Work;
+
+/// Nanoseconds in a second.
+pub const NANOS_PER_SEC: u64 = 1_000_000_000;
