@@ -30,7 +30,7 @@ varicap_units::choice!(CapacityConfig, |text: &str| {
 
 /// A rate from each given instant on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(deny_unknown_fields)]
 pub struct StepsConfig {
     /// When each rate begins, in increasing order, the first at `"0 s"`.
     pub at: Vec<Span>,
@@ -43,7 +43,7 @@ pub struct StepsConfig {
 
 /// A rate trace in a CSV file whose header names its columns: `time_s` and `rate_bps`, `rate_kbps` or `rate_mbps`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(deny_unknown_fields)]
 pub struct TraceConfig {
     /// The file, relative to the scenario's folder.
     pub file: String,
@@ -54,7 +54,7 @@ pub struct TraceConfig {
 
 /// A trace of delivery opportunities: one non-decreasing integer a line, in ms.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(deny_unknown_fields)]
 pub struct OpportunitiesConfig {
     /// The file, relative to the scenario's folder.
     pub file: String,
@@ -71,7 +71,7 @@ pub struct OpportunitiesConfig {
 
 /// An n-state continuous-time Markov chain of rates.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(deny_unknown_fields)]
 pub struct MarkovConfig {
     /// The rate in each state.
     pub rates: Vec<Rate>,
@@ -87,7 +87,7 @@ pub struct MarkovConfig {
 
 /// A Markov chain that may change only at multiples of `step`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(deny_unknown_fields)]
 pub struct SlottedMarkovConfig {
     /// The rate in each state.
     pub rates: Vec<Rate>,
@@ -102,7 +102,7 @@ pub struct SlottedMarkovConfig {
 
 /// Ephemeral sessions that share the link equally with one persistent session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(deny_unknown_fields)]
 pub struct SessionsConfig {
     /// Capacity of the whole link, C.
     pub capacity: Rate,
@@ -148,7 +148,7 @@ impl Default for QueueConfig {
 
 /// A drop-tail queue.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(default, deny_unknown_fields)]
 pub struct DropTailConfig {
     /// Its limit, in packets, bytes or BDP. Default: 1 bdp.
     pub limit: Amount,
@@ -164,7 +164,7 @@ impl Default for DropTailConfig {
 
 /// Random early detection, with the options of ns-2.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(default, deny_unknown_fields)]
 pub struct RedConfig {
     /// Hard limit of the queue. Default: 50 packets.
     pub limit: Amount,
@@ -219,7 +219,7 @@ pub enum DropSpacing {
 
 /// Controlled delay.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(default, deny_unknown_fields)]
 pub struct CoDelConfig {
     /// Hard limit of the queue. Default: 1000 packets.
     pub limit: Amount,
@@ -261,7 +261,7 @@ varicap_units::choice!(LossConfig, |text: &str| {
 
 /// The Gilbert-Elliott channel, stepped once per frame.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(deny_unknown_fields)]
 pub struct GilbertElliottConfig {
     /// Probability of turning bad, per frame.
     pub to_bad: Probability,

@@ -8,7 +8,7 @@ use crate::congestion::{CubicConfig, RenoConfig};
 
 /// One TCP connection: recovery, congestion control, timer and receiver, each chosen by name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(default, deny_unknown_fields)]
 pub struct TcpConfig {
     /// What is retransmitted, and when recovery ends. Default: sack.
     pub recovery: Recovery,
@@ -139,7 +139,7 @@ impl Default for Timer {
 
 /// RFC 6298's timer.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(default, deny_unknown_fields)]
 pub struct Rfc6298Timer {
     /// Least RTO. Default: 1 s (RFC 6298 §2.4; Linux has 200 ms).
     pub minimum: Span,
@@ -164,7 +164,7 @@ impl Default for Rfc6298Timer {
 
 /// A coarse tick timer.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(default, deny_unknown_fields)]
 pub struct TickTimer {
     /// Length of a tick. Default: 500 ms (BSD).
     pub tick: Span,
@@ -189,7 +189,7 @@ impl Default for TickTimer {
 
 /// An RTO that is a fixed multiple of the RTT.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(default, deny_unknown_fields)]
 pub struct MultipleTimer {
     /// RTO = factor x RTT. Default: 2.
     pub factor: f64,
@@ -255,7 +255,7 @@ impl Default for AckPolicy {
 
 /// Delayed acknowledgements.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(default, deny_unknown_fields)]
 pub struct DelayedAck {
     /// Full-sized segments per acknowledgement. Default: 2.
     pub segments: u32,

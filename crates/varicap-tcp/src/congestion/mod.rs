@@ -8,7 +8,7 @@ use varicap_units::{Bytes, Rate, Span, Time};
 
 /// Parameters of [`Congestion::Reno`](crate::Congestion::Reno).
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(default, deny_unknown_fields)]
 pub struct RenoConfig {
     /// Appropriate byte counting: the most MSS that one ACK may add in slow start (RFC 3465's L). Default: none (RFC 5681: one MSS per ACK).
     pub byte_counting: Option<u32>,
@@ -16,7 +16,7 @@ pub struct RenoConfig {
 
 /// Parameters of [`Congestion::Cubic`](crate::Congestion::Cubic).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(default, deny_unknown_fields)]
 pub struct CubicConfig {
     /// Multiplicative decrease factor. Default: 0.7 (RFC 9438 §4.6).
     pub beta: f64,
