@@ -1,0 +1,78 @@
+# varicap: `make run` shows TCP on a varying link, `make test` checks everything. `make help` lists the rest.
+
+VENV := .venv
+BIN := $(VENV)/bin
+OUT := varicap-out
+
+# Stamps: each step runs again only when something that it read has changed.
+TOOLS := $(VENV)/.tools-found
+PACKAGES := $(VENV)/.packages-installed
+EXTENSION := $(VENV)/.extension-built
+
+RUST_SOURCES := $(shell find crates -path '*/src/*.rs' -o -name build.rs -path 'crates/*' -o -name Cargo.toml -path 'crates/*')
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_NO_INPUT := 1
+export MPLBACKEND := Agg
+
+.DELETE_ON_ERROR:
+.PHONY: help setup run test test-rust test-python lint format bench reproduce docs schema lock clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 16
+
+setup: $(EXTENSION) ## the virtual environment in .venv, with the optimised extension module
+
+$(TOOLS): tools/find_tools.sh
+	@mkdir -p $(VENV)
+	@sh tools/find_tools.sh $(VENV) > $@
+
+$(PACKAGES): requirements.txt $(TOOLS)
+	$$(cat $(TOOLS)) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.txt
+	@touch $@
+
+$(EXTENSION): $(PACKAGES) $(RUST_SOURCES) Cargo.toml Cargo.lock pyproject.toml
+	$(BIN)/maturin develop --release --quiet
+	@touch $@
+
+run: setup ## the main job: four TCPs on an LTE-like link, a table and a plot
+	$(BIN)/varicap run examples/lte.toml
+
+test: test-rust test-python ## every test
+
+test-rust: $(PACKAGES)
+	cargo test --workspace --locked --quiet
+
+test-python: setup
+	$(BIN)/python -m pytest --quiet
+
+lint: $(PACKAGES) ## formatting, clippy, ruff and mypy; a warning is an error
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+format: $(PACKAGES) ## rewrite the sources in the project's format
+	cargo fmt --all
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: setup ## the standard workloads: ns per delivered packet, packets per CPU second, memory
+	$(BIN)/varicap bench
+
+reproduce: setup ## the papers, claim by claim
+	$(BIN)/varicap reproduce
+
+docs: ## the reference of the Rust crates, into target/doc
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
+
+lock: pyproject.toml ## resolve the Python packages again, into requirements.txt (needs uv)
+	uv pip compile pyproject.toml --extra plot --extra dev --universal --python-version 3.11 --upgrade \
+		--generate-hashes --no-header --no-emit-index-url --quiet --output-file requirements.txt
+
+clean: ## remove what was built and computed
+	rm -rf $(VENV) $(OUT) target .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -f python/varicap/_core*.so python/varicap/_core*.pyd
+	find python tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
