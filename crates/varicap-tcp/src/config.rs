@@ -108,6 +108,8 @@ pub enum Congestion {
     Reno(RenoConfig),
     /// A cubic function of the time since the last loss. Source: RFC 9438.
     Cubic(CubicConfig),
+    /// One written in Python, by the name under which it was given to `varicap.run`.
+    Custom(String),
 }
 varicap_units::choice!(Congestion);
 

@@ -6,15 +6,13 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use serde::de::value::{MapDeserializer, StrDeserializer};
-use serde::de::{
-    DeserializeSeed, Deserializer, EnumAccess, Error, IntoDeserializer, VariantAccess, Visitor,
-};
+use serde::de::{DeserializeSeed, Deserializer, EnumAccess, Error, IntoDeserializer, VariantAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
 /// Implements `Deserialize` and `Serialize` for an enum that derives both with `#[serde(remote = "Self")]`.
 ///
 /// Its variants are units or hold one struct whose fields have defaults, so that the bare name is enough. An
-/// optional second argument reads a shorthand: a function from text to `Option<Result<Self, impl Display>>`.
+/// optional second argument reads a shorthand: a function from text to `Option<Result<Self, QuantityError>>`.
 #[macro_export]
 macro_rules! choice {
     ($type:ident) => {
@@ -31,9 +29,22 @@ macro_rules! choice {
                     }
                     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<$type, E> {
                         if let Some(value) = ($shorthand)(text) {
-                            return value.map_err(E::custom);
+                            return value.map_err($crate::QuantityError::into_serde);
                         }
                         $type::deserialize($crate::Named::new(text))
+                    }
+                    // A number or truth value is read as its text, so that the error says which names there are.
+                    fn visit_bool<E: serde::de::Error>(self, value: bool) -> Result<$type, E> {
+                        self.visit_str(&value.to_string())
+                    }
+                    fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<$type, E> {
+                        self.visit_str(&value.to_string())
+                    }
+                    fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<$type, E> {
+                        self.visit_str(&value.to_string())
+                    }
+                    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<$type, E> {
+                        self.visit_str(&value.to_string())
                     }
                     fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> Result<$type, A::Error> {
                         $type::deserialize(serde::de::value::MapAccessDeserializer::new(map))
@@ -134,4 +145,3 @@ impl<E> fmt::Debug for Named<'_, E> {
         f.write_str(self.name)
     }
 }
-

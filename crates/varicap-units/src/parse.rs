@@ -20,22 +20,58 @@ pub struct QuantityError {
     pub expected: &'static str,
 }
 
-const TIME_UNITS: &[(&str, f64)] =
-    &[("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 60e9), ("h", 3600e9)];
-const RATE_UNITS: &[(&str, f64)] = &[
-    ("bit/s", 1.0), ("b/s", 1.0), ("bps", 1.0), ("kbit/s", 1e3), ("kb/s", 1e3), ("kbps", 1e3),
-    ("Mbit/s", 1e6), ("Mb/s", 1e6), ("Mbps", 1e6), ("Gbit/s", 1e9), ("Gb/s", 1e9), ("Gbps", 1e9),
+impl QuantityError {
+    /// As an error of a serde format: an invalid value, with what was expected.
+    pub fn into_serde<E: de::Error>(self) -> E {
+        E::invalid_value(de::Unexpected::Str(&self.found), &self.expected)
+    }
+}
+
+const K: u64 = 1_000;
+const M: u64 = 1_000_000;
+const G: u64 = 1_000_000_000;
+
+type Units = &'static [(&'static str, u64)];
+
+/// Nanoseconds in each unit.
+const TIME_UNITS: Units =
+    &[("ns", 1), ("us", K), ("µs", K), ("ms", M), ("s", G), ("min", 60 * G), ("h", 3600 * G)];
+/// Bits per second in each unit.
+const RATE_UNITS: Units = &[
+    ("bit/s", 1),
+    ("kbit/s", K),
+    ("Mbit/s", M),
+    ("Gbit/s", G),
+    ("b/s", 1),
+    ("kb/s", K),
+    ("Mb/s", M),
+    ("Gb/s", G),
+    ("bps", 1),
+    ("kbps", K),
+    ("Mbps", M),
+    ("Gbps", G),
 ];
-const BYTE_UNITS: &[(&str, f64)] = &[
-    ("B", 1.0), ("byte", 1.0), ("bytes", 1.0), ("kB", 1e3), ("MB", 1e6), ("GB", 1e9),
-    ("KiB", 1024.0), ("MiB", 1048576.0), ("GiB", 1073741824.0),
+/// Bytes in each unit.
+const BYTE_UNITS: Units = &[
+    ("B", 1),
+    ("byte", 1),
+    ("bytes", 1),
+    ("kB", K),
+    ("MB", M),
+    ("GB", G),
+    ("KiB", 1 << 10),
+    ("MiB", 1 << 20),
+    ("GiB", 1 << 30),
 ];
-const FREQUENCY_UNITS: &[(&str, f64)] = &[("/s", 1.0), ("Hz", 1.0), ("/min", 1.0 / 60.0), ("/h", 1.0 / 3600.0)];
+const FREQUENCY_UNITS: &[(&str, f64)] =
+    &[("/s", 1.0), ("Hz", 1.0), ("/min", 1.0 / 60.0), ("/h", 1.0 / 3600.0)];
 
 /// Splits `"0.8 Mbit/s"` into its number and unit.
 fn split(text: &str) -> Option<(f64, &str)> {
     let text = text.trim();
-    let end = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '+' | '-' | '_'))).unwrap_or(text.len());
+    let end = text
+        .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '+' | '-' | '_')))
+        .unwrap_or(text.len());
     // An exponent belongs to the number (`1e6 B`), a unit that starts with `e` does not exist.
     let end = match text[end..].strip_prefix(['e', 'E']) {
         Some(rest) if rest.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '+') => {
@@ -48,15 +84,26 @@ fn split(text: &str) -> Option<(f64, &str)> {
     (number.is_finite() && number >= 0.0).then_some((number, text[end..].trim()))
 }
 
-fn scaled(text: &str, units: &[(&str, f64)], expected: &'static str) -> Result<f64, QuantityError> {
+/// The number of smallest units in `text`, exact for up to 19 digits and rounded to the nearest.
+fn scaled(text: &str, units: Units, expected: &'static str) -> Result<u64, QuantityError> {
     let error = || QuantityError { found: text.to_owned(), expected };
     let (number, unit) = split(text).ok_or_else(error)?;
     let scale = units.iter().find(|(name, _)| *name == unit).ok_or_else(error)?.1;
-    Ok(number * scale)
+    let digits = text.trim().strip_suffix(unit).unwrap_or(text).trim();
+    exact(digits, scale).or_else(|| whole(number * scale as f64)).ok_or_else(error)
 }
 
 fn whole(value: f64) -> Option<u64> {
     (value < u64::MAX as f64).then_some((value + 0.5) as u64)
+}
+
+/// A plain decimal times `scale`; `None` if it is not plain or too long.
+fn exact(number: &str, scale: u64) -> Option<u64> {
+    let (integer, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let digits: u128 = format!("{integer}{fraction}").replace('_', "").parse().ok()?;
+    let unit = 10u128.checked_pow(u32::try_from(fraction.len()).ok()?)?;
+    let scaled = digits.checked_mul(u128::from(scale))?.checked_add(unit / 2)? / unit;
+    u64::try_from(scaled).ok().filter(|&value| value < u64::MAX)
 }
 
 const SPAN: &str = "a length of time with its unit, such as \"50 ms\"";
@@ -69,8 +116,7 @@ const PROBABILITY: &str = "a probability between 0 and 1, such as 0.01 or \"1 %\
 impl FromStr for Span {
     type Err = QuantityError;
     fn from_str(text: &str) -> Result<Span, QuantityError> {
-        let nanos = scaled(text, TIME_UNITS, SPAN)?;
-        whole(nanos).map(Span::from_nanos).ok_or(QuantityError { found: text.to_owned(), expected: SPAN })
+        scaled(text, TIME_UNITS, SPAN).map(Span::from_nanos)
     }
 }
 
@@ -80,16 +126,14 @@ impl FromStr for Rate {
         if text.trim() == "unlimited" {
             return Ok(Rate::UNLIMITED);
         }
-        let bps = scaled(text, RATE_UNITS, RATE)?;
-        whole(bps).map(Rate::from_bps).ok_or(QuantityError { found: text.to_owned(), expected: RATE })
+        scaled(text, RATE_UNITS, RATE).map(Rate::from_bps)
     }
 }
 
 impl FromStr for Bytes {
     type Err = QuantityError;
     fn from_str(text: &str) -> Result<Bytes, QuantityError> {
-        let bytes = scaled(text, BYTE_UNITS, BYTES)?;
-        whole(bytes).map(Bytes::new).ok_or(QuantityError { found: text.to_owned(), expected: BYTES })
+        scaled(text, BYTE_UNITS, BYTES).map(Bytes::new)
     }
 }
 
@@ -113,7 +157,10 @@ impl FromStr for Amount {
 impl FromStr for Frequency {
     type Err = QuantityError;
     fn from_str(text: &str) -> Result<Frequency, QuantityError> {
-        scaled(text, FREQUENCY_UNITS, FREQUENCY).map(Frequency)
+        let error = || QuantityError { found: text.to_owned(), expected: FREQUENCY };
+        let (number, unit) = split(text).ok_or_else(error)?;
+        let scale = FREQUENCY_UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(error)?.1;
+        Ok(Frequency(number * scale))
     }
 }
 
@@ -130,15 +177,21 @@ impl FromStr for Probability {
     }
 }
 
-/// The largest unit in which `value` is at least one, and its number with no superfluous digits.
-fn show(f: &mut fmt::Formatter<'_>, value: f64, units: &[(&str, f64)]) -> fmt::Result {
+/// The largest of the units in which `value` is at least one, with as many decimals as it needs.
+fn show(f: &mut fmt::Formatter<'_>, value: u64, units: &[(&str, u64)]) -> fmt::Result {
     let (unit, scale) = units.iter().rev().find(|(_, scale)| value >= *scale).unwrap_or(&units[0]);
-    write!(f, "{} {unit}", value / scale)
+    write!(f, "{}", value / scale)?;
+    if value % scale != 0 {
+        let width = scale.ilog10() as usize;
+        let fraction = format!("{:0width$}", value % scale);
+        write!(f, ".{}", fraction.trim_end_matches('0'))?;
+    }
+    write!(f, " {unit}")
 }
 
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        show(f, self.as_nanos() as f64, &[("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)])
+        show(f, self.as_nanos(), &[("ns", 1), ("us", K), ("ms", M), ("s", G)])
     }
 }
 
@@ -147,14 +200,13 @@ impl fmt::Display for Rate {
         if self.is_unlimited() {
             return f.write_str("unlimited");
         }
-        let units = &[("bit/s", 1.0), ("kbit/s", 1e3), ("Mbit/s", 1e6), ("Gbit/s", 1e9)];
-        show(f, self.as_bps() as f64, units)
+        show(f, self.as_bps(), &RATE_UNITS[..4])
     }
 }
 
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        show(f, self.as_u64() as f64, &[("B", 1.0), ("kB", 1e3), ("MB", 1e6), ("GB", 1e9)])
+        show(f, self.as_u64(), &[("B", 1), ("kB", K), ("MB", M), ("GB", G)])
     }
 }
 
@@ -199,7 +251,7 @@ macro_rules! quantity_in_files {
                         f.write_str($expected)
                     }
                     fn visit_str<E: de::Error>(self, text: &str) -> Result<$type, E> {
-                        text.parse().map_err(E::custom)
+                        text.parse().map_err(QuantityError::into_serde)
                     }
                 }
                 deserializer.deserialize_str(Reader)
@@ -241,12 +293,11 @@ impl<'de> Deserialize<'de> for Probability {
                 f.write_str(PROBABILITY)
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Probability, E> {
-                text.parse().map_err(E::custom)
+                text.parse().map_err(QuantityError::into_serde)
             }
             fn visit_f64<E: de::Error>(self, value: f64) -> Result<Probability, E> {
-                Probability::new(value).ok_or_else(|| {
-                    E::custom(QuantityError { found: value.to_string(), expected: PROBABILITY })
-                })
+                Probability::new(value)
+                    .ok_or_else(|| E::invalid_value(de::Unexpected::Float(value), &PROBABILITY))
             }
             fn visit_u64<E: de::Error>(self, value: u64) -> Result<Probability, E> {
                 self.visit_f64(value as f64)
@@ -268,5 +319,56 @@ impl JsonSchema for Probability {
             "description": PROBABILITY,
             "anyOf": [{ "type": "number", "minimum": 0, "maximum": 1 }, { "type": "string", "examples": ["1 %"] }]
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn quantities_are_read_with_their_unit() {
+        assert_eq!("50 ms".parse(), Ok(Span::from_millis(50)));
+        assert_eq!("1.5us".parse(), Ok(Span::from_nanos(1500)));
+        assert_eq!("2 min".parse(), Ok(Span::from_secs(120)));
+        assert_eq!("0.8 Mbit/s".parse(), Ok(Rate::from_bps(800_000)));
+        assert_eq!("100Gb/s".parse(), Ok(Rate::from_bps(100_000_000_000)));
+        assert_eq!("unlimited".parse(), Ok(Rate::UNLIMITED));
+        assert_eq!("64 kB".parse(), Ok(Bytes::new(64_000)));
+        assert_eq!("64 KiB".parse(), Ok(Bytes::new(65_536)));
+        assert_eq!("1e6 B".parse(), Ok(Bytes::new(1_000_000)));
+        assert_eq!("10 packets".parse(), Ok(Amount::Packets(10)));
+        assert_eq!("1.5 bdp".parse(), Ok(Amount::Bdp(1.5)));
+        assert_eq!("90 kB".parse(), Ok(Amount::Bytes(Bytes::new(90_000))));
+        assert_eq!("2 /s".parse(), Ok(Frequency(2.0)));
+        assert_eq!("1 %".parse(), Ok(Probability(0.01)));
+    }
+
+    #[test]
+    fn bare_and_wrong_quantities_are_refused() {
+        for text in ["50", "", "ms", "-5 ms", "5 Mb/s", "1 ms ms", "nan s", "1e999 s", "20 µ", "1e s"] {
+            assert!(text.parse::<Span>().is_err(), "{text:?} was taken for a span");
+        }
+        assert!("10 mbit/s".parse::<Rate>().is_err(), "units keep their case: milli is not mega");
+        assert!("1.5 packets".parse::<Amount>().is_err());
+        assert!("150 %".parse::<Probability>().is_err());
+        let error = "50".parse::<Span>().unwrap_err();
+        assert_eq!(error.to_string(), "`50` is not a length of time with its unit, such as \"50 ms\"");
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_shown_is_read_back(nanos in 0u64..1 << 62, bps in 0u64..1 << 62) {
+            let (span, rate) = (Span::from_nanos(nanos), Rate::from_bps(bps));
+            prop_assert_eq!(span.to_string().parse(), Ok(span));
+            prop_assert_eq!(rate.to_string().parse(), Ok(rate));
+            prop_assert_eq!(Bytes::new(nanos).to_string().parse(), Ok(Bytes::new(nanos)));
+        }
+
+        #[test]
+        fn any_text_is_read_or_refused(text in "\\PC*") {
+            let _ = (text.parse::<Span>(), text.parse::<Rate>(), text.parse::<Amount>(), text.parse::<Probability>());
+        }
     }
 }

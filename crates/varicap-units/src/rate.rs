@@ -56,3 +56,20 @@ impl fmt::Debug for Rate {
         fmt::Display::fmt(self, f)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn transmission_times_are_rounded_up() {
+        assert_eq!(Rate::from_bps(3).transmission_time(Bytes::new(1)), Span::from_nanos(2_666_666_667));
+        assert_eq!(Rate::from_bps(8_000_000).transmission_time(Bytes::new(1000)), Span::from_millis(1));
+    }
+
+    #[test]
+    fn an_outage_takes_for_ever_and_no_limit_no_time() {
+        assert_eq!(Rate::ZERO.transmission_time(Bytes::new(1)), Span::MAX);
+        assert_eq!(Rate::UNLIMITED.transmission_time(Bytes::MAX), Span::ZERO);
+    }
+}

@@ -89,16 +89,12 @@ mod tests {
     fn streams_are_frozen() {
         // Golden values: a change here silently changes every result ever published with varicap.
         let mut stream = Streams::new(1, 0).stream("link.down.capacity");
-        let draws: Vec<u64> = (0..3).map(|_| stream.bits()).collect();
-        insta_like(&draws);
-    }
-
-    fn insta_like(draws: &[u64]) {
-        let again: Vec<u64> = {
-            let mut stream = Streams::new(1, 0).stream("link.down.capacity");
-            (0..3).map(|_| stream.bits()).collect()
-        };
-        assert_eq!(draws, again);
+        let draws =
+            [stream.bits(), stream.bits(), stream.exponential(1.0).to_bits(), stream.normal().to_bits()];
+        assert_eq!(
+            draws,
+            [6652609697463609510, 13018257022294782148, 4599367763464617381, 4603871106194958417]
+        );
     }
 
     #[test]
@@ -107,5 +103,19 @@ mod tests {
         let draws = [first(1, 0, "a"), first(1, 0, "b"), first(2, 0, "a"), first(1, 1, "a")];
         let distinct: std::collections::HashSet<u64> = draws.into_iter().collect();
         assert_eq!(distinct.len(), 4);
+    }
+
+    #[test]
+    fn draws_have_their_mean() {
+        // 100,000 draws; bounds are five standard errors.
+        let mut stream = Streams::new(3, 0).stream("moments");
+        let mut mean = |draw: &mut dyn FnMut(&mut Stream) -> f64| {
+            (0..100_000).map(|_| draw(&mut stream)).sum::<f64>() / 1e5
+        };
+        assert!((mean(&mut |s| s.uniform()) - 0.5).abs() < 5.0 * 0.289 / 316.0);
+        assert!((mean(&mut |s| s.exponential(2.0)) - 2.0).abs() < 5.0 * 2.0 / 316.0);
+        assert!(mean(&mut |s| s.normal()).abs() < 5.0 / 316.0);
+        assert!((mean(&mut |s| s.normal().powi(2)) - 1.0).abs() < 5.0 * 1.42 / 316.0);
+        assert!((mean(&mut |s| s.below(10) as f64) - 4.5).abs() < 5.0 * 2.88 / 316.0);
     }
 }
