@@ -1,0 +1,48 @@
+"""varicap: a laboratory for TCP over links whose capacity changes in time.
+
+>>> import varicap
+>>> result = varicap.run("examples/fixed.toml", seeds=2, overrides={"duration": "20 s"})
+>>> result.runs
+2
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from varicap._core import ScenarioError, __version__
+
+if TYPE_CHECKING:
+    from varicap import report, scenario, tcp, traces
+    from varicap.results import Result
+    from varicap.simulate import load, run
+
+__all__ = [
+    "Result",
+    "ScenarioError",
+    "__version__",
+    "load",
+    "report",
+    "run",
+    "scenario",
+    "tcp",
+    "traces",
+]
+
+# What needs NumPy, Arrow or Matplotlib is imported on first use, so that `varicap --help` answers at once.
+_HOME = {
+    "Result": "varicap.results",
+    "load": "varicap.simulate",
+    "run": "varicap.simulate",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    if name in __all__:
+        return import_module(f"varicap.{name}")
+    raise AttributeError(f"module 'varicap' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

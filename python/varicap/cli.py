@@ -1,0 +1,336 @@
+"""The command line: arguments and printing, nothing else.
+
+Results go to stdout, progress and messages to stderr, and progress only to a terminal.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+from varicap import _core
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from varicap.results import Result
+
+OK, RUN_FAILED, USAGE, MACHINE_LACKS, INTERRUPTED = 0, 1, 2, 3, 130
+
+_EXIT_CODES = """Exit codes: 0 ok, 1 a run failed, 2 usage or scenario error, 3 the machine or this version lacks
+something, 4 fidelity breach under --strict, 130 interrupted."""
+
+app = typer.Typer(
+    name="varicap",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="A laboratory for TCP over links whose capacity changes in time.",
+    epilog=_EXIT_CODES,
+)
+
+
+class Engine(str, Enum):
+    """What answers."""
+
+    sim = "sim"
+    model = "model"
+    kernel = "kernel"
+
+
+def main() -> NoReturn:
+    """The program `varicap`: runs a command and exits with its code."""
+    try:
+        app()
+    except KeyboardInterrupt:
+        _fail("interrupted", INTERRUPTED)
+    except _core.ScenarioError as error:
+        _fail(str(error), USAGE)
+    except _core.RunError as error:
+        _fail(f"the run failed: {error}", RUN_FAILED)
+    except BrokenPipeError:
+        # Whoever read our output has gone; nothing more may be written, not even at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(RUN_FAILED)
+    sys.exit(OK)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"varicap {_core.__version__}")
+        raise typer.Exit(OK)
+
+
+@app.callback()
+def _program(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command(
+    epilog="Examples: varicap run examples/lte.toml | varicap run examples/fixed.toml --seeds 20 --json | "
+    "varicap run examples/fixed.toml --set topology.dumbbell.forward.delay='20 ms' -o results"
+)
+def run(
+    file: Annotated[Path, typer.Argument(help="The scenario, a TOML file.", show_default=False)],
+    engine: Annotated[Engine, typer.Option(help="What answers.")] = Engine.sim,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Replications (default: what the scenario says).")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Base seed (default: what the scenario says).")] = None,
+    precision: Annotated[
+        str | None, typer.Option(help="Add replications until each interval is within this share of its mean, such as 2%.")
+    ] = None,
+    max_seeds: Annotated[int, typer.Option(min=1, help="Most replications that --precision may reach.")] = 1000,
+    set_: Annotated[list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Change a value of the scenario.")] = None,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Folder for tables, manifest and plot.")] = None,
+    pcap: Annotated[Path | None, typer.Option(help="Write the packets of the first run for Wireshark (pcapng).")] = None,
+    series: Annotated[bool, typer.Option("--series", help="Record time series.")] = False,
+    packets: Annotated[bool, typer.Option("--packets", help="Record what happens to each packet.")] = False,
+    plot: Annotated[bool | None, typer.Option("--plot/--no-plot", help="Draw the first run (default: unless --json).")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Print every value, given or default, and stop.")] = False,
+    max_memory: Annotated[str | None, typer.Option(help="Refuse a scenario that would need more, such as '4 GB'.")] = None,
+    max_time: Annotated[str | None, typer.Option(help="Refuse a scenario that would take longer, such as '10 min'.")] = None,
+    jobs: Annotated[int | None, typer.Option("-j", "--jobs", min=1, help="Cores (default: all).")] = None,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress, no messages.")] = False,
+) -> None:
+    """Run a scenario and print what each flow got."""
+    from varicap import simulate
+
+    if engine is not Engine.sim:
+        _fail(f"the {engine.value} engine is not part of this version; `--engine sim` is", MACHINE_LACKS)
+    scenario = simulate.load(file, _overrides(set_ or []))
+    if explain:
+        _explain(scenario, as_json)
+        return
+    share = None if precision is None else _share(precision)
+    scenario.check_limits(max_memory, max_time, scenario.seeds if seeds is None else seeds)
+    draw = plot if plot is not None else not as_json
+    with _progress(scenario.name, quiet) as progress:
+        result = simulate.run(
+            scenario,
+            seeds=seeds,
+            seed=seed,
+            precision=share,
+            max_seeds=max_seeds,
+            series=True if series or draw else None,
+            packets=True if packets else None,
+            pcap=pcap,
+            jobs=jobs,
+            progress=progress,
+        )
+    say = _quiet if quiet else _say
+    if output is not None:
+        say(f"wrote {result.save(output)}")
+    if draw:
+        _draw(result, output or Path("varicap-out") / _folder_name(scenario.name), say)
+    if pcap is not None:
+        say(f"wrote {pcap}")
+    if as_json:
+        typer.echo(json.dumps(result.summary, ensure_ascii=False))
+    else:
+        _print_tables(result)
+
+
+@app.command()
+def replay(
+    manifest: Annotated[Path, typer.Argument(help="A manifest.json that `varicap run -o` wrote.", show_default=False)],
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    jobs: Annotated[int | None, typer.Option("-j", "--jobs", min=1, help="Cores (default: all).")] = None,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
+) -> None:
+    """Repeat a run from its manifest and say whether the tables are identical (exit code 1 if not)."""
+    from varicap.replay import ManifestError
+    from varicap.replay import replay as repeat
+
+    try:
+        with _progress(str(manifest), quiet) as progress:
+            repeated = repeat(manifest, jobs=jobs, progress=progress)
+    except ManifestError as error:
+        _fail(str(error), USAGE)
+    if as_json:
+        tables = [{"table": t.table, "same_values": t.same_values, "same_bytes": t.same_bytes} for t in repeated.tables]
+        typer.echo(json.dumps({"manifest": str(manifest), "identical": repeated.identical, "tables": tables}))
+    else:
+        for table in repeated.tables:
+            verdict = "identical" if table.same_bytes else "identical values" if table.same_values else "DIFFERS"
+            typer.echo(f"{table.table}: {verdict}")
+    if not repeated.identical:
+        if repeated.recorded_version != _core.__version__:
+            _say(f"the manifest is of varicap {repeated.recorded_version}, this is {_core.__version__}")
+        raise typer.Exit(RUN_FAILED)
+
+
+@app.command()
+def bench(
+    flows: Annotated[int | None, typer.Option(min=1, help="Flows of a workload of your own.")] = None,
+    rate: Annotated[str, typer.Option(help="Its capacity.")] = "100 Mbit/s",
+    buffer: Annotated[str, typer.Option(help="Its drop-tail buffer.")] = "1 bdp",
+    delay: Annotated[str, typer.Option(help="Its one-way propagation delay.")] = "10 ms",
+    duration: Annotated[str, typer.Option(help="Its simulated time.")] = "60 s",
+    ack_every: Annotated[int, typer.Option(min=1, help="Packets per acknowledgement.")] = 2,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Measure the engine: CPU time per delivered data packet, packets per CPU second, peak memory."""
+    from varicap import bench as workloads
+
+    if flows is None:
+        chosen = workloads.STANDARD
+    else:
+        chosen = (workloads.Workload("own", flows, rate, buffer, delay, duration, ack_every),)
+    measured = []
+    for workload in chosen:
+        measured.append(workloads.measure(workload))
+        if not as_json:
+            _print_bench(measured[-1], heading=len(measured) == 1)
+    if as_json:
+        typer.echo(json.dumps({"workloads": measured}))
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON Schema of scenario files."""
+    typer.echo(_core.schema())
+
+
+@app.command()
+def columns(as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False) -> None:
+    """List the columns of the result tables, with their units."""
+    described = json.loads(_core.columns())
+    if as_json:
+        typer.echo(json.dumps(described, ensure_ascii=False))
+        return
+    for kind, of_kind in described.items():
+        typer.echo(f"{kind}:")
+        for column in of_kind:
+            typer.echo(f"  {column['name']:<28} {'[' + column['unit'] + ']':<12} {column['description']}")
+
+
+@app.command()
+def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False) -> None:
+    """Say what this machine has for varicap."""
+    from varicap.results import host, software
+
+    found = {"software": software(), "host": host(), "cores": os.cpu_count(), "engines": {"sim": True, "model": False, "kernel": False}}
+    if as_json:
+        typer.echo(json.dumps(found, ensure_ascii=False))
+        return
+    for group in ("software", "host"):
+        for key, value in found[group].items():
+            typer.echo(f"{key:<14} {value}")
+    typer.echo(f"{'cores':<14} {found['cores']}")
+    typer.echo(f"{'engines':<14} sim (model and kernel are not part of this version)")
+
+
+def _overrides(given: list[str]) -> list[tuple[str, str]]:
+    pairs = []
+    for text in given:
+        path, equals, value = text.partition("=")
+        if not equals or not path.strip():
+            raise typer.BadParameter(f"`{text}` is not PATH=VALUE, such as duration='10 s'", param_hint="--set")
+        pairs.append((path.strip(), value.strip()))
+    return pairs
+
+
+def _share(text: str) -> float:
+    """A share such as `2%` or `0.02`."""
+    number = text.strip()
+    try:
+        value = float(number.removesuffix("%")) / (100.0 if number.endswith("%") else 1.0)
+    except ValueError:
+        value = 0.0
+    if not 0.0 < value < 1.0:
+        raise typer.BadParameter(f"`{text}` is not a share between 0 and 1, such as 2% or 0.02", param_hint="--precision")
+    return value
+
+
+def _explain(scenario: _core.Scenario, as_json: bool) -> None:
+    lines = json.loads(scenario.explain())
+    if as_json:
+        typer.echo(json.dumps(lines, ensure_ascii=False))
+        return
+    width = max((len(line["key"]) for line in lines), default=0)
+    for line in lines:
+        typer.echo(f"{line['key']:<{width}}  {line['value']}{'' if line['given'] else '  # default'}")
+
+
+def _draw(result: "Result", folder: Path, say: Callable[[str], None]) -> None:
+    try:
+        figure = result.figure()
+    except ImportError:
+        _fail("plots need matplotlib: install varicap[plot], or say --no-plot", MACHINE_LACKS)
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "plot.png"
+    figure.savefig(path, metadata={"Software": f"varicap {_core.__version__}"})
+    say(f"wrote {path}")
+
+
+def _folder_name(name: str) -> str:
+    """`name` as one plain folder: a scenario cannot choose where we write."""
+    plain = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name).strip(".")
+    return plain or "scenario"
+
+
+def _console(stderr: bool = False) -> "Console":
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    # Piped tables keep their columns whole; a terminal has its own width.
+    return Console(stderr=stderr, width=None if stream.isatty() else 140, highlight=False)
+
+
+def _print_tables(result: "Result") -> None:
+    from varicap.report.table import rich_tables
+
+    console = _console()
+    for table in rich_tables(result.summary):
+        console.print(table)
+
+
+def _print_bench(measured: dict[str, Any], heading: bool) -> None:
+    if heading:
+        typer.echo(f"{'workload':<16} {'flows':>7} {'rate':>12} {'packets':>10} {'CPU [s]':>8} {'ns/packet':>10} {'packets/s':>12} {'peak [MB]':>10}")
+    rate = f"{measured['rate_bps'] / 1e6:g} Mb/s"
+    typer.echo(
+        f"{measured['name']:<16} {measured['flows']:>7} {rate:>12} {measured['delivered_packets']:>10} {measured['cpu_s']:>8.3f} "
+        f"{measured['ns_per_packet']:>10.1f} {measured['packets_per_cpu_s']:>12.0f} {measured['peak_mb']:>10.1f}"
+    )
+
+
+@contextmanager
+def _progress(name: str, quiet: bool) -> Iterator[Callable[[float, int, int], None] | None]:
+    """A progress bar on a terminal, nothing elsewhere."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[runs]}"), TimeRemainingColumn())
+    with Progress(*columns, console=_console(stderr=True), transient=True) as bar:
+        task = bar.add_task(name, total=1.0, runs="")
+
+        def show(share: float, done: int, total: int) -> None:
+            bar.update(task, completed=share, runs=f"{done}/{total} runs")
+
+        yield show
+
+
+def _say(message: str) -> None:
+    typer.echo(f"varicap: {message}", err=True)
+
+
+def _quiet(_message: str) -> None:
+    pass
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    _say(message)
+    sys.exit(code)

@@ -1,0 +1,1 @@
+"""Drawing only: tables for the terminal and figures, from the results of runs."""

@@ -1,0 +1,134 @@
+"""Figures of runs over time."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from varicap.report import style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from varicap.results import Result
+
+Array = NDArray[np.float64]
+
+_MOST_PANELS = 8
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One link over time, and the flows over it."""
+
+    title: str
+    link: pa.Table
+    flows: dict[str, pa.Table]
+
+
+def overview(result: "Result", run: int = 0) -> Figure:
+    """Capacity and throughput on the left, the queue on the right; a row for each link that can be a bottleneck.
+
+    Draws the run with this number, which must have recorded series.
+    """
+    panels = _panels(result, run)
+    figure = Figure(figsize=(11, 0.7 + 2.1 * len(panels)), dpi=120, layout="constrained")
+    grid = figure.subplots(len(panels), 2, squeeze=False, sharex=True, width_ratios=(3, 2))
+    names = list(dict.fromkeys(name for panel in panels for name in panel.flows))
+    for (left, right), panel in zip(grid, panels, strict=True):
+        _rates(left, panel, names)
+        _queue(right, panel)
+    for axes in grid[-1]:
+        axes.set_xlabel("time [s]", fontsize=8)
+    summary = result.summary
+    figure.suptitle(f"{_name(summary)}: the first of {result.runs} runs" if result.runs > 1 else _name(summary), fontsize=10)
+    return figure
+
+
+def _name(summary: dict[str, Any]) -> str:
+    scenario = summary["scenario"]
+    return str(scenario["name"] if isinstance(scenario, dict) else scenario)
+
+
+def _panels(result: "Result", run: int) -> list[Panel]:
+    links = _of_run(result.link_series, run)
+    flows = _of_run(result.flow_series, run)
+    if links.num_rows == 0:
+        raise ValueError("this run recorded no series: run it with series=True")
+    owner = {flow["name"] for flow in result.summary["flows"]}
+    panels = []
+    for link in _interesting(result.summary):
+        rows = links.filter(pc.equal(links["link"], link["name"]))
+        own = link.get("flow")
+        if own is not None:
+            rows = rows.filter(pc.equal(rows["flow"], own))
+        names = [own] if own is not None else _names(flows, owner)
+        each = {name: flows.filter(pc.equal(flows["flow"], name)) for name in names}
+        title = f"{own} over {link['name']}" if own is not None else link["name"]
+        panels.append(Panel(title, rows, each))
+    return panels[:_MOST_PANELS]
+
+
+def _names(flows: pa.Table, known: set[str]) -> list[str]:
+    names = [name for name in pc.unique(flows["flow"]).to_pylist() if name in known or not known]
+    return names[: len(style.COLOURS)]
+
+
+def _interesting(summary: dict[str, Any]) -> list[dict[str, Any]]:
+    """Links with a finite capacity; of those that one flow has to itself only the one that it uses most."""
+    finite = [link for link in summary["links"] if link["utilisation"]["mean"] is not None]
+    if not finite:
+        return list(summary["links"][:1])
+    chosen: list[dict[str, Any]] = []
+    for flow in dict.fromkeys(link.get("flow") for link in finite):
+        own = [link for link in finite if link.get("flow") == flow]
+        used = max(link["utilisation"]["mean"] for link in own)
+        chosen += own[:_MOST_PANELS] if flow is None else [link for link in own if link["utilisation"]["mean"] == used][:1]
+    # Without isolation every link counts, but one that carries little more than acknowledgements says nothing.
+    busy = [link for link in chosen if link["utilisation"]["mean"] > 0.3]
+    return busy or chosen
+
+
+def _of_run(rows: pa.Table, run: int) -> pa.Table:
+    return rows.filter(pc.equal(rows["run"], run)) if rows.num_rows else rows
+
+
+def _column(rows: pa.Table, name: str, scale: float = 1.0) -> Array:
+    return np.asarray(rows[name].to_numpy(), dtype=np.float64) * scale
+
+
+def _rates(axes: "Axes", panel: Panel, names: list[str]) -> None:
+    style.plain(axes)
+    time_s = _column(panel.link, "time_s")
+    axes.fill_between(
+        time_s, _column(panel.link, "capacity_bps", 1e-6), step="pre", color=style.CAPACITY, linewidth=0, label="capacity"
+    )
+    for name, rows in panel.flows.items():
+        axes.plot(
+            _column(rows, "time_s"),
+            _column(rows, "goodput_bps", 1e-6),
+            color=style.colour(names.index(name)),
+            linewidth=0.9,
+            label=name,
+        )
+    axes.set_ylim(bottom=0)
+    axes.set_ylabel("[Mb/s]", fontsize=8)
+    axes.set_title(panel.title, fontsize=9, loc="left")
+    axes.legend(fontsize=7, frameon=False, loc="upper right", ncols=4)
+
+
+def _queue(axes: "Axes", panel: Panel) -> None:
+    style.plain(axes)
+    time_s = _column(panel.link, "time_s")
+    axes.plot(time_s, _column(panel.link, "backlog_packets"), color=style.QUEUE, linewidth=0.9)
+    lost = _column(panel.link, "dropped_packets")
+    (when,) = np.nonzero(lost)
+    if len(when):
+        axes.plot(time_s[when], np.zeros(len(when)), "|", color=style.LOSS, markersize=6, label="losses", clip_on=False)
+        axes.legend(fontsize=7, frameon=False, loc="upper right")
+    axes.set_ylim(bottom=0)
+    axes.set_ylabel("queue [packets]", fontsize=8)

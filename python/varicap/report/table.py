@@ -1,0 +1,155 @@
+"""The results of runs as a table, each number with the half width of its 95 % interval."""
+
+from collections.abc import Callable
+from html import escape
+from math import floor, log10
+from typing import Any
+
+from rich.table import Table
+
+Summary = dict[str, Any]
+Row = list[str]
+
+_FLOW_HEADINGS = ("flow", "goodput [Mb/s]", "RTT p50 [ms]", "RTT p95 [ms]", "sent", "resent", "fast retransmits", "timeouts")
+_LINK_HEADINGS = ("link", "capacity [Mb/s]", "utilisation [%]", "queueing delay p50 [ms]", "p95 [ms]", "dropped", "delivered")
+_BOTH_HEADINGS = (
+    "flow",
+    "goodput [Mb/s]",
+    "utilisation [%]",
+    "queueing delay p50 [ms]",
+    "p95 [ms]",
+    "lost",
+    "resent",
+    "timeouts",
+)
+
+
+def with_interval(mean: float | None, low: float | None, high: float | None, scale: float = 1.0) -> str:
+    """A mean and the half width of its interval, with no more digits than the interval supports.
+
+    >>> with_interval(4.1234e6, 4.1e6, 4.2e6, 1e-6)
+    '4.12 ± 0.05'
+    >>> with_interval(12.0, None, None)
+    '12.0'
+    >>> with_interval(None, None, None)
+    '–'
+    """
+    if mean is None:
+        return "–"
+    value = mean * scale
+    if low is None or high is None:
+        return _significant(value, 3)
+    half = (high - low) / 2 * scale
+    if half <= 0.0:
+        return f"{_significant(value, 3)} ± 0"
+    leading = half / 10 ** floor(log10(half))
+    # Two digits of a half width that begins with 1, otherwise one.
+    digits = max(0, -floor(log10(half)) + (1 if leading < 1.95 else 0))
+    return f"{value:.{digits}f} ± {half:.{digits}f}"
+
+
+def _significant(value: float, digits: int) -> str:
+    if value == 0.0:
+        return "0"
+    decimals = max(0, digits - 1 - floor(log10(abs(value))))
+    return f"{value:.{decimals}f}"
+
+
+def rows(summary: Summary) -> list[tuple[tuple[str, ...], list[Row]]]:
+    """Headings and rows of each table: one for all if each flow has links of its own, else flows and links apart."""
+    flows, links = summary["flows"], summary["links"]
+    bottlenecks = {flow["name"]: _bottleneck(flow["name"], links) for flow in flows}
+    if all(link is not None for link in bottlenecks.values()):
+        return [(_BOTH_HEADINGS, [_flow_and_link(flow, bottlenecks[flow["name"]]) for flow in flows])]
+    return [(_FLOW_HEADINGS, [_flow(flow) for flow in flows]), (_LINK_HEADINGS, [_link(link) for link in _finite(links)])]
+
+
+def rich_tables(summary: Summary) -> list[Table]:
+    """The tables for a terminal."""
+    tables = []
+    for number, (headings, body) in enumerate(rows(summary)):
+        table = Table(title=_title(summary) if number == 0 else None, title_justify="left", title_style="bold")
+        for column, heading in enumerate(headings):
+            table.add_column(heading, justify="left" if column == 0 else "right", no_wrap=column == 0)
+        for row in body:
+            table.add_row(*row)
+        tables.append(table)
+    return tables
+
+
+def html(summary: Summary) -> str:
+    """The tables for a notebook."""
+    parts = [f"<p><b>{escape(_title(summary))}</b></p>"]
+    for headings, body in rows(summary):
+        head = "".join(f"<th>{escape(heading)}</th>" for heading in headings)
+        lines = ("".join(f"<td>{escape(cell)}</td>" for cell in row) for row in body)
+        parts.append(f"<table><tr>{head}</tr>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>")
+    return "".join(parts)
+
+
+def _title(summary: Summary) -> str:
+    runs = summary["runs"]
+    each = summary["simulated_s"]
+    interval = ", ± 95 % interval" if runs > 1 else ""
+    name = summary["scenario"]["name"] if isinstance(summary["scenario"], dict) else summary["scenario"]
+    return f"{name}: {runs} run{'s' if runs != 1 else ''} of {each:g} s measured{interval}"
+
+
+def _finite(links: list[Summary]) -> list[Summary]:
+    """Links that can be a bottleneck."""
+    return [link for link in links if link["utilisation"]["mean"] is not None]
+
+
+def _bottleneck(flow: str, links: list[Summary]) -> Summary | None:
+    """The link, of those that are this flow's alone, that is used most."""
+    own = [link for link in _finite(links) if link.get("flow") == flow]
+    return max(own, key=lambda link: link["utilisation"]["mean"], default=None)
+
+
+def _cell(item: Summary, scale: float = 1.0) -> Callable[..., str]:
+    """Cells of one flow or link, by the dotted path of the number."""
+
+    def cell(path: str, scale: float = scale) -> str:
+        value: Any = item
+        for key in path.split("."):
+            value = value.get(key) if isinstance(value, dict) else None
+        if isinstance(value, dict):
+            return with_interval(value["mean"], value["lo"], value["hi"], scale)
+        low, high = item.get("ci95", {}).get(path) or (None, None)
+        return with_interval(value, low, high, scale)
+
+    return cell
+
+
+def _flow(flow: Summary) -> Row:
+    cell = _cell(flow)
+    counts = (cell(key) for key in ("sent_packets", "retransmitted_packets", "fast_retransmits", "timeouts"))
+    return [flow["name"], cell("goodput_bps", 1e-6), cell("rtt_ms.p50"), cell("rtt_ms.p95"), *counts]
+
+
+def _link(link: Summary) -> Row:
+    cell = _cell(link)
+    name = f"{link['flow']}: {link['name']}" if link.get("flow") else link["name"]
+    return [
+        name,
+        cell("capacity_bps", 1e-6),
+        cell("utilisation", 100.0),
+        cell("sojourn_ms.p50"),
+        cell("sojourn_ms.p95"),
+        cell("dropped_packets"),
+        cell("delivered_packets"),
+    ]
+
+
+def _flow_and_link(flow: Summary, link: Summary | None) -> Row:
+    flow_cell, link_cell = _cell(flow), _cell(link or {})
+    return [
+        flow["name"],
+        flow_cell("goodput_bps", 1e-6),
+        link_cell("utilisation", 100.0),
+        link_cell("sojourn_ms.p50"),
+        link_cell("sojourn_ms.p95"),
+        link_cell("dropped_packets"),
+        flow_cell("retransmitted_packets"),
+        flow_cell("timeouts"),
+    ]

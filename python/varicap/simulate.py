@@ -1,0 +1,147 @@
+"""From a scenario to results: read it, run it, repeat it until the intervals are tight enough."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
+
+from varicap import _core
+from varicap.results import Request, Result
+
+Progress: TypeAlias = Callable[[float, int, int], None]
+"""Called now and then with the share that is done [0..1], the runs that are done and how many there will be."""
+
+
+class TypedScenario(Protocol):
+    """A scenario built from the dataclasses of `varicap.scenario`."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The scenario as a file would hold it."""
+        ...
+
+
+AnyScenario: TypeAlias = str | Path | Mapping[str, Any] | TypedScenario | _core.Scenario
+"""A file, a mapping of the same shape, a `varicap.scenario.Scenario`, or what `load` returns."""
+
+
+def load(
+    scenario: AnyScenario,
+    overrides: Mapping[str, str] | Iterable[tuple[str, str]] = (),
+    base_dir: str | Path = ".",
+) -> _core.Scenario:
+    """Read and check a scenario.
+
+    `overrides` are values by their dotted path, as text in the notation of the file.  Traces are looked up from the
+    file's folder, or from `base_dir` if the scenario is not a file.  Raises `ScenarioError`.
+
+    >>> load("examples/fixed.toml", {"duration": "5 s"}).name
+    'fixed'
+    """
+    pairs = list(overrides.items() if isinstance(overrides, Mapping) else overrides)
+    if isinstance(scenario, _core.Scenario):
+        if pairs:
+            return _core.Scenario.from_json(scenario.to_json(), scenario.name, scenario.base_dir, pairs)
+        return scenario
+    if isinstance(scenario, str | Path):
+        path = Path(scenario)
+        return _core.Scenario.from_toml(_read(path), str(path), str(path.parent), pairs)
+    value = scenario if isinstance(scenario, Mapping) else scenario.to_dict()
+    return _core.Scenario.from_json(json.dumps(value), "<scenario>", str(base_dir), pairs)
+
+
+def run(
+    scenario: AnyScenario,
+    *,
+    seeds: int | None = None,
+    seed: int | None = None,
+    precision: float | None = None,
+    max_seeds: int = 1000,
+    overrides: Mapping[str, str] | Iterable[tuple[str, str]] = (),
+    series: bool | None = None,
+    packets: bool | None = None,
+    pcap: str | Path | None = None,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Result:
+    """Simulate a scenario: `seeds` independent replications on `jobs` cores (all of them by default).
+
+    With `precision` (say 0.02) replications are added until the half width of each 95 % interval of goodput and
+    utilisation is within that share of its mean, or there are `max_seeds`.  `series` and `packets` record more than
+    the scenario says; `pcap` writes the packets of the first run for Wireshark.
+
+    >>> result = run("examples/fixed.toml", seeds=3, overrides={"duration": "20 s"})
+    >>> result.flows.num_rows
+    3
+    """
+    loaded = load(scenario, overrides)
+    base_seed = loaded.seed if seed is None else seed
+    wanted = loaded.seeds if seeds is None else seeds
+    if wanted < 1:
+        raise ValueError(f"a scenario runs at least once, not {wanted} times")
+    series = loaded.record_series if series is None else series
+    packets = loaded.record_packets if packets is None else packets
+
+    def batch(first: int, count: int, total: int) -> _core.Results:
+        def report(share: float, done: int) -> None:
+            if progress is not None:
+                progress((first + share * count) / total, first + done, total)
+
+        return _core.run(
+            loaded,
+            seed=base_seed,
+            first=first,
+            count=count,
+            threads=jobs or 0,
+            series=series,
+            packets=packets,
+            pcap=str(pcap) if pcap is not None and first == 0 else None,
+            progress=report,
+        )
+
+    results = batch(0, wanted, wanted)
+    while precision is not None and results.runs < max_seeds:
+        more = _missing_runs(json.loads(results.summary()), precision, results.runs)
+        if more == 0:
+            break
+        count = min(more, max_seeds - results.runs)
+        results.extend(batch(results.runs, count, results.runs + count))
+    return Result(Request(loaded, base_seed, results.runs, series, packets), results)
+
+
+def _missing_runs(summary: dict[str, Any], precision: float, runs: int) -> int:
+    """How many more runs the widest interval seems to need; it narrows with the square root of their number."""
+    worst = max((_relative_half_width(interval) for interval in _watched(summary)), default=0.0)
+    if worst <= precision:
+        return 0
+    if runs < 3:
+        return 3 - runs + 2  # the interval of two runs says next to nothing
+    # At most as many again: the estimate itself is rough.
+    return max(1, min(runs, round(runs * ((worst / precision) ** 2 - 1))))
+
+
+def _watched(summary: dict[str, Any]) -> Iterable[dict[str, float | None]]:
+    for flow in summary["flows"]:
+        yield flow["goodput_bps"]
+    for link in summary["links"]:
+        yield link["utilisation"]
+
+
+def _relative_half_width(interval: dict[str, float | None]) -> float:
+    mean, low, high = interval["mean"], interval["lo"], interval["hi"]
+    if mean is None or mean == 0.0:
+        return 0.0
+    if low is None or high is None:
+        return float("inf")
+    return (high - low) / 2 / abs(mean)
+
+
+def _read(path: Path) -> str:
+    """The text of a scenario file; what cannot be read is the user's mistake, not a fault."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise _core.ScenarioError(f"{path}: there is no such file") from None
+    except UnicodeDecodeError as error:
+        raise _core.ScenarioError(f"{path}: not a text file: byte {error.start} is not UTF-8") from None
+    except OSError as error:
+        raise _core.ScenarioError(f"{path}: {error.strerror}") from None
