@@ -1,1 +1,4 @@
 //! stub
+
+pub mod histogram;
+pub mod measure;

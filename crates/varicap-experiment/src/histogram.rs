@@ -1,0 +1,258 @@
+//! A histogram of integers whose buckets are a fixed fraction of the value wide.
+//!
+//! Each octave [2^k, 2^(k+1)) has 32 buckets; below 64 every integer has its own. The middle of a bucket is
+//! therefore within 1/64 (1.6 %) of every value in it. Only the touched range of buckets is stored.
+
+/// Buckets of an octave, as a power of two.
+const BITS: u32 = 5;
+/// Buckets of an octave.
+const BUCKETS: u64 = 1 << BITS;
+/// Storage grows by this many buckets at a time, so that a drifting value does not reallocate at every step.
+const CHUNK: usize = 16;
+
+/// Counts of values by size, with the exact sum, minimum and maximum.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Histogram {
+    /// Counts of the buckets from `first` on.
+    counts: Vec<u64>,
+    first: usize,
+    sum: u128,
+    minimum: u64,
+    /// Maximum minus minimum: one comparison tells whether a value widens the range.
+    width: u64,
+}
+
+impl Histogram {
+    /// An empty histogram; it allocates nothing before the first value.
+    pub const fn new() -> Histogram {
+        Histogram { counts: Vec::new(), first: 0, sum: 0, minimum: 0, width: 0 }
+    }
+
+    /// Counts one value.
+    #[inline]
+    pub fn record(&mut self, value: u64) {
+        self.sum += u128::from(value);
+        let place = bucket(value).wrapping_sub(self.first);
+        if value.wrapping_sub(self.minimum) <= self.width
+            && let Some(count) = self.counts.get_mut(place)
+        {
+            *count += 1;
+        } else {
+            self.record_outside(value);
+        }
+    }
+
+    /// A value outside the range so far, or the first one.
+    #[cold]
+    fn record_outside(&mut self, value: u64) {
+        if self.is_empty() {
+            (self.minimum, self.width) = (value, 0);
+        } else {
+            let maximum = self.maximum_or_zero().max(value);
+            self.minimum = self.minimum.min(value);
+            self.width = maximum - self.minimum;
+        }
+        self.cover(bucket(value), bucket(value));
+        self.counts[bucket(value) - self.first] += 1;
+    }
+
+    /// Makes room for the buckets `low` to `high`.
+    fn cover(&mut self, low: usize, high: usize) {
+        let (low, high) = (low / CHUNK * CHUNK, (high / CHUNK + 1) * CHUNK);
+        if self.counts.is_empty() {
+            self.first = low;
+        }
+        if low < self.first {
+            let missing = self.first - low;
+            self.counts.reserve_exact(missing);
+            self.counts.splice(0..0, std::iter::repeat_n(0, missing));
+            self.first = low;
+        }
+        if high > self.first + self.counts.len() {
+            let missing = high - self.first - self.counts.len();
+            self.counts.reserve_exact(missing);
+            self.counts.extend(std::iter::repeat_n(0, missing));
+        }
+    }
+
+    /// How many values were counted.
+    pub fn count(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    /// Whether no value was counted.
+    pub fn is_empty(&self) -> bool {
+        self.counts.iter().all(|&count| count == 0)
+    }
+
+    /// The exact mean; `None` if empty.
+    pub fn mean(&self) -> Option<f64> {
+        let count = self.count();
+        (count > 0).then(|| self.sum as f64 / count as f64)
+    }
+
+    /// The least value; `None` if empty.
+    pub fn minimum(&self) -> Option<u64> {
+        (!self.is_empty()).then_some(self.minimum)
+    }
+
+    /// The greatest value; `None` if empty.
+    pub fn maximum(&self) -> Option<u64> {
+        (!self.is_empty()).then(|| self.maximum_or_zero())
+    }
+
+    fn maximum_or_zero(&self) -> u64 {
+        self.minimum + self.width
+    }
+
+    /// The least value that at least the share `q` of all values do not exceed, within 1/64; `None` if empty.
+    pub fn quantile(&self, q: f64) -> Option<u64> {
+        let count = self.count();
+        if count == 0 {
+            return None;
+        }
+        let rank = ((q * count as f64).ceil() as u64).clamp(1, count);
+        let mut below = 0;
+        let place = self.counts.iter().position(|&here| {
+            below += here;
+            below >= rank
+        })?;
+        Some(middle(self.first + place).clamp(self.minimum, self.maximum_or_zero()))
+    }
+
+    /// Adds the counts of `other`.
+    pub fn merge(&mut self, other: &Histogram) {
+        let (Some(minimum), Some(maximum)) = (other.minimum(), other.maximum()) else { return };
+        let lowest = self.minimum().map_or(minimum, |mine| mine.min(minimum));
+        let highest = self.maximum().map_or(maximum, |mine| mine.max(maximum));
+        (self.minimum, self.width) = (lowest, highest - lowest);
+        self.sum += other.sum;
+        self.cover(bucket(lowest), bucket(highest));
+        let (low, high) = (bucket(minimum), bucket(maximum));
+        for (place, count) in (low..=high).zip(&other.counts[low - other.first..]) {
+            self.counts[place - self.first] += count;
+        }
+    }
+
+    /// Forgets all values and keeps the storage.
+    pub fn clear(&mut self) {
+        self.counts.fill(0);
+        (self.sum, self.minimum, self.width) = (0, 0, 0);
+    }
+}
+
+impl Default for Histogram {
+    fn default() -> Histogram {
+        Histogram::new()
+    }
+}
+
+/// The bucket of `value`: 32 per octave, counted from zero.
+#[inline]
+fn bucket(value: u64) -> usize {
+    let shift = 63 - (value | (2 * BUCKETS - 1)).leading_zeros() - BITS;
+    (u64::from(shift) * BUCKETS + (value >> shift)) as usize
+}
+
+/// The value in the middle of a bucket, rounded down.
+fn middle(bucket: usize) -> u64 {
+    let bucket = bucket as u64;
+    let shift = (bucket / BUCKETS).saturating_sub(1);
+    let low = (bucket - shift * BUCKETS) << shift;
+    low + ((1 << shift) - 1) / 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn of(values: &[u64]) -> Histogram {
+        let mut histogram = Histogram::new();
+        values.iter().for_each(|&value| histogram.record(value));
+        histogram
+    }
+
+    /// Values of every magnitude.
+    fn value() -> impl Strategy<Value = u64> {
+        (any::<u64>(), 0u32..64).prop_map(|(bits, shift)| bits >> shift)
+    }
+
+    #[test]
+    fn values_below_64_are_exact() {
+        for value in 0..64 {
+            assert_eq!(middle(bucket(value)), value);
+        }
+    }
+
+    #[test]
+    fn buckets_follow_each_other_without_gaps() {
+        for shift in 0..64 {
+            let value = 1u64 << shift;
+            assert!(bucket(value) <= bucket(value - 1) + 1, "gap below {value}");
+            assert!(
+                bucket(value + (value / 32).max(1)) > bucket(value),
+                "one bucket holds too much at {value}"
+            );
+        }
+    }
+
+    #[test]
+    fn equal_values_have_exact_quantiles() {
+        assert_eq!(of(&[20_000_123; 5]).quantile(0.5), Some(20_000_123));
+    }
+
+    #[test]
+    fn an_empty_histogram_has_no_statistics() {
+        let mut histogram = of(&[3, 500]);
+        histogram.clear();
+        assert_eq!((histogram.quantile(0.5), histogram.mean(), histogram.maximum()), (None, None, None));
+        histogram.record(7);
+        assert_eq!((histogram.minimum(), histogram.maximum(), histogram.count()), (Some(7), Some(7), 1));
+    }
+
+    #[test]
+    fn memory_follows_the_touched_range() {
+        // An RTT between 20 ms and 80 ms: two octaves, three at most with the rounding to chunks.
+        let histogram = of(&(20..80).map(|ms| ms * 1_000_000).collect::<Vec<_>>());
+        assert!(histogram.counts.capacity() <= 3 * 32, "{} buckets", histogram.counts.capacity());
+    }
+
+    proptest! {
+        #[test]
+        fn quantiles_are_within_a_64th_of_sorted_data(
+            mut values in prop::collection::vec(value(), 1..200), q in 0.0f64..=1.0,
+        ) {
+            let histogram = of(&values);
+            values.sort_unstable();
+            let rank = ((q * values.len() as f64).ceil() as usize).clamp(1, values.len());
+            let exact = values[rank - 1];
+            let found = histogram.quantile(q).unwrap();
+            // Half a bucket is at most 1/64 of the bucket's lower end.
+            prop_assert!(found.abs_diff(exact) <= exact / 64, "{found} for {exact}");
+        }
+
+        #[test]
+        fn mean_minimum_and_maximum_are_exact(values in prop::collection::vec(value(), 1..200)) {
+            let histogram = of(&values);
+            let sum: u128 = values.iter().map(|&value| u128::from(value)).sum();
+            prop_assert_eq!(histogram.mean(), Some(sum as f64 / values.len() as f64));
+            prop_assert_eq!(histogram.minimum(), values.iter().min().copied());
+            prop_assert_eq!(histogram.maximum(), values.iter().max().copied());
+        }
+
+        #[test]
+        fn merging_equals_recording_everything_in_one(
+            left in prop::collection::vec(value(), 0..50), right in prop::collection::vec(value(), 0..50),
+        ) {
+            let mut merged = of(&left);
+            merged.merge(&of(&right));
+            let together = of(&[left, right].concat());
+            prop_assert_eq!(merged.count(), together.count());
+            prop_assert_eq!(merged.mean(), together.mean());
+            for q in [0.0, 0.01, 0.5, 0.95, 1.0] {
+                prop_assert_eq!(merged.quantile(q), together.quantile(q));
+            }
+        }
+    }
+}

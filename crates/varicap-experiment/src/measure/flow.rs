@@ -1,0 +1,330 @@
+//! What a flow delivered, how long it took, and how its sender behaved.
+
+use varicap_units::{Bytes, Span, Time};
+
+use crate::histogram::Histogram;
+
+/// Counters of a sender since the start of the run; those of a group of transfers are summed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SenderTotals {
+    /// Data packets sent, retransmissions included.
+    pub sent_packets: u64,
+    /// Data packets sent again.
+    pub retransmitted_packets: u64,
+    /// Expiries of the retransmission timer.
+    pub timeouts: u64,
+    /// Fast retransmits: entries into fast recovery.
+    pub fast_retransmits: u64,
+}
+
+impl SenderTotals {
+    /// The sum of these and `other`.
+    pub fn plus(&self, other: &SenderTotals) -> SenderTotals {
+        SenderTotals {
+            sent_packets: self.sent_packets + other.sent_packets,
+            retransmitted_packets: self.retransmitted_packets + other.retransmitted_packets,
+            timeouts: self.timeouts + other.timeouts,
+            fast_retransmits: self.fast_retransmits + other.fast_retransmits,
+        }
+    }
+
+    /// What was counted since `earlier`.
+    pub fn since(&self, earlier: &SenderTotals) -> SenderTotals {
+        SenderTotals {
+            sent_packets: self.sent_packets - earlier.sent_packets,
+            retransmitted_packets: self.retransmitted_packets - earlier.retransmitted_packets,
+            timeouts: self.timeouts - earlier.timeouts,
+            fast_retransmits: self.fast_retransmits - earlier.fast_retransmits,
+        }
+    }
+}
+
+/// What a flow delivered since the start of the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlowTotals {
+    /// Packets that reached the receiver, those it had already included.
+    pub delivered_packets: u64,
+    /// Their bytes on the wire [B].
+    pub delivered: Bytes,
+    /// Application bytes in order [B].
+    pub in_order: Bytes,
+    /// Integral of cwnd over the time in which it was known [B ns].
+    pub cwnd_time: u128,
+    /// Time in which cwnd was known.
+    pub cwnd_span: Span,
+}
+
+impl FlowTotals {
+    /// What was delivered since `earlier`.
+    pub fn since(&self, earlier: &FlowTotals) -> FlowTotals {
+        FlowTotals {
+            delivered_packets: self.delivered_packets - earlier.delivered_packets,
+            delivered: self.delivered - earlier.delivered,
+            in_order: self.in_order - earlier.in_order,
+            cwnd_time: self.cwnd_time - earlier.cwnd_time,
+            cwnd_span: self.cwnd_span - earlier.cwnd_span,
+        }
+    }
+
+    /// The sum of these and `other`.
+    pub fn plus(&self, other: &FlowTotals) -> FlowTotals {
+        FlowTotals {
+            delivered_packets: self.delivered_packets + other.delivered_packets,
+            delivered: self.delivered + other.delivered,
+            in_order: self.in_order + other.in_order,
+            cwnd_time: self.cwnd_time + other.cwnd_time,
+            cwnd_span: self.cwnd_span + other.cwnd_span,
+        }
+    }
+}
+
+/// Transfers that were completed.
+#[derive(Clone, Debug, Default)]
+pub struct Transfers {
+    /// Their sizes in all [B].
+    pub size: Bytes,
+    /// Flow completion times, from the start of a transfer to its last byte in order at the receiver [ns].
+    pub completion: Histogram,
+}
+
+/// Measures one flow, or a group of transfers that come and go.
+#[derive(Clone, Debug)]
+pub struct FlowMeter {
+    totals: FlowTotals,
+    /// Since `settled`; zero while it is not known.
+    cwnd: Bytes,
+    settled: Time,
+    cwnd_minimum: Bytes,
+    cwnd_maximum: Bytes,
+    rtt: Histogram,
+    /// Boxed: most flows complete no transfer, and there may be 100,000 of them.
+    transfers: Option<Box<Transfers>>,
+    base: FlowTotals,
+    sender_base: SenderTotals,
+    since: Time,
+    mss: Bytes,
+}
+
+/// What was measured of a flow.
+#[derive(Clone, Debug)]
+pub struct FlowMeasure {
+    /// How long it was measured.
+    pub span: Span,
+    /// What it delivered in that time.
+    pub done: FlowTotals,
+    /// What its sender did in that time.
+    pub sender: SenderTotals,
+    /// Least cwnd [B]; zero if it was never known.
+    pub cwnd_minimum: Bytes,
+    /// Largest cwnd [B]; zero if it was never known.
+    pub cwnd_maximum: Bytes,
+    /// Payload of a full segment, which makes bytes into packets [B].
+    pub mss: Bytes,
+    /// Samples of the round-trip time [ns].
+    pub rtt: Histogram,
+    /// Transfers completed in that time, if any.
+    pub transfers: Option<Box<Transfers>>,
+}
+
+impl FlowMeter {
+    /// A meter of a flow whose full segments carry `mss`, from time zero.
+    pub fn new(mss: Bytes) -> FlowMeter {
+        FlowMeter {
+            totals: FlowTotals::default(),
+            cwnd: Bytes::ZERO,
+            settled: Time::ZERO,
+            cwnd_minimum: Bytes::MAX,
+            cwnd_maximum: Bytes::ZERO,
+            rtt: Histogram::new(),
+            transfers: None,
+            base: FlowTotals::default(),
+            sender_base: SenderTotals::default(),
+            since: Time::ZERO,
+            mss,
+        }
+    }
+
+    /// A packet of `size` on the wire reached the receiver and brought `in_order` new bytes in order.
+    #[inline]
+    pub fn on_data(&mut self, size: Bytes, in_order: Bytes) {
+        self.totals.delivered_packets += 1;
+        self.totals.delivered += size;
+        self.totals.in_order += in_order;
+    }
+
+    /// The sender took a sample of the round-trip time.
+    #[inline]
+    pub fn on_rtt(&mut self, rtt: Span) {
+        self.rtt.record(rtt.as_nanos());
+    }
+
+    /// The congestion window is `cwnd` from `at` on. Not for a group of transfers, which has many.
+    #[inline]
+    pub fn on_cwnd(&mut self, at: Time, cwnd: Bytes) {
+        if cwnd != self.cwnd {
+            self.change_cwnd(at, cwnd);
+        }
+    }
+
+    #[inline]
+    fn change_cwnd(&mut self, at: Time, cwnd: Bytes) {
+        self.settle(at);
+        self.cwnd = cwnd;
+        self.cwnd_minimum = self.cwnd_minimum.min(cwnd);
+        self.cwnd_maximum = self.cwnd_maximum.max(cwnd);
+    }
+
+    /// The sender is gone: its cwnd is not known any more.
+    pub fn on_close(&mut self, at: Time) {
+        self.settle(at);
+        self.cwnd = Bytes::ZERO;
+    }
+
+    /// A transfer of `size` took `took` from its start to its last byte in order at the receiver.
+    pub fn on_transfer(&mut self, size: Bytes, took: Span) {
+        let transfers = self.transfers.get_or_insert_default();
+        transfers.size += size;
+        transfers.completion.record(took.as_nanos());
+    }
+
+    /// Adds the window since the last change to the integral.
+    #[inline]
+    fn settle(&mut self, at: Time) {
+        let span = at.since(self.settled);
+        self.settled = at;
+        if self.cwnd > Bytes::ZERO {
+            self.totals.cwnd_time += u128::from(self.cwnd.as_u64()) * u128::from(span.as_nanos());
+            self.totals.cwnd_span += span;
+        }
+    }
+
+    /// The totals up to `now`, which must not lie before the last event.
+    pub fn totals(&mut self, now: Time) -> FlowTotals {
+        self.settle(now);
+        self.totals
+    }
+
+    /// The warm-up is over: measuring begins at `now`, when the sender has counted `sender`.
+    pub fn reset(&mut self, now: Time, sender: SenderTotals) {
+        self.base = self.totals(now);
+        self.sender_base = sender;
+        self.since = now;
+        self.rtt.clear();
+        self.transfers = None;
+        (self.cwnd_minimum, self.cwnd_maximum) = (Bytes::MAX, Bytes::ZERO);
+        if self.cwnd > Bytes::ZERO {
+            (self.cwnd_minimum, self.cwnd_maximum) = (self.cwnd, self.cwnd);
+        }
+    }
+
+    /// What was measured from the last reset (or the start) to `now`, when the sender has counted `sender`.
+    pub fn finish(mut self, now: Time, sender: SenderTotals) -> FlowMeasure {
+        let is_known = self.cwnd_maximum > Bytes::ZERO;
+        FlowMeasure {
+            span: now.since(self.since),
+            done: self.totals(now).since(&self.base),
+            sender: sender.since(&self.sender_base),
+            cwnd_minimum: if is_known { self.cwnd_minimum } else { Bytes::ZERO },
+            cwnd_maximum: self.cwnd_maximum,
+            mss: self.mss,
+            rtt: self.rtt,
+            transfers: self.transfers,
+        }
+    }
+}
+
+impl FlowMeasure {
+    /// Adds what was measured of `other` in the same time, as if both were one flow.
+    pub fn merge(&mut self, other: &FlowMeasure) {
+        self.done = self.done.plus(&other.done);
+        self.sender = self.sender.plus(&other.sender);
+        if other.cwnd_maximum > Bytes::ZERO {
+            let is_known = self.cwnd_maximum > Bytes::ZERO;
+            self.cwnd_minimum =
+                if is_known { self.cwnd_minimum.min(other.cwnd_minimum) } else { other.cwnd_minimum };
+            self.cwnd_maximum = self.cwnd_maximum.max(other.cwnd_maximum);
+        }
+        self.rtt.merge(&other.rtt);
+        if let Some(transfers) = &other.transfers {
+            let mine = self.transfers.get_or_insert_default();
+            mine.size += transfers.size;
+            mine.completion.merge(&transfers.completion);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: Bytes = Bytes::new(1000);
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Span::from_millis(ms)
+    }
+
+    fn sent(packets: u64) -> SenderTotals {
+        SenderTotals { sent_packets: packets, ..SenderTotals::default() }
+    }
+
+    #[test]
+    fn cwnd_is_averaged_over_the_time_in_which_it_is_known() {
+        let mut meter = FlowMeter::new(MSS);
+        meter.on_cwnd(at(10), MSS * 2);
+        meter.on_cwnd(at(20), MSS * 4);
+        meter.on_cwnd(at(25), MSS * 4); // no change
+        meter.on_close(at(40));
+        let measure = meter.finish(at(100), sent(0));
+        assert_eq!(measure.done.cwnd_span, Span::from_millis(30));
+        assert_eq!(measure.done.cwnd_time, (2 * 10 + 4 * 20) * 1000 * 1_000_000);
+        assert_eq!((measure.cwnd_minimum, measure.cwnd_maximum), (MSS * 2, MSS * 4));
+    }
+
+    #[test]
+    fn reset_cuts_the_warm_up_and_keeps_cwnd() {
+        let mut meter = FlowMeter::new(MSS);
+        meter.on_cwnd(at(0), MSS * 10);
+        meter.on_cwnd(at(5), MSS * 3);
+        meter.on_rtt(Span::from_millis(100));
+        meter.on_data(Bytes::new(1040), MSS);
+        meter.on_transfer(MSS, Span::from_millis(7));
+        meter.reset(at(10), sent(12));
+        meter.on_data(Bytes::new(1040), Bytes::ZERO);
+        meter.on_rtt(Span::from_millis(200));
+        let measure = meter.finish(at(30), sent(20));
+        assert_eq!(measure.span, Span::from_millis(20));
+        assert_eq!((measure.done.delivered_packets, measure.done.in_order), (1, Bytes::ZERO));
+        assert_eq!(measure.sender.sent_packets, 8);
+        assert_eq!((measure.cwnd_minimum, measure.cwnd_maximum), (MSS * 3, MSS * 3));
+        assert_eq!(measure.done.cwnd_time, 3 * 20 * 1000 * 1_000_000);
+        assert_eq!(measure.rtt.mean(), Some(200e6));
+        assert!(measure.transfers.is_none());
+    }
+
+    #[test]
+    fn a_flow_whose_cwnd_is_unknown_has_none() {
+        let measure = FlowMeter::new(MSS).finish(at(1), sent(0));
+        assert_eq!((measure.cwnd_minimum, measure.cwnd_maximum), (Bytes::ZERO, Bytes::ZERO));
+    }
+
+    #[test]
+    fn merging_ignores_windows_that_are_not_known() {
+        let mut known = FlowMeter::new(MSS);
+        known.on_cwnd(at(0), MSS * 5);
+        let mut merged = FlowMeter::new(MSS).finish(at(1), sent(1));
+        merged.merge(&known.finish(at(1), sent(2)));
+        merged.merge(&FlowMeter::new(MSS).finish(at(1), sent(4)));
+        assert_eq!((merged.cwnd_minimum, merged.cwnd_maximum), (MSS * 5, MSS * 5));
+        assert_eq!(merged.sender.sent_packets, 7);
+    }
+
+    #[test]
+    fn completed_transfers_are_counted_with_their_times() {
+        let mut meter = FlowMeter::new(MSS);
+        meter.on_transfer(MSS, Span::from_millis(10));
+        meter.on_transfer(MSS * 3, Span::from_millis(30));
+        let transfers = meter.finish(at(100), sent(0)).transfers.unwrap();
+        assert_eq!((transfers.size, transfers.completion.count()), (MSS * 4, 2));
+        assert_eq!(transfers.completion.mean(), Some(20e6));
+    }
+}

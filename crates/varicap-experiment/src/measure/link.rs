@@ -1,0 +1,342 @@
+//! What a link offered, carried, lost and held.
+
+use varicap_net::{Backlog, LossCause};
+use varicap_units::{Bytes, Rate, Span, Time, Work};
+
+use crate::histogram::Histogram;
+
+/// What a link did since the start of the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkTotals {
+    /// Work that the capacity offered, used or not.
+    pub offered: Work,
+    /// Frames offered to the link.
+    pub arrived_frames: u64,
+    /// Frames that left the server.
+    pub carried_frames: u64,
+    /// Bytes that left the server [B].
+    pub carried: Bytes,
+    /// Frames lost because the queue was full.
+    pub overflowed_frames: u64,
+    /// Frames dropped early by active queue management.
+    pub aqm_dropped_frames: u64,
+    /// Frames lost on the channel, after they had left the server.
+    pub channel_lost_frames: u64,
+    /// Bytes lost on the channel, after they had left the server [B].
+    pub channel_lost: Bytes,
+    /// Frames marked (ECN).
+    pub marked_frames: u64,
+    /// Integral of the waiting frames over time [frames ns].
+    pub frame_time: u128,
+    /// Integral of the waiting bytes over time [B ns].
+    pub byte_time: u128,
+}
+
+impl LinkTotals {
+    /// Frames lost for any cause.
+    pub const fn lost_frames(&self) -> u64 {
+        self.overflowed_frames + self.aqm_dropped_frames + self.channel_lost_frames
+    }
+
+    /// What was done since `earlier`.
+    pub fn since(&self, earlier: &LinkTotals) -> LinkTotals {
+        LinkTotals {
+            offered: self.offered - earlier.offered,
+            arrived_frames: self.arrived_frames - earlier.arrived_frames,
+            carried_frames: self.carried_frames - earlier.carried_frames,
+            carried: self.carried - earlier.carried,
+            overflowed_frames: self.overflowed_frames - earlier.overflowed_frames,
+            aqm_dropped_frames: self.aqm_dropped_frames - earlier.aqm_dropped_frames,
+            channel_lost_frames: self.channel_lost_frames - earlier.channel_lost_frames,
+            channel_lost: self.channel_lost - earlier.channel_lost,
+            marked_frames: self.marked_frames - earlier.marked_frames,
+            frame_time: self.frame_time - earlier.frame_time,
+            byte_time: self.byte_time - earlier.byte_time,
+        }
+    }
+}
+
+/// Measures one link; its methods mirror `varicap_net::Watch` and take sizes instead of frames.
+#[derive(Clone, Debug, Default)]
+pub struct LinkMeter {
+    totals: LinkTotals,
+    /// What waits since `settled`; the frame in service is not included.
+    waiting: Backlog,
+    settled: Time,
+    /// Frames that wait or are in service.
+    inside: u32,
+    /// Whether the link passes delivery opportunities: it has no server that holds a frame.
+    is_slotted: bool,
+    peak: Backlog,
+    /// Capacity since `rated`.
+    rate: Rate,
+    rated: Time,
+    was_unlimited: bool,
+    sojourn: Histogram,
+    base: LinkTotals,
+    since: Time,
+}
+
+/// What was measured of a link.
+#[derive(Clone, Debug)]
+pub struct LinkMeasure {
+    /// How long it was measured.
+    pub span: Span,
+    /// What it did in that time.
+    pub done: LinkTotals,
+    /// Most frames, and most bytes, that waited; not always at the same instant.
+    pub peak: Backlog,
+    /// Whether its capacity was unlimited at some time: then nothing can be said of its mean.
+    pub was_unlimited: bool,
+    /// Times from arrival to departure from the server [ns].
+    pub sojourn: Histogram,
+}
+
+impl LinkMeter {
+    /// A meter of an empty link, from time zero.
+    pub fn new() -> LinkMeter {
+        LinkMeter::default()
+    }
+
+    /// A frame of `size` was offered to the link, which held `backlog` before it.
+    #[inline]
+    pub fn on_arrival(&mut self, at: Time, size: Bytes, backlog: Backlog) {
+        self.waiting = backlog; // the link's own word on what waited since the last event
+        self.settle(at);
+        self.totals.arrived_frames += 1;
+        if self.inside > 0 || self.is_slotted {
+            self.waiting.frames += 1;
+            self.waiting.bytes += size;
+        }
+        self.inside += 1;
+    }
+
+    /// A frame of `size` was lost for `cause`.
+    pub fn on_lost(&mut self, at: Time, size: Bytes, cause: LossCause) {
+        match cause {
+            LossCause::Overflow => self.totals.overflowed_frames += 1,
+            LossCause::Aqm => self.totals.aqm_dropped_frames += 1,
+            LossCause::Channel => {
+                self.totals.channel_lost_frames += 1;
+                self.totals.channel_lost += size;
+                return; // it had left the server
+            }
+        }
+        // A frame that is lost as it arrives never waited: it makes no peak.
+        if at > self.settled {
+            self.settle(at);
+        }
+        self.inside = self.inside.saturating_sub(1);
+        if self.inside > 0 || self.is_slotted {
+            self.waiting.frames = self.waiting.frames.saturating_sub(1);
+            self.waiting.bytes = self.waiting.bytes.saturating_sub(size);
+        }
+    }
+
+    /// A queue marked a frame (ECN).
+    #[inline]
+    pub fn on_mark(&mut self) {
+        self.totals.marked_frames += 1;
+    }
+
+    /// A frame of `size` that arrived at `arrived` left the server; `backlog` is what still waits.
+    #[inline]
+    pub fn on_departure(&mut self, at: Time, arrived: Time, size: Bytes, backlog: Backlog) {
+        self.settle(at);
+        self.waiting = backlog;
+        self.inside = self.inside.saturating_sub(1);
+        self.totals.carried_frames += 1;
+        self.totals.carried += size;
+        self.sojourn.record(at.since(arrived).as_nanos());
+    }
+
+    /// From `at` on the link offers `rate`.
+    pub fn on_capacity(&mut self, at: Time, rate: Rate) {
+        self.settle_capacity(at);
+        self.rate = rate;
+        self.was_unlimited |= rate.is_unlimited();
+    }
+
+    /// A delivery opportunity passed: `offered` bytes, used or not.
+    #[inline]
+    pub fn on_opportunity(&mut self, offered: Bytes) {
+        self.is_slotted = true;
+        self.totals.offered += Work::of(offered);
+    }
+
+    /// Adds what waited since the last event to the integrals.
+    #[inline]
+    fn settle(&mut self, at: Time) {
+        let span = at.since(self.settled).as_nanos();
+        self.settled = at;
+        self.totals.frame_time += u128::from(span) * u128::from(self.waiting.frames);
+        self.totals.byte_time += u128::from(span) * u128::from(self.waiting.bytes.as_u64());
+        self.peak.frames = self.peak.frames.max(self.waiting.frames);
+        self.peak.bytes = self.peak.bytes.max(self.waiting.bytes);
+    }
+
+    fn settle_capacity(&mut self, at: Time) {
+        if !self.rate.is_unlimited() {
+            self.totals.offered += self.rate * at.since(self.rated);
+        }
+        self.rated = at;
+    }
+
+    /// The totals up to `now`, which must not lie before the last event.
+    pub fn totals(&mut self, now: Time) -> LinkTotals {
+        self.settle(now);
+        self.settle_capacity(now);
+        self.totals
+    }
+
+    /// What waits after the last event, the frame in service excluded.
+    pub fn waiting(&self) -> Backlog {
+        self.waiting
+    }
+
+    /// The warm-up is over: measuring begins at `now`; what waits goes on waiting.
+    pub fn reset(&mut self, now: Time) {
+        self.base = self.totals(now);
+        self.since = now;
+        self.peak = self.waiting;
+        self.was_unlimited = self.rate.is_unlimited();
+        self.sojourn.clear();
+    }
+
+    /// What was measured from the last reset (or the start) to `now`.
+    pub fn finish(mut self, now: Time) -> LinkMeasure {
+        LinkMeasure {
+            span: now.since(self.since),
+            done: self.totals(now).since(&self.base),
+            peak: self.peak,
+            was_unlimited: self.was_unlimited,
+            sojourn: self.sojourn,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SIZE: Bytes = Bytes::new(1000);
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Span::from_millis(ms)
+    }
+
+    fn waiting(frames: u32) -> Backlog {
+        Backlog { frames, bytes: SIZE * u64::from(frames) }
+    }
+
+    /// Frames x milliseconds as the integral counts them.
+    fn frame_ms(count: u128) -> u128 {
+        count * 1_000_000
+    }
+
+    #[test]
+    fn the_frame_in_service_does_not_wait() {
+        let mut meter = LinkMeter::new();
+        meter.on_arrival(at(0), SIZE, waiting(0));
+        meter.on_departure(at(10), at(0), SIZE, waiting(0));
+        let measure = meter.finish(at(20));
+        assert_eq!((measure.done.frame_time, measure.peak), (0, waiting(0)));
+        assert_eq!(measure.sojourn.mean(), Some(10e6));
+    }
+
+    #[test]
+    fn backlog_is_integrated_from_arrival_to_the_start_of_service() {
+        let mut meter = LinkMeter::new();
+        meter.on_arrival(at(0), SIZE, waiting(0));
+        meter.on_arrival(at(2), SIZE, waiting(0)); // waits from 2 ms to 10 ms
+        meter.on_arrival(at(4), SIZE, waiting(1)); // waits from 4 ms to 20 ms
+        meter.on_departure(at(10), at(0), SIZE, waiting(1));
+        meter.on_departure(at(20), at(2), SIZE, waiting(0));
+        let measure = meter.finish(at(25));
+        assert_eq!(measure.done.frame_time, frame_ms(8 + 16));
+        assert_eq!(measure.done.byte_time, frame_ms(8 + 16) * 1000);
+        assert_eq!(measure.peak, waiting(2));
+    }
+
+    #[test]
+    fn a_frame_lost_as_it_arrives_never_waits() {
+        let mut meter = LinkMeter::new();
+        meter.on_arrival(at(0), SIZE, waiting(0));
+        meter.on_arrival(at(1), SIZE, waiting(0));
+        meter.on_lost(at(1), SIZE, LossCause::Overflow);
+        meter.on_departure(at(10), at(0), SIZE, waiting(0));
+        let measure = meter.finish(at(10));
+        assert_eq!((measure.done.frame_time, measure.peak), (0, waiting(0)));
+        assert_eq!((measure.done.overflowed_frames, measure.done.arrived_frames), (1, 2));
+    }
+
+    #[test]
+    fn a_frame_dropped_at_dequeue_waited_until_then() {
+        let mut meter = LinkMeter::new();
+        for _ in 0..3 {
+            meter.on_arrival(at(0), SIZE, meter.waiting());
+        }
+        meter.on_lost(at(10), SIZE, LossCause::Aqm); // the second; the third enters the server
+        meter.on_departure(at(10), at(0), SIZE, waiting(0));
+        assert_eq!(meter.finish(at(20)).done.frame_time, frame_ms(2 * 10));
+    }
+
+    #[test]
+    fn a_slotted_link_has_no_server_that_holds_a_frame() {
+        let mut meter = LinkMeter::new();
+        meter.on_opportunity(Bytes::new(1500));
+        meter.on_arrival(at(0), SIZE, waiting(0));
+        meter.on_departure(at(10), at(0), SIZE, waiting(0));
+        assert_eq!(meter.finish(at(10)).done.frame_time, frame_ms(10));
+    }
+
+    #[test]
+    fn a_loss_on_the_channel_leaves_the_queue_alone() {
+        let mut meter = LinkMeter::new();
+        meter.on_arrival(at(0), SIZE, waiting(0));
+        meter.on_arrival(at(0), SIZE, waiting(0));
+        meter.on_departure(at(10), at(0), SIZE, waiting(0));
+        meter.on_lost(at(10), SIZE, LossCause::Channel);
+        assert_eq!(meter.inside, 1);
+        let done = meter.finish(at(10)).done;
+        assert_eq!((done.carried, done.channel_lost, done.frame_time), (SIZE, SIZE, frame_ms(10)));
+    }
+
+    #[test]
+    fn offered_work_is_the_integral_of_the_capacity() {
+        let mut meter = LinkMeter::new();
+        meter.on_capacity(at(0), Rate::from_bps(8_000));
+        meter.on_capacity(at(1000), Rate::ZERO);
+        meter.on_capacity(at(3000), Rate::from_bps(16_000));
+        meter.on_opportunity(Bytes::new(1500));
+        assert_eq!(meter.finish(at(4000)).done.offered, Work::of(Bytes::new(1000 + 2000 + 1500)));
+    }
+
+    #[test]
+    fn unlimited_capacity_is_told_apart() {
+        let mut meter = LinkMeter::new();
+        meter.on_capacity(at(0), Rate::UNLIMITED);
+        let measure = meter.finish(at(1));
+        assert!(measure.was_unlimited);
+        assert_eq!(measure.done.offered, Work::ZERO);
+    }
+
+    #[test]
+    fn reset_cuts_the_warm_up_and_keeps_what_waits() {
+        let mut meter = LinkMeter::new();
+        meter.on_capacity(at(0), Rate::from_bps(8_000));
+        meter.on_arrival(at(0), SIZE, waiting(0));
+        meter.on_arrival(at(0), SIZE, waiting(0));
+        meter.on_arrival(at(0), SIZE, waiting(1));
+        meter.on_departure(at(10), at(0), SIZE, waiting(1));
+        meter.reset(at(15));
+        meter.on_departure(at(20), at(0), SIZE, waiting(0));
+        let measure = meter.finish(at(1015));
+        assert_eq!(measure.span, Span::from_secs(1));
+        assert_eq!((measure.done.carried_frames, measure.done.arrived_frames), (1, 0));
+        assert_eq!(measure.done.frame_time, frame_ms(5));
+        assert_eq!(measure.done.offered, Work::of(SIZE));
+        assert_eq!(measure.peak, waiting(1));
+        assert_eq!(measure.sojourn.count(), 1);
+    }
+}
