@@ -47,7 +47,8 @@ pub struct StepsConfig {
 pub struct TraceConfig {
     /// The file, relative to the scenario's folder.
     pub file: String,
-    /// After its last row the trace begins again, or its last rate stays. Default: true.
+    /// After its last row, whose rate holds as long as the one before it, the trace begins again; otherwise its last
+    /// rate stays. Default: true.
     #[serde(default = "yes")]
     pub repeat: bool,
 }
@@ -273,6 +274,45 @@ pub struct GilbertElliottConfig {
     /// Loss probability in the bad state. Default: 1.
     #[serde(default = "certain")]
     pub loss_bad: Probability,
+}
+
+/// What the link layer adds to each frame before it is sent. A queue counts frames without it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Framing {
+    /// Bytes added to each frame. Default: 0 B.
+    pub overhead: Bytes,
+    /// The frame and its overhead are cut into cells, the last one filled up. Default: no cells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cells: Option<Cells>,
+}
+
+/// Cells of fixed size, as in ATM: 48 bytes of payload in 53.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Cells {
+    /// What of a frame a cell carries. Default: 48 B.
+    pub payload: Bytes,
+    /// What a cell takes on the wire. Default: 53 B.
+    pub size: Bytes,
+}
+
+impl Default for Cells {
+    fn default() -> Cells {
+        Cells { payload: Bytes::new(48), size: Bytes::new(53) }
+    }
+}
+
+impl Framing {
+    /// What a frame of `bytes` takes on the wire [B].
+    #[inline]
+    pub fn framed(&self, bytes: Bytes) -> Bytes {
+        let bytes = bytes + self.overhead;
+        match self.cells {
+            None => bytes,
+            Some(cells) => cells.size * bytes.as_u64().div_ceil(cells.payload.as_u64().max(1)),
+        }
+    }
 }
 
 fn yes() -> bool {

@@ -3,8 +3,19 @@
 //! Push what arrives, poll until `None`, then ask `poll_at` when to poll again. Polling early is harmless;
 //! polling late is a bug. A link knows no event list, no clock and no TCP.
 
+pub mod capacity;
+mod check;
 mod config;
+mod error;
+pub mod feedback;
 mod frame;
+mod link;
+pub mod loss;
+pub mod queue;
 
+pub use capacity::{CapacityParts, CapacityProcess, CapacitySegment};
 pub use config::*;
-pub use frame::{Backlog, Frame, Lost, LossCause, Watch};
+pub use error::NetError;
+pub use feedback::RateFeedback;
+pub use frame::{Backlog, Frame, LossCause, Lost, Watch};
+pub use link::{Link, LinkParts, OpportunityParts, OpportunityTrace};

@@ -1,0 +1,159 @@
+//! Rates from given instants on.
+
+use std::sync::Arc;
+
+use varicap_units::{Rate, Span, Time};
+
+use super::{CapacityProcess, CapacitySegment};
+use crate::check::same_length;
+use crate::{NetError, StepsConfig};
+
+/// Rates and the instants from which they hold, the first at zero.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Timeline {
+    at: Vec<Span>,
+    rates: Vec<Rate>,
+    /// How long it is, later than all its instants; without a length its last rate holds for ever.
+    length: Option<Span>,
+    /// Whether it begins again after its length.
+    repeats: bool,
+}
+
+impl Timeline {
+    /// Checks the steps of a scenario.
+    pub fn from_config(config: &StepsConfig) -> Result<Timeline, NetError> {
+        let StepsConfig { at, rates, period } = config;
+        same_length("capacity.steps.at", at.len(), rates.len())?;
+        let Some((first, last)) = at.first().zip(at.last()) else {
+            return Err(NetError::value("capacity.steps.rates", "empty", "at least one rate"));
+        };
+        if *first != Span::ZERO {
+            return Err(NetError::value("capacity.steps.at[0]", first, "0 s"));
+        }
+        if let Some(index) = (1..at.len()).find(|&index| at[index] <= at[index - 1]) {
+            let key = format!("capacity.steps.at[{index}]");
+            return Err(NetError::value(key, at[index], format!("later than {}", at[index - 1])));
+        }
+        if let Some(period) = period.filter(|period| period <= last) {
+            let expected = format!("longer than the last step at {last}");
+            return Err(NetError::value("capacity.steps.period", period, expected));
+        }
+        Ok(Timeline { at: at.clone(), rates: rates.clone(), length: *period, repeats: true })
+    }
+
+    /// Rates at instants that increase from zero on; `length` is later than all of them.
+    pub(super) fn new(at: Vec<Span>, rates: Vec<Rate>, length: Option<Span>, repeats: bool) -> Timeline {
+        Timeline { at, rates, length, repeats }
+    }
+
+    /// Mean over its length; without one, the last rate [b/s].
+    pub fn mean_rate(&self) -> Rate {
+        let last = self.rates.last().copied().unwrap_or_default();
+        let Some(length) = self.length else { return last };
+        let mut bits: u128 = 0;
+        for (index, rate) in self.rates.iter().enumerate() {
+            let until = self.at.get(index + 1).copied().unwrap_or(length);
+            if rate.is_unlimited() {
+                return Rate::UNLIMITED;
+            }
+            bits = bits.saturating_add((*rate * (until - self.at[index])).as_nanobits());
+        }
+        let nanos = u128::from(length.as_nanos());
+        Rate::from_bps(u64::try_from((bits + nanos / 2) / nanos).unwrap_or(u64::MAX))
+    }
+}
+
+/// A path along a timeline.
+#[derive(Clone, Debug)]
+pub struct Steps {
+    timeline: Arc<Timeline>,
+    base: Time,
+    index: usize,
+}
+
+impl Steps {
+    /// The path from the timeline's beginning.
+    pub fn new(timeline: Arc<Timeline>) -> Steps {
+        Steps { timeline, base: Time::ZERO, index: 0 }
+    }
+
+    fn until(&self) -> Time {
+        match (self.timeline.at.get(self.index + 1), self.timeline.length) {
+            (Some(next), _) => self.base + *next,
+            (None, Some(length)) if self.timeline.repeats => self.base + length,
+            (None, _) => Time::NEVER,
+        }
+    }
+}
+
+impl CapacityProcess for Steps {
+    fn segment(&mut self, now: Time) -> CapacitySegment {
+        while self.until() <= now {
+            self.index += 1;
+            if self.index == self.timeline.at.len() {
+                self.index = 0;
+                self.base += self.timeline.length.unwrap_or(Span::MAX);
+            }
+        }
+        CapacitySegment { rate: self.timeline.rates[self.index], until: self.until() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(at: &[u64], rates: &[u64], period: Option<u64>) -> StepsConfig {
+        StepsConfig {
+            at: at.iter().map(|&secs| Span::from_secs(secs)).collect(),
+            rates: rates.iter().map(|&bps| Rate::from_bps(bps)).collect(),
+            period: period.map(Span::from_secs),
+        }
+    }
+
+    fn secs(secs: u64) -> Time {
+        Time::ZERO + Span::from_secs(secs)
+    }
+
+    #[test]
+    fn steps_hold_from_their_instant_on_and_repeat() {
+        let timeline = Timeline::from_config(&config(&[0, 2], &[10, 40], Some(3))).unwrap();
+        assert_eq!(timeline.mean_rate(), Rate::from_bps(20));
+        let mut path = Steps::new(Arc::new(timeline));
+        for (now, rate, until) in [(0, 10, 2), (2, 40, 3), (3, 10, 5), (7, 10, 8), (8, 40, 9)] {
+            let expected = CapacitySegment { rate: Rate::from_bps(rate), until: secs(until) };
+            assert_eq!(path.segment(secs(now)), expected);
+        }
+    }
+
+    #[test]
+    fn without_a_period_the_last_rate_stays() {
+        let timeline = Timeline::from_config(&config(&[0, 2], &[10, 40], None)).unwrap();
+        assert_eq!(timeline.mean_rate(), Rate::from_bps(40));
+        let mut path = Steps::new(Arc::new(timeline));
+        let forever = CapacitySegment { rate: Rate::from_bps(40), until: Time::NEVER };
+        assert_eq!(path.segment(secs(1_000)), forever);
+    }
+
+    #[test]
+    fn refusals_name_the_key() {
+        let refusal = |config| Timeline::from_config(&config).unwrap_err().to_string();
+        assert_eq!(
+            refusal(config(&[], &[], None)),
+            "`capacity.steps.rates` is empty, expected at least one rate"
+        );
+        assert_eq!(
+            refusal(config(&[0], &[1, 2], None)),
+            "`capacity.steps.at` is 1 values, expected 2, one per rate"
+        );
+        assert_eq!(refusal(config(&[1], &[1], None)), "`capacity.steps.at[0]` is 1 s, expected 0 s");
+        assert_eq!(
+            refusal(config(&[0, 3, 3], &[1, 2, 3], None)),
+            "`capacity.steps.at[2]` is 3 s, expected later than 3 s"
+        );
+        assert_eq!(
+            refusal(config(&[0, 3], &[1, 2], Some(3))),
+            "`capacity.steps.period` is 3 s, expected longer than the last step at 3 s"
+        );
+    }
+}

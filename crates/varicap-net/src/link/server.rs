@@ -1,0 +1,203 @@
+//! The exact arithmetic of a server: a frame's transmission under a rate that may change.
+//!
+//! Work is counted in nanobits (b/s times ns), so that nothing is lost: a frame of W nanobits at rate R takes
+//! ceil((W - s) / R) ns, where s is the surplus, the work that the server could have done in the last nanosecond
+//! beyond the frame before. A busy server therefore carries exactly R in the long run. 64 bits hold the work of a
+//! frame of 2 GB.
+
+use varicap_units::{Bytes, NANOS_PER_SEC, Rate, Span, Time};
+
+use crate::Service;
+
+/// Bytes of the largest frame whose work fits in 64 bits [B].
+const LARGEST_FRAME: u64 = u64::MAX / (8 * NANOS_PER_SEC);
+
+/// No frame has this size: the remembered transmission time does not apply.
+const NOTHING_REMEMBERED: Bytes = Bytes::MAX;
+
+/// The transmission of one frame after another.
+#[derive(Clone, Debug)]
+pub(super) struct Server {
+    service: Service,
+    /// Now [b/s].
+    rate: u64,
+    /// Work that the server will have in hand when the frame in service ends [nb].
+    surplus: u64,
+    /// Work left of the frame in service while the rate is zero [nb].
+    left: u64,
+    /// Size of the last frame, for which `whole` and `spare` hold: whole * rate = work + spare. While it is
+    /// remembered the rate is neither zero nor unlimited, and the surplus is below it.
+    size: Bytes,
+    whole: Span,
+    spare: u64,
+}
+
+impl Server {
+    pub fn new(service: Service, rate: Rate) -> Server {
+        Server {
+            service,
+            rate: rate.as_bps(),
+            surplus: 0,
+            left: 0,
+            size: NOTHING_REMEMBERED,
+            whole: Span::ZERO,
+            spare: 0,
+        }
+    }
+
+    #[inline]
+    pub fn rate(&self) -> Rate {
+        Rate::from_bps(self.rate)
+    }
+
+    /// Begins to transmit a frame of `size` bytes [B]; when it will have ended if the rate stays.
+    #[inline]
+    pub fn begin(&mut self, at: Time, size: Bytes) -> Time {
+        if size != self.size {
+            return self.measure(at, size);
+        }
+        let room = self.rate - self.surplus;
+        if self.spare < room {
+            self.surplus += self.spare;
+            at + self.whole
+        } else {
+            self.surplus = self.spare - room;
+            at + (self.whole - Span::from_nanos(1))
+        }
+    }
+
+    /// As [`Server::begin`], for a size or rate not met just before.
+    #[cold]
+    #[inline(never)]
+    fn measure(&mut self, at: Time, size: Bytes) -> Time {
+        assert!(size.as_u64() <= LARGEST_FRAME, "a frame of {size} exceeds 2 GB");
+        let work = size.as_u64() * 8 * NANOS_PER_SEC;
+        if self.rate != 0 && !self.rate().is_unlimited() && self.surplus < self.rate {
+            self.size = size;
+            self.whole = Span::from_nanos(work.div_ceil(self.rate));
+            // Rounding up adds less than one nanosecond's work; modulo 2^64 the difference is exact.
+            self.spare = self.whole.as_nanos().wrapping_mul(self.rate).wrapping_sub(work);
+            return self.begin(at, size);
+        }
+        if work <= self.surplus {
+            self.surplus -= work;
+            return at;
+        }
+        let left = work - self.surplus;
+        self.transmit(at, left)
+    }
+
+    /// When `left` nanobits that begin at `at` will have been carried at the present rate.
+    fn transmit(&mut self, at: Time, left: u64) -> Time {
+        self.surplus = 0;
+        if self.rate().is_unlimited() {
+            return at;
+        }
+        if self.rate == 0 {
+            self.left = left;
+            return Time::NEVER;
+        }
+        let nanos = left.div_ceil(self.rate);
+        self.surplus = nanos.wrapping_mul(self.rate).wrapping_sub(left);
+        at + Span::from_nanos(nanos)
+    }
+
+    /// Nothing is left to transmit: what the server could have done is gone.
+    #[inline]
+    pub fn idle(&mut self) {
+        self.surplus = 0;
+    }
+
+    /// From `at` on the rate is another. Takes and gives the end of the frame in service (`None` if there is none).
+    pub fn change(&mut self, at: Time, rate: Rate, finish: Option<Time>) -> Option<Time> {
+        let old = std::mem::replace(&mut self.rate, rate.as_bps());
+        self.size = NOTHING_REMEMBERED;
+        let finish = finish?;
+        let left = if finish.is_never() {
+            self.left
+        } else if finish <= at || self.service == Service::AtStart {
+            return Some(finish);
+        } else {
+            // Below the work of one frame, since a frame takes at most ceil(work / rate).
+            let carried = u128::from((finish - at).as_nanos()) * u128::from(old);
+            (carried - u128::from(self.surplus)) as u64
+        };
+        Some(self.transmit(at, left))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ns(nanos: u64) -> Time {
+        Time::from_nanos(nanos)
+    }
+
+    #[test]
+    fn a_busy_server_carries_exactly_its_rate() {
+        // 3 b/s does not divide 8e9 nb: a byte takes 2.67 s, three bytes exactly 8 s.
+        let mut server = Server::new(Service::Fluid, Rate::from_bps(3));
+        let mut at = Time::ZERO;
+        for _ in 0..3_000 {
+            at = server.begin(at, Bytes::new(1));
+        }
+        assert_eq!(at, Time::ZERO + Span::from_secs(8_000));
+    }
+
+    #[test]
+    fn frames_shorter_than_a_nanosecond_add_up() {
+        // 100 bytes at 3.2 Tb/s take 0.25 ns.
+        let mut server = Server::new(Service::Fluid, Rate::from_bps(3_200_000_000_000));
+        let mut at = Time::ZERO;
+        for _ in 0..400 {
+            at = server.begin(at, Bytes::new(100));
+        }
+        assert_eq!(at, ns(100));
+    }
+
+    #[test]
+    fn an_idle_server_saves_no_work() {
+        let mut server = Server::new(Service::Fluid, Rate::from_bps(3));
+        let first = server.begin(Time::ZERO, Bytes::new(1));
+        server.idle();
+        let second = server.begin(first, Bytes::new(1));
+        assert_eq!(second - first, first - Time::ZERO);
+    }
+
+    #[test]
+    fn fluid_service_follows_the_rate_and_at_start_does_not() {
+        for (service, finish) in [(Service::Fluid, 1_500), (Service::AtStart, 2_000)] {
+            let mut server = Server::new(service, Rate::from_bps(4_000_000)); // a byte takes 2 us
+            let planned = server.begin(Time::ZERO, Bytes::new(1));
+            let planned = server.change(ns(1_000), Rate::from_bps(8_000_000), Some(planned));
+            assert_eq!(planned, Some(ns(finish)), "{service:?}");
+        }
+    }
+
+    #[test]
+    fn an_outage_stops_fluid_service_and_its_work_is_kept() {
+        let mut server = Server::new(Service::Fluid, Rate::from_bps(4_000_000));
+        let planned = server.begin(Time::ZERO, Bytes::new(1));
+        let planned = server.change(ns(500), Rate::ZERO, Some(planned));
+        assert_eq!(planned, Some(Time::NEVER));
+        let planned = server.change(ns(9_000), Rate::from_bps(4_000_000), planned);
+        assert_eq!(planned, Some(ns(10_500)));
+    }
+
+    #[test]
+    fn a_frame_that_meets_an_outage_at_start_takes_the_first_positive_rate() {
+        let mut server = Server::new(Service::AtStart, Rate::ZERO);
+        let planned = server.begin(Time::ZERO, Bytes::new(1));
+        assert_eq!(planned, Time::NEVER);
+        let planned = server.change(ns(7_000), Rate::from_bps(8_000_000), Some(planned));
+        let planned = server.change(ns(7_500), Rate::ZERO, planned);
+        assert_eq!(planned, Some(ns(8_000)));
+    }
+
+    #[test]
+    fn unlimited_is_no_time_at_all() {
+        let mut server = Server::new(Service::Fluid, Rate::UNLIMITED);
+        assert_eq!(server.begin(ns(5), Bytes::new(1_000_000)), ns(5));
+    }
+}

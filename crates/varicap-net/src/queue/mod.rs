@@ -1,0 +1,192 @@
+//! Queues in front of a server: who waits, in which order, and who is lost.
+
+mod codel;
+mod drop_tail;
+mod red;
+
+use std::collections::VecDeque;
+
+use varicap_units::{Amount, Bytes, Rate, Stream, Time};
+
+use crate::{Backlog, Frame, QueueConfig, Watch};
+
+pub use codel::CoDel;
+pub use drop_tail::DropTail;
+pub use red::Red;
+
+/// A frame and when it arrived.
+#[derive(Clone, Debug)]
+pub struct Waiting<F> {
+    /// The frame.
+    pub frame: F,
+    /// When it arrived.
+    pub arrived: Time,
+}
+
+/// The transmitter that a queue feeds, as a frame finds it on arrival.
+#[derive(Clone, Copy, Debug)]
+pub struct Transmitter {
+    /// What it is doing.
+    pub state: TransmitterState,
+    /// The rate that it offers now (for a trace of opportunities its mean) [b/s].
+    pub rate: Rate,
+}
+
+/// What a transmitter is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TransmitterState {
+    /// Nothing: the frame goes into service at once.
+    Free,
+    /// It is idle between opportunities: the frame has to wait for the next one.
+    Waiting,
+    /// It has a frame of that many bytes in service [B].
+    Busy(Bytes),
+}
+
+/// A queue. Every loss leaves through the watch, at enqueue and at dequeue alike.
+pub trait QueueDiscipline<F: Frame> {
+    /// Takes a frame, or loses it.
+    fn enqueue<W: Watch<F>>(&mut self, now: Time, frame: F, transmitter: Transmitter, watch: &mut W);
+    /// Gives the next frame to the transmitter; `None` means that the transmitter goes idle.
+    fn dequeue<W: Watch<F>>(&mut self, now: Time, watch: &mut W) -> Option<Waiting<F>>;
+    /// What waits; the frame in service is not included.
+    fn backlog(&self) -> Backlog;
+}
+
+/// The queue of a link, dispatched without a pointer.
+#[derive(Debug)]
+pub(crate) enum Queue<F> {
+    DropTail(DropTail<F>),
+    Red(Box<Red<F>>),
+    CoDel(Box<CoDel<F>>),
+}
+
+impl<F: Frame> Queue<F> {
+    /// The queue of `config`, whose amounts are meant for packets of `packet` and a path of `bdp` bytes [B].
+    pub fn new(config: &QueueConfig, packet: Bytes, bdp: Bytes, stream: Stream) -> Queue<F> {
+        let limit = |amount| Limit::new(amount, packet, bdp);
+        match config {
+            QueueConfig::DropTail(drop_tail) => {
+                Queue::DropTail(DropTail::new(limit(drop_tail.limit), drop_tail.counts_in_service))
+            }
+            QueueConfig::Red(red) => {
+                Queue::Red(Box::new(Red::new(red, limit(red.limit), packet, bdp, stream)))
+            }
+            QueueConfig::CoDel(codel) => Queue::CoDel(Box::new(CoDel::new(codel, limit(codel.limit)))),
+        }
+    }
+}
+
+impl<F: Frame> QueueDiscipline<F> for Queue<F> {
+    #[inline]
+    fn enqueue<W: Watch<F>>(&mut self, now: Time, frame: F, transmitter: Transmitter, watch: &mut W) {
+        match self {
+            Queue::DropTail(queue) => queue.enqueue(now, frame, transmitter, watch),
+            Queue::Red(queue) => queue.enqueue(now, frame, transmitter, watch),
+            Queue::CoDel(queue) => queue.enqueue(now, frame, transmitter, watch),
+        }
+    }
+
+    #[inline]
+    fn dequeue<W: Watch<F>>(&mut self, now: Time, watch: &mut W) -> Option<Waiting<F>> {
+        match self {
+            Queue::DropTail(queue) => queue.dequeue(now, watch),
+            Queue::Red(queue) => queue.dequeue(now, watch),
+            Queue::CoDel(queue) => queue.dequeue(now, watch),
+        }
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        match self {
+            Queue::DropTail(queue) => queue.backlog(),
+            Queue::Red(queue) => QueueDiscipline::<F>::backlog(&**queue),
+            Queue::CoDel(queue) => QueueDiscipline::<F>::backlog(&**queue),
+        }
+    }
+}
+
+/// The most that a queue may hold: frames or bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// Frames.
+    pub frames: u64,
+    /// Bytes [B].
+    pub bytes: Bytes,
+}
+
+impl Limit {
+    /// Packets limit the frames, everything else the bytes. A multiple of the BDP is at least one packet, for
+    /// less would let nothing through.
+    pub fn new(amount: Amount, packet: Bytes, bdp: Bytes) -> Limit {
+        match amount {
+            Amount::Packets(frames) => Limit { frames, bytes: Bytes::MAX },
+            Amount::Bdp(_) => Limit { frames: u64::MAX, bytes: amount.bytes(packet, bdp).max(packet) },
+            Amount::Bytes(_) | Amount::Unlimited => {
+                Limit { frames: u64::MAX, bytes: amount.bytes(packet, bdp) }
+            }
+        }
+    }
+
+    /// Whether a frame of `bytes` fits beside `held`.
+    #[inline]
+    pub fn admits(&self, held: Backlog, bytes: Bytes) -> bool {
+        u64::from(held.frames) < self.frames && held.bytes.saturating_add(bytes) <= self.bytes
+    }
+
+    /// Whether a frame of `bytes` fits beside what waits and, if `counts_in_service`, what is in service. A frame
+    /// that goes into service at once does not wait.
+    #[inline]
+    pub(crate) fn has_room(
+        &self,
+        waiting: Backlog,
+        transmitter: Transmitter,
+        counts_in_service: bool,
+        bytes: Bytes,
+    ) -> bool {
+        let free = transmitter.state == TransmitterState::Free;
+        (free && !counts_in_service) || self.admits(held(waiting, transmitter, counts_in_service), bytes)
+    }
+}
+
+/// What waits and, if `counts_in_service`, what is in service.
+#[inline]
+pub(crate) fn held(waiting: Backlog, transmitter: Transmitter, counts_in_service: bool) -> Backlog {
+    match transmitter.state {
+        TransmitterState::Busy(bytes) if counts_in_service => {
+            Backlog { frames: waiting.frames + 1, bytes: waiting.bytes + bytes }
+        }
+        _ => waiting,
+    }
+}
+
+/// First in, first out, with the bytes counted.
+#[derive(Debug)]
+pub(crate) struct Fifo<F> {
+    frames: VecDeque<Waiting<F>>,
+    bytes: Bytes,
+}
+
+impl<F: Frame> Fifo<F> {
+    pub fn new() -> Fifo<F> {
+        Fifo { frames: VecDeque::new(), bytes: Bytes::ZERO }
+    }
+
+    #[inline]
+    pub fn push(&mut self, arrived: Time, frame: F) {
+        self.bytes += frame.wire_size();
+        self.frames.push_back(Waiting { frame, arrived });
+    }
+
+    #[inline]
+    pub fn pop(&mut self) -> Option<Waiting<F>> {
+        let waiting = self.frames.pop_front()?;
+        self.bytes = self.bytes - waiting.frame.wire_size();
+        Some(waiting)
+    }
+
+    #[inline]
+    pub fn backlog(&self) -> Backlog {
+        Backlog { frames: self.frames.len() as u32, bytes: self.bytes }
+    }
+}

@@ -1,0 +1,188 @@
+//! Random early detection. Source: Floyd and Jacobson, IEEE/ACM ToN 1 (1993), with the options of ns-2.
+//!
+//! The average queue a is taken at each arrival: a += w (q - a). Between the thresholds a frame is dropped early with a
+//! probability that rises linearly from 0 to the maximum; drops are spaced by a law of choice. Queue and thresholds
+//! count packets, or bytes if the minimum threshold is given in bytes; then a frame counts with its size.
+
+use varicap_units::{Amount, Bytes, NANOS_PER_SEC, Stream, Time};
+
+use super::{Fifo, Limit, QueueDiscipline, Transmitter, Waiting, held};
+use crate::{Backlog, DropSpacing, Frame, LossCause, Lost, RedConfig, Watch};
+
+/// A RED queue.
+#[derive(Debug)]
+pub struct Red<F> {
+    fifo: Fifo<F>,
+    limit: Limit,
+    /// In packets, or in bytes [packets or B].
+    min_threshold: f64,
+    max_threshold: f64,
+    in_bytes: bool,
+    max_probability: f64,
+    weight: f64,
+    gentle: bool,
+    spacing: DropSpacing,
+    mean_packet: f64,
+    counts_in_service: bool,
+    ecn: bool,
+    stream: Stream,
+    average: f64,
+    /// Since when the transmitter has been idle.
+    idle_since: Option<Time>,
+    /// What arrived since the last drop [packets or mean packets].
+    since_drop: f64,
+    /// Whether the average was above the minimum threshold at the last arrival.
+    was_above: bool,
+}
+
+/// What becomes of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Accept,
+    /// By chance: marked if it can be.
+    Early,
+    /// The average is above all thresholds.
+    Forced,
+}
+
+impl<F: Frame> Red<F> {
+    /// An empty queue, whose amounts are meant for packets of `packet` and a path of `bdp` bytes [B].
+    pub fn new(config: &RedConfig, limit: Limit, packet: Bytes, bdp: Bytes, stream: Stream) -> Red<F> {
+        let in_bytes = !matches!(config.min_threshold, Amount::Packets(_));
+        let mean_packet = config.mean_packet.as_u64().max(1) as f64;
+        let threshold = |amount: Amount| match amount {
+            Amount::Packets(packets) if !in_bytes => packets as f64,
+            _ if in_bytes => amount.bytes(packet, bdp).as_u64() as f64,
+            _ => amount.bytes(packet, bdp).as_u64() as f64 / mean_packet,
+        };
+        Red {
+            fifo: Fifo::new(),
+            limit,
+            min_threshold: threshold(config.min_threshold),
+            max_threshold: threshold(config.max_threshold),
+            in_bytes,
+            max_probability: config.max_probability.get(),
+            weight: config.weight,
+            gentle: config.gentle,
+            spacing: config.spacing,
+            mean_packet,
+            counts_in_service: config.counts_in_service,
+            ecn: config.ecn,
+            stream,
+            average: 0.0,
+            idle_since: Some(Time::ZERO),
+            since_drop: 0.0,
+            was_above: false,
+        }
+    }
+
+    /// The average queue [packets or B].
+    pub fn average(&self) -> f64 {
+        self.average
+    }
+
+    /// Takes the queue that an arrival finds into the average. An idle time counts as the empty queues that as many
+    /// mean packets would have seen as the link could have sent.
+    fn sample(&mut self, now: Time, queue: f64, transmitter: Transmitter) {
+        if let Some(since) = self.idle_since.take() {
+            let seconds = now.since(since).as_nanos() as f64 / NANOS_PER_SEC as f64;
+            let packets = (seconds * transmitter.rate.as_bps() as f64 / (8.0 * self.mean_packet)).floor();
+            self.average *= libm::pow(1.0 - self.weight, packets);
+        }
+        self.average += self.weight * (queue - self.average);
+    }
+
+    /// Early drop probability before spacing; at least 1 means a forced drop.
+    fn probability(&self) -> f64 {
+        let (average, min, max) = (self.average, self.min_threshold, self.max_threshold);
+        if average < max {
+            self.max_probability * (average - min) / (max - min)
+        } else if self.gentle {
+            self.max_probability + (1.0 - self.max_probability) * (average - max) / max
+        } else {
+            1.0
+        }
+    }
+
+    /// Probability that the spacing law gives to this frame, of probability `p` before.
+    fn spaced(&self, p: f64, size: Bytes) -> f64 {
+        let passed = self.since_drop * p;
+        let spaced = match self.spacing {
+            DropSpacing::Geometric => p,
+            DropSpacing::Uniform if passed < 1.0 => p / (1.0 - passed),
+            DropSpacing::Wait if passed < 1.0 => 0.0,
+            DropSpacing::Wait if passed < 2.0 => p / (2.0 - passed),
+            DropSpacing::Uniform | DropSpacing::Wait => 1.0,
+        };
+        if self.in_bytes && spaced < 1.0 { spaced * size.as_u64() as f64 / self.mean_packet } else { spaced }
+    }
+
+    fn verdict(&mut self, queue: f64, size: Bytes) -> Verdict {
+        let (arrived, several) = if self.in_bytes {
+            (size.as_u64() as f64 / self.mean_packet, queue > self.mean_packet)
+        } else {
+            (1.0, queue > 1.0)
+        };
+        self.since_drop += arrived;
+        // As in ns-2, nothing is dropped early from a queue that holds no more than a packet.
+        if self.average < self.min_threshold || !several {
+            self.was_above = false;
+            return Verdict::Accept;
+        }
+        let p = self.probability();
+        if p >= 1.0 {
+            return Verdict::Forced;
+        }
+        if !self.was_above {
+            // The spacing begins when the average crosses the minimum threshold.
+            self.was_above = true;
+            self.since_drop = arrived;
+            return Verdict::Accept;
+        }
+        let p = self.spaced(p, size);
+        if self.stream.chance(p) {
+            self.since_drop = 0.0;
+            return Verdict::Early;
+        }
+        Verdict::Accept
+    }
+}
+
+impl<F: Frame> QueueDiscipline<F> for Red<F> {
+    fn enqueue<W: Watch<F>>(&mut self, now: Time, mut frame: F, transmitter: Transmitter, watch: &mut W) {
+        let size = frame.wire_size();
+        let waiting = self.fifo.backlog();
+        let held = held(waiting, transmitter, self.counts_in_service);
+        let queue = if self.in_bytes { held.bytes.as_u64() as f64 } else { f64::from(held.frames) };
+        self.sample(now, queue, transmitter);
+        let verdict = self.verdict(queue, size);
+        let cause = if !self.limit.has_room(waiting, transmitter, self.counts_in_service, size) {
+            self.since_drop = 0.0;
+            LossCause::Overflow
+        } else if verdict == Verdict::Forced {
+            self.since_drop = 0.0;
+            LossCause::Aqm
+        } else if verdict == Verdict::Early && !(self.ecn && frame.mark_ce()) {
+            LossCause::Aqm
+        } else {
+            if verdict == Verdict::Early {
+                watch.on_mark(now, &frame);
+            }
+            self.fifo.push(now, frame);
+            return;
+        };
+        watch.on_lost(Lost { at: now, cause, frame });
+    }
+
+    fn dequeue<W: Watch<F>>(&mut self, now: Time, _watch: &mut W) -> Option<Waiting<F>> {
+        let next = self.fifo.pop();
+        if next.is_none() {
+            self.idle_since.get_or_insert(now);
+        }
+        next
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.fifo.backlog()
+    }
+}
