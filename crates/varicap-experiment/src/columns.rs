@@ -1,0 +1,245 @@
+//! Result columns: each is defined once, with its unit and its meaning, and read by JSON, Parquet and the docs.
+
+use serde_json::{Value as Json, json};
+
+/// What a column holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Text.
+    Label,
+    /// One of a few names.
+    Choice,
+    /// A whole number.
+    Count,
+    /// A number; NaN where there is nothing to measure.
+    Real,
+}
+
+impl Kind {
+    /// Its name in metadata.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Kind::Label => "label",
+            Kind::Choice => "choice",
+            Kind::Count => "count",
+            Kind::Real => "real",
+        }
+    }
+}
+
+/// A column of a result table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Its name in tables.
+    pub name: &'static str,
+    /// Its place in the JSON object, with dots between keys. A place that ends in `.mean` has its interval beside it.
+    pub path: &'static str,
+    /// Its unit; `1` for plain numbers, empty for text.
+    pub unit: &'static str,
+    /// What it holds.
+    pub kind: Kind,
+    /// What it means, in one sentence.
+    pub description: &'static str,
+}
+
+impl Column {
+    /// Its definition as JSON.
+    pub fn to_json(&self) -> Json {
+        json!({
+            "name": self.name,
+            "path": self.path,
+            "unit": self.unit,
+            "kind": self.kind.name(),
+            "description": self.description,
+        })
+    }
+}
+
+/// One value of a row.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value<'a> {
+    /// Text.
+    Label(&'a str),
+    /// A whole number.
+    Count(u64),
+    /// A number; NaN where there is nothing to measure.
+    Real(f64),
+}
+
+impl Value<'_> {
+    /// As a number; NaN for text.
+    pub fn as_real(self) -> f64 {
+        match self {
+            Value::Label(_) => f64::NAN,
+            Value::Count(count) => count as f64,
+            Value::Real(real) => real,
+        }
+    }
+}
+
+/// The values of one column.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Data {
+    /// Texts.
+    Label(Vec<String>),
+    /// Places in a list of names.
+    Choice(Vec<u8>, &'static [&'static str]),
+    /// Whole numbers.
+    Count(Vec<u64>),
+    /// Numbers; NaN where there is nothing to measure.
+    Real(Vec<f64>),
+}
+
+impl Data {
+    /// How many values it holds.
+    pub fn len(&self) -> usize {
+        match self {
+            Data::Label(values) => values.len(),
+            Data::Choice(values, _) => values.len(),
+            Data::Count(values) => values.len(),
+            Data::Real(values) => values.len(),
+        }
+    }
+
+    /// Whether it holds none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// A table of columns of equal length.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Table {
+    /// The columns in order, each with its values.
+    pub columns: Vec<(Column, Data)>,
+}
+
+impl Table {
+    /// How many rows it has.
+    pub fn len(&self) -> usize {
+        self.columns.first().map_or(0, |(_, data)| data.len())
+    }
+
+    /// Whether it has no rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The values of the column called `name`.
+    pub fn get(&self, name: &str) -> Option<&Data> {
+        self.columns.iter().find(|(column, _)| column.name == name).map(|(_, data)| data)
+    }
+}
+
+/// A row of a result table: a struct whose fields are its columns.
+pub trait Row {
+    /// Its columns, in the order of its values.
+    const COLUMNS: &'static [Column];
+    /// Its values.
+    fn values(&self) -> Vec<Value<'_>>;
+}
+
+/// The columns of `rows`, one row each.
+pub fn table_of<'a, R: Row + 'a>(rows: impl IntoIterator<Item = &'a R>) -> Table {
+    let empty = |column: &Column| match column.kind {
+        Kind::Label | Kind::Choice => Data::Label(Vec::new()),
+        Kind::Count => Data::Count(Vec::new()),
+        Kind::Real => Data::Real(Vec::new()),
+    };
+    let mut columns: Vec<(Column, Data)> = R::COLUMNS.iter().map(|column| (*column, empty(column))).collect();
+    for row in rows {
+        for ((_, data), value) in columns.iter_mut().zip(row.values()) {
+            match (data, value) {
+                (Data::Label(values), Value::Label(text)) => values.push(text.to_owned()),
+                (Data::Count(values), Value::Count(count)) => values.push(count),
+                (Data::Real(values), Value::Real(real)) => values.push(real),
+                (data, value) => {
+                    unreachable!("the macro makes both from one definition: {data:?}, {value:?}")
+                }
+            }
+        }
+    }
+    Table { columns }
+}
+
+/// Definitions of columns as JSON.
+pub fn columns_to_json(columns: &[Column]) -> Json {
+    columns.iter().map(Column::to_json).collect()
+}
+
+/// Defines a row: `kind field ("json.path", "unit") "meaning";` for each column.
+macro_rules! row {
+    ($(#[$doc:meta])* $row:ident { $($kind:ident $field:ident ($path:literal, $unit:literal) $text:literal;)+ }) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, Default, PartialEq)]
+        pub struct $row {
+            $(#[doc = concat!($text, " \\[", $unit, "\\]")] pub $field: $crate::columns::row!(@type $kind),)+
+        }
+
+        impl $crate::columns::Row for $row {
+            const COLUMNS: &'static [$crate::columns::Column] = &[$($crate::columns::Column {
+                name: stringify!($field),
+                path: $path,
+                unit: $unit,
+                kind: $crate::columns::row!(@kind $kind),
+                description: $text,
+            }),+];
+
+            fn values(&self) -> Vec<$crate::columns::Value<'_>> {
+                vec![$($crate::columns::row!(@value $kind, self.$field)),+]
+            }
+        }
+    };
+    (@type label) => { String };
+    (@type count) => { u64 };
+    (@type real) => { f64 };
+    (@kind label) => { $crate::columns::Kind::Label };
+    (@kind count) => { $crate::columns::Kind::Count };
+    (@kind real) => { $crate::columns::Kind::Real };
+    (@value label, $value:expr) => { $crate::columns::Value::Label(&$value) };
+    (@value count, $value:expr) => { $crate::columns::Value::Count($value) };
+    (@value real, $value:expr) => { $crate::columns::Value::Real($value) };
+}
+pub(crate) use row;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    row! {
+        /// A row of the tests.
+        Tested {
+            label name ("name", "") "Its name.";
+            count drops ("drops", "1") "Its drops.";
+            real delay_ms ("delay_ms.mean", "ms") "Its delay.";
+        }
+    }
+
+    #[test]
+    fn a_table_holds_each_field_under_its_name() {
+        let rows = [
+            Tested { name: "a".into(), drops: 1, delay_ms: 0.5 },
+            Tested { name: "b".into(), drops: 2, delay_ms: 1.5 },
+        ];
+        let table = table_of(&rows);
+        assert_eq!(table.len(), 2);
+        assert_eq!(table.get("name"), Some(&Data::Label(vec!["a".into(), "b".into()])));
+        assert_eq!(table.get("drops"), Some(&Data::Count(vec![1, 2])));
+        assert_eq!(table.get("delay_ms"), Some(&Data::Real(vec![0.5, 1.5])));
+    }
+
+    #[test]
+    fn definitions_carry_unit_and_meaning() {
+        let column = columns_to_json(&Tested::COLUMNS[2..])[0].clone();
+        let expected = [
+            ("name", "delay_ms"),
+            ("path", "delay_ms.mean"),
+            ("unit", "ms"),
+            ("kind", "real"),
+            ("description", "Its delay."),
+        ];
+        for (key, value) in expected {
+            assert_eq!(column[key], value, "{key}");
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! One row of results per flow and per link of a run, from what the meters measured.
+
+use varicap_units::{Bytes, Span, Work};
+
+use crate::columns::row;
+use crate::histogram::Histogram;
+use crate::interval::jain_index;
+use crate::measure::{FlowMeasure, LinkMeasure};
+
+/// Largest group whose flows get a row each; of a larger one only the group is told.
+const MOST_ROWS_OF_A_GROUP: usize = 64;
+
+row! {
+    /// One flow, or one group of flows taken together, in one run.
+    FlowRow {
+        label name ("name", "") "Name of the flow: its group, with its number if the group has several.";
+        label group ("group", "") "Name of its flow group in the scenario.";
+        count flows ("flows", "1") "Flows that the row stands for.";
+        real goodput_bps ("goodput_bps.mean", "b/s") "Application bytes that came in order, over the measured time.";
+        real throughput_bps ("throughput_bps.mean", "b/s") "TCP/IP bytes that reached the receiver, over the measured time.";
+        count sent_packets ("sent_packets", "packets") "Data packets sent, retransmissions included.";
+        count delivered_packets ("delivered_packets", "packets") "Data packets that reached the receiver.";
+        count retransmitted_packets ("retransmitted_packets", "packets") "Data packets sent again.";
+        count timeouts ("timeouts", "1") "Expiries of the retransmission timer.";
+        count fast_retransmits ("fast_retransmits", "1") "Fast retransmits.";
+        real rtt_mean_ms ("rtt_ms.mean", "ms") "Mean of the sender's samples of the round-trip time.";
+        real rtt_p50_ms ("rtt_ms.p50", "ms") "Median of the samples.";
+        real rtt_p95_ms ("rtt_ms.p95", "ms") "95th percentile of the samples.";
+        real rtt_p99_ms ("rtt_ms.p99", "ms") "99th percentile of the samples.";
+        real cwnd_mean_packets ("cwnd_packets.mean", "packets") "Mean of cwnd over time, in segments of one MSS.";
+        real cwnd_min_packets ("cwnd_packets.min", "packets") "Least cwnd.";
+        real cwnd_max_packets ("cwnd_packets.max", "packets") "Largest cwnd.";
+        count transfers ("transfers", "1") "Transfers completed.";
+        count transferred_bytes ("transferred_bytes", "B") "Bytes of the completed transfers.";
+        real fct_mean_ms ("fct_ms.mean", "ms") "Mean flow completion time of the transfers.";
+        real fct_p50_ms ("fct_ms.p50", "ms") "Median flow completion time.";
+        real fct_p95_ms ("fct_ms.p95", "ms") "95th percentile of the flow completion time.";
+        real jain_index ("jain_index", "1") "Jain's fairness index of the goodputs of the flows that the row stands for.";
+    }
+}
+
+row! {
+    /// One link in one run.
+    LinkRow {
+        label name ("name", "") "Name of the link.";
+        label flow ("flow", "") "The flow that had the link to itself, where the scenario isolates flows; else empty.";
+        real capacity_bps ("capacity_bps.mean", "b/s") "Capacity offered, over the measured time.";
+        real throughput_bps ("throughput_bps.mean", "b/s") "TCP/IP bytes that came through, over the measured time.";
+        real utilisation ("utilisation", "1") "TCP/IP bytes that left the server, of the capacity offered.";
+        count offered_packets ("offered_packets", "packets") "Packets that arrived at the link, lost ones included.";
+        count delivered_packets ("delivered_packets", "packets") "Packets that left the server and were not lost on the channel.";
+        count dropped_packets ("dropped_packets", "packets") "Packets lost for any cause.";
+        count overflowed_packets ("dropped_by.overflow", "packets") "Packets lost because the queue was full.";
+        count aqm_dropped_packets ("dropped_by.aqm", "packets") "Packets dropped early by active queue management.";
+        count channel_lost_packets ("dropped_by.channel", "packets") "Packets lost on the channel.";
+        count marked_packets ("marked_packets", "packets") "Packets marked with congestion experienced.";
+        real loss_ratio ("loss_ratio", "1") "Lost packets, of those that arrived.";
+        real backlog_mean_packets ("backlog_packets.mean", "packets") "Mean over time of the packets waiting, the one in service excluded.";
+        count backlog_max_packets ("backlog_packets.max", "packets") "Most packets waiting.";
+        real backlog_mean_bytes ("backlog_bytes.mean", "B") "Mean over time of the bytes waiting, the packet in service excluded.";
+        count backlog_max_bytes ("backlog_bytes.max", "B") "Most bytes waiting.";
+        real sojourn_mean_ms ("sojourn_ms.mean", "ms") "Mean time from a packet's arrival to its departure from the server.";
+        real sojourn_p50_ms ("sojourn_ms.p50", "ms") "Median of the sojourn time.";
+        real sojourn_p95_ms ("sojourn_ms.p95", "ms") "95th percentile of the sojourn time.";
+        real sojourn_p99_ms ("sojourn_ms.p99", "ms") "99th percentile of the sojourn time.";
+    }
+}
+
+impl FlowRow {
+    /// The row of one flow.
+    pub fn new(name: &str, group: &str, measure: &FlowMeasure) -> FlowRow {
+        let FlowMeasure { span, done, sender, mss, rtt, .. } = measure;
+        let no_transfers = Histogram::new();
+        let transfers = measure.transfers.as_deref();
+        let completion = transfers.map_or(&no_transfers, |transfers| &transfers.completion);
+        let knows_cwnd = measure.cwnd_maximum > Bytes::ZERO;
+        let packets = |cwnd: Bytes| {
+            if knows_cwnd { ratio(cwnd.as_u64() as f64, mss.as_u64() as f64) } else { f64::NAN }
+        };
+        let cwnd_mean = ratio(done.cwnd_time as f64, done.cwnd_span.as_nanos() as f64);
+        FlowRow {
+            name: name.to_owned(),
+            group: group.to_owned(),
+            flows: 1,
+            goodput_bps: per_second(done.in_order, *span),
+            throughput_bps: per_second(done.delivered, *span),
+            sent_packets: sender.sent_packets,
+            delivered_packets: done.delivered_packets,
+            retransmitted_packets: sender.retransmitted_packets,
+            timeouts: sender.timeouts,
+            fast_retransmits: sender.fast_retransmits,
+            rtt_mean_ms: mean_ms(rtt),
+            rtt_p50_ms: quantile_ms(rtt, 0.5),
+            rtt_p95_ms: quantile_ms(rtt, 0.95),
+            rtt_p99_ms: quantile_ms(rtt, 0.99),
+            cwnd_mean_packets: ratio(cwnd_mean, mss.as_u64() as f64),
+            cwnd_min_packets: packets(measure.cwnd_minimum),
+            cwnd_max_packets: packets(measure.cwnd_maximum),
+            transfers: completion.count(),
+            transferred_bytes: transfers.map_or(0, |transfers| transfers.size.as_u64()),
+            fct_mean_ms: mean_ms(completion),
+            fct_p50_ms: quantile_ms(completion, 0.5),
+            fct_p95_ms: quantile_ms(completion, 0.95),
+            jain_index: 1.0,
+        }
+    }
+
+    /// The row of a group taken together: sums of rates and counters, statistics over all of its flows.
+    pub fn of_group(group: &str, members: &[FlowMeasure]) -> Option<FlowRow> {
+        let (first, rest) = members.split_first()?;
+        let mut together = first.clone();
+        rest.iter().for_each(|member| together.merge(member));
+        let goodputs: Vec<f64> = members.iter().map(|member| member.done.in_order.as_u64() as f64).collect();
+        Some(FlowRow {
+            flows: members.len() as u64,
+            jain_index: jain_index(&goodputs),
+            ..FlowRow::new(group, group, &together)
+        })
+    }
+}
+
+/// The rows of one flow group.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct GroupRows {
+    /// One for each flow, `NAME` if it is alone and else `NAME.0`, `NAME.1`, …; of a group of more than 64 only
+    /// its own row.
+    pub flows: Vec<FlowRow>,
+    /// The group taken together, if it has several flows.
+    pub group: Option<FlowRow>,
+}
+
+impl GroupRows {
+    /// The rows of the group called `group` with the given members.
+    pub fn new(group: &str, members: &[FlowMeasure]) -> GroupRows {
+        if let [alone] = members {
+            return GroupRows { flows: vec![FlowRow::new(group, group, alone)], group: None };
+        }
+        let together = FlowRow::of_group(group, members);
+        let flows = if members.len() > MOST_ROWS_OF_A_GROUP {
+            together.iter().cloned().collect()
+        } else {
+            let row = |(number, member)| FlowRow::new(&format!("{group}.{number}"), group, member);
+            members.iter().enumerate().map(row).collect()
+        };
+        GroupRows { flows, group: together }
+    }
+}
+
+impl LinkRow {
+    /// The row of one link; `flow` is the one that had it to itself, or empty.
+    pub fn new(name: &str, flow: &str, measure: &LinkMeasure) -> LinkRow {
+        let LinkMeasure { span, done, peak, sojourn, .. } = measure;
+        let over_time = |integral: u128| ratio(integral as f64, span.as_nanos() as f64);
+        let offered = if measure.was_unlimited { f64::NAN } else { done.offered.as_bits_f64() };
+        LinkRow {
+            name: name.to_owned(),
+            flow: flow.to_owned(),
+            capacity_bps: ratio(offered, span.as_secs_f64()),
+            throughput_bps: per_second(done.carried - done.channel_lost, *span),
+            utilisation: ratio(Work::of(done.carried).as_bits_f64(), offered),
+            offered_packets: done.arrived_frames,
+            delivered_packets: done.carried_frames - done.channel_lost_frames,
+            dropped_packets: done.lost_frames(),
+            overflowed_packets: done.overflowed_frames,
+            aqm_dropped_packets: done.aqm_dropped_frames,
+            channel_lost_packets: done.channel_lost_frames,
+            marked_packets: done.marked_frames,
+            loss_ratio: ratio(done.lost_frames() as f64, done.arrived_frames as f64),
+            backlog_mean_packets: over_time(done.frame_time),
+            backlog_max_packets: u64::from(peak.frames),
+            backlog_mean_bytes: over_time(done.byte_time),
+            backlog_max_bytes: peak.bytes.as_u64(),
+            sojourn_mean_ms: mean_ms(sojourn),
+            sojourn_p50_ms: quantile_ms(sojourn, 0.5),
+            sojourn_p95_ms: quantile_ms(sojourn, 0.95),
+            sojourn_p99_ms: quantile_ms(sojourn, 0.99),
+        }
+    }
+}
+
+/// A quotient; NaN if nothing is divided by.
+fn ratio(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { f64::NAN }
+}
+
+/// Bits per second [b/s].
+fn per_second(bytes: Bytes, span: Span) -> f64 {
+    ratio(Work::of(bytes).as_bits_f64(), span.as_secs_f64())
+}
+
+fn mean_ms(nanos: &Histogram) -> f64 {
+    nanos.mean().map_or(f64::NAN, |mean| mean / 1e6)
+}
+
+fn quantile_ms(nanos: &Histogram, q: f64) -> f64 {
+    nanos.quantile(q).map_or(f64::NAN, |value| Span::from_nanos(value).as_millis_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::columns::Row;
+    use crate::measure::{FlowMeter, LinkMeter, SenderTotals};
+    use varicap_net::{Backlog, LossCause};
+    use varicap_units::{Rate, Time};
+
+    const MSS: Bytes = Bytes::new(1000);
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Span::from_millis(ms)
+    }
+
+    fn flow(segments: u64) -> FlowMeasure {
+        let mut meter = FlowMeter::new(MSS);
+        meter.on_cwnd(at(0), MSS * 3);
+        for _ in 0..segments {
+            meter.on_data(Bytes::new(1040), MSS);
+        }
+        meter.finish(at(2000), SenderTotals { sent_packets: segments, ..SenderTotals::default() })
+    }
+
+    #[test]
+    fn goodput_counts_payload_and_throughput_counts_headers() {
+        let row = FlowRow::new("a", "a", &flow(10));
+        assert_eq!((row.goodput_bps, row.throughput_bps), (40_000.0, 41_600.0));
+        assert_eq!((row.cwnd_mean_packets, row.cwnd_max_packets), (3.0, 3.0));
+    }
+
+    #[test]
+    fn what_was_not_measured_is_not_a_number() {
+        let row = FlowRow::new("a", "a", &FlowMeter::new(MSS).finish(at(1), SenderTotals::default()));
+        for value in
+            [row.rtt_mean_ms, row.rtt_p99_ms, row.cwnd_mean_packets, row.cwnd_min_packets, row.fct_mean_ms]
+        {
+            assert!(value.is_nan());
+        }
+        assert_eq!(row.goodput_bps, 0.0);
+    }
+
+    #[test]
+    fn a_group_has_a_row_for_each_flow_and_one_for_all() {
+        let rows = GroupRows::new("web", &[flow(10), flow(30)]);
+        assert_eq!(rows.flows.iter().map(|row| row.name.as_str()).collect::<Vec<_>>(), ["web.0", "web.1"]);
+        let together = rows.group.unwrap();
+        assert_eq!((together.name.as_str(), together.flows, together.sent_packets), ("web", 2, 40));
+        assert_eq!(together.goodput_bps, 160_000.0);
+        assert_eq!(together.jain_index, 0.8); // 40^2 / (2 (10^2 + 30^2))
+    }
+
+    #[test]
+    fn a_lone_flow_has_its_groups_name() {
+        let rows = GroupRows::new("web", &[flow(1)]);
+        assert_eq!((rows.flows[0].name.as_str(), rows.flows.len(), rows.group), ("web", 1, None));
+    }
+
+    #[test]
+    fn a_large_group_has_one_row() {
+        let rows = GroupRows::new("crowd", &vec![flow(1); 65]);
+        assert_eq!((rows.flows.len(), rows.flows[0].flows), (1, 65));
+    }
+
+    #[test]
+    fn a_link_tells_its_capacity_use_and_losses() {
+        let mut meter = LinkMeter::new();
+        meter.on_capacity(at(0), Rate::from_bps(80_000));
+        for _ in 0..4 {
+            meter.on_arrival(at(0), MSS, meter.waiting());
+        }
+        meter.on_lost(at(0), MSS, LossCause::Overflow);
+        meter.on_departure(at(100), at(0), MSS, Backlog { frames: 1, bytes: MSS });
+        meter.on_departure(at(200), at(0), MSS, Backlog::default());
+        meter.on_lost(at(200), MSS, LossCause::Channel);
+        meter.on_departure(at(300), at(0), MSS, Backlog::default());
+        let row = LinkRow::new("down", "", &meter.finish(at(1000)));
+        assert_eq!((row.capacity_bps, row.utilisation, row.throughput_bps), (80_000.0, 0.3, 16_000.0));
+        assert_eq!((row.offered_packets, row.delivered_packets, row.dropped_packets), (4, 2, 2));
+        assert_eq!((row.loss_ratio, row.backlog_mean_packets, row.backlog_max_packets), (0.5, 0.3, 2));
+        assert_eq!((row.sojourn_mean_ms, row.sojourn_p50_ms), (200.0, row.sojourn_p50_ms));
+        assert!((row.sojourn_p50_ms / 200.0 - 1.0).abs() <= 1.0 / 64.0, "half a bucket at most");
+    }
+
+    #[test]
+    fn unlimited_capacity_has_no_mean_and_no_utilisation() {
+        let mut meter = LinkMeter::new();
+        meter.on_capacity(at(0), Rate::UNLIMITED);
+        let row = LinkRow::new("back", "", &meter.finish(at(1000)));
+        assert!(row.capacity_bps.is_nan() && row.utilisation.is_nan());
+    }
+
+    #[test]
+    fn columns_have_distinct_names_and_places() {
+        for columns in [FlowRow::COLUMNS, LinkRow::COLUMNS] {
+            for (place, column) in columns.iter().enumerate() {
+                let others = &columns[..place];
+                assert!(others.iter().all(|other| other.name != column.name && other.path != column.path));
+            }
+        }
+    }
+}
