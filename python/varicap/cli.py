@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -21,10 +21,12 @@ if TYPE_CHECKING:
 
     from varicap.results import Result
 
-OK, RUN_FAILED, USAGE, MACHINE_LACKS, INTERRUPTED = 0, 1, 2, 3, 130
+OK, RUN_FAILED, USAGE, MACHINE_LACKS = 0, 1, 2, 3
 
-_EXIT_CODES = """Exit codes: 0 ok, 1 a run failed, 2 usage or scenario error, 3 the machine or this version lacks
-something, 4 fidelity breach under --strict, 130 interrupted."""
+_EXIT_CODES = (
+    "Exit codes: 0 ok, 1 a run failed, 2 usage or scenario error, 3 the machine or this version lacks something, "
+    "4 fidelity breach under --strict, 130 interrupted."
+)
 
 app = typer.Typer(
     name="varicap",
@@ -36,7 +38,7 @@ app = typer.Typer(
 )
 
 
-class Engine(str, Enum):
+class Engine(StrEnum):
     """What answers."""
 
     sim = "sim"
@@ -48,16 +50,12 @@ def main() -> NoReturn:
     """The program `varicap`: runs a command and exits with its code."""
     try:
         app()
-    except KeyboardInterrupt:
-        _fail("interrupted", INTERRUPTED)
     except _core.ScenarioError as error:
         _fail(str(error), USAGE)
     except _core.RunError as error:
         _fail(f"the run failed: {error}", RUN_FAILED)
-    except BrokenPipeError:
-        # Whoever read our output has gone; nothing more may be written, not even at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(RUN_FAILED)
+    except OSError as error:
+        _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error), RUN_FAILED)
     sys.exit(OK)
 
 
@@ -86,19 +84,30 @@ def run(
     seeds: Annotated[int | None, typer.Option(min=1, help="Replications (default: what the scenario says).")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Base seed (default: what the scenario says).")] = None,
     precision: Annotated[
-        str | None, typer.Option(help="Add replications until each interval is within this share of its mean, such as 2%.")
+        str | None,
+        typer.Option(help="Add replications until each interval is within this share of its mean, such as 2%."),
     ] = None,
     max_seeds: Annotated[int, typer.Option(min=1, help="Most replications that --precision may reach.")] = 1000,
-    set_: Annotated[list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Change a value of the scenario.")] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Change a value of the scenario.")
+    ] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Folder for tables, manifest and plot.")] = None,
-    pcap: Annotated[Path | None, typer.Option(help="Write the packets of the first run for Wireshark (pcapng).")] = None,
+    pcap: Annotated[
+        Path | None, typer.Option(help="Write the packets of the first run for Wireshark (pcapng).")
+    ] = None,
     series: Annotated[bool, typer.Option("--series", help="Record time series.")] = False,
     packets: Annotated[bool, typer.Option("--packets", help="Record what happens to each packet.")] = False,
-    plot: Annotated[bool | None, typer.Option("--plot/--no-plot", help="Draw the first run (default: unless --json).")] = None,
+    plot: Annotated[
+        bool | None, typer.Option("--plot/--no-plot", help="Draw the first run (default: unless --json).")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
     explain: Annotated[bool, typer.Option("--explain", help="Print every value, given or default, and stop.")] = False,
-    max_memory: Annotated[str | None, typer.Option(help="Refuse a scenario that would need more, such as '4 GB'.")] = None,
-    max_time: Annotated[str | None, typer.Option(help="Refuse a scenario that would take longer, such as '10 min'.")] = None,
+    max_memory: Annotated[
+        str | None, typer.Option(help="Refuse a scenario that would need more, such as '4 GB'.")
+    ] = None,
+    max_time: Annotated[
+        str | None, typer.Option(help="Refuse a scenario that would take longer, such as '10 min'.")
+    ] = None,
     jobs: Annotated[int | None, typer.Option("-j", "--jobs", min=1, help="Cores (default: all).")] = None,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress, no messages.")] = False,
 ) -> None:
@@ -182,9 +191,8 @@ def bench(
     """Measure the engine: CPU time per delivered data packet, packets per CPU second, peak memory."""
     from varicap import bench as workloads
 
-    if flows is None:
-        chosen = workloads.STANDARD
-    else:
+    chosen = workloads.STANDARD
+    if flows is not None:
         chosen = (workloads.Workload("own", flows, rate, buffer, delay, duration, ack_every),)
     measured = []
     for workload in chosen:
@@ -219,7 +227,12 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print one JSON 
     """Say what this machine has for varicap."""
     from varicap.results import host, software
 
-    found = {"software": software(), "host": host(), "cores": os.cpu_count(), "engines": {"sim": True, "model": False, "kernel": False}}
+    found: dict[str, Any] = {
+        "software": software(),
+        "host": host(),
+        "cores": os.cpu_count(),
+        "engines": {"sim": True, "model": False, "kernel": False},
+    }
     if as_json:
         typer.echo(json.dumps(found, ensure_ascii=False))
         return
@@ -248,7 +261,9 @@ def _share(text: str) -> float:
     except ValueError:
         value = 0.0
     if not 0.0 < value < 1.0:
-        raise typer.BadParameter(f"`{text}` is not a share between 0 and 1, such as 2% or 0.02", param_hint="--precision")
+        raise typer.BadParameter(
+            f"`{text}` is not a share between 0 and 1, such as 2% or 0.02", param_hint="--precision"
+        )
     return value
 
 
@@ -296,13 +311,20 @@ def _print_tables(result: "Result") -> None:
 
 
 def _print_bench(measured: dict[str, Any], heading: bool) -> None:
+    headings = ("workload", "flows", "rate [Mb/s]", "packets", "CPU [s]", "ns/packet", "packets/CPU s", "peak [MB]")
     if heading:
-        typer.echo(f"{'workload':<16} {'flows':>7} {'rate':>12} {'packets':>10} {'CPU [s]':>8} {'ns/packet':>10} {'packets/s':>12} {'peak [MB]':>10}")
-    rate = f"{measured['rate_bps'] / 1e6:g} Mb/s"
-    typer.echo(
-        f"{measured['name']:<16} {measured['flows']:>7} {rate:>12} {measured['delivered_packets']:>10} {measured['cpu_s']:>8.3f} "
-        f"{measured['ns_per_packet']:>10.1f} {measured['packets_per_cpu_s']:>12.0f} {measured['peak_mb']:>10.1f}"
+        typer.echo("".join(f"{text:>14}" for text in headings))
+    cells = (
+        measured["name"],
+        measured["flows"],
+        f"{measured['rate_bps'] / 1e6:g}",
+        measured["delivered_packets"],
+        f"{measured['cpu_s']:.3f}",
+        f"{measured['ns_per_packet']:.1f}",
+        f"{measured['packets_per_cpu_s']:.0f}",
+        f"{measured['peak_mb']:.1f}",
     )
+    typer.echo("".join(f"{cell:>14}" for cell in cells))
 
 
 @contextmanager
@@ -313,7 +335,13 @@ def _progress(name: str, quiet: bool) -> Iterator[Callable[[float, int, int], No
         return
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[runs]}"), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[runs]}"),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=_console(stderr=True), transient=True) as bar:
         task = bar.add_task(name, total=1.0, runs="")
 

@@ -82,7 +82,9 @@ def _read(path: Path) -> dict[str, Any]:
         raise ManifestError(f"{path}: manifest version {version}; this varicap reads version {MANIFEST_VERSION}")
     if recorded["python_controls"]:
         names = ", ".join(recorded["python_controls"])
-        raise ManifestError(f"{path}: it used congestion controls written in Python ({names}), which a manifest cannot hold")
+        raise ManifestError(
+            f"{path}: it used congestion controls written in Python ({names}), which a manifest cannot hold"
+        )
     return dict(recorded)
 
 
@@ -109,5 +111,3 @@ def _renamed(value: Any, files: dict[str, str]) -> Any:
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [_renamed(item, files) for item in value]
     return value
-
-

@@ -106,7 +106,11 @@ class Result:
         for name, rows in self.tables().items():
             path = folder / f"{name}.parquet"
             pq.write_table(rows, path, compression="zstd")
-            digests[path.name] = {"rows": rows.num_rows, "sha256": sha256(path), "values_sha256": values_sha256(rows)}
+            digests[path.name] = {
+                "rows": rows.num_rows,
+                "sha256": sha256(path),
+                "values_sha256": values_sha256(rows),
+            }
         _write_json(folder / "summary.json", self.summary)
         manifest = folder / "manifest.json"
         _write_json(manifest, _manifest(self.request, traces, digests))
@@ -188,7 +192,10 @@ def _cpu_name() -> str:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
         return platform.processor()
-    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.processor())
+    return next(
+        (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")),
+        platform.processor(),
+    )
 
 
 def _git_state() -> dict[str, Any] | None:

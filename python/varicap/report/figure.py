@@ -45,7 +45,10 @@ def overview(result: "Result", run: int = 0) -> Figure:
     for axes in grid[-1]:
         axes.set_xlabel("time [s]", fontsize=8)
     summary = result.summary
-    figure.suptitle(f"{_name(summary)}: the first of {result.runs} runs" if result.runs > 1 else _name(summary), fontsize=10)
+    figure.suptitle(
+        f"{_name(summary)}: the first of {result.runs} runs" if result.runs > 1 else _name(summary),
+        fontsize=10,
+    )
     return figure
 
 
@@ -87,7 +90,9 @@ def _interesting(summary: dict[str, Any]) -> list[dict[str, Any]]:
     for flow in dict.fromkeys(link.get("flow") for link in finite):
         own = [link for link in finite if link.get("flow") == flow]
         used = max(link["utilisation"]["mean"] for link in own)
-        chosen += own[:_MOST_PANELS] if flow is None else [link for link in own if link["utilisation"]["mean"] == used][:1]
+        chosen += (
+            own[:_MOST_PANELS] if flow is None else [link for link in own if link["utilisation"]["mean"] == used][:1]
+        )
     # Without isolation every link counts, but one that carries little more than acknowledgements says nothing.
     busy = [link for link in chosen if link["utilisation"]["mean"] > 0.3]
     return busy or chosen
@@ -105,7 +110,12 @@ def _rates(axes: "Axes", panel: Panel, names: list[str]) -> None:
     style.plain(axes)
     time_s = _column(panel.link, "time_s")
     axes.fill_between(
-        time_s, _column(panel.link, "capacity_bps", 1e-6), step="pre", color=style.CAPACITY, linewidth=0, label="capacity"
+        time_s,
+        _column(panel.link, "capacity_bps", 1e-6),
+        step="pre",
+        color=style.CAPACITY,
+        linewidth=0,
+        label="capacity",
     )
     for name, rows in panel.flows.items():
         axes.plot(
@@ -128,7 +138,15 @@ def _queue(axes: "Axes", panel: Panel) -> None:
     lost = _column(panel.link, "dropped_packets")
     (when,) = np.nonzero(lost)
     if len(when):
-        axes.plot(time_s[when], np.zeros(len(when)), "|", color=style.LOSS, markersize=6, label="losses", clip_on=False)
+        axes.plot(
+            time_s[when],
+            np.zeros(len(when)),
+            "|",
+            color=style.LOSS,
+            markersize=6,
+            label="losses",
+            clip_on=False,
+        )
         axes.legend(fontsize=7, frameon=False, loc="upper right")
     axes.set_ylim(bottom=0)
     axes.set_ylabel("queue [packets]", fontsize=8)

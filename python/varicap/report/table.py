@@ -10,8 +10,25 @@ from rich.table import Table
 Summary = dict[str, Any]
 Row = list[str]
 
-_FLOW_HEADINGS = ("flow", "goodput [Mb/s]", "RTT p50 [ms]", "RTT p95 [ms]", "sent", "resent", "fast retransmits", "timeouts")
-_LINK_HEADINGS = ("link", "capacity [Mb/s]", "utilisation [%]", "queueing delay p50 [ms]", "p95 [ms]", "dropped", "delivered")
+_FLOW_HEADINGS = (
+    "flow",
+    "goodput [Mb/s]",
+    "RTT p50 [ms]",
+    "RTT p95 [ms]",
+    "sent",
+    "resent",
+    "fast retransmits",
+    "timeouts",
+)
+_LINK_HEADINGS = (
+    "link",
+    "capacity [Mb/s]",
+    "utilisation [%]",
+    "queueing delay p50 [ms]",
+    "p95 [ms]",
+    "dropped",
+    "delivered",
+)
 _BOTH_HEADINGS = (
     "flow",
     "goodput [Mb/s]",
@@ -61,7 +78,10 @@ def rows(summary: Summary) -> list[tuple[tuple[str, ...], list[Row]]]:
     bottlenecks = {flow["name"]: _bottleneck(flow["name"], links) for flow in flows}
     if all(link is not None for link in bottlenecks.values()):
         return [(_BOTH_HEADINGS, [_flow_and_link(flow, bottlenecks[flow["name"]]) for flow in flows])]
-    return [(_FLOW_HEADINGS, [_flow(flow) for flow in flows]), (_LINK_HEADINGS, [_link(link) for link in _finite(links)])]
+    return [
+        (_FLOW_HEADINGS, [_flow(flow) for flow in flows]),
+        (_LINK_HEADINGS, [_link(link) for link in _finite(links)]),
+    ]
 
 
 def rich_tables(summary: Summary) -> list[Table]:

@@ -1,0 +1,44 @@
+"""What the tests share: the command line as a user has it, and scenarios short enough for a test."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+EXAMPLES = ROOT / "examples"
+
+Cli = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> Cli:
+    """Runs `varicap` with these arguments in a folder of its own, without a terminal."""
+
+    def run(*arguments: object, env: dict[str, str] | None = None) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [sys.executable, "-m", "varicap", *map(str, arguments)],
+            cwd=tmp_path,
+            env={**os.environ, **(env or {})},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+
+    return run
+
+
+@pytest.fixture
+def fixed() -> Path:
+    """One Reno flow on a fixed link."""
+    return EXAMPLES / "fixed.toml"
+
+
+@pytest.fixture
+def lte() -> Path:
+    """Four flows, each alone on an LTE-like link."""
+    return EXAMPLES / "lte.toml"

@@ -1,0 +1,325 @@
+"""The command line, as a program sees it: streams, exit codes, files."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from conftest import ROOT, Cli
+
+QUICK = ("--seeds", 2, "--set", "duration=20 s", "--no-plot")
+
+
+def summary(cli: Cli, *arguments: object) -> dict[str, Any]:
+    done = cli("run", *arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    value: dict[str, Any] = json.loads(done.stdout)
+    return value
+
+
+def test_json_is_one_object_of_the_published_shape(cli: Cli, fixed: Path) -> None:
+    result = summary(cli, fixed, *QUICK)
+    assert result["schema_version"] == 1
+    assert result["engine"] == "sim"
+    assert result["runs"] == 2
+    assert result["simulated_s"] == pytest.approx(10.0)
+    (flow,) = result["flows"]
+    assert flow["name"] == "reno"
+    assert set(flow["goodput_bps"]) >= {"mean", "lo", "hi"}
+    assert 0.5e6 < flow["goodput_bps"]["mean"] < 0.8e6
+    assert set(flow["rtt_ms"]) >= {"mean", "p50", "p95", "p99"}
+    for key in (
+        "sent_packets",
+        "retransmitted_packets",
+        "timeouts",
+        "fast_retransmits",
+        "throughput_bps",
+        "cwnd_packets",
+    ):
+        assert key in flow
+    forward = next(link for link in result["links"] if link["name"] == "forward")
+    assert forward["capacity_bps"]["mean"] == 0.8e6
+    assert 0.8 < forward["utilisation"]["mean"] <= 1.0
+    for key in ("delivered_packets", "dropped_packets", "backlog_packets", "sojourn_ms"):
+        assert key in forward
+
+
+def test_a_table_goes_to_stdout_and_nothing_else(cli: Cli, fixed: Path) -> None:
+    done = cli("run", fixed, *QUICK)
+    assert done.returncode == 0
+    assert "goodput [Mb/s]" in done.stdout
+    assert "±" in done.stdout
+    assert done.stderr == ""
+    assert "\x1b" not in done.stdout
+
+
+def test_a_plot_is_drawn_and_said(cli: Cli, fixed: Path, tmp_path: Path) -> None:
+    done = cli("run", fixed, "--seeds", 1, "--set", "duration=20 s")
+    assert done.returncode == 0
+    assert "plot.png" in done.stderr
+    assert (tmp_path / "varicap-out/fixed/plot.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_quiet_says_nothing(cli: Cli, fixed: Path) -> None:
+    assert cli("run", fixed, "--seeds", 1, "--set", "duration=20 s", "-q").stderr == ""
+
+
+def test_set_changes_a_value(cli: Cli, fixed: Path) -> None:
+    slower = summary(cli, fixed, *QUICK, "--set", "topology.dumbbell.forward.capacity=0.4 Mbit/s")
+    forward = next(link for link in slower["links"] if link["name"] == "forward")
+    assert forward["capacity_bps"]["mean"] == 0.4e6
+
+
+def test_explain_shows_defaults_and_runs_nothing(cli: Cli, fixed: Path) -> None:
+    done = cli("run", fixed, "--explain")
+    assert done.returncode == 0
+    lines = dict(line.split(None, 1) for line in done.stdout.splitlines() if line.strip())
+    assert "# default" in lines["topology.dumbbell.forward.service"]
+    assert "# default" not in lines["duration"]
+    assert any("rfc6298" in key and "minimum" in key for key in lines), "the least RTO is always visible"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["run", "nowhere.toml"], 2, "nowhere.toml"),
+        (["run"], 2, "FILE"),
+        (["fly"], 2, "fly"),
+        (["run", "FIXED", "--seeds", "0"], 2, "seeds"),
+        (["run", "FIXED", "--set", "duration"], 2, "PATH=VALUE"),
+        (["run", "FIXED", "--set", "duration=50"], 2, "duration"),
+        (["run", "FIXED", "--set", "dura=50 s"], 2, "dura"),
+        (["run", "FIXED", "--precision", "nice"], 2, "precision"),
+        (["run", "FIXED", "--engine", "kernel"], 3, "kernel"),
+        (["run", "FIXED", "--engine", "model"], 3, "model"),
+        (["run", "FIXED", "--max-time", "1 ns"], 2, "time"),
+        (["replay", "nowhere.json"], 2, "nowhere.json"),
+    ],
+)
+def test_a_mistake_has_its_exit_code_and_one_message(
+    cli: Cli, fixed: Path, arguments: list[str], code: int, says: str
+) -> None:
+    done = cli(*[fixed if argument == "FIXED" else argument for argument in arguments])
+    assert done.returncode == code, done.stderr
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_wrong_file_is_reported_with_line_key_and_expectation(cli: Cli, fixed: Path, tmp_path: Path) -> None:
+    text = fixed.read_text(encoding="utf-8")
+    wrong = tmp_path / "wrong.toml"
+    wrong.write_text(text.replace('delay = "50 ms"', 'delay = "50"', 1), encoding="utf-8")
+    line = 1 + text[: text.index('delay = "50 ms"')].count("\n")
+    done = cli("run", wrong)
+    assert done.returncode == 2
+    for part in (f"wrong.toml:{line}", "forward.delay", "50", "a length of time with its unit"):
+        assert part in done.stderr
+
+
+def test_a_file_that_is_not_text_is_a_scenario_error(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "image.toml").write_bytes(b"\xff\xfe\x00\x01")
+    done = cli("run", "image.toml")
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+
+
+def test_the_same_seed_gives_the_same_bytes_whatever_the_cores(cli: Cli, fixed: Path) -> None:
+    one = cli("run", fixed, *QUICK, "--json", "-j", 1)
+    two = cli("run", fixed, *QUICK, "--json", "-j", 2)
+    other = cli("run", fixed, *QUICK, "--json", "--seed", 99)
+    assert one.stdout == two.stdout
+    assert one.stdout != other.stdout
+
+
+def test_tables_carry_units_and_a_manifest(cli: Cli, lte: Path, tmp_path: Path) -> None:
+    done = cli("run", lte, *QUICK, "--series", "-o", "out")
+    assert done.returncode == 0, done.stderr
+    flows = pq.read_table(tmp_path / "out/flows.parquet")
+    assert flows.num_rows == 2 * 4
+    assert flows.schema.field("goodput_bps").metadata[b"unit"] == b"b/s"
+    assert pq.read_table(tmp_path / "out/flow_series.parquet").num_rows > 2 * 4 * 100
+    manifest = json.loads((tmp_path / "out/manifest.json").read_text(encoding="utf-8"))
+    assert manifest["runs"] == 2
+    assert manifest["scenario"]["tcp"]["mss"] == "1.46 kB"
+    assert len(manifest["traces"]) == 2
+    assert json.loads((tmp_path / "out/summary.json").read_text(encoding="utf-8"))["runs"] == 2
+
+
+def test_replay_repeats_a_run_and_notices_a_difference(cli: Cli, lte: Path, tmp_path: Path) -> None:
+    assert cli("run", lte, *QUICK, "--series", "-o", "out").returncode == 0
+    (tmp_path / "out").rename(tmp_path / "moved")
+    done = cli("replay", "moved/manifest.json")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("identical") == 4
+
+    manifest = tmp_path / "moved/manifest.json"
+    recorded = json.loads(manifest.read_text(encoding="utf-8"))
+    manifest.write_text(json.dumps(recorded | {"seed": recorded["seed"] + 1}), encoding="utf-8")
+    done = cli("replay", "moved/manifest.json", "--json")
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["identical"] is False
+
+    trace = next((tmp_path / "moved/traces").iterdir())
+    trace.write_bytes(trace.read_bytes() + b"70000\n")
+    done = cli("replay", "moved/manifest.json")
+    assert done.returncode == 2
+    assert "not the one that the run used" in done.stderr
+
+
+def test_pcap_begins_as_pcapng(cli: Cli, fixed: Path, tmp_path: Path) -> None:
+    assert cli("run", fixed, *QUICK, "--pcap", "out.pcapng").returncode == 0
+    block = (tmp_path / "out.pcapng").read_bytes()
+    assert block.startswith(b"\x0a\x0d\x0d\x0a")
+    assert len(block) > 10_000
+
+
+def test_precision_adds_runs_until_the_intervals_are_narrow(cli: Cli, fixed: Path) -> None:
+    result = summary(
+        cli,
+        fixed,
+        "--seeds",
+        3,
+        "--set",
+        "duration=20 s",
+        "--precision",
+        "1%",
+        "--set",
+        "topology.dumbbell.forward.loss=1 %",
+        "--max-seeds",
+        400,
+    )
+    assert result["runs"] > 3
+    goodput = result["flows"][0]["goodput_bps"]
+    assert (goodput["hi"] - goodput["lo"]) / 2 <= 0.01 * goodput["mean"]
+
+
+def test_version_schema_columns_and_doctor(cli: Cli) -> None:
+    assert cli("--version").stdout.startswith("varicap 0.")
+    assert json.loads(cli("schema").stdout)["type"] == "object"
+    assert "goodput_bps" in cli("columns").stdout
+    assert json.loads(cli("doctor", "--json").stdout)["engines"]["sim"] is True
+
+
+def test_bench_measures_a_workload_of_ones_own(cli: Cli) -> None:
+    done = cli(
+        "bench",
+        "--flows",
+        2,
+        "--rate",
+        "10 Mbit/s",
+        "--buffer",
+        "20 packets",
+        "--duration",
+        "5 s",
+        "--ack-every",
+        1,
+        "--json",
+    )
+    assert done.returncode == 0, done.stderr
+    (workload,) = json.loads(done.stdout)["workloads"]
+    assert workload["flows"] == 2
+    assert workload["rate_bps"] == 10e6
+    assert 3000 < workload["delivered_packets"] < 4200
+    assert workload["ns_per_packet"] > 0
+    assert 5 < workload["peak_mb"] < 500
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no signals of this kind")
+def test_ctrl_c_stops_a_long_run_at_once(fixed: Path, tmp_path: Path) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "varicap",
+        "run",
+        str(fixed),
+        "--set",
+        "duration=100000 s",
+        "--seeds",
+        "100",
+        "--no-plot",
+    ]
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(1.5)
+    assert process.poll() is None, process.communicate()
+    process.send_signal(signal.SIGINT)
+    begin = time.monotonic()
+    _, message = process.communicate(timeout=20)
+    assert time.monotonic() - begin < 5
+    assert process.returncode == 130
+    assert "Traceback" not in message
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no pty")
+def test_progress_appears_on_a_terminal_only_and_without_colour_if_asked(fixed: Path, tmp_path: Path) -> None:
+    shown = on_terminal(fixed, tmp_path, {})
+    assert "runs" in shown
+    assert "\x1b[" in shown
+    plain = on_terminal(fixed, tmp_path, {"NO_COLOR": "1"})
+    assert "\x1b[3" not in plain, "colours are set by escape sequences of the thirties"
+
+
+def on_terminal(scenario: Path, folder: Path, env: dict[str, str]) -> str:
+    """What a run writes to stderr when that is a terminal."""
+    import pty
+
+    ours, theirs = pty.openpty()
+    command = [
+        sys.executable,
+        "-m",
+        "varicap",
+        "run",
+        str(scenario),
+        "--set",
+        "duration=2000 s",
+        "--seeds",
+        "8",
+        "--no-plot",
+    ]
+    process = subprocess.Popen(
+        command,
+        cwd=folder,
+        env={**os.environ, "TERM": "xterm", **env},
+        stdout=subprocess.DEVNULL,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    parts = []
+    while True:
+        try:
+            part = os.read(ours, 4096)
+        except OSError:  # how a pty says that the other end is closed
+            break
+        if not part:
+            break
+        parts.append(part)
+    os.close(ours)
+    assert process.wait(timeout=60) == 0
+    return b"".join(parts).decode()
+
+
+@pytest.mark.parametrize("name", ["Verizon-LTE-short"])
+def test_the_main_job_runs_on_a_recorded_trace(cli: Cli, lte: Path, name: str) -> None:
+    folder = ROOT.parent / "shared" / "traces"
+    if not (folder / f"{name}.down").exists():
+        pytest.skip(f"no recorded traces in {folder}")
+    capacity = "topology.dumbbell.{}.capacity.opportunities.file={}"
+    result = summary(
+        cli,
+        lte,
+        "--seeds",
+        2,
+        "--set",
+        capacity.format("forward", folder / f"{name}.down"),
+        "--set",
+        capacity.format("reverse", folder / f"{name}.up"),
+    )
+    assert [flow["name"] for flow in result["flows"]] == ["reno", "newreno", "sack", "cubic"]
+    for flow in result["flows"]:
+        assert 1e6 < flow["goodput_bps"]["mean"] < 6e6
