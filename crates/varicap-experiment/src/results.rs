@@ -1,0 +1,281 @@
+//! What runs gave: one object for people and programs, and tables of every run.
+
+use serde_json::{Map, Value as Json, json};
+use varicap_units::Span;
+
+use crate::columns::{Column, Data, Kind, Row, Table, Value, columns_to_json, table_of};
+use crate::interval::Interval;
+use crate::rows::{FlowRow, GroupRows, LinkRow};
+
+/// Version of the result object and of the tables. It grows when a key or a column changes its name or its meaning.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// What one run gave.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RunResult {
+    /// Its number among the replications, from zero.
+    pub replication: u64,
+    /// The scenario's seed.
+    pub seed: u64,
+    /// Simulated time, warm-up included.
+    pub simulated: Span,
+    /// Measured time: the warm-up is cut off.
+    pub measured: Span,
+    /// Events that the engine worked off.
+    pub events: u64,
+    /// A row for each flow.
+    pub flows: Vec<FlowRow>,
+    /// A row for each group of several flows.
+    pub groups: Vec<FlowRow>,
+    /// A row for each link; several of one name where the scenario isolates flows.
+    pub links: Vec<LinkRow>,
+}
+
+impl RunResult {
+    /// Adds the rows of a flow group.
+    pub fn add_group(&mut self, rows: GroupRows) {
+        self.flows.extend(rows.flows);
+        self.groups.extend(rows.group);
+    }
+
+    /// Adds what another world of the same run gave, where the scenario isolates flows.
+    pub fn add_world(&mut self, other: RunResult) {
+        self.events += other.events;
+        self.flows.extend(other.flows);
+        self.groups.extend(other.groups);
+        self.links.extend(other.links);
+    }
+}
+
+/// The object that `varicap run --json` prints: means over the runs, each with its 95 % confidence interval.
+///
+/// An object with a `mean` has the interval beside it as `lo` and `hi`; `ci95` holds the intervals of all numbers by
+/// their place. One run has no interval: its ends are null. A value that some run did not have is the mean of others.
+pub fn summarise(runs: &[RunResult], scenario: Json) -> Json {
+    let rows = |of: fn(&RunResult) -> &[FlowRow]| summaries(&runs.iter().map(of).collect::<Vec<_>>());
+    let links: Vec<&[LinkRow]> = runs.iter().map(|run| run.links.as_slice()).collect();
+    let first = runs.first();
+    json!({
+        "schema_version": SCHEMA_VERSION,
+        "scenario": scenario,
+        "engine": "sim",
+        "runs": runs.len(),
+        "simulated_s": first.map(|run| run.simulated.as_secs_f64()),
+        "measured_s": first.map(|run| run.measured.as_secs_f64()),
+        "events": runs.iter().map(|run| run.events).sum::<u64>(),
+        "flows": rows(|run| &run.flows),
+        "groups": rows(|run| &run.groups),
+        "links": summaries(&links),
+        "fidelity": { "valid": true },
+    })
+}
+
+/// One object for each row, over the runs; every run has the same rows.
+fn summaries<R: Row>(runs: &[&[R]]) -> Vec<Json> {
+    let count = runs.first().map_or(0, |rows| rows.len());
+    assert!(runs.iter().all(|rows| rows.len() == count), "runs of one scenario differ in their rows");
+    (0..count).map(|place| summary(&runs.iter().map(|rows| &rows[place]).collect::<Vec<_>>())).collect()
+}
+
+/// One row over the runs.
+fn summary<R: Row>(runs: &[&R]) -> Json {
+    let values: Vec<Vec<Value<'_>>> = runs.iter().map(|row| row.values()).collect();
+    let (mut object, mut intervals) = (Map::new(), Map::new());
+    for (place, column) in R::COLUMNS.iter().enumerate() {
+        if let Value::Label(text) = values[0][place] {
+            let same = values.iter().all(|row| row[place] == values[0][place]);
+            assert!(same, "runs of one scenario differ in their `{}`", column.name);
+            // A label that says nothing is left out, such as the flow of a shared link.
+            if !text.is_empty() {
+                object.insert(column.path.to_owned(), text.into());
+            }
+            continue;
+        }
+        let numbers: Vec<f64> = values.iter().map(|row| row[place].as_real()).collect();
+        let Interval { mean, lo, hi } = Interval::of(&numbers);
+        insert(&mut object, column.path, mean);
+        if let Some(parent) = column.path.strip_suffix(".mean") {
+            insert(&mut object, &format!("{parent}.lo"), lo);
+            insert(&mut object, &format!("{parent}.hi"), hi);
+        }
+        intervals.insert(column.path.to_owned(), json!([lo, hi]));
+    }
+    object.insert("ci95".to_owned(), intervals.into());
+    object.into()
+}
+
+/// Puts a number at a place of at most two keys; what is not a number is null.
+fn insert(object: &mut Map<String, Json>, path: &str, number: f64) {
+    match path.split_once('.') {
+        None => object.insert(path.to_owned(), json!(number)),
+        Some((parent, key)) => {
+            let inner = object.entry(parent).or_insert_with(|| Json::Object(Map::new()));
+            inner.as_object_mut().and_then(|inner| inner.insert(key.to_owned(), json!(number)))
+        }
+    };
+}
+
+/// The tables of all runs: one row for each run and flow, and for each run and link.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunTables {
+    /// A row for each run and flow.
+    pub flows: Table,
+    /// A row for each run and group of several flows.
+    pub groups: Table,
+    /// A row for each run and link.
+    pub links: Table,
+}
+
+/// The number of the run, which every table begins with.
+const REPLICATION: Column = Column {
+    name: "replication",
+    path: "replication",
+    unit: "1",
+    kind: Kind::Count,
+    description: "Number of the run among the replications, from zero.",
+};
+
+/// The seed of the run, which every table has.
+const SEED: Column = Column {
+    name: "seed",
+    path: "seed",
+    unit: "1",
+    kind: Kind::Count,
+    description: "Seed of the scenario; with the replication it determines every random number.",
+};
+
+/// Every row of every run.
+pub fn runs_table(runs: &[RunResult]) -> RunTables {
+    RunTables {
+        flows: numbered(runs, |run| &run.flows),
+        groups: numbered(runs, |run| &run.groups),
+        links: numbered(runs, |run| &run.links),
+    }
+}
+
+fn numbered<R: Row>(runs: &[RunResult], rows: fn(&RunResult) -> &Vec<R>) -> Table {
+    let repeated = |of: fn(&RunResult) -> u64| {
+        Data::Count(runs.iter().flat_map(|run| std::iter::repeat_n(of(run), rows(run).len())).collect())
+    };
+    let mut columns = vec![(REPLICATION, repeated(|run| run.replication)), (SEED, repeated(|run| run.seed))];
+    columns.extend(table_of(runs.iter().flat_map(rows)).columns);
+    Table { columns }
+}
+
+/// The columns of every result table, with units and meanings, as JSON.
+pub fn columns_json() -> Json {
+    let numbered = |columns: &[Column]| columns_to_json(&[&[REPLICATION, SEED], columns].concat());
+    json!({
+        "schema_version": SCHEMA_VERSION,
+        "flows": numbered(FlowRow::COLUMNS),
+        "groups": numbered(FlowRow::COLUMNS),
+        "links": numbered(LinkRow::COLUMNS),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(replication: u64, timeouts: u64, goodput_bps: f64, rtt_mean_ms: f64) -> RunResult {
+        let flow = FlowRow {
+            name: "a".into(),
+            group: "a".into(),
+            timeouts,
+            goodput_bps,
+            rtt_mean_ms,
+            ..FlowRow::default()
+        };
+        let link = LinkRow { name: "down".into(), flow: "a".into(), ..LinkRow::default() };
+        RunResult {
+            replication,
+            seed: 7,
+            simulated: Span::from_secs(60),
+            measured: Span::from_secs(50),
+            events: 10,
+            flows: vec![flow],
+            links: vec![link, LinkRow { name: "up".into(), ..LinkRow::default() }],
+            ..RunResult::default()
+        }
+    }
+
+    #[test]
+    fn counters_are_means_with_an_interval_beside_them() {
+        let object = summarise(&[run(0, 1, 1e6, 10.0), run(1, 3, 3e6, 20.0)], json!({ "name": "x" }));
+        let flow = &object["flows"][0];
+        assert_eq!(flow["timeouts"], 2.0);
+        // Half-width t(0.975, 1) x s / sqrt(2) = 12.7062 x 1.
+        let ends =
+            [&flow["ci95"]["timeouts"][0], &flow["ci95"]["timeouts"][1]].map(|end| end.as_f64().unwrap());
+        assert!((ends[0] - (2.0 - 12.7062)).abs() < 1e-4 && (ends[1] - (2.0 + 12.7062)).abs() < 1e-4);
+        assert_eq!(flow["goodput_bps"]["mean"], 2e6);
+        assert_eq!(flow["goodput_bps"]["lo"], flow["ci95"]["goodput_bps.mean"][0]);
+        assert_eq!(flow["rtt_ms"]["mean"], 15.0);
+        assert_eq!((&object["runs"], &object["events"]), (&json!(2), &json!(20)));
+        assert_eq!((&object["simulated_s"], &object["measured_s"]), (&json!(60.0), &json!(50.0)));
+    }
+
+    #[test]
+    fn one_run_has_values_and_no_interval() {
+        let object = summarise(&[run(0, 4, 1e6, 10.0)], Json::Null);
+        let flow = &object["flows"][0];
+        assert_eq!(flow["timeouts"], 4.0);
+        assert_eq!(flow["ci95"]["timeouts"], json!([null, null]));
+        assert!(flow["goodput_bps"]["lo"].is_null() && flow["goodput_bps"].get("hi").is_some());
+    }
+
+    #[test]
+    fn what_no_run_measured_is_null() {
+        let object = summarise(&[run(0, 0, 1e6, f64::NAN), run(1, 0, 1e6, f64::NAN)], Json::Null);
+        assert!(object["flows"][0]["rtt_ms"]["mean"].is_null());
+    }
+
+    #[test]
+    fn a_link_names_its_flow_only_where_flows_are_isolated() {
+        let object = summarise(&[run(0, 0, 1e6, 1.0)], Json::Null);
+        assert_eq!(object["links"][0]["flow"], "a");
+        assert!(object["links"][1].get("flow").is_none());
+    }
+
+    #[test]
+    fn every_number_of_a_row_has_its_interval() {
+        let object = summarise(&[run(0, 0, 1e6, 1.0)], Json::Null);
+        let numbers = LinkRow::COLUMNS.iter().filter(|column| column.kind != Kind::Label).count();
+        assert_eq!(object["links"][0]["ci95"].as_object().unwrap().len(), numbers);
+        assert_eq!(object["links"][0]["dropped_by"]["overflow"], 0.0);
+    }
+
+    #[test]
+    fn tables_hold_a_row_for_each_run_and_part() {
+        let tables = runs_table(&[run(0, 1, 1e6, 1.0), run(1, 3, 2e6, 2.0)]);
+        assert_eq!(tables.links.get("replication"), Some(&Data::Count(vec![0, 0, 1, 1])));
+        assert_eq!(tables.flows.get("timeouts"), Some(&Data::Count(vec![1, 3])));
+        assert_eq!(tables.flows.get("seed"), Some(&Data::Count(vec![7, 7])));
+        assert!(tables.groups.is_empty());
+        let lengths: Vec<usize> = tables.links.columns.iter().map(|(_, data)| data.len()).collect();
+        assert!(lengths.iter().all(|&length| length == 4), "{lengths:?}");
+    }
+
+    #[test]
+    fn isolated_worlds_join_into_one_run() {
+        let mut together = run(0, 1, 1e6, 1.0);
+        together.add_world(run(0, 2, 1e6, 1.0));
+        assert_eq!((together.events, together.flows.len(), together.links.len()), (20, 2, 4));
+    }
+
+    #[test]
+    fn the_columns_of_the_definition_are_those_of_the_tables() {
+        let tables = runs_table(&[run(0, 0, 1.0, 1.0)]);
+        let definition = columns_json();
+        for (name, table) in [("flows", &tables.flows), ("links", &tables.links)] {
+            let defined: Vec<&str> = definition[name]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|column| column["name"].as_str().unwrap())
+                .collect();
+            let found: Vec<&str> = table.columns.iter().map(|(column, _)| column.name).collect();
+            assert_eq!(defined, found);
+        }
+    }
+}
