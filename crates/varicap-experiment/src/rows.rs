@@ -46,7 +46,7 @@ row! {
         label flow ("flow", "") "The flow that had the link to itself, where the scenario isolates flows; else empty.";
         real capacity_bps ("capacity_bps.mean", "b/s") "Capacity offered, over the measured time.";
         real throughput_bps ("throughput_bps.mean", "b/s") "TCP/IP bytes that came through, over the measured time.";
-        real utilisation ("utilisation", "1") "TCP/IP bytes that left the server, of the capacity offered.";
+        real utilisation ("utilisation.mean", "1") "TCP/IP bytes that left the server, of the capacity offered.";
         count offered_packets ("offered_packets", "packets") "Packets that arrived at the link, lost ones included.";
         count delivered_packets ("delivered_packets", "packets") "Packets that left the server and were not lost on the channel.";
         count dropped_packets ("dropped_packets", "packets") "Packets lost for any cause.";
