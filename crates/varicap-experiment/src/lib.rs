@@ -1,4 +1,27 @@
-//! stub
+//! The two waists of varicap: what goes in (a scenario) and what comes out (measures, records).
+//!
+//! A [`Scenario`] is read from a file, checked and resolved into a [`Network`], which every engine takes. It knows
+//! nothing of simulated time passing, of sockets or of drawing.
 
+pub mod columns;
+mod decode;
+mod document;
+mod error;
 pub mod histogram;
+pub mod interval;
 pub mod measure;
+mod network;
+mod read;
+mod resolve;
+pub mod results;
+pub mod rows;
+pub mod scenario;
+mod schema;
+mod topology;
+mod validate;
+
+pub use error::ScenarioError;
+pub use network::{FlowSpec, LinkSpec, Network, Transport};
+pub use resolve::ReadFile;
+pub use scenario::Scenario;
+pub use schema::schema;

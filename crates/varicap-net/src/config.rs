@@ -7,6 +7,7 @@ use varicap_units::{Amount, Bytes, Frequency, Probability, Rate, Span, choice};
 /// The capacity that a link offers in time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self", rename_all = "kebab-case")]
+#[schemars(transform = choice::shorthand)]
 pub enum CapacityConfig {
     /// The same at all times; may be written as the rate alone: `"10 Mbit/s"`.
     Constant(Rate),
@@ -246,6 +247,7 @@ impl Default for CoDelConfig {
 /// Random loss on the wire, after the server: a lost frame has used its capacity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self", rename_all = "kebab-case")]
+#[schemars(transform = choice::shorthand)]
 pub enum LossConfig {
     /// Nothing is lost.
     #[default]
@@ -278,7 +280,7 @@ pub struct GilbertElliottConfig {
 
 /// What the link layer adds to each frame before it is sent. A queue counts frames without it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(default, deny_unknown_fields)]
 pub struct Framing {
     /// Bytes added to each frame. Default: 0 B.
     pub overhead: Bytes,
@@ -289,7 +291,7 @@ pub struct Framing {
 
 /// Cells of fixed size, as in ATM: 48 bytes of payload in 53.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(default, deny_unknown_fields)]
 pub struct Cells {
     /// What of a frame a cell carries. Default: 48 B.
     pub payload: Bytes,

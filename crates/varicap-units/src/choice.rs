@@ -135,6 +135,16 @@ pub fn names(schema: &mut schemars::Schema) {
     }
 }
 
+/// A schema transform: a variant may also be given by a text or number alone.
+pub fn shorthand(schema: &mut schemars::Schema) {
+    let described = schema.clone();
+    let description = schema.get("description").cloned();
+    *schema = schemars::json_schema!({ "anyOf": [{ "type": ["string", "number"] }, described] });
+    if let Some(description) = description {
+        schema.insert("description".to_owned(), description);
+    }
+}
+
 /// Whether `value` equals its type's default; for `skip_serializing_if`.
 pub fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()

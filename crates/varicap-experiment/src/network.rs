@@ -1,0 +1,74 @@
+//! The resolved form of a scenario: links and flows as the engines take them, all limits in bytes or packets.
+
+use std::sync::Arc;
+
+use varicap_net::LinkParts;
+use varicap_tcp::TcpConfig;
+use varicap_units::{Bytes, Rate, Span, Time};
+
+use crate::scenario::{App, Datagrams};
+
+/// Links and flows, ready for an engine. Two engines given the same network face the same path.
+#[derive(Clone, Debug)]
+pub struct Network {
+    /// Every link of both directions, in the order of the file; their index is their name in routes.
+    pub links: Vec<LinkSpec>,
+    /// Every flow group, in the order of the file.
+    pub flows: Vec<FlowSpec>,
+    /// Simulated time of a run.
+    pub duration: Span,
+    /// What is cut off at the beginning of each run before measuring.
+    pub warmup: Span,
+}
+
+/// One link of one direction.
+#[derive(Clone, Debug)]
+pub struct LinkSpec {
+    /// Its name in results, and of its random streams (`link.NAME.capacity`, …).
+    pub name: Arc<str>,
+    /// Queue, capacity, service, loss, delay, framing.
+    pub parts: LinkParts,
+    /// Long-run mean of its capacity.
+    pub mean_capacity: Rate,
+}
+
+/// One group of alike flows.
+#[derive(Clone, Debug)]
+pub struct FlowSpec {
+    /// Its name in results, and of its random streams (`flow.NAME.0.start`, …).
+    pub name: Arc<str>,
+    /// How many there are.
+    pub count: u32,
+    /// Links from the sender to the receiver.
+    pub forward: Vec<usize>,
+    /// Links from the receiver to the sender.
+    pub reverse: Vec<usize>,
+    /// Extra delay of each direction, on a private wire of the flow.
+    pub access_delay: Span,
+    /// What it carries.
+    pub transport: Transport,
+    /// When it starts.
+    pub start: Time,
+    /// Each of the group starts within this span after `start`, uniformly.
+    pub start_spread: Span,
+    /// When its application stops offering data; [`Time::NEVER`] if it goes on to the end.
+    pub stop: Time,
+    /// Largest processing delay of an acknowledgement at the sender, uniform from zero; against phase effects.
+    pub jitter: Span,
+    /// Wire size of its full-sized packet [B].
+    pub packet: Bytes,
+}
+
+/// What a flow carries.
+#[derive(Clone, Debug)]
+pub enum Transport {
+    /// TCP, fed by an application.
+    Tcp {
+        /// The connection.
+        tcp: TcpConfig,
+        /// The application.
+        app: App,
+    },
+    /// Datagrams that answer to nothing.
+    Datagrams(Datagrams),
+}

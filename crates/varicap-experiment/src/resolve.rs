@@ -1,0 +1,223 @@
+//! From a scenario to a network: links and flows as the engines take them, in bytes, with routes.
+
+use std::sync::Arc;
+
+use varicap_net::{CapacityParts, LinkParts, NetError, QueueConfig};
+use varicap_tcp::TcpConfig;
+use varicap_units::{Amount, Bytes, Rate, Span, Time};
+
+use crate::document::join_path;
+use crate::error::ScenarioError;
+use crate::network::{FlowSpec, LinkSpec, Network, Transport};
+use crate::scenario::{FlowConfig, Scenario};
+use crate::topology::{Layout, Placed, Routes};
+
+/// Reads a file that a scenario names; an error is its reason.
+pub type ReadFile<'a> = dyn FnMut(&str) -> Result<Arc<[u8]>, String> + 'a;
+
+/// What a segment's timestamps take with their padding [B]. Source: RFC 7323 appendix A.
+const TIMESTAMPS: u64 = 12;
+/// A full packet where no flow says what it is: Ethernet's [B].
+const PACKET: Bytes = Bytes::new(1500);
+/// Longest jitter that is chosen without being asked for.
+const LONGEST_JITTER: Span = Span::from_millis(10);
+
+impl Scenario {
+    /// The network that this scenario describes; traces that it names are read through `read_file`.
+    pub fn resolve(&self, read_file: &mut ReadFile<'_>) -> Result<Network, ScenarioError> {
+        self.resolve_all(read_file).map_err(|error| self.source.locate(error))
+    }
+
+    /// One network for each flow group, which has it to itself, if this scenario isolates flows; else the one
+    /// network. Links keep their names, so that every flow faces the same channel.
+    pub fn networks(&self, read_file: &mut ReadFile<'_>) -> Result<Vec<Network>, ScenarioError> {
+        if !self.isolate {
+            return Ok(vec![self.resolve(read_file)?]);
+        }
+        let alone = |(name, flow): (&String, &FlowConfig)| {
+            let mut scenario = self.clone();
+            scenario.flows = [(name.clone(), flow.clone())].into_iter().collect();
+            scenario.resolve(read_file)
+        };
+        self.flows.iter().map(alone).collect()
+    }
+
+    fn resolve_all(&self, read_file: &mut ReadFile<'_>) -> Result<Network, ScenarioError> {
+        let layout = self.layout()?;
+        let groups: Vec<Group<'_>> = (self.flows.iter())
+            .map(|(name, flow)| {
+                let path = join_path(&["flows", name]);
+                let routes = layout.routes(self, &path, flow)?;
+                Ok(Group { name, path, packet: full_packet(flow), rtt: base_rtt(&layout, flow, &routes), flow, routes })
+            })
+            .collect::<Result<_, ScenarioError>>()?;
+        let mut links = Vec::with_capacity(layout.links.len());
+        for (index, link) in layout.links.iter().enumerate() {
+            links.push(resolve_link(index, link, &groups, read_file)?);
+        }
+        let flows = groups.iter().map(|group| resolve_flow(group, &groups, &links));
+        let flows = flows.collect::<Result<_, _>>()?;
+        Ok(Network { flows, links, duration: self.duration, warmup: self.warmup })
+    }
+}
+
+/// A flow group on its way to be resolved.
+struct Group<'a> {
+    name: &'a str,
+    path: String,
+    flow: &'a FlowConfig,
+    routes: Routes,
+    packet: Bytes,
+    rtt: Span,
+}
+
+/// Wire size of a full packet [B].
+fn full_packet(flow: &FlowConfig) -> Bytes {
+    match &flow.datagrams {
+        Some(datagrams) => datagrams.size,
+        None => {
+            let options = if flow.tcp.timestamps && flow.tcp.count_options { TIMESTAMPS } else { 0 };
+            flow.tcp.mss + flow.tcp.header + Bytes::new(options)
+        }
+    }
+}
+
+/// Round trip without queueing and transmission.
+fn base_rtt(layout: &Layout<'_>, flow: &FlowConfig, routes: &Routes) -> Span {
+    let links = routes.forward.iter().chain(&routes.reverse);
+    let access = flow.access_delay.saturating_mul(2);
+    links.fold(access, |sum, link| sum.saturating_add(layout.links[*link].delay))
+}
+
+fn resolve_link(
+    index: usize,
+    link: &Placed<'_>,
+    groups: &[Group<'_>],
+    read_file: &mut ReadFile<'_>,
+) -> Result<LinkSpec, ScenarioError> {
+    let config = &link.config;
+    let capacity = CapacityParts::from_config(&config.capacity, read_file);
+    let capacity = capacity.map_err(|error| of_link(link, error))?;
+    let mean_capacity = capacity.mean_rate();
+    // Data is what fills a queue: acknowledgements count only where nothing else passes.
+    let carries = |route: &[usize]| route.contains(&index);
+    let mut passing: Vec<&Group<'_>> = groups.iter().filter(|group| carries(&group.routes.forward)).collect();
+    if passing.is_empty() {
+        passing = groups.iter().filter(|group| carries(&group.routes.reverse)).collect();
+    }
+    let packet = passing.iter().map(|group| group.packet).max().unwrap_or(PACKET);
+    let rtt = passing.iter().map(|group| group.rtt).max().unwrap_or(link.delay.saturating_mul(2));
+    let bdp = if mean_capacity.is_unlimited() { Bytes::ZERO } else { Amount::bdp(mean_capacity, rtt) };
+    let queue = link.queue();
+    check_limit(link, &queue, packet, bdp)?;
+    Ok(LinkSpec {
+        name: Arc::from(link.name.as_str()),
+        parts: LinkParts {
+            capacity,
+            service: config.service,
+            queue,
+            loss: config.loss,
+            delay: link.delay,
+            framing: config.framing,
+            packet,
+            bdp,
+        },
+        mean_capacity,
+    })
+}
+
+/// A queue must hold a packet.
+fn check_limit(link: &Placed<'_>, queue: &QueueConfig, packet: Bytes, bdp: Bytes) -> Result<(), ScenarioError> {
+    let (key, limit) = match queue {
+        QueueConfig::DropTail(queue) => ("drop-tail", queue.limit),
+        QueueConfig::Red(queue) => ("red", queue.limit),
+        QueueConfig::CoDel(queue) => ("codel", queue.limit),
+    };
+    let bytes = limit.bytes(packet, bdp);
+    if bytes >= packet {
+        return Ok(());
+    }
+    let found = if let Amount::Bdp(_) = limit { format!("{limit} = {bytes}") } else { limit.to_string() };
+    let expected = format!("room for at least one packet of {packet}");
+    let error = ScenarioError::at(format!("{}.queue.{key}.limit", link.path), expected).found(found);
+    Err(if link.config.queue.is_none() { error.hint("that is the default: say how long the queue is") } else { error })
+}
+
+/// What is wrong with a link, as a mistake in the scenario.
+fn of_link(link: &Placed<'_>, error: NetError) -> ScenarioError {
+    let key = |key: &str| format!("{}.{}", link.path, key.replace('[', ".").replace(']', ""));
+    match error {
+        NetError::Value { key: part, found, expected } => ScenarioError::at(key(&part), expected).found(found),
+        NetError::Trace { file, line, found, expected } => ScenarioError {
+            file,
+            line: u32::try_from(line).ok(),
+            ..ScenarioError::at(key("capacity"), expected).found(found)
+        },
+        NetError::File { file, reason } => {
+            ScenarioError::at(key("capacity"), "a file that can be read").found(file).hint(reason)
+        }
+    }
+}
+
+fn resolve_flow(group: &Group<'_>, groups: &[Group<'_>], links: &[LinkSpec]) -> Result<FlowSpec, ScenarioError> {
+    let flow = group.flow;
+    let transport = match flow.datagrams {
+        Some(datagrams) => Transport::Datagrams(datagrams),
+        None => Transport::Tcp { tcp: resolve_tcp(group, links)?, app: flow.app },
+    };
+    Ok(FlowSpec {
+        name: Arc::from(group.name),
+        count: flow.count,
+        forward: group.routes.forward.clone(),
+        reverse: group.routes.reverse.clone(),
+        access_delay: flow.access_delay,
+        transport,
+        start: Time::ZERO + flow.start,
+        start_spread: flow.start_spread,
+        stop: flow.stop.map_or(Time::NEVER, |stop| Time::ZERO + stop),
+        jitter: flow.jitter.unwrap_or_else(|| jitter(group, groups, links)),
+        packet: group.packet,
+    })
+}
+
+/// Slowest link of a route by its mean capacity, if any is finite.
+fn slowest(route: &[usize], links: &[LinkSpec]) -> Option<Rate> {
+    route.iter().map(|link| links[*link].mean_capacity).filter(|rate| !rate.is_unlimited()).min()
+}
+
+/// The connection with its windows in bytes.
+fn resolve_tcp(group: &Group<'_>, links: &[LinkSpec]) -> Result<TcpConfig, ScenarioError> {
+    let mut tcp = group.flow.tcp.clone();
+    let bdp = slowest(&group.routes.forward, links).map(|rate| Amount::bdp(rate, group.rtt));
+    let windows = [
+        ("initial_window", &mut tcp.initial_window),
+        ("initial_ssthresh", &mut tcp.initial_ssthresh),
+        ("max_window", &mut tcp.max_window),
+        ("receive_window", &mut tcp.receive_window),
+    ];
+    for (key, window) in windows {
+        let Amount::Bdp(_) = *window else { continue };
+        let Some(bdp) = bdp else {
+            let why = "an amount in packets or bytes: at unlimited capacity there is no bdp";
+            return Err(ScenarioError::at(format!("{}.tcp.{key}", group.path), why).found(*window));
+        };
+        *window = Amount::Bytes(window.bytes(group.packet, bdp));
+    }
+    Ok(tcp)
+}
+
+/// Where flows share a drop-tail queue: the time of a packet on the slowest link, so that the order in which packets
+/// of several flows arrive is not fixed for ever (phase effects).
+fn jitter(group: &Group<'_>, groups: &[Group<'_>], links: &[LinkSpec]) -> Span {
+    let shared = group.routes.forward.iter().any(|link| {
+        let users = groups.iter().filter(|other| other.routes.forward.contains(link));
+        let users: u64 = users.map(|other| u64::from(other.flow.count)).sum();
+        let spec = &links[*link];
+        let drop_tail = matches!(spec.parts.queue, QueueConfig::DropTail(_));
+        users > 1 && drop_tail && !spec.mean_capacity.is_unlimited()
+    });
+    match slowest(&group.routes.forward, links) {
+        Some(rate) if shared => rate.transmission_time(group.packet).min(LONGEST_JITTER),
+        _ => Span::ZERO,
+    }
+}

@@ -1,0 +1,123 @@
+//! The JSON Schema of scenarios, and walking it along a path of keys.
+
+use std::sync::OnceLock;
+
+use schemars::generate::SchemaSettings;
+use serde_json::Value;
+
+use crate::scenario::Scenario;
+
+/// The JSON Schema of a scenario file (draft 2020-12).
+pub fn schema() -> &'static Value {
+    static SCHEMA: OnceLock<Value> = OnceLock::new();
+    SCHEMA.get_or_init(|| {
+        let generator = SchemaSettings::draft2020_12().into_generator();
+        generator.into_root_schema_for::<Scenario>().to_value()
+    })
+}
+
+/// What the format has at a path.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A table with these keys.
+    Table(Vec<String>),
+    /// A table whose keys are names of the user's.
+    Named,
+    /// One of these names, with its parameters in a table.
+    Choice(Vec<String>),
+    /// A list.
+    List,
+    /// A text, a number, or true or false.
+    Value,
+    /// Nothing that the format knows.
+    Unknown,
+}
+
+/// What the format has at `path`.
+pub(crate) fn kind(path: &[&str]) -> Kind {
+    let Some(node) = find(path) else { return Kind::Unknown };
+    let parts = alternatives(node);
+    let choices: Vec<String> = parts.iter().filter_map(|part| choice_name(part)).collect();
+    if !choices.is_empty() {
+        return Kind::Choice(choices);
+    }
+    for part in parts {
+        if let Some(keys) = part.get("properties").and_then(Value::as_object) {
+            return Kind::Table(keys.keys().cloned().collect());
+        }
+        if part.get("additionalProperties").is_some_and(Value::is_object) {
+            return Kind::Named;
+        }
+        if part.get("items").is_some() {
+            return Kind::List;
+        }
+    }
+    Kind::Value
+}
+
+/// What is expected at `path`, in words.
+pub(crate) fn expected_at(path: &[String]) -> String {
+    let path: Vec<&str> = path.iter().map(String::as_str).collect();
+    match kind(&path) {
+        Kind::Table(_) | Kind::Named => "a table".to_owned(),
+        Kind::Choice(names) => format!("a choice of {}", crate::error::one_of(&names)),
+        Kind::List => "a list in brackets".to_owned(),
+        Kind::Value | Kind::Unknown => quantity(&path).unwrap_or("a value").to_owned(),
+    }
+}
+
+/// What the reference says of the key at `path`.
+pub(crate) fn description(path: &[&str]) -> Option<&'static str> {
+    find(path)?.get("description")?.as_str()
+}
+
+/// What kind of quantity lies at `path`: the description of its type.
+fn quantity(path: &[&str]) -> Option<&'static str> {
+    let node = find(path)?;
+    let refers = |node: &&Value| node.get("$ref").is_some();
+    let part = Some(node).filter(refers).or_else(|| node.get("anyOf")?.as_array()?.iter().find(refers))?;
+    target(part).get("description")?.as_str()
+}
+
+/// The schema at `path`, its own description included.
+fn find(path: &[&str]) -> Option<&'static Value> {
+    path.iter().try_fold(schema(), |node, key| child(node, key))
+}
+
+fn child(node: &'static Value, key: &str) -> Option<&'static Value> {
+    alternatives(node).into_iter().find_map(|part| {
+        let property = part.get("properties").and_then(|properties| properties.get(key));
+        let named = || part.get("additionalProperties").filter(|inner| inner.is_object());
+        let item = || part.get("items").filter(|_| key.parse::<usize>().is_ok());
+        property.or_else(named).or_else(item)
+    })
+}
+
+/// `node` with its references followed and its alternatives spread out.
+fn alternatives(node: &'static Value) -> Vec<&'static Value> {
+    let node = target(node);
+    let inner = ["anyOf", "oneOf"].into_iter().filter_map(|word| node.get(word)?.as_array());
+    let inner: Vec<_> = inner.flatten().flat_map(alternatives).collect();
+    if inner.is_empty() { vec![node] } else { inner }
+}
+
+fn target(node: &'static Value) -> &'static Value {
+    let name = node.get("$ref").and_then(Value::as_str).and_then(|path| path.strip_prefix("#/$defs/"));
+    name.and_then(|name| schema().get("$defs")?.get(name)).unwrap_or(node)
+}
+
+/// The name of `{ name = … }`, if the schema describes one choice among several.
+fn choice_name(part: &Value) -> Option<String> {
+    let required = part.get("required")?.as_array()?;
+    let properties = part.get("properties")?.as_object()?;
+    match (required.as_slice(), properties.len()) {
+        // A struct with one required key looks alike, but allows what is not required: a variant has nothing else.
+        ([Value::String(name)], 1) if part.get("title").is_none() && is_variant(part) => Some(name.clone()),
+        _ => None,
+    }
+}
+
+fn is_variant(part: &Value) -> bool {
+    let defs = schema().get("$defs").and_then(Value::as_object);
+    !defs.is_some_and(|defs| defs.values().any(|def| std::ptr::eq(def, part)))
+}

@@ -1,0 +1,390 @@
+//! What makes no sense although it can be read.
+
+use std::fmt::Display;
+
+use varicap_net::{CapacityConfig, Framing, QueueConfig};
+use varicap_tcp::{AckPolicy, Congestion, TcpConfig, Timer};
+use varicap_units::{Amount, Bytes, Rate, Span};
+
+use crate::document::join_path;
+use crate::error::ScenarioError;
+use crate::scenario::{App, Datagrams, FlowConfig, SCHEMA_VERSION, Scenario, Sizes};
+use crate::topology::Placed;
+
+/// Longest time in a scenario: sums of several stay far from the end of the clock.
+const LONGEST: Span = Span::from_secs(10 * 365 * 86_400);
+/// Largest amount of data in a scenario [B]: sums of several stay countable.
+const LARGEST: Bytes = Bytes::new(1_000_000_000_000_000_000);
+/// Fastest finite rate in a scenario.
+const FASTEST: Rate = Rate::from_bps(1_000_000_000_000_000);
+/// Largest IP packet [B].
+const LARGEST_PACKET: u64 = 65_535;
+/// Most flows in a scenario.
+const MOST_FLOWS: u64 = 1_000_000;
+/// Most links, and most flow groups.
+const MOST_PARTS: usize = 10_000;
+
+type Checked = Result<(), ScenarioError>;
+
+/// A table of the scenario, whose keys are checked.
+struct At(String);
+
+impl At {
+    fn inner(&self, key: &str) -> At {
+        At(format!("{}.{key}", self.0))
+    }
+
+    fn require(&self, key: &str, good: bool, found: impl Display, expected: impl Into<String>) -> Checked {
+        if good {
+            return Ok(());
+        }
+        let path = if self.0.is_empty() { key.to_owned() } else { format!("{}.{key}", self.0) };
+        Err(ScenarioError::at(path, expected).found(found))
+    }
+
+    /// Neither zero nor endless.
+    fn positive(&self, key: &str, span: Span) -> Checked {
+        self.require(key, span > Span::ZERO, span, "more than 0 s")?;
+        self.bounded(key, span)
+    }
+
+    fn bounded(&self, key: &str, span: Span) -> Checked {
+        self.require(key, span <= LONGEST, span, format!("at most {LONGEST}"))
+    }
+
+    fn size(&self, key: &str, size: Bytes) -> Checked {
+        self.require(key, size > Bytes::ZERO, size, "more than 0 B")?;
+        self.require(key, size <= LARGEST, size, format!("at most {LARGEST}"))
+    }
+
+    fn amount(&self, key: &str, amount: Amount) -> Checked {
+        let good = match amount {
+            Amount::Bytes(bytes) => bytes > Bytes::ZERO && bytes <= LARGEST,
+            Amount::Packets(packets) => packets > 0 && packets <= u64::from(u32::MAX),
+            Amount::Bdp(factor) => factor > 0.0 && factor <= 1e9,
+            Amount::Unlimited => true,
+        };
+        self.require(key, good, amount, "an amount above zero, and below 1 EB")
+    }
+
+    fn at_least_one(&self, key: &str, number: u32) -> Checked {
+        self.require(key, number > 0, number, "at least 1")
+    }
+}
+
+impl Scenario {
+    /// Checks what can be checked without reading traces.
+    pub(crate) fn check(&self) -> Checked {
+        self.check_all().map_err(|error| self.source.locate(error))
+    }
+
+    fn check_all(&self) -> Checked {
+        let top = At(String::new());
+        let version = self.schema_version;
+        top.require("schema_version", version == SCHEMA_VERSION, version, SCHEMA_VERSION.to_string())?;
+        // The name becomes a folder of results: a scenario from a stranger must not choose where that lies.
+        let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ' ' | '+' | '=' | ',');
+        let safe = self.name.chars().all(plain) && !self.name.starts_with(['.', ' ']) && self.name.len() <= 100;
+        let letters = "at most 100 letters, digits and `-_.+=,`, not beginning with a dot";
+        top.require("name", safe, &self.name, letters)?;
+        top.positive("duration", self.duration)?;
+        let shorter = format!("less than the duration, {}", self.duration);
+        top.require("warmup", self.warmup < self.duration, self.warmup, shorter)?;
+        top.require("seeds", (1..=1_000_000).contains(&self.seeds), self.seeds, "1 to 1000000")?;
+        let most = i64::MAX as u64;
+        top.require("seed", self.seed <= most, self.seed, format!("at most {most}, the largest in TOML"))?;
+        At("record".to_owned()).positive("sample", self.record.sample)?;
+        check_tcp(&At("tcp".to_owned()), &self.tcp)?;
+        self.check_links()?;
+        self.check_flows()
+    }
+
+    fn check_links(&self) -> Checked {
+        let layout = self.layout()?;
+        let count = layout.links.len();
+        At(String::new()).require("topology", count <= MOST_PARTS, count, format!("at most {MOST_PARTS} links"))?;
+        let graph = matches!(self.topology, crate::scenario::Topology::Graph(_));
+        let mut names = std::collections::HashSet::new();
+        for link in &layout.links {
+            let at = At(link.path.clone());
+            check_name(&at, &link.name)?;
+            let fresh = names.insert(link.name.as_str());
+            at.require("name", fresh, &link.name, "a name that no other link has")?;
+            if !graph {
+                for (key, node) in [("from", &link.config.from), ("to", &link.config.to)] {
+                    let found = node.as_deref().unwrap_or_default();
+                    at.require(key, node.is_none(), found, "ends of links in a graph only")?;
+                }
+            }
+            check_link(&at, link)?;
+        }
+        Ok(())
+    }
+
+    fn check_flows(&self) -> Checked {
+        let top = At(String::new());
+        let groups = self.flows.len();
+        top.require("flows", groups > 0, "none", "at least one flow")?;
+        top.require("flows", groups <= MOST_PARTS, groups, format!("at most {MOST_PARTS} groups"))?;
+        let total: u64 = self.flows.values().map(|flow| u64::from(flow.count)).sum();
+        top.require("flows", total <= MOST_FLOWS, total, format!("at most {MOST_FLOWS} flows"))?;
+        let layout = self.layout()?;
+        for (name, flow) in &self.flows {
+            let at = At(join_path(&["flows", name]));
+            let named = !name.is_empty() && name.len() <= 100 && !name.chars().any(char::is_control);
+            top.require(&at.0, named, name.escape_debug(), "a name of 1 to 100 characters")?;
+            check_flow(&at, flow, self)?;
+            layout.routes(self, &at.0, flow)?;
+        }
+        Ok(())
+    }
+}
+
+fn check_name(at: &At, name: &str) -> Checked {
+    let good = !name.is_empty() && name.len() <= 100 && !name.chars().any(char::is_control);
+    at.require("name", good, name.escape_debug(), "a name of 1 to 100 characters")
+}
+
+fn check_link(at: &At, link: &Placed<'_>) -> Checked {
+    let config = &link.config;
+    at.bounded("delay", link.delay)?;
+    match &config.capacity {
+        CapacityConfig::Constant(rate) => check_rate(at, "capacity", *rate)?,
+        CapacityConfig::Sessions(sessions) => {
+            check_rate(&at.inner("capacity.sessions"), "capacity", sessions.capacity)?;
+        }
+        CapacityConfig::Steps(steps) => {
+            let at = at.inner("capacity.steps.rates");
+            (steps.rates.iter().enumerate()).try_for_each(|(i, rate)| check_rate(&at, &i.to_string(), *rate))?;
+        }
+        CapacityConfig::Markov(chain) => {
+            let at = at.inner("capacity.markov.rates");
+            (chain.rates.iter().enumerate()).try_for_each(|(i, rate)| check_rate(&at, &i.to_string(), *rate))?;
+        }
+        _ => {}
+    }
+    check_framing(&at.inner("framing"), config.framing)?;
+    let queue = link.queue();
+    if link.is_unlimited() {
+        check_no_bdp(at, &queue)?;
+    }
+    check_queue(&at.inner("queue"), &queue)
+}
+
+fn check_rate(at: &At, key: &str, rate: Rate) -> Checked {
+    at.require(key, rate <= FASTEST || rate.is_unlimited(), rate, format!("at most {FASTEST}, or \"unlimited\""))
+}
+
+fn check_framing(at: &At, framing: Framing) -> Checked {
+    let most = Bytes::new(LARGEST_PACKET);
+    at.require("overhead", framing.overhead <= most, framing.overhead, format!("at most {most}"))?;
+    let Some(cells) = framing.cells else { return Ok(()) };
+    let at = at.inner("cells");
+    let good = cells.payload > Bytes::ZERO && cells.payload <= cells.size;
+    at.require("payload", good, cells.payload, format!("more than 0 B, and at most `size`, {}", cells.size))?;
+    at.require("size", cells.size <= most, cells.size, format!("at most {most}"))
+}
+
+/// Amounts in BDP need a capacity that is finite.
+fn check_no_bdp(at: &At, queue: &QueueConfig) -> Checked {
+    let amounts: Vec<(&str, Amount)> = match queue {
+        QueueConfig::DropTail(queue) => vec![("queue.drop-tail.limit", queue.limit)],
+        QueueConfig::Red(red) => vec![
+            ("queue.red.limit", red.limit),
+            ("queue.red.min_threshold", red.min_threshold),
+            ("queue.red.max_threshold", red.max_threshold),
+        ],
+        QueueConfig::CoDel(queue) => vec![("queue.codel.limit", queue.limit)],
+    };
+    for (key, amount) in amounts {
+        let bdp = matches!(amount, Amount::Bdp(_));
+        let why = "an amount in packets or bytes: at unlimited capacity there is no bdp";
+        at.require(key, !bdp, amount, why)?;
+    }
+    Ok(())
+}
+
+fn check_queue(at: &At, queue: &QueueConfig) -> Checked {
+    match queue {
+        QueueConfig::DropTail(queue) => at.inner("drop-tail").amount("limit", queue.limit),
+        QueueConfig::CoDel(queue) => {
+            let at = at.inner("codel");
+            at.amount("limit", queue.limit)?;
+            at.positive("target", queue.target)?;
+            at.positive("interval", queue.interval)?;
+            let shorter = format!("at most the interval, {}", queue.interval);
+            at.require("target", queue.target <= queue.interval, queue.target, shorter)
+        }
+        QueueConfig::Red(red) => {
+            let at = at.inner("red");
+            at.amount("limit", red.limit)?;
+            at.amount("min_threshold", red.min_threshold)?;
+            at.amount("max_threshold", red.max_threshold)?;
+            let ordered = match (red.min_threshold, red.max_threshold) {
+                (Amount::Packets(least), Amount::Packets(most)) => least < most,
+                (Amount::Bytes(least), Amount::Bytes(most)) => least < most,
+                (Amount::Bdp(least), Amount::Bdp(most)) => least < most,
+                (least, _) => least != Amount::Unlimited,
+            };
+            let below = format!("less than `max_threshold`, {}", red.max_threshold);
+            at.require("min_threshold", ordered, red.min_threshold, below)?;
+            at.require("weight", red.weight > 0.0 && red.weight <= 1.0, red.weight, "above 0, and at most 1")?;
+            let probability = red.max_probability;
+            at.require("max_probability", probability.get() > 0.0, probability, "above 0")?;
+            at.size("mean_packet", red.mean_packet)
+        }
+    }
+}
+
+fn check_flow(at: &At, flow: &FlowConfig, scenario: &Scenario) -> Checked {
+    at.require("count", flow.count > 0, flow.count, "at least 1")?;
+    at.bounded("access_delay", flow.access_delay)?;
+    let duration = scenario.duration;
+    at.require("start", flow.start < duration, flow.start, format!("less than the duration, {duration}"))?;
+    let spread = flow.start_spread;
+    at.require("start_spread", spread <= duration, spread, format!("at most the duration, {duration}"))?;
+    if let Some(stop) = flow.stop {
+        at.require("stop", stop > flow.start, stop, format!("later than the start, {}", flow.start))?;
+        at.bounded("stop", stop)?;
+    }
+    if let Some(jitter) = flow.jitter {
+        at.bounded("jitter", jitter)?;
+    }
+    match &flow.datagrams {
+        Some(datagrams) => {
+            for key in ["tcp", "app"] {
+                let path = [&at.0, key].map(String::from).join(".");
+                let keys = crate::document::split_path(&path);
+                let given = scenario.source.given(&keys.iter().map(String::as_str).collect::<Vec<_>>());
+                let error = ScenarioError::at(path, "either `datagrams` or TCP with its `app`");
+                if given {
+                    return Err(error.found("both"));
+                }
+            }
+            check_datagrams(&at.inner("datagrams"), datagrams)
+        }
+        None => {
+            check_app(&at.inner("app"), &flow.app)?;
+            check_tcp(&at.inner("tcp"), &flow.tcp)
+        }
+    }
+}
+
+fn check_datagrams(at: &At, datagrams: &Datagrams) -> Checked {
+    let rate = datagrams.rate;
+    at.require("rate", rate > Rate::ZERO && rate <= FASTEST, rate, format!("above 0, and at most {FASTEST}"))?;
+    check_packet(at, "size", datagrams.size)
+}
+
+fn check_packet(at: &At, key: &str, size: Bytes) -> Checked {
+    let good = (1..=LARGEST_PACKET).contains(&size.as_u64());
+    at.require(key, good, size, format!("1 B to {LARGEST_PACKET} B"))
+}
+
+fn check_app(at: &At, app: &App) -> Checked {
+    match app {
+        App::Greedy => Ok(()),
+        App::Transfer(transfer) => at.inner("transfer").size("size", transfer.size),
+        App::Arrivals(arrivals) => {
+            let at = at.inner("arrivals");
+            let rate = arrivals.rate;
+            at.require("rate", rate.as_hz() > 0.0 && rate.as_hz() <= 1e9, rate, "above 0 /s, and at most 1e9 /s")?;
+            at.at_least_one("at_most", arrivals.at_most)?;
+            check_sizes(&at.inner("size"), &arrivals.size)
+        }
+        App::OnOff(periods) => {
+            let at = at.inner("on-off");
+            at.positive("on", periods.on)?;
+            at.bounded("off", periods.off)?;
+            match periods.rate {
+                Some(rate) => {
+                    let good = rate > Rate::ZERO && rate <= FASTEST;
+                    at.require("rate", good, rate, format!("above 0, and at most {FASTEST}"))
+                }
+                None => Ok(()),
+            }
+        }
+    }
+}
+
+fn check_sizes(at: &At, sizes: &Sizes) -> Checked {
+    match sizes {
+        Sizes::Fixed(size) => at.size("fixed", *size),
+        Sizes::Exponential(mean) => at.size("exponential", *mean),
+        Sizes::Lognormal(law) => {
+            let at = at.inner("lognormal");
+            at.size("mean", law.mean)?;
+            at.require("sigma", (0.0..=10.0).contains(&law.sigma), law.sigma, "0 to 10")
+        }
+        Sizes::Pareto(law) => {
+            let at = at.inner("pareto");
+            at.size("mean", law.mean)?;
+            at.require("shape", law.shape > 1.0, law.shape, "above 1: otherwise there is no mean")
+        }
+    }
+}
+
+fn check_tcp(at: &At, tcp: &TcpConfig) -> Checked {
+    check_packet(at, "mss", tcp.mss)?;
+    let most = LARGEST_PACKET.saturating_sub(tcp.mss.as_u64());
+    let header = tcp.header;
+    at.require("header", header.as_u64() <= most, header, format!("at most {most} B beside the MSS"))?;
+    at.amount("initial_window", tcp.initial_window)?;
+    at.amount("initial_ssthresh", tcp.initial_ssthresh)?;
+    at.amount("max_window", tcp.max_window)?;
+    at.amount("receive_window", tcp.receive_window)?;
+    at.at_least_one("duplicate_acks", tcp.duplicate_acks)?;
+    if let Some(burst) = tcp.max_burst {
+        at.at_least_one("max_burst", burst)?;
+    }
+    if let AckPolicy::Delayed(delayed) = tcp.ack {
+        let at = at.inner("ack.delayed");
+        at.at_least_one("segments", delayed.segments)?;
+        at.positive("timeout", delayed.timeout)?;
+    }
+    if let Congestion::Cubic(cubic) = &tcp.congestion {
+        let at = at.inner("congestion.cubic");
+        at.require("beta", cubic.beta > 0.0 && cubic.beta < 1.0, cubic.beta, "between 0 and 1")?;
+        at.require("c", cubic.c > 0.0, cubic.c, "above 0")?;
+    }
+    if let Congestion::Reno(reno) = &tcp.congestion
+        && let Some(most) = reno.byte_counting
+    {
+        at.inner("congestion.reno").at_least_one("byte_counting", most)?;
+    }
+    check_timer(&at.inner("timer"), &tcp.timer)
+}
+
+fn check_timer(at: &At, timer: &Timer) -> Checked {
+    match timer {
+        Timer::Rfc6298(timer) => {
+            let at = at.inner("rfc6298");
+            at.positive("maximum", timer.maximum)?;
+            at.positive("initial", timer.initial)?;
+            at.positive("granularity", timer.granularity)?;
+            let most = format!("at most `maximum`, {}", timer.maximum);
+            at.require("minimum", timer.minimum <= timer.maximum, timer.minimum, most.clone())?;
+            at.require("initial", timer.initial <= timer.maximum, timer.initial, most)
+        }
+        Timer::Ticks(timer) => {
+            let at = at.inner("ticks");
+            at.positive("tick", timer.tick)?;
+            at.positive("maximum", timer.maximum)?;
+            at.positive("initial", timer.initial)?;
+            let most = format!("at most `maximum`, {}", timer.maximum);
+            at.at_least_one("minimum_ticks", timer.minimum_ticks)?;
+            let minimum = timer.tick.saturating_mul(u64::from(timer.minimum_ticks));
+            at.require("minimum_ticks", minimum <= timer.maximum, timer.minimum_ticks, most.clone())?;
+            at.require("initial", timer.initial <= timer.maximum, timer.initial, most)
+        }
+        Timer::Multiple(timer) => {
+            let at = at.inner("multiple");
+            let good = timer.factor > 0.0 && timer.factor <= 1e6;
+            at.require("factor", good, timer.factor, "above 0, and at most 1e6")?;
+            at.positive("maximum", timer.maximum)?;
+            at.positive("initial", timer.initial)?;
+            let most = format!("at most `maximum`, {}", timer.maximum);
+            at.require("initial", timer.initial <= timer.maximum, timer.initial, most)
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Reading and resolving scenarios: defaults, merging, settings, routes.
+
+use std::sync::Arc;
+
+use varicap_experiment::{Network, Scenario, ScenarioError, Transport};
+use varicap_units::{Amount, Bytes, Rate, Span};
+
+const FIXED: &str = r#"
+duration = "60 s"
+[tcp]
+mss = "500 B"
+timer = { rfc6298 = { minimum = "0.2 s" } }
+[topology.dumbbell]
+forward = { capacity = "0.8 Mbit/s", delay = "50 ms", queue = { drop-tail = { limit = "10 packets" } } }
+[flows.reno]
+tcp = { recovery = "newreno", ack = "every" }
+"#;
+
+fn read(text: &str) -> Scenario {
+    Scenario::from_toml(text, "fixed.toml", &[]).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn set(text: &str, settings: &[(&str, &str)]) -> Result<Scenario, ScenarioError> {
+    let settings: Vec<_> = settings.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
+    Scenario::from_toml(text, "fixed.toml", &settings)
+}
+
+fn resolve(scenario: &Scenario) -> Network {
+    let network = scenario.resolve(&mut |file| Err(format!("no file {file}")));
+    network.unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn examples_are_read_and_resolved() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    for entry in std::fs::read_dir(&folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|ending| ending == "toml") {
+            let text = std::fs::read_to_string(&path).unwrap();
+            let scenario = read(&text);
+            let mut files = |name: &str| {
+                let bytes = std::fs::read(folder.join(name)).map_err(|error| error.to_string())?;
+                Ok(Arc::from(bytes))
+            };
+            let networks = scenario.networks(&mut files).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(networks.len(), if scenario.isolate { scenario.flows.len() } else { 1 });
+        }
+    }
+}
+
+#[test]
+fn dumbbell_resolves_to_two_links() {
+    let network = resolve(&read(FIXED));
+    let names: Vec<&str> = network.links.iter().map(|link| &*link.name).collect();
+    assert_eq!(names, ["forward", "reverse"]);
+    assert_eq!(network.links[0].mean_capacity, Rate::from_bps(800_000));
+    assert_eq!(network.links[0].parts.packet, Bytes::new(540));
+    assert_eq!(network.links[0].parts.bdp, Bytes::new(10_000));
+    assert!(network.links[1].mean_capacity.is_unlimited());
+    assert_eq!(network.links[1].parts.delay, Span::from_millis(50));
+    assert_eq!(network.flows[0].forward, [0]);
+    assert_eq!(network.flows[0].reverse, [1]);
+    assert_eq!(network.flows[0].jitter, Span::ZERO);
+}
+
+#[test]
+fn shared_tcp_gives_only_what_a_flow_does_not_say() {
+    let text = FIXED.to_owned() + "[flows.large]\ntcp = { mss = \"1000 B\" }\n";
+    let scenario = read(&text);
+    assert_eq!(scenario.flows["reno"].tcp.mss, Bytes::new(500));
+    assert_eq!(scenario.flows["large"].tcp.mss, Bytes::new(1000));
+    assert_eq!(scenario.flows["large"].tcp.timer, scenario.flows["reno"].tcp.timer);
+}
+
+#[test]
+fn settings_change_values_and_the_parameters_of_choices() {
+    let scenario = set(
+        FIXED,
+        &[
+            ("duration", "5 s"),
+            ("flows.reno.count", "2"),
+            ("topology.dumbbell.forward.queue.drop-tail.limit", "20 packets"),
+            ("topology.dumbbell.reverse.capacity", "1 Mbit/s"),
+            ("tcp.congestion", "cubic"),
+        ],
+    )
+    .unwrap();
+    assert_eq!(scenario.duration, Span::from_secs(5));
+    assert_eq!(scenario.flows["reno"].count, 2);
+    let network = resolve(&scenario);
+    let json = serde_json::to_value(&network.links[0].parts.queue).unwrap();
+    assert_eq!(json["drop-tail"]["limit"], "20 packets");
+    assert_eq!(network.links[1].mean_capacity, Rate::from_bps(1_000_000));
+    assert_eq!(network.links[1].parts.delay, Span::from_millis(50));
+    // Two flows share the queue: 540 bytes at 0.8 Mb/s.
+    assert_eq!(network.flows[0].jitter, Span::from_micros(5400));
+}
+
+#[test]
+fn setting_another_choice_replaces_the_first() {
+    let scenario = set(FIXED, &[("topology.dumbbell.forward.queue.red.min_threshold", "3 packets")]).unwrap();
+    let json = scenario.to_json();
+    let queue = &json["topology"]["dumbbell"]["forward"]["queue"];
+    assert_eq!(queue["red"]["min_threshold"], "3 packets");
+    assert!(queue.get("drop-tail").is_none());
+}
+
+#[test]
+fn everything_written_out_reads_back_the_same() {
+    let scenario = read(&(FIXED.to_owned() + "[flows.x]\ndatagrams = { rate = \"1 kbit/s\" }\n"));
+    let toml = scenario.to_toml();
+    assert_eq!(read(&toml), scenario);
+    assert_eq!(read(&toml).to_toml(), toml);
+    let json = scenario.to_json().to_string();
+    assert_eq!(Scenario::from_json(&json, "fixed.json", &[]).unwrap(), scenario);
+    assert!(toml.contains("initial_window = \"10 packets\""), "defaults are visible:\n{toml}");
+}
+
+#[test]
+fn windows_in_bdp_are_resolved_with_the_bdp_of_the_path() {
+    let scenario = set(FIXED, &[("tcp.max_window", "2 bdp"), ("flows.reno.access_delay", "50 ms")]).unwrap();
+    let network = resolve(&scenario);
+    let Transport::Tcp { tcp, .. } = &network.flows[0].transport else { panic!("TCP") };
+    // 0.8 Mb/s x (2 x 50 ms + 2 x 50 ms) = 20 kB.
+    assert_eq!(tcp.max_window, Amount::Bytes(Bytes::new(40_000)));
+}
+
+#[test]
+fn chain_with_cross_traffic_routes_over_inner_nodes() {
+    let network = resolve(&read(
+        r#"
+        duration = "10 s"
+        [topology.chain]
+        forward = [{ capacity = "1 Mbit/s", delay = "10 ms" }, { capacity = "2 Mbit/s", delay = "20 ms" }]
+        [flows.long]
+        [flows.cross]
+        from = "n1"
+        to = "n2"
+        [flows.back]
+        backward = true
+        datagrams = { rate = "10 kbit/s", size = "100 B" }
+        "#,
+    ));
+    let names: Vec<&str> = network.links.iter().map(|link| &*link.name).collect();
+    assert_eq!(names, ["forward.1", "forward.2", "reverse.1", "reverse.2"]);
+    let routes: Vec<_> = network.flows.iter().map(|flow| (&flow.forward[..], &flow.reverse[..])).collect();
+    assert_eq!(routes, [(&[0, 1][..], &[3, 2][..]), (&[1], &[3]), (&[3, 2], &[0, 1])]);
+    let delays: Vec<Span> = network.links.iter().map(|link| link.parts.delay).collect();
+    assert_eq!(delays, [10, 20, 10, 20].map(Span::from_millis));
+}
+
+#[test]
+fn graph_takes_the_fewest_links_unless_told_otherwise() {
+    let graph = r#"
+        duration = "10 s"
+        [topology.graph.links]
+        ab = { from = "a", to = "b" }
+        bc = { from = "b", to = "c" }
+        ac = { from = "a", to = "c", capacity = "1 Mbit/s", delay = "20 ms" }
+        ca = { from = "c", to = "a" }
+        [flows.f]
+        from = "a"
+        to = "c"
+    "#;
+    let network = resolve(&read(graph));
+    assert_eq!((&network.flows[0].forward[..], &network.flows[0].reverse[..]), (&[2][..], &[3][..]));
+    let network = resolve(&read(&(graph.to_owned() + "via = [\"ab\", \"bc\"]\n")));
+    assert_eq!(network.flows[0].forward, [0, 1]);
+}
+
+#[test]
+fn isolated_flows_have_the_same_links_each() {
+    let text = FIXED.replace("duration = \"60 s\"", "duration = \"60 s\"\nisolate = true") + "[flows.second]\n";
+    let networks = read(&text).networks(&mut |_| Err("no files".to_owned())).unwrap();
+    let flows: Vec<&str> = networks.iter().map(|network| &*network.flows[0].name).collect();
+    assert_eq!(flows, ["reno", "second"]);
+    assert!(networks.iter().all(|network| &*network.links[0].name == "forward"));
+}
