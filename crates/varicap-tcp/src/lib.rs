@@ -5,7 +5,15 @@
 
 mod config;
 pub mod congestion;
+mod receiver;
+mod recovery;
+mod rtt;
 mod segment;
+mod sender;
+mod timer;
 
 pub use config::*;
+pub use receiver::Receiver;
+pub use recovery::State;
 pub use segment::{Flags, MAX_SACK_BLOCKS, Segment};
+pub use sender::{AckOutcome, Counters, Sender};

@@ -38,6 +38,14 @@ impl Flags {
 /// Most SACK blocks in a segment (RFC 2018 §3: four fit without timestamps, three with).
 pub const MAX_SACK_BLOCKS: usize = 4;
 
+/// Bytes of a timestamps option, padded (RFC 7323 appendix A) [B].
+pub(crate) const OPTION_TIMESTAMPS: u16 = 12;
+
+/// Bytes of a SACK option with `blocks` blocks, padded to whole words (RFC 2018 §3) [B].
+pub(crate) const fn option_sack(blocks: u8) -> u16 {
+    if blocks == 0 { 0 } else { 4 + 8 * blocks as u16 }
+}
+
 /// A segment of simulated TCP. Sequence numbers are 64-bit offsets into the byte stream and never wrap; data
 /// starts at 0 (a SYN takes no sequence number here; [`crate::Sender`] keeps it apart).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

@@ -6,6 +6,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::{Bytes, Rate, Span, Time};
 
+use crate::config::Congestion;
+
+mod cubic;
+mod reno;
+
+pub use cubic::Cubic;
+pub use reno::Reno;
+
 /// Parameters of [`Congestion::Reno`](crate::Congestion::Reno).
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -39,11 +47,12 @@ impl Default for CubicConfig {
 pub struct AckSample {
     /// When it arrived.
     pub now: Time,
-    /// New data that it acknowledged, cumulatively or selectively [B].
+    /// New data that it acknowledged cumulatively: by how much SND.UNA advanced [B].
     pub newly_acked: Bytes,
     /// Data in flight before it [B].
     pub in_flight: Bytes,
-    /// Whether the application, not the window, limited the sender since the last one.
+    /// Whether something other than cwnd limited the sender when it last stopped sending: the application, the
+    /// receiver's window or the maximum window. Growing then would open a window that nobody has tested.
     pub app_limited: bool,
     /// Smoothed RTT, if there was a sample.
     pub smoothed_rtt: Option<Span>,
@@ -60,7 +69,8 @@ pub enum CongestionKind {
     FastRetransmit,
     /// An ECN echo; once per window.
     EcnEcho,
-    /// The retransmission timer expired; `backoff` expiries in a row before this one.
+    /// The retransmission timer expired, or Tahoe resends after duplicate ACKs, which it treats the same:
+    /// slow start from one segment.
     Timeout {
         /// Expiries in a row before this one.
         backoff: u32,
@@ -74,7 +84,7 @@ pub struct CongestionEvent {
     pub now: Time,
     /// Why.
     pub kind: CongestionKind,
-    /// Data in flight when it was noticed (RFC 5681's FlightSize) [B].
+    /// FlightSize when it was noticed, without what limited transmit sent (RFC 5681 §3.2 step 2) [B].
     pub in_flight: Bytes,
 }
 
@@ -84,8 +94,9 @@ pub trait CongestionControl: Debug + Send {
     fn on_ack(&mut self, ack: &AckSample);
     /// A congestion signal: ssthresh and cwnd fall.
     fn on_congestion(&mut self, event: &CongestionEvent);
-    /// Recovery has ended.
-    fn on_recovered(&mut self, _now: Time) {}
+    /// Recovery has ended. A window above `limit` would let out a burst (RFC 6582 §3.2 step 3, option 1);
+    /// [`Bytes::MAX`] where the recovery has no such rule.
+    fn on_recovered(&mut self, _now: Time, _limit: Bytes) {}
     /// The network advertised a rate ([abr], [ratcp]).
     fn on_rate_feedback(&mut self, _now: Time, _rate: Rate) {}
     /// The sender was idle for an RTO: fall back to at most `restart_window` (RFC 5681 §4.1).
@@ -99,5 +110,85 @@ pub trait CongestionControl: Debug + Send {
     /// The rate at which to pace, if it paces [b/s].
     fn pacing_rate(&self) -> Option<Rate> {
         None
+    }
+}
+
+/// What every congestion control starts from.
+#[derive(Clone, Copy, Debug)]
+pub struct Start {
+    /// Largest payload of a segment [B].
+    pub mss: Bytes,
+    /// First congestion window [B].
+    pub initial_window: Bytes,
+    /// Initial slow start threshold [B].
+    pub initial_ssthresh: Bytes,
+}
+
+/// The congestion control of a sender: the built-in ones dispatch statically, extensions through a box.
+#[derive(Debug)]
+pub enum Controller {
+    /// RFC 5681.
+    Reno(Reno),
+    /// RFC 9438.
+    Cubic(Cubic),
+    /// An extension, from another crate or from Python.
+    Boxed(Box<dyn CongestionControl>),
+}
+
+impl Controller {
+    /// The control that `choice` names.
+    ///
+    /// # Panics
+    /// If it is [`Congestion::Custom`]: whoever registered it makes it, and hands it over in
+    /// [`Controller::Boxed`].
+    pub fn new(choice: &Congestion, start: &Start) -> Controller {
+        match choice {
+            Congestion::Reno(config) => Controller::Reno(Reno::new(config, start)),
+            Congestion::Cubic(config) => Controller::Cubic(Cubic::new(config, start)),
+            Congestion::Custom(name) => {
+                panic!("the congestion control {name:?} must be handed over in a box")
+            }
+        }
+    }
+}
+
+macro_rules! dispatch {
+    ($self:ident, $control:ident => $call:expr) => {
+        match $self {
+            Controller::Reno($control) => $call,
+            Controller::Cubic($control) => $call,
+            Controller::Boxed($control) => $call,
+        }
+    };
+}
+
+impl CongestionControl for Controller {
+    #[inline]
+    fn on_ack(&mut self, ack: &AckSample) {
+        dispatch!(self, control => control.on_ack(ack))
+    }
+    fn on_congestion(&mut self, event: &CongestionEvent) {
+        dispatch!(self, control => control.on_congestion(event))
+    }
+    fn on_recovered(&mut self, now: Time, limit: Bytes) {
+        dispatch!(self, control => control.on_recovered(now, limit))
+    }
+    fn on_rate_feedback(&mut self, now: Time, rate: Rate) {
+        dispatch!(self, control => control.on_rate_feedback(now, rate))
+    }
+    fn on_idle(&mut self, restart_window: Bytes) {
+        dispatch!(self, control => control.on_idle(restart_window))
+    }
+    #[inline]
+    fn cwnd(&self) -> Bytes {
+        dispatch!(self, control => control.cwnd())
+    }
+    #[inline]
+    fn ssthresh(&self) -> Option<Bytes> {
+        dispatch!(self, control => control.ssthresh())
+    }
+    #[inline]
+    fn pacing_rate(&self) -> Option<Rate> {
+        dispatch!(self, control => control.pacing_rate())
     }
 }

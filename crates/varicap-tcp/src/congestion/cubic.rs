@@ -1,0 +1,187 @@
+//! A window that is a cubic function of the time since the last congestion event. Source: RFC 9438.
+//!
+//! In segments and seconds: `W(t) = C (t - K)^3 + W_max` with `K = cbrt((W_max - cwnd_epoch) / C)`. Each
+//! acknowledged segment moves cwnd by `(target - cwnd) / cwnd`, where `target = W(t + RTT)` lies in
+//! `[cwnd, 1.5 cwnd]`; where Reno would be faster, cwnd follows the estimate of Reno's window.
+
+use varicap_units::{Bytes, Span, Time};
+
+use super::{AckSample, CongestionControl, CongestionEvent, CongestionKind, CubicConfig, Start};
+
+/// RFC 9438's window. Windows in segments, times in seconds; only sums, products and libm's cbrt, so that
+/// results are the same on any machine.
+#[derive(Clone, Debug)]
+pub struct Cubic {
+    config: CubicConfig,
+    mss: u64,
+    /// The window [B], as the sender reads it.
+    cwnd: u64,
+    ssthresh: u64,
+    /// The window with its fraction of a segment.
+    window: f64,
+    /// Window before the last reduction, lowered by fast convergence; none before the first.
+    w_max: f64,
+    /// Window before the last reduction.
+    prior: f64,
+    /// Time until the plateau [s].
+    k: f64,
+    /// Reno's window, had it seen the same events.
+    w_est: f64,
+    /// When this stage of congestion avoidance began; NEVER: it begins with the next acknowledgement.
+    epoch: Time,
+    /// When the last acknowledgement arrived; while app-limited the epoch moves along with it.
+    last_ack: Time,
+    /// Whether the epoch starts at the plateau (after a timeout, or when slow start ended without a loss).
+    at_plateau: bool,
+}
+
+impl Cubic {
+    /// A window that starts as `start` says.
+    pub fn new(config: &CubicConfig, start: &Start) -> Cubic {
+        let mss = start.mss.as_u64();
+        let mut cubic = Cubic {
+            config: config.clone(),
+            mss,
+            cwnd: 0,
+            ssthresh: start.initial_ssthresh.as_u64(),
+            window: 0.0,
+            w_max: 0.0,
+            prior: 0.0,
+            k: 0.0,
+            w_est: 0.0,
+            epoch: Time::NEVER,
+            last_ack: Time::ZERO,
+            at_plateau: true,
+        };
+        cubic.set_bytes(start.initial_window.as_u64());
+        cubic
+    }
+
+    fn set_bytes(&mut self, bytes: u64) {
+        self.cwnd = bytes.max(self.mss);
+        self.window = self.cwnd as f64 / self.mss as f64;
+    }
+
+    fn set_window(&mut self, segments: f64) {
+        self.window = segments.max(1.0);
+        self.cwnd = ((self.window * self.mss as f64) as u64).max(self.mss);
+    }
+
+    fn begin_epoch(&mut self, now: Time) {
+        self.epoch = now;
+        self.w_est = self.window;
+        if self.at_plateau {
+            // RFC 9438 §4.8 and §4.10: K = 0 and W_max = cwnd at the beginning of the stage.
+            self.w_max = self.window;
+            self.k = 0.0;
+            self.at_plateau = false;
+        } else {
+            // RFC 9438 §4.2 (2). A window above W_max (a second start within an epoch) is on the convex side already.
+            self.k = libm::cbrt((self.w_max - self.window).max(0.0) / self.config.c);
+        }
+    }
+
+    /// RFC 9438 §4.2 (1), `elapsed` after the epoch began.
+    fn w_cubic(&self, elapsed: Span) -> f64 {
+        let t = elapsed.as_secs_f64() - self.k;
+        self.config.c * t * t * t + self.w_max
+    }
+
+    fn avoid_congestion(&mut self, ack: &AckSample) {
+        if self.epoch.is_never() {
+            self.begin_epoch(ack.now);
+        }
+        let acked = ack.newly_acked.as_u64() as f64 / self.mss as f64;
+        let elapsed = ack.now.since(self.epoch);
+        let window = self.window;
+        // RFC 9438 §4.2: the target of one RTT ahead, within [cwnd, 1.5 cwnd].
+        let ahead = elapsed.saturating_add(ack.smoothed_rtt.unwrap_or(Span::ZERO));
+        let target = self.w_cubic(ahead).clamp(window, 1.5 * window);
+        let mut next = window + (target - window) / window * acked;
+        if self.config.reno_friendly {
+            // RFC 9438 §4.3 (4): alpha makes AIMD(alpha, beta) as fast as Reno, until it is back at the old window.
+            let beta = self.config.beta;
+            let alpha = if self.w_est >= self.prior { 1.0 } else { 3.0 * (1.0 - beta) / (1.0 + beta) };
+            self.w_est += alpha * acked / window;
+            if self.w_cubic(elapsed) < self.w_est {
+                next = next.max(self.w_est);
+            }
+        }
+        self.set_window(next);
+    }
+
+    /// RFC 9438 §4.6 and §4.7: remembers the window and lowers ssthresh.
+    fn reduce(&mut self, in_flight: Bytes) {
+        let window = self.window;
+        // RFC 9438 §4.7: a window that fell since the last time leaves room for newcomers.
+        let converge = self.config.fast_convergence && window < self.w_max;
+        self.w_max = if converge { window * (1.0 + self.config.beta) / 2.0 } else { window };
+        self.prior = window;
+        self.ssthresh = ((in_flight.as_u64() as f64 * self.config.beta) as u64).max(2 * self.mss);
+        self.epoch = Time::NEVER;
+    }
+}
+
+impl CongestionControl for Cubic {
+    #[inline]
+    fn on_ack(&mut self, ack: &AckSample) {
+        let last = std::mem::replace(&mut self.last_ack, ack.now);
+        if ack.app_limited {
+            // RFC 9438 §5.8: time that the application left unused does not count.
+            if !self.epoch.is_never() {
+                self.epoch += ack.now.since(last.max(self.epoch));
+            }
+            return;
+        }
+        if self.cwnd < self.ssthresh {
+            // RFC 5681 (2).
+            let bytes = self.cwnd + ack.newly_acked.as_u64().min(self.mss);
+            self.set_bytes(bytes);
+            return;
+        }
+        self.avoid_congestion(ack);
+    }
+
+    fn on_congestion(&mut self, event: &CongestionEvent) {
+        match event.kind {
+            CongestionKind::FastRetransmit | CongestionKind::EcnEcho => {
+                self.reduce(event.in_flight);
+                self.at_plateau = false;
+                self.set_bytes(self.ssthresh);
+            }
+            CongestionKind::Timeout { backoff } => {
+                // RFC 5681 §3.1: a segment that times out again holds ssthresh constant.
+                if backoff == 0 {
+                    self.reduce(event.in_flight);
+                }
+                self.epoch = Time::NEVER;
+                self.at_plateau = true;
+                self.set_bytes(self.mss);
+            }
+        }
+    }
+
+    fn on_recovered(&mut self, _now: Time, limit: Bytes) {
+        if limit.as_u64() < self.cwnd {
+            self.set_bytes(limit.as_u64());
+        }
+    }
+
+    fn on_idle(&mut self, restart_window: Bytes) {
+        if restart_window.as_u64() < self.cwnd {
+            self.set_bytes(restart_window.as_u64());
+        }
+        // RFC 9438 §5.8: the stage starts anew, its plateau stays where it was.
+        self.epoch = Time::NEVER;
+    }
+
+    #[inline]
+    fn cwnd(&self) -> Bytes {
+        Bytes::new(self.cwnd)
+    }
+
+    #[inline]
+    fn ssthresh(&self) -> Option<Bytes> {
+        Some(Bytes::new(self.ssthresh))
+    }
+}

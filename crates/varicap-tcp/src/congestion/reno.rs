@@ -1,0 +1,98 @@
+//! Slow start and additive increase, multiplicative decrease. Source: RFC 5681 §3.1; RFC 3465 (byte counting).
+
+use varicap_units::{Bytes, Time};
+
+use super::{AckSample, CongestionControl, CongestionEvent, CongestionKind, RenoConfig, Start};
+
+/// RFC 5681's window.
+#[derive(Clone, Copy, Debug)]
+pub struct Reno {
+    cwnd: u64,
+    ssthresh: u64,
+    /// Acknowledged data that has not yet opened the window by a segment [B].
+    credit: u64,
+    mss: u64,
+    /// Most that one acknowledgement adds in slow start [B].
+    slow_start_limit: u64,
+    /// Most that one acknowledgement counts in congestion avoidance [B].
+    avoidance_limit: u64,
+}
+
+impl Reno {
+    /// A window that starts as `start` says.
+    pub fn new(config: &RenoConfig, start: &Start) -> Reno {
+        let mss = start.mss.as_u64();
+        // RFC 5681 (2): min(N, SMSS) per ACK; RFC 3465 §2.2: min(N, L * SMSS).
+        let segments = u64::from(config.byte_counting.unwrap_or(1).max(1));
+        Reno {
+            cwnd: start.initial_window.as_u64().max(mss),
+            ssthresh: start.initial_ssthresh.as_u64(),
+            credit: 0,
+            mss,
+            slow_start_limit: segments * mss,
+            avoidance_limit: if config.byte_counting.is_some() { u64::MAX } else { mss },
+        }
+    }
+
+    fn halved(&self, in_flight: Bytes) -> u64 {
+        // RFC 5681 (4): ssthresh = max(FlightSize / 2, 2*SMSS).
+        (in_flight.as_u64() / 2).max(2 * self.mss)
+    }
+}
+
+impl CongestionControl for Reno {
+    #[inline]
+    fn on_ack(&mut self, ack: &AckSample) {
+        if ack.app_limited {
+            return;
+        }
+        let acked = ack.newly_acked.as_u64();
+        if self.cwnd < self.ssthresh {
+            self.cwnd += acked.min(self.slow_start_limit);
+            return;
+        }
+        // RFC 5681 (3) asks for SMSS*SMSS/cwnd per ACK: a segment once a window's worth of ACKs is in, nothing
+        // lost to rounding. RFC 3465 §2.1 counts their bytes instead of their number.
+        self.credit += acked.min(self.avoidance_limit);
+        if self.credit >= self.cwnd {
+            self.credit = (self.credit - self.cwnd).min(self.cwnd);
+            self.cwnd += self.mss;
+        }
+    }
+
+    fn on_congestion(&mut self, event: &CongestionEvent) {
+        self.credit = 0;
+        match event.kind {
+            CongestionKind::FastRetransmit | CongestionKind::EcnEcho => {
+                self.ssthresh = self.halved(event.in_flight);
+                self.cwnd = self.ssthresh;
+            }
+            CongestionKind::Timeout { backoff } => {
+                // RFC 5681 §3.1: a segment that times out again holds ssthresh constant.
+                if backoff == 0 {
+                    self.ssthresh = self.halved(event.in_flight);
+                }
+                self.cwnd = self.mss;
+            }
+        }
+    }
+
+    fn on_recovered(&mut self, _now: Time, limit: Bytes) {
+        self.cwnd = self.cwnd.min(limit.as_u64()).max(self.mss);
+    }
+
+    fn on_idle(&mut self, restart_window: Bytes) {
+        self.cwnd = self.cwnd.min(restart_window.as_u64()).max(self.mss);
+        self.credit = 0;
+    }
+
+    #[inline]
+    fn cwnd(&self) -> Bytes {
+        Bytes::new(self.cwnd)
+    }
+
+    #[inline]
+    fn ssthresh(&self) -> Option<Bytes> {
+        Some(Bytes::new(self.ssthresh))
+    }
+}

@@ -1,0 +1,330 @@
+//! The receiving half of a connection: reassembly, acknowledgements and the advertised window.
+
+use std::collections::VecDeque;
+
+use varicap_units::{Bytes, Span, Time};
+
+use crate::config::{AckPolicy, Recovery, TcpConfig};
+use crate::segment::{Flags, MAX_SACK_BLOCKS, OPTION_TIMESTAMPS, Segment, option_sack};
+use crate::sender::in_bytes;
+
+/// The receiving half of a connection. Push one segment, then poll until `None`: acknowledgements of segments
+/// pushed together would melt into one.
+#[derive(Debug)]
+pub struct Receiver {
+    /// RCV.NXT: next byte expected [B].
+    next: u64,
+    /// Acknowledgement number last sent (RFC 7323's Last.ACK.sent) [B].
+    last_ack: u64,
+    /// What the next acknowledgement echoes (RFC 7323's TS.Recent), and whether that segment had been resent.
+    echo: Time,
+    echo_resent: bool,
+    /// An acknowledgement is due now.
+    ack_due: bool,
+    /// The due acknowledgement answers a SYN.
+    syn_due: bool,
+    /// CE arrived and CWR has not (RFC 3168 §6.1.3).
+    echo_congestion: bool,
+    selective: bool,
+    /// In-order segments not yet acknowledged, and how many force an acknowledgement.
+    unacknowledged: u32,
+    ack_every: u32,
+    /// When a delayed acknowledgement goes out.
+    ack_at: Time,
+    ack_delay: Span,
+    /// Out-of-order data: sorted, disjoint, not touching `[start, end)` [B].
+    held: VecDeque<(u64, u64)>,
+    /// A byte of each of the blocks reported last, most recent first (RFC 2018 §4).
+    recent: [u64; MAX_SACK_BLOCKS],
+    recent_count: u8,
+    max_blocks: u8,
+    /// Receive buffer [B].
+    buffer: u64,
+    /// End of what the application has read [B], if it reads on demand.
+    read: Option<u64>,
+    /// Right edge of the window last advertised [B].
+    edge: u64,
+    mss: u64,
+    header: u16,
+    timestamps: u16,
+    count_sack: bool,
+}
+
+impl Receiver {
+    /// A receiver as `config` says.
+    ///
+    /// # Panics
+    /// If the receive window is given in bandwidth-delay products: only the scenario knows the path.
+    pub fn new(config: &TcpConfig, _now: Time) -> Receiver {
+        let (ack_every, ack_delay) = match config.ack {
+            AckPolicy::Every => (1, Span::ZERO),
+            AckPolicy::Delayed(delayed) => (delayed.segments.max(1), delayed.timeout),
+        };
+        let buffer = in_bytes(config.receive_window, config).as_u64();
+        Receiver {
+            next: 0,
+            last_ack: 0,
+            echo: Time::ZERO,
+            echo_resent: false,
+            ack_due: false,
+            syn_due: false,
+            echo_congestion: false,
+            selective: config.recovery == Recovery::Sack,
+            unacknowledged: 0,
+            ack_every,
+            ack_at: Time::NEVER,
+            ack_delay,
+            held: VecDeque::new(),
+            recent: [0; MAX_SACK_BLOCKS],
+            recent_count: 0,
+            // RFC 2018 §3: 40 bytes of options hold four blocks, or three beside a timestamp.
+            max_blocks: MAX_SACK_BLOCKS as u8 - u8::from(config.timestamps),
+            buffer,
+            read: None,
+            edge: buffer,
+            mss: config.mss.as_u64().max(1),
+            header: config.header.as_u64().min(u64::from(u16::MAX)) as u16,
+            timestamps: if config.timestamps && config.count_options { OPTION_TIMESTAMPS } else { 0 },
+            count_sack: config.count_options,
+        }
+    }
+
+    /// A segment arrived; returns how many bytes it added in order [B].
+    #[inline]
+    pub fn push(&mut self, now: Time, segment: &Segment) -> u64 {
+        let end = segment.seq + u64::from(segment.len);
+        let expected = segment.seq == self.next
+            && segment.flags.0 & (Flags::SYN.0 | Flags::CE.0 | Flags::CWR.0) == 0
+            && self.held.is_empty()
+            && end <= self.edge;
+        if !expected {
+            return self.on_unusual(now, segment);
+        }
+        self.note_echo(segment);
+        let added = end - self.next;
+        self.next = end;
+        self.delay_ack(now);
+        added
+    }
+
+    /// RFC 7323 §4.3: the echoed time is that of the earliest segment not yet acknowledged.
+    #[inline]
+    fn note_echo(&mut self, segment: &Segment) {
+        if segment.seq <= self.last_ack && segment.sent_at >= self.echo {
+            self.echo = segment.sent_at;
+            self.echo_resent = segment.flags.has(Flags::RESENT);
+        }
+    }
+
+    /// RFC 5681 §4.2: at least every second segment, and within the delay of the first one.
+    #[inline]
+    fn delay_ack(&mut self, now: Time) {
+        self.unacknowledged += 1;
+        if self.unacknowledged >= self.ack_every {
+            self.ack_due = true;
+        } else if self.unacknowledged == 1 {
+            self.ack_at = now + self.ack_delay;
+        }
+    }
+
+    #[inline(never)]
+    fn on_unusual(&mut self, now: Time, segment: &Segment) -> u64 {
+        if segment.flags.has(Flags::SYN) {
+            self.note_echo(segment);
+            self.ack_due = true;
+            self.syn_due = true;
+            return 0;
+        }
+        // RFC 3168 §6.1.3: ECE from CE until CWR. A marked segment that says CWR starts it again.
+        if segment.flags.has(Flags::CWR) {
+            self.echo_congestion = false;
+        }
+        if segment.flags.has(Flags::CE) {
+            self.echo_congestion = true;
+        }
+        if segment.len == 0 {
+            return 0;
+        }
+        self.note_echo(segment);
+        let end = (segment.seq + u64::from(segment.len)).min(self.edge);
+        let start = segment.seq.max(self.next);
+        if start >= end {
+            // Old or beyond the window: RFC 9293 §3.10.7.4, acknowledge and drop.
+            self.ack_due = true;
+            return 0;
+        }
+        if start > self.next {
+            // RFC 5681 §4.2: out of order, at once.
+            self.hold(start, end);
+            self.ack_due = true;
+            return 0;
+        }
+        let before = self.next;
+        self.next = end;
+        if self.held.is_empty() {
+            self.delay_ack(now);
+        } else {
+            // RFC 5681 §4.2: it fills (part of) a gap, at once.
+            self.release();
+            self.ack_due = true;
+        }
+        self.next - before
+    }
+
+    /// Takes in what now is in order.
+    fn release(&mut self) {
+        while let Some(&(start, end)) = self.held.front() {
+            if start > self.next {
+                break;
+            }
+            self.next = self.next.max(end);
+            self.held.pop_front();
+        }
+    }
+
+    /// Keeps `[start, end)` until the gap before it is filled.
+    fn hold(&mut self, start: u64, end: u64) {
+        let first = match self.held.back() {
+            Some(&(_, last)) if last < start => self.held.len(),
+            _ => self.held.partition_point(|range| range.1 < start),
+        };
+        let mut merged = (start, end);
+        let mut next = first;
+        while let Some(&(from, to)) = self.held.get(next) {
+            if from > end {
+                break;
+            }
+            merged = (merged.0.min(from), merged.1.max(to));
+            next += 1;
+        }
+        if next == first {
+            self.held.insert(first, merged);
+        } else {
+            self.held[first] = merged;
+            if next > first + 1 {
+                self.held.drain(first + 1..next);
+            }
+        }
+        if self.selective {
+            self.report_first(merged);
+        }
+    }
+
+    /// RFC 2018 §4: the block of the segment just received goes first, the others keep their order.
+    fn report_first(&mut self, block: (u64, u64)) {
+        let mut kept = [0; MAX_SACK_BLOCKS];
+        kept[0] = block.0;
+        let mut count = 1;
+        for &byte in &self.recent[..usize::from(self.recent_count)] {
+            let elsewhere = byte < block.0 || byte >= block.1;
+            if elsewhere && byte >= self.next && count < usize::from(self.max_blocks) {
+                kept[count] = byte;
+                count += 1;
+            }
+        }
+        self.recent = kept;
+        self.recent_count = count as u8;
+    }
+
+    /// The next acknowledgement to send now, if one is due.
+    #[inline]
+    pub fn poll(&mut self, now: Time) -> Option<Segment> {
+        if !self.ack_due && now < self.ack_at {
+            return None;
+        }
+        self.ack_due = false;
+        self.unacknowledged = 0;
+        self.ack_at = Time::NEVER;
+        self.last_ack = self.next;
+        // RFC 9293 §3.8.6.2.1: the right edge never moves left. Data held out of order lies inside the window, so
+        // it does not shrink it.
+        self.edge = self.edge.max(self.unread_from().saturating_add(self.buffer));
+        let mut flags = Flags::ACK;
+        if self.echo_resent {
+            flags = flags.with(Flags::RESENT);
+        }
+        let mut ack = Segment {
+            ack: self.next,
+            sent_at: now,
+            echo: self.echo,
+            window: u32::try_from(self.edge - self.next).unwrap_or(u32::MAX),
+            wire_size: self.header + self.timestamps,
+            flags,
+            ..Segment::default()
+        };
+        if self.syn_due || self.echo_congestion || !self.held.is_empty() {
+            self.decorate(&mut ack);
+        }
+        Some(ack)
+    }
+
+    #[inline(never)]
+    fn decorate(&mut self, ack: &mut Segment) {
+        if std::mem::take(&mut self.syn_due) {
+            ack.flags = ack.flags.with(Flags::SYN);
+            ack.wire_size = self.header;
+            return;
+        }
+        if self.echo_congestion {
+            ack.flags = ack.flags.with(Flags::ECE);
+        }
+        if !self.selective {
+            return;
+        }
+        for &byte in &self.recent[..usize::from(self.recent_count)] {
+            let at = self.held.partition_point(|range| range.1 <= byte);
+            let Some(&(start, end)) = self.held.get(at).filter(|range| range.0 <= byte) else { continue };
+            let (Ok(from), Ok(to)) = (u32::try_from(start - self.next), u32::try_from(end - self.next))
+            else {
+                continue; // further away than an offset can say
+            };
+            // Two remembered bytes may have come to lie in one block.
+            if !ack.sack[..usize::from(ack.sack_count)].contains(&(from, to)) {
+                ack.sack[usize::from(ack.sack_count)] = (from, to);
+                ack.sack_count += 1;
+            }
+        }
+        if self.count_sack {
+            ack.wire_size += option_sack(ack.sack_count);
+        }
+    }
+
+    /// When a delayed acknowledgement is due; [`Time::NEVER`] if none is.
+    #[inline]
+    pub fn poll_at(&self) -> Time {
+        self.ack_at
+    }
+
+    /// Data received in order since the start [B].
+    #[inline]
+    pub fn delivered(&self) -> u64 {
+        self.next
+    }
+
+    /// Data held out of order [B].
+    pub fn out_of_order(&self) -> Bytes {
+        self.held.iter().map(|&(start, end)| Bytes::new(end - start)).sum()
+    }
+
+    /// From now on the application reads only when [`Receiver::read`] says so; until then it reads at once.
+    pub fn read_on_demand(&mut self) {
+        self.read = Some(self.next);
+    }
+
+    /// The application reads up to `bytes` of what is in order. The receiver must then be polled: it announces a
+    /// window that has opened by a segment or half the buffer (RFC 1122 §4.2.3.3).
+    pub fn read(&mut self, bytes: Bytes) {
+        let Some(read) = self.read else { return };
+        let read = read.saturating_add(bytes.as_u64()).min(self.next);
+        self.read = Some(read);
+        let opened = read.saturating_add(self.buffer).saturating_sub(self.edge);
+        if opened >= self.mss.min(self.buffer / 2).max(1) {
+            self.ack_due = true;
+        }
+    }
+
+    #[inline]
+    fn unread_from(&self) -> u64 {
+        self.read.unwrap_or(self.next)
+    }
+}

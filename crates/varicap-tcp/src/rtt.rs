@@ -1,0 +1,111 @@
+//! The round-trip time and the RTO. Source: RFC 6298.
+
+use varicap_units::{Span, Time};
+
+use crate::config::Timer;
+use crate::timer::TimerRule;
+
+/// SRTT, RTTVAR and RTO of one connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RttEstimator {
+    rule: TimerRule,
+    /// 8 x SRTT, in the rule's units: the scaling of Jacobson's appendix keeps the fractions.
+    srtt8: u64,
+    /// 4 x RTTVAR, in the rule's units.
+    rttvar4: u64,
+    /// Least RTT seen [ns]; meaningful once sampled.
+    least: Span,
+    samples: u64,
+    /// RTO without backoff [ns].
+    base: u64,
+    /// RTO in force [ns].
+    rto: Span,
+    /// Expiries since the last sample.
+    backoff: u32,
+}
+
+impl RttEstimator {
+    pub(crate) fn new(timer: &Timer) -> RttEstimator {
+        let rule = TimerRule::new(timer);
+        let base = rule.initial();
+        RttEstimator {
+            rule,
+            srtt8: 0,
+            rttvar4: 0,
+            least: Span::MAX,
+            samples: 0,
+            base,
+            rto: Span::from_nanos(base),
+            backoff: 0,
+        }
+    }
+
+    /// A segment sent at `sent` was acknowledged now.
+    #[inline]
+    pub(crate) fn on_sample(&mut self, sent: Time, now: Time) {
+        let sample = self.rule.measure(sent, now);
+        self.least = self.least.min(now.since(sent));
+        if self.samples == 0 {
+            // RFC 6298 (2.2): SRTT <- R, RTTVAR <- R/2.
+            self.srtt8 = sample << 3;
+            self.rttvar4 = sample << 1;
+        } else {
+            // RFC 6298 (2.3), RTTVAR first: RTTVAR <- 3/4 RTTVAR + 1/4 |SRTT - R|, SRTT <- 7/8 SRTT + 1/8 R.
+            let srtt = self.srtt8 >> 3;
+            self.rttvar4 = self.rttvar4 - (self.rttvar4 >> 2) + srtt.abs_diff(sample);
+            self.srtt8 = self.srtt8 - srtt + sample;
+        }
+        self.samples += 1;
+        // RFC 6298 §5, last paragraph: a new measurement collapses a backed off RTO.
+        self.backoff = 0;
+        self.base = self.rule.rto(self.srtt8 >> 3, self.rttvar4, self.least);
+        self.rto = Span::from_nanos(self.base);
+    }
+
+    /// The timer expired: back it off.
+    pub(crate) fn on_expiry(&mut self) {
+        self.backoff = self.backoff.saturating_add(1);
+        self.rto = Span::from_nanos(self.rule.backed_off(self.base, self.backoff));
+    }
+
+    /// The receiver's window opened: what was backed off were probes.
+    pub(crate) fn on_window_opened(&mut self) {
+        self.backoff = 0;
+        self.rto = Span::from_nanos(self.base);
+    }
+
+    /// The handshake ended although a SYN was lost.
+    pub(crate) fn on_connected_after_loss(&mut self) {
+        // RFC 6298 (5.7): if the SYN's timer expired, data starts with an RTO of at least 3 s.
+        if self.samples == 0 {
+            self.base = self.rule.after_syn_loss();
+            self.backoff = 0;
+            self.rto = Span::from_nanos(self.base);
+        }
+    }
+
+    /// When a timer that is set now fires.
+    #[inline]
+    pub(crate) fn deadline(&self, now: Time) -> Time {
+        self.rule.deadline(now, self.rto)
+    }
+
+    #[inline]
+    pub(crate) fn rto(&self) -> Span {
+        self.rto
+    }
+
+    #[inline]
+    pub(crate) fn smoothed(&self) -> Option<Span> {
+        (self.samples > 0).then(|| Span::from_nanos((self.srtt8 >> 3) * self.rule.unit()))
+    }
+
+    #[inline]
+    pub(crate) fn least(&self) -> Option<Span> {
+        (self.samples > 0).then_some(self.least)
+    }
+
+    pub(crate) fn samples(&self) -> u64 {
+        self.samples
+    }
+}

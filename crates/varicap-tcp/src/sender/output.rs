@@ -1,0 +1,260 @@
+//! What a sender sends, and when.
+
+use varicap_units::{Bytes, Span, Time};
+
+use super::{Sampling, Sender, TimerKind};
+use crate::congestion::{CongestionControl, CongestionKind};
+use crate::segment::{Flags, Segment};
+
+impl Sender {
+    /// The next segment to send now, if there is one. Works off an expired timer first.
+    #[inline]
+    pub fn poll(&mut self, now: Time) -> Option<Segment> {
+        if now >= self.timer_at {
+            self.on_expiry(now);
+        }
+        if !self.connected || self.probe_due {
+            return self.poll_control(now);
+        }
+        let window = self.window();
+        if self.recovery.is_resending() {
+            return self.poll_recovering(now, window);
+        }
+        self.poll_new(now, window)
+    }
+
+    /// What may be outstanding: cwnd as recovery stretches it [B].
+    #[inline]
+    fn window(&self) -> u64 {
+        let cwnd = self.control.cwnd().as_u64().min(self.max_window) as i64;
+        (cwnd + self.recovery.credit()).max(self.space.mss as i64) as u64
+    }
+
+    #[inline]
+    fn poll_new(&mut self, now: Time, window: u64) -> Option<Segment> {
+        let mss = self.space.mss;
+        let flight = self.space.flight();
+        let nxt = self.space.nxt;
+        let len = (self.written - nxt).min(mss);
+        if flight + len > window || len == 0 {
+            // Full windows are the window's doing, even if the application has nothing more.
+            return self.hold(flight + mss <= self.unclamped_window());
+        }
+        if nxt + len > self.edge {
+            return self.poll_closing(now, len);
+        }
+        if self.burst_left == 0 || self.is_paced(now) {
+            return self.hold_for_pacing(now);
+        }
+        if flight == 0 {
+            self.restart_if_idle(now);
+        }
+        Some(self.emit(now, len))
+    }
+
+    /// cwnd as recovery stretches it, not cut to the maximum window [B].
+    #[inline]
+    fn unclamped_window(&self) -> u64 {
+        let cwnd = self.control.cwnd().as_u64().min(super::NO_LIMIT) as i64;
+        (cwnd + self.recovery.credit()).max(0) as u64
+    }
+
+    #[inline]
+    fn hold(&mut self, app_limited: bool) -> Option<Segment> {
+        self.app_limited = app_limited;
+        self.pace_wake = Time::NEVER;
+        None
+    }
+
+    #[inline]
+    fn is_paced(&self, now: Time) -> bool {
+        now < self.paced_until && self.control.pacing_rate().is_some()
+    }
+
+    #[cold]
+    fn hold_for_pacing(&mut self, now: Time) -> Option<Segment> {
+        self.app_limited = false;
+        self.pace_wake =
+            if self.burst_left > 0 && self.is_paced(now) { self.paced_until } else { Time::NEVER };
+        None
+    }
+
+    /// The next segment in sequence.
+    #[inline]
+    fn emit(&mut self, now: Time, len: u64) -> Segment {
+        let seq = self.space.nxt;
+        let end = seq + len;
+        let mut flags = Flags::default();
+        if seq < self.space.max {
+            // Going back to a hole.
+            flags = self.note_resent(end);
+        } else {
+            if self.ecn {
+                flags = self.ecn_flags();
+            }
+            if self.sampling == Sampling::OnePerWindow && self.timed.0 == 0 {
+                self.timed = (end, now);
+            }
+            self.space.max = end;
+        }
+        self.space.nxt = end;
+        self.finish(now, seq, len, flags)
+    }
+
+    fn resend(&mut self, now: Time, (from, to): (u64, u64)) -> Segment {
+        let flags = self.note_resent(to);
+        self.space.nxt = self.space.nxt.max(to);
+        self.finish(now, from, to - from, flags)
+    }
+
+    fn note_resent(&mut self, end: u64) -> Flags {
+        self.counters.retransmitted_packets += 1;
+        self.resent_below = self.resent_below.max(end);
+        self.space.max = self.space.max.max(end);
+        // Karn: the timed segment's acknowledgement has become ambiguous.
+        self.timed.0 = 0;
+        Flags::RESENT
+    }
+
+    #[inline]
+    fn finish(&mut self, now: Time, seq: u64, len: u64, flags: Flags) -> Segment {
+        let wire_size = (len + u64::from(self.overhead)).min(u64::from(u16::MAX)) as u16;
+        self.account(now, wire_size);
+        self.burst_left -= 1;
+        // RFC 6298 (5.1): start the timer if it is not running.
+        if self.timer_at.is_never() {
+            self.timer_at = self.rtt.deadline(now);
+        }
+        Segment { seq, len: len as u32, sent_at: now, flags, wire_size, ..Segment::default() }
+    }
+
+    #[inline]
+    fn account(&mut self, now: Time, wire_size: u16) {
+        self.counters.sent_packets += 1;
+        self.counters.sent_bytes += u64::from(wire_size);
+        self.last_sent_at = now;
+        self.last_wire_size = wire_size;
+        if self.control.pacing_rate().is_some() {
+            self.repace();
+        }
+    }
+
+    /// When the next segment may go, given the last one. A rate of zero still lets one out each RTO.
+    pub(super) fn repace(&mut self) {
+        let Some(rate) = self.control.pacing_rate() else {
+            self.paced_until = Time::ZERO;
+            return;
+        };
+        let gap: Span = rate.transmission_time(Bytes::new(u64::from(self.last_wire_size)));
+        self.paced_until = self.last_sent_at + gap.min(self.rtt.rto());
+    }
+
+    /// RFC 3168 §6.1: new data is ECN-capable; CWR answers the echo once.
+    fn ecn_flags(&mut self) -> Flags {
+        if std::mem::take(&mut self.cwr_due) { Flags::ECT.with(Flags::CWR) } else { Flags::ECT }
+    }
+
+    /// RFC 5681 §4.1: idle for more than an RTO, cwnd falls to the restart window.
+    fn restart_if_idle(&mut self, now: Time) {
+        let has_sent = self.space.max > 0;
+        if self.restart_after_idle && has_sent && self.last_sent_at + self.rtt.rto() < now {
+            self.control.on_idle(Bytes::new(self.initial_window));
+        }
+    }
+
+    /// Recovery comes before new data; its last resort after it.
+    #[inline(never)]
+    fn poll_recovering(&mut self, now: Time, window: u64) -> Option<Segment> {
+        if self.burst_left == 0 || self.is_paced(now) {
+            return self.hold_for_pacing(now);
+        }
+        let room = self.space.flight() + self.space.mss <= window;
+        if let Some(hole) = self.recovery.next_resend(&self.space, room) {
+            return Some(self.resend(now, hole));
+        }
+        if let Some(segment) = self.poll_new(now, window) {
+            return Some(segment);
+        }
+        if !room {
+            return None;
+        }
+        let hole = self.recovery.last_resort(&self.space)?;
+        Some(self.resend(now, hole))
+    }
+
+    /// The receiver's window is about to close: avoid silly segments, and probe a closed window.
+    #[cold]
+    fn poll_closing(&mut self, now: Time, len: u64) -> Option<Segment> {
+        let room = self.edge.saturating_sub(self.space.nxt);
+        // RFC 1122 §4.2.3.4 (3): at least half of the largest window; else wait, with a timer.
+        if room > 0
+            && (room >= len || room * 2 >= self.largest_offer)
+            && self.burst_left > 0
+            && !self.is_paced(now)
+        {
+            return Some(self.emit(now, room.min(len)));
+        }
+        if self.space.flight() == 0 && self.timer_at.is_never() {
+            self.timer = TimerKind::Persist;
+            self.timer_at = self.rtt.deadline(now);
+        }
+        self.hold(true)
+    }
+
+    /// A SYN or a window probe.
+    #[cold]
+    fn poll_control(&mut self, now: Time) -> Option<Segment> {
+        if self.probe_due {
+            self.probe_due = false;
+            return self.probe(now);
+        }
+        if !std::mem::take(&mut self.syn_due) {
+            return None;
+        }
+        self.syn_sent_at = now;
+        self.timer_at = self.rtt.deadline(now);
+        self.account(now, self.header);
+        let flags = if self.syn_expiries > 0 { Flags::SYN.with(Flags::RESENT) } else { Flags::SYN };
+        Some(Segment { sent_at: now, flags, wire_size: self.header, ..Segment::default() })
+    }
+
+    /// A byte beyond the window, or what little the window takes. Source: RFC 1122 §4.2.2.17.
+    fn probe(&mut self, now: Time) -> Option<Segment> {
+        let (seq, mss) = (self.space.nxt, self.space.mss);
+        let len = self.edge.saturating_sub(seq).clamp(1, mss).min(self.written - seq);
+        if len == 0 {
+            return None;
+        }
+        // SND.NXT stays: what the receiver does not take is not in flight.
+        let flags = if seq < self.space.max { self.note_resent(seq + len) } else { Flags::default() };
+        self.space.max = self.space.max.max(seq + len);
+        let segment = self.finish(now, seq, len, flags);
+        self.burst_left = self.max_burst;
+        Some(segment)
+    }
+
+    #[cold]
+    fn on_expiry(&mut self, now: Time) {
+        self.rtt.on_expiry();
+        self.burst_left = self.max_burst;
+        if self.timer == TimerKind::Persist {
+            self.probe_due = true;
+            self.timer_at = self.rtt.deadline(now);
+            return;
+        }
+        self.counters.timeouts += 1;
+        if !self.connected {
+            self.syn_due = true;
+            self.syn_expiries += 1;
+            self.timer_at = self.rtt.deadline(now);
+            return;
+        }
+        let backoff = self.expiries;
+        self.expiries += 1;
+        self.reduce(now, CongestionKind::Timeout { backoff }, self.space.flight());
+        if self.recovery.on_timeout(&self.space) {
+            self.space.nxt = self.space.una;
+        }
+        self.timer_at = self.rtt.deadline(now);
+    }
+}
