@@ -30,6 +30,12 @@ impl Loss {
     /// Whether the next frame is lost.
     #[inline]
     pub fn loses(&mut self) -> bool {
+        // Most links lose nothing: that is decided without a call.
+        !matches!(self, Loss::None) && self.draw()
+    }
+
+    #[inline(never)]
+    fn draw(&mut self) -> bool {
         match self {
             Loss::None => false,
             Loss::Bernoulli(loss) => loss.stream.chance(loss.probability),

@@ -45,7 +45,7 @@ pub struct LinkParts {
     pub bdp: Bytes,
 }
 
-/// What comes out at the far end, and when.
+/// What comes out at the far end, and when; never as long as it is in service.
 #[derive(Debug)]
 struct OnTheWire<F> {
     due: Time,
@@ -72,9 +72,11 @@ pub struct Link<F> {
     delay: Span,
     framing: Framing,
     loss: Loss,
-    in_service: Option<Waiting<F>>,
     queue: Queue<F>,
+    /// Frames under way, the one in service last: a frame is moved once on its way through the server.
     wire: VecDeque<OnTheWire<F>>,
+    /// When the frame in service arrived, if there is one.
+    in_service: Option<Time>,
     transmission: Transmission,
 }
 
@@ -119,13 +121,18 @@ impl<F: Frame> Link<F> {
             Transmission::Rate(server, _) => (server.rate(), TransmitterState::Free, now),
             Transmission::Opportunities(path) => (path.mean(), TransmitterState::Waiting, path.stamp(now)),
         };
-        let state = match &self.in_service {
-            Some(waiting) => TransmitterState::Busy(waiting.frame.wire_size()),
+        let state = match self.in_service() {
+            Some(frame) => TransmitterState::Busy(frame.wire_size()),
             None => idle,
         };
-        self.queue.enqueue(stamp, frame, Transmitter { state, rate }, watch);
-        if state == TransmitterState::Free {
-            self.serve_next(now, watch);
+        let transmitter = Transmitter { state, rate };
+        match (&mut self.queue, state) {
+            (Queue::DropTail(queue), TransmitterState::Free) => {
+                let next = queue.pass(now, frame, transmitter, watch);
+                self.serve(now, next);
+            }
+            (Queue::DropTail(queue), _) => queue.enqueue(stamp, frame, transmitter, watch),
+            _ => self.push_managed(stamp, frame, transmitter, watch),
         }
     }
 
@@ -143,7 +150,7 @@ impl<F: Frame> Link<F> {
     /// after that change, which may turn out early.
     #[inline]
     pub fn poll_at(&self) -> Time {
-        if let Some(first) = self.wire.front() {
+        if let Some(first) = self.wire.front().filter(|first| !first.due.is_never()) {
             return first.due;
         }
         let waits = match &self.transmission {
@@ -158,6 +165,14 @@ impl<F: Frame> Link<F> {
     pub fn advance<W: Watch<F>>(&mut self, now: Time, watch: &mut W) {
         debug_assert!(now >= self.now, "time runs backwards: {now:?} after {:?}", self.now);
         self.now = now;
+        if self.change.min(self.finish) <= now {
+            self.catch_up(now, watch);
+        }
+    }
+
+    /// Works off changes and departures up to `now`, in order of time, a change before a departure.
+    #[inline(never)]
+    fn catch_up<W: Watch<F>>(&mut self, now: Time, watch: &mut W) {
         loop {
             if self.change <= self.finish {
                 if self.change > now {
@@ -196,12 +211,12 @@ impl<F: Frame> Link<F> {
     /// The frame in service, or half sent between two opportunities.
     #[inline]
     pub fn in_service(&self) -> Option<&F> {
-        self.in_service.as_ref().map(|waiting| &waiting.frame)
+        self.in_service.and_then(|_| self.wire.back()).map(|last| &last.frame)
     }
 
     /// Frames inside: waiting, in service and under way.
     pub fn inside(&self) -> usize {
-        self.backlog().frames as usize + usize::from(self.in_service.is_some()) + self.wire.len()
+        self.backlog().frames as usize + self.wire.len()
     }
 
     /// The capacity now; of a trace of opportunities the mean [b/s].
@@ -212,38 +227,71 @@ impl<F: Frame> Link<F> {
         }
     }
 
-    /// The transmitter is free at `at`: takes the next frame, if there is one.
-    #[inline]
-    fn serve_next<W: Watch<F>>(&mut self, at: Time, watch: &mut W) {
-        self.in_service = self.queue.dequeue(at, watch);
-        if let Transmission::Rate(server, _) = &mut self.transmission {
-            self.finish = match &self.in_service {
-                Some(next) => server.begin(at, self.framing.framed(next.frame.wire_size())),
-                None => {
-                    server.idle();
-                    Time::NEVER
-                }
-            };
+    /// Takes the next frame, if there is one, into service at `at`.
+    #[inline(always)]
+    fn serve(&mut self, at: Time, next: Option<Waiting<F>>) {
+        let Some(Waiting { frame, arrived }) = next else {
+            self.in_service = None;
+            self.finish = Time::NEVER;
+            if let Transmission::Rate(server, _) = &mut self.transmission {
+                server.idle();
+            }
+            return;
+        };
+        let size = self.framing.framed(frame.wire_size());
+        match &mut self.transmission {
+            Transmission::Rate(server, _) => self.finish = server.begin(at, size),
+            Transmission::Opportunities(path) => path.begin(size),
         }
+        self.in_service = Some(arrived);
+        self.wire.push_back(OnTheWire { due: Time::NEVER, frame });
     }
 
     /// The frame in service leaves at `at`, and the next one is taken.
-    #[inline]
+    #[inline(always)]
     fn depart<W: Watch<F>>(&mut self, at: Time, watch: &mut W) {
-        let Some(served) = self.in_service.take() else { return };
-        self.serve_next(at, watch);
-        self.send_off(at, served, watch);
+        if let Queue::DropTail(queue) = &mut self.queue {
+            let next = queue.dequeue(at, watch);
+            self.send_off(at, watch);
+            self.serve(at, next);
+        } else {
+            self.depart_managed(at, watch);
+        }
     }
 
-    /// A frame has left the server at `at`: onto the wire, unless the channel loses it.
-    #[inline]
-    fn send_off<W: Watch<F>>(&mut self, at: Time, served: Waiting<F>, watch: &mut W) {
-        let Waiting { frame, arrived } = served;
-        watch.on_departure(at, arrived, &frame, self.queue.backlog());
+    /// As the end of push, for queues that are managed: kept apart so that drop-tail stays in registers.
+    #[inline(never)]
+    fn push_managed<W: Watch<F>>(&mut self, stamp: Time, frame: F, transmitter: Transmitter, watch: &mut W) {
+        self.queue.enqueue(stamp, frame, transmitter, watch);
+        if transmitter.state == TransmitterState::Free {
+            let next = self.queue.dequeue(stamp, watch);
+            self.serve(stamp, next);
+        }
+    }
+
+    /// As depart, for queues that are managed.
+    #[inline(never)]
+    fn depart_managed<W: Watch<F>>(&mut self, at: Time, watch: &mut W) {
+        let next = self.queue.dequeue(at, watch);
+        self.send_off(at, watch);
+        self.serve(at, next);
+    }
+
+    /// The frame in service is through at `at`: under way, unless the channel loses it.
+    #[inline(always)]
+    fn send_off<W: Watch<F>>(&mut self, at: Time, watch: &mut W) {
+        let (Some(arrived), Some(last)) = (self.in_service.take(), self.wire.back_mut()) else { return };
+        watch.on_departure(at, arrived, &last.frame, self.queue.backlog());
+        last.due = at + self.delay;
         if self.loss.loses() {
+            self.lose_last(at, watch);
+        }
+    }
+
+    #[cold]
+    fn lose_last<W: Watch<F>>(&mut self, at: Time, watch: &mut W) {
+        if let Some(OnTheWire { frame, .. }) = self.wire.pop_back() {
             watch.on_lost(Lost { at, cause: LossCause::Channel, frame });
-        } else {
-            self.wire.push_back(OnTheWire { due: at + self.delay, frame });
         }
     }
 
@@ -270,26 +318,23 @@ impl<F: Frame> Link<F> {
     /// Sends what one opportunity carries.
     fn pass_opportunity<W: Watch<F>>(&mut self, at: Time, watch: &mut W) {
         let Transmission::Opportunities(path) = &mut self.transmission else { return };
-        let offered = path.size();
-        let mut budget = offered;
         path.pass();
         self.change = path.next();
+        let offered = path.size();
+        let mut budget = offered;
         while budget > Bytes::ZERO {
-            let Transmission::Opportunities(path) = &mut self.transmission else { return };
-            let current = match self.in_service.take() {
-                Some(half_sent) => half_sent,
-                None => {
-                    let Some(next) = self.queue.dequeue(at, watch) else { break };
-                    path.begin(self.framing.framed(next.frame.wire_size()));
-                    next
+            if self.in_service.is_none() {
+                let next = self.queue.dequeue(at, watch);
+                self.serve(at, next);
+                if self.in_service.is_none() {
+                    break;
                 }
-            };
+            }
+            let Transmission::Opportunities(path) = &mut self.transmission else { return };
             let (sent, through) = path.send(budget);
             budget = budget - sent;
             if through {
-                self.send_off(at, current, watch);
-            } else {
-                self.in_service = Some(current);
+                self.send_off(at, watch);
             }
         }
         watch.on_opportunity(at, offered, offered - budget);

@@ -18,6 +18,23 @@ impl<F: Frame> DropTail<F> {
     pub fn new(limit: Limit, counts_in_service: bool) -> DropTail<F> {
         DropTail { fifo: Fifo::new(), limit, counts_in_service }
     }
+
+    /// As enqueue and dequeue in one, while nothing waits and the transmitter is free.
+    #[inline]
+    pub(crate) fn pass<W: Watch<F>>(
+        &mut self,
+        now: Time,
+        frame: F,
+        transmitter: Transmitter,
+        watch: &mut W,
+    ) -> Option<Waiting<F>> {
+        let size = frame.wire_size();
+        if self.limit.has_room(self.fifo.backlog(), transmitter, self.counts_in_service, size) {
+            return Some(Waiting { frame, arrived: now });
+        }
+        watch.on_lost(Lost { at: now, cause: LossCause::Overflow, frame });
+        None
+    }
 }
 
 impl<F: Frame> QueueDiscipline<F> for DropTail<F> {

@@ -53,7 +53,7 @@ pub trait QueueDiscipline<F: Frame> {
     fn backlog(&self) -> Backlog;
 }
 
-/// The queue of a link, dispatched without a pointer.
+/// The queue of a link, dispatched without a pointer. The link itself takes a short way through drop-tail.
 #[derive(Debug)]
 pub(crate) enum Queue<F> {
     DropTail(DropTail<F>),
@@ -78,7 +78,6 @@ impl<F: Frame> Queue<F> {
 }
 
 impl<F: Frame> QueueDiscipline<F> for Queue<F> {
-    #[inline]
     fn enqueue<W: Watch<F>>(&mut self, now: Time, frame: F, transmitter: Transmitter, watch: &mut W) {
         match self {
             Queue::DropTail(queue) => queue.enqueue(now, frame, transmitter, watch),
@@ -87,7 +86,6 @@ impl<F: Frame> QueueDiscipline<F> for Queue<F> {
         }
     }
 
-    #[inline]
     fn dequeue<W: Watch<F>>(&mut self, now: Time, watch: &mut W) -> Option<Waiting<F>> {
         match self {
             Queue::DropTail(queue) => queue.dequeue(now, watch),
@@ -100,8 +98,8 @@ impl<F: Frame> QueueDiscipline<F> for Queue<F> {
     fn backlog(&self) -> Backlog {
         match self {
             Queue::DropTail(queue) => queue.backlog(),
-            Queue::Red(queue) => QueueDiscipline::<F>::backlog(&**queue),
-            Queue::CoDel(queue) => QueueDiscipline::<F>::backlog(&**queue),
+            Queue::Red(queue) => queue.backlog(),
+            Queue::CoDel(queue) => queue.backlog(),
         }
     }
 }
