@@ -38,20 +38,45 @@ pub struct Column {
     pub unit: &'static str,
     /// What it holds.
     pub kind: Kind,
+    /// The names that a choice is made of; else empty.
+    pub names: &'static [&'static str],
     /// What it means, in one sentence.
     pub description: &'static str,
 }
 
 impl Column {
+    /// A column whose place in JSON is its name.
+    pub const fn plain(
+        name: &'static str,
+        unit: &'static str,
+        kind: Kind,
+        description: &'static str,
+    ) -> Column {
+        Column { name, path: name, unit, kind, names: &[], description }
+    }
+
+    /// A column that holds one of `names`.
+    pub const fn choice(
+        name: &'static str,
+        names: &'static [&'static str],
+        description: &'static str,
+    ) -> Column {
+        Column { name, path: name, unit: "", kind: Kind::Choice, names, description }
+    }
+
     /// Its definition as JSON.
     pub fn to_json(&self) -> Json {
-        json!({
+        let mut definition = json!({
             "name": self.name,
             "path": self.path,
             "unit": self.unit,
             "kind": self.kind.name(),
             "description": self.description,
-        })
+        });
+        if self.kind == Kind::Choice {
+            definition["names"] = json!(self.names);
+        }
+        definition
     }
 }
 
@@ -60,6 +85,8 @@ impl Column {
 pub enum Value<'a> {
     /// Text.
     Label(&'a str),
+    /// A place in the column's list of names.
+    Choice(u8),
     /// A whole number.
     Count(u64),
     /// A number; NaN where there is nothing to measure.
@@ -67,10 +94,10 @@ pub enum Value<'a> {
 }
 
 impl Value<'_> {
-    /// As a number; NaN for text.
+    /// As a number; NaN for text and names.
     pub fn as_real(self) -> f64 {
         match self {
-            Value::Label(_) => f64::NAN,
+            Value::Label(_) | Value::Choice(_) => f64::NAN,
             Value::Count(count) => count as f64,
             Value::Real(real) => real,
         }
@@ -86,6 +113,8 @@ pub enum Data {
     Choice(Vec<u8>, &'static [&'static str]),
     /// Whole numbers.
     Count(Vec<u64>),
+    /// Whole numbers of columns with very many rows.
+    SmallCount(Vec<u32>),
     /// Numbers; NaN where there is nothing to measure.
     Real(Vec<f64>),
 }
@@ -97,6 +126,7 @@ impl Data {
             Data::Label(values) => values.len(),
             Data::Choice(values, _) => values.len(),
             Data::Count(values) => values.len(),
+            Data::SmallCount(values) => values.len(),
             Data::Real(values) => values.len(),
         }
     }
@@ -142,7 +172,8 @@ pub trait Row {
 /// The columns of `rows`, one row each.
 pub fn table_of<'a, R: Row + 'a>(rows: impl IntoIterator<Item = &'a R>) -> Table {
     let empty = |column: &Column| match column.kind {
-        Kind::Label | Kind::Choice => Data::Label(Vec::new()),
+        Kind::Label => Data::Label(Vec::new()),
+        Kind::Choice => Data::Choice(Vec::new(), column.names),
         Kind::Count => Data::Count(Vec::new()),
         Kind::Real => Data::Real(Vec::new()),
     };
@@ -151,6 +182,7 @@ pub fn table_of<'a, R: Row + 'a>(rows: impl IntoIterator<Item = &'a R>) -> Table
         for ((_, data), value) in columns.iter_mut().zip(row.values()) {
             match (data, value) {
                 (Data::Label(values), Value::Label(text)) => values.push(text.to_owned()),
+                (Data::Choice(values, _), Value::Choice(place)) => values.push(place),
                 (Data::Count(values), Value::Count(count)) => values.push(count),
                 (Data::Real(values), Value::Real(real)) => values.push(real),
                 (data, value) => {
@@ -167,9 +199,12 @@ pub fn columns_to_json(columns: &[Column]) -> Json {
     columns.iter().map(Column::to_json).collect()
 }
 
-/// Defines a row: `kind field ("json.path", "unit") "meaning";` for each column.
+/// Defines a row: `kind field ("json.path", "unit") "meaning";` for each column, and for a choice
+/// `choice field of NAMES ("json.path", "") "meaning";`.
 macro_rules! row {
-    ($(#[$doc:meta])* $row:ident { $($kind:ident $field:ident ($path:literal, $unit:literal) $text:literal;)+ }) => {
+    ($(#[$doc:meta])* $row:ident {
+        $($kind:ident $field:ident $(of $names:ident)? ($path:literal, $unit:literal) $text:literal;)+
+    }) => {
         $(#[$doc])*
         #[derive(Clone, Debug, Default, PartialEq)]
         pub struct $row {
@@ -182,6 +217,7 @@ macro_rules! row {
                 path: $path,
                 unit: $unit,
                 kind: $crate::columns::row!(@kind $kind),
+                names: $crate::columns::row!(@names $($names)?),
                 description: $text,
             }),+];
 
@@ -191,12 +227,17 @@ macro_rules! row {
         }
     };
     (@type label) => { String };
+    (@type choice) => { u8 };
     (@type count) => { u64 };
     (@type real) => { f64 };
     (@kind label) => { $crate::columns::Kind::Label };
+    (@kind choice) => { $crate::columns::Kind::Choice };
     (@kind count) => { $crate::columns::Kind::Count };
     (@kind real) => { $crate::columns::Kind::Real };
+    (@names) => { &[] };
+    (@names $names:ident) => { &$names };
     (@value label, $value:expr) => { $crate::columns::Value::Label(&$value) };
+    (@value choice, $value:expr) => { $crate::columns::Value::Choice($value) };
     (@value count, $value:expr) => { $crate::columns::Value::Count($value) };
     (@value real, $value:expr) => { $crate::columns::Value::Real($value) };
 }
@@ -206,10 +247,13 @@ pub(crate) use row;
 mod tests {
     use super::*;
 
+    const MOODS: [&str; 2] = ["calm", "busy"];
+
     row! {
         /// A row of the tests.
         Tested {
             label name ("name", "") "Its name.";
+            choice mood of MOODS ("mood", "") "Its mood.";
             count drops ("drops", "1") "Its drops.";
             real delay_ms ("delay_ms.mean", "ms") "Its delay.";
         }
@@ -218,19 +262,20 @@ mod tests {
     #[test]
     fn a_table_holds_each_field_under_its_name() {
         let rows = [
-            Tested { name: "a".into(), drops: 1, delay_ms: 0.5 },
-            Tested { name: "b".into(), drops: 2, delay_ms: 1.5 },
+            Tested { name: "a".into(), mood: 0, drops: 1, delay_ms: 0.5 },
+            Tested { name: "b".into(), mood: 1, drops: 2, delay_ms: 1.5 },
         ];
         let table = table_of(&rows);
         assert_eq!(table.len(), 2);
         assert_eq!(table.get("name"), Some(&Data::Label(vec!["a".into(), "b".into()])));
+        assert_eq!(table.get("mood"), Some(&Data::Choice(vec![0, 1], &MOODS)));
         assert_eq!(table.get("drops"), Some(&Data::Count(vec![1, 2])));
         assert_eq!(table.get("delay_ms"), Some(&Data::Real(vec![0.5, 1.5])));
     }
 
     #[test]
     fn definitions_carry_unit_and_meaning() {
-        let column = columns_to_json(&Tested::COLUMNS[2..])[0].clone();
+        let column = columns_to_json(Tested::COLUMNS)[3].clone();
         let expected = [
             ("name", "delay_ms"),
             ("path", "delay_ms.mean"),
@@ -241,5 +286,6 @@ mod tests {
         for (key, value) in expected {
             assert_eq!(column[key], value, "{key}");
         }
+        assert_eq!(columns_to_json(Tested::COLUMNS)[1]["names"], json!(MOODS));
     }
 }

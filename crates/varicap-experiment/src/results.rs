@@ -5,7 +5,9 @@ use varicap_units::Span;
 
 use crate::columns::{Column, Data, Kind, Row, Table, Value, columns_to_json, table_of};
 use crate::interval::Interval;
+use crate::packets::PacketLog;
 use crate::rows::{FlowRow, GroupRows, LinkRow};
+use crate::series::{FlowPoint, LinkPoint};
 
 /// Version of the result object and of the tables. It grows when a key or a column changes its name or its meaning.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -127,22 +129,16 @@ pub struct RunTables {
 }
 
 /// The number of the run, which every table begins with.
-const REPLICATION: Column = Column {
-    name: "replication",
-    path: "replication",
-    unit: "1",
-    kind: Kind::Count,
-    description: "Number of the run among the replications, from zero.",
-};
+const REPLICATION: Column =
+    Column::plain("replication", "1", Kind::Count, "Number of the run among the replications, from zero.");
 
 /// The seed of the run, which every table has.
-const SEED: Column = Column {
-    name: "seed",
-    path: "seed",
-    unit: "1",
-    kind: Kind::Count,
-    description: "Seed of the scenario; with the replication it determines every random number.",
-};
+const SEED: Column = Column::plain(
+    "seed",
+    "1",
+    Kind::Count,
+    "Seed of the scenario; with the replication it determines every random number.",
+);
 
 /// Every row of every run.
 pub fn runs_table(runs: &[RunResult]) -> RunTables {
@@ -170,6 +166,9 @@ pub fn columns_json() -> Json {
         "flows": numbered(FlowRow::COLUMNS),
         "groups": numbered(FlowRow::COLUMNS),
         "links": numbered(LinkRow::COLUMNS),
+        "flow_series": columns_to_json(FlowPoint::COLUMNS),
+        "link_series": columns_to_json(LinkPoint::COLUMNS),
+        "packets": columns_to_json(PacketLog::COLUMNS),
     })
 }
 

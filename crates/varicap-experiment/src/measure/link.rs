@@ -189,6 +189,11 @@ impl LinkMeter {
         self.totals
     }
 
+    /// The capacity after the last change of it [b/s]; zero on a link that passes delivery opportunities.
+    pub fn capacity(&self) -> Rate {
+        self.rate
+    }
+
     /// What waits after the last event, the frame in service excluded.
     pub fn waiting(&self) -> Backlog {
         self.waiting

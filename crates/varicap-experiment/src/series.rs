@@ -1,0 +1,237 @@
+//! Time series: what flows and links did in each interval, and where they stood at its end.
+
+use varicap_tcp::{Sender, State};
+use varicap_units::{Bytes, Span, Time, Work};
+
+use crate::columns::{Table, row, table_of};
+use crate::measure::{FlowMeter, FlowTotals, LinkMeter, LinkTotals};
+
+/// States of a sender, in the order of [`State`].
+pub const STATES: [&str; 5] = ["connecting", "open", "disorder", "recovery", "loss"];
+
+row! {
+    /// A flow in one interval of a time series.
+    FlowPoint {
+        real time_s ("time_s", "s") "End of the interval.";
+        real cwnd_bytes ("cwnd_bytes", "B") "cwnd at the end of the interval.";
+        real ssthresh_bytes ("ssthresh_bytes", "B") "ssthresh at the end of the interval; nothing while it is unlimited.";
+        real in_flight_bytes ("in_flight_bytes", "B") "Data in flight at the end of the interval.";
+        real srtt_s ("srtt_s", "s") "Smoothed round-trip time at the end of the interval.";
+        real rto_s ("rto_s", "s") "Retransmission timeout at the end of the interval.";
+        real goodput_bps ("goodput_bps", "b/s") "Application bytes that came in order in the interval.";
+        choice state of STATES ("state", "") "State of the sender at the end of the interval.";
+    }
+}
+
+row! {
+    /// A link in one interval of a time series.
+    LinkPoint {
+        real time_s ("time_s", "s") "End of the interval.";
+        real capacity_bps ("capacity_bps", "b/s") "Capacity offered in the interval; nothing where it is unlimited.";
+        real throughput_bps ("throughput_bps", "b/s") "TCP/IP bytes that came through in the interval.";
+        count backlog_packets ("backlog_packets", "packets") "Packets waiting at the end of the interval.";
+        count backlog_bytes ("backlog_bytes", "B") "Bytes waiting at the end of the interval.";
+        count dropped_packets ("dropped_packets", "packets") "Packets lost for any cause in the interval.";
+    }
+}
+
+/// Where a sender stands; a flow without a TCP sender stands nowhere.
+#[derive(Clone, Copy, Debug)]
+pub struct SenderState {
+    cwnd: Bytes,
+    ssthresh: Option<Bytes>,
+    in_flight: Bytes,
+    srtt: Option<Span>,
+    rto: Span,
+    state: State,
+}
+
+impl SenderState {
+    /// Of `sender`.
+    pub fn of(sender: &Sender) -> SenderState {
+        SenderState {
+            cwnd: sender.cwnd(),
+            ssthresh: sender.ssthresh().filter(|&ssthresh| ssthresh < Bytes::MAX),
+            in_flight: sender.in_flight(),
+            srtt: sender.smoothed_rtt(),
+            rto: sender.rto(),
+            state: sender.state(),
+        }
+    }
+}
+
+/// The time series of one flow.
+#[derive(Clone, Debug)]
+pub struct FlowSeries {
+    /// Its name.
+    pub name: String,
+    /// One for each interval.
+    pub points: Vec<FlowPoint>,
+    last: (Time, FlowTotals),
+}
+
+impl FlowSeries {
+    /// Of the flow called `name`, for `intervals` intervals from time zero on.
+    pub fn new(name: &str, intervals: usize) -> FlowSeries {
+        FlowSeries {
+            name: name.to_owned(),
+            points: Vec::with_capacity(intervals),
+            last: (Time::ZERO, FlowTotals::default()),
+        }
+    }
+
+    /// Ends an interval at `now`.
+    pub fn sample(&mut self, now: Time, meter: &mut FlowMeter, sender: Option<SenderState>) {
+        let totals = meter.totals(now);
+        let (since, before) = std::mem::replace(&mut self.last, (now, totals));
+        let real = |value: Option<f64>| value.unwrap_or(f64::NAN);
+        let bytes = |value: Option<Bytes>| real(value.map(|bytes| bytes.as_u64() as f64));
+        self.points.push(FlowPoint {
+            time_s: now.as_secs_f64(),
+            cwnd_bytes: bytes(sender.map(|sender| sender.cwnd)),
+            ssthresh_bytes: bytes(sender.and_then(|sender| sender.ssthresh)),
+            in_flight_bytes: bytes(sender.map(|sender| sender.in_flight)),
+            srtt_s: real(sender.and_then(|sender| sender.srtt).map(Span::as_secs_f64)),
+            rto_s: real(sender.map(|sender| sender.rto.as_secs_f64())),
+            goodput_bps: per_second(totals.since(&before).in_order, now.since(since)),
+            state: sender.map_or(State::Open, |sender| sender.state) as u8,
+        });
+    }
+
+    /// Its points as columns.
+    pub fn table(&self) -> Table {
+        table_of(&self.points)
+    }
+}
+
+/// The time series of one link.
+#[derive(Clone, Debug)]
+pub struct LinkSeries {
+    /// Its name.
+    pub name: String,
+    /// One for each interval.
+    pub points: Vec<LinkPoint>,
+    last: (Time, LinkTotals),
+}
+
+impl LinkSeries {
+    /// Of the link called `name`, for `intervals` intervals from time zero on.
+    pub fn new(name: &str, intervals: usize) -> LinkSeries {
+        LinkSeries {
+            name: name.to_owned(),
+            points: Vec::with_capacity(intervals),
+            last: (Time::ZERO, LinkTotals::default()),
+        }
+    }
+
+    /// Ends an interval at `now`; the link must have been brought up to `now`.
+    pub fn sample(&mut self, now: Time, meter: &mut LinkMeter) {
+        let totals = meter.totals(now);
+        let (since, before) = std::mem::replace(&mut self.last, (now, totals));
+        let (done, span) = (totals.since(&before), now.since(since));
+        let is_limited = !meter.capacity().is_unlimited();
+        self.points.push(LinkPoint {
+            time_s: now.as_secs_f64(),
+            capacity_bps: if is_limited { work_per_second(done.offered, span) } else { f64::NAN },
+            throughput_bps: per_second(done.carried.saturating_sub(done.channel_lost), span),
+            backlog_packets: u64::from(meter.waiting().frames),
+            backlog_bytes: meter.waiting().bytes.as_u64(),
+            dropped_packets: done.lost_frames(),
+        });
+    }
+
+    /// Its points as columns.
+    pub fn table(&self) -> Table {
+        table_of(&self.points)
+    }
+}
+
+/// Whole intervals in `duration`: how many points a series has.
+pub fn intervals(duration: Span, interval: Span) -> usize {
+    usize::try_from(duration.as_nanos().checked_div(interval.as_nanos()).unwrap_or(0)).unwrap_or(usize::MAX)
+}
+
+fn per_second(bytes: Bytes, span: Span) -> f64 {
+    work_per_second(Work::of(bytes), span)
+}
+
+fn work_per_second(work: Work, span: Span) -> f64 {
+    if span > Span::ZERO { work.as_bits_f64() / span.as_secs_f64() } else { f64::NAN }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::columns::Data;
+    use varicap_net::{Backlog, LossCause};
+    use varicap_tcp::TcpConfig;
+    use varicap_units::Rate;
+
+    const SIZE: Bytes = Bytes::new(1000);
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Span::from_millis(ms)
+    }
+
+    #[test]
+    fn states_have_the_names_of_their_places() {
+        let states = [State::Connecting, State::Open, State::Disorder, State::Recovery, State::Loss];
+        for (place, state) in states.into_iter().enumerate() {
+            assert_eq!(STATES[state as usize], format!("{state:?}").to_lowercase());
+            assert_eq!(state as usize, place);
+        }
+    }
+
+    #[test]
+    fn rates_are_those_of_the_interval() {
+        let (mut meter, mut series) = (LinkMeter::new(), LinkSeries::new("down", 2));
+        meter.on_capacity(at(0), Rate::from_bps(8_000));
+        meter.on_capacity(at(500), Rate::from_bps(24_000));
+        meter.on_arrival(at(900), SIZE, Backlog::default());
+        meter.on_arrival(at(900), SIZE, Backlog::default());
+        series.sample(at(1000), &mut meter);
+        meter.on_departure(at(1500), at(900), SIZE, Backlog::default());
+        meter.on_lost(at(1500), SIZE, LossCause::Channel);
+        meter.on_departure(at(1900), at(900), SIZE, Backlog::default());
+        series.sample(at(2000), &mut meter);
+        let table = series.table();
+        assert_eq!(table.get("capacity_bps"), Some(&Data::Real(vec![16_000.0, 24_000.0])));
+        assert_eq!(table.get("throughput_bps"), Some(&Data::Real(vec![0.0, 8_000.0])));
+        assert_eq!(table.get("backlog_packets"), Some(&Data::Count(vec![1, 0])));
+        assert_eq!(table.get("dropped_packets"), Some(&Data::Count(vec![0, 1])));
+    }
+
+    #[test]
+    fn the_cut_of_the_warm_up_leaves_a_series_whole() {
+        let (mut meter, mut series) = (FlowMeter::new(SIZE), FlowSeries::new("a", 1));
+        meter.on_data(SIZE, SIZE);
+        meter.reset(at(500), Default::default());
+        meter.on_data(SIZE, SIZE);
+        series.sample(at(1000), &mut meter, None);
+        assert_eq!(series.points[0].goodput_bps, 16_000.0);
+    }
+
+    #[test]
+    fn a_sample_tells_where_the_sender_stands() {
+        let sender = Sender::new(&TcpConfig::default(), Time::ZERO);
+        let (mut meter, mut series) = (FlowMeter::new(SIZE), FlowSeries::new("a", 1));
+        series.sample(at(100), &mut meter, Some(SenderState::of(&sender)));
+        let point = &series.points[0];
+        assert_eq!(point.cwnd_bytes, sender.cwnd().as_u64() as f64);
+        assert_eq!((point.rto_s, STATES[point.state as usize]), (1.0, "connecting"));
+        assert!(point.srtt_s.is_nan() && point.ssthresh_bytes.is_nan());
+    }
+
+    #[test]
+    fn a_flow_without_a_sender_has_no_window() {
+        let (mut meter, mut series) = (FlowMeter::new(SIZE), FlowSeries::new("cross", 1));
+        series.sample(at(100), &mut meter, None);
+        assert!(series.points[0].cwnd_bytes.is_nan());
+    }
+
+    #[test]
+    fn intervals_are_counted_without_overflow() {
+        assert_eq!(intervals(Span::from_secs(60), Span::from_millis(100)), 600);
+        assert_eq!(intervals(Span::from_secs(60), Span::ZERO), 0);
+    }
+}
