@@ -197,6 +197,11 @@ impl Sender {
         self.burst_left = self.max_burst;
     }
 
+    /// The application takes back what has not been sent yet.
+    pub fn withdraw(&mut self) {
+        self.written = self.written.min(self.space.max);
+    }
+
     /// The application will offer no more.
     pub fn close(&mut self) {
         self.closed = true;
