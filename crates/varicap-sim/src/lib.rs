@@ -1,1 +1,14 @@
-//! stub
+//! The simulator: a resolved network and a seed in, measured rows out. One run is single-threaded and exactly
+//! repeatable; many runs go over all cores.
+
+mod build;
+mod connection;
+mod observe;
+mod packet;
+mod run;
+mod scheduler;
+mod workload;
+mod world;
+
+pub use build::ControlFactory;
+pub use run::{Options, RunError, run, run_many};

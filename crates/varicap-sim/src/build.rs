@@ -1,0 +1,194 @@
+//! Turns a resolved network into a world.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use varicap_experiment::scenario::App;
+use varicap_experiment::{FlowSpec, Network, Transport};
+use varicap_net::Link;
+use varicap_tcp::congestion::{CongestionControl, Controller};
+use varicap_tcp::{Congestion, Receiver, Sender};
+use varicap_units::{Bytes, Span, Streams, Time};
+
+use crate::connection::{Connection, Feed, Jitter};
+use crate::observe::Observer;
+use crate::packet::Pool;
+use crate::scheduler::{NodeId, Scheduler};
+use crate::workload::{Arrivals, DatagramSource, OnOffFeed};
+use crate::world::{Opening, Routes, Source, Wire, World};
+
+/// Makes a congestion control by name for `congestion = { custom = "name" }`.
+pub type ControlFactory = dyn Fn(&str) -> Option<Box<dyn CongestionControl>> + Send + Sync;
+
+/// Opens the connections of every flow group.
+pub struct Openers {
+    flows: Arc<[FlowSpec]>,
+    /// Meter of each group's first member.
+    meters: Box<[u32]>,
+    streams: Streams,
+    controls: Option<Arc<ControlFactory>>,
+}
+
+impl Openers {
+    /// Connection number `member` of a group, opened at `now`.
+    pub fn open_member(&self, now: Time, group: u16, member: u32) -> Connection {
+        let flow = &self.flows[group as usize];
+        let mut connection = self.connection(now, group, self.meters[group as usize] + member);
+        connection.stop = flow.stop;
+        let stream = |part: &str| self.streams.stream(&format!("flow.{}.{member}.{part}", flow.name));
+        if flow.jitter > Span::ZERO {
+            connection.delay_answers(Jitter::new(flow.jitter, stream("jitter")));
+        }
+        match self.app(group) {
+            App::Greedy => connection.sender.write(Bytes::MAX),
+            App::Transfer(transfer) => Openers::offer(&mut connection, transfer.size),
+            App::OnOff(on_off) => {
+                let chunk = self.mss(group);
+                let feed = OnOffFeed::new(on_off.clone(), chunk, now, stream("app"));
+                connection.feed_with(Feed::OnOff(Box::new(feed)));
+            }
+            App::Arrivals(_) => {} // each arrival opens a connection of its own
+        }
+        connection
+    }
+
+    /// A connection of a group that carries one transfer of `size`, opened at `now`.
+    pub fn open_transfer(&self, now: Time, group: u16, size: Bytes) -> Connection {
+        let mut connection = self.connection(now, group, self.meters[group as usize]);
+        Openers::offer(&mut connection, size);
+        connection
+    }
+
+    fn offer(connection: &mut Connection, size: Bytes) {
+        connection.size = Some(size);
+        connection.sender.write(size);
+        connection.sender.close();
+    }
+
+    fn connection(&self, now: Time, group: u16, meter: u32) -> Connection {
+        let Transport::Tcp { tcp, .. } = &self.flows[group as usize].transport else {
+            unreachable!("a datagram flow opens no connection")
+        };
+        let custom = match (&tcp.congestion, &self.controls) {
+            (Congestion::Custom(name), Some(factory)) => factory(name),
+            _ => None,
+        };
+        let sender = match custom {
+            Some(control) => Sender::with_control(tcp, now, Controller::Boxed(control)),
+            None => Sender::new(tcp, now),
+        };
+        Connection::new(sender, Receiver::new(tcp, now), group, meter, now)
+    }
+
+    fn app(&self, group: u16) -> &App {
+        match &self.flows[group as usize].transport {
+            Transport::Tcp { app, .. } => app,
+            Transport::Datagrams(_) => unreachable!("a datagram flow has no application"),
+        }
+    }
+
+    fn mss(&self, group: u16) -> Bytes {
+        match &self.flows[group as usize].transport {
+            Transport::Tcp { tcp, .. } => tcp.mss,
+            Transport::Datagrams(datagrams) => datagrams.size,
+        }
+    }
+}
+
+impl World {
+    /// The world of replication `replication` of `network` under `seed`.
+    pub fn new(
+        network: &Network,
+        streams: Streams,
+        observer: Observer,
+        controls: Option<Arc<ControlFactory>>,
+    ) -> World {
+        let links: Vec<_> =
+            network.links.iter().map(|spec| Link::new(&spec.parts, &spec.name, &streams)).collect();
+        let flows: Arc<[FlowSpec]> = network.flows.clone().into();
+        let (wires, routes) = routes(&flows, links.len());
+        let mut meters = Vec::with_capacity(flows.len());
+        let mut sources = Vec::new();
+        let mut openings = Vec::new();
+        let mut meter = 0;
+        for (group, flow) in flows.iter().enumerate() {
+            meters.push(meter);
+            meter += meters_of(flow);
+            add_sources(group as u16, flow, meters[group], &streams, &mut sources, &mut openings);
+        }
+        openings.sort();
+        sources.push(Source::Openings(VecDeque::from(openings)));
+        let first_source = links.len() + wires.len();
+        let mut world = World {
+            scheduler: Scheduler::new(first_source + sources.len()),
+            openers: Openers { flows, meters: meters.into(), streams, controls },
+            pool: Pool::new(),
+            connections: Vec::new(),
+            free_connections: Vec::new(),
+            events: 0,
+            links,
+            wires,
+            sources,
+            routes,
+            observer,
+        };
+        for (index, source) in world.sources.iter().enumerate() {
+            world.scheduler.wake((first_source + index) as NodeId, source.poll_at());
+        }
+        world
+    }
+}
+
+/// How many meters a flow group has: one for each member, one for all transfers that arrive.
+pub fn meters_of(flow: &FlowSpec) -> u32 {
+    match &flow.transport {
+        Transport::Tcp { app: App::Arrivals(_), .. } => 1,
+        _ => flow.count,
+    }
+}
+
+fn routes(flows: &[FlowSpec], links: usize) -> (Vec<Wire>, Vec<Routes>) {
+    let mut wires = Vec::new();
+    let mut routes = Vec::with_capacity(flows.len());
+    for flow in flows {
+        let mut forward: Vec<NodeId> = flow.forward.iter().map(|&link| link as NodeId).collect();
+        let mut reverse: Vec<NodeId> = flow.reverse.iter().map(|&link| link as NodeId).collect();
+        if flow.access_delay > Span::ZERO {
+            // Both wires stand at the sender's side, one for the whole group: equal delays keep the order.
+            forward.insert(0, (links + wires.len()) as NodeId);
+            wires.push(Wire::new(flow.access_delay));
+            reverse.push((links + wires.len()) as NodeId);
+            wires.push(Wire::new(flow.access_delay));
+        }
+        routes.push(Routes { forward: forward.into(), reverse: reverse.into() });
+    }
+    (wires, routes)
+}
+
+fn add_sources(
+    group: u16,
+    flow: &FlowSpec,
+    meter: u32,
+    streams: &Streams,
+    sources: &mut Vec<Source>,
+    openings: &mut Vec<Opening>,
+) {
+    let start_of = |member: u32| {
+        let mut stream = streams.stream(&format!("flow.{}.{member}.start", flow.name));
+        stream.start_within(flow.start, flow.start_spread)
+    };
+    match &flow.transport {
+        Transport::Tcp { app: App::Arrivals(app), .. } => {
+            let arrivals = Arrivals::new(app, &flow.name, flow.start, flow.stop, streams);
+            sources.push(Source::Transfers { group, arrivals: Box::new(arrivals) });
+        }
+        Transport::Tcp { .. } => {
+            openings.extend((0..flow.count).map(|member| Opening { at: start_of(member), group, member }));
+        }
+        Transport::Datagrams(config) => sources.extend((0..flow.count).map(|member| {
+            let stream = streams.stream(&format!("flow.{}.{member}.gaps", flow.name));
+            let source = DatagramSource::new(config, start_of(member), flow.stop, stream);
+            Source::Datagrams { group, meter: meter + member, source: Box::new(source) }
+        })),
+    }
+}

@@ -1,0 +1,149 @@
+//! Runs: a network, a seed and a replication in, measured rows out; many of them over all cores.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use rayon::prelude::*;
+use varicap_experiment::results::RunResult;
+use varicap_experiment::rows::{GroupRows, LinkRow};
+use varicap_experiment::{FlowSpec, Network, Transport};
+use varicap_units::{Bytes, Span, Streams, Time};
+
+use crate::build::{ControlFactory, meters_of};
+use crate::observe::Observer;
+use crate::world::World;
+
+/// What to do besides measuring.
+#[derive(Clone, Default)]
+pub struct Options {
+    /// Makes congestion controls that are not built in.
+    pub controls: Option<Arc<ControlFactory>>,
+}
+
+/// Why a run did not end.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RunError {
+    /// The caller stopped it.
+    #[error("the run was interrupted")]
+    Interrupted,
+    /// A broken invariant of the simulator, or a congestion control that failed.
+    #[error("the run failed: {0}")]
+    Failed(String),
+}
+
+/// Runs replication `replication` of `network` under `seed`. `go_on` is told the simulated time now and then; false
+/// ends the run.
+pub fn run(
+    network: &Network,
+    seed: u64,
+    replication: u64,
+    options: &Options,
+    go_on: &mut dyn FnMut(Time) -> bool,
+) -> Result<RunResult, RunError> {
+    let meters: Vec<(Bytes, bool)> = network.flows.iter().flat_map(meter_kinds).collect();
+    let observer = Observer::new(network.links.len(), &meters);
+    let mut world = World::new(network, Streams::new(seed, replication), observer, options.controls.clone());
+    let end = Time::ZERO + network.duration;
+    let warm = Time::ZERO + network.warmup;
+    if network.warmup > Span::ZERO {
+        ran(world.run_until(warm, go_on))?;
+    }
+    world.begin_measuring(warm);
+    ran(world.run_until(end, go_on))?;
+    Ok(rows(world, network, seed, replication, end))
+}
+
+fn ran(to_the_end: bool) -> Result<(), RunError> {
+    if to_the_end { Ok(()) } else { Err(RunError::Interrupted) }
+}
+
+fn meter_kinds(flow: &FlowSpec) -> Vec<(Bytes, bool)> {
+    let (mss, is_single) = match &flow.transport {
+        Transport::Tcp { tcp, app } => {
+            (tcp.mss, !matches!(app, varicap_experiment::scenario::App::Arrivals(_)))
+        }
+        Transport::Datagrams(datagrams) => (datagrams.size, false),
+    };
+    vec![(mss, is_single); meters_of(flow) as usize]
+}
+
+fn rows(world: World, network: &Network, seed: u64, replication: u64, end: Time) -> RunResult {
+    let totals = world.sender_totals();
+    let mut observer = world.observer;
+    let links = network.links.iter().zip(std::mem::take(&mut observer.links));
+    let links = links.map(|(spec, meter)| LinkRow::new(&spec.name, "", &meter.finish(end))).collect();
+    let mut measures =
+        observer.flows.into_iter().zip(totals).map(|(meter, sender)| meter.finish(end, sender));
+    let mut result = RunResult {
+        replication,
+        seed,
+        simulated: network.duration,
+        measured: network.duration.saturating_sub(network.warmup),
+        events: world.events,
+        links,
+        ..RunResult::default()
+    };
+    for spec in &network.flows {
+        let members: Vec<_> = measures.by_ref().take(meters_of(spec) as usize).collect();
+        result.add_group(GroupRows::new(&spec.name, &members));
+    }
+    result
+}
+
+/// Runs the replications `replications` of every network, `jobs` at a time (0: one for each core), and joins what
+/// the networks of one replication gave: several networks are one scenario whose flows run in isolation.
+///
+/// `progress` is told the share that is done, now and then; false interrupts all.
+pub fn run_many(
+    networks: &[Network],
+    seed: u64,
+    replications: Range<u64>,
+    options: &Options,
+    jobs: usize,
+    progress: &(dyn Fn(f64) -> bool + Sync),
+) -> Result<Vec<RunResult>, RunError> {
+    let tasks: Vec<(u64, usize)> = replications
+        .clone()
+        .flat_map(|replication| (0..networks.len()).map(move |n| (replication, n)))
+        .collect();
+    let total: f64 =
+        networks.iter().map(|n| n.duration.as_secs_f64()).sum::<f64>() * replications.count() as f64;
+    let done_ns = AtomicU64::new(0);
+    let stopped = AtomicBool::new(false);
+    let one = |&(replication, index): &(u64, usize)| {
+        let mut told = Time::ZERO;
+        let mut go_on = |now: Time| {
+            done_ns.fetch_add(now.since(told).as_nanos(), Ordering::Relaxed);
+            told = now;
+            let share = done_ns.load(Ordering::Relaxed) as f64 / 1e9 / total;
+            if stopped.load(Ordering::Relaxed) || !progress(share.min(1.0)) {
+                stopped.store(true, Ordering::Relaxed);
+                return false;
+            }
+            true
+        };
+        let result = run(&networks[index], seed, replication, options, &mut go_on);
+        go_on(Time::ZERO + networks[index].duration);
+        result
+    };
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
+    let pool = pool.map_err(|error| RunError::Failed(error.to_string()))?;
+    let results: Vec<RunResult> = pool.install(|| tasks.par_iter().map(one).collect::<Result<_, _>>())?;
+    Ok(results.chunks(networks.len().max(1)).map(|runs| join(networks, runs)).collect())
+}
+
+/// One result of the networks of one replication; each link says whose it was.
+fn join(networks: &[Network], runs: &[RunResult]) -> RunResult {
+    if let [only] = runs {
+        return only.clone();
+    }
+    let mut joined = RunResult::default();
+    for (place, (network, run)) in networks.iter().zip(runs).enumerate() {
+        let mut run = run.clone();
+        let owner = network.flows.first().map_or("", |flow| &*flow.name);
+        run.links.iter_mut().for_each(|row| row.flow = owner.to_owned());
+        if place == 0 { joined = run } else { joined.add_world(run) }
+    }
+    joined
+}

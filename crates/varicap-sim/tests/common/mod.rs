@@ -1,0 +1,27 @@
+//! Running scenarios from their text.
+#![allow(dead_code)] // each test file uses its own part
+
+use varicap_experiment::Scenario;
+pub use varicap_experiment::interval::Interval;
+use varicap_experiment::results::RunResult;
+use varicap_sim::{Options, run_many};
+
+/// Runs `seeds` replications of a scenario given as TOML.
+pub fn simulate(toml: &str, seeds: u64) -> Vec<RunResult> {
+    let scenario = Scenario::from_toml(toml, "test.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
+    let mut no_files = |name: &str| Err(format!("no file {name} in a test"));
+    let networks = scenario.networks(&mut no_files).unwrap_or_else(|error| panic!("{error}"));
+    run_many(&networks, scenario.seed, 0..seeds, &Options::default(), 0, &|_| true).unwrap()
+}
+
+/// The 95 % interval of a value over the runs.
+pub fn interval(runs: &[RunResult], value: impl Fn(&RunResult) -> f64) -> Interval {
+    Interval::of(&runs.iter().map(value).collect::<Vec<_>>())
+}
+
+/// Asserts that `expected` lies within `share` of the mean or inside the interval.
+#[track_caller]
+pub fn assert_within(what: &str, found: Interval, expected: f64, share: f64) {
+    let error = found.mean / expected - 1.0;
+    assert!(error.abs() <= share, "{what}: {found:?} against {expected} ({:+.1} %)", error * 100.0);
+}
