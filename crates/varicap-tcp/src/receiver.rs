@@ -8,6 +8,15 @@ use crate::config::{AckPolicy, Recovery, TcpConfig};
 use crate::segment::{Flags, MAX_SACK_BLOCKS, OPTION_TIMESTAMPS, Segment, option_sack};
 use crate::sender::in_bytes;
 
+/// What only some acknowledgements carry.
+#[derive(Default)]
+struct Extras {
+    flags: Flags,
+    sack: [(u32, u32); MAX_SACK_BLOCKS],
+    sack_count: u8,
+    option_bytes: u16,
+}
+
 /// The receiving half of a connection. Push one segment, then poll until `None`: acknowledgements of segments
 /// pushed together would melt into one.
 #[derive(Debug)]
@@ -239,38 +248,39 @@ impl Receiver {
         // RFC 9293 §3.8.6.2.1: the right edge never moves left. Data held out of order lies inside the window, so
         // it does not shrink it.
         self.edge = self.edge.max(self.unread_from().saturating_add(self.buffer));
-        let mut flags = Flags::ACK;
-        if self.echo_resent {
-            flags = flags.with(Flags::RESENT);
-        }
-        let mut ack = Segment {
+        let plain = !self.syn_due && !self.echo_congestion && self.held.is_empty();
+        let extras = if plain { Extras::default() } else { self.extras() };
+        let resent = if self.echo_resent { Flags::RESENT } else { Flags::default() };
+        Some(Segment {
             ack: self.next,
             sent_at: now,
             echo: self.echo,
             window: u32::try_from(self.edge - self.next).unwrap_or(u32::MAX),
-            wire_size: self.header + self.timestamps,
-            flags,
+            wire_size: self.header + self.timestamps + extras.option_bytes,
+            flags: Flags::ACK.with(resent).with(extras.flags),
+            sack: extras.sack,
+            sack_count: extras.sack_count,
             ..Segment::default()
-        };
-        if self.syn_due || self.echo_congestion || !self.held.is_empty() {
-            self.decorate(&mut ack);
-        }
-        Some(ack)
+        })
     }
 
     #[inline(never)]
-    fn decorate(&mut self, ack: &mut Segment) {
+    fn extras(&mut self) -> Extras {
+        let mut extras = Extras::default();
         if std::mem::take(&mut self.syn_due) {
-            ack.flags = ack.flags.with(Flags::SYN);
-            ack.wire_size = self.header;
-            return;
+            extras.flags = Flags::SYN;
         }
         if self.echo_congestion {
-            ack.flags = ack.flags.with(Flags::ECE);
+            extras.flags = extras.flags.with(Flags::ECE);
         }
-        if !self.selective {
-            return;
+        if self.selective && !self.held.is_empty() {
+            self.report(&mut extras);
         }
+        extras
+    }
+
+    fn report(&self, extras: &mut Extras) {
+        let mut count = 0;
         for &byte in &self.recent[..usize::from(self.recent_count)] {
             let at = self.held.partition_point(|range| range.1 <= byte);
             let Some(&(start, end)) = self.held.get(at).filter(|range| range.0 <= byte) else { continue };
@@ -279,13 +289,14 @@ impl Receiver {
                 continue; // further away than an offset can say
             };
             // Two remembered bytes may have come to lie in one block.
-            if !ack.sack[..usize::from(ack.sack_count)].contains(&(from, to)) {
-                ack.sack[usize::from(ack.sack_count)] = (from, to);
-                ack.sack_count += 1;
+            if !extras.sack[..count].contains(&(from, to)) {
+                extras.sack[count] = (from, to);
+                count += 1;
             }
         }
+        extras.sack_count = count as u8;
         if self.count_sack {
-            ack.wire_size += option_sack(ack.sack_count);
+            extras.option_bytes = option_sack(extras.sack_count);
         }
     }
 

@@ -120,7 +120,6 @@ pub struct Sender {
     largest_offer: u64,
     /// Header and counted options of a data segment [B].
     overhead: u16,
-    header: u16,
     counters: Counters,
 }
 
@@ -186,7 +185,6 @@ impl Sender {
             reduced_at: 0,
             largest_offer: offer,
             overhead: header.saturating_add(options),
-            header,
             counters: Counters::default(),
         }
     }

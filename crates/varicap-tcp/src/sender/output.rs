@@ -1,15 +1,33 @@
 //! What a sender sends, and when.
 
+use std::num::NonZeroU16;
+
 use varicap_units::{Bytes, Span, Time};
 
 use super::{Sampling, Sender, TimerKind};
 use crate::congestion::{CongestionControl, CongestionKind};
 use crate::segment::{Flags, Segment};
 
+/// A segment to be sent, small enough to be returned in registers: [`Segment`]s are built in one place, where the
+/// caller wants them, because copying one that was just written field by field stalls the processor.
+#[derive(Clone, Copy, Debug)]
+struct Outgoing {
+    seq: u64,
+    len: u32,
+    wire_size: NonZeroU16,
+    flags: Flags,
+}
+
 impl Sender {
     /// The next segment to send now, if there is one. Works off an expired timer first.
     #[inline]
     pub fn poll(&mut self, now: Time) -> Option<Segment> {
+        let Outgoing { seq, len, wire_size, flags } = self.next(now)?;
+        Some(Segment { seq, len, sent_at: now, flags, wire_size: wire_size.get(), ..Segment::default() })
+    }
+
+    #[inline]
+    fn next(&mut self, now: Time) -> Option<Outgoing> {
         if now >= self.timer_at {
             self.on_expiry(now);
         }
@@ -31,7 +49,7 @@ impl Sender {
     }
 
     #[inline]
-    fn poll_new(&mut self, now: Time, window: u64) -> Option<Segment> {
+    fn poll_new(&mut self, now: Time, window: u64) -> Option<Outgoing> {
         let mss = self.space.mss;
         let flight = self.space.flight();
         let nxt = self.space.nxt;
@@ -60,7 +78,7 @@ impl Sender {
     }
 
     #[inline]
-    fn hold(&mut self, app_limited: bool) -> Option<Segment> {
+    fn hold(&mut self, app_limited: bool) -> Option<Outgoing> {
         self.app_limited = app_limited;
         self.pace_wake = Time::NEVER;
         None
@@ -72,7 +90,7 @@ impl Sender {
     }
 
     #[cold]
-    fn hold_for_pacing(&mut self, now: Time) -> Option<Segment> {
+    fn hold_for_pacing(&mut self, now: Time) -> Option<Outgoing> {
         self.app_limited = false;
         self.pace_wake =
             if self.burst_left > 0 && self.is_paced(now) { self.paced_until } else { Time::NEVER };
@@ -81,7 +99,7 @@ impl Sender {
 
     /// The next segment in sequence.
     #[inline]
-    fn emit(&mut self, now: Time, len: u64) -> Segment {
+    fn emit(&mut self, now: Time, len: u64) -> Outgoing {
         let seq = self.space.nxt;
         let end = seq + len;
         let mut flags = Flags::default();
@@ -101,7 +119,7 @@ impl Sender {
         self.finish(now, seq, len, flags)
     }
 
-    fn resend(&mut self, now: Time, (from, to): (u64, u64)) -> Segment {
+    fn resend(&mut self, now: Time, (from, to): (u64, u64)) -> Outgoing {
         let flags = self.note_resent(to);
         self.space.nxt = self.space.nxt.max(to);
         self.finish(now, from, to - from, flags)
@@ -117,7 +135,7 @@ impl Sender {
     }
 
     #[inline]
-    fn finish(&mut self, now: Time, seq: u64, len: u64, flags: Flags) -> Segment {
+    fn finish(&mut self, now: Time, seq: u64, len: u64, flags: Flags) -> Outgoing {
         let wire_size = (len + u64::from(self.overhead)).min(u64::from(u16::MAX)) as u16;
         self.account(now, wire_size);
         self.burst_left -= 1;
@@ -125,7 +143,7 @@ impl Sender {
         if self.timer_at.is_never() {
             self.timer_at = self.rtt.deadline(now);
         }
-        Segment { seq, len: len as u32, sent_at: now, flags, wire_size, ..Segment::default() }
+        Outgoing { seq, len: len as u32, wire_size: nonzero(wire_size), flags }
     }
 
     #[inline]
@@ -164,7 +182,7 @@ impl Sender {
 
     /// Recovery comes before new data; its last resort after it.
     #[inline(never)]
-    fn poll_recovering(&mut self, now: Time, window: u64) -> Option<Segment> {
+    fn poll_recovering(&mut self, now: Time, window: u64) -> Option<Outgoing> {
         if self.burst_left == 0 || self.is_paced(now) {
             return self.hold_for_pacing(now);
         }
@@ -184,7 +202,7 @@ impl Sender {
 
     /// The receiver's window is about to close: avoid silly segments, and probe a closed window.
     #[cold]
-    fn poll_closing(&mut self, now: Time, len: u64) -> Option<Segment> {
+    fn poll_closing(&mut self, now: Time, len: u64) -> Option<Outgoing> {
         let room = self.edge.saturating_sub(self.space.nxt);
         // RFC 1122 §4.2.3.4 (3): at least half of the largest window; else wait, with a timer.
         if room > 0
@@ -203,7 +221,7 @@ impl Sender {
 
     /// A SYN or a window probe.
     #[cold]
-    fn poll_control(&mut self, now: Time) -> Option<Segment> {
+    fn poll_control(&mut self, now: Time) -> Option<Outgoing> {
         if self.probe_due {
             self.probe_due = false;
             return self.probe(now);
@@ -213,13 +231,13 @@ impl Sender {
         }
         self.syn_sent_at = now;
         self.timer_at = self.rtt.deadline(now);
-        self.account(now, self.header);
+        self.account(now, self.overhead);
         let flags = if self.syn_expiries > 0 { Flags::SYN.with(Flags::RESENT) } else { Flags::SYN };
-        Some(Segment { sent_at: now, flags, wire_size: self.header, ..Segment::default() })
+        Some(Outgoing { seq: 0, len: 0, wire_size: nonzero(self.overhead), flags })
     }
 
     /// A byte beyond the window, or what little the window takes. Source: RFC 1122 §4.2.2.17.
-    fn probe(&mut self, now: Time) -> Option<Segment> {
+    fn probe(&mut self, now: Time) -> Option<Outgoing> {
         let (seq, mss) = (self.space.nxt, self.space.mss);
         let len = self.edge.saturating_sub(seq).clamp(1, mss).min(self.written - seq);
         if len == 0 {
@@ -257,4 +275,10 @@ impl Sender {
         }
         self.timer_at = self.rtt.deadline(now);
     }
+}
+
+/// Sizes on the wire are at least a byte: a link that carries nothing for nothing would never end.
+#[inline]
+fn nonzero(wire_size: u16) -> NonZeroU16 {
+    NonZeroU16::new(wire_size).unwrap_or(NonZeroU16::MIN)
 }
