@@ -86,7 +86,8 @@ impl Fault {
             What::UnknownKey(key, known) => (format!("the key {}", one_of(known)), meant(&key, known)),
             What::UnknownName(name, known) => (one_of(known), meant(&name, known)),
         };
-        let error = ScenarioError { key: join_path(&keys), found, expected, hint, ..ScenarioError::default() };
+        let error =
+            ScenarioError { key: join_path(&keys), found, expected, hint, ..ScenarioError::default() };
         (origin.unwrap_or_default(), error)
     }
 }

@@ -115,7 +115,9 @@ impl Node {
     pub fn from_setting(text: &str, origin: Origin) -> Node {
         let parsed = DeValue::parse(text).ok().and_then(|value| of_value(value, 0).ok());
         match parsed {
-            Some(Node { value: Value::Other(_), .. }) | None => Node::new(Value::Text(text.to_owned()), origin),
+            Some(Node { value: Value::Other(_), .. }) | None => {
+                Node::new(Value::Text(text.to_owned()), origin)
+            }
             Some(mut node) => {
                 node.mark(origin);
                 node

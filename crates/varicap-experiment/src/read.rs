@@ -4,9 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::decode::decode;
-use crate::document::{
-    Lines, MAX_FILE, Node, Origin, Source, Table, Value, join_path, split_path,
-};
+use crate::document::{Lines, MAX_FILE, Node, Origin, Source, Table, Value, join_path, split_path};
 use crate::error::{ScenarioError, nearest, one_of};
 use crate::scenario::Scenario;
 use crate::schema;
@@ -125,7 +123,8 @@ fn enter<'a>(
     match schema::kind(path) {
         schema::Kind::Unknown => {}
         schema::Kind::Choice(names) if names.iter().any(|name| name == key) => {
-            let stays = matches!(&node.value, Value::Table(table) if table.len() == 1 && table.contains_key(key));
+            let stays =
+                matches!(&node.value, Value::Table(table) if table.len() == 1 && table.contains_key(key));
             if !stays {
                 let parameters = Node::new(Value::default(), origin);
                 node.value = Value::Table(Table::from_iter([(key.to_owned(), parameters)]));
@@ -187,10 +186,9 @@ fn share_tcp(root: &mut Node) {
         if flow.contains_key("datagrams") {
             continue;
         }
-        let tcp = flow.entry("tcp".to_owned()).or_insert_with(|| Node {
-            value: Value::default(),
-            ..shared.clone()
-        });
+        let tcp = flow
+            .entry("tcp".to_owned())
+            .or_insert_with(|| Node { value: Value::default(), ..shared.clone() });
         let Value::Table(tcp) = &mut tcp.value else { continue };
         for (key, value) in defaults {
             tcp.entry(key.clone()).or_insert_with(|| value.clone());

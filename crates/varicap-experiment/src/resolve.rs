@@ -48,7 +48,14 @@ impl Scenario {
             .map(|(name, flow)| {
                 let path = join_path(&["flows", name]);
                 let routes = layout.routes(self, &path, flow)?;
-                Ok(Group { name, path, packet: full_packet(flow), rtt: base_rtt(&layout, flow, &routes), flow, routes })
+                Ok(Group {
+                    name,
+                    path,
+                    packet: full_packet(flow),
+                    rtt: base_rtt(&layout, flow, &routes),
+                    flow,
+                    routes,
+                })
             })
             .collect::<Result<_, ScenarioError>>()?;
         let mut links = Vec::with_capacity(layout.links.len());
@@ -127,7 +134,12 @@ fn resolve_link(
 }
 
 /// A queue must hold a packet.
-fn check_limit(link: &Placed<'_>, queue: &QueueConfig, packet: Bytes, bdp: Bytes) -> Result<(), ScenarioError> {
+fn check_limit(
+    link: &Placed<'_>,
+    queue: &QueueConfig,
+    packet: Bytes,
+    bdp: Bytes,
+) -> Result<(), ScenarioError> {
     let (key, limit) = match queue {
         QueueConfig::DropTail(queue) => ("drop-tail", queue.limit),
         QueueConfig::Red(queue) => ("red", queue.limit),
@@ -140,14 +152,20 @@ fn check_limit(link: &Placed<'_>, queue: &QueueConfig, packet: Bytes, bdp: Bytes
     let found = if let Amount::Bdp(_) = limit { format!("{limit} = {bytes}") } else { limit.to_string() };
     let expected = format!("room for at least one packet of {packet}");
     let error = ScenarioError::at(format!("{}.queue.{key}.limit", link.path), expected).found(found);
-    Err(if link.config.queue.is_none() { error.hint("that is the default: say how long the queue is") } else { error })
+    Err(if link.config.queue.is_none() {
+        error.hint("that is the default: say how long the queue is")
+    } else {
+        error
+    })
 }
 
 /// What is wrong with a link, as a mistake in the scenario.
 fn of_link(link: &Placed<'_>, error: NetError) -> ScenarioError {
     let key = |key: &str| format!("{}.{}", link.path, key.replace('[', ".").replace(']', ""));
     match error {
-        NetError::Value { key: part, found, expected } => ScenarioError::at(key(&part), expected).found(found),
+        NetError::Value { key: part, found, expected } => {
+            ScenarioError::at(key(&part), expected).found(found)
+        }
         NetError::Trace { file, line, found, expected } => ScenarioError {
             file,
             line: u32::try_from(line).ok(),
@@ -159,7 +177,11 @@ fn of_link(link: &Placed<'_>, error: NetError) -> ScenarioError {
     }
 }
 
-fn resolve_flow(group: &Group<'_>, groups: &[Group<'_>], links: &[LinkSpec]) -> Result<FlowSpec, ScenarioError> {
+fn resolve_flow(
+    group: &Group<'_>,
+    groups: &[Group<'_>],
+    links: &[LinkSpec],
+) -> Result<FlowSpec, ScenarioError> {
     let flow = group.flow;
     let transport = match flow.datagrams {
         Some(datagrams) => Transport::Datagrams(datagrams),

@@ -44,7 +44,8 @@ impl Scenario {
                 Err(ScenarioError::at("topology.graph.links", "at least one link"))
             }
             Topology::Dumbbell(dumbbell) => {
-                let forward = placed("forward", "topology.dumbbell.forward".to_owned(), 0, 1, &dumbbell.forward);
+                let forward =
+                    placed("forward", "topology.dumbbell.forward".to_owned(), 0, 1, &dumbbell.forward);
                 let path = "topology.dumbbell.reverse".to_owned();
                 let reverse = returning("reverse", path, &forward, dumbbell.reverse.as_ref());
                 Ok(Layout { nodes: names("left", "right"), links: vec![forward, reverse] })
@@ -133,7 +134,9 @@ impl Layout<'_> {
     /// The number of the node that a graph's link names; new names are new nodes.
     fn node(&mut self, link: &str, key: &str, name: Option<&str>) -> Result<usize, ScenarioError> {
         let Some(name) = name else {
-            return Err(ScenarioError::at(format!("{link}.{key}"), "the name of a node").hint("it is missing"));
+            return Err(
+                ScenarioError::at(format!("{link}.{key}"), "the name of a node").hint("it is missing")
+            );
         };
         let known = self.nodes.iter().position(|node| node == name);
         Ok(known.unwrap_or_else(|| {
@@ -143,7 +146,12 @@ impl Layout<'_> {
     }
 
     /// The links of a flow, whose table lies at `path`.
-    pub fn routes(&self, scenario: &Scenario, path: &str, flow: &FlowConfig) -> Result<Routes, ScenarioError> {
+    pub fn routes(
+        &self,
+        scenario: &Scenario,
+        path: &str,
+        flow: &FlowConfig,
+    ) -> Result<Routes, ScenarioError> {
         let graph = matches!(scenario.topology, Topology::Graph(_));
         let dumbbell = matches!(scenario.topology, Topology::Dumbbell(_));
         if !graph && (flow.via.is_some() || flow.via_back.is_some()) {
@@ -164,8 +172,14 @@ impl Layout<'_> {
         let last = self.nodes.len() - 1;
         let (left, right) = if flow.backward { (last, 0) } else { (0, last) };
         let default = |end: usize| (!graph).then_some(end);
-        let from = self.end(path, "from", &flow.from, first_via.map(|link| self.links[link].from).or(default(left)))?;
-        let to = self.end(path, "to", &flow.to, last_via.map(|link| self.links[link].to).or(default(right)))?;
+        let from = self.end(
+            path,
+            "from",
+            &flow.from,
+            first_via.map(|link| self.links[link].from).or(default(left)),
+        )?;
+        let to =
+            self.end(path, "to", &flow.to, last_via.map(|link| self.links[link].to).or(default(right)))?;
         if from == to {
             let error = ScenarioError::at(format!("{path}.to"), "another node than `from`");
             return Err(error.found(&self.nodes[to]));

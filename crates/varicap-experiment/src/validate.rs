@@ -84,7 +84,8 @@ impl Scenario {
         top.require("schema_version", version == SCHEMA_VERSION, version, SCHEMA_VERSION.to_string())?;
         // The name becomes a folder of results: a scenario from a stranger must not choose where that lies.
         let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ' ' | '+' | '=' | ',');
-        let safe = self.name.chars().all(plain) && !self.name.starts_with(['.', ' ']) && self.name.len() <= 100;
+        let safe =
+            self.name.chars().all(plain) && !self.name.starts_with(['.', ' ']) && self.name.len() <= 100;
         let letters = "at most 100 letters, digits and `-_.+=,`, not beginning with a dot";
         top.require("name", safe, &self.name, letters)?;
         top.positive("duration", self.duration)?;
@@ -102,7 +103,12 @@ impl Scenario {
     fn check_links(&self) -> Checked {
         let layout = self.layout()?;
         let count = layout.links.len();
-        At(String::new()).require("topology", count <= MOST_PARTS, count, format!("at most {MOST_PARTS} links"))?;
+        At(String::new()).require(
+            "topology",
+            count <= MOST_PARTS,
+            count,
+            format!("at most {MOST_PARTS} links"),
+        )?;
         let graph = matches!(self.topology, crate::scenario::Topology::Graph(_));
         let mut names = std::collections::HashSet::new();
         for link in &layout.links {
@@ -155,11 +161,13 @@ fn check_link(at: &At, link: &Placed<'_>) -> Checked {
         }
         CapacityConfig::Steps(steps) => {
             let at = at.inner("capacity.steps.rates");
-            (steps.rates.iter().enumerate()).try_for_each(|(i, rate)| check_rate(&at, &i.to_string(), *rate))?;
+            (steps.rates.iter().enumerate())
+                .try_for_each(|(i, rate)| check_rate(&at, &i.to_string(), *rate))?;
         }
         CapacityConfig::Markov(chain) => {
             let at = at.inner("capacity.markov.rates");
-            (chain.rates.iter().enumerate()).try_for_each(|(i, rate)| check_rate(&at, &i.to_string(), *rate))?;
+            (chain.rates.iter().enumerate())
+                .try_for_each(|(i, rate)| check_rate(&at, &i.to_string(), *rate))?;
         }
         _ => {}
     }
@@ -172,7 +180,12 @@ fn check_link(at: &At, link: &Placed<'_>) -> Checked {
 }
 
 fn check_rate(at: &At, key: &str, rate: Rate) -> Checked {
-    at.require(key, rate <= FASTEST || rate.is_unlimited(), rate, format!("at most {FASTEST}, or \"unlimited\""))
+    at.require(
+        key,
+        rate <= FASTEST || rate.is_unlimited(),
+        rate,
+        format!("at most {FASTEST}, or \"unlimited\""),
+    )
 }
 
 fn check_framing(at: &At, framing: Framing) -> Checked {
@@ -228,7 +241,12 @@ fn check_queue(at: &At, queue: &QueueConfig) -> Checked {
             };
             let below = format!("less than `max_threshold`, {}", red.max_threshold);
             at.require("min_threshold", ordered, red.min_threshold, below)?;
-            at.require("weight", red.weight > 0.0 && red.weight <= 1.0, red.weight, "above 0, and at most 1")?;
+            at.require(
+                "weight",
+                red.weight > 0.0 && red.weight <= 1.0,
+                red.weight,
+                "above 0, and at most 1",
+            )?;
             let probability = red.max_probability;
             at.require("max_probability", probability.get() > 0.0, probability, "above 0")?;
             at.size("mean_packet", red.mean_packet)
@@ -272,7 +290,12 @@ fn check_flow(at: &At, flow: &FlowConfig, scenario: &Scenario) -> Checked {
 
 fn check_datagrams(at: &At, datagrams: &Datagrams) -> Checked {
     let rate = datagrams.rate;
-    at.require("rate", rate > Rate::ZERO && rate <= FASTEST, rate, format!("above 0, and at most {FASTEST}"))?;
+    at.require(
+        "rate",
+        rate > Rate::ZERO && rate <= FASTEST,
+        rate,
+        format!("above 0, and at most {FASTEST}"),
+    )?;
     check_packet(at, "size", datagrams.size)
 }
 
@@ -288,7 +311,12 @@ fn check_app(at: &At, app: &App) -> Checked {
         App::Arrivals(arrivals) => {
             let at = at.inner("arrivals");
             let rate = arrivals.rate;
-            at.require("rate", rate.as_hz() > 0.0 && rate.as_hz() <= 1e9, rate, "above 0 /s, and at most 1e9 /s")?;
+            at.require(
+                "rate",
+                rate.as_hz() > 0.0 && rate.as_hz() <= 1e9,
+                rate,
+                "above 0 /s, and at most 1e9 /s",
+            )?;
             at.at_least_one("at_most", arrivals.at_most)?;
             check_sizes(&at.inner("size"), &arrivals.size)
         }

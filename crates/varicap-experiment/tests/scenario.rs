@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use varicap_experiment::{Network, Scenario, ScenarioError, Transport};
+use varicap_experiment::{Estimate, Network, Scenario, ScenarioError, Transport, explain};
 use varicap_units::{Amount, Bytes, Rate, Span};
 
 const FIXED: &str = r#"
@@ -170,9 +170,63 @@ fn graph_takes_the_fewest_links_unless_told_otherwise() {
 
 #[test]
 fn isolated_flows_have_the_same_links_each() {
-    let text = FIXED.replace("duration = \"60 s\"", "duration = \"60 s\"\nisolate = true") + "[flows.second]\n";
+    let text =
+        FIXED.replace("duration = \"60 s\"", "duration = \"60 s\"\nisolate = true") + "[flows.second]\n";
     let networks = read(&text).networks(&mut |_| Err("no files".to_owned())).unwrap();
     let flows: Vec<&str> = networks.iter().map(|network| &*network.flows[0].name).collect();
     assert_eq!(flows, ["reno", "second"]);
     assert!(networks.iter().all(|network| &*network.links[0].name == "forward"));
+}
+
+#[test]
+fn every_value_is_explained_with_its_place() {
+    let scenario = set(FIXED, &[("duration", "5 s")]).unwrap();
+    let lines = explain(&scenario, &[resolve(&scenario)]);
+    let find =
+        |key: &str| lines.iter().find(|line| line.key == key).unwrap_or_else(|| panic!("no line {key}"));
+    assert_eq!(find("duration").place.as_deref(), Some("--set duration=5 s"));
+    // Given in the shared table, on its line.
+    let mss = find("flows.reno.tcp.mss");
+    assert_eq!((mss.value.as_str(), mss.given, mss.place.as_deref()), ("500 B", true, Some("fixed.toml:4")));
+    let minimum = find("flows.reno.tcp.timer.rfc6298.minimum");
+    assert_eq!((minimum.value.as_str(), minimum.given), ("200 ms", true));
+    let window = find("flows.reno.tcp.initial_window");
+    assert_eq!((window.value.as_str(), window.given), ("10 packets", false));
+    assert_eq!(find("topology.dumbbell.forward.queue").value, "drop-tail");
+    assert_eq!(find("topology.dumbbell.forward.capacity").value, "constant 800 kbit/s");
+    assert!(!find("topology.dumbbell.forward.queue.drop-tail.counts_in_service").given);
+    assert_eq!(find("flows.reno.stop").value, "never");
+    assert_eq!(find("resolved.links.forward.bdp").value, "10 kB");
+    assert!(lines.iter().all(|line| !line.text.is_empty() || line.key.starts_with("topology")));
+}
+
+#[test]
+fn runs_that_would_take_too_much_are_refused() {
+    let cost = |settings: &[(&str, &str)]| {
+        let scenario = set(FIXED, settings).unwrap();
+        Estimate::of(&scenario, &[resolve(&scenario)])
+    };
+    let gigabyte = Some(Bytes::new(1_000_000_000));
+    let minute = Some(Span::from_secs(60));
+    // 0.8 Mb/s for 60 s are 11111 packets of 540 bytes, with two events each, and as many acknowledgements.
+    let small = cost(&[]);
+    assert!((small.events - 44444.0).abs() < 100.0, "{small:?}");
+    assert_eq!(small.check_limits(10, 2, gigabyte, minute), Ok(()));
+    let long = cost(&[("topology.dumbbell.forward.capacity", "100 Gbit/s"), ("duration", "1 h")]);
+    let error = long.check_limits(1, 2, gigabyte, minute).unwrap_err().to_string();
+    assert!(error.contains("expected at most 60 s (--max-time)"), "{error}");
+    // Nothing limits a greedy flow without capacity, loss and window.
+    let endless = cost(&[("topology.dumbbell.forward", "{ delay = '1 ms' }")]);
+    let error = endless.check_limits(1, 2, gigabyte, None).unwrap_err().to_string();
+    assert!(error.contains("endless"), "{error}");
+    let lossy = cost(&[("topology.dumbbell.forward", "{ delay = '1 ms', loss = 0.01 }")]);
+    assert_eq!(lossy.check_limits(1, 2, gigabyte, minute), Ok(()));
+    // A capacity that changes every nanosecond.
+    let busy = "{ markov = { rates = ['0 b/s', '1 Mb/s'], mean_holding = ['1 ns', '1 ns'] } }";
+    let busy = cost(&[("topology.dumbbell.forward.capacity", busy)]);
+    assert!(busy.check_limits(1, 2, gigabyte, minute).is_err());
+    let many = cost(&[("flows.reno.count", "1000000")]);
+    assert!(many.check_limits(1, 2, gigabyte, minute).is_err());
+    let hundred_thousand = cost(&[("flows.reno.count", "100000")]);
+    assert_eq!(hundred_thousand.check_limits(1, 1, gigabyte, minute), Ok(()));
 }

@@ -1,0 +1,292 @@
+//! What a run will take, before it starts: a rough upper estimate of events, time and memory.
+//!
+//! Each flow is limited by its window, its application and its losses; each link by its capacity. A link divides what
+//! it can carry among what is offered to it, in proportion. Packets times hops are events.
+
+use serde::Serialize;
+use varicap_net::capacity::{Capacity, CapacityProcess};
+use varicap_net::{CapacityParts, LossConfig, QueueConfig};
+use varicap_tcp::{AckPolicy, TcpConfig};
+use varicap_units::{Amount, Bytes, Rate, Span, Streams, Time};
+
+use crate::error::ScenarioError;
+use crate::network::{FlowSpec, LinkSpec, Network, Transport};
+use crate::scenario::{App, Scenario, Sizes};
+
+/// CPU time of an event [s]: a packet at a link or at an endpoint, on a slow machine.
+const SECONDS_PER_EVENT: f64 = 40e-9;
+/// CPU time of a change of capacity or of an opportunity [s].
+const SECONDS_PER_CHANGE: f64 = 30e-9;
+/// Memory of a process that simulates nothing [B].
+const BASE: f64 = 60e6;
+/// Memory of a connection at rest, with its meters [B].
+const PER_FLOW: f64 = 8e3;
+/// Memory of a link at rest, with its meters [B].
+const PER_LINK: f64 = 64e3;
+/// Memory of a packet on its way and in the sender's scoreboard [B].
+const PER_PACKET: f64 = 200.0;
+/// Memory of a recorded packet event [B].
+const PER_PACKET_EVENT: f64 = 80.0;
+/// Memory of a sample of all series of a flow or of a link [B].
+const PER_SAMPLE: f64 = 80.0;
+/// How many changes of a capacity are generated to see how often it changes.
+const PROBE: u32 = 10_000;
+
+/// What a run of a scenario will take, roughly and rather too much.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Estimate {
+    /// Events of one run: packets at links and endpoints, changes of capacity.
+    pub events: f64,
+    /// CPU time of one run [s].
+    pub cpu_s: f64,
+    /// Memory of one run [B].
+    pub memory_bytes: f64,
+    /// Memory of what one run records and keeps to the end [B].
+    pub kept_bytes: f64,
+}
+
+impl Estimate {
+    /// The estimate for one run of `scenario`, which resolved into `networks`.
+    pub fn of(scenario: &Scenario, networks: &[Network]) -> Estimate {
+        let mut total = Estimate::default();
+        for network in networks {
+            let one = of_network(scenario, network);
+            total.events += one.events;
+            total.cpu_s += one.cpu_s;
+            total.kept_bytes += one.kept_bytes;
+            // Networks of isolated flows may run one beside another.
+            total.memory_bytes += one.memory_bytes;
+        }
+        total
+    }
+
+    /// Refuses `runs` runs on `threads` threads that would need more memory or time (on the clock) than allowed.
+    pub fn check_limits(
+        &self,
+        runs: u32,
+        threads: usize,
+        max_memory: Option<Bytes>,
+        max_time: Option<Span>,
+    ) -> Result<(), ScenarioError> {
+        let threads = threads.max(1) as f64;
+        let runs = f64::from(runs.max(1));
+        let memory = BASE + self.memory_bytes * threads.min(runs) + self.kept_bytes * runs;
+        let seconds = self.cpu_s * runs / threads.min(runs);
+        if let Some(most) = max_memory
+            && memory > most.as_u64() as f64
+        {
+            let error = ScenarioError::at("", format!("at most {most} (--max-memory)"));
+            return Err(error.found(format!("a need for about {} of memory", round_bytes(memory))));
+        }
+        if let Some(most) = max_time
+            && seconds > most.as_secs_f64()
+        {
+            let error = ScenarioError::at("", format!("at most {most} (--max-time)"));
+            let events =
+                if self.events.is_finite() { format!("{:.1e}", self.events) } else { "endless".to_owned() };
+            return Err(
+                error.found(format!("about {} of work ({events} events a run)", round_seconds(seconds)))
+            );
+        }
+        Ok(())
+    }
+}
+
+fn round_bytes(bytes: f64) -> String {
+    match bytes {
+        bytes if !bytes.is_finite() => "endless amounts".to_owned(),
+        bytes if bytes < 1e9 => format!("{:.0} MB", bytes / 1e6),
+        bytes => format!("{:.1} GB", bytes / 1e9),
+    }
+}
+
+fn round_seconds(seconds: f64) -> String {
+    match seconds {
+        seconds if !seconds.is_finite() => "endless hours".to_owned(),
+        seconds if seconds < 120.0 => format!("{seconds:.1} s"),
+        seconds if seconds < 7200.0 => format!("{:.0} min", seconds / 60.0),
+        seconds => format!("{:.0} h", seconds / 3600.0),
+    }
+}
+
+fn of_network(scenario: &Scenario, network: &Network) -> Estimate {
+    let duration = network.duration.as_secs_f64();
+    let links = &network.links;
+    let mut packets: Vec<f64> = network.flows.iter().map(|flow| offered(flow, links, duration)).collect();
+    share(network, duration, &mut packets);
+    let mut estimate = Estimate::default();
+    let mut flows = 0.0;
+    for (flow, packets) in network.flows.iter().zip(&packets) {
+        let acks = packets / f64::from(packets_per_ack(flow)).max(1.0);
+        let answers = if matches!(flow.transport, Transport::Tcp { .. }) { acks } else { 0.0 };
+        estimate.events +=
+            packets * (flow.forward.len() + 1) as f64 + answers * (flow.reverse.len() + 1) as f64;
+        estimate.memory_bytes += in_flight(flow, links, *packets) * PER_PACKET;
+        flows += f64::from(flow.count);
+        if let Transport::Tcp { app: App::Arrivals(arrivals), .. } = &flow.transport {
+            estimate.memory_bytes += f64::from(arrivals.at_most) * PER_FLOW;
+        }
+    }
+    estimate.memory_bytes += flows * PER_FLOW + links.len() as f64 * PER_LINK;
+    let changes: f64 = links.iter().map(|link| changes(&link.parts.capacity, network.duration)).sum();
+    estimate.cpu_s = estimate.events * SECONDS_PER_EVENT + changes * SECONDS_PER_CHANGE;
+    estimate.events += changes;
+    let record = &scenario.record;
+    if record.series {
+        let samples = duration / record.sample.as_secs_f64();
+        estimate.kept_bytes += samples * PER_SAMPLE * (flows + links.len() as f64);
+    }
+    if record.packets {
+        // A packet that passes a link gives an arrival, a departure and a delivery.
+        let recorded = (estimate.events * 3.0).min(record.packet_limit as f64);
+        estimate.kept_bytes += recorded * PER_PACKET_EVENT;
+    }
+    estimate
+}
+
+/// Packets that the flows of a group would send, each by itself on its route.
+fn offered(flow: &FlowSpec, links: &[LinkSpec], duration: f64) -> f64 {
+    let packet = flow.packet.as_u64() as f64;
+    let count = f64::from(flow.count);
+    let slowest = flow.forward.iter().map(|link| rate_of(&links[*link])).fold(f64::INFINITY, f64::min);
+    let by_capacity = slowest / 8.0 / packet * duration;
+    let by_flow = match &flow.transport {
+        Transport::Datagrams(datagrams) => datagrams.rate.as_bps() as f64 / 8.0 / packet * duration,
+        Transport::Tcp { tcp, app } => {
+            by_window(flow, tcp, links, duration).min(by_app(app, tcp, duration) * RETRANSMISSIONS)
+        }
+    };
+    by_capacity.min(by_flow * count)
+}
+
+/// How much more than its data a TCP flow may send.
+const RETRANSMISSIONS: f64 = 2.0;
+
+/// What window and losses allow one connection.
+fn by_window(flow: &FlowSpec, tcp: &TcpConfig, links: &[LinkSpec], duration: f64) -> f64 {
+    let route = || flow.forward.iter().chain(&flow.reverse);
+    let delay: f64 = route().map(|link| links[*link].parts.delay.as_secs_f64()).sum();
+    let rtt = delay + 2.0 * flow.access_delay.as_secs_f64();
+    let loss: f64 = flow.forward.iter().map(|link| loss_of(&links[*link].parts.loss)).sum();
+    let mss = tcp.mss.as_u64() as f64;
+    let amount = |amount: Amount| match amount {
+        Amount::Unlimited => f64::INFINITY,
+        other => other.bytes(tcp.mss, Bytes::ZERO).as_u64() as f64 / mss,
+    };
+    // Reno keeps sqrt(3/(2p)) packets in flight; CUBIC more, up to several times that.
+    let by_loss = if loss > 0.0 { 8.0 / libm::sqrt(loss) } else { f64::INFINITY };
+    let window = amount(tcp.max_window).min(amount(tcp.receive_window)).min(by_loss).max(1.0);
+    window * duration / rtt
+}
+
+/// What the application offers one connection, in packets.
+fn by_app(app: &App, tcp: &TcpConfig, duration: f64) -> f64 {
+    let mss = tcp.mss.as_u64() as f64;
+    let packets = |size: Bytes| size.as_u64() as f64 / mss + 1.0;
+    match app {
+        App::Greedy => f64::INFINITY,
+        App::Transfer(transfer) => packets(transfer.size),
+        App::Arrivals(arrivals) => {
+            let mean = match arrivals.size {
+                Sizes::Fixed(size) | Sizes::Exponential(size) => size,
+                Sizes::Lognormal(law) => law.mean,
+                Sizes::Pareto(law) => law.mean,
+            };
+            arrivals.rate.as_hz() * duration * packets(mean)
+        }
+        App::OnOff(periods) => match periods.rate {
+            Some(rate) => rate.as_bps() as f64 / 8.0 / mss * duration,
+            None => f64::INFINITY,
+        },
+    }
+}
+
+/// Where more is offered to a link than it can carry, each flow gets its share.
+fn share(network: &Network, duration: f64, packets: &mut [f64]) {
+    let fraction: Vec<f64> = (network.links.iter().enumerate())
+        .map(|(index, link)| {
+            let users = network.flows.iter().zip(packets.iter());
+            let users = users.filter(|(flow, _)| flow.forward.contains(&index));
+            let bits: f64 = users.map(|(flow, packets)| packets * 8.0 * flow.packet.as_u64() as f64).sum();
+            if bits > 0.0 { (rate_of(link) * duration / bits).min(1.0) } else { 1.0 }
+        })
+        .collect();
+    for (flow, packets) in network.flows.iter().zip(packets) {
+        *packets *= flow.forward.iter().map(|link| fraction[*link]).fold(1.0, f64::min);
+    }
+}
+
+/// Packets of a group that may be on their way at once.
+fn in_flight(flow: &FlowSpec, links: &[LinkSpec], packets: f64) -> f64 {
+    let held = |link: &LinkSpec| {
+        let limit = match &link.parts.queue {
+            QueueConfig::DropTail(queue) => queue.limit,
+            QueueConfig::Red(queue) => queue.limit,
+            QueueConfig::CoDel(queue) => queue.limit,
+        };
+        let pipe = rate_of(link) / 8.0 * link.parts.delay.as_secs_f64();
+        let queue = match limit {
+            Amount::Unlimited => f64::INFINITY,
+            limit => limit.bytes(link.parts.packet, link.parts.bdp).as_u64() as f64,
+        };
+        (queue + if pipe.is_nan() { 0.0 } else { pipe }) / flow.packet.as_u64() as f64
+    };
+    let path: f64 = flow.forward.iter().map(|link| held(&links[*link])).sum();
+    let window = match &flow.transport {
+        Transport::Tcp { tcp, .. } => match tcp.max_window {
+            Amount::Unlimited => f64::INFINITY,
+            limit => limit.bytes(tcp.mss, Bytes::ZERO).as_u64() as f64 / tcp.mss.as_u64() as f64,
+        },
+        Transport::Datagrams(_) => f64::INFINITY,
+    };
+    packets.min(path).min(window * f64::from(flow.count))
+}
+
+fn packets_per_ack(flow: &FlowSpec) -> u32 {
+    match &flow.transport {
+        Transport::Tcp { tcp, .. } => match tcp.ack {
+            AckPolicy::Every => 1,
+            AckPolicy::Delayed(delayed) => delayed.segments,
+        },
+        Transport::Datagrams(_) => 1,
+    }
+}
+
+fn rate_of(link: &LinkSpec) -> f64 {
+    match link.mean_capacity {
+        rate if rate == Rate::UNLIMITED => f64::INFINITY,
+        rate => rate.as_bps() as f64,
+    }
+}
+
+/// Long-run share of frames that are lost.
+fn loss_of(loss: &LossConfig) -> f64 {
+    match loss {
+        LossConfig::None => 0.0,
+        LossConfig::Bernoulli(p) => p.get(),
+        LossConfig::GilbertElliott(channel) => {
+            let (to_bad, to_good) = (channel.to_bad.get(), channel.to_good.get());
+            let bad = if to_bad + to_good > 0.0 { to_bad / (to_bad + to_good) } else { 0.0 };
+            bad * channel.loss_bad.get() + (1.0 - bad) * channel.loss_good.get()
+        }
+    }
+}
+
+/// How often a capacity changes in `duration`, from the beginning of one of its paths.
+fn changes(parts: &CapacityParts, duration: Span) -> f64 {
+    if let CapacityParts::Opportunities(opportunities) = parts {
+        let period = opportunities.trace.period().as_secs_f64().max(1e-3);
+        let rounds = if opportunities.repeat { (duration.as_secs_f64() / period).max(1.0) } else { 1.0 };
+        return opportunities.trace.len() as f64 * rounds;
+    }
+    let mut path = Capacity::new(parts, Streams::new(0, 0).stream("estimate"));
+    let mut now = Time::ZERO;
+    for seen in 0..PROBE {
+        let until = path.segment(now).until;
+        if until.since(Time::ZERO) >= duration {
+            return f64::from(seen);
+        }
+        now = until;
+    }
+    f64::from(PROBE) * duration.as_secs_f64() / now.as_secs_f64()
+}

@@ -1,0 +1,178 @@
+//! Every value of a scenario: what it is, where it was given, or what is taken instead.
+
+use serde::Serialize;
+use serde_json::Value;
+use varicap_units::{Rate, Span};
+
+use crate::document::{Node, join_path};
+use crate::error::ScenarioError;
+use crate::network::{FlowSpec, Network};
+use crate::scenario::Scenario;
+use crate::schema::{self, Kind};
+
+/// One value of a scenario, or one that follows from it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Explained {
+    /// Path of its key; what follows from the scenario begins with `resolved`.
+    pub key: String,
+    /// The value as a file would hold it, or what happens without one.
+    pub value: String,
+    /// Whether it was given, in the file or by `--set`; otherwise it is a default, or follows from others.
+    pub given: bool,
+    /// Where it was given: `lte.toml:12` or `--set …`.
+    pub place: Option<String>,
+    /// What it means.
+    pub text: String,
+}
+
+/// Every value of `scenario`, in the order of the format, and what its `networks` make of it.
+pub fn explain(scenario: &Scenario, networks: &[Network]) -> Vec<Explained> {
+    let json = scenario.to_json();
+    let mut walk = Walk { scenario, path: Vec::new(), lines: Vec::new() };
+    walk.value(Some(&json));
+    let mut lines = walk.lines;
+    for network in networks {
+        let prefix = match &network.flows[..] {
+            [flow] if networks.len() > 1 => join_path(&["resolved", &flow.name]),
+            _ => "resolved".to_owned(),
+        };
+        resolved(network, &prefix, &mut lines);
+    }
+    lines
+}
+
+struct Walk<'a> {
+    scenario: &'a Scenario,
+    path: Vec<String>,
+    lines: Vec<Explained>,
+}
+
+impl Walk<'_> {
+    fn within(&mut self, key: &str, json: Option<&Value>) {
+        self.path.push(key.to_owned());
+        self.value(json);
+        self.path.pop();
+    }
+
+    fn value(&mut self, json: Option<&Value>) {
+        let path: Vec<&str> = self.path.iter().map(String::as_str).collect();
+        // Every flow shows its own.
+        if path == ["tcp"] {
+            return;
+        }
+        match (schema::kind(&path), json) {
+            (_, None) => self.line(None),
+            (Kind::Table(keys), Some(table)) => {
+                let transport = table.get("datagrams").is_some();
+                let unused =
+                    |key: &str| if transport { key == "tcp" || key == "app" } else { key == "datagrams" };
+                for key in keys.iter().filter(|key| !unused(key)) {
+                    self.within(key, table.get(key));
+                }
+            }
+            (Kind::Named, Some(Value::Object(table))) => {
+                table.iter().for_each(|(key, value)| self.within(key, Some(value)));
+            }
+            (Kind::List, Some(Value::Array(items))) if items.iter().any(Value::is_object) => {
+                items.iter().enumerate().for_each(|(i, item)| self.within(&i.to_string(), Some(item)));
+            }
+            (Kind::Choice(_), Some(Value::Object(choice))) => match choice.iter().next() {
+                // The topology's kind and the parameters of other choices have lines of their own.
+                Some((name, Value::Object(parameters))) => {
+                    self.line(Some(&Value::String(name.clone())));
+                    self.within(name, Some(&Value::Object(parameters.clone())));
+                }
+                _ => self.line(json),
+            },
+            (_, Some(value)) => self.line(Some(value)),
+        }
+    }
+
+    fn line(&mut self, json: Option<&Value>) {
+        let path: Vec<&str> = self.path.iter().map(String::as_str).collect();
+        let text = schema::description(&path).unwrap_or_default().replace('\n', " ");
+        let written = self.scenario.source.root.at(path.iter().copied());
+        let value = match json {
+            Some(value) => plain(value),
+            None => {
+                text.split_once("Default: ").map_or("none", |(_, rest)| rest.trim_end_matches('.')).to_owned()
+            }
+        };
+        let place = written.and_then(|node| self.place(node));
+        self.lines.push(Explained {
+            key: join_path(&self.path),
+            value,
+            given: written.is_some(),
+            place,
+            text,
+        });
+    }
+
+    fn place(&self, node: &Node) -> Option<String> {
+        let mut at = ScenarioError::default();
+        self.scenario.source.place(&mut at, node.origin);
+        match at.line {
+            Some(line) => Some(format!("{}:{line}", at.file)),
+            None => Some(at.file).filter(|file| !file.is_empty()),
+        }
+    }
+}
+
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Object(choice) if choice.len() == 1 => {
+            choice.iter().map(|(name, value)| format!("{name} {}", plain(value))).collect()
+        }
+        other => other.to_string(),
+    }
+}
+
+/// What follows from the scenario: bandwidth-delay products, limits in bytes, jitter, routes.
+fn resolved(network: &Network, prefix: &str, lines: &mut Vec<Explained>) {
+    let mut line = |key: String, value: String, text: &str| {
+        lines.push(Explained { key, value, given: false, place: None, text: text.to_owned() });
+    };
+    for link in &network.links {
+        let key = |name: &str| join_path(&["links", &link.name, name]);
+        let parts = &link.parts;
+        line(
+            format!("{prefix}.{}", key("mean_capacity")),
+            link.mean_capacity.to_string(),
+            "Long-run mean of the capacity.",
+        );
+        line(format!("{prefix}.{}", key("packet")), parts.packet.to_string(), "Wire size of a full packet.");
+        if link.mean_capacity != Rate::UNLIMITED {
+            line(
+                format!("{prefix}.{}", key("bdp")),
+                parts.bdp.to_string(),
+                "Mean capacity times the largest base RTT of the flows over the link.",
+            );
+        }
+    }
+    for flow in &network.flows {
+        let key = |name: &str| join_path(&["flows", &flow.name, name]);
+        line(
+            format!("{prefix}.{}", key("base_rtt")),
+            base_rtt(network, flow).to_string(),
+            "Round trip without queueing and transmission.",
+        );
+        line(format!("{prefix}.{}", key("packet")), flow.packet.to_string(), "Wire size of a full packet.");
+        line(
+            format!("{prefix}.{}", key("jitter")),
+            flow.jitter.to_string(),
+            "Largest processing delay of an acknowledgement.",
+        );
+        let route = |links: &[usize]| {
+            links.iter().map(|link| &*network.links[*link].name).collect::<Vec<_>>().join(", ")
+        };
+        line(format!("{prefix}.{}", key("route")), route(&flow.forward), "Links to the receiver.");
+        line(format!("{prefix}.{}", key("route_back")), route(&flow.reverse), "Links back to the sender.");
+    }
+}
+
+fn base_rtt(network: &Network, flow: &FlowSpec) -> Span {
+    let links = flow.forward.iter().chain(&flow.reverse);
+    let access = flow.access_delay.saturating_mul(2);
+    links.fold(access, |sum, link| sum.saturating_add(network.links[*link].parts.delay))
+}
