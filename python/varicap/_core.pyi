@@ -1,14 +1,15 @@
 """The engine. Each function that runs a simulation does so without the interpreter's lock."""
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Protocol, TypeAlias, final
 
 from numpy.typing import NDArray
 
 __version__: str
 
-Column: TypeAlias = tuple[str, str, str, NDArray[Any] | list[str]]
-"""Name, unit, description and values of one column of a table."""
+Column: TypeAlias = tuple[str, str, str, NDArray[Any] | list[str] | tuple[NDArray[Any], list[str]]]
+"""Name, unit, description and values of one column of a table; choices are places in a list of names."""
 
 class ScenarioError(ValueError):
     """A scenario that cannot be read or makes no sense; its text says all that the attributes say."""
@@ -57,9 +58,11 @@ class Scenario:
         """Whether it asks for packet events."""
     def to_json(self) -> str:
         """The scenario with every default written out."""
+    def to_toml(self) -> str:
+        """The same as a TOML file."""
     def explain(self) -> str:
         """JSON: each value by its key, and whether it was given."""
-    def trace_files(self) -> list[tuple[str, str]]:
+    def trace_files(self) -> list[tuple[str, Path]]:
         """Each trace: its name in the scenario and its path."""
     def capacity_bps(self, link: str) -> float:
         """Long-run mean capacity of a link [b/s]."""
@@ -79,6 +82,8 @@ class Results:
         """JSON: means over the runs with their intervals."""
     def flows(self) -> list[Column]:
         """A row for each run and flow."""
+    def groups(self) -> list[Column]:
+        """A row for each run and group of several flows."""
     def links(self) -> list[Column]:
         """A row for each run and link."""
     def flow_series(self) -> list[Column]:
@@ -113,3 +118,148 @@ def schema() -> str:
 
 def columns() -> str:
     """JSON: the columns of each table with unit and description."""
+
+@final
+class Segment:
+    """What travels between the two halves of a connection. Sequence numbers are offsets into the data."""
+
+    def __init__(
+        self,
+        *,
+        seq: int = 0,
+        len: int = 0,  # noqa: A002 - the name of the field
+        ack: int | None = None,
+        sack: Sequence[tuple[int, int]] = (),
+        window: int = ...,
+        flags: Sequence[str] = (),
+        sent_at_s: float = 0.0,
+        echo_s: float = 0.0,
+        wire_size: int | None = None,
+    ) -> None: ...
+    @property
+    def seq(self) -> int:
+        """First payload byte [B]."""
+    @property
+    def len(self) -> int:
+        """Payload [B]."""
+    @property
+    def ack(self) -> int | None:
+        """Next byte expected from the other side [B]; None if it acknowledges nothing."""
+    @property
+    def sack(self) -> list[tuple[int, int]]:
+        """SACK blocks [B], the most recent first."""
+    @property
+    def window(self) -> int:
+        """Advertised window [B]."""
+    @property
+    def flags(self) -> list[str]:
+        """Names of the flags that are set."""
+    @property
+    def sent_at_s(self) -> float:
+        """When it was sent [s]."""
+    @property
+    def echo_s(self) -> float:
+        """The echoed sending time [s]."""
+    @property
+    def wire_size(self) -> int:
+        """Size on the wire, headers included [B]."""
+
+@final
+class AckSample:
+    """What an acknowledgement of new data tells a congestion control."""
+
+    @property
+    def now_s(self) -> float:
+        """When it arrived [s]."""
+    @property
+    def newly_acked(self) -> int:
+        """By how much SND.UNA advanced [B]."""
+    @property
+    def in_flight(self) -> int:
+        """Data in flight before it [B]."""
+    @property
+    def app_limited(self) -> bool:
+        """Whether something other than cwnd limited the sender."""
+    @property
+    def rtt_s(self) -> float | None:
+        """RTT sample of this acknowledgement, if it gave one [s]."""
+    @property
+    def smoothed_rtt_s(self) -> float | None:
+        """Smoothed RTT, if there was a sample [s]."""
+    @property
+    def min_rtt_s(self) -> float | None:
+        """Least RTT seen, if there was a sample [s]."""
+
+@final
+class CongestionEvent:
+    """Why the window must fall."""
+
+    @property
+    def now_s(self) -> float:
+        """When it was noticed [s]."""
+    @property
+    def kind(self) -> str:
+        """`"fast-retransmit"`, `"ecn-echo"` or `"timeout"`."""
+    @property
+    def backoff(self) -> int:
+        """Expiries of the timer in a row before this one."""
+    @property
+    def in_flight(self) -> int:
+        """FlightSize when it was noticed [B]."""
+
+@final
+class Sender:
+    """The sending half of a connection."""
+
+    def __init__(
+        self, *, now_s: float = 0.0, control: Callable[[int, int], Any] | None = None, **settings: Any
+    ) -> None: ...
+    def write(self, size: int | None = None) -> None:
+        """The application offers `size` more bytes; None offers data without end."""
+    def close(self) -> None:
+        """No more data will come."""
+    def push(self, now_s: float, segment: Segment, /) -> None:
+        """A segment of the receiver arrived."""
+    def poll(self, now_s: float, /) -> Segment | None:
+        """The next segment to send now, if any."""
+    def poll_at(self) -> float | None:
+        """When to poll again although nothing arrived [s]; None if nothing is pending."""
+    @property
+    def is_done(self) -> bool:
+        """Whether it was closed and all data has been acknowledged."""
+    @property
+    def cwnd(self) -> int:
+        """Congestion window [B]."""
+    @property
+    def ssthresh(self) -> int | None:
+        """Slow start threshold [B]; None while it has no value."""
+    @property
+    def in_flight(self) -> int:
+        """Data in flight [B]: RFC 6675's pipe with SACK, otherwise what is not acknowledged."""
+    @property
+    def smoothed_rtt_s(self) -> float | None:
+        """Smoothed RTT [s]."""
+    @property
+    def rto_s(self) -> float:
+        """Retransmission timeout [s]."""
+    @property
+    def state(self) -> str:
+        """`open`, `disorder`, `recovery` or `loss`."""
+    @property
+    def counters(self) -> dict[str, int]:
+        """Packets sent and sent again, timeouts, fast retransmits."""
+
+@final
+class Receiver:
+    """The receiving half of a connection."""
+
+    def __init__(self, *, now_s: float = 0.0, **settings: Any) -> None: ...
+    def push(self, now_s: float, segment: Segment, /) -> int:
+        """A segment arrived; returns how many new bytes are in order now."""
+    def poll(self, now_s: float, /) -> Segment | None:
+        """The next acknowledgement to send now, if any."""
+    def poll_at(self) -> float | None:
+        """When to poll again although nothing arrived [s]; None if nothing is pending."""
+    @property
+    def delivered(self) -> int:
+        """Bytes in order so far."""

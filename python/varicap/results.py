@@ -63,6 +63,11 @@ class Result:
         return table(self.data.flows())
 
     @property
+    def groups(self) -> pa.Table:
+        """One row for each run and group of several flows."""
+        return table(self.data.groups())
+
+    @property
     def links(self) -> pa.Table:
         """One row for each run and link."""
         return table(self.data.links())
@@ -85,6 +90,8 @@ class Result:
     def tables(self) -> dict[str, pa.Table]:
         """Every table that was recorded, by the name of its file."""
         tables = {"flows": self.flows, "links": self.links}
+        if self.groups.num_rows > 0:
+            tables["groups"] = self.groups
         if self.request.series:
             tables |= {"flow_series": self.flow_series, "link_series": self.link_series}
         if self.request.packets:
@@ -127,7 +134,7 @@ def table(columns: list[_core.Column]) -> pa.Table:
     fields = []
     arrays = []
     for name, unit, description, values in columns:
-        array = pa.array(values)
+        array = pa.DictionaryArray.from_arrays(*values) if isinstance(values, tuple) else pa.array(values)
         fields.append(pa.field(name, array.type, metadata={"unit": unit, "description": description}))
         arrays.append(array)
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
@@ -221,8 +228,8 @@ def _copy_traces(scenario: _core.Scenario, folder: Path) -> dict[str, Any]:
     """Put the traces beside the manifest, so that the folder can be moved; the same file is kept once."""
     traces = {}
     for name, path in scenario.trace_files():
-        digest = sha256(Path(path))
-        copy = Path("traces") / f"{digest[:12]}-{Path(path).name}"
+        digest = sha256(path)
+        copy = Path("traces") / f"{digest[:12]}-{path.name}"
         target = folder / copy
         if not target.exists():
             target.parent.mkdir(exist_ok=True)

@@ -7,6 +7,7 @@ from typing import Any, Protocol, TypeAlias
 
 from varicap import _core
 from varicap.results import Request, Result
+from varicap.tcp import MakeControl
 
 Progress: TypeAlias = Callable[[float, int, int], None]
 """Called now and then with the share that is done [0..1], the runs that are done and how many there will be."""
@@ -60,6 +61,7 @@ def run(
     series: bool | None = None,
     packets: bool | None = None,
     pcap: str | Path | None = None,
+    controls: Mapping[str, MakeControl] | None = None,
     jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Result:
@@ -67,7 +69,9 @@ def run(
 
     With `precision` (say 0.02) replications are added until the half width of each 95 % interval of goodput and
     utilisation is within that share of its mean, or there are `max_seeds`.  `series` and `packets` record more than
-    the scenario says; `pcap` writes the packets of the first run for Wireshark.
+    the scenario says; `pcap` writes the packets of the first run for Wireshark.  `controls` brings congestion
+    controls written in Python (`varicap.tcp.CongestionControl`) by the name that the scenario gives them in
+    ``congestion = { custom = "NAME" }``; such runs are slower, and go on one core.
 
     >>> result = run("examples/fixed.toml", seeds=3, overrides={"duration": "20 s"})
     >>> result.flows.num_rows
@@ -91,11 +95,12 @@ def run(
             seed=base_seed,
             first=first,
             count=count,
-            threads=jobs or 0,
+            threads=jobs or (1 if controls else 0),
             series=series,
             packets=packets,
             pcap=str(pcap) if pcap is not None and first == 0 else None,
             progress=report,
+            controls=controls,
         )
 
     results = batch(0, wanted, wanted)
@@ -105,7 +110,7 @@ def run(
             break
         count = min(more, max_seeds - results.runs)
         results.extend(batch(results.runs, count, results.runs + count))
-    return Result(Request(loaded, base_seed, results.runs, series, packets), results)
+    return Result(Request(loaded, base_seed, results.runs, series, packets, tuple(controls or ())), results)
 
 
 def _missing_runs(summary: dict[str, Any], precision: float, runs: int) -> int:

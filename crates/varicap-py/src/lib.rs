@@ -1,16 +1,46 @@
 //! The Python module `varicap._core`: conversions between Python and the engine, nothing else.
 //!
-//! No run holds the interpreter's lock. Wall-clock time appears only where progress is reported.
+//! No run holds the interpreter's lock. `python/varicap/_core.pyi` has the types.
+
+mod control;
+mod errors;
+mod interrupt;
+mod run;
+mod scenario;
+mod tables;
+mod tcp;
 
 use pyo3::prelude::*;
 
-/// varicap's engine. See `_core.pyi` for the types.
+/// varicap's engine.
 #[pymodule]
 mod _core {
     use super::*;
 
+    #[pymodule_export]
+    use super::control::{PyAckSample, PyCongestionEvent};
+    #[pymodule_export]
+    use super::run::{PyResults, run};
+    #[pymodule_export]
+    use super::scenario::PyScenario;
+    #[pymodule_export]
+    use super::tcp::{PyReceiver, PySegment, PySender};
+
+    /// The JSON Schema of scenario files.
+    #[pyfunction]
+    fn schema() -> String {
+        format!("{:#}", varicap_experiment::schema())
+    }
+
+    /// JSON: the columns of each result table with unit and meaning.
+    #[pyfunction]
+    fn columns() -> String {
+        varicap_experiment::results::columns_json().to_string()
+    }
+
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        module.add("__version__", env!("CARGO_PKG_VERSION"))
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        super::errors::add_to(module)
     }
 }

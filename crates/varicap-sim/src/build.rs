@@ -7,7 +7,7 @@ use varicap_experiment::scenario::App;
 use varicap_experiment::{FlowSpec, Network, Transport};
 use varicap_net::Link;
 use varicap_tcp::congestion::{CongestionControl, Controller};
-use varicap_tcp::{Congestion, Receiver, Sender};
+use varicap_tcp::{Congestion, Receiver, Sender, TcpConfig};
 use varicap_units::{Bytes, Span, Streams, Time};
 
 use crate::connection::{Connection, Feed, Jitter};
@@ -17,8 +17,8 @@ use crate::scheduler::{NodeId, Scheduler};
 use crate::workload::{Arrivals, DatagramSource, OnOffFeed};
 use crate::world::{Opening, Routes, Source, Wire, World};
 
-/// Makes a congestion control by name for `congestion = { custom = "name" }`.
-pub type ControlFactory = dyn Fn(&str) -> Option<Box<dyn CongestionControl>> + Send + Sync;
+/// Makes a congestion control for a connection that says `congestion = { custom = "name" }`.
+pub type ControlFactory = dyn Fn(&str, &TcpConfig) -> Option<Box<dyn CongestionControl>> + Send + Sync;
 
 /// Opens the connections of every flow group.
 pub struct Openers {
@@ -70,7 +70,7 @@ impl Openers {
             unreachable!("a datagram flow opens no connection")
         };
         let custom = match (&tcp.congestion, &self.controls) {
-            (Congestion::Custom(name), Some(factory)) => factory(name),
+            (Congestion::Custom(name), Some(factory)) => factory(name, tcp),
             _ => None,
         };
         let sender = match custom {

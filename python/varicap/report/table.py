@@ -109,7 +109,7 @@ def html(summary: Summary) -> str:
 
 def _title(summary: Summary) -> str:
     runs = summary["runs"]
-    each = summary["simulated_s"]
+    each = summary["measured_s"]
     interval = ", ± 95 % interval" if runs > 1 else ""
     name = summary["scenario"]["name"] if isinstance(summary["scenario"], dict) else summary["scenario"]
     return f"{name}: {runs} run{'s' if runs != 1 else ''} of {each:g} s measured{interval}"

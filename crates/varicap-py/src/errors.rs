@@ -1,0 +1,51 @@
+//! Mistakes and failures as Python exceptions.
+
+use pyo3::create_exception;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+
+create_exception!(
+    varicap._core,
+    ScenarioError,
+    PyValueError,
+    "A scenario that cannot be read or makes no sense."
+);
+create_exception!(
+    varicap._core,
+    RunError,
+    PyRuntimeError,
+    "A run failed: a fault of the engine, never of the scenario."
+);
+
+/// Puts the exceptions into the module; their attributes are None unless an instance says more.
+pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    let scenario_error = py.get_type::<ScenarioError>();
+    for attribute in ["file", "line", "column", "key", "found", "expected", "hint"] {
+        scenario_error.setattr(attribute, py.None())?;
+    }
+    module.add("ScenarioError", scenario_error)?;
+    module.add("RunError", py.get_type::<RunError>())
+}
+
+/// A mistake in a scenario, with what is known of it as attributes.
+pub fn scenario_error(error: &varicap_experiment::ScenarioError) -> PyErr {
+    let raised = ScenarioError::new_err(error.to_string());
+    Python::attach(|py| {
+        let value = raised.value(py);
+        let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        let set = || -> PyResult<()> {
+            value.setattr("file", text(&error.file))?;
+            value.setattr("line", error.line)?;
+            value.setattr("column", error.column)?;
+            value.setattr("key", text(&error.key))?;
+            value.setattr("found", error.found.as_deref())?;
+            value.setattr("expected", text(&error.expected))?;
+            value.setattr("hint", error.hint.as_deref())
+        };
+        match set() {
+            Ok(()) => raised,
+            Err(fault) => fault,
+        }
+    })
+}

@@ -1,0 +1,120 @@
+//! Running scenarios, and what the runs found.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use pyo3::types::PyList;
+use varicap_experiment::Transport;
+use varicap_experiment::results::{RunResult, runs_table, summarise};
+use varicap_sim::{ControlFactory, Options, RunError as SimError, run_many};
+use varicap_tcp::congestion::CongestionControl;
+use varicap_tcp::{Congestion, TcpConfig};
+
+use crate::control::{PythonControl, Raised, start};
+use crate::errors::{RunError, ScenarioError};
+use crate::interrupt::{Shared, run as run_interruptibly};
+use crate::scenario::PyScenario;
+use crate::tables::columns;
+
+/// What one or more runs of a scenario found.
+#[pyclass(name = "Results", module = "varicap._core")]
+pub struct PyResults {
+    scenario: serde_json::Value,
+    runs: Vec<RunResult>,
+}
+
+#[pymethods]
+impl PyResults {
+    #[getter]
+    fn runs(&self) -> usize {
+        self.runs.len()
+    }
+
+    fn extend(&mut self, more: &PyResults) {
+        self.runs.extend(more.runs.iter().cloned());
+    }
+
+    fn summary(&self, py: Python<'_>) -> String {
+        py.detach(|| summarise(&self.runs, self.scenario.clone()).to_string())
+    }
+
+    fn flows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        columns(py, runs_table(&self.runs).flows)
+    }
+
+    fn groups<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        columns(py, runs_table(&self.runs).groups)
+    }
+
+    fn links<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        columns(py, runs_table(&self.runs).links)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<results of {} runs>", self.runs.len())
+    }
+}
+
+/// Simulates replications `first` to `first + count - 1`; 0 threads are as many as there are cores.
+#[pyfunction]
+#[pyo3(signature = (scenario, *, seed, first, count, threads=0, series=false, packets=false, pcap=None, progress=None, controls=None))]
+#[expect(clippy::too_many_arguments, reason = "they are given by name in Python")]
+pub fn run(
+    py: Python<'_>,
+    scenario: &PyScenario,
+    seed: u64,
+    first: u64,
+    count: u64,
+    threads: usize,
+    series: bool,
+    packets: bool,
+    pcap: Option<String>,
+    progress: Option<Bound<'_, PyAny>>,
+    controls: Option<HashMap<String, Py<PyAny>>>,
+) -> PyResult<PyResults> {
+    let _ = (series, packets, pcap);
+    check_controls(scenario, controls.as_ref())?;
+    let raised = Raised::default();
+    let options = Options { controls: controls.map(|classes| factory(classes, raised.clone())) };
+    let shared = Shared::default();
+    let runs = run_interruptibly(py, &shared, progress.as_ref(), || {
+        let tell = |share: f64| shared.tell(share, (share * count as f64) as usize) && !raised.is_some();
+        run_many(&scenario.networks, seed, first..first + count, &options, threads, &tell)
+    })?;
+    if let Some(error) = raised.take() {
+        return Err(error);
+    }
+    let runs = runs.map_err(|error: SimError| RunError::new_err(error.to_string()))?;
+    Ok(PyResults { scenario: scenario.scenario.to_json(), runs })
+}
+
+/// Makes the congestion controls that Python brought, by name.
+fn factory(classes: HashMap<String, Py<PyAny>>, raised: Raised) -> Arc<ControlFactory> {
+    Arc::new(move |name: &str, config: &TcpConfig| {
+        let class = classes.get(name)?;
+        let made = Python::attach(|py| PythonControl::new(py, class, &start(config), &raised));
+        match made {
+            Ok(control) => Some(Box::new(control) as Box<dyn CongestionControl>),
+            Err(error) => {
+                raised.keep(error);
+                None
+            }
+        }
+    })
+}
+
+/// Every control that the scenario names must be there.
+fn check_controls(scenario: &PyScenario, controls: Option<&HashMap<String, Py<PyAny>>>) -> PyResult<()> {
+    for flow in scenario.networks.iter().flat_map(|network| &network.flows) {
+        if let Transport::Tcp { tcp: TcpConfig { congestion: Congestion::Custom(name), .. }, .. } =
+            &flow.transport
+            && !controls.is_some_and(|controls| controls.contains_key(name))
+        {
+            let says =
+                format!("flows.{}.tcp.congestion: nobody brought a control called `{name}`", flow.name);
+            return Err(ScenarioError::new_err(format!("{says}; pass it to varicap.run(…, controls=…)")));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,145 @@
+//! A scenario that was read and resolved, as a Python object.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use varicap_experiment::{Network, Scenario};
+
+use crate::errors::{ScenarioError, scenario_error};
+
+/// Largest trace that is read [B]; more would be a mistake rather than a trace.
+const MOST_TRACE_BYTES: u64 = 1 << 30;
+
+/// A scenario that was read and checked.
+#[pyclass(frozen, name = "Scenario", module = "varicap._core")]
+pub struct PyScenario {
+    /// As it was written, with every default.
+    pub scenario: Scenario,
+    /// What it describes; several networks if each flow has one to itself.
+    pub networks: Vec<Network>,
+    base_dir: String,
+    traces: Vec<(String, PathBuf)>,
+}
+
+impl PyScenario {
+    fn new(py: Python<'_>, scenario: Scenario, base_dir: String) -> PyResult<PyScenario> {
+        let mut files = Files::below(&base_dir);
+        let networks = py.detach(|| scenario.networks(&mut |name| files.read(name)));
+        let networks = networks.map_err(|error| scenario_error(&error))?;
+        let traces = files.read.into_iter().map(|(name, (path, _))| (name, path)).collect();
+        Ok(PyScenario { scenario, networks, base_dir, traces })
+    }
+}
+
+#[pymethods]
+impl PyScenario {
+    #[staticmethod]
+    fn from_toml(
+        py: Python<'_>,
+        text: &str,
+        name: &str,
+        base_dir: String,
+        overrides: Vec<(String, String)>,
+    ) -> PyResult<PyScenario> {
+        let scenario = py.detach(|| Scenario::from_toml(text, name, &overrides));
+        PyScenario::new(py, scenario.map_err(|error| scenario_error(&error))?, base_dir)
+    }
+
+    #[staticmethod]
+    fn from_json(
+        py: Python<'_>,
+        text: &str,
+        name: &str,
+        base_dir: String,
+        overrides: Vec<(String, String)>,
+    ) -> PyResult<PyScenario> {
+        let scenario = py.detach(|| Scenario::from_json(text, name, &overrides));
+        PyScenario::new(py, scenario.map_err(|error| scenario_error(&error))?, base_dir)
+    }
+
+    #[getter]
+    fn name(&self) -> &str {
+        &self.scenario.name
+    }
+
+    #[getter]
+    fn base_dir(&self) -> &str {
+        &self.base_dir
+    }
+
+    #[getter]
+    fn seeds(&self) -> u32 {
+        self.scenario.seeds
+    }
+
+    #[getter]
+    fn seed(&self) -> u64 {
+        self.scenario.seed
+    }
+
+    #[getter]
+    fn record_series(&self) -> bool {
+        self.scenario.record.series
+    }
+
+    #[getter]
+    fn record_packets(&self) -> bool {
+        self.scenario.record.packets
+    }
+
+    fn to_json(&self) -> String {
+        self.scenario.to_json().to_string()
+    }
+
+    fn to_toml(&self) -> String {
+        self.scenario.to_toml()
+    }
+
+    fn trace_files(&self) -> Vec<(String, PathBuf)> {
+        self.traces.clone()
+    }
+
+    fn capacity_bps(&self, link: &str) -> PyResult<f64> {
+        let mut links = self.networks.iter().flat_map(|network| &network.links);
+        let spec = links.find(|spec| &*spec.name == link);
+        let spec = spec.ok_or_else(|| ScenarioError::new_err(format!("there is no link `{link}`")))?;
+        Ok(if spec.mean_capacity.is_unlimited() { f64::INFINITY } else { spec.mean_capacity.as_bps() as f64 })
+    }
+
+    fn __repr__(&self) -> String {
+        let flows: Vec<&str> = self.scenario.flows.keys().map(String::as_str).collect();
+        format!("<scenario {}: {} of {}>", self.scenario.name, self.scenario.duration, flows.join(", "))
+    }
+}
+
+/// The files that a scenario names, each read once.
+struct Files {
+    base_dir: PathBuf,
+    read: BTreeMap<String, (PathBuf, Arc<[u8]>)>,
+}
+
+impl Files {
+    fn below(base_dir: &str) -> Files {
+        Files { base_dir: Path::new(base_dir).to_owned(), read: BTreeMap::new() }
+    }
+
+    fn read(&mut self, name: &str) -> Result<Arc<[u8]>, String> {
+        if let Some((_, bytes)) = self.read.get(name) {
+            return Ok(bytes.clone());
+        }
+        let path = self.base_dir.join(name);
+        let facts = std::fs::metadata(&path).map_err(|error| error.to_string())?;
+        // A pipe or a device would never end.
+        if !facts.is_file() {
+            return Err("it is not a file".to_owned());
+        }
+        if facts.len() > MOST_TRACE_BYTES {
+            return Err(format!("it has {} bytes, more than {MOST_TRACE_BYTES}", facts.len()));
+        }
+        let bytes: Arc<[u8]> = std::fs::read(&path).map_err(|error| error.to_string())?.into();
+        self.read.insert(name.to_owned(), (path, bytes.clone()));
+        Ok(bytes)
+    }
+}

@@ -1,0 +1,324 @@
+//! The two halves of a TCP connection, for a dialogue by hand. Times are seconds, data are bytes.
+
+use std::sync::{Mutex, PoisonError};
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use varicap_tcp::congestion::Controller;
+use varicap_tcp::{Flags, MAX_SACK_BLOCKS, Receiver, Segment, Sender, TcpConfig};
+use varicap_units::{Amount, Bytes, Span, Time};
+
+use crate::control::{PythonControl, Raised, start};
+use crate::errors::ScenarioError;
+
+/// Names of the flags, as `Segment` shows and reads them.
+const FLAGS: [(&str, Flags); 8] = [
+    ("SYN", Flags::SYN),
+    ("ACK", Flags::ACK),
+    ("ECE", Flags::ECE),
+    ("CWR", Flags::CWR),
+    ("ECT", Flags::ECT),
+    ("CE", Flags::CE),
+    ("RESERVED", Flags::RESERVED),
+    ("RESENT", Flags::RESENT),
+];
+
+/// Reads the settings of a connection, as in a scenario's `tcp` table.
+fn config(settings: Option<&Bound<'_, PyDict>>) -> PyResult<TcpConfig> {
+    let Some(settings) = settings else { return Ok(TcpConfig::default()) };
+    let text: String = settings.py().import("json")?.call_method1("dumps", (settings,))?.extract()?;
+    let config: TcpConfig =
+        serde_json::from_str(&text).map_err(|error| ScenarioError::new_err(format!("tcp: {error}")))?;
+    let windows = [config.initial_window, config.initial_ssthresh, config.max_window, config.receive_window];
+    if windows.iter().any(|window| matches!(window, Amount::Bdp(_))) {
+        return Err(ScenarioError::new_err(
+            "tcp: a connection without a path has no bdp; say packets or bytes",
+        ));
+    }
+    Ok(config)
+}
+
+fn instant(seconds: f64) -> PyResult<Time> {
+    if seconds.is_finite() && seconds >= 0.0 {
+        return Ok(Time::ZERO + Span::from_secs_f64(seconds));
+    }
+    Err(PyValueError::new_err(format!("a time is a number of seconds from 0 on, not {seconds}")))
+}
+
+fn seconds(at: Time) -> Option<f64> {
+    (!at.is_never()).then(|| at.as_secs_f64())
+}
+
+/// What travels between the two halves.
+#[pyclass(frozen, eq, name = "Segment", module = "varicap.tcp")]
+#[derive(Clone, PartialEq)]
+pub struct PySegment(Segment);
+
+#[pymethods]
+impl PySegment {
+    #[new]
+    #[pyo3(signature = (*, seq=0, len=0, ack=None, sack=vec![], window=u32::MAX, flags=vec![], sent_at_s=0.0, echo_s=0.0, wire_size=None))]
+    #[expect(clippy::too_many_arguments, reason = "they are the fields of a segment, by name")]
+    fn new(
+        seq: u64,
+        len: u32,
+        ack: Option<u64>,
+        sack: Vec<(u64, u64)>,
+        window: u32,
+        flags: Vec<String>,
+        sent_at_s: f64,
+        echo_s: f64,
+        wire_size: Option<u16>,
+    ) -> PyResult<PySegment> {
+        let mut segment = Segment { seq, len, window, ..Segment::default() };
+        for name in flags {
+            let known = FLAGS.iter().find(|(known, _)| *known == name);
+            let (_, flag) =
+                known.ok_or_else(|| PyValueError::new_err(format!("there is no flag `{name}`")))?;
+            segment.flags = segment.flags.with(*flag);
+        }
+        if let Some(ack) = ack {
+            segment.ack = ack;
+            segment.flags = segment.flags.with(Flags::ACK);
+        }
+        if sack.len() > MAX_SACK_BLOCKS {
+            return Err(PyValueError::new_err(format!("at most {MAX_SACK_BLOCKS} SACK blocks fit")));
+        }
+        for (slot, (from, to)) in segment.sack.iter_mut().zip(&sack) {
+            let offset =
+                |edge: &u64| edge.checked_sub(segment.ack).and_then(|offset| u32::try_from(offset).ok());
+            *slot = offset(from).zip(offset(to)).filter(|(from, to)| from < to).ok_or_else(|| {
+                PyValueError::new_err(format!("({from}, {to}) is not a SACK block above {}", segment.ack))
+            })?;
+            segment.sack_count += 1;
+        }
+        segment.sent_at = instant(sent_at_s)?;
+        segment.echo = instant(echo_s)?;
+        let headers = TcpConfig::default().header.as_u64() as u32;
+        segment.wire_size =
+            wire_size.unwrap_or_else(|| u16::try_from(len.saturating_add(headers)).unwrap_or(u16::MAX));
+        Ok(PySegment(segment))
+    }
+
+    /// First payload byte [B].
+    #[getter]
+    fn seq(&self) -> u64 {
+        self.0.seq
+    }
+
+    /// Payload [B].
+    #[getter]
+    fn len(&self) -> u32 {
+        self.0.len
+    }
+
+    /// Next byte expected from the other side [B]; None if it acknowledges nothing.
+    #[getter]
+    fn ack(&self) -> Option<u64> {
+        self.0.flags.has(Flags::ACK).then_some(self.0.ack)
+    }
+
+    /// SACK blocks [B], the most recent first.
+    #[getter]
+    fn sack(&self) -> Vec<(u64, u64)> {
+        let blocks = &self.0.sack[..usize::from(self.0.sack_count)];
+        blocks.iter().map(|(from, to)| (self.0.ack + u64::from(*from), self.0.ack + u64::from(*to))).collect()
+    }
+
+    /// Advertised window [B].
+    #[getter]
+    fn window(&self) -> u32 {
+        self.0.window
+    }
+
+    /// Names of the flags that are set.
+    #[getter]
+    fn flags(&self) -> Vec<&'static str> {
+        FLAGS.iter().filter(|(_, flag)| self.0.flags.has(*flag)).map(|(name, _)| *name).collect()
+    }
+
+    /// When it was sent [s].
+    #[getter]
+    fn sent_at_s(&self) -> f64 {
+        self.0.sent_at.as_secs_f64()
+    }
+
+    /// The echoed sending time [s].
+    #[getter]
+    fn echo_s(&self) -> f64 {
+        self.0.echo.as_secs_f64()
+    }
+
+    /// Size on the wire [B].
+    #[getter]
+    fn wire_size(&self) -> u16 {
+        self.0.wire_size
+    }
+
+    fn __repr__(&self) -> String {
+        let mut parts = self.flags().iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        if self.0.len > 0 {
+            parts.push(format!("data {}..{}", self.0.seq, self.0.seq + u64::from(self.0.len)));
+        }
+        if let Some(ack) = self.ack() {
+            parts.retain(|part| part != "ACK");
+            parts.push(format!("ack {ack}"));
+        }
+        parts.extend(self.sack().iter().map(|(from, to)| format!("sack {from}..{to}")));
+        format!("<segment {}>", parts.join(", "))
+    }
+}
+
+/// The sending half: push what arrives, poll until None, then ask poll_at when to poll again.
+#[pyclass(name = "Sender", module = "varicap.tcp")]
+pub struct PySender {
+    // Always reached through a unique reference, so never locked: it only makes the class shareable among threads.
+    sender: Mutex<Sender>,
+    raised: Raised,
+}
+
+impl PySender {
+    fn sender(&mut self) -> &mut Sender {
+        self.sender.get_mut().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Raises what a congestion control raised in the meantime.
+    fn checked<T>(&self, value: T) -> PyResult<T> {
+        self.raised.take().map_or(Ok(value), Err)
+    }
+}
+
+#[pymethods]
+impl PySender {
+    #[new]
+    #[pyo3(signature = (*, now_s=0.0, control=None, **settings))]
+    fn new(
+        py: Python<'_>,
+        now_s: f64,
+        control: Option<Py<PyAny>>,
+        settings: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<PySender> {
+        let config = config(settings)?;
+        let now = instant(now_s)?;
+        let raised = Raised::default();
+        let sender = match control {
+            None => Sender::new(&config, now),
+            Some(class) => {
+                let control = PythonControl::new(py, &class, &start(&config), &raised)?;
+                Sender::with_control(&config, now, Controller::Boxed(Box::new(control)))
+            }
+        };
+        Ok(PySender { sender: Mutex::new(sender), raised })
+    }
+
+    #[pyo3(signature = (size=None))]
+    fn write(&mut self, size: Option<u64>) {
+        self.sender().write(size.map_or(Bytes::MAX, Bytes::new));
+    }
+
+    fn close(&mut self) {
+        self.sender().close();
+    }
+
+    fn push(&mut self, now_s: f64, segment: &PySegment) -> PyResult<()> {
+        let now = instant(now_s)?;
+        self.sender().push(now, &segment.0);
+        self.checked(())
+    }
+
+    fn poll(&mut self, now_s: f64) -> PyResult<Option<PySegment>> {
+        let now = instant(now_s)?;
+        let segment = self.sender().poll(now).map(PySegment);
+        self.checked(segment)
+    }
+
+    fn poll_at(&mut self) -> Option<f64> {
+        seconds(self.sender().poll_at())
+    }
+
+    #[getter]
+    fn is_done(&mut self) -> bool {
+        self.sender().is_done()
+    }
+
+    #[getter]
+    fn cwnd(&mut self) -> u64 {
+        self.sender().cwnd().as_u64()
+    }
+
+    #[getter]
+    fn ssthresh(&mut self) -> Option<u64> {
+        self.sender().ssthresh().filter(|bytes| *bytes < Bytes::MAX).map(Bytes::as_u64)
+    }
+
+    #[getter]
+    fn in_flight(&mut self) -> u64 {
+        self.sender().in_flight().as_u64()
+    }
+
+    #[getter]
+    fn smoothed_rtt_s(&mut self) -> Option<f64> {
+        self.sender().smoothed_rtt().map(Span::as_secs_f64)
+    }
+
+    #[getter]
+    fn rto_s(&mut self) -> f64 {
+        self.sender().rto().as_secs_f64()
+    }
+
+    #[getter]
+    fn state(&mut self) -> String {
+        format!("{:?}", self.sender().state()).to_lowercase()
+    }
+
+    #[getter]
+    fn counters<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let counters = self.sender().counters();
+        let dict = PyDict::new(py);
+        dict.set_item("sent_packets", counters.sent_packets)?;
+        dict.set_item("retransmitted_packets", counters.retransmitted_packets)?;
+        dict.set_item("timeouts", counters.timeouts)?;
+        dict.set_item("fast_retransmits", counters.fast_retransmits)?;
+        Ok(dict)
+    }
+
+    fn __repr__(&mut self) -> String {
+        let (state, cwnd, in_flight) = (self.state(), self.cwnd(), self.in_flight());
+        format!("<sender {state}: cwnd {cwnd} B, in flight {in_flight} B>")
+    }
+}
+
+/// The receiving half: push what arrives, poll until None, then ask poll_at when to poll again.
+#[pyclass(name = "Receiver", module = "varicap.tcp")]
+pub struct PyReceiver(Receiver);
+
+#[pymethods]
+impl PyReceiver {
+    #[new]
+    #[pyo3(signature = (*, now_s=0.0, **settings))]
+    fn new(now_s: f64, settings: Option<&Bound<'_, PyDict>>) -> PyResult<PyReceiver> {
+        Ok(PyReceiver(Receiver::new(&config(settings)?, instant(now_s)?)))
+    }
+
+    fn push(&mut self, now_s: f64, segment: &PySegment) -> PyResult<u64> {
+        Ok(self.0.push(instant(now_s)?, &segment.0))
+    }
+
+    fn poll(&mut self, now_s: f64) -> PyResult<Option<PySegment>> {
+        Ok(self.0.poll(instant(now_s)?).map(PySegment))
+    }
+
+    fn poll_at(&self) -> Option<f64> {
+        seconds(self.0.poll_at())
+    }
+
+    #[getter]
+    fn delivered(&self) -> u64 {
+        self.0.delivered()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<receiver: {} B in order>", self.0.delivered())
+    }
+}

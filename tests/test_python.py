@@ -1,0 +1,116 @@
+"""The package as a library."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import varicap
+from varicap import _core
+
+
+def test_importing_is_quick_and_loads_nothing_heavy() -> None:
+    script = (
+        "import sys, time; begin = time.perf_counter(); import varicap, varicap.cli; took = time.perf_counter() - begin;"
+        "print(took, *[name for name in ('numpy', 'pyarrow', 'matplotlib', 'pandas') if name in sys.modules])"
+    )
+    took, *heavy = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert heavy == []
+    # The promise is 0.3 s on an idle machine; the tests may run on a busy one.
+    assert float(took) < 1.0
+
+
+def test_every_public_name_exists() -> None:
+    for name in varicap.__all__:
+        assert getattr(varicap, name) is not None
+    with pytest.raises(AttributeError, match="fly"):
+        varicap.fly  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_the_stub_names_what_the_module_has() -> None:
+    stub = (Path(varicap.__file__).parent / "_core.pyi").read_text(encoding="utf-8")
+    public = {name for name in dir(_core) if not name.startswith("_")}
+    missing = {name for name in public if f"class {name}" not in stub and f"def {name}(" not in stub}
+    assert missing == set()
+
+
+def test_tables_have_units_and_go_to_arrow(fixed: Path) -> None:
+    result = varicap.run(fixed, seeds=2, overrides={"duration": "20 s"}, series=True)
+    for rows in result.tables().values():
+        assert isinstance(rows, pa.Table)
+        assert all(field.metadata[b"description"] for field in rows.schema)
+    assert result.flows.schema.field("rtt_p95_ms").metadata[b"unit"] == b"ms"
+    assert result.flows["replication"].to_pylist() == [0, 1]
+    series = result.flow_series
+    assert series.num_rows == 2 * 200, "20 s of both runs, each 100 ms"
+    assert set(series["replication"].to_pylist()) == {0, 1}
+
+
+def test_series_agree_with_the_summary(fixed: Path) -> None:
+    result = varicap.run(fixed, seeds=1, overrides={"duration": "20 s", "warmup": "0 s"}, series=True)
+    mean = sum(result.flow_series["goodput_bps"].to_pylist()) / result.flow_series.num_rows
+    assert mean == pytest.approx(result.flows["goodput_bps"][0].as_py(), rel=1e-9)
+    forward = [row for row in result.link_series.to_pylist() if row["link"] == "forward"]
+    assert max(row["backlog_packets"] for row in forward) <= 10
+
+
+def test_without_series_a_figure_says_what_is_missing(fixed: Path) -> None:
+    result = varicap.run(fixed, seeds=1, overrides={"duration": "20 s"})
+    with pytest.raises(ValueError, match="series=True"):
+        result.figure()
+
+
+def test_overrides_apply_to_a_loaded_scenario(fixed: Path) -> None:
+    loaded = varicap.load(fixed)
+    shorter = varicap.load(loaded, {"duration": "20 s"})
+    assert json.loads(loaded.to_json())["duration"] == "60 s"
+    assert json.loads(shorter.to_json())["duration"] == "20 s"
+
+
+def test_replications_do_not_depend_on_how_they_were_batched(fixed: Path) -> None:
+    scenario = varicap.load(fixed, {"duration": "20 s"})
+    together = _core.run(scenario, seed=1, first=0, count=3)
+    apart = _core.run(scenario, seed=1, first=0, count=1)
+    apart.extend(_core.run(scenario, seed=1, first=1, count=2))
+    assert together.summary() == apart.summary()
+
+
+def test_an_exception_in_the_progress_callback_ends_the_run(fixed: Path) -> None:
+    def stop(share: float, done: int, total: int) -> None:
+        raise KeyError("enough")
+
+    with pytest.raises(KeyError, match="enough"):
+        varicap.run(fixed, seeds=50, overrides={"duration": "20000 s"}, progress=stop)
+
+
+def test_progress_ends_at_the_whole(fixed: Path) -> None:
+    told: list[tuple[float, int, int]] = []
+    varicap.run(fixed, seeds=4, overrides={"duration": "20 s"}, progress=lambda *report: told.append(report))
+    assert told[-1] == (1.0, 4, 4)
+    assert [share for share, _, _ in told] == sorted(share for share, _, _ in told)
+
+
+def test_a_scenario_error_tells_where_and_what(tmp_path: Path) -> None:
+    file = tmp_path / "x.toml"
+    file.write_text("duration = 50\n[topology.dumbbell]\nforward = {}\n[flows.a]\n", encoding="utf-8")
+    with pytest.raises(varicap.ScenarioError) as caught:
+        varicap.load(file)
+    error = caught.value
+    assert (error.file, error.line, error.key, error.found) == (str(file), 1, "duration", "50")
+    assert "length of time" in str(error.expected)
+
+
+@pytest.mark.parametrize("seeds", [0, -3])
+def test_a_scenario_runs_at_least_once(fixed: Path, seeds: int) -> None:
+    with pytest.raises(ValueError, match="at least once"):
+        varicap.run(fixed, seeds=seeds)
+
+
+def test_the_html_of_a_result_is_escaped(fixed: Path) -> None:
+    result = varicap.run(fixed, seeds=1, overrides={"duration": "20 s", "name": "<b>"})
+    assert "&lt;b&gt;" in result._repr_html_()

@@ -1,0 +1,172 @@
+"""TCP by hand, and congestion controls written in Python."""
+
+from typing import Any
+
+import pytest
+
+import varicap
+from varicap.tcp import AckSample, CongestionEvent, Receiver, Segment, Sender
+
+
+def converse(sender: Sender, receiver: Receiver, until_s: float, lose: set[int], one_way_s: float = 0.05) -> None:
+    """Carry segments both ways over an ideal wire that loses the data packets with these numbers."""
+    wires: list[tuple[float, bool, Segment]] = []
+    sent = 0
+    now = 0.0
+    while now <= until_s:
+        for half, to_receiver in ((sender, True), (receiver, False)):
+            while (segment := half.poll(now)) is not None:
+                if not (to_receiver and segment.len and sent in lose):
+                    wires.append((now + one_way_s, to_receiver, segment))
+                sent += to_receiver and segment.len > 0
+        waiting = [at for at, _, _ in wires] + [at for half in (sender, receiver) if (at := half.poll_at()) is not None]
+        if not waiting:
+            return
+        now = min(waiting)
+        for arrival in [wire for wire in wires if wire[0] <= now]:
+            wires.remove(arrival)
+            (receiver if arrival[1] else sender).push(now, arrival[2])
+
+
+@pytest.mark.parametrize("recovery", ["old-tahoe", "tahoe", "reno", "newreno", "sack"])
+def test_a_dialogue_repairs_its_losses(recovery: str) -> None:
+    settings: dict[str, Any] = {"mss": "1000 B", "recovery": recovery, "timer": {"rfc6298": {"minimum": "0.2 s"}}}
+    sender, receiver = Sender(**settings), Receiver(**settings)
+    sender.write(100_000)
+    sender.close()
+    converse(sender, receiver, 60.0, lose={5, 12, 13})
+    assert receiver.delivered == 100_000
+    assert sender.is_done
+    assert sender.counters["retransmitted_packets"] >= 3
+    assert sender.smoothed_rtt_s is not None
+    assert (sender.counters["fast_retransmits"] > 0) == (recovery != "old-tahoe")
+
+
+def test_a_handshake_comes_first() -> None:
+    sender = Sender()
+    sender.write()
+    syn = sender.poll(0.0)
+    assert syn is not None
+    assert syn.flags == ["SYN"]
+    assert repr(syn) == "<segment SYN>"
+    assert sender.poll(0.0) is None
+    assert sender.poll_at() == pytest.approx(1.0), "RFC 6298 (2.1)"
+
+
+def test_a_segment_shows_what_it_carries() -> None:
+    segment = Segment(ack=1000, sack=[(2000, 3000), (5000, 6000)], flags=["ECE"])
+    assert repr(segment) == "<segment ECE, ack 1000, sack 2000..3000, sack 5000..6000>"
+    assert segment.sack == [(2000, 3000), (5000, 6000)]
+    assert segment == Segment(ack=1000, sack=[(2000, 3000), (5000, 6000)], flags=["ECE"])
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: Sender(mss="big"), "amount of data"),
+        (lambda: Sender(speed=1), "speed"),
+        (lambda: Sender(initial_window="1 bdp"), "bdp"),
+        (lambda: Segment(flags=["FIN"]), "FIN"),
+        (lambda: Segment(ack=10, sack=[(5, 8)]), "SACK"),
+        (lambda: Sender().poll(-1.0), "seconds"),
+        (lambda: Sender().poll(float("nan")), "seconds"),
+    ],
+)
+def test_a_mistake_is_a_value_error(call: Any, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        call()
+
+
+class Fixed:
+    """A window of 12 segments, whatever happens."""
+
+    def __init__(self, mss: int, initial_window: int) -> None:
+        self.cwnd = 12 * mss
+        self.acks: list[AckSample] = []
+        self.events: list[CongestionEvent] = []
+
+    def on_ack(self, ack: AckSample) -> None:
+        self.acks.append(ack)
+
+    def on_congestion(self, event: CongestionEvent) -> None:
+        self.events.append(event)
+
+
+class Reno(Fixed):
+    """RFC 5681 in a few lines."""
+
+    def __init__(self, mss: int, initial_window: int) -> None:
+        self.mss = mss
+        self.cwnd = initial_window
+        self.ssthresh: float | None = None
+
+    def on_ack(self, ack: AckSample) -> None:
+        if self.ssthresh is None or self.cwnd < self.ssthresh:
+            self.cwnd += min(ack.newly_acked, self.mss)
+        else:
+            self.cwnd += self.mss * self.mss / self.cwnd
+
+    def on_congestion(self, event: CongestionEvent) -> None:
+        self.ssthresh = max(event.in_flight / 2, 2 * self.mss)
+        self.cwnd = self.mss if event.kind == "timeout" else self.ssthresh
+
+
+def test_a_python_control_hears_of_acknowledgements_and_losses() -> None:
+    made: list[Fixed] = []
+
+    def make(mss: int, initial_window: int) -> Fixed:
+        made.append(Fixed(mss, initial_window))
+        return made[-1]
+
+    sender, receiver = Sender(control=make, mss="1000 B"), Receiver(mss="1000 B")
+    sender.write(50_000)
+    assert sender.cwnd == 12_000
+    converse(sender, receiver, 60.0, lose={4})
+    (control,) = made
+    assert receiver.delivered == 50_000
+    assert [event.kind for event in control.events] == ["fast-retransmit"]
+    assert control.acks[-1].min_rtt_s == pytest.approx(0.1)
+
+
+def scenario(congestion: Any) -> dict[str, Any]:
+    return {
+        "name": "custom",
+        "duration": "30 s",
+        "warmup": "5 s",
+        "topology": {"dumbbell": {"forward": {"capacity": "2 Mbit/s", "delay": "20 ms"}}},
+        "flows": {"one": {"tcp": {"congestion": congestion}}},
+    }
+
+
+def test_a_scenario_runs_a_python_control_like_the_one_that_is_built_in() -> None:
+    ours = varicap.run(scenario({"custom": "mine"}), seeds=2, controls={"mine": Reno})
+    theirs = varicap.run(scenario("reno"), seeds=2)
+    (got,), (expected,) = ours.summary["flows"], theirs.summary["flows"]
+    # The same rule; theirs counts fractions of a segment by RFC 3465's credit, which differs by under 1 %.
+    assert got["goodput_bps"]["mean"] == pytest.approx(expected["goodput_bps"]["mean"], rel=0.01)
+    assert (
+        ours.summary["flows"]
+        == varicap.run(scenario({"custom": "mine"}), seeds=2, controls={"mine": Reno}).summary["flows"]
+    )
+
+
+def test_an_exception_of_a_control_ends_the_run_and_comes_out() -> None:
+    class Broken(Fixed):
+        def on_ack(self, ack: AckSample) -> None:
+            raise RuntimeError("no idea")
+
+    with pytest.raises(RuntimeError, match="no idea"):
+        varicap.run(scenario({"custom": "mine"}), seeds=1, controls={"mine": Broken})
+
+
+def test_a_control_that_nobody_brought_is_a_scenario_error() -> None:
+    with pytest.raises(varicap.ScenarioError, match="mine"):
+        varicap.run(scenario({"custom": "mine"}), seeds=1)
+
+
+def test_a_result_with_python_controls_says_so(tmp_path: Any) -> None:
+    manifest = varicap.run(scenario({"custom": "mine"}), seeds=1, controls={"mine": Reno}).save(tmp_path)
+    from varicap.replay import ManifestError, replay
+
+    with pytest.raises(ManifestError, match="mine"):
+        replay(manifest)
