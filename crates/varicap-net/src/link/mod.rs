@@ -117,9 +117,9 @@ impl<F: Frame> Link<F> {
     pub fn push<W: Watch<F>>(&mut self, now: Time, frame: F, watch: &mut W) {
         self.advance(now, watch);
         watch.on_arrival(now, &frame, self.queue.backlog());
-        let (rate, idle, stamp) = match &self.transmission {
-            Transmission::Rate(server, _) => (server.rate(), TransmitterState::Free, now),
-            Transmission::Opportunities(path) => (path.mean(), TransmitterState::Waiting, path.stamp(now)),
+        let (rate, idle) = match &self.transmission {
+            Transmission::Rate(server, _) => (server.rate(), TransmitterState::Free),
+            Transmission::Opportunities(path) => (path.mean(), TransmitterState::Waiting),
         };
         let state = match self.in_service() {
             Some(frame) => TransmitterState::Busy(frame.wire_size()),
@@ -131,8 +131,8 @@ impl<F: Frame> Link<F> {
                 let next = queue.pass(now, frame, transmitter, watch);
                 self.serve(now, next);
             }
-            (Queue::DropTail(queue), _) => queue.enqueue(stamp, frame, transmitter, watch),
-            _ => self.push_managed(stamp, frame, transmitter, watch),
+            (Queue::DropTail(queue), _) => queue.enqueue(now, frame, transmitter, watch),
+            _ => self.push_managed(now, frame, transmitter, watch),
         }
     }
 
@@ -239,11 +239,16 @@ impl<F: Frame> Link<F> {
             return;
         };
         let size = self.framing.framed(frame.wire_size());
-        match &mut self.transmission {
-            Transmission::Rate(server, _) => self.finish = server.begin(at, size),
-            Transmission::Opportunities(path) => path.begin(size),
-        }
-        self.in_service = Some(arrived);
+        self.in_service = Some(match &mut self.transmission {
+            Transmission::Rate(server, _) => {
+                self.finish = server.begin(at, size);
+                arrived
+            }
+            Transmission::Opportunities(path) => {
+                path.begin(size);
+                path.stamp(arrived)
+            }
+        });
         self.wire.push_back(OnTheWire { due: Time::NEVER, frame });
     }
 
@@ -261,11 +266,11 @@ impl<F: Frame> Link<F> {
 
     /// As the end of push, for queues that are managed: kept apart so that drop-tail stays in registers.
     #[inline(never)]
-    fn push_managed<W: Watch<F>>(&mut self, stamp: Time, frame: F, transmitter: Transmitter, watch: &mut W) {
-        self.queue.enqueue(stamp, frame, transmitter, watch);
+    fn push_managed<W: Watch<F>>(&mut self, now: Time, frame: F, transmitter: Transmitter, watch: &mut W) {
+        self.queue.enqueue(now, frame, transmitter, watch);
         if transmitter.state == TransmitterState::Free {
-            let next = self.queue.dequeue(stamp, watch);
-            self.serve(stamp, next);
+            let next = self.queue.dequeue(now, watch);
+            self.serve(now, next);
         }
     }
 

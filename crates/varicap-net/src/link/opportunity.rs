@@ -155,9 +155,12 @@ impl Opportunities {
         (sent, self.left == Bytes::ZERO)
     }
 
-    /// What a clock shows to a frame that arrives: Mahimahi's counts whole milliseconds.
-    pub fn stamp(&self, now: Time) -> Time {
-        if self.parts.mahimahi { Time::from_nanos(now.as_nanos() / NANOS_PER_MS * NANOS_PER_MS) } else { now }
+    /// When a frame is said to have arrived: Mahimahi's clock counts whole milliseconds.
+    pub fn stamp(&self, arrived: Time) -> Time {
+        if !self.parts.mahimahi {
+            return arrived;
+        }
+        Time::from_nanos(arrived.as_nanos() / NANOS_PER_MS * NANOS_PER_MS)
     }
 }
 

@@ -1,0 +1,326 @@
+//! What holds of every link, whatever its parts and its traffic.
+
+mod common;
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+
+use common::{Log, Packet, Told, link, packet, parts};
+use varicap_net::capacity::read_rates;
+use varicap_net::{
+    CapacityConfig, CapacityParts, CoDelConfig, DropTailConfig, Framing, GilbertElliottConfig, LinkParts,
+    LossConfig, MarkovConfig, OpportunityParts, OpportunityTrace, QueueConfig, RedConfig, Service,
+    SessionsConfig, SlottedMarkovConfig, StepsConfig,
+};
+use varicap_units::{Amount, Bytes, Frequency, Probability, Rate, Span, Time, Work};
+
+fn probability(value: f64) -> Probability {
+    Probability::new(value).unwrap()
+}
+
+fn capacity(config: &CapacityConfig) -> CapacityParts {
+    CapacityParts::from_config(config, &mut |_| Err("no files".to_owned())).unwrap()
+}
+
+fn rates() -> impl Strategy<Value = CapacityParts> {
+    let rate = prop_oneof![1 => Just(Rate::ZERO), 4 => (1_000u64..200_000_000).prop_map(Rate::from_bps)];
+    let pair = (rate.clone(), 1_000_000u64..200_000_000);
+    let steps = proptest::collection::vec((rate.clone(), 1u64..30_000_000), 1..6).prop_map(|steps| {
+        let at = steps.iter().scan(0, |sum, (_, length)| {
+            let at = *sum;
+            *sum += *length;
+            Some(Span::from_nanos(at))
+        });
+        let at: Vec<Span> = at.collect();
+        let period = Some(*at.last().unwrap() + Span::from_millis(5));
+        capacity(&CapacityConfig::Steps(StepsConfig {
+            rates: steps.iter().map(|(r, _)| *r).collect(),
+            at,
+            period,
+        }))
+    });
+    let markov = (pair.clone(), (1_000u64..50_000_000, 1_000u64..50_000_000)).prop_map(|(pair, holding)| {
+        capacity(&CapacityConfig::Markov(MarkovConfig {
+            rates: vec![pair.0, Rate::from_bps(pair.1)],
+            mean_holding: vec![Span::from_nanos(holding.0), Span::from_nanos(holding.1)],
+            jumps: None,
+            start: None,
+        }))
+    });
+    let slotted = (pair, 1u64..20).prop_map(|(pair, step)| {
+        capacity(&CapacityConfig::SlottedMarkov(SlottedMarkovConfig {
+            rates: vec![pair.0, Rate::from_bps(pair.1)],
+            step: Span::from_millis(step),
+            transitions: vec![vec![probability(0.75), probability(0.25)]; 2],
+            start: None,
+        }))
+    });
+    let sessions = (1_000_000u64..50_000_000, 1.0f64..1000.0).prop_map(|(bps, arrivals)| {
+        capacity(&CapacityConfig::Sessions(SessionsConfig {
+            capacity: Rate::from_bps(bps),
+            arrivals: Frequency::from_hz(arrivals).unwrap(),
+            mean_size: Bytes::new(5_000),
+            at_most: 10,
+        }))
+    });
+    let constant =
+        prop_oneof![Just(Rate::UNLIMITED), Just(Rate::ZERO), rate].prop_map(CapacityParts::Constant);
+    prop_oneof![constant, steps, markov, slotted, sessions]
+}
+
+fn opportunities() -> impl Strategy<Value = CapacityParts> {
+    (proptest::collection::vec(0u64..6, 1..20), any::<bool>()).prop_map(|(gaps, mahimahi)| {
+        let instants = gaps.iter().scan(1, |sum, gap| {
+            *sum += gap;
+            Some(format!("{sum}\n"))
+        });
+        let trace = OpportunityTrace::parse("t", instants.collect::<String>().as_bytes()).unwrap();
+        let (trace, size) = (Arc::new(trace), Bytes::new(1500));
+        CapacityParts::Opportunities(OpportunityParts { trace, size, mahimahi, repeat: true })
+    })
+}
+
+fn any_queue() -> impl Strategy<Value = QueueConfig> {
+    let limit = prop_oneof![
+        (1u64..20).prop_map(Amount::Packets),
+        (1_500u64..20_000).prop_map(|bytes| Amount::Bytes(Bytes::new(bytes))),
+        Just(Amount::Unlimited),
+    ];
+    let drop_tail = (limit.clone(), any::<bool>()).prop_map(|(limit, counts_in_service)| {
+        QueueConfig::DropTail(DropTailConfig { limit, counts_in_service })
+    });
+    let red = (limit.clone(), any::<bool>(), any::<bool>()).prop_map(|(limit, gentle, ecn)| {
+        let weight = 0.2;
+        QueueConfig::Red(RedConfig { limit, gentle, ecn, weight, ..RedConfig::default() })
+    });
+    let codel = (limit, any::<bool>()).prop_map(|(limit, ecn)| {
+        QueueConfig::CoDel(CoDelConfig {
+            limit,
+            ecn,
+            interval: Span::from_millis(10),
+            ..CoDelConfig::default()
+        })
+    });
+    prop_oneof![drop_tail, red, codel]
+}
+
+fn any_loss() -> impl Strategy<Value = LossConfig> {
+    prop_oneof![
+        Just(LossConfig::None),
+        Just(LossConfig::Bernoulli(probability(0.1))),
+        Just(LossConfig::GilbertElliott(GilbertElliottConfig {
+            to_bad: probability(0.1),
+            to_good: probability(0.3),
+            loss_good: probability(0.0),
+            loss_bad: probability(0.8),
+        })),
+    ]
+}
+
+fn any_link(capacity: impl Strategy<Value = CapacityParts>) -> impl Strategy<Value = LinkParts> {
+    let service = prop_oneof![Just(Service::Fluid), Just(Service::AtStart)];
+    let delay = prop_oneof![Just(0u64), 0u64..50_000_000].prop_map(Span::from_nanos);
+    (capacity, service, any_queue(), any_loss(), delay).prop_map(|(capacity, service, queue, loss, delay)| {
+        LinkParts { service, queue, loss, delay, framing: Framing::default(), ..parts(capacity) }
+    })
+}
+
+/// Arrivals: time since the one before, frames at that time, and their size.
+fn any_traffic() -> impl Strategy<Value = Vec<(u64, u64, u64)>> {
+    let gap = prop_oneof![Just(0u64), Just(1_000_000), 0u64..5_000_000];
+    proptest::collection::vec((gap, 1u64..5, prop_oneof![Just(1500u64), 40u64..3000]), 1..60)
+}
+
+/// One run: what the link told, what came out, and what stayed inside.
+#[derive(Debug, PartialEq)]
+struct Run {
+    told: Vec<Told>,
+    out: Vec<(Time, u64)>,
+    offered: u64,
+    inside: usize,
+}
+
+/// Runs the arrivals through a link that is polled whenever it asks, and moreover advanced and polled at the instants
+/// of `looks`, for a second.
+fn run(parts: &LinkParts, seed: u64, traffic: &[(u64, u64, u64)], looks: &[u64]) -> Run {
+    let mut link = link(parts, seed);
+    let mut log = Log::default();
+    let mut out = Vec::new();
+    let mut offered = 0;
+    let mut looks: Vec<Time> = looks.iter().map(|&nanos| Time::from_nanos(nanos)).collect();
+    looks.sort_unstable();
+    let mut catch_up =
+        |link: &mut varicap_net::Link<Packet>, until: Time, log: &mut Log, out: &mut Vec<_>| {
+            loop {
+                let look = looks.first().copied().unwrap_or(Time::NEVER);
+                let now = link.poll_at().min(look);
+                if now > until {
+                    return;
+                }
+                if now == look {
+                    looks.remove(0);
+                    link.advance(now, log);
+                }
+                while let Some(frame) = link.poll(now, log) {
+                    out.push((now, frame.number));
+                }
+                assert!(
+                    link.poll_at() > now,
+                    "asks to be polled at {:?}, which is not after {now:?}",
+                    link.poll_at()
+                );
+            }
+        };
+    let mut now = Time::ZERO;
+    for &(gap, frames, size) in traffic {
+        now += Span::from_nanos(gap);
+        catch_up(&mut link, now, &mut log, &mut out);
+        for _ in 0..frames {
+            link.push(now, Packet { ecn: offered % 2 == 0, ..packet(offered, size) }, &mut log);
+            offered += 1;
+        }
+    }
+    let end = Time::ZERO + Span::from_secs(1);
+    catch_up(&mut link, end, &mut log, &mut out);
+    link.advance(end, &mut log);
+    Run { told: log.0, out, offered, inside: link.inside() }
+}
+
+/// The integral of the capacity that `told` reports, over an interval.
+fn offered_work(told: &[Told], from: Time, until: Time) -> Work {
+    let mut work = Work::ZERO;
+    let (mut rate, mut since) = (Rate::ZERO, Time::ZERO);
+    let changes = told.iter().filter_map(|told| match told {
+        Told::Capacity { at, rate } => Some((*at, *rate)),
+        _ => None,
+    });
+    for (at, next) in changes.chain([(until, Rate::ZERO)]) {
+        let (start, end) = (since.max(from), at.min(until));
+        if start < end {
+            work += rate * (end - start);
+        }
+        (rate, since) = (next, at);
+    }
+    work
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(200) })]
+
+    #[test]
+    fn offered_is_delivered_lost_or_inside(
+        parts in any_link(prop_oneof![rates(), opportunities()]), traffic in any_traffic(), seed in 0u64..100,
+    ) {
+        let run = run(&parts, seed, &traffic, &[]);
+        let lost = run.told.iter().filter(|told| matches!(told, Told::Lost { .. })).count();
+        prop_assert_eq!(run.offered as usize, run.out.len() + lost + run.inside);
+    }
+
+    #[test]
+    fn frames_come_out_in_the_order_of_arrival_and_not_before_the_delay(
+        parts in any_link(prop_oneof![rates(), opportunities()]), traffic in any_traffic(), seed in 0u64..100,
+    ) {
+        let run = run(&parts, seed, &traffic, &[]);
+        prop_assert!(run.out.windows(2).all(|pair| pair[0].1 < pair[1].1 && pair[0].0 <= pair[1].0));
+        let lost = |number: u64| run.told.iter().any(|told| matches!(told, Told::Lost { number: n, .. } if *n == number));
+        let due = run.told.iter().filter_map(|told| match told {
+            Told::Departure { at, number, .. } if !lost(*number) => Some((*at + parts.delay, *number)),
+            _ => None,
+        });
+        let end = Time::ZERO + Span::from_secs(1);
+        let due: Vec<(Time, u64)> = due.filter(|(at, _)| *at <= end).collect();
+        prop_assert_eq!(run.out, due);
+    }
+
+    #[test]
+    fn reports_come_in_order_of_time(
+        parts in any_link(prop_oneof![rates(), opportunities()]), traffic in any_traffic(), seed in 0u64..100,
+    ) {
+        let run = run(&parts, seed, &traffic, &[]);
+        prop_assert!(run.told.windows(2).all(|pair| pair[0].at() <= pair[1].at()));
+    }
+
+    #[test]
+    fn looking_early_or_twice_changes_nothing(
+        parts in any_link(prop_oneof![rates(), opportunities()]), traffic in any_traffic(), seed in 0u64..100,
+        looks in proptest::collection::vec(prop_oneof![0u64..100_000_000, 0u64..1_000_000_000], 0..40),
+    ) {
+        prop_assert_eq!(run(&parts, seed, &traffic, &looks), run(&parts, seed, &traffic, &[]));
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_run(
+        parts in any_link(prop_oneof![rates(), opportunities()]), traffic in any_traffic(), seed in 0u64..100,
+    ) {
+        prop_assert_eq!(run(&parts, seed, &traffic, &[]), run(&parts, seed, &traffic, &[]));
+    }
+
+    #[test]
+    fn departures_in_any_interval_need_no_more_than_its_capacity(
+        parts in any_link(rates()), traffic in any_traffic(), seed in 0u64..100,
+    ) {
+        if parts.capacity.mean_rate().is_unlimited() {
+            return Ok(()); // its capacity has no integral
+        }
+        let run = run(&LinkParts { service: Service::Fluid, ..parts }, seed, &traffic, &[]);
+        let departures: Vec<(Time, Bytes)> = run.told.iter().filter_map(|told| match told {
+            Told::Departure { at, size, .. } => Some((*at, *size)),
+            _ => None,
+        }).collect();
+        // Between two departures everything that left was also served, except for the first nanosecond's work that the
+        // rounding up of the first departure had in hand.
+        let in_hand = Rate::from_bps(200_000_000) * Span::from_nanos(1);
+        for (index, &(from, _)) in departures.iter().enumerate() {
+            let mut work = Work::ZERO;
+            for &(until, size) in &departures[index + 1..] {
+                work += Work::of(size);
+                prop_assert!(work <= offered_work(&run.told, from, until) + in_hand, "{:?} to {:?}", from, until);
+            }
+        }
+    }
+
+    #[test]
+    fn a_busy_link_carries_exactly_its_capacity(
+        capacity in rates(), sizes in proptest::collection::vec(1u64..3000, 1..200), seed in 0u64..100,
+    ) {
+        if capacity.mean_rate().is_unlimited() {
+            return Ok(()); // its capacity has no integral
+        }
+        let parts = parts(capacity);
+        let traffic: Vec<(u64, u64, u64)> = sizes.iter().map(|size| (0, 1, *size)).collect();
+        let run = run(&parts, seed, &traffic, &[]);
+        let mut work = Work::ZERO;
+        for told in &run.told {
+            let Told::Departure { at, size, .. } = told else { continue };
+            work += Work::of(*size);
+            // The departure is the first nanosecond at whose end the capacity suffices.
+            prop_assert!(offered_work(&run.told, Time::ZERO, *at) >= work);
+            if at.as_nanos() > 0 {
+                let before = Time::from_nanos(at.as_nanos() - 1);
+                prop_assert!(offered_work(&run.told, Time::ZERO, before) < work);
+            }
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_read_or_refused_as_a_trace_of_opportunities(text in any_text()) {
+        if let Ok(trace) = OpportunityTrace::parse("t", &text) {
+            prop_assert!(trace.len() <= text.len());
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_read_or_refused_as_a_trace_of_rates(text in any_text(), header in any::<bool>()) {
+        let text = if header { [b"time_s,rate_mbps\n".as_slice(), &text].concat() } else { text };
+        if let Ok(timeline) = read_rates("t", &text, true) {
+            timeline.mean_rate();
+        }
+    }
+}
+
+/// Bytes of any kind, or what looks like a trace.
+fn any_text() -> impl Strategy<Value = Vec<u8>> {
+    let like_a_trace = "([0-9]{1,20}[.,\r\n -]{1,2}|[0-9]\\.[0-9]e[0-9]{1,3}\n|NaN,|inf,|1,){0,40}";
+    prop_oneof![proptest::collection::vec(any::<u8>(), 0..400), like_a_trace.prop_map(String::into_bytes)]
+}
