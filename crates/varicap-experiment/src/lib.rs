@@ -14,6 +14,7 @@ pub mod interval;
 pub mod measure;
 mod network;
 pub mod packets;
+pub mod pcapng;
 mod read;
 mod resolve;
 pub mod results;

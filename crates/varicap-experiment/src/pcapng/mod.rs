@@ -1,0 +1,247 @@
+//! Captures that Wireshark opens: what arrived at each link, as IPv4 packets with real headers.
+//!
+//! One interface per link, times in nanoseconds from the start of the run. The payload is zeros, so that every
+//! checksum holds; it may be left out of the file. What became of a lost packet is a comment on its record.
+//! Lengths are those of the real headers: they equal the simulated sizes if these count 40 bytes and the options.
+//! Source: draft-ietf-opsawg-pcapng (blocks), RFC 791, RFC 9293, RFC 7323, RFC 2018, RFC 768 (headers).
+
+use std::collections::{HashMap, VecDeque};
+use std::io::{self, Write};
+
+use varicap_net::LossCause;
+use varicap_tcp::{Recovery, TcpConfig};
+use varicap_units::{Amount, Time};
+
+use crate::packets::{PacketEvent, PacketLog, PacketOwner, PacketRecord};
+
+mod headers;
+
+use headers::PacketBytes;
+
+/// What the headers of a flow group need to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CapturedFlow {
+    /// TCP segments.
+    Tcp {
+        /// Largest payload, as the SYN says it [B].
+        mss: u16,
+        /// Whether segments carry timestamps (RFC 7323).
+        timestamps: bool,
+        /// Whether the SYN permits SACK (RFC 2018).
+        sack: bool,
+        /// By how many bits windows are scaled down (RFC 7323).
+        window_scale: u8,
+    },
+    /// UDP datagrams.
+    Datagrams,
+}
+
+impl CapturedFlow {
+    /// Of a TCP connection.
+    pub fn of(tcp: &TcpConfig) -> CapturedFlow {
+        // RFC 7323 §2.3: at most 14 bits; no more than the receive window needs, so that small windows stay exact.
+        let window = match tcp.receive_window {
+            Amount::Bytes(bytes) => bytes.as_u64(),
+            Amount::Packets(packets) => packets.saturating_mul(tcp.mss.as_u64()),
+            Amount::Bdp(_) | Amount::Unlimited => u64::MAX,
+        };
+        let window_scale = (0..14).find(|&scale| window >> scale <= u64::from(u16::MAX)).unwrap_or(14);
+        CapturedFlow::Tcp {
+            mss: u16::try_from(tcp.mss.as_u64()).unwrap_or(u16::MAX),
+            timestamps: tcp.timestamps,
+            sack: tcp.recovery == Recovery::Sack,
+            window_scale,
+        }
+    }
+}
+
+/// Whether a capture holds the zeros of the payload.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Snap {
+    /// Headers only: small files, but Wireshark cannot verify TCP checksums.
+    Headers,
+    /// Whole packets.
+    #[default]
+    Whole,
+}
+
+/// Writes a capture packet by packet.
+#[derive(Debug)]
+pub struct Capture<W> {
+    out: W,
+    groups: Vec<CapturedFlow>,
+    snap: Snap,
+    packet: PacketBytes,
+    block: Block,
+}
+
+impl<W: Write> Capture<W> {
+    /// Begins a capture with one interface per link; `groups` are the flow groups of the scenario.
+    pub fn new(
+        mut out: W,
+        links: &[&str],
+        groups: &[CapturedFlow],
+        snap: Snap,
+        comment: Option<&str>,
+    ) -> io::Result<Capture<W>> {
+        let mut block = Block::default();
+        block.begin(SECTION_HEADER);
+        block.u32(BYTE_ORDER_MAGIC);
+        block.u16(1); // version 1.0
+        block.u16(0);
+        block.bytes(&u64::MAX.to_le_bytes()); // length of the section: not told
+        block.option(OPTION_COMMENT, comment.map(str::as_bytes));
+        block.option(SECTION_APPLICATION, Some(concat!("varicap ", env!("CARGO_PKG_VERSION")).as_bytes()));
+        block.write_to(&mut out)?;
+        for name in links {
+            block.begin(INTERFACE_DESCRIPTION);
+            block.u16(LINKTYPE_RAW);
+            block.u16(0);
+            block.u32(0); // no limit to the captured length
+            block.option(INTERFACE_NAME, Some(name.as_bytes()));
+            block.option(INTERFACE_RESOLUTION, Some(&[9])); // 10^-9 s
+            block.write_to(&mut out)?;
+        }
+        Ok(Capture { out, groups: groups.to_vec(), snap, packet: PacketBytes::default(), block })
+    }
+
+    /// Adds a packet that arrived at a link; `comment` says what became of it.
+    pub fn packet(&mut self, record: &PacketRecord, comment: Option<&str>) -> io::Result<()> {
+        let owner = record.owner;
+        let Some(&group) = self.groups.get(usize::from(owner.group)) else {
+            return Err(io::Error::other(format!("a packet of unknown flow group {}", owner.group)));
+        };
+        let length = self.packet.fill(group, owner, &record.segment)?;
+        let captured = match self.snap {
+            Snap::Headers => self.packet.header_len(),
+            Snap::Whole => length,
+        };
+        let nanos = record.at.as_nanos();
+        self.block.begin(ENHANCED_PACKET);
+        self.block.u32(u32::from(record.link));
+        self.block.u32((nanos >> 32) as u32);
+        self.block.u32(nanos as u32);
+        self.block.u32(captured as u32);
+        self.block.u32(length as u32);
+        self.block.bytes(self.packet.headers());
+        self.block.zeros(captured - self.packet.header_len());
+        self.block.pad();
+        self.block.option(OPTION_COMMENT, comment.map(str::as_bytes));
+        self.block.write_to(&mut self.out)
+    }
+
+    /// Ends the capture.
+    pub fn finish(mut self) -> io::Result<W> {
+        self.out.flush()?;
+        Ok(self.out)
+    }
+}
+
+/// Writes what arrived at each link of `log`, with the fate of lost packets as comments.
+pub fn write_capture<W: Write>(
+    out: W,
+    log: &PacketLog,
+    links: &[&str],
+    groups: &[CapturedFlow],
+    snap: Snap,
+) -> io::Result<W> {
+    let cut = format!("The log was full: only its first {} events are here.", log.len());
+    let mut capture = Capture::new(out, links, groups, snap, log.is_truncated().then_some(cut.as_str()))?;
+    let mut fates = fates(log);
+    for record in log.records().filter(|record| record.event == PacketEvent::Arrival) {
+        let lost = fates.get_mut(&identity(&record)).and_then(VecDeque::pop_front);
+        let comment = lost.map(|(at, cause)| match cause {
+            LossCause::Overflow => "dropped: the queue was full".to_owned(),
+            LossCause::Aqm => format!("dropped by active queue management at {at:?}"),
+            LossCause::Channel => format!("lost on the channel at {at:?}"),
+        });
+        capture.packet(&record, comment.as_deref())?;
+    }
+    capture.finish()
+}
+
+/// What tells a packet at a link from all others: two that agree in it are alike in everything.
+type Identity = (u16, PacketOwner, [u64; 3], u32);
+
+fn identity(record: &PacketRecord) -> Identity {
+    let PacketRecord { link, owner, segment, .. } = record;
+    (*link, *owner, [segment.seq, segment.ack, segment.sent_at.as_nanos()], segment.len)
+}
+
+/// The losses of each packet, in order.
+fn fates(log: &PacketLog) -> HashMap<Identity, VecDeque<(Time, LossCause)>> {
+    let mut fates: HashMap<Identity, VecDeque<(Time, LossCause)>> = HashMap::new();
+    for record in log.records() {
+        if let PacketEvent::Lost(cause) = record.event {
+            fates.entry(identity(&record)).or_default().push_back((record.at, cause));
+        }
+    }
+    fates
+}
+
+/// A block of the file: its type, its length twice, and words between.
+#[derive(Debug, Default)]
+struct Block {
+    bytes: Vec<u8>,
+    has_options: bool,
+}
+
+impl Block {
+    fn begin(&mut self, kind: u32) {
+        self.bytes.clear();
+        self.has_options = false;
+        self.u32(kind);
+        self.u32(0); // the length, known at the end
+    }
+
+    fn u16(&mut self, value: u16) {
+        self.bytes(&value.to_le_bytes());
+    }
+
+    fn u32(&mut self, value: u32) {
+        self.bytes(&value.to_le_bytes());
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    fn zeros(&mut self, count: usize) {
+        self.bytes.resize(self.bytes.len() + count, 0);
+    }
+
+    fn pad(&mut self) {
+        self.bytes.resize(self.bytes.len().next_multiple_of(4), 0);
+    }
+
+    fn option(&mut self, code: u16, value: Option<&[u8]>) {
+        let Some(value) = value else { return };
+        let value = &value[..value.len().min(usize::from(u16::MAX))];
+        self.has_options = true;
+        self.u16(code);
+        self.u16(value.len() as u16);
+        self.bytes(value);
+        self.pad();
+    }
+
+    fn write_to(&mut self, out: &mut impl Write) -> io::Result<()> {
+        if self.has_options {
+            self.u32(0); // opt_endofopt
+        }
+        let length = (self.bytes.len() + 4) as u32;
+        self.u32(length);
+        self.bytes[4..8].copy_from_slice(&length.to_le_bytes());
+        out.write_all(&self.bytes)
+    }
+}
+
+const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+const INTERFACE_DESCRIPTION: u32 = 1;
+const ENHANCED_PACKET: u32 = 6;
+const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
+/// Packets begin with an IP header.
+const LINKTYPE_RAW: u16 = 101;
+const OPTION_COMMENT: u16 = 1;
+const SECTION_APPLICATION: u16 = 4;
+const INTERFACE_NAME: u16 = 2;
+const INTERFACE_RESOLUTION: u16 = 9;
