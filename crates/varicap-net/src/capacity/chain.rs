@@ -47,12 +47,14 @@ pub(super) fn stationary(rows: &[Vec<f64>]) -> Option<Vec<f64>> {
     }
     let mut matrix = rows.to_vec();
     for last in (1..states).rev() {
-        let leaving: f64 = matrix[last][..last].iter().sum();
-        for from in 0..last {
-            let ratio = matrix[from][last] / leaving;
-            matrix[from][last] = ratio;
-            for to in 0..last {
-                matrix[from][to] += ratio * matrix[last][to];
+        let (kept, eliminated) = matrix.split_at_mut(last);
+        let eliminated = &eliminated[0][..last];
+        let leaving: f64 = eliminated.iter().sum();
+        for row in kept {
+            row[last] /= leaving;
+            let ratio = row[last];
+            for (entry, onward) in row.iter_mut().zip(eliminated) {
+                *entry += ratio * onward;
             }
         }
     }

@@ -31,7 +31,7 @@ impl MarkovParts {
     pub fn new(config: &MarkovConfig) -> Result<MarkovParts, NetError> {
         let states = config.rates.len();
         check_states("capacity.markov", states, config.start)?;
-        same_length("capacity.markov.mean-holding", config.mean_holding.len(), states)?;
+        same_length("capacity.markov.mean_holding", config.mean_holding.len(), states)?;
         if let Some(index) = config.mean_holding.iter().position(|&mean| mean == Span::ZERO) {
             let key = format!("capacity.markov.mean-holding[{index}]");
             return Err(NetError::value(key, Span::ZERO, "a time above zero"));
@@ -261,7 +261,7 @@ mod tests {
         for _ in 0..100 {
             let segment = path.segment(now);
             assert_eq!(path.segment(now), segment);
-            assert!(segment.until > now && segment.until.as_nanos() % 40_000_000 == 0);
+            assert!(segment.until > now && segment.until.as_nanos().is_multiple_of(40_000_000));
             now = segment.until;
         }
     }

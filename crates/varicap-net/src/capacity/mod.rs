@@ -22,6 +22,9 @@ pub use sessions::{Sessions, SessionsParts};
 pub use steps::{Steps, Timeline};
 pub use trace::read_rates;
 
+/// Reads the file of a name, or says why it cannot.
+pub type ReadFile<'a> = dyn FnMut(&str) -> Result<Arc<[u8]>, String> + 'a;
+
 /// A rate that holds until an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CapacitySegment {
@@ -61,7 +64,7 @@ impl CapacityParts {
     /// Checks `config` and reads the files that it names through `read_file`.
     pub fn from_config(
         config: &CapacityConfig,
-        read_file: &mut dyn FnMut(&str) -> Result<Arc<[u8]>, String>,
+        read_file: &mut ReadFile<'_>,
     ) -> Result<CapacityParts, NetError> {
         let mut read =
             |file: &str| read_file(file).map_err(|reason| NetError::File { file: file.to_owned(), reason });

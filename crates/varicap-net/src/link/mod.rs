@@ -337,7 +337,7 @@ impl<F: Frame> Link<F> {
             }
             let Transmission::Opportunities(path) = &mut self.transmission else { return };
             let (sent, through) = path.send(budget);
-            budget = budget - sent;
+            budget -= sent;
             if through {
                 self.send_off(at, watch);
             }

@@ -151,7 +151,7 @@ impl Opportunities {
     /// Sends what it may of the frame in service; what it took of `budget`, and whether the frame is through.
     pub fn send(&mut self, budget: Bytes) -> (Bytes, bool) {
         let sent = budget.min(self.left);
-        self.left = self.left - sent;
+        self.left -= sent;
         (sent, self.left == Bytes::ZERO)
     }
 

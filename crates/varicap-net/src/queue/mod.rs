@@ -179,7 +179,7 @@ impl<F: Frame> Fifo<F> {
     #[inline]
     pub fn pop(&mut self) -> Option<Waiting<F>> {
         let waiting = self.frames.pop_front()?;
-        self.bytes = self.bytes - waiting.frame.wire_size();
+        self.bytes -= waiting.frame.wire_size();
         Some(waiting)
     }
 
