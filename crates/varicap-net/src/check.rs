@@ -97,10 +97,10 @@ fn check_red(red: &RedConfig) -> Result<(), NetError> {
         return Err(NetError::value("queue.red.weight", red.weight, "more than 0 and at most 1"));
     }
     if red.mean_packet == Bytes::ZERO {
-        return Err(NetError::value("queue.red.mean-packet", red.mean_packet, "at least 1 B"));
+        return Err(NetError::value("queue.red.mean_packet", red.mean_packet, "at least 1 B"));
     }
     let max = red.max_threshold;
-    let (key, unit) = ("queue.red.max-threshold", "the unit of `min-threshold`");
+    let (key, unit) = ("queue.red.max_threshold", "the unit of `min_threshold`");
     let larger = match (red.min_threshold, max) {
         (Amount::Packets(min), Amount::Packets(max)) => min < max,
         (Amount::Bytes(min), Amount::Bytes(max)) => min < max,
@@ -110,7 +110,7 @@ fn check_red(red: &RedConfig) -> Result<(), NetError> {
     if larger {
         return Ok(());
     }
-    Err(NetError::value(key, max, format!("more than `min-threshold`, {}", red.min_threshold)))
+    Err(NetError::value(key, max, format!("more than `min_threshold`, {}", red.min_threshold)))
 }
 
 impl Framing {
@@ -157,11 +157,11 @@ mod tests {
         assert!(red(|r| r.weight = f64::NAN).starts_with("`queue.red.weight` is NaN"));
         assert_eq!(
             red(|r| r.max_threshold = Amount::Packets(5)),
-            "`queue.red.max-threshold` is 5 packets, expected more than `min-threshold`, 5 packets"
+            "`queue.red.max_threshold` is 5 packets, expected more than `min_threshold`, 5 packets"
         );
         assert_eq!(
             red(|r| r.max_threshold = Amount::Bdp(1.0)),
-            "`queue.red.max-threshold` is 1 bdp, expected a finite amount in the unit of `min-threshold`"
+            "`queue.red.max_threshold` is 1 bdp, expected a finite amount in the unit of `min_threshold`"
         );
         let cells = Some(Cells { payload: Bytes::new(60), size: Bytes::new(53) });
         assert_eq!(

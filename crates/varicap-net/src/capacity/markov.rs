@@ -33,7 +33,7 @@ impl MarkovParts {
         check_states("capacity.markov", states, config.start)?;
         same_length("capacity.markov.mean_holding", config.mean_holding.len(), states)?;
         if let Some(index) = config.mean_holding.iter().position(|&mean| mean == Span::ZERO) {
-            let key = format!("capacity.markov.mean-holding[{index}]");
+            let key = format!("capacity.markov.mean_holding[{index}]");
             return Err(NetError::value(key, Span::ZERO, "a time above zero"));
         }
         let key = "capacity.markov.jumps";
@@ -288,7 +288,7 @@ mod tests {
         );
         assert_eq!(
             refusal(|c| c.mean_holding[1] = Span::ZERO),
-            "`capacity.markov.mean-holding[1]` is 0 ns, expected a time above zero"
+            "`capacity.markov.mean_holding[1]` is 0 ns, expected a time above zero"
         );
         assert_eq!(
             refusal(|c| c.start = Some(2)),
@@ -296,7 +296,7 @@ mod tests {
         );
         assert_eq!(
             refusal(|c| c.mean_holding.truncate(1)),
-            "`capacity.markov.mean-holding` is 1 values, expected 2, one per rate"
+            "`capacity.markov.mean_holding` is 1 values, expected 2, one per rate"
         );
         assert_eq!(
             refusal(|c| c.jumps = Some(vec![row(&[0.0, 1.0]), row(&[0.9, 0.0])])),

@@ -37,10 +37,10 @@ impl SessionsParts {
             return refuse("capacity", config.capacity.to_string(), "a finite rate above zero");
         }
         if config.mean_size.as_u64() == 0 {
-            return refuse("mean-size", config.mean_size.to_string(), "at least 1 B");
+            return refuse("mean_size", config.mean_size.to_string(), "at least 1 B");
         }
         if config.at_most > MOST_SESSIONS {
-            return refuse("at-most", config.at_most.to_string(), "at most 1000000");
+            return refuse("at_most", config.at_most.to_string(), "at most 1000000");
         }
         let arrivals = config.arrivals.as_hz();
         let service = config.capacity.as_bps() as f64 / (8.0 * config.mean_size.as_u64() as f64);
@@ -186,11 +186,11 @@ mod tests {
         );
         assert_eq!(
             refusal(|c| c.mean_size = Bytes::ZERO),
-            "`capacity.sessions.mean-size` is 0 B, expected at least 1 B"
+            "`capacity.sessions.mean_size` is 0 B, expected at least 1 B"
         );
         assert_eq!(
             refusal(|c| c.at_most = u32::MAX),
-            "`capacity.sessions.at-most` is 4294967295, expected at most 1000000"
+            "`capacity.sessions.at_most` is 4294967295, expected at most 1000000"
         );
     }
 }
