@@ -81,7 +81,7 @@ class Fixed:
     """A window of 12 segments, whatever happens."""
 
     def __init__(self, mss: int, initial_window: int) -> None:
-        self.cwnd = 12 * mss
+        self.cwnd: float = 12 * mss
         self.acks: list[AckSample] = []
         self.events: list[CongestionEvent] = []
 

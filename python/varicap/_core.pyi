@@ -66,8 +66,8 @@ class Scenario:
         """Each trace: its name in the scenario and its path."""
     def capacity_bps(self, link: str) -> float:
         """Long-run mean capacity of a link [b/s]."""
-    def check_limits(self, max_memory: str | None, max_time: str | None, runs: int) -> None:
-        """Raise `ScenarioError` if `runs` runs would need more memory or time."""
+    def check_limits(self, max_memory: str | None, max_time: str | None, runs: int, threads: int) -> None:
+        """Raise `ScenarioError` if `runs` runs on `threads` cores (0: all) would need more memory or time."""
 
 @final
 class Results:
@@ -109,7 +109,7 @@ def run(
     packets: bool = False,
     pcap: str | None = None,
     progress: ProgressCallback | None = None,
-    controls: Mapping[str, Callable[[int], Any]] | None = None,
+    controls: Mapping[str, Callable[[int, int], Any]] | None = None,
 ) -> Results:
     """Simulate replications `first` to `first + count - 1`; 0 threads are as many as there are cores."""
 

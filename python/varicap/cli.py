@@ -102,12 +102,8 @@ def run(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
     explain: Annotated[bool, typer.Option("--explain", help="Print every value, given or default, and stop.")] = False,
-    max_memory: Annotated[
-        str | None, typer.Option(help="Refuse a scenario that would need more, such as '4 GB'.")
-    ] = None,
-    max_time: Annotated[
-        str | None, typer.Option(help="Refuse a scenario that would take longer, such as '10 min'.")
-    ] = None,
+    max_memory: Annotated[str, typer.Option(help="Refuse a scenario that would need more.")] = "4 GB",
+    max_time: Annotated[str, typer.Option(help="Refuse a scenario that would take longer.")] = "1 h",
     jobs: Annotated[int | None, typer.Option("-j", "--jobs", min=1, help="Cores (default: all).")] = None,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress, no messages.")] = False,
 ) -> None:
@@ -121,7 +117,7 @@ def run(
         _explain(scenario, as_json)
         return
     share = None if precision is None else _share(precision)
-    scenario.check_limits(max_memory, max_time, scenario.seeds if seeds is None else seeds)
+    scenario.check_limits(max_memory, max_time, scenario.seeds if seeds is None else seeds, jobs or 0)
     draw = plot if plot is not None else not as_json
     with _progress(scenario.name, quiet) as progress:
         result = simulate.run(
@@ -274,7 +270,8 @@ def _explain(scenario: _core.Scenario, as_json: bool) -> None:
         return
     width = max((len(line["key"]) for line in lines), default=0)
     for line in lines:
-        typer.echo(f"{line['key']:<{width}}  {line['value']}{'' if line['given'] else '  # default'}")
+        origin = "" if line["given"] else "  # follows" if line["key"].startswith("resolved.") else "  # default"
+        typer.echo(f"{line['key']:<{width}}  {line['value']}{origin}")
 
 
 def _draw(result: "Result", folder: Path, say: Callable[[str], None]) -> None:

@@ -129,7 +129,7 @@ class Result:
         return html(self.summary)
 
 
-def table(columns: list[_core.Column]) -> pa.Table:
+def table(columns: "list[_core.Column]") -> pa.Table:
     """An Arrow table of the engine's columns; units and descriptions go into the metadata of each field."""
     fields = []
     arrays = []

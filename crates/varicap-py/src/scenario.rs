@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::Arc;
 
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use varicap_experiment::{Network, Scenario};
+use varicap_experiment::{Estimate, Network, Scenario, explain};
+use varicap_units::{Bytes, QuantityError, Span};
 
 use crate::errors::{ScenarioError, scenario_error};
 
@@ -97,6 +100,27 @@ impl PyScenario {
         self.scenario.to_toml()
     }
 
+    fn explain(&self) -> PyResult<String> {
+        let lines = explain(&self.scenario, &self.networks);
+        serde_json::to_string(&lines).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+    }
+
+    fn check_limits(
+        &self,
+        max_memory: Option<&str>,
+        max_time: Option<&str>,
+        runs: u32,
+        threads: usize,
+    ) -> PyResult<()> {
+        let max_memory: Option<Bytes> = max_memory.map(|text| limit(text, "max-memory")).transpose()?;
+        let max_time: Option<Span> = max_time.map(|text| limit(text, "max-time")).transpose()?;
+        let threads =
+            if threads == 0 { std::thread::available_parallelism().map_or(1, usize::from) } else { threads };
+        let estimate = Estimate::of(&self.scenario, &self.networks);
+        let checked = estimate.check_limits(runs, threads, max_memory, max_time);
+        checked.map_err(|error| scenario_error(&error))
+    }
+
     fn trace_files(&self) -> Vec<(String, PathBuf)> {
         self.traces.clone()
     }
@@ -112,6 +136,11 @@ impl PyScenario {
         let flows: Vec<&str> = self.scenario.flows.keys().map(String::as_str).collect();
         format!("<scenario {}: {} of {}>", self.scenario.name, self.scenario.duration, flows.join(", "))
     }
+}
+
+/// Reads the quantity of an option.
+fn limit<T: FromStr<Err = QuantityError>>(text: &str, option: &str) -> PyResult<T> {
+    text.parse().map_err(|error| ScenarioError::new_err(format!("--{option}: {error}")))
 }
 
 /// The files that a scenario names, each read once.

@@ -6,6 +6,7 @@ from math import floor, log10
 from typing import Any
 
 from rich.table import Table
+from rich.text import Text
 
 Summary = dict[str, Any]
 Row = list[str]
@@ -88,11 +89,12 @@ def rich_tables(summary: Summary) -> list[Table]:
     """The tables for a terminal."""
     tables = []
     for number, (headings, body) in enumerate(rows(summary)):
-        table = Table(title=_title(summary) if number == 0 else None, title_justify="left", title_style="bold")
+        table = Table(title=Text(_title(summary)) if number == 0 else None, title_justify="left", title_style="bold")
         for column, heading in enumerate(headings):
-            table.add_column(heading, justify="left" if column == 0 else "right", no_wrap=column == 0)
+            # As text, since rich would take "[ms]" for a style.
+            table.add_column(Text(heading), justify="left" if column == 0 else "right", no_wrap=column == 0)
         for row in body:
-            table.add_row(*row)
+            table.add_row(*map(Text, row))
         tables.append(table)
     return tables
 
