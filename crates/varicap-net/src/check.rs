@@ -1,8 +1,8 @@
 //! Reading and checking what users write: lines of traces, rows of probabilities.
 
-use varicap_units::{Amount, Bytes, Probability, Span};
+use varicap_units::Probability;
 
-use crate::{Framing, NetError, QueueConfig, RedConfig};
+use crate::NetError;
 
 /// The lines of a text with their numbers from 1, refusing what is not UTF-8.
 pub(crate) struct Lines<'a> {
@@ -76,97 +76,4 @@ pub(crate) fn same_length(key: &str, found: usize, rates: usize) -> Result<(), N
         return Ok(());
     }
     Err(NetError::value(key, format!("{found} values"), format!("{rates}, one per rate")))
-}
-
-impl QueueConfig {
-    /// Checks what the types of a queue's parameters leave open.
-    pub fn check(&self) -> Result<(), NetError> {
-        match self {
-            QueueConfig::DropTail(_) => Ok(()),
-            QueueConfig::Red(red) => check_red(red),
-            QueueConfig::CoDel(codel) if codel.interval == Span::ZERO => {
-                Err(NetError::value("queue.codel.interval", codel.interval, "a time above zero"))
-            }
-            QueueConfig::CoDel(_) => Ok(()),
-        }
-    }
-}
-
-fn check_red(red: &RedConfig) -> Result<(), NetError> {
-    if !(red.weight > 0.0 && red.weight <= 1.0) {
-        return Err(NetError::value("queue.red.weight", red.weight, "more than 0 and at most 1"));
-    }
-    if red.mean_packet == Bytes::ZERO {
-        return Err(NetError::value("queue.red.mean_packet", red.mean_packet, "at least 1 B"));
-    }
-    let max = red.max_threshold;
-    let (key, unit) = ("queue.red.max_threshold", "the unit of `min_threshold`");
-    let larger = match (red.min_threshold, max) {
-        (Amount::Packets(min), Amount::Packets(max)) => min < max,
-        (Amount::Bytes(min), Amount::Bytes(max)) => min < max,
-        (Amount::Bdp(min), Amount::Bdp(max)) => min < max,
-        _ => return Err(NetError::value(key, max, format!("a finite amount in {unit}"))),
-    };
-    if larger {
-        return Ok(());
-    }
-    Err(NetError::value(key, max, format!("more than `min_threshold`, {}", red.min_threshold)))
-}
-
-impl Framing {
-    /// Checks what the types of the parameters leave open.
-    pub fn check(&self) -> Result<(), NetError> {
-        match self.cells {
-            Some(cells) if cells.payload == Bytes::ZERO => {
-                Err(NetError::value("framing.cells.payload", cells.payload, "at least 1 B"))
-            }
-            Some(cells) if cells.size < cells.payload => {
-                let expected = format!("at least the payload of {}", cells.payload);
-                Err(NetError::value("framing.cells.size", cells.size, expected))
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Cells;
-
-    #[test]
-    fn defaults_are_sound() {
-        for queue in [
-            QueueConfig::default(),
-            QueueConfig::Red(RedConfig::default()),
-            QueueConfig::CoDel(crate::CoDelConfig::default()),
-        ] {
-            assert_eq!(queue.check(), Ok(()));
-        }
-        assert_eq!(Framing { cells: Some(Cells::default()), ..Framing::default() }.check(), Ok(()));
-    }
-
-    #[test]
-    fn refusals_name_the_key() {
-        let red = |change: fn(&mut RedConfig)| {
-            let mut red = RedConfig::default();
-            change(&mut red);
-            QueueConfig::Red(red).check().unwrap_err().to_string()
-        };
-        assert_eq!(red(|r| r.weight = 0.0), "`queue.red.weight` is 0, expected more than 0 and at most 1");
-        assert!(red(|r| r.weight = f64::NAN).starts_with("`queue.red.weight` is NaN"));
-        assert_eq!(
-            red(|r| r.max_threshold = Amount::Packets(5)),
-            "`queue.red.max_threshold` is 5 packets, expected more than `min_threshold`, 5 packets"
-        );
-        assert_eq!(
-            red(|r| r.max_threshold = Amount::Bdp(1.0)),
-            "`queue.red.max_threshold` is 1 bdp, expected a finite amount in the unit of `min_threshold`"
-        );
-        let cells = Some(Cells { payload: Bytes::new(60), size: Bytes::new(53) });
-        assert_eq!(
-            Framing { overhead: Bytes::ZERO, cells }.check().unwrap_err().to_string(),
-            "`framing.cells.size` is 53 B, expected at least the payload of 60 B"
-        );
-    }
 }
