@@ -9,6 +9,8 @@ use serde::de::{
 };
 use serde::forward_to_deserialize_any;
 
+use varicap_units::choice;
+
 use crate::document::{Node, Origin, Table, Value, join_path};
 use crate::error::{ScenarioError, nearest, one_of};
 
@@ -73,16 +75,20 @@ impl Fault {
         self
     }
 
-    /// Where it arose, and as what a user sees. `missing` says what a key without a value should hold.
-    pub fn into_error(self, missing: impl FnOnce(&[String]) -> String) -> (Origin, ScenarioError) {
+    /// Where it arose, and as what a user sees. `by_format` says what the format has at a path.
+    pub fn into_error(self, by_format: impl FnOnce(&[String]) -> String) -> (Origin, ScenarioError) {
         let Inner { mut keys, origin, found, what } = *self.0;
         if let What::Missing(field) = what {
             keys.insert(0, field.to_owned());
         }
         keys.reverse();
         let (expected, hint) = match what {
+            // serde knows that this is a choice, the format also knows of what.
+            What::Wrong(expected) if expected == choice::EXPECTED || expected == "enum" => {
+                (by_format(&keys), None)
+            }
             What::Wrong(expected) => (expected, None),
-            What::Missing(_) => (missing(&keys), Some("it is missing and has no default".to_owned())),
+            What::Missing(_) => (by_format(&keys), Some("it is missing and has no default".to_owned())),
             What::UnknownKey(key, known) => (format!("the key {}", one_of(known)), meant(&key, known)),
             What::UnknownName(name, known) => (one_of(known), meant(&name, known)),
         };
@@ -99,7 +105,8 @@ fn meant(text: &str, known: &[&str]) -> Option<String> {
 /// Rust's names of types in a user's words.
 fn in_words(expected: &str) -> String {
     match expected {
-        "u32" | "u64" | "usize" => "a whole number, not negative".to_owned(),
+        "u32" => format!("a whole number from 0 to {}", u32::MAX),
+        "u64" | "usize" => "a whole number, not negative".to_owned(),
         "f64" => "a number".to_owned(),
         "a boolean" => "true or false".to_owned(),
         "a string" => "a text in quotes".to_owned(),

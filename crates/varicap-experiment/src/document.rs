@@ -106,7 +106,7 @@ impl Node {
         serde_json::from_str(text).map_err(|error| ScenarioError {
             line: u32::try_from(error.line()).ok(),
             column: u32::try_from(error.column()).ok(),
-            expected: format!("JSON ({error})"),
+            expected: format!("valid JSON: {error}"),
             ..ScenarioError::default()
         })
     }
@@ -200,7 +200,7 @@ fn syntax(text: &str, error: &toml::de::Error) -> ScenarioError {
     ScenarioError {
         line: Some(line),
         column: Some(column),
-        expected: format!("TOML ({message})"),
+        expected: format!("valid TOML: {message}"),
         ..ScenarioError::default()
     }
 }

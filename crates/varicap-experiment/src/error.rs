@@ -66,12 +66,13 @@ impl fmt::Display for ScenarioError {
 /// The name among `names` that `text` was probably meant to be.
 pub(crate) fn nearest<'a>(text: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // Long names may hold more slips; short ones must nearly match.
-    let most = (text.chars().count() / 3).clamp(1, 3);
+    let length = text.chars().count();
+    let most = (length / 3).clamp(1, 3);
     names
         .into_iter()
         .filter(|name| name.len() <= 64 && text.len() <= 64)
         .map(|name| (distance(text, name), name))
-        .filter(|(distance, _)| *distance <= most)
+        .filter(|(distance, _)| *distance <= most && *distance < length)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, name)| name)
 }
@@ -121,6 +122,7 @@ mod tests {
         assert_eq!(nearest("min-threshold", keys), Some("min_threshold"));
         assert_eq!(nearest("bandwidth", keys), None);
         assert_eq!(nearest("", keys), None);
+        assert_eq!(nearest("d", ["a", "b"]), None);
     }
 
     #[test]

@@ -147,7 +147,8 @@ fn enter<'a>(
                 _ => 0,
             };
             if !key.parse().is_ok_and(|index: usize| index < length) {
-                return Err(ScenarioError::at(here(), format!("a number below {length}")).found(key));
+                let expected = format!("the number of an item, of which there are {length}");
+                return Err(ScenarioError::at(here(), expected).found(key));
             }
         }
         schema::Kind::Value => {

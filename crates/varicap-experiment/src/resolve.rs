@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use varicap_net::{CapacityParts, LinkParts, NetError, QueueConfig};
+use varicap_net::{CapacityConfig, CapacityParts, LinkParts, NetError, QueueConfig};
 use varicap_tcp::TcpConfig;
 use varicap_units::{Amount, Bytes, Rate, Span, Time};
 
@@ -162,6 +162,10 @@ fn check_limit(
 /// What is wrong with a link, as a mistake in the scenario.
 fn of_link(link: &Placed<'_>, error: NetError) -> ScenarioError {
     let key = |key: &str| format!("{}.{}", link.path, key.replace('[', ".").replace(']', ""));
+    let file_key = match link.config.capacity {
+        CapacityConfig::Trace(_) => key("capacity.trace.file"),
+        _ => key("capacity.opportunities.file"),
+    };
     match error {
         NetError::Value { key: part, found, expected } => {
             ScenarioError::at(key(&part), expected).found(found)
@@ -169,10 +173,10 @@ fn of_link(link: &Placed<'_>, error: NetError) -> ScenarioError {
         NetError::Trace { file, line, found, expected } => ScenarioError {
             file,
             line: u32::try_from(line).ok(),
-            ..ScenarioError::at(key("capacity"), expected).found(found)
+            ..ScenarioError::at(file_key, expected).found(found)
         },
         NetError::File { file, reason } => {
-            ScenarioError::at(key("capacity"), "a file that can be read").found(file).hint(reason)
+            ScenarioError::at(file_key, "a file that can be read").found(file).hint(reason)
         }
     }
 }

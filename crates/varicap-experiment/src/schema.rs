@@ -60,9 +60,9 @@ pub(crate) fn expected_at(path: &[String]) -> String {
     let path: Vec<&str> = path.iter().map(String::as_str).collect();
     match kind(&path) {
         Kind::Table(_) | Kind::Named => "a table".to_owned(),
-        Kind::Choice(names) => format!("a choice of {}", crate::error::one_of(&names)),
+        Kind::Choice(names) => format!("{}, with parameters in a table", crate::error::one_of(&names)),
         Kind::List => "a list in brackets".to_owned(),
-        Kind::Value | Kind::Unknown => quantity(&path).unwrap_or("a value").to_owned(),
+        Kind::Value | Kind::Unknown => quantity(&path).unwrap_or_else(|| scalar(&path)).to_owned(),
     }
 }
 
@@ -77,6 +77,17 @@ fn quantity(path: &[&str]) -> Option<&'static str> {
     let refers = |node: &&Value| node.get("$ref").is_some();
     let part = Some(node).filter(refers).or_else(|| node.get("anyOf")?.as_array()?.iter().find(refers))?;
     target(part).get("description")?.as_str()
+}
+
+/// What kind of plain value lies at `path`.
+fn scalar(path: &[&str]) -> &'static str {
+    match find(path).and_then(|node| node.get("type")).and_then(Value::as_str) {
+        Some("string") => "a text in quotes",
+        Some("integer") => "a whole number",
+        Some("number") => "a number",
+        Some("boolean") => "true or false",
+        _ => "a value",
+    }
 }
 
 /// The schema at `path`, its own description included.

@@ -156,11 +156,14 @@ impl Layout<'_> {
         let dumbbell = matches!(scenario.topology, Topology::Dumbbell(_));
         if !graph && (flow.via.is_some() || flow.via_back.is_some()) {
             let key = if flow.via.is_some() { "via" } else { "via_back" };
-            return Err(ScenarioError::at(format!("{path}.{key}"), "routes in a graph only"));
+            return Err(ScenarioError::at(
+                format!("{path}.{key}"),
+                "nothing: only a graph leaves a choice of routes",
+            ));
         }
         if dumbbell && (flow.from.is_some() || flow.to.is_some()) {
             let key = if flow.from.is_some() { "from" } else { "to" };
-            let error = ScenarioError::at(format!("{path}.{key}"), "no nodes in a dumbbell");
+            let error = ScenarioError::at(format!("{path}.{key}"), "nothing: a dumbbell has no nodes");
             return Err(error.hint("say `backward = true` for a flow from right to left"));
         }
         if graph && flow.backward {
@@ -246,8 +249,8 @@ impl Layout<'_> {
             route.push(link);
         }
         if at != to {
-            let found = format!("links to `{}`", self.nodes[at]);
-            return Err(ScenarioError::at(key, format!("links to `{}`", self.nodes[to])).found(found));
+            let expected = format!("links that end at `{}`", self.nodes[to]);
+            return Err(ScenarioError::at(key, expected).found(format!("an end at {}", self.nodes[at])));
         }
         Ok(route)
     }

@@ -86,7 +86,7 @@ impl Scenario {
         let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ' ' | '+' | '=' | ',');
         let safe =
             self.name.chars().all(plain) && !self.name.starts_with(['.', ' ']) && self.name.len() <= 100;
-        let letters = "at most 100 letters, digits and `-_.+=,`, not beginning with a dot";
+        let letters = "at most 100 letters, digits, blanks and `-_.+=,`, not beginning with a dot or blank";
         top.require("name", safe, &self.name, letters)?;
         top.positive("duration", self.duration)?;
         let shorter = format!("less than the duration, {}", self.duration);
@@ -119,7 +119,12 @@ impl Scenario {
             if !graph {
                 for (key, node) in [("from", &link.config.from), ("to", &link.config.to)] {
                     let found = node.as_deref().unwrap_or_default();
-                    at.require(key, node.is_none(), found, "ends of links in a graph only")?;
+                    at.require(
+                        key,
+                        node.is_none(),
+                        found,
+                        "nothing: only in a graph do links name their ends",
+                    )?;
                 }
             }
             check_link(&at, link)?;

@@ -9,6 +9,9 @@ use serde::de::value::{MapDeserializer, StrDeserializer};
 use serde::de::{DeserializeSeed, Deserializer, EnumAccess, Error, IntoDeserializer, VariantAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
+/// What is expected where a choice is due.
+pub const EXPECTED: &str = "a name, or a table `{ name = { … } }`";
+
 /// Implements `Deserialize` and `Serialize` for an enum that derives both with `#[serde(remote = "Self")]`.
 ///
 /// Its variants are units or hold one struct whose fields have defaults, so that the bare name is enough. An
@@ -25,7 +28,7 @@ macro_rules! choice {
                 impl<'de> serde::de::Visitor<'de> for Reader {
                     type Value = $type;
                     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                        f.write_str("a name, or a table `{ name = { … } }`")
+                        f.write_str($crate::choice::EXPECTED)
                     }
                     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<$type, E> {
                         if let Some(value) = ($shorthand)(text) {
