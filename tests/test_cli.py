@@ -189,7 +189,7 @@ def test_precision_adds_runs_until_the_intervals_are_narrow(cli: Cli, fixed: Pat
         "--set",
         "duration=20 s",
         "--precision",
-        "1%",
+        "3%",
         "--set",
         "topology.dumbbell.forward.loss=1 %",
         "--max-seeds",
@@ -197,7 +197,7 @@ def test_precision_adds_runs_until_the_intervals_are_narrow(cli: Cli, fixed: Pat
     )
     assert result["runs"] > 3
     goodput = result["flows"][0]["goodput_bps"]
-    assert (goodput["hi"] - goodput["lo"]) / 2 <= 0.01 * goodput["mean"]
+    assert (goodput["hi"] - goodput["lo"]) / 2 <= 0.03 * goodput["mean"]
 
 
 def test_version_schema_columns_and_doctor(cli: Cli) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 import varicap
 from varicap import _core
+from varicap.report.table import html
 
 
 def test_importing_is_quick_and_loads_nothing_heavy() -> None:
@@ -112,5 +113,6 @@ def test_a_scenario_runs_at_least_once(fixed: Path, seeds: int) -> None:
 
 
 def test_the_html_of_a_result_is_escaped(fixed: Path) -> None:
-    result = varicap.run(fixed, seeds=1, overrides={"duration": "20 s", "name": "<b>"})
-    assert "&lt;b&gt;" in result._repr_html_()
+    summary = varicap.run(fixed, seeds=1, overrides={"duration": "20 s"}).summary
+    summary["scenario"]["name"] = "<script>"
+    assert "&lt;script&gt;" in html(summary)

@@ -12,20 +12,28 @@ def converse(sender: Sender, receiver: Receiver, until_s: float, lose: set[int],
     """Carry segments both ways over an ideal wire that loses the data packets with these numbers."""
     wires: list[tuple[float, bool, Segment]] = []
     sent = 0
+
+    def drain(half: Sender | Receiver, now: float) -> None:
+        nonlocal sent
+        while (segment := half.poll(now)) is not None:
+            is_data = segment.len > 0
+            if not (is_data and sent in lose):
+                wires.append((now + one_way_s, half is sender, segment))
+            sent += is_data
+
     now = 0.0
     while now <= until_s:
-        for half, to_receiver in ((sender, True), (receiver, False)):
-            while (segment := half.poll(now)) is not None:
-                if not (to_receiver and segment.len and sent in lose):
-                    wires.append((now + one_way_s, to_receiver, segment))
-                sent += to_receiver and segment.len > 0
+        drain(sender, now)
+        drain(receiver, now)
         waiting = [at for at, _, _ in wires] + [at for half in (sender, receiver) if (at := half.poll_at()) is not None]
         if not waiting:
             return
         now = min(waiting)
         for arrival in [wire for wire in wires if wire[0] <= now]:
             wires.remove(arrival)
-            (receiver if arrival[1] else sender).push(now, arrival[2])
+            half = receiver if arrival[1] else sender
+            half.push(now, arrival[2])
+            drain(half, now)
 
 
 @pytest.mark.parametrize("recovery", ["old-tahoe", "tahoe", "reno", "newreno", "sack"])
@@ -104,7 +112,7 @@ class Reno(Fixed):
         if self.ssthresh is None or self.cwnd < self.ssthresh:
             self.cwnd += min(ack.newly_acked, self.mss)
         else:
-            self.cwnd += self.mss * self.mss / self.cwnd
+            self.cwnd += self.mss * ack.newly_acked / self.cwnd
 
     def on_congestion(self, event: CongestionEvent) -> None:
         self.ssthresh = max(event.in_flight / 2, 2 * self.mss)
@@ -142,7 +150,7 @@ def test_a_scenario_runs_a_python_control_like_the_one_that_is_built_in() -> Non
     ours = varicap.run(scenario({"custom": "mine"}), seeds=2, controls={"mine": Reno})
     theirs = varicap.run(scenario("reno"), seeds=2)
     (got,), (expected,) = ours.summary["flows"], theirs.summary["flows"]
-    # The same rule; theirs counts fractions of a segment by RFC 3465's credit, which differs by under 1 %.
+    # The same rule, but theirs grows in whole segments: under 1 % apart.
     assert got["goodput_bps"]["mean"] == pytest.approx(expected["goodput_bps"]["mean"], rel=0.01)
     assert (
         ours.summary["flows"]

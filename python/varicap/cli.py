@@ -79,7 +79,7 @@ def _program(
     "varicap run examples/fixed.toml --set topology.dumbbell.forward.delay='20 ms' -o results"
 )
 def run(
-    file: Annotated[Path, typer.Argument(help="The scenario, a TOML file.", show_default=False)],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The scenario, a TOML file.", show_default=False)],
     engine: Annotated[Engine, typer.Option(help="What answers.")] = Engine.sim,
     seeds: Annotated[int | None, typer.Option(min=1, help="Replications (default: what the scenario says).")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Base seed (default: what the scenario says).")] = None,
@@ -133,6 +133,8 @@ def run(
             progress=progress,
         )
     say = _quiet if quiet else _say
+    if share is not None and not simulate.is_precise(result.summary, share):
+        say(f"{result.runs} runs (--max-seeds) were not enough for --precision {precision}")
     if output is not None:
         say(f"wrote {result.save(output)}")
     if draw:
@@ -147,7 +149,9 @@ def run(
 
 @app.command()
 def replay(
-    manifest: Annotated[Path, typer.Argument(help="A manifest.json that `varicap run -o` wrote.", show_default=False)],
+    manifest: Annotated[
+        Path, typer.Argument(metavar="MANIFEST", help="A manifest.json of `varicap run -o`.", show_default=False)
+    ],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     jobs: Annotated[int | None, typer.Option("-j", "--jobs", min=1, help="Cores (default: all).")] = None,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
@@ -212,7 +216,8 @@ def columns(as_json: Annotated[bool, typer.Option("--json", help="Print one JSON
     if as_json:
         typer.echo(json.dumps(described, ensure_ascii=False))
         return
-    for kind, of_kind in described.items():
+    tables = {name: value for name, value in described.items() if isinstance(value, list)}
+    for kind, of_kind in tables.items():
         typer.echo(f"{kind}:")
         for column in of_kind:
             typer.echo(f"  {column['name']:<28} {'[' + column['unit'] + ']':<12} {column['description']}")

@@ -35,7 +35,7 @@ def load(
     `overrides` are values by their dotted path, as text in the notation of the file.  Traces are looked up from the
     file's folder, or from `base_dir` if the scenario is not a file.  Raises `ScenarioError`.
 
-    >>> load("examples/fixed.toml", {"duration": "5 s"}).name
+    >>> load("examples/fixed.toml", {"duration": "20 s"}).name
     'fixed'
     """
     pairs = list(overrides.items() if isinstance(overrides, Mapping) else overrides)
@@ -113,15 +113,23 @@ def run(
     return Result(Request(loaded, base_seed, results.runs, series, packets, tuple(controls or ())), results)
 
 
+def is_precise(summary: dict[str, Any], precision: float) -> bool:
+    """Whether the half width of each interval of goodput and utilisation is within this share of its mean."""
+    return _widest(summary) <= precision
+
+
 def _missing_runs(summary: dict[str, Any], precision: float, runs: int) -> int:
     """How many more runs the widest interval seems to need; it narrows with the square root of their number."""
-    worst = max((_relative_half_width(interval) for interval in _watched(summary)), default=0.0)
-    if worst <= precision:
+    if is_precise(summary, precision):
         return 0
     if runs < 3:
         return 3 - runs + 2  # the interval of two runs says next to nothing
     # At most as many again: the estimate itself is rough.
-    return max(1, min(runs, round(runs * ((worst / precision) ** 2 - 1))))
+    return max(1, min(runs, round(runs * ((_widest(summary) / precision) ** 2 - 1))))
+
+
+def _widest(summary: dict[str, Any]) -> float:
+    return max((_relative_half_width(interval) for interval in _watched(summary)), default=0.0)
 
 
 def _watched(summary: dict[str, Any]) -> Iterable[dict[str, float | None]]:
