@@ -10,6 +10,9 @@ const BUCKETS: u64 = 1 << BITS;
 /// Storage grows by this many buckets at a time, so that a drifting value does not reallocate at every step.
 const CHUNK: usize = 16;
 
+/// The minimum of no values: only a value equal to it does not lie outside the range.
+const NO_MINIMUM: u64 = u64::MAX;
+
 /// Counts of values by size, with the exact sum, minimum and maximum.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
@@ -17,6 +20,7 @@ pub struct Histogram {
     counts: Vec<u64>,
     first: usize,
     sum: u128,
+    /// [`NO_MINIMUM`] if empty.
     minimum: u64,
     /// Maximum minus minimum: one comparison tells whether a value widens the range.
     width: u64,
@@ -25,7 +29,7 @@ pub struct Histogram {
 impl Histogram {
     /// An empty histogram; it allocates nothing before the first value.
     pub const fn new() -> Histogram {
-        Histogram { counts: Vec::new(), first: 0, sum: 0, minimum: 0, width: 0 }
+        Histogram { counts: Vec::new(), first: 0, sum: 0, minimum: NO_MINIMUM, width: 0 }
     }
 
     /// Counts one value.
@@ -82,7 +86,7 @@ impl Histogram {
 
     /// Whether no value was counted.
     pub fn is_empty(&self) -> bool {
-        self.counts.iter().all(|&count| count == 0)
+        self.minimum == NO_MINIMUM && self.counts.iter().all(|&count| count == 0)
     }
 
     /// The exact mean; `None` if empty.
@@ -137,7 +141,7 @@ impl Histogram {
     /// Forgets all values and keeps the storage.
     pub fn clear(&mut self) {
         self.counts.fill(0);
-        (self.sum, self.minimum, self.width) = (0, 0, 0);
+        (self.sum, self.minimum, self.width) = (0, NO_MINIMUM, 0);
     }
 }
 

@@ -63,8 +63,6 @@ pub struct LinkMeter {
     /// What waits since `settled`; the frame in service is not included.
     waiting: Backlog,
     settled: Time,
-    /// Frames that wait or are in service.
-    inside: u32,
     /// Whether the link passes delivery opportunities: it has no server that holds a frame.
     is_slotted: bool,
     peak: Backlog,
@@ -103,12 +101,20 @@ impl LinkMeter {
     pub fn on_arrival(&mut self, at: Time, size: Bytes, backlog: Backlog) {
         self.waiting = backlog; // the link's own word on what waited since the last event
         self.settle(at);
-        self.totals.arrived_frames += 1;
-        if self.inside > 0 || self.is_slotted {
+        // Behind another frame it waits; if none waits, there may still be one in service.
+        if backlog.frames > 0 || self.is_slotted || self.inside() > 0 {
             self.waiting.frames += 1;
             self.waiting.bytes += size;
         }
-        self.inside += 1;
+        self.totals.arrived_frames += 1;
+    }
+
+    /// Frames that wait or are in service.
+    #[inline]
+    fn inside(&self) -> u64 {
+        let LinkTotals { arrived_frames, overflowed_frames, aqm_dropped_frames, carried_frames, .. } =
+            self.totals;
+        arrived_frames - overflowed_frames - aqm_dropped_frames - carried_frames
     }
 
     /// A frame of `size` was lost for `cause`.
@@ -126,8 +132,7 @@ impl LinkMeter {
         if at > self.settled {
             self.settle(at);
         }
-        self.inside = self.inside.saturating_sub(1);
-        if self.inside > 0 || self.is_slotted {
+        if self.inside() > 0 || self.is_slotted {
             self.waiting.frames = self.waiting.frames.saturating_sub(1);
             self.waiting.bytes = self.waiting.bytes.saturating_sub(size);
         }
@@ -144,7 +149,6 @@ impl LinkMeter {
     pub fn on_departure(&mut self, at: Time, arrived: Time, size: Bytes, backlog: Backlog) {
         self.settle(at);
         self.waiting = backlog;
-        self.inside = self.inside.saturating_sub(1);
         self.totals.carried_frames += 1;
         self.totals.carried += size;
         self.sojourn.record(at.since(arrived).as_nanos());
@@ -171,8 +175,13 @@ impl LinkMeter {
         self.settled = at;
         self.totals.frame_time += u128::from(span) * u128::from(self.waiting.frames);
         self.totals.byte_time += u128::from(span) * u128::from(self.waiting.bytes.as_u64());
-        self.peak.frames = self.peak.frames.max(self.waiting.frames);
-        self.peak.bytes = self.peak.bytes.max(self.waiting.bytes);
+        // Rare, so that a prediction is cheaper than a maximum.
+        if self.waiting.frames > self.peak.frames {
+            self.peak.frames = self.waiting.frames;
+        }
+        if self.waiting.bytes > self.peak.bytes {
+            self.peak.bytes = self.waiting.bytes;
+        }
     }
 
     fn settle_capacity(&mut self, at: Time) {
@@ -302,7 +311,7 @@ mod tests {
         meter.on_arrival(at(0), SIZE, waiting(0));
         meter.on_departure(at(10), at(0), SIZE, waiting(0));
         meter.on_lost(at(10), SIZE, LossCause::Channel);
-        assert_eq!(meter.inside, 1);
+        assert_eq!(meter.inside(), 1);
         let done = meter.finish(at(10)).done;
         assert_eq!((done.carried, done.channel_lost, done.frame_time), (SIZE, SIZE, frame_ms(10)));
     }
