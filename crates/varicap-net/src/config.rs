@@ -7,7 +7,7 @@ use varicap_units::{Amount, Bytes, Frequency, Probability, Rate, Span, choice};
 /// The capacity that a link offers in time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self", rename_all = "kebab-case")]
-#[schemars(transform = choice::shorthand)]
+#[schemars(transform = choice::text)]
 pub enum CapacityConfig {
     /// The same at all times; may be written as the rate alone: `"10 Mbit/s"`.
     Constant(Rate),
@@ -247,7 +247,7 @@ impl Default for CoDelConfig {
 /// Random loss on the wire, after the server: a lost frame has used its capacity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self", rename_all = "kebab-case")]
-#[schemars(transform = choice::shorthand)]
+#[schemars(transform = choice::text_or_number)]
 pub enum LossConfig {
     /// Nothing is lost.
     #[default]

@@ -159,6 +159,14 @@ fn poll_at_is_never_late_over_an_outage() {
 }
 
 #[test]
+fn advancing_to_the_end_of_time_comes_to_an_end() {
+    let (mut link, mut log) = (link(&parts(steps(&[(0, 12_000), (1, 6_000)])), 1), Log::default());
+    link.push(ms(0), packet(0, 1500), &mut log);
+    link.advance(Time::NEVER, &mut log);
+    assert_eq!(log.departures(), [(1_000_000, 0)]);
+}
+
+#[test]
 fn an_unlimited_rate_and_no_delay_take_no_time() {
     let (mut link, mut log) = (link(&parts(CapacityParts::Constant(Rate::UNLIMITED)), 1), Log::default());
     link.push(ms(4), packet(0, 1500), &mut log);

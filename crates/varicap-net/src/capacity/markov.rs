@@ -288,7 +288,7 @@ mod tests {
         );
         assert_eq!(
             refusal(|c| c.mean_holding[1] = Span::ZERO),
-            "`capacity.markov.mean_holding[1]` is 0 ns, expected a time above zero"
+            "`capacity.markov.mean_holding[1]` is 0 s, expected a time above zero"
         );
         assert_eq!(
             refusal(|c| c.start = Some(2)),

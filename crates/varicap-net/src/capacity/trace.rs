@@ -23,7 +23,7 @@ struct Columns {
 
 /// Reads a CSV text with a header. Each rate holds until the next row's time; the path begins with the first row,
 /// whatever its time. Its last rate counts for as long as the one before it, and for ever if it does not repeat. Blank lines and lines that
-/// begin with `#` are skipped, other columns ignored. Memory is at most four times the text.
+/// begin with `#` are skipped, other columns ignored. Memory is a small multiple of the text.
 pub fn read_rates(file: &str, text: &[u8], repeat: bool) -> Result<Timeline, NetError> {
     let mut columns = None;
     let mut first = None;

@@ -52,6 +52,13 @@ struct OnTheWire<F> {
     frame: F,
 }
 
+/// What is known of the frame in service, without looking at it.
+#[derive(Clone, Copy, Debug)]
+struct InService {
+    arrived: Time,
+    size: Bytes,
+}
+
 /// When a frame may be sent.
 #[derive(Debug)]
 enum Transmission {
@@ -75,8 +82,7 @@ pub struct Link<F> {
     queue: Queue<F>,
     /// Frames under way, the one in service last: a frame is moved once on its way through the server.
     wire: VecDeque<OnTheWire<F>>,
-    /// When the frame in service arrived, if there is one.
-    in_service: Option<Time>,
+    in_service: Option<InService>,
     transmission: Transmission,
 }
 
@@ -121,8 +127,8 @@ impl<F: Frame> Link<F> {
             Transmission::Rate(server, _) => (server.rate(), TransmitterState::Free),
             Transmission::Opportunities(path) => (path.mean(), TransmitterState::Waiting),
         };
-        let state = match self.in_service() {
-            Some(frame) => TransmitterState::Busy(frame.wire_size()),
+        let state = match self.in_service {
+            Some(serving) => TransmitterState::Busy(serving.size),
             None => idle,
         };
         let transmitter = Transmitter { state, rate };
@@ -175,7 +181,7 @@ impl<F: Frame> Link<F> {
     fn catch_up<W: Watch<F>>(&mut self, now: Time, watch: &mut W) {
         loop {
             if self.change <= self.finish {
-                if self.change > now {
+                if self.change > now || self.change.is_never() {
                     return;
                 }
                 self.pass_change(watch);
@@ -238,17 +244,19 @@ impl<F: Frame> Link<F> {
             }
             return;
         };
-        let size = self.framing.framed(frame.wire_size());
-        self.in_service = Some(match &mut self.transmission {
+        let size = frame.wire_size();
+        let framed = self.framing.framed(size);
+        let arrived = match &mut self.transmission {
             Transmission::Rate(server, _) => {
-                self.finish = server.begin(at, size);
+                self.finish = server.begin(at, framed);
                 arrived
             }
             Transmission::Opportunities(path) => {
-                path.begin(size);
+                path.begin(framed);
                 path.stamp(arrived)
             }
-        });
+        };
+        self.in_service = Some(InService { arrived, size });
         self.wire.push_back(OnTheWire { due: Time::NEVER, frame });
     }
 
@@ -285,8 +293,8 @@ impl<F: Frame> Link<F> {
     /// The frame in service is through at `at`: under way, unless the channel loses it.
     #[inline(always)]
     fn send_off<W: Watch<F>>(&mut self, at: Time, watch: &mut W) {
-        let (Some(arrived), Some(last)) = (self.in_service.take(), self.wire.back_mut()) else { return };
-        watch.on_departure(at, arrived, &last.frame, self.queue.backlog());
+        let (Some(served), Some(last)) = (self.in_service.take(), self.wire.back_mut()) else { return };
+        watch.on_departure(at, served.arrived, &last.frame, self.queue.backlog());
         last.due = at + self.delay;
         if self.loss.loses() {
             self.lose_last(at, watch);

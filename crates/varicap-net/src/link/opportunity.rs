@@ -28,7 +28,7 @@ pub struct OpportunityTrace {
 }
 
 impl OpportunityTrace {
-    /// Reads one non-decreasing integer a line. Memory is at most four times the text.
+    /// Reads one non-decreasing integer a line. Memory is a small multiple of the text.
     pub fn parse(file: &str, text: &[u8]) -> Result<OpportunityTrace, NetError> {
         let mut millis: Vec<u64> = Vec::new();
         let mut last_line = 0;
