@@ -177,13 +177,13 @@ pub struct FlowConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop: Option<Span>,
     /// Largest processing delay of an acknowledgement at the sender, uniform from zero; against phase effects.
-    /// Default: where flows share a drop-tail queue, the transmission time of a full packet on the slowest link
-    /// of the route, at most 10 ms; otherwise 0 s.
+    /// Default: a full packet's time on the slowest link where flows share a drop-tail queue, at most 10 ms; else 0 s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jitter: Option<Span>,
     /// What it transfers. Default: greedy.
     pub app: App,
-    /// The TCP connection; what is not given comes from the scenario's `tcp` table.
+    /// The TCP connection. Default: the scenario's `tcp` table, which also gives the keys that this one does not.
+    #[schemars(extend("default" = null))]
     pub tcp: TcpConfig,
     /// Instead of `app` and `tcp`: datagrams that answer to nothing.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -262,7 +262,7 @@ fn what_makes_no_sense_is_refused() {
         (
             "duration = \"60 s\"",
             "duration = \"0 s\"",
-            "x.toml:1: duration: found `0 ns`, expected more than 0 s",
+            "x.toml:1: duration: found `0 s`, expected more than 0 s",
         ),
         (
             "duration = \"60 s\"",

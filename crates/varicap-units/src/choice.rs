@@ -138,11 +138,20 @@ pub fn names(schema: &mut schemars::Schema) {
     }
 }
 
-/// A schema transform: a variant may also be given by a text or number alone.
-pub fn shorthand(schema: &mut schemars::Schema) {
+/// A schema transform: a value may also be written as a text alone.
+pub fn text(schema: &mut schemars::Schema) {
+    shorthand(schema, schemars::json_schema!({ "type": "string" }));
+}
+
+/// A schema transform: a value may also be written as a text or a number alone.
+pub fn text_or_number(schema: &mut schemars::Schema) {
+    shorthand(schema, schemars::json_schema!({ "type": ["string", "number"] }));
+}
+
+fn shorthand(schema: &mut schemars::Schema, short: schemars::Schema) {
     let described = schema.clone();
     let description = schema.get("description").cloned();
-    *schema = schemars::json_schema!({ "anyOf": [{ "type": ["string", "number"] }, described] });
+    *schema = schemars::json_schema!({ "anyOf": [short, described] });
     if let Some(description) = description {
         schema.insert("description".to_owned(), description);
     }

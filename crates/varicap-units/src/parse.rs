@@ -191,6 +191,9 @@ fn show(f: &mut fmt::Formatter<'_>, value: u64, units: &[(&str, u64)]) -> fmt::R
 
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if *self == Span::ZERO {
+            return f.write_str("0 s");
+        }
         show(f, self.as_nanos(), &[("ns", 1), ("us", K), ("ms", M), ("s", G)])
     }
 }
