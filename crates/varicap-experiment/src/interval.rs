@@ -67,7 +67,7 @@ impl Interval {
 
 /// The `p`-quantile of Student's t with `degrees` degrees of freedom, for 0.5 <= p < 1.
 ///
-/// Bisection of the distribution's finite series, to the last bit. Source: Abramowitz and Stegun, 26.7.3 and 26.7.4.
+/// Bisection of the distribution's finite series, to the last bit. Source: [abramowitz64, 26.7.3 and 26.7.4].
 pub fn student_t(p: f64, degrees: u32) -> f64 {
     assert!((0.5..1.0).contains(&p) && degrees > 0, "no quantile {p} of Student's t with {degrees} degrees");
     let degrees = degrees.min(MOST_DEGREES);
