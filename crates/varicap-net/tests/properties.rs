@@ -304,6 +304,34 @@ proptest! {
     }
 
     #[test]
+    fn a_rate_set_from_outside_serves_as_the_same_steps_do(
+        steps in proptest::collection::vec((0u64..50_000_000, 1u64..3_000_000), 1..20), frames in 1u64..40,
+    ) {
+        let at = steps.iter().scan(0, |sum, (_, length)| {
+            let at = *sum;
+            *sum += *length;
+            Some(Span::from_nanos(at))
+        });
+        let at: Vec<Span> = at.collect();
+        let rates: Vec<Rate> = steps.iter().map(|(bps, _)| Rate::from_bps(*bps)).collect();
+        let path = StepsConfig { at: at.clone(), rates: rates.clone(), period: None };
+        let mut stepped = link(&parts(capacity(&CapacityConfig::Steps(path))), 1);
+        let mut held = link(&parts(CapacityParts::Held(rates[0])), 1);
+        let (mut steps_told, mut held_told) = (Log::default(), Log::default());
+        for number in 0..frames {
+            stepped.push(Time::ZERO, packet(number, 1500), &mut steps_told);
+            held.push(Time::ZERO, packet(number, 1500), &mut held_told);
+        }
+        for (at, rate) in at.iter().zip(&rates) {
+            held.set_rate(Time::ZERO + *at, *rate, &mut held_told);
+        }
+        let end = Time::ZERO + Span::from_secs(1);
+        stepped.advance(end, &mut steps_told);
+        held.advance(end, &mut held_told);
+        prop_assert_eq!(steps_told.departures(), held_told.departures());
+    }
+
+    #[test]
     fn any_bytes_are_read_or_refused_as_a_trace_of_opportunities(text in any_text()) {
         if let Ok(trace) = OpportunityTrace::parse("t", &text) {
             prop_assert!(trace.len() <= text.len());

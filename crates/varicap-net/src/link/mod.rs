@@ -308,7 +308,7 @@ impl<F: Frame> Link<F> {
         }
     }
 
-    #[cold]
+    /// The capacity changes, or an opportunity comes.
     #[inline(never)]
     fn pass_change<W: Watch<F>>(&mut self, watch: &mut W) {
         let at = self.change;

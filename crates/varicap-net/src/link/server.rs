@@ -159,10 +159,14 @@ mod tests {
     #[test]
     fn an_idle_server_saves_no_work() {
         let mut server = Server::new(Service::Fluid, Rate::from_bps(3));
+        // 2.67 s each, so that two in a row leave 2 nb in hand, enough for the third to end a nanosecond earlier.
         let first = server.begin(Time::ZERO, Bytes::new(1));
-        server.idle();
         let second = server.begin(first, Bytes::new(1));
-        assert_eq!(second - first, first - Time::ZERO);
+        let third = server.clone().begin(second, Bytes::new(1));
+        server.idle();
+        let after_idling = server.begin(second, Bytes::new(1));
+        assert_eq!(after_idling - second, first - Time::ZERO);
+        assert_eq!(after_idling - third, Span::from_nanos(1));
     }
 
     #[test]
