@@ -204,12 +204,13 @@ impl Sender {
     #[cold]
     fn poll_closing(&mut self, now: Time, len: u64) -> Option<Outgoing> {
         let room = self.edge.saturating_sub(self.space.nxt);
-        // RFC 1122 §4.2.3.4 (3): at least half of the largest window; else wait, with a timer.
-        if room > 0
-            && (room >= len || room * 2 >= self.largest_offer)
-            && self.burst_left > 0
-            && !self.is_paced(now)
-        {
+        // RFC 1122 §4.2.3.4 (3): at least half of the largest window; else wait, with a timer. What was sent
+        // before cannot wait: its timer runs.
+        let worthwhile = room >= len || room * 2 >= self.largest_offer || self.space.nxt < self.space.max;
+        if room > 0 && worthwhile {
+            if self.burst_left == 0 || self.is_paced(now) {
+                return self.hold_for_pacing(now);
+            }
             return Some(self.emit(now, room.min(len)));
         }
         if self.space.flight() == 0 && self.timer_at.is_never() {
