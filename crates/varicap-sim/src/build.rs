@@ -11,11 +11,12 @@ use varicap_tcp::{Congestion, Receiver, Sender, TcpConfig};
 use varicap_units::{Bytes, Span, Streams, Time};
 
 use crate::connection::{Connection, Feed, Jitter};
+use crate::net::{Net, Routes, Wire};
 use crate::observe::Observer;
 use crate::packet::Pool;
 use crate::scheduler::{NodeId, Scheduler};
 use crate::workload::{Arrivals, DatagramSource, OnOffFeed};
-use crate::world::{Opening, Routes, Source, Wire, World};
+use crate::world::{Opening, Source, World};
 
 /// Makes a congestion control for a connection that says `congestion = { custom = "name" }`.
 pub type ControlFactory = dyn Fn(&str, &TcpConfig) -> Option<Box<dyn CongestionControl>> + Send + Sync;
@@ -119,21 +120,20 @@ impl World {
         openings.sort();
         sources.push(Source::Openings(VecDeque::from(openings)));
         let first_source = links.len() + wires.len();
+        let first_connection = first_source + sources.len();
+        let scheduler = Scheduler::new(first_connection);
         let mut world = World {
-            scheduler: Scheduler::new(first_source + sources.len()),
-            openers: Openers { flows, meters: meters.into(), streams, controls },
-            pool: Pool::new(),
-            connections: Vec::new(),
-            free_connections: Vec::new(),
-            events: 0,
-            links,
-            wires,
+            net: Net { links, wires, routes, pool: Pool::new(), scheduler, observer },
             sources,
-            routes,
-            observer,
+            connections: Vec::new(),
+            free: Vec::new(),
+            openers: Openers { flows, meters: meters.into(), streams, controls },
+            first_source,
+            first_connection,
+            events: 0,
         };
         for (index, source) in world.sources.iter().enumerate() {
-            world.scheduler.wake((first_source + index) as NodeId, source.poll_at());
+            world.net.scheduler.wake((first_source + index) as NodeId, source.poll_at());
         }
         world
     }

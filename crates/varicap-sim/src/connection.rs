@@ -97,6 +97,17 @@ impl Connection {
         false
     }
 
+    /// Whether the sender may send at `now`: nothing holds its answer back, or a timer has run out.
+    pub fn may_send(&self, now: Time) -> bool {
+        self.release.is_never() || self.release <= now || self.sender.poll_at() <= now
+    }
+
+    /// Whether its transfer is over: all sent and acknowledged.
+    #[inline]
+    pub fn is_over(&self) -> bool {
+        self.size.is_some() && self.is_open && self.sender.is_done()
+    }
+
     /// Works off what the application does up to `now`.
     pub fn work_feed(&mut self, now: Time) {
         if now >= self.stop {

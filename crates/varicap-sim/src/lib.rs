@@ -3,12 +3,15 @@
 
 mod build;
 mod connection;
+mod net;
 mod observe;
 mod packet;
+mod record;
 mod run;
 mod scheduler;
 mod workload;
 mod world;
 
 pub use build::ControlFactory;
+pub use record::{Recorded, Recording};
 pub use run::{Options, RunError, run, run_many};

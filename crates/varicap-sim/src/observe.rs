@@ -1,9 +1,10 @@
 //! What is measured while a run goes on. Observing never schedules and never draws a random number.
 
 use varicap_experiment::measure::{FlowMeter, LinkMeter, SenderTotals};
+use varicap_experiment::packets::{PacketEvent, PacketLog, PacketOwner, PacketRecord};
 use varicap_net::{Backlog, Frame, Lost};
 use varicap_tcp::{AckOutcome, Segment, Sender};
-use varicap_units::{Bytes, Time};
+use varicap_units::{Bytes, Rate, Time};
 
 use crate::connection::Connection;
 use crate::packet::{Packet, Pool};
@@ -14,6 +15,8 @@ pub struct Observer {
     pub links: Vec<LinkMeter>,
     /// One for each flow, or for each group of transfers.
     pub flows: Vec<FlowMeter>,
+    /// What happens to each packet, if it is recorded.
+    pub log: Option<PacketLog>,
     /// What the connections that are over have counted, by meter.
     over: Vec<SenderTotals>,
     /// Whether a meter has one connection, whose window is worth following.
@@ -26,42 +29,27 @@ impl Observer {
         Observer {
             links: vec![LinkMeter::new(); links],
             flows: flows.iter().map(|&(mss, _)| FlowMeter::new(mss)).collect(),
+            log: None,
             over: vec![SenderTotals::default(); flows.len()],
             is_single: flows.iter().map(|&(_, is_single)| is_single).collect(),
         }
     }
 
+    /// What observes link number `link`.
     #[inline]
-    pub(crate) fn on_arrival(
-        &mut self,
-        link: usize,
-        at: Time,
-        packet: &Packet,
-        backlog: Backlog,
-        _: &Pool<Segment>,
-    ) {
-        self.links[link].on_arrival(at, packet.wire_size(), backlog);
+    pub(crate) fn link(&mut self, link: usize) -> LinkObserver<'_> {
+        LinkObserver { meter: &mut self.links[link], link: link as u16, log: self.log.as_mut() }
     }
 
-    pub(crate) fn on_lost(&mut self, link: usize, lost: &Lost<Packet>, _: &Pool<Segment>) {
-        self.links[link].on_lost(lost.at, lost.frame.wire_size(), lost.cause);
+    /// The warm-up is over: what is measured begins at `now`, when the senders have counted `senders`.
+    pub fn begin_measuring(&mut self, now: Time, senders: Vec<SenderTotals>) {
+        self.links.iter_mut().for_each(|meter| meter.reset(now));
+        self.flows.iter_mut().zip(senders).for_each(|(meter, sender)| meter.reset(now, sender));
     }
 
-    pub(crate) fn on_mark(&mut self, link: usize, _: Time, _: &Packet, _: &Pool<Segment>) {
-        self.links[link].on_mark();
-    }
-
-    #[inline]
-    pub(crate) fn on_departure(
-        &mut self,
-        link: usize,
-        at: Time,
-        arrived: Time,
-        packet: &Packet,
-        backlog: Backlog,
-        _: &Pool<Segment>,
-    ) {
-        self.links[link].on_departure(at, arrived, packet.wire_size(), backlog);
+    /// Whether meter number `meter` is of one connection.
+    pub(crate) fn is_single(&self, meter: usize) -> bool {
+        self.is_single[meter]
     }
 
     /// A datagram of `size` came to its end.
@@ -123,6 +111,82 @@ impl Observer {
         }
         totals
     }
+}
+
+/// Observes one link.
+pub(crate) struct LinkObserver<'a> {
+    meter: &'a mut LinkMeter,
+    link: u16,
+    log: Option<&'a mut PacketLog>,
+}
+
+impl LinkObserver<'_> {
+    #[inline]
+    pub fn on_arrival(&mut self, at: Time, packet: &Packet, backlog: Backlog, pool: &Pool<Segment>) {
+        self.meter.on_arrival(at, packet.wire_size(), backlog);
+        self.record(at, PacketEvent::Arrival, packet, pool);
+    }
+
+    pub fn on_lost(&mut self, lost: &Lost<Packet>, pool: &Pool<Segment>) {
+        self.meter.on_lost(lost.at, lost.frame.wire_size(), lost.cause);
+        self.record(lost.at, PacketEvent::Lost(lost.cause), &lost.frame, pool);
+    }
+
+    pub fn on_mark(&mut self, at: Time, packet: &Packet, pool: &Pool<Segment>) {
+        self.meter.on_mark();
+        self.record(at, PacketEvent::Mark, packet, pool);
+    }
+
+    #[inline]
+    pub fn on_departure(
+        &mut self,
+        at: Time,
+        arrived: Time,
+        packet: &Packet,
+        backlog: Backlog,
+        pool: &Pool<Segment>,
+    ) {
+        self.meter.on_departure(at, arrived, packet.wire_size(), backlog);
+        self.record(at, PacketEvent::Departure, packet, pool);
+    }
+
+    /// A packet came out at the far end.
+    #[inline]
+    pub fn on_delivery(&mut self, at: Time, packet: &Packet, pool: &Pool<Segment>) {
+        self.record(at, PacketEvent::Delivery, packet, pool);
+    }
+
+    #[inline]
+    fn record(&mut self, at: Time, event: PacketEvent, packet: &Packet, pool: &Pool<Segment>) {
+        if let Some(log) = &mut self.log {
+            push(log, at, self.link, event, packet, pool);
+        }
+    }
+
+    pub fn on_capacity(&mut self, at: Time, rate: Rate) {
+        self.meter.on_capacity(at, rate);
+    }
+
+    pub fn on_opportunity(&mut self, offered: Bytes) {
+        self.meter.on_opportunity(offered);
+    }
+}
+
+/// Adds an event to the log; apart, since most runs have no log.
+#[cold]
+#[inline(never)]
+fn push(log: &mut PacketLog, at: Time, link: u16, event: PacketEvent, packet: &Packet, pool: &Pool<Segment>) {
+    let owner = PacketOwner {
+        group: packet.group,
+        flow: packet.owner,
+        generation: packet.generation,
+        is_reverse: packet.is_reverse(),
+    };
+    let segment = match packet.segment {
+        Packet::NO_SEGMENT => Segment { wire_size: packet.size, len: u32::from(packet.size), ..Segment::default() },
+        slot => *pool.get(slot),
+    };
+    log.push(&PacketRecord { at, link, event, owner, segment });
 }
 
 fn sender_totals(sender: &Sender) -> SenderTotals {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rayon::prelude::*;
+use varicap_experiment::packets::PacketLog;
 use varicap_experiment::results::RunResult;
 use varicap_experiment::rows::{GroupRows, LinkRow};
 use varicap_experiment::{FlowSpec, Network, Transport};
@@ -12,6 +13,7 @@ use varicap_units::{Bytes, Span, Streams, Time};
 
 use crate::build::{ControlFactory, meters_of};
 use crate::observe::Observer;
+use crate::record::{Recorded, Recording, Sampler};
 use crate::world::World;
 
 /// What to do besides measuring.
@@ -19,6 +21,8 @@ use crate::world::World;
 pub struct Options {
     /// Makes congestion controls that are not built in.
     pub controls: Option<Arc<ControlFactory>>,
+    /// What to record besides the rows.
+    pub record: Option<Recording>,
 }
 
 /// Why a run did not end.
@@ -41,17 +45,56 @@ pub fn run(
     options: &Options,
     go_on: &mut dyn FnMut(Time) -> bool,
 ) -> Result<RunResult, RunError> {
+    run_number(0, network, seed, replication, options, go_on)
+}
+
+/// Runs network number `number` of a scenario.
+fn run_number(
+    number: usize,
+    network: &Network,
+    seed: u64,
+    replication: u64,
+    options: &Options,
+    go_on: &mut dyn FnMut(Time) -> bool,
+) -> Result<RunResult, RunError> {
     let meters: Vec<(Bytes, bool)> = network.flows.iter().flat_map(meter_kinds).collect();
     let observer = Observer::new(network.links.len(), &meters);
     let mut world = World::new(network, Streams::new(seed, replication), observer, options.controls.clone());
+    let recording = options.record.as_ref();
+    let limit = recording.map(|recording| recording.packets).filter(|(_, below)| replication < *below);
+    world.net.observer.log = limit.map(|(limit, _)| PacketLog::new(limit));
+    let interval = recording.map(|recording| recording.series).filter(|(_, below)| replication < *below);
+    let mut sampler = interval.map(|(interval, _)| Sampler::new(network, interval));
     let end = Time::ZERO + network.duration;
     let warm = Time::ZERO + network.warmup;
     if network.warmup > Span::ZERO {
-        ran(world.run_until(warm, go_on))?;
+        ran(run_sampled(&mut world, warm, &mut sampler, go_on))?;
     }
     world.begin_measuring(warm);
-    ran(world.run_until(end, go_on))?;
+    ran(run_sampled(&mut world, end, &mut sampler, go_on))?;
+    if let Some(recording) = recording {
+        let (flows, links) = sampler.map(Sampler::finish).unwrap_or_default();
+        (recording.take)(Recorded { replication, network: number, flows, links, packets: world.net.observer.log.take() });
+    }
     Ok(rows(world, network, seed, replication, end))
+}
+
+/// Runs until `end`, and stops on the way where an interval of the time series ends.
+fn run_sampled(
+    world: &mut World,
+    end: Time,
+    sampler: &mut Option<Sampler>,
+    go_on: &mut dyn FnMut(Time) -> bool,
+) -> bool {
+    if let Some(sampler) = sampler {
+        while sampler.next() <= end {
+            if !world.run_until(sampler.next(), go_on) {
+                return false;
+            }
+            sampler.sample(world);
+        }
+    }
+    world.run_until(end, go_on)
 }
 
 fn ran(to_the_end: bool) -> Result<(), RunError> {
@@ -70,7 +113,7 @@ fn meter_kinds(flow: &FlowSpec) -> Vec<(Bytes, bool)> {
 
 fn rows(world: World, network: &Network, seed: u64, replication: u64, end: Time) -> RunResult {
     let totals = world.sender_totals();
-    let mut observer = world.observer;
+    let mut observer = world.net.observer;
     let links = network.links.iter().zip(std::mem::take(&mut observer.links));
     let links = links.map(|(spec, meter)| LinkRow::new(&spec.name, "", &meter.finish(end))).collect();
     let mut measures =
@@ -123,7 +166,7 @@ pub fn run_many(
             }
             true
         };
-        let result = run(&networks[index], seed, replication, options, &mut go_on);
+        let result = run_number(index, &networks[index], seed, replication, options, &mut go_on);
         go_on(Time::ZERO + networks[index].duration);
         result
     };

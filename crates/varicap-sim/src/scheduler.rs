@@ -8,50 +8,66 @@ pub type NodeId = u32;
 const ABSENT: u32 = u32::MAX;
 const ARITY: usize = 4;
 
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Entry {
-    at: Time,
-    node: NodeId,
+/// A pending wake as one number, time above node: its order is the order of the list.
+type Wake = u128;
+
+/// Fills the heap up to whole families; later than every wake.
+const NONE: Wake = u128::MAX;
+
+#[inline(always)]
+const fn wake_of(node: NodeId, at: Time) -> Wake {
+    (at.as_nanos() as u128) << 32 | node as u128
 }
+
+/// Nodes that stand apart from the heap: the links of a simple network, which are woken at every packet. Finding the
+/// earliest of so few takes less than keeping them sorted.
+const BUSY: usize = 4;
 
 /// The one event list of a world. Ties are resolved by node, so the order never depends on how often a node was
 /// woken: links are numbered before endpoints, and a departure is worked off before a simultaneous timer.
-#[derive(Default)]
 pub struct Scheduler {
-    heap: Vec<Entry>,
-    /// Where each node's entry stands in the heap.
+    /// Wakes of the first nodes.
+    busy: [Time; BUSY],
+    /// Wakes of the others: a 4-ary heap; after its `len` wakes come as many `NONE` as the last family needs, and one family more.
+    heap: Vec<Wake>,
+    len: usize,
+    /// Where each node's wake stands in the heap.
     place: Vec<u32>,
 }
 
 impl Scheduler {
     /// An event list for nodes 0..`nodes`; it grows when later nodes are woken.
     pub fn new(nodes: usize) -> Scheduler {
-        Scheduler { heap: Vec::with_capacity(nodes), place: vec![ABSENT; nodes] }
+        Scheduler {
+            busy: [Time::NEVER; BUSY],
+            heap: vec![NONE; 1 + ARITY],
+            len: 0,
+            place: vec![ABSENT; nodes],
+        }
     }
 
     /// The earliest wake, which stays pending until its node is woken again.
     #[inline]
     pub fn first(&self) -> Option<(Time, NodeId)> {
-        self.heap.first().map(|entry| (entry.at, entry.node))
+        let (mut at, mut node) = (self.busy[0], 0);
+        for (other, &due) in self.busy.iter().enumerate().skip(1) {
+            if due < at {
+                (at, node) = (due, other as NodeId);
+            }
+        }
+        let sorted = self.heap[0];
+        if (sorted >> 32) < u128::from(at.as_nanos()) {
+            return Some((Time::from_nanos((sorted >> 32) as u64), sorted as NodeId));
+        }
+        (!at.is_never()).then_some((at, node))
     }
 
     /// Replaces the node's pending wake; [`Time::NEVER`] cancels it.
     #[inline]
     pub fn wake(&mut self, node: NodeId, at: Time) {
-        let place = self.place_of(node);
-        if place == ABSENT {
-            if !at.is_never() {
-                self.insert(Entry { at, node });
-            }
-        } else if at.is_never() {
-            self.remove(place as usize);
-        } else {
-            let before = self.heap[place as usize].at;
-            if at > before {
-                self.sift_down(place as usize, Entry { at, node });
-            } else if at < before {
-                self.sift_up(place as usize, Entry { at, node });
-            }
+        match self.busy.get_mut(node as usize) {
+            Some(due) => *due = at,
+            None => self.wake_sorted(node, at),
         }
     }
 
@@ -59,13 +75,30 @@ impl Scheduler {
     /// and a timer that is pushed back with every packet costs nothing until it would have fired.
     #[inline]
     pub fn wake_by(&mut self, node: NodeId, at: Time) {
+        if let Some(due) = self.busy.get_mut(node as usize) {
+            *due = at.min(*due);
+            return;
+        }
         let place = self.place_of(node);
         if place == ABSENT {
-            if !at.is_never() {
-                self.insert(Entry { at, node });
-            }
-        } else if at < self.heap[place as usize].at {
-            self.sift_up(place as usize, Entry { at, node });
+            return self.start_or_cancel(node, at, place);
+        }
+        let wake = wake_of(node, at);
+        if wake < self.heap[place as usize] {
+            self.sift_up(place as usize, wake);
+        }
+    }
+
+    fn wake_sorted(&mut self, node: NodeId, at: Time) {
+        let place = self.place_of(node);
+        if place == ABSENT || at.is_never() {
+            return self.start_or_cancel(node, at, place);
+        }
+        let wake = wake_of(node, at);
+        if wake >= self.heap[place as usize] {
+            self.sift_down(place as usize, wake);
+        } else {
+            self.sift_up(place as usize, wake);
         }
     }
 
@@ -83,63 +116,73 @@ impl Scheduler {
         ABSENT
     }
 
-    fn insert(&mut self, entry: Entry) {
-        self.heap.push(entry);
-        self.sift_up(self.heap.len() - 1, entry);
+    /// The first wake of a node, or the end of its wakes.
+    fn start_or_cancel(&mut self, node: NodeId, at: Time, place: u32) {
+        if place != ABSENT {
+            self.remove(place as usize);
+        } else if !at.is_never() {
+            let hole = self.len;
+            self.len += 1;
+            if self.heap.len() < self.len * ARITY + 1 {
+                // Room for the children of every wake, so that sifting never meets the end.
+                self.heap.resize(self.len * 2 * ARITY + 1, NONE);
+            }
+            self.sift_up(hole, wake_of(node, at));
+        }
     }
 
     fn remove(&mut self, place: usize) {
         let gone = self.heap[place];
-        self.place[gone.node as usize] = ABSENT;
-        let last = self.heap.pop().unwrap_or(gone); // never empty: `place` was in it
-        if place == self.heap.len() {
+        self.place[gone as NodeId as usize] = ABSENT;
+        self.len -= 1;
+        let last = std::mem::replace(&mut self.heap[self.len], NONE);
+        if place == self.len {
             return;
         }
         if last < gone { self.sift_up(place, last) } else { self.sift_down(place, last) }
     }
 
-    /// Moves `entry` from `hole` towards the root to its place.
+    /// Moves `wake` from `hole` towards the root to its place.
     #[inline]
-    fn sift_up(&mut self, mut hole: usize, entry: Entry) {
+    fn sift_up(&mut self, mut hole: usize, wake: Wake) {
         while hole > 0 {
             let parent = (hole - 1) / ARITY;
-            if self.heap[parent] <= entry {
+            let above = self.heap[parent];
+            if above <= wake {
                 break;
             }
-            self.put(hole, self.heap[parent]);
+            self.put(hole, above);
             hole = parent;
         }
-        self.put(hole, entry);
+        self.put(hole, wake);
     }
 
-    /// Moves `entry` from `hole` towards the leaves to its place.
+    /// Moves `wake` from `hole` towards the leaves to its place.
     #[inline]
-    fn sift_down(&mut self, mut hole: usize, entry: Entry) {
+    fn sift_down(&mut self, mut hole: usize, wake: Wake) {
         loop {
             let first = hole * ARITY + 1;
-            let last = (first + ARITY).min(self.heap.len());
-            if first >= last {
+            if first >= self.len {
                 break;
             }
-            let mut least = first;
-            for child in first + 1..last {
-                if self.heap[child] < self.heap[least] {
-                    least = child;
-                }
-            }
-            if self.heap[least] >= entry {
+            let Some(&[a, b, c, d]) = self.heap[first..].first_chunk::<ARITY>() else { break };
+            // Branches here would be guesses: the order of wakes has no pattern.
+            let (ab, left) = if b < a { (b, 1) } else { (a, 0) };
+            let (cd, right) = if d < c { (d, 3) } else { (c, 2) };
+            let (least, child) = if cd < ab { (cd, right) } else { (ab, left) };
+            if least >= wake {
                 break;
             }
-            self.put(hole, self.heap[least]);
-            hole = least;
+            self.put(hole, least);
+            hole = first + child;
         }
-        self.put(hole, entry);
+        self.put(hole, wake);
     }
 
     #[inline]
-    fn put(&mut self, place: usize, entry: Entry) {
-        self.heap[place] = entry;
-        self.place[entry.node as usize] = place as u32;
+    fn put(&mut self, place: usize, wake: Wake) {
+        self.heap[place] = wake;
+        self.place[wake as NodeId as usize] = place as u32;
     }
 }
 
