@@ -68,13 +68,16 @@ fn delayed_acknowledgements_cost_a_factor_of_the_square_root_of_two() {
 
 #[test]
 fn the_square_root_law_breaks_down_where_timeouts_rule() {
-    // At 5 % loss and more the window is too small for three duplicate ACKs. The square root law is off by more than
-    // a quarter; the full model stays within 20 % (its own validation against traces shows errors of that size).
-    for loss in [0.05, 0.1] {
-        let runs = lossy(loss, r#""every""#, "400 s");
-        let found = packets_per_rtt(&runs);
-        assert!(found.mean < 0.75 * square_root(loss, 1.0), "p = {loss}: {found:?}");
-        assert_within(&format!("PFTK at p = {loss}"), found, pftk(loss, 1.0, 2.0), 0.20);
+    // From some per cent of loss on the window is often too small for three duplicate ACKs. The square root law is off by
+    // more and more; the full model stays within 20 % (its own validation against traces shows errors of that size).
+    for (loss, of_square_root) in [(0.05, 0.87), (0.1, 0.75), (0.2, 0.6)] {
+        let found = packets_per_rtt(&lossy(loss, r#""every""#, "400 s"));
+        assert!(found.hi < of_square_root * square_root(loss, 1.0), "p = {loss}: {found:?}");
+        if loss > 0.1 {
+            continue; // the model ends a backoff with the first delivery, Karn's rule only with one that was sent once
+        }
+        // The model counts what is sent; 1 - p of it is delivered.
+        assert_within(&format!("PFTK at p = {loss}"), found, pftk(loss, 1.0, 2.0) * (1.0 - loss), 0.20);
     }
 }
 
