@@ -307,13 +307,14 @@ mod tests {
     #[test]
     fn a_loss_on_the_channel_leaves_the_queue_alone() {
         let mut meter = LinkMeter::new();
-        meter.on_arrival(at(0), SIZE, waiting(0));
-        meter.on_arrival(at(0), SIZE, waiting(0));
-        meter.on_departure(at(10), at(0), SIZE, waiting(0));
+        for _ in 0..3 {
+            meter.on_arrival(at(0), SIZE, meter.waiting());
+        }
+        meter.on_departure(at(10), at(0), SIZE, waiting(1));
         meter.on_lost(at(10), SIZE, LossCause::Channel);
-        assert_eq!(meter.inside(), 1);
-        let done = meter.finish(at(10)).done;
-        assert_eq!((done.carried, done.channel_lost, done.frame_time), (SIZE, SIZE, frame_ms(10)));
+        assert_eq!((meter.inside(), meter.waiting()), (2, waiting(1)));
+        let done = meter.finish(at(20)).done;
+        assert_eq!((done.carried, done.channel_lost, done.frame_time), (SIZE, SIZE, frame_ms(2 * 10 + 10)));
     }
 
     #[test]
