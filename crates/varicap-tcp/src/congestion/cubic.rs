@@ -117,7 +117,7 @@ impl Cubic {
         let converge = self.config.fast_convergence && window < self.w_max;
         self.w_max = if converge { window * (1.0 + self.config.beta) / 2.0 } else { window };
         self.prior = window;
-        self.ssthresh = ((in_flight.as_u64() as f64 * self.config.beta) as u64).max(2 * self.mss);
+        self.ssthresh = ((in_flight.as_u64() as f64 * self.config.beta + 0.5) as u64).max(2 * self.mss);
         self.epoch = Time::NEVER;
     }
 }

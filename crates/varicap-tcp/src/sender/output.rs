@@ -237,19 +237,22 @@ impl Sender {
         Some(Outgoing { seq: 0, len: 0, wire_size: nonzero(self.overhead), flags })
     }
 
-    /// A byte beyond the window, or what little the window takes. Source: RFC 1122 §4.2.2.17.
+    /// What little the window takes or, if it is closed, a byte beyond it. Source: RFC 1122 §4.2.2.17.
     fn probe(&mut self, now: Time) -> Option<Outgoing> {
-        let (seq, mss) = (self.space.nxt, self.space.mss);
-        let len = self.edge.saturating_sub(seq).clamp(1, mss).min(self.written - seq);
-        if len == 0 {
+        let seq = self.space.nxt;
+        let unsent = self.written - seq;
+        let room = self.edge.saturating_sub(seq).min(self.space.mss);
+        if unsent == 0 {
             return None;
         }
+        if room > 0 {
+            self.timer = TimerKind::Retransmit;
+            return Some(self.emit(now, room.min(unsent)));
+        }
         // SND.NXT stays: what the receiver does not take is not in flight.
-        let flags = if seq < self.space.max { self.note_resent(seq + len) } else { Flags::default() };
-        self.space.max = self.space.max.max(seq + len);
-        let segment = self.finish(now, seq, len, flags);
-        self.burst_left = self.max_burst;
-        Some(segment)
+        let flags = if seq < self.space.max { self.note_resent(seq + 1) } else { Flags::default() };
+        self.space.max = self.space.max.max(seq + 1);
+        Some(self.finish(now, seq, 1, flags))
     }
 
     #[cold]
