@@ -181,7 +181,7 @@ impl FromStr for Probability {
 fn show(f: &mut fmt::Formatter<'_>, value: u64, units: &[(&str, u64)]) -> fmt::Result {
     let (unit, scale) = units.iter().rev().find(|(_, scale)| value >= *scale).unwrap_or(&units[0]);
     write!(f, "{}", value / scale)?;
-    if value % scale != 0 {
+    if !value.is_multiple_of(*scale) {
         let width = scale.ilog10() as usize;
         let fraction = format!("{:0width$}", value % scale);
         write!(f, ".{}", fraction.trim_end_matches('0'))?;
