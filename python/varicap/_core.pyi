@@ -77,7 +77,7 @@ class Results:
     def runs(self) -> int:
         """Replications so far."""
     def extend(self, more: Results) -> None:
-        """Add the runs of `more`."""
+        """Take the runs of `more`, which has none afterwards."""
     def summary(self) -> str:
         """JSON: means over the runs with their intervals."""
     def flows(self) -> list[Column]:
@@ -90,8 +90,10 @@ class Results:
         """A row for each run, flow and instant."""
     def link_series(self) -> list[Column]:
         """A row for each run, link and instant."""
-    def packets(self) -> list[Column]:
-        """A row for each packet event."""
+    def packets(self) -> list[list[Column]]:
+        """A row for each packet event, in a table for each run."""
+    def write_pcapng(self, path: Path) -> list[Path]:
+        """Write the packets of the first run, a file for each isolated flow; returns the files."""
 
 class ProgressCallback(Protocol):
     """Hears the share of the work that is done [0..1], and how many runs."""
@@ -105,13 +107,15 @@ def run(
     first: int,
     count: int,
     threads: int = 0,
-    series: bool = False,
-    packets: bool = False,
-    pcap: str | None = None,
+    series_below: int = 0,
+    packets_below: int = 0,
     progress: ProgressCallback | None = None,
     controls: Mapping[str, Callable[[int, int], Any]] | None = None,
 ) -> Results:
-    """Simulate replications `first` to `first + count - 1`; 0 threads are as many as there are cores."""
+    """Simulate replications `first` to `first + count - 1`; 0 threads are as many as there are cores.
+
+    Those below `series_below` record time series, those below `packets_below` packet events.
+    """
 
 def schema() -> str:
     """The JSON Schema of scenario files."""

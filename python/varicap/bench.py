@@ -61,7 +61,7 @@ def measure(workload: Workload) -> dict[str, Any]:
     The least CPU time of a few repeats counts: what another program takes from the caches is not ours.
     """
     # Check it here, where a mistake is reported as one.
-    _core.Scenario.from_json(json.dumps(workload.scenario()), f"<{workload.name}>", ".", [])
+    _core.Scenario.from_json(json.dumps(workload.scenario()), workload.name, ".", [])
     done = subprocess.run(  # noqa: S603 - our own interpreter and module
         [sys.executable, "-m", "varicap.bench", json.dumps(asdict(workload))],
         check=True,
@@ -73,7 +73,7 @@ def measure(workload: Workload) -> dict[str, Any]:
 
 
 def _measure_here(workload: Workload) -> dict[str, Any]:
-    scenario = _core.Scenario.from_json(json.dumps(workload.scenario()), f"<{workload.name}>", ".", [])
+    scenario = _core.Scenario.from_json(json.dumps(workload.scenario()), workload.name, ".", [])
     times_s: list[float] = []
     while len(times_s) < _MOST_REPEATS and sum(times_s) < _ENOUGH_S:
         begin_s = time.process_time()

@@ -126,9 +126,8 @@ def run(
             seed=seed,
             precision=share,
             max_seeds=max_seeds,
-            series=True if series or draw else None,
-            packets=True if packets else None,
-            pcap=pcap,
+            series=True if series or scenario.record_series else "first" if draw else None,
+            packets=True if packets or scenario.record_packets else "first" if pcap else None,
             jobs=jobs,
             progress=progress,
         )
@@ -140,7 +139,8 @@ def run(
     if draw:
         _draw(result, output or Path("varicap-out") / _folder_name(scenario.name), say)
     if pcap is not None:
-        say(f"wrote {pcap}")
+        for path in result.write_pcapng(pcap):
+            say(f"wrote {path}")
     if as_json:
         typer.echo(json.dumps(result.summary, ensure_ascii=False))
     else:

@@ -14,8 +14,9 @@ import sys
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 MANIFEST_VERSION = 1
 
+Which: TypeAlias = bool | Literal["first"]
+"""Which runs record: all, none, or only the first, which is enough for a figure or a capture."""
+
 
 @dataclass(frozen=True)
 class Request:
@@ -34,8 +38,8 @@ class Request:
     scenario: _core.Scenario
     seed: int
     runs: int
-    series: bool = False
-    packets: bool = False
+    series: Which = False
+    packets: Which = False
     controls: tuple[str, ...] = ()
 
 
@@ -84,17 +88,29 @@ class Result:
 
     @property
     def packets(self) -> pa.Table:
-        """What happened to every packet; empty unless the run recorded packets."""
-        return table(self.data.packets())
+        """What happened to every packet, in order of time; empty unless the run recorded packets."""
+        tables = [table(columns) for columns in self.data.packets()]
+        if not tables:
+            return pa.table({})
+        rows = pa.concat_tables(tables).unify_dictionaries()
+        # By run, then by time; a link tells of its departures when it is looked at, hence the sorting.
+        return rows.take(np.lexsort((rows["time_ns"].to_numpy(), rows["replication"].to_numpy())))
+
+    def write_pcapng(self, path: str | Path) -> list[Path]:
+        """Write the packets of the first run for Wireshark, a file for each isolated flow; returns the files.
+
+        Empty unless the run recorded packets.
+        """
+        return self.data.write_pcapng(Path(path))
 
     def tables(self) -> dict[str, pa.Table]:
         """Every table that was recorded, by the name of its file."""
         tables = {"flows": self.flows, "links": self.links}
         if self.groups.num_rows > 0:
             tables["groups"] = self.groups
-        if self.request.series:
+        if self.request.series is True:
             tables |= {"flow_series": self.flow_series, "link_series": self.link_series}
-        if self.request.packets:
+        if self.request.packets is True:
             tables["packets"] = self.packets
         return tables
 
@@ -163,8 +179,8 @@ def _manifest(request: Request, traces: dict[str, Any], tables: dict[str, Any]) 
         "scenario": json.loads(request.scenario.to_json()),
         "seed": request.seed,
         "runs": request.runs,
-        "series": request.series,
-        "packets": request.packets,
+        "series": request.series is True,
+        "packets": request.packets is True,
         "python_controls": list(request.controls),
         "traces": traces,
         "tables": tables,

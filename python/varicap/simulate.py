@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from varicap import _core
-from varicap.results import Request, Result
+from varicap.results import Request, Result, Which
 from varicap.tcp import MakeControl
 
 Progress: TypeAlias = Callable[[float, int, int], None]
@@ -47,7 +47,7 @@ def load(
         path = Path(scenario)
         return _core.Scenario.from_toml(_read(path), str(path), str(path.parent), pairs)
     value = scenario if isinstance(scenario, Mapping) else scenario.to_dict()
-    return _core.Scenario.from_json(json.dumps(value), "<scenario>", str(base_dir), pairs)
+    return _core.Scenario.from_json(json.dumps(value), "scenario", str(base_dir), pairs)
 
 
 def run(
@@ -58,9 +58,8 @@ def run(
     precision: float | None = None,
     max_seeds: int = 1000,
     overrides: Mapping[str, str] | Iterable[tuple[str, str]] = (),
-    series: bool | None = None,
-    packets: bool | None = None,
-    pcap: str | Path | None = None,
+    series: Which | None = None,
+    packets: Which | None = None,
     controls: Mapping[str, MakeControl] | None = None,
     jobs: int | None = None,
     progress: Progress | None = None,
@@ -69,9 +68,9 @@ def run(
 
     With `precision` (say 0.02) replications are added until the half width of each 95 % interval of goodput and
     utilisation is within that share of its mean, or there are `max_seeds`.  `series` and `packets` record more than
-    the scenario says; `pcap` writes the packets of the first run for Wireshark.  `controls` brings congestion
-    controls written in Python (`varicap.tcp.CongestionControl`) by the name that the scenario gives them in
-    ``congestion = { custom = "NAME" }``; such runs are slower, and go on one core.
+    the scenario says, of all runs (True) or of the first.  `controls` brings congestion controls written in Python
+    (`varicap.tcp.CongestionControl`) by the name that the scenario gives them in ``congestion = { custom = "NAME" }``;
+    such runs are slower, and go on one core.
 
     >>> result = run("examples/fixed.toml", seeds=3, overrides={"duration": "20 s"})
     >>> result.flows.num_rows
@@ -96,9 +95,8 @@ def run(
             first=first,
             count=count,
             threads=jobs or (1 if controls else 0),
-            series=series,
-            packets=packets,
-            pcap=str(pcap) if pcap is not None and first == 0 else None,
+            series_below=_below(series, first + count),
+            packets_below=_below(packets, first + count),
             progress=report,
             controls=controls,
         )
@@ -111,6 +109,11 @@ def run(
         count = min(more, max_seeds - results.runs)
         results.extend(batch(results.runs, count, results.runs + count))
     return Result(Request(loaded, base_seed, results.runs, series, packets, tuple(controls or ())), results)
+
+
+def _below(which: Which, end: int) -> int:
+    """Replications below this number record."""
+    return 1 if which == "first" else end if which else 0
 
 
 def is_precise(summary: dict[str, Any], precision: float) -> bool:

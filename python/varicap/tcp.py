@@ -50,8 +50,9 @@ __all__ = ["AckSample", "CongestionControl", "CongestionEvent", "MakeControl", "
 class CongestionControl(Protocol):
     """How much may be in flight; loss detection, retransmission and the RTO belong to the sender.
 
-    Optional besides these: ``ssthresh`` [B], ``on_recovered(now_s)`` when recovery has ended, and
-    ``on_idle(restart_window)`` after an idle RTO (RFC 5681 §4.1).
+    Optional besides these: ``ssthresh`` [B]; ``on_recovered(now_s, limit)`` when recovery has ended, where a window
+    above ``limit`` [B] (None: no limit) would let out a burst (RFC 6582 §3.2); ``on_idle(restart_window)`` after an
+    idle RTO (RFC 5681 §4.1).
     """
 
     cwnd: float

@@ -19,6 +19,7 @@ row! {
         real srtt_s ("srtt_s", "s") "Smoothed round-trip time at the end of the interval.";
         real rto_s ("rto_s", "s") "Retransmission timeout at the end of the interval.";
         real goodput_bps ("goodput_bps", "b/s") "Application bytes that came in order in the interval.";
+        real throughput_bps ("throughput_bps", "b/s") "TCP/IP bytes that reached the receiver in the interval.";
         choice state of STATES ("state", "") "State of the sender at the end of the interval.";
     }
 }
@@ -84,6 +85,7 @@ impl FlowSeries {
     pub fn sample(&mut self, now: Time, meter: &mut FlowMeter, sender: Option<SenderState>) {
         let totals = meter.totals(now);
         let (since, before) = std::mem::replace(&mut self.last, (now, totals));
+        let (done, span) = (totals.since(&before), now.since(since));
         let real = |value: Option<f64>| value.unwrap_or(f64::NAN);
         let bytes = |value: Option<Bytes>| real(value.map(|bytes| bytes.as_u64() as f64));
         self.points.push(FlowPoint {
@@ -93,7 +95,8 @@ impl FlowSeries {
             in_flight_bytes: bytes(sender.map(|sender| sender.in_flight)),
             srtt_s: real(sender.and_then(|sender| sender.srtt).map(Span::as_secs_f64)),
             rto_s: real(sender.map(|sender| sender.rto.as_secs_f64())),
-            goodput_bps: per_second(totals.since(&before).in_order, now.since(since)),
+            goodput_bps: per_second(done.in_order, span),
+            throughput_bps: per_second(done.delivered, span),
             state: sender.map_or(State::Open, |sender| sender.state) as u8,
         });
     }

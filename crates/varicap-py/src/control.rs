@@ -182,8 +182,9 @@ impl CongestionControl for PythonControl {
         self.tell("on_congestion", |method| method.call1((PyCongestionEvent::from(event),)).map(drop));
     }
 
-    fn on_recovered(&mut self, now: Time, _limit: Bytes) {
-        self.tell("on_recovered", |method| method.call1((now.as_secs_f64(),)).map(drop));
+    fn on_recovered(&mut self, now: Time, limit: Bytes) {
+        let limit = (limit < Bytes::MAX).then_some(limit.as_u64());
+        self.tell("on_recovered", |method| method.call1((now.as_secs_f64(), limit)).map(drop));
     }
 
     fn on_idle(&mut self, restart_window: Bytes) {

@@ -5,6 +5,7 @@
 mod control;
 mod errors;
 mod interrupt;
+mod records;
 mod run;
 mod scenario;
 mod tables;

@@ -1,19 +1,22 @@
 //! Running scenarios, and what the runs found.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
-use varicap_experiment::Transport;
 use varicap_experiment::results::{RunResult, runs_table, summarise};
-use varicap_sim::{ControlFactory, Options, RunError as SimError, run_many};
+use varicap_experiment::{Network, Transport};
+use varicap_sim::{ControlFactory, Options, Recorded, Recording, RunError as SimError, run_many};
 use varicap_tcp::congestion::CongestionControl;
 use varicap_tcp::{Congestion, TcpConfig};
 
 use crate::control::{PythonControl, Raised, start};
 use crate::errors::{RunError, ScenarioError};
 use crate::interrupt::{Shared, run as run_interruptibly};
+use crate::records;
 use crate::scenario::PyScenario;
 use crate::tables::columns;
 
@@ -21,7 +24,9 @@ use crate::tables::columns;
 #[pyclass(name = "Results", module = "varicap._core")]
 pub struct PyResults {
     scenario: serde_json::Value,
+    networks: Vec<Network>,
     runs: Vec<RunResult>,
+    recorded: Vec<Recorded>,
 }
 
 #[pymethods]
@@ -31,8 +36,10 @@ impl PyResults {
         self.runs.len()
     }
 
-    fn extend(&mut self, more: &PyResults) {
-        self.runs.extend(more.runs.iter().cloned());
+    /// Takes the runs of `more`, which has none afterwards.
+    fn extend(&mut self, more: &mut PyResults) {
+        self.runs.append(&mut more.runs);
+        self.recorded.append(&mut more.recorded);
     }
 
     fn summary(&self, py: Python<'_>) -> String {
@@ -51,6 +58,23 @@ impl PyResults {
         columns(py, runs_table(&self.runs).links)
     }
 
+    fn flow_series<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        records::flow_series(py, &self.recorded)
+    }
+
+    fn link_series<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        records::link_series(py, &self.recorded, &self.networks)
+    }
+
+    fn packets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        records::packets(py, &self.recorded, &self.networks)
+    }
+
+    fn write_pcapng(&self, py: Python<'_>, path: PathBuf) -> PyResult<Vec<PathBuf>> {
+        py.detach(|| records::write_captures(&path, &self.recorded, &self.networks))
+            .map_err(|error| PyOSError::new_err((error.raw_os_error().unwrap_or(0), error.to_string(), path)))
+    }
+
     fn __repr__(&self) -> String {
         format!("<results of {} runs>", self.runs.len())
     }
@@ -58,7 +82,9 @@ impl PyResults {
 
 /// Simulates replications `first` to `first + count - 1`; 0 threads are as many as there are cores.
 #[pyfunction]
-#[pyo3(signature = (scenario, *, seed, first, count, threads=0, series=false, packets=false, pcap=None, progress=None, controls=None))]
+#[pyo3(signature = (
+    scenario, *, seed, first, count, threads=0, series_below=0, packets_below=0, progress=None, controls=None
+))]
 #[expect(clippy::too_many_arguments, reason = "they are given by name in Python")]
 pub fn run(
     py: Python<'_>,
@@ -67,26 +93,43 @@ pub fn run(
     first: u64,
     count: u64,
     threads: usize,
-    series: bool,
-    packets: bool,
-    pcap: Option<String>,
+    series_below: u64,
+    packets_below: u64,
     progress: Option<Bound<'_, PyAny>>,
     controls: Option<HashMap<String, Py<PyAny>>>,
 ) -> PyResult<PyResults> {
-    let _ = (series, packets, pcap);
     check_controls(scenario, controls.as_ref())?;
     let raised = Raised::default();
-    let options = Options { controls: controls.map(|classes| factory(classes, raised.clone())) };
+    let recorded = Arc::new(Mutex::new(Vec::new()));
+    let record = &scenario.scenario.record;
+    let options = Options {
+        controls: controls.map(|classes| factory(classes, raised.clone())),
+        record: Some(Recording {
+            series: (record.sample, series_below),
+            packets: (usize::try_from(record.packet_limit).unwrap_or(usize::MAX), packets_below),
+            take: keeper(&recorded),
+        }),
+    };
     let shared = Shared::default();
     let runs = run_interruptibly(py, &shared, progress.as_ref(), || {
         let tell = |share: f64| shared.tell(share, (share * count as f64) as usize) && !raised.is_some();
         run_many(&scenario.networks, seed, first..first + count, &options, threads, &tell)
-    })?;
+    });
     if let Some(error) = raised.take() {
         return Err(error);
     }
-    let runs = runs.map_err(|error: SimError| RunError::new_err(error.to_string()))?;
-    Ok(PyResults { scenario: scenario.scenario.to_json(), runs })
+    let runs = runs?.map_err(|error: SimError| RunError::new_err(error.to_string()))?;
+    let mut recorded = std::mem::take(&mut *recorded.lock().unwrap_or_else(PoisonError::into_inner));
+    // Threads end in any order.
+    recorded.sort_by_key(|one: &Recorded| (one.replication, one.network));
+    let (networks, scenario) = (scenario.networks.clone(), scenario.scenario.to_json());
+    Ok(PyResults { scenario, networks, runs, recorded })
+}
+
+/// Keeps what each run recorded.
+fn keeper(recorded: &Arc<Mutex<Vec<Recorded>>>) -> Arc<dyn Fn(Recorded) + Send + Sync> {
+    let recorded = recorded.clone();
+    Arc::new(move |one| recorded.lock().unwrap_or_else(PoisonError::into_inner).push(one))
 }
 
 /// Makes the congestion controls that Python brought, by name.

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 _MOST_PANELS = 8
+_MOST_POINTS = 300
 
 
 @dataclass(frozen=True)
@@ -99,54 +100,52 @@ def _interesting(summary: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _of_run(rows: pa.Table, run: int) -> pa.Table:
-    return rows.filter(pc.equal(rows["run"], run)) if rows.num_rows else rows
+    return rows.filter(pc.equal(rows["replication"], run)) if rows.num_rows else rows
 
 
 def _column(rows: pa.Table, name: str, scale: float = 1.0) -> Array:
     return np.asarray(rows[name].to_numpy(), dtype=np.float64) * scale
 
 
+def _bins(values: Array) -> Array:
+    """Means over bins, so that no more than some hundreds of points are drawn."""
+    size = max(1, -(-len(values) // _MOST_POINTS))
+    whole = len(values) // size * size
+    return np.asarray(values[:whole].reshape(-1, size).mean(axis=1))
+
+
+def _ends(time_s: Array) -> Array:
+    """The ends of the same bins [s]."""
+    size = max(1, -(-len(time_s) // _MOST_POINTS))
+    return time_s[size - 1 :: size][: len(time_s) // size]
+
+
 def _rates(axes: "Axes", panel: Panel, names: list[str]) -> None:
     style.plain(axes)
-    time_s = _column(panel.link, "time_s")
-    axes.fill_between(
-        time_s,
-        _column(panel.link, "capacity_bps", 1e-6),
-        step="pre",
-        color=style.CAPACITY,
-        linewidth=0,
-        label="capacity",
-    )
+    time_s = _ends(_column(panel.link, "time_s"))
+    capacity = _bins(_column(panel.link, "capacity_bps", 1e-6))
+    axes.fill_between(time_s, capacity, step="pre", color=style.CAPACITY, linewidth=0, label="capacity")
     for name, rows in panel.flows.items():
-        axes.plot(
-            _column(rows, "time_s"),
-            _column(rows, "goodput_bps", 1e-6),
-            color=style.colour(names.index(name)),
-            linewidth=0.9,
-            label=name,
-        )
+        throughput = _bins(_column(rows, "throughput_bps", 1e-6))
+        axes.step(time_s, throughput, where="pre", color=style.colour(names.index(name)), linewidth=0.9, label=name)
     axes.set_ylim(bottom=0)
-    axes.set_ylabel("[Mb/s]", fontsize=8)
+    axes.set_ylabel("throughput [Mb/s]", fontsize=8)
     axes.set_title(panel.title, fontsize=9, loc="left")
-    axes.legend(fontsize=7, frameon=False, loc="upper right", ncols=4)
+    _legend(axes)
 
 
 def _queue(axes: "Axes", panel: Panel) -> None:
     style.plain(axes)
     time_s = _column(panel.link, "time_s")
-    axes.plot(time_s, _column(panel.link, "backlog_packets"), color=style.QUEUE, linewidth=0.9)
-    lost = _column(panel.link, "dropped_packets")
-    (when,) = np.nonzero(lost)
+    axes.plot(time_s, _column(panel.link, "backlog_packets"), color=style.QUEUE, linewidth=0.8)
+    (when,) = np.nonzero(_column(panel.link, "dropped_packets"))
     if len(when):
-        axes.plot(
-            time_s[when],
-            np.zeros(len(when)),
-            "|",
-            color=style.LOSS,
-            markersize=6,
-            label="losses",
-            clip_on=False,
-        )
-        axes.legend(fontsize=7, frameon=False, loc="upper right")
+        axes.plot(time_s[when], np.zeros(len(when)), "|", color=style.LOSS, markersize=6, label="losses", clip_on=False)
+        _legend(axes)
     axes.set_ylim(bottom=0)
     axes.set_ylabel("queue [packets]", fontsize=8)
+
+
+def _legend(axes: "Axes") -> None:
+    """Above the frame, where it hides nothing."""
+    axes.legend(fontsize=7, frameon=False, loc="lower right", bbox_to_anchor=(1.0, 0.98), ncols=8, borderpad=0.1)

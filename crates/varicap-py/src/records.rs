@@ -1,0 +1,168 @@
+//! What runs recorded besides their rows, as columns for Python, and captures for Wireshark.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use numpy::IntoPyArray;
+use pyo3::prelude::*;
+use pyo3::types::PyList;
+use varicap_experiment::columns::{Row, Table, table_of};
+use varicap_experiment::packets::PacketLog;
+use varicap_experiment::pcapng::{CapturedFlow, Snap, write_capture};
+use varicap_experiment::series::{FlowPoint, LinkPoint};
+use varicap_experiment::{Network, Transport};
+use varicap_sim::Recorded;
+
+use crate::tables::{columns, data};
+
+/// A label of many rows: the place of each row's name in a list of names.
+#[derive(Default)]
+struct Labels {
+    places: Vec<u32>,
+    names: Vec<String>,
+}
+
+impl Labels {
+    fn repeat(&mut self, name: &str, count: usize) {
+        let known = self.names.iter().position(|known| known == name);
+        let place = known.unwrap_or_else(|| {
+            self.names.push(name.to_owned());
+            self.names.len() - 1
+        });
+        self.places.extend(std::iter::repeat_n(place as u32, count));
+    }
+}
+
+/// Columns that say to which run and part each row belongs, then those of the rows.
+fn series<'py, R: Row + 'static>(
+    py: Python<'py>,
+    parts: &[(u64, &str, &str, &[R])],
+    owner: (&str, &str),
+) -> PyResult<Bound<'py, PyList>> {
+    let mut runs = Vec::new();
+    let (mut names, mut flows) = (Labels::default(), Labels::default());
+    for (replication, name, flow, points) in parts {
+        runs.extend(std::iter::repeat_n(*replication, points.len()));
+        names.repeat(name, points.len());
+        flows.repeat(flow, points.len());
+    }
+    let rows = table_of(parts.iter().flat_map(|(.., points)| points.iter()));
+    let list = PyList::empty(py);
+    list.append((
+        "replication",
+        "1",
+        "Number of the run among the replications, from zero.",
+        runs.into_pyarray(py),
+    ))?;
+    list.append((owner.0, "", owner.1, (names.places.into_pyarray(py), names.names)))?;
+    if owner.0 == "link" {
+        let description =
+            "The flow that had the link to itself, where the scenario isolates flows; else empty.";
+        list.append(("flow", "", description, (flows.places.into_pyarray(py), flows.names)))?;
+    }
+    for column in columns(py, rows)? {
+        list.append(column)?;
+    }
+    Ok(list)
+}
+
+/// The flow that has network number `network` to itself, or nothing.
+fn owner(networks: &[Network], network: usize) -> &str {
+    match networks[network].flows.as_slice() {
+        [flow] if networks.len() > 1 => &flow.name,
+        _ => "",
+    }
+}
+
+/// A row for each run, flow and interval.
+pub fn flow_series<'py>(py: Python<'py>, recorded: &[Recorded]) -> PyResult<Bound<'py, PyList>> {
+    let parts: Vec<(u64, &str, &str, &[FlowPoint])> = (recorded.iter())
+        .flat_map(|one| one.flows.iter().map(|flow| (one.replication, &*flow.name, "", &*flow.points)))
+        .collect();
+    series(py, &parts, ("flow", "Name of the flow."))
+}
+
+/// A row for each run, link and interval.
+pub fn link_series<'py>(
+    py: Python<'py>,
+    recorded: &[Recorded],
+    networks: &[Network],
+) -> PyResult<Bound<'py, PyList>> {
+    let parts: Vec<(u64, &str, &str, &[LinkPoint])> = (recorded.iter())
+        .flat_map(|one| {
+            let flow = owner(networks, one.network);
+            one.links.iter().map(move |link| (one.replication, &*link.name, flow, &*link.points))
+        })
+        .collect();
+    series(py, &parts, ("link", "Name of the link."))
+}
+
+/// The packet events of each run and network, as tables of the same columns.
+pub fn packets<'py>(
+    py: Python<'py>,
+    recorded: &[Recorded],
+    networks: &[Network],
+) -> PyResult<Bound<'py, PyList>> {
+    let tables = PyList::empty(py);
+    for one in recorded {
+        let Some(log) = &one.packets else { continue };
+        let network = &networks[one.network];
+        let Table { columns } = log.clone().into_table();
+        let list = PyList::empty(py);
+        let runs = vec![one.replication; log.len()].into_pyarray(py);
+        list.append(("replication", "1", "Number of the run among the replications, from zero.", runs))?;
+        for (column, values) in columns {
+            let values = data(py, values)?;
+            let names: Option<Vec<&str>> = match column.name {
+                "link" => Some(network.links.iter().map(|link| &*link.name).collect()),
+                "group" => Some(network.flows.iter().map(|flow| &*flow.name).collect()),
+                _ => None,
+            };
+            match names {
+                Some(names) => list.append((column.name, "", named(column.description), (values, names)))?,
+                None => list.append((column.name, column.unit, column.description, values))?,
+            }
+        }
+        tables.append(list)?;
+    }
+    Ok(tables)
+}
+
+/// The description of a column of places that became a column of names.
+fn named(description: &str) -> String {
+    description.replacen("Index", "Name", 1)
+}
+
+/// Writes the packets of one run into a capture; where flows are isolated into one for each flow, whose name comes
+/// before the ending. Returns the files.
+pub fn write_captures(path: &Path, recorded: &[Recorded], networks: &[Network]) -> io::Result<Vec<PathBuf>> {
+    let mut written = Vec::new();
+    for one in recorded.iter().filter(|one| one.replication == 0) {
+        let Some(log) = &one.packets else { continue };
+        let file = with_flow(path, owner(networks, one.network));
+        write_one(&file, log, &networks[one.network])?;
+        written.push(file);
+    }
+    Ok(written)
+}
+
+fn write_one(file: &Path, log: &PacketLog, network: &Network) -> io::Result<()> {
+    let links: Vec<&str> = network.links.iter().map(|link| &*link.name).collect();
+    let flows: Vec<CapturedFlow> = (network.flows.iter())
+        .map(|flow| match &flow.transport {
+            Transport::Tcp { tcp, .. } => CapturedFlow::of(tcp),
+            Transport::Datagrams(_) => CapturedFlow::Datagrams,
+        })
+        .collect();
+    let out = BufWriter::new(File::create(file)?);
+    write_capture(out, log, &links, &flows, Snap::Whole)?.flush()
+}
+
+fn with_flow(path: &Path, flow: &str) -> PathBuf {
+    if flow.is_empty() {
+        return path.to_owned();
+    }
+    let ending = path.extension().map_or("pcapng".into(), |ending| ending.to_string_lossy());
+    path.with_extension(format!("{flow}.{ending}"))
+}
