@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Script, config, ms, nth, segments};
+use common::{Script, config, held, ms, nth, segments};
 use varicap_tcp::{Recovery, TcpConfig};
 use varicap_units::Amount;
 
@@ -50,10 +50,10 @@ fn what_it_sent_does_not_count_when_the_window_is_halved() {
         assert_eq!(script.ssthresh(), 3);
     }
     let mut script = limited(Recovery::Sack);
-    script.sack(0, &[1000..2000]);
-    script.sack(0, &[1000..3000]);
+    script.sack(0, &[held(1, 2)]);
+    script.sack(0, &[held(1, 3)]);
     script.expect(&segments(6, 2));
-    script.sack(0, &[1000..4000]);
+    script.sack(0, &[held(1, 4)]);
     assert_eq!(script.ssthresh(), 3);
 }
 

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{MSS, Script, config, ms, nth, segments};
+use common::{MSS, Script, config, held, ms, nth, segments};
 use varicap_tcp::{Recovery, State, TcpConfig};
 use varicap_units::Amount;
 
@@ -13,10 +13,6 @@ fn sack(window: u64) -> Script {
     script.skip();
     script.at(ms(100));
     script
-}
-
-fn held(first: u64, end: u64) -> std::ops::Range<u64> {
-    first * MSS..end * MSS
 }
 
 #[test]

@@ -210,6 +210,11 @@ pub fn nth(number: u64) -> Range<u64> {
     number * MSS..(number + 1) * MSS
 }
 
+/// A SACK block of whole segments: number `first` up to, not including, `end`.
+pub fn held(first: u64, end: u64) -> Range<u64> {
+    first * MSS..end * MSS
+}
+
 /// A data segment for a receiver.
 pub fn data(number: u64) -> Segment {
     Segment { seq: number * MSS, len: MSS as u32, wire_size: MSS as u16 + 40, ..Segment::default() }
