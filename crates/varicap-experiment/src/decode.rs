@@ -88,7 +88,7 @@ impl Fault {
                 (by_format(&keys), None)
             }
             What::Wrong(expected) => (expected, None),
-            What::Missing(_) => (by_format(&keys), Some("it is missing and has no default".to_owned())),
+            What::Missing(_) => (by_format(&keys), Some("it is missing and has no default".into())),
             What::UnknownKey(key, known) => (format!("the key {}", one_of(known)), meant(&key, known)),
             What::UnknownName(name, known) => (one_of(known), meant(&name, known)),
         };
@@ -98,8 +98,8 @@ impl Fault {
     }
 }
 
-fn meant(text: &str, known: &[&str]) -> Option<String> {
-    nearest(text, known.iter().copied()).map(|name| format!("did you mean `{name}`?"))
+fn meant(text: &str, known: &[&str]) -> Option<Box<str>> {
+    nearest(text, known.iter().copied()).map(|name| format!("did you mean `{name}`?").into())
 }
 
 /// Rust's names of types in a user's words.

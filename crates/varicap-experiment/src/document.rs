@@ -4,6 +4,7 @@
 //! error and every explanation can name the line.
 
 use std::fmt;
+use std::num::NonZeroU32;
 
 use indexmap::IndexMap;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -104,8 +105,8 @@ impl Node {
     /// Reads a JSON text; positions of values are not kept.
     pub fn from_json(text: &str) -> Result<Node, ScenarioError> {
         serde_json::from_str(text).map_err(|error| ScenarioError {
-            line: u32::try_from(error.line()).ok(),
-            column: u32::try_from(error.column()).ok(),
+            line: counted(error.line()),
+            column: counted(error.column()),
             expected: format!("valid JSON: {error}"),
             ..ScenarioError::default()
         })
@@ -197,12 +198,7 @@ fn of_value(value: Spanned<DeValue<'_>>, depth: usize) -> Result<Node, ScenarioE
 fn syntax(text: &str, error: &toml::de::Error) -> ScenarioError {
     let (line, column) = Lines::of(text).position(error.span().map_or(0, |span| span.start));
     let message = error.message().lines().collect::<Vec<_>>().join(", ");
-    ScenarioError {
-        line: Some(line),
-        column: Some(column),
-        expected: format!("valid TOML: {message}"),
-        ..ScenarioError::default()
-    }
+    ScenarioError { line, column, expected: format!("valid TOML: {message}"), ..ScenarioError::default() }
 }
 
 impl<'de> Deserialize<'de> for Node {
@@ -256,6 +252,11 @@ impl<'de> Deserialize<'de> for Node {
     }
 }
 
+/// A number of a line or column.
+pub(crate) fn counted(number: usize) -> Option<NonZeroU32> {
+    NonZeroU32::new(u32::try_from(number).ok()?)
+}
+
 /// Where the lines of a text begin.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lines {
@@ -270,11 +271,11 @@ impl Lines {
     }
 
     /// Line and column of a byte, both from 1; columns count characters.
-    pub fn position(&self, byte: usize) -> (u32, u32) {
+    pub fn position(&self, byte: usize) -> (Option<NonZeroU32>, Option<NonZeroU32>) {
         let line = self.starts.partition_point(|start| *start <= byte).max(1);
         let start = self.starts.get(line - 1).copied().unwrap_or(0);
         let before = self.text.get(start..byte.min(self.text.len())).unwrap_or("");
-        (line as u32, before.chars().count() as u32 + 1)
+        (counted(line), counted(before.chars().count() + 1))
     }
 }
 
@@ -321,8 +322,7 @@ impl Source {
         match origin {
             Origin::Unknown => {}
             Origin::File(byte) => {
-                let (line, column) = self.lines.position(byte);
-                (error.line, error.column) = (Some(line), Some(column));
+                (error.line, error.column) = self.lines.position(byte);
             }
             Origin::Set(index) => {
                 if let Some((key, value)) = self.settings.get(index) {

@@ -1,6 +1,7 @@
 //! A mistake in a scenario: where it is, what was found, what was expected.
 
 use std::fmt;
+use std::num::NonZeroU32;
 
 /// A mistake in a scenario: where it is, what was found, what was expected.
 #[derive(Clone, Debug, Default, PartialEq, Eq, thiserror::Error)]
@@ -8,9 +9,9 @@ pub struct ScenarioError {
     /// The file, or `--set key=value`; empty if the scenario was never written down.
     pub file: String,
     /// Line in the file, from 1.
-    pub line: Option<u32>,
+    pub line: Option<NonZeroU32>,
     /// Column in the line, from 1, in characters.
-    pub column: Option<u32>,
+    pub column: Option<NonZeroU32>,
     /// Path of the key, such as `topology.dumbbell.forward.delay`; empty for a mistake of the whole file.
     pub key: String,
     /// The offending text.
@@ -18,7 +19,7 @@ pub struct ScenarioError {
     /// What was expected instead.
     pub expected: String,
     /// What was probably meant, or what to do about it.
-    pub hint: Option<String>,
+    pub hint: Option<Box<str>>,
 }
 
 impl ScenarioError {
@@ -34,7 +35,7 @@ impl ScenarioError {
     }
 
     /// … and this helps.
-    pub(crate) fn hint(mut self, hint: impl Into<String>) -> ScenarioError {
+    pub(crate) fn hint(mut self, hint: impl Into<Box<str>>) -> ScenarioError {
         self.hint = Some(hint.into());
         self
     }
@@ -129,7 +130,7 @@ mod tests {
     fn an_error_reads_as_a_sentence() {
         let mut error = ScenarioError::at("flows.a.count", "a whole number").found("x");
         error.file = "lte.toml".to_owned();
-        error.line = Some(3);
+        error.line = NonZeroU32::new(3);
         assert_eq!(error.to_string(), "lte.toml:3: flows.a.count: found `x`, expected a whole number");
     }
 }

@@ -61,6 +61,7 @@ pub struct FlowSpec {
 
 /// What a flow carries.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one for each group of flows")]
 pub enum Transport {
     /// TCP, fed by an application.
     Tcp {

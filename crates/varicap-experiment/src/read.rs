@@ -8,6 +8,7 @@ use crate::document::{Lines, MAX_FILE, Node, Origin, Source, Table, Value, join_
 use crate::error::{ScenarioError, nearest, one_of};
 use crate::scenario::Scenario;
 use crate::schema;
+use crate::validate::{LONGEST_NAME, in_name};
 
 impl Scenario {
     /// Reads a TOML text; `overrides` are the `--set key=value` of the command line, later ones win.
@@ -89,12 +90,19 @@ fn read(
         error
     })?;
     if scenario.name.is_empty() {
-        let stem = Path::new(file_name).file_stem().and_then(|stem| stem.to_str());
-        scenario.name = stem.unwrap_or("scenario").to_owned();
+        scenario.name = name_of(file_name);
     }
     scenario.source = Arc::new(source);
     scenario.check()?;
     Ok(scenario)
+}
+
+/// The name of a scenario that has none: its file's, without what a name may not hold.
+fn name_of(file: &str) -> String {
+    let stem = Path::new(file).file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+    let plain: String = stem.chars().filter(|c| in_name(*c)).take(LONGEST_NAME / 4).collect();
+    let plain = plain.trim_matches(['.', ' ']);
+    if plain.is_empty() { "scenario".to_owned() } else { plain.to_owned() }
 }
 
 /// Puts `value` at `path`, making the tables on the way.

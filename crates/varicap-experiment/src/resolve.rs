@@ -6,7 +6,7 @@ use varicap_net::{CapacityConfig, CapacityParts, LinkParts, NetError, QueueConfi
 use varicap_tcp::TcpConfig;
 use varicap_units::{Amount, Bytes, Rate, Span, Time};
 
-use crate::document::join_path;
+use crate::document::{counted, join_path};
 use crate::error::ScenarioError;
 use crate::network::{FlowSpec, LinkSpec, Network, Transport};
 use crate::scenario::{FlowConfig, Scenario};
@@ -170,11 +170,9 @@ fn of_link(link: &Placed<'_>, error: NetError) -> ScenarioError {
         NetError::Value { key: part, found, expected } => {
             ScenarioError::at(key(&part), expected).found(found)
         }
-        NetError::Trace { file, line, found, expected } => ScenarioError {
-            file,
-            line: u32::try_from(line).ok(),
-            ..ScenarioError::at(file_key, expected).found(found)
-        },
+        NetError::Trace { file, line, found, expected } => {
+            ScenarioError { file, line: counted(line), ..ScenarioError::at(file_key, expected).found(found) }
+        }
         NetError::File { file, reason } => {
             ScenarioError::at(file_key, "a file that can be read").found(file).hint(reason)
         }

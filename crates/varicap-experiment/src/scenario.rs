@@ -63,6 +63,7 @@ pub struct Scenario {
 /// Links and how they hang together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
+#[expect(clippy::large_enum_variant, reason = "there is one of it")]
 pub enum Topology {
     /// One link in each direction, which all flows share.
     Dumbbell(Dumbbell),

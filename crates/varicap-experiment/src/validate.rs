@@ -24,6 +24,9 @@ const MOST_FLOWS: u64 = 1_000_000;
 /// Most links, and most flow groups.
 const MOST_PARTS: usize = 10_000;
 
+/// Longest name of a scenario, a link or a flow [B].
+pub(crate) const LONGEST_NAME: usize = 100;
+
 type Checked = Result<(), ScenarioError>;
 
 /// A table of the scenario, whose keys are checked.
@@ -84,8 +87,9 @@ impl Scenario {
         top.require("schema_version", version == SCHEMA_VERSION, version, SCHEMA_VERSION.to_string())?;
         // The name becomes a folder of results: a scenario from a stranger must not choose where that lies.
         let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ' ' | '+' | '=' | ',');
-        let safe =
-            self.name.chars().all(plain) && !self.name.starts_with(['.', ' ']) && self.name.len() <= 100;
+        let safe = self.name.chars().all(plain)
+            && !self.name.starts_with(['.', ' '])
+            && self.name.len() <= LONGEST_NAME;
         let letters = "at most 100 letters, digits, blanks and `-_.+=,`, not beginning with a dot or blank";
         top.require("name", safe, &self.name, letters)?;
         top.positive("duration", self.duration)?;
@@ -142,7 +146,7 @@ impl Scenario {
         let layout = self.layout()?;
         for (name, flow) in &self.flows {
             let at = At(join_path(&["flows", name]));
-            let named = !name.is_empty() && name.len() <= 100 && !name.chars().any(char::is_control);
+            let named = !name.is_empty() && name.len() <= LONGEST_NAME && !name.chars().any(char::is_control);
             top.require(&at.0, named, name.escape_debug(), "a name of 1 to 100 characters")?;
             check_flow(&at, flow, self)?;
             layout.routes(self, &at.0, flow)?;
@@ -151,8 +155,13 @@ impl Scenario {
     }
 }
 
+/// Whether the name of a scenario may hold this character.
+pub(crate) fn in_name(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ' ' | '+' | '=' | ',')
+}
+
 fn check_name(at: &At, name: &str) -> Checked {
-    let good = !name.is_empty() && name.len() <= 100 && !name.chars().any(char::is_control);
+    let good = !name.is_empty() && name.len() <= LONGEST_NAME && !name.chars().any(char::is_control);
     at.require("name", good, name.escape_debug(), "a name of 1 to 100 characters")
 }
 

@@ -230,3 +230,12 @@ fn runs_that_would_take_too_much_are_refused() {
     let hundred_thousand = cost(&[("flows.reno.count", "100000")]);
     assert_eq!(hundred_thousand.check_limits(1, 1, gigabyte, minute), Ok(()));
 }
+
+#[test]
+fn a_scenario_without_a_name_has_its_files() {
+    let name = |file: &str| Scenario::from_toml(FIXED, file, &[]).unwrap().name;
+    assert_eq!(name("some/lte.toml"), "lte");
+    assert_eq!(name("<notebook>"), "notebook");
+    assert_eq!(name(".."), "scenario");
+    assert_eq!(name(&"ä".repeat(300)), "ä".repeat(25));
+}

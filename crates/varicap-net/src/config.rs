@@ -42,7 +42,7 @@ pub struct StepsConfig {
     pub period: Option<Span>,
 }
 
-/// A rate trace in a CSV file whose header names its columns: `time_s` and `rate_bps`, `rate_kbps` or `rate_mbps`.
+/// A CSV file of rates; its header names the columns, `time_s` and `rate_bps`, `rate_kbps` or `rate_mbps`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TraceConfig {

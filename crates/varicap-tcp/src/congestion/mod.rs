@@ -14,7 +14,7 @@ mod reno;
 pub use cubic::Cubic;
 pub use reno::Reno;
 
-/// Parameters of [`Congestion::Reno`](crate::Congestion::Reno).
+/// How the window of RFC 5681 grows.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RenoConfig {
@@ -22,7 +22,7 @@ pub struct RenoConfig {
     pub byte_counting: Option<u32>,
 }
 
-/// Parameters of [`Congestion::Cubic`](crate::Congestion::Cubic).
+/// The constants of RFC 9438.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CubicConfig {
