@@ -65,6 +65,10 @@ bench: setup ## the standard workloads: ns per delivered packet, packets per CPU
 reproduce: setup ## the papers, claim by claim
 	$(BIN)/varicap reproduce
 
+schema: $(PACKAGES) ## the published schema, the typed Python front and the reference page, from the Rust types
+	VARICAP_PUBLISH=1 cargo test --quiet --locked -p varicap-experiment --test schema
+	$(BIN)/python tools/generate_scenario.py
+
 docs: ## the reference of the Rust crates, into target/doc
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 

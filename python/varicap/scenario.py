@@ -1,0 +1,697 @@
+"""A scenario as typed values: `Scenario(duration="60 s", topology=Dumbbell(…), flows={"reno": Flow(…)})`.
+
+Written by tools/generate_scenario.py from schema/scenario.schema.json; changes here are lost.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal, TypeAlias
+
+from varicap._parts import Part, ScenarioFile
+
+Span: TypeAlias = str
+"""A length of time with its unit, such as "50 ms"."""
+
+Recovery: TypeAlias = Literal["old-tahoe", "tahoe", "reno", "newreno", "sack"]
+"""What is retransmitted, and when recovery ends."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reno(Part):
+    """How the window of RFC 5681 grows."""
+
+    _tag: ClassVar[str] = "reno"
+
+    byte_counting: int | None = None
+    """Appropriate byte counting: the most MSS that one ACK may add in slow start (RFC 3465's L).
+
+    Default: none (RFC 5681: one MSS per ACK).
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cubic(Part):
+    """The constants of RFC 9438."""
+
+    _tag: ClassVar[str] = "cubic"
+
+    beta: float = 0.7
+    """Multiplicative decrease factor. Default: 0.7 (RFC 9438 §4.6)."""
+    c: float = 0.4
+    """Scaling constant C [MSS/s^3]. Default: 0.4 (RFC 9438 §5.1)."""
+    fast_convergence: bool = True
+    """Fast convergence (RFC 9438 §4.7). Default: true."""
+    reno_friendly: bool = True
+    """At least as fast as Reno (RFC 9438 §4.3). Default: true."""
+
+
+@dataclass(frozen=True)
+class Custom(Part):
+    """One written in Python, by the name under which it was given to `varicap.run`."""
+
+    _tag: ClassVar[str] = "custom"
+    _bare: ClassVar[bool] = True
+
+    value: str
+
+
+Congestion: TypeAlias = Literal["reno", "cubic"] | Reno | Cubic | Custom
+"""How much may be in flight."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rfc6298Timer(Part):
+    """RFC 6298's timer."""
+
+    _tag: ClassVar[str] = "rfc6298"
+
+    minimum: Span = "1 s"
+    """Least RTO. Default: 1 s (RFC 6298 §2.4; Linux has 200 ms)."""
+    initial: Span = "1 s"
+    """RTO before the first sample. Default: 1 s (RFC 6298 §2.1)."""
+    maximum: Span = "60 s"
+    """Largest RTO. Default: 60 s (RFC 6298 §2.5)."""
+    granularity: Span = "1 ms"
+    """Clock granularity G: RTT samples and RTOs are rounded up to it. Default: 1 ms."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TickTimer(Part):
+    """A coarse tick timer."""
+
+    _tag: ClassVar[str] = "ticks"
+
+    tick: Span = "500 ms"
+    """Length of a tick. Default: 500 ms (BSD)."""
+    minimum_ticks: int = 2
+    """Least RTO in ticks. Default: 2."""
+    initial: Span = "6 s"
+    """RTO before the first sample. Default: 6 s."""
+    maximum: Span = "64 s"
+    """Largest RTO. Default: 64 s."""
+
+
+RttBase: TypeAlias = Literal["smoothed", "base"]
+"""Which round-trip time a rule uses."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MultipleTimer(Part):
+    """An RTO that is a fixed multiple of the RTT."""
+
+    _tag: ClassVar[str] = "multiple"
+
+    factor: float = 2.0
+    """RTO = factor x RTT. Default: 2."""
+    of: RttBase = "smoothed"
+    """Which RTT is multiplied. Default: smoothed."""
+    initial: Span = "1 s"
+    """RTO before the first sample. Default: 1 s."""
+    maximum: Span = "60 s"
+    """Largest RTO. Default: 60 s."""
+    backoff: bool = True
+    """Whether the RTO doubles at each expiry. Default: true."""
+
+
+Timer: TypeAlias = Literal["rfc6298", "ticks", "multiple"] | Rfc6298Timer | TickTimer | MultipleTimer
+"""The retransmission timer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DelayedAck(Part):
+    """Delayed acknowledgements."""
+
+    _tag: ClassVar[str] = "delayed"
+
+    segments: int = 2
+    """Full-sized segments per acknowledgement. Default: 2."""
+    timeout: Span = "40 ms"
+    """Longest delay of an acknowledgement. Default: 40 ms (Linux's least; RFC 1122 allows 500 ms)."""
+
+
+AckPolicy: TypeAlias = Literal["every", "delayed"] | DelayedAck
+"""When the receiver acknowledges."""
+
+Bytes: TypeAlias = str
+"""An amount of data with its unit, such as "64 kB"."""
+
+Amount: TypeAlias = str
+"""An amount such as "64 kB", "10 packets", "1.5 bdp" or "unlimited"."""
+
+RttSamples: TypeAlias = Literal["every-ack", "one-per-window"]
+"""Which acknowledgements give an RTT sample."""
+
+AfterTimeout: TypeAlias = Literal["go-back-n", "first-hole"]
+"""What a sender without SACK resends after a timeout."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tcp(Part):
+    """One TCP connection: recovery, congestion control, timer and receiver, each chosen by name."""
+
+    _complete: ClassVar[bool] = True
+
+    recovery: Recovery = "sack"
+    """What is retransmitted, and when recovery ends. Default: sack."""
+    congestion: Congestion = Reno()
+    """How much may be in flight. Default: reno."""
+    timer: Timer = Rfc6298Timer()
+    """The retransmission timer. Default: RFC 6298."""
+    ack: AckPolicy = DelayedAck()
+    """When the receiver acknowledges. Default: delayed (RFC 1122)."""
+    mss: Bytes = "1.46 kB"
+    """Largest payload of a segment [B]. Default: 1460 B (Ethernet without options)."""
+    header: Bytes = "40 B"
+    """TCP and IP header on the wire [B], options not included. Default: 40 B."""
+    count_options: bool = True
+    """Whether option bytes (timestamps, SACK blocks) count on the wire. Default: true."""
+    initial_window: Amount = "10 packets"
+    """First congestion window. Default: 10 packets (RFC 6928)."""
+    initial_ssthresh: Amount = "unlimited"
+    """Initial slow start threshold. Default: unlimited (RFC 5681 §3.1: arbitrarily high)."""
+    max_window: Amount = "unlimited"
+    """Upper limit of the congestion window. Default: unlimited."""
+    receive_window: Amount = "unlimited"
+    """The receiver's buffer, which limits the advertised window. Default: unlimited."""
+    handshake: bool = True
+    """Whether the connection begins with a three-way handshake. Default: true."""
+    timestamps: bool = False
+    """Timestamps option (RFC 7323): an RTT sample from every acknowledgement, 12 bytes in every segment.
+
+    Default: false.
+    """
+    rtt_samples: RttSamples = "every-ack"
+    """Which acknowledgements give an RTT sample when there are no timestamps. Default: every-ack (as Linux)."""
+    limited_transmit: bool = True
+    """Limited transmit (RFC 3042): new data on the first two duplicate ACKs. Default: true."""
+    duplicate_acks: int = 3
+    """Duplicate ACKs that trigger a fast retransmit. Default: 3 (RFC 5681 §3.2)."""
+    after_timeout: AfterTimeout = "go-back-n"
+    """What a sender without SACK resends after a timeout. Default: go-back-n."""
+    repeat_fast_retransmit: bool = False
+    """Whether duplicate ACKs for data sent before the last recovery may start another one.
+
+    Default: false (RFC 6582 §3.2 step 1).
+    """
+    max_burst: int | None = None
+    """Most segments sent in answer to one acknowledgement. Default: no limit."""
+    restart_after_idle: bool = True
+    """Whether cwnd falls back to the initial window after an idle RTO (RFC 5681 §4.1). Default: true."""
+    ecn: bool = False
+    """Explicit congestion notification (RFC 3168). Default: false."""
+
+
+Rate: TypeAlias = str
+"""A rate with its unit, such as "0.8 Mbit/s"."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Steps(Part):
+    """A rate from each given instant on."""
+
+    _tag: ClassVar[str] = "steps"
+
+    at: Sequence[Span]
+    """When each rate begins, in increasing order, the first at `"0 s"`."""
+    rates: Sequence[Rate]
+    """The rates, as many as instants."""
+    period: Span | None = None
+    """If given, the steps repeat with this period."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trace(Part):
+    """A CSV file of rates; its header names the columns, `time_s` and `rate_bps`, `rate_kbps` or `rate_mbps`."""
+
+    _tag: ClassVar[str] = "trace"
+
+    file: str
+    """The file, relative to the scenario's folder."""
+    repeat: bool = True
+    """After its last row, whose rate holds as long as the one before it, the trace begins again; otherwise its last
+    rate stays.
+
+    Default: true.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opportunities(Part):
+    """A trace of delivery opportunities: one non-decreasing integer a line, in ms."""
+
+    _tag: ClassVar[str] = "opportunities"
+
+    file: str
+    """The file, relative to the scenario's folder."""
+    size: Bytes = "1.5 kB"
+    """Bytes that an opportunity carries. Default: 1500 B."""
+    mahimahi: bool = False
+    """Mahimahi's exact rules: 1504 bytes an opportunity and 4 more in each packet, whole milliseconds.
+
+    Default: false.
+    """
+    repeat: bool = True
+    """Whether the trace begins again after its last opportunity. Default: true."""
+
+
+Probability: TypeAlias = float | str
+"""A probability between 0 and 1, such as 0.01 or "1 %"."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Markov(Part):
+    """An n-state continuous-time Markov chain of rates."""
+
+    _tag: ClassVar[str] = "markov"
+
+    rates: Sequence[Rate]
+    """The rate in each state."""
+    mean_holding: Sequence[Span]
+    """Mean holding time of each state."""
+    jumps: Sequence[Sequence[Probability]] | None = None
+    """Probability of each next state (rows sum to 1, zero on the diagonal). Default: every other state alike."""
+    start: int | None = None
+    """First state. Default: drawn from the stationary distribution."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlottedMarkov(Part):
+    """A Markov chain that may change only at multiples of `step`."""
+
+    _tag: ClassVar[str] = "slotted-markov"
+
+    rates: Sequence[Rate]
+    """The rate in each state."""
+    step: Span
+    """Length of a slot."""
+    transitions: Sequence[Sequence[Probability]]
+    """Probability of each next state after a slot (rows sum to 1)."""
+    start: int | None = None
+    """First state. Default: drawn from the stationary distribution."""
+
+
+Frequency: TypeAlias = str
+"""A frequency with its unit, such as "2 /s"."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sessions(Part):
+    """Ephemeral sessions that share the link equally with one persistent session."""
+
+    _tag: ClassVar[str] = "sessions"
+
+    capacity: Rate
+    """Capacity of the whole link, C."""
+    arrivals: Frequency
+    """Arrivals of sessions."""
+    mean_size: Bytes
+    """Mean of the exponential size of a session."""
+    at_most: int
+    """Most sessions at a time; more are turned away."""
+
+
+@dataclass(frozen=True)
+class Constant(Part):
+    """The same at all times; may be written as the rate alone: `"10 Mbit/s"`."""
+
+    _tag: ClassVar[str] = "constant"
+    _bare: ClassVar[bool] = True
+
+    value: Rate
+
+
+Capacity: TypeAlias = str | Constant | Steps | Trace | Opportunities | Markov | SlottedMarkov | Sessions
+"""The capacity that a link offers in time."""
+
+Service: TypeAlias = Literal["fluid", "at-start"]
+"""How the server measures out its capacity."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DropTail(Part):
+    """A drop-tail queue."""
+
+    _tag: ClassVar[str] = "drop-tail"
+
+    limit: Amount = "1 bdp"
+    """Its limit, in packets, bytes or BDP. Default: 1 bdp."""
+    counts_in_service: bool = True
+    """Whether the limit counts the frame in service. Default: true (as in ns-2)."""
+
+
+DropSpacing: TypeAlias = Literal["wait", "uniform", "geometric"]
+"""How RED spaces its drops."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Red(Part):
+    """Random early detection, with the options of ns-2."""
+
+    _tag: ClassVar[str] = "red"
+
+    limit: Amount = "50 packets"
+    """Hard limit of the queue. Default: 50 packets."""
+    min_threshold: Amount = "5 packets"
+    """Average queue at which drops begin. Default: 5 packets."""
+    max_threshold: Amount = "15 packets"
+    """Average queue at which the drop probability reaches `max_probability`. Default: 15 packets."""
+    max_probability: Probability = 0.1
+    """Largest early drop probability. Default: 0.1."""
+    weight: float = 0.002
+    """Weight of the newest sample in the average. Default: 0.002."""
+    gentle: bool = False
+    """Above the maximum threshold the probability rises to 1 at twice that threshold, not at once. Default: false."""
+    spacing: DropSpacing = "wait"
+    """How drops are spaced. Default: wait (ns-2)."""
+    mean_packet: Bytes = "1 kB"
+    """Mean packet size, for averaging over idle times and for byte mode. Default: 1000 B."""
+    counts_in_service: bool = False
+    """Whether the limit counts the frame in service. Default: false."""
+    ecn: bool = False
+    """Mark ECN-capable frames instead of dropping them. Default: false."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoDel(Part):
+    """Controlled delay."""
+
+    _tag: ClassVar[str] = "codel"
+
+    limit: Amount = "1000 packets"
+    """Hard limit of the queue. Default: 1000 packets."""
+    target: Span = "5 ms"
+    """Acceptable standing queueing delay. Default: 5 ms (RFC 8289 §4.2)."""
+    interval: Span = "100 ms"
+    """How long the delay may stay above the target. Default: 100 ms (RFC 8289 §4.3)."""
+    ecn: bool = False
+    """Mark ECN-capable frames instead of dropping them. Default: false."""
+
+
+Queue: TypeAlias = Literal["drop-tail", "red", "codel"] | DropTail | Red | CoDel
+"""The queue in front of the server."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GilbertElliott(Part):
+    """The Gilbert-Elliott channel, stepped once per frame."""
+
+    _tag: ClassVar[str] = "gilbert-elliott"
+
+    to_bad: Probability
+    """Probability of turning bad, per frame."""
+    to_good: Probability
+    """Probability of turning good, per frame."""
+    loss_good: Probability = 0.0
+    """Loss probability in the good state. Default: 0."""
+    loss_bad: Probability = 1.0
+    """Loss probability in the bad state. Default: 1."""
+
+
+@dataclass(frozen=True)
+class Bernoulli(Part):
+    """Each frame with the same probability; may be written as the probability alone: `"1 %"`."""
+
+    _tag: ClassVar[str] = "bernoulli"
+    _bare: ClassVar[bool] = True
+
+    value: Probability
+
+
+Loss: TypeAlias = str | float | Bernoulli | GilbertElliott
+"""Random loss on the wire, after the server: a lost frame has used its capacity."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cells(Part):
+    """Cells of fixed size, as in ATM: 48 bytes of payload in 53."""
+
+    payload: Bytes = "48 B"
+    """What of a frame a cell carries. Default: 48 B."""
+    size: Bytes = "53 B"
+    """What a cell takes on the wire. Default: 53 B."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Framing(Part):
+    """What the link layer adds to each frame before it is sent. A queue counts frames without it."""
+
+    overhead: Bytes = "0 B"
+    """Bytes added to each frame. Default: 0 B."""
+    cells: Cells | None = None
+    """The frame and its overhead are cut into cells, the last one filled up. Default: no cells."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Link(Part):
+    """One link of one direction: queue, server with a capacity, loss, delay."""
+
+    name: str | None = None
+    """Name in results and of its random streams. Default: `forward`, `reverse`; `forward.1`, …; in a graph its key."""
+    from_: str | None = None
+    """In a graph: the node where it begins."""
+    to: str | None = None
+    """In a graph: the node where it ends."""
+    capacity: Capacity = Constant("unlimited")
+    """What the link offers in time. Default: unlimited."""
+    service: Service = "fluid"
+    """How the server measures out its capacity. Default: fluid."""
+    delay: Span | None = None
+    """Propagation delay. Default: 0 s; on a reverse link that of the forward link."""
+    queue: Queue | None = None
+    """The queue in front of the server. Default: drop-tail of 1 bdp; without limit if the capacity is unlimited."""
+    loss: Loss = "none"
+    """Random loss on the wire, after the server. Default: none."""
+    framing: Framing = Framing()
+    """What the link adds to each packet. Default: nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dumbbell(Part):
+    """One link in each direction, which all flows share."""
+
+    _tag: ClassVar[str] = "dumbbell"
+
+    forward: Link
+    """The link from left to right, which carries the data of ordinary flows."""
+    reverse: Link | None = None
+    """The link from right to left. Default: unlimited capacity and queue, `forward`'s delay."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chain(Part):
+    """Nodes n0, n1, … in a row."""
+
+    _tag: ClassVar[str] = "chain"
+
+    forward: Sequence[Link]
+    """The links n0 to n1, n1 to n2, …."""
+    reverse: Sequence[Link] | None = None
+    """The links n1 to n0, n2 to n1, …, as many as `forward`.
+
+    Default: unlimited capacity and queue, `forward`'s delays.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Graph(Part):
+    """Any directed links between named nodes.
+
+    Flows take the fewest links (ties: the order of the file), or say `via`.
+    """
+
+    _tag: ClassVar[str] = "graph"
+
+    links: Mapping[str, Link]
+    """The links, by name."""
+
+
+Topology: TypeAlias = Dumbbell | Chain | Graph
+"""Links and how they hang together."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Transfer(Part):
+    """One transfer."""
+
+    _tag: ClassVar[str] = "transfer"
+
+    size: Bytes
+    """How much."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lognormal(Part):
+    """A log-normal size."""
+
+    _tag: ClassVar[str] = "lognormal"
+
+    mean: Bytes
+    """Mean of the size."""
+    sigma: float
+    """Standard deviation of the size's natural logarithm."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pareto(Part):
+    """A Pareto size: P(size > x) = (least/x)^shape."""
+
+    _tag: ClassVar[str] = "pareto"
+
+    mean: Bytes
+    """Mean of the size."""
+    shape: float
+    """The exponent, above 1."""
+
+
+@dataclass(frozen=True)
+class Fixed(Part):
+    """All the same."""
+
+    _tag: ClassVar[str] = "fixed"
+    _bare: ClassVar[bool] = True
+
+    value: Bytes
+
+
+@dataclass(frozen=True)
+class Exponential(Part):
+    """Exponential with this mean."""
+
+    _tag: ClassVar[str] = "exponential"
+    _bare: ClassVar[bool] = True
+
+    value: Bytes
+
+
+Sizes: TypeAlias = Fixed | Exponential | Lognormal | Pareto
+"""How the sizes of transfers are distributed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arrivals(Part):
+    """Transfers that arrive at random (Poisson), each on a connection of its own."""
+
+    _tag: ClassVar[str] = "arrivals"
+
+    rate: Frequency
+    """Arrivals per second."""
+    size: Sizes
+    """The size of each."""
+    at_most: int = 1000
+    """Most transfers at a time; more are turned away and counted. Default: 1000."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnOff(Part):
+    """Active and silent periods in turn, beginning with an active one."""
+
+    _tag: ClassVar[str] = "on-off"
+
+    on: Span
+    """Length of an active period (its mean, if exponential)."""
+    off: Span
+    """Length of a silent period (its mean, if exponential)."""
+    exponential: bool = False
+    """Whether both are exponential, or fixed. Default: false."""
+    rate: Rate | None = None
+    """Application data offered while active. Default: always more to send."""
+
+
+App: TypeAlias = Literal["greedy"] | Transfer | Arrivals | OnOff
+"""What a TCP flow transfers."""
+
+Spacing: TypeAlias = Literal["constant", "poisson"]
+"""How datagrams are spaced."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Datagrams(Part):
+    """Datagrams that answer to nothing."""
+
+    rate: Rate
+    """Their rate on the wire."""
+    size: Bytes = "1.5 kB"
+    """Their size on the wire. Default: 1500 B."""
+    spacing: Spacing = "constant"
+    """How they are spaced. Default: constant."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flow(Part):
+    """A group of alike flows."""
+
+    count: int = 1
+    """How many there are. Default: 1."""
+    from_: str | None = None
+    """In a chain or graph: the sender's node. Default: in a chain the first."""
+    to: str | None = None
+    """In a chain or graph: the receiver's node. Default: in a chain the last."""
+    backward: bool = False
+    """Whether it runs from right to left (from the last node to the first). Default: false."""
+    via: Sequence[str] | None = None
+    """In a graph: the links from the sender to the receiver. Default: the fewest."""
+    via_back: Sequence[str] | None = None
+    """In a graph: the links from the receiver to the sender. Default: the fewest."""
+    access_delay: Span = "0 s"
+    """Further delay of each direction, on a private wire of the flow. Default: 0 s."""
+    start: Span = "0 s"
+    """When it starts. Default: 0 s."""
+    start_spread: Span = "0 s"
+    """Each of the group starts within this span after `start`, uniformly. Default: 0 s."""
+    stop: Span | None = None
+    """When its application stops offering data. Default: never."""
+    jitter: Span | None = None
+    """Largest processing delay of an acknowledgement at the sender, uniform from zero; against phase effects.
+
+    Default: a full packet's time on the slowest link where flows share a drop-tail queue, at most 10 ms; else 0 s.
+    """
+    app: App = "greedy"
+    """What it transfers. Default: greedy."""
+    tcp: Tcp | None = None
+    """The TCP connection. Default: the scenario's `tcp` table, which also gives the keys that this one does not."""
+    datagrams: Datagrams | None = None
+    """Instead of `app` and `tcp`: datagrams that answer to nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record(Part):
+    """What to write down besides the results."""
+
+    sample: Span = "100 ms"
+    """Interval of time series. Default: 100 ms."""
+    series: bool = False
+    """Whether to keep time series of windows, queues and capacity. Default: false."""
+    packets: bool = False
+    """Whether to keep what happened to every packet. Default: false."""
+    packet_limit: int = 10000000
+    """Most packet events that are kept of a run; the rest is left out and said so. Default: 10000000."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scenario(ScenarioFile):
+    """A path whose capacity changes in time, the flows over it, and how long and how often to run them."""
+
+    schema_version: int = 1
+    """Version of the format. Default: 1."""
+    name: str = ""
+    """Name in results. Default: the file's name without its ending."""
+    description: str = ""
+    """What it is for."""
+    duration: Span
+    """Simulated time of each run."""
+    warmup: Span = "0 s"
+    """What is cut off at the beginning of each run before measuring. Default: 0 s."""
+    seeds: int = 10
+    """Replications, each with its own random numbers. Default: 10."""
+    seed: int = 1
+    """Base seed of all random numbers; the same seed gives the same results. Default: 1."""
+    isolate: bool = False
+    """Whether each flow has the network to itself, under the same channel, instead of sharing it. Default: false."""
+    tcp: Tcp = Tcp()
+    """What every flow's `tcp` table contains unless it says otherwise (key by key)."""
+    topology: Topology
+    """Links and how they hang together."""
+    flows: Mapping[str, Flow]
+    """The flows, by name."""
+    record: Record = Record()
+    """What to write down besides the results."""
