@@ -112,7 +112,7 @@ fn round_seconds(seconds: f64) -> String {
 fn of_network(scenario: &Scenario, network: &Network) -> Estimate {
     let duration = network.duration.as_secs_f64();
     let links = &network.links;
-    let mut packets: Vec<f64> = network.flows.iter().map(|flow| offered(flow, links, duration)).collect();
+    let mut packets: Vec<f64> = network.flows.iter().map(|flow| offered(network, flow)).collect();
     share(network, duration, &mut packets);
     let mut estimate = Estimate::default();
     let mut flows = 0.0;
@@ -145,7 +145,9 @@ fn of_network(scenario: &Scenario, network: &Network) -> Estimate {
 }
 
 /// Packets that the flows of a group would send, each by itself on its route.
-fn offered(flow: &FlowSpec, links: &[LinkSpec], duration: f64) -> f64 {
+fn offered(network: &Network, flow: &FlowSpec) -> f64 {
+    let duration = network.duration.as_secs_f64();
+    let links = &network.links;
     let packet = flow.packet.as_u64() as f64;
     let count = f64::from(flow.count);
     let slowest = flow.forward.iter().map(|link| rate_of(&links[*link])).fold(f64::INFINITY, f64::min);
@@ -153,7 +155,7 @@ fn offered(flow: &FlowSpec, links: &[LinkSpec], duration: f64) -> f64 {
     let by_flow = match &flow.transport {
         Transport::Datagrams(datagrams) => datagrams.rate.as_bps() as f64 / 8.0 / packet * duration,
         Transport::Tcp { tcp, app } => {
-            by_window(flow, tcp, links, duration).min(by_app(app, tcp, duration) * RETRANSMISSIONS)
+            by_window(network, flow, tcp).min(by_app(app, tcp, duration) * RETRANSMISSIONS)
         }
     };
     by_capacity.min(by_flow * count)
@@ -163,11 +165,8 @@ fn offered(flow: &FlowSpec, links: &[LinkSpec], duration: f64) -> f64 {
 const RETRANSMISSIONS: f64 = 2.0;
 
 /// What window and losses allow one connection.
-fn by_window(flow: &FlowSpec, tcp: &TcpConfig, links: &[LinkSpec], duration: f64) -> f64 {
-    let route = || flow.forward.iter().chain(&flow.reverse);
-    let delay: f64 = route().map(|link| links[*link].parts.delay.as_secs_f64()).sum();
-    let rtt = delay + 2.0 * flow.access_delay.as_secs_f64();
-    let loss: f64 = flow.forward.iter().map(|link| loss_of(&links[*link].parts.loss)).sum();
+fn by_window(network: &Network, flow: &FlowSpec, tcp: &TcpConfig) -> f64 {
+    let loss: f64 = flow.forward.iter().map(|link| loss_of(&network.links[*link].parts.loss)).sum();
     let mss = tcp.mss.as_u64() as f64;
     let amount = |amount: Amount| match amount {
         Amount::Unlimited => f64::INFINITY,
@@ -176,7 +175,7 @@ fn by_window(flow: &FlowSpec, tcp: &TcpConfig, links: &[LinkSpec], duration: f64
     // Reno keeps sqrt(3/(2p)) packets in flight; CUBIC more, up to several times that.
     let by_loss = if loss > 0.0 { 8.0 / libm::sqrt(loss) } else { f64::INFINITY };
     let window = amount(tcp.max_window).min(amount(tcp.receive_window)).min(by_loss).max(1.0);
-    window * duration / rtt
+    window * network.duration.as_secs_f64() / network.base_rtt(flow).as_secs_f64()
 }
 
 /// What the application offers one connection, in packets.

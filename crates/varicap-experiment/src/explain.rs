@@ -2,11 +2,12 @@
 
 use serde::Serialize;
 use serde_json::Value;
-use varicap_units::{Rate, Span};
+use varicap_net::QueueConfig;
+use varicap_units::Amount;
 
 use crate::document::{Node, join_path};
 use crate::error::ScenarioError;
-use crate::network::{FlowSpec, Network};
+use crate::network::{FlowSpec, Network, Transport};
 use crate::scenario::Scenario;
 use crate::schema::{self, Kind};
 
@@ -36,7 +37,7 @@ pub fn explain(scenario: &Scenario, networks: &[Network]) -> Vec<Explained> {
             [flow] if networks.len() > 1 => join_path(&["resolved", &flow.name]),
             _ => "resolved".to_owned(),
         };
-        resolved(network, &prefix, &mut lines);
+        resolved(scenario, network, &prefix, &mut lines);
     }
     lines
 }
@@ -128,51 +129,60 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// What follows from the scenario: bandwidth-delay products, limits in bytes, jitter, routes.
-fn resolved(network: &Network, prefix: &str, lines: &mut Vec<Explained>) {
-    let mut line = |key: String, value: String, text: &str| {
+/// What follows from the scenario: bandwidth-delay products, queues, windows in bytes, jitter, routes.
+fn resolved(scenario: &Scenario, network: &Network, prefix: &str, lines: &mut Vec<Explained>) {
+    let mut line = |path: [&str; 3], value: String, text: &str| {
+        let key = format!("{prefix}.{}", join_path(&path));
         lines.push(Explained { key, value, given: false, place: None, text: text.to_owned() });
     };
     for link in &network.links {
-        let key = |name: &str| join_path(&["links", &link.name, name]);
         let parts = &link.parts;
-        line(
-            format!("{prefix}.{}", key("mean_capacity")),
-            link.mean_capacity.to_string(),
-            "Long-run mean of the capacity.",
-        );
-        line(format!("{prefix}.{}", key("packet")), parts.packet.to_string(), "Wire size of a full packet.");
-        if link.mean_capacity != Rate::UNLIMITED {
-            line(
-                format!("{prefix}.{}", key("bdp")),
-                parts.bdp.to_string(),
-                "Mean capacity times the largest base RTT of the flows over the link.",
-            );
+        let mut line = |key: &str, value: String, text: &str| line(["links", &link.name, key], value, text);
+        line("mean_capacity", link.mean_capacity.to_string(), "Long-run mean of the capacity.");
+        line("packet", parts.packet.to_string(), "Wire size of a full packet.");
+        if !link.mean_capacity.is_unlimited() {
+            let text = "Mean capacity times the largest base RTT of the flows over the link.";
+            line("bdp", parts.bdp.to_string(), text);
         }
+        let (queue, limit) = match &parts.queue {
+            QueueConfig::DropTail(queue) => ("drop-tail", queue.limit),
+            QueueConfig::Red(queue) => ("red", queue.limit),
+            QueueConfig::CoDel(queue) => ("codel", queue.limit),
+        };
+        let limit = match limit {
+            Amount::Bdp(_) => format!("{limit} = {}", limit.bytes(parts.packet, parts.bdp)),
+            _ => limit.to_string(),
+        };
+        line("queue", format!("{queue}, {limit}"), "The queue and its limit.");
     }
     for flow in &network.flows {
-        let key = |name: &str| join_path(&["flows", &flow.name, name]);
-        line(
-            format!("{prefix}.{}", key("base_rtt")),
-            base_rtt(network, flow).to_string(),
-            "Round trip without queueing and transmission.",
-        );
-        line(format!("{prefix}.{}", key("packet")), flow.packet.to_string(), "Wire size of a full packet.");
-        line(
-            format!("{prefix}.{}", key("jitter")),
-            flow.jitter.to_string(),
-            "Largest processing delay of an acknowledgement.",
-        );
+        let mut line = |key: &str, value: String, text: &str| line(["flows", &flow.name, key], value, text);
+        let rtt = network.base_rtt(flow);
+        line("base_rtt", rtt.to_string(), "Round trip without queueing and transmission.");
+        line("packet", flow.packet.to_string(), "Wire size of a full packet.");
+        line("jitter", flow.jitter.to_string(), "Largest processing delay of an acknowledgement.");
         let route = |links: &[usize]| {
             links.iter().map(|link| &*network.links[*link].name).collect::<Vec<_>>().join(", ")
         };
-        line(format!("{prefix}.{}", key("route")), route(&flow.forward), "Links to the receiver.");
-        line(format!("{prefix}.{}", key("route_back")), route(&flow.reverse), "Links back to the sender.");
+        line("route", route(&flow.forward), "Links to the receiver.");
+        line("route_back", route(&flow.reverse), "Links back to the sender.");
+        for (key, window) in windows(scenario, flow) {
+            line(key, window.to_string(), "The window in bytes.");
+        }
     }
 }
 
-fn base_rtt(network: &Network, flow: &FlowSpec) -> Span {
-    let links = flow.forward.iter().chain(&flow.reverse);
-    let access = flow.access_delay.saturating_mul(2);
-    links.fold(access, |sum, link| sum.saturating_add(network.links[*link].parts.delay))
+/// The windows that the scenario gives in BDP.
+fn windows(scenario: &Scenario, flow: &FlowSpec) -> Vec<(&'static str, Amount)> {
+    let (Some(given), Transport::Tcp { tcp, .. }) = (scenario.flows.get(&*flow.name), &flow.transport) else {
+        return Vec::new();
+    };
+    let windows = [
+        ("initial_window", given.tcp.initial_window, tcp.initial_window),
+        ("initial_ssthresh", given.tcp.initial_ssthresh, tcp.initial_ssthresh),
+        ("max_window", given.tcp.max_window, tcp.max_window),
+        ("receive_window", given.tcp.receive_window, tcp.receive_window),
+    ];
+    let changed = windows.into_iter().filter(|(_, given, resolved)| given != resolved);
+    changed.map(|(key, _, resolved)| (key, resolved)).collect()
 }

@@ -59,6 +59,19 @@ pub struct FlowSpec {
     pub packet: Bytes,
 }
 
+impl Network {
+    /// Round trip of `flow` without queueing and transmission.
+    pub fn base_rtt(&self, flow: &FlowSpec) -> Span {
+        let links = flow.forward.iter().chain(&flow.reverse);
+        round_trip(flow.access_delay, links.map(|link| self.links[*link].parts.delay))
+    }
+}
+
+/// The delay of both ways: the private wires of a flow, and its links.
+pub(crate) fn round_trip(access_delay: Span, links: impl Iterator<Item = Span>) -> Span {
+    links.fold(access_delay.saturating_mul(2), Span::saturating_add)
+}
+
 /// What a flow carries.
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "there is one for each group of flows")]

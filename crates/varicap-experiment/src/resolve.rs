@@ -8,7 +8,7 @@ use varicap_units::{Amount, Bytes, Rate, Span, Time};
 
 use crate::document::{counted, join_path};
 use crate::error::ScenarioError;
-use crate::network::{FlowSpec, LinkSpec, Network, Transport};
+use crate::network::{FlowSpec, LinkSpec, Network, Transport, round_trip};
 use crate::scenario::{FlowConfig, Scenario};
 use crate::topology::{Layout, Placed, Routes};
 
@@ -92,8 +92,7 @@ fn full_packet(flow: &FlowConfig) -> Bytes {
 /// Round trip without queueing and transmission.
 fn base_rtt(layout: &Layout<'_>, flow: &FlowConfig, routes: &Routes) -> Span {
     let links = routes.forward.iter().chain(&routes.reverse);
-    let access = flow.access_delay.saturating_mul(2);
-    links.fold(access, |sum, link| sum.saturating_add(layout.links[*link].delay))
+    round_trip(flow.access_delay, links.map(|link| layout.links[*link].delay))
 }
 
 fn resolve_link(

@@ -180,7 +180,7 @@ fn isolated_flows_have_the_same_links_each() {
 
 #[test]
 fn every_value_is_explained_with_its_place() {
-    let scenario = set(FIXED, &[("duration", "5 s")]).unwrap();
+    let scenario = set(FIXED, &[("duration", "5 s"), ("tcp.max_window", "2 bdp")]).unwrap();
     let lines = explain(&scenario, &[resolve(&scenario)]);
     let find =
         |key: &str| lines.iter().find(|line| line.key == key).unwrap_or_else(|| panic!("no line {key}"));
@@ -197,6 +197,9 @@ fn every_value_is_explained_with_its_place() {
     assert!(!find("topology.dumbbell.forward.queue.drop-tail.counts_in_service").given);
     assert_eq!(find("flows.reno.stop").value, "never");
     assert_eq!(find("resolved.links.forward.bdp").value, "10 kB");
+    assert_eq!(find("resolved.links.forward.queue").value, "drop-tail, 10 packets");
+    assert_eq!(find("resolved.links.reverse.queue").value, "drop-tail, unlimited");
+    assert_eq!(find("resolved.flows.reno.max_window").value, "20 kB");
     assert!(lines.iter().all(|line| !line.text.is_empty() || line.key.starts_with("topology")));
 }
 
