@@ -183,7 +183,9 @@ fn push(log: &mut PacketLog, at: Time, link: u16, event: PacketEvent, packet: &P
         is_reverse: packet.is_reverse(),
     };
     let segment = match packet.segment {
-        Packet::NO_SEGMENT => Segment { wire_size: packet.size, len: u32::from(packet.size), ..Segment::default() },
+        Packet::NO_SEGMENT => {
+            Segment { wire_size: packet.size, len: u32::from(packet.size), ..Segment::default() }
+        }
         slot => *pool.get(slot),
     };
     log.push(&PacketRecord { at, link, event, owner, segment });
