@@ -13,6 +13,7 @@ RUST_SOURCES := $(shell find crates -path '*/src/*.rs' -o -name build.rs -path '
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
+export PIP_QUIET := 1
 export MPLBACKEND := Agg
 
 .DELETE_ON_ERROR:
@@ -29,7 +30,7 @@ $(TOOLS): tools/find_tools.sh
 
 $(PACKAGES): requirements.txt $(TOOLS)
 	$$(cat $(TOOLS)) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.txt
+	$(BIN)/python -m pip install --require-hashes -r requirements.txt
 	@touch $@
 
 $(EXTENSION): $(PACKAGES) $(RUST_SOURCES) Cargo.toml Cargo.lock pyproject.toml

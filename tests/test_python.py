@@ -6,11 +6,12 @@ import sys
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import varicap
 from varicap import _core
-from varicap.report.table import html
+from varicap.report.table import html, rows
 
 
 def test_importing_is_quick_and_loads_nothing_heavy() -> None:
@@ -42,9 +43,9 @@ def test_the_stub_names_what_the_module_has() -> None:
 
 def test_tables_have_units_and_go_to_arrow(fixed: Path) -> None:
     result = varicap.run(fixed, seeds=2, overrides={"duration": "20 s"}, series=True)
-    for rows in result.tables().values():
-        assert isinstance(rows, pa.Table)
-        assert all(field.metadata[b"description"] for field in rows.schema)
+    for table in result.tables().values():
+        assert isinstance(table, pa.Table)
+        assert all(field.metadata[b"description"] for field in table.schema)
     assert result.flows.schema.field("rtt_p95_ms").metadata[b"unit"] == b"ms"
     assert result.flows["replication"].to_pylist() == [0, 1]
     series = result.flow_series
@@ -116,3 +117,30 @@ def test_the_html_of_a_result_is_escaped(fixed: Path) -> None:
     summary = varicap.run(fixed, seeds=1, overrides={"duration": "20 s"}).summary
     summary["scenario"]["name"] = "<script>"
     assert "&lt;script&gt;" in html(summary)
+
+
+def test_a_large_group_takes_one_line_of_the_table(fixed: Path) -> None:
+    crowd = {"duration": "20 s", "flows.reno.count": "20"}
+    (_, lines), _ = rows(varicap.run(fixed, seeds=1, overrides=crowd).summary)
+    assert [line[0] for line in lines] == ["reno (20 flows)"]
+    few = {"duration": "20 s", "flows.reno.count": "2"}
+    (_, lines), _ = rows(varicap.run(fixed, seeds=1, overrides=few).summary)
+    assert [line[0] for line in lines] == ["reno.0", "reno.1"]
+
+
+def test_what_is_not_a_file_is_not_read() -> None:
+    with pytest.raises(varicap.ScenarioError, match="not a file"):
+        varicap.load("/")
+
+
+def test_packets_come_in_order_of_time_with_names(fixed: Path) -> None:
+    result = varicap.run(fixed, seeds=2, overrides={"duration": "11 s"}, packets=True)
+    packets = result.packets
+    for replication in (0, 1):
+        times = packets.filter(pc.equal(packets["replication"], replication))["time_ns"].to_pylist()
+        assert times == sorted(times)
+        assert len(times) > 1000
+    assert set(packets["link"].to_pylist()) == {"forward", "reverse"}
+    counts = {item["values"]: item["counts"] for item in packets["event"].value_counts().to_pylist()}
+    lost = counts.get("overflow", 0)
+    assert 0 <= counts["arrival"] - counts["departure"] - lost <= 2 * 12, "what is missing is inside"

@@ -21,6 +21,8 @@ class TypedScenario(Protocol):
         ...
 
 
+_MOST_BYTES = 16_000_000
+
 AnyScenario: TypeAlias = str | Path | Mapping[str, Any] | TypedScenario | _core.Scenario
 """A file, a mapping of the same shape, a `varicap.scenario.Scenario`, or what `load` returns."""
 
@@ -154,6 +156,11 @@ def _relative_half_width(interval: dict[str, float | None]) -> float:
 def _read(path: Path) -> str:
     """The text of a scenario file; what cannot be read is the user's mistake, not a fault."""
     try:
+        # A device or a pipe might never end.
+        if path.exists() and not path.is_file():
+            raise _core.ScenarioError(f"{path}: not a file")
+        if path.stat().st_size > _MOST_BYTES:
+            raise _core.ScenarioError(f"{path}: more than {_MOST_BYTES // 10**6} MB, which no scenario needs")
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise _core.ScenarioError(f"{path}: there is no such file") from None

@@ -42,6 +42,9 @@ _BOTH_HEADINGS = (
 )
 
 
+_MOST_OF_A_GROUP = 8
+
+
 def with_interval(mean: float | None, low: float | None, high: float | None, scale: float = 1.0) -> str:
     """A mean and the half width of its interval, with no more digits than the interval supports.
 
@@ -75,8 +78,8 @@ def _significant(value: float, digits: int) -> str:
 
 def rows(summary: Summary) -> list[tuple[tuple[str, ...], list[Row]]]:
     """Headings and rows of each table: one for all if each flow has links of its own, else flows and links apart."""
-    flows, links = summary["flows"], summary["links"]
-    bottlenecks = {flow["name"]: _bottleneck(flow["name"], links) for flow in flows}
+    flows, links = _lines(summary), summary["links"]
+    bottlenecks = {flow["name"]: _bottleneck(flow["group"], links) for flow in flows}
     if all(link is not None for link in bottlenecks.values()):
         return [(_BOTH_HEADINGS, [_flow_and_link(flow, bottlenecks[flow["name"]]) for flow in flows])]
     return [
@@ -107,6 +110,16 @@ def html(summary: Summary) -> str:
         lines = ("".join(f"<td>{escape(cell)}</td>" for cell in row) for row in body)
         parts.append(f"<table><tr>{head}</tr>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>")
     return "".join(parts)
+
+
+def _lines(summary: Summary) -> list[Summary]:
+    """The flows, but of a group with many of them only the group."""
+    large = {group["name"]: group for group in summary["groups"] if group["flows"] > _MOST_OF_A_GROUP}
+    lines = {}
+    for flow in summary["flows"]:
+        line = large.get(flow["group"], flow)
+        lines[line["name"]] = line
+    return list(lines.values())
 
 
 def _title(summary: Summary) -> str:
@@ -145,8 +158,9 @@ def _cell(item: Summary, scale: float = 1.0) -> Callable[..., str]:
 
 def _flow(flow: Summary) -> Row:
     cell = _cell(flow)
+    name = flow["name"] if flow["flows"] == 1 else f"{flow['name']} ({flow['flows']:.0f} flows)"
     counts = (cell(key) for key in ("sent_packets", "retransmitted_packets", "fast_retransmits", "timeouts"))
-    return [flow["name"], cell("goodput_bps", 1e-6), cell("rtt_ms.p50"), cell("rtt_ms.p95"), *counts]
+    return [name, cell("goodput_bps", 1e-6), cell("rtt_ms.p50"), cell("rtt_ms.p95"), *counts]
 
 
 def _link(link: Summary) -> Row:
