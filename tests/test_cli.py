@@ -180,6 +180,25 @@ def test_pcap_begins_as_pcapng(cli: Cli, fixed: Path, tmp_path: Path) -> None:
     assert len(block) > 10_000
 
 
+def test_isolated_flows_have_a_capture_each(cli: Cli, lte: Path, tmp_path: Path) -> None:
+    arguments = ("--seeds", 1, "--set", "duration=6 s", "--no-plot", "--pcap", "out.pcapng")
+    assert cli("run", lte, *arguments).returncode == 0
+    assert sorted(path.name for path in tmp_path.glob("*.pcapng")) == [
+        f"out.{flow}.pcapng" for flow in ("cubic", "newreno", "reno", "sack")
+    ]
+
+
+def test_recording_without_a_folder_writes_into_the_default_one(cli: Cli, fixed: Path, tmp_path: Path) -> None:
+    assert cli("run", fixed, *QUICK, "--packets").returncode == 0
+    assert {path.name for path in (tmp_path / "varicap-out/fixed").iterdir()} == {
+        "flows.parquet",
+        "links.parquet",
+        "packets.parquet",
+        "manifest.json",
+        "summary.json",
+    }
+
+
 def test_precision_adds_runs_until_the_intervals_are_narrow(cli: Cli, fixed: Path) -> None:
     result = summary(
         cli,

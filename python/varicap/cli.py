@@ -91,12 +91,17 @@ def run(
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Change a value of the scenario.")
     ] = None,
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="Folder for tables, manifest and plot.")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="Folder for tables, manifest and plot (default: varicap-out/NAME)."),
+    ] = None,
     pcap: Annotated[
         Path | None, typer.Option(help="Write the packets of the first run for Wireshark (pcapng).")
     ] = None,
-    series: Annotated[bool, typer.Option("--series", help="Record time series.")] = False,
-    packets: Annotated[bool, typer.Option("--packets", help="Record what happens to each packet.")] = False,
+    series: Annotated[bool, typer.Option("--series", help="Record time series, and write the tables.")] = False,
+    packets: Annotated[
+        bool, typer.Option("--packets", help="Record what happens to each packet, and write the tables.")
+    ] = False,
     plot: Annotated[
         bool | None, typer.Option("--plot/--no-plot", help="Draw the first run (default: unless --json).")
     ] = None,
@@ -134,10 +139,11 @@ def run(
     say = _quiet if quiet else _say
     if share is not None and not simulate.is_precise(result.summary, share):
         say(f"{result.runs} runs (--max-seeds) were not enough for --precision {precision}")
-    if output is not None:
-        say(f"wrote {result.save(output)}")
+    folder = output or Path("varicap-out") / _folder_name(scenario.name)
+    if output is not None or series or packets:
+        say(f"wrote {result.save(folder)}")
     if draw:
-        _draw(result, output or Path("varicap-out") / _folder_name(scenario.name), say)
+        _draw(result, folder, say)
     if pcap is not None:
         for path in result.write_pcapng(pcap):
             say(f"wrote {path}")
