@@ -159,7 +159,7 @@ class Tcp(Part):
     """The retransmission timer. Default: RFC 6298."""
     ack: AckPolicy = DelayedAck()
     """When the receiver acknowledges. Default: delayed (RFC 1122)."""
-    mss: Bytes = "1.46 kB"
+    mss: Bytes = "1460 B"
     """Largest payload of a segment [B]. Default: 1460 B (Ethernet without options)."""
     header: Bytes = "40 B"
     """TCP and IP header on the wire [B], options not included. Default: 40 B."""
@@ -243,7 +243,7 @@ class Opportunities(Part):
 
     file: str
     """The file, relative to the scenario's folder."""
-    size: Bytes = "1.5 kB"
+    size: Bytes = "1500 B"
     """Bytes that an opportunity carries. Default: 1500 B."""
     mahimahi: bool = False
     """Mahimahi's exact rules: 1504 bytes an opportunity and 4 more in each packet, whole milliseconds.
@@ -610,7 +610,7 @@ class Datagrams(Part):
 
     rate: Rate
     """Their rate on the wire."""
-    size: Bytes = "1.5 kB"
+    size: Bytes = "1500 B"
     """Their size on the wire. Default: 1500 B."""
     spacing: Spacing = "constant"
     """How they are spaced. Default: constant."""

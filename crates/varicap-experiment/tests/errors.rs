@@ -287,12 +287,12 @@ fn what_makes_no_sense_is_refused() {
         (
             "\"10 packets\"",
             "\"0.01 bdp\"",
-            "x.toml:5: topology.dumbbell.forward.queue.drop-tail.limit: found `0.01 bdp = 100 B`, expected room for at least one packet of 1.5 kB",
+            "x.toml:5: topology.dumbbell.forward.queue.drop-tail.limit: found `0.01 bdp = 100 B`, expected room for at least one packet of 1500 B",
         ),
         (
             "\"10 packets\"",
             "\"100 B\"",
-            "x.toml:5: topology.dumbbell.forward.queue.drop-tail.limit: found `100 B`, expected room for at least one packet of 1.5 kB",
+            "x.toml:5: topology.dumbbell.forward.queue.drop-tail.limit: found `100 B`, expected room for at least one packet of 1500 B",
         ),
         (
             "capacity = \"0.8 Mbit/s\"\n",

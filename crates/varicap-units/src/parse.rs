@@ -209,7 +209,12 @@ impl fmt::Display for Rate {
 
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        show(f, self.as_u64(), &[("B", 1), ("kB", K), ("MB", M), ("GB", G)])
+        // Sizes of packets and buffers are known by their bytes: `1460 B`, but `64 kB`.
+        let bytes = self.as_u64();
+        let whole = |(_, scale): &&(&str, u64)| bytes >= *scale && bytes.is_multiple_of(*scale);
+        let units = [("B", 1), ("kB", K), ("MB", M), ("GB", G)];
+        let (unit, scale) = units.iter().rev().find(whole).unwrap_or(&units[0]);
+        write!(f, "{} {unit}", bytes / scale)
     }
 }
 
@@ -358,6 +363,12 @@ mod tests {
         assert!("150 %".parse::<Probability>().is_err());
         let error = "50".parse::<Span>().unwrap_err();
         assert_eq!(error.to_string(), "`50` is not a length of time with its unit, such as \"50 ms\"");
+    }
+
+    #[test]
+    fn sizes_are_shown_without_decimals() {
+        let shown = [1460, 64_000, 1500, 0, 2_000_000].map(|bytes| Bytes::new(bytes).to_string());
+        assert_eq!(shown, ["1460 B", "64 kB", "1500 B", "0 B", "2 MB"]);
     }
 
     proptest! {
