@@ -93,6 +93,16 @@ fn sack_blocks_name_the_latest_segment_first_then_the_most_recent() {
 }
 
 #[test]
+fn blocks_that_were_delivered_take_no_room_from_the_others() {
+    let mut receiver = receiver(&config(Recovery::Sack, 10));
+    for (at, number) in [9, 7, 5, 1, 0].into_iter().enumerate() {
+        answer(&mut receiver, ms(at as u64), &data(number));
+    }
+    let ack = answer(&mut receiver, ms(9), &data(11))[0];
+    assert_eq!(blocks(&ack), [(11, 12), (5, 6), (7, 8), (9, 10)]);
+}
+
+#[test]
 fn three_blocks_fit_beside_a_timestamp() {
     let mut receiver = receiver(&TcpConfig { timestamps: true, ..config(Recovery::Sack, 10) });
     for number in [1, 3, 5] {
@@ -161,7 +171,10 @@ fn an_echo_reduces_the_window_once_per_window_of_data() {
         assert_eq!((script.cwnd(), script.ssthresh()), (4, 4));
     }
     assert_eq!(script.sender.counters().ecn_reductions, 1);
-    // Of the new data one segment said CWR. An echo of what was sent since counts again.
+    // The first new segment said that the window was reduced, and only that one.
+    let reduced = script.log().iter().filter(|sent| sent.segment.flags.has(Flags::CWR));
+    assert_eq!(reduced.map(|sent| sent.data.clone()).collect::<Vec<_>>(), [nth(8)]);
+    // An echo of what was sent since counts again.
     script.push(echo(9));
     assert_eq!(script.sender.counters().ecn_reductions, 2);
     assert_eq!(script.cwnd(), 2);
@@ -229,6 +242,8 @@ fn a_closed_window_is_probed_with_backoff_until_it_opens() {
     script.at(ms(7200)).window(2 * MSS as u32).duplicates(1);
     script.expect(&segments(4, 2));
     assert_eq!(script.sender.state(), State::Open);
+    // The backoff was the probes'.
+    assert_eq!(script.sender.rto(), Span::from_secs(1));
 }
 
 #[test]

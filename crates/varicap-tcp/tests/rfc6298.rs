@@ -102,6 +102,18 @@ fn karn_takes_no_sample_from_what_was_resent_and_keeps_the_backoff() {
     let outcome = script.at(ms(1200)).ack(2 * MSS);
     assert_eq!(outcome.rtt, Some(Span::from_millis(100)));
     assert_eq!(script.sender.rto(), Span::from_secs(1));
+    // The next expiry is a first one again.
+    script.at(ms(2200));
+    assert_eq!(script.sender.rto(), Span::from_secs(2));
+}
+
+#[test]
+fn karn_takes_no_sample_when_the_original_is_acknowledged_after_all() {
+    let mut script = Script::greedy(&config(Recovery::Reno, 1));
+    script.at(ms(1050));
+    // A timeout in vain: the acknowledgement of the first transmission was on its way. A host cannot tell.
+    let late = Segment { ack: MSS, echo: ms(0), window: u32::MAX, flags: Flags::ACK, ..Segment::default() };
+    assert_eq!(script.push(late).rtt, None);
 }
 
 #[test]

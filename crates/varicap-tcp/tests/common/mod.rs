@@ -179,6 +179,11 @@ impl Script {
         self.expected = self.log.len();
     }
 
+    /// All that went out.
+    pub fn log(&self) -> &[Sent] {
+        &self.log
+    }
+
     /// The last segment that went out.
     pub fn last(&self) -> &Sent {
         self.log.last().expect("something was sent")
