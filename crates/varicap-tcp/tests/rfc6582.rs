@@ -107,3 +107,14 @@ fn a_timeout_ends_recovery() {
     assert_eq!(script.cwnd(), 1);
     script.expect_at(ms(1100), nth(0));
 }
+
+#[test]
+fn a_timeout_in_recovery_does_not_count_what_inflation_let_out() {
+    let mut script = recovering(newreno());
+    // 5 + 3 + 30 of 10 in flight: 28 new ones go out, each for one that has left the network.
+    script.duplicates(30);
+    script.expect(&segments(10, 28));
+    script.at(ms(1100));
+    assert_eq!(script.sender.state(), State::Loss);
+    assert_eq!((script.cwnd(), script.ssthresh()), (1, 5));
+}

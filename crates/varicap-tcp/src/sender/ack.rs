@@ -170,6 +170,7 @@ impl Sender {
     pub(super) fn reduce(&mut self, now: Time, kind: CongestionKind, in_flight: u64) {
         self.control.on_congestion(&CongestionEvent { now, kind, in_flight: Bytes::new(in_flight) });
         self.reduced_at = self.space.max;
+        self.reduced_from = in_flight;
         self.cwr_due = self.ecn;
     }
 

@@ -116,6 +116,8 @@ pub struct Sender {
     cwr_due: bool,
     /// The window was reduced; ECN echoes count again beyond this.
     reduced_at: u64,
+    /// FlightSize when it was reduced last [B].
+    reduced_from: u64,
     /// Largest window that the receiver has offered [B], for silly-window avoidance.
     largest_offer: u64,
     /// Header and counted options of a data segment [B].
@@ -183,6 +185,7 @@ impl Sender {
             ecn: config.ecn,
             cwr_due: false,
             reduced_at: 0,
+            reduced_from: 0,
             largest_offer: offer,
             overhead: header.saturating_add(options),
             counters: Counters::default(),

@@ -6,6 +6,7 @@ use varicap_units::{Bytes, Span, Time};
 
 use super::{Sampling, Sender, TimerKind};
 use crate::congestion::{CongestionControl, CongestionKind};
+use crate::recovery::State;
 use crate::segment::{Flags, Segment};
 
 /// A segment to be sent, small enough to be returned in registers: [`Segment`]s are built in one place, where the
@@ -273,11 +274,18 @@ impl Sender {
         }
         let backoff = self.expiries;
         self.expiries += 1;
-        self.reduce(now, CongestionKind::Timeout { backoff }, self.space.flight());
+        self.reduce(now, CongestionKind::Timeout { backoff }, self.flight_at_expiry());
         if self.recovery.on_timeout(&self.space) {
             self.space.nxt = self.space.una;
         }
         self.timer_at = self.rtt.deadline(now);
+    }
+
+    /// FlightSize for RFC 5681 (4). Deviation: in recovery at most what it was when that began, as in Linux. Beyond it
+    /// lies what inflation let out for data that has left the network; counted again, a timeout would raise ssthresh.
+    fn flight_at_expiry(&self) -> u64 {
+        let flight = self.space.flight();
+        if self.recovery.state() == State::Recovery { flight.min(self.reduced_from) } else { flight }
     }
 }
 
