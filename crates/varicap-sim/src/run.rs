@@ -74,7 +74,13 @@ fn run_number(
     ran(run_sampled(&mut world, end, &mut sampler, go_on))?;
     if let Some(recording) = recording {
         let (flows, links) = sampler.map(Sampler::finish).unwrap_or_default();
-        (recording.take)(Recorded { replication, network: number, flows, links, packets: world.net.observer.log.take() });
+        (recording.take)(Recorded {
+            replication,
+            network: number,
+            flows,
+            links,
+            packets: world.net.observer.log.take(),
+        });
     }
     Ok(rows(world, network, seed, replication, end))
 }
