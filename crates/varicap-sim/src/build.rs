@@ -45,7 +45,7 @@ impl Openers {
             App::Transfer(transfer) => Openers::offer(&mut connection, transfer.size),
             App::OnOff(on_off) => {
                 let chunk = self.mss(group);
-                let feed = OnOffFeed::new(on_off.clone(), chunk, now, stream("app"));
+                let feed = OnOffFeed::new(*on_off, chunk, now, stream("app"));
                 connection.feed_with(Feed::OnOff(Box::new(feed)));
             }
             App::Arrivals(_) => {} // each arrival opens a connection of its own

@@ -30,7 +30,10 @@ impl Wire {
 
     /// The next packet that has come out by `now`.
     pub fn poll(&mut self, now: Time) -> Option<Packet> {
-        self.in_flight.pop_front_if(|(due, _)| *due <= now).map(|(_, packet)| packet)
+        if self.poll_at() > now {
+            return None;
+        }
+        self.in_flight.pop_front().map(|(_, packet)| packet)
     }
 
     /// When the next packet comes out.

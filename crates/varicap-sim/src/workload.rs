@@ -49,7 +49,7 @@ impl Arrivals {
     ) -> Arrivals {
         let mut arrivals = Arrivals {
             rate: app.rate,
-            sizes: app.size.clone(),
+            sizes: app.size,
             at_most: app.at_most,
             stop,
             times: streams.stream(&format!("flow.{name}.arrivals")),
@@ -220,7 +220,7 @@ mod tests {
             Sizes::Lognormal(Lognormal { mean: size, sigma: 1.0 }),
             Sizes::Pareto(Pareto { mean: size, shape: 2.5 }), // coefficient of variation 0.89
         ] {
-            let error = mean(sizes.clone()) / 1e5 - 1.0;
+            let error = mean(sizes) / 1e5 - 1.0;
             assert!(error.abs() < bound, "{sizes:?}: {error}");
         }
     }

@@ -41,8 +41,9 @@ fn square_root(loss: f64, packets_per_ack: f64) -> f64 {
 fn pftk(p: f64, b: f64, rto: f64) -> f64 {
     let window =
         (2.0 + b) / (3.0 * b) + (8.0 * (1.0 - p) / (3.0 * b * p) + ((2.0 + b) / (3.0 * b)).powi(2)).sqrt();
-    let q = (((1.0 - (1.0 - p).powi(3)) * (1.0 + (1.0 - p).powi(3) * (1.0 - (1.0 - p).powf(window - 3.0))))
-        / (1.0 - (1.0 - p).powf(window)))
+    let q = (((1.0 - (1.0 - p).powi(3))
+        * (1.0 + (1.0 - p).powi(3) * (1.0 - libm::pow(1.0 - p, window - 3.0))))
+        / (1.0 - libm::pow(1.0 - p, window)))
     .min(1.0);
     let backoff =
         1.0 + p + 2.0 * p.powi(2) + 4.0 * p.powi(3) + 8.0 * p.powi(4) + 16.0 * p.powi(5) + 32.0 * p.powi(6);
