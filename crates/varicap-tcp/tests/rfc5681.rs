@@ -71,6 +71,35 @@ fn congestion_avoidance_opens_by_one_segment_per_window_of_acknowledgements() {
 }
 
 #[test]
+fn half_a_segment_of_window_takes_half_a_window_of_acknowledgements_to_fill() {
+    // Seven in flight: cwnd = ssthresh = 3.5 segments after the recovery.
+    let mut script = Script::greedy(&config(Recovery::Reno, 7));
+    script.at(ms(100)).duplicates(3);
+    script.at(ms(200)).ack(7 * MSS);
+    assert_eq!(script.sender.cwnd(), Bytes::new(3500));
+    // (3) has opened it to 4 when 3.5 / 2 segments are acknowledged, and to 5 four later.
+    script.at(ms(300)).ack(8 * MSS);
+    assert_eq!(script.sender.cwnd(), Bytes::new(3500));
+    script.ack(9 * MSS);
+    assert_eq!(script.sender.cwnd(), Bytes::new(4000));
+    for next in 10..13 {
+        script.ack(next * MSS);
+        assert_eq!(script.sender.cwnd(), Bytes::new(4000));
+    }
+    script.ack(13 * MSS);
+    assert_eq!(script.sender.cwnd(), Bytes::new(5000));
+}
+
+#[test]
+fn slow_start_ends_at_ssthresh() {
+    let config = TcpConfig { initial_ssthresh: Amount::Bytes(Bytes::new(2500)), ..config(Recovery::Reno, 1) };
+    let mut script = Script::greedy(&config);
+    script.at(ms(100)).ack(MSS);
+    script.at(ms(200)).ack(2 * MSS);
+    assert_eq!(script.sender.cwnd(), Bytes::new(2500));
+}
+
+#[test]
 fn acknowledgements_of_two_segments_open_the_window_half_as_fast_unless_bytes_count() {
     for (byte_counting, expected) in [(None, 4), (Some(2), 5)] {
         let congestion = Congestion::Reno(RenoConfig { byte_counting });

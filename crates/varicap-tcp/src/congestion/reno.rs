@@ -9,8 +9,10 @@ use super::{AckSample, CongestionControl, CongestionEvent, CongestionKind, RenoC
 pub struct Reno {
     cwnd: u64,
     ssthresh: u64,
-    /// Acknowledged data that has not yet opened the window by a segment [B].
+    /// Acknowledged data that has not yet opened the window [B].
     credit: u64,
+    /// How much of it opens the window to the next whole segment [B].
+    goal: u64,
     mss: u64,
     /// Most that one acknowledgement adds in slow start [B].
     slow_start_limit: u64,
@@ -24,14 +26,33 @@ impl Reno {
         let mss = start.mss.as_u64();
         // RFC 5681 (2): min(N, SMSS) per ACK; RFC 3465 §2.2: min(N, L * SMSS).
         let segments = u64::from(config.byte_counting.unwrap_or(1).max(1));
-        Reno {
-            cwnd: start.initial_window.as_u64().max(mss),
+        let mut reno = Reno {
+            cwnd: 0,
             ssthresh: start.initial_ssthresh.as_u64(),
             credit: 0,
+            goal: 0,
             mss,
             slow_start_limit: segments * mss,
             avoidance_limit: if config.byte_counting.is_some() { u64::MAX } else { mss },
-        }
+        };
+        reno.set(start.initial_window.as_u64());
+        reno
+    }
+
+    /// Sets the window. RFC 5681 (3) opens it by SMSS*SMSS/cwnd per ACK; that is done in steps to whole segments, which
+    /// is when it shows, the first step shorter if the window has a fraction of one.
+    fn set(&mut self, cwnd: u64) {
+        self.cwnd = cwnd.max(self.mss);
+        self.credit = 0;
+        let step = self.mss - self.cwnd % self.mss;
+        self.goal = if step == self.mss { self.cwnd } else { self.cwnd.saturating_mul(step) / self.mss };
+    }
+
+    fn step(&mut self) {
+        self.cwnd += self.mss - self.cwnd % self.mss;
+        // Nothing is lost to rounding, but one ACK is worth one step at most.
+        self.credit = (self.credit - self.goal).min(self.cwnd);
+        self.goal = self.cwnd;
     }
 
     fn halved(&self, in_flight: Bytes) -> u64 {
@@ -48,42 +69,44 @@ impl CongestionControl for Reno {
         }
         let acked = ack.newly_acked.as_u64();
         if self.cwnd < self.ssthresh {
-            self.cwnd += acked.min(self.slow_start_limit);
+            let opened = self.cwnd + acked.min(self.slow_start_limit);
+            self.cwnd = opened.min(self.ssthresh);
+            if opened >= self.ssthresh {
+                self.set(self.ssthresh);
+            }
             return;
         }
-        // RFC 5681 (3) asks for SMSS*SMSS/cwnd per ACK: a segment once a window's worth of ACKs is in, nothing
-        // lost to rounding. RFC 3465 §2.1 counts their bytes instead of their number.
+        // RFC 5681 (3); RFC 3465 §2.1 counts the acknowledged bytes instead of the acknowledgements.
         self.credit += acked.min(self.avoidance_limit);
-        if self.credit >= self.cwnd {
-            self.credit = (self.credit - self.cwnd).min(self.cwnd);
-            self.cwnd += self.mss;
+        if self.credit >= self.goal {
+            self.step();
         }
     }
 
     fn on_congestion(&mut self, event: &CongestionEvent) {
-        self.credit = 0;
         match event.kind {
             CongestionKind::FastRetransmit | CongestionKind::EcnEcho => {
                 self.ssthresh = self.halved(event.in_flight);
-                self.cwnd = self.ssthresh;
+                self.set(self.ssthresh);
             }
             CongestionKind::Timeout { backoff } => {
                 // RFC 5681 §3.1: a segment that times out again holds ssthresh constant.
                 if backoff == 0 {
                     self.ssthresh = self.halved(event.in_flight);
                 }
-                self.cwnd = self.mss;
+                self.set(self.mss);
             }
         }
     }
 
     fn on_recovered(&mut self, _now: Time, limit: Bytes) {
-        self.cwnd = self.cwnd.min(limit.as_u64()).max(self.mss);
+        if limit.as_u64() < self.cwnd {
+            self.set(limit.as_u64());
+        }
     }
 
     fn on_idle(&mut self, restart_window: Bytes) {
-        self.cwnd = self.cwnd.min(restart_window.as_u64()).max(self.mss);
-        self.credit = 0;
+        self.set(self.cwnd.min(restart_window.as_u64()));
     }
 
     #[inline]
