@@ -45,6 +45,38 @@ class Cubic(Part):
     """At least as fast as Reno (RFC 9438 §4.3). Default: true."""
 
 
+Amount: TypeAlias = str
+"""An amount such as "64 kB", "10 packets", "1.5 bdp" or "unlimited"."""
+
+
+@dataclass(frozen=True)
+class Known(Part):
+    """This one, known beforehand."""
+
+    _tag: ClassVar[str] = "known"
+    _bare: ClassVar[bool] = True
+
+    value: Span
+
+
+RateRtt: TypeAlias = Literal["base", "smoothed"] | Known
+"""The RTT with which a rate becomes a window."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ratcp(Part):
+    """How the advertised rate becomes a window. Source: [ratcp, §II]."""
+
+    _tag: ClassVar[str] = "ratcp"
+
+    beta: Amount = "1 packets"
+    """Target backlog beta at the bottleneck, in whole packets beyond rate times RTT. Default: 1 packets."""
+    rtt: RateRtt = "base"
+    """Which RTT is multiplied with the rate. Default: base."""
+    pacing: bool = False
+    """Whether packets are spaced at the advertised rate instead of sent as acknowledgements come. Default: false."""
+
+
 @dataclass(frozen=True)
 class Custom(Part):
     """One written in Python, by the name under which it was given to `varicap.run`."""
@@ -55,7 +87,7 @@ class Custom(Part):
     value: str
 
 
-Congestion: TypeAlias = Literal["reno", "cubic"] | Reno | Cubic | Custom
+Congestion: TypeAlias = Literal["reno", "cubic", "ratcp"] | Reno | Cubic | Ratcp | Custom
 """How much may be in flight."""
 
 
@@ -134,9 +166,6 @@ AckPolicy: TypeAlias = Literal["every", "delayed"] | DelayedAck
 
 Bytes: TypeAlias = str
 """An amount of data with its unit, such as "64 kB"."""
-
-Amount: TypeAlias = str
-"""An amount such as "64 kB", "10 packets", "1.5 bdp" or "unlimited"."""
 
 RttSamples: TypeAlias = Literal["every-ack", "one-per-window"]
 """Which acknowledgements give an RTT sample."""

@@ -15,8 +15,6 @@ use crate::topology::{Layout, Placed, Routes};
 /// Reads a file that a scenario names; an error is its reason.
 pub type ReadFile<'a> = dyn FnMut(&str) -> Result<Arc<[u8]>, String> + 'a;
 
-/// What a segment's timestamps take with their padding [B]. Source: RFC 7323 appendix A.
-const TIMESTAMPS: u64 = 12;
 /// A full packet where no flow says what it is: Ethernet's [B].
 const PACKET: Bytes = Bytes::new(1500);
 /// Longest jitter that is chosen without being asked for.
@@ -82,10 +80,7 @@ struct Group<'a> {
 fn full_packet(flow: &FlowConfig) -> Bytes {
     match &flow.datagrams {
         Some(datagrams) => datagrams.size,
-        None => {
-            let options = if flow.tcp.timestamps && flow.tcp.count_options { TIMESTAMPS } else { 0 };
-            flow.tcp.mss + flow.tcp.header + Bytes::new(options)
-        }
+        None => flow.tcp.packet(),
     }
 }
 

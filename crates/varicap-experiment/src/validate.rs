@@ -3,6 +3,7 @@
 use std::fmt::Display;
 
 use varicap_net::{CapacityConfig, Framing, QueueConfig};
+use varicap_tcp::congestion::RateRtt;
 use varicap_tcp::{AckPolicy, Congestion, TcpConfig, Timer};
 use varicap_units::{Amount, Bytes, Rate, Span};
 
@@ -393,6 +394,14 @@ fn check_tcp(at: &At, tcp: &TcpConfig) -> Checked {
         && let Some(most) = reno.byte_counting
     {
         at.inner("congestion.reno").at_least_one("byte_counting", most)?;
+    }
+    if let Congestion::Ratcp(ratcp) = &tcp.congestion {
+        let at = at.inner("congestion.ratcp");
+        let whole = matches!(ratcp.beta, Amount::Packets(packets) if packets <= u64::from(u32::MAX));
+        at.require("beta", whole, ratcp.beta, "whole packets, such as \"1 packets\"")?;
+        if let RateRtt::Known(rtt) = ratcp.rtt {
+            at.inner("rtt").positive("known", rtt)?;
+        }
     }
     check_timer(&at.inner("timer"), &tcp.timer)
 }

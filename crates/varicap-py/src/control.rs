@@ -92,6 +92,7 @@ impl From<&CongestionEvent> for PyCongestionEvent {
 pub fn start(config: &TcpConfig) -> Start {
     Start {
         mss: config.mss,
+        packet: config.packet(),
         initial_window: config.initial_window.bytes(config.mss, Bytes::ZERO),
         initial_ssthresh: config.initial_ssthresh.bytes(config.mss, Bytes::ZERO),
     }

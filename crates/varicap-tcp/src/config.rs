@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::{Amount, Bytes, Span, choice};
 
-use crate::congestion::{CubicConfig, RenoConfig};
+use crate::congestion::{CubicConfig, RatcpConfig, RenoConfig};
+use crate::segment::OPTION_TIMESTAMPS;
 
 /// One TCP connection: recovery, congestion control, timer and receiver, each chosen by name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -82,6 +83,14 @@ impl Default for TcpConfig {
     }
 }
 
+impl TcpConfig {
+    /// A full segment on the wire, headers and counted options included [B].
+    pub fn packet(&self) -> Bytes {
+        let options = if self.timestamps && self.count_options { OPTION_TIMESTAMPS } else { 0 };
+        self.mss + self.header + Bytes::new(u64::from(options))
+    }
+}
+
 /// What is retransmitted, and when recovery ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -108,6 +117,8 @@ pub enum Congestion {
     Reno(RenoConfig),
     /// A cubic function of the time since the last loss. Source: RFC 9438.
     Cubic(CubicConfig),
+    /// Rate adaptive: at most what the flow's `feedback` allows; Reno as long as it has told nothing. Source: [ratcp].
+    Ratcp(RatcpConfig),
     /// One written in Python, by the name under which it was given to `varicap.run`.
     Custom(String),
 }

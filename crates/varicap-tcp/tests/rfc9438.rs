@@ -19,6 +19,7 @@ impl Flow {
     fn new(config: &CubicConfig, window: u64, ssthresh: Bytes) -> Flow {
         let start = Start {
             mss: Bytes::new(MSS),
+            packet: Bytes::new(MSS + 40),
             initial_window: Bytes::new(window * MSS),
             initial_ssthresh: ssthresh,
         };

@@ -4,14 +4,16 @@ use std::fmt::Debug;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use varicap_units::{Bytes, Rate, Span, Time};
+use varicap_units::{Amount, Bytes, Rate, Span, Time, choice};
 
 use crate::config::Congestion;
 
 mod cubic;
+mod ratcp;
 mod reno;
 
 pub use cubic::Cubic;
+pub use ratcp::Ratcp;
 pub use reno::Reno;
 
 /// How the window of RFC 5681 grows.
@@ -41,6 +43,38 @@ impl Default for CubicConfig {
         CubicConfig { beta: 0.7, c: 0.4, fast_convergence: true, reno_friendly: true }
     }
 }
+
+/// How the advertised rate becomes a window. Source: [ratcp, §II].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RatcpConfig {
+    /// Target backlog beta at the bottleneck, in whole packets beyond rate times RTT. Default: 1 packets.
+    pub beta: Amount,
+    /// Which RTT is multiplied with the rate. Default: base.
+    pub rtt: RateRtt,
+    /// Whether packets are spaced at the advertised rate instead of sent as acknowledgements come. Default: false.
+    pub pacing: bool,
+}
+
+impl Default for RatcpConfig {
+    fn default() -> RatcpConfig {
+        RatcpConfig { beta: Amount::Packets(1), rtt: RateRtt::Base, pacing: false }
+    }
+}
+
+/// The RTT with which a rate becomes a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self", rename_all = "kebab-case")]
+#[schemars(transform = choice::names)]
+pub enum RateRtt {
+    /// The least RTT seen.
+    Base,
+    /// The smoothed RTT (RFC 6298's SRTT), queueing included.
+    Smoothed,
+    /// This one, known beforehand.
+    Known(Span),
+}
+varicap_units::choice!(RateRtt);
 
 /// What a congestion control learns from an acknowledgement of new data.
 #[derive(Clone, Copy, Debug)]
@@ -118,6 +152,8 @@ pub trait CongestionControl: Debug + Send {
 pub struct Start {
     /// Largest payload of a segment [B].
     pub mss: Bytes,
+    /// A full segment on the wire, headers included [B].
+    pub packet: Bytes,
     /// First congestion window [B].
     pub initial_window: Bytes,
     /// Initial slow start threshold [B].
@@ -131,6 +167,8 @@ pub enum Controller {
     Reno(Reno),
     /// RFC 9438.
     Cubic(Cubic),
+    /// Rate adaptive ([ratcp]).
+    Ratcp(Ratcp),
     /// An extension, from another crate or from Python.
     Boxed(Box<dyn CongestionControl>),
 }
@@ -145,6 +183,7 @@ impl Controller {
         match choice {
             Congestion::Reno(config) => Controller::Reno(Reno::new(config, start)),
             Congestion::Cubic(config) => Controller::Cubic(Cubic::new(config, start)),
+            Congestion::Ratcp(config) => Controller::Ratcp(Ratcp::new(config, start)),
             Congestion::Custom(name) => {
                 panic!("the congestion control {name:?} must be handed over in a box")
             }
@@ -157,6 +196,7 @@ macro_rules! dispatch {
         match $self {
             Controller::Reno($control) => $call,
             Controller::Cubic($control) => $call,
+            Controller::Ratcp($control) => $call,
             Controller::Boxed($control) => $call,
         }
     };

@@ -7,8 +7,8 @@ use super::{AckSample, CongestionControl, CongestionEvent, CongestionKind, RenoC
 /// RFC 5681's window.
 #[derive(Clone, Copy, Debug)]
 pub struct Reno {
-    cwnd: u64,
-    ssthresh: u64,
+    pub(super) cwnd: u64,
+    pub(super) ssthresh: u64,
     /// Acknowledged data that has not yet opened the window [B].
     credit: u64,
     /// How much of it opens the window to the next whole segment [B].
@@ -41,7 +41,7 @@ impl Reno {
 
     /// Sets the window. RFC 5681 (3) opens it by SMSS*SMSS/cwnd per ACK; that is done in steps to whole segments, which
     /// is when it shows, the first step shorter if the window has a fraction of one.
-    fn set(&mut self, cwnd: u64) {
+    pub(super) fn set(&mut self, cwnd: u64) {
         self.cwnd = cwnd.max(self.mss);
         self.credit = 0;
         let step = self.mss - self.cwnd % self.mss;
@@ -53,6 +53,25 @@ impl Reno {
         // Nothing is lost to rounding, but one ACK is worth one step at most.
         self.credit = (self.credit - self.goal).min(self.cwnd);
         self.goal = self.cwnd;
+    }
+
+    /// RFC 5681 (2).
+    #[inline]
+    pub(super) fn slow_start(&mut self, acked: u64) {
+        let opened = self.cwnd + acked.min(self.slow_start_limit);
+        self.cwnd = opened.min(self.ssthresh);
+        if opened >= self.ssthresh {
+            self.set(self.ssthresh);
+        }
+    }
+
+    /// RFC 5681 (3); RFC 3465 §2.1 counts the acknowledged bytes instead of the acknowledgements.
+    #[inline]
+    pub(super) fn avoid_congestion(&mut self, acked: u64) {
+        self.credit += acked.min(self.avoidance_limit);
+        if self.credit >= self.goal {
+            self.step();
+        }
     }
 
     fn halved(&self, in_flight: Bytes) -> u64 {
@@ -69,17 +88,9 @@ impl CongestionControl for Reno {
         }
         let acked = ack.newly_acked.as_u64();
         if self.cwnd < self.ssthresh {
-            let opened = self.cwnd + acked.min(self.slow_start_limit);
-            self.cwnd = opened.min(self.ssthresh);
-            if opened >= self.ssthresh {
-                self.set(self.ssthresh);
-            }
-            return;
-        }
-        // RFC 5681 (3); RFC 3465 §2.1 counts the acknowledged bytes instead of the acknowledgements.
-        self.credit += acked.min(self.avoidance_limit);
-        if self.credit >= self.goal {
-            self.step();
+            self.slow_start(acked);
+        } else {
+            self.avoid_congestion(acked);
         }
     }
 

@@ -133,6 +133,7 @@ impl Sender {
     pub fn new(config: &TcpConfig, now: Time) -> Sender {
         let start = Start {
             mss: config.mss,
+            packet: config.packet(),
             initial_window: in_bytes(config.initial_window, config),
             initial_ssthresh: in_bytes(config.initial_ssthresh, config),
         };
