@@ -1,0 +1,27 @@
+"""The papers that varicap is built on: what each states, and the code that measures it again.
+
+A paper is a folder: ``claims.toml`` (what it states, as data), ``scenarios/*.toml``, and a short module for each table
+or figure with a function ``reproduce(run) -> Outcome``.  Verdicts are computed from the runs of the call that asks.
+"""
+
+from importlib import resources
+
+from varicap.papers.claims import Paper, read
+
+
+def keys() -> list[str]:
+    """The papers that are here, by key.
+
+    >>> "ratcp" in keys()
+    True
+    """
+    folders = resources.files(__name__).iterdir()
+    return sorted(folder.name for folder in folders if folder.is_dir() and (folder / "claims.toml").is_file())
+
+
+def paper(key: str) -> Paper:
+    """What the paper with this key states.  Raises ``KeyError`` if it is not here."""
+    if key not in keys():
+        raise KeyError(key)
+    source = resources.files(__name__) / key / "claims.toml"
+    return read(key, source.read_text(encoding="utf-8"))

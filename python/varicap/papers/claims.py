@@ -1,0 +1,220 @@
+"""What a paper states, read from its ``claims.toml``.
+
+::
+
+    title = "…"                     # of the paper
+    reference = "ratcp"             # its key in REFERENCES.bib
+
+    [figures]                       # what can be run, with a title: a module of the paper's folder each
+    fig04 = "Throughput against the loss probability"
+
+    [[claims]]
+    id = "F4-reno-1pct"
+    figure = "fig04"                # which of the figures measures it
+    where = "Fig. 4"                # in the paper
+    statement = "…"
+    engine = "sim"                  # whose value is judged, "sim" or "model"
+    unit = "kB/s"
+    paper = 48.7                    # the paper's number, or its words where it gives none
+    tolerance = "5 %"               # of the paper's number, or an amount in the unit: "0.5"
+    accept = [-inf, 50.0]           # instead of `tolerance` where the paper gives a bound, or words
+    reason = "…"                    # why this tolerance
+    expect = "differs"              # verdict of a full run, if not "reproduced"
+    note = "…"                      # why it differs, or a reading
+
+    [[tables]]                      # claims in bulk, with ids TABLE.ROW.COLUMN; rows have the keys of claims
+    id = "T1"
+    figure = "table1"
+    where = "Table I"
+    unit = "kB/s"
+    column = "arrivals per second"  # what the columns are
+    columns = [0.0, 0.01]
+    tolerance = ["5 %", "5 %"]      # one for all, or one for each column; a row may have its own
+    reason = "…"
+    [[tables.rows]]
+    id = "tcp-sim"
+    statement = "TCP: simulation"
+    engine = "sim"
+    paper = [82.44, 79.95]
+    expect = { "0.01" = "differs" } # by column
+    note = { "0.01" = "…" }
+"""
+
+import math
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+Verdict: TypeAlias = Literal["reproduced", "differs"]
+Engine: TypeAlias = Literal["sim", "model"]
+
+_CLAIM_KEYS = frozenset(
+    ("id", "figure", "where", "statement", "engine", "unit", "paper", "tolerance", "accept", "reason", "expect", "note")
+)
+_TABLE_KEYS = frozenset(("id", "figure", "where", "unit", "column", "columns", "tolerance", "reason", "rows"))
+_ROW_KEYS = frozenset(("id", "statement", "engine", "paper", "tolerance", "reason", "expect", "note"))
+
+
+class ClaimsError(ValueError):
+    """A ``claims.toml`` that is not well-formed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """One statement of a paper, with what counts as its reproduction."""
+
+    id: str
+    figure: str
+    where: str
+    statement: str
+    engine: Engine
+    unit: str
+    paper: float | str
+    tolerance: str
+    """As written, for readers."""
+    accept: tuple[float, float]
+    """Values that reproduce it, in its unit."""
+    reason: str
+    expect: Verdict = "reproduced"
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper: its figures by name with their titles, and its claims."""
+
+    key: str
+    title: str
+    reference: str
+    figures: Mapping[str, str]
+    claims: tuple[Claim, ...]
+
+    def of(self, figure: str) -> tuple[Claim, ...]:
+        """The claims that this figure measures."""
+        return tuple(claim for claim in self.claims if claim.figure == figure)
+
+
+def read(key: str, text: str) -> Paper:
+    """The paper that this text describes.  Raises `ClaimsError`."""
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ClaimsError(f"{key}: {error}") from None
+    figures = data.get("figures", {})
+    claims = [
+        *map(_claim, data.get("claims", ())),
+        *(claim for table in data.get("tables", ()) for claim in _cells(table)),
+    ]
+    seen: set[str] = set()
+    for claim in claims:
+        if claim.id in seen:
+            raise ClaimsError(f"{key}: two claims have the id `{claim.id}`")
+        if claim.figure not in figures:
+            raise ClaimsError(f"{key}: `{claim.id}` is of the figure `{claim.figure}`, which `figures` does not list")
+        seen.add(claim.id)
+    return Paper(key, str(data["title"]), str(data["reference"]), dict(figures), tuple(claims))
+
+
+def _cells(table: Mapping[str, Any]) -> Iterator[Claim]:
+    """A claim for each cell of a table."""
+    name = str(table.get("id", "?"))
+    _only(name, table, _TABLE_KEYS)
+    columns = table["columns"]
+    for row in table["rows"]:
+        place = f"{name}.{row.get('id', '?')}"
+        _only(place, row, _ROW_KEYS)
+        tolerance = row.get("tolerance", table.get("tolerance"))
+        tolerances = tolerance if isinstance(tolerance, list) else [tolerance] * len(columns)
+        if not len(row["paper"]) == len(tolerances) == len(columns):
+            raise ClaimsError(f"{place}: {len(columns)} columns want as many numbers and tolerances")
+        for column, value, tolerance in zip(columns, row["paper"], tolerances, strict=True):
+            cell = f"{column:g}"
+            yield _claim(
+                {
+                    "id": f"{place}.{cell}",
+                    "figure": table["figure"],
+                    "where": table["where"],
+                    "statement": f"{row['statement']}, {cell} {table['column']}",
+                    "engine": row["engine"],
+                    "unit": table["unit"],
+                    "paper": value,
+                    "tolerance": tolerance,
+                    "reason": row.get("reason", table.get("reason")),
+                    "expect": row.get("expect", {}).get(cell, "reproduced"),
+                    "note": row.get("note", {}).get(cell, ""),
+                }
+            )
+
+
+def _claim(data: Mapping[str, Any]) -> Claim:
+    name = str(data.get("id", "?"))
+    _only(name, data, _CLAIM_KEYS)
+    for key in ("id", "figure", "where", "statement", "engine", "unit", "reason"):
+        if not isinstance(data.get(key), str) or (not data[key].strip() and key != "unit"):
+            raise ClaimsError(f"`{name}` wants a `{key}`")
+    if data["engine"] not in ("sim", "model"):
+        raise ClaimsError(f'`{name}`: `engine` is "sim" or "model", not {data["engine"]!r}')
+    if data.get("expect", "reproduced") not in ("reproduced", "differs"):
+        raise ClaimsError(f'`{name}`: `expect` is "reproduced" or "differs", not {data["expect"]!r}')
+    if data.get("expect") == "differs" and not data.get("note"):
+        raise ClaimsError(f"`{name}` is expected to differ: its `note` says why")
+    value = data.get("paper")
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise ClaimsError(f"`{name}`: `paper` is a number, or the paper's words")
+    tolerance, accept = _accepted(name, value, data.get("tolerance"), data.get("accept"))
+    return Claim(
+        id=name,
+        figure=data["figure"],
+        where=data["where"],
+        statement=data["statement"],
+        engine=data["engine"],
+        unit=data["unit"],
+        paper=value,
+        tolerance=tolerance,
+        accept=accept,
+        reason=data["reason"],
+        expect=data.get("expect", "reproduced"),
+        note=data.get("note", ""),
+    )
+
+
+def _accepted(
+    name: str, paper: float | str, tolerance: str | None, accept: list[float] | None
+) -> tuple[str, tuple[float, float]]:
+    """The tolerance as text and as a range."""
+    if (tolerance is None) == (accept is None):
+        raise ClaimsError(f"`{name}` wants either a `tolerance` or a range to `accept`")
+    if accept is not None:
+        if len(accept) != 2 or not accept[0] < accept[1]:
+            raise ClaimsError(f"`{name}`: `accept` is a range [least, most], not {accept!r}")
+        low, high = map(float, accept)
+        return _range(low, high), (low, high)
+    if isinstance(paper, str):
+        raise ClaimsError(f"`{name}`: words have no tolerance; give the range to `accept`")
+    text = str(tolerance).strip()
+    try:
+        amount = float(text.removesuffix("%"))
+    except ValueError:
+        raise ClaimsError(f'`{name}`: `tolerance` is "5 %" or "0.5", not {tolerance!r}') from None
+    half = abs(paper) * amount / 100.0 if text.endswith("%") else amount
+    if not half > 0.0:
+        raise ClaimsError(f"`{name}`: a tolerance is more than nothing")
+    return text, (paper - half, paper + half)
+
+
+def _range(low: float, high: float) -> str:
+    """A range in words.
+
+    >>> _range(-math.inf, 50.0), _range(1.0, math.inf), _range(0.9, 1.1)
+    ('< 50', '> 1', '0.9..1.1')
+    """
+    if low == -math.inf:
+        return f"< {high:g}"
+    return f"> {low:g}" if high == math.inf else f"{low:g}..{high:g}"
+
+
+def _only(name: str, data: Mapping[str, Any], known: frozenset[str]) -> None:
+    unknown = sorted(set(data) - known)
+    if unknown:
+        raise ClaimsError(f"`{name}` has no key `{unknown[0]}`; it knows {', '.join(sorted(known))}")

@@ -1,0 +1,80 @@
+"""Run the tables and figures of a paper and judge its claims."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from varicap import _core
+from varicap.papers.claims import Paper
+from varicap.papers.run import Grid, Outcome, Run
+from varicap.papers.verdict import Judged, judge
+
+Progress = Callable[[float, str], None]
+"""Called before each figure with the share that is done [0..1] and its name."""
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """The claims of a paper, judged by the runs of one call."""
+
+    paper: Paper
+    claims: tuple[Judged, ...]
+    grids: tuple[tuple[str, Grid], ...]
+    """What the paper does not have, each with its figure."""
+    plots: tuple[Path, ...]
+
+    @property
+    def surprises(self) -> list[Judged]:
+        """Claims whose verdict is not the one on record."""
+        return [claim for claim in self.claims if not claim.is_expected]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As ``varicap reproduce KEY --json`` prints it."""
+        return {
+            "paper": self.paper.key,
+            "claims": [claim.to_dict() for claim in self.claims],
+            "beside": [
+                {
+                    "figure": figure,
+                    "title": grid.title,
+                    "unit": grid.unit,
+                    "column": grid.column,
+                    "columns": list(grid.columns),
+                    "rows": {name: [value.to_dict() for value in row] for name, row in grid.rows.items()},
+                }
+                for figure, grid in self.grids
+            ],
+        }
+
+
+def reproduce(
+    paper: Paper,
+    figures: Sequence[str] | None = None,
+    *,
+    run: Run | None = None,
+    plots: Path | None = None,
+    progress: Progress | None = None,
+) -> Reproduction:
+    """Run these figures of a paper (all by default), judge their claims, and draw them into the folder `plots`."""
+    run = run or Run(paper.key)
+    chosen = list(paper.figures) if figures is None else list(figures)
+    judged: list[Judged] = []
+    grids: list[tuple[str, Grid]] = []
+    drawn: list[Path] = []
+    for number, figure in enumerate(chosen):
+        if progress is not None:
+            progress(number / len(chosen), figure)
+        outcome: Outcome = import_module(f"varicap.papers.{paper.key}.{figure}").reproduce(run)
+        judged += [judge(claim, outcome.values[claim.id]) for claim in paper.of(figure)]
+        grids += [(figure, grid) for grid in outcome.grids]
+        if plots is not None:
+            drawn.append(_draw(outcome, plots / f"{figure}.png"))
+    return Reproduction(paper, tuple(judged), tuple(grids), tuple(drawn))
+
+
+def _draw(outcome: Outcome, path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    outcome.draw().savefig(path, metadata={"Software": f"varicap {_core.__version__}"})
+    return path

@@ -1,0 +1,79 @@
+"""What a table or figure needs in order to be made again: simulations, and how much effort to spend on them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import resources
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from varicap import simulate
+from varicap.papers.verdict import Array, Interval, Value
+from varicap.results import Result
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table of ours beside the paper's: rows by name, a value for each column."""
+
+    title: str
+    unit: str
+    column: str
+    columns: Sequence[str]
+    rows: Mapping[str, Sequence[Interval]]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one table or figure gave."""
+
+    values: Mapping[str, Value]
+    """By the id of the claim."""
+    draw: Callable[[], "Figure"]
+    grids: Sequence[Grid] = ()
+    """What the paper does not have."""
+
+
+@dataclass
+class Run:
+    """One call of `varicap reproduce`: how much effort, and the simulations that its figures share."""
+
+    key: str
+    quick: bool = False
+    jobs: int | None = None
+    seed: int | None = None
+    _done: dict[tuple[str, int], Result] = field(default_factory=dict, repr=False)
+
+    def pick(self, full: T, quick: T) -> T:
+        """`quick` in a quick run, else `full`."""
+        return quick if self.quick else full
+
+    def simulate(self, scenario: str, overrides: Mapping[str, str], seeds: int) -> Result:
+        """Run ``scenarios/NAME.toml`` of the paper; the same request twice in a call runs once."""
+        file = resources.files("varicap.papers") / self.key / "scenarios" / f"{scenario}.toml"
+        with resources.as_file(file) as path:
+            loaded = simulate.load(path, overrides)
+            request = (loaded.to_json(), seeds)
+            if request not in self._done:
+                self._done[request] = simulate.run(loaded, seeds=seeds, seed=self.seed, jobs=self.jobs)
+        return self._done[request]
+
+
+def samples(table: pa.Table, name: str, column: str) -> Array:
+    """A column of one flow or group, a value for each replication."""
+    rows = table.filter(pc.equal(table["name"], name))
+    if rows.num_rows == 0:
+        raise KeyError(name)
+    return np.asarray(rows[column].to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def goodput(result: Result, flow: str) -> Array:
+    """Goodput of one flow in each replication [kB/s]."""
+    return samples(result.flows, flow, "goodput_bps") / 8e3

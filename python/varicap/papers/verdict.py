@@ -1,0 +1,105 @@
+"""From measured values to verdicts."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtrit
+
+from varicap.papers.claims import Claim, Verdict
+
+Array = NDArray[np.float64]
+
+_CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean over replications with its 95 % confidence interval; no interval if there is but one."""
+
+    mean: float
+    lo: float | None = None
+    hi: float | None = None
+
+    @classmethod
+    def of(cls, samples: "Array | Sequence[float]") -> Self:
+        """Mean of independent samples, Student's interval.  Source: [law2015, §4.5].
+
+        >>> Interval.of([1.0, 2.0, 3.0])
+        Interval(mean=2.0, lo=-0.484, hi=4.484)
+        """
+        values = np.asarray(samples, dtype=np.float64)
+        mean = float(values.mean())
+        if values.size < 2:
+            return cls(mean)
+        quantile = float(stdtrit(values.size - 1, (1 + _CONFIDENCE) / 2))
+        half = quantile * float(values.std(ddof=1)) / math.sqrt(values.size)
+        return cls(mean, mean - half, mean + half)
+
+    def to_dict(self) -> dict[str, float | None]:
+        """For JSON."""
+        return {"mean": self.mean, "lo": self.lo, "hi": self.hi}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Value:
+    """What ours says about a claim: the model's number, the simulator's, the kernel's."""
+
+    model: float | None = None
+    sim: Interval | None = None
+    kernel: Interval | None = None
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A claim, our values, and whether they reproduce it."""
+
+    claim: Claim
+    value: Value
+    verdict: Verdict
+    note: str
+
+    @property
+    def is_expected(self) -> bool:
+        """Whether the verdict is the one that a full run gave when the claim was written down."""
+        return self.verdict == self.claim.expect
+
+    def to_dict(self) -> dict[str, Any]:
+        """The claim as ``varicap reproduce --json`` prints it."""
+        claim, value = self.claim, self.value
+        return {
+            "id": claim.id,
+            "where": claim.where,
+            "statement": claim.statement,
+            "paper": claim.paper,
+            "model": value.model,
+            "sim": None if value.sim is None else value.sim.to_dict(),
+            "kernel": None if value.kernel is None else value.kernel.to_dict(),
+            "unit": claim.unit,
+            "tolerance": claim.tolerance,
+            "reason": claim.reason,
+            "verdict": self.verdict,
+            "note": self.note,
+        }
+
+
+def judge(claim: Claim, value: Value) -> Judged:
+    """Compare our value with what the claim accepts.
+
+    The mean decides.  Where the interval reaches over the border of what is accepted, the note says that the runs do
+    not settle it.
+    """
+    ours = Interval(value.model) if claim.engine == "model" and value.model is not None else value.sim
+    if ours is None or (claim.engine == "model" and value.model is None):
+        raise ValueError(f"`{claim.id}` is judged by the {claim.engine}, which gave no value")
+    low, high = claim.accept
+    verdict: Verdict = "reproduced" if low <= ours.mean <= high else "differs"
+    notes = [claim.note] if claim.note else []
+    if verdict != claim.expect:
+        notes.append(f"expected to be {claim.expect}" if claim.expect == "reproduced" else "expected to differ")
+    if ours.lo is not None and ours.hi is not None and any(ours.lo < edge < ours.hi for edge in claim.accept):
+        notes.append("not settled: the interval reaches over the border of what is accepted")
+    return Judged(claim, value, verdict, "; ".join(notes))
