@@ -175,7 +175,7 @@ fn unknown_names_say_which_there_are() {
         (
             "recovery = \"sack\"",
             "congestion = \"cubik\"",
-            "x.toml:9: flows.reno.tcp.congestion: found `\"cubik\"`, expected `reno`, `cubic` or `custom`; did you mean `cubic`?",
+            "x.toml:9: flows.reno.tcp.congestion: found `\"cubik\"`, expected `reno`, `cubic`, `ratcp` or `custom`; did you mean `cubic`?",
         ),
         (
             "recovery = \"sack\"",
@@ -185,7 +185,7 @@ fn unknown_names_say_which_there_are() {
         (
             "recovery = \"sack\"",
             "congestion = {}",
-            "x.toml:9: flows.reno.tcp.congestion: found `{}`, expected `reno`, `cubic` or `custom`, with parameters in a table",
+            "x.toml:9: flows.reno.tcp.congestion: found `{}`, expected `reno`, `cubic`, `ratcp` or `custom`, with parameters in a table",
         ),
         (
             "drop-tail = { limit",

@@ -16,6 +16,6 @@ pub mod queue;
 pub use capacity::{CapacityParts, CapacityProcess, CapacitySegment};
 pub use config::*;
 pub use error::NetError;
-pub use feedback::RateFeedback;
+pub use feedback::{Estimator, RateFeedback};
 pub use frame::{Backlog, Frame, LossCause, Lost, Watch};
 pub use link::{Link, LinkParts, OpportunityParts, OpportunityTrace};

@@ -225,6 +225,11 @@ impl<F: Frame> Link<F> {
         self.backlog().frames as usize + self.wire.len()
     }
 
+    /// When the capacity changes next, or the next opportunity comes: who wants to know of it at once polls then.
+    pub fn changes_at(&self) -> Time {
+        self.change
+    }
+
     /// The capacity now; of a trace of opportunities the mean [b/s].
     pub fn rate(&self) -> Rate {
         match &self.transmission {
