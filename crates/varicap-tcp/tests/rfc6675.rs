@@ -140,6 +140,18 @@ fn one_rescue_retransmission_per_recovery() {
 }
 
 #[test]
+fn each_retransmission_in_recovery_restarts_the_timer() {
+    let mut script = sack(12);
+    script.sack(0, &[held(1, 4)]);
+    script.at(ms(600)).sack(4 * MSS, &[held(5, 6)]);
+    assert_eq!(script.sender.poll_at(), ms(1600));
+    // 4 is not lost until more than two segments above it are SACKed.
+    script.at(ms(900)).sack(4 * MSS, &[held(5, 8)]);
+    script.expect(&[nth(0), nth(4), nth(12)]);
+    assert_eq!(script.sender.poll_at(), ms(1900));
+}
+
+#[test]
 fn a_timeout_keeps_the_scoreboard_and_resends_the_holes_only() {
     let mut script = sack(8);
     script.sack(0, &[held(1, 3)]);

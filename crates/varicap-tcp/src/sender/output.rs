@@ -122,6 +122,10 @@ impl Sender {
 
     fn resend(&mut self, now: Time, (from, to): (u64, u64)) -> Outgoing {
         let flags = self.note_resent(to);
+        if self.recovery.is_selective() && self.recovery.state() == State::Recovery {
+            // RFC 6675 §6: recovery may last longer than the RTO, so each retransmission in it starts the timer anew.
+            self.timer_at = self.rtt.deadline(now);
+        }
         self.space.nxt = self.space.nxt.max(to);
         self.finish(now, from, to - from, flags)
     }
