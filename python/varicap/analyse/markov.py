@@ -1,0 +1,189 @@
+"""Stationary distributions of finite Markov chains in discrete time.
+
+A chain with transition matrix ``P`` has the stationary distribution ``pi`` with ``pi P = pi`` and ``sum(pi) = 1``.
+It is unique when the chain has one recurrent class; states outside the class have probability zero.  Small chains are
+solved by GTH elimination, which never subtracts and so keeps relative accuracy, large ones by sparse factorisation
+or, when that would fill the memory, by a preconditioned iteration.  Every solution of a large chain is checked
+against ``pi P = pi``.
+"""
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse.csgraph import connected_components
+from scipy.sparse.linalg import LinearOperator, gmres, spilu, splu
+
+Array = NDArray[np.float64]
+
+_DENSE_STATES = 200  # below this GTH elimination is faster than setting up a sparse factorisation
+_DIRECT_STATES = 60_000  # above this the factors of a typical chain no longer fit
+_ROW_SUM_ERROR = 1e-9  # rounding of a row that was summed from many branches
+_RESIDUAL = 1e-10  # what a solution may leave of `pi P - pi`
+
+
+class NotConverged(ArithmeticError):  # noqa: N818 -- it names what happened
+    """A stationary distribution was found, but it does not satisfy its equation."""
+
+
+def validate(transition: ArrayLike | sp.sparray) -> sp.csr_array:
+    """The transition matrix in sparse form, after a check that it is one.
+
+    Parameters
+    ----------
+    transition
+        Dense or sparse, shape (n, n): row i holds the probabilities of the states that follow state i.
+
+    Raises
+    ------
+    ValueError
+        The matrix is empty, not square, has a negative or undefined entry, or a row whose sum is not one.
+    """
+    matrix = sp.csr_array(transition if sp.issparse(transition) else np.atleast_2d(np.asarray(transition, dtype=float)))
+    rows, columns = matrix.shape
+    if rows != columns or rows == 0:
+        raise ValueError(f"a transition matrix is square and not empty, not {rows} x {columns}")
+    if not np.isfinite(matrix.data).all() or (matrix.data < 0).any():
+        raise ValueError("a transition probability is negative or not a number")
+    sums = np.asarray(matrix.sum(axis=1)).ravel()
+    worst = int(np.abs(sums - 1).argmax())
+    if abs(sums[worst] - 1) > _ROW_SUM_ERROR:
+        raise ValueError(f"row {worst} of the transition matrix sums to {sums[worst]:.9g}, not 1")
+    return matrix
+
+
+def stationary(transition: ArrayLike | sp.sparray) -> Array:
+    """The stationary distribution of a finite chain, shape (n,).
+
+    Assumptions: one recurrent class.  Periodic chains are welcome: the solution is then the long-run share of time.
+
+    Raises
+    ------
+    ValueError
+        The matrix is not a transition matrix, or the chain has several recurrent classes.
+    NotConverged
+        A large chain's solution does not satisfy ``pi P = pi``.
+
+    Examples
+    --------
+    >>> stationary([[0.9, 0.1], [0.3, 0.7]]).round(12).tolist()
+    [0.75, 0.25]
+    """
+    matrix = validate(transition)
+    members = recurrent_class(matrix)
+    inner = sp.csr_array(matrix[members][:, members])
+    probabilities = np.zeros(matrix.shape[0])
+    if members.size <= _DENSE_STATES:
+        probabilities[members] = gth(inner.toarray())
+    else:
+        probabilities[members] = _sparse(inner)
+    return probabilities
+
+
+def residual(transition: sp.sparray, probabilities: Array) -> float:
+    """How far a distribution is from stationary: ``sum |pi P - pi|``."""
+    return float(np.abs(probabilities @ transition - probabilities).sum())
+
+
+def recurrent_class(transition: sp.csr_array) -> NDArray[np.intp]:
+    """The states of the chain's recurrent class, ascending.
+
+    Raises
+    ------
+    ValueError
+        There are several: the long run then depends on the first state.
+    """
+    positive = sp.csr_array(transition)
+    positive.eliminate_zeros()
+    count, label = connected_components(positive, directed=True, connection="strong")
+    source, target = positive.nonzero()
+    closed = np.ones(count, dtype=bool)
+    closed[label[source[label[source] != label[target]]]] = False
+    recurrent = np.flatnonzero(closed)
+    if recurrent.size != 1:
+        raise ValueError(f"the chain has {recurrent.size} recurrent classes: no single stationary distribution")
+    return np.flatnonzero(label == recurrent[0])
+
+
+def gth(transition: ArrayLike) -> Array:
+    """The stationary distribution of an irreducible dense chain by GTH elimination.
+
+    States are censored one by one from the last: with ``s = sum_{j<k} p_kj``, ``p_ij += p_ik p_kj / s``.  The
+    diagonal is never used and nothing is subtracted, so small probabilities keep their relative accuracy.
+
+    Parameters
+    ----------
+    transition
+        Shape (n, n), irreducible.  Time n^3 / 3: meant for some hundred states.
+
+    Source: [grassmann85].
+    """
+    p = np.array(transition, dtype=float)
+    states = p.shape[0]
+    for k in range(states - 1, 0, -1):
+        leaving = p[k, :k].sum()
+        if leaving <= 0:
+            raise ValueError(f"the chain is not irreducible: state {k} reaches none of those before it")
+        p[:k, k] /= leaving
+        p[:k, :k] += np.outer(p[:k, k], p[k, :k])
+    weight = np.zeros(states)
+    weight[0] = 1
+    for k in range(1, states):
+        weight[k] = weight[:k] @ p[:k, k]
+    return np.asarray(weight / weight.sum())
+
+
+def birth_death(up: ArrayLike, down: ArrayLike) -> Array:
+    """The stationary distribution of a birth-death chain or process, shape (n + 1,).
+
+    Detailed balance: ``pi_{i+1} = pi_i up_i / down_{i+1}``.
+
+    Parameters
+    ----------
+    up
+        Probabilities (or rates) from i to i + 1 for i = 0..n-1, shape (n,).  From a zero on, higher states are empty.
+    down
+        Probabilities (or rates) from i + 1 to i for i = 0..n-1, shape (n,), positive.
+
+    Examples
+    --------
+    >>> birth_death([1.0, 1.0], [2.0, 2.0]).tolist()  # M/M/1/2 at load 1/2
+    [0.5714285714285714, 0.2857142857142857, 0.14285714285714285]
+    """
+    births, deaths = np.asarray(up, dtype=float), np.asarray(down, dtype=float)
+    if births.shape != deaths.shape or births.ndim != 1:
+        raise ValueError(f"as many ways up as down are needed, not {births.shape} and {deaths.shape}")
+    if (births < 0).any() or not (deaths > 0).all():
+        raise ValueError("ways up are not negative, ways down are positive")
+    weight = np.concatenate([[1.0], np.cumprod(births / deaths)])
+    return np.asarray(weight / weight.sum())
+
+
+def _sparse(matrix: sp.csr_array) -> Array:
+    """Solves an irreducible chain: one unknown is set to 1, its balance equation dropped, the rest solved for."""
+    start = np.full(matrix.shape[0], 1 / matrix.shape[0])
+    for _ in range(30):  # a rough idea of where the chain is; a rarely visited state would be a poor unit
+        start = (start + start @ matrix) / 2
+    unit = int(start.argmax())
+    probabilities = _solve(matrix, unit)
+    error = residual(matrix, probabilities)
+    if not error <= _RESIDUAL:
+        raise NotConverged(f"the stationary distribution of {matrix.shape[0]} states leaves a residual of {error:.1e}")
+    return probabilities
+
+
+def _solve(matrix: sp.csr_array, unit: int) -> Array:
+    states = matrix.shape[0]
+    others = np.flatnonzero(np.arange(states) != unit)
+    balance = sp.csc_array((sp.eye_array(states, format="csr") - matrix).T[others][:, others])
+    inflow = matrix[[unit]].toarray().ravel()[others]
+    if states <= _DIRECT_STATES:
+        # The matrix is a diagonally dominant M-matrix: no pivoting is needed, and none keeps the factors sparse.
+        solution = splu(balance, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0).solve(inflow)
+    else:
+        incomplete = spilu(balance, drop_tol=1e-5, fill_factor=20)
+        precondition = LinearOperator(balance.shape, incomplete.solve)
+        solution, _ = gmres(balance, inflow, rtol=1e-13, restart=60, maxiter=50, M=precondition)
+    probabilities = np.empty(states)
+    probabilities[unit] = 1
+    probabilities[others] = np.maximum(solution, 0)  # rounding may leave -1e-20
+    return np.asarray(probabilities / probabilities.sum())

@@ -1,0 +1,1 @@
+"""Analytical models, each named after the paper that it comes from."""

@@ -1,0 +1,103 @@
+"""What happens in one slot: packets released by acknowledgements meet a queue.
+
+A slot lasts one round trip propagation delay.  Acknowledgement i of the slot arrives at time ``i * spacing``,
+releases 0, 1 or 2 packets, and these arrive at the link at once.  A transmission takes ``service``.  Let U be the
+unfinished work at the link just before an acknowledgement; one that releases r packets leaves
+
+    U' = max(0, U + r * service - spacing)
+
+for the next, and a packet that finds ``ceil(U / service)`` packets at the link when there is room for no more is lost.
+Within a run of acknowledgements that release the same number of packets U is linear in their count (until it reaches
+zero, where it stays), so that a run is worked off in one step, for many slots at a time.
+
+Times are in transmission times of a packet at full capacity: the slot lasts C Delta, ``spacing`` is m' + 1 with m' the
+sessions one slot ago, ``service`` m + 1 with those of now.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Counts = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+EPSILON = 1e-9
+"""Rounding allowed where a time is compared with a multiple of others [transmission times]."""
+
+
+def spacing(slot: float, acks: Counts, sessions_before: Counts) -> Array:
+    """Time between acknowledgements: that of the transmissions one slot ago, or less if they would not fit."""
+    return np.asarray(np.minimum(sessions_before + 1.0, slot / np.maximum(acks, 1)))
+
+
+@dataclass(kw_only=True)
+class Slots:
+    """Many slots at the same time, all arrays of shape (n,); `run` takes acknowledgements, `backlog` ends the slot."""
+
+    work: Array
+    """Unfinished work at the link just before the next acknowledgement [transmission times]."""
+    spacing: Array
+    """Time between acknowledgements."""
+    service: Array
+    """Time of a transmission."""
+    room: int
+    """Most packets at the link, the one in service included."""
+    lost: Mask = field(init=False)
+    """A packet found no room; nothing after that is looked at."""
+    admitted: Counts = field(init=False)
+    """Packets that arrived at the link before a loss."""
+    growth: Counts = field(init=False)
+    """Acknowledgements that released two packets, up to and including the one whose packet was lost."""
+    _after: Array = field(init=False)
+    _since: Array = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.lost = np.zeros(self.work.shape, dtype=bool)
+        self.admitted = np.zeros(self.work.shape, dtype=np.int64)
+        self.growth = np.zeros(self.work.shape, dtype=np.int64)
+        self._after = self.work.copy()  # unfinished work just after the last acknowledgement
+        self._since = np.zeros(self.work.shape)  # time of that acknowledgement
+        self.work = np.maximum(0.0, self.work - self.spacing)
+
+    def run(self, acks: Counts, released: int) -> None:
+        """Takes `acks` acknowledgements, each of which releases `released` packets (0, 1 or 2)."""
+        running = (acks > 0) & ~self.lost
+        drift = released * self.service - self.spacing
+        if released:
+            first = self._first_loss(released, drift)
+            fails = running & (first < acks)
+            self._lose(fails, first, released, drift)
+            running &= ~fails
+        last = np.maximum(0.0, self.work + (acks - 1) * drift) + released * self.service
+        self._after = np.where(running, last, self._after)
+        self._since = np.where(running, self._since + acks * self.spacing, self._since)
+        self.work = np.where(running, np.maximum(0.0, self.work + acks * drift), self.work)
+        self.admitted += np.where(running, acks * released, 0)
+        if released == 2:
+            self.growth += np.where(running, acks, 0)
+
+    def backlog(self, slot: float) -> Counts:
+        """Packets at the link at the end of the slot, for slots without a loss."""
+        work = np.maximum(0.0, self._after - (slot - self._since))
+        return np.ceil(work / self.service - EPSILON).astype(np.int64)
+
+    def _first_loss(self, released: int, drift: Array) -> Array:
+        """The acknowledgement of a run, counted from 0, at which a packet is lost; infinite if none is."""
+        # The last packet of an acknowledgement is lost if the work before it exceeds that of `room - 1` packets.
+        limit = (self.room - released) * self.service + EPSILON
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rising = np.floor((limit - self.work) / drift) + 1
+        later = np.where(drift > EPSILON, rising, np.inf)
+        return np.where(self.work > limit, 0.0, later)
+
+    def _lose(self, fails: Mask, first: Array, released: int, drift: Array) -> None:
+        index = np.flatnonzero(fails)
+        acks = first[index].astype(np.int64)
+        work = np.maximum(0.0, self.work[index] + acks * drift[index])
+        fits = np.floor(((self.room - 1) * self.service[index] + EPSILON - work) / self.service[index]) + 1
+        self.admitted[index] += acks * released + np.clip(fits, 0, released - 1).astype(np.int64)
+        if released == 2:
+            self.growth[index] += acks + 1
+        self.lost |= fails
