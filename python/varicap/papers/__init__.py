@@ -8,6 +8,8 @@ from importlib import resources
 
 from varicap.papers.claims import Paper, read
 
+__all__ = ["Paper", "keys", "paper"]
+
 
 def keys() -> list[str]:
     """The papers that are here, by key.

@@ -43,7 +43,7 @@
 import math
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 Verdict: TypeAlias = Literal["reproduced", "differs"]
@@ -78,6 +78,8 @@ class Claim:
     reason: str
     expect: Verdict = "reproduced"
     note: str = ""
+    cell: tuple[str, str] | None = None
+    """Row and column, if it is a cell of a table."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +132,7 @@ def _cells(table: Mapping[str, Any]) -> Iterator[Claim]:
             raise ClaimsError(f"{place}: {len(columns)} columns want as many numbers and tolerances")
         for column, value, tolerance in zip(columns, row["paper"], tolerances, strict=True):
             cell = f"{column:g}"
-            yield _claim(
+            claim = _claim(
                 {
                     "id": f"{place}.{cell}",
                     "figure": table["figure"],
@@ -145,6 +147,7 @@ def _cells(table: Mapping[str, Any]) -> Iterator[Claim]:
                     "note": row.get("note", {}).get(cell, ""),
                 }
             )
+            yield replace(claim, cell=(row["statement"], cell))
 
 
 def _claim(data: Mapping[str, Any]) -> Claim:

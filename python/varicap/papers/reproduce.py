@@ -4,15 +4,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from varicap import _core
 from varicap.papers.claims import Paper
 from varicap.papers.run import Grid, Outcome, Run
 from varicap.papers.verdict import Judged, judge
 
-Progress = Callable[[float, str], None]
-"""Called before each figure with the share that is done [0..1] and its name."""
+Progress: TypeAlias = Callable[[float, int, int], None]
+"""Called before each figure with the share that is done [0..1], how many are done and how many there will be."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def reproduce(
     drawn: list[Path] = []
     for number, figure in enumerate(chosen):
         if progress is not None:
-            progress(number / len(chosen), figure)
+            progress(number / len(chosen), number, len(chosen))
         outcome: Outcome = import_module(f"varicap.papers.{paper.key}.{figure}").reproduce(run)
         judged += [judge(claim, outcome.values[claim.id]) for claim in paper.of(figure)]
         grids += [(figure, grid) for grid in outcome.grids]
