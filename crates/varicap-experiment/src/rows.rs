@@ -35,6 +35,7 @@ row! {
         real fct_mean_ms ("fct_ms.mean", "ms") "Mean flow completion time of the transfers.";
         real fct_p50_ms ("fct_ms.p50", "ms") "Median flow completion time.";
         real fct_p95_ms ("fct_ms.p95", "ms") "95th percentile of the flow completion time.";
+        real transfer_throughput_bps ("transfer_throughput_bps.mean", "b/s") "Mean over the completed transfers of the size of each over its completion time.";
         real jain_index ("jain_index", "1") "Jain's fairness index of the goodputs of the flows that the row stands for.";
     }
 }
@@ -101,6 +102,8 @@ impl FlowRow {
             fct_mean_ms: mean_ms(completion),
             fct_p50_ms: quantile_ms(completion, 0.5),
             fct_p95_ms: quantile_ms(completion, 0.95),
+            transfer_throughput_bps: transfers
+                .map_or(f64::NAN, |transfers| ratio(transfers.throughput as f64, completion.count() as f64)),
             jain_index: 1.0,
         }
     }

@@ -1,6 +1,6 @@
 //! What a flow delivered, how long it took, and how its sender behaved.
 
-use varicap_units::{Bytes, Span, Time};
+use varicap_units::{Bytes, NANOS_PER_SEC, Span, Time};
 
 use crate::histogram::Histogram;
 
@@ -85,6 +85,8 @@ pub struct Transfers {
     pub size: Bytes,
     /// Flow completion times, from the start of a transfer to its last byte in order at the receiver [ns].
     pub completion: Histogram,
+    /// Sum over the transfers of the throughput that each had, its size over its completion time [b/s].
+    pub throughput: u128,
 }
 
 /// Measures one flow, or a group of transfers that come and go.
@@ -185,6 +187,8 @@ impl FlowMeter {
         let transfers = self.transfers.get_or_insert_default();
         transfers.size += size;
         transfers.completion.record(took.as_nanos());
+        let bits_ns = u128::from(size.as_u64()) * u128::from(8 * NANOS_PER_SEC);
+        transfers.throughput += bits_ns / u128::from(took.as_nanos().max(1));
     }
 
     /// Adds the window since the last change to the integral.
@@ -249,6 +253,7 @@ impl FlowMeasure {
             let mine = self.transfers.get_or_insert_default();
             mine.size += transfers.size;
             mine.completion.merge(&transfers.completion);
+            mine.throughput += transfers.throughput;
         }
     }
 }
@@ -322,9 +327,10 @@ mod tests {
     fn completed_transfers_are_counted_with_their_times() {
         let mut meter = FlowMeter::new(MSS);
         meter.on_transfer(MSS, Span::from_millis(10));
-        meter.on_transfer(MSS * 3, Span::from_millis(30));
+        meter.on_transfer(MSS * 3, Span::from_millis(60));
         let transfers = meter.finish(at(100), sent(0)).transfers.unwrap();
         assert_eq!((transfers.size, transfers.completion.count()), (MSS * 4, 2));
-        assert_eq!(transfers.completion.mean(), Some(20e6));
+        assert_eq!(transfers.completion.mean(), Some(35e6));
+        assert_eq!(transfers.throughput, 800_000 + 400_000); // of each by itself, not 32 kb in 70 ms
     }
 }
