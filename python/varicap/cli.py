@@ -3,6 +3,7 @@
 Results go to stdout, progress and messages to stderr, and progress only to a terminal.
 """
 
+import difflib
 import json
 import os
 import sys
@@ -19,9 +20,11 @@ from varicap import _core
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from varicap.papers import Paper
+    from varicap.papers.reproduce import Reproduction
     from varicap.results import Result
 
-OK, RUN_FAILED, USAGE, MACHINE_LACKS = 0, 1, 2, 3
+OK, RUN_FAILED, USAGE, MACHINE_LACKS, BREACH = 0, 1, 2, 3, 4
 
 _EXIT_CODES = (
     "Exit codes: 0 ok, 1 a run failed, 2 usage or scenario error, 3 the machine or this version lacks something, "
@@ -182,6 +185,93 @@ def replay(
         if repeated.recorded_version != _core.__version__:
             _say(f"the manifest is of varicap {repeated.recorded_version}, this is {_core.__version__}")
         raise typer.Exit(RUN_FAILED)
+
+
+@app.command(
+    epilog="Examples: varicap reproduce | varicap reproduce ratcp | varicap reproduce ratcp fig04 --quick | "
+    "varicap reproduce all --json"
+)
+def reproduce(
+    key: Annotated[
+        str | None, typer.Argument(metavar="[KEY]", help="The paper, or `all`; without it they are listed.")
+    ] = None,
+    figure: Annotated[str | None, typer.Argument(metavar="[FIGURE]", help="One of its tables or figures.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer and shorter runs: wider intervals.")] = False,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="Folder for the plots, with one folder for each paper.")
+    ] = Path("varicap-out/reproduce"),
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit with 4 if a verdict is not the one on record.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
+    jobs: Annotated[int | None, typer.Option("-j", "--jobs", min=1, help="Cores (default: all).")] = None,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress, no messages.")] = False,
+) -> None:
+    """Measure again what the papers state: each claim with the paper's value, ours, its interval and a verdict."""
+    from varicap import papers
+
+    known = papers.keys()
+    if key is None:
+        _list_papers([papers.paper(one) for one in known], as_json)
+        return
+    chosen = known if key == "all" else [_one_of("paper", key, known)]
+    if key == "all" and figure is not None:
+        raise typer.BadParameter("a figure is of one paper, not of `all`", param_hint="FIGURE")
+    done = [_reproduce(papers.paper(one), figure, quick, output / one, jobs, quiet, not as_json) for one in chosen]
+    if as_json:
+        objects = [one.to_dict() for one in done]
+        typer.echo(json.dumps({"papers": objects} if key == "all" else objects[0], ensure_ascii=False))
+    surprises = [claim for one in done for claim in one.surprises]
+    for claim in surprises:
+        (_quiet if quiet else _say)(f"{claim.claim.id}: {claim.verdict}, on record as {claim.claim.expect}")
+    if strict and surprises:
+        raise typer.Exit(BREACH)
+
+
+def _list_papers(known: "list[Paper]", as_json: bool) -> None:
+    if as_json:
+        listed = [{"key": one.key, "title": one.title, "figures": dict(one.figures)} for one in known]
+        typer.echo(json.dumps({"papers": listed}, ensure_ascii=False))
+        return
+    for one in known:
+        typer.echo(f"{one.key}: {one.title} ({len(one.claims)} claims)")
+        for name, title in one.figures.items():
+            typer.echo(f"  {name:<12} {title}")
+
+
+def _reproduce(
+    paper: "Paper", figure: str | None, quick: bool, plots: Path, jobs: int | None, quiet: bool, tables: bool
+) -> "Reproduction":
+    from varicap.papers.reproduce import reproduce as again
+    from varicap.papers.run import Run
+    from varicap.report import verdicts
+
+    figures = None if figure is None else [_one_of("figure", figure, list(paper.figures))]
+    with _progress(paper.key, quiet) as progress:
+        done = again(
+            paper,
+            figures,
+            run=Run(paper.key, quick=quick, jobs=jobs),
+            plots=plots,
+            progress=progress,
+        )
+    if tables:
+        console = _console()
+        for table in verdicts.rich_tables(done):
+            console.print(table)
+        typer.echo(verdicts.conclusion(done))
+    if not quiet:
+        _say(f"plots are in {plots}")
+    return done
+
+
+def _one_of(what: str, name: str, known: list[str]) -> str:
+    """`name` if it is known; a name that is not is the user's mistake."""
+    if name in known:
+        return name
+    close = difflib.get_close_matches(name, known, n=1)
+    meant = f"; did you mean `{close[0]}`?" if close else ""
+    raise typer.BadParameter(f"no {what} `{name}`{meant} There are: {', '.join(known)}", param_hint=what.upper())
 
 
 @app.command()
