@@ -140,7 +140,7 @@ fn one_rescue_retransmission_per_recovery() {
 }
 
 #[test]
-fn each_retransmission_in_recovery_restarts_the_timer() {
+fn retransmission_of_the_head_in_recovery_restarts_the_timer() {
     let mut script = sack(12);
     script.sack(0, &[held(1, 4)]);
     script.at(ms(600)).sack(4 * MSS, &[held(5, 6)]);
@@ -149,6 +149,17 @@ fn each_retransmission_in_recovery_restarts_the_timer() {
     script.at(ms(900)).sack(4 * MSS, &[held(5, 8)]);
     script.expect(&[nth(0), nth(4), nth(12)]);
     assert_eq!(script.sender.poll_at(), ms(1900));
+}
+
+#[test]
+fn retransmissions_beyond_the_head_do_not_put_off_its_timeout() {
+    let mut script = sack(12);
+    script.sack(0, &[held(1, 4)]);
+    script.expect(&[nth(0)]);
+    assert_eq!(script.sender.poll_at(), ms(1100));
+    script.at(ms(900)).sack(0, &[held(5, 12), held(1, 4)]);
+    assert!(script.in_flight() > 1, "4 is resent");
+    assert_eq!(script.sender.poll_at(), ms(1100));
 }
 
 #[test]
