@@ -342,3 +342,15 @@ def test_the_main_job_runs_on_a_recorded_trace(cli: Cli, lte: Path, name: str) -
     assert [flow["name"] for flow in result["flows"]] == ["reno", "newreno", "sack", "cubic"]
     for flow in result["flows"]:
         assert 1e6 < flow["goodput_bps"]["mean"] < 6e6
+
+
+def test_a_link_that_is_down_has_its_line(cli: Cli, fixed: Path) -> None:
+    done = cli("run", fixed, *QUICK, "--set", "topology.dumbbell.forward.capacity=0 bit/s")
+    assert [line for line in done.stdout.splitlines() if line.startswith("│ forward")], done.stdout
+
+
+def test_transfers_have_a_table_of_their_times(cli: Cli, fixed: Path) -> None:
+    transfer = 'flows.reno.app={ transfer = { size = "20 kB" } }'
+    done = cli("run", fixed, *QUICK, "--set", "warmup=0 s", "--set", transfer)
+    assert "completion mean [ms]" in done.stdout
+    assert "completion mean [ms]" not in cli("run", fixed, *QUICK).stdout

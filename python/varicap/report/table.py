@@ -40,7 +40,7 @@ _BOTH_HEADINGS = (
     "resent",
     "timeouts",
 )
-
+_TRANSFER_HEADINGS = ("flow", "transfers", "completion mean [ms]", "p50 [ms]", "p95 [ms]")
 
 _MOST_OF_A_GROUP = 8
 
@@ -77,15 +77,21 @@ def _significant(value: float, digits: int) -> str:
 
 
 def rows(summary: Summary) -> list[tuple[tuple[str, ...], list[Row]]]:
-    """Headings and rows of each table: one for all if each flow has links of its own, else flows and links apart."""
+    """Headings and rows of each table: one for all if each flow has links of its own, else flows and links apart.
+
+    Flows that completed transfers have their times in a table after these.
+    """
     flows, links = _lines(summary), summary["links"]
     bottlenecks = {flow["name"]: _bottleneck(flow["group"], links) for flow in flows}
     if all(link is not None for link in bottlenecks.values()):
-        return [(_BOTH_HEADINGS, [_flow_and_link(flow, bottlenecks[flow["name"]]) for flow in flows])]
-    return [
-        (_FLOW_HEADINGS, [_flow(flow) for flow in flows]),
-        (_LINK_HEADINGS, [_link(link) for link in _finite(links)]),
-    ]
+        tables = [(_BOTH_HEADINGS, [_flow_and_link(flow, bottlenecks[flow["name"]]) for flow in flows])]
+    else:
+        tables = [
+            (_FLOW_HEADINGS, [_flow(flow) for flow in flows]),
+            (_LINK_HEADINGS, [_link(link) for link in _limited(links)]),
+        ]
+    completed = [_transfers(flow) for flow in flows if flow["transfers"]]
+    return [*tables, (_TRANSFER_HEADINGS, completed)] if completed else tables
 
 
 def rich_tables(summary: Summary) -> list[Table]:
@@ -130,15 +136,15 @@ def _title(summary: Summary) -> str:
     return f"{name}: {runs} run{'s' if runs != 1 else ''} of {each:g} s measured{interval}"
 
 
-def _finite(links: list[Summary]) -> list[Summary]:
-    """Links that can be a bottleneck."""
-    return [link for link in links if link["utilisation"]["mean"] is not None]
+def _limited(links: list[Summary]) -> list[Summary]:
+    """Links that can be a bottleneck; an outage is one."""
+    return [link for link in links if link["capacity_bps"]["mean"] is not None]
 
 
 def _bottleneck(flow: str, links: list[Summary]) -> Summary | None:
     """The link, of those that are this flow's alone, that is used most."""
-    own = [link for link in _finite(links) if link.get("flow") == flow]
-    return max(own, key=lambda link: link["utilisation"]["mean"], default=None)
+    own = [link for link in _limited(links) if link.get("flow") == flow]
+    return max(own, key=lambda link: link["utilisation"]["mean"] or 0.0, default=None)
 
 
 def _cell(item: Summary, scale: float = 1.0) -> Callable[..., str]:
@@ -161,6 +167,11 @@ def _flow(flow: Summary) -> Row:
     name = flow["name"] if flow["flows"] == 1 else f"{flow['name']} ({flow['flows']:.0f} flows)"
     counts = (cell(key) for key in ("sent_packets", "retransmitted_packets", "fast_retransmits", "timeouts"))
     return [name, cell("goodput_bps", 1e-6), cell("rtt_ms.p50"), cell("rtt_ms.p95"), *counts]
+
+
+def _transfers(flow: Summary) -> Row:
+    cell = _cell(flow)
+    return [flow["name"], cell("transfers"), cell("fct_ms"), cell("fct_ms.p50"), cell("fct_ms.p95")]
 
 
 def _link(link: Summary) -> Row:
