@@ -626,8 +626,94 @@ class OnOff(Part):
     """Application data offered while active. Default: always more to send."""
 
 
-App: TypeAlias = Literal["greedy"] | Transfer | Arrivals | OnOff
+@dataclass(frozen=True, kw_only=True)
+class Relay(Part):
+    """A proxy: what another flow delivers in order is what this one sends, from the node where that one ends.
+
+    Each of its connections or transfers is relayed by one here, which opens when its first data comes; the proxy's
+    buffer is unlimited. A transfer is complete when it has passed both, counted from the start of the first.
+    """
+
+    _tag: ClassVar[str] = "relay"
+
+    of: str
+    """The other flow."""
+
+
+App: TypeAlias = Literal["greedy"] | Transfer | Arrivals | OnOff | Relay
 """What a TCP flow transfers."""
+
+Share: TypeAlias = Literal["fair", "capacity"]
+"""Which part of a link's capacity is told to a flow."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exact(Part):
+    """The rate itself."""
+
+    _tag: ClassVar[str] = "exact"
+
+    interval: Span | None = None
+    """Time from one update to the next. Default: each change is told at once."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Instantaneous(Part):
+    """The mean rate of an interval."""
+
+    _tag: ClassVar[str] = "instantaneous"
+
+    interval: Span = "100 ms"
+    """Over which it is taken, and after which it is told. Default: 100 ms."""
+
+
+Estimator: TypeAlias = Literal["exact", "instantaneous"] | Exact | Instantaneous
+"""How a link finds the rate that it tells a sender."""
+
+
+@dataclass(frozen=True)
+class Fixed(Part):
+    """This long; may be written as the time alone: `"100 ms"`."""
+
+    _tag: ClassVar[str] = "fixed"
+    _bare: ClassVar[bool] = True
+
+    value: Span
+
+
+FeedbackDelay: TypeAlias = str | Fixed
+"""How long an update takes to the sender."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Feedback(Part):
+    """What the network tells a flow's sender about its rate: bits per second of packets as they are without link
+    framing.
+    """
+
+    link: str | None = None
+    """The link that tells its rate.
+
+    Default: of the links to the receiver, the slowest whose capacity varies, or else the slowest.
+    """
+    links: Sequence[str] | None = None
+    """Several links instead, of whose rates the least is told. Default: one link."""
+    share: Share = "fair"
+    """Which part of the link's capacity is told. Default: fair."""
+    estimator: Estimator = Exact()
+    """How the rate is found. Default: exact."""
+    delay: FeedbackDelay = "path"
+    """From the link back to the sender. Default: path."""
+    quantum: Rate | None = None
+    """Rates are told in multiples of this, rounded down. Default: as they are."""
+    loss: Probability = 0.0
+    """Probability that an update is lost on its way: the sender keeps the old rate. Default: 0."""
+    expires: Span | None = None
+    """A sender that hears nothing for so long forgets the rate, at the next update that does not come.
+
+    Needs an estimator with an interval. Default: it keeps the rate.
+    """
+
 
 Spacing: TypeAlias = Literal["constant", "poisson"]
 """How datagrams are spaced."""
@@ -678,6 +764,11 @@ class Flow(Part):
     """What it transfers. Default: greedy."""
     tcp: Tcp | None = None
     """The TCP connection. Default: the scenario's `tcp` table, which also gives the keys that this one does not."""
+    feedback: Feedback | None = None
+    """What the network tells the sender about its rate.
+
+    Default: the exact fair rate if the congestion control is `ratcp`; else nothing.
+    """
     datagrams: Datagrams | None = None
     """Instead of `app` and `tcp`: datagrams that answer to nothing."""
 

@@ -183,7 +183,8 @@ fn by_app(app: &App, tcp: &TcpConfig, duration: f64) -> f64 {
     let mss = tcp.mss.as_u64() as f64;
     let packets = |size: Bytes| size.as_u64() as f64 / mss + 1.0;
     match app {
-        App::Greedy => f64::INFINITY,
+        // A relay is counted by what it could send: what it is given is not known here.
+        App::Greedy | App::Relay(_) => f64::INFINITY,
         App::Transfer(transfer) => packets(transfer.size),
         App::Arrivals(arrivals) => {
             let mean = match arrivals.size {

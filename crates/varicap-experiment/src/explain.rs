@@ -166,6 +166,10 @@ fn resolved(scenario: &Scenario, network: &Network, prefix: &str, lines: &mut Ve
         };
         line("route", route(&flow.forward), "Links to the receiver.");
         line("route_back", route(&flow.reverse), "Links back to the sender.");
+        if let Some(feedback) = &flow.feedback {
+            line("feedback", route(&feedback.links), "Links that tell the sender a rate.");
+            line("feedback_delay", feedback.delay.to_string(), "How long a rate takes to the sender.");
+        }
         for (key, window) in windows(scenario, flow) {
             line(key, window.to_string(), "The window in bytes.");
         }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use varicap_net::LinkParts;
+use varicap_net::{EstimatorConfig, LinkParts};
 use varicap_tcp::TcpConfig;
-use varicap_units::{Bytes, Rate, Span, Time};
+use varicap_units::{Bytes, Probability, Rate, Span, Time};
 
-use crate::scenario::{App, Datagrams};
+use crate::scenario::{App, Datagrams, Share};
 
 /// Links and flows, ready for an engine. Two engines given the same network face the same path.
 #[derive(Clone, Debug)]
@@ -57,6 +57,46 @@ pub struct FlowSpec {
     pub jitter: Span,
     /// Wire size of its full-sized packet [B].
     pub packet: Bytes,
+    /// What the network tells it about its rate.
+    pub feedback: Option<FeedbackSpec>,
+    /// Which flow's data it sends, if its application is a relay.
+    pub relay: Option<RelaySpec>,
+}
+
+/// What the network tells a flow about its rate.
+#[derive(Clone, Debug)]
+pub struct FeedbackSpec {
+    /// The links that tell it; the least of their rates counts.
+    pub links: Vec<usize>,
+    /// Which part of their capacity.
+    pub share: Share,
+    /// How the rate is found.
+    pub estimator: EstimatorConfig,
+    /// From the links to the sender; from the farthest, if there are several.
+    pub delay: Span,
+    /// Rates are told in multiples of this.
+    pub quantum: Option<Rate>,
+    /// Probability that an update is lost.
+    pub loss: Probability,
+    /// After this time without an update the rate is forgotten.
+    pub expires: Option<Span>,
+}
+
+/// Whose data a flow sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RelaySpec {
+    /// Index of the flow that delivers it.
+    pub of: usize,
+    /// Whether that flow's connections are transfers that arrive.
+    pub transfers: bool,
+}
+
+impl FlowSpec {
+    /// Whether its connections are transfers that come and go, or relays of such.
+    pub fn carries_arrivals(&self) -> bool {
+        let arrivals = matches!(&self.transport, Transport::Tcp { app: App::Arrivals(_), .. });
+        arrivals || self.relay.is_some_and(|relay| relay.transfers)
+    }
 }
 
 impl Network {

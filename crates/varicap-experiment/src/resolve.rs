@@ -11,6 +11,7 @@ use crate::error::ScenarioError;
 use crate::network::{FlowSpec, LinkSpec, Network, Transport, round_trip};
 use crate::scenario::{FlowConfig, Scenario};
 use crate::topology::{Layout, Placed, Routes};
+use crate::{feedback, relay};
 
 /// Reads a file that a scenario names; an error is its reason.
 pub type ReadFile<'a> = dyn FnMut(&str) -> Result<Arc<[u8]>, String> + 'a;
@@ -60,7 +61,7 @@ impl Scenario {
         for (index, link) in layout.links.iter().enumerate() {
             links.push(resolve_link(index, link, &groups, read_file)?);
         }
-        let flows = groups.iter().map(|group| resolve_flow(group, &groups, &links));
+        let flows = groups.iter().map(|group| resolve_flow(self, group, &groups, &links));
         let flows = flows.collect::<Result<_, _>>()?;
         Ok(Network { flows, links, duration: self.duration, warmup: self.warmup })
     }
@@ -174,6 +175,7 @@ fn of_link(link: &Placed<'_>, error: NetError) -> ScenarioError {
 }
 
 fn resolve_flow(
+    scenario: &Scenario,
     group: &Group<'_>,
     groups: &[Group<'_>],
     links: &[LinkSpec],
@@ -181,7 +183,7 @@ fn resolve_flow(
     let flow = group.flow;
     let transport = match flow.datagrams {
         Some(datagrams) => Transport::Datagrams(datagrams),
-        None => Transport::Tcp { tcp: resolve_tcp(group, links)?, app: flow.app },
+        None => Transport::Tcp { tcp: resolve_tcp(group, links)?, app: flow.app.clone() },
     };
     Ok(FlowSpec {
         name: Arc::from(group.name),
@@ -195,6 +197,8 @@ fn resolve_flow(
         stop: flow.stop.map_or(Time::NEVER, |stop| Time::ZERO + stop),
         jitter: flow.jitter.unwrap_or_else(|| jitter(group, groups, links)),
         packet: group.packet,
+        feedback: feedback::resolve(&group.path, flow, &group.routes, links, scenario.duration)?,
+        relay: relay::resolve(scenario, flow),
     })
 }
 

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use varicap_net::{CapacityConfig, Framing, LossConfig, QueueConfig, Service};
+use varicap_net::{CapacityConfig, EstimatorConfig, Framing, LossConfig, QueueConfig, Service};
 use varicap_tcp::TcpConfig;
-use varicap_units::{Bytes, Frequency, Rate, Span, choice};
+use varicap_units::{Bytes, Frequency, Probability, Rate, Span, choice};
 
 use crate::document::Source;
 
@@ -186,6 +186,10 @@ pub struct FlowConfig {
     /// The TCP connection. Default: the scenario's `tcp` table, which also gives the keys that this one does not.
     #[schemars(extend("default" = null))]
     pub tcp: TcpConfig,
+    /// What the network tells the sender about its rate. Default: the exact fair rate if the congestion control is
+    /// `ratcp`; else nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub feedback: Option<FeedbackConfig>,
     /// Instead of `app` and `tcp`: datagrams that answer to nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<Datagrams>,
@@ -207,13 +211,14 @@ impl Default for FlowConfig {
             jitter: None,
             app: App::Greedy,
             tcp: TcpConfig::default(),
+            feedback: None,
             datagrams: None,
         }
     }
 }
 
 /// What a TCP flow transfers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self", rename_all = "kebab-case")]
 #[schemars(transform = choice::names)]
 pub enum App {
@@ -226,6 +231,8 @@ pub enum App {
     Arrivals(Arrivals),
     /// Active and silent periods in turn.
     OnOff(OnOff),
+    /// What another flow delivers, on a connection of its own: a proxy that splits connections.
+    Relay(Relay),
 }
 varicap_units::choice!(App);
 
@@ -299,6 +306,73 @@ pub struct OnOff {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
 }
+
+/// A proxy: what another flow delivers in order is what this one sends, from the node where that one ends. Each of its
+/// connections or transfers is relayed by one here, which opens when its first data comes; the proxy's buffer is
+/// unlimited. A transfer is complete when it has passed both, counted from the start of the first.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Relay {
+    /// The other flow.
+    pub of: String,
+}
+
+/// What the network tells a flow's sender about its rate: bits per second of packets as they are without link framing.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct FeedbackConfig {
+    /// The link that tells its rate. Default: of the links to the receiver, the slowest whose capacity varies, or else
+    /// the slowest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link: Option<String>,
+    /// Several links instead, of whose rates the least is told. Default: one link.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub links: Option<Vec<String>>,
+    /// Which part of the link's capacity is told. Default: fair.
+    pub share: Share,
+    /// How the rate is found. Default: exact.
+    pub estimator: EstimatorConfig,
+    /// From the link back to the sender. Default: path.
+    pub delay: FeedbackDelay,
+    /// Rates are told in multiples of this, rounded down. Default: as they are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quantum: Option<Rate>,
+    /// Probability that an update is lost on its way: the sender keeps the old rate. Default: 0.
+    pub loss: Probability,
+    /// A sender that hears nothing for so long forgets the rate, at the next update that does not come. Needs an
+    /// estimator with an interval. Default: it keeps the rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires: Option<Span>,
+}
+
+/// Which part of a link's capacity is told to a flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Share {
+    /// Its max-min fair part among all flows that are active on the link, whatever their congestion control; datagrams
+    /// count with their rate.
+    #[default]
+    Fair,
+    /// All of it: for one flow on a link, or a capacity that is a share already.
+    Capacity,
+}
+
+/// How long an update takes to the sender.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self", rename_all = "kebab-case")]
+#[schemars(transform = choice::text)]
+pub enum FeedbackDelay {
+    /// With the packets to the receiver and back with acknowledgements: the propagation delay of both ways from the
+    /// server of the link on.
+    #[default]
+    Path,
+    /// This long; may be written as the time alone: `"100 ms"`.
+    Fixed(Span),
+}
+varicap_units::choice!(FeedbackDelay, |text: &str| {
+    text.starts_with(|c: char| c.is_ascii_digit() || c == '.')
+        .then(|| text.parse::<Span>().map(FeedbackDelay::Fixed))
+});
 
 /// Datagrams that answer to nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

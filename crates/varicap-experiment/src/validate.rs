@@ -11,6 +11,7 @@ use crate::document::join_path;
 use crate::error::ScenarioError;
 use crate::scenario::{App, Datagrams, FlowConfig, SCHEMA_VERSION, Scenario, Sizes};
 use crate::topology::Placed;
+use crate::{feedback, relay};
 
 /// Longest time in a scenario: sums of several stay far from the end of the clock.
 const LONGEST: Span = Span::from_secs(10 * 365 * 86_400);
@@ -28,31 +29,45 @@ const MOST_PARTS: usize = 10_000;
 /// Longest name of a scenario, a link or a flow [B].
 pub(crate) const LONGEST_NAME: usize = 100;
 
-type Checked = Result<(), ScenarioError>;
+pub(crate) type Checked = Result<(), ScenarioError>;
 
 /// A table of the scenario, whose keys are checked.
-struct At(String);
+pub(crate) struct At(String);
 
 impl At {
-    fn inner(&self, key: &str) -> At {
+    pub fn new(path: impl Into<String>) -> At {
+        At(path.into())
+    }
+
+    /// The path of one of its keys.
+    pub fn key(&self, key: &str) -> String {
+        if self.0.is_empty() { key.to_owned() } else { format!("{}.{key}", self.0) }
+    }
+
+    pub fn inner(&self, key: &str) -> At {
         At(format!("{}.{key}", self.0))
     }
 
-    fn require(&self, key: &str, good: bool, found: impl Display, expected: impl Into<String>) -> Checked {
+    pub fn require(
+        &self,
+        key: &str,
+        good: bool,
+        found: impl Display,
+        expected: impl Into<String>,
+    ) -> Checked {
         if good {
             return Ok(());
         }
-        let path = if self.0.is_empty() { key.to_owned() } else { format!("{}.{key}", self.0) };
-        Err(ScenarioError::at(path, expected).found(found))
+        Err(ScenarioError::at(self.key(key), expected).found(found))
     }
 
     /// Neither zero nor endless.
-    fn positive(&self, key: &str, span: Span) -> Checked {
+    pub fn positive(&self, key: &str, span: Span) -> Checked {
         self.require(key, span > Span::ZERO, span, "more than 0 s")?;
         self.bounded(key, span)
     }
 
-    fn bounded(&self, key: &str, span: Span) -> Checked {
+    pub fn bounded(&self, key: &str, span: Span) -> Checked {
         self.require(key, span <= LONGEST, span, format!("at most {LONGEST}"))
     }
 
@@ -151,6 +166,7 @@ impl Scenario {
             top.require(&at.0, named, name.escape_debug(), "a name of 1 to 100 characters")?;
             check_flow(&at, flow, self)?;
             layout.routes(self, &at.0, flow)?;
+            relay::check(self, &layout, name, flow)?;
         }
         Ok(())
     }
@@ -294,9 +310,14 @@ fn check_flow(at: &At, flow: &FlowConfig, scenario: &Scenario) -> Checked {
                     return Err(error.found("both"));
                 }
             }
+            let silent = flow.feedback.is_none();
+            at.require("feedback", silent, "a table", "nothing: datagrams do not answer to anything")?;
             check_datagrams(&at.inner("datagrams"), datagrams)
         }
         None => {
+            if let Some(told) = &flow.feedback {
+                feedback::check(&at.inner("feedback"), told, duration)?;
+            }
             check_app(&at.inner("app"), &flow.app)?;
             check_tcp(&at.inner("tcp"), &flow.tcp)
         }
@@ -321,7 +342,8 @@ fn check_packet(at: &At, key: &str, size: Bytes) -> Checked {
 
 fn check_app(at: &At, app: &App) -> Checked {
     match app {
-        App::Greedy => Ok(()),
+        // Relays are checked with what they relay.
+        App::Greedy | App::Relay(_) => Ok(()),
         App::Transfer(transfer) => at.inner("transfer").size("size", transfer.size),
         App::Arrivals(arrivals) => {
             let at = at.inner("arrivals");

@@ -11,6 +11,7 @@ use varicap_tcp::{Congestion, Receiver, Sender, TcpConfig};
 use varicap_units::{Bytes, Span, Streams, Time};
 
 use crate::connection::{Connection, Feed, Jitter};
+use crate::feedback::Feedback;
 use crate::net::{Net, Routes, Wire};
 use crate::observe::Observer;
 use crate::packet::Pool;
@@ -26,7 +27,9 @@ pub struct Openers {
     flows: Arc<[FlowSpec]>,
     /// Meter of each group's first member.
     meters: Box<[u32]>,
-    streams: Streams,
+    /// Which group relays what each one delivers.
+    relays: Box<[Option<u16>]>,
+    pub(crate) streams: Streams,
     controls: Option<Arc<ControlFactory>>,
 }
 
@@ -48,9 +51,34 @@ impl Openers {
                 let feed = OnOffFeed::new(*on_off, chunk, now, stream("app"));
                 connection.feed_with(Feed::OnOff(Box::new(feed)));
             }
-            App::Arrivals(_) => {} // each arrival opens a connection of its own
+            // Each arrival opens a connection of its own; a relay is fed by another flow.
+            App::Arrivals(_) | App::Relay(_) => {}
         }
         connection
+    }
+
+    /// The connection that relays what `source` delivers, opened at `now`.
+    pub fn open_relay(&self, now: Time, source: &Connection) -> Option<Connection> {
+        let group = self.relays[usize::from(source.group)]?;
+        let mut connection = if self.flows[usize::from(group)].carries_arrivals() {
+            self.connection(now, group, self.meters[usize::from(group)])
+        } else {
+            self.open_member(now, group, source.meter - self.meters[usize::from(source.group)])
+        };
+        connection.size = source.size;
+        connection.opened = source.opened;
+        Some(connection)
+    }
+
+    /// What the random streams of a connection are named after.
+    pub fn name(&self, connection: &Connection) -> String {
+        let group = usize::from(connection.group);
+        let flow = &self.flows[group];
+        if flow.carries_arrivals() {
+            flow.name.to_string()
+        } else {
+            format!("{}.{}", flow.name, connection.meter - self.meters[group])
+        }
     }
 
     /// A connection of a group that carries one transfer of `size`, opened at `now`.
@@ -78,7 +106,9 @@ impl Openers {
             Some(control) => Sender::with_control(tcp, now, Controller::Boxed(control)),
             None => Sender::new(tcp, now),
         };
-        Connection::new(sender, Receiver::new(tcp, now), group, meter, now)
+        let mut connection = Connection::new(sender, Receiver::new(tcp, now), group, meter, now);
+        connection.is_relayed = self.relays[usize::from(group)].is_some();
+        connection
     }
 
     fn app(&self, group: u16) -> &App {
@@ -119,6 +149,17 @@ impl World {
         }
         openings.sort();
         sources.push(Source::Openings(VecDeque::from(openings)));
+        let feedback = Feedback::new(network);
+        if feedback.is_some() {
+            // After the openings: what is told at time zero knows of them.
+            sources.push(Source::Feedback);
+        }
+        let mut relays = vec![None; flows.len()];
+        for (group, flow) in flows.iter().enumerate() {
+            if let Some(relay) = flow.relay {
+                relays[relay.of] = Some(group as u16);
+            }
+        }
         let first_source = links.len() + wires.len();
         let first_connection = first_source + sources.len();
         let scheduler = Scheduler::new(first_connection);
@@ -127,7 +168,9 @@ impl World {
             sources,
             connections: Vec::new(),
             free: Vec::new(),
-            openers: Openers { flows, meters: meters.into(), streams, controls },
+            openers: Openers { flows, meters: meters.into(), relays: relays.into(), streams, controls },
+            feedback,
+            heard: Vec::new(),
             first_source,
             first_connection,
             events: 0,
@@ -141,10 +184,7 @@ impl World {
 
 /// How many meters a flow group has: one for each member, one for all transfers that arrive.
 pub fn meters_of(flow: &FlowSpec) -> u32 {
-    match &flow.transport {
-        Transport::Tcp { app: App::Arrivals(_), .. } => 1,
-        _ => flow.count,
-    }
+    if flow.carries_arrivals() { 1 } else { flow.count }
 }
 
 fn routes(flows: &[FlowSpec], links: usize) -> (Vec<Wire>, Vec<Routes>) {
@@ -182,6 +222,7 @@ fn add_sources(
             let arrivals = Arrivals::new(app, &flow.name, flow.start, flow.stop, streams);
             sources.push(Source::Transfers { group, arrivals: Box::new(arrivals) });
         }
+        Transport::Tcp { app: App::Relay(_), .. } => {}
         Transport::Tcp { .. } => {
             openings.extend((0..flow.count).map(|member| Opening { at: start_of(member), group, member }));
         }

@@ -45,10 +45,16 @@ pub struct Connection {
     pub is_open: bool,
     /// Whether its transfer has been delivered in full.
     pub is_delivered: bool,
+    /// Whether its application has more to send, or a transfer is not over.
+    pub is_active: bool,
+    /// Whether another connection relays what it delivers.
+    pub is_relayed: bool,
     /// Size of its transfer, if it carries one.
     pub size: Option<Bytes>,
-    /// When it was opened.
+    /// When it was opened; of a relay, when the first connection of its row was.
     pub opened: Time,
+    /// Slot of the connection that relays what it delivers, once there is one.
+    pub relay: Option<u32>,
     /// When its application stops; NEVER if it does not.
     pub stop: Time,
     /// When the sender may answer the acknowledgements that have arrived; NEVER if nothing waits.
@@ -68,8 +74,11 @@ impl Connection {
             generation: 0,
             is_open: true,
             is_delivered: false,
+            is_active: true,
+            is_relayed: false,
             size: None,
             opened: now,
+            relay: None,
             stop: Time::NEVER,
             release: Time::NEVER,
             feed: Feed::Done,
@@ -79,6 +88,7 @@ impl Connection {
 
     /// Fed by `feed` from now on.
     pub fn feed_with(&mut self, feed: Feed) {
+        self.is_active = matches!(feed, Feed::Done);
         self.feed = feed;
     }
 
@@ -115,6 +125,7 @@ impl Connection {
             self.feed = Feed::Done;
             self.sender.withdraw();
             self.sender.close();
+            self.is_active = false;
         }
         if let Feed::OnOff(feed) = &mut self.feed {
             while now >= feed.poll_at() {
@@ -124,6 +135,7 @@ impl Connection {
                     FeedAction::Wait => {}
                 }
             }
+            self.is_active = feed.is_on();
         }
     }
 

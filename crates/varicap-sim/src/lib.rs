@@ -3,6 +3,7 @@
 
 mod build;
 mod connection;
+mod feedback;
 mod net;
 mod observe;
 mod packet;

@@ -125,8 +125,13 @@ impl Net {
     /// Brings every link up to `now`.
     pub fn advance(&mut self, now: Time) {
         for link in 0..self.links.len() {
-            self.links[link].advance(now, watch!(self, link));
+            self.advance_link(now, link);
         }
+    }
+
+    /// Brings one link up to `now`.
+    pub fn advance_link(&mut self, now: Time, link: usize) {
+        self.links[link].advance(now, watch!(self, link));
     }
 
     /// Sends a packet into the next node of its route; gives it back if it is at its endpoint.

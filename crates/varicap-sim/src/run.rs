@@ -109,9 +109,7 @@ fn ran(to_the_end: bool) -> Result<(), RunError> {
 
 fn meter_kinds(flow: &FlowSpec) -> Vec<(Bytes, bool)> {
     let (mss, is_single) = match &flow.transport {
-        Transport::Tcp { tcp, app } => {
-            (tcp.mss, !matches!(app, varicap_experiment::scenario::App::Arrivals(_)))
-        }
+        Transport::Tcp { tcp, .. } => (tcp.mss, !flow.carries_arrivals()),
         Transport::Datagrams(datagrams) => (datagrams.size, false),
     };
     vec![(mss, is_single); meters_of(flow) as usize]

@@ -167,6 +167,11 @@ impl OnOffFeed {
         OnOffFeed { config, stream, is_on: false, until: start, next_write: Time::NEVER, chunk }
     }
 
+    /// Whether it is active now.
+    pub fn is_on(&self) -> bool {
+        self.is_on
+    }
+
     /// When it next does something.
     pub fn poll_at(&self) -> Time {
         self.until.min(self.next_write)

@@ -8,10 +8,11 @@ use std::collections::VecDeque;
 use varicap_experiment::measure::SenderTotals;
 use varicap_net::Frame;
 use varicap_tcp::Flags;
-use varicap_units::Time;
+use varicap_units::{Bytes, Rate, Time};
 
 use crate::build::Openers;
 use crate::connection::Connection;
+use crate::feedback::Feedback;
 use crate::net::Net;
 use crate::packet::Packet;
 use crate::scheduler::NodeId;
@@ -38,6 +39,8 @@ pub enum Source {
     },
     /// Opens the connections that are there from the beginning, each at its start, in order of time.
     Openings(VecDeque<Opening>),
+    /// What links tell senders; it lies apart, in [`World`].
+    Feedback,
 }
 
 /// The start of one member of a flow group.
@@ -58,6 +61,7 @@ impl Source {
             Source::Transfers { arrivals, .. } => arrivals.poll_at(),
             Source::Datagrams { source, .. } => source.poll_at(),
             Source::Openings(openings) => openings.front().map_or(Time::NEVER, |opening| opening.at),
+            Source::Feedback => Time::ZERO,
         }
     }
 }
@@ -72,6 +76,10 @@ pub struct World {
     pub connections: Vec<Connection>,
     pub(crate) free: Vec<u32>,
     pub(crate) openers: Openers,
+    /// What links tell senders; its node is the last source.
+    pub(crate) feedback: Option<Feedback>,
+    /// Rates that have just arrived, and who hears them; kept for its memory.
+    pub(crate) heard: Vec<(u32, Rate)>,
     pub(crate) first_source: usize,
     pub(crate) first_connection: usize,
     /// Events worked off so far.
@@ -145,6 +153,7 @@ impl World {
             return; // a straggler of a connection that is over
         }
         let net = &mut self.net;
+        let mut relayed = 0;
         if packet.is_reverse() {
             let outcome = connection.sender.push(now, &segment);
             if connection.answers_at_once(now) {
@@ -155,11 +164,15 @@ impl World {
             let news = connection.receiver.push(now, &segment);
             net.observer.on_data(connection, now, news, packet.wire_size());
             send_acks(net, now, packet.owner, connection);
+            relayed = if connection.is_relayed { news } else { 0 };
         }
         let due = connection.timers_at().min(connection.release);
         net.scheduler.wake_by(self.first_connection as NodeId + packet.owner, due);
         if connection.is_over() {
             self.close(now, packet.owner);
+        }
+        if relayed > 0 {
+            self.relay(now, packet.owner, relayed);
         }
     }
 
@@ -169,7 +182,12 @@ impl World {
         if !connection.is_open {
             return self.net.scheduler.wake(node, Time::NEVER);
         }
+        let was_active = connection.is_active;
         connection.work_feed(now);
+        if connection.is_active != was_active {
+            let (group, is_active) = (connection.group, connection.is_active);
+            note_activity(&mut self.feedback, &mut self.net, now, self.first_connection, group, is_active);
+        }
         if connection.may_send(now) {
             connection.release = Time::NEVER;
             send_data(&mut self.net, now, owner, connection);
@@ -188,6 +206,12 @@ impl World {
         let connection = &mut self.connections[owner as usize];
         connection.is_open = false;
         let group = connection.group;
+        if let Some(feedback) = &mut self.feedback {
+            feedback.on_close(group, owner);
+            if std::mem::take(&mut connection.is_active) {
+                note_activity(&mut self.feedback, &mut self.net, now, self.first_connection, group, false);
+            }
+        }
         self.net.observer.on_close(connection, now);
         self.free.push(owner);
         for source in &mut self.sources {
@@ -220,13 +244,59 @@ impl World {
                     self.install(now, connection);
                 }
             }
+            Source::Feedback => return self.poll_feedback(now),
         }
         let due = self.sources[index].poll_at();
         self.net.scheduler.wake((self.first_source + index) as NodeId, due);
     }
 
+    /// What links tell, and who hears it.
+    #[cold]
+    fn poll_feedback(&mut self, now: Time) {
+        let Some(feedback) = &mut self.feedback else { return };
+        let connections = &mut self.connections;
+        let mut heard = std::mem::take(&mut self.heard);
+        feedback.poll(now, &mut self.net, &mut |owner, rate| heard.push((owner, rate)));
+        let due = feedback.poll_at(&self.net);
+        self.net.scheduler.wake(self.first_connection as NodeId - 1, due);
+        for (owner, rate) in heard.drain(..) {
+            let connection = &mut connections[owner as usize];
+            connection.sender.on_rate_feedback(now, rate);
+            if connection.may_send(now) {
+                send_data(&mut self.net, now, owner, connection);
+            }
+            self.net.observer.on_window(connection, now);
+            self.net.scheduler.wake_by(self.first_connection as NodeId + owner, connection.timers_at());
+        }
+        self.heard = heard;
+    }
+
+    /// The connection `owner` has delivered `bytes` more in order, which another one takes on.
+    #[cold]
+    fn relay(&mut self, now: Time, owner: u32, bytes: u64) {
+        let source = &self.connections[owner as usize];
+        let is_complete = source.size.is_some_and(|size| source.receiver.delivered() >= size.as_u64());
+        let slot = match source.relay {
+            Some(slot) => slot,
+            None => {
+                let Some(connection) = self.openers.open_relay(now, source) else { return };
+                let slot = self.install(now, connection);
+                self.connections[owner as usize].relay = Some(slot);
+                slot
+            }
+        };
+        let connection = &mut self.connections[slot as usize];
+        connection.sender.write(Bytes::new(bytes));
+        if is_complete {
+            connection.sender.close();
+        }
+        self.poll_connection(now, slot);
+    }
+
     /// Gives a new connection a slot and lets it begin.
-    fn install(&mut self, now: Time, mut connection: Connection) {
+    fn install(&mut self, now: Time, mut connection: Connection) -> u32 {
+        let (group, is_active) = (connection.group, connection.is_active);
+        let name = self.feedback.is_some().then(|| self.openers.name(&connection));
         let owner = match self.free.pop() {
             Some(slot) => {
                 connection.generation = self.connections[slot as usize].generation.wrapping_add(1);
@@ -238,7 +308,14 @@ impl World {
                 (self.connections.len() - 1) as u32
             }
         };
+        if let (Some(feedback), Some(name)) = (&mut self.feedback, name) {
+            feedback.on_open(now, group, owner, &name, &self.openers.streams);
+            if is_active {
+                note_activity(&mut self.feedback, &mut self.net, now, self.first_connection, group, true);
+            }
+        }
         self.poll_connection(now, owner);
+        owner
     }
 
     /// The warm-up is over: what is measured begins at `now`.
@@ -256,6 +333,22 @@ impl World {
             })
             .collect();
         self.net.observer.sender_totals(&self.connections, &datagrams)
+    }
+}
+
+/// A connection has become active, or is not any more: what links tell changes.
+#[cold]
+fn note_activity(
+    feedback: &mut Option<Feedback>,
+    net: &mut Net,
+    now: Time,
+    first_connection: usize,
+    group: u16,
+    is_active: bool,
+) {
+    if let Some(feedback) = feedback {
+        feedback.on_activity(group, is_active);
+        net.scheduler.wake_by(first_connection as NodeId - 1, now);
     }
 }
 

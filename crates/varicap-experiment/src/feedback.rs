@@ -1,0 +1,130 @@
+//! What the network tells a flow about its rate: checked, and resolved to links and a delay.
+
+use varicap_net::CapacityParts;
+use varicap_tcp::Congestion;
+use varicap_units::{Rate, Span};
+
+use crate::error::{ScenarioError, nearest, one_of};
+use crate::network::{FeedbackSpec, LinkSpec};
+use crate::scenario::{FeedbackConfig, FeedbackDelay, FlowConfig};
+use crate::topology::Routes;
+use crate::validate::{At, Checked};
+
+/// Checks what needs no links.
+pub(crate) fn check(at: &At, feedback: &FeedbackConfig, duration: Span) -> Checked {
+    if let (Some(_), Some(_)) = (&feedback.link, &feedback.links) {
+        return at.require("links", false, "both", "either `link` or `links`");
+    }
+    let empty = feedback.links.as_ref().is_some_and(Vec::is_empty);
+    at.require("links", !empty, "none", "at least one link")?;
+    let interval = feedback.estimator.interval();
+    if let Some(interval) = interval {
+        let name = match feedback.estimator {
+            varicap_net::EstimatorConfig::Exact(_) => "estimator.exact",
+            varicap_net::EstimatorConfig::Instantaneous(_) => "estimator.instantaneous",
+        };
+        at.inner(name).positive("interval", interval)?;
+    }
+    if let FeedbackDelay::Fixed(delay) = feedback.delay {
+        let in_time = delay < duration;
+        at.require("delay", in_time, delay, format!("less than the duration, {duration}"))?;
+    }
+    if let Some(quantum) = feedback.quantum {
+        let good = quantum > Rate::ZERO && !quantum.is_unlimited();
+        at.require("quantum", good, quantum, "a finite rate above 0")?;
+    }
+    let Some(expires) = feedback.expires else { return Ok(()) };
+    let Some(interval) = interval else {
+        let regular = "nothing: rates that are told at their changes only never expire";
+        let error = ScenarioError::at(at.key("expires"), regular).found(expires);
+        return Err(error.hint("give the estimator an interval"));
+    };
+    at.bounded("expires", expires)?;
+    at.require("expires", expires >= interval, expires, format!("at least the interval, {interval}"))
+}
+
+/// The feedback of a flow whose table lies at `path`, if it has any.
+pub(crate) fn resolve(
+    path: &str,
+    flow: &FlowConfig,
+    routes: &Routes,
+    links: &[LinkSpec],
+    duration: Span,
+) -> Result<Option<FeedbackSpec>, ScenarioError> {
+    let by_default = flow.datagrams.is_none() && matches!(flow.tcp.congestion, Congestion::Ratcp(_));
+    let config = match &flow.feedback {
+        Some(config) => config.clone(),
+        None if by_default => FeedbackConfig::default(),
+        None => return Ok(None),
+    };
+    let at = At::new(format!("{path}.feedback"));
+    let chosen = match (&config.link, &config.links) {
+        (Some(name), _) => vec![named(&at.key("link"), name, routes, links)?],
+        (None, Some(names)) => {
+            let one =
+                |(i, name): (usize, &String)| named(&at.key(&format!("links.{i}")), name, routes, links);
+            names.iter().enumerate().map(one).collect::<Result<Vec<_>, _>>()?
+        }
+        (None, None) => {
+            let none = || {
+                let error =
+                    ScenarioError::at(at.key("link"), "a link with a finite rate on the way to the receiver");
+                error.found("none").hint("a rate needs a link that has one")
+            };
+            vec![slowest(routes, links).ok_or_else(none)?]
+        }
+    };
+    let delay = match config.delay {
+        FeedbackDelay::Fixed(delay) => delay,
+        FeedbackDelay::Path => {
+            chosen.iter().map(|link| way_back(flow, routes, links, *link)).max().unwrap_or_default()
+        }
+    };
+    at.require("delay", delay < duration, delay, format!("less than the duration, {duration}"))?;
+    Ok(Some(FeedbackSpec {
+        links: chosen,
+        share: config.share,
+        estimator: config.estimator,
+        delay,
+        quantum: config.quantum,
+        loss: config.loss,
+        expires: config.expires,
+    }))
+}
+
+/// From the server of `link` with the packets to the receiver, and back with the acknowledgements.
+fn way_back(flow: &FlowConfig, routes: &Routes, links: &[LinkSpec], link: usize) -> Span {
+    let rest = routes.forward.iter().skip_while(|on_route| **on_route != link);
+    let delays = rest.chain(&routes.reverse).map(|link| links[*link].parts.delay);
+    delays.fold(flow.access_delay, Span::saturating_add)
+}
+
+/// A link has a rate at each instant if it is not unlimited and serves no opportunities.
+fn has_rate(link: &LinkSpec) -> bool {
+    let opportunities = matches!(link.parts.capacity, CapacityParts::Opportunities(_));
+    !opportunities && !link.mean_capacity.is_unlimited()
+}
+
+fn slowest(routes: &Routes, links: &[LinkSpec]) -> Option<usize> {
+    let steady = |link: &LinkSpec| matches!(link.parts.capacity, CapacityParts::Constant(_));
+    let with_rate = routes.forward.iter().copied().filter(|link| has_rate(&links[*link]));
+    with_rate.min_by_key(|link| (steady(&links[*link]), links[*link].mean_capacity))
+}
+
+fn named(path: &str, name: &str, routes: &Routes, links: &[LinkSpec]) -> Result<usize, ScenarioError> {
+    let wrong = |expected: String| ScenarioError::at(path, expected).found(name);
+    let on_route: Vec<&str> = routes.forward.iter().map(|link| &*links[*link].name).collect();
+    let Some(&link) = routes.forward.iter().find(|link| &*links[**link].name == name) else {
+        let known = links.iter().any(|link| &*link.name == name);
+        let error = wrong(one_of(&on_route));
+        return Err(match nearest(name, on_route.iter().copied()) {
+            _ if known => error.hint("the links from the sender to the receiver"),
+            Some(near) => error.hint(format!("did you mean `{near}`?")),
+            None => error,
+        });
+    };
+    if !has_rate(&links[link]) {
+        return Err(wrong("a link with a finite rate at each instant".to_owned()));
+    }
+    Ok(link)
+}

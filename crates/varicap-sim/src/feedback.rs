@@ -1,0 +1,325 @@
+//! What links tell senders about their rate.
+//!
+//! ```text
+//! link (capacity, flows) ──► share ──► estimator ──► delay line ──► senders of a flow group
+//! ```
+//!
+//! One node of the world watches the links that tell anything: it wakes when one of their capacities changes, when a
+//! flow comes or goes, when an estimator has a rate, and when a rate reaches its senders. A run without feedback has no
+//! such node. It only watches: packets and links are the same with it and without it, up to what senders make of it.
+//! Who sets the rate of a link from outside ([`varicap_net::Link::set_rate`]) wakes this node as well.
+
+use std::collections::VecDeque;
+
+use varicap_experiment::scenario::Share;
+use varicap_experiment::{FeedbackSpec, FlowSpec, Network, Transport};
+use varicap_net::{Estimator, RateFeedback};
+use varicap_units::{Bytes, Rate, Stream, Streams, Time};
+
+use crate::net::Net;
+
+/// Datagrams on a link: each source has a rate that it does not exceed.
+#[derive(Clone, Copy, Debug)]
+struct Demand {
+    /// Of one source, as framed on this link.
+    rate: Rate,
+    sources: u64,
+    start: Time,
+    stop: Time,
+}
+
+/// A link that tells its rate.
+#[derive(Debug)]
+struct Teller {
+    link: usize,
+    /// Flow groups of TCP that send data over it.
+    groups: Vec<usize>,
+    /// Lowest rates first.
+    demands: Vec<Demand>,
+    capacity: Rate,
+    /// What one flow gets of it.
+    fair: Rate,
+}
+
+impl Teller {
+    fn new(network: &Network, link: usize) -> Teller {
+        let passing = |(_, flow): &(usize, &FlowSpec)| flow.forward.contains(&link);
+        let mut teller =
+            Teller { link, groups: Vec::new(), demands: Vec::new(), capacity: Rate::ZERO, fair: Rate::ZERO };
+        for (group, flow) in network.flows.iter().enumerate().filter(passing) {
+            let Transport::Datagrams(datagrams) = &flow.transport else {
+                teller.groups.push(group);
+                continue;
+            };
+            let framed = network.links[link].parts.framing.framed(datagrams.size);
+            let rate = scaled(datagrams.rate, framed, datagrams.size);
+            let (start, stop) = (flow.start, flow.stop);
+            teller.demands.push(Demand { rate, sources: u64::from(flow.count), start, stop });
+        }
+        teller.demands.sort_by_key(|demand| demand.rate);
+        teller
+    }
+
+    /// Max-min: each source of datagrams gets at most its rate, and the flows share the rest. If no flow is active,
+    /// what a single one would get.
+    fn share_out(&mut self, now: Time, active: &[u64]) {
+        if self.capacity.is_unlimited() {
+            self.fair = self.capacity;
+            return;
+        }
+        let flows = self.groups.iter().map(|group| active[*group]).sum::<u64>().max(1);
+        let present = |demand: &&Demand| demand.start <= now && now < demand.stop;
+        let mut users: u64 =
+            self.demands.iter().filter(present).map(|demand| demand.sources).sum::<u64>() + flows;
+        let mut left = self.capacity.as_bps();
+        for demand in self.demands.iter().filter(present) {
+            let rate = demand.rate.as_bps();
+            if rate > left / users {
+                break;
+            }
+            left -= rate * demand.sources;
+            users -= demand.sources;
+        }
+        self.fair = Rate::from_bps(left / users);
+    }
+
+    /// When datagrams begin or end next.
+    fn poll_at(&self, now: Time) -> Time {
+        let ends = self.demands.iter().flat_map(|demand| [demand.start, demand.stop]);
+        ends.filter(|end| *end > now).min().unwrap_or(Time::NEVER)
+    }
+}
+
+/// What one link tells a flow group.
+#[derive(Debug)]
+struct Told {
+    /// Index of the link among those that tell.
+    teller: usize,
+    estimator: Estimator,
+    /// The last rate; unlimited before the first.
+    rate: Rate,
+    /// A full packet of the group, and what it takes on the link.
+    packet: Bytes,
+    framed: Bytes,
+}
+
+/// A rate on its way.
+#[derive(Clone, Copy, Debug)]
+struct Update {
+    due: Time,
+    rate: Rate,
+    /// To this connection only, which has just been opened; else to all that were there when it was sent.
+    newcomer: Option<u32>,
+}
+
+/// A connection that is told.
+#[derive(Debug)]
+struct Listener {
+    connection: u32,
+    opened: Time,
+    /// When the last update came.
+    heard: Time,
+    /// Decides what is lost.
+    losses: Option<Stream>,
+}
+
+/// What a flow group is told, and by whom.
+#[derive(Debug)]
+struct Channel {
+    spec: FeedbackSpec,
+    told: Vec<Told>,
+    /// What was sent last.
+    rate: Option<Rate>,
+    /// Rates under way, in the order in which they arrive.
+    line: VecDeque<Update>,
+    listeners: Vec<Listener>,
+    newcomers: Vec<u32>,
+}
+
+impl Channel {
+    fn new(network: &Network, flow: &FlowSpec, spec: &FeedbackSpec, tellers: &[Teller]) -> Channel {
+        let told = spec.links.iter().filter_map(|link| {
+            let teller = tellers.iter().position(|teller| teller.link == *link)?;
+            let framed = network.links[*link].parts.framing.framed(flow.packet);
+            let estimator = Estimator::new(&spec.estimator, Time::ZERO, Rate::ZERO);
+            Some(Told { teller, estimator, rate: Rate::UNLIMITED, packet: flow.packet, framed })
+        });
+        Channel {
+            told: told.collect(),
+            spec: spec.clone(),
+            rate: None,
+            line: VecDeque::new(),
+            listeners: Vec::new(),
+            newcomers: Vec::new(),
+        }
+    }
+
+    /// Feeds the estimators and sends what they advertise on its way.
+    fn observe(&mut self, now: Time, tellers: &[Teller], net: &Net) {
+        let mut is_fresh = false;
+        for told in &mut self.told {
+            let teller = &tellers[told.teller];
+            let part = if self.spec.share == Share::Fair { teller.fair } else { teller.capacity };
+            let backlog = net.links[teller.link].backlog();
+            told.estimator.observe(now, scaled(part, told.packet, told.framed), backlog);
+            while let Some(rate) = told.estimator.advertise(now) {
+                told.rate = rate;
+                is_fresh = true;
+            }
+        }
+        if is_fresh {
+            let rate = self.least();
+            // What comes by an interval comes even if it says the same.
+            if self.rate.replace(rate) != Some(rate) || self.spec.estimator.interval().is_some() {
+                self.newcomers.clear();
+                self.send(now, rate, None);
+            }
+        }
+        if let Some(rate) = self.rate.filter(|_| self.spec.estimator.interval().is_none()) {
+            for newcomer in std::mem::take(&mut self.newcomers) {
+                self.send(now, rate, Some(newcomer));
+            }
+        }
+        self.newcomers.clear();
+    }
+
+    /// The least of the links' rates, as it is told.
+    fn least(&self) -> Rate {
+        let least = self.told.iter().map(|told| told.rate).min().unwrap_or(Rate::UNLIMITED);
+        match self.spec.quantum.map(Rate::as_bps) {
+            Some(quantum) if !least.is_unlimited() => Rate::from_bps(least.as_bps() / quantum * quantum),
+            _ => least,
+        }
+    }
+
+    fn send(&mut self, now: Time, rate: Rate, newcomer: Option<u32>) {
+        if !self.listeners.is_empty() {
+            self.line.push_back(Update { due: now + self.spec.delay, rate, newcomer });
+        }
+    }
+
+    /// Gives the rates that have arrived by `now`, each with the connection that hears it.
+    fn deliver(&mut self, now: Time, hear: &mut dyn FnMut(u32, Rate)) {
+        while let Some(update) = self.line.pop_front_if(|update| update.due <= now) {
+            for listener in &mut self.listeners {
+                let meant = match update.newcomer {
+                    Some(newcomer) => newcomer == listener.connection,
+                    None => listener.opened + self.spec.delay <= update.due,
+                };
+                let loss = self.spec.loss.get();
+                if !meant {
+                    continue;
+                }
+                if !listener.losses.as_mut().is_some_and(|stream| stream.chance(loss)) {
+                    listener.heard = now;
+                    hear(listener.connection, update.rate);
+                } else if self.spec.expires.is_some_and(|expires| listener.heard + expires <= now) {
+                    hear(listener.connection, Rate::UNLIMITED);
+                }
+            }
+        }
+    }
+
+    fn poll_at(&self) -> Time {
+        let estimates = self.told.iter().map(|told| told.estimator.poll_at());
+        let due = self.line.front().map_or(Time::NEVER, |update| update.due);
+        estimates.fold(due, Time::min)
+    }
+}
+
+/// All that is told in a world.
+#[derive(Debug)]
+pub struct Feedback {
+    tellers: Vec<Teller>,
+    channels: Vec<Channel>,
+    /// The channel of each flow group.
+    of_group: Vec<Option<usize>>,
+    /// Active connections of each flow group.
+    active: Vec<u64>,
+    /// When it was last polled.
+    now: Time,
+}
+
+impl Feedback {
+    /// The feedback of `network`; `None` if no flow is told anything.
+    pub fn new(network: &Network) -> Option<Feedback> {
+        let mut links: Vec<usize> = network
+            .flows
+            .iter()
+            .filter_map(|flow| flow.feedback.as_ref())
+            .flat_map(|spec| spec.links.clone())
+            .collect();
+        links.sort_unstable();
+        links.dedup();
+        let tellers: Vec<Teller> = links.into_iter().map(|link| Teller::new(network, link)).collect();
+        let mut channels = Vec::new();
+        let mut of_group = vec![None; network.flows.len()];
+        for (group, flow) in network.flows.iter().enumerate() {
+            if let Some(spec) = &flow.feedback {
+                of_group[group] = Some(channels.len());
+                channels.push(Channel::new(network, flow, spec, &tellers));
+            }
+        }
+        let active = vec![0; network.flows.len()];
+        (!tellers.is_empty()).then_some(Feedback { tellers, channels, of_group, active, now: Time::ZERO })
+    }
+
+    /// A connection of `flow`, number `group`, was opened in slot `connection`; `name` is that of its random streams.
+    pub fn on_open(&mut self, now: Time, group: u16, connection: u32, name: &str, streams: &Streams) {
+        let Some(channel) = self.of_group[usize::from(group)] else { return };
+        let channel = &mut self.channels[channel];
+        let lossy = channel.spec.loss.get() > 0.0;
+        let losses = lossy.then(|| streams.stream(&format!("flow.{name}.feedback")));
+        channel.listeners.push(Listener { connection, opened: now, heard: now, losses });
+        channel.newcomers.push(connection);
+    }
+
+    /// A connection is over.
+    pub fn on_close(&mut self, group: u16, connection: u32) {
+        let Some(channel) = self.of_group[usize::from(group)] else { return };
+        let channel = &mut self.channels[channel];
+        // Not swapped: the order in which listeners hear must not depend on who has left.
+        channel.listeners.retain(|listener| listener.connection != connection);
+        channel.newcomers.retain(|newcomer| *newcomer != connection);
+        channel.line.retain(|update| update.newcomer != Some(connection));
+    }
+
+    /// A connection of a group has become active, or is not any more.
+    pub fn on_activity(&mut self, group: u16, is_active: bool) {
+        let active = &mut self.active[usize::from(group)];
+        *active = if is_active { *active + 1 } else { *active - 1 };
+    }
+
+    /// Looks at the links, and gives the rates that have arrived with the connections that hear them.
+    pub fn poll(&mut self, now: Time, net: &mut Net, hear: &mut dyn FnMut(u32, Rate)) {
+        self.now = now;
+        for teller in &mut self.tellers {
+            net.advance_link(now, teller.link);
+            teller.capacity = net.links[teller.link].rate();
+            teller.share_out(now, &self.active);
+        }
+        for channel in &mut self.channels {
+            channel.observe(now, &self.tellers, net);
+            channel.deliver(now, hear);
+        }
+    }
+
+    /// When it is to be polled next.
+    pub fn poll_at(&self, net: &Net) -> Time {
+        let changes = self
+            .tellers
+            .iter()
+            .map(|teller| net.links[teller.link].changes_at().min(teller.poll_at(self.now)));
+        let told = self.channels.iter().map(Channel::poll_at);
+        changes.chain(told).fold(Time::NEVER, Time::min)
+    }
+}
+
+/// `rate` times `part` over `whole`.
+fn scaled(rate: Rate, part: Bytes, whole: Bytes) -> Rate {
+    if part == whole || rate.is_unlimited() || whole == Bytes::ZERO {
+        return rate;
+    }
+    let bps = u128::from(rate.as_bps()) * u128::from(part.as_u64()) / u128::from(whole.as_u64());
+    Rate::from_bps(u64::try_from(bps).unwrap_or(u64::MAX - 1))
+}
