@@ -8,15 +8,6 @@ use crate::config::{AckPolicy, Recovery, TcpConfig};
 use crate::segment::{Flags, MAX_SACK_BLOCKS, OPTION_TIMESTAMPS, Segment, option_sack};
 use crate::sender::in_bytes;
 
-/// What only some acknowledgements carry.
-#[derive(Default)]
-struct Extras {
-    flags: Flags,
-    sack: [(u32, u32); MAX_SACK_BLOCKS],
-    sack_count: u8,
-    option_bytes: u16,
-}
-
 /// The receiving half of a connection. Push one segment, then poll until `None`: acknowledgements of segments
 /// pushed together would melt into one.
 #[derive(Debug)]
@@ -235,12 +226,26 @@ impl Receiver {
         self.recent_count = count as u8;
     }
 
+    /// Whether an acknowledgement is due at `now`.
+    #[inline]
+    pub fn is_due(&self, now: Time) -> bool {
+        self.ack_due || now >= self.ack_at
+    }
+
     /// The next acknowledgement to send now, if one is due.
     #[inline]
     pub fn poll(&mut self, now: Time) -> Option<Segment> {
-        if !self.ack_due && now < self.ack_at {
+        if !self.is_due(now) {
             return None;
         }
+        let mut segment = Segment::default();
+        self.poll_into(now, &mut segment);
+        Some(segment)
+    }
+
+    /// Writes the acknowledgement that is due into a place of the caller's.
+    #[inline]
+    pub fn poll_into(&mut self, now: Time, place: &mut Segment) {
         self.ack_due = false;
         self.unacknowledged = 0;
         self.ack_at = Time::NEVER;
@@ -248,38 +253,36 @@ impl Receiver {
         // RFC 9293 §3.8.6.2.1: the right edge never moves left. Data held out of order lies inside the window, so
         // it does not shrink it.
         self.edge = self.edge.max(self.unread_from().saturating_add(self.buffer));
-        let plain = !self.syn_due && !self.echo_congestion && self.held.is_empty();
-        let extras = if plain { Extras::default() } else { self.extras() };
         let resent = if self.echo_resent { Flags::RESENT } else { Flags::default() };
-        Some(Segment {
+        *place = Segment {
             ack: self.next,
             sent_at: now,
             echo: self.echo,
             window: u32::try_from(self.edge - self.next).unwrap_or(u32::MAX),
-            wire_size: self.header + self.timestamps + extras.option_bytes,
-            flags: Flags::ACK.with(resent).with(extras.flags),
-            sack: extras.sack,
-            sack_count: extras.sack_count,
+            wire_size: self.header + self.timestamps,
+            flags: Flags::ACK.with(resent),
             ..Segment::default()
-        })
+        };
+        if self.syn_due || self.echo_congestion || !self.held.is_empty() {
+            self.add_extras(place);
+        }
     }
 
+    /// What only some acknowledgements carry.
     #[inline(never)]
-    fn extras(&mut self) -> Extras {
-        let mut extras = Extras::default();
+    fn add_extras(&mut self, segment: &mut Segment) {
         if std::mem::take(&mut self.syn_due) {
-            extras.flags = Flags::SYN;
+            segment.flags = segment.flags.with(Flags::SYN);
         }
         if self.echo_congestion {
-            extras.flags = extras.flags.with(Flags::ECE);
+            segment.flags = segment.flags.with(Flags::ECE);
         }
         if self.selective && !self.held.is_empty() {
-            self.report(&mut extras);
+            self.report(segment);
         }
-        extras
     }
 
-    fn report(&self, extras: &mut Extras) {
+    fn report(&self, segment: &mut Segment) {
         let mut count = 0;
         for &byte in &self.recent[..usize::from(self.recent_count)] {
             let at = self.held.partition_point(|range| range.1 <= byte);
@@ -289,14 +292,14 @@ impl Receiver {
                 continue; // further away than an offset can say
             };
             // Two remembered bytes may have come to lie in one block.
-            if !extras.sack[..count].contains(&(from, to)) {
-                extras.sack[count] = (from, to);
+            if !segment.sack[..count].contains(&(from, to)) {
+                segment.sack[count] = (from, to);
                 count += 1;
             }
         }
-        extras.sack_count = count as u8;
+        segment.sack_count = count as u8;
         if self.count_sack {
-            extras.option_bytes = option_sack(extras.sack_count);
+            segment.wire_size += option_sack(segment.sack_count);
         }
     }
 

@@ -45,18 +45,11 @@ pub struct LinkParts {
     pub bdp: Bytes,
 }
 
-/// What comes out at the far end, and when; never as long as it is in service.
+/// What comes out at the far end, and when.
 #[derive(Debug)]
 struct OnTheWire<F> {
     due: Time,
     frame: F,
-}
-
-/// What is known of the frame in service, without looking at it.
-#[derive(Clone, Copy, Debug)]
-struct InService {
-    arrived: Time,
-    size: Bytes,
 }
 
 /// When a frame may be sent.
@@ -80,9 +73,9 @@ pub struct Link<F> {
     framing: Framing,
     loss: Loss,
     queue: Queue<F>,
-    /// Frames under way, the one in service last: a frame is moved once on its way through the server.
+    in_service: Option<Waiting<F>>,
+    /// Frames under way.
     wire: VecDeque<OnTheWire<F>>,
-    in_service: Option<InService>,
     transmission: Transmission,
 }
 
@@ -119,26 +112,30 @@ impl<F: Frame> Link<F> {
     }
 
     /// Offers a frame to the link.
-    #[inline]
+    #[inline(always)]
     pub fn push<W: Watch<F>>(&mut self, now: Time, frame: F, watch: &mut W) {
         self.advance(now, watch);
         watch.on_arrival(now, &frame, self.queue.backlog());
-        let (rate, idle) = match &self.transmission {
-            Transmission::Rate(server, _) => (server.rate(), TransmitterState::Free),
-            Transmission::Opportunities(path) => (path.mean(), TransmitterState::Waiting),
+        let (Queue::DropTail(queue), Transmission::Rate(..)) = (&mut self.queue, &self.transmission) else {
+            return self.push_managed(now, frame, watch);
         };
-        let state = match self.in_service {
-            Some(serving) => TransmitterState::Busy(serving.size),
-            None => idle,
-        };
-        let transmitter = Transmitter { state, rate };
-        match (&mut self.queue, state) {
-            (Queue::DropTail(queue), TransmitterState::Free) => {
-                let next = queue.pass(now, frame, transmitter, watch);
-                self.serve(now, next);
-            }
-            (Queue::DropTail(queue), _) => queue.enqueue(now, frame, transmitter, watch),
-            _ => self.push_managed(now, frame, transmitter, watch),
+        match &self.in_service {
+            Some(serving) => queue.wait(now, frame, serving.frame.wire_size(), watch),
+            None => self.push_free(now, frame, watch),
+        }
+    }
+
+    /// As the end of push, for a frame that finds drop-tail empty and the server free.
+    #[inline(never)]
+    fn push_free<W: Watch<F>>(&mut self, now: Time, frame: F, watch: &mut W) {
+        let Queue::DropTail(queue) = &self.queue else { return };
+        if !queue.passes(frame.wire_size()) {
+            return watch.on_lost(Lost { at: now, cause: LossCause::Overflow, frame });
+        }
+        self.serve(now, Some(Waiting { frame, arrived: now }));
+        if self.finish <= now {
+            // A link without limit: it is through at once.
+            self.depart(now, watch);
         }
     }
 
@@ -152,13 +149,24 @@ impl<F: Frame> Link<F> {
         self.wire.pop_front().map(|arriving| arriving.frame)
     }
 
+    /// Whether nothing is in service or under way.
+    #[inline]
+    pub fn is_quiet(&self) -> bool {
+        self.wire.is_empty() && self.in_service.is_none()
+    }
+
     /// When to poll next: nothing comes out before. A frame that may be held up by a change of capacity is polled for
     /// after that change, which may turn out early.
     #[inline]
     pub fn poll_at(&self) -> Time {
-        if let Some(first) = self.wire.front().filter(|first| !first.due.is_never()) {
-            return first.due;
+        match self.wire.front() {
+            Some(first) => first.due,
+            None => self.poll_at_server(),
         }
+    }
+
+    /// As poll_at, while nothing is under way.
+    fn poll_at_server(&self) -> Time {
         let waits = match &self.transmission {
             Transmission::Rate(..) => self.in_service.is_some(),
             Transmission::Opportunities(_) => self.in_service.is_some() || self.backlog().frames > 0,
@@ -217,12 +225,12 @@ impl<F: Frame> Link<F> {
     /// The frame in service, or half sent between two opportunities.
     #[inline]
     pub fn in_service(&self) -> Option<&F> {
-        self.in_service.and_then(|_| self.wire.back()).map(|last| &last.frame)
+        self.in_service.as_ref().map(|serving| &serving.frame)
     }
 
     /// Frames inside: waiting, in service and under way.
     pub fn inside(&self) -> usize {
-        self.backlog().frames as usize + self.wire.len()
+        self.backlog().frames as usize + usize::from(self.in_service.is_some()) + self.wire.len()
     }
 
     /// When the capacity changes next, or the next opportunity comes: who wants to know of it at once polls then.
@@ -241,28 +249,20 @@ impl<F: Frame> Link<F> {
     /// Takes the next frame, if there is one, into service at `at`.
     #[inline(always)]
     fn serve(&mut self, at: Time, next: Option<Waiting<F>>) {
-        let Some(Waiting { frame, arrived }) = next else {
-            self.in_service = None;
-            self.finish = Time::NEVER;
-            if let Transmission::Rate(server, _) = &mut self.transmission {
+        match (&mut self.transmission, &next) {
+            (Transmission::Rate(server, _), Some(next)) => {
+                self.finish = server.begin(at, self.framing.framed(next.frame.wire_size()));
+            }
+            (Transmission::Rate(server, _), None) => {
+                self.finish = Time::NEVER;
                 server.idle();
             }
-            return;
-        };
-        let size = frame.wire_size();
-        let framed = self.framing.framed(size);
-        let arrived = match &mut self.transmission {
-            Transmission::Rate(server, _) => {
-                self.finish = server.begin(at, framed);
-                arrived
+            (Transmission::Opportunities(path), Some(next)) => {
+                path.begin(self.framing.framed(next.frame.wire_size()));
             }
-            Transmission::Opportunities(path) => {
-                path.begin(framed);
-                path.stamp(arrived)
-            }
-        };
-        self.in_service = Some(InService { arrived, size });
-        self.wire.push_back(OnTheWire { due: Time::NEVER, frame });
+            (Transmission::Opportunities(_), None) => {}
+        }
+        self.in_service = next;
     }
 
     /// The frame in service leaves at `at`, and the next one is taken.
@@ -277,11 +277,20 @@ impl<F: Frame> Link<F> {
         }
     }
 
-    /// As the end of push, for queues that are managed: kept apart so that drop-tail stays in registers.
+    /// As the end of push, for queues that are managed and opportunities: kept apart so that drop-tail stays in
+    /// registers.
     #[inline(never)]
-    fn push_managed<W: Watch<F>>(&mut self, now: Time, frame: F, transmitter: Transmitter, watch: &mut W) {
-        self.queue.enqueue(now, frame, transmitter, watch);
-        if transmitter.state == TransmitterState::Free {
+    fn push_managed<W: Watch<F>>(&mut self, now: Time, frame: F, watch: &mut W) {
+        let (rate, idle) = match &self.transmission {
+            Transmission::Rate(server, _) => (server.rate(), TransmitterState::Free),
+            Transmission::Opportunities(path) => (path.mean(), TransmitterState::Waiting),
+        };
+        let state = match &self.in_service {
+            Some(serving) => TransmitterState::Busy(serving.frame.wire_size()),
+            None => idle,
+        };
+        self.queue.enqueue(now, frame, Transmitter { state, rate }, watch);
+        if state == TransmitterState::Free {
             let next = self.queue.dequeue(now, watch);
             self.serve(now, next);
         }
@@ -298,19 +307,16 @@ impl<F: Frame> Link<F> {
     /// The frame in service is through at `at`: under way, unless the channel loses it.
     #[inline(always)]
     fn send_off<W: Watch<F>>(&mut self, at: Time, watch: &mut W) {
-        let (Some(served), Some(last)) = (self.in_service.take(), self.wire.back_mut()) else { return };
-        watch.on_departure(at, served.arrived, &last.frame, self.queue.backlog());
-        last.due = at + self.delay;
+        let Some(Waiting { frame, arrived }) = self.in_service.take() else { return };
+        let arrived = match &self.transmission {
+            Transmission::Rate(..) => arrived,
+            Transmission::Opportunities(path) => path.stamp(arrived),
+        };
+        watch.on_departure(at, arrived, &frame, self.queue.backlog());
         if self.loss.loses() {
-            self.lose_last(at, watch);
+            return watch.on_lost(Lost { at, cause: LossCause::Channel, frame });
         }
-    }
-
-    #[cold]
-    fn lose_last<W: Watch<F>>(&mut self, at: Time, watch: &mut W) {
-        if let Some(OnTheWire { frame, .. }) = self.wire.pop_back() {
-            watch.on_lost(Lost { at, cause: LossCause::Channel, frame });
-        }
+        self.wire.push_back(OnTheWire { due: at + self.delay, frame });
     }
 
     /// The capacity changes, or an opportunity comes.

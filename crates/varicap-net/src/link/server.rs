@@ -54,7 +54,8 @@ impl Server {
     #[inline]
     pub fn begin(&mut self, at: Time, size: Bytes) -> Time {
         if size != self.size {
-            return self.measure(at, size);
+            let takes_no_time = self.rate().is_unlimited() && self.surplus == 0;
+            return if takes_no_time { at } else { self.measure(at, size) };
         }
         let room = self.rate - self.surplus;
         if self.spare < room {

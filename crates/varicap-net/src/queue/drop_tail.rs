@@ -1,6 +1,6 @@
 //! First in, first out; what does not fit is lost.
 
-use varicap_units::Time;
+use varicap_units::{Bytes, Time};
 
 use super::{Fifo, Limit, QueueDiscipline, Transmitter, Waiting};
 use crate::{Backlog, Frame, LossCause, Lost, Watch};
@@ -19,21 +19,24 @@ impl<F: Frame> DropTail<F> {
         DropTail { fifo: Fifo::new(), limit, counts_in_service }
     }
 
-    /// As enqueue and dequeue in one, while nothing waits and the transmitter is free.
+    /// Whether a frame of `size` may pass an empty queue to a free transmitter.
     #[inline]
-    pub(crate) fn pass<W: Watch<F>>(
-        &mut self,
-        now: Time,
-        frame: F,
-        transmitter: Transmitter,
-        watch: &mut W,
-    ) -> Option<Waiting<F>> {
-        let size = frame.wire_size();
-        if self.limit.has_room(self.fifo.backlog(), transmitter, self.counts_in_service, size) {
-            return Some(Waiting { frame, arrived: now });
+    pub(crate) fn passes(&self, size: Bytes) -> bool {
+        !self.counts_in_service || self.limit.admits(Backlog::default(), size)
+    }
+
+    /// Takes a frame, or loses it, while one of `serving` bytes is in service.
+    #[inline]
+    pub(crate) fn wait<W: Watch<F>>(&mut self, now: Time, frame: F, serving: Bytes, watch: &mut W) {
+        let counted =
+            if self.counts_in_service { Backlog { frames: 1, bytes: serving } } else { Backlog::default() };
+        let waiting = self.fifo.backlog();
+        let held = Backlog { frames: waiting.frames + counted.frames, bytes: waiting.bytes + counted.bytes };
+        if self.limit.admits(held, frame.wire_size()) {
+            self.fifo.push(now, frame);
+        } else {
+            watch.on_lost(Lost { at: now, cause: LossCause::Overflow, frame });
         }
-        watch.on_lost(Lost { at: now, cause: LossCause::Overflow, frame });
-        None
     }
 }
 

@@ -98,6 +98,17 @@ impl<F: Frame> QueueDiscipline<F> for Queue<F> {
     fn backlog(&self) -> Backlog {
         match self {
             Queue::DropTail(queue) => queue.backlog(),
+            managed => managed.backlog_managed(),
+        }
+    }
+}
+
+impl<F: Frame> Queue<F> {
+    /// Apart from drop-tail's, which then costs a comparison.
+    #[inline(never)]
+    fn backlog_managed(&self) -> Backlog {
+        match self {
+            Queue::DropTail(queue) => queue.backlog(),
             Queue::Red(queue) => queue.backlog(),
             Queue::CoDel(queue) => queue.backlog(),
         }

@@ -46,13 +46,14 @@ impl Sender {
 
     #[inline]
     fn grow(&mut self, now: Time, newly_acked: u64, in_flight: u64, rtt: Option<Span>) {
-        self.control.on_ack(&AckSample {
+        let (app_limited, estimate) = (self.app_limited, &self.rtt);
+        self.window.on_ack(|| AckSample {
             now,
             newly_acked: Bytes::new(newly_acked),
             in_flight: Bytes::new(in_flight),
-            app_limited: self.app_limited,
-            smoothed_rtt: self.rtt.smoothed(),
-            min_rtt: self.rtt.least(),
+            app_limited,
+            smoothed_rtt: estimate.smoothed(),
+            min_rtt: estimate.least(),
             rtt,
         });
     }
@@ -163,12 +164,15 @@ impl Sender {
                 self.counters.fast_retransmits += 1;
                 self.reduce(now, CongestionKind::Timeout { backoff: 0 }, in_flight);
             }
-            Signal::Recovered { limit } => self.control.on_recovered(now, Bytes::new(limit)),
+            Signal::Recovered { limit } => {
+                self.window.change(|control| control.on_recovered(now, Bytes::new(limit)));
+            }
         }
     }
 
     pub(super) fn reduce(&mut self, now: Time, kind: CongestionKind, in_flight: u64) {
-        self.control.on_congestion(&CongestionEvent { now, kind, in_flight: Bytes::new(in_flight) });
+        let event = CongestionEvent { now, kind, in_flight: Bytes::new(in_flight) };
+        self.window.change(|control| control.on_congestion(&event));
         self.reduced_at = self.space.max;
         self.reduced_from = in_flight;
         self.cwr_due = self.ecn;
@@ -206,7 +210,8 @@ impl Sender {
         if self.syn_expiries > 0 {
             self.rtt.on_connected_after_loss();
             // RFC 5681 §3.1: after a lost SYN the initial window is one segment.
-            self.control.on_idle(Bytes::new(self.space.mss));
+            let restart = Bytes::new(self.space.mss);
+            self.window.change(|control| control.on_idle(restart));
             self.initial_window = self.space.mss;
         }
         AckOutcome { rtt, newly_acked: 0 }

@@ -9,7 +9,7 @@ mod output;
 use varicap_units::{Amount, Bytes, Rate, Span, Time};
 
 use crate::config::{RttSamples, TcpConfig};
-use crate::congestion::{CongestionControl, Controller, Start};
+use crate::congestion::{CongestionControl, Controller, Start, Window};
 use crate::recovery::{Recovery, Space, State};
 use crate::rtt::RttEstimator;
 use crate::segment::OPTION_TIMESTAMPS;
@@ -93,7 +93,7 @@ pub struct Sender {
     max_burst: u32,
     rtt: RttEstimator,
     recovery: Recovery,
-    control: Controller,
+    window: Window,
     /// End of the highest retransmission [B]: acknowledgements up to it give no sample (Karn).
     resent_below: u64,
     /// The timed segment's end [B] and sending time; 0: none.
@@ -170,7 +170,7 @@ impl Sender {
             max_burst,
             rtt: RttEstimator::new(&config.timer),
             recovery: Recovery::new(config),
-            control,
+            window: Window::new(control),
             resent_below: 0,
             timed: (0, Time::ZERO),
             last_sent_at: now,
@@ -216,7 +216,7 @@ impl Sender {
 
     /// The network advertised a rate. The sender must then be polled.
     pub fn on_rate_feedback(&mut self, now: Time, rate: Rate) {
-        self.control.on_rate_feedback(now, rate);
+        self.window.change(|control| control.on_rate_feedback(now, rate));
         self.repace();
     }
 
@@ -230,12 +230,12 @@ impl Sender {
     /// Congestion window, at most the configured maximum; the inflation of fast recovery is not included [B].
     #[inline]
     pub fn cwnd(&self) -> Bytes {
-        Bytes::new(self.control.cwnd().as_u64().min(self.max_window))
+        Bytes::new(self.window.cwnd().min(self.max_window))
     }
 
     /// Slow start threshold, if the control has one [B].
     pub fn ssthresh(&self) -> Option<Bytes> {
-        self.control.ssthresh()
+        self.window.control().ssthresh()
     }
 
     /// Data in flight: RFC 6675's pipe with SACK, FlightSize otherwise [B].
@@ -271,7 +271,7 @@ impl Sender {
 
     /// The congestion control.
     pub fn control(&self) -> &Controller {
-        &self.control
+        self.window.control()
     }
 
     /// How far data was sent: the end of the highest segment [B].

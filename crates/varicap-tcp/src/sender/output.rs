@@ -6,11 +6,11 @@ use varicap_units::{Bytes, Span, Time};
 
 use super::{Sampling, Sender, TimerKind};
 use crate::congestion::{CongestionControl, CongestionKind};
+use crate::recovery::Space;
 use crate::recovery::State;
 use crate::segment::{Flags, Segment};
 
-/// A segment to be sent, small enough to be returned in registers: [`Segment`]s are built in one place, where the
-/// caller wants them, because copying one that was just written field by field stalls the processor.
+/// A segment to be sent, before it is written where it is wanted.
 #[derive(Clone, Copy, Debug)]
 struct Outgoing {
     seq: u64,
@@ -19,15 +19,55 @@ struct Outgoing {
     flags: Flags,
 }
 
+impl Outgoing {
+    #[inline]
+    fn write(self, now: Time, place: &mut Segment) {
+        let Outgoing { seq, len, wire_size, flags } = self;
+        *place = Segment { seq, len, sent_at: now, flags, wire_size: wire_size.get(), ..Segment::default() };
+    }
+}
+
 impl Sender {
     /// The next segment to send now, if there is one. Works off an expired timer first.
     #[inline]
     pub fn poll(&mut self, now: Time) -> Option<Segment> {
-        let Outgoing { seq, len, wire_size, flags } = self.next(now)?;
-        Some(Segment { seq, len, sent_at: now, flags, wire_size: wire_size.get(), ..Segment::default() })
+        let mut segment = Segment::default();
+        self.poll_into(now, &mut segment).then_some(segment)
     }
 
+    /// As [`Sender::poll`], for a caller that keeps segments in places of its own: writes it there, or returns false.
     #[inline]
+    pub fn poll_into(&mut self, now: Time, place: &mut Segment) -> bool {
+        let Space { una, nxt, max, mss } = self.space;
+        let end = nxt + mss;
+        // Almost always: nothing to resend, no timer, and a full segment after others, which the window allows or not.
+        let simple = una < nxt
+            && nxt == max
+            && end <= self.written.min(self.edge)
+            && now < self.timer_at
+            && now >= self.paced_until
+            && self.burst_left > 0
+            && self.connected
+            && !self.probe_due
+            && !self.recovery.is_resending();
+        if !simple {
+            return self.poll_carefully(now, place);
+        }
+        if end - una > self.flight_limit() {
+            self.hold(end - una <= self.unclamped_window());
+            return false;
+        }
+        self.emit(now, mss).write(now, place);
+        true
+    }
+
+    #[inline(never)]
+    fn poll_carefully(&mut self, now: Time, place: &mut Segment) -> bool {
+        let Some(outgoing) = self.next(now) else { return false };
+        outgoing.write(now, place);
+        true
+    }
+
     fn next(&mut self, now: Time) -> Option<Outgoing> {
         if now >= self.timer_at {
             self.on_expiry(now);
@@ -35,7 +75,7 @@ impl Sender {
         if !self.connected || self.probe_due {
             return self.poll_control(now);
         }
-        let window = self.window();
+        let window = self.flight_limit();
         if self.recovery.is_resending() {
             return self.poll_recovering(now, window);
         }
@@ -44,12 +84,11 @@ impl Sender {
 
     /// What may be outstanding: cwnd as recovery stretches it [B].
     #[inline]
-    fn window(&self) -> u64 {
-        let cwnd = self.control.cwnd().as_u64().min(self.max_window) as i64;
+    fn flight_limit(&self) -> u64 {
+        let cwnd = self.window.cwnd().min(self.max_window) as i64;
         (cwnd + self.recovery.credit()).max(self.space.mss as i64) as u64
     }
 
-    #[inline]
     fn poll_new(&mut self, now: Time, window: u64) -> Option<Outgoing> {
         let mss = self.space.mss;
         let flight = self.space.flight();
@@ -74,7 +113,7 @@ impl Sender {
     /// cwnd as recovery stretches it, not cut to the maximum window [B].
     #[inline]
     fn unclamped_window(&self) -> u64 {
-        let cwnd = self.control.cwnd().as_u64().min(super::NO_LIMIT) as i64;
+        let cwnd = self.window.cwnd().min(super::NO_LIMIT) as i64;
         (cwnd + self.recovery.credit()).max(0) as u64
     }
 
@@ -87,7 +126,7 @@ impl Sender {
 
     #[inline]
     fn is_paced(&self, now: Time) -> bool {
-        now < self.paced_until && self.control.pacing_rate().is_some()
+        now < self.paced_until && self.window.pacing_rate().is_some()
     }
 
     #[cold]
@@ -131,6 +170,7 @@ impl Sender {
         self.finish(now, from, to - from, flags)
     }
 
+    #[cold]
     fn note_resent(&mut self, end: u64) -> Flags {
         self.counters.retransmitted_packets += 1;
         self.resent_below = self.resent_below.max(end);
@@ -158,14 +198,14 @@ impl Sender {
         self.counters.sent_bytes += u64::from(wire_size);
         self.last_sent_at = now;
         self.last_wire_size = wire_size;
-        if self.control.pacing_rate().is_some() {
+        if self.window.pacing_rate().is_some() {
             self.repace();
         }
     }
 
     /// When the next segment may go, given the last one. A rate of zero still lets one out each RTO.
     pub(super) fn repace(&mut self) {
-        let Some(rate) = self.control.pacing_rate() else {
+        let Some(rate) = self.window.pacing_rate() else {
             self.paced_until = Time::ZERO;
             return;
         };
@@ -174,20 +214,22 @@ impl Sender {
     }
 
     /// RFC 3168 §6.1: new data is ECN-capable; CWR answers the echo once.
+    #[cold]
     fn ecn_flags(&mut self) -> Flags {
         if std::mem::take(&mut self.cwr_due) { Flags::ECT.with(Flags::CWR) } else { Flags::ECT }
     }
 
     /// RFC 5681 §4.1: idle for more than an RTO, cwnd falls to the restart window.
+    #[cold]
     fn restart_if_idle(&mut self, now: Time) {
         let has_sent = self.space.max > 0;
         if self.restart_after_idle && has_sent && self.last_sent_at + self.rtt.rto() < now {
-            self.control.on_idle(Bytes::new(self.initial_window));
+            let restart = Bytes::new(self.initial_window);
+            self.window.change(|control| control.on_idle(restart));
         }
     }
 
     /// Recovery comes before new data; its last resort after it.
-    #[inline(never)]
     fn poll_recovering(&mut self, now: Time, window: u64) -> Option<Outgoing> {
         if self.burst_left == 0 || self.is_paced(now) {
             return self.hold_for_pacing(now);
