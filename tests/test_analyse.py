@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from varicap.analyse import markov
 from varicap.analyse.models import ratcp, ratcp_chain
 from varicap.analyse.models.ratcp import Parameters
+from varicap.analyse.models.ratcp_slot import Slots, spacing
 from varicap.analyse.renewal import MarkovRenewal, reward_rate
 
 # --- markov ----------------------------------------------------------------------------------------------------------
@@ -459,6 +460,52 @@ OFF_PAPER = [
         growth="delayed",
     ),
 ]
+
+
+def test_runs_of_acknowledgements_are_worked_off_as_one_by_one() -> None:
+    walk = Walk(
+        Parameters(), seed=5
+    )  # C Delta = 20 packets; rooms and sessions without fractions, so nothing is random
+    random = np.random.default_rng(6)
+    losses = 0
+    for _ in range(300):
+        walk.before, walk.now = random.choice([0, 1, 3], 2).tolist()
+        walk.room = int(random.integers(2, 12))
+        backlog = int(random.integers(0, walk.room + 1))
+        runs = [(int(random.integers(0, 9)), released) for released in (0, *random.integers(1, 3, 3).tolist())]
+        released = [count for acks, count in runs for _ in range(acks)]
+        slots = Slots(
+            work=np.array([backlog * (walk.now + 1.0)]),
+            spacing=spacing(20.0, np.array([len(released)]), np.array([walk.before])),
+            service=np.array([walk.now + 1.0]),
+            room=walk.room,
+        )
+        for acks, count in runs:
+            slots.run(np.array([acks]), count)
+        admitted, left, lost = walk.queue(backlog, released)
+        assert (slots.lost[0], slots.admitted[0]) == (lost is not None, admitted)
+        if lost is None:
+            assert slots.backlog(20.0)[0] == left
+        else:
+            losses += 1
+            assert slots.growth[0] == sum(count == 2 for count in released[: lost + 1])
+    assert 50 < losses < 250  # both outcomes were seen
+
+
+def test_growth_in_a_slot_is_binomial() -> None:
+    # 20 acknowledgements and 1 packet at the link: a buffer of B overflows when cwnd grows by B or more.
+    for buffer in (3, 5):
+        path = ratcp_chain.Path(
+            slot=20,
+            room=buffer,
+            rate_window=(21,),
+            growth=1.0,
+            clip_at_ack=False,
+            most_sessions=0,
+            sessions_change=False,
+        )
+        tail = sum(math.comb(20, n) * (1 / 21) ** n * (20 / 21) ** (20 - n) for n in range(buffer, 21))
+        assert ratcp_chain.overshoot(path, 1) == pytest.approx(tail, abs=1e-5)  # what the chain leaves out
 
 
 @pytest.mark.parametrize("parameters", OFF_PAPER)
