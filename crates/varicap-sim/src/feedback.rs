@@ -200,7 +200,8 @@ impl Channel {
 
     /// Gives the rates that have arrived by `now`, each with the connection that hears it.
     fn deliver(&mut self, now: Time, hear: &mut dyn FnMut(u32, Rate)) {
-        while let Some(update) = self.line.pop_front_if(|update| update.due <= now) {
+        while let Some(&update) = self.line.front().filter(|update| update.due <= now) {
+            self.line.pop_front();
             for listener in &mut self.listeners {
                 let meant = match update.newcomer {
                     Some(newcomer) => newcomer == listener.connection,
