@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use varicap_experiment::{Estimate, Scenario, explain};
 
-const FILES: [&str; 3] = [
+const FILES: [&str; 4] = [
     include_str!("../../../examples/fixed.toml"),
     include_str!("../../../examples/lte.toml"),
     r#"
@@ -23,6 +23,18 @@ const FILES: [&str; 3] = [
     datagrams = { rate = "1 kbit/s", spacing = "poisson" }
     [record]
     series = true
+    "#,
+    r#"
+    duration = "10 s"
+    [topology.chain]
+    forward = [{ name = "x", capacity = "1 Mb/s", delay = "10 ms" }, { name = "y", capacity = "2 Mb/s", delay = "10 ms" }]
+    [flows.a]
+    to = "n1"
+    tcp = { congestion = { ratcp = { beta = "4 packets", rtt = { known = "40 ms" }, pacing = true } } }
+    feedback = { links = ["x"], estimator = { instantaneous = { interval = "30 ms" } }, delay = "1 s", quantum = "1 kb/s", loss = "1 %", expires = "1 s" }
+    [flows.b]
+    from = "n1"
+    app = { relay = { of = "a" } }
     "#,
 ];
 
