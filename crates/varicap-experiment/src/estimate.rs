@@ -92,6 +92,18 @@ impl Estimate {
     }
 }
 
+/// What a source begins by itself, whether or not a link has room for it: arrivals, datagrams.
+fn starts(flow: &FlowSpec, duration: f64) -> f64 {
+    match &flow.transport {
+        Transport::Tcp { app: App::Arrivals(arrivals), .. } => arrivals.rate.as_hz() * duration,
+        Transport::Tcp { .. } => f64::from(flow.count),
+        Transport::Datagrams(datagrams) => {
+            let bits = datagrams.size.as_u64() as f64 * 8.0;
+            f64::from(flow.count) * datagrams.rate.as_bps() as f64 / bits * duration
+        }
+    }
+}
+
 fn round_bytes(bytes: f64) -> String {
     match bytes {
         bytes if !bytes.is_finite() => "endless amounts".to_owned(),
@@ -123,6 +135,7 @@ fn of_network(scenario: &Scenario, network: &Network) -> Estimate {
             packets * (flow.forward.len() + 1) as f64 + answers * (flow.reverse.len() + 1) as f64;
         estimate.memory_bytes += in_flight(flow, links, *packets) * PER_PACKET;
         flows += f64::from(flow.count);
+        estimate.events += starts(flow, duration);
         if let Transport::Tcp { app: App::Arrivals(arrivals), .. } = &flow.transport {
             estimate.memory_bytes += f64::from(arrivals.at_most) * PER_FLOW;
         }

@@ -232,6 +232,11 @@ fn runs_that_would_take_too_much_are_refused() {
     assert!(many.check_limits(1, 2, gigabyte, minute).is_err());
     let hundred_thousand = cost(&[("flows.reno.count", "100000")]);
     assert_eq!(hundred_thousand.check_limits(1, 1, gigabyte, minute), Ok(()));
+    // What never gets through costs its source all the same.
+    let flood = "{ arrivals = { rate = '1e9 /s', size = { fixed = '1 B' } } }";
+    assert!(cost(&[("flows.reno.app", flood)]).check_limits(1, 2, gigabyte, minute).is_err());
+    let deluge = "{ datagrams = { rate = '1000 Gbit/s', size = '100 B' } }";
+    assert!(cost(&[("flows.reno", deluge)]).check_limits(1, 2, gigabyte, minute).is_err());
 }
 
 #[test]
