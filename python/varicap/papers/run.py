@@ -1,5 +1,6 @@
 """What a table or figure needs in order to be made again: simulations, and how much effort to spend on them."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
@@ -55,14 +56,23 @@ class Run:
         """`quick` in a quick run, else `full`."""
         return quick if self.quick else full
 
-    def simulate(self, scenario: str, overrides: Mapping[str, str], seeds: int) -> Result:
-        """Run ``scenarios/NAME.toml`` of the paper; the same request twice in a call runs once."""
+    def simulate(
+        self, scenario: str, overrides: Mapping[str, str], *, seeds: int, flows: Sequence[str] | None = None
+    ) -> Result:
+        """Run ``scenarios/NAME.toml`` of the paper, with these of its flows (all by default).
+
+        The same request twice in a call runs once.
+        """
         file = resources.files("varicap.papers") / self.key / "scenarios" / f"{scenario}.toml"
         with resources.as_file(file) as path:
             loaded = simulate.load(path, overrides)
-            request = (loaded.to_json(), seeds)
-            if request not in self._done:
-                self._done[request] = simulate.run(loaded, seeds=seeds, seed=self.seed, jobs=self.jobs)
+        if flows is not None:
+            kept = json.loads(loaded.to_json())
+            kept["flows"] = {name: kept["flows"][name] for name in flows}
+            loaded = simulate.load(kept)
+        request = (loaded.to_json(), seeds)
+        if request not in self._done:
+            self._done[request] = simulate.run(loaded, seeds=seeds, seed=self.seed, jobs=self.jobs)
         return self._done[request]
 
 

@@ -1,0 +1,1 @@
+"""Rate Adaptive TCP: Karnik and Kumar, 2000 [ratcp]."""

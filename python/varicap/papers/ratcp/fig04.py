@@ -1,0 +1,51 @@
+"""Fig. 4: a persistent session on a link that loses packets at random."""
+
+from functools import partial
+
+from matplotlib.figure import Figure
+
+from varicap.papers.run import Grid, Outcome, Run, goodput
+from varicap.papers.verdict import Array, Interval, Value
+from varicap.report.paper import Axis, Curve, curves
+
+_LOSSES = (0.0001, 0.0003, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05)
+_PAPERS = {"ratcp-reno": "RATCP-Reno", "tcp-reno": "TCP-Reno", "ratcp": "RATCP-OldTahoe", "tcp": "TCP-OldTahoe"}
+_BESIDE = ("newreno", "sack", "cubic", "ratcp-newreno", "ratcp-sack")
+
+
+def reproduce(run: Run) -> Outcome:
+    """Throughput at each loss probability."""
+    results = [
+        run.simulate(
+            "random-loss",
+            {"topology.dumbbell.forward.loss": str(loss), "duration": run.pick("1020 s", "320 s")},
+            seeds=run.pick(10, 4),
+            flows=(*_PAPERS, *_BESIDE),
+        )
+        for loss in _LOSSES
+    ]
+    ours = {flow: [goodput(result, flow) for result in results] for flow in (*_PAPERS, *_BESIDE)}
+    half, one = _LOSSES.index(0.005), _LOSSES.index(0.01)
+    values = {
+        "F4-reno": Value(sim=Interval.of(ours["tcp-reno"][one])),
+        "F4-wide": Value(sim=Interval.of(ours["ratcp-reno"][half])),
+        "F4-ratio": Value(sim=Interval.of(ours["ratcp-reno"][one] / ours["tcp-reno"][one])),
+    }
+    beside = {flow: [Interval.of(cell) for cell in ours[flow]] for flow in (*_PAPERS, *_BESIDE)}
+    columns = [f"{loss:.2%}".replace("%", " %") for loss in _LOSSES]
+    grid = Grid("Fig. 4 in numbers, and what a TCP of today gets there", "kB/s", "loss probability", columns, beside)
+    return Outcome(values, partial(_draw, ours), [grid])
+
+
+def _draw(ours: dict[str, list[Array]]) -> Figure:
+    names = _PAPERS | {"sack": "SACK", "cubic": "CUBIC", "ratcp-sack": "RATCP-SACK"}
+    lines = [
+        Curve(name, _LOSSES, [Interval.of(cell) for cell in ours[flow]], colour)
+        for colour, (flow, name) in enumerate(names.items())
+    ]
+    return curves(
+        "Fig. 4: a persistent session on a link with random loss, 0.8 Mb/s",
+        lines,
+        Axis("loss probability", scale="log"),
+        Axis("throughput [kB/s]"),
+    )

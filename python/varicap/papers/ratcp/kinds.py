@@ -1,0 +1,33 @@
+"""The kinds of TCP that the figures compare, as changes of a scenario: the paper's two, and those of today."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A recovery and a congestion control."""
+
+    name: str
+    recovery: str
+    congestion: str
+
+    def changes(self, where: str) -> dict[str, str]:
+        """What to change in the table `where` of a scenario, such as ``tcp``."""
+        return {
+            f"{where}.recovery": self.recovery,
+            f"{where}.congestion": self.congestion,
+            # The Reno of the paper's time cut its window several times for several losses.
+            f"{where}.repeat_fast_retransmit": "true" if self.recovery == "reno" else "false",
+        }
+
+
+def _ratcp(beta: int) -> str:
+    return f'{{ ratcp = {{ beta = "{beta} packets", rtt = "base" }} }}'
+
+
+RATCP = Kind("RATCP (beta = 1)", "reno", _ratcp(1))
+RATCP_4 = Kind("RATCP (beta = 4)", "reno", _ratcp(4))
+TCP = Kind("TCP-Reno", "reno", "reno")
+NEWRENO = Kind("NewReno", "newreno", "reno")
+SACK = Kind("SACK", "sack", "reno")
+CUBIC = Kind("CUBIC", "sack", "cubic")

@@ -1,0 +1,114 @@
+"""Table I: the persistent session beside ephemeral ones, by our analysis and by our simulator."""
+
+from functools import partial
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from varicap import papers
+from varicap.analyse.models import ratcp as model
+from varicap.papers.run import Grid, Outcome, Run, goodput
+from varicap.papers.verdict import Array, Interval, Value
+from varicap.report.paper import distances
+
+RATES = (0.0, 0.01, 0.05, 0.1, 0.2, 0.33, 0.5, 1.0, 2.0)
+"""Arrivals of ephemeral sessions [1/s]."""
+COLUMNS = tuple(f"{rate:g}" for rate in RATES)
+
+# Row of the table, flow of the scenario, buffer [packets].
+_SIMULATED = (
+    ("ratcp-b1", "ratcp", 10),
+    ("tcp", "tcp", 10),
+    ("ratcp-b4", "ratcp-b4", 10),
+    ("ratcp-b1-B8", "ratcp", 8),
+    ("tcp-B8", "tcp", 8),
+    ("ratcp-reno-b1", "ratcp-reno", 10),
+    ("ratcp-reno-b4", "ratcp-reno-b4", 10),
+    ("tcp-reno", "tcp-reno", 10),
+)
+_MODELLED = {
+    "ratcp-b1": model.Parameters(),
+    "tcp": model.Parameters(control="tcp"),
+    "ratcp-b4": model.Parameters(backlog_packets=4),
+    "ratcp-b1-B8": model.Parameters(buffer_packets=8),
+    "tcp-B8": model.Parameters(control="tcp", buffer_packets=8),
+}
+_BESIDE = ("newreno", "sack", "cubic", "ratcp-newreno", "ratcp-sack")
+_SMALL = ("ratcp", "tcp")  # what the table has for the smaller buffer
+
+
+def simulated(run: Run, flow: str, buffer: int = 10) -> list[Array]:
+    """Throughput of a flow at each arrival rate, a value for each replication [kB/s]."""
+    path = "topology.dumbbell.forward"
+    return [
+        goodput(
+            run.simulate(
+                "persistent",
+                {
+                    f"{path}.capacity.sessions.arrivals": f"{rate:g} /s",
+                    f"{path}.queue.drop-tail.limit": f"{buffer} packets",
+                    "duration": run.pick("2020 s", "420 s"),
+                },
+                seeds=run.pick(20, 8),
+                flows=None if buffer == 10 else _SMALL,
+            ),
+            flow,
+        )
+        for rate in RATES
+    ]
+
+
+def modelled(row: str) -> list[float]:
+    """Throughput by the analysis at each arrival rate [kB/s]."""
+    return [result.throughput_Bps / 1e3 for result in model.sweep(_MODELLED[row], RATES)]
+
+
+def reproduce(run: Run) -> Outcome:
+    """Measure every cell, and what the text says of them."""
+    ours = {row: simulated(run, flow, buffer) for row, flow, buffer in _SIMULATED}
+    theory = {row: modelled(row) for row in _MODELLED}
+    values = _statements(ours)
+    for row, cells in ours.items():
+        for number, column in enumerate(COLUMNS):
+            by_model = theory[row][number] if row in theory else None
+            both = Value(model=by_model, sim=Interval.of(cells[number]))
+            values[f"T1.{row}-sim.{column}"] = both
+            values[f"T1.{row}-model.{column}"] = both
+    far = _distances(run.key, values)
+    errors = [abs(cell) for row, cells in far.items() if row.endswith("-model") for cell in cells]
+    values["T1-analysis-error"] = Value(model=100.0 * sum(errors) / len(errors))
+    beside = {flow: [Interval.of(cell) for cell in simulated(run, flow)] for flow in _BESIDE}
+    title = "Beside Table I: what a TCP of today gets there"
+    grid = Grid(title, "kB/s", "ephemeral sessions/s", COLUMNS, beside)
+    return Outcome(values, partial(_draw, far), [grid])
+
+
+def _distances(key: str, values: dict[str, Value]) -> dict[str, list[float]]:
+    """How far each cell lies from the paper's, as a share of it, by row."""
+    far: dict[str, list[float]] = {}
+    for claim in papers.paper(key).of("table1"):
+        if claim.cell is None:
+            continue
+        value = values[claim.id]
+        ours = value.model if claim.engine == "model" else value.sim.mean if value.sim else None
+        row = claim.id.split(".")[1]
+        far.setdefault(row, []).append((ours or 0.0) / float(claim.paper) - 1.0)
+    return far
+
+
+def _draw(far: dict[str, list[float]]) -> Figure:
+    return distances("Table I: our cells against the paper's", list(far.items()), COLUMNS, "ephemeral sessions/s")
+
+
+def _statements(ours: dict[str, list[Array]]) -> dict[str, Value]:
+    """What the text says of the table."""
+    ratios = [Interval.of(four / one) for four, one in zip(ours["ratcp-b4"][3:], ours["ratcp-b1"][3:], strict=True)]
+    kept = (ours["ratcp-b1-B8"][0] / ours["ratcp-b1"][0]) / (ours["tcp-B8"][0] / ours["tcp"][0])
+    fast = [with_rate / plain for with_rate, plain in zip(ours["ratcp-reno-b4"], ours["tcp-reno"], strict=True)][2:7]
+    high = [reno / ratcp for reno, ratcp in zip(ours["tcp-reno"], ours["ratcp-b1"], strict=True)][7:]
+    return {
+        "T1-beta": Value(sim=min(ratios, key=lambda ratio: ratio.mean)),
+        "T1-buffer": Value(sim=Interval.of(kept)),
+        "T1-reno-fast": Value(sim=Interval.of(np.mean(fast, axis=0))),
+        "T1-reno-high": Value(sim=Interval.of(np.mean(high, axis=0))),
+    }

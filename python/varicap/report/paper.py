@@ -1,0 +1,124 @@
+"""Plots of a paper's tables and figures, made again: ours with intervals, the paper's values where it gives them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from varicap.papers.verdict import Interval
+from varicap.report import style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_WORST = 0.15  # relative distance from the paper at which the colours end
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Values over x: a line of the model's, a line with intervals of the simulator's, or points of the paper's."""
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float | Interval]
+    colour: int
+    kind: Literal["sim", "model", "paper"] = "sim"
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What an axis shows."""
+
+    label: str
+    scale: Literal["linear", "log"] = "linear"
+    names: Sequence[str] | None = None
+    """Names of x = 0, 1, 2, …"""
+    start: float | None = None
+    """Least value shown."""
+
+
+def curves(title: str, lines: Sequence[Curve], x: Axis, y: Axis) -> Figure:
+    """Curves over x."""
+    figure, axes = _figure(title, 7.0, 4.4)
+    for line in lines:
+        _curve(axes, line)
+    _scale(axes, x, y)
+    axes.legend(fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return figure
+
+
+def bars(title: str, groups: Sequence[str], values: Sequence[tuple[str, Sequence[Interval]]], label: str) -> Figure:
+    """Bars with intervals side by side, a group for each name."""
+    figure, axes = _figure(title, 7.0, 4.0)
+    width = 0.8 / len(values)
+    for number, (name, of_name) in enumerate(values):
+        at = np.arange(len(groups)) + (number - (len(values) - 1) / 2) * width
+        means = [value.mean for value in of_name]
+        axes.bar(at, means, width * 0.92, color=style.colour(number), label=name, yerr=_errors(of_name), capsize=3)
+    axes.set_xticks(np.arange(len(groups)), groups)
+    axes.set_xlim(-0.6, len(groups) - 0.4)
+    axes.grid(visible=False, axis="x")
+    axes.set_ylabel(label, fontsize=9)
+    axes.legend(fontsize=8, frameon=False, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=len(values))
+    return figure
+
+
+def distances(title: str, rows: Sequence[tuple[str, Sequence[float]]], columns: Sequence[str], label: str) -> Figure:
+    """How far each cell of a table lies from the paper's, as a share of it."""
+    figure, axes = _figure(title, 8.6, 0.9 + 0.36 * len(rows))
+    values = np.array([row for _, row in rows])
+    image = axes.imshow(values, cmap="RdBu", vmin=-_WORST, vmax=_WORST, aspect="auto")
+    for (row, column), value in np.ndenumerate(values):
+        pale = abs(value) < 0.6 * _WORST
+        axes.text(column, row, f"{value:+.1%}", ha="center", va="center", fontsize=7, color="k" if pale else "w")
+    axes.set_xticks(range(len(columns)), columns)
+    axes.set_yticks(range(len(rows)), [name for name, _ in rows])
+    axes.grid(visible=False)
+    axes.set_xlabel(label, fontsize=9)
+    bar = figure.colorbar(image, ax=axes, extend="both", pad=0.01)
+    bar.set_label("ours against the paper's", fontsize=8)
+    bar.ax.yaxis.set_major_formatter(lambda value, _: f"{value:+.0%}")
+    bar.ax.tick_params(labelsize=7)
+    return figure
+
+
+def _figure(title: str, width: float, height: float) -> "tuple[Figure, Axes]":
+    figure = Figure(figsize=(width, height), dpi=120, layout="constrained")
+    axes = figure.subplots()
+    style.plain(axes)
+    figure.suptitle(title, fontsize=10)
+    return figure, axes
+
+
+def _curve(axes: "Axes", line: Curve) -> None:
+    colour = style.colour(line.colour)
+    means = [value.mean if isinstance(value, Interval) else value for value in line.y]
+    if line.kind == "paper":
+        axes.plot(line.x, means, "o", color=colour, markerfacecolor="white", markersize=5, label=line.name, zorder=3)
+    elif line.kind == "model":
+        axes.plot(line.x, means, "--", color=colour, linewidth=1.1, label=line.name)
+    else:
+        of_sim = [value if isinstance(value, Interval) else Interval(value) for value in line.y]
+        axes.errorbar(
+            line.x, means, yerr=_errors(of_sim), color=colour, linewidth=1.2, marker=".", capsize=2, label=line.name
+        )
+
+
+def _errors(values: Sequence[Interval]) -> list[list[float]]:
+    low = [value.mean - value.lo if value.lo is not None else 0.0 for value in values]
+    high = [value.hi - value.mean if value.hi is not None else 0.0 for value in values]
+    return [low, high]
+
+
+def _scale(axes: "Axes", x: Axis, y: Axis) -> None:
+    axes.margins(x=0.02)
+    axes.set_xscale(x.scale)
+    axes.set_yscale(y.scale)
+    axes.set_xlabel(x.label, fontsize=9)
+    axes.set_ylabel(y.label, fontsize=9)
+    if x.names is not None:
+        axes.set_xticks(range(len(x.names)), x.names)
+    if y.scale == "linear":
+        axes.set_ylim(bottom=0.0 if y.start is None else y.start)
