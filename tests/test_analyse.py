@@ -4,7 +4,7 @@ import math
 import subprocess
 import sys
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -42,18 +42,25 @@ def test_gth_solves_two_states_in_closed_form() -> None:
 def test_a_large_sparse_chain_has_the_same_solution_as_a_small_dense_one() -> None:
     expected = 0.98 ** np.arange(1000)
     found = markov.stationary(random_walk(1000, 0.49, 0.5))
-    np.testing.assert_allclose(found, expected / expected.sum(), rtol=1e-8)  # the condition of the equations
+    np.testing.assert_allclose(found, expected / expected.sum(), atol=1e-13)  # rounding over the gap, about 10^-4
 
 
-def test_a_chain_too_large_to_factorise_is_solved_by_iteration(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(markov, "_DIRECT_STATES", 300)
-    chain = random_walk(400, 0.45, 0.5)
-    expected = 0.9 ** np.arange(400)
-    np.testing.assert_allclose(markov.stationary(chain), expected / expected.sum(), atol=1e-11)
+def test_a_rarely_visited_start_does_not_spoil_a_large_chain() -> None:
+    found = markov.stationary(random_walk(400, 0.5, 0.2))
+    expected = 0.4 ** np.arange(400)[::-1]
+    np.testing.assert_allclose(found, expected / expected.sum(), atol=1e-14)
+
+
+def test_a_chain_of_two_halves_that_hardly_communicate_is_an_error() -> None:
+    halves = sp.block_diag([random_walk(200, 0.2, 0.5), random_walk(200, 0.3, 0.5)]).tolil()
+    halves[0, 200] = halves[200, 0] = 1e-14
+    with pytest.raises(markov.NotConverged, match="hardly communicate"):
+        markov.stationary(halves)
 
 
 def test_a_solution_that_does_not_solve_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(markov, "_solve", lambda matrix, unit: np.full(matrix.shape[0], 1 / matrix.shape[0]))
+    monkeypatch.setattr(markov, "_CHANGE", math.inf)  # content with the first iteration
+    monkeypatch.setattr(markov, "_SHIFT", 0.1)
     with pytest.raises(markov.NotConverged, match="300 states leaves a residual of"):
         markov.stationary(random_walk(300, 0.2, 0.5))
 
@@ -138,11 +145,11 @@ def table() -> dict[str, np.ndarray]:
     }
 
 
-# Mean absolute error of each row [%], measured (4.60, 5.68, 2.04, 4.51, 6.28), rounded up.  The paper leaves details to
-# a thesis; its natural reading comes to 4.6 % over all cells, and only a reading fitted to these very cells to 2 %.
+# Mean absolute error of each row [%], measured (4.26, 5.68, 1.94, 4.17, 6.28), rounded up.  The paper leaves details to
+# a thesis; the natural reading comes to 4.5 % over all cells, and only a reading fitted to these very cells to 2 %.
 @pytest.mark.parametrize(
     ("row", "error"),
-    [("ratcp", 4.7), ("tcp", 5.8), ("ratcp_beta4", 2.1), ("ratcp_buffer8", 4.6), ("tcp_buffer8", 6.4)],
+    [("ratcp", 4.3), ("tcp", 5.8), ("ratcp_beta4", 2.0), ("ratcp_buffer8", 4.3), ("tcp_buffer8", 6.4)],
 )
 def test_table_1_is_met_as_closely_as_the_paper_defines_it(
     table: dict[str, np.ndarray], row: str, error: float
@@ -152,7 +159,7 @@ def test_table_1_is_met_as_closely_as_the_paper_defines_it(
 
 def test_no_cell_of_table_1_is_far_off(table: dict[str, np.ndarray]) -> None:
     errors = np.concatenate([table[row] / PUBLISHED[row] - 1 for row in ROWS])
-    assert 100 * np.abs(errors).mean() < 4.7  # measured: 4.62
+    assert 100 * np.abs(errors).mean() < 4.5  # measured: 4.46
     assert 100 * np.abs(errors).max() < 11  # measured: 10.5, TCP with B = 8 at lambda = 0.2
 
 
@@ -161,7 +168,7 @@ def test_growth_of_delayed_acks_comes_closer_to_table_1(table: dict[str, np.ndar
     for row, parameters in ROWS.items():
         found = [result.throughput_Bps / 1e3 for result in ratcp.sweep(replace(parameters, growth="delayed"), RATES)]
         errors.append(np.abs(np.array(found) / PUBLISHED[row] - 1).mean())
-    assert 100 * np.mean(errors) < 3.0  # measured: 2.94
+    assert 100 * np.mean(errors) < 2.9  # measured: 2.79
 
 
 def test_ratcp_is_never_worse_than_tcp_in_table_1(table: dict[str, np.ndarray]) -> None:
@@ -193,9 +200,11 @@ def test_the_stationary_equation_is_solved_to_rounding() -> None:
 # --- limits ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("buffer", [8, 10, 30])
-def test_ratcp_alone_fills_the_link_exactly(buffer: int) -> None:
-    alone = ratcp.throughput(Parameters(buffer_packets=buffer))
+@pytest.mark.parametrize(
+    ("buffer", "clip"), [(1, "ack"), (5, "ack"), (8, "ack"), (10, "ack"), (8, "slot"), (10, "slot"), (30, "slot")]
+)
+def test_ratcp_alone_fills_the_link_exactly(buffer: int, clip: Literal["slot", "ack"]) -> None:
+    alone = ratcp.throughput(Parameters(buffer_packets=buffer, clip=clip))
     assert alone.throughput_Bps == pytest.approx(100e3, rel=1e-12)
     assert alone.timeouts_per_s == 0
 
@@ -221,9 +230,9 @@ def test_rare_sessions_tend_to_none() -> None:
 
 
 def test_without_a_target_backlog_ratcp_misses_a_little() -> None:
-    # cwnd is C Delta, the round trip a transmission longer: one packet in 21 is missing, but for growth by chance.
+    # cwnd is C Delta, the round trip a transmission longer: one packet in 21 is missing; epochs hide half of it.
     found = ratcp.throughput(Parameters(backlog_packets=0))
-    assert 20 / 21 * 100e3 < found.throughput_Bps < 100e3
+    assert found.throughput_Bps == pytest.approx(100e3 * 19.5 / 20, rel=1e-12)
 
 
 def test_the_fair_share_is_the_mean_over_the_sessions() -> None:
@@ -252,7 +261,7 @@ def test_throughput_stays_below_what_one_packet_of_backlog_could_carry() -> None
 
 def test_growth_beyond_a_small_buffer_is_named_and_avoidable() -> None:
     tight = Parameters(backlog_packets=5, buffer_packets=7, arrival_rate=0.1)
-    invented, clipped = ratcp.throughput(tight), ratcp.throughput(replace(tight, clip="ack"))
+    invented, clipped = ratcp.throughput(replace(tight, clip="slot")), ratcp.throughput(tight)
     assert any("beta = 5 is close to B = 7" in note for note in invented.validity)
     assert not any("close to B" in note for note in clipped.validity)
     assert invented.throughput_pps < 0.9 * clipped.throughput_pps
@@ -419,6 +428,7 @@ OFF_PAPER = [
         arrival_rate=0.8,
         mean_session_packets=150,
         max_sessions=2,
+        clip="slot",
     ),
     Parameters(
         capacity_pps=125,
@@ -439,7 +449,13 @@ OFF_PAPER = [
         counts_in_service=False,
     ),
     Parameters(
-        capacity_pps=100, delay_s=0.2, buffer_packets=6, backlog_packets=0, arrival_rate=1.5, mean_session_packets=50
+        capacity_pps=100,
+        delay_s=0.2,
+        buffer_packets=6,
+        backlog_packets=0,
+        arrival_rate=1.5,
+        mean_session_packets=50,
+        clip="slot",
     ),
     Parameters(
         capacity_pps=90,
@@ -463,9 +479,7 @@ OFF_PAPER = [
 
 
 def test_runs_of_acknowledgements_are_worked_off_as_one_by_one() -> None:
-    walk = Walk(
-        Parameters(), seed=5
-    )  # C Delta = 20 packets; rooms and sessions without fractions, so nothing is random
+    walk = Walk(Parameters(), seed=5)  # 20 packets per slot and sessions that divide it: nothing is random
     random = np.random.default_rng(6)
     losses = 0
     for _ in range(300):

@@ -2,27 +2,28 @@
 
 A chain with transition matrix ``P`` has the stationary distribution ``pi`` with ``pi P = pi`` and ``sum(pi) = 1``.
 It is unique when the chain has one recurrent class; states outside the class have probability zero.  Small chains are
-solved by GTH elimination, which never subtracts and so keeps relative accuracy, large ones by sparse factorisation
-or, when that would fill the memory, by a preconditioned iteration.  Every solution of a large chain is checked
-against ``pi P = pi``.
+solved by GTH elimination, which never subtracts and so keeps relative accuracy, large ones by inverse iteration with a
+sparse factorisation.  Every solution of a large chain is checked against ``pi P = pi``.
 """
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import connected_components
-from scipy.sparse.linalg import LinearOperator, gmres, spilu, splu
+from scipy.sparse.linalg import splu
 
 Array = NDArray[np.float64]
 
 _DENSE_STATES = 200  # below this GTH elimination is faster than setting up a sparse factorisation
-_DIRECT_STATES = 60_000  # above this the factors of a typical chain no longer fit
+_SHIFT = 1e-11  # large against rounding, small against the gap of any chain that mixes within a run
+_ITERATIONS = 50  # two or three are usual
+_CHANGE = 1e-12  # total variation between iterations at which they have converged
 _ROW_SUM_ERROR = 1e-9  # rounding of a row that was summed from many branches
-_RESIDUAL = 1e-10  # what a solution may leave of `pi P - pi`
+_RESIDUAL = 1e-12  # what a solution may leave of `pi P - pi`
 
 
 class NotConverged(ArithmeticError):  # noqa: N818 -- it names what happened
-    """A stationary distribution was found, but it does not satisfy its equation."""
+    """No stationary distribution was found that satisfies its equation."""
 
 
 def validate(transition: ArrayLike | sp.sparray) -> sp.csr_array:
@@ -61,7 +62,7 @@ def stationary(transition: ArrayLike | sp.sparray) -> Array:
     ValueError
         The matrix is not a transition matrix, or the chain has several recurrent classes.
     NotConverged
-        A large chain's solution does not satisfy ``pi P = pi``.
+        The solution of a large chain does not satisfy ``pi P = pi``.
 
     Examples
     --------
@@ -159,31 +160,23 @@ def birth_death(up: ArrayLike, down: ArrayLike) -> Array:
 
 
 def _sparse(matrix: sp.csr_array) -> Array:
-    """Solves an irreducible chain: one unknown is set to 1, its balance equation dropped, the rest solved for."""
-    start = np.full(matrix.shape[0], 1 / matrix.shape[0])
-    for _ in range(30):  # a rough idea of where the chain is; a rarely visited state would be a poor unit
-        start = (start + start @ matrix) / 2
-    unit = int(start.argmax())
-    probabilities = _solve(matrix, unit)
-    error = residual(matrix, probabilities)
-    if not error <= _RESIDUAL:
-        raise NotConverged(f"the stationary distribution of {matrix.shape[0]} states leaves a residual of {error:.1e}")
-    return probabilities
-
-
-def _solve(matrix: sp.csr_array, unit: int) -> Array:
+    """Inverse iteration: ``x <- x ((1 + shift) I - P)^-1`` enlarges ``pi`` by 1 / shift, the rest by 1 / gap."""
     states = matrix.shape[0]
-    others = np.flatnonzero(np.arange(states) != unit)
-    balance = sp.csc_array((sp.eye_array(states, format="csr") - matrix).T[others][:, others])
-    inflow = matrix[[unit]].toarray().ravel()[others]
-    if states <= _DIRECT_STATES:
-        # The matrix is a diagonally dominant M-matrix: no pivoting is needed, and none keeps the factors sparse.
-        solution = splu(balance, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0).solve(inflow)
+    shifted = sp.csc_array(((1 + _SHIFT) * sp.eye_array(states) - matrix).T)
+    # A diagonally dominant M-matrix needs no pivoting, and without it the factors stay sparse.
+    factors = splu(shifted, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0)
+    probabilities = np.full(states, 1 / states)
+    for _ in range(_ITERATIONS):
+        before = probabilities
+        probabilities = np.maximum(factors.solve(before), 0)  # rounding may leave -1e-20
+        probabilities /= probabilities.sum()
+        if np.abs(probabilities - before).sum() < _CHANGE:
+            break
     else:
-        incomplete = spilu(balance, drop_tol=1e-5, fill_factor=20)
-        precondition = LinearOperator(balance.shape, incomplete.solve)
-        solution, _ = gmres(balance, inflow, rtol=1e-13, restart=60, maxiter=50, M=precondition)
-    probabilities = np.empty(states)
-    probabilities[unit] = 1
-    probabilities[others] = np.maximum(solution, 0)  # rounding may leave -1e-20
-    return np.asarray(probabilities / probabilities.sum())
+        raise NotConverged(
+            f"parts of the chain of {states} states hardly communicate: no stationary distribution found"
+        )
+    error = residual(matrix, probabilities)
+    if not error < _RESIDUAL:
+        raise NotConverged(f"the stationary distribution of {states} states leaves a residual of {error:.1e}")
+    return np.asarray(probabilities)

@@ -10,7 +10,8 @@ the link and d in the delay, cwnd is w, and W_rate = floor(R_{m'} Delta) + beta 
     w+ = min(w, W_rate)            (w for TCP)
     h  = max(0, b + d - w+)        packets that must leave before cwnd grows again
     a  = max(0, d - h)             acknowledgements that count (none: case 1; h > 0: case 2; h = 0: case 3)
-    N ~ Binomial(a, 1 / w+)        growth of cwnd in the slot, spread evenly over the a acknowledgements
+    N ~ Binomial(a, 1 / w+)        growth of cwnd in the slot, spread evenly over the a acknowledgements;
+                                   for RATCP at most W_rate - w+, unless `clip` says otherwise
 
 Acknowledgements arrive at rate R_{m'}, packets leave at R_m, and a packet that finds B others is lost.  Without a
 loss the slot earns V = d packets in U = 1 slot.  With one, V = d + D_before_loss + D_slow_start in U = 3 + L_ss
@@ -74,9 +75,9 @@ class Parameters:
     """Size of a packet [B]."""
     growth: Literal["per-ack", "delayed"] = "per-ack"
     """Growth of cwnd in congestion avoidance: 1/cwnd per packet, or half of it as with delayed ACKs."""
-    clip: Literal["slot", "ack"] = "slot"
-    """When RATCP holds cwnd to W_rate: at the beginning of a slot [ratcp, §III], or at each ACK as the protocol does
-    [ratcp, §II-B], so that growth within a slot invents no losses in small buffers."""
+    clip: Literal["slot", "ack"] = "ack"
+    """When RATCP holds cwnd to W_rate: at each ACK as the protocol does [ratcp, §II-B], or at the beginning of a slot
+    only as the paper's analysis does [ratcp, §III], where growth within a slot invents losses in small buffers."""
 
     def __post_init__(self) -> None:
         _positive("capacity_pps", self.capacity_pps)
@@ -205,9 +206,8 @@ def throughput(parameters: Parameters) -> Result:
     M_max       `max_sessions`
     ==========  ======================  ===========
 
-    Validity: the rate changes slowly against Delta, C Delta / (M_max + 1) is some packets, and beta < B - 2 unless
-    ``clip="ack"``: growth within a slot may push cwnd beyond W_rate and invent losses.  `Result.validity` says which
-    of these fails.
+    Validity: the rate changes slowly against Delta; C Delta / (M_max + 1) is some packets; with ``clip="slot"`` also
+    beta < B - 2, and less in buffers below 8.  `Result.validity` says which of these fails.
 
     Source: [ratcp, §III, eq. (1)].
 
