@@ -28,8 +28,9 @@ class Interval:
     def of(cls, samples: "Array | Sequence[float]") -> Self:
         """Mean of independent samples, Student's interval.  Source: [law2015, §4.5].
 
-        >>> Interval.of([1.0, 2.0, 3.0])
-        Interval(mean=2.0, lo=-0.484, hi=4.484)
+        >>> interval = Interval.of([1.0, 2.0, 3.0])
+        >>> interval.mean, round(interval.hi, 3)
+        (2.0, 4.484)
         """
         values = np.asarray(samples, dtype=np.float64)
         mean = float(values.mean())

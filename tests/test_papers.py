@@ -1,0 +1,284 @@
+"""The papers: claims as data, verdicts that can say no, and `varicap reproduce`."""
+
+import json
+import tomllib
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import ROOT, Cli
+from typer.testing import CliRunner
+
+from varicap import cli as program
+from varicap import papers, simulate
+from varicap.papers.claims import Claim, ClaimsError, Paper, read
+from varicap.papers.reproduce import Reproduction
+from varicap.papers.run import Grid, Run, goodput
+from varicap.papers.verdict import Interval, Value, judge
+from varicap.report import verdicts
+
+PAPERS = papers.keys()
+
+CLAIM: dict[str, Any] = {
+    "id": "a",
+    "figure": "fig01",
+    "where": "Fig. 1",
+    "statement": "it is ten",
+    "engine": "sim",
+    "unit": "kB/s",
+    "paper": 10.0,
+    "tolerance": "5 %",
+    "reason": "because",
+}
+TABLE: dict[str, Any] = {
+    "id": "T",
+    "figure": "fig01",
+    "where": "Table I",
+    "unit": "kB/s",
+    "column": "columns",
+    "columns": [0.0, 0.5],
+    "tolerance": ["5 %", "10 %"],
+    "reason": "because",
+    "rows": [{"id": "r", "statement": "a row", "engine": "model", "paper": [1.0, 2.0]}],
+}
+
+
+def toml(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f'"{key}" = {toml(item)}' for key, item in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(toml, value)) + "]"
+    return json.dumps(value) if isinstance(value, str | bool) else repr(value)
+
+
+def paper_of(*claims: dict[str, Any], tables: tuple[dict[str, Any], ...] = ()) -> Paper:
+    text = 'title = "T"\nreference = "ratcp"\n[figures]\nfig01 = "one"\n'
+    lists = {"claims": list(claims), "tables": list(tables)}
+    return read("test", "".join(f"{key} = {toml(value)}\n" for key, value in lists.items()) + text)
+
+
+def claim(**changes: Any) -> Claim:
+    return paper_of(CLAIM | changes).claims[0]
+
+
+# ---- the papers that are here ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", PAPERS)
+def test_claims_are_well_formed(key: str) -> None:
+    paper = papers.paper(key)
+    assert paper.title
+    assert f"{{{paper.reference}," in (ROOT / "REFERENCES.bib").read_text(encoding="utf-8")
+    for one in paper.claims:
+        assert one.reason
+        low, high = one.accept
+        assert low < high
+        if not isinstance(one.paper, str):
+            # What the paper itself says must not be refused.
+            assert low <= one.paper <= high, one.id
+
+
+@pytest.mark.parametrize("key", PAPERS)
+def test_every_figure_has_its_module_and_its_claims(key: str) -> None:
+    paper = papers.paper(key)
+    for figure in paper.figures:
+        assert callable(import_module(f"varicap.papers.{key}.{figure}").reproduce)
+        assert paper.of(figure)
+
+
+@pytest.mark.parametrize(
+    "file",
+    [file for key in PAPERS for file in sorted((ROOT / f"python/varicap/papers/{key}/scenarios").glob("*.toml"))],
+)
+def test_scenarios_of_papers_are_accepted(file: Path) -> None:
+    assert simulate.load(file).name == tomllib.loads(file.read_text(encoding="utf-8"))["name"]
+
+
+def test_the_ratcp_table_is_whole() -> None:
+    cells = [one for one in papers.paper("ratcp").claims if one.cell]
+    assert len(cells) == 13 * 9
+    assert sum(one.engine == "model" for one in cells) == 5 * 9
+
+
+# ---- reading claims ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"reason": ""}, "wants a `reason`"),
+        ({"figure": "fig02"}, "does not list"),
+        ({"engine": "kernel"}, "`engine`"),
+        ({"tolerance": "close"}, "`tolerance` is"),
+        ({"tolerance": "0 %"}, "more than nothing"),
+        ({"accept": [9.0, 11.0]}, "either"),
+        ({"tolerance": None}, "either"),
+        ({"tolerance": None, "accept": [11.0, 9.0]}, "is a range"),
+        ({"paper": "ten"}, "words have no tolerance"),
+        ({"paper": True}, "`paper` is a number"),
+        ({"expect": "differs"}, "`note` says why"),
+        ({"expect": "maybe"}, "`expect` is"),
+        ({"tolerence": "5 %"}, "no key `tolerence`"),
+    ],
+)
+def test_a_malformed_claim_is_refused(changes: dict[str, Any], message: str) -> None:
+    merged = {key: value for key, value in (CLAIM | changes).items() if value is not None}
+    with pytest.raises(ClaimsError, match=message):
+        paper_of(merged)
+
+
+def test_an_id_is_used_once() -> None:
+    with pytest.raises(ClaimsError, match="two claims"):
+        paper_of(CLAIM, CLAIM)
+
+
+def test_tolerances_are_shares_or_amounts() -> None:
+    assert claim(tolerance="5 %").accept == (9.5, 10.5)
+    assert claim(tolerance="2").accept == (8.0, 12.0)
+
+
+def test_a_table_becomes_a_claim_for_each_cell() -> None:
+    first, second = paper_of(tables=(TABLE,)).claims
+    assert (first.id, first.cell, first.accept) == ("T.r.0", ("a row", "0"), (0.95, 1.05))
+    assert (second.id, second.paper, second.accept) == ("T.r.0.5", 2.0, (1.8, 2.2))
+
+
+def test_a_row_has_a_number_for_each_column() -> None:
+    short = {**TABLE, "rows": [{**TABLE["rows"][0], "paper": [1.0]}]}
+    with pytest.raises(ClaimsError, match="2 columns"):
+        paper_of(tables=(short,))
+
+
+# ---- verdicts ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("mean", "verdict"), [(10.0, "reproduced"), (10.5, "reproduced"), (10.6, "differs"), (9.0, "differs")]
+)
+def test_the_mean_decides(mean: float, verdict: str) -> None:
+    assert judge(claim(), Value(sim=Interval(mean, mean - 0.01, mean + 0.01))).verdict == verdict
+
+
+def test_wrong_values_make_every_claim_differ() -> None:
+    for one in papers.paper("ratcp").claims:
+        low, high = one.accept
+        wrong = low - 1.0 if low > float("-inf") else high + 1.0
+        assert judge(one, Value(model=wrong, sim=Interval(wrong))).verdict == "differs", one.id
+
+
+def test_not_a_number_reproduces_nothing() -> None:
+    assert judge(claim(), Value(sim=Interval(float("nan")))).verdict == "differs"
+
+
+def test_a_claim_on_the_analysis_is_judged_by_the_model() -> None:
+    both = Value(model=20.0, sim=Interval(10.0))
+    assert judge(claim(engine="model"), both).verdict == "differs"
+    assert judge(claim(engine="sim"), both).verdict == "reproduced"
+    with pytest.raises(ValueError, match="gave no value"):
+        judge(claim(engine="model"), Value(sim=Interval(10.0)))
+
+
+def test_an_interval_over_the_border_is_told() -> None:
+    assert "not settled" in judge(claim(), Value(sim=Interval(10.4, 10.2, 10.6))).note
+    assert "not settled" not in judge(claim(), Value(sim=Interval(10.2, 10.0, 10.4))).note
+
+
+def test_a_differing_claim_keeps_its_reason_and_is_no_surprise() -> None:
+    judged = judge(claim(expect="differs", note="known"), Value(sim=Interval(20.0)))
+    assert judged.verdict == "differs"
+    assert judged.is_expected
+    assert judged.to_dict()["note"] == "known"
+
+
+def test_the_interval_is_students() -> None:
+    # Source: [law2015, §4.5]; t(2, 0.975) = 4.3027, standard deviation 1, three samples.
+    interval = Interval.of([1.0, 2.0, 3.0])
+    assert interval.hi == pytest.approx(2.0 + 4.30265 / 3**0.5, abs=1e-4)
+    assert Interval.of([5.0]) == Interval(5.0, None, None)
+
+
+# ---- runs --------------------------------------------------------------------------------------------------------
+
+
+def test_the_same_request_runs_once_in_a_call() -> None:
+    run = Run("ratcp")
+    first = run.simulate("beside-tcp", {"duration": "30 s"}, seeds=2)
+    assert run.simulate("beside-tcp", {"duration": "30 s"}, seeds=2) is first
+    assert run.simulate("beside-tcp", {"duration": "31 s"}, seeds=2) is not first
+    assert Run("ratcp").simulate("beside-tcp", {"duration": "30 s"}, seeds=2) is not first
+
+
+def test_leaving_isolated_flows_out_changes_nothing_for_the_others() -> None:
+    run = Run("ratcp")
+    whole = run.simulate("persistent", {"duration": "60 s"}, seeds=2)
+    alone = run.simulate("persistent", {"duration": "60 s"}, seeds=2, flows=["tcp"])
+    assert goodput(alone, "tcp").tolist() == goodput(whole, "tcp").tolist()
+
+
+# ---- the command -------------------------------------------------------------------------------------------------
+
+
+def test_without_a_key_the_papers_are_listed(cli: Cli) -> None:
+    done = cli("reproduce")
+    assert done.returncode == 0
+    assert "ratcp: " in done.stdout
+    assert "table1" in done.stdout
+    listed = json.loads(cli("reproduce", "--json").stdout)["papers"]
+    assert [one["key"] for one in listed] == PAPERS
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (("rattcp",), "did you mean `ratcp`?"),
+        (("ratcp", "fig4"), "did you mean `fig04`?"),
+        (("all", "fig04"), "one paper"),
+    ],
+)
+def test_what_is_not_known_is_said_with_what_is(cli: Cli, arguments: tuple[str, ...], hint: str) -> None:
+    done = cli("reproduce", *arguments, env={"COLUMNS": "200"})
+    assert done.returncode == 2
+    assert hint in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_quick_figure_end_to_end(cli: Cli, tmp_path: Path) -> None:
+    done = cli("reproduce", "ratcp", "fig06", "--quick", "--json")
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result["paper"] == "ratcp"
+    (found,) = result["claims"]
+    required = {"id", "where", "statement", "paper", "model", "sim", "kernel", "tolerance", "verdict", "note"}
+    assert required <= set(found)
+    assert found["id"] == "F6-greedy"
+    assert found["sim"]["lo"] <= found["sim"]["mean"] <= found["sim"]["hi"]
+    assert found["verdict"] == "reproduced"
+    assert (tmp_path / "varicap-out/reproduce/ratcp/fig06.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_strict_exits_with_4_when_a_verdict_is_not_the_one_on_record(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    whole = papers.paper("ratcp")
+    claims = tuple(replace(one, accept=(2.0, 3.0)) for one in whole.of("fig06"))
+    monkeypatch.setattr(papers, "paper", lambda _: replace(whole, claims=claims))
+    arguments = ["reproduce", "ratcp", "fig06", "--quick", "-o", str(tmp_path)]
+    usual = CliRunner().invoke(program.app, arguments)
+    assert usual.exit_code == 0  # a report may say no
+    assert "0 of 1 claims reproduced, 1 differ" in usual.output
+    assert CliRunner().invoke(program.app, [*arguments, "--strict"]).exit_code == 4
+
+
+def test_tables_show_the_paper_ours_and_what_differs() -> None:
+    paper = paper_of(CLAIM, tables=(TABLE,))
+    values = {"a": Value(sim=Interval(10.1, 10.0, 10.2)), "T.r.0": Value(model=1.0), "T.r.0.5": Value(model=3.0)}
+    judged = tuple(judge(one, values[one.id]) for one in paper.claims)
+    grid = Grid("more", "kB/s", "columns", ["x"], {"sack": [Interval(7.0, 6.0, 8.0)]})
+    done = Reproduction(paper, judged, (("fig01", grid),), ())
+    text = "\n".join(str(list(column.cells)) for table in verdicts.rich_tables(done) for column in table.columns)
+    assert "3 ✗" in text
+    assert "1 ✗" not in text
+    assert "7.0±1.0" in text
+    assert verdicts.conclusion(done) == "test: 2 of 3 claims reproduced, 1 differ"
