@@ -51,7 +51,7 @@ Amount: TypeAlias = str
 
 @dataclass(frozen=True)
 class Known(Part):
-    """This one, known beforehand."""
+    """A given one, known beforehand."""
 
     _tag: ClassVar[str] = "known"
     _bare: ClassVar[bool] = True
@@ -672,24 +672,22 @@ Estimator: TypeAlias = Literal["exact", "instantaneous"] | Exact | Instantaneous
 
 
 @dataclass(frozen=True)
-class Fixed(Part):
-    """This long; may be written as the time alone: `"100 ms"`."""
+class After(Part):
+    """A fixed time; may be written as the time alone: `"100 ms"`."""
 
-    _tag: ClassVar[str] = "fixed"
+    _tag: ClassVar[str] = "after"
     _bare: ClassVar[bool] = True
 
     value: Span
 
 
-FeedbackDelay: TypeAlias = str | Fixed
+FeedbackDelay: TypeAlias = str | After
 """How long an update takes to the sender."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Feedback(Part):
-    """What the network tells a flow's sender about its rate: bits per second of packets as they are without link
-    framing.
-    """
+    """What the network tells a flow's sender about its rate, in bits per second without link framing."""
 
     link: str | None = None
     """The link that tells its rate.

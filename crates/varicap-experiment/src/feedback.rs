@@ -25,7 +25,7 @@ pub(crate) fn check(at: &At, feedback: &FeedbackConfig, duration: Span) -> Check
         };
         at.inner(name).positive("interval", interval)?;
     }
-    if let FeedbackDelay::Fixed(delay) = feedback.delay {
+    if let FeedbackDelay::After(delay) = feedback.delay {
         let in_time = delay < duration;
         at.require("delay", in_time, delay, format!("less than the duration, {duration}"))?;
     }
@@ -75,7 +75,7 @@ pub(crate) fn resolve(
         }
     };
     let delay = match config.delay {
-        FeedbackDelay::Fixed(delay) => delay,
+        FeedbackDelay::After(delay) => delay,
         FeedbackDelay::Path => {
             chosen.iter().map(|link| way_back(flow, routes, links, *link)).max().unwrap_or_default()
         }

@@ -317,7 +317,7 @@ pub struct Relay {
     pub of: String,
 }
 
-/// What the network tells a flow's sender about its rate: bits per second of packets as they are without link framing.
+/// What the network tells a flow's sender about its rate, in bits per second without link framing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct FeedbackConfig {
@@ -366,12 +366,12 @@ pub enum FeedbackDelay {
     /// server of the link on.
     #[default]
     Path,
-    /// This long; may be written as the time alone: `"100 ms"`.
-    Fixed(Span),
+    /// A fixed time; may be written as the time alone: `"100 ms"`.
+    After(Span),
 }
 varicap_units::choice!(FeedbackDelay, |text: &str| {
     text.starts_with(|c: char| c.is_ascii_digit() || c == '.')
-        .then(|| text.parse::<Span>().map(FeedbackDelay::Fixed))
+        .then(|| text.parse::<Span>().map(FeedbackDelay::After))
 });
 
 /// Datagrams that answer to nothing.

@@ -83,6 +83,7 @@ def rows(summary: Summary) -> list[tuple[tuple[str, ...], list[Row]]]:
     """
     flows, links = _lines(summary), summary["links"]
     bottlenecks = {flow["name"]: _bottleneck(flow["group"], links) for flow in flows}
+    tables: list[tuple[tuple[str, ...], list[Row]]]
     if all(link is not None for link in bottlenecks.values()):
         tables = [(_BOTH_HEADINGS, [_flow_and_link(flow, bottlenecks[flow["name"]]) for flow in flows])]
     else:

@@ -71,7 +71,7 @@ pub enum RateRtt {
     Base,
     /// The smoothed RTT (RFC 6298's SRTT), queueing included.
     Smoothed,
-    /// This one, known beforehand.
+    /// A given one, known beforehand.
     Known(Span),
 }
 varicap_units::choice!(RateRtt);
