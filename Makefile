@@ -64,7 +64,7 @@ bench: setup ## the standard workloads: ns per delivered packet, packets per CPU
 	$(BIN)/varicap bench
 
 reproduce: setup ## the papers, claim by claim
-	$(BIN)/varicap reproduce
+	$(BIN)/varicap reproduce all
 
 schema: $(PACKAGES) ## the published schema, the typed Python front and the reference page, from the Rust types
 	VARICAP_PUBLISH=1 cargo test --quiet --locked -p varicap-experiment --test schema
