@@ -172,6 +172,12 @@ def test_not_a_number_reproduces_nothing() -> None:
     assert judge(claim(), Value(sim=Interval(float("nan")))).verdict == "differs"
 
 
+def test_json_has_no_nan() -> None:
+    judged = judge(claim(), Value(sim=Interval(float("nan"), 1.0, float("inf")), model=float("nan")))
+    assert judged.to_dict()["sim"] == {"mean": None, "lo": 1.0, "hi": None}
+    assert judged.to_dict()["model"] is None
+
+
 def test_a_claim_on_the_analysis_is_judged_by_the_model() -> None:
     both = Value(model=20.0, sim=Interval(10.0))
     assert judge(claim(engine="model"), both).verdict == "differs"
@@ -256,6 +262,14 @@ def test_a_quick_figure_end_to_end(cli: Cli, tmp_path: Path) -> None:
     assert found["sim"]["lo"] <= found["sim"]["mean"] <= found["sim"]["hi"]
     assert found["verdict"] == "reproduced"
     assert (tmp_path / "varicap-out/reproduce/ratcp/fig06.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_without_matplotlib_it_says_what_to_install(cli: Cli, tmp_path: Path) -> None:
+    absent = "raise ModuleNotFoundError(\"No module named 'matplotlib'\", name='matplotlib')"
+    (tmp_path / "matplotlib.py").write_text(absent, encoding="utf-8")
+    done = cli("reproduce", "ratcp", "fig06", "--quick", env={"PYTHONPATH": str(tmp_path)})
+    assert done.returncode == 3
+    assert "varicap[plot]" in done.stderr
 
 
 def test_strict_exits_with_4_when_a_verdict_is_not_the_one_on_record(

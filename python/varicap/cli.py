@@ -248,13 +248,13 @@ def _reproduce(
 
     figures = None if figure is None else [_one_of("figure", figure, list(paper.figures))]
     with _progress(paper.key, quiet) as progress:
-        done = again(
-            paper,
-            figures,
-            run=Run(paper.key, quick=quick, jobs=jobs),
-            plots=plots,
-            progress=progress,
-        )
+        run = Run(paper.key, quick=quick, jobs=jobs)
+        try:
+            done = again(paper, figures, run=run, plots=plots, progress=progress)
+        except ModuleNotFoundError as error:
+            if error.name != "matplotlib":
+                raise
+            _fail("figures need matplotlib: install varicap[plot]", MACHINE_LACKS)
     if tables:
         console = _console()
         for table in verdicts.rich_tables(done):

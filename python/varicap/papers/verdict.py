@@ -41,8 +41,8 @@ class Interval:
         return cls(mean, mean - half, mean + half)
 
     def to_dict(self) -> dict[str, float | None]:
-        """For JSON."""
-        return {"mean": self.mean, "lo": self.lo, "hi": self.hi}
+        """For JSON, which has no NaN."""
+        return {"mean": _finite(self.mean), "lo": _finite(self.lo), "hi": _finite(self.hi)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +76,7 @@ class Judged:
             "where": claim.where,
             "statement": claim.statement,
             "paper": claim.paper,
-            "model": value.model,
+            "model": _finite(value.model),
             "sim": None if value.sim is None else value.sim.to_dict(),
             "kernel": None if value.kernel is None else value.kernel.to_dict(),
             "unit": claim.unit,
@@ -104,3 +104,7 @@ def judge(claim: Claim, value: Value) -> Judged:
     if ours.lo is not None and ours.hi is not None and any(ours.lo < edge < ours.hi for edge in claim.accept):
         notes.append("not settled: the interval reaches over the border of what is accepted")
     return Judged(claim, value, verdict, "; ".join(notes))
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
