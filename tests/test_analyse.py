@@ -340,6 +340,7 @@ class Walk:
         self.slots = 0
         self.packets = 0.0
         self.share = 0.0
+        self.avoiding = self.losses = self.failures = 0
         self.state = 0, 1, 1
 
     def rate_window(self, sessions: int) -> int:
@@ -383,6 +384,7 @@ class Walk:
                 self.packets += window + admitted if lost is not None else grown - window
                 self.next_slot()
                 if lost is not None:
+                    self.failures += 1
                     half = (window + min(lost + 1, grown - window)) // 2
                     break
                 window = grown
@@ -408,10 +410,12 @@ class Walk:
                 released[waits + math.ceil(nth * acks / (growth + 1)) - 1] += 1
             admitted, left, lost = self.queue(backlog, released)
             self.packets += delay
+            self.avoiding += 1
             if lost is None:
                 backlog, delay, window = left, backlog + admitted - left, window + growth
                 self.next_slot()
             else:
+                self.losses += 1
                 self.packets += backlog + admitted
                 grown = window + sum(count - 1 for count in released[waits : lost + 1])
                 self.next_slot()
@@ -540,3 +544,27 @@ def test_the_chain_gives_what_its_process_does(parameters: Parameters) -> None:
     assert error < 0.01 * rest.mean()
     # Six points, each within 3.3 standard errors: a correct model fails one in 50 sets of seeds (Student, 18 degrees).
     assert known.throughput_pps * parameters.delay_s == pytest.approx(rest.mean(), abs=3.3 * error)
+
+
+def test_losses_and_cycles_are_those_of_the_process() -> None:
+    parameters = OFF_PAPER[4]
+    batches = []
+    for seed in range(20):
+        walk = Walk(parameters, seed)
+        walk.run(4000)  # the beginning is a hundredth of it
+        timeouts = walk.losses + walk.failures
+        batches.append(
+            [
+                walk.losses / walk.avoiding,
+                walk.failures / timeouts,
+                timeouts / walk.slots / parameters.delay_s,
+                walk.slots * parameters.delay_s / (walk.avoiding + walk.failures),
+            ]
+        )
+    found = np.array(batches)
+    known = ratcp.throughput(parameters)
+    expected = [known.loss_probability, known.slow_start_failure, known.timeouts_per_s, known.mean_cycle_s]
+    error = found.std(axis=0, ddof=1) / math.sqrt(20)
+    assert (error < 0.04 * found.mean(axis=0)).all()
+    # Within 3.3 standard errors, as above.
+    assert (np.abs(found.mean(axis=0) - expected) < 3.3 * error).all(), (found.mean(axis=0), expected, error)
