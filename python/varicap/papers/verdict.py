@@ -61,12 +61,14 @@ class Judged:
     claim: Claim
     value: Value
     verdict: Verdict
+    is_settled: bool
+    """Whether the whole interval is on the same side of the border of what is accepted."""
     note: str
 
     @property
     def is_expected(self) -> bool:
-        """Whether the verdict is the one that a full run gave when the claim was written down."""
-        return self.verdict == self.claim.expect
+        """Whether the verdict is the one that a full run gave when the claim was written down, or not settled."""
+        return self.verdict == self.claim.expect or not self.is_settled
 
     def to_dict(self) -> dict[str, Any]:
         """The claim as ``varicap reproduce --json`` prints it."""
@@ -98,12 +100,13 @@ def judge(claim: Claim, value: Value) -> Judged:
         raise ValueError(f"`{claim.id}` is judged by the {claim.engine}, which gave no value")
     low, high = claim.accept
     verdict: Verdict = "reproduced" if low <= ours.mean <= high else "differs"
-    notes = [claim.note] if claim.note else []
-    if verdict != claim.expect:
-        notes.append(f"expected to be {claim.expect}" if claim.expect == "reproduced" else "expected to differ")
-    if ours.lo is not None and ours.hi is not None and any(ours.lo < edge < ours.hi for edge in claim.accept):
+    is_settled = ours.lo is None or ours.hi is None or not any(ours.lo < edge < ours.hi for edge in claim.accept)
+    notes = [claim.note] if claim.note and verdict == claim.expect else []
+    if not is_settled:
         notes.append("not settled: the interval reaches over the border of what is accepted")
-    return Judged(claim, value, verdict, "; ".join(notes))
+    elif verdict != claim.expect:
+        notes.append(f"on record as {claim.expect}")
+    return Judged(claim, value, verdict, is_settled, "; ".join(notes))
 
 
 def _finite(value: float | None) -> float | None:

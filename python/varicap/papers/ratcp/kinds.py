@@ -16,8 +16,6 @@ class Kind:
         return {
             f"{where}.recovery": self.recovery,
             f"{where}.congestion": self.congestion,
-            # The Reno of the paper's time cut its window several times for several losses.
-            f"{where}.repeat_fast_retransmit": "true" if self.recovery == "reno" else "false",
         }
 
 
