@@ -45,10 +45,11 @@ pub struct LinkParts {
     pub bdp: Bytes,
 }
 
-/// What comes out at the far end, and when.
+/// A frame inside the link.
 #[derive(Debug)]
-struct OnTheWire<F> {
-    due: Time,
+struct Inside<F> {
+    /// When it arrived; once it is under way, when it comes out.
+    time: Time,
     frame: F,
 }
 
@@ -73,9 +74,15 @@ pub struct Link<F> {
     framing: Framing,
     loss: Loss,
     queue: Queue<F>,
-    in_service: Option<Waiting<F>>,
-    /// Frames under way.
-    wire: VecDeque<OnTheWire<F>>,
+    /// Frames inside: under way, then the one in service, then those that wait for drop-tail, which is but a limit. So
+    /// they are moved only when they come and go. A managed queue keeps its frames until it gives one into service.
+    line: VecDeque<Inside<F>>,
+    /// How many of the line are under way.
+    under_way: usize,
+    /// Size of the frame in service [B].
+    in_service: Option<Bytes>,
+    /// What of the line waits.
+    waiting: Backlog,
     transmission: Transmission,
 }
 
@@ -104,9 +111,11 @@ impl<F: Frame> Link<F> {
             delay: parts.delay,
             framing: parts.framing,
             loss: Loss::new(&parts.loss, stream("loss")),
-            in_service: None,
             queue: Queue::new(&parts.queue, parts.packet, parts.bdp, stream("queue")),
-            wire: VecDeque::new(),
+            line: VecDeque::new(),
+            under_way: 0,
+            in_service: None,
+            waiting: Backlog::default(),
             transmission,
         }
     }
@@ -115,24 +124,19 @@ impl<F: Frame> Link<F> {
     #[inline(always)]
     pub fn push<W: Watch<F>>(&mut self, now: Time, frame: F, watch: &mut W) {
         self.advance(now, watch);
-        watch.on_arrival(now, &frame, self.queue.backlog());
-        let (Queue::DropTail(queue), Transmission::Rate(..)) = (&mut self.queue, &self.transmission) else {
-            return self.push_managed(now, frame, watch);
-        };
-        match &self.in_service {
-            Some(serving) => queue.wait(now, frame, serving.frame.wire_size(), watch),
-            None => self.push_free(now, frame, watch),
-        }
-    }
-
-    /// As the end of push, for a frame that finds drop-tail empty and the server free.
-    #[inline(never)]
-    fn push_free<W: Watch<F>>(&mut self, now: Time, frame: F, watch: &mut W) {
-        let Queue::DropTail(queue) = &self.queue else { return };
-        if !queue.passes(frame.wire_size()) {
+        watch.on_arrival(now, &frame, self.backlog());
+        let Queue::DropTail(limit) = &self.queue else { return self.push_managed(now, frame, watch) };
+        let (state, size) = (self.state(), frame.wire_size());
+        if !limit.admits(self.waiting, state, size) {
             return watch.on_lost(Lost { at: now, cause: LossCause::Overflow, frame });
         }
-        self.serve(now, Some(Waiting { frame, arrived: now }));
+        self.line.push_back(Inside { time: now, frame });
+        if state != TransmitterState::Free {
+            self.waiting.frames += 1;
+            self.waiting.bytes += size;
+            return;
+        }
+        self.serve(now, size);
         if self.finish <= now {
             // A link without limit: it is through at once.
             self.depart(now, watch);
@@ -143,26 +147,33 @@ impl<F: Frame> Link<F> {
     #[inline]
     pub fn poll<W: Watch<F>>(&mut self, now: Time, watch: &mut W) -> Option<F> {
         self.advance(now, watch);
-        if self.wire.front()?.due > now {
+        if self.first_due() > now {
             return None;
         }
-        self.wire.pop_front().map(|arriving| arriving.frame)
+        self.under_way -= 1;
+        self.line.pop_front().map(|arriving| arriving.frame)
     }
 
-    /// Whether nothing is in service or under way.
+    /// When the first of those under way comes out; never if there is none.
+    #[inline]
+    fn first_due(&self) -> Time {
+        match self.line.front() {
+            Some(first) if self.under_way > 0 => first.time,
+            _ => Time::NEVER,
+        }
+    }
+
+    /// Whether no frame is in service or under way.
     #[inline]
     pub fn is_quiet(&self) -> bool {
-        self.wire.is_empty() && self.in_service.is_none()
+        self.under_way == 0 && self.in_service.is_none()
     }
 
     /// When to poll next: nothing comes out before. A frame that may be held up by a change of capacity is polled for
     /// after that change, which may turn out early.
     #[inline]
     pub fn poll_at(&self) -> Time {
-        match self.wire.front() {
-            Some(first) => first.due,
-            None => self.poll_at_server(),
-        }
+        if self.under_way > 0 { self.first_due() } else { self.poll_at_server() }
     }
 
     /// As poll_at, while nothing is under way.
@@ -219,18 +230,21 @@ impl<F: Frame> Link<F> {
     /// What waits; the frame in service is not included.
     #[inline]
     pub fn backlog(&self) -> Backlog {
-        self.queue.backlog()
+        match &self.queue {
+            Queue::DropTail(_) => self.waiting,
+            Queue::Managed(queue) => queue.backlog(),
+        }
     }
 
     /// The frame in service, or half sent between two opportunities.
     #[inline]
     pub fn in_service(&self) -> Option<&F> {
-        self.in_service.as_ref().map(|serving| &serving.frame)
+        self.in_service.and_then(|_| self.line.get(self.under_way)).map(|inside| &inside.frame)
     }
 
     /// Frames inside: waiting, in service and under way.
     pub fn inside(&self) -> usize {
-        self.backlog().frames as usize + usize::from(self.in_service.is_some()) + self.wire.len()
+        self.backlog().frames as usize + usize::from(self.in_service.is_some()) + self.under_way
     }
 
     /// When the capacity changes next, or the next opportunity comes: who wants to know of it at once polls then.
@@ -246,77 +260,106 @@ impl<F: Frame> Link<F> {
         }
     }
 
-    /// Takes the next frame, if there is one, into service at `at`.
-    #[inline(always)]
-    fn serve(&mut self, at: Time, next: Option<Waiting<F>>) {
-        match (&mut self.transmission, &next) {
-            (Transmission::Rate(server, _), Some(next)) => {
-                self.finish = server.begin(at, self.framing.framed(next.frame.wire_size()));
-            }
-            (Transmission::Rate(server, _), None) => {
-                self.finish = Time::NEVER;
-                server.idle();
-            }
-            (Transmission::Opportunities(path), Some(next)) => {
-                path.begin(self.framing.framed(next.frame.wire_size()));
-            }
-            (Transmission::Opportunities(_), None) => {}
+    /// What an arriving frame finds the transmitter doing.
+    #[inline]
+    fn state(&self) -> TransmitterState {
+        match (self.in_service, &self.transmission) {
+            (Some(size), _) => TransmitterState::Busy(size),
+            (None, Transmission::Rate(..)) => TransmitterState::Free,
+            (None, Transmission::Opportunities(_)) => TransmitterState::Waiting,
         }
-        self.in_service = next;
+    }
+
+    /// The first of the line that is not under way, of `size` bytes, goes into service at `at`.
+    #[inline(always)]
+    fn serve(&mut self, at: Time, size: Bytes) {
+        self.in_service = Some(size);
+        let framed = self.framing.framed(size);
+        match &mut self.transmission {
+            Transmission::Rate(server, _) => self.finish = server.begin(at, framed),
+            Transmission::Opportunities(path) => path.begin(framed),
+        }
+    }
+
+    /// There is nothing to serve.
+    #[inline(always)]
+    fn rest(&mut self) {
+        self.in_service = None;
+        self.finish = Time::NEVER;
+        if let Transmission::Rate(server, _) = &mut self.transmission {
+            server.idle();
+        }
     }
 
     /// The frame in service leaves at `at`, and the next one is taken.
     #[inline(always)]
     fn depart<W: Watch<F>>(&mut self, at: Time, watch: &mut W) {
-        if let Queue::DropTail(queue) = &mut self.queue {
-            let next = queue.dequeue(at, watch);
-            self.send_off(at, watch);
-            self.serve(at, next);
-        } else {
-            self.depart_managed(at, watch);
+        if let Queue::Managed(_) = &self.queue {
+            return self.depart_managed(at, watch);
+        }
+        let next = if self.waiting.frames > 0 { self.line.get(self.under_way + 1) } else { None };
+        let next = next.map(|waiting| waiting.frame.wire_size());
+        if let Some(size) = next {
+            self.waiting.frames -= 1;
+            self.waiting.bytes -= size;
+        }
+        self.send_off(at, watch);
+        match next {
+            Some(size) => self.serve(at, size),
+            None => self.rest(),
         }
     }
 
-    /// As the end of push, for queues that are managed and opportunities: kept apart so that drop-tail stays in
-    /// registers.
+    /// As the end of push, for queues that are managed: kept apart so that drop-tail stays in registers.
     #[inline(never)]
     fn push_managed<W: Watch<F>>(&mut self, now: Time, frame: F, watch: &mut W) {
-        let (rate, idle) = match &self.transmission {
-            Transmission::Rate(server, _) => (server.rate(), TransmitterState::Free),
-            Transmission::Opportunities(path) => (path.mean(), TransmitterState::Waiting),
-        };
-        let state = match &self.in_service {
-            Some(serving) => TransmitterState::Busy(serving.frame.wire_size()),
-            None => idle,
-        };
-        self.queue.enqueue(now, frame, Transmitter { state, rate }, watch);
+        let (state, rate) = (self.state(), self.rate());
+        let Queue::Managed(queue) = &mut self.queue else { return };
+        queue.enqueue(now, frame, Transmitter { state, rate }, watch);
         if state == TransmitterState::Free {
-            let next = self.queue.dequeue(now, watch);
-            self.serve(now, next);
+            let next = queue.dequeue(now, watch);
+            self.serve_managed(now, next);
         }
     }
 
-    /// As depart, for queues that are managed.
+    /// As depart, for queues that are managed: what they drop goes before what departs.
     #[inline(never)]
     fn depart_managed<W: Watch<F>>(&mut self, at: Time, watch: &mut W) {
-        let next = self.queue.dequeue(at, watch);
+        let Queue::Managed(queue) = &mut self.queue else { return };
+        let next = queue.dequeue(at, watch);
         self.send_off(at, watch);
-        self.serve(at, next);
+        self.serve_managed(at, next);
+    }
+
+    fn serve_managed(&mut self, at: Time, next: Option<Waiting<F>>) {
+        let Some(Waiting { frame, arrived }) = next else { return self.rest() };
+        let size = frame.wire_size();
+        self.line.push_back(Inside { time: arrived, frame });
+        self.serve(at, size);
     }
 
     /// The frame in service is through at `at`: under way, unless the channel loses it.
     #[inline(always)]
     fn send_off<W: Watch<F>>(&mut self, at: Time, watch: &mut W) {
-        let Some(Waiting { frame, arrived }) = self.in_service.take() else { return };
+        let backlog = self.backlog();
+        let Some(through) = self.line.get_mut(self.under_way) else { return };
         let arrived = match &self.transmission {
-            Transmission::Rate(..) => arrived,
-            Transmission::Opportunities(path) => path.stamp(arrived),
+            Transmission::Rate(..) => through.time,
+            Transmission::Opportunities(path) => path.stamp(through.time),
         };
-        watch.on_departure(at, arrived, &frame, self.queue.backlog());
+        through.time = at + self.delay;
+        watch.on_departure(at, arrived, &through.frame, backlog);
         if self.loss.loses() {
-            return watch.on_lost(Lost { at, cause: LossCause::Channel, frame });
+            return self.lose(at, watch);
         }
-        self.wire.push_back(OnTheWire { due: at + self.delay, frame });
+        self.under_way += 1;
+    }
+
+    #[cold]
+    fn lose<W: Watch<F>>(&mut self, at: Time, watch: &mut W) {
+        if let Some(Inside { frame, .. }) = self.line.remove(self.under_way) {
+            watch.on_lost(Lost { at, cause: LossCause::Channel, frame });
+        }
     }
 
     /// The capacity changes, or an opportunity comes.
@@ -339,6 +382,23 @@ impl<F: Frame> Link<F> {
         }
     }
 
+    /// Takes a frame into service at an opportunity, if one waits.
+    fn take_next<W: Watch<F>>(&mut self, at: Time, watch: &mut W) {
+        match &mut self.queue {
+            Queue::Managed(queue) => {
+                let next = queue.dequeue(at, watch);
+                self.serve_managed(at, next);
+            }
+            Queue::DropTail(_) => {
+                let Some(next) = self.line.get(self.under_way) else { return };
+                let size = next.frame.wire_size();
+                self.waiting.frames -= 1;
+                self.waiting.bytes -= size;
+                self.serve(at, size);
+            }
+        }
+    }
+
     /// Sends what one opportunity carries.
     fn pass_opportunity<W: Watch<F>>(&mut self, at: Time, watch: &mut W) {
         let Transmission::Opportunities(path) = &mut self.transmission else { return };
@@ -348,8 +408,7 @@ impl<F: Frame> Link<F> {
         let mut budget = offered;
         while budget > Bytes::ZERO {
             if self.in_service.is_none() {
-                let next = self.queue.dequeue(at, watch);
-                self.serve(at, next);
+                self.take_next(at, watch);
                 if self.in_service.is_none() {
                     break;
                 }
@@ -359,6 +418,7 @@ impl<F: Frame> Link<F> {
             budget -= sent;
             if through {
                 self.send_off(at, watch);
+                self.in_service = None;
             }
         }
         watch.on_opportunity(at, offered, offered - budget);

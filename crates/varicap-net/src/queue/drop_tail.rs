@@ -1,63 +1,26 @@
 //! First in, first out; what does not fit is lost.
 
-use varicap_units::{Bytes, Time};
+use varicap_units::Bytes;
 
-use super::{Fifo, Limit, QueueDiscipline, Transmitter, Waiting};
-use crate::{Backlog, Frame, LossCause, Lost, Watch};
+use super::{Limit, TransmitterState};
+use crate::Backlog;
 
-/// A drop-tail queue.
-#[derive(Debug)]
-pub struct DropTail<F> {
-    fifo: Fifo<F>,
+/// The limit of a drop-tail queue. It keeps no frames: they wait where they came in, in the line of the link.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DropTail {
     limit: Limit,
     counts_in_service: bool,
 }
 
-impl<F: Frame> DropTail<F> {
-    /// An empty queue; `counts_in_service` says whether its limit counts the frame in service.
-    pub fn new(limit: Limit, counts_in_service: bool) -> DropTail<F> {
-        DropTail { fifo: Fifo::new(), limit, counts_in_service }
+impl DropTail {
+    /// `counts_in_service` says whether the limit counts the frame in service.
+    pub fn new(limit: Limit, counts_in_service: bool) -> DropTail {
+        DropTail { limit, counts_in_service }
     }
 
-    /// Whether a frame of `size` may pass an empty queue to a free transmitter.
+    /// Whether a frame of `size` may come in beside what waits.
     #[inline]
-    pub(crate) fn passes(&self, size: Bytes) -> bool {
-        !self.counts_in_service || self.limit.admits(Backlog::default(), size)
-    }
-
-    /// Takes a frame, or loses it, while one of `serving` bytes is in service.
-    #[inline]
-    pub(crate) fn wait<W: Watch<F>>(&mut self, now: Time, frame: F, serving: Bytes, watch: &mut W) {
-        let counted =
-            if self.counts_in_service { Backlog { frames: 1, bytes: serving } } else { Backlog::default() };
-        let waiting = self.fifo.backlog();
-        let held = Backlog { frames: waiting.frames + counted.frames, bytes: waiting.bytes + counted.bytes };
-        if self.limit.admits(held, frame.wire_size()) {
-            self.fifo.push(now, frame);
-        } else {
-            watch.on_lost(Lost { at: now, cause: LossCause::Overflow, frame });
-        }
-    }
-}
-
-impl<F: Frame> QueueDiscipline<F> for DropTail<F> {
-    #[inline]
-    fn enqueue<W: Watch<F>>(&mut self, now: Time, frame: F, transmitter: Transmitter, watch: &mut W) {
-        let size = frame.wire_size();
-        if self.limit.has_room(self.fifo.backlog(), transmitter, self.counts_in_service, size) {
-            self.fifo.push(now, frame);
-        } else {
-            watch.on_lost(Lost { at: now, cause: LossCause::Overflow, frame });
-        }
-    }
-
-    #[inline]
-    fn dequeue<W: Watch<F>>(&mut self, _now: Time, _watch: &mut W) -> Option<Waiting<F>> {
-        self.fifo.pop()
-    }
-
-    #[inline]
-    fn backlog(&self) -> Backlog {
-        self.fifo.backlog()
+    pub fn admits(&self, waiting: Backlog, state: TransmitterState, size: Bytes) -> bool {
+        self.limit.has_room(waiting, state, self.counts_in_service, size)
     }
 }

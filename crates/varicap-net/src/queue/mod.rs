@@ -11,7 +11,7 @@ use varicap_units::{Amount, Bytes, Rate, Stream, Time};
 use crate::{Backlog, Frame, QueueConfig, Watch};
 
 pub use codel::CoDel;
-pub use drop_tail::DropTail;
+pub(crate) use drop_tail::DropTail;
 pub use red::Red;
 
 /// A frame and when it arrived.
@@ -53,10 +53,18 @@ pub trait QueueDiscipline<F: Frame> {
     fn backlog(&self) -> Backlog;
 }
 
-/// The queue of a link, dispatched without a pointer. The link itself takes a short way through drop-tail.
+/// The queue of a link, dispatched without a pointer.
 #[derive(Debug)]
 pub(crate) enum Queue<F> {
-    DropTail(DropTail<F>),
+    /// A limit of what may wait in the line of the link.
+    DropTail(DropTail),
+    /// A queue that keeps its frames, and decides at each of them.
+    Managed(Managed<F>),
+}
+
+/// Active queue management.
+#[derive(Debug)]
+pub(crate) enum Managed<F> {
     Red(Box<Red<F>>),
     CoDel(Box<CoDel<F>>),
 }
@@ -70,47 +78,35 @@ impl<F: Frame> Queue<F> {
                 Queue::DropTail(DropTail::new(limit(drop_tail.limit), drop_tail.counts_in_service))
             }
             QueueConfig::Red(red) => {
-                Queue::Red(Box::new(Red::new(red, limit(red.limit), packet, bdp, stream)))
+                let red = Red::new(red, limit(red.limit), packet, bdp, stream);
+                Queue::Managed(Managed::Red(Box::new(red)))
             }
-            QueueConfig::CoDel(codel) => Queue::CoDel(Box::new(CoDel::new(codel, limit(codel.limit)))),
+            QueueConfig::CoDel(codel) => {
+                Queue::Managed(Managed::CoDel(Box::new(CoDel::new(codel, limit(codel.limit)))))
+            }
         }
     }
 }
 
-impl<F: Frame> QueueDiscipline<F> for Queue<F> {
+impl<F: Frame> QueueDiscipline<F> for Managed<F> {
     fn enqueue<W: Watch<F>>(&mut self, now: Time, frame: F, transmitter: Transmitter, watch: &mut W) {
         match self {
-            Queue::DropTail(queue) => queue.enqueue(now, frame, transmitter, watch),
-            Queue::Red(queue) => queue.enqueue(now, frame, transmitter, watch),
-            Queue::CoDel(queue) => queue.enqueue(now, frame, transmitter, watch),
+            Managed::Red(queue) => queue.enqueue(now, frame, transmitter, watch),
+            Managed::CoDel(queue) => queue.enqueue(now, frame, transmitter, watch),
         }
     }
 
     fn dequeue<W: Watch<F>>(&mut self, now: Time, watch: &mut W) -> Option<Waiting<F>> {
         match self {
-            Queue::DropTail(queue) => queue.dequeue(now, watch),
-            Queue::Red(queue) => queue.dequeue(now, watch),
-            Queue::CoDel(queue) => queue.dequeue(now, watch),
+            Managed::Red(queue) => queue.dequeue(now, watch),
+            Managed::CoDel(queue) => queue.dequeue(now, watch),
         }
     }
 
-    #[inline]
     fn backlog(&self) -> Backlog {
         match self {
-            Queue::DropTail(queue) => queue.backlog(),
-            managed => managed.backlog_managed(),
-        }
-    }
-}
-
-impl<F: Frame> Queue<F> {
-    /// Apart from drop-tail's, which then costs a comparison.
-    #[inline(never)]
-    fn backlog_managed(&self) -> Backlog {
-        match self {
-            Queue::DropTail(queue) => queue.backlog(),
-            Queue::Red(queue) => queue.backlog(),
-            Queue::CoDel(queue) => queue.backlog(),
+            Managed::Red(queue) => queue.backlog(),
+            Managed::CoDel(queue) => queue.backlog(),
         }
     }
 }
@@ -149,19 +145,19 @@ impl Limit {
     pub(crate) fn has_room(
         &self,
         waiting: Backlog,
-        transmitter: Transmitter,
+        state: TransmitterState,
         counts_in_service: bool,
         bytes: Bytes,
     ) -> bool {
-        let free = transmitter.state == TransmitterState::Free;
-        (free && !counts_in_service) || self.admits(held(waiting, transmitter, counts_in_service), bytes)
+        let free = state == TransmitterState::Free;
+        (free && !counts_in_service) || self.admits(held(waiting, state, counts_in_service), bytes)
     }
 }
 
 /// What waits and, if `counts_in_service`, what is in service.
 #[inline]
-pub(crate) fn held(waiting: Backlog, transmitter: Transmitter, counts_in_service: bool) -> Backlog {
-    match transmitter.state {
+pub(crate) fn held(waiting: Backlog, state: TransmitterState, counts_in_service: bool) -> Backlog {
+    match state {
         TransmitterState::Busy(bytes) if counts_in_service => {
             Backlog { frames: waiting.frames + 1, bytes: waiting.bytes + bytes }
         }

@@ -152,11 +152,11 @@ impl<F: Frame> QueueDiscipline<F> for Red<F> {
     fn enqueue<W: Watch<F>>(&mut self, now: Time, mut frame: F, transmitter: Transmitter, watch: &mut W) {
         let size = frame.wire_size();
         let waiting = self.fifo.backlog();
-        let held = held(waiting, transmitter, self.counts_in_service);
+        let held = held(waiting, transmitter.state, self.counts_in_service);
         let queue = if self.in_bytes { held.bytes.as_u64() as f64 } else { f64::from(held.frames) };
         self.sample(now, queue, transmitter);
         let verdict = self.verdict(queue, size);
-        let cause = if !self.limit.has_room(waiting, transmitter, self.counts_in_service, size) {
+        let cause = if !self.limit.has_room(waiting, transmitter.state, self.counts_in_service, size) {
             self.since_drop = 0.0;
             LossCause::Overflow
         } else if verdict == Verdict::Forced {
