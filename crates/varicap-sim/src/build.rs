@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use varicap_experiment::measure::LinkMeter;
 use varicap_experiment::scenario::App;
-use varicap_experiment::{FlowSpec, Network, Transport};
+use varicap_experiment::{FlowSpec, LinkSpec, Network, Transport};
 use varicap_net::Link;
 use varicap_tcp::congestion::{CongestionControl, Controller};
 use varicap_tcp::{Congestion, Receiver, Sender, TcpConfig};
@@ -12,9 +13,8 @@ use varicap_units::{Bytes, Span, Streams, Time};
 
 use crate::connection::{Connection, Feed, Jitter};
 use crate::feedback::Feedback;
-use crate::net::{Net, Routes, Wire};
-use crate::observe::Observer;
-use crate::packet::Pool;
+use crate::net::{Hop, Net, Wire};
+use crate::observe::{Observer, Traffic};
 use crate::scheduler::{NodeId, Scheduler};
 use crate::workload::{Arrivals, DatagramSource, OnOffFeed};
 use crate::world::{Opening, Source, World};
@@ -61,7 +61,9 @@ impl Openers {
     pub fn open_relay(&self, now: Time, source: &Connection) -> Option<Connection> {
         let group = self.relays[usize::from(source.group)]?;
         let mut connection = if self.flows[usize::from(group)].carries_arrivals() {
-            self.connection(now, group, self.meters[usize::from(group)])
+            let mut connection = self.connection(now, group, self.meters[usize::from(group)]);
+            connection.is_single = false;
+            connection
         } else {
             self.open_member(now, group, source.meter - self.meters[usize::from(source.group)])
         };
@@ -84,6 +86,7 @@ impl Openers {
     /// A connection of a group that carries one transfer of `size`, opened at `now`.
     pub fn open_transfer(&self, now: Time, group: u16, size: Bytes) -> Connection {
         let mut connection = self.connection(now, group, self.meters[group as usize]);
+        connection.is_single = false;
         Openers::offer(&mut connection, size);
         connection
     }
@@ -134,10 +137,13 @@ impl World {
         observer: Observer,
         controls: Option<Arc<ControlFactory>>,
     ) -> World {
-        let links: Vec<_> =
-            network.links.iter().map(|spec| Link::new(&spec.parts, &spec.name, &streams)).collect();
+        let hop = |spec: &LinkSpec| Hop {
+            link: Link::new(&spec.parts, &spec.name, &streams),
+            meter: LinkMeter::new(),
+        };
+        let hops: Vec<Hop> = network.links.iter().map(hop).collect();
         let flows: Arc<[FlowSpec]> = network.flows.clone().into();
-        let (wires, routes) = routes(&flows, links.len());
+        let (wires, routes) = routes(&flows, hops.len());
         let mut meters = Vec::with_capacity(flows.len());
         let mut sources = Vec::new();
         let mut openings = Vec::new();
@@ -160,11 +166,11 @@ impl World {
                 relays[relay.of] = Some(group as u16);
             }
         }
-        let first_source = links.len() + wires.len();
+        let first_source = hops.len() + wires.len();
         let first_connection = first_source + sources.len();
         let scheduler = Scheduler::new(first_connection);
         let mut world = World {
-            net: Net { links, wires, routes, pool: Pool::new(), scheduler, observer },
+            net: Net { hops, wires, routes, traffic: Traffic::new(), scheduler, observer },
             sources,
             connections: Vec::new(),
             free: Vec::new(),
@@ -187,9 +193,10 @@ pub fn meters_of(flow: &FlowSpec) -> u32 {
     if flow.carries_arrivals() { 1 } else { flow.count }
 }
 
-fn routes(flows: &[FlowSpec], links: usize) -> (Vec<Wire>, Vec<Routes>) {
+/// The wires, and the way of each flow group's packets: there and back.
+fn routes(flows: &[FlowSpec], links: usize) -> (Vec<Wire>, Vec<Box<[NodeId]>>) {
     let mut wires = Vec::new();
-    let mut routes = Vec::with_capacity(flows.len());
+    let mut routes = Vec::with_capacity(2 * flows.len());
     for flow in flows {
         let mut forward: Vec<NodeId> = flow.forward.iter().map(|&link| link as NodeId).collect();
         let mut reverse: Vec<NodeId> = flow.reverse.iter().map(|&link| link as NodeId).collect();
@@ -200,7 +207,7 @@ fn routes(flows: &[FlowSpec], links: usize) -> (Vec<Wire>, Vec<Routes>) {
             reverse.push((links + wires.len()) as NodeId);
             wires.push(Wire::new(flow.access_delay));
         }
-        routes.push(Routes { forward: forward.into(), reverse: reverse.into() });
+        routes.extend([forward.into(), reverse.into()]);
     }
     (wires, routes)
 }

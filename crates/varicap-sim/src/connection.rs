@@ -1,8 +1,9 @@
 //! One TCP connection of the world: both endpoints, the application that feeds it, and its processing jitter.
 
-use varicap_tcp::{Receiver, Sender};
+use varicap_tcp::{Flags, Receiver, Segment, Sender};
 use varicap_units::{Bytes, Span, Stream, Time};
 
+use crate::packet::Packet;
 use crate::workload::{FeedAction, OnOffFeed};
 
 /// What feeds the connection after its start.
@@ -28,6 +29,17 @@ impl Jitter {
     }
 }
 
+/// When a sender may answer an acknowledgement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// At once.
+    AtOnce,
+    /// At this instant.
+    At(Time),
+    /// Together with one before it.
+    Held,
+}
+
 /// A connection in its slot.
 #[derive(Debug)]
 pub struct Connection {
@@ -43,6 +55,8 @@ pub struct Connection {
     pub generation: u16,
     /// Whether the slot is in use.
     pub is_open: bool,
+    /// Whether its meter has no other connection.
+    pub is_single: bool,
     /// Whether its transfer has been delivered in full.
     pub is_delivered: bool,
     /// Whether its application has more to send, or a transfer is not over.
@@ -60,17 +74,18 @@ pub struct Connection {
     /// When the sender may answer the acknowledgements that have arrived; NEVER if nothing waits.
     pub release: Time,
     feed: Feed,
-    jitter: Option<Box<Jitter>>,
+    jitter: Option<Jitter>,
 }
 
 impl Connection {
-    /// A connection opened at `now`.
+    /// A connection opened at `now`, the only one of its meter.
     pub fn new(sender: Sender, receiver: Receiver, group: u16, meter: u32, now: Time) -> Connection {
         Connection {
             sender,
             receiver,
             group,
             meter,
+            is_single: true,
             generation: 0,
             is_open: true,
             is_delivered: false,
@@ -94,17 +109,38 @@ impl Connection {
 
     /// Delays its answers by `jitter`.
     pub fn delay_answers(&mut self, jitter: Jitter) {
-        self.jitter = Some(Box::new(jitter));
+        self.jitter = Some(jitter);
     }
 
-    /// Whether the sender may answer at once; else it will when [`Connection::release`] has come.
+    /// Whether a packet is its own, and not a straggler of a connection that had its slot before.
     #[inline]
-    pub fn answers_at_once(&mut self, now: Time) -> bool {
-        let Some(jitter) = &mut self.jitter else { return true };
-        if self.release.is_never() {
-            self.release = now + jitter.stream.uniform_span(jitter.longest);
+    pub fn awaits(&self, packet: &Packet) -> bool {
+        self.is_open && self.generation == packet.generation
+    }
+
+    /// The packet of a segment of this connection, number `owner`, in `slot`; `direction` is 0 or [`Packet::REVERSE`].
+    #[inline]
+    pub fn packet(&self, owner: u32, slot: u32, segment: &Segment, direction: u8) -> Packet {
+        let mut flags = direction;
+        if segment.flags.has(Flags::ECT) {
+            flags |= Packet::ECT;
         }
-        false
+        if segment.flags.has(Flags::RESERVED) {
+            flags |= Packet::RESERVED;
+        }
+        let (group, generation) = (self.group, self.generation);
+        Packet { segment: slot, owner, generation, group, size: segment.wire_size, hop: 0, flags }
+    }
+
+    /// When the sender may answer what arrived, if not at once.
+    #[inline]
+    pub fn hold_back(&mut self, now: Time) -> Answer {
+        let Some(jitter) = &mut self.jitter else { return Answer::AtOnce };
+        if !self.release.is_never() {
+            return Answer::Held;
+        }
+        self.release = now + jitter.stream.uniform_span(jitter.longest);
+        Answer::At(self.release)
     }
 
     /// Whether the sender may send at `now`: nothing holds its answer back, or a timer has run out.
@@ -139,19 +175,13 @@ impl Connection {
         }
     }
 
-    /// When one of its parts wants to be polled.
+    /// When one of its parts wants to be polled, but for an answer that is held back.
     #[inline]
     pub fn poll_at(&self) -> Time {
         let feed = match &self.feed {
             Feed::Done => Time::NEVER,
             Feed::OnOff(feed) => feed.poll_at(),
         };
-        self.timers_at().min(self.release).min(feed).min(self.stop)
-    }
-
-    /// When a timer of an endpoint runs out.
-    #[inline]
-    pub fn timers_at(&self) -> Time {
-        self.sender.poll_at().min(self.receiver.poll_at())
+        self.sender.poll_at().min(self.receiver.poll_at()).min(feed).min(self.stop)
     }
 }

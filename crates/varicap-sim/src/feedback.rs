@@ -160,7 +160,7 @@ impl Channel {
         for told in &mut self.told {
             let teller = &tellers[told.teller];
             let part = if self.spec.share == Share::Fair { teller.fair } else { teller.capacity };
-            let backlog = net.links[teller.link].backlog();
+            let backlog = net.hops[teller.link].link.backlog();
             told.estimator.observe(now, scaled(part, told.packet, told.framed), backlog);
             while let Some(rate) = told.estimator.advertise(now) {
                 told.rate = rate;
@@ -296,7 +296,7 @@ impl Feedback {
         self.now = now;
         for teller in &mut self.tellers {
             net.advance_link(now, teller.link);
-            teller.capacity = net.links[teller.link].rate();
+            teller.capacity = net.hops[teller.link].link.rate();
             teller.share_out(now, &self.active);
         }
         for channel in &mut self.channels {
@@ -310,7 +310,7 @@ impl Feedback {
         let changes = self
             .tellers
             .iter()
-            .map(|teller| net.links[teller.link].changes_at().min(teller.poll_at(self.now)));
+            .map(|teller| net.hops[teller.link].link.changes_at().min(teller.poll_at(self.now)));
         let told = self.channels.iter().map(Channel::poll_at);
         changes.chain(told).fold(Time::NEVER, Time::min)
     }

@@ -2,13 +2,14 @@
 
 use std::collections::VecDeque;
 
-use varicap_net::{Backlog, Link, Lost, Watch};
-use varicap_tcp::{Flags, Segment};
-use varicap_units::{Bytes, Rate, Span, Time};
+use varicap_experiment::measure::LinkMeter;
+use varicap_experiment::packets::PacketEvent;
+use varicap_net::Link;
+use varicap_units::{Span, Time};
 
 use crate::connection::Connection;
-use crate::observe::{LinkObserver, Observer};
-use crate::packet::{Packet, Pool};
+use crate::observe::{LinkWatch, Observer, Traffic};
+use crate::packet::Packet;
 use crate::scheduler::{NodeId, Scheduler};
 
 /// A private delay line of a flow group.
@@ -42,141 +43,128 @@ impl Wire {
     }
 }
 
-/// The way of a flow group's packets in each direction, as nodes.
-#[derive(Debug, Default)]
-pub struct Routes {
-    /// From the sender to the receiver.
-    pub forward: Box<[NodeId]>,
-    /// From the receiver to the sender.
-    pub reverse: Box<[NodeId]>,
+/// A link and what measures it.
+pub struct Hop {
+    /// The link.
+    pub link: Link<Packet>,
+    /// Its meter.
+    pub meter: LinkMeter,
 }
 
 /// Links, wires and routes, and the event list that wakes them.
 pub struct Net {
     /// Nodes 0 and on.
-    pub links: Vec<Link<Packet>>,
+    pub hops: Vec<Hop>,
     /// The nodes after the links.
     pub wires: Vec<Wire>,
-    /// One for each flow group.
-    pub routes: Vec<Routes>,
+    /// The nodes on the way of each flow group: from the sender to the receiver, then back.
+    pub routes: Vec<Box<[NodeId]>>,
     /// Segments under way.
-    pub pool: Pool<Segment>,
+    pub traffic: Traffic,
     /// The event list.
     pub scheduler: Scheduler,
-    /// Meters and logs.
+    /// Meters of the flows.
     pub observer: Observer,
 }
 
-/// Gives a link's doings to its observer, and lost packets back to the pool.
-struct LinkWatch<'a> {
-    observer: LinkObserver<'a>,
-    pool: &'a mut Pool<Segment>,
-}
-
-impl Watch<Packet> for LinkWatch<'_> {
-    #[inline]
-    fn on_arrival(&mut self, at: Time, packet: &Packet, backlog: Backlog) {
-        self.observer.on_arrival(at, packet, backlog, self.pool);
-    }
-
-    #[cold]
-    fn on_lost(&mut self, lost: Lost<Packet>) {
-        self.observer.on_lost(&lost, self.pool);
-        if lost.frame.segment != Packet::NO_SEGMENT {
-            self.pool.remove(lost.frame.segment);
-        }
-    }
-
-    #[cold]
-    fn on_mark(&mut self, at: Time, packet: &Packet) {
-        self.observer.on_mark(at, packet, self.pool);
-    }
-
-    #[inline]
-    fn on_departure(&mut self, at: Time, arrived: Time, packet: &Packet, backlog: Backlog) {
-        self.observer.on_departure(at, arrived, packet, backlog, self.pool);
-    }
-
-    #[cold]
-    fn on_capacity(&mut self, at: Time, rate: Rate) {
-        self.observer.on_capacity(at, rate);
-    }
-
-    fn on_opportunity(&mut self, _: Time, offered: Bytes, _: Bytes) {
-        self.observer.on_opportunity(offered);
-    }
-}
-
-macro_rules! watch {
-    ($net:ident, $link:expr) => {
-        &mut LinkWatch { observer: $net.observer.link($link), pool: &mut $net.pool }
-    };
-}
-
 impl Net {
+    /// Link number `link`, and what watches it.
+    #[inline(always)]
+    fn hop(&mut self, link: usize) -> (&mut Link<Packet>, LinkWatch<'_>) {
+        let Hop { link: state, meter } = &mut self.hops[link];
+        (state, LinkWatch { meter, link: link as u16, traffic: &mut self.traffic })
+    }
+
     /// The next packet that comes out of link `link` at `now`.
-    #[inline]
+    #[inline(always)]
     pub fn poll_link(&mut self, now: Time, link: usize) -> Option<Packet> {
-        let packet = self.links[link].poll(now, watch!(self, link))?;
-        self.observer.link(link).on_delivery(now, &packet, &self.pool);
+        let (state, mut watch) = self.hop(link);
+        let packet = state.poll(now, &mut watch)?;
+        watch.traffic.record(now, watch.link, PacketEvent::Delivery, &packet);
         Some(packet)
     }
 
     /// Brings every link up to `now`.
     pub fn advance(&mut self, now: Time) {
-        for link in 0..self.links.len() {
+        for link in 0..self.hops.len() {
             self.advance_link(now, link);
         }
     }
 
     /// Brings one link up to `now`.
     pub fn advance_link(&mut self, now: Time, link: usize) {
-        self.links[link].advance(now, watch!(self, link));
+        let (state, mut watch) = self.hop(link);
+        state.advance(now, &mut watch);
     }
 
-    /// Sends a packet into the next node of its route; gives it back if it is at its endpoint.
+    /// The warm-up is over: links are measured from `now` on.
+    pub fn begin_measuring(&mut self, now: Time) {
+        self.hops.iter_mut().for_each(|hop| hop.meter.reset(now));
+    }
+
+    /// The next node of a packet's route; none if it is at its endpoint.
     #[inline]
-    pub fn forward(&mut self, now: Time, mut packet: Packet) -> Option<Packet> {
-        let routes = &self.routes[packet.group as usize];
-        let route = if packet.is_reverse() { &routes.reverse } else { &routes.forward };
-        let Some(&node) = route.get(packet.hop as usize) else { return Some(packet) };
+    pub fn next_node(&self, packet: &Packet) -> Option<NodeId> {
+        let route = 2 * packet.group as usize + usize::from(packet.is_reverse());
+        self.routes[route].get(packet.hop as usize).copied()
+    }
+
+    /// Sends a packet into `node`, the next of its route.
+    #[inline(always)]
+    pub fn enter(&mut self, now: Time, node: NodeId, mut packet: Packet) {
         packet.hop += 1;
         let index = node as usize;
-        let due = match self.links.get_mut(index) {
-            Some(link) => {
-                link.push(now, packet, watch!(self, index));
-                link.poll_at()
-            }
-            None => {
-                let wire = &mut self.wires[index - self.links.len()];
-                wire.push(now, packet);
-                wire.poll_at()
-            }
-        };
-        self.scheduler.wake_by(node, due);
-        None
+        if index >= self.hops.len() {
+            return self.enter_wire(now, node, packet);
+        }
+        let (link, mut watch) = self.hop(index);
+        // Behind others it comes out after them: the wake stays.
+        let is_first = link.is_quiet();
+        link.push(now, packet, &mut watch);
+        if is_first {
+            let due = link.poll_at();
+            self.scheduler.wake_by(node, due);
+        }
     }
 
-    /// Sends a segment of a connection on its way; `direction` is 0 or [`Packet::REVERSE`].
-    #[inline]
-    pub fn emit(&mut self, now: Time, owner: u32, connection: &Connection, segment: Segment, direction: u8) {
-        let mut flags = direction;
-        if segment.flags.has(Flags::ECT) {
-            flags |= Packet::ECT;
+    #[cold]
+    fn enter_wire(&mut self, now: Time, node: NodeId, packet: Packet) {
+        let wire = &mut self.wires[node as usize - self.hops.len()];
+        wire.push(now, packet);
+        let due = wire.poll_at();
+        self.scheduler.wake_by(node, due);
+    }
+
+    /// Sends what the sender of a connection has to send now.
+    #[inline(never)]
+    pub fn send_data(&mut self, now: Time, owner: u32, connection: &mut Connection) {
+        loop {
+            let (slot, place) = self.traffic.segments.vacant();
+            if !connection.sender.poll_into(now, place) {
+                return;
+            }
+            let packet = connection.packet(owner, slot, place, 0);
+            self.emit(now, packet);
         }
-        if segment.flags.has(Flags::RESERVED) {
-            flags |= Packet::RESERVED;
+    }
+
+    /// Sends the acknowledgements of a connection that are due.
+    #[inline(always)]
+    pub fn send_acks(&mut self, now: Time, owner: u32, connection: &mut Connection) {
+        while connection.receiver.is_due(now) {
+            let (slot, place) = self.traffic.segments.vacant();
+            connection.receiver.poll_into(now, place);
+            let packet = connection.packet(owner, slot, place, Packet::REVERSE);
+            self.emit(now, packet);
         }
-        let packet = Packet {
-            owner,
-            group: connection.group,
-            generation: connection.generation,
-            size: segment.wire_size,
-            hop: 0,
-            flags,
-            segment: self.pool.insert(segment),
-        };
-        // A route has at least one link: nothing is at its endpoint yet.
-        let _ = self.forward(now, packet);
+    }
+
+    /// Sends a packet in the vacant slot on its way.
+    #[inline(always)]
+    fn emit(&mut self, now: Time, packet: Packet) {
+        self.traffic.segments.take();
+        if let Some(node) = self.next_node(&packet) {
+            self.enter(now, node, packet);
+        }
     }
 }

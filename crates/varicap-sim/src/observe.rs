@@ -2,21 +2,17 @@
 
 use varicap_experiment::measure::{FlowMeter, LinkMeter, SenderTotals};
 use varicap_experiment::packets::{PacketEvent, PacketLog, PacketOwner, PacketRecord};
-use varicap_net::{Backlog, Frame, Lost};
-use varicap_tcp::{AckOutcome, Segment, Sender};
+use varicap_net::{Backlog, Frame, Lost, Watch};
+use varicap_tcp::{AckOutcome, Flags, Segment, Sender};
 use varicap_units::{Bytes, Rate, Time};
 
 use crate::connection::Connection;
 use crate::packet::{Packet, Pool};
 
-/// The meters of a run, and the packet log if there is one.
+/// The meters of the flows of a run.
 pub struct Observer {
-    /// One for each link.
-    pub links: Vec<LinkMeter>,
     /// One for each flow, or for each group of transfers.
     pub flows: Vec<FlowMeter>,
-    /// What happens to each packet, if it is recorded.
-    pub log: Option<PacketLog>,
     /// What the connections that are over have counted, by meter.
     over: Vec<SenderTotals>,
     /// Whether a meter has one connection, whose window is worth following.
@@ -24,26 +20,17 @@ pub struct Observer {
 }
 
 impl Observer {
-    /// Meters for `links` links and for flows with these segment sizes; the flag says whether it is a single connection.
-    pub fn new(links: usize, flows: &[(Bytes, bool)]) -> Observer {
+    /// Meters for flows with these segment sizes; the flag says whether it is a single connection.
+    pub fn new(flows: &[(Bytes, bool)]) -> Observer {
         Observer {
-            links: vec![LinkMeter::new(); links],
             flows: flows.iter().map(|&(mss, _)| FlowMeter::new(mss)).collect(),
-            log: None,
             over: vec![SenderTotals::default(); flows.len()],
             is_single: flows.iter().map(|&(_, is_single)| is_single).collect(),
         }
     }
 
-    /// What observes link number `link`.
-    #[inline]
-    pub(crate) fn link(&mut self, link: usize) -> LinkObserver<'_> {
-        LinkObserver { meter: &mut self.links[link], link: link as u16, log: self.log.as_mut() }
-    }
-
     /// The warm-up is over: what is measured begins at `now`, when the senders have counted `senders`.
     pub fn begin_measuring(&mut self, now: Time, senders: Vec<SenderTotals>) {
-        self.links.iter_mut().for_each(|meter| meter.reset(now));
         self.flows.iter_mut().zip(senders).for_each(|(meter, sender)| meter.reset(now, sender));
     }
 
@@ -73,20 +60,17 @@ impl Observer {
 
     /// An acknowledgement came to its sender.
     #[inline]
-    pub(crate) fn on_ack(&mut self, connection: &Connection, now: Time, outcome: &AckOutcome) {
-        let meter = &mut self.flows[connection.meter as usize];
+    pub(crate) fn on_ack(&mut self, connection: &Connection, outcome: &AckOutcome) {
         if let Some(rtt) = outcome.rtt {
-            meter.on_rtt(rtt);
+            self.flows[connection.meter as usize].on_rtt(rtt);
         }
-        self.on_window(connection, now);
     }
 
     /// The sender's window may have changed.
     #[inline]
     pub(crate) fn on_window(&mut self, connection: &Connection, now: Time) {
-        let meter = connection.meter as usize;
-        if self.is_single[meter] {
-            self.flows[meter].on_cwnd(now, connection.sender.cwnd());
+        if connection.is_single {
+            self.flows[connection.meter as usize].on_cwnd(now, connection.sender.cwnd());
         }
     }
 
@@ -94,7 +78,7 @@ impl Observer {
     pub(crate) fn on_close(&mut self, connection: &Connection, now: Time) {
         let meter = connection.meter as usize;
         self.over[meter] = self.over[meter].plus(&sender_totals(&connection.sender));
-        if self.is_single[meter] {
+        if connection.is_single {
             self.flows[meter].on_close(now);
         }
     }
@@ -113,61 +97,84 @@ impl Observer {
     }
 }
 
-/// Observes one link.
-pub(crate) struct LinkObserver<'a> {
-    meter: &'a mut LinkMeter,
-    link: u16,
-    log: Option<&'a mut PacketLog>,
+/// Segments under way, and what happens to them.
+#[derive(Debug)]
+pub struct Traffic {
+    /// The segments.
+    pub segments: Pool<Segment>,
+    /// What happens to each packet, if it is recorded.
+    pub log: Option<PacketLog>,
 }
 
-impl LinkObserver<'_> {
+impl Traffic {
+    /// No segment, no log.
+    pub fn new() -> Traffic {
+        Traffic { segments: Pool::new(), log: None }
+    }
+
+    /// The segment of a packet that is at its endpoint. It may be read until the next one is sent.
     #[inline]
-    pub fn on_arrival(&mut self, at: Time, packet: &Packet, backlog: Backlog, pool: &Pool<Segment>) {
-        self.meter.on_arrival(at, packet.wire_size(), backlog);
-        self.record(at, PacketEvent::Arrival, packet, pool);
-    }
-
-    pub fn on_lost(&mut self, lost: &Lost<Packet>, pool: &Pool<Segment>) {
-        self.meter.on_lost(lost.at, lost.frame.wire_size(), lost.cause);
-        self.record(lost.at, PacketEvent::Lost(lost.cause), &lost.frame, pool);
-    }
-
-    pub fn on_mark(&mut self, at: Time, packet: &Packet, pool: &Pool<Segment>) {
-        self.meter.on_mark();
-        self.record(at, PacketEvent::Mark, packet, pool);
-    }
-
-    #[inline]
-    pub fn on_departure(
-        &mut self,
-        at: Time,
-        arrived: Time,
-        packet: &Packet,
-        backlog: Backlog,
-        pool: &Pool<Segment>,
-    ) {
-        self.meter.on_departure(at, arrived, packet.wire_size(), backlog);
-        self.record(at, PacketEvent::Departure, packet, pool);
-    }
-
-    /// A packet came out at the far end.
-    #[inline]
-    pub fn on_delivery(&mut self, at: Time, packet: &Packet, pool: &Pool<Segment>) {
-        self.record(at, PacketEvent::Delivery, packet, pool);
+    pub(crate) fn arrive(&mut self, packet: &Packet) -> &Segment {
+        self.segments.free(packet.segment);
+        let segment = self.segments.get_mut(packet.segment);
+        if packet.flags & Packet::CE != 0 {
+            segment.flags = segment.flags.with(Flags::CE);
+        }
+        segment
     }
 
     #[inline]
-    fn record(&mut self, at: Time, event: PacketEvent, packet: &Packet, pool: &Pool<Segment>) {
+    pub(crate) fn record(&mut self, at: Time, link: u16, event: PacketEvent, packet: &Packet) {
         if let Some(log) = &mut self.log {
-            push(log, at, self.link, event, packet, pool);
+            push(log, at, link, event, packet, &self.segments);
+        }
+    }
+}
+
+/// Observes one link, and gives lost packets back to the pool.
+pub(crate) struct LinkWatch<'a> {
+    /// Its meter.
+    pub meter: &'a mut LinkMeter,
+    /// Its number.
+    pub link: u16,
+    /// Its packets.
+    pub traffic: &'a mut Traffic,
+}
+
+impl Watch<Packet> for LinkWatch<'_> {
+    #[inline]
+    fn on_arrival(&mut self, at: Time, packet: &Packet, backlog: Backlog) {
+        self.meter.on_arrival(at, packet.wire_size(), backlog);
+        self.traffic.record(at, self.link, PacketEvent::Arrival, packet);
+    }
+
+    #[cold]
+    fn on_lost(&mut self, Lost { at, cause, frame }: Lost<Packet>) {
+        self.meter.on_lost(at, frame.wire_size(), cause);
+        self.traffic.record(at, self.link, PacketEvent::Lost(cause), &frame);
+        if frame.segment != Packet::NO_SEGMENT {
+            self.traffic.segments.free(frame.segment);
         }
     }
 
-    pub fn on_capacity(&mut self, at: Time, rate: Rate) {
+    #[cold]
+    fn on_mark(&mut self, at: Time, packet: &Packet) {
+        self.meter.on_mark();
+        self.traffic.record(at, self.link, PacketEvent::Mark, packet);
+    }
+
+    #[inline]
+    fn on_departure(&mut self, at: Time, arrived: Time, packet: &Packet, backlog: Backlog) {
+        self.meter.on_departure(at, arrived, packet.wire_size(), backlog);
+        self.traffic.record(at, self.link, PacketEvent::Departure, packet);
+    }
+
+    #[cold]
+    fn on_capacity(&mut self, at: Time, rate: Rate) {
         self.meter.on_capacity(at, rate);
     }
 
-    pub fn on_opportunity(&mut self, offered: Bytes) {
+    fn on_opportunity(&mut self, _: Time, offered: Bytes, _: Bytes) {
         self.meter.on_opportunity(offered);
     }
 }

@@ -75,25 +75,41 @@ pub struct Pool<T> {
     free: Vec<u32>,
 }
 
-impl<T: Copy> Pool<T> {
+impl<T: Default> Pool<T> {
     /// An empty pool.
     pub fn new() -> Pool<T> {
         Pool { slots: Vec::new(), free: Vec::new() }
     }
 
-    /// Stores a value; the slot used last is used first, while it is still in the cache.
+    /// A slot for the next value, which may be written where it is to lie; free until [`Pool::take`]. The slot used
+    /// last is used first, while it is still in the cache.
     #[inline]
-    pub fn insert(&mut self, value: T) -> u32 {
-        match self.free.pop() {
-            Some(slot) => {
-                self.slots[slot as usize] = value;
-                slot
-            }
-            None => {
-                self.slots.push(value);
-                (self.slots.len() - 1) as u32
-            }
-        }
+    pub fn vacant(&mut self) -> (u32, &mut T) {
+        let slot = match self.free.last() {
+            Some(&slot) => slot,
+            None => self.grow(),
+        };
+        (slot, &mut self.slots[slot as usize])
+    }
+
+    #[cold]
+    fn grow(&mut self) -> u32 {
+        let slot = self.slots.len() as u32;
+        self.slots.push(T::default());
+        self.free.push(slot);
+        slot
+    }
+
+    /// The slot that [`Pool::vacant`] gave last is in use.
+    #[inline]
+    pub fn take(&mut self) {
+        self.free.pop();
+    }
+
+    /// The value in `slot`.
+    #[inline]
+    pub fn get_mut(&mut self, slot: u32) -> &mut T {
+        &mut self.slots[slot as usize]
     }
 
     /// The value in `slot`.
@@ -101,11 +117,10 @@ impl<T: Copy> Pool<T> {
         &self.slots[slot as usize]
     }
 
-    /// Takes the value out of `slot`, which must hold one.
+    /// The value in `slot` is needed no more.
     #[inline]
-    pub fn remove(&mut self, slot: u32) -> T {
+    pub fn free(&mut self, slot: u32) {
         self.free.push(slot);
-        self.slots[slot as usize]
     }
 }
 
@@ -121,9 +136,25 @@ mod tests {
     #[test]
     fn the_pool_uses_slots_again() {
         let mut pool = Pool::new();
-        let (a, b) = (pool.insert(1), pool.insert(2));
-        assert_eq!(pool.remove(a), 1);
-        assert_eq!(pool.insert(3), a);
+        let insert = |pool: &mut Pool<u32>, value| {
+            let (slot, place) = pool.vacant();
+            *place = value;
+            pool.take();
+            slot
+        };
+        let (a, b) = (insert(&mut pool, 1), insert(&mut pool, 2));
+        assert_eq!(*pool.get(a), 1);
+        pool.free(a);
+        assert_eq!(insert(&mut pool, 3), a);
         assert_eq!((*pool.get(b), *pool.get(a)), (2, 3));
+    }
+
+    #[test]
+    fn a_vacant_slot_stays_free_until_it_is_taken() {
+        let mut pool: Pool<u32> = Pool::new();
+        let first = pool.vacant().0;
+        assert_eq!(pool.vacant().0, first);
+        pool.take();
+        assert_ne!(pool.vacant().0, first);
     }
 }

@@ -88,8 +88,8 @@ impl Sampler {
             let sender = senders[*meter].filter(|_| world.net.observer.is_single(*meter));
             series.sample(now, &mut world.net.observer.flows[*meter], sender);
         }
-        for (series, meter) in self.links.iter_mut().zip(&mut world.net.observer.links) {
-            series.sample(now, meter);
+        for (series, hop) in self.links.iter_mut().zip(&mut world.net.hops) {
+            series.sample(now, &mut hop.meter);
         }
     }
 

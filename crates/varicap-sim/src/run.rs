@@ -58,11 +58,11 @@ fn run_number(
     go_on: &mut dyn FnMut(Time) -> bool,
 ) -> Result<RunResult, RunError> {
     let meters: Vec<(Bytes, bool)> = network.flows.iter().flat_map(meter_kinds).collect();
-    let observer = Observer::new(network.links.len(), &meters);
+    let observer = Observer::new(&meters);
     let mut world = World::new(network, Streams::new(seed, replication), observer, options.controls.clone());
     let recording = options.record.as_ref();
     let limit = recording.map(|recording| recording.packets).filter(|(_, below)| replication < *below);
-    world.net.observer.log = limit.map(|(limit, _)| PacketLog::new(limit));
+    world.net.traffic.log = limit.map(|(limit, _)| PacketLog::new(limit));
     let interval = recording.map(|recording| recording.series).filter(|(_, below)| replication < *below);
     let mut sampler = interval.map(|(interval, _)| Sampler::new(network, interval));
     let end = Time::ZERO + network.duration;
@@ -79,7 +79,7 @@ fn run_number(
             network: number,
             flows,
             links,
-            packets: world.net.observer.log.take(),
+            packets: world.net.traffic.log.take(),
         });
     }
     Ok(rows(world, network, seed, replication, end))
@@ -117,11 +117,10 @@ fn meter_kinds(flow: &FlowSpec) -> Vec<(Bytes, bool)> {
 
 fn rows(world: World, network: &Network, seed: u64, replication: u64, end: Time) -> RunResult {
     let totals = world.sender_totals();
-    let mut observer = world.net.observer;
-    let links = network.links.iter().zip(std::mem::take(&mut observer.links));
-    let links = links.map(|(spec, meter)| LinkRow::new(&spec.name, "", &meter.finish(end))).collect();
+    let links = network.links.iter().zip(world.net.hops);
+    let links = links.map(|(spec, hop)| LinkRow::new(&spec.name, "", &hop.meter.finish(end))).collect();
     let mut measures =
-        observer.flows.into_iter().zip(totals).map(|(meter, sender)| meter.finish(end, sender));
+        world.net.observer.flows.into_iter().zip(totals).map(|(meter, sender)| meter.finish(end, sender));
     let mut result = RunResult {
         replication,
         seed,

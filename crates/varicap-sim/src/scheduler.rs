@@ -1,4 +1,8 @@
-//! The event list: at most one pending wake per node, in an indexed 4-ary heap ordered by (time, node).
+//! The event list: at most one pending wake per node, in an indexed 4-ary heap ordered by (time, node), and wakes that
+//! come once and never move.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use varicap_units::Time;
 
@@ -33,6 +37,8 @@ pub struct Scheduler {
     len: usize,
     /// Where each node's wake stands in the heap.
     place: Vec<u32>,
+    /// Wakes that come once: few at a time and soon, so that they are cheaper apart from the many timers.
+    once: BinaryHeap<Reverse<Wake>>,
 }
 
 impl Scheduler {
@@ -43,6 +49,7 @@ impl Scheduler {
             heap: vec![NONE; 1 + ARITY],
             len: 0,
             place: vec![ABSENT; nodes],
+            once: BinaryHeap::new(),
         }
     }
 
@@ -55,7 +62,8 @@ impl Scheduler {
                 (at, node) = (due, other as NodeId);
             }
         }
-        let sorted = self.heap[0];
+        let once = self.once.peek().map_or(NONE, |&Reverse(wake)| wake);
+        let sorted = self.heap[0].min(once);
         if (sorted >> 32) < u128::from(at.as_nanos()) {
             return Some((Time::from_nanos((sorted >> 32) as u64), sorted as NodeId));
         }
@@ -68,6 +76,34 @@ impl Scheduler {
         match self.busy.get_mut(node as usize) {
             Some(due) => *due = at,
             None => self.wake_sorted(node, at),
+        }
+    }
+
+    /// Wakes the node at `at` besides its pending wake; [`Scheduler::polled`] ends it.
+    #[inline]
+    pub fn wake_once(&mut self, node: NodeId, at: Time) {
+        self.once.push(Reverse(wake_of(node, at)));
+    }
+
+    /// The node was polled at `now` and wants to be polled at `at`: its wakes up to `now` are over, a later one stays
+    /// as in [`Scheduler::wake_by`].
+    #[inline]
+    pub fn polled(&mut self, node: NodeId, now: Time, at: Time) {
+        if self.once.peek() == Some(&Reverse(wake_of(node, now))) {
+            self.once.pop();
+        }
+        if self.pending(node) > now { self.wake_by(node, at) } else { self.wake(node, at) }
+    }
+
+    /// When the node is woken next, but for wakes that come once.
+    #[inline]
+    fn pending(&self, node: NodeId) -> Time {
+        match self.busy.get(node as usize) {
+            Some(&due) => due,
+            None => match self.place.get(node as usize) {
+                Some(&place) if place != ABSENT => Time::from_nanos((self.heap[place as usize] >> 32) as u64),
+                _ => Time::NEVER,
+            },
         }
     }
 
@@ -224,6 +260,28 @@ mod tests {
         assert_eq!(scheduler.first(), Some((at(7), 1)));
         scheduler.wake(1, Time::NEVER);
         assert_eq!(scheduler.first(), None);
+    }
+
+    #[test]
+    fn a_wake_that_comes_once_stands_beside_the_pending_one() {
+        for node in [1, BUSY as NodeId + 1] {
+            let mut scheduler = Scheduler::new(1);
+            scheduler.wake(node, at(9));
+            scheduler.wake_once(node, at(5));
+            assert_eq!(scheduler.first(), Some((at(5), node)));
+            scheduler.polled(node, at(5), at(20));
+            assert_eq!(scheduler.first(), Some((at(9), node)), "the pending wake was still to come");
+            scheduler.polled(node, at(9), at(20));
+            assert_eq!(scheduler.first(), Some((at(20), node)));
+        }
+    }
+
+    #[test]
+    fn polling_makes_a_wake_to_come_only_earlier() {
+        let mut scheduler = Scheduler::new(1);
+        scheduler.wake(7, at(9));
+        scheduler.polled(7, at(5), at(8));
+        assert_eq!(scheduler.first(), Some((at(8), 7)));
     }
 
     proptest! {

@@ -7,11 +7,10 @@ use std::collections::VecDeque;
 
 use varicap_experiment::measure::SenderTotals;
 use varicap_net::Frame;
-use varicap_tcp::Flags;
 use varicap_units::{Bytes, Rate, Time};
 
 use crate::build::Openers;
-use crate::connection::Connection;
+use crate::connection::{Answer, Connection};
 use crate::feedback::Feedback;
 use crate::net::Net;
 use crate::packet::Packet;
@@ -104,75 +103,101 @@ impl World {
         true
     }
 
-    #[inline]
+    #[inline(always)]
     fn step(&mut self, now: Time, node: NodeId) {
         let index = node as usize;
-        if index < self.net.links.len() {
-            // Most wakes bring one packet: the next due time says so without another poll.
-            while let Some(packet) = self.net.poll_link(now, index) {
-                self.forward(now, packet);
-                if self.net.links[index].poll_at() > now {
-                    break;
-                }
-            }
-            let due = self.net.links[index].poll_at();
-            self.net.scheduler.wake(node, due);
+        if index < self.net.hops.len() {
+            self.poll_link(now, node);
         } else if index >= self.first_connection {
             self.poll_connection(now, (index - self.first_connection) as u32);
         } else if index < self.first_source {
-            let wire = index - self.net.links.len();
-            while let Some(packet) = self.net.wires[wire].poll(now) {
-                self.forward(now, packet);
-            }
-            let due = self.net.wires[wire].poll_at();
-            self.net.scheduler.wake(node, due);
+            self.poll_wire(now, node);
         } else {
             self.poll_source(now, index - self.first_source);
         }
     }
 
-    #[inline]
+    #[inline(always)]
+    fn poll_link(&mut self, now: Time, node: NodeId) {
+        let index = node as usize;
+        // Most wakes bring one packet: the next due time says so without another poll.
+        let mut due = now;
+        while due <= now
+            && let Some(packet) = self.net.poll_link(now, index)
+        {
+            self.forward(now, packet);
+            due = self.net.hops[index].link.poll_at();
+        }
+        if due <= now {
+            due = self.net.hops[index].link.poll_at();
+        }
+        self.net.scheduler.wake(node, due);
+    }
+
+    #[cold]
+    fn poll_wire(&mut self, now: Time, node: NodeId) {
+        let wire = node as usize - self.net.hops.len();
+        while let Some(packet) = self.net.wires[wire].poll(now) {
+            self.forward(now, packet);
+        }
+        let due = self.net.wires[wire].poll_at();
+        self.net.scheduler.wake(node, due);
+    }
+
+    /// A packet has come out of a node.
+    #[inline(always)]
     fn forward(&mut self, now: Time, packet: Packet) {
-        if let Some(packet) = self.net.forward(now, packet) {
-            self.arrive(now, packet);
+        if let Some(node) = self.net.next_node(&packet) {
+            self.net.enter(now, node, packet);
+        } else if packet.segment == Packet::NO_SEGMENT {
+            self.net.observer.on_datagram(packet.owner, packet.wire_size());
+        } else if packet.is_reverse() {
+            self.arrive_at_sender(now, packet);
+        } else {
+            self.arrive_at_receiver(now, packet);
         }
     }
 
-    /// A packet has come to the end of its route.
-    #[inline]
-    fn arrive(&mut self, now: Time, packet: Packet) {
-        if packet.segment == Packet::NO_SEGMENT {
-            return self.net.observer.on_datagram(packet.owner, packet.wire_size());
-        }
-        let mut segment = self.net.pool.remove(packet.segment);
-        if packet.flags & Packet::CE != 0 {
-            segment.flags = segment.flags.with(Flags::CE);
-        }
-        let connection = &mut self.connections[packet.owner as usize];
-        if connection.generation != packet.generation || !connection.is_open {
-            return; // a straggler of a connection that is over
-        }
+    #[inline(never)]
+    fn arrive_at_receiver(&mut self, now: Time, packet: Packet) {
         let net = &mut self.net;
-        let mut relayed = 0;
-        if packet.is_reverse() {
-            let outcome = connection.sender.push(now, &segment);
-            if connection.answers_at_once(now) {
-                send_data(net, now, packet.owner, connection);
-            }
-            net.observer.on_ack(connection, now, &outcome);
-        } else {
-            let news = connection.receiver.push(now, &segment);
-            net.observer.on_data(connection, now, news, packet.wire_size());
-            send_acks(net, now, packet.owner, connection);
-            relayed = if connection.is_relayed { news } else { 0 };
+        let segment = net.traffic.arrive(&packet);
+        let connection = &mut self.connections[packet.owner as usize];
+        if !connection.awaits(&packet) {
+            return;
         }
-        let due = connection.timers_at().min(connection.release);
-        net.scheduler.wake_by(self.first_connection as NodeId + packet.owner, due);
+        let news = connection.receiver.push(now, segment);
+        net.observer.on_data(connection, now, news, packet.wire_size());
+        net.send_acks(now, packet.owner, connection);
+        let due = connection.receiver.poll_at();
+        if !due.is_never() {
+            net.scheduler.wake_by(self.first_connection as NodeId + packet.owner, due);
+        }
+        if connection.is_relayed && news > 0 {
+            self.relay(now, packet.owner, news);
+        }
+    }
+
+    #[inline(never)]
+    fn arrive_at_sender(&mut self, now: Time, packet: Packet) {
+        let net = &mut self.net;
+        let segment = net.traffic.arrive(&packet);
+        let connection = &mut self.connections[packet.owner as usize];
+        if !connection.awaits(&packet) {
+            return;
+        }
+        let node = self.first_connection as NodeId + packet.owner;
+        let outcome = connection.sender.push(now, segment);
+        net.observer.on_ack(connection, &outcome);
+        match connection.hold_back(now) {
+            Answer::AtOnce => net.send_data(now, packet.owner, connection),
+            Answer::At(release) => net.scheduler.wake_once(node, release),
+            Answer::Held => {}
+        }
+        net.observer.on_window(connection, now);
+        net.scheduler.wake_by(node, connection.sender.poll_at());
         if connection.is_over() {
             self.close(now, packet.owner);
-        }
-        if relayed > 0 {
-            self.relay(now, packet.owner, relayed);
         }
     }
 
@@ -180,7 +205,7 @@ impl World {
         let connection = &mut self.connections[owner as usize];
         let node = self.first_connection as NodeId + owner;
         if !connection.is_open {
-            return self.net.scheduler.wake(node, Time::NEVER);
+            return self.net.scheduler.polled(node, now, Time::NEVER);
         }
         let was_active = connection.is_active;
         connection.work_feed(now);
@@ -190,11 +215,11 @@ impl World {
         }
         if connection.may_send(now) {
             connection.release = Time::NEVER;
-            send_data(&mut self.net, now, owner, connection);
+            self.net.send_data(now, owner, connection);
             self.net.observer.on_window(connection, now);
         }
-        send_acks(&mut self.net, now, owner, connection);
-        self.net.scheduler.wake(node, connection.poll_at());
+        self.net.send_acks(now, owner, connection);
+        self.net.scheduler.polled(node, now, connection.poll_at());
         if connection.is_over() {
             self.close(now, owner);
         }
@@ -263,10 +288,10 @@ impl World {
             let connection = &mut connections[owner as usize];
             connection.sender.on_rate_feedback(now, rate);
             if connection.may_send(now) {
-                send_data(&mut self.net, now, owner, connection);
+                self.net.send_data(now, owner, connection);
             }
             self.net.observer.on_window(connection, now);
-            self.net.scheduler.wake_by(self.first_connection as NodeId + owner, connection.timers_at());
+            self.net.scheduler.wake_by(self.first_connection as NodeId + owner, connection.sender.poll_at());
         }
         self.heard = heard;
     }
@@ -321,6 +346,7 @@ impl World {
     /// The warm-up is over: what is measured begins at `now`.
     pub fn begin_measuring(&mut self, now: Time) {
         let senders = self.sender_totals();
+        self.net.begin_measuring(now);
         self.net.observer.begin_measuring(now, senders);
     }
 
@@ -349,19 +375,5 @@ fn note_activity(
     if let Some(feedback) = feedback {
         feedback.on_activity(group, is_active);
         net.scheduler.wake_by(first_connection as NodeId - 1, now);
-    }
-}
-
-#[inline]
-fn send_data(net: &mut Net, now: Time, owner: u32, connection: &mut Connection) {
-    while let Some(segment) = connection.sender.poll(now) {
-        net.emit(now, owner, connection, segment, 0);
-    }
-}
-
-#[inline]
-fn send_acks(net: &mut Net, now: Time, owner: u32, connection: &mut Connection) {
-    while let Some(segment) = connection.receiver.poll(now) {
-        net.emit(now, owner, connection, segment, Packet::REVERSE);
     }
 }

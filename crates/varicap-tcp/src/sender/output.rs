@@ -161,7 +161,8 @@ impl Sender {
 
     fn resend(&mut self, now: Time, (from, to): (u64, u64)) -> Outgoing {
         let flags = self.note_resent(to);
-        if from == self.space.una && self.recovery.is_selective() && self.recovery.state() == State::Recovery {
+        if from == self.space.una && self.recovery.is_selective() && self.recovery.state() == State::Recovery
+        {
             // RFC 6675 §6: the head may turn out to be lost long after SND.UNA moved, so its retransmission starts the
             // timer anew. That of later holes does not, as in Linux: it would put off the head's timeout for ever.
             self.timer_at = self.rtt.deadline(now);
