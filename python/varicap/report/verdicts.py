@@ -15,12 +15,12 @@ _DIFFERS = "✗"
 
 
 def rich_tables(reproduction: Reproduction) -> list[Table]:
-    """The paper's tables cell by cell, its statements, and what it does not have."""
+    """The paper's tables cell by cell, its statements with the cells that differ, and what it does not have."""
     cells = [claim for claim in reproduction.claims if claim.claim.cell is not None]
-    statements = [claim for claim in reproduction.claims if claim.claim.cell is None]
+    explained = [claim for claim in reproduction.claims if claim.claim.cell is None or claim.verdict == "differs"]
     tables = [_cells(list(group)) for _, group in groupby(cells, key=lambda claim: claim.claim.where)]
-    if statements:
-        tables.append(_statements(statements))
+    if explained:
+        tables.append(_statements(explained, "Statements, and cells that differ" if cells else "Statements"))
     return tables + [_grid(grid) for _, grid in reproduction.grids]
 
 
@@ -52,8 +52,8 @@ def _ours(judged: Judged) -> Text:
     return Text(value)
 
 
-def _statements(claims: Sequence[Judged]) -> Table:
-    table = Table(title="Statements", title_justify="left", title_style="bold", show_lines=True)
+def _statements(claims: Sequence[Judged], title: str) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold", show_lines=True)
     for heading in ("claim", "paper", "accepted", "model", "sim", "verdict", "note"):
         wraps = heading in ("claim", "note")
         table.add_column(heading, no_wrap=heading == "verdict", ratio=3 if wraps else None, min_width=8)
