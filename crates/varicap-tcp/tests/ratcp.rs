@@ -198,10 +198,17 @@ fn a_fast_retransmit_keeps_the_window_that_the_rate_allows() {
 #[test]
 fn congestion_avoidance_resumes_with_the_whole_window_after_recovery() {
     for recovery in [Recovery::Reno, Recovery::NewReno] {
-        let mut script = avoiding(recovery, 10, 1);
-        script.duplicates(9);
-        script.ack(10 * MSS);
+        // In slow start, and with nothing in flight when recovery ends.
+        let mut script = Script::greedy(&ratcp(recovery, 10, 1));
+        told(&mut script, ms(100), rate(50));
+        script.duplicates(3);
+        let sent = script.sender.sent();
+        script.ack(sent);
         assert_eq!((script.sender.state(), script.cwnd()), (State::Open, 10), "{recovery:?}");
+        ack_each(&mut script, sent / MSS, 9);
+        assert_eq!(script.cwnd(), 10, "{recovery:?}: no slow start");
+        ack_each(&mut script, sent / MSS + 9, 1);
+        assert_eq!(script.cwnd(), 11, "{recovery:?}");
     }
 }
 
@@ -263,6 +270,21 @@ fn the_base_rtt_is_the_least_and_the_smoothed_one_is_not() {
     assert_eq!(play(RateRtt::Known(Span::from_millis(50))), 5);
     // The first sample cut it to 10; a larger RTT opens no window by itself.
     assert_eq!(play(RateRtt::Smoothed), 10);
+}
+
+#[test]
+fn an_rtt_that_turns_out_shorter_cuts_the_window_at_its_acknowledgement() {
+    let mut config = ratcp(Recovery::NewReno, 30, 0);
+    config.congestion =
+        Congestion::Ratcp(RatcpConfig { rtt: RateRtt::Base, beta: Amount::Packets(0), pacing: false });
+    let mut script = Script::greedy(&config);
+    told(&mut script, ms(150), rate(10));
+    script.at(ms(200));
+    ack_each(&mut script, 0, 30); // all took 200 ms; from 20 on each let another one out
+    assert_eq!((script.cwnd(), script.in_flight()), (20, 20));
+    script.at(ms(300));
+    script.ack(31 * MSS); // 100 ms
+    assert_eq!(script.cwnd(), 10);
 }
 
 #[test]

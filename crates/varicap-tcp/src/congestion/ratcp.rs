@@ -112,10 +112,9 @@ impl Ratcp {
                 if phase == Phase::Inactive {
                     self.phase = Phase::Avoidance;
                 }
-                // At W_rate there is nothing to grow for; the window would be cut at once.
+                // At W_rate there is nothing to grow for. Below, a step ends at whole segments, as W_rate does.
                 if self.reno.cwnd < self.rate_window {
                     self.reno.avoid_congestion(acked);
-                    self.reno.cwnd = self.reno.cwnd.min(self.rate_window);
                 }
             }
         }
