@@ -104,6 +104,12 @@ fn starts(flow: &FlowSpec, duration: f64) -> f64 {
     }
 }
 
+/// Rates that are told by an interval, which may be short: one event for each, and one for each connection that hears it.
+fn updates(flow: &FlowSpec, duration: f64) -> f64 {
+    let interval = flow.feedback.as_ref().and_then(|feedback| feedback.estimator.interval());
+    interval.map_or(0.0, |interval| duration / interval.as_secs_f64() * f64::from(flow.count + 1))
+}
+
 fn round_bytes(bytes: f64) -> String {
     match bytes {
         bytes if !bytes.is_finite() => "endless amounts".to_owned(),
@@ -135,7 +141,7 @@ fn of_network(scenario: &Scenario, network: &Network) -> Estimate {
             packets * (flow.forward.len() + 1) as f64 + answers * (flow.reverse.len() + 1) as f64;
         estimate.memory_bytes += in_flight(flow, links, *packets) * PER_PACKET;
         flows += f64::from(flow.count);
-        estimate.events += starts(flow, duration);
+        estimate.events += starts(flow, duration) + updates(flow, duration);
         if let Transport::Tcp { app: App::Arrivals(arrivals), .. } = &flow.transport {
             estimate.memory_bytes += f64::from(arrivals.at_most) * PER_FLOW;
         }

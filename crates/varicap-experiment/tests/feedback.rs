@@ -1,7 +1,7 @@
 //! What a scenario says of rate feedback and relays, and what it resolves into.
 
 use varicap_experiment::scenario::Share;
-use varicap_experiment::{FlowSpec, Network, Scenario, explain};
+use varicap_experiment::{Estimate, FlowSpec, Network, Scenario, explain};
 use varicap_units::{Rate, Span};
 
 /// A row of two links, the second with a capacity that varies, and a flow over both.
@@ -265,4 +265,17 @@ fn relays_that_do_not_fit_are_refused() {
         &text,
         "x.toml:14: flows.client.app.relay.of: found `download`, expected no relay where flows are isolated from each other",
     );
+}
+
+#[test]
+fn a_run_with_very_frequent_updates_is_known_to_take_long() {
+    let events = |interval: &str| {
+        let keys =
+            format!("feedback = {{ estimator = {{ instantaneous = {{ interval = \"{interval}\" }} }} }}");
+        let scenario = Scenario::from_toml(&chain(&keys), "x.toml", &[]).unwrap();
+        let network = scenario.resolve(&mut |_| Err(String::new())).unwrap();
+        Estimate::of(&scenario, &[network]).events
+    };
+    // 60 s of nanoseconds, a wake and a listener.
+    assert!(events("1 ns") - events("1 s") > 1.1e11);
 }
