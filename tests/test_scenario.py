@@ -112,7 +112,7 @@ def test_a_given_tcp_stands_for_itself() -> None:
     )
     flows = normal(shared.to_dict())["flows"]
     assert flows["shared"]["tcp"]["mss"] == "500 B"
-    assert flows["own"]["tcp"]["mss"] == "1.46 kB"
+    assert flows["own"]["tcp"]["mss"] == "1460 B"
 
 
 def test_typed_scenario_is_read_back_the_same() -> None:

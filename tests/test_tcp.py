@@ -101,30 +101,47 @@ class Fixed:
 
 
 class Reno(Fixed):
-    """RFC 5681 in a few lines."""
+    """RFC 5681 in a few lines, windows opened in steps to whole segments as the one that is built in."""
 
     def __init__(self, mss: int, initial_window: int) -> None:
         self.mss = mss
-        self.cwnd: float = initial_window
-        self.ssthresh: float | None = None
+        self.ssthresh: int | None = None
+        self.set(initial_window)
+
+    def set(self, cwnd: int) -> None:
+        cwnd = max(cwnd, self.mss)
+        self.cwnd: float = cwnd
         self.credit = 0
+        self.goal = cwnd * (self.mss - cwnd % self.mss) // self.mss
 
     def on_ack(self, ack: AckSample) -> None:
         if ack.app_limited:
             return
         acked = min(ack.newly_acked, self.mss)
-        if self.ssthresh is None or self.cwnd < self.ssthresh:
+        if self.ssthresh is None:
             self.cwnd += acked
-            return
-        self.credit += acked
-        if self.credit >= self.cwnd:
-            self.credit -= int(self.cwnd)
-            self.cwnd += self.mss
+        elif self.cwnd < self.ssthresh:
+            self.cwnd += acked
+            if self.cwnd >= self.ssthresh:
+                self.set(self.ssthresh)
+        else:
+            self.credit += acked
+            if self.credit >= self.goal:
+                cwnd = int(self.cwnd) // self.mss * self.mss + self.mss
+                self.credit = min(self.credit - self.goal, cwnd)
+                self.cwnd = self.goal = cwnd
 
     def on_congestion(self, event: CongestionEvent) -> None:
-        self.credit = 0
-        self.ssthresh = max(event.in_flight // 2, 2 * self.mss)
-        self.cwnd = self.mss if event.kind == "timeout" else self.ssthresh
+        if event.kind != "timeout" or event.backoff == 0:
+            self.ssthresh = max(event.in_flight // 2, 2 * self.mss)
+        self.set(self.mss if event.kind == "timeout" else self.ssthresh or self.mss)
+
+    def on_recovered(self, now_s: float, limit: int | None) -> None:
+        if limit is not None and limit < self.cwnd:
+            self.set(limit)
+
+    def on_idle(self, restart_window: int) -> None:
+        self.set(min(int(self.cwnd), restart_window))
 
 
 def test_a_python_control_hears_of_acknowledgements_and_losses() -> None:
