@@ -176,6 +176,30 @@ def test_a_scenario_runs_a_python_control_exactly_like_the_one_that_is_built_in(
     assert ours.summary["flows"] == theirs.summary["flows"]
 
 
+def test_a_python_control_is_told_its_rate() -> None:
+    told: list[tuple[float, int | None]] = []
+
+    class Told(Fixed):
+        def on_rate_feedback(self, now_s: float, rate_bps: int | None) -> None:
+            told.append((now_s, rate_bps))
+
+    sender = Sender(control=Told, mss="1000 B")
+    sender.on_rate_feedback(0.5, 1_000_000)
+    sender.on_rate_feedback(0.7, None)
+    assert told == [(0.5, 1_000_000), (0.7, None)]
+    told.clear()
+    flow = {"tcp": {"congestion": {"custom": "mine"}}, "feedback": {}}
+    varicap.run(scenario("reno") | {"flows": {"one": flow}}, seeds=1, controls={"mine": Told})
+    assert told == [(0.04, 2_000_000)]
+
+
+def test_ratcp_by_hand_keeps_to_the_rate() -> None:
+    ratcp = {"ratcp": {"beta": "1 packets", "rtt": {"known": "100 ms"}}}
+    sender = Sender(congestion=ratcp, mss="1000 B", header="0 B", initial_window="20 packets")
+    sender.on_rate_feedback(0.1, 800_000)
+    assert sender.cwnd == 11_000
+
+
 def test_an_exception_of_a_control_ends_the_run_and_comes_out() -> None:
     class Broken(Fixed):
         def on_ack(self, ack: AckSample) -> None:

@@ -222,6 +222,8 @@ class Sender:
         """The application offers `size` more bytes; None offers data without end."""
     def close(self) -> None:
         """No more data will come."""
+    def on_rate_feedback(self, now_s: float, rate_bps: int | None, /) -> None:
+        """The network told this rate [b/s]; None: none is known any more."""
     def push(self, now_s: float, segment: Segment, /) -> None:
         """A segment of the receiver arrived."""
     def poll(self, now_s: float, /) -> Segment | None:

@@ -52,7 +52,8 @@ class CongestionControl(Protocol):
 
     Optional besides these: ``ssthresh`` [B]; ``on_recovered(now_s, limit)`` when recovery has ended, where a window
     above ``limit`` [B] (None: no limit) would let out a burst (RFC 6582 §3.2); ``on_idle(restart_window)`` after an
-    idle RTO (RFC 5681 §4.1).
+    idle RTO (RFC 5681 §4.1); ``on_rate_feedback(now_s, rate_bps)`` when the network tells the flow its rate (the
+    flow's ``feedback``; None: none is known any more).
     """
 
     cwnd: float

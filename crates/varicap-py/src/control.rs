@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pyo3::prelude::*;
 use varicap_tcp::TcpConfig;
 use varicap_tcp::congestion::{AckSample, CongestionControl, CongestionEvent, CongestionKind, Start};
-use varicap_units::{Bytes, Span, Time};
+use varicap_units::{Bytes, Rate, Span, Time};
 
 /// What an acknowledgement of new data tells a congestion control.
 #[pyclass(frozen, get_all, name = "AckSample", module = "varicap.tcp")]
@@ -186,6 +186,11 @@ impl CongestionControl for PythonControl {
     fn on_recovered(&mut self, now: Time, limit: Bytes) {
         let limit = (limit < Bytes::MAX).then_some(limit.as_u64());
         self.tell("on_recovered", |method| method.call1((now.as_secs_f64(), limit)).map(drop));
+    }
+
+    fn on_rate_feedback(&mut self, now: Time, rate: Rate) {
+        let rate = (!rate.is_unlimited()).then_some(rate.as_bps());
+        self.tell("on_rate_feedback", |method| method.call1((now.as_secs_f64(), rate)).map(drop));
     }
 
     fn on_idle(&mut self, restart_window: Bytes) {

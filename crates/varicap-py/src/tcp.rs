@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use varicap_tcp::congestion::Controller;
 use varicap_tcp::{Flags, MAX_SACK_BLOCKS, Receiver, Segment, Sender, TcpConfig};
-use varicap_units::{Amount, Bytes, Span, Time};
+use varicap_units::{Amount, Bytes, Rate, Span, Time};
 
 use crate::control::{PythonControl, Raised, start};
 use crate::errors::ScenarioError;
@@ -219,6 +219,13 @@ impl PySender {
 
     fn close(&mut self) {
         self.sender().close();
+    }
+
+    #[pyo3(signature = (now_s, rate_bps, /))]
+    fn on_rate_feedback(&mut self, now_s: f64, rate_bps: Option<u64>) -> PyResult<()> {
+        let now = instant(now_s)?;
+        self.sender().on_rate_feedback(now, rate_bps.map_or(Rate::UNLIMITED, Rate::from_bps));
+        self.checked(())
     }
 
     fn push(&mut self, now_s: f64, segment: &PySegment) -> PyResult<()> {
