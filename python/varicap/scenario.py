@@ -15,6 +15,9 @@ Span: TypeAlias = str
 Recovery: TypeAlias = Literal["old-tahoe", "tahoe", "reno", "newreno", "sack"]
 """What is retransmitted, and when recovery ends."""
 
+Increase: TypeAlias = Literal["per-window", "per-ack"]
+"""By how much congestion avoidance opens the window."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Reno(Part):
@@ -27,6 +30,8 @@ class Reno(Part):
 
     Default: none (RFC 5681: one MSS per ACK).
     """
+    increase: Increase = "per-window"
+    """By how much congestion avoidance opens the window. Default: per-window (what RFC 5681 §3.1 recommends)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,6 +178,9 @@ RttSamples: TypeAlias = Literal["every-ack", "one-per-window"]
 AfterTimeout: TypeAlias = Literal["go-back-n", "first-hole"]
 """What a sender without SACK resends after a timeout."""
 
+AfterRecovery: TypeAlias = Literal["flight-size", "ssthresh"]
+"""NewReno's window when its recovery ends. Source: RFC 6582 §3.2 (3)."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Tcp(Part):
@@ -217,6 +225,8 @@ class Tcp(Part):
     """Duplicate ACKs that trigger a fast retransmit. Default: 3 (RFC 5681 §3.2)."""
     after_timeout: AfterTimeout = "go-back-n"
     """What a sender without SACK resends after a timeout. Default: go-back-n."""
+    after_recovery: AfterRecovery = "flight-size"
+    """NewReno's window when its recovery ends. Default: flight-size (RFC 6582 §3.2 (3), option 1)."""
     repeat_fast_retransmit: bool = False
     """Whether duplicate ACKs for data sent before the last recovery may start another one.
 

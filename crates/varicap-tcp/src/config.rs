@@ -45,6 +45,8 @@ pub struct TcpConfig {
     pub duplicate_acks: u32,
     /// What a sender without SACK resends after a timeout. Default: go-back-n.
     pub after_timeout: AfterTimeout,
+    /// NewReno's window when its recovery ends. Default: flight-size (RFC 6582 §3.2 (3), option 1).
+    pub after_recovery: AfterRecovery,
     /// Whether duplicate ACKs for data sent before the last recovery may start another one. Default: false (RFC 6582 §3.2 step 1).
     pub repeat_fast_retransmit: bool,
     /// Most segments sent in answer to one acknowledgement. Default: no limit.
@@ -75,6 +77,7 @@ impl Default for TcpConfig {
             limited_transmit: true,
             duplicate_acks: 3,
             after_timeout: AfterTimeout::GoBackN,
+            after_recovery: AfterRecovery::FlightSize,
             repeat_fast_retransmit: false,
             max_burst: None,
             restart_after_idle: true,
@@ -290,4 +293,14 @@ pub enum AfterTimeout {
     GoBackN,
     /// The first unacknowledged segment only; then one more for each acknowledgement that uncovers another hole.
     FirstHole,
+}
+
+/// NewReno's window when its recovery ends. Source: RFC 6582 §3.2 (3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AfterRecovery {
+    /// A segment more than what is in flight, at most ssthresh: no burst (option 1).
+    FlightSize,
+    /// ssthresh, as ns-2: a burst if less is in flight (option 2).
+    Ssthresh,
 }

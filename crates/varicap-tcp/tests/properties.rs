@@ -190,7 +190,7 @@ fn configs() -> impl Strategy<Value = TcpConfig> {
         ],
         prop_oneof![
             Just(Congestion::Reno(RenoConfig::default())),
-            Just(Congestion::Reno(RenoConfig { byte_counting: Some(2) })),
+            Just(Congestion::Reno(RenoConfig { byte_counting: Some(2), ..RenoConfig::default() })),
             Just(Congestion::Cubic(CubicConfig::default())),
         ],
         timers(),

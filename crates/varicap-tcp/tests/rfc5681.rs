@@ -3,7 +3,7 @@
 mod common;
 
 use common::{MSS, Script, config, ms, nth, segments};
-use varicap_tcp::congestion::RenoConfig;
+use varicap_tcp::congestion::{Increase, RenoConfig};
 use varicap_tcp::{AfterTimeout, Congestion, Recovery, State, TcpConfig};
 use varicap_units::{Amount, Bytes};
 
@@ -45,7 +45,7 @@ fn slow_start_adds_what_an_ack_of_less_than_a_segment_covers() {
 #[test]
 fn byte_counting_adds_up_to_its_limit() {
     let mut config = config(Recovery::Reno, 4);
-    config.congestion = Congestion::Reno(RenoConfig { byte_counting: Some(2) });
+    config.congestion = Congestion::Reno(RenoConfig { byte_counting: Some(2), ..RenoConfig::default() });
     let mut script = Script::greedy(&config);
     script.at(ms(100)).ack(2000);
     assert_eq!(script.cwnd(), 6);
@@ -77,7 +77,7 @@ fn half_a_segment_of_window_takes_half_a_window_of_acknowledgements_to_fill() {
     script.at(ms(100)).duplicates(3);
     script.at(ms(200)).ack(7 * MSS);
     assert_eq!(script.sender.cwnd(), Bytes::new(3500));
-    // (3) has opened it to 4 when 3.5 / 2 segments are acknowledged, and to 5 four later.
+    // It opens to 4 when 3.5 / 2 segments are acknowledged, and to 5 four later.
     script.at(ms(300)).ack(8 * MSS);
     assert_eq!(script.sender.cwnd(), Bytes::new(3500));
     script.ack(9 * MSS);
@@ -88,6 +88,19 @@ fn half_a_segment_of_window_takes_half_a_window_of_acknowledgements_to_fill() {
     }
     script.ack(13 * MSS);
     assert_eq!(script.sender.cwnd(), Bytes::new(5000));
+}
+
+#[test]
+fn per_ack_the_window_opens_by_formula_3() {
+    let congestion = Congestion::Reno(RenoConfig { increase: Increase::PerAck, ..RenoConfig::default() });
+    let config = TcpConfig { congestion, initial_ssthresh: Amount::Packets(2), ..config(Recovery::Reno, 2) };
+    let mut script = Script::greedy(&config);
+    script.at(ms(100));
+    // 2 + 1/2, + 1/2.5, + 1/2.9, all but the parts of a byte: the third segment takes three ACKs, not two.
+    for (number, cwnd) in [(1, 2500), (2, 2900), (3, 3244), (4, 3553)] {
+        script.ack(number * MSS);
+        assert_eq!(script.sender.cwnd(), Bytes::new(cwnd));
+    }
 }
 
 #[test]
@@ -102,7 +115,7 @@ fn slow_start_ends_at_ssthresh() {
 #[test]
 fn acknowledgements_of_two_segments_open_the_window_half_as_fast_unless_bytes_count() {
     for (byte_counting, expected) in [(None, 4), (Some(2), 5)] {
-        let congestion = Congestion::Reno(RenoConfig { byte_counting });
+        let congestion = Congestion::Reno(RenoConfig { byte_counting, ..RenoConfig::default() });
         let config =
             TcpConfig { congestion, initial_ssthresh: Amount::Packets(4), ..config(Recovery::Reno, 4) };
         let mut script = Script::greedy(&config);

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{MSS, Script, config, ms, nth, segments};
-use varicap_tcp::{Recovery, State, TcpConfig};
+use varicap_tcp::{AfterRecovery, Recovery, State, TcpConfig};
 use varicap_units::Amount;
 
 /// Ten segments in flight, the first of them lost: fast recovery has just begun, nine duplicates inflated it.
@@ -58,6 +58,14 @@ fn a_full_ack_with_little_in_flight_lets_out_no_burst() {
     // Nothing in flight: cwnd = min(ssthresh, max(0, SMSS) + SMSS).
     assert_eq!((script.cwnd(), script.ssthresh()), (2, 5));
     script.expect(&segments(10, 2));
+}
+
+#[test]
+fn a_full_ack_ends_recovery_with_ssthresh_if_bursts_may_be() {
+    let mut script = recovering(TcpConfig { after_recovery: AfterRecovery::Ssthresh, ..newreno() });
+    script.at(ms(200)).ack(10 * MSS);
+    assert_eq!((script.cwnd(), script.ssthresh()), (5, 5));
+    script.expect(&segments(10, 5));
 }
 
 #[test]

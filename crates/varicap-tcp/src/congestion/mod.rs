@@ -22,6 +22,19 @@ pub use reno::Reno;
 pub struct RenoConfig {
     /// Appropriate byte counting: the most MSS that one ACK may add in slow start (RFC 3465's L). Default: none (RFC 5681: one MSS per ACK).
     pub byte_counting: Option<u32>,
+    /// By how much congestion avoidance opens the window. Default: per-window (what RFC 5681 §3.1 recommends).
+    pub increase: Increase,
+}
+
+/// By how much congestion avoidance opens the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Increase {
+    /// A segment when a window's worth of acknowledgements is in, as Linux counts them.
+    #[default]
+    PerWindow,
+    /// SMSS*SMSS/cwnd at each acknowledgement, as ns-2: less than a segment per window while windows are small. Source: RFC 5681 (3).
+    PerAck,
 }
 
 /// The constants of RFC 9438.

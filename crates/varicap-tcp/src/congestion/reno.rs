@@ -2,14 +2,17 @@
 
 use varicap_units::{Bytes, Time};
 
-use super::{AckSample, CongestionControl, CongestionEvent, CongestionKind, RenoConfig, Start};
+use super::{AckSample, CongestionControl, CongestionEvent, CongestionKind, Increase, RenoConfig, Start};
+
+/// Parts of a byte that are carried over when each acknowledgement opens the window.
+const PARTS: u64 = 1 << 16;
 
 /// RFC 5681's window.
 #[derive(Clone, Copy, Debug)]
 pub struct Reno {
     pub(super) cwnd: u64,
     pub(super) ssthresh: u64,
-    /// Acknowledged data that has not yet opened the window [B].
+    /// Acknowledged data that has not yet opened the window [B]; per ACK the part of a byte that it has not [B/PARTS].
     credit: u64,
     /// How much of it opens the window to the next whole segment [B].
     goal: u64,
@@ -18,6 +21,7 @@ pub struct Reno {
     slow_start_limit: u64,
     /// Most that one acknowledgement counts in congestion avoidance [B].
     avoidance_limit: u64,
+    per_ack: bool,
 }
 
 impl Reno {
@@ -34,13 +38,14 @@ impl Reno {
             mss,
             slow_start_limit: segments * mss,
             avoidance_limit: if config.byte_counting.is_some() { u64::MAX } else { mss },
+            per_ack: config.increase == Increase::PerAck,
         };
         reno.set(start.initial_window.as_u64());
         reno
     }
 
-    /// Sets the window. RFC 5681 (3) opens it by SMSS*SMSS/cwnd per ACK; that is done in steps to whole segments, which
-    /// is when it shows, the first step shorter if the window has a fraction of one.
+    /// Sets the window. From there it opens in steps to whole segments, which is when it shows; the first step is
+    /// shorter, and comes sooner, if the window has a fraction of one.
     pub(super) fn set(&mut self, cwnd: u64) {
         self.cwnd = cwnd.max(self.mss);
         self.credit = 0;
@@ -65,13 +70,25 @@ impl Reno {
         }
     }
 
-    /// RFC 5681 (3); RFC 3465 §2.1 counts the acknowledged bytes instead of the acknowledgements.
+    /// RFC 5681 §3.1: a segment per window. RFC 3465 §2.1 counts the acknowledged bytes instead of the ACKs.
     #[inline]
     pub(super) fn avoid_congestion(&mut self, acked: u64) {
+        if self.per_ack {
+            return self.open_per_ack(acked);
+        }
         self.credit += acked.min(self.avoidance_limit);
         if self.credit >= self.goal {
             self.step();
         }
+    }
+
+    /// RFC 5681 (3): SMSS*SMSS/cwnd per ACK.
+    #[cold]
+    fn open_per_ack(&mut self, acked: u64) {
+        let opened =
+            acked.min(self.avoidance_limit).saturating_mul(self.mss * PARTS) / self.cwnd + self.credit;
+        self.cwnd += (opened / PARTS).min(self.mss);
+        self.credit = opened % PARTS;
     }
 
     fn halved(&self, in_flight: Bytes) -> u64 {

@@ -1,6 +1,6 @@
 //! Recovery by duplicate ACKs: Tahoe, Reno (RFC 2581 §3.2) and NewReno (RFC 6582).
 
-use super::{AfterTimeout, Kind, Reaction, Recovery, Signal, Space, State};
+use super::{AfterRecovery, AfterTimeout, Kind, Reaction, Recovery, Signal, Space, State};
 
 impl Recovery {
     /// SND.UNA moved up from `before`.
@@ -11,7 +11,9 @@ impl Recovery {
             State::Recovery => {
                 let limit = match self.kind {
                     // RFC 6582 §3.2 (3), option 1: cwnd = min(ssthresh, max(FlightSize, SMSS) + SMSS).
-                    Kind::NewReno => space.flight().max(space.mss) + space.mss,
+                    Kind::NewReno if self.after_recovery == AfterRecovery::FlightSize => {
+                        space.flight().max(space.mss) + space.mss
+                    }
                     _ => u64::MAX,
                 };
                 self.open();

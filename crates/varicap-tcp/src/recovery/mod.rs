@@ -8,7 +8,7 @@ mod duplicates;
 mod scoreboard;
 mod selective;
 
-use crate::config::{AfterTimeout, Recovery as Kind, TcpConfig};
+use crate::config::{AfterRecovery, AfterTimeout, Recovery as Kind, TcpConfig};
 use crate::segment::Segment;
 use scoreboard::Scoreboard;
 
@@ -95,6 +95,7 @@ pub(crate) struct Recovery {
     limited_transmit: bool,
     repeat: bool,
     after_timeout: AfterTimeout,
+    after_recovery: AfterRecovery,
     threshold: u32,
     duplicates: u32,
     /// Recovery ends when this is acknowledged: the end of what was sent when it began.
@@ -117,6 +118,7 @@ impl Recovery {
             limited_transmit: config.limited_transmit,
             repeat: config.repeat_fast_retransmit,
             after_timeout: config.after_timeout,
+            after_recovery: config.after_recovery,
             threshold: config.duplicate_acks.max(1),
             duplicates: 0,
             recover: None,
