@@ -10,11 +10,11 @@
 array set o {
     rate 1.5Mb back 1000Mb delay 30ms queue DropTail limit 20 loss 0 steps {} flows {} warmup 10 stop 60 seed 1
     window 100000 delack 0 delack_interval 0.1 tick 0.01 minrto 0.2 initrto 3.0 initial_window 1 syn 0 jitter 0
-    red {} tcp {}
+    red {} tcp {} newreno {}
 }
 array set o $argv
 
-ns-random $o(seed)
+ns-random [expr {1 + ($o(seed) * 69621) % 2147483646}]
 set ns [new Simulator]
 
 set variants(tahoe)   {Agent/TCP         Agent/TCPSink}
@@ -23,17 +23,21 @@ set variants(newreno) {Agent/TCP/Newreno Agent/TCPSink}
 set variants(sack)    {Agent/TCP/Sack1   Agent/TCPSink/Sack1}
 set variants(linux)   {Agent/TCP/Linux   Agent/TCPSink/Sack1}
 
-proc uniform {} {
-    global draws
-    return [$draws uniform 0 1]
+# ns-2's streams of neighbouring seeds begin alike: spread the seeds, and skip the beginning.
+proc stream {seed} {
+    set draws [new RNG]
+    $draws seed [expr {1 + ($seed * 48271) % 2147483646}]
+    for {set skipped 0} {$skipped < 100} {incr skipped} { $draws uniform 0 1 }
+    return $draws
 }
-set draws [new RNG]
-$draws seed $o(seed)
+set draws [stream $o(seed)]
 
 foreach {name value} $o(red) { Queue/RED set $name $value }
 Agent/TCP set window_ $o(window)
 Agent/TCP set windowInit_ $o(initial_window)
 Agent/TCP set syn_ [expr {$o(syn) ? "true" : "false"}]
+# Else the acknowledgement of the first data would be taken for that of a SYN, and not open the window.
+Agent/TCP set delay_growth_ [expr {$o(syn) ? "true" : "false"}]
 Agent/TCP set tcpTick_ $o(tick)
 Agent/TCP set minrto_ $o(minrto)
 Agent/TCP set rtxcur_init_ $o(initrto)
@@ -41,6 +45,8 @@ Agent/TCP set overhead_ $o(jitter)
 Agent/TCPSink/DelAck set interval_ $o(delack_interval)
 Agent/TCPSink/Sack1/DelAck set interval_ $o(delack_interval)
 foreach {name value} $o(tcp) { Agent/TCP set $name $value }
+
+foreach {name value} $o(newreno) { Agent/TCP/Newreno set $name $value }
 
 set left [$ns node]
 set right [$ns node]
@@ -54,10 +60,8 @@ if {$o(loss) > 0} {
     set errors [new ErrorModel]
     $errors unit pkt
     $errors set rate_ $o(loss)
-    set lossdraws [new RNG]
-    $lossdraws seed [expr {$o(seed) + 1000003}]
     set law [new RandomVariable/Uniform]
-    $law use-rng $lossdraws
+    $law use-rng [stream [expr {$o(seed) + 1000003}]]
     $errors ranvar $law
     $errors drop-target [new Agent/Null]
     $ns link-lossmodel $errors $left $right
@@ -81,7 +85,7 @@ proc attach {agent node delay} {
 }
 
 proc start_tcp {index variant start access packets} {
-    global ns o variants left right sources finished
+    global ns o draws variants left right sources finished
     foreach {source sink} $variants($variant) {}
     if {$o(delack)} { append sink /DelAck }
     set tcp [new $source]
@@ -131,7 +135,7 @@ foreach flow $o(flows) {
     switch [lindex $flow 0] {
         tcp {
             foreach {_ variant start spread access packets} $flow {}
-            start_tcp $index $variant [expr {$start + $spread * [uniform]}] $access $packets
+            start_tcp $index $variant [expr {$start + $spread * [$draws uniform 0 1]}] $access $packets
         }
         default {
             foreach {kind rate start} $flow {}
@@ -142,20 +146,23 @@ foreach flow $o(flows) {
 }
 
 proc mark {} {
-    global sources acked monitor before
-    foreach index [array names sources] { set acked($index) [$sources($index) set ack_] }
+    global sources acked expired monitor before
+    foreach index [array names sources] {
+        set acked($index) [$sources($index) set ack_]
+        set expired($index) [$sources($index) set nrexmit_]
+    }
     foreach name {parrivals_ pdrops_ pdepartures_ bdepartures_} { set before($name) [$monitor set $name] }
 }
 
 proc finish {} {
-    global o sources acked monitor before finished
+    global o sources acked expired monitor before finished
     set seconds [expr {$o(stop) - $o(warmup)}]
     foreach index [lsort -integer [array names sources]] {
         set tcp $sources($index)
         set packets [expr {[$tcp set ack_] - $acked($index)}]
         set goodput [expr {$packets * [$tcp set packetSize_] * 8.0 / $seconds}]
         puts "flow $index goodput_bps $goodput sent [$tcp set ndatapack_] resent [$tcp set nrexmitpack_]\
-            timeouts [$tcp set nrexmit_] cuts [$tcp set ncwndcuts_] finished $finished($index)"
+            timeouts [expr {[$tcp set nrexmit_] - $expired($index)}] cuts [$tcp set ncwndcuts_] finished $finished($index)"
     }
     foreach name {parrivals_ pdrops_ pdepartures_ bdepartures_} {
         append line " $name [expr {[$monitor set $name] - $before($name)}]"

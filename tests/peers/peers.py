@@ -5,7 +5,8 @@
 A `Case` says once what both simulators do: `Case.scenario` writes it for varicap, `Case.ns2` for `dumbbell.tcl`.
 ns-2's conventions are set in varicap's scenario, not the other way round: no handshake (`syn_ false`), an initial
 window of one packet, 1000 B of data in 1040 B, options that cost nothing, one timed segment at a time on a clock of
-10 ms, a first RTO of 3 s and a least one of 0.2 s, and no jitter unless the case says so.
+10 ms, a first RTO of 3 s and a least one of 0.2 s, a window that opens by RFC 5681's formula (3) at each ACK, a NewReno
+that leaves recovery with ssthresh, and no jitter unless the case says so.
 """
 
 import argparse
@@ -13,6 +14,7 @@ import concurrent.futures
 import dataclasses
 import math
 import os
+import random
 import re
 import shutil
 import subprocess
@@ -78,6 +80,8 @@ class Case:
     red: dict[str, Any] | None = None
     loss: float = 0.0
     steps: tuple[tuple[float, float], ...] = ()
+    markov: tuple[float, float, float] | None = None
+    """Two rates [b/s] and their mean holding time: each seed has a path of its own, the same in both simulators."""
     delayed: bool = False
     jitter: float = 0.0
     warmup: float = 10.0
@@ -89,6 +93,23 @@ class Case:
     tcp: dict[str, Any] = field(default_factory=dict)
     """Keys of varicap's `[tcp]` that differ from ns-2's conventions as set below."""
     ns2_tcp: dict[str, Any] = field(default_factory=dict)
+
+    def each(self, seeds: int | None) -> "list[tuple[Case, int]]":
+        """The runs to make: a case and how many seeds of it."""
+        seeds = seeds or self.seeds
+        if self.markov is None:
+            return [(self, seeds)]
+        return [(dataclasses.replace(self, steps=self._path(seed)), 1) for seed in range(seeds)]
+
+    def _path(self, seed: int) -> tuple[tuple[float, float], ...]:
+        assert self.markov is not None
+        *rates, holding = self.markov
+        draws, time, state = random.Random(seed), 0.0, 0
+        path = []
+        while time < self.stop:
+            path.append((round(time, 6), rates[state]))
+            time, state = time + draws.expovariate(1 / holding), 1 - state
+        return tuple(path)
 
     def scenario(self) -> dict[str, Any]:
         """For varicap."""
@@ -110,6 +131,8 @@ class Case:
             "header": f"{HEADER} B",
             "count_options": False,
             "rtt_samples": "one-per-window",
+            "congestion": {"reno": {"increase": "per-ack"}},
+            "after_recovery": "ssthresh",
             "ack": {"delayed": {"timeout": "100 ms"}} if self.delayed else "every",
             "timer": {
                 "ticks": {
@@ -211,9 +234,14 @@ class Outcome:
 
 def run_varicap(case: Case, seeds: int | None = None, jobs: int | None = None) -> Outcome:
     """Goodput [b/s] of each group, timeouts, and the ratio of packets that the queue dropped."""
-    result = varicap.run(case.scenario(), seeds=seeds or case.seeds, jobs=jobs)
-    flows, links = result.flows.to_pylist(), result.links.to_pylist()
     values: dict[str, list[float]] = {}
+    for run, count in case.each(seeds):
+        _collect(run, varicap.run(run.scenario(), seeds=count, jobs=jobs), values)
+    return Outcome(values)
+
+
+def _collect(case: Case, result: varicap.Result, values: dict[str, list[float]]) -> None:
+    flows, links = result.flows.to_pylist(), result.links.to_pylist()
     for replication in range(result.runs):
         mine = [row for row in flows if row["replication"] == replication]
         link = next(row for row in links if row["replication"] == replication and row["name"] == "forward")
@@ -223,15 +251,18 @@ def run_varicap(case: Case, seeds: int | None = None, jobs: int | None = None) -
                 values.setdefault(f"goodput.{index}", []).append(sum(row["goodput_bps"] for row in group))
                 values.setdefault(f"timeouts.{index}", []).append(sum(row["timeouts"] for row in group))
             if flow.packets:
-                values.setdefault(f"fct.{index}", []).append(group[0]["fct_mean_ns"] / 1e9)
-        values.setdefault("dropped", []).append(link["dropped_packets"] / max(link["offered_packets"], 1))
-    return Outcome(values)
+                values.setdefault(f"fct.{index}", []).append(group[0]["fct_mean_ms"] / 1e3)
+        if case.loss:
+            continue  # ns-2's monitor counts what the channel loses, too
+        dropped = link["overflowed_packets"] + link["aqm_dropped_packets"]
+        values.setdefault("dropped", []).append(dropped / max(link["offered_packets"], 1))
 
 
 def run_ns2(case: Case, seeds: int | None = None) -> Outcome:
     """The same of ns-2."""
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        rows = list(pool.map(lambda seed: _ns2_once(case, seed + 1), range(seeds or case.seeds)))
+        runs = [(run, seed + 1) for run, count in case.each(seeds) for seed in range(count)]
+        rows = list(pool.map(lambda run: _ns2_once(*run), runs))
     return Outcome({measure: [row[measure] for row in rows] for measure in rows[0]})
 
 
@@ -247,8 +278,9 @@ def _ns2_once(case: Case, seed: int) -> dict[str, float]:
                 name = f"{measure}.{index}"
                 values[name] = values.get(name, 0.0) + row[key]
             if case.flows[index].packets:
-                values[f"fct.{index}"] = row["finished"] - case.flows[index].start
-        elif words[0] == "link":
+                # ns-2 ends with the last acknowledgement, varicap with the last byte at the receiver.
+                values[f"fct.{index}"] = row["finished"] - case.flows[index].start - float(case.delay[:-2]) / 1e3
+        elif words[0] == "link" and not case.loss:
             row = dict(zip(words[1::2], map(float, words[2::2]), strict=True))
             values["dropped"] = row["pdrops_"] / max(row["parrivals_"], 1)
     return values
@@ -280,6 +312,13 @@ def compare(case: Case, seeds: int | None = None) -> list[str]:
     return rows
 
 
+REDS: dict[str, dict[str, Any]] = {
+    "wait": {},
+    "wait, gentle": {"gentle": True},
+    "uniform": {"spacing": "uniform"},
+    "uniform, gentle": {"spacing": "uniform", "gentle": True},
+    "wait, bytes": {"min_threshold": "5 kB", "max_threshold": "15 kB"},
+}
 VARIANTS = ("tahoe", "reno", "newreno", "sack")
 
 
@@ -307,6 +346,50 @@ def cases() -> list[Case]:
                         stop=410,
                     )
                 )
+    for ratio in (2, 5):
+        both = (Flow("sack", spread=1), Flow("sack", spread=1, access=0.03 * (ratio - 1)))
+        shared = Case(f"rtt/1:{ratio}", both, stop=310, jitter=0.0055)
+        found += [
+            dataclasses.replace(shared, name=f"{shared.name}/drop-tail"),
+            dataclasses.replace(shared, name=f"{shared.name}/red", limit=50, red={}),
+        ]
+    for variant in ("newreno", "sack"):
+        for holding in (0.2, 2.0):
+            found.append(
+                Case(f"markov/{holding:g}s/{variant}", (Flow(variant),), markov=(2e6, 0.5e6, holding), stop=310)
+            )
+    for load in ("poisson 1.2Mb", "poisson 1.5Mb", "poisson 1.8Mb", "cbr 1.65Mb"):
+        kind, rate = load.split()
+        for name, red in REDS.items():
+            found.append(Case(f"red/{load}/{name}", (Flow(kind, rate=rate),), limit=50, red=red, stop=310))
+    for count in (1, 4, 16):
+        for name, red in REDS.items():
+            flows = (Flow("sack", count=count, spread=1),)
+            found.append(Case(f"red/{count} flows/{name}", flows, limit=50, red=red, stop=160))
+    for count in (50, 100):
+        for variant in ("newreno", "sack"):
+            for limit in (25, 100):
+                flows = (Flow(variant, count=count, spread=1),)
+                found.append(
+                    Case(
+                        f"many/{count}/{limit} packets/{variant}",
+                        flows,
+                        rate="10Mb",
+                        delay="20ms",
+                        limit=limit,
+                        jitter=0.000832,
+                        stop=110,
+                    )
+                )
+    for packets in (10, 100, 1000):
+        for delayed in (False, True):
+            policy = "delayed" if delayed else "every"
+            flows = (Flow("sack", packets=packets),)
+            short = Case(f"short/{packets} kB/{policy}", flows, limit=10000, delayed=delayed, seeds=1, warmup=0)
+            found.append(short)
+            found.append(
+                dataclasses.replace(short, name=f"{short.name}/2% loss", rate="10Mb", loss=0.02, seeds=200, stop=120)
+            )
     return found
 
 
@@ -318,7 +401,7 @@ def main() -> None:
     arguments = parser.parse_args()
     for case in cases():
         if any(re.search(pattern, case.name) for pattern in arguments.patterns):
-            print("\n".join(compare(dataclasses.replace(case), arguments.seeds)), flush=True)
+            print("\n".join(compare(case, arguments.seeds)), flush=True)
 
 
 if __name__ == "__main__":
