@@ -1,0 +1,1 @@
+//! Network namespaces: making them, entering them, and configuring what lies in them.
