@@ -1,0 +1,52 @@
+"""`varicap bench`."""
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+from varicap.cli.common import AsJson
+
+commands = typer.Typer()
+
+
+@commands.command()
+def bench(
+    flows: Annotated[int | None, typer.Option(min=1, help="Flows of a workload of your own.")] = None,
+    rate: Annotated[str, typer.Option(help="Its capacity.")] = "100 Mbit/s",
+    buffer: Annotated[str, typer.Option(help="Its drop-tail buffer.")] = "1 bdp",
+    delay: Annotated[str, typer.Option(help="Its one-way propagation delay.")] = "10 ms",
+    duration: Annotated[str, typer.Option(help="Its simulated time.")] = "60 s",
+    ack_every: Annotated[int, typer.Option(min=1, help="Packets per acknowledgement.")] = 2,
+    as_json: AsJson = False,
+) -> None:
+    """Measure the engine: CPU time per delivered data packet, packets per CPU second, peak memory."""
+    from varicap import bench as workloads
+
+    chosen = workloads.STANDARD
+    if flows is not None:
+        chosen = (workloads.Workload("own", flows, rate, buffer, delay, duration, ack_every),)
+    measured = []
+    for workload in chosen:
+        measured.append(workloads.measure(workload))
+        if not as_json:
+            _print_bench(measured[-1], heading=len(measured) == 1)
+    if as_json:
+        typer.echo(json.dumps({"workloads": measured}))
+
+
+def _print_bench(measured: dict[str, Any], heading: bool) -> None:
+    headings = ("workload", "flows", "rate [Mb/s]", "packets", "CPU [s]", "ns/packet", "packets/CPU s", "peak [MB]")
+    if heading:
+        typer.echo("".join(f"{text:>14}" for text in headings))
+    cells = (
+        measured["name"],
+        measured["flows"],
+        f"{measured['rate_bps'] / 1e6:g}",
+        measured["delivered_packets"],
+        f"{measured['cpu_s']:.3f}",
+        f"{measured['ns_per_packet']:.1f}",
+        f"{measured['packets_per_cpu_s']:.0f}",
+        f"{measured['peak_mb']:.1f}",
+    )
+    typer.echo("".join(f"{cell:>14}" for cell in cells))

@@ -1,0 +1,106 @@
+"""`varicap reproduce`."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from varicap.cli.common import (
+    BREACH,
+    MACHINE_LACKS,
+    AsJson,
+    Jobs,
+    Quiet,
+    console,
+    fail,
+    one_of,
+    progress_bar,
+    say,
+    say_nothing,
+)
+
+if TYPE_CHECKING:
+    from varicap.papers import Paper
+    from varicap.papers.reproduce import Reproduction
+
+
+commands = typer.Typer()
+
+
+@commands.command(
+    epilog="Examples: varicap reproduce | varicap reproduce ratcp | varicap reproduce ratcp fig04 --quick | "
+    "varicap reproduce all --json"
+)
+def reproduce(
+    key: Annotated[
+        str | None, typer.Argument(metavar="[KEY]", help="The paper, or `all`; without it they are listed.")
+    ] = None,
+    figure: Annotated[str | None, typer.Argument(metavar="[FIGURE]", help="One of its tables or figures.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer and shorter runs: wider intervals.")] = False,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="Folder for the plots, with one folder for each paper.")
+    ] = Path("varicap-out/reproduce"),
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit with 4 if a verdict is not the one on record.")
+    ] = False,
+    as_json: AsJson = False,
+    jobs: Jobs = None,
+    quiet: Quiet = False,
+) -> None:
+    """Measure again what the papers state: each claim with the paper's value, ours, its interval and a verdict."""
+    from varicap import papers
+
+    known = papers.keys()
+    if key is None:
+        _list_papers([papers.paper(one) for one in known], as_json)
+        return
+    chosen = known if key == "all" else [one_of("paper", key, known)]
+    if key == "all" and figure is not None:
+        raise typer.BadParameter("a figure is of one paper, not of `all`", param_hint="FIGURE")
+    done = [_reproduce(papers.paper(one), figure, quick, output / one, jobs, quiet, not as_json) for one in chosen]
+    if as_json:
+        objects = [one.to_dict() for one in done]
+        typer.echo(json.dumps({"papers": objects} if key == "all" else objects[0], ensure_ascii=False))
+    surprises = [claim for one in done for claim in one.surprises]
+    for claim in surprises:
+        (say_nothing if quiet else say)(f"{claim.claim.id}: {claim.verdict}, on record as {claim.claim.expect}")
+    if strict and surprises:
+        raise typer.Exit(BREACH)
+
+
+def _list_papers(known: "list[Paper]", as_json: bool) -> None:
+    if as_json:
+        listed = [{"key": one.key, "title": one.title, "figures": dict(one.figures)} for one in known]
+        typer.echo(json.dumps({"papers": listed}, ensure_ascii=False))
+        return
+    for one in known:
+        typer.echo(f"{one.key}: {one.title} ({len(one.claims)} claims)")
+        for name, title in one.figures.items():
+            typer.echo(f"  {name:<12} {title}")
+
+
+def _reproduce(
+    paper: "Paper", figure: str | None, quick: bool, plots: Path, jobs: int | None, quiet: bool, tables: bool
+) -> "Reproduction":
+    from varicap.papers.reproduce import reproduce as again
+    from varicap.papers.run import Run
+    from varicap.report import verdicts
+
+    figures = None if figure is None else [one_of("figure", figure, list(paper.figures))]
+    with progress_bar(paper.key, quiet) as progress:
+        run = Run(paper.key, quick=quick, jobs=jobs)
+        try:
+            done = again(paper, figures, run=run, plots=plots, progress=progress)
+        except ModuleNotFoundError as error:
+            if error.name != "matplotlib":
+                raise
+            fail("figures need matplotlib: install varicap[plot]", MACHINE_LACKS)
+    if tables:
+        terminal = console()
+        for table in verdicts.rich_tables(done):
+            terminal.print(table)
+        typer.echo(verdicts.conclusion(done))
+    if not quiet:
+        say(f"plots are in {plots}")
+    return done

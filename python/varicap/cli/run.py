@@ -1,0 +1,181 @@
+"""`varicap run` and `varicap replay`."""
+
+import json
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from varicap import _core
+from varicap.cli.common import (
+    MACHINE_LACKS,
+    RUN_FAILED,
+    USAGE,
+    AsJson,
+    Jobs,
+    Quiet,
+    console,
+    fail,
+    folder_name,
+    overrides,
+    progress_bar,
+    say,
+    say_nothing,
+    share_of,
+)
+
+if TYPE_CHECKING:
+    from varicap.results import Result
+
+
+commands = typer.Typer()
+
+
+class Engine(StrEnum):
+    """What answers."""
+
+    sim = "sim"
+    model = "model"
+    kernel = "kernel"
+
+
+@commands.command(
+    epilog="Examples: varicap run examples/lte.toml | varicap run examples/fixed.toml --seeds 20 --json | "
+    "varicap run examples/fixed.toml --set topology.dumbbell.forward.delay='20 ms' -o results"
+)
+def run(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The scenario, a TOML file.", show_default=False)],
+    engine: Annotated[Engine, typer.Option(help="What answers.")] = Engine.sim,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Replications (default: what the scenario says).")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Base seed (default: what the scenario says).")] = None,
+    precision: Annotated[
+        str | None,
+        typer.Option(help="Add replications until each interval is within this share of its mean, such as 2%."),
+    ] = None,
+    max_seeds: Annotated[int, typer.Option(min=1, help="Most replications that --precision may reach.")] = 1000,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Change a value of the scenario.")
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="Folder for tables, manifest and plot (default: varicap-out/NAME)."),
+    ] = None,
+    pcap: Annotated[
+        Path | None, typer.Option(help="Write the packets of the first run for Wireshark (pcapng).")
+    ] = None,
+    series: Annotated[bool, typer.Option("--series", help="Record time series, and write the tables.")] = False,
+    packets: Annotated[
+        bool, typer.Option("--packets", help="Record what happens to each packet, and write the tables.")
+    ] = False,
+    plot: Annotated[
+        bool | None, typer.Option("--plot/--no-plot", help="Draw the first run (default: unless --json).")
+    ] = None,
+    as_json: AsJson = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Print every value, given or default, and stop.")] = False,
+    max_memory: Annotated[str, typer.Option(help="Refuse a scenario that would need more.")] = "4 GB",
+    max_time: Annotated[str, typer.Option(help="Refuse a scenario that would take longer.")] = "1 h",
+    jobs: Jobs = None,
+    quiet: Quiet = False,
+) -> None:
+    """Run a scenario and print what each flow got."""
+    from varicap import simulate
+
+    if engine is not Engine.sim:
+        fail(f"the {engine.value} engine is not part of this version; `--engine sim` is", MACHINE_LACKS)
+    scenario = simulate.load(file, overrides(set_ or []))
+    if explain:
+        _explain(scenario, as_json)
+        return
+    share = None if precision is None else share_of(precision)
+    scenario.check_limits(max_memory, max_time, scenario.seeds if seeds is None else seeds, jobs or 0)
+    draw = plot if plot is not None else not as_json
+    with progress_bar(scenario.name, quiet) as progress:
+        result = simulate.run(
+            scenario,
+            seeds=seeds,
+            seed=seed,
+            precision=share,
+            max_seeds=max_seeds,
+            series=True if series or scenario.record_series else "first" if draw else None,
+            packets=True if packets or scenario.record_packets else "first" if pcap else None,
+            jobs=jobs,
+            progress=progress,
+        )
+    tell = say_nothing if quiet else say
+    if share is not None and not simulate.is_precise(result.summary, share):
+        tell(f"{result.runs} runs (--max-seeds) were not enough for --precision {precision}")
+    folder = output or Path("varicap-out") / folder_name(scenario.name)
+    if output is not None or series or packets:
+        tell(f"wrote {result.save(folder)}")
+    if draw:
+        _draw(result, folder, tell)
+    if pcap is not None:
+        for path in result.write_pcapng(pcap):
+            tell(f"wrote {path}")
+    if as_json:
+        typer.echo(json.dumps(result.summary, ensure_ascii=False))
+    else:
+        _print_tables(result)
+
+
+@commands.command()
+def replay(
+    manifest: Annotated[
+        Path, typer.Argument(metavar="MANIFEST", help="A manifest.json of `varicap run -o`.", show_default=False)
+    ],
+    as_json: AsJson = False,
+    jobs: Jobs = None,
+    quiet: Quiet = False,
+) -> None:
+    """Repeat a run from its manifest and say whether the tables are identical (exit code 1 if not)."""
+    from varicap.replay import ManifestError
+    from varicap.replay import replay as repeat
+
+    try:
+        with progress_bar(str(manifest), quiet) as progress:
+            repeated = repeat(manifest, jobs=jobs, progress=progress)
+    except ManifestError as error:
+        fail(str(error), USAGE)
+    if as_json:
+        tables = [{"table": t.table, "same_values": t.same_values, "same_bytes": t.same_bytes} for t in repeated.tables]
+        typer.echo(json.dumps({"manifest": str(manifest), "identical": repeated.identical, "tables": tables}))
+    else:
+        for table in repeated.tables:
+            verdict = "identical" if table.same_bytes else "identical values" if table.same_values else "DIFFERS"
+            typer.echo(f"{table.table}: {verdict}")
+    if not repeated.identical:
+        if repeated.recorded_version != _core.__version__:
+            say(f"the manifest is of varicap {repeated.recorded_version}, this is {_core.__version__}")
+        raise typer.Exit(RUN_FAILED)
+
+
+def _explain(scenario: _core.Scenario, as_json: bool) -> None:
+    lines = json.loads(scenario.explain())
+    if as_json:
+        typer.echo(json.dumps(lines, ensure_ascii=False))
+        return
+    width = max((len(line["key"]) for line in lines), default=0)
+    for line in lines:
+        origin = "" if line["given"] else "  # follows" if line["key"].startswith("resolved.") else "  # default"
+        typer.echo(f"{line['key']:<{width}}  {line['value']}{origin}")
+
+
+def _draw(result: "Result", folder: Path, tell: Callable[[str], None]) -> None:
+    try:
+        figure = result.figure()
+    except ImportError:
+        fail("plots need matplotlib: install varicap[plot], or say --no-plot", MACHINE_LACKS)
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "plot.png"
+    figure.savefig(path, metadata={"Software": f"varicap {_core.__version__}"})
+    tell(f"wrote {path}")
+
+
+def _print_tables(result: "Result") -> None:
+    from varicap.report.table import rich_tables
+
+    terminal = console()
+    for table in rich_tables(result.summary):
+        terminal.print(table)
