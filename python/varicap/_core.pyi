@@ -62,12 +62,17 @@ class Scenario:
         """The same as a TOML file."""
     def explain(self) -> str:
         """JSON: each value by its key, and whether it was given."""
+    def facts(self) -> str:
+        """JSON: for each network its links and flows in seconds, bytes and b/s, with routes and choices."""
     def trace_files(self) -> list[tuple[str, Path]]:
         """Each trace: its name in the scenario and its path."""
     def capacity_bps(self, link: str) -> float:
         """Long-run mean capacity of a link [b/s]."""
     def check_limits(self, max_memory: str | None, max_time: str | None, runs: int, threads: int) -> None:
         """Raise `ScenarioError` if `runs` runs on `threads` cores (0: all) would need more memory or time."""
+
+def quantity(kind: str, text: str) -> float:
+    """A quantity with its unit, as SI number: `kind` is time, rate, size, frequency or probability."""
 
 @final
 class Results:

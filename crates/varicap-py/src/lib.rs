@@ -5,6 +5,7 @@
 mod control;
 mod errors;
 mod interrupt;
+mod quantity;
 mod records;
 mod run;
 mod scenario;
@@ -20,6 +21,8 @@ mod _core {
 
     #[pymodule_export]
     use super::control::{PyAckSample, PyCongestionEvent};
+    #[pymodule_export]
+    use super::quantity::quantity;
     #[pymodule_export]
     use super::run::{PyResults, run};
     #[pymodule_export]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use varicap_experiment::{Estimate, Network, Scenario, explain};
+use varicap_experiment::{Estimate, Network, Scenario, explain, facts};
 use varicap_units::{Bytes, QuantityError, Span};
 
 use crate::errors::{ScenarioError, scenario_error};
@@ -103,6 +103,10 @@ impl PyScenario {
     fn explain(&self) -> PyResult<String> {
         let lines = explain(&self.scenario, &self.networks);
         serde_json::to_string(&lines).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+    }
+
+    fn facts(&self) -> String {
+        facts(&self.scenario, &self.networks).to_string()
     }
 
     fn check_limits(
