@@ -3,20 +3,19 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use varicap_experiment::measure::LinkMeter;
+use varicap_engine::workload::{Arrivals, DatagramSource, OnOffFeed};
+use varicap_engine::{Feedback, Hop, NodeId, meters_of, routes};
 use varicap_experiment::scenario::App;
-use varicap_experiment::{FlowSpec, LinkSpec, Network, Transport};
-use varicap_net::Link;
+use varicap_experiment::{FlowSpec, Network, Transport};
 use varicap_tcp::congestion::{CongestionControl, Controller};
 use varicap_tcp::{Congestion, Receiver, Sender, TcpConfig};
 use varicap_units::{Bytes, Span, Streams, Time};
 
 use crate::connection::{Connection, Feed, Jitter};
-use crate::feedback::Feedback;
-use crate::net::{Hop, Net, Wire};
+use crate::net::Net;
 use crate::observe::{Observer, Traffic};
-use crate::scheduler::{NodeId, Scheduler};
-use crate::workload::{Arrivals, DatagramSource, OnOffFeed};
+use crate::packet::Packet;
+use crate::scheduler::Scheduler;
 use crate::world::{Opening, Source, World};
 
 /// Makes a congestion control for a connection that says `congestion = { custom = "name" }`.
@@ -137,11 +136,7 @@ impl World {
         observer: Observer,
         controls: Option<Arc<ControlFactory>>,
     ) -> World {
-        let hop = |spec: &LinkSpec| Hop {
-            link: Link::new(&spec.parts, &spec.name, &streams),
-            meter: LinkMeter::new(),
-        };
-        let hops: Vec<Hop> = network.links.iter().map(hop).collect();
+        let hops: Vec<Hop<Packet>> = network.links.iter().map(|spec| Hop::new(spec, &streams)).collect();
         let flows: Arc<[FlowSpec]> = network.flows.clone().into();
         let (wires, routes) = routes(&flows, hops.len());
         let mut meters = Vec::with_capacity(flows.len());
@@ -186,30 +181,6 @@ impl World {
         }
         world
     }
-}
-
-/// How many meters a flow group has: one for each member, one for all transfers that arrive.
-pub fn meters_of(flow: &FlowSpec) -> u32 {
-    if flow.carries_arrivals() { 1 } else { flow.count }
-}
-
-/// The wires, and the way of each flow group's packets: there and back.
-fn routes(flows: &[FlowSpec], links: usize) -> (Vec<Wire>, Vec<Box<[NodeId]>>) {
-    let mut wires = Vec::new();
-    let mut routes = Vec::with_capacity(2 * flows.len());
-    for flow in flows {
-        let mut forward: Vec<NodeId> = flow.forward.iter().map(|&link| link as NodeId).collect();
-        let mut reverse: Vec<NodeId> = flow.reverse.iter().map(|&link| link as NodeId).collect();
-        if flow.access_delay > Span::ZERO {
-            // Both wires stand at the sender's side, one for the whole group: equal delays keep the order.
-            forward.insert(0, (links + wires.len()) as NodeId);
-            wires.push(Wire::new(flow.access_delay));
-            reverse.push((links + wires.len()) as NodeId);
-            wires.push(Wire::new(flow.access_delay));
-        }
-        routes.extend([forward.into(), reverse.into()]);
-    }
-    (wires, routes)
 }
 
 fn add_sources(

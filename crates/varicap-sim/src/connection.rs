@@ -1,10 +1,10 @@
 //! One TCP connection of the world: both endpoints, the application that feeds it, and its processing jitter.
 
+use varicap_engine::workload::{FeedAction, OnOffFeed};
 use varicap_tcp::{Flags, Receiver, Segment, Sender};
 use varicap_units::{Bytes, Span, Stream, Time};
 
 use crate::packet::Packet;
-use crate::workload::{FeedAction, OnOffFeed};
 
 /// What feeds the connection after its start.
 #[derive(Debug)]

@@ -3,14 +3,12 @@
 
 mod build;
 mod connection;
-mod feedback;
 mod net;
 mod observe;
 mod packet;
 mod record;
 mod run;
 mod scheduler;
-mod workload;
 mod world;
 
 pub use build::ControlFactory;

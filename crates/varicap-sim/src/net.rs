@@ -1,62 +1,21 @@
 //! What lies between the endpoints: links, wires and the routes over them.
 
-use std::collections::VecDeque;
-
-use varicap_experiment::measure::LinkMeter;
+use varicap_engine::{Hop, Links, NodeId, Wire};
 use varicap_experiment::packets::PacketEvent;
-use varicap_net::Link;
-use varicap_units::{Span, Time};
+use varicap_net::{Backlog, Link};
+use varicap_units::{Rate, Time};
 
 use crate::connection::Connection;
 use crate::observe::{LinkWatch, Observer, Traffic};
 use crate::packet::Packet;
-use crate::scheduler::{NodeId, Scheduler};
-
-/// A private delay line of a flow group.
-#[derive(Debug)]
-pub struct Wire {
-    delay: Span,
-    in_flight: VecDeque<(Time, Packet)>,
-}
-
-impl Wire {
-    /// An empty wire.
-    pub fn new(delay: Span) -> Wire {
-        Wire { delay, in_flight: VecDeque::new() }
-    }
-
-    fn push(&mut self, now: Time, packet: Packet) {
-        self.in_flight.push_back((now + self.delay, packet));
-    }
-
-    /// The next packet that has come out by `now`.
-    pub fn poll(&mut self, now: Time) -> Option<Packet> {
-        if self.poll_at() > now {
-            return None;
-        }
-        self.in_flight.pop_front().map(|(_, packet)| packet)
-    }
-
-    /// When the next packet comes out.
-    pub fn poll_at(&self) -> Time {
-        self.in_flight.front().map_or(Time::NEVER, |(due, _)| *due)
-    }
-}
-
-/// A link and what measures it.
-pub struct Hop {
-    /// The link.
-    pub link: Link<Packet>,
-    /// Its meter.
-    pub meter: LinkMeter,
-}
+use crate::scheduler::Scheduler;
 
 /// Links, wires and routes, and the event list that wakes them.
 pub struct Net {
     /// Nodes 0 and on.
-    pub hops: Vec<Hop>,
+    pub hops: Vec<Hop<Packet>>,
     /// The nodes after the links.
-    pub wires: Vec<Wire>,
+    pub wires: Vec<Wire<Packet>>,
     /// The nodes on the way of each flow group: from the sender to the receiver, then back.
     pub routes: Vec<Box<[NodeId]>>,
     /// Segments under way.
@@ -89,12 +48,6 @@ impl Net {
         for link in 0..self.hops.len() {
             self.advance_link(now, link);
         }
-    }
-
-    /// Brings one link up to `now`.
-    pub fn advance_link(&mut self, now: Time, link: usize) {
-        let (state, mut watch) = self.hop(link);
-        state.advance(now, &mut watch);
     }
 
     /// The warm-up is over: links are measured from `now` on.
@@ -166,5 +119,24 @@ impl Net {
         if let Some(node) = self.next_node(&packet) {
             self.enter(now, node, packet);
         }
+    }
+}
+
+impl Links for Net {
+    fn advance_link(&mut self, now: Time, link: usize) {
+        let (state, mut watch) = self.hop(link);
+        state.advance(now, &mut watch);
+    }
+
+    fn rate(&self, link: usize) -> Rate {
+        self.hops[link].link.rate()
+    }
+
+    fn backlog(&self, link: usize) -> Backlog {
+        self.hops[link].link.backlog()
+    }
+
+    fn changes_at(&self, link: usize) -> Time {
+        self.hops[link].link.changes_at()
     }
 }

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use varicap_engine::meters_of;
 use varicap_experiment::Network;
 use varicap_experiment::packets::PacketLog;
 use varicap_experiment::series::{FlowSeries, LinkSeries, SenderState, intervals};
 use varicap_units::{Span, Time};
 
-use crate::build::meters_of;
 use crate::world::World;
 
 /// Flow groups with more flows than this have no series: their rows are one as well.

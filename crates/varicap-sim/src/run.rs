@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rayon::prelude::*;
+use varicap_engine::meters_of;
 use varicap_experiment::packets::PacketLog;
 use varicap_experiment::results::RunResult;
 use varicap_experiment::rows::{GroupRows, LinkRow};
 use varicap_experiment::{FlowSpec, Network, Transport};
 use varicap_units::{Bytes, Span, Streams, Time};
 
-use crate::build::{ControlFactory, meters_of};
+use crate::build::ControlFactory;
 use crate::observe::Observer;
 use crate::record::{Recorded, Recording, Sampler};
 use crate::world::World;

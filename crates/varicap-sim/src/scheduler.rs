@@ -4,10 +4,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use varicap_engine::NodeId;
 use varicap_units::Time;
-
-/// Names a node of the world: links first, endpoints last.
-pub type NodeId = u32;
 
 const ABSENT: u32 = u32::MAX;
 const ARITY: usize = 4;

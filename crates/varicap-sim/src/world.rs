@@ -5,17 +5,16 @@
 
 use std::collections::VecDeque;
 
+use varicap_engine::workload::{Arrivals, DatagramSource};
+use varicap_engine::{Feedback, NodeId};
 use varicap_experiment::measure::SenderTotals;
 use varicap_net::Frame;
 use varicap_units::{Bytes, Rate, Time};
 
 use crate::build::Openers;
 use crate::connection::{Answer, Connection};
-use crate::feedback::Feedback;
 use crate::net::Net;
 use crate::packet::Packet;
-use crate::scheduler::NodeId;
-use crate::workload::{Arrivals, DatagramSource};
 
 /// What starts by itself: arrivals of transfers, or datagrams.
 #[derive(Debug)]

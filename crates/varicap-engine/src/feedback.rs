@@ -4,10 +4,10 @@
 //! link (capacity, flows) ──► share ──► estimator ──► delay line ──► senders of a flow group
 //! ```
 //!
-//! One node of the world watches the links that tell anything: it wakes when one of their capacities changes, when a
-//! flow comes or goes, when an estimator has a rate, and when a rate reaches its senders. A run without feedback has no
-//! such node. It only watches: packets and links are the same with it and without it, up to what senders make of it.
-//! Who sets the rate of a link from outside ([`varicap_net::Link::set_rate`]) wakes this node as well.
+//! It watches the links that tell anything: it wakes when one of their capacities changes, when a
+//! flow comes or goes, when an estimator has a rate, and when a rate reaches its senders. A run without feedback has
+//! none. It only watches: packets and links are the same with it and without it, up to what senders make of it.
+//! Who sets the rate of a link from outside ([`varicap_net::Link::set_rate`]) polls it as well.
 
 use std::collections::VecDeque;
 
@@ -16,7 +16,7 @@ use varicap_experiment::{FeedbackSpec, FlowSpec, Network, Transport};
 use varicap_net::{Estimator, RateFeedback};
 use varicap_units::{Bytes, Rate, Stream, Streams, Time};
 
-use crate::net::Net;
+use crate::links::Links;
 
 /// Datagrams on a link: each source has a rate that it does not exceed.
 #[derive(Clone, Copy, Debug)]
@@ -155,12 +155,12 @@ impl Channel {
     }
 
     /// Feeds the estimators and sends what they advertise on its way.
-    fn observe(&mut self, now: Time, tellers: &[Teller], net: &Net) {
+    fn observe(&mut self, now: Time, tellers: &[Teller], links: &impl Links) {
         let mut is_fresh = false;
         for told in &mut self.told {
             let teller = &tellers[told.teller];
             let part = if self.spec.share == Share::Fair { teller.fair } else { teller.capacity };
-            let backlog = net.hops[teller.link].link.backlog();
+            let backlog = links.backlog(teller.link);
             told.estimator.observe(now, scaled(part, told.packet, told.framed), backlog);
             while let Some(rate) = told.estimator.advertise(now) {
                 told.rate = rate;
@@ -292,25 +292,23 @@ impl Feedback {
     }
 
     /// Looks at the links, and gives the rates that have arrived with the connections that hear them.
-    pub fn poll(&mut self, now: Time, net: &mut Net, hear: &mut dyn FnMut(u32, Rate)) {
+    pub fn poll(&mut self, now: Time, links: &mut impl Links, hear: &mut dyn FnMut(u32, Rate)) {
         self.now = now;
         for teller in &mut self.tellers {
-            net.advance_link(now, teller.link);
-            teller.capacity = net.hops[teller.link].link.rate();
+            links.advance_link(now, teller.link);
+            teller.capacity = links.rate(teller.link);
             teller.share_out(now, &self.active);
         }
         for channel in &mut self.channels {
-            channel.observe(now, &self.tellers, net);
+            channel.observe(now, &self.tellers, links);
             channel.deliver(now, hear);
         }
     }
 
     /// When it is to be polled next.
-    pub fn poll_at(&self, net: &Net) -> Time {
-        let changes = self
-            .tellers
-            .iter()
-            .map(|teller| net.hops[teller.link].link.changes_at().min(teller.poll_at(self.now)));
+    pub fn poll_at(&self, links: &impl Links) -> Time {
+        let changes =
+            self.tellers.iter().map(|teller| links.changes_at(teller.link).min(teller.poll_at(self.now)));
         let told = self.channels.iter().map(Channel::poll_at);
         changes.chain(told).fold(Time::NEVER, Time::min)
     }
