@@ -24,9 +24,8 @@ from typing import Final
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.special import gammaln, xlog1py, xlogy
 
-from varicap.analyse.models.ratcp_slot import EPSILON, Array, Counts, Slots, spacing
+from varicap.analyse.models.ratcp_slot import EPSILON, MOST_GROWTH, Array, Counts, Slots, growths, spacing
 
 AVOIDANCE: Final = 0
 LOST: Final = 1
@@ -36,11 +35,6 @@ SLOTS: Final = np.array([1, 2, 1])
 
 MAX_STATES: Final = 400_000
 """More reachable states than this are refused: the solution would take minutes and gigabytes."""
-
-# More growth in a slot than is exceeded once in 10^5 slots is left out.  A real window grows by one packet at most per
-# window of acknowledgements; bursts of many are an artefact of growing by chance.
-_TAIL = 1e-5
-_MOST_GROWTH = 12  # a * p <= 1, so no quantile of the growth lies beyond
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,7 +153,7 @@ def explore(path: Path) -> Chain:
 def overshoot(path: Path, backlog: int) -> float:
     """Probability that growth within a slot, from a full pipe and a backlog of beta packets, overflows the buffer."""
     pipe = np.array([max(1, int(path.slot / (m + 1) + EPSILON)) for m in range(path.most_sessions + 1)])
-    chance = _growth(pipe, path.growth / np.maximum(1, pipe + backlog), pipe)
+    chance = growths(pipe, path.growth / np.maximum(1, pipe + backlog), pipe)
     return float(chance[:, max(0, path.room - backlog + 1) :].sum(axis=1).max())
 
 
@@ -168,7 +162,7 @@ class _Code:
 
     def __init__(self, path: Path) -> None:
         pipe = int(np.ceil(path.slot))
-        window = 2 * (path.room + pipe + max(path.rate_window, default=0)) + _MOST_GROWTH
+        window = 2 * (path.room + pipe + max(path.rate_window, default=0)) + MOST_GROWTH
         sessions = path.most_sessions + 1
         self._radix = (3, path.room + 1, window, window, window, sessions, sessions)
         if np.prod([float(radix) for radix in self._radix]) >= np.iinfo(np.int64).max:
@@ -232,24 +226,14 @@ def _avoid(path: Path, states: States) -> _Branches:
     surplus = np.maximum(0, states.backlog + states.delay - window)  # h: these leave before cwnd may grow
     acks = np.maximum(0, states.delay - surplus)  # case 1 if there are none
     ceiling = rate_window - window if path.clip_at_ack else acks
-    growth_chance = _growth(acks, path.growth / window, np.minimum(ceiling, acks))
+    growth_chance = growths(acks, path.growth / window, np.minimum(ceiling, acks))
     chance = _phases(path, states.now)[:, :, None] * growth_chance[:, None, :]
     part, phase, growth = np.nonzero(chance)
 
     now = states[part]
     slots = _slots(path, now, phase)
     slots.run(now.delay - acks[part], 0)
-    effective = acks[part]
-    done = np.zeros_like(effective)
-    for nth in range(1, _MOST_GROWTH + 1):  # spread evenly: growth j of N at acknowledgement ceil(j a / (N + 1))
-        grows = nth <= growth
-        if not grows.any():
-            break
-        place = np.where(grows, -(-nth * effective // (growth + 1)), done)
-        slots.run(np.maximum(place - done - 1, 0), 1)
-        slots.run(grows.astype(np.int64), 2)
-        done = place
-    slots.run(effective - done, 1)
+    slots.avoid(acks[part], growth)
     backlog = slots.backlog(path.slot)
     return _Branches(
         source=part,
@@ -370,21 +354,6 @@ def _phases(path: Path, now: Counts) -> Array:
     more = carried - np.floor(carried + EPSILON)
     more = np.where(more < EPSILON, 0.0, more)
     return np.stack([1 - more, more], axis=1)
-
-
-def _growth(acks: Counts, chance: Array, most: Counts) -> Array:
-    """Binomial(acks, chance) up to its tail or `most`, the rest moved to the largest value; shape (n, values)."""
-    count = np.arange(min(_MOST_GROWTH, int(acks.max(initial=0))) + 1)
-    n, p = acks[:, None].astype(float), chance[:, None]
-    within = count <= n
-    k = np.where(within, count, 0)
-    log = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1) + xlogy(k, p) + xlog1py(n - k, -p)
-    pmf = np.where(within, np.exp(log), 0.0)
-    above = 1 - np.cumsum(pmf, axis=1)  # P(N > k)
-    top = np.minimum(np.argmax(above < _TAIL, axis=1), most)
-    folded = np.where(count < top[:, None], pmf, 0.0)
-    folded[np.arange(top.size), top] = 1 - folded.sum(axis=1)
-    return folded
 
 
 def _ssthresh(path: Path, window: Counts) -> Counts:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammaln, xlog1py, xlogy
 
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -26,10 +27,31 @@ Mask = NDArray[np.bool_]
 EPSILON = 1e-9
 """Rounding allowed where a time is compared with a multiple of others [transmission times]."""
 
+# More growth in a slot than is exceeded once in 10^5 slots is left out.  A real window grows by one packet at most per
+# window of acknowledgements; bursts of many are an artefact of growing by chance.
+_TAIL = 1e-5
+MOST_GROWTH = 12
+"""Largest growth of cwnd in a slot [packets]: its mean is 1 at most, so no such quantile lies beyond."""
+
 
 def spacing(slot: float, acks: Counts, sessions_before: Counts) -> Array:
     """Time between acknowledgements: that of the transmissions one slot ago, or less if they would not fit."""
     return np.asarray(np.minimum(sessions_before + 1.0, slot / np.maximum(acks, 1)))
+
+
+def growths(acks: Counts, chance: Array, most: Counts) -> Array:
+    """Binomial(acks, chance) up to its tail or `most`, the rest moved to the largest value; shape (n, values)."""
+    count = np.arange(min(MOST_GROWTH, int(acks.max(initial=0))) + 1)
+    n, p = acks[:, None].astype(float), chance[:, None]
+    within = count <= n
+    k = np.where(within, count, 0)
+    log = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1) + xlogy(k, p) + xlog1py(n - k, -p)
+    pmf = np.where(within, np.exp(log), 0.0)
+    above = 1 - np.cumsum(pmf, axis=1)  # P(N > k)
+    top = np.minimum(np.argmax(above < _TAIL, axis=1), most)
+    folded = np.where(count < top[:, None], pmf, 0.0)
+    folded[np.arange(top.size), top] = 1 - folded.sum(axis=1)
+    return folded
 
 
 @dataclass(kw_only=True)
@@ -77,6 +99,20 @@ class Slots:
         self.admitted += np.where(running, acks * released, 0)
         if released == 2:
             self.growth += np.where(running, acks, 0)
+
+    def avoid(self, acks: Counts, growth: Counts) -> None:
+        """Takes `acks` acknowledgements of congestion avoidance, over which cwnd grows by `growth` evenly.
+
+        Growth j of N comes at acknowledgement ceil(j acks / (N + 1)), which then releases two packets.
+        """
+        done = np.zeros_like(acks)
+        for nth in range(1, int(growth.max(initial=0)) + 1):
+            grows = nth <= growth
+            place = np.where(grows, -(-nth * acks // (growth + 1)), done)
+            self.run(np.maximum(place - done - 1, 0), 1)
+            self.run(grows.astype(np.int64), 2)
+            done = place
+        self.run(acks - done, 1)
 
     def backlog(self, slot: float) -> Counts:
         """Packets at the link at the end of the slot, for slots without a loss."""
