@@ -1,0 +1,221 @@
+"""Effective capacity: the constant rate that a link whose capacity varies can carry.
+
+A link serves C_i in slot i, and a constant gamma arrives per slot.  The backlog exceeds x with a probability below
+exp(-delta x), for large x, as long as gamma stays below
+
+    Gamma(delta) = -1/delta  lim 1/n  log E exp(-delta (C_1 + … + C_n))
+
+For a finite Markov chain with transition matrix P and capacity c_j in state j the limit is the spectral radius of a
+tilted matrix, Gamma(delta) = -1/delta log rho(P diag(exp(-delta c))).  It falls from the mean capacity (delta -> 0)
+to the least mean over a cycle of states (delta -> infinity), which is the least capacity if that state can stay.
+
+From samples, the mean over N sliding blocks of M samples takes the place of the expectation:
+
+    Gamma = -1/(M delta)  log 1/N  sum_j exp(-delta sum_i C_ij)   ->   min_j 1/M sum_i C_ij      (delta -> infinity)
+
+and this minimum is what EFFCAP feeds back.  Source: [abr, §IV, eqs. (23) to (28)].
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Literal, Self
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import brentq
+from scipy.special import logsumexp
+
+from varicap.analyse import markov
+
+Array = NDArray[np.float64]
+
+# Below this tilt, relative to the spread of the capacities, rounding says more than the tilt does.
+_LEAST_TILT = 1e-12
+# From this tilt on a sum of exponentials is its largest term.
+_MOST_TILT = 1e7
+
+
+@dataclass(frozen=True, eq=False)
+class SlottedChain:
+    """A capacity that may change at the ends of slots only.  Raises ``ValueError`` if it is not one."""
+
+    capacity: Array
+    """Capacity by state, in any unit per slot, shape (n,)."""
+    transition: Array
+    """Probabilities of the state in the next slot, shape (n, n); one recurrent class."""
+
+    def __post_init__(self) -> None:
+        capacity = np.atleast_1d(np.asarray(self.capacity, dtype=float))
+        transition = markov.validate(self.transition).toarray()
+        if capacity.shape != transition.shape[:1]:
+            raise ValueError(f"{capacity.size} capacities for {transition.shape[0]} states")
+        if not (np.isfinite(capacity) & (capacity >= 0)).all():
+            raise ValueError("a capacity is a finite number, 0 or more")
+        object.__setattr__(self, "capacity", capacity)
+        object.__setattr__(self, "transition", transition)
+
+    @classmethod
+    def symmetric(
+        cls,
+        mean_slots: float,
+        *,
+        high: float = 1.0,
+        low: float = 0.5,
+        law: Literal["reciprocal", "exponential"] = "reciprocal",
+    ) -> Self:
+        """Two states with the same mean holding time, as in [abr, §V].
+
+        A state is left at the end of a slot with probability 1 / mean_slots, whose mean holding time is exactly
+        that (one slot: the two states alternate), or with 1 - exp(-1 / mean_slots), a holding time cut into slots.
+
+        >>> SlottedChain.symmetric(4.0).transition.tolist()
+        [[0.75, 0.25], [0.25, 0.75]]
+        """
+        if not 0 < mean_slots < math.inf or (law == "reciprocal" and mean_slots < 1):
+            least = "1 or more" if law == "reciprocal" else "positive"
+            raise ValueError(f"a mean holding time is {least} [slots], not {mean_slots!r}")
+        change = 1 / mean_slots if law == "reciprocal" else -math.expm1(-1 / mean_slots)
+        return cls(np.array([high, low]), np.array([[1 - change, change], [change, 1 - change]]))
+
+    @property
+    def mean(self) -> float:
+        """Mean capacity per slot."""
+        return float(markov.stationary(self.transition) @ self.capacity)
+
+    @property
+    def least(self) -> float:
+        """What the link carries per slot for certain in the long run: the least mean over a cycle of states.
+
+        Source: [karp78], by shortest walks: the least over j of the largest over k of (D_n(j) - D_k(j)) / (n - k).
+        """
+        keep = markov.recurrent_class(markov.validate(self.transition))
+        cost = np.where(self.transition[np.ix_(keep, keep)] > 0, self.capacity[keep][:, None], np.inf)
+        n = keep.size
+        walk = np.full((n + 1, n), np.inf)
+        walk[0, 0] = 0.0
+        for length in range(1, n + 1):
+            walk[length] = (walk[length - 1][:, None] + cost).min(axis=0)
+        ends = np.flatnonzero(np.isfinite(walk[n]))
+        shorter, lengths = walk[:n, ends], (n - np.arange(n))[:, None]
+        means = np.where(
+            np.isfinite(shorter), (walk[n, ends] - np.where(np.isfinite(shorter), shorter, 0)) / lengths, -np.inf
+        )
+        return float(means.max(axis=0).min())
+
+
+def effective_capacity(chain: SlottedChain, delta: float) -> float:
+    """Largest constant arrivals per slot for which the backlog decays like exp(-delta x).
+
+    Assumptions: a large buffer; one recurrent class.  Falls in `delta`; ``math.inf`` is allowed.
+
+    Parameters
+    ----------
+    chain
+        The capacity of the link.
+    delta
+        Decay of the backlog's distribution [1 / unit of the capacity]: -log(loss probability) / buffer.
+
+    Source: [abr, §IV, eq. (23)]; the spectral radius as in [deveciana94].
+
+    Examples
+    --------
+    >>> chain = SlottedChain.symmetric(5.0)
+    >>> [round(effective_capacity(chain, delta), 3) for delta in (0.0, 1.0, 10.0, math.inf)]
+    [0.75, 0.646, 0.522, 0.5]
+    """
+    if math.isnan(delta) or delta < 0:
+        raise ValueError(f"delta is 0 or more, not {delta!r}")
+    keep = markov.recurrent_class(markov.validate(chain.transition))
+    capacity, transition = chain.capacity[keep], chain.transition[np.ix_(keep, keep)]
+    mean, least = chain.mean, float(capacity.min())
+    tilt = delta * float(np.ptp(capacity))
+    if tilt < _LEAST_TILT:
+        return mean
+    if tilt > _MOST_TILT:
+        return chain.least
+    # Centred on the mean for small tilts, on the least capacity for large ones: no power over- or underflows.
+    centre = mean if tilt < 1 else least
+    exponents = -delta * (capacity - centre)
+    values, vectors = np.linalg.eig(transition * np.exp(exponents)[None, :])
+    # The tilted matrix is P D.  From pi P = pi follows rho = pi D v / pi v with its Perron vector v: no cancellation.
+    perron = np.abs(vectors[:, np.abs(values).argmax()]) * markov.stationary(transition)
+    radius = float(perron @ np.expm1(exponents) / perron.sum())
+    found = centre - math.log1p(radius) / delta if radius > -1 else chain.least
+    return float(np.clip(found, chain.least, mean))
+
+
+def decay_of(chain: SlottedChain, rate: float) -> float:
+    """The smallest delta whose effective capacity is this rate: the inverse of `effective_capacity`.
+
+    0 from the mean capacity on, infinite at the least capacity; ``ValueError`` below it, which no delta gives.
+
+    >>> chain = SlottedChain.symmetric(5.0)
+    >>> round(effective_capacity(chain, decay_of(chain, 0.6)), 12)
+    0.6
+    """
+    least, mean = chain.least, chain.mean
+    if rate < least or math.isnan(rate):
+        raise ValueError(f"no delta has an effective capacity of {rate:g}: the least capacity is {least:g}")
+    if rate >= mean:
+        return 0.0
+    spread = float(np.ptp(chain.capacity))
+    low, high = math.log(_LEAST_TILT / spread), math.log(_MOST_TILT / spread)
+    if rate == least or effective_capacity(chain, math.exp(high) * (1 - 1e-12)) >= rate:
+        return math.inf
+    root = brentq(lambda log: effective_capacity(chain, math.exp(log)) - rate, low, high, xtol=1e-14, rtol=1e-14)
+    return math.exp(root)
+
+
+def estimate(samples: ArrayLike, *, average: int, least: int, delta: float = math.inf) -> Array:
+    """Effective capacity from samples, after each of them; by default EFFCAP, shape (n,).
+
+    A link that measures its capacity every s and feeds this back is TCP/ABR with EFFCAP(M, N).  Until M samples are
+    there their mean is fed back; then the blocks that are there count, at most N, which M + N - 1 samples make.
+
+    Parameters
+    ----------
+    samples
+        Capacity in each measurement interval, in any unit, shape (n,).
+    average
+        Samples of a block, M.
+    least
+        Sliding blocks over which the minimum is taken, each one sample later, N.
+    delta
+        Decay [1 / unit of a sample]; infinite for the minimum, eq. (28), 0 for the mean.
+
+    Source: [abr, §IV-A, eqs. (25) and (28)].
+
+    Examples
+    --------
+    >>> estimate([2, 2, 1, 1, 2, 2, 2], average=2, least=3).tolist()
+    [2.0, 2.0, 1.5, 1.0, 1.0, 1.0, 1.5]
+    >>> estimate([2, 2, 1, 1, 2, 2, 2], average=2, least=3, delta=0.0).round(3).tolist()
+    [2.0, 2.0, 1.75, 1.5, 1.333, 1.5, 1.833]
+    """
+    values = np.asarray(samples, dtype=float)
+    _at_least_one("average", average)
+    _at_least_one("least", least)
+    if math.isnan(delta) or delta < 0:
+        raise ValueError(f"delta is 0 or more, not {delta!r}")
+    if values.ndim != 1 or not (np.isfinite(values) & (values >= 0)).all():
+        raise ValueError("samples are a list of finite capacities, 0 or more")
+    total = np.concatenate([[0.0], np.cumsum(values)])
+    early = total[1 : min(average, values.size + 1)] / np.arange(1, min(average, values.size + 1))
+    means = (total[average:] - total[:-average]) / average
+    if means.size == 0:
+        return early
+    windows = sliding_window_view(np.concatenate([np.full(least - 1, np.inf), means]), least)
+    if math.isinf(delta):
+        return np.concatenate([early, windows.min(axis=1)])
+    there = np.minimum(np.arange(1, means.size + 1), least)
+    tilt = delta * average
+    if tilt * float(np.ptp(values)) < _LEAST_TILT:
+        sums = np.where(np.isfinite(windows), windows, 0.0).sum(axis=1)
+        return np.concatenate([early, sums / there])
+    return np.concatenate([early, (np.log(there) - logsumexp(-tilt * windows, axis=1)) / tilt])
+
+
+def _at_least_one(name: str, value: int) -> None:
+    if isinstance(value, bool) or int(value) != value or value < 1:
+        raise ValueError(f"{name} is a whole number of samples, 1 or more, not {value!r}")

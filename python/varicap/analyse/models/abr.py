@@ -1,0 +1,237 @@
+"""Throughput of TCP over rate control (ABR) on a link whose capacity varies, by Markov renewal analysis.
+
+The path: a segmentation buffer without limit, served at the rate that is fed back; a link with room for B_max packets
+whose capacity is a Markov chain that may change every Delta; a round trip propagation delay Delta.  Time is cut into
+slots of Delta.  At a slot's beginning there are a packets in the segmentation buffer, b at the link, d in the delay;
+the link serves a packet in r, the source, which follows the link by one slot, in s.  With w = a + b + d
+
+    N ~ Binomial(d, 1 / w)             growth of cwnd in the slot, at most W_max - w
+    n  = min(a + d + N, Delta / s)     packets that enter the link
+    a' = (a + d + N - Delta / s)+,  b' = (b + n - Delta / r)+,  d' = min(b + n, Delta / r)
+
+and a packet is lost if n (1 - s / r) > B_max - b.  Without a loss the slot earns V = d in U = 1 slot.  With one, half
+the window is m = ceil((w + N) / 2), the next state is (0, 0, m, ., .) after U = 3 + ceil(log2 m) slots, and
+
+    V = d + b + (B_max - b) / (1 - s / r)  +  a + b + d + 1  +  (w + N) / 2 - 1      optimistic
+    V = d                                                    +  (w + N) / 2 - 1      conservative
+
+(packets before the lost one, packets after it, slow start).  The throughput is E V / (Delta E U).  TCP alone has no
+segmentation buffer: acknowledgements arrive spaced by the service time of the slot before, each releases a packet into
+the link, and one that finds the buffer full is lost.  Source: [abr, §III]; readings: `varicap/papers/abr/README.md`.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+
+from varicap.analyse import markov
+from varicap.analyse.effective import SlottedChain, decay_of
+from varicap.analyse.models import abr_chain
+
+ATM_SHARE = 48 / 53
+"""Payload of an ATM cell over its size."""
+
+# Below this many packets per slot a round of slow start no longer fits into one.
+_FEW_PACKETS = 2
+# TCP alone loses packets in slow start below this ratio of buffer and pipe.  Source: [abr, §III-B], from [lakshman97].
+_SLOW_START_LOSES = 1 / 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters:
+    """A session and the path that it uses.  Raises ``ValueError`` for values outside the model.
+
+    The defaults are those of [abr, §V]; capacities are shares of the whole one, times are in packets that it carries.
+    """
+
+    slot_packets: float = 40.0
+    """Round trip propagation delay, Delta, in transmission times at the whole capacity [packets]."""
+    buffer_packets: int = 10
+    """Buffer of the link, B_max [packets]."""
+    capacity: SlottedChain = field(default_factory=lambda: SlottedChain.symmetric(20.0))
+    """Capacity of the link as a share of the whole one, in slots of Delta."""
+    control: Literal["instcap", "constant", "tcp"] = "instcap"
+    """The link's rate fed back one slot late, a constant rate, or TCP without rate control."""
+    rate: float | None = None
+    """Rate of the source for ``control="constant"``, as a share of the whole capacity."""
+    max_window: int = 64
+    """Largest cwnd, W_max [packets]."""
+    payload_share: float = ATM_SHARE
+    """What cells leave of the capacity for packets; not counted for TCP alone."""
+
+    def __post_init__(self) -> None:
+        if self.control not in ("instcap", "constant", "tcp"):
+            raise ValueError(f"control is 'instcap', 'constant' or 'tcp', not {self.control!r}")
+        if not 0 < self.slot_packets < math.inf:
+            raise ValueError(f"slot_packets is a positive number, not {self.slot_packets!r}")
+        if not 0 < self.payload_share <= 1:
+            raise ValueError(f"payload_share is more than 0 and at most 1, not {self.payload_share!r}")
+        for name in ("buffer_packets", "max_window"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or int(value) != value or value < 1:
+                raise ValueError(f"{name} is a whole number, 1 or more, not {value!r}")
+        if (self.rate is not None) != (self.control == "constant"):
+            raise ValueError('a rate belongs to control="constant", and only there')
+        if self.rate is not None and not 0 < self.rate < math.inf:
+            raise ValueError(f"rate is a positive share of the whole capacity, not {self.rate!r}")
+        if not (self.capacity.capacity > 0).all():
+            raise ValueError("the model has no outages: every state needs a capacity above 0 (the simulator has them)")
+        if self.slot_packets * self.capacity.capacity.min() < 1:
+            raise ValueError(
+                f"the slowest state carries {self.slot_packets * self.capacity.capacity.min():.3g} packets in a delay: "
+                "the model needs at least one"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """What the model says about the session, in the long run."""
+
+    optimistic: float
+    """Throughput if all that reaches the receiver counts, as a share of the mean capacity."""
+    conservative: float
+    """Throughput if nothing that a loss's cycle sent counts but acknowledged packets and slow start."""
+    loss_probability: float
+    """Probability that a slot of congestion avoidance loses a packet [1]."""
+    timeouts_per_slot: float
+    """Timeouts in a delay Delta [1]."""
+    states: int
+    """States of the chain that recur."""
+    residual: float
+    """Sum of |pi P - pi|: how well the stationary equation is met [1]."""
+    validity: tuple[str, ...]
+    """Assumptions of the model that these parameters strain; empty if none."""
+
+
+def efficiency(parameters: Parameters) -> Result:
+    """Long-run throughput as a share of the mean capacity, cells' headers counted as lost.
+
+    Assumptions: the capacity changes at multiples of Delta only; the source's rate is constant in between; no loss in
+    slow start; a timeout two slots after a loss.  The equations are at the top of this module.
+
+    ==========  ======================  =======
+    symbol      field                   unit
+    ==========  ======================  =======
+    Delta       `slot_packets`          packets
+    B_max       `buffer_packets`        packets
+    1/r         `capacity`              share
+    W_max       `max_window`            packets
+    ==========  ======================  =======
+
+    Validity: capacities that stay for more than about five Delta, and buffers that a change can overflow: where none
+    can be lost the optimum that follows is an upper bound.  `Result.validity` says so.
+
+    Source: [abr, §III, eqs. (10) to (21)].
+
+    Examples
+    --------
+    >>> found = efficiency(Parameters(capacity=SlottedChain.symmetric(20.0)))
+    >>> round(found.optimistic, 3), round(found.conservative, 3)
+    (0.811, 0.762)
+    """
+    chain = abr_chain.explore(_path(parameters))
+    transition = chain.transition(parameters.capacity.transition)
+    share = markov.stationary(transition)
+    slots = float(share @ chain.slots)
+    lost = float(share @ chain.loss)
+    payload = 1.0 if parameters.control == "tcp" else parameters.payload_share
+    whole = parameters.slot_packets * parameters.capacity.mean / payload
+    return Result(
+        optimistic=float(share @ chain.optimistic) / slots / whole,
+        conservative=float(share @ chain.conservative) / slots / whole,
+        loss_probability=lost,
+        timeouts_per_slot=lost / slots,
+        states=int(np.count_nonzero(share)),
+        residual=markov.residual(transition, share),
+        validity=_validity(parameters, lost),
+    )
+
+
+def sweep(parameters: Parameters, mean_slots: Iterable[float]) -> list[Result]:
+    """`efficiency` on a symmetric capacity that stays psi = `mean_slots` delays, a curve of [abr, Figs. 8 and 9].
+
+    The two capacities are those of `parameters`.
+
+    >>> [round(found.optimistic, 3) for found in sweep(Parameters(control="tcp"), (5.0, 50.0))]
+    [0.527, 0.789]
+    """
+    high, low = float(parameters.capacity.capacity.max()), float(parameters.capacity.capacity.min())
+    chains = (SlottedChain.symmetric(psi, high=high, low=low) for psi in mean_slots)
+    return [efficiency(replace(parameters, capacity=chain)) for chain in chains]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BestRate:
+    """The constant rate that suits TCP best, and what it says about the decay that TCP asks for."""
+
+    rate: float
+    """Rate of the source, as a share of the whole capacity."""
+    decay: float
+    """The smallest delta whose effective capacity is this rate [1/packet]; times Delta, with the whole capacity as
+    the unit per slot."""
+    efficiency: float
+    """Throughput at that rate as a share of the mean capacity, optimistic."""
+
+
+def best_constant_rate(parameters: Parameters, candidates: int = 81) -> BestRate:
+    """The experiment of [abr, §IV]: the constant rate between least and mean capacity that maximises TCP's throughput.
+
+    Parameters
+    ----------
+    parameters
+        The path; `control` and `rate` do not matter.
+    candidates
+        Rates that are tried, evenly from the least to the mean capacity.
+
+    Examples
+    --------
+    >>> found = best_constant_rate(Parameters(capacity=SlottedChain.symmetric(5.0)))
+    >>> 0.5 <= found.rate < 0.55
+    True
+    """
+    chain = parameters.capacity
+    rates = np.linspace(chain.least, chain.mean, candidates)[:-1]
+    found = [efficiency(replace(parameters, control="constant", rate=float(rate))).optimistic for rate in rates]
+    best = int(np.argmax(found))
+    per_packet = SlottedChain(chain.capacity * parameters.slot_packets, chain.transition)
+    return BestRate(
+        rate=float(rates[best]),
+        decay=decay_of(per_packet, float(rates[best]) * parameters.slot_packets),
+        efficiency=found[best],
+    )
+
+
+def _path(parameters: Parameters) -> abr_chain.Path:
+    capacity = tuple(parameters.capacity.capacity.tolist())
+    source: tuple[float, ...] = ()
+    if parameters.control == "instcap":
+        source = capacity
+    elif parameters.rate is not None:
+        source = (parameters.rate,) * len(capacity)
+    return abr_chain.Path(
+        slot=parameters.slot_packets,
+        capacity=capacity,
+        source=source,
+        buffer=parameters.buffer_packets,
+        max_window=parameters.max_window,
+    )
+
+
+def _validity(parameters: Parameters, lost: float) -> tuple[str, ...]:
+    notes = []
+    rates = parameters.capacity.capacity
+    slowest = parameters.slot_packets * float(rates.min())
+    if slowest < _FEW_PACKETS:
+        notes.append(f"the slowest state carries {slowest:.2g} packets per delay: slow start takes longer than a slot")
+    staying = parameters.capacity.transition.diagonal()
+    if (staying < 0.5).any():
+        notes.append("the capacity stays for less than two delays: losses come more slowly than the model has them")
+    if parameters.control == "instcap" and rates.min() < rates.max() and lost == 0:
+        notes.append("no change of the capacity can overflow the buffer within a slot: an upper bound")
+    ratio = parameters.buffer_packets / (parameters.slot_packets * float(rates.max()) + 1)
+    if parameters.control == "tcp" and ratio < _SLOW_START_LOSES:
+        notes.append(f"slow start loses packets in a buffer of {ratio:.2f} pipes (below a third): an upper bound")
+    return tuple(notes)

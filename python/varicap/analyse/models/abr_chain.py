@@ -1,0 +1,312 @@
+"""The embedded Markov chain of the TCP/ABR model: its states, and what may follow each.
+
+A state is (a, b, d, r, s): packets in the segmentation buffer, at the link and in the propagation delay at the
+beginning of a slot, the capacity's state r in this slot and s in the slot before, which decides what the source sends.
+Without a loss the next state is that of the next slot; a loss leads to (0, 0, m, ., .) after the slow start.
+
+What happens to packets in a slot does not depend on how often the capacity changes: `explore` lists the branches of all
+reachable states once, and any transition matrix of the capacity gives them probabilities.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from varicap.analyse.models.ratcp_slot import EPSILON, Array, Counts, Slots, growths
+
+MAX_STATES: Final = 200_000
+"""More reachable states than this are refused: the solution would take minutes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Path:
+    """All that decides what happens to packets in a slot, given the capacity's states."""
+
+    slot: float
+    """Packets that the whole capacity carries in a slot, Delta."""
+    capacity: tuple[float, ...]
+    """Capacity by state, as a share of the whole."""
+    source: tuple[float, ...]
+    """What the ABR source sends by the capacity's state one slot ago, as a share of the whole; empty for TCP alone."""
+    buffer: int
+    """Most packets at the link, B_max."""
+    max_window: int
+    """Largest cwnd [packets], W_max."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chain:
+    """Reachable states and the branches between them."""
+
+    pair: Counts
+    """State of the capacity now times their number plus that one slot ago, by state, shape (n,)."""
+    loss: Array
+    """Probability that a state's slot loses a packet, shape (n,)."""
+    optimistic: Array
+    """Mean reward of each state [packets], shape (n,): all that reaches the receiver."""
+    conservative: Array
+    """Mean reward of each state [packets], shape (n,): nothing that may be sent again."""
+    slots: Array
+    """Mean slots until the next state, shape (n,)."""
+    _source: NDArray[np.intp]
+    _target: NDArray[np.intp]
+    _chance: Array
+    _steps: Counts
+    _pairs: tuple[Counts, Counts]
+
+    def transition(self, capacity: Array) -> sp.csr_array:
+        """The transition matrix for a capacity that changes by this matrix, shape (states, states)."""
+        matrix = capacity
+        weight = np.zeros(self._chance.shape)
+        for steps in range(1, int(self._steps.max()) + 1):
+            index = np.flatnonzero(self._steps == steps)
+            weight[index] = _pairs_after(capacity, matrix, self._pairs[0][index], self._pairs[1][index], steps)
+            if steps > 1:
+                matrix = matrix @ capacity
+        n = self.pair.size
+        return sp.csr_array((self._chance * weight, (self._source, self._target)), shape=(n, n))
+
+
+def _pairs_after(one: Array, before: Array, source: Counts, target: Counts, steps: int) -> Array:
+    """Q^steps of (R, S): `before` is one^(steps - 1) and leads from r to the new s, one more step to the new r."""
+    states = one.shape[0]
+    now = source // states
+    later, previous = np.divmod(target, states)
+    if steps == 1:
+        return np.where(previous == now, one[now, later], 0.0)
+    return np.asarray(before[now, previous] * one[previous, later])
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Branches:
+    """What may follow some states, before the capacity changes: columns of shape (branches,)."""
+
+    source: NDArray[np.intp]
+    chance: Array
+    lost: NDArray[np.bool_]
+    queues: tuple[Counts, Counts, Counts]
+    """a, b and d in the next state."""
+    steps: Counts
+    optimistic: Array
+    conservative: Array
+
+
+@lru_cache(maxsize=256)
+def explore(path: Path) -> Chain:
+    """Finds all states that can follow the first packet of a session."""
+    states = len(path.capacity)
+    code = _Code(path)
+    alone = not path.source
+    known = code.pack(np.array([int(not alone)]), np.array([0]), np.array([int(alone)]), np.array([0]))
+    frontier = known
+    waves = []
+    while frontier.size:
+        columns = code.unpack(frontier)
+        branches = _alone(path, columns) if alone else _paced(path, columns)
+        pair = columns[3]
+        branch, target_pair = _next_pairs(pair[branches.source], branches.steps, states)
+        target = code.pack(*(queue[branch] for queue in branches.queues), target_pair)
+        means = [
+            np.bincount(branches.source, branches.chance * column, minlength=frontier.size)
+            for column in (branches.lost, branches.optimistic, branches.conservative, branches.steps)
+        ]
+        of_branch = branches.source[branch]
+        waves.append(
+            (
+                (frontier, pair, *means),
+                (
+                    frontier[of_branch],
+                    target,
+                    branches.chance[branch],
+                    branches.steps[branch],
+                    pair[of_branch],
+                    target_pair,
+                ),
+            )
+        )
+        frontier = np.setdiff1d(target, known)
+        known = np.union1d(known, frontier)
+        if known.size > MAX_STATES:
+            raise ValueError(
+                f"the model has more than {MAX_STATES} states: its size grows with the delay ({path.slot:g} packets), "
+                f"the buffer ({path.buffer} packets), the window ({path.max_window}) and the states of the capacity"
+            )
+    by_state = [np.concatenate(column) for column in zip(*(wave[0] for wave in waves), strict=True)]
+    source, target, chance, steps, pair, target_pair = (
+        np.concatenate(column) for column in zip(*(wave[1] for wave in waves), strict=True)
+    )
+    rank = np.argsort(by_state[0])
+    return Chain(
+        pair=by_state[1][rank],
+        loss=by_state[2][rank],
+        optimistic=by_state[3][rank],
+        conservative=by_state[4][rank],
+        slots=by_state[5][rank],
+        _source=np.searchsorted(known, source),
+        _target=np.searchsorted(known, target),
+        _chance=chance,
+        _steps=steps,
+        _pairs=(pair, target_pair),
+    )
+
+
+class _Code:
+    """States as single integers, so that sets of them are sorted arrays."""
+
+    def __init__(self, path: Path) -> None:
+        self._radix = (path.max_window + 1, path.buffer + 1, path.max_window + 1, len(path.capacity) ** 2)
+        if np.prod([float(radix) for radix in self._radix]) >= np.iinfo(np.int64).max:
+            raise ValueError("the window, the buffer or the states of the capacity are far too many for the model")
+
+    def pack(self, *columns: Counts) -> Counts:
+        key = np.zeros(columns[0].shape, dtype=np.int64)
+        for name, column, radix in zip(("a", "b", "d", "(r, s)"), columns, self._radix, strict=True):
+            if not ((column >= 0) & (column < radix)).all():
+                raise AssertionError(f"the model reached {name} = {column.min()}..{column.max()} of 0..{radix - 1}")
+            key = key * radix + column
+        return key
+
+    def unpack(self, key: Counts) -> tuple[Counts, Counts, Counts, Counts]:
+        columns = []
+        for radix in reversed(self._radix):
+            key, column = np.divmod(key, radix)
+            columns.append(column)
+        pair, d, b, a = columns
+        return a, b, d, pair
+
+
+def _next_pairs(pair: Counts, steps: Counts, states: int) -> tuple[NDArray[np.intp], Counts]:
+    """Each branch times each (r, s) in which it may end: after one slot s is the r of now."""
+    every = np.arange(states**2)
+    possible = (steps > 1)[:, None] | (every[None, :] % states == (pair // states)[:, None])
+    branch, target = np.nonzero(possible)
+    return branch, target
+
+
+def _window(path: Path, a: Counts, b: Counts, d: Counts) -> tuple[NDArray[np.intp], Counts, Array]:
+    """Growth of cwnd: Binomial(d, 1 / w), not beyond the largest window.  State, growth and probability."""
+    window = np.maximum(a + b + d, 1)
+    chance = growths(d, 1.0 / window, np.minimum(d, path.max_window - window))
+    part, growth = np.nonzero(chance)
+    return part, growth, chance[part, growth]
+
+
+def _carried(path: Path, share: Array) -> tuple[Array, Array]:
+    """Whole packets that a share of the capacity carries in a slot, and the chance of one more."""
+    exact = path.slot * share
+    whole = np.floor(exact + EPSILON)
+    more = exact - whole
+    return whole, np.where(more < EPSILON, 0.0, more)
+
+
+def _paced(path: Path, columns: tuple[Counts, Counts, Counts, Counts]) -> _Branches:
+    """A slot of TCP over ABR: the source sends at a rate, back to back, into a link with its own.  [abr, §III-B]."""
+    states = len(path.capacity)
+    part, growth, chance = _window(path, *columns[:3])
+    part, growth, chance, sends, carries = _phases(path, columns[3], part, growth, chance)
+    a, b, d, pair = (column[part] for column in columns)
+    link, source = np.array(path.capacity)[pair // states], np.array(path.source)[pair % states]
+    ready = a + d + growth
+    entering = np.minimum(ready, sends)
+    # Of the packets that enter at the source's rate the link, slower, leaves 1 - link / source in its buffer.
+    kept = np.where(source > link, 1 - link / np.where(source > 0, source, 1.0), 0.0)
+    lost = entering * kept > path.buffer - b + EPSILON
+    backlog = np.minimum(np.maximum(b + entering - carries, 0), path.buffer)
+    # In a slot with one packet more or less than the mean, what the buffer cannot hold has left.
+    delay = b + entering - backlog
+    before_loss = np.where(lost, d + b + (path.buffer - b) / np.where(lost, kept, 1.0), d)
+    return _lose(
+        part,
+        chance,
+        lost,
+        (np.maximum(ready - sends, 0), backlog, delay),
+        window=a + b + d + growth,
+        delay=d,
+        before_loss=before_loss,
+        after_loss=a + b + d + 1,
+    )
+
+
+def _phases(
+    path: Path, pair: Counts, part: NDArray[np.intp], growth: Counts, chance: Array
+) -> tuple[NDArray[np.intp], Counts, Array, Counts, Counts]:
+    """Where source or link carry no whole number of packets in a slot, one more at times; both at the same times."""
+    states = len(path.capacity)
+    sends, sends_more = _carried(path, np.array(path.source)[pair % states])
+    carries, carries_more = _carried(path, np.array(path.capacity)[pair // states])
+    low, high = np.minimum(sends_more, carries_more), np.maximum(sends_more, carries_more)
+    shares = np.stack([low, high - low, 1 - high], axis=1)[part]
+    branch, phase = np.nonzero(shares > 0)
+    kept = part[branch]
+    one_more = [(phase == 0) | ((phase == 1) & (more == high)[kept]) for more in (sends_more, carries_more)]
+    return (
+        kept,
+        growth[branch],
+        chance[branch] * shares[branch, phase],
+        (sends[kept] + one_more[0]).astype(np.int64),
+        (carries[kept] + one_more[1]).astype(np.int64),
+    )
+
+
+def _alone(path: Path, columns: tuple[Counts, Counts, Counts, Counts]) -> _Branches:
+    """A slot of TCP alone: acknowledgements at the rate of the slot before release packets into the link."""
+    states = len(path.capacity)
+    part, growth, chance = _window(path, *columns[:3])
+    capacity = np.array(path.capacity)
+    _, more = _carried(path, capacity[columns[3] // states])
+    shares = np.stack([1 - more, more], axis=1)[part]
+    branch, phase = np.nonzero(shares > 0)
+    part, growth, chance = part[branch], growth[branch], chance[branch] * shares[branch, phase]
+    _, b, d, pair = (column[part] for column in columns)
+    service = 1 / capacity[pair // states]
+    # In a slot with one transmission more than fits, the first began in the slot before.
+    begun = phase * (np.ceil(path.slot / service - EPSILON) * service - path.slot)
+    slots = Slots(
+        work=np.maximum(0.0, b * service - begun),
+        spacing=np.minimum(1 / capacity[pair % states], path.slot / np.maximum(d, 1)),
+        service=service,
+        room=path.buffer,
+    )
+    slots.avoid(d, growth)
+    backlog = np.where(slots.lost, 0, slots.backlog(path.slot))
+    return _lose(
+        part,
+        chance,
+        slots.lost,
+        (np.zeros_like(b), backlog, b + d + growth - backlog),
+        window=b + d + growth,
+        delay=d,
+        before_loss=d + np.where(slots.lost, b + slots.admitted, 0),
+        after_loss=b + d + 1,
+    )
+
+
+def _lose(
+    part: NDArray[np.intp],
+    chance: Array,
+    lost: NDArray[np.bool_],
+    queues: tuple[Counts, Counts, Counts],
+    *,
+    window: Counts,
+    delay: Counts,
+    before_loss: Array | Counts,
+    after_loss: Counts,
+) -> _Branches:
+    """A loss costs three slots and a slow start to half the window; eqs. (12), (13) and (16) to (20) of [abr]."""
+    ssthresh = -(-window // 2)
+    rounds = np.ceil(np.log2(np.maximum(ssthresh, 1)) - EPSILON).astype(np.int64)
+    slow_start = np.where(lost, np.maximum(window / 2 - 1, 0.0), 0.0)
+    a, b, d = queues
+    return _Branches(
+        source=part,
+        chance=chance,
+        lost=lost,
+        queues=(np.where(lost, 0, a), np.where(lost, 0, b), np.where(lost, np.maximum(ssthresh, 1), d)),
+        steps=np.where(lost, 3 + rounds, 1),
+        optimistic=np.asarray(before_loss + np.where(lost, after_loss, 0) + slow_start, dtype=np.float64),
+        conservative=np.asarray(delay + slow_start, dtype=np.float64),
+    )

@@ -1,0 +1,316 @@
+"""TCP over rate control: effective capacity and the renewal model against closed forms and plain simulations."""
+
+import math
+from collections import deque
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from varicap.analyse import effective, markov
+from varicap.analyse.effective import SlottedChain, decay_of, effective_capacity, estimate
+from varicap.analyse.models import abr, abr_chain
+from varicap.analyse.models.abr import ATM_SHARE, Parameters, efficiency
+
+THREE = SlottedChain(np.array([10.0, 4.0, 1.0]), np.array([[0.9, 0.1, 0.0], [0.2, 0.7, 0.1], [0.0, 0.3, 0.7]]))
+
+# --- effective capacity ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("psi", [1.0, 1.5, 7.0, 1000.0])
+@pytest.mark.parametrize("delta", [1e-6, 0.01, 1.0, 30.0])
+def test_two_states_have_the_root_of_a_quadratic(psi: float, delta: float) -> None:
+    # Capacities 1 and 1/2, centred on 3/4, stay with probability t: x = rho - 1 solves x^2 + p x = 4 t sinh^2(delta/8).
+    stay, bend = 1 - 1 / psi, 4 * math.sinh(delta / 8) ** 2
+    half = (1 - stay) - stay * bend / 2
+    x = stay * bend / (half + math.sqrt(half**2 + stay * bend)) if stay else 0.0
+    expected = 0.75 - math.log1p(x) / delta
+    assert effective_capacity(SlottedChain.symmetric(psi), delta) == pytest.approx(expected, abs=1e-12)
+
+
+def test_it_is_the_limit_of_the_mean_of_exponentials() -> None:
+    # Eq. (23) itself, by the forward recursion of E exp(-delta (C_1 + … + C_n)).
+    delta, weight, log = 0.3, markov.stationary(THREE.transition), []
+    for _ in range(4000):
+        weight = (weight * np.exp(-delta * THREE.capacity)) @ THREE.transition
+        log.append(math.log(weight.sum()))
+        weight /= weight.sum()
+    assert effective_capacity(THREE, delta) == pytest.approx(-np.mean(log[1000:]) / delta, rel=1e-9)
+
+
+def test_it_falls_from_the_mean_to_the_least_capacity() -> None:
+    deltas = [0.0, *np.logspace(-9, 9, 60), math.inf]
+    found = [effective_capacity(THREE, delta) for delta in deltas]
+    assert found[0] == pytest.approx(THREE.mean)
+    assert found[-1] == 1.0
+    assert (np.diff(found) <= 1e-9).all()
+    assert found[1] == pytest.approx(THREE.mean, rel=1e-6)
+    assert found[-2] == pytest.approx(1.0, rel=1e-6)
+
+
+def test_states_that_cannot_stay_are_averaged_even_for_certain() -> None:
+    # At psi = 1 the capacity alternates: over a cycle it is never below its mean.
+    assert SlottedChain.symmetric(1.0).least == 0.75
+    assert effective_capacity(SlottedChain.symmetric(1.0), math.inf) == 0.75
+    ring = SlottedChain(np.array([4.0, 1.0, 1.0]), np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]))
+    assert ring.least == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("rate", [1.001, 1.5, 3.0, 5.0])
+def test_the_inverse_is_one(rate: float) -> None:
+    assert effective_capacity(THREE, decay_of(THREE, rate)) == pytest.approx(rate, rel=1e-9)
+
+
+def test_the_inverse_at_its_ends() -> None:
+    assert decay_of(THREE, THREE.mean) == 0.0
+    assert decay_of(THREE, 1.0) == math.inf
+    with pytest.raises(ValueError, match="least capacity is 1"):
+        decay_of(THREE, 0.99)
+
+
+def test_the_backlog_decays_as_promised() -> None:
+    # Lindley's recursion at a constant rate: the slope of log P(X > x) is -delta.  Source: [abr, §IV, eq. (22)].
+    chain, rate = SlottedChain.symmetric(5.0), 0.65
+    delta = decay_of(chain, rate)
+    rng = np.random.default_rng(1)
+    state = np.cumsum(rng.random(400_000) < 0.2) % 2
+    step = rate - chain.capacity[state]
+    walk = np.cumsum(step)
+    backlog = walk - np.minimum.accumulate(walk)
+    log = [math.log((backlog > x).mean()) for x in (1.0, 3.0)]
+    assert (log[0] - log[1]) / 2 == pytest.approx(delta, rel=0.06)
+
+
+def reference(samples: list[float], average: int, least: int, delta: float) -> list[float]:
+    """Eqs. (25) and (28), sample by sample."""
+    found, means = [], deque[float](maxlen=least)
+    for end in range(1, len(samples) + 1):
+        if end < average:
+            found.append(sum(samples[:end]) / end)
+            continue
+        means.append(sum(samples[end - average : end]) / average)
+        if math.isinf(delta):
+            found.append(min(means))
+        else:
+            mean = sum(math.exp(-delta * average * one) for one in means) / len(means)
+            found.append(-math.log(mean) / (delta * average))
+    return found
+
+
+@pytest.mark.parametrize(("average", "least"), [(1, 1), (7, 49), (3, 2), (40, 5), (1, 100)])
+@pytest.mark.parametrize("delta", [0.2, math.inf])
+def test_estimates_are_those_of_the_equations(average: int, least: int, delta: float) -> None:
+    samples = np.random.default_rng(2).choice([3.0, 1.5], 60).tolist()
+    found = estimate(samples, average=average, least=least, delta=delta)
+    np.testing.assert_allclose(found, reference(samples, average, least, delta), rtol=1e-12)
+
+
+def test_estimates_adapt_to_the_rate_of_variation() -> None:
+    # [abr, §IV-A]: slow changes are followed, fast ones averaged, and between them the minimum is fed back.
+    rng = np.random.default_rng(3)
+
+    def mean(slots: float) -> float:
+        state = np.cumsum(rng.random(60_000) < 1 / slots) % 2
+        return float(estimate(np.where(state, 0.5, 1.0), average=7, least=49).mean())
+
+    assert mean(1.0) > 0.7  # 0.75 - at most one sample of seven
+    assert mean(30.0) < 0.6
+    assert mean(3000.0) > 0.73
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: estimate([1.0], average=0, least=1), "average is a whole number of samples"),
+        (lambda: estimate([1.0], average=1, least=0), "least is a whole number of samples"),
+        (lambda: estimate([-1.0], average=1, least=1), "finite capacities"),
+        (lambda: estimate([1.0], average=1, least=1, delta=-1.0), "delta is 0 or more"),
+        (lambda: effective_capacity(THREE, -1.0), "delta is 0 or more"),
+        (lambda: SlottedChain.symmetric(0.5), "1 or more"),
+        (lambda: SlottedChain.symmetric(0.0, law="exponential"), "positive"),
+        (lambda: SlottedChain(np.array([1.0]), np.eye(2)), "1 capacities for 2 states"),
+        (lambda: SlottedChain(np.array([1.0, -1.0]), np.full((2, 2), 0.5)), "0 or more"),
+    ],
+)
+def test_what_is_no_capacity_is_refused(call: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+# --- the renewal model -----------------------------------------------------------------------------------------------
+
+
+def played(parameters: Parameters, slots: int, seed: int) -> tuple[float, float]:
+    """The model's process, slot by slot and packet by packet, without its code: optimistic and conservative."""
+    rng = np.random.default_rng(seed)
+    capacity, chain = parameters.capacity.capacity, parameters.capacity.transition
+    slot, buffer = int(parameters.slot_packets), parameters.buffer_packets
+    alone = parameters.control == "tcp"
+
+    def after(state: int) -> int:
+        return int(rng.random() >= chain[state, 0])
+
+    a, b, d, r, s = int(not alone), 0, int(alone), 0, 0
+    time, optimistic, conservative = 0, 0.0, 0.0
+    while time < slots:
+        window = a + b + d
+        growth = min(int(rng.binomial(d, 1 / window)), parameters.max_window - window)
+        admitted, lost = 0, False
+        if alone:
+            work, clock, leaving = b / capacity[r], 0.0, min(1 / capacity[s], slot / max(d, 1))
+            twice = {math.ceil(j * d / (growth + 1)) for j in range(1, growth + 1)}
+            assert len(twice) == growth
+            for ack in range(1, d + 1):
+                work, clock = max(0.0, work - leaving), clock + leaving
+                for _ in range(2 if ack in twice else 1):
+                    if not lost and math.ceil(work * capacity[r] - 1e-9) >= buffer:
+                        lost = True
+                    if not lost:
+                        work, admitted = work + 1 / capacity[r], admitted + 1
+            left = math.ceil(max(0.0, work - (slot - clock)) * capacity[r] - 1e-9)
+            queues = (0, left, b + d + growth - left)
+        else:
+            sends, carries = round(slot * capacity[s]), round(slot * capacity[r])
+            entering = min(a + d + growth, sends)
+            ratio = 1 - capacity[r] / capacity[s]
+            lost = ratio > 0 and entering * ratio > buffer - b
+            admitted = (buffer - b) / ratio if lost else 0
+            queues = (a + d + growth - entering, max(b + entering - carries, 0), min(b + entering, carries))
+        if not lost:
+            optimistic, conservative, time = optimistic + d, conservative + d, time + 1
+            a, b, d = queues
+            r, s = after(r), r
+            continue
+        w = window + growth
+        optimistic += d + b + admitted + (a + b + d + 1) + w / 2 - 1
+        conservative += d + w / 2 - 1
+        m = math.ceil(w / 2)
+        rounds = 3 + math.ceil(math.log2(m))
+        time += rounds
+        for _ in range(rounds):
+            r, s = after(r), r
+        a, b, d = 0, 0, m
+    whole = slot * parameters.capacity.mean * time / (1.0 if alone else parameters.payload_share)
+    return optimistic / whole, conservative / whole
+
+
+@pytest.mark.parametrize(
+    ("parameters", "slots"),
+    [
+        (Parameters(capacity=SlottedChain.symmetric(4.0)), 60_000),
+        (Parameters(capacity=SlottedChain.symmetric(8.0, low=0.25), buffer_packets=14, max_window=50), 60_000),
+        (Parameters(capacity=SlottedChain.symmetric(4.0), control="tcp"), 6_000),
+        (Parameters(capacity=SlottedChain.symmetric(10.0), control="tcp", buffer_packets=16, slot_packets=24.0), 6_000),
+    ],
+)
+def test_the_model_agrees_with_its_process(parameters: Parameters, slots: int) -> None:
+    runs = np.array([played(parameters, slots, seed) for seed in range(5)])
+    found = efficiency(parameters)
+    # Five runs: t(4, 0.9995) = 8.6 standard errors, so that one test in a thousand fails by chance.
+    error = 8.6 * runs.std(axis=0, ddof=1) / math.sqrt(5)
+    assert found.optimistic == pytest.approx(runs[:, 0].mean(), abs=error[0])
+    assert found.conservative == pytest.approx(runs[:, 1].mean(), abs=error[1])
+    assert error.max() < 0.04
+
+
+@pytest.mark.parametrize(
+    ("control", "psi", "optimistic", "conservative"),
+    [
+        ("instcap", 1.0, 0.396, 0.321),
+        ("instcap", 5.0, 0.513, 0.442),
+        ("instcap", 20.0, 0.811, 0.762),
+        ("instcap", 50.0, 0.887, 0.863),
+        ("instcap", 200.0, 0.903, 0.897),
+        ("tcp", 20.0, 0.744, 0.670),
+        ("tcp", 50.0, 0.789, 0.715),
+        ("tcp", 200.0, 0.807, 0.732),
+    ],
+)
+def test_an_independent_computation_found_the_same(
+    control: Any, psi: float, optimistic: float, conservative: float
+) -> None:
+    found = efficiency(Parameters(control=control, capacity=SlottedChain.symmetric(psi)))
+    assert (found.optimistic, found.conservative) == pytest.approx((optimistic, conservative), abs=0.0025)
+
+
+@pytest.mark.parametrize("control", ["instcap", "constant", "tcp"])
+@pytest.mark.parametrize("slot", [7.0, 20.5, 40.0])
+def test_the_chain_is_stochastic_and_conserves_packets(control: Any, slot: float) -> None:
+    parameters = Parameters(
+        control=control,
+        rate=0.6 if control == "constant" else None,
+        slot_packets=slot,
+        capacity=SlottedChain(THREE.capacity / 10 + 0.1, THREE.transition),
+        max_window=30,
+    )
+    path = abr._path(parameters)
+    chain = abr_chain.explore(path)
+    transition = chain.transition(parameters.capacity.transition)
+    np.testing.assert_allclose(np.asarray(transition.sum(axis=1)).ravel(), 1, atol=1e-12)
+    assert (chain.slots >= 1 - 1e-12).all()
+    assert (chain.conservative <= chain.optimistic + 1e-9).all()
+    follow, waiting = (abr_chain._alone, 0) if control == "tcp" else (abr_chain._paced, 4)
+    branches = follow(path, (np.array([waiting]), np.array([3]), np.array([5]), np.array([1])))
+    window = np.sum(branches.queues, axis=0)[~branches.lost]
+    assert branches.chance.sum() == pytest.approx(1)
+    assert (window >= waiting + 8).all()  # packets stay, cwnd only grows
+    found = efficiency(parameters)
+    assert found.residual < 1e-12
+    assert 0 < found.conservative <= found.optimistic < 1.1
+
+
+def test_without_variation_nothing_is_lost() -> None:
+    constant = SlottedChain(np.array([1.0]), np.array([[1.0]]))
+    assert efficiency(Parameters(capacity=constant)).optimistic == pytest.approx(ATM_SHARE)
+    assert efficiency(Parameters(capacity=constant)).loss_probability == 0
+    # A window below the pipe decides by itself.
+    assert efficiency(Parameters(capacity=constant, max_window=20)).optimistic == pytest.approx(ATM_SHARE / 2)
+
+
+def test_slow_variation_approaches_the_footnotes_asymptote() -> None:
+    assert efficiency(Parameters(capacity=SlottedChain.symmetric(5000.0))).optimistic == pytest.approx(
+        ATM_SHARE, abs=1e-3
+    )
+
+
+def test_capacities_of_any_length_carry_their_mean() -> None:
+    # A slot of 13.3 packets at full rate: no rounding takes or gives throughput.
+    found = efficiency(Parameters(slot_packets=13.3, capacity=SlottedChain.symmetric(2000.0), max_window=40))
+    assert found.optimistic == pytest.approx(ATM_SHARE, abs=2e-3)
+
+
+def test_a_large_buffer_is_told_to_be_an_upper_bound() -> None:
+    assert any("upper bound" in note for note in efficiency(Parameters(buffer_packets=20)).validity)
+    assert any("third" in note for note in efficiency(Parameters(control="tcp")).validity)
+    assert efficiency(Parameters()).validity == ()
+
+
+def test_the_best_constant_rate_is_little_above_the_least_capacity() -> None:
+    # [abr, §IV]; an independent computation: within 9 % up to psi = 20, delta 0.3 to 0.65 per packet.
+    for psi in (2.0, 10.0):
+        best = abr.best_constant_rate(Parameters(capacity=SlottedChain.symmetric(psi)), candidates=41)
+        assert 1.0 <= best.rate / 0.5 <= 1.1
+        assert 0.2 < best.decay < 0.7
+        per_packet = SlottedChain.symmetric(psi, high=40.0, low=20.0)
+        assert effective.effective_capacity(per_packet, best.decay) == pytest.approx(40 * best.rate, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"control": "effcap"}, "control is"),
+        ({"slot_packets": 0.0}, "positive number"),
+        ({"buffer_packets": 0}, "buffer_packets is a whole number"),
+        ({"max_window": 2.5}, "max_window is a whole number"),
+        ({"payload_share": 1.5}, "payload_share"),
+        ({"control": "constant"}, "a rate belongs"),
+        ({"rate": 0.5}, "a rate belongs"),
+        ({"control": "constant", "rate": -1.0}, "positive share"),
+        ({"slot_packets": 1.5}, "needs at least one"),
+        ({"capacity": SlottedChain.symmetric(3.0, low=0.0)}, "no outages"),
+    ],
+)
+def test_what_the_model_does_not_cover_is_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        replace(Parameters(), **changes)
