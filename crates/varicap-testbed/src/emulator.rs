@@ -1,1 +1,269 @@
 //! The emulator: takes packets from TUN devices over the links of a network, each out at its ideal time.
+//!
+//! Links, wires and what they tell are worked off in order of their ideal times, however late the machine wakes us: a
+//! delay of the machine reaches the packets that it meets and no further. What a kernel sends in answer to a packet is
+//! stamped with the ideal time of that packet, since it is sent while the packet is written.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use varicap_experiment::Network;
+use varicap_units::{Streams, Time};
+
+use crate::error::{Step, TestbedError};
+use crate::fidelity::Lateness;
+use crate::net::Net;
+use crate::packet::{Packet, ipv4};
+use crate::sys::{Bell, Clock, Interest, Poll, Timer};
+use crate::tun::Tun;
+
+/// Knows which way packets go, and watches them.
+pub trait Director {
+    /// Which way a packet goes that came out of TUN number `port`; none if it is no part of the emulation.
+    fn direct(&mut self, now: Time, port: usize, packet: &[u8]) -> Option<Way>;
+    /// When a packet that is through may be given to its TUN: `now`, or later for a host that takes its time.
+    fn release_at(&mut self, now: Time, _packet: &Packet) -> Time {
+        now
+    }
+    /// A packet is given to its TUN.
+    fn on_release(&mut self, _now: Time, _packet: &Packet, _bytes: &[u8]) {}
+    /// When it wants to be polled.
+    fn poll_at(&self, _net: &Net) -> Time {
+        Time::NEVER
+    }
+    /// What it does by itself.
+    fn poll(&mut self, _now: Time, _net: &mut Net) {}
+    /// Somebody rang: there may be a message for it.
+    fn on_ring(&mut self, _now: Time, _net: &mut Net) {}
+}
+
+/// The way of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Way {
+    /// Flow group `n` of the network goes by route 2 n from its sender, and by route 2 n + 1 back.
+    pub route: u16,
+    /// The TUN that it leaves by.
+    pub exit: u16,
+    /// Size that links see [B].
+    pub size: u16,
+    /// What the director knows it by.
+    pub tag: u32,
+}
+
+/// Stops an emulator, or makes it look for messages, from another thread.
+#[derive(Clone, Debug)]
+pub struct Remote {
+    bell: Arc<Bell>,
+    stopped: Arc<AtomicBool>,
+}
+
+impl Remote {
+    /// The emulator ends its run.
+    pub fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+        self.bell.ring();
+    }
+
+    /// The emulator's director has a message.
+    pub fn ring(&self) {
+        self.bell.ring();
+    }
+}
+
+/// A packet that is through and waits at its host: until when, behind how many others, and where it goes.
+type Held = Reverse<(Time, u64, u16, Packet)>;
+
+/// Drives the links of a network with the packets of TUN devices.
+pub struct Emulator<D> {
+    /// The links.
+    pub net: Net,
+    /// Who knows the ways.
+    pub director: D,
+    /// How exactly it kept time.
+    pub lateness: Lateness,
+    /// Packets that a namespace would not take: never intended.
+    pub refused_packets: u64,
+    tuns: Vec<Tun>,
+    /// The exit of each route, as the director said last.
+    exits: Vec<u16>,
+    held: BinaryHeap<Held>,
+    held_so_far: u64,
+    clock: Clock,
+    timer: Timer,
+    poll: Poll,
+    remote: Remote,
+    has_rung: bool,
+}
+
+const BELL: u64 = u64::MAX;
+const TIMER: u64 = u64::MAX - 1;
+
+impl<D: Director> Emulator<D> {
+    /// The links of `network`, idle, between `tuns`; `clock` says when time zero is.
+    pub fn new(
+        network: &Network,
+        streams: &Streams,
+        tuns: Vec<Tun>,
+        director: D,
+        clock: Clock,
+    ) -> Result<Emulator<D>, TestbedError> {
+        let make = || -> io::Result<(Timer, Poll, Bell)> {
+            let (timer, poll, bell) = (Timer::new()?, Poll::new()?, Bell::new()?);
+            poll.add(&bell, BELL, Interest::Read)?;
+            poll.add(&timer, TIMER, Interest::Read)?;
+            for (port, tun) in tuns.iter().enumerate() {
+                poll.add(tun, port as u64, Interest::Read)?;
+            }
+            Ok((timer, poll, bell))
+        };
+        let (timer, poll, bell) = make().step("make an event queue")?;
+        let largest = tuns.iter().map(|tun| tun.mtu).max().unwrap_or(0);
+        Ok(Emulator {
+            net: Net::new(network, streams, largest),
+            director,
+            lateness: Lateness::default(),
+            refused_packets: 0,
+            tuns,
+            exits: vec![0; 2 * network.flows.len()],
+            held: BinaryHeap::new(),
+            held_so_far: 0,
+            clock,
+            timer,
+            poll,
+            remote: Remote { bell: Arc::new(bell), stopped: Arc::default() },
+            has_rung: false,
+        })
+    }
+
+    /// What stops it from another thread.
+    pub fn remote(&self) -> Remote {
+        self.remote.clone()
+    }
+
+    /// Emulates until `end`, or until it is stopped; says whether it came to the end.
+    pub fn run_until(&mut self, end: Time) -> Result<bool, TestbedError> {
+        loop {
+            let now = self.clock.now().min(end);
+            self.catch_up(now)?;
+            if now >= end {
+                self.net.advance(end);
+                return Ok(true);
+            }
+            if std::mem::take(&mut self.has_rung) {
+                self.director.on_ring(now, &mut self.net);
+            }
+            for port in 0..self.tuns.len() {
+                self.read_port(now, port)?;
+            }
+            let due = self.due().min(end);
+            if due > now {
+                self.wait(due).step("wait for packets")?;
+                self.lateness.on_wake(due, self.clock.now());
+            }
+            if self.remote.stopped.load(Ordering::Relaxed) {
+                return Ok(false);
+            }
+        }
+    }
+
+    fn wait(&mut self, due: Time) -> io::Result<()> {
+        self.timer.arm(&self.clock, due)?;
+        self.poll.wait(-1)?;
+        let mut index = 0;
+        while let Some(ready) = self.poll.ready(index) {
+            index += 1;
+            match ready.token {
+                BELL => {
+                    self.remote.bell.clear();
+                    self.has_rung = true;
+                }
+                TIMER => self.timer.clear(),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// When there is something to do.
+    fn due(&self) -> Time {
+        let held = self.held.peek().map_or(Time::NEVER, |Reverse((at, ..))| *at);
+        self.net.first_due().0.min(held).min(self.director.poll_at(&self.net))
+    }
+
+    /// Works off what was due up to `now`, in order of time: what is told first, then links, then hosts.
+    fn catch_up(&mut self, now: Time) -> Result<(), TestbedError> {
+        loop {
+            let told = self.director.poll_at(&self.net);
+            let (out, node) = self.net.first_due();
+            let held = self.held.peek().map_or(Time::NEVER, |Reverse((at, ..))| *at);
+            let at = told.min(out).min(held);
+            if at > now || at.is_never() {
+                return Ok(());
+            }
+            if told == at {
+                self.director.poll(at, &mut self.net);
+            } else if out == at {
+                // A frame held up by a change of capacity comes out at another poll.
+                while let Some(packet) = self.net.poll(at, node) {
+                    self.forward(at, packet)?;
+                }
+            } else if let Some(Reverse((.., exit, packet))) = self.held.pop() {
+                self.release(at, exit, packet)?;
+            }
+        }
+    }
+
+    /// A packet has come out of a node, or into the network.
+    fn forward(&mut self, now: Time, packet: Packet) -> Result<(), TestbedError> {
+        if let Some(node) = self.net.next_node(&packet) {
+            self.net.enter(now, node, packet);
+            return Ok(());
+        }
+        let exit = self.exits[usize::from(packet.route)];
+        let at = self.director.release_at(now, &packet);
+        if at <= now {
+            return self.release(now, exit, packet);
+        }
+        self.held_so_far += 1;
+        self.held.push(Reverse((at, self.held_so_far, exit, packet)));
+        Ok(())
+    }
+
+    /// Gives a packet to its namespace, and takes what that sends in answer.
+    fn release(&mut self, due: Time, exit: u16, packet: Packet) -> Result<(), TestbedError> {
+        if packet.is_marked() {
+            ipv4::mark_ce(self.net.pool.get_mut(packet.slot));
+        }
+        let bytes = self.net.pool.get(packet.slot);
+        self.director.on_release(due, &packet, bytes);
+        self.lateness.on_release(due, self.clock.now());
+        let port = usize::from(exit);
+        if self.tuns[port].write(bytes).is_err() {
+            self.refused_packets += 1;
+        }
+        self.net.pool.free(packet.slot);
+        self.read_port(due, port)
+    }
+
+    /// Takes what a namespace has sent by `now`.
+    fn read_port(&mut self, now: Time, port: usize) -> Result<(), TestbedError> {
+        loop {
+            let (slot, buffer) = self.net.pool.vacant();
+            let Some(bytes) = self.tuns[port].read(buffer).step("read from a TUN device")? else {
+                return Ok(());
+            };
+            let Some(way) = self.director.direct(now, port, bytes) else { continue };
+            let packet = Packet::new(slot, bytes, way.route, way.tag, way.size);
+            let length = bytes.len();
+            self.net.pool.keep(length);
+            self.exits[usize::from(way.route)] = way.exit;
+            match self.net.next_node(&packet) {
+                Some(node) => self.net.enter(now, node, packet),
+                None => self.forward(now, packet)?,
+            }
+        }
+    }
+}

@@ -12,10 +12,27 @@ pub mod bpf;
 #[cfg(target_os = "linux")]
 pub mod emulator;
 #[cfg(target_os = "linux")]
+mod error;
+#[cfg(target_os = "linux")]
+pub mod fidelity;
+#[cfg(target_os = "linux")]
 pub mod flows;
+#[cfg(target_os = "linux")]
+pub mod net;
+#[cfg(target_os = "linux")]
+pub mod netlink;
 #[cfg(target_os = "linux")]
 pub mod netns;
 #[cfg(target_os = "linux")]
+pub mod packet;
+#[cfg(target_os = "linux")]
 pub mod run;
 #[cfg(target_os = "linux")]
+pub mod sys;
+#[cfg(target_os = "linux")]
 pub mod tun;
+
+#[cfg(target_os = "linux")]
+pub use error::{Step, TestbedError};
+#[cfg(target_os = "linux")]
+pub use sys::{Clock, die_with_parent, go_first};

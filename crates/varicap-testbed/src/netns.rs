@@ -1,1 +1,79 @@
-//! Network namespaces: making them, entering them, and configuring what lies in them.
+//! Network namespaces without a name: they go when the process that made them goes, however it ends.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use crate::error::{Step, TestbedError};
+use crate::sys;
+
+/// A network namespace of our own.
+#[derive(Debug)]
+pub struct Namespace {
+    file: File,
+}
+
+impl Namespace {
+    /// A new one, with a loopback interface that is down and without IPv6, which would chatter over the links. Needs
+    /// root, or [`become_root`] before.
+    pub fn new() -> Result<Namespace, TestbedError> {
+        // A thread of its own changes over, so that this one stays where it is.
+        let make = || -> io::Result<Namespace> {
+            sys::unshare(libc::CLONE_NEWNET)?;
+            for devices in ["all", "default"] {
+                // A kernel without IPv6 has nothing to switch off.
+                let _ = set_sysctl(&format!("net.ipv6.conf.{devices}.disable_ipv6"), "1");
+            }
+            Ok(Namespace { file: File::open("/proc/thread-self/ns/net")? })
+        };
+        on_thread(make).step("make a network namespace")
+    }
+
+    /// Does `work` inside it, on a thread that lives as long.
+    pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, TestbedError> {
+        let file = &self.file;
+        on_thread(move || sys::enter_network(file).map(|()| work())).step("enter a network namespace")
+    }
+
+    /// Moves this thread into it; what the thread opens from now on belongs to the namespace.
+    pub fn enter(&self) -> Result<(), TestbedError> {
+        sys::enter_network(&self.file).step("enter a network namespace")
+    }
+}
+
+/// Gives this process the rights over namespaces of its own, in a new user namespace. Nothing happens if it is root.
+/// It must have a single thread.
+pub fn become_root() -> Result<(), TestbedError> {
+    let (user, group) = sys::identity();
+    if user == 0 {
+        return Ok(());
+    }
+    sys::unshare(libc::CLONE_NEWUSER).step("make a user namespace")?;
+    let write = |file: &str, text: String| std::fs::write(Path::new("/proc/self").join(file), text);
+    // Without the privilege over groups, the kernel asks to renounce setgroups(2) first.
+    write("setgroups", "deny".to_owned()).step("renounce setgroups in the user namespace")?;
+    write("uid_map", format!("0 {user} 1")).step("map the user into its namespace")?;
+    write("gid_map", format!("0 {group} 1")).step("map the group into its namespace")
+}
+
+/// Sets a kernel parameter of the namespace that this thread is in: `net.ipv4.tcp_sack`.
+pub fn set_sysctl(name: &str, value: &str) -> io::Result<()> {
+    std::fs::write(sysctl_path(name), value)
+}
+
+/// A kernel parameter of the namespace that this thread is in.
+pub fn sysctl(name: &str) -> io::Result<String> {
+    std::fs::read_to_string(sysctl_path(name)).map(|text| text.trim().to_owned())
+}
+
+fn sysctl_path(name: &str) -> String {
+    format!("/proc/sys/{}", name.replace('.', "/"))
+}
+
+/// Does `work` on a thread of its own and waits for it.
+fn on_thread<T: Send>(work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+    std::thread::scope(|scope| match scope.spawn(work).join() {
+        Ok(done) => done,
+        Err(panic) => std::panic::resume_unwind(panic),
+    })
+}

@@ -1,0 +1,134 @@
+//! The links and wires of a network with real packets on them.
+
+use varicap_engine::{Hop, Links, NodeId, Wire, routes};
+use varicap_experiment::Network;
+use varicap_net::{Backlog, Frame, Link, Lost, Watch};
+use varicap_units::{Bytes, Rate, Streams, Time};
+
+use crate::packet::{Packet, Pool};
+
+/// Links and wires, the ways over them, and the bytes of what is on them.
+pub struct Net {
+    /// Nodes 0 and on.
+    pub hops: Vec<Hop<Packet>>,
+    wires: Vec<Wire<Packet>>,
+    /// The nodes on the way of each flow group: there, then back.
+    routes: Vec<Box<[NodeId]>>,
+    /// Bytes of the packets.
+    pub pool: Pool,
+}
+
+/// Observes one link, and gives lost packets back to the pool.
+struct LinkWatch<'a> {
+    meter: &'a mut varicap_experiment::measure::LinkMeter,
+    pool: &'a mut Pool,
+}
+
+impl Watch<Packet> for LinkWatch<'_> {
+    fn on_arrival(&mut self, at: Time, packet: &Packet, backlog: Backlog) {
+        self.meter.on_arrival(at, packet.wire_size(), backlog);
+    }
+
+    fn on_lost(&mut self, Lost { at, cause, frame }: Lost<Packet>) {
+        self.meter.on_lost(at, frame.wire_size(), cause);
+        self.pool.free(frame.slot);
+    }
+
+    fn on_mark(&mut self, _: Time, _: &Packet) {
+        self.meter.on_mark();
+    }
+
+    fn on_departure(&mut self, at: Time, arrived: Time, packet: &Packet, backlog: Backlog) {
+        self.meter.on_departure(at, arrived, packet.wire_size(), backlog);
+    }
+
+    fn on_capacity(&mut self, at: Time, rate: Rate) {
+        self.meter.on_capacity(at, rate);
+    }
+
+    fn on_opportunity(&mut self, _: Time, offered: Bytes, _: Bytes) {
+        self.meter.on_opportunity(offered);
+    }
+}
+
+impl Net {
+    /// The idle network, with random numbers from `streams`, for packets of at most `largest` bytes.
+    pub fn new(network: &Network, streams: &Streams, largest: u32) -> Net {
+        let hops: Vec<_> = network.links.iter().map(|spec| Hop::new(spec, streams)).collect();
+        let (wires, routes) = routes(&network.flows, hops.len());
+        Net { hops, wires, routes, pool: Pool::new(largest) }
+    }
+
+    fn hop(&mut self, link: usize) -> (&mut Link<Packet>, LinkWatch<'_>) {
+        let Hop { link, meter } = &mut self.hops[link];
+        (link, LinkWatch { meter, pool: &mut self.pool })
+    }
+
+    /// The next node of a packet's route; none if it is through.
+    pub fn next_node(&self, packet: &Packet) -> Option<NodeId> {
+        self.routes[usize::from(packet.route)].get(usize::from(packet.hop)).copied()
+    }
+
+    /// Sends a packet into `node`, the next of its route.
+    pub fn enter(&mut self, now: Time, node: NodeId, mut packet: Packet) {
+        packet.hop += 1;
+        let index = node as usize;
+        match index.checked_sub(self.hops.len()) {
+            Some(wire) => self.wires[wire].push(now, packet),
+            None => {
+                let (link, mut watch) = self.hop(index);
+                link.push(now, packet, &mut watch);
+            }
+        }
+    }
+
+    /// The next packet that comes out of `node` at `now`.
+    pub fn poll(&mut self, now: Time, node: NodeId) -> Option<Packet> {
+        let index = node as usize;
+        match index.checked_sub(self.hops.len()) {
+            Some(wire) => self.wires[wire].poll(now),
+            None => {
+                let (link, mut watch) = self.hop(index);
+                link.poll(now, &mut watch)
+            }
+        }
+    }
+
+    /// Which node gives something next, and when.
+    pub fn first_due(&self) -> (Time, NodeId) {
+        let links = self.hops.iter().map(|hop| hop.link.poll_at());
+        let all = links.chain(self.wires.iter().map(Wire::poll_at)).zip(0..);
+        all.min().unwrap_or((Time::NEVER, 0))
+    }
+
+    /// Brings every link up to `now`.
+    pub fn advance(&mut self, now: Time) {
+        for link in 0..self.hops.len() {
+            self.advance_link(now, link);
+        }
+    }
+
+    /// The warm-up is over: links are measured from `now` on.
+    pub fn begin_measuring(&mut self, now: Time) {
+        self.hops.iter_mut().for_each(|hop| hop.meter.reset(now));
+    }
+}
+
+impl Links for Net {
+    fn advance_link(&mut self, now: Time, link: usize) {
+        let (state, mut watch) = self.hop(link);
+        state.advance(now, &mut watch);
+    }
+
+    fn rate(&self, link: usize) -> Rate {
+        self.hops[link].link.rate()
+    }
+
+    fn backlog(&self, link: usize) -> Backlog {
+        self.hops[link].link.backlog()
+    }
+
+    fn changes_at(&self, link: usize) -> Time {
+        self.hops[link].link.changes_at()
+    }
+}

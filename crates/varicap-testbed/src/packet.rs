@@ -1,0 +1,256 @@
+//! Real packets on simulated links: their bytes wait in a pool, a small handle travels.
+
+use varicap_net::Frame;
+use varicap_units::Bytes;
+
+/// A packet under way: where its bytes lie, and where it goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Packet {
+    /// Its place in the pool.
+    pub slot: u32,
+    /// What its [`Director`](crate::emulator::Director) knows it by.
+    pub tag: u32,
+    /// Size that links see [B].
+    pub size: u16,
+    /// Its route.
+    pub route: u16,
+    /// Next node of its route.
+    pub hop: u8,
+    flags: u8,
+}
+
+impl Packet {
+    const ECT: u8 = 1;
+    const CE: u8 = 2;
+
+    /// The packet in `slot`, at the beginning of `route`.
+    pub fn new(slot: u32, bytes: &[u8], route: u16, tag: u32, size: u16) -> Packet {
+        let flags = if ipv4::ecn(bytes) != 0 { Packet::ECT } else { 0 };
+        Packet { slot, tag, size, route, hop: 0, flags }
+    }
+
+    /// Whether a queue has marked it.
+    pub fn is_marked(&self) -> bool {
+        self.flags & Packet::CE != 0
+    }
+}
+
+impl Frame for Packet {
+    fn wire_size(&self) -> Bytes {
+        Bytes::new(u64::from(self.size))
+    }
+
+    fn mark_ce(&mut self) -> bool {
+        let capable = self.flags & Packet::ECT != 0;
+        if capable {
+            self.flags |= Packet::CE;
+        }
+        capable
+    }
+}
+
+/// The bytes of the packets under way, in slots of equal size that are used again.
+#[derive(Debug)]
+pub struct Pool {
+    bytes: Vec<u8>,
+    lengths: Vec<u16>,
+    free: Vec<u32>,
+    slot_size: usize,
+}
+
+impl Pool {
+    /// For packets of at most `largest` bytes.
+    pub fn new(largest: u32) -> Pool {
+        Pool { bytes: Vec::new(), lengths: Vec::new(), free: Vec::new(), slot_size: largest as usize }
+    }
+
+    /// A slot for the next packet, to be taken by [`Pool::keep`].
+    pub fn vacant(&mut self) -> (u32, &mut [u8]) {
+        if self.free.is_empty() {
+            self.free.push(self.lengths.len() as u32);
+            self.lengths.push(0);
+            self.bytes.resize(self.lengths.len() * self.slot_size, 0);
+        }
+        let slot = self.free[self.free.len() - 1];
+        let start = slot as usize * self.slot_size;
+        (slot, &mut self.bytes[start..start + self.slot_size])
+    }
+
+    /// The slot that [`Pool::vacant`] gave last holds a packet of `length` bytes.
+    pub fn keep(&mut self, length: usize) {
+        if let Some(slot) = self.free.pop() {
+            self.lengths[slot as usize] = length as u16;
+        }
+    }
+
+    /// The packet in `slot`.
+    pub fn get(&self, slot: u32) -> &[u8] {
+        let start = slot as usize * self.slot_size;
+        &self.bytes[start..start + usize::from(self.lengths[slot as usize])]
+    }
+
+    /// The packet in `slot`, to be changed.
+    pub fn get_mut(&mut self, slot: u32) -> &mut [u8] {
+        let start = slot as usize * self.slot_size;
+        &mut self.bytes[start..start + usize::from(self.lengths[slot as usize])]
+    }
+
+    /// The packet in `slot` is needed no more.
+    pub fn free(&mut self, slot: u32) {
+        self.free.push(slot);
+    }
+}
+
+/// What stands in an IPv4 header (RFC 791) and in a TCP or UDP header behind it.
+pub mod ipv4 {
+    /// Protocol number of TCP.
+    pub const TCP: u8 = 6;
+
+    /// The parts of a packet that an emulator wants to know.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Headers {
+        /// Protocol number.
+        pub protocol: u8,
+        /// Sender.
+        pub source: [u8; 4],
+        /// Receiver.
+        pub destination: [u8; 4],
+        /// Port of the sender.
+        pub source_port: u16,
+        /// Port of the receiver.
+        pub destination_port: u16,
+        /// TCP: sequence number of the first byte.
+        pub sequence: u32,
+        /// TCP: next byte that is awaited; only if the ACK flag is set.
+        pub acknowledged: Option<u32>,
+        /// TCP: connection begins (SYN).
+        pub is_syn: bool,
+        /// Bytes behind the headers [B].
+        pub payload: u16,
+    }
+
+    /// The headers of an IPv4 packet with ports; none if it is something else.
+    pub fn parse(packet: &[u8]) -> Option<Headers> {
+        let first = *packet.first()?;
+        if first >> 4 != 4 {
+            return None;
+        }
+        let length = usize::from(first & 15) * 4;
+        let whole = usize::from(be16(packet, 2)?).min(packet.len());
+        let protocol = *packet.get(9)?;
+        let transport = packet.get(length..whole)?;
+        let mut headers = Headers {
+            protocol,
+            source: packet.get(12..16)?.try_into().ok()?,
+            destination: packet.get(16..20)?.try_into().ok()?,
+            source_port: be16(transport, 0)?,
+            destination_port: be16(transport, 2)?,
+            sequence: 0,
+            acknowledged: None,
+            is_syn: false,
+            payload: (transport.len() as u16).saturating_sub(8),
+        };
+        if protocol == TCP {
+            let flags = *transport.get(13)?;
+            headers.sequence = be32(transport, 4)?;
+            headers.acknowledged = (flags & 0x10 != 0).then(|| be32(transport, 8)).flatten();
+            headers.is_syn = flags & 2 != 0;
+            headers.payload = (transport.len() as u16).saturating_sub(u16::from(transport[12] >> 4) * 4);
+        }
+        Some(headers)
+    }
+
+    /// The two ECN bits; zero if it is no IPv4 packet.
+    pub fn ecn(packet: &[u8]) -> u8 {
+        match packet {
+            [first, tos, ..] if first >> 4 == 4 => tos & 3,
+            _ => 0,
+        }
+    }
+
+    /// Sets "congestion experienced" (RFC 3168 §5), with the checksum corrected (RFC 1624).
+    pub fn mark_ce(packet: &mut [u8]) {
+        let (Some(old), Some(sum)) = (be16(packet, 0), be16(packet, 10)) else { return };
+        let new = old | 3;
+        let total = u32::from(!sum) + u32::from(!old) + u32::from(new);
+        let folded = (total & 0xffff) + (total >> 16);
+        let sum = !(((folded & 0xffff) + (folded >> 16)) as u16);
+        packet[1] = new as u8;
+        packet[10..12].copy_from_slice(&sum.to_be_bytes());
+    }
+
+    fn be16(bytes: &[u8], at: usize) -> Option<u16> {
+        Some(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
+    }
+
+    fn be32(bytes: &[u8], at: usize) -> Option<u32> {
+        Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The checksum of an IPv4 header: zero over a header that carries its own.
+    fn checksum(header: &[u8]) -> u16 {
+        let sum: u32 = header.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
+        let folded = (sum & 0xffff) + (sum >> 16);
+        !(((folded & 0xffff) + (folded >> 16)) as u16)
+    }
+
+    fn packet() -> Vec<u8> {
+        let mut packet = vec![0x45, 0x02, 0, 52, 1, 2, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+        let sum = checksum(&packet);
+        packet[10..12].copy_from_slice(&sum.to_be_bytes());
+        packet.extend([0x30, 0x39, 0, 80, 0, 0, 1, 0, 0, 0, 2, 0, 0x80, 0x10, 0, 0, 0, 0, 0, 0]);
+        packet.extend([1; 12]);
+        packet
+    }
+
+    #[test]
+    fn a_mark_keeps_the_checksum_right() {
+        let mut packet = packet();
+        assert_eq!((ipv4::ecn(&packet), checksum(&packet[..20])), (2, 0));
+        ipv4::mark_ce(&mut packet);
+        assert_eq!((ipv4::ecn(&packet), checksum(&packet[..20])), (3, 0));
+    }
+
+    #[test]
+    fn headers_are_read_and_truncated_packets_refused() {
+        let packet = packet();
+        let headers = ipv4::parse(&packet).unwrap();
+        assert_eq!((headers.source_port, headers.destination_port), (12345, 80));
+        assert_eq!((headers.sequence, headers.acknowledged, headers.payload), (256, Some(512), 0));
+        assert_eq!(headers.destination, [10, 0, 0, 2]);
+        for length in 0..33 {
+            assert_eq!(ipv4::parse(&packet[..length]), None, "{length}");
+        }
+        assert_eq!(ipv4::parse(&[0x60; 60]), None);
+    }
+
+    #[test]
+    fn only_capable_packets_are_marked() {
+        let mut capable = Packet::new(0, &packet(), 0, 0, 52);
+        assert!(capable.mark_ce() && capable.is_marked());
+        let mut plain = packet();
+        plain[1] = 0;
+        let mut other = Packet::new(0, &plain, 0, 0, 52);
+        assert!(!other.mark_ce() && !other.is_marked());
+    }
+
+    #[test]
+    fn the_pool_uses_slots_again() {
+        let mut pool = Pool::new(4);
+        let fill = |pool: &mut Pool, byte: u8, length: usize| {
+            let (slot, bytes) = pool.vacant();
+            bytes[..length].fill(byte);
+            pool.keep(length);
+            slot
+        };
+        let (a, b) = (fill(&mut pool, 1, 4), fill(&mut pool, 2, 2));
+        pool.free(a);
+        assert_eq!(fill(&mut pool, 3, 1), a);
+        assert_eq!((pool.get(a), pool.get(b)), ([3].as_slice(), [2, 2].as_slice()));
+    }
+}
