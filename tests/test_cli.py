@@ -97,7 +97,7 @@ def test_explain_shows_defaults_and_runs_nothing(cli: Cli, fixed: Path) -> None:
         (["run", "FIXED", "--set", "dura=50 s"], 2, "dura"),
         (["run", "FIXED", "--precision", "nice"], 2, "precision"),
         (["run", "FIXED", "--engine", "kernel"], 3, "kernel"),
-        (["run", "FIXED", "--engine", "model"], 3, "model"),
+        (["run", "FIXED", "--engine", "model", "--set", "flows.reno.tcp.congestion='cubic'"], 2, "no model fits"),
         (["run", "FIXED", "--max-time", "1 ns"], 2, "time"),
         (["replay", "nowhere.json"], 2, "nowhere.json"),
     ],
@@ -354,3 +354,19 @@ def test_transfers_have_a_table_of_their_times(cli: Cli, fixed: Path) -> None:
     done = cli("run", fixed, *QUICK, "--set", "warmup=0 s", "--set", transfer)
     assert "completion mean [ms]" in done.stdout
     assert "completion mean [ms]" not in cli("run", fixed, *QUICK).stdout
+
+
+def test_the_model_engine_prints_what_the_simulator_prints_and_compare_both(
+    cli: Cli, fixed: Path, tmp_path: Path
+) -> None:
+    answered = json.loads(cli("run", fixed, "--engine", "model", "--json").stdout)
+    assert answered["engine"] == "model"
+    assert answered["flows"][0]["goodput_bps"]["mean"] == pytest.approx(698e3, rel=0.01)
+    done = cli("compare", fixed, "--seeds", "2", "--json", "--engine", "sim", "--engine", "model")
+    assert done.returncode == 0, done.stderr
+    compared = json.loads(done.stdout)
+    assert [answer["engine"] for answer in compared["engines"]] == ["sim", "model"]
+    assert abs(compared["differences"][0]["difference_percent"]["model"]) < 2
+    drawn = cli("compare", fixed, "--seeds", "2", "--engine", "sim", "-o", tmp_path)
+    assert "windows.png" in drawn.stderr
+    assert "goodput [Mb/s]" in drawn.stdout

@@ -12,27 +12,40 @@ from typing import TYPE_CHECKING, Any
 from varicap._core import ScenarioError, __version__
 
 if TYPE_CHECKING:
-    from varicap import report, scenario, tcp, traces
+    from varicap import analyse, model, papers, report, scenario, tcp, traces, units
+    from varicap.comparison import compare
+    from varicap.engines import run
+    from varicap.errors import MachineLacksError, NotApplicableError
     from varicap.results import Result
-    from varicap.simulate import load, run
+    from varicap.simulate import load
 
 __all__ = [
+    "MachineLacksError",
+    "NotApplicableError",
     "Result",
     "ScenarioError",
     "__version__",
+    "analyse",
+    "compare",
     "load",
+    "model",
+    "papers",
     "report",
     "run",
     "scenario",
     "tcp",
     "traces",
+    "units",
 ]
 
 # What needs NumPy, Arrow or Matplotlib is imported on first use, so that `varicap --help` answers at once.
 _HOME = {
+    "MachineLacksError": "varicap.errors",
+    "NotApplicableError": "varicap.errors",
     "Result": "varicap.results",
+    "compare": "varicap.comparison",
     "load": "varicap.simulate",
-    "run": "varicap.simulate",
+    "run": "varicap.engines",
 }
 
 

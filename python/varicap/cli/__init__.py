@@ -11,7 +11,8 @@ import typer
 
 from varicap import _core
 from varicap.cli import bench, inspect, reproduce, run
-from varicap.cli.common import OK, RUN_FAILED, USAGE, fail
+from varicap.cli.common import MACHINE_LACKS, OK, RUN_FAILED, USAGE, fail
+from varicap.errors import MachineLacksError, NotApplicableError
 
 _EXIT_CODES = (
     "Exit codes: 0 ok, 1 a run failed, 2 usage or scenario error, 3 the machine or this version lacks something, "
@@ -36,6 +37,10 @@ def main() -> NoReturn:
         app()
     except _core.ScenarioError as error:
         fail(str(error), USAGE)
+    except NotApplicableError as error:
+        fail(str(error), USAGE)
+    except MachineLacksError as error:
+        fail(str(error), MACHINE_LACKS)
     except _core.RunError as error:
         fail(f"the run failed: {error}", RUN_FAILED)
     except OSError as error:

@@ -41,7 +41,7 @@ def doctor(as_json: AsJson = False) -> None:
         "software": software(),
         "host": host(),
         "cores": os.cpu_count(),
-        "engines": {"sim": True, "model": False, "kernel": False},
+        "engines": {"sim": True, "model": True, "kernel": False},
     }
     if as_json:
         typer.echo(json.dumps(found, ensure_ascii=False))
@@ -50,4 +50,4 @@ def doctor(as_json: AsJson = False) -> None:
         for key, value in found[group].items():
             typer.echo(f"{key:<14} {value}")
     typer.echo(f"{'cores':<14} {found['cores']}")
-    typer.echo(f"{'engines':<14} sim (model and kernel are not part of this version)")
+    typer.echo(f"{'engines':<14} sim, model (the kernel engine is not part of this version)")

@@ -1,15 +1,16 @@
-"""`varicap run` and `varicap replay`."""
+"""`varicap run`, `compare` and `replay`."""
 
 import json
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
 from varicap import _core
 from varicap.cli.common import (
+    BREACH,
     MACHINE_LACKS,
     RUN_FAILED,
     USAGE,
@@ -27,10 +28,15 @@ from varicap.cli.common import (
 )
 
 if TYPE_CHECKING:
-    from varicap.results import Result
+    from matplotlib.figure import Figure
 
 
 commands = typer.Typer()
+
+
+SetValue: TypeAlias = Annotated[
+    list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Change a value of the scenario.")
+]
 
 
 class Engine(StrEnum):
@@ -55,9 +61,7 @@ def run(
         typer.Option(help="Add replications until each interval is within this share of its mean, such as 2%."),
     ] = None,
     max_seeds: Annotated[int, typer.Option(min=1, help="Most replications that --precision may reach.")] = 1000,
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Change a value of the scenario.")
-    ] = None,
+    set_: SetValue = None,
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", help="Folder for tables, manifest and plot (default: varicap-out/NAME)."),
@@ -74,26 +78,31 @@ def run(
     ] = None,
     as_json: AsJson = False,
     explain: Annotated[bool, typer.Option("--explain", help="Print every value, given or default, and stop.")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit with 4 if the result is not valid (`fidelity` says why).")
+    ] = False,
     max_memory: Annotated[str, typer.Option(help="Refuse a scenario that would need more.")] = "4 GB",
     max_time: Annotated[str, typer.Option(help="Refuse a scenario that would take longer.")] = "1 h",
     jobs: Jobs = None,
     quiet: Quiet = False,
 ) -> None:
     """Run a scenario and print what each flow got."""
-    from varicap import simulate
+    from varicap import engines, simulate
 
-    if engine is not Engine.sim:
-        fail(f"the {engine.value} engine is not part of this version; `--engine sim` is", MACHINE_LACKS)
     scenario = simulate.load(file, overrides(set_ or []))
     if explain:
         _explain(scenario, as_json)
+        return
+    if engine is Engine.model:
+        _analyse(scenario, output, as_json, strict, say_nothing if quiet else say)
         return
     share = None if precision is None else share_of(precision)
     scenario.check_limits(max_memory, max_time, scenario.seeds if seeds is None else seeds, jobs or 0)
     draw = plot if plot is not None else not as_json
     with progress_bar(scenario.name, quiet) as progress:
-        result = simulate.run(
+        result = engines.run(
             scenario,
+            engine="sim" if engine is Engine.sim else "kernel",
             seeds=seeds,
             seed=seed,
             precision=share,
@@ -110,14 +119,86 @@ def run(
     if output is not None or series or packets:
         tell(f"wrote {result.save(folder)}")
     if draw:
-        _draw(result, folder, tell)
+        _draw(result.figure, folder / "plot.png", tell)
     if pcap is not None:
         for path in result.write_pcapng(pcap):
             tell(f"wrote {path}")
     if as_json:
         typer.echo(json.dumps(result.summary, ensure_ascii=False))
     else:
-        _print_tables(result)
+        _print_tables(result.summary)
+    _check_fidelity(result.summary, strict, tell)
+
+
+def _analyse(
+    scenario: _core.Scenario, output: Path | None, as_json: bool, strict: bool, tell: Callable[[str], None]
+) -> None:
+    """Answer by analysis: no runs, no plots."""
+    from varicap import model
+
+    result = model.solve(scenario)
+    if output is not None:
+        tell(f"wrote {result.save(output)}")
+    if as_json:
+        typer.echo(json.dumps(result.summary, ensure_ascii=False))
+    else:
+        _print_tables(result.summary)
+    for flow in result.summary["flows"]:
+        if "not_applicable" in flow:
+            tell(model.why_not(flow))
+    for text in result.summary["fidelity"]["strained"]:
+        tell(text)
+    _check_fidelity(result.summary, strict, tell)
+
+
+def _check_fidelity(summary: dict[str, Any], strict: bool, tell: Callable[[str], None]) -> None:
+    if summary["fidelity"]["valid"]:
+        return
+    tell("this result is not valid: see `fidelity` in --json")
+    if strict:
+        raise typer.Exit(BREACH)
+
+
+@commands.command(epilog="Example: varicap compare examples/fixed.toml")
+def compare(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The scenario, a TOML file.", show_default=False)],
+    only: Annotated[
+        list[Engine] | None, typer.Option("--engine", help="Ask this one; may be given again (default: all).")
+    ] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Replications of the simulator.")] = None,
+    set_: SetValue = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Folder for the plot (default: varicap-out/NAME).")
+    ] = None,
+    plot: Annotated[
+        bool | None, typer.Option("--plot/--no-plot", help="Draw the windows (default: unless --json).")
+    ] = None,
+    as_json: AsJson = False,
+    jobs: Jobs = None,
+    quiet: Quiet = False,
+) -> None:
+    """Ask the three engines about one scenario: their answers side by side, and the differences in percent."""
+    from varicap import comparison, engines
+    from varicap.report import engines as report
+
+    asked: list[engines.Engine] = [engine.value for engine in only or Engine]
+    with progress_bar(str(file), quiet) as progress:
+        done = comparison.compare(
+            file, only=asked, seeds=seeds, overrides=overrides(set_ or []), jobs=jobs, progress=progress
+        )
+    tell = say_nothing if quiet else say
+    compared = done.to_dict()
+    if as_json:
+        typer.echo(json.dumps(compared, ensure_ascii=False))
+    else:
+        terminal = console()
+        for table in report.rich_tables(compared):
+            terminal.print(table)
+    for answer in compared["engines"]:
+        if "not_applicable" in answer:
+            tell(f"{answer['engine']}: {answer['not_applicable']}")
+    if (plot if plot is not None else not as_json) and done.runs:
+        _draw(done.figure, (output or Path("varicap-out") / folder_name(done.scenario)) / "windows.png", tell)
 
 
 @commands.command()
@@ -162,20 +243,19 @@ def _explain(scenario: _core.Scenario, as_json: bool) -> None:
         typer.echo(f"{line['key']:<{width}}  {line['value']}{origin}")
 
 
-def _draw(result: "Result", folder: Path, tell: Callable[[str], None]) -> None:
+def _draw(figure: "Callable[[], Figure]", path: Path, tell: Callable[[str], None]) -> None:
     try:
-        figure = result.figure()
+        drawn = figure()
     except ImportError:
         fail("plots need matplotlib: install varicap[plot], or say --no-plot", MACHINE_LACKS)
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "plot.png"
-    figure.savefig(path, metadata={"Software": f"varicap {_core.__version__}"})
+    path.parent.mkdir(parents=True, exist_ok=True)
+    drawn.savefig(path, metadata={"Software": f"varicap {_core.__version__}"})
     tell(f"wrote {path}")
 
 
-def _print_tables(result: "Result") -> None:
+def _print_tables(summary: dict[str, Any]) -> None:
     from varicap.report.table import rich_tables
 
     terminal = console()
-    for table in rich_tables(result.summary):
+    for table in rich_tables(summary):
         terminal.print(table)

@@ -17,6 +17,11 @@ def colour(index: int) -> str:
     return COLOURS[index % len(COLOURS)]
 
 
+def engine(name: str) -> str:
+    """The colour of an engine, the same in every figure."""
+    return {"sim": COLOURS[0], "kernel": COLOURS[1], "model": COLOURS[2]}[name]
+
+
 def plain(axes: "Axes") -> None:
     """A frame of two lines, a light grid, numbers from zero."""
     axes.spines[["top", "right"]].set_visible(False)

@@ -42,6 +42,8 @@ _BOTH_HEADINGS = (
 )
 _TRANSFER_HEADINGS = ("flow", "transfers", "completion mean [ms]", "p50 [ms]", "p95 [ms]")
 
+_MODEL_HEADINGS = ("flow", "model", "goodput [Mb/s]", "throughput [Mb/s]", "more")
+
 _MOST_OF_A_GROUP = 8
 
 
@@ -59,17 +61,22 @@ def with_interval(mean: float | None, low: float | None, high: float | None, sca
         return "–"
     value = mean * scale
     if low is None or high is None:
-        return _significant(value, 3)
+        return significant(value, 3)
     half = (high - low) / 2 * scale
     if half <= 0.0:
-        return f"{_significant(value, 3)} ± 0"
+        return f"{significant(value, 3)} ± 0"
     leading = half / 10 ** floor(log10(half))
     # Two digits of a half width that begins with 1, otherwise one.
     digits = max(0, -floor(log10(half)) + (1 if leading < 1.95 else 0))
     return f"{value:.{digits}f} ± {half:.{digits}f}"
 
 
-def _significant(value: float, digits: int) -> str:
+def significant(value: float, digits: int) -> str:
+    """A number with this many digits that count.
+
+    >>> significant(0.012345, 3), significant(1234.5, 3)
+    ('0.0123', '1234')
+    """
     if value == 0.0:
         return "0"
     decimals = max(0, digits - 1 - floor(log10(abs(value))))
@@ -81,6 +88,8 @@ def rows(summary: Summary) -> list[tuple[tuple[str, ...], list[Row]]]:
 
     Flows that completed transfers have their times in a table after these.
     """
+    if summary["engine"] == "model":
+        return [(_MODEL_HEADINGS, [_by_model(flow) for flow in summary["flows"]])]
     flows, links = _lines(summary), summary["links"]
     bottlenecks = {flow["name"]: _bottleneck(flow["group"], links) for flow in flows}
     tables: list[tuple[tuple[str, ...], list[Row]]]
@@ -102,7 +111,8 @@ def rich_tables(summary: Summary) -> list[Table]:
         table = Table(title=Text(_title(summary)) if number == 0 else None, title_justify="left", title_style="bold")
         for column, heading in enumerate(headings):
             # As text, since rich would take "[ms]" for a style.
-            table.add_column(Text(heading), justify="left" if column == 0 else "right", no_wrap=column == 0)
+            is_text = column == 0 or heading == "more"
+            table.add_column(Text(heading), justify="left" if is_text else "right", no_wrap=column == 0)
         for row in body:
             table.add_row(*map(Text, row))
         tables.append(table)
@@ -130,6 +140,8 @@ def _lines(summary: Summary) -> list[Summary]:
 
 
 def _title(summary: Summary) -> str:
+    if summary["engine"] == "model":
+        return f"{summary['scenario']['name']}: by analysis, in the long run"
     runs = summary["runs"]
     each = summary["measured_s"]
     interval = ", ± 95 % interval" if runs > 1 else ""
@@ -168,6 +180,14 @@ def _flow(flow: Summary) -> Row:
     name = flow["name"] if flow["flows"] == 1 else f"{flow['name']} ({flow['flows']:.0f} flows)"
     counts = (cell(key) for key in ("sent_packets", "retransmitted_packets", "fast_retransmits", "timeouts"))
     return [name, cell("goodput_bps", 1e-6), cell("rtt_ms.p50"), cell("rtt_ms.p95"), *counts]
+
+
+def _by_model(flow: Summary) -> Row:
+    if "not_applicable" in flow:
+        return [flow["name"], "none fits", "–", "–", ""]
+    more = [f"{key} {significant(value, 4)}" for key, value in flow["details"].items()]
+    cells = (significant(flow[key]["mean"] * 1e-6, 4) for key in ("goodput_bps", "throughput_bps"))
+    return [flow["name"], flow["model"], *cells, ", ".join(more)]
 
 
 def _transfers(flow: Summary) -> Row:

@@ -1,0 +1,142 @@
+"""A flow of a scenario and its path, as an analysis sees them: in plain numbers, with what stands in its way."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from varicap import _core, units
+
+
+@dataclass(frozen=True)
+class FlowPath:
+    """One flow of a resolved scenario."""
+
+    flow: Mapping[str, Any]
+    """Its facts, as `_core.Scenario.facts` gives them."""
+    links: tuple[Mapping[str, Any], ...]
+    """The links to the receiver."""
+    back: tuple[Mapping[str, Any], ...]
+    """The links back to the sender."""
+    alone: bool
+    """Whether it has the network to itself."""
+
+    @property
+    def name(self) -> str:
+        """The flow's name in results."""
+        return str(self.flow["name"])
+
+    @property
+    def tcp(self) -> Mapping[str, Any]:
+        """The connection's options; empty for datagrams."""
+        return dict(self.flow.get("tcp") or {})
+
+    @property
+    def bottlenecks(self) -> tuple[Mapping[str, Any], ...]:
+        """The links to the receiver that have a finite capacity."""
+        return tuple(link for link in self.links if link["mean_bps"] is not None)
+
+    @property
+    def link(self) -> Mapping[str, Any]:
+        """The only bottleneck: `one_bottleneck` must have held."""
+        return self.bottlenecks[0]
+
+    @property
+    def packet_bytes(self) -> float:
+        """A full packet, as it is framed on the bottleneck [B]."""
+        return float(self.link["framed_bytes"])
+
+    @property
+    def base_rtt_s(self) -> float:
+        """Round trip without queueing and transmission [s]."""
+        return float(self.flow["base_rtt_s"])
+
+    @property
+    def efficiency(self) -> float:
+        """Application bytes for each byte on the wire of the bottleneck."""
+        return float(self.flow["mss_bytes"]) / self.packet_bytes
+
+    @property
+    def room_packets(self) -> float:
+        """What the drop-tail queue of the bottleneck holds, whole packets as its limit counts them."""
+        limit = self.link["limit_bytes"]
+        return float("inf") if limit is None else float(limit // self.link["packet_bytes"])
+
+    @property
+    def window_packets(self) -> float:
+        """The limit of the window, the least of the sender's and the receiver's [packets]."""
+        limits = [self.flow[key] for key in ("max_window_bytes", "receive_window_bytes")]
+        given = [limit / self.flow["mss_bytes"] for limit in limits if limit is not None]
+        return min(given, default=float("inf"))
+
+    @property
+    def packets_per_ack(self) -> int:
+        """Packets that an acknowledgement answers."""
+        name, options = choice(self.tcp["ack"])
+        return 1 if name == "every" else int((options or {}).get("segments", 2))
+
+
+def paths(scenario: _core.Scenario) -> list[FlowPath]:
+    """Every flow of a scenario with its path, in the order of the file."""
+    found = []
+    for network in json.loads(scenario.facts()):
+        flows, links = network["flows"], network["links"]
+        alone = sum(flow["count"] for flow in flows) == 1
+        for flow in flows:
+            there, back = (tuple(links[index] for index in flow[route]) for route in ("route", "route_back"))
+            found.append(FlowPath(flow, there, back, alone))
+    return found
+
+
+def choice(value: Any) -> tuple[str, Any]:
+    """Name and options of a choice, such as ``"every"`` or ``{"delayed": {...}}``."""
+    if isinstance(value, str):
+        return value, None
+    ((name, options),) = value.items()
+    return name, options
+
+
+def one_bottleneck(path: FlowPath) -> Iterator[str]:
+    """What keeps a model of one greedy TCP flow over one drop-tail link from fitting."""
+    flow = path.flow
+    if not path.tcp:
+        yield f"{flow['path']}.datagrams: the model is of TCP"
+        return
+    if not path.alone:
+        yield f"{flow['path']}: other flows share its links (isolate = true gives each flow links of its own)"
+    if choice(flow["app"])[0] != "greedy":
+        yield f"{flow['path']}.app = {choice(flow['app'])[0]}: the model is of a flow that always has more to send"
+    if len(path.bottlenecks) != 1:
+        count = len(path.bottlenecks)
+        yield f"{flow['path']}: {count} links of finite capacity lead to its receiver; the model has one"
+        return
+    link = path.link
+    for slow in path.back:
+        if slow["mean_bps"] is not None and _acks_fill(path, slow):
+            yield f"{slow['path']}.capacity: acknowledgements may queue there; in the model they do not"
+    if choice(link["queue"])[0] != "drop-tail":
+        yield f"{link['path']}.queue = {choice(link['queue'])[0]}: the model's is drop-tail"
+    for lossy in path.back:
+        if lossy["loss"] != "none":
+            yield f"{lossy['path']}.loss: in the model no acknowledgement is lost"
+
+
+def _acks_fill(path: FlowPath, slow: Mapping[str, Any]) -> bool:
+    """Whether a link back could carry fewer acknowledgements than the bottleneck carries packets."""
+    header = units.size(path.tcp["header"]) or 1.0
+    data_pps = path.link["mean_bps"] / path.packet_bytes
+    return bool(slow["mean_bps"] / header < 2 * data_pps / path.packets_per_ack)
+
+
+def no_loss(path: FlowPath) -> Iterator[str]:
+    """What keeps a model without random loss from fitting."""
+    for link in path.links:
+        if link["loss"] != "none":
+            yield f"{link['path']}.loss: the model knows only losses at a full queue"
+
+
+def option(path: FlowPath, key: str, wanted: tuple[str, ...], why: str) -> Iterator[str]:
+    """What keeps a model from fitting that knows only some choices of a TCP option."""
+    name = choice(path.tcp[key])[0]
+    if name not in wanted:
+        yield f"{path.flow['path']}.tcp.{key} = {name}: the model knows {' and '.join(wanted)}{why}"
