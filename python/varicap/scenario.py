@@ -677,7 +677,57 @@ class Instantaneous(Part):
     """Over which it is taken, and after which it is told. Default: 100 ms."""
 
 
-Estimator: TypeAlias = Literal["exact", "instantaneous"] | Exact | Instantaneous
+Stretch: TypeAlias = str
+"""A number of samples, a time or round trips, such as "7 samples", "210 ms" or "1 rtt"."""
+
+MeasuredRtt: TypeAlias = Literal["base", "smoothed"]
+"""A round trip that a sender has measured; before that, its propagation delay."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AtSource(Part):
+    """The effective capacity at the source."""
+
+    _tag: ClassVar[str] = "source"
+
+    rtt: MeasuredRtt = "base"
+    """Which round trip counts. Default: base."""
+
+
+Place: TypeAlias = Literal["link", "source"] | AtSource
+"""Where the effective capacity is found, which decides what a round trip is."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effective(Part):
+    """Samples are the mean rates of intervals.
+
+    M of them make an average, a new one with each sample; the least of the last N averages is told. Until there are so
+    many, what there is counts. Source: [abr, eq. (28)].
+    """
+
+    _tag: ClassVar[str] = "effective"
+
+    interval: Span = "30 ms"
+    """Over which a sample is taken, and after which a rate is told. Default: 30 ms."""
+    average: Stretch = "1 rtt"
+    """How many samples make an average (M). Default: 1 rtt ([abr, §VI])."""
+    least: Stretch = "7 rtt"
+    """Over how many averages the least is taken (N).
+
+    Default: 7 rtt: with `average` a memory of 8 round trips ([abr, §VI]).
+    """
+    delta: float | None = None
+    """Instead of the least average the effective capacity of the N averages for this delta [1/packet], between their
+    mean (0) and their least (unlimited).
+
+    Default: the least. Source: [abr, eqs. (25), (26)].
+    """
+    at: Place = "link"
+    """Where it is found. Default: link."""
+
+
+Estimator: TypeAlias = Literal["exact", "instantaneous", "effective"] | Exact | Instantaneous | Effective
 """How a link finds the rate that it tells a sender."""
 
 
@@ -721,6 +771,27 @@ class Feedback(Part):
 
     Needs an estimator with an interval. Default: it keeps the rate.
     """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Abr(Part):
+    """A segmentation buffer without limit behind the sender, served at the rate that `feedback` tells.
+
+    Rates count packets without link framing. Source: [abr, §III-A].
+    """
+
+    rate: Rate | None = None
+    """A constant rate, instead of one that is told ([abr, §IV])."""
+    initial: Rate | None = None
+    """The rate before the first one is told, and after it has expired. Default: `peak`."""
+    minimum: Rate = "0 bit/s"
+    """The least rate, whatever is told. Default: 0 bit/s."""
+    peak: Rate = "unlimited"
+    """The largest rate, whatever is told. Default: unlimited."""
+    increase: Rate = "unlimited"
+    """By how much an update may raise the rate; it falls at once. Default: unlimited."""
+    service: Service = "at-start"
+    """How the rate is measured out. Default: at-start: it does not change during a packet."""
 
 
 Spacing: TypeAlias = Literal["constant", "poisson"]
@@ -775,8 +846,10 @@ class Flow(Part):
     feedback: Feedback | None = None
     """What the network tells the sender about its rate.
 
-    Default: the exact fair rate if the congestion control is `ratcp`; else nothing.
+    Default: the exact fair rate if the congestion control is `ratcp` or the flow has an ABR source; else nothing.
     """
+    abr: Abr | None = None
+    """An ABR source behind each sender, which lets packets out at the rate that the network tells. Default: none."""
     datagrams: Datagrams | None = None
     """Instead of `app` and `tcp`: datagrams that answer to nothing."""
 

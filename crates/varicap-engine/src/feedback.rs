@@ -1,7 +1,7 @@
 //! What links tell senders about their rate.
 //!
 //! ```text
-//! link (capacity, flows) ──► share ──► estimator ──► delay line ──► senders of a flow group
+//! link (capacity, flows) ──► share ──► estimator ──► delay line ──► sources of a flow group ──► their rates
 //! ```
 //!
 //! It watches the links that tell anything: it wakes when one of their capacities changes, when a
@@ -13,10 +13,14 @@ use std::collections::VecDeque;
 
 use varicap_experiment::scenario::Share;
 use varicap_experiment::{FeedbackSpec, FlowSpec, Network, Transport};
+use varicap_net::feedback::{KnownRtt, RateSource, Scale};
 use varicap_net::{Estimator, RateFeedback};
 use varicap_units::{Bytes, Rate, Stream, Streams, Time};
 
 use crate::links::Links;
+
+/// What round trips a connection has measured.
+pub type Rtts<'a> = dyn Fn(u32) -> Option<KnownRtt> + 'a;
 
 /// Datagrams on a link: each source has a rate that it does not exceed.
 #[derive(Clone, Copy, Debug)]
@@ -121,6 +125,8 @@ struct Listener {
     heard: Time,
     /// Decides what is lost.
     losses: Option<Stream>,
+    /// What it makes of what it hears.
+    source: RateSource,
 }
 
 /// What a flow group is told, and by whom.
@@ -133,15 +139,18 @@ struct Channel {
     /// Rates under way, in the order in which they arrive.
     line: VecDeque<Update>,
     listeners: Vec<Listener>,
+    /// What a new listener starts with.
+    source: RateSource,
     newcomers: Vec<u32>,
 }
 
 impl Channel {
     fn new(network: &Network, flow: &FlowSpec, spec: &FeedbackSpec, tellers: &[Teller]) -> Channel {
+        let scale = Scale { rtt: network.base_rtt(flow), packet: flow.packet };
         let told = spec.links.iter().filter_map(|link| {
             let teller = tellers.iter().position(|teller| teller.link == *link)?;
             let framed = network.links[*link].parts.framing.framed(flow.packet);
-            let estimator = Estimator::new(&spec.estimator, Time::ZERO, Rate::ZERO);
+            let estimator = Estimator::new(&spec.estimator, scale, Time::ZERO, Rate::ZERO);
             Some(Told { teller, estimator, rate: Rate::UNLIMITED, packet: flow.packet, framed })
         });
         Channel {
@@ -150,6 +159,7 @@ impl Channel {
             rate: None,
             line: VecDeque::new(),
             listeners: Vec::new(),
+            source: RateSource::new(&spec.estimator, flow.abr.as_ref().map(|abr| &abr.config), scale),
             newcomers: Vec::new(),
         }
     }
@@ -198,8 +208,8 @@ impl Channel {
         }
     }
 
-    /// Gives the rates that have arrived by `now`, each with the connection that hears it.
-    fn deliver(&mut self, now: Time, hear: &mut dyn FnMut(u32, Rate)) {
+    /// Gives the rates that follow from what has arrived by `now`, each with the connection that heard it.
+    fn deliver(&mut self, now: Time, rtt: &Rtts<'_>, hear: &mut dyn FnMut(u32, Rate)) {
         while let Some(&update) = self.line.front().filter(|update| update.due <= now) {
             self.line.pop_front();
             for listener in &mut self.listeners {
@@ -213,9 +223,11 @@ impl Channel {
                 }
                 if !listener.losses.as_mut().is_some_and(|stream| stream.chance(loss)) {
                     listener.heard = now;
-                    hear(listener.connection, update.rate);
+                    let measured =
+                        if listener.source.measures_rtt() { rtt(listener.connection) } else { None };
+                    hear(listener.connection, listener.source.hear(update.rate, measured));
                 } else if self.spec.expires.is_some_and(|expires| listener.heard + expires <= now) {
-                    hear(listener.connection, Rate::UNLIMITED);
+                    hear(listener.connection, listener.source.forget());
                 }
             }
         }
@@ -271,7 +283,8 @@ impl Feedback {
         let channel = &mut self.channels[channel];
         let lossy = channel.spec.loss.get() > 0.0;
         let losses = lossy.then(|| streams.stream(&format!("flow.{name}.feedback")));
-        channel.listeners.push(Listener { connection, opened: now, heard: now, losses });
+        let source = channel.source.clone();
+        channel.listeners.push(Listener { connection, opened: now, heard: now, losses, source });
         channel.newcomers.push(connection);
     }
 
@@ -291,8 +304,15 @@ impl Feedback {
         *active = if is_active { *active + 1 } else { *active - 1 };
     }
 
-    /// Looks at the links, and gives the rates that have arrived with the connections that hear them.
-    pub fn poll(&mut self, now: Time, links: &mut impl Links, hear: &mut dyn FnMut(u32, Rate)) {
+    /// Looks at the links, and gives the rates from now on of connections that have heard something; `rtt` knows what
+    /// round trips a connection has measured.
+    pub fn poll(
+        &mut self,
+        now: Time,
+        links: &mut impl Links,
+        rtt: &Rtts<'_>,
+        hear: &mut dyn FnMut(u32, Rate),
+    ) {
         self.now = now;
         for teller in &mut self.tellers {
             links.advance_link(now, teller.link);
@@ -301,7 +321,7 @@ impl Feedback {
         }
         for channel in &mut self.channels {
             channel.observe(now, &self.tellers, links);
-            channel.deliver(now, hear);
+            channel.deliver(now, rtt, hear);
         }
     }
 

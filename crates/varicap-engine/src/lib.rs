@@ -7,5 +7,5 @@ mod feedback;
 mod links;
 pub mod workload;
 
-pub use feedback::Feedback;
+pub use feedback::{Feedback, Rtts};
 pub use links::{Hop, Links, NodeId, Wire, meters_of, routes};

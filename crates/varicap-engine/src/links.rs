@@ -84,6 +84,10 @@ pub fn routes<F>(flows: &[FlowSpec], links: usize) -> (Vec<Wire<F>>, Vec<Box<[No
             reverse.push((links + wires.len()) as NodeId);
             wires.push(Wire::new(flow.access_delay));
         }
+        if let Some(abr) = &flow.abr {
+            // Each connection enters a link of its own; the first one stands for all.
+            forward.insert(0, abr.link(0) as NodeId);
+        }
         routes.extend([forward.into(), reverse.into()]);
     }
     (wires, routes)

@@ -137,8 +137,8 @@ fn of_network(scenario: &Scenario, network: &Network) -> Estimate {
     for (flow, packets) in network.flows.iter().zip(&packets) {
         let acks = packets / f64::from(packets_per_ack(flow)).max(1.0);
         let answers = if matches!(flow.transport, Transport::Tcp { .. }) { acks } else { 0.0 };
-        estimate.events +=
-            packets * (flow.forward.len() + 1) as f64 + answers * (flow.reverse.len() + 1) as f64;
+        estimate.events += packets * (flow.forward.len() + usize::from(flow.abr.is_some()) + 1) as f64
+            + answers * (flow.reverse.len() + 1) as f64;
         estimate.memory_bytes += in_flight(flow, links, *packets) * PER_PACKET;
         flows += f64::from(flow.count);
         estimate.events += starts(flow, duration) + updates(flow, duration);

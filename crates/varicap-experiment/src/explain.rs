@@ -164,7 +164,9 @@ fn resolved(scenario: &Scenario, network: &Network, prefix: &str, lines: &mut Ve
         let route = |links: &[usize]| {
             links.iter().map(|link| &*network.links[*link].name).collect::<Vec<_>>().join(", ")
         };
-        line("route", route(&flow.forward), "Links to the receiver.");
+        let sources = flow.abr.as_ref().map(|abr| abr.link(0));
+        let forward: Vec<usize> = sources.into_iter().chain(flow.forward.iter().copied()).collect();
+        line("route", route(&forward), "Links to the receiver.");
         line("route_back", route(&flow.reverse), "Links back to the sender.");
         if let Some(feedback) = &flow.feedback {
             line("feedback", route(&feedback.links), "Links that tell the sender a rate.");

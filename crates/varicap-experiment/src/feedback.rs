@@ -1,8 +1,9 @@
 //! What the network tells a flow about its rate: checked, and resolved to links and a delay.
 
-use varicap_net::CapacityParts;
+use varicap_net::feedback::MOST_SAMPLES;
+use varicap_net::{CapacityParts, EstimatorConfig};
 use varicap_tcp::Congestion;
-use varicap_units::{Rate, Span};
+use varicap_units::{Rate, Span, Stretch};
 
 use crate::error::{ScenarioError, nearest, one_of};
 use crate::network::{FeedbackSpec, LinkSpec};
@@ -18,13 +19,7 @@ pub(crate) fn check(at: &At, feedback: &FeedbackConfig, duration: Span) -> Check
     let empty = feedback.links.as_ref().is_some_and(Vec::is_empty);
     at.require("links", !empty, "none", "at least one link")?;
     let interval = feedback.estimator.interval();
-    if let Some(interval) = interval {
-        let name = match feedback.estimator {
-            varicap_net::EstimatorConfig::Exact(_) => "estimator.exact",
-            varicap_net::EstimatorConfig::Instantaneous(_) => "estimator.instantaneous",
-        };
-        at.inner(name).positive("interval", interval)?;
-    }
+    check_estimator(&at.inner("estimator"), &feedback.estimator, duration)?;
     if let FeedbackDelay::After(delay) = feedback.delay {
         let in_time = delay < duration;
         at.require("delay", in_time, delay, format!("less than the duration, {duration}"))?;
@@ -43,6 +38,46 @@ pub(crate) fn check(at: &At, feedback: &FeedbackConfig, duration: Span) -> Check
     at.require("expires", expires >= interval, expires, format!("at least the interval, {interval}"))
 }
 
+fn check_estimator(at: &At, estimator: &EstimatorConfig, duration: Span) -> Checked {
+    match estimator {
+        EstimatorConfig::Exact(exact) => {
+            exact.interval.map_or(Ok(()), |interval| at.inner("exact").positive("interval", interval))
+        }
+        EstimatorConfig::Instantaneous(mean) => {
+            check_interval(&at.inner("instantaneous"), mean.interval, duration)
+        }
+        EstimatorConfig::Effective(effective) => {
+            let at = at.inner("effective");
+            check_interval(&at, effective.interval, duration)?;
+            check_stretch(&at, "average", effective.average, effective.interval)?;
+            check_stretch(&at, "least", effective.least, effective.interval)?;
+            let delta = effective.delta.unwrap_or_default();
+            at.require("delta", delta.is_finite() && delta >= 0.0, delta, "a finite number, 0 or above")
+        }
+    }
+}
+
+/// Means are told at the end of each interval: one that ends after the run tells nothing.
+fn check_interval(at: &At, interval: Span, duration: Span) -> Checked {
+    at.positive("interval", interval)?;
+    at.require("interval", interval < duration, interval, format!("less than the duration, {duration}"))
+}
+
+fn check_stretch(at: &At, key: &str, stretch: Stretch, interval: Span) -> Checked {
+    let most = MOST_SAMPLES as u64;
+    let (good, expected) = match stretch {
+        Stretch::Samples(samples) => ((1..=most).contains(&samples), format!("1 to {most} samples")),
+        Stretch::Rtt(factor) => {
+            (factor > 0.0 && factor <= 1e4, "above 0 rtt, and at most 10000 rtt".to_owned())
+        }
+        Stretch::Time(time) => {
+            let longest = interval.saturating_mul(most);
+            (time > Span::ZERO && time <= longest, format!("more than 0 s, and at most {longest}"))
+        }
+    };
+    at.require(key, good, stretch, expected)
+}
+
 /// The feedback of a flow whose table lies at `path`, if it has any.
 pub(crate) fn resolve(
     path: &str,
@@ -51,7 +86,9 @@ pub(crate) fn resolve(
     links: &[LinkSpec],
     duration: Span,
 ) -> Result<Option<FeedbackSpec>, ScenarioError> {
-    let by_default = flow.datagrams.is_none() && matches!(flow.tcp.congestion, Congestion::Ratcp(_));
+    let is_told = flow.abr.as_ref().is_some_and(|abr| abr.rate.is_none());
+    let by_default =
+        flow.datagrams.is_none() && (is_told || matches!(flow.tcp.congestion, Congestion::Ratcp(_)));
     let config = match &flow.feedback {
         Some(config) => config.clone(),
         None if by_default => FeedbackConfig::default(),

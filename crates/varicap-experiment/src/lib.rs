@@ -3,6 +3,7 @@
 //! A [`Scenario`] is read from a file, checked and resolved into a [`Network`], which every engine takes. It knows
 //! nothing of simulated time passing, of sockets or of drawing.
 
+mod abr;
 pub mod columns;
 mod decode;
 mod document;
@@ -32,7 +33,7 @@ pub use error::ScenarioError;
 pub use estimate::Estimate;
 pub use explain::{Explained, explain};
 pub use facts::facts;
-pub use network::{FeedbackSpec, FlowSpec, LinkSpec, Network, RelaySpec, Transport};
+pub use network::{AbrSpec, FeedbackSpec, FlowSpec, LinkSpec, Network, RelaySpec, Transport};
 pub use resolve::ReadFile;
 pub use scenario::Scenario;
 pub use schema::schema;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use varicap_net::{EstimatorConfig, LinkParts};
+use varicap_net::{AbrConfig, EstimatorConfig, LinkParts};
 use varicap_tcp::TcpConfig;
 use varicap_units::{Bytes, Probability, Rate, Span, Time};
 
@@ -59,6 +59,8 @@ pub struct FlowSpec {
     pub packet: Bytes,
     /// What the network tells it about its rate.
     pub feedback: Option<FeedbackSpec>,
+    /// The ABR source behind each of its senders.
+    pub abr: Option<AbrSpec>,
     /// Which flow's data it sends, if its application is a relay.
     pub relay: Option<RelaySpec>,
 }
@@ -80,6 +82,22 @@ pub struct FeedbackSpec {
     pub loss: Probability,
     /// After this time without an update the rate is forgotten.
     pub expires: Option<Span>,
+}
+
+/// The ABR sources of a flow. Data passes its connection's own link before the links of [`FlowSpec::forward`].
+#[derive(Clone, Debug)]
+pub struct AbrSpec {
+    /// Bounds of its rate, and how it is measured out.
+    pub config: AbrConfig,
+    /// The link of the first connection; one for each follows.
+    pub first_link: usize,
+}
+
+impl AbrSpec {
+    /// The link of connection number `member`.
+    pub fn link(&self, member: u32) -> usize {
+        self.first_link + member as usize
+    }
 }
 
 /// Whose data a flow sends.

@@ -11,7 +11,7 @@ use crate::error::ScenarioError;
 use crate::network::{FlowSpec, LinkSpec, Network, Transport, round_trip};
 use crate::scenario::{FlowConfig, Scenario};
 use crate::topology::{Layout, Placed, Routes};
-use crate::{feedback, relay};
+use crate::{abr, feedback, relay};
 
 /// Reads a file that a scenario names; an error is its reason.
 pub type ReadFile<'a> = dyn FnMut(&str) -> Result<Arc<[u8]>, String> + 'a;
@@ -62,7 +62,10 @@ impl Scenario {
             links.push(resolve_link(index, link, &groups, read_file)?);
         }
         let flows = groups.iter().map(|group| resolve_flow(self, group, &groups, &links));
-        let flows = flows.collect::<Result<_, _>>()?;
+        let mut flows = flows.collect::<Result<Vec<FlowSpec>, _>>()?;
+        for (group, flow) in groups.iter().zip(&mut flows) {
+            flow.abr = abr::resolve(&group.path, group.flow, flow, &mut links)?;
+        }
         Ok(Network { flows, links, duration: self.duration, warmup: self.warmup })
     }
 }
@@ -198,6 +201,7 @@ fn resolve_flow(
         jitter: flow.jitter.unwrap_or_else(|| jitter(group, groups, links)),
         packet: group.packet,
         feedback: feedback::resolve(&group.path, flow, &group.routes, links, scenario.duration)?,
+        abr: None, // its links come after all others
         relay: relay::resolve(scenario, flow),
     })
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use varicap_net::{CapacityConfig, EstimatorConfig, Framing, LossConfig, QueueConfig, Service};
+use varicap_net::{AbrConfig, CapacityConfig, EstimatorConfig, Framing, LossConfig, QueueConfig, Service};
 use varicap_tcp::TcpConfig;
 use varicap_units::{Bytes, Frequency, Probability, Rate, Span, choice};
 
@@ -187,9 +187,12 @@ pub struct FlowConfig {
     #[schemars(extend("default" = null))]
     pub tcp: TcpConfig,
     /// What the network tells the sender about its rate. Default: the exact fair rate if the congestion control is
-    /// `ratcp`; else nothing.
+    /// `ratcp` or the flow has an ABR source; else nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub feedback: Option<FeedbackConfig>,
+    /// An ABR source behind each sender, which lets packets out at the rate that the network tells. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub abr: Option<AbrConfig>,
     /// Instead of `app` and `tcp`: datagrams that answer to nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<Datagrams>,
@@ -212,6 +215,7 @@ impl Default for FlowConfig {
             app: App::Greedy,
             tcp: TcpConfig::default(),
             feedback: None,
+            abr: None,
             datagrams: None,
         }
     }

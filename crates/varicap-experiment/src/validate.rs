@@ -11,7 +11,7 @@ use crate::document::join_path;
 use crate::error::ScenarioError;
 use crate::scenario::{App, Datagrams, FlowConfig, SCHEMA_VERSION, Scenario, Sizes};
 use crate::topology::Placed;
-use crate::{feedback, relay};
+use crate::{abr, feedback, relay};
 
 /// Longest time in a scenario: sums of several stay far from the end of the clock.
 const LONGEST: Span = Span::from_secs(10 * 365 * 86_400);
@@ -134,6 +134,9 @@ impl Scenario {
         for link in &layout.links {
             let at = At(link.path.clone());
             check_name(&at, &link.name)?;
+            let of_source = link.name.ends_with(abr::ENDING);
+            let ending = format!("a name that does not end in `{}`, as those of ABR sources do", abr::ENDING);
+            at.require("name", !of_source, &link.name, ending)?;
             let fresh = names.insert(link.name.as_str());
             at.require("name", fresh, &link.name, "a name that no other link has")?;
             if !graph {
@@ -210,7 +213,7 @@ fn check_link(at: &At, link: &Placed<'_>) -> Checked {
     check_queue(&at.inner("queue"), &queue)
 }
 
-fn check_rate(at: &At, key: &str, rate: Rate) -> Checked {
+pub(crate) fn check_rate(at: &At, key: &str, rate: Rate) -> Checked {
     at.require(
         key,
         rate <= FASTEST || rate.is_unlimited(),
@@ -310,14 +313,16 @@ fn check_flow(at: &At, flow: &FlowConfig, scenario: &Scenario) -> Checked {
                     return Err(error.found("both"));
                 }
             }
-            let silent = flow.feedback.is_none();
-            at.require("feedback", silent, "a table", "nothing: datagrams do not answer to anything")?;
+            for (key, silent) in [("feedback", flow.feedback.is_none()), ("abr", flow.abr.is_none())] {
+                at.require(key, silent, "a table", "nothing: datagrams do not answer to anything")?;
+            }
             check_datagrams(&at.inner("datagrams"), datagrams)
         }
         None => {
             if let Some(told) = &flow.feedback {
                 feedback::check(&at.inner("feedback"), told, duration)?;
             }
+            abr::check(at, flow)?;
             check_app(&at.inner("app"), &flow.app)?;
             check_tcp(&at.inner("tcp"), &flow.tcp)
         }

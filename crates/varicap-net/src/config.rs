@@ -317,57 +317,6 @@ impl Framing {
     }
 }
 
-/// How a link finds the rate that it tells a sender.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(remote = "Self", rename_all = "kebab-case")]
-#[schemars(transform = choice::names)]
-pub enum EstimatorConfig {
-    /// The rate itself, at each of its changes or by an interval. Source: [ratcp].
-    Exact(ExactConfig),
-    /// The mean rate of an interval, told at its end. Source: [abr] (INSTCAP).
-    Instantaneous(InstantaneousConfig),
-}
-varicap_units::choice!(EstimatorConfig);
-
-impl Default for EstimatorConfig {
-    fn default() -> EstimatorConfig {
-        EstimatorConfig::Exact(ExactConfig::default())
-    }
-}
-
-impl EstimatorConfig {
-    /// Time from one rate to the next, if rates come regularly.
-    pub fn interval(&self) -> Option<Span> {
-        match self {
-            EstimatorConfig::Exact(exact) => exact.interval,
-            EstimatorConfig::Instantaneous(mean) => Some(mean.interval),
-        }
-    }
-}
-
-/// The rate itself.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct ExactConfig {
-    /// Time from one update to the next. Default: each change is told at once.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub interval: Option<Span>,
-}
-
-/// The mean rate of an interval.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct InstantaneousConfig {
-    /// Over which it is taken, and after which it is told. Default: 100 ms.
-    pub interval: Span,
-}
-
-impl Default for InstantaneousConfig {
-    fn default() -> InstantaneousConfig {
-        InstantaneousConfig { interval: Span::from_millis(100) }
-    }
-}
-
 fn yes() -> bool {
     true
 }

@@ -16,6 +16,9 @@ pub mod queue;
 pub use capacity::{CapacityParts, CapacityProcess, CapacitySegment};
 pub use config::*;
 pub use error::NetError;
-pub use feedback::{Estimator, RateFeedback};
+pub use feedback::{
+    AbrConfig, AtSourceConfig, EffectiveConfig, Estimator, EstimatorConfig, ExactConfig, InstantaneousConfig,
+    MeasuredRtt, Place, RateFeedback,
+};
 pub use frame::{Backlog, Frame, LossCause, Lost, Watch};
 pub use link::{Link, LinkParts, OpportunityParts, OpportunityTrace};

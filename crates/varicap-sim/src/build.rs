@@ -110,6 +110,10 @@ impl Openers {
         };
         let mut connection = Connection::new(sender, Receiver::new(tcp, now), group, meter, now);
         connection.is_relayed = self.relays[usize::from(group)].is_some();
+        if let Some(abr) = &self.flows[usize::from(group)].abr {
+            let member = meter - self.meters[usize::from(group)];
+            connection.buffer = Some(abr.link(member) as NodeId);
+        }
         connection
     }
 

@@ -1,6 +1,8 @@
 //! One TCP connection of the world: both endpoints, the application that feeds it, and its processing jitter.
 
+use varicap_engine::NodeId;
 use varicap_engine::workload::{FeedAction, OnOffFeed};
+use varicap_net::feedback::KnownRtt;
 use varicap_tcp::{Flags, Receiver, Segment, Sender};
 use varicap_units::{Bytes, Span, Stream, Time};
 
@@ -73,6 +75,8 @@ pub struct Connection {
     pub stop: Time,
     /// When the sender may answer the acknowledgements that have arrived; NEVER if nothing waits.
     pub release: Time,
+    /// The link of its ABR source, which its data passes first.
+    pub buffer: Option<NodeId>,
     feed: Feed,
     jitter: Option<Jitter>,
 }
@@ -96,6 +100,7 @@ impl Connection {
             relay: None,
             stop: Time::NEVER,
             release: Time::NEVER,
+            buffer: None,
             feed: Feed::Done,
             jitter: None,
         }
@@ -146,6 +151,11 @@ impl Connection {
     /// Whether the sender may send at `now`: nothing holds its answer back, or a timer has run out.
     pub fn may_send(&self, now: Time) -> bool {
         self.release.is_never() || self.release <= now || self.sender.poll_at() <= now
+    }
+
+    /// The round trips that its sender has measured.
+    pub fn known_rtt(&self) -> Option<KnownRtt> {
+        Some(KnownRtt { base: self.sender.min_rtt()?, smoothed: self.sender.smoothed_rtt()? })
     }
 
     /// Whether its transfer is over: all sent and acknowledged.

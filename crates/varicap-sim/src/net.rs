@@ -88,6 +88,14 @@ impl Net {
         self.scheduler.wake_by(node, due);
     }
 
+    /// From `now` on `node`, a link, has this rate.
+    pub fn set_rate(&mut self, now: Time, node: NodeId, rate: Rate) {
+        let (link, mut watch) = self.hop(node as usize);
+        link.set_rate(now, rate, &mut watch);
+        let due = link.poll_at();
+        self.scheduler.wake_by(node, due);
+    }
+
     /// Sends what the sender of a connection has to send now.
     #[inline(never)]
     pub fn send_data(&mut self, now: Time, owner: u32, connection: &mut Connection) {
@@ -97,7 +105,11 @@ impl Net {
                 return;
             }
             let packet = connection.packet(owner, slot, place, 0);
-            self.emit(now, packet);
+            self.traffic.segments.take();
+            match connection.buffer {
+                Some(buffer) => self.enter(now, buffer, packet),
+                None => self.emit(now, packet),
+            }
         }
     }
 
@@ -108,14 +120,14 @@ impl Net {
             let (slot, place) = self.traffic.segments.vacant();
             connection.receiver.poll_into(now, place);
             let packet = connection.packet(owner, slot, place, Packet::REVERSE);
+            self.traffic.segments.take();
             self.emit(now, packet);
         }
     }
 
-    /// Sends a packet in the vacant slot on its way.
+    /// Sends a packet on its way.
     #[inline(always)]
     fn emit(&mut self, now: Time, packet: Packet) {
-        self.traffic.segments.take();
         if let Some(node) = self.next_node(&packet) {
             self.enter(now, node, packet);
         }

@@ -280,11 +280,15 @@ impl World {
         let Some(feedback) = &mut self.feedback else { return };
         let connections = &mut self.connections;
         let mut heard = std::mem::take(&mut self.heard);
-        feedback.poll(now, &mut self.net, &mut |owner, rate| heard.push((owner, rate)));
+        let rtt = |owner: u32| connections[owner as usize].known_rtt();
+        feedback.poll(now, &mut self.net, &rtt, &mut |owner, rate| heard.push((owner, rate)));
         let due = feedback.poll_at(&self.net);
         self.net.scheduler.wake(self.first_connection as NodeId - 1, due);
         for (owner, rate) in heard.drain(..) {
             let connection = &mut connections[owner as usize];
+            if let Some(buffer) = connection.buffer {
+                self.net.set_rate(now, buffer, rate);
+            }
             connection.sender.on_rate_feedback(now, rate);
             if connection.may_send(now) {
                 self.net.send_data(now, owner, connection);

@@ -33,6 +33,31 @@ impl Amount {
     }
 }
 
+/// A stretch of regular samples as a user writes it: their number, a time or round trips.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Stretch {
+    /// `"7 samples"`.
+    Samples(u64),
+    /// `"210 ms"`.
+    Time(Span),
+    /// `"1 rtt"`: multiples of the samples that a round trip begins.
+    Rtt(f64),
+}
+
+impl Stretch {
+    /// How many samples it has if one comes every `interval` and a round trip takes `rtt`; at least one. Whatever is
+    /// not whole is rounded up, the samples of a round trip first.
+    pub fn samples(self, interval: Span, rtt: Span) -> u64 {
+        let begun = |span: Span| span.as_nanos().div_ceil(interval.as_nanos().max(1));
+        let samples = match self {
+            Stretch::Samples(samples) => samples,
+            Stretch::Time(time) => begun(time),
+            Stretch::Rtt(factor) => libm::ceil(factor * begun(rtt).max(1) as f64) as u64,
+        };
+        samples.max(1)
+    }
+}
+
 /// Events per second [1/s], finite and not negative.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Default)]
 pub struct Frequency(pub(crate) f64);
@@ -62,5 +87,24 @@ impl Probability {
     /// Its value.
     pub const fn get(self) -> f64 {
         self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stretch_of_round_trips_has_whole_round_trips_of_samples() {
+        // [abr, §VI-A]: a round trip of 200 ms begins 7 samples of 30 ms; 7 such are 49, not 47.
+        let samples = |stretch: Stretch| stretch.samples(Span::from_millis(30), Span::from_millis(200));
+        assert_eq!(samples(Stretch::Rtt(1.0)), 7);
+        assert_eq!(samples(Stretch::Rtt(7.0)), 49);
+        assert_eq!(samples(Stretch::Rtt(0.5)), 4);
+        assert_eq!(samples(Stretch::Time(Span::from_millis(90))), 3);
+        assert_eq!(samples(Stretch::Time(Span::from_millis(91))), 4);
+        assert_eq!(samples(Stretch::Samples(5)), 5);
+        assert_eq!(samples(Stretch::Rtt(0.0)), 1);
+        assert_eq!(Stretch::Rtt(2.0).samples(Span::from_millis(30), Span::ZERO), 2);
     }
 }

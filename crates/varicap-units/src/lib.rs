@@ -13,7 +13,7 @@ mod rng;
 mod time;
 mod work;
 
-pub use amount::{Amount, Frequency, Probability};
+pub use amount::{Amount, Frequency, Probability, Stretch};
 pub use bytes::Bytes;
 pub use choice::Named;
 pub use parse::QuantityError;

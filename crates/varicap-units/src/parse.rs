@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::{Amount, Bytes, Frequency, Probability, Rate, Span};
+use crate::{Amount, Bytes, Frequency, Probability, Rate, Span, Stretch};
 
 /// A quantity that cannot be read: what was found and what was expected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -110,6 +110,8 @@ const SPAN: &str = "a length of time with its unit, such as \"50 ms\"";
 const RATE: &str = "a rate with its unit, such as \"0.8 Mbit/s\"";
 const BYTES: &str = "an amount of data with its unit, such as \"64 kB\"";
 const AMOUNT: &str = "an amount such as \"64 kB\", \"10 packets\", \"1.5 bdp\" or \"unlimited\"";
+const STRETCH: &str =
+    "a number of samples, a time or round trips, such as \"7 samples\", \"210 ms\" or \"1 rtt\"";
 const FREQUENCY: &str = "a frequency with its unit, such as \"2 /s\"";
 const PROBABILITY: &str = "a probability between 0 and 1, such as 0.01 or \"1 %\"";
 
@@ -150,6 +152,20 @@ impl FromStr for Amount {
             }
             (number, "bdp" | "BDP") => Ok(Amount::Bdp(number)),
             _ => text.parse().map(Amount::Bytes).map_err(|_: QuantityError| error()),
+        }
+    }
+}
+
+impl FromStr for Stretch {
+    type Err = QuantityError;
+    fn from_str(text: &str) -> Result<Stretch, QuantityError> {
+        let error = || QuantityError { found: text.to_owned(), expected: STRETCH };
+        match split(text).ok_or_else(error)? {
+            (number, "sample" | "samples") if number.fract() == 0.0 => {
+                whole(number).map(Stretch::Samples).ok_or_else(error)
+            }
+            (number, "rtt" | "RTT") => Ok(Stretch::Rtt(number)),
+            _ => text.parse().map(Stretch::Time).map_err(|_: QuantityError| error()),
         }
     }
 }
@@ -229,6 +245,16 @@ impl fmt::Display for Amount {
     }
 }
 
+impl fmt::Display for Stretch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Stretch::Samples(samples) => write!(f, "{samples} samples"),
+            Stretch::Time(time) => time.fmt(f),
+            Stretch::Rtt(factor) => write!(f, "{factor} rtt"),
+        }
+    }
+}
+
 impl fmt::Display for Frequency {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} /s", self.0)
@@ -284,6 +310,7 @@ quantity_in_files!(Span, "Span", SPAN, "50 ms");
 quantity_in_files!(Rate, "Rate", RATE, "0.8 Mbit/s");
 quantity_in_files!(Bytes, "Bytes", BYTES, "64 kB");
 quantity_in_files!(Amount, "Amount", AMOUNT, "10 packets");
+quantity_in_files!(Stretch, "Stretch", STRETCH, "7 samples");
 quantity_in_files!(Frequency, "Frequency", FREQUENCY, "2 /s");
 
 impl Serialize for Probability {
@@ -350,6 +377,9 @@ mod tests {
         assert_eq!("1.5 bdp".parse(), Ok(Amount::Bdp(1.5)));
         assert_eq!("90 kB".parse(), Ok(Amount::Bytes(Bytes::new(90_000))));
         assert_eq!("2 /s".parse(), Ok(Frequency(2.0)));
+        assert_eq!("7 samples".parse(), Ok(Stretch::Samples(7)));
+        assert_eq!("1.5 rtt".parse(), Ok(Stretch::Rtt(1.5)));
+        assert_eq!("210 ms".parse(), Ok(Stretch::Time(Span::from_millis(210))));
         assert_eq!("1 %".parse(), Ok(Probability(0.01)));
     }
 
@@ -360,6 +390,9 @@ mod tests {
         }
         assert!("10 mbit/s".parse::<Rate>().is_err(), "units keep their case: milli is not mega");
         assert!("1.5 packets".parse::<Amount>().is_err());
+        for text in ["7", "1.5 samples", "-1 rtt", "rtt", "7 packets"] {
+            assert!(text.parse::<Stretch>().is_err(), "{text:?} was taken for a stretch");
+        }
         assert!("150 %".parse::<Probability>().is_err());
         let error = "50".parse::<Span>().unwrap_err();
         assert_eq!(error.to_string(), "`50` is not a length of time with its unit, such as \"50 ms\"");

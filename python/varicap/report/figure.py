@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from varicap.report import style
+from varicap.report.table import is_buffer
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -84,7 +85,7 @@ def _names(flows: pa.Table, known: set[str]) -> list[str]:
 
 def _interesting(summary: dict[str, Any]) -> list[dict[str, Any]]:
     """Links with a finite capacity; of those that one flow has to itself only the one that it uses most."""
-    finite = [link for link in summary["links"] if link["utilisation"]["mean"] is not None]
+    finite = [link for link in summary["links"] if link["utilisation"]["mean"] is not None and not is_buffer(link)]
     if not finite:
         return list(summary["links"][:1])
     chosen: list[dict[str, Any]] = []

@@ -154,9 +154,14 @@ def _limited(links: list[Summary]) -> list[Summary]:
     return [link for link in links if link["capacity_bps"]["mean"] is not None]
 
 
+def is_buffer(link: Summary) -> bool:
+    """Whether it is the segmentation buffer of an ABR source, which is as busy as the network lets it be."""
+    return str(link["name"]).endswith(".abr")
+
+
 def _bottleneck(flow: str, links: list[Summary]) -> Summary | None:
     """The link, of those that are this flow's alone, that is used most."""
-    own = [link for link in _limited(links) if link.get("flow") == flow]
+    own = [link for link in _limited(links) if link.get("flow") == flow and not is_buffer(link)]
     return max(own, key=lambda link: link["utilisation"]["mean"] or 0.0, default=None)
 
 

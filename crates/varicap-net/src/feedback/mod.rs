@@ -1,16 +1,22 @@
-//! What a link tells the source about its capacity.
+//! What a link tells the source about its capacity, and what the source makes of it.
 
+mod config;
+mod effective;
 mod exact;
 mod instantaneous;
+mod source;
 
 use std::fmt::Debug;
 
 use varicap_units::{Rate, Time};
 
-use crate::{Backlog, EstimatorConfig};
+use crate::Backlog;
 
+pub use config::*;
+pub use effective::{Effective, MOST_SAMPLES, Scale, SlidingAverages};
 pub use exact::Exact;
 pub use instantaneous::Instantaneous;
+pub use source::{KnownRtt, RateSource};
 
 /// An estimator of a link's rate, fed by its watch and polled like a link: observe what happens in order of time, and
 /// before that advertise what is due. The world delays what is advertised and hands it to a shaper or to a congestion
@@ -31,16 +37,27 @@ pub enum Estimator {
     Exact(Exact),
     /// Its mean over an interval.
     Instantaneous(Instantaneous),
+    /// The least of such means, or their effective capacity.
+    Effective(Box<Effective>),
 }
 
 impl Estimator {
-    /// The estimator that `config` names, on a link that offers `capacity` from `now` on.
-    pub fn new(config: &EstimatorConfig, now: Time, capacity: Rate) -> Estimator {
+    /// The part of the estimator that `config` names which is at the link, on one that offers `capacity` from `now`
+    /// on. Stretches and delta refer to `scale`.
+    pub fn new(config: &EstimatorConfig, scale: Scale, now: Time, capacity: Rate) -> Estimator {
         match config {
             EstimatorConfig::Exact(exact) => Estimator::Exact(Exact::new(now, exact.interval, capacity)),
             EstimatorConfig::Instantaneous(mean) => {
                 Estimator::Instantaneous(Instantaneous::new(now, mean.interval, capacity))
             }
+            EstimatorConfig::Effective(effective) => match effective.at {
+                Place::Link => {
+                    Estimator::Effective(Box::new(Effective::new(effective, scale, now, capacity)))
+                }
+                Place::Source(_) => {
+                    Estimator::Instantaneous(Instantaneous::new(now, effective.interval, capacity))
+                }
+            },
         }
     }
 }
@@ -50,6 +67,7 @@ impl RateFeedback for Estimator {
         match self {
             Estimator::Exact(exact) => exact.observe(now, capacity, backlog),
             Estimator::Instantaneous(mean) => mean.observe(now, capacity, backlog),
+            Estimator::Effective(effective) => effective.observe(now, capacity, backlog),
         }
     }
 
@@ -57,6 +75,7 @@ impl RateFeedback for Estimator {
         match self {
             Estimator::Exact(exact) => exact.advertise(now),
             Estimator::Instantaneous(mean) => mean.advertise(now),
+            Estimator::Effective(effective) => effective.advertise(now),
         }
     }
 
@@ -64,6 +83,7 @@ impl RateFeedback for Estimator {
         match self {
             Estimator::Exact(exact) => exact.poll_at(),
             Estimator::Instantaneous(mean) => mean.poll_at(),
+            Estimator::Effective(effective) => effective.poll_at(),
         }
     }
 }

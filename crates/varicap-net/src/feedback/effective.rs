@@ -1,0 +1,285 @@
+//! EFFCAP: the effective capacity that samples of the capacity show. Source: [abr, §IV-A].
+//!
+//! With C_ij the i-th sample of the j-th of N sliding blocks of M samples,
+//! `-1/(M delta) ln( 1/N sum_j exp(-delta sum_i C_ij) )` [abr, eq. (25)], which for large delta is the least of the
+//! blocks' means [abr, eq. (28)].
+
+use std::collections::VecDeque;
+
+use varicap_units::{Bytes, Rate, Span, Stretch, Time};
+
+use super::{Instantaneous, RateFeedback};
+use crate::{Backlog, EffectiveConfig};
+
+/// What the stretches of a configuration and its delta refer to.
+#[derive(Clone, Copy, Debug)]
+pub struct Scale {
+    /// A round trip.
+    pub rtt: Span,
+    /// A packet [B].
+    pub packet: Bytes,
+}
+
+/// The least of the last N averages of M samples each, or their effective capacity for a finite delta. Each sample
+/// gives a new average; until there are M samples, the one average is that of all there are.
+#[derive(Clone, Debug)]
+pub struct SlidingAverages {
+    /// M and N.
+    average: usize,
+    least: usize,
+    /// Delta times the packets that a sample of 1 b/s carries, if delta is finite.
+    theta: Option<f64>,
+    /// The last M + N samples or fewer, the oldest first [b/s]: one more than the averages need, the one that leaves.
+    samples: VecDeque<u64>,
+    /// Sum of the last M of them.
+    sum: u128,
+    /// Samples so far.
+    count: u64,
+    /// Averages that count: of the last N all, if delta is finite; else those that are less than all after them.
+    /// Each with the number of its last sample.
+    averages: VecDeque<(u64, u64)>,
+}
+
+impl SlidingAverages {
+    /// The averages that `config` names, as `scale` measures them.
+    pub fn new(config: &EffectiveConfig, scale: Scale) -> SlidingAverages {
+        let theta = config.delta.map(|delta| {
+            let packets = config.interval.as_secs_f64() / (8.0 * scale.packet.as_u64().max(1) as f64);
+            delta * packets
+        });
+        let mut averages = SlidingAverages {
+            average: 1,
+            least: 1,
+            theta,
+            samples: VecDeque::new(),
+            sum: 0,
+            count: 0,
+            averages: VecDeque::new(),
+        };
+        averages.measure(config, scale.rtt);
+        averages
+    }
+
+    /// A round trip is `rtt` from now on: M and N may become others, and the samples are averaged anew.
+    pub fn measure(&mut self, config: &EffectiveConfig, rtt: Span) {
+        let samples = |stretch: Stretch| {
+            usize::try_from(stretch.samples(config.interval, rtt)).unwrap_or(usize::MAX).min(MOST_SAMPLES)
+        };
+        let (average, least) = (samples(config.average), samples(config.least));
+        if (average, least) == (self.average, self.least) {
+            return;
+        }
+        (self.average, self.least) = (average, least);
+        let samples = std::mem::take(&mut self.samples);
+        self.averages.clear();
+        (self.sum, self.count) = (0, 0);
+        for sample in samples {
+            self.push(Rate::from_bps(sample));
+        }
+    }
+
+    /// The next sample.
+    pub fn push(&mut self, sample: Rate) {
+        self.count += 1;
+        if self.samples.len() == self.average + self.least {
+            self.samples.pop_front();
+        }
+        self.samples.push_back(sample.as_bps());
+        self.sum += u128::from(sample.as_bps());
+        let held = self.samples.len();
+        if held > self.average {
+            self.sum -= u128::from(self.samples[held - 1 - self.average]);
+        } else {
+            // Still the first average.
+            self.averages.clear();
+        }
+        let of = held.min(self.average) as u128;
+        let average = u64::try_from((self.sum + of / 2) / of).unwrap_or(u64::MAX);
+        while let Some((_, last)) = self.averages.back()
+            && self.theta.is_none()
+            && *last >= average
+        {
+            self.averages.pop_back();
+        }
+        self.averages.push_back((self.count, average));
+        let oldest = self.count.saturating_sub(self.least as u64);
+        while self.averages.front().is_some_and(|(last, _)| *last <= oldest) {
+            self.averages.pop_front();
+        }
+    }
+
+    /// The rate that follows from the samples so far; `None` before the first.
+    pub fn rate(&self) -> Option<Rate> {
+        let Some(theta) = self.theta else {
+            return self.averages.front().map(|(_, average)| Rate::from_bps(*average));
+        };
+        let least = self.averages.iter().map(|(_, average)| *average).min()?;
+        // ln mean exp(-x) = -x_min + ln mean exp(x_min - x): no term overflows.
+        let theta = theta * self.average as f64;
+        let excess = |(_, average): &(u64, u64)| libm::exp(-theta * (average - least) as f64);
+        let mean = self.averages.iter().map(excess).sum::<f64>() / self.averages.len() as f64;
+        let above = if theta > 0.0 { -libm::log(mean) / theta } else { self.mean_above(least) };
+        Some(Rate::from_bps(least.saturating_add((above + 0.5) as u64)))
+    }
+
+    /// By how much the mean of the averages exceeds the least [b/s]: the limit for a delta of zero.
+    fn mean_above(&self, least: u64) -> f64 {
+        let sum: f64 = self.averages.iter().map(|(_, average)| (average - least) as f64).sum();
+        sum / self.averages.len() as f64
+    }
+}
+
+/// Most samples of an average, and most averages.
+pub const MOST_SAMPLES: usize = 100_000;
+
+/// Advertises, every interval, the effective capacity that the samples so far show. Source: [abr], EFFCAP.
+#[derive(Clone, Debug)]
+pub struct Effective {
+    samples: Instantaneous,
+    averages: SlidingAverages,
+}
+
+impl Effective {
+    /// Advertises by the interval of `config`, the first time after one, on a link that offers `capacity` now.
+    pub fn new(config: &EffectiveConfig, scale: Scale, now: Time, capacity: Rate) -> Effective {
+        Effective {
+            samples: Instantaneous::new(now, config.interval, capacity),
+            averages: SlidingAverages::new(config, scale),
+        }
+    }
+}
+
+impl RateFeedback for Effective {
+    fn observe(&mut self, now: Time, capacity: Rate, backlog: Backlog) {
+        self.samples.observe(now, capacity, backlog);
+    }
+
+    fn advertise(&mut self, now: Time) -> Option<Rate> {
+        self.averages.push(self.samples.advertise(now)?);
+        self.averages.rate()
+    }
+
+    fn poll_at(&self) -> Time {
+        self.samples.poll_at()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Place;
+    use proptest::prelude::*;
+
+    const SCALE: Scale = Scale { rtt: Span::from_millis(200), packet: Bytes::new(500) };
+
+    fn config(average: u64, least: u64) -> EffectiveConfig {
+        let (average, least) = (Stretch::Samples(average), Stretch::Samples(least));
+        EffectiveConfig { average, least, delta: None, interval: Span::from_millis(30), at: Place::Link }
+    }
+
+    /// What is told after each of `samples`.
+    fn told(config: &EffectiveConfig, samples: &[u64]) -> Vec<u64> {
+        let mut averages = SlidingAverages::new(config, SCALE);
+        let tell = |sample: &u64| {
+            averages.push(Rate::from_bps(*sample));
+            averages.rate().unwrap().as_bps()
+        };
+        samples.iter().map(tell).collect()
+    }
+
+    /// The averages of `samples` that count after the last of them, by the definition.
+    fn blocks(config: &EffectiveConfig, samples: &[u64]) -> Vec<u64> {
+        let count = |stretch: Stretch| stretch.samples(config.interval, SCALE.rtt) as usize;
+        let (average, least) = (count(config.average), count(config.least));
+        let mean = |block: &[u64]| {
+            let of = block.len() as u64;
+            (block.iter().sum::<u64>() + of / 2) / of
+        };
+        let mut means: Vec<u64> = samples.windows(average.min(samples.len())).map(mean).collect();
+        means.split_off(means.len().saturating_sub(least))
+    }
+
+    #[test]
+    fn the_least_of_sliding_averages_is_told() {
+        let samples = [8, 4, 6, 2, 8, 8, 8, 8];
+        // Averages of two, from the second sample on: 6 5 4 5 8 8 8.
+        assert_eq!(told(&config(2, 1), &samples), [8, 6, 5, 4, 5, 8, 8, 8]);
+        assert_eq!(told(&config(2, 3), &samples), [8, 6, 5, 4, 4, 4, 5, 8]);
+        assert_eq!(told(&config(1, 1), &samples), samples);
+        // Before four samples the mean of those there are.
+        assert_eq!(told(&config(4, 9), &samples), [8, 6, 6, 5, 5, 5, 5, 5]);
+    }
+
+    #[test]
+    fn stretches_of_round_trips_are_those_of_the_paper() {
+        let averages = SlidingAverages::new(&EffectiveConfig::default(), SCALE);
+        assert_eq!((averages.average, averages.least), (7, 49)); // [abr, §V-B]: Delta = 200 ms, s = 30 ms
+        let longer = Scale { rtt: Span::from_millis(360), ..SCALE };
+        let config = EffectiveConfig { least: Stretch::Rtt(11.0), ..EffectiveConfig::default() };
+        let averages = SlidingAverages::new(&config, longer);
+        assert_eq!((averages.average, averages.least), (12, 132)); // [abr, §VII-A]
+    }
+
+    #[test]
+    fn a_round_trip_that_turns_out_otherwise_averages_the_same_samples_anew() {
+        let config = EffectiveConfig { least: Stretch::Samples(2), ..config(1, 2) };
+        let config = EffectiveConfig { average: Stretch::Rtt(1.0), ..config };
+        let mut averages =
+            SlidingAverages::new(&config, Scale { rtt: Span::from_millis(90), packet: Bytes::new(500) });
+        for sample in [9, 3, 6, 6, 9] {
+            averages.push(Rate::from_bps(sample));
+        }
+        assert_eq!(averages.rate(), Some(Rate::from_bps(5))); // (3 + 6 + 6) / 3, then 7
+        averages.measure(&config, Span::from_millis(60));
+        assert_eq!(averages.rate(), Some(Rate::from_bps(6))); // (6 + 6) / 2, then 7.5
+        averages.measure(&config, Span::from_millis(30));
+        assert_eq!(averages.rate(), Some(Rate::from_bps(6)));
+        averages.push(Rate::from_bps(9));
+        assert_eq!(averages.rate(), Some(Rate::from_bps(9)));
+    }
+
+    #[test]
+    fn delta_leads_from_the_mean_of_the_averages_to_the_least() {
+        let samples = [800_000, 400_000, 400_000, 800_000];
+        let at = |delta: f64| {
+            let config = EffectiveConfig { delta: Some(delta), ..config(1, 4) };
+            *told(&config, &samples).last().unwrap()
+        };
+        // One packet of 500 B in 30 ms is 133.3 kb/s: samples of 6 and 3 packets.
+        let closed = |delta: f64| {
+            let mean = 0.5 * libm::exp(-6.0 * delta) + 0.5 * libm::exp(-3.0 * delta);
+            let packets = -libm::log(mean) / delta;
+            packets * 400_000.0 / 3.0
+        };
+        assert_eq!(at(0.0), 600_000);
+        for delta in [0.01, 0.3, 1.0, 5.0] {
+            assert!((at(delta) as f64 - closed(delta)).abs() < 1.0, "{delta}: {}", at(delta));
+        }
+        assert_eq!(at(1e6), 400_000);
+        assert!(at(1e-9).abs_diff(600_000) <= 1);
+    }
+
+    proptest! {
+        #[test]
+        fn any_samples_agree_with_the_definition(
+            samples in prop::collection::vec(0u64..1000, 1..60), average in 1u64..9, least in 1u64..20
+        ) {
+            let config = config(average, least);
+            for (end, told) in told(&config, &samples).into_iter().enumerate() {
+                let least = blocks(&config, &samples[..=end]).into_iter().min();
+                prop_assert_eq!(Some(told), least);
+            }
+        }
+
+        #[test]
+        fn a_finite_delta_lies_between_least_and_mean(
+            samples in prop::collection::vec(0u64..1_000_000, 1..40), delta in 0.0f64..50.0
+        ) {
+            let config = EffectiveConfig { delta: Some(delta), ..config(3, 7) };
+            let told = *told(&config, &samples).last().unwrap();
+            let blocks = blocks(&config, &samples);
+            let mean = blocks.iter().sum::<u64>() as f64 / blocks.len() as f64;
+            prop_assert!(blocks.iter().min().unwrap() <= &told && told as f64 <= mean + 1.0);
+        }
+    }
+}
