@@ -9,9 +9,10 @@ PROFILE ?= release
 # Stamps: each step runs again only when something that it read has changed.
 TOOLS := $(VENV)/.tools-found
 PACKAGES := $(VENV)/.packages-installed
+FEATURES := $(VENV)/.features-found
 EXTENSION := $(VENV)/.extension-built
 
-RUST_SOURCES := $(shell find crates -path '*/src/*.rs' -o -name build.rs -path 'crates/*' -o -name Cargo.toml -path 'crates/*')
+RUST_SOURCES := $(shell find crates -path '*/src/*.rs' -o -name build.rs -path 'crates/*' -o -name '*.bpf.o' -path 'crates/*' -o -name Cargo.toml -path 'crates/*')
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
@@ -19,7 +20,10 @@ export PIP_QUIET := 1
 export MPLBACKEND := Agg
 
 .DELETE_ON_ERROR:
-.PHONY: help setup run test test-rust test-python lint format bench reproduce docs schema lock clean
+# The cargo option for the features of package $(1) that can be built here.
+features = $$(sed 's,.*,--features $(1)/&,' $(FEATURES))
+
+.PHONY: help setup run test test-rust test-python lint format bpf bench reproduce docs schema lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -35,8 +39,11 @@ $(PACKAGES): requirements.txt $(TOOLS)
 	$(BIN)/python -m pip install --require-hashes -r requirements.txt
 	@touch $@
 
-$(EXTENSION): $(PACKAGES) $(RUST_SOURCES) Cargo.toml Cargo.lock pyproject.toml
-	$(BIN)/maturin develop --profile $(PROFILE) --quiet
+$(FEATURES): $(TOOLS) tools/find_features.sh
+	@sh tools/find_features.sh > $@
+
+$(EXTENSION): $(PACKAGES) $(FEATURES) $(RUST_SOURCES) Cargo.toml Cargo.lock pyproject.toml
+	$(BIN)/maturin develop --profile $(PROFILE) --quiet $(call features,varicap-py)
 	@touch $@
 
 run: setup ## the main job: four TCPs on an LTE-like link, a table and a plot
@@ -44,15 +51,15 @@ run: setup ## the main job: four TCPs on an LTE-like link, a table and a plot
 
 test: test-rust test-python ## every test
 
-test-rust: $(PACKAGES)
-	cargo test --workspace --locked --quiet
+test-rust: $(PACKAGES) $(FEATURES)
+	cargo test --workspace --locked --quiet $(call features,varicap-testbed)
 
 test-python: setup
 	$(BIN)/python -m pytest --quiet
 
-lint: $(PACKAGES) ## formatting, clippy, ruff and mypy; a warning is an error
+lint: $(PACKAGES) $(FEATURES) ## formatting, clippy, ruff and mypy; a warning is an error
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+	cargo clippy --workspace --all-targets --locked --quiet $(call features,varicap-testbed) -- -D warnings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
@@ -61,6 +68,9 @@ format: $(PACKAGES) ## rewrite the sources in the project's format
 	cargo fmt --all
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+
+bpf: ## the object of the congestion control that runs inside the kernel, from its C source (needs clang)
+	@sh tools/build_bpf.sh
 
 bench: setup ## the standard workloads: ns per delivered packet, packets per CPU second, memory
 	$(BIN)/varicap bench

@@ -7,7 +7,7 @@
 //!
 //! Only Linux has it; elsewhere the crate is empty.
 
-#[cfg(all(target_os = "linux", feature = "bpf"))]
+#[cfg(target_os = "linux")]
 pub mod bpf;
 #[cfg(target_os = "linux")]
 pub mod emulator;

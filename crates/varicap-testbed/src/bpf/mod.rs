@@ -1,1 +1,141 @@
-//! Congestion controls of our own inside the kernel (BPF struct_ops), and what links tell them.
+//! RATCP inside the kernel: a congestion control of our own, registered for as long as a run lasts, and the rates that
+//! it is told.
+//!
+//! ```text
+//! feedback ──► Ratcp::tell ──► map `told`, by socket ──► ratcp.bpf.c, at the next acknowledgement ──► cwnd, pacing
+//! ```
+//!
+//! The program is C (`bpf/ratcp.bpf.c`, its object beside it) and is adapted to the running kernel when it is loaded.
+//! That needs root, the kernel's BTF, and a build with the feature `bpf`; what is missing is told by [`BpfError`].
+
+#[cfg(not(feature = "bpf"))]
+mod absent;
+#[cfg(feature = "bpf")]
+mod loader;
+mod told;
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::AsRawFd;
+
+use varicap_tcp::congestion::RatcpConfig;
+use varicap_units::{Bytes, Rate};
+
+use crate::sys;
+#[cfg(not(feature = "bpf"))]
+use absent as loader;
+use told::Told;
+
+/// Why no congestion control can be brought into this kernel.
+#[derive(Debug, thiserror::Error)]
+pub enum BpfError {
+    /// This build has no loader.
+    #[error(
+        "this build of varicap cannot load BPF programs: libelf's and zlib's headers were missing when it was built \
+         (Debian: apt install libelf-dev zlib1g-dev, then make setup)"
+    )]
+    NotBuilt,
+    /// The kernel does not describe its types.
+    #[error(
+        "the kernel has no type information (/sys/kernel/btf/vmlinux): it was built without CONFIG_DEBUG_INFO_BTF"
+    )]
+    NoBtf,
+    /// Not allowed to.
+    #[error(
+        "loading BPF programs needs root (CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN in the first user namespace)"
+    )]
+    NotPermitted,
+    /// The kernel refused the program.
+    #[error("the kernel refused the congestion control: {0}")]
+    Refused(String),
+    /// A system call failed.
+    #[error("{call}: {source}")]
+    System {
+        /// What was called.
+        call: &'static str,
+        /// What it said.
+        source: io::Error,
+    },
+}
+
+/// RATCP, registered with the kernel under a name of its own until this is dropped or the process ends, however it
+/// ends. Connections that still use it keep it in memory, though not in the list, so senders close at once (SO_LINGER).
+#[derive(Debug)]
+pub struct Ratcp {
+    loaded: loader::Loaded,
+    name: String,
+}
+
+/// A connection that uses [`Ratcp`].
+#[derive(Debug)]
+pub struct Listener {
+    /// The socket's, unique on this machine.
+    cookie: u64,
+    told: Told,
+}
+
+impl Ratcp {
+    /// Loads the program and registers it.
+    pub fn load() -> Result<Ratcp, BpfError> {
+        // Another run may use a name already, and two names must not share a hash either: try others.
+        const ATTEMPTS: u32 = 5;
+        let mut refused = BpfError::NotPermitted;
+        for _ in 0..ATTEMPTS {
+            let name = unique_name()?;
+            match loader::Loaded::new(&name) {
+                Ok(loaded) => return Ok(Ratcp { loaded, name }),
+                Err(error @ BpfError::Refused(_)) => refused = error,
+                Err(error) => return Err(error),
+            }
+        }
+        Err(refused)
+    }
+
+    /// The name under which it is registered, for TCP_CONGESTION.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Makes a TCP socket use it, best before it is connected, with packets of `packet` on the wire. No rate is known yet.
+    pub fn adopt(
+        &self,
+        socket: &impl AsRawFd,
+        config: &RatcpConfig,
+        packet: Bytes,
+    ) -> Result<Listener, BpfError> {
+        let mut cookie = [0; 8];
+        sys::get_option(socket, libc::SOL_SOCKET, libc::SO_COOKIE, &mut cookie)
+            .map_err(system("SO_COOKIE"))?;
+        let cookie = u64::from_ne_bytes(cookie);
+        let listener = Listener { cookie, told: Told::new(config, packet) };
+        self.loaded.update(cookie, &listener.told.to_bytes())?;
+        sys::set_option_bytes(socket, libc::IPPROTO_TCP, libc::TCP_CONGESTION, self.name.as_bytes())
+            .map_err(system("TCP_CONGESTION"))?;
+        Ok(listener)
+    }
+
+    /// Tells a connection its rate; it heeds it at the next acknowledgement. An unlimited rate: none is known.
+    pub fn tell(&self, listener: &mut Listener, rate: Rate) -> Result<(), BpfError> {
+        if listener.told.hear(rate) {
+            self.loaded.update(listener.cookie, &listener.told.to_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// A connection is over: its place becomes free.
+    pub fn dismiss(&self, listener: Listener) -> Result<(), BpfError> {
+        self.loaded.remove(listener.cookie)
+    }
+}
+
+/// `ratcp_` and eight digits: a name has at most 15 characters, none of them a dash.
+fn unique_name() -> Result<String, BpfError> {
+    let mut random = [0; 4];
+    let read = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut random));
+    read.map_err(system("/dev/urandom"))?;
+    Ok(format!("ratcp_{:08x}", u32::from_ne_bytes(random)))
+}
+
+fn system(call: &'static str) -> impl Fn(io::Error) -> BpfError {
+    move |source| BpfError::System { call, source }
+}

@@ -1,0 +1,169 @@
+//! RATCP inside the kernel, over the loopback device. It needs root; without, the tests say so and pass.
+#![cfg(all(target_os = "linux", feature = "bpf"))]
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::os::unix::fs::MetadataExt;
+use std::sync::Mutex;
+
+use varicap_tcp::congestion::{RatcpConfig, RateRtt};
+use varicap_testbed::bpf::{Listener, Ratcp};
+use varicap_testbed::sys;
+use varicap_units::{Amount, Bytes, Rate, Span};
+
+/// Which congestion controls the kernel has is counted by one test while others add some.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// A connection under RATCP over the loopback device.
+struct Connection {
+    ratcp: Ratcp,
+    listener: Listener,
+    sender: TcpStream,
+    receiver: TcpStream,
+}
+
+impl Connection {
+    /// Packets of 552 bytes and an RTT of 100 ms, whatever the loopback device has.
+    fn new(pacing: bool) -> Connection {
+        let ratcp = Ratcp::load().unwrap();
+        let acceptor = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let rtt = RateRtt::Known(Span::from_millis(100));
+        let config = RatcpConfig { beta: Amount::Packets(1), rtt, pacing };
+        let sender = TcpStream::connect(acceptor.local_addr().unwrap()).unwrap();
+        let listener = ratcp.adopt(&sender, &config, Bytes::new(552)).unwrap();
+        let (receiver, _) = acceptor.accept().unwrap();
+        Connection { ratcp, listener, sender, receiver }
+    }
+
+    fn tell(&mut self, rate: u64) {
+        self.ratcp.tell(&mut self.listener, Rate::from_bps(rate)).unwrap();
+    }
+
+    /// Sends more than a window of 20 of the loopback device's packets, and reads it.
+    fn send(&mut self) {
+        self.send_bytes(4 << 20);
+    }
+
+    fn send_bytes(&mut self, length: usize) {
+        let data = vec![0; length];
+        let (mut sender, mut room) = (&self.sender, vec![0; 1 << 20]);
+        std::thread::scope(|scope| {
+            scope.spawn(|| sender.write_all(&data).unwrap());
+            let mut left = data.len();
+            while left > 0 {
+                left -= self.receiver.read(&mut room).unwrap();
+            }
+        });
+    }
+
+    /// A field of struct tcp_info.
+    fn info(&self, at: usize, width: usize) -> u64 {
+        let mut info = [0_u8; 256];
+        sys::get_option(&self.sender, libc::IPPROTO_TCP, libc::TCP_INFO, &mut info).unwrap();
+        let bytes = info[at..at + width].iter().rev();
+        bytes.fold(0, |value, byte| value << 8 | u64::from(*byte))
+    }
+
+    fn cwnd(&self) -> u64 {
+        self.info(80, 4)
+    }
+
+    /// [B/s of payload]
+    fn pacing_rate(&self) -> u64 {
+        self.info(104, 8)
+    }
+
+    fn mss(&self) -> u64 {
+        self.info(16, 4)
+    }
+}
+
+fn is_root() -> bool {
+    let root = fs::metadata("/proc/self").unwrap().uid() == 0;
+    if !root {
+        eprintln!("SKIPPED: loading BPF programs needs root");
+    }
+    root
+}
+
+fn known_controls() -> String {
+    fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap()
+}
+
+#[test]
+fn window_is_rate_times_rtt_and_beta() {
+    if !is_root() {
+        return;
+    }
+    let _alone = ALONE.lock();
+    let mut connection = Connection::new(false);
+    // floor(0.8 Mb/s * 100 ms / 552 B) + 1
+    connection.tell(800_000);
+    connection.send();
+    assert_eq!(connection.cwnd(), 19);
+    connection.tell(200_000);
+    connection.send();
+    assert_eq!(connection.cwnd(), 5);
+    // No rate, but a window all the same: one packet.
+    connection.tell(0);
+    connection.send_bytes(1 << 18);
+    assert_eq!(connection.cwnd(), 1);
+    // It opens again as Reno's does, by one in a round trip.
+    connection.tell(800_000);
+    connection.send();
+    assert!((2..=19).contains(&connection.cwnd()), "{}", connection.cwnd());
+}
+
+#[test]
+fn without_a_rate_it_is_reno() {
+    if !is_root() {
+        return;
+    }
+    let _alone = ALONE.lock();
+    let mut connection = Connection::new(false);
+    connection.send();
+    // Where it began (RFC 6928), or above.
+    assert!(connection.cwnd() >= 10, "{}", connection.cwnd());
+    connection.tell(300_000);
+    connection.send();
+    assert_eq!(connection.cwnd(), 7);
+}
+
+#[test]
+fn pacing_follows_the_rate_in_payload() {
+    if !is_root() {
+        return;
+    }
+    let _alone = ALONE.lock();
+    let mut connection = Connection::new(true);
+    // Fast, so that the test does not wait for it.
+    connection.tell(80_000_000_000);
+    connection.send();
+    let expected = 80_000_000_000 / 8 * connection.mss() / 552;
+    assert_eq!(connection.pacing_rate(), expected);
+}
+
+#[test]
+fn runs_have_names_of_their_own_and_leave_nothing_behind() {
+    if !is_root() {
+        return;
+    }
+    let _alone = ALONE.lock();
+    let before = known_controls();
+    let (a, b) = (Ratcp::load().unwrap(), Ratcp::load().unwrap());
+    assert_ne!(a.name(), b.name());
+    assert!(known_controls().contains(a.name()) && known_controls().contains(b.name()));
+    drop((a, b));
+    assert_eq!(known_controls(), before);
+}
+
+#[test]
+fn connections_that_are_over_make_room() {
+    if !is_root() {
+        return;
+    }
+    let _alone = ALONE.lock();
+    let Connection { ratcp, listener, .. } = Connection::new(false);
+    ratcp.dismiss(listener).unwrap();
+}
