@@ -19,11 +19,16 @@ pub(crate) const ENDING: &str = ".abr";
 /// Checks what needs no links.
 pub(crate) fn check(at: &At, flow: &FlowConfig) -> Checked {
     let Some(abr) = &flow.abr else { return Ok(()) };
-    let at = at.inner("abr");
     if let App::Arrivals(_) = flow.app {
-        return Err(of_transfers(&at.key("")));
+        return Err(of_transfers(&at.key("abr")));
     }
-    at.require("", flow.count <= MOST_SOURCES, flow.count, format!("at most {MOST_SOURCES} flows with it"))?;
+    at.require(
+        "abr",
+        flow.count <= MOST_SOURCES,
+        flow.count,
+        format!("at most {MOST_SOURCES} flows with it"),
+    )?;
+    let at = at.inner("abr");
     for (key, rate) in [("minimum", Some(abr.minimum)), ("peak", Some(abr.peak)), ("initial", abr.initial)] {
         rate.map_or(Ok(()), |rate| check_rate(&at, key, rate))?;
     }
@@ -56,7 +61,7 @@ pub(crate) fn check(at: &At, flow: &FlowConfig) -> Checked {
 /// Transfers come and go, and would each need a source of their own.
 fn of_transfers(path: &str) -> ScenarioError {
     let expected = "nothing: transfers that come and go have no lasting source";
-    ScenarioError::at(path.trim_end_matches('.'), expected)
+    ScenarioError::at(path, expected)
         .found("a table")
         .hint("let one greedy flow stand for what a proxy sends")
 }

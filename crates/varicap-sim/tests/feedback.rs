@@ -153,6 +153,19 @@ fn by_an_interval_the_rate_comes_at_each_of_its_ends() {
 }
 
 #[test]
+fn the_least_of_sliding_averages_comes_by_the_interval() {
+    // Samples of 2000, 2000, 1500 and 1000; averages of two from the second on: 2000, 1750, 1250.
+    let least = |at: &str| {
+        hear_on_path(&format!(
+            "feedback = {{ estimator = {{ effective = {{ interval = \"2 s\", average = \"2 samples\", least = \"2 samples\", at = \"{at}\" }} }} }}"
+        ))
+    };
+    let expected = [(2050.0, 2000.0), (4050.0, 2000.0), (6050.0, 1750.0), (8050.0, 1250.0)];
+    assert_eq!(least("link"), expected);
+    assert_eq!(least("source"), expected);
+}
+
+#[test]
 fn a_quantised_rate_is_rounded_down_and_told_when_it_changes() {
     let flows = "feedback = { quantum = \"600 kbit/s\" }\n[flows.b]\nstart = \"2 s\"\n";
     assert_eq!(hear_on_path(flows), [(50.0, 1800.0), (2050.0, 600.0), (5050.0, 0.0)]);
