@@ -206,7 +206,7 @@ macro_rules! row {
         $($kind:ident $field:ident $(of $names:ident)? ($path:literal, $unit:literal) $text:literal;)+
     }) => {
         $(#[$doc])*
-        #[derive(Clone, Debug, Default, PartialEq)]
+        #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
         pub struct $row {
             $(#[doc = concat!($text, " \\[", $unit, "\\]")] pub $field: $crate::columns::row!(@type $kind),)+
         }

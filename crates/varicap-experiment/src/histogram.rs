@@ -3,6 +3,8 @@
 //! Each octave [2^k, 2^(k+1)) has 32 buckets; below 64 every integer has its own. The middle of a bucket is
 //! therefore within 1/64 (1.6 %) of every value in it. Only the touched range of buckets is stored.
 
+use serde::{Deserialize, Serialize};
+
 /// Buckets of an octave, as a power of two.
 const BITS: u32 = 5;
 /// Buckets of an octave.
@@ -14,7 +16,7 @@ const CHUNK: usize = 16;
 const NO_MINIMUM: u64 = u64::MAX;
 
 /// Counts of values by size, with the exact sum, minimum and maximum.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Histogram {
     /// Counts of the buckets from `first` on.
     counts: Vec<u64>,

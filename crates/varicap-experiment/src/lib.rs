@@ -12,6 +12,7 @@ mod estimate;
 mod explain;
 mod facts;
 mod feedback;
+pub mod fidelity;
 pub mod histogram;
 pub mod interval;
 pub mod measure;

@@ -1,19 +1,22 @@
 //! What runs gave: one object for people and programs, and tables of every run.
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 use varicap_units::Span;
 
 use crate::columns::{Column, Data, Kind, Row, Table, Value, columns_to_json, table_of};
+use crate::fidelity::Fidelity;
 use crate::interval::Interval;
+use crate::network::Network;
 use crate::packets::PacketLog;
 use crate::rows::{FlowRow, GroupRows, LinkRow};
-use crate::series::{FlowPoint, LinkPoint};
+use crate::series::{FlowPoint, FlowSeries, LinkPoint, LinkSeries};
 
 /// Version of the result object and of the tables. It grows when a key or a column changes its name or its meaning.
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// What one run gave.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunResult {
     /// Its number among the replications, from zero.
     pub replication: u64,
@@ -31,9 +34,42 @@ pub struct RunResult {
     pub groups: Vec<FlowRow>,
     /// A row for each link; several of one name where the scenario isolates flows.
     pub links: Vec<LinkRow>,
+    /// How exactly time was kept, if it was real; simulated time is exact.
+    pub fidelity: Option<Fidelity>,
+}
+
+/// What was recorded of one network in one replication.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Recorded {
+    /// Number of the replication.
+    pub replication: u64,
+    /// Number of the network, where the scenario isolates flows.
+    pub network: usize,
+    /// Name of each flow with a series, and the series.
+    pub flows: Vec<FlowSeries>,
+    /// The series of each link.
+    pub links: Vec<LinkSeries>,
+    /// What happened to the packets; it stays in the process that recorded it.
+    #[serde(skip)]
+    pub packets: Option<PacketLog>,
 }
 
 impl RunResult {
+    /// One result of the networks of one replication; each link says whose it was.
+    pub fn join(networks: &[Network], runs: &[RunResult]) -> RunResult {
+        if let [only] = runs {
+            return only.clone();
+        }
+        let mut joined = RunResult::default();
+        for (place, (network, run)) in networks.iter().zip(runs).enumerate() {
+            let mut run = run.clone();
+            let owner = network.flows.first().map_or("", |flow| &*flow.name);
+            run.links.iter_mut().for_each(|row| row.flow = owner.to_owned());
+            if place == 0 { joined = run } else { joined.add_world(run) }
+        }
+        joined
+    }
+
     /// Adds the rows of a flow group.
     pub fn add_group(&mut self, rows: GroupRows) {
         self.flows.extend(rows.flows);
@@ -46,6 +82,10 @@ impl RunResult {
         self.flows.extend(other.flows);
         self.groups.extend(other.groups);
         self.links.extend(other.links);
+        match (&mut self.fidelity, &other.fidelity) {
+            (Some(mine), Some(more)) => mine.merge(more),
+            (mine, more) => *mine = more.clone(),
+        }
     }
 }
 
@@ -60,7 +100,7 @@ pub fn summarise(runs: &[RunResult], scenario: Json) -> Json {
     json!({
         "schema_version": SCHEMA_VERSION,
         "scenario": scenario,
-        "engine": "sim",
+        "engine": engine(runs),
         "runs": runs.len(),
         "simulated_s": first.map(|run| run.simulated.as_secs_f64()),
         "measured_s": first.map(|run| run.measured.as_secs_f64()),
@@ -68,8 +108,29 @@ pub fn summarise(runs: &[RunResult], scenario: Json) -> Json {
         "flows": rows(|run| &run.flows),
         "groups": rows(|run| &run.groups),
         "links": summaries(&links),
-        "fidelity": { "valid": true },
+        "fidelity": fidelity(runs),
     })
+}
+
+/// What ran them.
+pub fn engine(runs: &[RunResult]) -> &'static str {
+    if runs.iter().any(|run| run.fidelity.is_some()) { "kernel" } else { "sim" }
+}
+
+/// How exactly time was kept in all runs; one that is invalid makes the whole invalid.
+fn fidelity(runs: &[RunResult]) -> Json {
+    let mut kept = runs.iter().filter_map(|run| Some((run.replication, run.fidelity.as_ref()?)));
+    let Some((_, first)) = kept.clone().next() else { return json!({ "valid": true }) };
+    let told =
+        |number: u64, fault: String| if runs.len() > 1 { format!("run {number}: {fault}") } else { fault };
+    let faults: Vec<String> = kept
+        .clone()
+        .flat_map(|(number, fidelity)| fidelity.faults().into_iter().map(move |fault| told(number, fault)))
+        .collect();
+    let mut together = first.clone();
+    kept.next();
+    kept.for_each(|(_, fidelity)| together.merge(fidelity));
+    together.to_json(&faults)
 }
 
 /// One object for each row, over the runs; every run has the same rows.

@@ -1,5 +1,6 @@
 //! Time series: what flows and links did in each interval, and where they stood at its end.
 
+use serde::{Deserialize, Serialize};
 use varicap_tcp::{Sender, State};
 use varicap_units::{Bytes, Span, Time, Work};
 
@@ -39,12 +40,18 @@ row! {
 /// Where a sender stands; a flow without a TCP sender stands nowhere.
 #[derive(Clone, Copy, Debug)]
 pub struct SenderState {
-    cwnd: Bytes,
-    ssthresh: Option<Bytes>,
-    in_flight: Bytes,
-    srtt: Option<Span>,
-    rto: Span,
-    state: State,
+    /// Congestion window [B].
+    pub cwnd: Bytes,
+    /// Slow start threshold [B]; none while it is unlimited.
+    pub ssthresh: Option<Bytes>,
+    /// Data in flight [B].
+    pub in_flight: Bytes,
+    /// Smoothed RTT.
+    pub srtt: Option<Span>,
+    /// Retransmission timeout.
+    pub rto: Span,
+    /// State of loss recovery.
+    pub state: State,
 }
 
 impl SenderState {
@@ -62,12 +69,13 @@ impl SenderState {
 }
 
 /// The time series of one flow.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct FlowSeries {
     /// Its name.
     pub name: String,
     /// One for each interval.
     pub points: Vec<FlowPoint>,
+    #[serde(skip)]
     last: (Time, FlowTotals),
 }
 
@@ -108,12 +116,13 @@ impl FlowSeries {
 }
 
 /// The time series of one link.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LinkSeries {
     /// Its name.
     pub name: String,
     /// One for each interval.
     pub points: Vec<LinkPoint>,
+    #[serde(skip)]
     last: (Time, LinkTotals),
 }
 

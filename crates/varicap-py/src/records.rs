@@ -10,9 +10,9 @@ use pyo3::types::PyList;
 use varicap_experiment::columns::{Row, Table, table_of};
 use varicap_experiment::packets::PacketLog;
 use varicap_experiment::pcapng::{CapturedFlow, Snap, write_capture};
+use varicap_experiment::results::Recorded;
 use varicap_experiment::series::{FlowPoint, LinkPoint};
 use varicap_experiment::{Network, Transport};
-use varicap_sim::Recorded;
 
 use crate::tables::{columns, data};
 

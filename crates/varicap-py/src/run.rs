@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
-use varicap_experiment::results::{RunResult, runs_table, summarise};
+use varicap_experiment::results::{Recorded, RunResult, runs_table, summarise};
 use varicap_experiment::{Network, Transport};
-use varicap_sim::{ControlFactory, Options, Recorded, Recording, RunError as SimError, run_many};
+use varicap_sim::{ControlFactory, Options, Recording, RunError as SimError, run_many};
 use varicap_tcp::congestion::CongestionControl;
 use varicap_tcp::{Congestion, TcpConfig};
 

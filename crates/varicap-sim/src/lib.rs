@@ -12,5 +12,5 @@ mod scheduler;
 mod world;
 
 pub use build::ControlFactory;
-pub use record::{Recorded, Recording};
+pub use record::Recording;
 pub use run::{Options, RunError, run, run_many};

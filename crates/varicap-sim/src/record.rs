@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use varicap_engine::meters_of;
 use varicap_experiment::Network;
-use varicap_experiment::packets::PacketLog;
+use varicap_experiment::results::Recorded;
 use varicap_experiment::series::{FlowSeries, LinkSeries, SenderState, intervals};
 use varicap_units::{Span, Time};
 
@@ -22,21 +22,6 @@ pub struct Recording {
     pub packets: (usize, u64),
     /// Takes what was recorded of a network in a replication, on the thread that ran it.
     pub take: Arc<dyn Fn(Recorded) + Send + Sync>,
-}
-
-/// What was recorded of one network in one replication.
-#[derive(Debug, Default)]
-pub struct Recorded {
-    /// Number of the replication.
-    pub replication: u64,
-    /// Number of the network, where the scenario isolates flows.
-    pub network: usize,
-    /// Name of each flow with a series, and the series.
-    pub flows: Vec<FlowSeries>,
-    /// The series of each link.
-    pub links: Vec<LinkSeries>,
-    /// What happened to the packets.
-    pub packets: Option<PacketLog>,
 }
 
 /// Takes samples of a world while it runs.

@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use rayon::prelude::*;
 use varicap_engine::meters_of;
 use varicap_experiment::packets::PacketLog;
-use varicap_experiment::results::RunResult;
+use varicap_experiment::results::{Recorded, RunResult};
 use varicap_experiment::rows::{GroupRows, LinkRow};
 use varicap_experiment::{FlowSpec, Network, Transport};
 use varicap_units::{Bytes, Span, Streams, Time};
 
 use crate::build::ControlFactory;
 use crate::observe::Observer;
-use crate::record::{Recorded, Recording, Sampler};
+use crate::record::{Recording, Sampler};
 use crate::world::World;
 
 /// What to do besides measuring.
@@ -177,20 +177,5 @@ pub fn run_many(
     let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
     let pool = pool.map_err(|error| RunError::Failed(error.to_string()))?;
     let results: Vec<RunResult> = pool.install(|| tasks.par_iter().map(one).collect::<Result<_, _>>())?;
-    Ok(results.chunks(networks.len().max(1)).map(|runs| join(networks, runs)).collect())
-}
-
-/// One result of the networks of one replication; each link says whose it was.
-fn join(networks: &[Network], runs: &[RunResult]) -> RunResult {
-    if let [only] = runs {
-        return only.clone();
-    }
-    let mut joined = RunResult::default();
-    for (place, (network, run)) in networks.iter().zip(runs).enumerate() {
-        let mut run = run.clone();
-        let owner = network.flows.first().map_or("", |flow| &*flow.name);
-        run.links.iter_mut().for_each(|row| row.flow = owner.to_owned());
-        if place == 0 { joined = run } else { joined.add_world(run) }
-    }
-    joined
+    Ok(results.chunks(networks.len().max(1)).map(|runs| RunResult::join(networks, runs)).collect())
 }

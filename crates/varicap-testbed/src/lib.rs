@@ -18,6 +18,8 @@ pub mod fidelity;
 #[cfg(target_os = "linux")]
 pub mod flows;
 #[cfg(target_os = "linux")]
+pub mod kernel;
+#[cfg(target_os = "linux")]
 pub mod net;
 #[cfg(target_os = "linux")]
 pub mod netlink;
@@ -25,6 +27,8 @@ pub mod netlink;
 pub mod netns;
 #[cfg(target_os = "linux")]
 pub mod packet;
+#[cfg(target_os = "linux")]
+pub mod plan;
 #[cfg(target_os = "linux")]
 pub mod run;
 #[cfg(target_os = "linux")]

@@ -154,6 +154,11 @@ impl FlowMeter {
         self.totals.in_order += in_order;
     }
 
+    /// The receiver gave `bytes` more in order to its application, where that is not seen packet by packet.
+    pub fn on_in_order(&mut self, bytes: Bytes) {
+        self.totals.in_order += bytes;
+    }
+
     /// The sender took a sample of the round-trip time.
     #[inline]
     pub fn on_rtt(&mut self, rtt: Span) {

@@ -1,0 +1,137 @@
+//! How exactly a run in real time kept time: measured in every run, never assumed.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value as Json, json};
+use varicap_units::Span;
+
+use crate::histogram::Histogram;
+
+/// A packet that is released later than this counts as late.
+pub const LATE: Span = Span::from_millis(1);
+/// Largest share of late packets of a valid run.
+const MOST_LATE: f64 = 0.01;
+/// Latest packet of a valid run.
+const LATEST: Span = Span::from_millis(50);
+/// Largest share of samples in which a greedy sender had nothing to send.
+const MOST_STARVED: f64 = 0.01;
+
+/// How exactly the emulator kept time, and what else may have come between a scenario and its result.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Fidelity {
+    /// How much later than its ideal time each packet left the emulator [ns].
+    pub lateness: Histogram,
+    /// Packets later than [`LATE`].
+    pub late_packets: u64,
+    /// Times at which the machine woke the emulator more than 5 ms late.
+    pub stalls: u64,
+    /// Packets that were lost outside the links.
+    pub unintended_drops: u64,
+    /// Samples of greedy senders, and how many found nothing that waited to be sent.
+    pub samples: u64,
+    /// Of these, those in which the application was too slow.
+    pub starved_samples: u64,
+    /// Whether the emulator went before all ordinary threads (SCHED_FIFO).
+    pub is_prioritised: bool,
+    /// The kernel's release.
+    pub kernel: String,
+    /// Where the kernel differs from the scenario.
+    pub notes: Vec<String>,
+}
+
+impl Fidelity {
+    /// What makes the run invalid; nothing if it is valid.
+    pub fn faults(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        let packets = self.lateness.count();
+        if self.unintended_drops > 0 {
+            faults.push(format!("{} packets were lost outside the links", self.unintended_drops));
+        }
+        if self.late_packets as f64 > MOST_LATE * packets as f64 {
+            let share = 100.0 * self.late_packets as f64 / packets as f64;
+            faults.push(format!("{share:.1} % of the packets were more than {LATE} late (at most 1 %)"));
+        }
+        let latest = self.lateness.maximum().map_or(Span::ZERO, Span::from_nanos);
+        if latest > LATEST {
+            faults.push(format!("a packet was {:.1} ms late (at most {LATEST})", latest.as_millis_f64()));
+        }
+        if self.starved_samples as f64 > MOST_STARVED * self.samples as f64 {
+            faults.push(format!(
+                "{} of {} times a sender had nothing to send",
+                self.starved_samples, self.samples
+            ));
+        }
+        faults
+    }
+
+    /// Adds what was measured of another run.
+    pub fn merge(&mut self, other: &Fidelity) {
+        self.lateness.merge(&other.lateness);
+        self.late_packets += other.late_packets;
+        self.stalls += other.stalls;
+        self.unintended_drops += other.unintended_drops;
+        self.samples += other.samples;
+        self.starved_samples += other.starved_samples;
+        self.is_prioritised &= other.is_prioritised;
+        for note in &other.notes {
+            if !self.notes.contains(note) {
+                self.notes.push(note.clone());
+            }
+        }
+    }
+
+    /// As it stands in a summary. Runs are valid one by one; `faults` are those of all.
+    pub fn to_json(&self, faults: &[String]) -> Json {
+        let millis = |nanos: Option<u64>| nanos.map(|nanos| nanos as f64 / 1e6);
+        json!({
+            "valid": faults.is_empty(),
+            "faults": faults,
+            "notes": self.notes,
+            "packets": self.lateness.count(),
+            "lateness_ms": {
+                "p50": millis(self.lateness.quantile(0.5)),
+                "p99": millis(self.lateness.quantile(0.99)),
+                "max": millis(self.lateness.maximum()),
+            },
+            "late_packets": self.late_packets,
+            "stalls": self.stalls,
+            "unintended_drops": self.unintended_drops,
+            "starved_samples": self.starved_samples,
+            "prioritised": self.is_prioritised,
+            "kernel": self.kernel,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 1000 packets, of which `late` were 2 ms late, and the latest `latest_ms`.
+    fn kept(late: u64, latest_ms: u64) -> Fidelity {
+        let mut fidelity = Fidelity { late_packets: late, ..Fidelity::default() };
+        (0..1000 - late).for_each(|_| fidelity.lateness.record(30_000));
+        (0..late).for_each(|_| fidelity.lateness.record(2_000_000));
+        fidelity.lateness.record(latest_ms * 1_000_000);
+        fidelity
+    }
+
+    #[test]
+    fn a_run_is_valid_while_few_packets_are_late_and_none_is_lost_outside_the_links() {
+        assert_eq!(kept(10, 49).faults(), Vec::<String>::new());
+        assert!(kept(11, 2).faults()[0].contains("more than 1 ms late"));
+        assert!(kept(0, 60).faults()[0].starts_with("a packet was 60.0 ms late"));
+        let lost = Fidelity { unintended_drops: 1, ..kept(0, 0) };
+        assert_eq!(lost.faults(), ["1 packets were lost outside the links"]);
+        let starved = Fidelity { samples: 100, starved_samples: 2, ..kept(0, 0) };
+        assert_eq!(starved.faults().len(), 1);
+    }
+
+    #[test]
+    fn runs_are_taken_together() {
+        let mut both = Fidelity { notes: vec!["a".into()], is_prioritised: true, ..kept(1, 1) };
+        both.merge(&Fidelity { notes: vec!["a".into(), "b".into()], is_prioritised: false, ..kept(2, 3) });
+        assert_eq!((both.late_packets, both.lateness.count(), both.is_prioritised), (3, 2002, false));
+        assert_eq!(both.notes, ["a", "b"]);
+        assert_eq!(both.to_json(&[])["valid"], true);
+    }
+}

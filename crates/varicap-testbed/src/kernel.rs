@@ -1,0 +1,33 @@
+//! The kernel at hand.
+
+use std::io;
+
+/// What the running kernel is and has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kernel {
+    /// Its release, such as (6, 18).
+    pub release: (u32, u32),
+    /// Its congestion controls.
+    pub controls: Vec<String>,
+}
+
+/// From this release on, losses are detected by time alone: RFC 6675's way is gone.
+const WITHOUT_RFC6675: (u32, u32) = (6, 17);
+
+impl Kernel {
+    /// The one that runs.
+    pub fn running() -> io::Result<Kernel> {
+        let release = std::fs::read_to_string("/proc/sys/kernel/osrelease")?;
+        let controls = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")?;
+        let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse().unwrap_or(0));
+        Ok(Kernel {
+            release: (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)),
+            controls: controls.split_whitespace().map(str::to_owned).collect(),
+        })
+    }
+
+    /// Whether it cannot recover from losses as RFC 6675 says.
+    pub fn lacks_rfc6675(&self) -> bool {
+        self.release >= WITHOUT_RFC6675
+    }
+}

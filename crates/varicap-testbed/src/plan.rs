@@ -1,0 +1,417 @@
+//! What of a scenario the kernel does as it says, what only nearly, and what not at all.
+
+use varicap_experiment::{FlowSpec, Network, Transport};
+use varicap_tcp::congestion::{CubicConfig, RenoConfig};
+use varicap_tcp::{AckPolicy, AfterTimeout, Congestion, Recovery, RttSamples, TcpConfig, Timer};
+use varicap_units::{Amount, Bytes, Span};
+
+use crate::error::TestbedError;
+use crate::kernel::Kernel;
+use crate::netlink::RouteMetrics;
+
+/// TCP and IP header without options [B].
+const HEADER: u64 = 40;
+/// The timestamps option with its padding [B].
+const TIMESTAMPS: u64 = 12;
+/// UDP and IP header [B].
+const UDP_HEADER: u64 = 28;
+/// Linux takes no smaller MSS (TCP_MIN_MSS) [B].
+const LEAST_MSS: u64 = 88;
+/// Most connections that are there from the beginning.
+const MOST_CONNECTIONS: u64 = 2000;
+
+/// How much of itself the kernel keeps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// As close to the standards that the simulator follows as the kernel can be brought.
+    #[default]
+    Classic,
+    /// As the kernel is, with the scenario's segments, options and windows.
+    Stock,
+}
+
+/// A flow group as the kernel runs it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FlowPlan {
+    /// What the sender's route says of the receiver.
+    pub to_receiver: RouteMetrics,
+    /// What the receiver's route says of the sender.
+    pub to_sender: RouteMetrics,
+    /// Whether the connection asks for selective acknowledgements.
+    pub sack: bool,
+    /// Whether it asks for timestamps.
+    pub timestamps: bool,
+    /// Name of the congestion control; none for datagrams.
+    pub congestion: Option<String>,
+    /// Largest window that the receiver advertises [B].
+    pub window_clamp: Option<u32>,
+    /// What links see of each packet beyond its real size [B].
+    pub correction: i32,
+    /// Largest packet [B].
+    pub mtu: u32,
+}
+
+/// A network as the kernel runs it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// One for each flow group.
+    pub flows: Vec<FlowPlan>,
+    /// Kernel parameters of both namespaces; the flag says that a kernel without the parameter will do.
+    pub sysctls: Vec<(&'static str, String, bool)>,
+    /// What is only nearly as the scenario says, or differs by the kernel's nature.
+    pub notes: Vec<String>,
+}
+
+impl Plan {
+    /// How this kernel runs `network`, or why it cannot.
+    pub fn new(network: &Network, mode: Mode, kernel: &Kernel) -> Result<Plan, TestbedError> {
+        let connections: u64 = network.flows.iter().map(|flow| u64::from(flow.count)).sum();
+        if connections > MOST_CONNECTIONS {
+            let why = format!("in real time at most {MOST_CONNECTIONS} connections at once");
+            return Err(unsupported("flows", format!("{connections} connections"), why));
+        }
+        let mut notes = Notes::default();
+        let flows = network.flows.iter().map(|flow| plan_flow(flow, mode, kernel, &mut notes));
+        let flows = flows.collect::<Result<Vec<_>, _>>()?;
+        let tcps: Vec<(&FlowSpec, &TcpConfig)> = (network.flows.iter())
+            .filter_map(|flow| match &flow.transport {
+                Transport::Tcp { tcp, .. } => Some((flow, tcp)),
+                Transport::Datagrams(_) => None,
+            })
+            .collect();
+        let sysctls = match mode {
+            Mode::Classic => classic(&tcps, &mut notes)?,
+            Mode::Stock => Vec::new(),
+        };
+        if !tcps.is_empty() {
+            notes.add(match mode {
+                Mode::Classic => "kernel: proportional rate reduction instead of an inflated window, limited transmit, ssthresh from cwnd instead of the data in flight, RTO of SRTT plus at least the minimum",
+                Mode::Stock => "kernel = stock: loss recovery, timers and windows as this kernel has them",
+            });
+        }
+        Ok(Plan { flows, sysctls, notes: notes.0 })
+    }
+}
+
+/// Notes, each once.
+#[derive(Default)]
+struct Notes(Vec<String>);
+
+impl Notes {
+    fn add(&mut self, note: impl Into<String>) {
+        let note = note.into();
+        if !self.0.contains(&note) {
+            self.0.push(note);
+        }
+    }
+}
+
+fn unsupported(key: &str, value: impl ToString, why: impl Into<String>) -> TestbedError {
+    TestbedError::Unsupported { key: key.to_owned(), value: value.to_string(), why: why.into() }
+}
+
+fn plan_flow(
+    flow: &FlowSpec,
+    mode: Mode,
+    kernel: &Kernel,
+    notes: &mut Notes,
+) -> Result<FlowPlan, TestbedError> {
+    let tcp = match &flow.transport {
+        Transport::Tcp { tcp, .. } => tcp,
+        Transport::Datagrams(datagrams) => {
+            let size = datagrams.size.as_u64();
+            if size <= UDP_HEADER {
+                let key = format!("flows.{}.datagrams.size", flow.name);
+                return Err(unsupported(&key, datagrams.size, "IP and UDP headers alone take 28 B"));
+            }
+            return Ok(FlowPlan {
+                to_receiver: RouteMetrics::default(),
+                to_sender: RouteMetrics::default(),
+                sack: true,
+                timestamps: true,
+                congestion: None,
+                window_clamp: None,
+                correction: 0,
+                mtu: size as u32,
+            });
+        }
+    };
+    let key = |key: &str| format!("flows.{}.tcp.{key}", flow.name);
+    check_recovery(tcp, &key, mode, kernel, notes)?;
+    check_timer(tcp, &key, notes)?;
+    check_details(tcp, &key, notes)?;
+    let options = if tcp.timestamps { TIMESTAMPS } else { 0 };
+    let mss = tcp.mss.as_u64();
+    let mtu = mss + HEADER + options;
+    if mss < LEAST_MSS {
+        return Err(unsupported(&key("mss"), tcp.mss, format!("Linux sends no less than {LEAST_MSS} B")));
+    }
+    let correction = flow.packet.as_u64() as i64 - mtu as i64;
+    if correction != 0 {
+        let name = &flow.name;
+        notes.add(format!(
+            "{name}: links count {correction:+} B for each packet, as its headers are in the scenario"
+        ));
+    }
+    let packets = |window: Amount| {
+        let bytes = window.bytes(flow.packet, Bytes::ZERO).as_u64();
+        if window == Amount::Unlimited { 0 } else { u32::try_from((bytes / mss).max(1)).unwrap_or(u32::MAX) }
+    };
+    let advmss = (mss + options) as u32;
+    let quickack = u32::from(tcp.ack == AckPolicy::Every);
+    let clamp = match tcp.receive_window {
+        Amount::Unlimited => None,
+        window => Some(u32::try_from(window.bytes(flow.packet, Bytes::ZERO).as_u64()).unwrap_or(u32::MAX)),
+    };
+    Ok(FlowPlan {
+        to_receiver: RouteMetrics {
+            advmss,
+            initcwnd: packets(tcp.initial_window),
+            rto_min_ms: rto_minimum(tcp).as_nanos().div_ceil(1_000_000) as u32,
+            ssthresh: packets(tcp.initial_ssthresh),
+            cwnd_clamp: packets(tcp.max_window),
+            ecn: tcp.ecn,
+            ..RouteMetrics::default()
+        },
+        to_sender: RouteMetrics { advmss, quickack, ecn: tcp.ecn, ..RouteMetrics::default() },
+        sack: tcp.recovery == Recovery::Sack,
+        timestamps: tcp.timestamps,
+        congestion: Some(congestion(tcp, &key, kernel)?),
+        window_clamp: clamp,
+        correction: correction as i32,
+        mtu: mtu as u32,
+    })
+}
+
+fn rto_minimum(tcp: &TcpConfig) -> Span {
+    match tcp.timer {
+        Timer::Rfc6298(timer) => timer.minimum,
+        _ => Span::ZERO,
+    }
+}
+
+/// The kernel's name of the congestion control.
+fn congestion(
+    tcp: &TcpConfig,
+    key: &impl Fn(&str) -> String,
+    kernel: &Kernel,
+) -> Result<String, TestbedError> {
+    let key = key("congestion");
+    let name = match &tcp.congestion {
+        Congestion::Reno(reno) if *reno == RenoConfig::default() => "reno",
+        Congestion::Cubic(cubic) if *cubic == CubicConfig::default() => "cubic",
+        Congestion::Reno(_) | Congestion::Cubic(_) => {
+            return Err(unsupported(&key, "with options", "the kernel's has none: leave them out"));
+        }
+        Congestion::Ratcp(_) => {
+            let why = "needs a congestion control of our own in the kernel, which is not part of this build";
+            return Err(unsupported(&key, "ratcp", why));
+        }
+        Congestion::Custom(name) => name,
+    };
+    if kernel.controls.iter().any(|known| known == name) {
+        return Ok(name.to_owned());
+    }
+    let why = format!("this kernel has {}", kernel.controls.join(", "));
+    Err(unsupported(&key, name, why))
+}
+
+fn check_recovery(
+    tcp: &TcpConfig,
+    key: &impl Fn(&str) -> String,
+    mode: Mode,
+    kernel: &Kernel,
+    notes: &mut Notes,
+) -> Result<(), TestbedError> {
+    let no = |value: &str, why: &str| Err(unsupported(&key("recovery"), value, why));
+    match tcp.recovery {
+        Recovery::OldTahoe => no("old-tahoe", "Linux always has fast retransmit: simulator only"),
+        Recovery::Tahoe => no("tahoe", "Linux always has fast recovery: simulator only"),
+        Recovery::Sack if mode == Mode::Classic && kernel.lacks_rfc6675() => {
+            let why = "this kernel detects losses by time (RACK), not as RFC 6675 does: say `newreno`, or run with \
+                       kernel = stock";
+            no("sack", why)
+        }
+        Recovery::Reno => {
+            notes.add("recovery = reno runs as newreno: Linux stays in recovery on partial acknowledgements");
+            Ok(())
+        }
+        Recovery::Sack | Recovery::NewReno => Ok(()),
+    }
+}
+
+fn check_timer(
+    tcp: &TcpConfig,
+    key: &impl Fn(&str) -> String,
+    notes: &mut Notes,
+) -> Result<(), TestbedError> {
+    let timer = match &tcp.timer {
+        Timer::Rfc6298(timer) => timer,
+        Timer::Ticks(_) => {
+            return Err(unsupported(
+                &key("timer"),
+                "ticks",
+                "Linux has RFC 6298's timer alone: simulator only",
+            ));
+        }
+        Timer::Multiple(_) => {
+            return Err(unsupported(
+                &key("timer"),
+                "multiple",
+                "Linux has RFC 6298's timer alone: simulator only",
+            ));
+        }
+    };
+    if timer.initial != Span::from_secs(1) {
+        notes.add(format!("timer: Linux's first RTO is 1 s, not {}", timer.initial));
+    }
+    if timer.granularity > Span::from_millis(10) {
+        notes.add(format!("timer: Linux's clock is finer than {}", timer.granularity));
+    }
+    Ok(())
+}
+
+fn check_details(
+    tcp: &TcpConfig,
+    key: &impl Fn(&str) -> String,
+    notes: &mut Notes,
+) -> Result<(), TestbedError> {
+    if let AckPolicy::Delayed(delayed) = tcp.ack {
+        if delayed.segments != 2 {
+            let why = "Linux acknowledges every second segment, or every one (`every`)";
+            return Err(unsupported(&key("ack.delayed.segments"), delayed.segments, why));
+        }
+        notes.add("ack: Linux acknowledges the first packets at once and delays by 40 ms or more later on");
+    }
+    if let Some(burst) = tcp.max_burst {
+        return Err(unsupported(&key("max_burst"), burst, "Linux does not limit bursts"));
+    }
+    let oddities = [
+        (!tcp.handshake, "handshake: Linux always has one: data begins a round trip later"),
+        (!tcp.limited_transmit, "limited_transmit: Linux always has it"),
+        (
+            tcp.rtt_samples == RttSamples::OnePerWindow,
+            "rtt_samples: Linux takes one from every acknowledgement",
+        ),
+        (tcp.after_timeout == AfterTimeout::FirstHole, "after_timeout: Linux resends from the hole on"),
+        (tcp.repeat_fast_retransmit, "repeat_fast_retransmit: Linux does not"),
+    ];
+    oddities.into_iter().filter(|(is_odd, _)| *is_odd).for_each(|(_, note)| notes.add(note));
+    Ok(())
+}
+
+/// Kernel parameters that bring Linux close to the standards.
+fn classic(
+    tcps: &[(&FlowSpec, &TcpConfig)],
+    notes: &mut Notes,
+) -> Result<Vec<(&'static str, String, bool)>, TestbedError> {
+    let Some((first, base)) = tcps.first() else { return Ok(Vec::new()) };
+    // What the kernel has once for a whole namespace.
+    for (flow, tcp) in tcps {
+        let differs = |key: &str, value: String| {
+            let why =
+                format!("in the kernel it is the same for all flows, and `{}` says otherwise", first.name);
+            Err(unsupported(&format!("flows.{}.tcp.{key}", flow.name), value, why))
+        };
+        if tcp.restart_after_idle != base.restart_after_idle {
+            return differs("restart_after_idle", tcp.restart_after_idle.to_string());
+        }
+        if tcp.duplicate_acks != base.duplicate_acks {
+            return differs("duplicate_acks", tcp.duplicate_acks.to_string());
+        }
+    }
+    let flag = |on: bool| if on { "1" } else { "0" }.to_owned();
+    let mut sysctls = vec![
+        ("net.ipv4.tcp_early_retrans", "0".to_owned(), false), // no tail loss probes
+        ("net.ipv4.tcp_frto", "0".to_owned(), false),
+        ("net.ipv4.tcp_recovery", "0".to_owned(), false),
+        ("net.ipv4.tcp_dsack", "0".to_owned(), false),
+        ("net.ipv4.tcp_autocorking", "0".to_owned(), false),
+        ("net.ipv4.tcp_moderate_rcvbuf", "0".to_owned(), false),
+        ("net.ipv4.tcp_comp_sack_nr", "0".to_owned(), true),
+        ("net.ipv4.tcp_backlog_ack_defer", "0".to_owned(), true),
+        ("net.ipv4.tcp_ecn", if tcps.iter().any(|(_, tcp)| tcp.ecn) { "2" } else { "0" }.to_owned(), false),
+        ("net.ipv4.tcp_slow_start_after_idle", flag(base.restart_after_idle), false),
+        ("net.ipv4.tcp_reordering", base.duplicate_acks.to_string(), false),
+        ("net.ipv4.tcp_max_reordering", base.duplicate_acks.to_string(), true),
+    ];
+    if let Timer::Rfc6298(timer) = &base.timer {
+        let maximum = timer.maximum.as_nanos() / 1_000_000;
+        if (1000..=120_000).contains(&maximum) {
+            sysctls.push(("net.ipv4.tcp_rto_max_ms", maximum.to_string(), true));
+        }
+        if tcps
+            .iter()
+            .any(|(_, tcp)| matches!(&tcp.timer, Timer::Rfc6298(other) if other.maximum != timer.maximum))
+        {
+            notes.add(format!("timer: the largest RTO is that of `{}` for all flows", first.name));
+        }
+    }
+    Ok(sysctls)
+}
+
+/// Largest packet of a plan [B]; what a TUN must carry.
+pub fn largest_packet(plan: &Plan) -> u32 {
+    plan.flows.iter().map(|flow| flow.mtu).max().unwrap_or(1500)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use varicap_experiment::Scenario;
+
+    fn plan_of(tcp: &str, mode: Mode) -> Result<Plan, TestbedError> {
+        let toml = format!(
+            r#"
+            duration = "1 s"
+            [topology.dumbbell.forward]
+            capacity = "1 Mbit/s"
+            delay = "100 ms"
+            [flows.a]
+            tcp = {{ {tcp} }}
+            "#
+        );
+        let network = Scenario::from_toml(&toml, "test", &[]).unwrap().resolve(&mut |_| unreachable!());
+        let kernel = Kernel { release: (6, 18), controls: vec!["reno".into(), "bbr".into()] };
+        Plan::new(&network.unwrap(), mode, &kernel)
+    }
+
+    fn refusal(tcp: &str) -> String {
+        plan_of(tcp, Mode::Classic).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_the_kernel_cannot_do_is_refused_with_key_value_and_reason() {
+        assert!(refusal("recovery = \"old-tahoe\"").starts_with("flows.a.tcp.recovery = old-tahoe: "));
+        assert!(refusal("recovery = \"sack\"").contains("kernel = stock"));
+        assert!(
+            refusal("recovery = \"newreno\", timer = \"ticks\"").starts_with("flows.a.tcp.timer = ticks: ")
+        );
+        assert!(
+            refusal("recovery = \"newreno\", congestion = \"cubic\"").contains("this kernel has reno, bbr")
+        );
+        assert!(refusal("recovery = \"newreno\", mss = \"50 B\"").contains("flows.a.tcp.mss"));
+        assert!(refusal("recovery = \"newreno\", congestion = { custom = \"mine\" }").contains("mine"));
+    }
+
+    #[test]
+    fn segments_on_the_wire_are_those_of_the_scenario() {
+        let tcp = "recovery = \"newreno\", mss = \"500 B\", timestamps = true, ack = \"every\", initial_window = \"3 packets\"";
+        let plan = plan_of(tcp, Mode::Classic).unwrap();
+        let flow = &plan.flows[0];
+        assert_eq!((flow.mtu, flow.correction, flow.timestamps), (552, 0, true));
+        assert_eq!((flow.to_receiver.initcwnd, flow.to_receiver.rto_min_ms), (3, 1000));
+        assert_eq!((flow.to_sender.advmss, flow.to_sender.quickack), (512, 1));
+        assert!(!flow.sack && flow.window_clamp.is_none());
+        let bare =
+            plan_of("recovery = \"newreno\", mss = \"500 B\", header = \"0 B\"", Mode::Classic).unwrap();
+        assert_eq!((bare.flows[0].mtu, bare.flows[0].correction), (540, -40));
+    }
+
+    #[test]
+    fn stock_takes_selective_acknowledgements_and_leaves_the_parameters_alone() {
+        let plan = plan_of("recovery = \"sack\", congestion = { custom = \"bbr\" }", Mode::Stock).unwrap();
+        assert!(plan.flows[0].sack && plan.sysctls.is_empty());
+        assert_eq!(plan.flows[0].congestion.as_deref(), Some("bbr"));
+    }
+}
