@@ -1,0 +1,63 @@
+"""Fig. 8: INSTCAP by our analysis and by our simulator, for buffers of 10 and 12 packets."""
+
+from functools import partial
+from typing import Literal
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from varicap.analyse.models import abr as model
+from varicap.papers.abr.sessions import EFFICIENCY, PSI, PSI_AXIS, curve, gain, grid, mean, over_psi
+from varicap.papers.run import Outcome, Run
+from varicap.papers.verdict import Array, Interval, Value
+from varicap.report.paper import Curve, curves
+
+SLOW = tuple(psi for psi in PSI if psi >= 1)
+"""Where the analysis applies."""
+
+Simulated = dict[int, dict[float, Array]]
+Analysed = dict[int, dict[float, model.Result]]
+
+
+def simulated(run: Run, flow: str) -> Simulated:
+    """Efficiency by buffer and psi."""
+    psi = grid(run, PSI)
+    return {buffer: dict(zip(psi, over_psi(run, flow, psi, buffer), strict=True)) for buffer in (10, 12)}
+
+
+def analysed(control: Literal["instcap", "tcp"], buffer: int) -> dict[float, model.Result]:
+    """The analysis by psi from 1 on."""
+    return dict(zip(SLOW, model.sweep(model.Parameters(control=control, buffer_packets=buffer), SLOW), strict=True))
+
+
+def reproduce(run: Run) -> Outcome:
+    """How far apart they are, what the buffer matters, and where the curve ends."""
+    ours = simulated(run, "instcap")
+    theory = {buffer: analysed("instcap", buffer) for buffer in (10, 12)}
+    small = [gain(theory[10][psi].optimistic, sim) for psi, sim in ours[10].items() if 1 <= psi <= 2]
+    large = [_nearer(theory[10][psi], sim) for psi, sim in ours[10].items() if psi >= 10]
+    values = {
+        "ABR-C6-small": Value(sim=mean(small)),
+        "ABR-C6-large": Value(sim=mean(large)),
+        "ABR-C8-abr": Value(sim=mean([gain(ours[12][psi], sim) for psi, sim in ours[10].items() if psi >= 10])),
+        "ABR-C9": Value(sim=Interval.of(ours[10][200.0]), model=theory[10][200.0].optimistic),
+    }
+    return Outcome(values, partial(draw, "Fig. 8: TCP over ABR with INSTCAP", ours, theory))
+
+
+def _nearer(analysis: model.Result, sim: Array) -> Array:
+    """Distance of the nearer account of the analysis [%]."""
+    return np.minimum(abs(gain(analysis.optimistic, sim)), abs(gain(analysis.conservative, sim)))
+
+
+def draw(title: str, ours: Simulated, theory: Analysed) -> Figure:
+    """Simulated lines with intervals, and both accounts of the analysis."""
+    lines = []
+    for number, buffer in enumerate(ours):
+        name = f"B = {buffer}"
+        lines.append(curve(f"{name}: simulation", list(ours[buffer]), list(ours[buffer].values()), number))
+        for account in ("optimistic", "conservative"):
+            values = [getattr(one, account) for one in theory[buffer].values()]
+            colour = number if account == "optimistic" else number + 2
+            lines.append(Curve(f"{name}: analysis, {account}", SLOW, values, colour, "model"))
+    return curves(title, lines, PSI_AXIS, EFFICIENCY)

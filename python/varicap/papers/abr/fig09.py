@@ -1,0 +1,19 @@
+"""Fig. 9: TCP alone by our analysis and by our simulator, for buffers of 10 and 12 packets."""
+
+from functools import partial
+
+from varicap.papers.abr.fig08 import analysed, draw, simulated
+from varicap.papers.abr.sessions import gain, mean
+from varicap.papers.run import Outcome, Run
+from varicap.papers.verdict import Value
+
+
+def reproduce(run: Run) -> Outcome:
+    """How far the simulation is below the analysis, and what the buffer matters, against INSTCAP."""
+    ours, told = simulated(run, "tcp"), simulated(run, "instcap")
+    theory = {buffer: analysed("tcp", buffer) for buffer in (10, 12)}
+    slow = [psi for psi in ours[10] if psi >= 10]
+    below = [100 * (ours[10][psi] / theory[10][psi].optimistic - 1) for psi in slow]
+    worse = [gain(ours[12][psi], ours[10][psi]) - 2 * gain(told[12][psi], told[10][psi]) for psi in slow]
+    values = {"ABR-C7": Value(sim=mean(below)), "ABR-C8-tcp": Value(sim=mean(worse))}
+    return Outcome(values, partial(draw, "Fig. 9: TCP without ABR", ours, theory))

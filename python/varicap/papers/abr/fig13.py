@@ -1,0 +1,23 @@
+"""Fig. 13: EFFCAP, INSTCAP and TCP alone at small psi."""
+
+from functools import partial
+
+import numpy as np
+
+from varicap.papers.abr.fig12 import KINDS, draw, today
+from varicap.papers.abr.sessions import PSI, SMALL, extreme, gain, grid, over_psi
+from varicap.papers.run import Outcome, Run
+from varicap.papers.verdict import Interval, Value
+
+
+def reproduce(run: Run) -> Outcome:
+    """Where TCP alone is better than INSTCAP, and that EFFCAP never is worse than TCP alone."""
+    psi, every = grid(run, SMALL), grid(run, PSI)
+    ours = {flow: over_psi(run, flow, psi) for flow in KINDS}
+    at_one = psi.index(1.0)
+    everywhere = zip(over_psi(run, "effcap", every), over_psi(run, "tcp", every), strict=True)
+    values = {
+        "ABR-C4": Value(sim=Interval.of(gain(ours["instcap"][at_one], ours["tcp"][at_one]))),
+        "ABR-C5": Value(sim=extreme([gain(effcap, tcp) for effcap, tcp in everywhere], np.argmin)),
+    }
+    return Outcome(values, partial(draw, "Fig. 13: with and without ABR, small psi", psi, ours), [today(run, psi)])

@@ -1,0 +1,46 @@
+"""Fig. 15: EFFCAP's N where the capacity stays 100 ms in a state and the round-trip time varies."""
+
+from functools import partial
+
+from matplotlib.figure import Figure
+
+from varicap.papers.abr.sessions import EFFICIENCY, PSI_AXIS, curve, mean, one, samples_of
+from varicap.papers.run import Outcome, Run
+from varicap.papers.verdict import Array, Value
+from varicap.report.paper import curves
+
+DELAYS_MS = (500.0, 400.0, 300.0, 200.0, 150.0, 100.0, 70.0, 50.0)
+_QUICK_MS = (500.0, 200.0, 50.0)
+TIMES = (2, 4, 6, 8, 10, 12)
+_QUICK_TIMES = (2, 12)
+"""k of N : k Delta."""
+
+Ours = dict[int, dict[float, Array]]
+
+
+def measured(run: Run, tau_ms: float) -> Ours:
+    """Efficiency by k and delay, the capacity staying tau in a state."""
+    return {
+        times: {
+            delay: one(run, "effcap", tau_ms, delay_ms=delay, memory=samples_of(times, delay))
+            for delay in run.pick(DELAYS_MS, _QUICK_MS)
+        }
+        for times in run.pick(TIMES, _QUICK_TIMES)
+    }
+
+
+def reproduce(run: Run) -> Outcome:
+    """Where the efficiency tends to as N grows."""
+    ours = measured(run, 100.0)
+    return Outcome(
+        {"ABR-C11": Value(sim=mean(list(ours[12].values())))}, partial(draw, "Fig. 15: tau = 100 ms", 100.0, ours)
+    )
+
+
+def draw(title: str, tau_ms: float, ours: Ours) -> Figure:
+    """A line for each k."""
+    lines = [
+        curve(f"N : {times} Delta", [tau_ms / delay for delay in points], list(points.values()), number)
+        for number, (times, points) in enumerate(ours.items())
+    ]
+    return curves(f"{title}, round-trip times from 500 to 50 ms", lines, PSI_AXIS, EFFICIENCY)

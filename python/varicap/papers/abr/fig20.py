@@ -1,0 +1,22 @@
+"""Fig. 20: two sessions over EFFCAP (case 1) and as TCP alone, over the whole range of psi."""
+
+from functools import partial
+
+import numpy as np
+
+from varicap.papers.abr.fig19 import PSI, between, draw, fairness, measured, ratios
+from varicap.papers.abr.sessions import extreme, mean
+from varicap.papers.run import Outcome, Run
+from varicap.papers.verdict import Value
+
+
+def reproduce(run: Run) -> Outcome:
+    """How unfair they are to the longer round trip between, and TCP alone."""
+    ours = {kind: measured(run, kind, PSI) for kind in ("case 1", "tcp")}
+    effcap, tcp = ratios(ours["case 1"]), ratios(ours["tcp"])
+    values = {
+        "ABR-C15-between": Value(sim=extreme(between(effcap), np.argmin)),
+        "ABR-C15-tcp": Value(sim=mean(list(tcp.values()))),
+        "ABR-C15-fairer": Value(sim=extreme([effcap[psi] - tcp[psi] for psi in tcp], np.argmin)),
+    }
+    return Outcome(values, partial(draw, "Fig. 20: case 1 and TCP alone", ours), [fairness(run)])

@@ -1,0 +1,31 @@
+"""Fig. 22: two sessions over EFFCAP (case 2) and as TCP alone, with INSTCAP beside them."""
+
+from functools import partial
+
+import numpy as np
+
+from varicap.papers.abr.fig19 import PSI, Pairs, between, draw, measured, ratios
+from varicap.papers.abr.sessions import extreme, gain, mean
+from varicap.papers.run import Outcome, Run
+from varicap.papers.verdict import Array, Value
+
+
+def reproduce(run: Run) -> Outcome:
+    """Which way of choosing M and N is fairer, what it costs, and how fair INSTCAP is."""
+    ours = {kind: measured(run, kind, PSI) for kind in ("case 2", "tcp", "instcap")}
+    own = measured(run, "case 1", PSI)
+    own_ratio, common, told = ratios(own), ratios(ours["case 2"]), ratios(ours["instcap"])
+    cost = {psi: gain(_total(ours["case 2"], psi), _total(own, psi)) for psi in own}
+    over_instcap = [own_ratio[psi] - told[psi] for psi in own if 0.5 <= psi <= 10]
+    values = {
+        "ABR-C16-fairer": Value(sim=mean(between({psi: common[psi] - own_ratio[psi] for psi in own}))),
+        "ABR-C16-least": Value(sim=extreme(between(common), np.argmin)),
+        "ABR-C16-cost": Value(sim=mean(between(cost))),
+        "ABR-C17": Value(sim=extreme(over_instcap, np.argmin)),
+    }
+    return Outcome(values, partial(draw, "Fig. 22: case 2, TCP alone, and INSTCAP beside them", ours))
+
+
+def _total(pairs: Pairs, psi: float) -> Array:
+    short, long = pairs[psi]
+    return short + long
