@@ -164,3 +164,27 @@ def test_a_comparison_has_every_engine_and_says_why_one_does_not_apply() -> None
     assert compared.figure().axes[0].lines[0].get_label() == "sim"
     shared = varicap.compare(fixed() | {"flows": {"one": {}, "two": {}}}, seeds=2, only=("sim", "model"))
     assert "other flows share its links" in shared.to_dict()["engines"][1]["not_applicable"]
+
+
+def psi(mean: float) -> dict[str, str]:
+    """The example of EFFCAP with a capacity that stays for `mean` round trips of 200 ms, in steps of 30 ms."""
+    change = 0.03 / (mean * 0.2)
+    rows = f"[[{1 - change}, {change}], [{change}, {1 - change}]]"
+    return {"topology.dumbbell.forward.capacity.slotted-markov.transitions": rows}
+
+
+def test_rate_control_follows_its_model_where_the_capacity_changes_slowly() -> None:
+    compared = varicap.compare("examples/effcap.toml", only=("sim", "model"), seeds=6, overrides=psi(100.0))
+    rows = [row for row in compared.to_dict()["differences"] if row["measure"] == "goodput"]
+    goodput = {row["flow"]: row["difference_percent"]["model"] for row in rows}
+    assert set(goodput) == {"instcap", "tcp"}
+    # The paper's own: within a few percent for INSTCAP, TCP alone up to 20 % below the analysis [abr, §V].
+    assert goodput["instcap"] == pytest.approx(0, abs=4)
+    assert 0 < goodput["tcp"] < 20
+    by_name = {flow["name"]: flow for flow in compared.summaries["model"]["flows"]}
+    assert "estimator = effective" in by_name["effcap"]["not_applicable"]["abr"][0]
+
+
+def test_a_capacity_faster_than_the_round_trip_fits_no_model() -> None:
+    with pytest.raises(NotApplicableError, match=r"stays for 0\.5 round trips"):
+        varicap.run("examples/effcap.toml", engine="model", overrides=psi(0.5))

@@ -1,7 +1,7 @@
 //! A resolved scenario in plain numbers: what an analysis needs to know of a flow and its path.
 
 use serde_json::{Value as Json, json};
-use varicap_net::QueueConfig;
+use varicap_net::{AbrConfig, QueueConfig};
 use varicap_units::{Amount, Bytes, Rate};
 
 use crate::document::join_path;
@@ -57,6 +57,7 @@ fn flow_facts(network: &Network, flow: &FlowSpec) -> Json {
         "route": flow.forward,
         "route_back": flow.reverse,
         "feedback": flow.feedback.as_ref().map(feedback_facts),
+        "abr": flow.abr.as_ref().map(|abr| source_facts(&abr.config)),
     });
     let more = match &flow.transport {
         Transport::Tcp { tcp, app } => {
@@ -88,6 +89,11 @@ fn feedback_facts(feedback: &FeedbackSpec) -> Json {
         "loss": feedback.loss,
         "expires_s": feedback.expires.map(|span| span.as_secs_f64()),
     })
+}
+
+fn source_facts(source: &AbrConfig) -> Json {
+    let unbounded = AbrConfig { rate: source.rate, service: source.service, ..AbrConfig::default() };
+    json!({ "rate_bps": source.rate.and_then(rate), "is_bounded": *source != unbounded })
 }
 
 fn rate(rate: Rate) -> Option<u64> {

@@ -11,6 +11,7 @@ from typing import Any
 
 from varicap import _core
 from varicap.errors import NotApplicableError
+from varicap.model.abr import RateControl
 from varicap.model.answer import Answer, Model
 from varicap.model.path import FlowPath, paths
 from varicap.model.ratcp import Sessions
@@ -18,8 +19,11 @@ from varicap.model.reno import RandomLoss, Sawtooth
 
 __all__ = ["MODELS", "Answer", "FlowPath", "Model", "ModelResult", "NoModelError", "solve", "why_not"]
 
-MODELS: tuple[Model, ...] = (Sawtooth(), RandomLoss(), Sessions())
+MODELS: tuple[Model, ...] = (Sawtooth(), RandomLoss(), Sessions(), RateControl())
 """In the order in which they are tried."""
+
+_NEAREST = 2
+"""Models whose broken assumptions are told where none fits."""
 
 
 class NoModelError(NotApplicableError):
@@ -84,16 +88,16 @@ def _flow(path: FlowPath) -> dict[str, Any]:
         except ValueError as error:
             failed[model.name] = [str(error)]
             continue
-        return named | _measures(model, answer)
+        return named | _measures(path, model, answer)
     return named | {"not_applicable": failed}
 
 
-def _measures(model: Model, answer: Answer) -> dict[str, Any]:
-    wire = answer.throughput_Bps * 8
+def _measures(path: FlowPath, model: Model, answer: Answer) -> dict[str, Any]:
+    bits_per_s = answer.throughput_pps * 8
     return {
         "model": model.name,
-        "goodput_bps": _exactly(wire * answer.efficiency),
-        "throughput_bps": _exactly(wire),
+        "goodput_bps": _exactly(bits_per_s * path.flow["mss_bytes"]),
+        "throughput_bps": _exactly(bits_per_s * path.flow["packet_bytes"]),
         "details": dict(answer.details),
         "strained": list(answer.strained),
     }
@@ -105,9 +109,9 @@ def _exactly(value: float) -> dict[str, float]:
 
 
 def why_not(flow: Mapping[str, Any]) -> str:
-    """For a flow that no model fits: each model's assumptions that it breaks, the nearest model first."""
+    """For a flow that no model fits: the assumptions that it breaks of the models that fit best."""
     by_model = flow["not_applicable"]
     lines = [f"no model fits the flow `{flow['name']}`:"]
-    nearest_first = sorted(by_model.items(), key=lambda item: len(item[1]))
-    lines += [f"  {name}: {misfit}" for name, misfits in nearest_first for misfit in misfits]
+    nearest = sorted(by_model.items(), key=lambda item: len(item[1]))[:_NEAREST]
+    lines += [f"  {name}: {misfit}" for name, misfits in nearest for misfit in misfits]
     return "\n".join(lines)

@@ -11,10 +11,8 @@ from varicap.model.path import FlowPath
 class Answer:
     """A flow in the long run, by analysis."""
 
-    throughput_Bps: float  # noqa: N815 -- B/s, not b/s
-    """TCP/IP bytes on the wire per second [B/s]."""
-    efficiency: float
-    """Application bytes for each of them [1]."""
+    throughput_pps: float
+    """Full packets delivered per second [packets/s]."""
     details: Mapping[str, float] = field(default_factory=dict)
     """What else this model says, each with its unit in its name."""
     strained: tuple[str, ...] = ()

@@ -52,11 +52,6 @@ class FlowPath:
         return float(self.flow["base_rtt_s"])
 
     @property
-    def efficiency(self) -> float:
-        """Application bytes for each byte on the wire of the bottleneck."""
-        return float(self.flow["mss_bytes"]) / self.packet_bytes
-
-    @property
     def room_packets(self) -> float:
         """What the drop-tail queue of the bottleneck holds, whole packets as its limit counts them."""
         limit = self.link["limit_bytes"]
@@ -135,8 +130,14 @@ def no_loss(path: FlowPath) -> Iterator[str]:
             yield f"{link['path']}.loss: the model knows only losses at a full queue"
 
 
+def no_source(path: FlowPath) -> Iterator[str]:
+    """What keeps a model without rate control from fitting."""
+    if path.flow["abr"] is not None:
+        yield f"{path.flow['path']}.abr: in the model the sender alone decides when to send"
+
+
 def option(path: FlowPath, key: str, wanted: tuple[str, ...], why: str) -> Iterator[str]:
     """What keeps a model from fitting that knows only some choices of a TCP option."""
     name = choice(path.tcp[key])[0]
     if name not in wanted:
-        yield f"{path.flow['path']}.tcp.{key} = {name}: the model knows {' and '.join(wanted)}{why}"
+        yield f"{path.flow['path']}.tcp.{key} = {name}: the model knows {', '.join(wanted)}{why}"

@@ -6,7 +6,7 @@ from math import isclose
 from varicap import units
 from varicap.analyse.models import ratcp as renewal
 from varicap.model.answer import Answer
-from varicap.model.path import FlowPath, choice, no_loss, one_bottleneck, option
+from varicap.model.path import FlowPath, choice, no_loss, no_source, one_bottleneck, option
 
 
 class Sessions:
@@ -29,6 +29,7 @@ class Sessions:
         yield from option(path, "congestion", ("ratcp", "reno"), "")
         if path.window_packets < path.room_packets + path.link["mean_bps"] / 8 / path.packet_bytes * path.base_rtt_s:
             yield f"{path.flow['path']}.tcp: its window is limited; in the model it is not"
+        yield from no_source(path)
         yield from self._feedback_misfits(path)
 
     def _feedback_misfits(self, path: FlowPath) -> Iterator[str]:
@@ -71,8 +72,7 @@ class Sessions:
         )
         found = renewal.throughput(parameters)
         return Answer(
-            throughput_Bps=found.throughput_Bps,
-            efficiency=path.efficiency,
+            throughput_pps=found.throughput_pps,
             details={
                 "fair_share_bps": found.fair_share_pps * path.packet_bytes * 8,
                 "timeouts_per_s": found.timeouts_per_s,

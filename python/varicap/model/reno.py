@@ -6,7 +6,7 @@ from typing import Any
 from varicap import units
 from varicap.analyse.models import pftk, sawtooth
 from varicap.model.answer import Answer
-from varicap.model.path import FlowPath, choice, no_loss, one_bottleneck, option
+from varicap.model.path import FlowPath, choice, no_loss, no_source, one_bottleneck, option
 
 _RECOVERIES = ("reno", "newreno", "sack")
 _MOST_USED = 0.7
@@ -29,6 +29,7 @@ class Sawtooth:
         yield from no_loss(path)
         yield from option(path, "recovery", _RECOVERIES, ", which halve the window at a loss")
         yield from option(path, "congestion", ("reno",), "")
+        yield from no_source(path)
 
     def solve(self, path: FlowPath) -> Answer:
         """What the flow gets in the long run."""
@@ -43,8 +44,7 @@ class Sawtooth:
         )
         found = sawtooth.throughput(parameters)
         return Answer(
-            throughput_Bps=found.throughput_pps * path.packet_bytes,
-            efficiency=path.efficiency,
+            throughput_pps=found.throughput_pps,
             details={
                 "cwnd_low_packets": found.low_packets,
                 "cwnd_peak_packets": found.peak_packets,
@@ -64,6 +64,7 @@ class RandomLoss:
         if path.tcp:
             yield from option(path, "recovery", _RECOVERIES, ", which halve the window at a loss")
             yield from option(path, "congestion", ("reno",), "")
+            yield from no_source(path)
         losses = [link for link in path.links if link["loss"] != "none"]
         if len(losses) != 1 or choice(losses[0]["loss"])[0] != "bernoulli":
             yield f"{path.flow['path']}: the model wants independent loss (bernoulli) on one link to the receiver"
@@ -94,8 +95,7 @@ class RandomLoss:
             share = found.send_pps / capacity
             raise ValueError(f"random loss would let the flow use {share:.0%} of the link: the queue has a say, too")
         return Answer(
-            throughput_Bps=found.throughput_pps * packet,
-            efficiency=float(path.flow["mss_bytes"]) / packet,
+            throughput_pps=found.throughput_pps,
             details={
                 "cwnd_peak_packets": found.mean_peak_packets,
                 "timeout_share": found.timeout_share,
