@@ -15,7 +15,7 @@ use varicap_experiment::scenario::Share;
 use varicap_experiment::{FeedbackSpec, FlowSpec, Network, Transport};
 use varicap_net::feedback::{KnownRtt, RateSource, Scale};
 use varicap_net::{Estimator, RateFeedback};
-use varicap_units::{Bytes, Rate, Stream, Streams, Time};
+use varicap_units::{Bytes, Rate, Stream, Streams, Time, Work};
 
 use crate::links::Links;
 
@@ -43,13 +43,23 @@ struct Teller {
     capacity: Rate,
     /// What one flow gets of it.
     fair: Rate,
+    /// Of a link with opportunities: what those so far could have carried, and the newest of them.
+    passed: Work,
+    fresh: Work,
 }
 
 impl Teller {
     fn new(network: &Network, link: usize) -> Teller {
         let passing = |(_, flow): &(usize, &FlowSpec)| flow.forward.contains(&link);
-        let mut teller =
-            Teller { link, groups: Vec::new(), demands: Vec::new(), capacity: Rate::ZERO, fair: Rate::ZERO };
+        let mut teller = Teller {
+            link,
+            groups: Vec::new(),
+            demands: Vec::new(),
+            capacity: Rate::ZERO,
+            fair: Rate::ZERO,
+            passed: Work::ZERO,
+            fresh: Work::ZERO,
+        };
         for (group, flow) in network.flows.iter().enumerate().filter(passing) {
             let Transport::Datagrams(datagrams) = &flow.transport else {
                 teller.groups.push(group);
@@ -62,6 +72,17 @@ impl Teller {
         }
         teller.demands.sort_by_key(|demand| demand.rate);
         teller
+    }
+
+    /// Looks at the link as it is at `now`.
+    fn look(&mut self, now: Time, links: &mut impl Links, active: &[u64]) {
+        links.advance_link(now, self.link);
+        self.capacity = links.rate(self.link);
+        if let Some(passed) = links.opportunities(self.link) {
+            self.fresh = passed - self.passed;
+            self.passed = passed;
+        }
+        self.share_out(now, active);
     }
 
     /// Max-min: each source of datagrams gets at most its rate, and the flows share the rest. If no flow is active,
@@ -105,6 +126,15 @@ struct Told {
     /// A full packet of the group, and what it takes on the link.
     packet: Bytes,
     framed: Bytes,
+}
+
+impl Told {
+    /// The flow's part of an opportunity of `work`, if it has `part` of the link's `mean`; without framing.
+    fn work(&self, work: Work, part: Rate, mean: Rate) -> Work {
+        let ratio = |work: u128, part: u64, whole: u64| work * u128::from(part) / u128::from(whole.max(1));
+        let nanobits = ratio(work.as_nanobits(), part.as_bps(), mean.as_bps());
+        Work::from_nanobits(ratio(nanobits, self.packet.as_u64(), self.framed.as_u64()))
+    }
 }
 
 /// A rate on its way.
@@ -170,8 +200,13 @@ impl Channel {
         for told in &mut self.told {
             let teller = &tellers[told.teller];
             let part = if self.spec.share == Share::Fair { teller.fair } else { teller.capacity };
-            let backlog = links.backlog(teller.link);
-            told.estimator.observe(now, scaled(part, told.packet, told.framed), backlog);
+            match links.opportunities(teller.link) {
+                None => {
+                    let backlog = links.backlog(teller.link);
+                    told.estimator.observe(now, scaled(part, told.packet, told.framed), backlog);
+                }
+                Some(_) => told.estimator.pass(now, told.work(teller.fresh, part, teller.capacity)),
+            }
             while let Some(rate) = told.estimator.advertise(now) {
                 told.rate = rate;
                 is_fresh = true;
@@ -315,9 +350,7 @@ impl Feedback {
     ) {
         self.now = now;
         for teller in &mut self.tellers {
-            links.advance_link(now, teller.link);
-            teller.capacity = links.rate(teller.link);
-            teller.share_out(now, &self.active);
+            teller.look(now, links, &self.active);
         }
         for channel in &mut self.channels {
             channel.observe(now, &self.tellers, links);

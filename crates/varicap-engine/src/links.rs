@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use varicap_experiment::measure::LinkMeter;
 use varicap_experiment::{FlowSpec, LinkSpec};
 use varicap_net::{Backlog, Frame, Link};
-use varicap_units::{Rate, Span, Streams, Time};
+use varicap_units::{Rate, Span, Streams, Time, Work};
 
 /// Names what packets pass: links first, in the order of the network, then wires.
 pub type NodeId = u32;
@@ -30,8 +30,10 @@ impl<F: Frame> Hop<F> {
 pub trait Links {
     /// Brings a link up to `now`.
     fn advance_link(&mut self, now: Time, link: usize);
-    /// What it offers.
+    /// What it offers; its mean, if it has opportunities.
     fn rate(&self, link: usize) -> Rate;
+    /// What its opportunities so far could have carried; none if it has a rate at each instant.
+    fn opportunities(&self, link: usize) -> Option<Work>;
     /// What waits there.
     fn backlog(&self, link: usize) -> Backlog;
     /// When its capacity changes next.

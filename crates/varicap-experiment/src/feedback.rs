@@ -95,11 +95,13 @@ pub(crate) fn resolve(
         None => return Ok(None),
     };
     let at = At::new(format!("{path}.feedback"));
+    let averages = config.estimator.averages();
     let chosen = match (&config.link, &config.links) {
-        (Some(name), _) => vec![named(&at.key("link"), name, routes, links)?],
+        (Some(name), _) => vec![named(&at.key("link"), name, routes, links, averages)?],
         (None, Some(names)) => {
-            let one =
-                |(i, name): (usize, &String)| named(&at.key(&format!("links.{i}")), name, routes, links);
+            let one = |(i, name): (usize, &String)| {
+                named(&at.key(&format!("links.{i}")), name, routes, links, averages)
+            };
             names.iter().enumerate().map(one).collect::<Result<Vec<_>, _>>()?
         }
         (None, None) => {
@@ -108,7 +110,7 @@ pub(crate) fn resolve(
                     ScenarioError::at(at.key("link"), "a link with a finite rate on the way to the receiver");
                 error.found("none").hint("a rate needs a link that has one")
             };
-            vec![slowest(routes, links).ok_or_else(none)?]
+            vec![slowest(routes, links, averages).ok_or_else(none)?]
         }
     };
     let delay = match config.delay {
@@ -136,19 +138,25 @@ fn way_back(flow: &FlowConfig, routes: &Routes, links: &[LinkSpec], link: usize)
     delays.fold(flow.access_delay, Span::saturating_add)
 }
 
-/// A link has a rate at each instant if it is not unlimited and serves no opportunities.
-fn has_rate(link: &LinkSpec) -> bool {
+/// A link has a rate at each instant if it is not unlimited and serves no opportunities, which have a mean only.
+fn has_rate(link: &LinkSpec, averages: bool) -> bool {
     let opportunities = matches!(link.parts.capacity, CapacityParts::Opportunities(_));
-    !opportunities && !link.mean_capacity.is_unlimited()
+    (averages || !opportunities) && !link.mean_capacity.is_unlimited()
 }
 
-fn slowest(routes: &Routes, links: &[LinkSpec]) -> Option<usize> {
+fn slowest(routes: &Routes, links: &[LinkSpec], averages: bool) -> Option<usize> {
     let steady = |link: &LinkSpec| matches!(link.parts.capacity, CapacityParts::Constant(_));
-    let with_rate = routes.forward.iter().copied().filter(|link| has_rate(&links[*link]));
+    let with_rate = routes.forward.iter().copied().filter(|link| has_rate(&links[*link], averages));
     with_rate.min_by_key(|link| (steady(&links[*link]), links[*link].mean_capacity))
 }
 
-fn named(path: &str, name: &str, routes: &Routes, links: &[LinkSpec]) -> Result<usize, ScenarioError> {
+fn named(
+    path: &str,
+    name: &str,
+    routes: &Routes,
+    links: &[LinkSpec],
+    averages: bool,
+) -> Result<usize, ScenarioError> {
     let wrong = |expected: String| ScenarioError::at(path, expected).found(name);
     let on_route: Vec<&str> = routes.forward.iter().map(|link| &*links[*link].name).collect();
     let Some(&link) = routes.forward.iter().find(|link| &*links[**link].name == name) else {
@@ -160,8 +168,14 @@ fn named(path: &str, name: &str, routes: &Routes, links: &[LinkSpec]) -> Result<
             None => error,
         });
     };
-    if !has_rate(&links[link]) {
-        return Err(wrong("a link with a finite rate at each instant".to_owned()));
+    if !has_rate(&links[link], averages) {
+        let error = wrong("a link with a finite rate at each instant".to_owned());
+        let opportunities = matches!(links[link].parts.capacity, CapacityParts::Opportunities(_));
+        return Err(if opportunities {
+            error.hint("delivery opportunities have a mean: estimator = \"instantaneous\"")
+        } else {
+            error
+        });
     }
     Ok(link)
 }

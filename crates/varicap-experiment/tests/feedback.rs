@@ -186,8 +186,10 @@ feedback = { link = "forward" }
 "#;
     assert_refused(
         text,
-        "x.toml:6: flows.a.feedback.link: found `forward`, expected a link with a finite rate at each instant",
+        "x.toml:6: flows.a.feedback.link: found `forward`, expected a link with a finite rate at each instant; delivery opportunities have a mean: estimator = \"instantaneous\"",
     );
+    let mean = text.replace("link = \"forward\"", "estimator = \"instantaneous\"");
+    assert_eq!(resolve(&mean).unwrap().flows[0].feedback.as_ref().unwrap().links, [0]);
 }
 
 /// `server` to `proxy` to `client`, and the flows.

@@ -3,7 +3,7 @@
 use varicap_engine::{Hop, Links, NodeId, Wire};
 use varicap_experiment::packets::PacketEvent;
 use varicap_net::{Backlog, Link};
-use varicap_units::{Rate, Time};
+use varicap_units::{Rate, Time, Work};
 
 use crate::connection::Connection;
 use crate::observe::{LinkWatch, Observer, Traffic};
@@ -142,6 +142,10 @@ impl Links for Net {
 
     fn rate(&self, link: usize) -> Rate {
         self.hops[link].link.rate()
+    }
+
+    fn opportunities(&self, link: usize) -> Option<Work> {
+        self.hops[link].link.opportunities()
     }
 
     fn backlog(&self, link: usize) -> Backlog {

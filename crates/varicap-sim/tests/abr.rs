@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{assert_within, interval, simulate};
+use common::{assert_within, interval, simulate, simulate_with};
 use varicap_experiment::results::RunResult;
 use varicap_experiment::rows::LinkRow;
 
@@ -273,6 +273,29 @@ fn feedback_slower_than_the_chain_tells_its_mean() {
     let found = interval(&runs, |run| link(run, "a.abr").capacity_bps);
     // A chain that stays 60 ms in a state: twenty seconds of it differ from the mean by 4 % at most.
     assert_within("rate", found, 576e3, 0.04);
+}
+
+#[test]
+fn delivery_opportunities_tell_their_mean() {
+    // One opportunity of 1500 B every 6 ms in the first half second of each second, every 12 ms in the second half.
+    let fast = (0..84).map(|i| 6 * i);
+    let trace: String = fast.chain((504..=1000).step_by(12)).map(|ms: u32| format!("{ms}\n")).collect();
+    let toml = r#"
+        duration = "20 s"
+        warmup = "5 s"
+        [topology.dumbbell.forward]
+        capacity = { opportunities = { file = "t" } }
+        delay = "20 ms"
+        queue = { drop-tail = { limit = "30 packets" } }
+        [flows.a]
+        tcp = { max_window = "40 packets" }
+        abr = {}
+        feedback = { estimator = { instantaneous = { interval = "100 ms" } } }
+    "#;
+    let run = simulate_with(toml, &trace, 1).remove(0);
+    let (buffer, forward) = (link(&run, "a.abr"), link(&run, "forward"));
+    assert!((buffer.capacity_bps / forward.capacity_bps - 1.0).abs() < 0.01, "{}", buffer.capacity_bps);
+    assert!(forward.utilisation > 0.9 && forward.dropped_packets == 0, "{}", forward.utilisation);
 }
 
 #[test]

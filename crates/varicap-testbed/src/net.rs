@@ -3,7 +3,7 @@
 use varicap_engine::{Hop, Links, NodeId, Wire, routes};
 use varicap_experiment::Network;
 use varicap_net::{Backlog, Frame, Link, Lost, Watch};
-use varicap_units::{Bytes, Rate, Streams, Time};
+use varicap_units::{Bytes, Rate, Streams, Time, Work};
 
 use crate::packet::{Packet, Pool};
 
@@ -122,6 +122,10 @@ impl Links for Net {
 
     fn rate(&self, link: usize) -> Rate {
         self.hops[link].link.rate()
+    }
+
+    fn opportunities(&self, link: usize) -> Option<Work> {
+        self.hops[link].link.opportunities()
     }
 
     fn backlog(&self, link: usize) -> Backlog {

@@ -27,6 +27,11 @@ impl Default for EstimatorConfig {
 }
 
 impl EstimatorConfig {
+    /// Whether it tells means, which a link of delivery opportunities has as well.
+    pub fn averages(&self) -> bool {
+        !matches!(self, EstimatorConfig::Exact(_))
+    }
+
     /// Time from one rate to the next, if rates come regularly.
     pub fn interval(&self) -> Option<Span> {
         match self {

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use varicap_units::{Bytes, Rate, Span, Stretch, Time};
+use varicap_units::{Bytes, Rate, Span, Stretch, Time, Work};
 
 use super::{Instantaneous, RateFeedback};
 use crate::{Backlog, EffectiveConfig};
@@ -152,6 +152,10 @@ impl Effective {
 impl RateFeedback for Effective {
     fn observe(&mut self, now: Time, capacity: Rate, backlog: Backlog) {
         self.samples.observe(now, capacity, backlog);
+    }
+
+    fn pass(&mut self, now: Time, work: Work) {
+        self.samples.pass(now, work);
     }
 
     fn advertise(&mut self, now: Time) -> Option<Rate> {

@@ -38,6 +38,11 @@ impl RateFeedback for Instantaneous {
         self.capacity = capacity;
     }
 
+    fn pass(&mut self, now: Time, work: Work) {
+        assert!(now <= self.due, "passed at {now:?} before what was due at {:?} was advertised", self.due);
+        self.offered += work;
+    }
+
     fn advertise(&mut self, now: Time) -> Option<Rate> {
         if now < self.due {
             return None;
@@ -58,6 +63,7 @@ impl RateFeedback for Instantaneous {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use varicap_units::Bytes;
 
     fn ms(millis: u64) -> Time {
         Time::ZERO + Span::from_millis(millis)
@@ -79,6 +85,18 @@ mod tests {
         let mut feedback = Instantaneous::new(Time::ZERO, Span::from_millis(10), Rate::from_bps(1_000));
         feedback.observe(Time::ZERO, Rate::ZERO, Backlog::default());
         assert_eq!(feedback.advertise(ms(10)), Some(Rate::ZERO));
+    }
+
+    #[test]
+    fn opportunities_count_in_the_interval_that_ends_with_them() {
+        let mut feedback = Instantaneous::new(Time::ZERO, Span::from_millis(10), Rate::ZERO);
+        let packet = Work::of(Bytes::new(1500));
+        feedback.pass(ms(3), packet);
+        feedback.pass(ms(10), packet);
+        assert_eq!(feedback.advertise(ms(10)), Some(Rate::from_bps(2_400_000)));
+        feedback.pass(ms(11), packet);
+        assert_eq!(feedback.advertise(ms(20)), Some(Rate::from_bps(1_200_000)));
+        assert_eq!(feedback.advertise(ms(30)), Some(Rate::ZERO));
     }
 
     #[test]

@@ -8,7 +8,7 @@ mod source;
 
 use std::fmt::Debug;
 
-use varicap_units::{Rate, Time};
+use varicap_units::{Rate, Time, Work};
 
 use crate::Backlog;
 
@@ -24,6 +24,9 @@ pub use source::{KnownRtt, RateSource};
 pub trait RateFeedback: Debug + Send {
     /// From `now` on the link offers `capacity`, and `backlog` waits.
     fn observe(&mut self, now: Time, capacity: Rate, backlog: Backlog);
+    /// At `now` the link had an opportunity to do `work`: of a link that has no rate at each instant only means are
+    /// known.
+    fn pass(&mut self, _now: Time, _work: Work) {}
     /// The next rate that is due by `now`; call it until it gives none.
     fn advertise(&mut self, now: Time) -> Option<Rate>;
     /// When the next rate is due.
@@ -68,6 +71,14 @@ impl RateFeedback for Estimator {
             Estimator::Exact(exact) => exact.observe(now, capacity, backlog),
             Estimator::Instantaneous(mean) => mean.observe(now, capacity, backlog),
             Estimator::Effective(effective) => effective.observe(now, capacity, backlog),
+        }
+    }
+
+    fn pass(&mut self, now: Time, work: Work) {
+        match self {
+            Estimator::Exact(exact) => exact.pass(now, work),
+            Estimator::Instantaneous(mean) => mean.pass(now, work),
+            Estimator::Effective(effective) => effective.pass(now, work),
         }
     }
 

@@ -13,7 +13,7 @@ mod server;
 
 use std::collections::VecDeque;
 
-use varicap_units::{Bytes, Rate, Span, Streams, Time};
+use varicap_units::{Bytes, Rate, Span, Streams, Time, Work};
 
 use crate::capacity::{Capacity, CapacityParts, CapacityProcess};
 use crate::loss::Loss;
@@ -257,6 +257,14 @@ impl<F: Frame> Link<F> {
         match &self.transmission {
             Transmission::Rate(server, _) => server.rate(),
             Transmission::Opportunities(path) => path.mean(),
+        }
+    }
+
+    /// What its opportunities so far could have carried; none if it has a rate at each instant.
+    pub fn opportunities(&self) -> Option<Work> {
+        match &self.transmission {
+            Transmission::Rate(..) => None,
+            Transmission::Opportunities(path) => Some(path.offered()),
         }
     }
 

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use varicap_units::{Bytes, Rate, Span, Time};
+use varicap_units::{Bytes, Rate, Span, Time, Work};
 
 use crate::NetError;
 use crate::check::{Lines, read_digits};
@@ -107,6 +107,8 @@ pub(super) struct Opportunities {
     /// Start of the present round.
     base: Time,
     index: usize,
+    /// Opportunities so far.
+    passed: u64,
     /// What is still to be sent of the frame in service [B].
     left: Bytes,
 }
@@ -114,12 +116,25 @@ pub(super) struct Opportunities {
 impl Opportunities {
     pub fn new(parts: &OpportunityParts) -> Opportunities {
         let (size, mean) = (parts.carried(), parts.mean_rate());
-        Opportunities { parts: parts.clone(), size, mean, base: Time::ZERO, index: 0, left: Bytes::ZERO }
+        Opportunities {
+            parts: parts.clone(),
+            size,
+            mean,
+            base: Time::ZERO,
+            index: 0,
+            passed: 0,
+            left: Bytes::ZERO,
+        }
     }
 
     /// Bytes that an opportunity carries [B].
     pub fn size(&self) -> Bytes {
         self.size
+    }
+
+    /// What all opportunities so far could have carried.
+    pub fn offered(&self) -> Work {
+        Work::from_nanobits(Work::of(self.size).as_nanobits() * u128::from(self.passed))
     }
 
     pub fn mean(&self) -> Rate {
@@ -136,6 +151,7 @@ impl Opportunities {
 
     /// The opportunity passes.
     pub fn pass(&mut self) {
+        self.passed += 1;
         self.index += 1;
         if self.index == self.parts.trace.len() && self.parts.repeat {
             self.index = 0;

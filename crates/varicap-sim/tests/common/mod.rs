@@ -1,16 +1,24 @@
 //! Running scenarios from their text.
 #![allow(dead_code)] // each test file uses its own part
 
-use varicap_experiment::Scenario;
 pub use varicap_experiment::interval::Interval;
 use varicap_experiment::results::RunResult;
+use varicap_experiment::{ReadFile, Scenario};
 use varicap_sim::{Options, run_many};
 
 /// Runs `seeds` replications of a scenario given as TOML.
 pub fn simulate(toml: &str, seeds: u64) -> Vec<RunResult> {
+    run(toml, &mut |name| Err(format!("no file {name} in a test")), seeds)
+}
+
+/// As [`simulate`], where every file that the scenario names holds `text`.
+pub fn simulate_with(toml: &str, text: &str, seeds: u64) -> Vec<RunResult> {
+    run(toml, &mut |_| Ok(text.as_bytes().into()), seeds)
+}
+
+fn run(toml: &str, read_file: &mut ReadFile<'_>, seeds: u64) -> Vec<RunResult> {
     let scenario = Scenario::from_toml(toml, "test.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
-    let mut no_files = |name: &str| Err(format!("no file {name} in a test"));
-    let networks = scenario.networks(&mut no_files).unwrap_or_else(|error| panic!("{error}"));
+    let networks = scenario.networks(read_file).unwrap_or_else(|error| panic!("{error}"));
     run_many(&networks, scenario.seed, 0..seeds, &Options::default(), 0, &|_| true).unwrap()
 }
 
