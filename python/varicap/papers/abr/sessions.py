@@ -84,7 +84,8 @@ def two(run: Run, kind: str, psi: float) -> tuple[Array, Array]:
     `kind` is ``"case 1"`` (M and N of each session's round trip), ``"case 2"`` (of their mean), ``"instcap"`` or
     ``"tcp"``; `psi` is the mean time in a state of the capacity over the larger round trip.
     """
-    overrides = _variation(run, psi * LONG_MS)
+    # Who is ahead of two sessions changes slowly: their shares take longer to average out.
+    overrides = _variation(run, psi * LONG_MS, times=run.pick(3.0, 2.0))
     flows = ["tcp-short", "tcp-long"] if kind == "tcp" else ["short", "long"]
     for flow in flows:
         estimator = f"flows.{flow}.feedback.estimator"
@@ -101,7 +102,7 @@ def two(run: Run, kind: str, psi: float) -> tuple[Array, Array]:
 
 def seeds(run: Run) -> int:
     """Replications of each point."""
-    return run.pick(12, 5)
+    return run.pick(16, 5)
 
 
 def gain(ours: Array | float, other: Array) -> Array:
@@ -124,10 +125,10 @@ def curve(name: str, x: Sequence[float], arrays: Sequence[Array], colour: int) -
     return Curve(name, x, [Interval.of(one) for one in arrays], colour)
 
 
-def _variation(run: Run, tau_ms: float) -> dict[str, str]:
+def _variation(run: Run, tau_ms: float, times: float = 1.0) -> dict[str, str]:
     """A capacity that stays tau in each state on average, and time enough to see it change often."""
     change = INTERVAL_MS / tau_ms
-    length = max(run.pick(600.0, 120.0), run.pick(100.0, 20.0) * tau_ms / 1e3)
+    length = times * max(run.pick(600.0, 120.0), run.pick(150.0, 20.0) * tau_ms / 1e3)
     return {
         _CAPACITY: f"[[{1 - change!r}, {change!r}], [{change!r}, {1 - change!r}]]",
         "duration": f"{length + 20:g} s",

@@ -1,0 +1,128 @@
+"""`varicap design`: recommendations with evidence from the same call."""
+
+import json
+from typing import Any
+
+import pytest
+from conftest import Cli
+
+from varicap.design import effcap as design
+from varicap.design.effcap import Choice, Path
+from varicap.papers.verdict import Interval
+from varicap.report import design as report
+
+
+def small(path: Path | None = None, psi: float | None = None, **others: Any) -> design.Design:
+    return design.effcap(path, psi, seeds=4, duration_s=120.0, **others)
+
+
+def test_the_rule_is_an_average_over_a_round_trip_and_a_memory_of_eight() -> None:
+    assert Path().rule == (7, 49)
+    assert Path(delay_s=0.05).rule == (2, 14)
+    assert Path(delay_s=0.3, interval_s=0.1).rule == (3, 21)  # not 4: the quotient is whole
+    assert Path(delay_s=0.01, high_bps=10e6).rule == (1, 7)  # an interval longer than the round trip
+
+
+def test_without_a_rate_of_variation_the_rule_is_recommended() -> None:
+    found = small(overview=())
+    assert (found.average, found.least) == (7, 49)
+    assert not found.choices
+    assert not found.over_psi
+
+
+def test_about_one_round_trip_effcap_beats_instcap_and_tcp_alone() -> None:
+    # [abr, §V-B, Figs. 11 and 13]: 10 to 20 % over INSTCAP.
+    found = small(psi=0.7, overview=(0.7,))
+    (here,) = found.over_psi
+    assert here.regime == "round trips"
+    assert (here.over_instcap.lo or 0) > 5
+    assert (here.over_tcp.lo or 0) > 5
+    assert here.told < 0.75  # close to the least capacity, 2/3 of the mean
+    assert found.choices[0].efficiency.mean >= found.choices[-1].efficiency.mean
+    (alike,) = [one for one in found.choices if one.average == one.least == 1]
+    assert alike.efficiency.mean == pytest.approx(here.instcap.mean)  # EFFCAP(1, 1) is INSTCAP
+
+
+def test_under_slow_variation_instcap_beats_effcap_and_both_tcp_alone() -> None:
+    (here,) = small(overview=(50.0,)).over_psi
+    assert here.regime == "slow"
+    assert -10 < here.over_instcap.mean < 0
+    assert (here.over_tcp.lo or 0) > 5
+    assert here.told > 0.9
+
+
+def test_under_fast_variation_the_mean_is_told() -> None:
+    (here,) = small(overview=(0.02,)).over_psi
+    assert here.regime == "fast"
+    assert here.told > 0.85
+
+
+def test_another_choice_is_recommended_only_if_it_gains_more_than_chance() -> None:
+    def choice(average: int, least: int, mean: float, lo: float) -> Choice:
+        gain = Interval(mean, lo, 2 * mean - lo)
+        return Choice(average=average, least=least, efficiency=Interval(0.6 + mean / 100), over_rule=gain)
+
+    rule = choice(7, 49, 0.0, 0.0)
+    assert design._recommended(Path(), [choice(1, 77, 5.0, 2.0), rule])[:2] == (1, 77)
+    assert design._recommended(Path(), [choice(1, 77, 5.0, -1.0), rule])[:2] == (7, 49)
+    assert design._recommended(Path(), [choice(1, 77, 0.5, 0.3), rule])[:2] == (7, 49)
+    assert design._recommended(Path(), [rule])[:2] == (7, 49)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"delay_s": 0.0}, "delay_s is a positive number"),
+        ({"low_bps": 0.8e6}, "not below the high one"),
+        ({"packet_bytes": 100_000}, "nothing to control"),
+        ({"interval_s": 1e-9}, "too short"),
+    ],
+)
+def test_a_path_without_sense_is_refused(changes: dict[str, float], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Path(**changes)  # type: ignore[arg-type]
+
+
+def test_psi_and_seeds_are_checked() -> None:
+    with pytest.raises(ValueError, match="psi is a positive number"):
+        design.effcap(psi=0.0)
+    with pytest.raises(ValueError, match="two replications"):
+        design.effcap(psi=1.0, seeds=1)
+
+
+def test_the_command_prints_what_it_measured(cli: Cli) -> None:
+    done = cli("design", "effcap", "--mean-time", "1 s", "--seeds", 3, "--duration", "60 s", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["psi"] == 5.0
+    assert found["rule"] == {"average_samples": 7, "least_samples": 49}
+    assert [one["regime"] for one in found["over_psi"]][:1] == ["fast"]
+    assert {one["psi"] for one in found["over_psi"]} >= {0.1, 1.0, 5.0, 100.0}
+    best = found["choices"][0]["efficiency"]
+    assert best["lo"] <= best["mean"] <= best["hi"]
+
+
+def test_the_tables_name_the_rule_and_the_recommendation() -> None:
+    found = small(psi=1.0, overview=(1.0,))
+    choices, overview = report.effcap_tables(found)
+    assert any("the rule" in str(cell) for column in choices.columns for cell in column.cells)
+    assert overview.row_count == 1
+    assert f"M = {found.average}" in report.effcap_conclusion(found)
+    assert "at psi = 1 (round trips)" in report.effcap_conclusion(found)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--delay", "banana"), "length of time"),
+        (("--psi", 1, "--mean-time", "1 s"), "not both"),
+        (("--psi", -1), "psi is a positive number"),
+        (("--low", "1 Mbit/s"), "not below the high one"),
+        (("--psi", 1, "--buffer", "3"), "expected an amount"),
+    ],
+)
+def test_wrong_arguments_are_told(cli: Cli, arguments: tuple[object, ...], message: str) -> None:
+    done = cli("design", "effcap", *arguments, env={"COLUMNS": "200"})
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
