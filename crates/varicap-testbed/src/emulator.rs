@@ -10,6 +10,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use varicap_engine::NodeId;
 use varicap_experiment::Network;
 use varicap_units::{Streams, Time};
 
@@ -24,6 +25,10 @@ use crate::tun::Tun;
 pub trait Director {
     /// Which way a packet goes that came out of TUN number `port`; none if it is no part of the emulation.
     fn direct(&mut self, now: Time, port: usize, packet: &[u8]) -> Option<Way>;
+    /// The node that a packet enters first, if not the first of its route, in whose place it stands.
+    fn entry(&self, _packet: &Packet) -> Option<NodeId> {
+        None
+    }
     /// When a packet that is through may be given to its TUN: `now`, or later for a host that takes its time.
     fn release_at(&mut self, now: Time, _packet: &Packet) -> Time {
         now
@@ -260,7 +265,7 @@ impl<D: Director> Emulator<D> {
             let length = bytes.len();
             self.net.pool.keep(length);
             self.exits[usize::from(way.route)] = way.exit;
-            match self.net.next_node(&packet) {
+            match self.director.entry(&packet) {
                 Some(node) => self.net.enter(now, node, packet),
                 None => self.forward(now, packet)?,
             }

@@ -23,6 +23,9 @@ pub enum TestbedError {
         /// What the system said.
         error: io::Error,
     },
+    /// The machine lacks what the scenario needs.
+    #[error("{0}")]
+    Lacks(String),
     /// The caller stopped it.
     #[error("the run was interrupted")]
     Interrupted,

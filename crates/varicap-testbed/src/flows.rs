@@ -1,1 +1,679 @@
-//! The flows of a scenario as sockets of the kernel, and the applications that feed them.
+//! The flows of a scenario as sockets of the kernel, and the applications that feed them: one thread, one event queue.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::mpsc::Sender as Postbox;
+
+use varicap_engine::meters_of;
+use varicap_engine::workload::{Arrivals, DatagramSource, FeedAction, OnOffFeed};
+use varicap_experiment::measure::{FlowMeter, SenderTotals};
+use varicap_experiment::scenario::App;
+use varicap_experiment::series::SenderState;
+use varicap_experiment::{FlowSpec, Network, Transport};
+use varicap_tcp::{Congestion, State};
+use varicap_units::{Bytes, Span, Streams, Time};
+
+use crate::bpf::Ratcp;
+use crate::director::Message;
+use crate::emulator::Remote;
+use crate::error::{Step, TestbedError};
+use crate::netns::Namespace;
+use crate::plan::{FlowPlan, Plan};
+use crate::sockets::{self, Requests, TcpInfo};
+use crate::sys::{self, Clock, Interest, Poll, Timer};
+
+/// How often the kernel is asked how each sender stands.
+const SAMPLE: Span = Span::from_millis(10);
+/// Connections that are asked so often; more are asked less often, so that asking stays cheap.
+const SAMPLED_AT_ONCE: usize = 100;
+/// What is written at a time [B].
+const CHUNK: usize = 65_536;
+static ZEROS: [u8; CHUNK] = [0; CHUNK];
+
+/// What comes at an instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Due {
+    /// A member of a group starts.
+    Opening { group: u16, member: u32 },
+    /// A transfer of a group arrives.
+    Arrival { group: u16 },
+    /// Source number `source` sends a datagram.
+    Datagram { source: u32 },
+    /// The application of a connection does something.
+    Feed { slot: u32, generation: u32 },
+    /// The senders are asked how they stand.
+    Sample,
+}
+
+/// A source of datagrams and its socket.
+#[derive(Debug)]
+struct Datagrams {
+    fd: OwnedFd,
+    meter: u32,
+    source: DatagramSource,
+}
+
+/// A TCP connection: both of its sockets, and its application.
+#[derive(Debug)]
+struct Connection {
+    generation: u32,
+    group: u16,
+    meter: u32,
+    sender: OwnedFd,
+    receiver: Option<OwnedFd>,
+    port: u16,
+    is_single: bool,
+    /// Size of its transfer, if it carries one.
+    size: Option<Bytes>,
+    opened: Time,
+    /// Bytes that the application has offered, and of them those that the kernel has taken.
+    offered: u64,
+    written: u64,
+    /// Nothing more will be offered.
+    is_ending: bool,
+    has_ended: bool,
+    delivered: u64,
+    is_delivered: bool,
+    is_active: bool,
+    feed: Option<Box<OnOffFeed>>,
+    stop: Time,
+    /// The connection that relays what it delivers.
+    relay: Option<(u32, u32)>,
+    waits_for_room: bool,
+    state: State,
+    fast_retransmits: u64,
+    last: SenderTotals,
+}
+
+/// What is measured at the sockets.
+#[derive(Debug)]
+pub struct Endpoints {
+    /// What each flow, or group of transfers, gave to its application, and how its sender stood.
+    pub meters: Vec<FlowMeter>,
+    /// Where the single senders stand, by meter.
+    pub standing: Vec<Option<SenderState>>,
+    /// Samples of greedy senders, and those of them that found nothing to send.
+    pub samples: u64,
+    /// Of these, those in which the application was too slow.
+    pub starved_samples: u64,
+    over: Vec<SenderTotals>,
+    flows: Vec<FlowSpec>,
+    plans: Vec<FlowPlan>,
+    /// Meter of each group's first member, and which group relays what it delivers.
+    first_meters: Vec<u32>,
+    relays: Vec<Option<u16>>,
+    streams: Streams,
+    clock: Clock,
+    poll: Poll,
+    timer: Timer,
+    agenda: BinaryHeap<Reverse<(Time, Due)>>,
+    listeners: Vec<Option<OwnedFd>>,
+    datagrams: Vec<Datagrams>,
+    /// Sockets of receivers that nobody reads.
+    _unread: Vec<OwnedFd>,
+    arrivals: Vec<Option<Arrivals>>,
+    connections: Vec<Option<Connection>>,
+    /// Which connection comes from a group and port.
+    ports: HashMap<(u16, u16), u32>,
+    generations: u32,
+    requests: Requests,
+    ratcp: Option<Arc<Ratcp>>,
+    postbox: Postbox<Message>,
+    remote: Remote,
+}
+
+const TIMER: u64 = u64::MAX;
+/// Bits of a token that say what it is.
+const SENDER: u64 = 0;
+const RECEIVER: u64 = 1;
+const LISTENER: u64 = 2;
+
+fn token(kind: u64, slot: u32, generation: u32) -> u64 {
+    kind | u64::from(slot) << 2 | u64::from(generation) << 34
+}
+
+/// What the endpoints need besides the network.
+pub struct Surroundings {
+    /// When time zero is.
+    pub clock: Clock,
+    /// Random numbers.
+    pub streams: Streams,
+    /// Where the emulator's director reads.
+    pub postbox: Postbox<Message>,
+    /// Rings at the emulator.
+    pub remote: Remote,
+    /// RATCP, if a flow has it.
+    pub ratcp: Option<Arc<Ratcp>>,
+}
+
+impl Endpoints {
+    /// The sockets of `network` that are there before it starts. This thread must be in the senders' namespace.
+    pub fn new(
+        network: &Network,
+        plan: &Plan,
+        receivers: &Namespace,
+        around: Surroundings,
+    ) -> Result<Endpoints, TestbedError> {
+        let Surroundings { clock, streams, postbox, remote, ratcp } = around;
+        let (poll, timer) = (Poll::new().step("make an event queue")?, Timer::new().step("make a timer")?);
+        poll.add(&timer, TIMER, Interest::Read).step("wait for a timer")?;
+        let mut endpoints = Endpoints {
+            meters: Vec::new(),
+            standing: Vec::new(),
+            samples: 0,
+            starved_samples: 0,
+            over: Vec::new(),
+            flows: network.flows.clone(),
+            plans: plan.flows.clone(),
+            first_meters: Vec::new(),
+            relays: vec![None; network.flows.len()],
+            streams,
+            clock,
+            poll,
+            timer,
+            agenda: BinaryHeap::new(),
+            listeners: Vec::new(),
+            datagrams: Vec::new(),
+            _unread: Vec::new(),
+            arrivals: Vec::new(),
+            connections: Vec::new(),
+            ports: HashMap::new(),
+            generations: 0,
+            requests: Requests::default(),
+            ratcp,
+            postbox,
+            remote,
+        };
+        for (group, flow) in network.flows.iter().enumerate() {
+            endpoints.add_group(group as u16, flow, receivers)?;
+            if let Some(relay) = flow.relay {
+                endpoints.relays[relay.of] = Some(group as u16);
+            }
+        }
+        endpoints.agenda.push(Reverse((Time::ZERO + SAMPLE, Due::Sample)));
+        Ok(endpoints)
+    }
+
+    fn add_group(&mut self, group: u16, flow: &FlowSpec, receivers: &Namespace) -> Result<(), TestbedError> {
+        let first = self.meters.len() as u32;
+        let plan = &self.plans[usize::from(group)];
+        self.first_meters.push(first);
+        self.arrivals.push(None);
+        let mss = match &flow.transport {
+            Transport::Tcp { tcp, .. } => tcp.mss,
+            Transport::Datagrams(datagrams) => datagrams.size,
+        };
+        for _ in 0..meters_of(flow) {
+            self.meters.push(FlowMeter::new(mss));
+            self.standing.push(None);
+            self.over.push(SenderTotals::default());
+        }
+        let start_of = |member: u32| {
+            let mut stream = self.streams.stream(&format!("flow.{}.{member}.start", flow.name));
+            stream.start_within(flow.start, flow.start_spread)
+        };
+        let Transport::Tcp { app, .. } = &flow.transport else {
+            self.listeners.push(None);
+            let unread = receivers.run(|| sockets::receive_datagrams(group))?;
+            self._unread.push(unread.step("make a socket for datagrams")?);
+            return self.add_datagrams(group, first, flow);
+        };
+        let listener = receivers.run(|| sockets::listen(group, plan))?.step("make a listening socket")?;
+        let wait = self.poll.add(&listener, token(LISTENER, u32::from(group), 0), Interest::Read);
+        wait.step("wait for connections")?;
+        self.listeners.push(Some(listener));
+        match app {
+            App::Arrivals(app) => {
+                let arrivals = Arrivals::new(app, &flow.name, flow.start, flow.stop, &self.streams);
+                self.agenda.push(Reverse((arrivals.poll_at(), Due::Arrival { group })));
+                self.arrivals[usize::from(group)] = Some(arrivals);
+            }
+            App::Relay(_) => {}
+            _ => {
+                let openings =
+                    (0..flow.count).map(|member| Reverse((start_of(member), Due::Opening { group, member })));
+                self.agenda.extend(openings);
+            }
+        }
+        Ok(())
+    }
+
+    fn add_datagrams(&mut self, group: u16, first: u32, flow: &FlowSpec) -> Result<(), TestbedError> {
+        let Transport::Datagrams(config) = &flow.transport else { return Ok(()) };
+        for member in 0..flow.count {
+            let mut start = self.streams.stream(&format!("flow.{}.{member}.start", flow.name));
+            let start = start.start_within(flow.start, flow.start_spread);
+            let gaps = self.streams.stream(&format!("flow.{}.{member}.gaps", flow.name));
+            let source = DatagramSource::new(config, start, flow.stop, gaps);
+            let fd = sockets::send_datagrams(group, member).step("make a socket for datagrams")?;
+            let due = Due::Datagram { source: self.datagrams.len() as u32 };
+            self.agenda.push(Reverse((source.poll_at(), due)));
+            self.datagrams.push(Datagrams { fd, meter: first + member, source });
+        }
+        Ok(())
+    }
+
+    /// Works until `end`; `go_on` is asked now and then, and false ends it.
+    pub fn run_until(
+        &mut self,
+        end: Time,
+        go_on: &mut dyn FnMut(Time) -> bool,
+    ) -> Result<bool, TestbedError> {
+        /// Without any event, the caller is still asked so often [ms].
+        const LONGEST_WAIT: i32 = 50;
+        loop {
+            let now = self.clock.now().min(end);
+            self.work_agenda(now)?;
+            if now >= end {
+                return Ok(true);
+            }
+            if !go_on(now) {
+                return Ok(false);
+            }
+            let due = self.agenda.peek().map_or(Time::NEVER, |Reverse((at, _))| *at).min(end);
+            self.timer.arm(&self.clock, due).step("arm a timer")?;
+            self.poll.wait(LONGEST_WAIT).step("wait for sockets")?;
+            let mut index = 0;
+            while let Some(ready) = self.poll.ready(index) {
+                index += 1;
+                if ready.token == TIMER {
+                    self.timer.clear();
+                    continue;
+                }
+                let (slot, generation) = ((ready.token >> 2) as u32, (ready.token >> 34) as u32);
+                match ready.token & 3 {
+                    LISTENER => self.accept(slot as u16)?,
+                    kind if !self.is_there(slot, generation) => debug_assert!(kind < LISTENER),
+                    SENDER => self.on_sender(slot, ready.readable)?,
+                    _ => self.on_receiver(slot)?,
+                }
+            }
+        }
+    }
+
+    fn work_agenda(&mut self, now: Time) -> Result<(), TestbedError> {
+        while let Some(&Reverse((at, due))) = self.agenda.peek() {
+            if at > now || at.is_never() {
+                break;
+            }
+            self.agenda.pop();
+            match due {
+                Due::Opening { group, member } => {
+                    self.open(at, group, Some(member), None)?;
+                }
+                Due::Arrival { group } => self.arrive(at, group)?,
+                Due::Datagram { source } => self.send_datagram(at, source),
+                Due::Feed { slot, generation } => {
+                    if self.is_there(slot, generation) {
+                        self.work_feed(at, slot)?;
+                    }
+                }
+                Due::Sample => {
+                    let often = self.connections.len().div_ceil(SAMPLED_AT_ONCE).max(1) as u64;
+                    // A sample that is late does not make the next one late.
+                    let next = (at + SAMPLE.saturating_mul(often)).max(now);
+                    self.agenda.push(Reverse((next, Due::Sample)));
+                    self.sample(now);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn is_there(&self, slot: u32, generation: u32) -> bool {
+        let place = self.connections.get(slot as usize).and_then(Option::as_ref);
+        place.is_some_and(|connection| connection.generation == generation & 0x3fff_ffff)
+    }
+
+    /// Opens a connection of a group: of its member, or of a transfer; returns its slot.
+    fn open(
+        &mut self,
+        now: Time,
+        group: u16,
+        member: Option<u32>,
+        size: Option<Bytes>,
+    ) -> Result<u32, TestbedError> {
+        let flow = &self.flows[usize::from(group)];
+        let plan = &self.plans[usize::from(group)];
+        let Transport::Tcp { tcp, app } = &flow.transport else {
+            return Err(TestbedError::Failed("a datagram flow opens no connection".to_owned()));
+        };
+        let takes_back = matches!(app, App::OnOff(_)) || (member.is_some() && !flow.stop.is_never());
+        let fd = sockets::open(group, member, plan, takes_back).step("make a TCP socket")?;
+        let mut listener = None;
+        if let (Congestion::Ratcp(config), Some(ratcp)) = (&tcp.congestion, &self.ratcp) {
+            let adopted = ratcp.adopt(&fd, config, flow.packet);
+            listener = Some(adopted.map_err(|error| TestbedError::Failed(error.to_string()))?);
+        }
+        let port = sockets::connect(&fd, group, plan, &mut self.requests).step("connect a TCP socket")?;
+        let slot = match self.connections.iter().position(Option::is_none) {
+            Some(slot) => slot as u32,
+            None => {
+                self.connections.push(None);
+                (self.connections.len() - 1) as u32
+            }
+        };
+        self.generations = (self.generations + 1) & 0x3fff_ffff;
+        let generation = self.generations;
+        let feed = match (app, member) {
+            (App::OnOff(config), Some(member)) => {
+                let stream = self.streams.stream(&format!("flow.{}.{member}.app", flow.name));
+                Some(Box::new(OnOffFeed::new(*config, tcp.mss, now, stream)))
+            }
+            _ => None,
+        };
+        let size = match app {
+            App::Transfer(transfer) => Some(transfer.size),
+            _ => size,
+        };
+        let offered = match app {
+            App::Greedy => u64::MAX,
+            App::Relay(_) => 0,
+            _ => size.map_or(0, Bytes::as_u64),
+        };
+        let name = match member {
+            Some(member) => format!("{}.{member}", flow.name),
+            None => flow.name.to_string(),
+        };
+        self.poll.add(&fd, token(SENDER, slot, generation), Interest::ReadWrite).step("wait for a socket")?;
+        self.ports.insert((group, port), slot);
+        let is_active = feed.is_none();
+        self.connections[slot as usize] = Some(Connection {
+            generation,
+            group,
+            meter: self.first_meters[usize::from(group)] + member.unwrap_or(0),
+            sender: fd,
+            receiver: None,
+            port,
+            is_single: member.is_some(),
+            size,
+            opened: now,
+            offered,
+            written: 0,
+            is_ending: matches!(app, App::Transfer(_) | App::Arrivals(_)),
+            has_ended: false,
+            delivered: 0,
+            is_delivered: false,
+            is_active,
+            feed,
+            stop: if member.is_some() { flow.stop } else { Time::NEVER },
+            relay: None,
+            waits_for_room: true,
+            state: State::Connecting,
+            fast_retransmits: 0,
+            last: SenderTotals::default(),
+        });
+        self.tell(Message::Opened { connection: slot, group, name, port, listener });
+        if is_active {
+            self.tell(Message::Active { group, is_active });
+        }
+        self.work_feed(now, slot)?;
+        Ok(slot)
+    }
+
+    fn tell(&self, message: Message) {
+        // Without the emulator the run is over anyway.
+        let _ = self.postbox.send(message);
+        self.remote.ring();
+    }
+
+    fn arrive(&mut self, now: Time, group: u16) -> Result<(), TestbedError> {
+        let Some(arrivals) = &mut self.arrivals[usize::from(group)] else { return Ok(()) };
+        let size = arrivals.arrive(now);
+        let next = arrivals.poll_at();
+        self.agenda.push(Reverse((next, Due::Arrival { group })));
+        if size.is_some() {
+            self.open(now, group, None, size)?;
+        }
+        Ok(())
+    }
+
+    fn send_datagram(&mut self, now: Time, source: u32) {
+        /// UDP and IP header [B].
+        const HEADER: usize = 28;
+        let Datagrams { fd, source: state, .. } = &mut self.datagrams[source as usize];
+        state.send(now);
+        let payload = (state.size.as_u64() as usize).saturating_sub(HEADER).min(CHUNK);
+        // What the socket does not take is lost before the network, and counted as sent.
+        let _ = sys::send(fd, &ZEROS[..payload]);
+        let next = state.poll_at();
+        self.agenda.push(Reverse((next, Due::Datagram { source })));
+    }
+
+    /// Works off what the application of a connection does up to `now`, and writes what it offers.
+    fn work_feed(&mut self, now: Time, slot: u32) -> Result<(), TestbedError> {
+        let Some(connection) = &mut self.connections[slot as usize] else { return Ok(()) };
+        let was_active = connection.is_active;
+        if now >= connection.stop {
+            connection.stop = Time::NEVER;
+            connection.feed = None;
+            connection.offered = connection.written;
+            connection.is_ending = true;
+            connection.is_active = false;
+        }
+        let mut next = connection.stop;
+        if let Some(feed) = &mut connection.feed {
+            while now >= feed.poll_at() {
+                match feed.act(now) {
+                    FeedAction::Write(bytes) => {
+                        connection.offered = connection.offered.saturating_add(bytes.as_u64());
+                    }
+                    FeedAction::Withdraw => connection.offered = connection.written,
+                    FeedAction::Wait => {}
+                }
+            }
+            connection.is_active = feed.is_on();
+            next = next.min(feed.poll_at());
+        }
+        let (group, is_active, generation) = (connection.group, connection.is_active, connection.generation);
+        if is_active != was_active {
+            self.tell(Message::Active { group, is_active });
+        }
+        if !next.is_never() {
+            self.agenda.push(Reverse((next, Due::Feed { slot, generation })));
+        }
+        self.write(slot)
+    }
+
+    /// Gives the kernel what the application offers, as far as there is room.
+    fn write(&mut self, slot: u32) -> Result<(), TestbedError> {
+        /// No connection keeps the others waiting.
+        const MOST_AT_ONCE: usize = 8;
+        let Some(connection) = &mut self.connections[slot as usize] else { return Ok(()) };
+        let mut is_full = false;
+        for _ in 0..MOST_AT_ONCE {
+            let left = connection.offered - connection.written;
+            if left == 0 || is_full {
+                break;
+            }
+            match sys::send(&connection.sender, &ZEROS[..CHUNK.min(left as usize)]) {
+                Ok(count) => {
+                    connection.written += count as u64;
+                    is_full = count < CHUNK.min(left as usize);
+                }
+                Err(error) if sys::is_again(&error) => is_full = true,
+                // Not connected yet, or gone.
+                Err(_) => is_full = true,
+            }
+        }
+        let wants_room = connection.offered > connection.written;
+        if !wants_room && connection.is_ending && !connection.has_ended {
+            connection.has_ended = sys::end_sending(&connection.sender).is_ok();
+        }
+        if wants_room != connection.waits_for_room {
+            connection.waits_for_room = wants_room;
+            let interest = if wants_room { Interest::ReadWrite } else { Interest::Read };
+            let place = token(SENDER, slot, connection.generation);
+            self.poll.change(&connection.sender, place, interest).step("wait for a socket")?;
+        }
+        Ok(())
+    }
+
+    fn accept(&mut self, group: u16) -> Result<(), TestbedError> {
+        let Some(Some(listener)) = self.listeners.get(usize::from(group)) else { return Ok(()) };
+        while let Ok((fd, port)) = sys::accept(listener) {
+            let Some(&slot) = self.ports.get(&(group, port)) else { continue };
+            let Some(connection) = &mut self.connections[slot as usize] else { continue };
+            let place = token(RECEIVER, slot, connection.generation);
+            self.poll.add(&fd, place, Interest::Read).step("wait for a socket")?;
+            connection.receiver = Some(fd);
+        }
+        Ok(())
+    }
+
+    fn on_sender(&mut self, slot: u32, readable: bool) -> Result<(), TestbedError> {
+        let Some(connection) = &self.connections[slot as usize] else { return Ok(()) };
+        // The receiver sends nothing: what can be read is the end.
+        if readable && connection.has_ended && matches!(sys::discard(&connection.sender, CHUNK), Ok(0)) {
+            self.close(slot);
+            return Ok(());
+        }
+        if readable && TcpInfo::of(&connection.sender).is_ok_and(|info| info.is_closed()) {
+            let flow = &self.flows[usize::from(connection.group)].name;
+            return Err(TestbedError::Failed(format!("a connection of `{flow}` broke off")));
+        }
+        self.write(slot)
+    }
+
+    fn on_receiver(&mut self, slot: u32) -> Result<(), TestbedError> {
+        const MOST_AT_ONCE: usize = 1 << 20;
+        let now = self.clock.now();
+        let Some(connection) = &mut self.connections[slot as usize] else { return Ok(()) };
+        let Some(receiver) = &connection.receiver else { return Ok(()) };
+        let count = match sys::discard(receiver, MOST_AT_ONCE) {
+            Ok(0) | Err(_) if connection.has_ended => {
+                connection.receiver = None;
+                return Ok(());
+            }
+            Ok(count) => count as u64,
+            Err(_) => return Ok(()),
+        };
+        sockets::clamp_window(receiver, &self.plans[usize::from(connection.group)]).step("limit a window")?;
+        connection.delivered += count;
+        let meter = &mut self.meters[connection.meter as usize];
+        meter.on_in_order(Bytes::new(count));
+        if let Some(size) = connection.size.filter(|size| connection.delivered >= size.as_u64())
+            && !connection.is_delivered
+        {
+            connection.is_delivered = true;
+            meter.on_transfer(size, now.since(connection.opened));
+        }
+        if self.relays[usize::from(connection.group)].is_some() && count > 0 {
+            self.relay(now, slot, count)?;
+        }
+        Ok(())
+    }
+
+    /// A connection has delivered `count` more bytes, which another one takes on.
+    fn relay(&mut self, now: Time, slot: u32, count: u64) -> Result<(), TestbedError> {
+        let Some(source) = &self.connections[slot as usize] else { return Ok(()) };
+        let Some(group) = self.relays[usize::from(source.group)] else { return Ok(()) };
+        let (size, opened, is_complete) = (source.size, source.opened, source.is_delivered);
+        let member = source.meter - self.first_meters[usize::from(source.group)];
+        let member = (!self.flows[usize::from(group)].carries_arrivals()).then_some(member);
+        let (relay, generation) = match source.relay {
+            Some(known) => known,
+            None => {
+                let relay = self.open(now, group, member, size)?;
+                let known = (relay, self.generations);
+                if let Some(connection) = &mut self.connections[relay as usize] {
+                    connection.opened = opened;
+                }
+                if let Some(source) = &mut self.connections[slot as usize] {
+                    source.relay = Some(known);
+                }
+                known
+            }
+        };
+        if self.is_there(relay, generation)
+            && let Some(connection) = &mut self.connections[relay as usize]
+        {
+            connection.offered += count;
+            connection.is_ending |= is_complete;
+        }
+        self.write(relay)
+    }
+
+    /// A transfer is over: its sockets are closed.
+    fn close(&mut self, slot: u32) {
+        let now = self.clock.now();
+        self.take_info(slot, now);
+        let Some(connection) = self.connections[slot as usize].take() else { return };
+        let meter = connection.meter as usize;
+        self.over[meter] = self.over[meter].plus(&connection.last);
+        if connection.is_single {
+            self.meters[meter].on_close(now);
+            self.standing[meter] = None;
+        }
+        self.ports.remove(&(connection.group, connection.port));
+        let group = connection.group;
+        self.tell(Message::Closed { connection: slot, group });
+        if connection.is_active {
+            self.tell(Message::Active { group, is_active: false });
+        }
+        if let Some(arrivals) = &mut self.arrivals[usize::from(group)] {
+            arrivals.active -= 1;
+        }
+    }
+
+    fn sample(&mut self, now: Time) {
+        for slot in 0..self.connections.len() {
+            self.take_info(slot as u32, now);
+        }
+    }
+
+    /// Asks the kernel how a sender stands.
+    fn take_info(&mut self, slot: u32, now: Time) {
+        let Some(connection) = &mut self.connections[slot as usize] else { return };
+        let Ok(info) = TcpInfo::of(&connection.sender) else { return };
+        let state = info.state();
+        if state == State::Recovery && connection.state != State::Recovery {
+            connection.fast_retransmits += 1;
+        }
+        connection.state = state;
+        connection.last = SenderTotals { fast_retransmits: connection.fast_retransmits, ..info.totals() };
+        let meter = connection.meter as usize;
+        let Transport::Tcp { tcp, .. } = &self.flows[usize::from(connection.group)].transport else { return };
+        let standing = info.sender_state(tcp.mss);
+        if connection.is_single {
+            if info.is_established() {
+                self.meters[meter].on_cwnd(now, standing.cwnd);
+            }
+            self.standing[meter] = Some(standing);
+        }
+        if connection.offered == u64::MAX && info.is_established() {
+            self.samples += 1;
+            self.starved_samples += u64::from(info.unsent() == 0);
+        }
+    }
+
+    /// What the senders of each meter have counted so far.
+    pub fn sender_totals(&mut self, now: Time) -> Vec<SenderTotals> {
+        self.sample(now);
+        let mut totals = self.over.clone();
+        for connection in self.connections.iter().flatten() {
+            let total = &mut totals[connection.meter as usize];
+            *total = total.plus(&connection.last);
+        }
+        for Datagrams { meter, source, .. } in &self.datagrams {
+            totals[*meter as usize].sent_packets += source.sent;
+        }
+        totals
+    }
+
+    /// The warm-up is over: what is measured begins at `now`.
+    pub fn begin_measuring(&mut self, now: Time) {
+        let totals = self.sender_totals(now);
+        self.meters.iter_mut().zip(totals).for_each(|(meter, sender)| meter.reset(now, sender));
+        (self.samples, self.starved_samples) = (0, 0);
+    }
+
+    /// Ends every connection at once.
+    pub fn abort(&mut self) {
+        for connection in self.connections.iter_mut().filter_map(Option::take) {
+            sockets::abort_on_close(&connection.sender);
+        }
+    }
+}

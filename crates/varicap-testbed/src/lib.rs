@@ -8,7 +8,11 @@
 //! Only Linux has it; elsewhere the crate is empty.
 
 #[cfg(target_os = "linux")]
+mod addresses;
+#[cfg(target_os = "linux")]
 pub mod bpf;
+#[cfg(target_os = "linux")]
+mod director;
 #[cfg(target_os = "linux")]
 pub mod emulator;
 #[cfg(target_os = "linux")]
@@ -31,6 +35,8 @@ pub mod packet;
 pub mod plan;
 #[cfg(target_os = "linux")]
 pub mod run;
+#[cfg(target_os = "linux")]
+mod sockets;
 #[cfg(target_os = "linux")]
 pub mod sys;
 #[cfg(target_os = "linux")]

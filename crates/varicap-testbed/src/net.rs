@@ -94,6 +94,12 @@ impl Net {
         }
     }
 
+    /// From `now` on a link has this rate.
+    pub fn set_rate(&mut self, now: Time, link: usize, rate: Rate) {
+        let (link, mut watch) = self.hop(link);
+        link.set_rate(now, rate, &mut watch);
+    }
+
     /// Which node gives something next, and when.
     pub fn first_due(&self) -> (Time, NodeId) {
         let links = self.hops.iter().map(|hop| hop.link.poll_at());

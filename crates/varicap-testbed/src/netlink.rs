@@ -27,10 +27,6 @@ pub struct RouteMetrics {
     pub quickack: u32,
     /// Least RTO [ms]; it is locked.
     pub rto_min_ms: u32,
-    /// First slow start threshold [packets].
-    pub ssthresh: u32,
-    /// Largest congestion window [packets]; it is locked.
-    pub cwnd_clamp: u32,
     /// Ask for ECN.
     pub ecn: bool,
 }
@@ -41,8 +37,6 @@ const RTA_OIF: u16 = 4;
 const RTA_PREFSRC: u16 = 7;
 const RTA_METRICS: u16 = 8;
 const RTAX_LOCK: u16 = 1;
-const RTAX_SSTHRESH: u16 = 6;
-const RTAX_CWND: u16 = 7;
 const RTAX_ADVMSS: u16 = 8;
 const RTAX_INITCWND: u16 = 11;
 const RTAX_FEATURES: u16 = 12;
@@ -158,17 +152,10 @@ impl Netlink {
 
 impl RouteMetrics {
     fn attributes(&self) -> Vec<u8> {
-        let mut locked = 0;
-        for (value, name) in [(self.rto_min_ms, RTAX_RTO_MIN), (self.cwnd_clamp, RTAX_CWND)] {
-            if value > 0 {
-                locked |= 1u32 << name;
-            }
-        }
+        let locked = if self.rto_min_ms > 0 { 1 << RTAX_RTO_MIN } else { 0 };
         let features = if self.ecn { RTAX_FEATURE_ECN } else { 0 };
         let all = [
             (RTAX_LOCK, locked),
-            (RTAX_SSTHRESH, self.ssthresh),
-            (RTAX_CWND, self.cwnd_clamp),
             (RTAX_ADVMSS, self.advmss),
             (RTAX_INITCWND, self.initcwnd),
             (RTAX_FEATURES, features),

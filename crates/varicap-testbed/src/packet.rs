@@ -125,6 +125,8 @@ pub mod ipv4 {
         pub acknowledged: Option<u32>,
         /// TCP: connection begins (SYN).
         pub is_syn: bool,
+        /// TCP: connection ends (FIN or RST).
+        pub is_last: bool,
         /// Bytes behind the headers [B].
         pub payload: u16,
     }
@@ -148,6 +150,7 @@ pub mod ipv4 {
             sequence: 0,
             acknowledged: None,
             is_syn: false,
+            is_last: false,
             payload: (transport.len() as u16).saturating_sub(8),
         };
         if protocol == TCP {
@@ -155,6 +158,7 @@ pub mod ipv4 {
             headers.sequence = be32(transport, 4)?;
             headers.acknowledged = (flags & 0x10 != 0).then(|| be32(transport, 8)).flatten();
             headers.is_syn = flags & 2 != 0;
+            headers.is_last = flags & 5 != 0;
             headers.payload = (transport.len() as u16).saturating_sub(u16::from(transport[12] >> 4) * 4);
         }
         Some(headers)

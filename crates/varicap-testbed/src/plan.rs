@@ -41,7 +41,7 @@ pub struct FlowPlan {
     pub sack: bool,
     /// Whether it asks for timestamps.
     pub timestamps: bool,
-    /// Name of the congestion control; none for datagrams.
+    /// Name of the congestion control; none for datagrams, and for RATCP, which is chosen otherwise.
     pub congestion: Option<String>,
     /// Largest window that the receiver advertises [B].
     pub window_clamp: Option<u32>,
@@ -154,33 +154,41 @@ fn plan_flow(
         ));
     }
     let packets = |window: Amount| {
-        let bytes = window.bytes(flow.packet, Bytes::ZERO).as_u64();
+        let bytes = window.bytes(tcp.mss, Bytes::ZERO).as_u64();
         if window == Amount::Unlimited { 0 } else { u32::try_from((bytes / mss).max(1)).unwrap_or(u32::MAX) }
     };
     let advmss = (mss + options) as u32;
     let quickack = u32::from(tcp.ack == AckPolicy::Every);
-    let clamp = match tcp.receive_window {
-        Amount::Unlimited => None,
-        window => Some(u32::try_from(window.bytes(flow.packet, Bytes::ZERO).as_u64()).unwrap_or(u32::MAX)),
-    };
+    if tcp.initial_ssthresh != Amount::Unlimited {
+        let why = "Linux begins with an unlimited threshold: leave it out";
+        return Err(unsupported(&key("initial_ssthresh"), tcp.initial_ssthresh, why));
+    }
+    if tcp.max_window != Amount::Unlimited {
+        notes.add("max_window: Linux has no such limit; the receiver's window stands in for it");
+    }
     Ok(FlowPlan {
         to_receiver: RouteMetrics {
             advmss,
             initcwnd: packets(tcp.initial_window),
             rto_min_ms: rto_minimum(tcp).as_nanos().div_ceil(1_000_000) as u32,
-            ssthresh: packets(tcp.initial_ssthresh),
-            cwnd_clamp: packets(tcp.max_window),
             ecn: tcp.ecn,
             ..RouteMetrics::default()
         },
         to_sender: RouteMetrics { advmss, quickack, ecn: tcp.ecn, ..RouteMetrics::default() },
         sack: tcp.recovery == Recovery::Sack,
         timestamps: tcp.timestamps,
-        congestion: Some(congestion(tcp, &key, kernel)?),
-        window_clamp: clamp,
+        congestion: congestion(tcp, &key, kernel)?,
+        window_clamp: window_clamp(tcp),
         correction: correction as i32,
         mtu: mtu as u32,
     })
+}
+
+/// The receiver's window, which also stands in for a limit of the sender's [B].
+fn window_clamp(tcp: &TcpConfig) -> Option<u32> {
+    let windows = [tcp.receive_window, tcp.max_window].into_iter();
+    let limited = windows.filter(|window| *window != Amount::Unlimited);
+    limited.map(|window| u32::try_from(window.bytes(tcp.mss, Bytes::ZERO).as_u64()).unwrap_or(u32::MAX)).min()
 }
 
 fn rto_minimum(tcp: &TcpConfig) -> Span {
@@ -195,7 +203,7 @@ fn congestion(
     tcp: &TcpConfig,
     key: &impl Fn(&str) -> String,
     kernel: &Kernel,
-) -> Result<String, TestbedError> {
+) -> Result<Option<String>, TestbedError> {
     let key = key("congestion");
     let name = match &tcp.congestion {
         Congestion::Reno(reno) if *reno == RenoConfig::default() => "reno",
@@ -203,14 +211,12 @@ fn congestion(
         Congestion::Reno(_) | Congestion::Cubic(_) => {
             return Err(unsupported(&key, "with options", "the kernel's has none: leave them out"));
         }
-        Congestion::Ratcp(_) => {
-            let why = "needs a congestion control of our own in the kernel, which is not part of this build";
-            return Err(unsupported(&key, "ratcp", why));
-        }
+        // Brought into the kernel under a name of its own, and chosen socket by socket.
+        Congestion::Ratcp(_) => return Ok(None),
         Congestion::Custom(name) => name,
     };
     if kernel.controls.iter().any(|known| known == name) {
-        return Ok(name.to_owned());
+        return Ok(Some(name.to_owned()));
     }
     let why = format!("this kernel has {}", kernel.controls.join(", "));
     Err(unsupported(&key, name, why))

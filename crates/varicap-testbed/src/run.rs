@@ -1,1 +1,398 @@
 //! One run in real time: a network and a seed in, measured rows and the fidelity of the run out.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+
+use varicap_engine::meters_of;
+use varicap_experiment::fidelity::Fidelity;
+use varicap_experiment::measure::{FlowMeasure, LinkMeasure};
+use varicap_experiment::results::{Recorded, RunResult};
+use varicap_experiment::rows::{GroupRows, LinkRow};
+use varicap_experiment::series::{FlowSeries, LinkSeries, intervals};
+use varicap_experiment::{Network, Transport};
+use varicap_tcp::Congestion;
+use varicap_units::{Span, Streams, Time};
+
+use crate::addresses;
+use crate::bpf::{BpfError, Ratcp};
+use crate::director::FlowDirector;
+use crate::emulator::Emulator;
+use crate::error::{Step, TestbedError};
+use crate::flows::{Endpoints, Surroundings};
+use crate::kernel::Kernel;
+use crate::netlink::{Netlink, RouteMetrics};
+use crate::netns::{Namespace, set_sysctl};
+use crate::plan::{Mode, Plan, largest_packet};
+use crate::sys::{self, Clock};
+use crate::tun::{Tun, losses};
+
+/// Name of the device on either side.
+const DEVICE: &str = "tun0";
+/// Flow groups with more flows than this have no series: their rows are one as well.
+const MOST_SERIES_OF_A_GROUP: u32 = 64;
+
+/// What to do besides measuring.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// How much of itself the kernel keeps.
+    pub mode: Mode,
+    /// Interval of time series, if they are recorded.
+    pub series: Option<Span>,
+}
+
+/// What a run gave.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The measured rows, with the run's fidelity.
+    pub result: RunResult,
+    /// Time series.
+    pub recorded: Recorded,
+}
+
+/// Runs replication `replication` of `network` under `seed` in real time. `go_on` is told the time now and then; false
+/// ends the run. The process must have the rights over namespaces: root's, or those of [`become_root`](crate::netns::become_root).
+pub fn run(
+    network: &Network,
+    seed: u64,
+    replication: u64,
+    options: Options,
+    go_on: &mut (dyn FnMut(Time) -> bool + Send),
+) -> Result<Outcome, TestbedError> {
+    let kernel = Kernel::running().step("read the kernel's release")?;
+    let mut plan = Plan::new(network, options.mode, &kernel)?;
+    let ratcp = load_ratcp(network)?;
+    let sides = Sides::new(network, &plan, options.mode)?;
+    let streams = Streams::new(seed, replication);
+    // Threads and sockets are there before time begins.
+    let clock = Clock::starting_in(Span::from_millis(20 + network.flows.len() as u64));
+    let (postbox, messages) = mpsc::channel();
+    let director = FlowDirector::new(network, &plan, &streams, ratcp.clone(), messages);
+    let Sides { senders, receivers, tuns } = sides;
+    let emulator = Emulator::new(network, &streams, tuns, director, clock)?;
+    let around = Surroundings { clock, streams, postbox, remote: emulator.remote(), ratcp };
+    let is_over = AtomicBool::new(false);
+    let measured = std::thread::scope(|scope| {
+        let remote = emulator.remote();
+        let wire = scope.spawn({
+            let (network, is_over) = (&network, &is_over);
+            move || {
+                let done = emulate(network, emulator, options.series);
+                is_over.store(done.is_err(), Ordering::Relaxed);
+                done
+            }
+        });
+        let hosts = scope.spawn({
+            let (senders, receivers, plan, is_over) = (&senders, &receivers, &plan, &is_over);
+            let mut go_on = |now: Time| !is_over.load(Ordering::Relaxed) && go_on(now);
+            move || {
+                senders.enter()?;
+                let endpoints = Endpoints::new(network, plan, receivers, around)?;
+                serve(network, endpoints, options.series, &mut go_on)
+            }
+        });
+        let hosts = joined(hosts.join());
+        if hosts.is_err() {
+            remote.stop();
+        }
+        let wire = joined(wire.join());
+        // What broke first says why; the other was only interrupted.
+        match (wire, hosts) {
+            (Ok(wire), Ok(hosts)) => Ok((wire, hosts)),
+            (Err(error), Err(TestbedError::Interrupted)) | (Err(TestbedError::Interrupted), Err(error)) => {
+                Err(error)
+            }
+            (_, Err(error)) | (Err(error), _) => Err(error),
+        }
+    });
+    let (wire, hosts) = measured?;
+    let fidelity = Fidelity {
+        unintended_drops: wire.fidelity.unintended_drops
+            + lost_outside(&senders)?
+            + lost_outside(&receivers)?,
+        samples: hosts.samples,
+        starved_samples: hosts.starved_samples,
+        kernel: std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned(),
+        notes: std::mem::take(&mut plan.notes),
+        ..wire.fidelity.clone()
+    };
+    Ok(outcome(network, seed, replication, wire, hosts, fidelity))
+}
+
+/// What a thread gave; its panic goes on.
+fn joined<T>(done: std::thread::Result<T>) -> T {
+    done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// RATCP in the kernel, if a flow has it.
+fn load_ratcp(network: &Network) -> Result<Option<Arc<Ratcp>>, TestbedError> {
+    let has_it = |transport: &Transport| matches!(transport, Transport::Tcp { tcp, .. } if matches!(tcp.congestion, Congestion::Ratcp(_)));
+    if !network.flows.iter().any(|flow| has_it(&flow.transport)) {
+        return Ok(None);
+    }
+    let loaded =
+        Ratcp::load().map_err(|error: BpfError| TestbedError::Lacks(format!("ratcp in the kernel: {error}")));
+    loaded.map(|ratcp| Some(Arc::new(ratcp)))
+}
+
+/// The two namespaces and their devices.
+struct Sides {
+    senders: Namespace,
+    receivers: Namespace,
+    tuns: Vec<Tun>,
+}
+
+impl Sides {
+    fn new(network: &Network, plan: &Plan, mode: Mode) -> Result<Sides, TestbedError> {
+        let (senders, receivers) = (Namespace::new()?, Namespace::new()?);
+        let mtu = largest_packet(plan);
+        let tuns = vec![Tun::new(&senders, DEVICE, mtu)?, Tun::new(&receivers, DEVICE, mtu)?];
+        let groups = || (0..network.flows.len() as u16).zip(&plan.flows);
+        let here = groups()
+            .map(|(group, flow)| (addresses::sender(group), addresses::receiver(group), flow.to_receiver));
+        let there = groups()
+            .map(|(group, flow)| (addresses::receiver(group), addresses::sender(group), flow.to_sender));
+        let (here, there): (Vec<Neighbour>, Vec<Neighbour>) = (here.collect(), there.collect());
+        senders.run(|| configure(plan, mode, tuns[0].index, &here))??;
+        receivers.run(|| configure(plan, mode, tuns[1].index, &there))??;
+        Ok(Sides { senders, receivers, tuns })
+    }
+}
+
+/// An own address, that of the other side, and what the route there says.
+type Neighbour = ([u8; 4], [u8; 4], RouteMetrics);
+
+/// Parameters, addresses and routes of the namespace that this thread is in.
+fn configure(plan: &Plan, mode: Mode, device: u32, neighbours: &[Neighbour]) -> Result<(), TestbedError> {
+    /// Room for what may be under way on any path that the machine can emulate [B].
+    const BUFFER: &str = "4096 67108864 67108864";
+    let set = |name: &str, value: &str, may_lack: bool| match set_sysctl(name, value) {
+        Err(error) if may_lack && error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        other => other.step(&format!("set {name} to {value}")),
+    };
+    // Runs know nothing of each other, and transfers do not run out of ports.
+    set("net.ipv4.tcp_no_metrics_save", "1", false)?;
+    set("net.ipv4.tcp_tw_reuse", "1", false)?;
+    set("net.ipv4.tcp_wmem", "4096 1048576 67108864", false)?;
+    // Each connection asks for what its flow has; receivers agree to all.
+    set("net.ipv4.tcp_sack", "1", false)?;
+    set("net.ipv4.tcp_timestamps", "1", false)?;
+    if mode == Mode::Classic {
+        set("net.ipv4.tcp_rmem", BUFFER, false)?;
+    }
+    for (name, value, may_lack) in &plan.sysctls {
+        set(name, value, *may_lack)?;
+    }
+    let mut netlink = Netlink::open().step("open a netlink socket")?;
+    for (own, other, metrics) in neighbours {
+        netlink.add_address(device, *own).step("add an address")?;
+        netlink.add_route(device, (*other, 32), Some(*own), metrics).step("add a route")?;
+    }
+    Ok(())
+}
+
+/// What the emulator measured.
+struct Wire {
+    links: Vec<LinkMeasure>,
+    flows: Vec<FlowMeasure>,
+    link_series: Vec<LinkSeries>,
+    flow_series: Vec<FlowSeries>,
+    fidelity: Fidelity,
+    events: u64,
+}
+
+/// Names of the meters of `network` that have a series.
+fn series_of(network: &Network, interval: Option<Span>) -> Vec<(usize, FlowSeries)> {
+    let Some(interval) = interval else { return Vec::new() };
+    let points = intervals(network.duration, interval);
+    let mut series = Vec::new();
+    let mut meter = 0;
+    for flow in &network.flows {
+        let members = meters_of(flow);
+        for member in 0..members {
+            let name = if members == 1 { flow.name.to_string() } else { format!("{}.{member}", flow.name) };
+            if members <= MOST_SERIES_OF_A_GROUP {
+                series.push((meter, FlowSeries::new(&name, points)));
+            }
+            meter += 1;
+        }
+    }
+    series
+}
+
+/// Ends of the intervals of a series, and the instant when measuring begins: what interrupts a run, in order.
+fn stops(network: &Network, interval: Option<Span>) -> Vec<Time> {
+    let mut stops = vec![Time::ZERO + network.warmup, Time::ZERO + network.duration];
+    if let Some(interval) = interval {
+        let count = intervals(network.duration, interval) as u64;
+        stops.extend((1..=count).map(|number| Time::ZERO + interval.saturating_mul(number)));
+    }
+    stops.sort();
+    stops.dedup();
+    stops
+}
+
+fn emulate(
+    network: &Network,
+    mut emulator: Emulator<FlowDirector>,
+    interval: Option<Span>,
+) -> Result<Wire, TestbedError> {
+    let is_prioritised = sys::go_first();
+    let mut series = series_of(network, interval);
+    let points = interval.map_or(0, |interval| intervals(network.duration, interval));
+    let mut link_series: Vec<LinkSeries> = match interval {
+        Some(_) => network.links.iter().map(|spec| LinkSeries::new(&spec.name, points)).collect(),
+        None => Vec::new(),
+    };
+    let warm = Time::ZERO + network.warmup;
+    for stop in stops(network, interval) {
+        if !emulator.run_until(stop)? {
+            return Err(TestbedError::Interrupted);
+        }
+        if is_sample(stop, interval) {
+            for (meter, series) in &mut series {
+                series.sample(stop, &mut emulator.director.meters[*meter], None);
+            }
+            for (series, hop) in link_series.iter_mut().zip(&mut emulator.net.hops) {
+                series.sample(stop, &mut hop.meter);
+            }
+        }
+        if stop == warm {
+            emulator.net.begin_measuring(warm);
+            emulator.director.begin_measuring(warm);
+            emulator.lateness.clear();
+        }
+    }
+    let end = Time::ZERO + network.duration;
+    let lateness = emulator.lateness;
+    let fidelity = Fidelity {
+        late_packets: lateness.late_packets,
+        stalls: lateness.stalls,
+        unintended_drops: emulator.refused_packets,
+        is_prioritised,
+        lateness: lateness.packets,
+        ..Fidelity::default()
+    };
+    Ok(Wire {
+        links: emulator.net.hops.into_iter().map(|hop| hop.meter.finish(end)).collect(),
+        flows: finish(emulator.director.meters, end, None),
+        link_series,
+        flow_series: series.into_iter().map(|(_, series)| series).collect(),
+        events: fidelity.lateness.count(),
+        fidelity,
+    })
+}
+
+fn is_sample(at: Time, interval: Option<Span>) -> bool {
+    interval
+        .is_some_and(|interval| at > Time::ZERO && at.as_nanos().is_multiple_of(interval.as_nanos().max(1)))
+}
+
+fn finish(
+    meters: Vec<varicap_experiment::measure::FlowMeter>,
+    end: Time,
+    senders: Option<Vec<varicap_experiment::measure::SenderTotals>>,
+) -> Vec<FlowMeasure> {
+    let senders = senders.unwrap_or_else(|| vec![Default::default(); meters.len()]);
+    meters.into_iter().zip(senders).map(|(meter, sender)| meter.finish(end, sender)).collect()
+}
+
+/// What was measured at the sockets.
+struct Hosts {
+    flows: Vec<FlowMeasure>,
+    series: Vec<FlowSeries>,
+    samples: u64,
+    starved_samples: u64,
+}
+
+fn serve(
+    network: &Network,
+    mut endpoints: Endpoints,
+    interval: Option<Span>,
+    go_on: &mut dyn FnMut(Time) -> bool,
+) -> Result<Hosts, TestbedError> {
+    let mut series = series_of(network, interval);
+    let warm = Time::ZERO + network.warmup;
+    for stop in stops(network, interval) {
+        if !endpoints.run_until(stop, go_on)? {
+            return Err(TestbedError::Interrupted);
+        }
+        if is_sample(stop, interval) {
+            for (meter, series) in &mut series {
+                series.sample(stop, &mut endpoints.meters[*meter], endpoints.standing[*meter]);
+            }
+        }
+        if stop == warm {
+            endpoints.begin_measuring(warm);
+        }
+    }
+    let end = Time::ZERO + network.duration;
+    let totals = endpoints.sender_totals(end);
+    endpoints.abort();
+    let (samples, starved_samples) = (endpoints.samples, endpoints.starved_samples);
+    Ok(Hosts {
+        flows: finish(endpoints.meters, end, Some(totals)),
+        series: series.into_iter().map(|(_, series)| series).collect(),
+        samples,
+        starved_samples,
+    })
+}
+
+/// Packets that a namespace lost by itself.
+fn lost_outside(namespace: &Namespace) -> Result<u64, TestbedError> {
+    let lost = namespace.run(|| Ok(losses(DEVICE)? + dropped_by_tcp()?))?;
+    lost.step("read the counters of a namespace")
+}
+
+/// Packets that the TCP of this thread's namespace dropped for want of room.
+fn dropped_by_tcp() -> std::io::Result<u64> {
+    const COUNTERS: [&str; 6] =
+        ["TCPBacklogDrop", "PFMemallocDrop", "ListenDrops", "TCPRcvQDrop", "RcvPruned", "OfoPruned"];
+    let table = std::fs::read_to_string("/proc/thread-self/net/netstat")?;
+    let mut lines = table.lines();
+    let mut dropped = 0;
+    while let (Some(names), Some(values)) = (lines.next(), lines.next()) {
+        let pairs = names.split_whitespace().zip(values.split_whitespace());
+        let known = pairs.filter(|(name, _)| COUNTERS.contains(name));
+        dropped += known.filter_map(|(_, value)| value.parse::<u64>().ok()).sum::<u64>();
+    }
+    Ok(dropped)
+}
+
+fn outcome(
+    network: &Network,
+    seed: u64,
+    replication: u64,
+    wire: Wire,
+    hosts: Hosts,
+    fidelity: Fidelity,
+) -> Outcome {
+    let mut measures = hosts.flows.into_iter().zip(wire.flows).map(|(mut host, wire)| {
+        host.merge(&wire);
+        host
+    });
+    let links = network.links.iter().zip(&wire.links);
+    let mut result = RunResult {
+        replication,
+        seed,
+        simulated: network.duration,
+        measured: network.duration.saturating_sub(network.warmup),
+        events: wire.events,
+        links: links.map(|(spec, measure)| LinkRow::new(&spec.name, "", measure)).collect(),
+        fidelity: Some(fidelity),
+        ..RunResult::default()
+    };
+    for spec in &network.flows {
+        let members: Vec<FlowMeasure> = measures.by_ref().take(meters_of(spec) as usize).collect();
+        result.add_group(GroupRows::new(&spec.name, &members));
+    }
+    let mut flows = hosts.series;
+    for (host, wire) in flows.iter_mut().zip(&wire.flow_series) {
+        host.points
+            .iter_mut()
+            .zip(&wire.points)
+            .for_each(|(host, wire)| host.throughput_bps = wire.throughput_bps);
+    }
+    let recorded = Recorded { replication, flows, links: wire.link_series, ..Recorded::default() };
+    Outcome { result, recorded }
+}

@@ -1,0 +1,185 @@
+//! Sockets as the plan of a flow wants them, and what the kernel says of them.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use varicap_experiment::measure::SenderTotals;
+use varicap_experiment::series::SenderState;
+use varicap_tcp::State;
+use varicap_units::{Bytes, Span};
+
+use crate::addresses;
+use crate::netns::set_sysctl;
+use crate::plan::FlowPlan;
+use crate::sys;
+
+/// Data that may wait unsent in the kernel where an application may take it back [B].
+const UNSENT: i32 = 16_384;
+
+/// What TCP says in connection requests, which is set for the whole namespace: known, so that it is set when it changes.
+#[derive(Debug, Default)]
+pub struct Requests {
+    sack: Option<bool>,
+    timestamps: Option<bool>,
+}
+
+impl Requests {
+    /// The next connection of this thread's namespace asks for these options.
+    fn ask_for(&mut self, sack: bool, timestamps: bool) -> io::Result<()> {
+        let set = |known: &mut Option<bool>, value: bool, name: &str| {
+            if known.replace(value) == Some(value) {
+                return Ok(());
+            }
+            set_sysctl(name, if value { "1" } else { "0" })
+        };
+        set(&mut self.sack, sack, "net.ipv4.tcp_sack")?;
+        set(&mut self.timestamps, timestamps, "net.ipv4.tcp_timestamps")
+    }
+}
+
+/// A socket that waits for the connections of a group; to be called in the receivers' namespace.
+pub fn listen(group: u16, plan: &FlowPlan) -> io::Result<OwnedFd> {
+    let fd = sys::socket(libc::AF_INET, libc::SOCK_STREAM, 0)?;
+    sys::set_option(&fd, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1)?;
+    clamp_window(&fd, plan)?;
+    sys::bind(&fd, addresses::receiver(group), addresses::RECEIVER_PORT)?;
+    sys::listen(&fd)?;
+    Ok(fd)
+}
+
+/// Limits the window that a receiver advertises, if the plan says so. Linux forgets it whenever it finds out more about
+/// the size of packets in memory, so it is said again as data comes.
+pub fn clamp_window(fd: &OwnedFd, plan: &FlowPlan) -> io::Result<()> {
+    let Some(clamp) = plan.window_clamp else { return Ok(()) };
+    let clamp = i32::try_from(clamp).unwrap_or(i32::MAX);
+    sys::set_option(fd, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, clamp)
+}
+
+/// A socket for the datagrams of a group, which nobody reads; to be called in the receivers' namespace.
+pub fn receive_datagrams(group: u16) -> io::Result<OwnedFd> {
+    let fd = sys::socket(libc::AF_INET, libc::SOCK_DGRAM, 0)?;
+    sys::bind(&fd, addresses::receiver(group), addresses::RECEIVER_PORT)?;
+    Ok(fd)
+}
+
+/// A socket that sends the datagrams of member `member`; to be called in the senders' namespace.
+pub fn send_datagrams(group: u16, member: u32) -> io::Result<OwnedFd> {
+    let fd = sys::socket(libc::AF_INET, libc::SOCK_DGRAM, 0)?;
+    sys::bind(&fd, addresses::sender(group), addresses::FIRST_PORT + member as u16)?;
+    sys::connect(&fd, addresses::receiver(group), addresses::RECEIVER_PORT)?;
+    Ok(fd)
+}
+
+/// A TCP socket of a group; `member` has a port of its own. To be called in the senders' namespace, before `connect`.
+pub fn open(group: u16, member: Option<u32>, plan: &FlowPlan, takes_back: bool) -> io::Result<OwnedFd> {
+    let fd = sys::socket(libc::AF_INET, libc::SOCK_STREAM, 0)?;
+    sys::set_option(&fd, libc::IPPROTO_TCP, libc::TCP_NODELAY, 1)?;
+    if let Some(name) = &plan.congestion {
+        sys::set_option_bytes(&fd, libc::IPPROTO_TCP, libc::TCP_CONGESTION, name.as_bytes())?;
+    }
+    if takes_back {
+        sys::set_option(&fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, UNSENT)?;
+    }
+    if let Some(member) = member {
+        sys::set_option(&fd, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1)?;
+        sys::bind(&fd, addresses::sender(group), addresses::FIRST_PORT + member as u16)?;
+    }
+    Ok(fd)
+}
+
+/// Begins to connect a socket of [`open`]; returns its port.
+pub fn connect(fd: &OwnedFd, group: u16, plan: &FlowPlan, requests: &mut Requests) -> io::Result<u16> {
+    requests.ask_for(plan.sack, plan.timestamps)?;
+    sys::connect(fd, addresses::receiver(group), addresses::RECEIVER_PORT)?;
+    sys::local_port(fd)
+}
+
+/// The connection ends at once when its socket is closed, without a farewell.
+pub fn abort_on_close(fd: &OwnedFd) {
+    let linger = [1i32.to_ne_bytes(), 0i32.to_ne_bytes()].concat();
+    // It would only last longer.
+    let _ = sys::set_option_bytes(fd, libc::SOL_SOCKET, libc::SO_LINGER, &linger);
+}
+
+/// What the kernel says of a connection (`struct tcp_info` of <linux/tcp.h>).
+#[derive(Clone, Copy, Debug)]
+pub struct TcpInfo {
+    bytes: [u8; 256],
+    length: usize,
+}
+
+impl TcpInfo {
+    /// Of the connection of `fd`.
+    pub fn of(fd: &OwnedFd) -> io::Result<TcpInfo> {
+        let mut bytes = [0; 256];
+        let length = sys::get_option(fd, libc::IPPROTO_TCP, libc::TCP_INFO, &mut bytes)?;
+        Ok(TcpInfo { bytes, length })
+    }
+
+    /// Four bytes at a place of the structure; zero if this kernel's is shorter.
+    fn word(&self, at: usize) -> u32 {
+        let bytes = self.bytes.get(at..at + 4).filter(|_| at + 4 <= self.length);
+        bytes.and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_ne_bytes)
+    }
+
+    /// Whether the handshake is over.
+    pub fn is_established(&self) -> bool {
+        // TCP_SYN_SENT and TCP_SYN_RECV come before data, TCP_CLOSE is 7.
+        !matches!(self.bytes[0], 2 | 3 | 7)
+    }
+
+    /// Whether it is over, for instance refused or reset.
+    pub fn is_closed(&self) -> bool {
+        self.bytes[0] == 7
+    }
+
+    /// Congestion window [packets].
+    pub fn cwnd(&self) -> u32 {
+        self.word(80)
+    }
+
+    /// Bytes that wait to be sent for the first time [B].
+    pub fn unsent(&self) -> u32 {
+        self.word(144)
+    }
+
+    /// State of loss recovery.
+    pub fn state(&self) -> State {
+        match self.bytes[1] {
+            _ if !self.is_established() => State::Connecting,
+            0 => State::Open,
+            1 | 2 => State::Disorder, // 2: the window was reduced for ECN or local congestion
+            3 => State::Recovery,
+            _ => State::Loss,
+        }
+    }
+
+    /// What the sender has counted; entries into recovery are not among it.
+    pub fn totals(&self) -> SenderTotals {
+        // Timeouts are counted since Linux 6.7.
+        let timeouts = u16::from_ne_bytes([self.bytes[240], self.bytes[241]]);
+        SenderTotals {
+            sent_packets: u64::from(self.word(156)),
+            retransmitted_packets: u64::from(self.word(100)),
+            timeouts: if self.length >= 242 { u64::from(timeouts) } else { 0 },
+            fast_retransmits: 0,
+        }
+    }
+
+    /// Where the sender stands, with segments of `mss`.
+    pub fn sender_state(&self, mss: Bytes) -> SenderState {
+        let packets = |count: u32| Bytes::new(u64::from(count) * mss.as_u64());
+        let micros = |at: usize| Span::from_micros(u64::from(self.word(at)));
+        let (ssthresh, rtt) = (self.word(76), micros(68));
+        // What is out, without what has arrived or is lost, and with what was sent again.
+        let out = self.word(24) + self.word(36);
+        SenderState {
+            cwnd: packets(self.cwnd()),
+            ssthresh: (ssthresh < 0x7fff_ffff).then(|| packets(ssthresh)),
+            in_flight: packets(out.saturating_sub(self.word(28) + self.word(32))),
+            srtt: (rtt > Span::ZERO).then_some(rtt),
+            rto: micros(8),
+            state: self.state(),
+        }
+    }
+}
