@@ -1,0 +1,204 @@
+"""The buffer of a slotted ARQ link: how often a packet finds no room.
+
+A TCP packet arrives in a slot with probability a, as n frames (link-layer packets), just before the slot's end.  In
+each slot the link sends the frame at the head; if it is received it departs at the slot's end, else it is sent again.
+A packet that finds more than B - n frames, the one in service counted, is lost whole.  With the channel's matrices R
+(received) and L (lost, `wireless_channel.Slot`) the number of frames and the channel's state are a Markov chain:
+
+    from 0:            0  (1-a)(R+L)                         +n  a (R+L)
+    up to B - n:      -1  (1-a) R,   0  (1-a) L,   +(n-1)  a R,   +n  a L
+    above:            -1  R,         0  L
+
+It goes down one level at a time.  Where frames are received in the good state only and leave the channel there, a
+level follows from the n below it: the flow over the cut below level m gives x_m(1), the balance of (m, 0) gives x_m(0),
+
+    x_m(1) (1-a) d          = a (sum_{j=m-n+1}^{m-1} |x_j| + |x_{m-n}| - d x_{m-n}(1))
+    x_m(0) (a p00 + p01)    = (1-a) p10 x_m(1) + a (p00 x_{m-n}(0) + p10 x_{m-n}(1))
+
+(the term with d not for level 0, which serves nothing), and with a -> 0 on the left sides for m > B - n.  For n = 1
+these are eqs. (1) and (2) of the paper.  Other channels take the general solution of `skip_free`.
+
+Source: [wireless, §III-C]; readings: `varicap/papers/wireless/README.md`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import ArrayLike, NDArray
+
+from varicap.analyse import skip_free
+from varicap.analyse.models.wireless_channel import Slot
+
+Array = NDArray[np.float64]
+
+_LARGE = 1e200  # unnormalised probabilities are scaled back from here
+
+
+def check(segments: int, buffer: int) -> None:
+    """That a packet of so many frames can enter a buffer of so many.  Raises ``ValueError``."""
+    for name, value in (("segments", segments), ("buffer", buffer)):
+        if isinstance(value, bool) or int(value) != value or value < 1:
+            raise ValueError(f"{name} is a whole number of frames, 1 or more, not {value!r}")
+    if buffer < segments:
+        raise ValueError(f"a buffer of {buffer} frames never has room for a packet of {segments}")
+
+
+def overflow(slot: Slot, arrivals: ArrayLike, segments: int, buffer: int) -> Array:
+    """Probability that a packet finds no room, for each probability of an arrival; the shape of `arrivals`.
+
+    Parameters
+    ----------
+    slot
+        The channel.
+    arrivals
+        Probability that a packet arrives in a slot, P_a [1], between 0 and 1.
+    segments
+        Frames of a packet, n.
+    buffer
+        Room for frames, the one in service included, B.
+
+    Examples
+    --------
+    >>> from varicap.analyse.models.wireless_channel import Channel
+    >>> overflow(Channel.good_bad(good_s=0.1, bad_s=0.01).slot(4.608e-3), [0.276, 0.4], 1, 8).round(6).tolist()
+    [0.000101, 0.000717]
+    """
+    check(segments, buffer)
+    given = _arrivals(arrivals)
+    flat = given.ravel()
+    if slot.good_bad is not None:
+        found = overflow_of([slot], flat[None, :], segments, [buffer])[0]
+    else:
+        found = _general(slot, flat, segments, buffer)[:, buffer - segments + 1 :].sum(axis=(1, 2))
+    return np.asarray(found.reshape(given.shape))
+
+
+def overflow_by_buffer(slot: Slot, arrivals: float, segments: int, buffer: int) -> Array:
+    """Probability that a packet finds no room, for every buffer from n to `buffer` frames; shape (buffer - n + 1,).
+
+    For stable loads only, where it falls with the buffer; more arrivals are a ``ValueError``.
+    """
+    check(segments, buffer)
+    load = _arrivals(arrivals)
+    if not float(load) * segments < slot.success:
+        raise ValueError(
+            f"{float(load) * segments:.4g} frames arrive in a slot, the channel lets {slot.success:.4g} through: the "
+            "load is unstable, and no buffer helps"
+        )
+    if slot.good_bad is None:
+        return np.array([float(overflow(slot, load, segments, size)) for size in range(segments, buffer + 1)])
+    rates, grid = _GoodBad.of([slot]), load.reshape(1, 1)
+    levels = _levels(rates, grid, segments, buffer - segments)[:, :, 0, 0]
+    windows = sliding_window_view(levels, segments, axis=0)  # (buffers, 2, segments)
+    found = _lost(rates, grid, windows.transpose(2, 1, 0)[:, :, None, :], np.arange(len(windows)))[0]
+    return np.asarray(found / (np.cumsum(levels[segments - 1 :].sum(axis=1)) + found))
+
+
+def overflow_of(slots: Sequence[Slot], arrivals: Array, segments: int, buffers: Sequence[int]) -> Array:
+    """Probabilities that a packet finds no room on several good-or-bad links at once, shape (links, loads).
+
+    `arrivals` has a row for each link, `buffers` a number of frames.
+    """
+    rates = _GoodBad.of(slots)
+    highest = np.asarray(buffers) - segments
+    levels = _levels(rates, arrivals, segments, int(highest.max()))
+    found = np.empty_like(arrivals)
+    for link, level in enumerate(highest):
+        one, below = slice(link, link + 1), levels[: level + segments, :, link : link + 1]
+        lost = _lost(rates.of_link(one), arrivals[one], below[-segments:], np.array([level]))[0]
+        found[link] = lost / (below.sum(axis=(0, 1))[0] + lost)
+    return found
+
+
+def distribution(slot: Slot, arrivals: float, segments: int, buffer: int) -> Array:
+    """Probabilities of the number of frames and the channel's state at a slot's beginning, shape (buffer + 1, n)."""
+    check(segments, buffer)
+    load = _arrivals(arrivals)
+    if slot.good_bad is None:
+        return np.asarray(_general(slot, load.reshape(1), segments, buffer)[0])
+    rates, grid = _GoodBad.of([slot]), load.reshape(1, 1)
+    levels = _levels(rates, grid, segments, buffer - segments)
+    top = _top(rates, grid, levels[-segments:], np.array([buffer - segments]))
+    whole = np.concatenate([levels[segments - 1 :], top])[:, :, 0, 0]
+    whole /= whole.sum()
+    return np.asarray(whole if slot.received.shape == (2, 2) else whole[:, 1:])
+
+
+@dataclass(frozen=True)
+class _GoodBad:
+    """Channels of two states, a value for each link, shape (links, 1)."""
+
+    p00: Array
+    p01: Array
+    p10: Array
+    received: Array
+
+    @classmethod
+    def of(cls, slots: Sequence[Slot]) -> "_GoodBad":
+        two = [slot.good_bad for slot in slots]
+        if any(one is None for one in two):
+            raise ValueError("these channels have more states than good and bad")
+        return cls(*np.array(two, dtype=float).T[:, :, None])
+
+    def of_link(self, link: slice) -> "_GoodBad":
+        return _GoodBad(self.p00[link], self.p01[link], self.p10[link], self.received[link])
+
+
+def _levels(rates: _GoodBad, arrivals: Array, segments: int, highest: int) -> Array:
+    """The levels 0..`highest` with n - 1 empty ones before them, unnormalised, shape (levels, 2, links, loads)."""
+    levels = np.zeros((segments + highest, 2, *arrivals.shape))
+    totals = np.zeros((segments + highest, *arrivals.shape))
+    stay = arrivals * rates.p00 + rates.p01
+    from_good = (1 - arrivals) * rates.p10 / stay
+    from_below = arrivals * rates.p00 / stay, arrivals * rates.p10 / stay
+    cut = arrivals / ((1 - arrivals) * rates.received)
+    levels[segments - 1] = from_good, np.ones_like(arrivals)
+    totals[segments - 1] = levels[segments - 1].sum(axis=0)
+    for m in range(1, highest + 1):
+        here, (bad, good) = segments - 1 + m, levels[m - 1]  # level m - n
+        unserved = good if m <= segments else good * (1 - rates.received)
+        level = levels[here]
+        level[1] = cut * (totals[m:here].sum(axis=0) + bad + unserved)
+        level[0] = from_good * level[1] + from_below[0] * bad + from_below[1] * good
+        totals[here] = level[0] + level[1]
+        if totals[here].max() > _LARGE:
+            for kept in (levels[: here + 1], totals[: here + 1]):
+                kept /= np.where(totals[here] > _LARGE, totals[here], 1.0)
+    return levels
+
+
+def _top(rates: _GoodBad, arrivals: Array, window: Array, level: NDArray[np.intp]) -> Array:
+    """The levels B - n + 1..B above the window of B - n, shape (n, 2, …); loads or levels vary along the last axis."""
+    segments = window.shape[0]
+    totals = window.sum(axis=1)
+    above = np.cumsum(totals[::-1], axis=0)[::-1] - totals  # of the younger levels in the window
+    serves = (level - segments + 1 + np.arange(segments)[:, None] >= 1)[:, None, :]
+    unserved = window[:, 1] * np.where(serves, 1 - rates.received, 1.0)
+    good = arrivals / rates.received * (above + window[:, 0] + unserved)
+    bad = (rates.p10 * good + arrivals * (rates.p00 * window[:, 0] + rates.p10 * window[:, 1])) / rates.p01
+    return np.stack([bad, good], axis=1)
+
+
+def _lost(rates: _GoodBad, arrivals: Array, window: Array, level: NDArray[np.intp]) -> Array:
+    """The levels that have no room for a packet, summed."""
+    return np.asarray(_top(rates, arrivals, window, level).sum(axis=(0, 1)))
+
+
+def _general(slot: Slot, arrivals: Array, segments: int, buffer: int) -> Array:
+    """The distribution for any channel, shape (loads, buffer + 1, n)."""
+    a = arrivals[:, None, None]
+    received, lost = (np.broadcast_to(one, (arrivals.size, *one.shape)) for one in (slot.received, slot.lost))
+    first = {0: (1 - a) * (received + lost), segments: a * (received + lost)}
+    inner = {-1: (1 - a) * received, 0: (1 - a) * lost, segments: a * lost}
+    inner[segments - 1] = inner.get(segments - 1, 0) + a * received
+    full = {-1: received, 0: lost}
+    return skip_free.stationary([first] + [inner] * (buffer - segments) + [full] * segments)
+
+
+def _arrivals(arrivals: ArrayLike) -> Array:
+    given = np.asarray(arrivals, dtype=float)
+    if not ((given > 0) & (given < 1)).all():
+        raise ValueError(f"a packet arrives in a slot with a probability between 0 and 1, not {arrivals!r}")
+    return given
