@@ -85,7 +85,7 @@ def test_every_figure_has_its_module_and_its_claims(key: str) -> None:
     paper = papers.paper(key)
     for figure in paper.figures:
         assert callable(import_module(f"varicap.papers.{key}.{figure}").reproduce)
-        assert paper.of(figure)
+        assert paper.of(figure) or paper.figures[figure].startswith("Beyond the paper")
 
 
 @pytest.mark.parametrize(

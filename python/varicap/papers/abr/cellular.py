@@ -1,0 +1,76 @@
+"""Beyond the paper: explicit rates on a link of five rates, and on LTE-like traces, beside the TCPs of today."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pyarrow.compute as pc
+from matplotlib.figure import Figure
+
+from varicap import traces
+from varicap.papers.run import Grid, Outcome, Run, samples
+from varicap.papers.verdict import Array, Interval
+from varicap.report.paper import bars
+from varicap.results import Result
+
+FLOWS = {
+    "sack": "SACK alone",
+    "cubic": "CUBIC alone",
+    "instcap": "SACK over ABR, INSTCAP",
+    "effcap": "SACK over ABR, EFFCAP",
+    "ratcp": "RATCP",
+}
+_CAPACITY = "topology.dumbbell.forward.capacity"
+_TRACE_S = 120
+
+
+def reproduce(run: Run) -> Outcome:
+    """How much of the link each uses, and how long its packets wait."""
+    links = {"five states": [_simulated(run, {}, run.pick(12, 5))], "LTE-like traces": _on_traces(run)}
+    used = {name: [_efficiency(runs, flow) for runs in links.values()] for flow, name in FLOWS.items()}
+    waits = {name: [_wait(runs, flow) for runs in links.values()] for flow, name in FLOWS.items()}
+    title = "Beyond the paper, a cellular link"
+    grids = [
+        Grid(f"{title}: goodput / mean capacity", "1", "capacity", list(links), used),
+        Grid(f"{title}: waiting at the link, 95th percentile", "ms", "capacity", list(links), waits),
+    ]
+    return Outcome({}, partial(_draw, list(links), used), grids)
+
+
+def _simulated(run: Run, overrides: Mapping[str, str], seeds: int) -> Result:
+    duration = {"duration": run.pick("605 s", "125 s")}
+    return run.simulate("cellular", duration | dict(overrides), seeds=seeds)
+
+
+def _on_traces(run: Run) -> list[Result]:
+    """A replication on each of several traces."""
+    done = []
+    with TemporaryDirectory() as folder:
+        for seed in range(run.pick(12, 5)):
+            times = traces.generate_lte(seed=seed, duration_s=_TRACE_S)
+            file = Path(folder) / f"{seed}.down"
+            file.write_text("\n".join(map(str, times.tolist())) + "\n", encoding="utf-8")
+            done.append(_simulated(run, {_CAPACITY: f"{{ opportunities = {{ file = '{file}' }} }}"}, 1))
+    return done
+
+
+def _efficiency(runs: Sequence[Result], flow: str) -> Interval:
+    goodput = np.concatenate([samples(one.flows, flow, "goodput_bps") for one in runs])
+    return Interval.of(goodput / _of_link(runs, flow, "capacity_bps"))
+
+
+def _wait(runs: Sequence[Result], flow: str) -> Interval:
+    """In the network: what waits in a source's own buffer is not in anyone's way."""
+    return Interval.of(_of_link(runs, flow, "sojourn_p95_ms"))
+
+
+def _of_link(runs: Sequence[Result], flow: str, column: str) -> Array:
+    """A column of the link that this flow had to itself, a value for each replication."""
+    links = [one.links.filter(pc.equal(one.links["flow"], flow)) for one in runs]
+    return np.concatenate([samples(link, "forward", column) for link in links])
+
+
+def _draw(links: list[str], used: Mapping[str, list[Interval]]) -> Figure:
+    return bars("Explicit rates on a cellular link", links, list(used.items()), "goodput / mean capacity")
