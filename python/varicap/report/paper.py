@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from varicap.papers.verdict import Interval
 from varicap.report import style
@@ -116,6 +117,11 @@ def _scale(axes: "Axes", x: Axis, y: Axis) -> None:
     axes.margins(x=0.02)
     axes.set_xscale(x.scale)
     axes.set_yscale(y.scale)
+    for axis, of_axis in ((x, axes.xaxis), (y, axes.yaxis)):
+        if axis.scale == "log":
+            of_axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            of_axis.set_major_formatter(lambda value, _: f"{value:g}")
+            of_axis.set_minor_formatter(NullFormatter())
     axes.set_xlabel(x.label, fontsize=9)
     axes.set_ylabel(y.label, fontsize=9)
     if x.names is not None:
