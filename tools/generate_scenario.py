@@ -325,7 +325,10 @@ from varicap._parts import Part, ScenarioFile
 
 def python_module(schemas: Schema) -> str:
     """The text of `python/varicap/scenario.py`."""
-    blocks = [block for name in in_order(schemas) for block in python_definition(schemas, name)]
+    blocks: list[list[str]] = []
+    for name in in_order(schemas):
+        # Two choices may hold the same value under the same name.
+        blocks += [block for block in python_definition(schemas, name) if block not in blocks]
     lines = [PREAMBLE]
     previous_is_class = True
     for block in blocks:

@@ -359,7 +359,185 @@ class Constant(Part):
     value: Rate
 
 
-Capacity: TypeAlias = str | Constant | Steps | Trace | Opportunities | Markov | SlottedMarkov | Sessions
+Residual: TypeAlias = str | Constant | Steps | Trace | Markov | SlottedMarkov | Sessions
+"""What others leave of a capacity, in time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Smoothed(Part):
+    """A moving average over samples."""
+
+    _tag: ClassVar[str] = "smoothed"
+
+    weight: Probability = 0.1
+    """Weight of the newest sample. Default: 0.1."""
+
+
+Occupancy: TypeAlias = Literal["instantaneous", "mean", "smoothed"] | Smoothed
+"""Which occupancy a controller compares."""
+
+ControlPackets: TypeAlias = Literal["inside", "uncounted", "outside"]
+"""What becomes of packets that carry no data."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Thresholds(Part):
+    """A pair of thresholds."""
+
+    low: Amount
+    """Below this occupancy the capacity falls; in bytes or packets."""
+    high: Amount
+    """Above this occupancy the capacity rises; in bytes or packets."""
+
+
+Combine: TypeAlias = Literal["either", "both"]
+"""How two pairs of thresholds join."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProportionalStep(Part):
+    """A change in proportion to the capacity."""
+
+    _tag: ClassVar[str] = "proportional"
+
+    share: Probability = 0.5
+    """The share of the capacity by which it changes. Default: 0.5."""
+    least: Rate = "10 kbit/s"
+    """The least change, so that a capacity of zero can rise. Default: 10 kbit/s."""
+
+
+@dataclass(frozen=True)
+class By(Part):
+    """Always by the same rate; may be written as the rate alone: `"50 kbit/s"`."""
+
+    _tag: ClassVar[str] = "by"
+    _bare: ClassVar[bool] = True
+
+    value: Rate
+
+
+Step: TypeAlias = str | By | ProportionalStep
+"""By how much a capacity changes at a sample."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hysteresis(Part):
+    """Hysteresis control. Source: [lrl, §3.2]."""
+
+    _tag: ClassVar[str] = "hysteresis"
+
+    low: Amount = "2 kB"
+    """Below this occupancy the capacity falls; in bytes or packets. Default: 2000 B ([lrl, Fig. 3])."""
+    high: Amount = "6 kB"
+    """Above this occupancy the capacity rises; in bytes or packets. Default: 6000 B ([lrl, Fig. 3])."""
+    also: Thresholds | None = None
+    """A second pair of thresholds, say in packets beside bytes."""
+    combine: Combine = "either"
+    """How two pairs of thresholds join. Default: either."""
+    increment: Step = By("50 kbit/s")
+    """By how much the capacity rises at a sample. Default: 50 kbit/s."""
+    decrement: Step = By("50 kbit/s")
+    """By how much it falls. Default: 50 kbit/s."""
+    strict: bool = True
+    """Whether a threshold itself counts as between the two: strictly above, strictly below. Default: true."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MovingAverage(Part):
+    """A single threshold on the moving average of the queue."""
+
+    _tag: ClassVar[str] = "moving-average"
+
+    threshold: Amount = "4 kB"
+    """Above it the capacity rises, below it falls; in bytes or packets. Default: 4000 B."""
+    weight: Probability = 0.1
+    """Weight of the newest sample. Default: 0.1."""
+    increment: Step = By("50 kbit/s")
+    """By how much the capacity rises at a sample. Default: 50 kbit/s."""
+    decrement: Step = By("50 kbit/s")
+    """By how much it falls. Default: 50 kbit/s."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pi(Part):
+    """Proportional-integral control in its incremental form, which does not wind up at a limit."""
+
+    _tag: ClassVar[str] = "pi"
+
+    target: Amount = "4 kB"
+    """The occupancy to hold, in bytes or packets. Default: 4000 B."""
+    proportional: float = 1.0
+    """Bits per second for each bit of a change of the occupancy. Default: 1 /s."""
+    integral: float = 1.0
+    """Bits per second, each second, for each bit above the target. Default: 1 /s²."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TargetDelay(Part):
+    """Control of the queueing delay: the capacity is the rate of arrivals, and what brings the queue to its target in
+    time.
+    """
+
+    _tag: ClassVar[str] = "target-delay"
+
+    target: Span = "50 ms"
+    """The queueing delay to hold. Default: 50 ms."""
+    horizon: Span = "500 ms"
+    """In which time an excess is to be drained. Default: 500 ms."""
+    weight: Probability = 0.1
+    """Weight of the newest sample in the mean rate of arrivals. Default: 0.1."""
+
+
+ReactiveControl: TypeAlias = (
+    Literal["hysteresis", "moving-average", "pi", "target-delay"]
+    | Hysteresis
+    | MovingAverage
+    | Pi
+    | TargetDelay
+    | Custom
+)
+"""How a capacity follows the queue."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadReactive(Part):
+    """A capacity that answers the load: a controller samples the queue and sets what the link offers.
+
+    Source: [lrl, §3].
+    """
+
+    _tag: ClassVar[str] = "load-reactive"
+
+    minimum: Rate
+    """Least capacity, c0; zero is allowed."""
+    initial: Rate | None = None
+    """Capacity before the first sample. Default: `minimum`."""
+    residual: Residual = Constant("100 Mbit/s")
+    """What there is for it at most, c_m: a rate, or a capacity that others vary. Default: 100 Mbit/s ([lrl, §4])."""
+    pre_emption: bool = True
+    """Whether the capacity gives way at once when the residual falls below it, even below `minimum`.
+
+    Otherwise it keeps what it has, and only grows no further. Default: true.
+    """
+    interval: Span = "100 ms"
+    """Time from one sample to the next. Default: 100 ms."""
+    phase: Span = "0 s"
+    """The first sample. Default: 0 s."""
+    occupancy: Occupancy = "instantaneous"
+    """Which occupancy of the queue the controller compares. Default: instantaneous."""
+    counts_in_service: bool = False
+    """Whether the occupancy counts the packet in service. Default: false."""
+    control_packets: ControlPackets = "inside"
+    """What becomes of packets that carry no data, such as acknowledgements. Default: inside."""
+    buffer: Span | None = None
+    """If given, the queue's limit follows the capacity: what it carries in this time, at least one packet and at most
+    the limit that the queue itself has.
+    """
+    control: ReactiveControl = Hysteresis()
+    """How the capacity follows the queue. Default: hysteresis."""
+
+
+Capacity: TypeAlias = str | Constant | Steps | Trace | Opportunities | Markov | SlottedMarkov | Sessions | LoadReactive
 """The capacity that a link offers in time."""
 
 Service: TypeAlias = Literal["fluid", "at-start"]

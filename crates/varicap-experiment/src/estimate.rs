@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 use varicap_net::capacity::{Capacity, CapacityProcess};
-use varicap_net::{CapacityParts, LossConfig, QueueConfig};
+use varicap_net::{CapacityParts, LossConfig};
 use varicap_tcp::{AckPolicy, TcpConfig};
 use varicap_units::{Amount, Bytes, Rate, Span, Streams, Time};
 
@@ -238,11 +238,7 @@ fn share(network: &Network, duration: f64, packets: &mut [f64]) {
 /// Packets of a group that may be on their way at once.
 fn in_flight(flow: &FlowSpec, links: &[LinkSpec], packets: f64) -> f64 {
     let held = |link: &LinkSpec| {
-        let limit = match &link.parts.queue {
-            QueueConfig::DropTail(queue) => queue.limit,
-            QueueConfig::Red(queue) => queue.limit,
-            QueueConfig::CoDel(queue) => queue.limit,
-        };
+        let limit = link.parts.queue.limit();
         let pipe = rate_of(link) / 8.0 * link.parts.delay.as_secs_f64();
         let queue = match limit {
             Amount::Unlimited => f64::INFINITY,
@@ -297,6 +293,10 @@ fn changes(parts: &CapacityParts, duration: Span) -> f64 {
         let period = opportunities.trace.period().as_secs_f64().max(1e-3);
         let rounds = if opportunities.repeat { (duration.as_secs_f64() / period).max(1.0) } else { 1.0 };
         return opportunities.trace.len() as f64 * rounds;
+    }
+    if let CapacityParts::LoadReactive(reactive) = parts {
+        let samples = duration.as_secs_f64() / reactive.config.interval.as_secs_f64();
+        return samples + changes(&reactive.residual, duration);
     }
     let mut path = Capacity::new(parts, Streams::new(0, 0).stream("estimate"));
     let mut now = Time::ZERO;

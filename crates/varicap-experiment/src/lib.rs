@@ -19,6 +19,7 @@ pub mod measure;
 mod network;
 pub mod packets;
 pub mod pcapng;
+mod reactive;
 mod read;
 mod relay;
 mod resolve;

@@ -138,11 +138,12 @@ fn check_limit(
     packet: Bytes,
     bdp: Bytes,
 ) -> Result<(), ScenarioError> {
-    let (key, limit) = match queue {
-        QueueConfig::DropTail(queue) => ("drop-tail", queue.limit),
-        QueueConfig::Red(queue) => ("red", queue.limit),
-        QueueConfig::CoDel(queue) => ("codel", queue.limit),
+    let key = match queue {
+        QueueConfig::DropTail(_) => "drop-tail",
+        QueueConfig::Red(_) => "red",
+        QueueConfig::CoDel(_) => "codel",
     };
+    let limit = queue.limit();
     let bytes = limit.bytes(packet, bdp);
     if bytes >= packet {
         return Ok(());
@@ -160,8 +161,9 @@ fn check_limit(
 /// What is wrong with a link, as a mistake in the scenario.
 fn of_link(link: &Placed<'_>, error: NetError) -> ScenarioError {
     let key = |key: &str| format!("{}.{}", link.path, key.replace('[', ".").replace(']', ""));
-    let file_key = match link.config.capacity {
+    let file_key = match &link.config.capacity {
         CapacityConfig::Trace(_) => key("capacity.trace.file"),
+        CapacityConfig::LoadReactive(_) => key("capacity.load-reactive.residual.trace.file"),
         _ => key("capacity.opportunities.file"),
     };
     match error {

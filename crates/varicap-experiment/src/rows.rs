@@ -5,7 +5,7 @@ use varicap_units::{Bytes, Span, Work};
 use crate::columns::row;
 use crate::histogram::Histogram;
 use crate::interval::jain_index;
-use crate::measure::{FlowMeasure, LinkMeasure};
+use crate::measure::{CapacityRange, FlowMeasure, LinkMeasure};
 
 /// Largest group whose flows get a row each; of a larger one only the group is told.
 const MOST_ROWS_OF_A_GROUP: usize = 64;
@@ -46,6 +46,9 @@ row! {
         label name ("name", "") "Name of the link.";
         label flow ("flow", "") "The flow that had the link to itself, where the scenario isolates flows; else empty.";
         real capacity_bps ("capacity_bps.mean", "b/s") "Capacity offered, over the measured time.";
+        real capacity_min_bps ("capacity_bps.min", "b/s") "Least capacity; nothing on a link that passes delivery opportunities.";
+        real capacity_max_bps ("capacity_bps.max", "b/s") "Greatest capacity.";
+        real capacity_at_min ("capacity_at_min.mean", "1") "Share of the measured time in which the capacity was at its least.";
         real throughput_bps ("throughput_bps.mean", "b/s") "TCP/IP bytes that came through, over the measured time.";
         real utilisation ("utilisation.mean", "1") "TCP/IP bytes that left the server, of the capacity offered.";
         count offered_packets ("offered_packets", "packets") "Packets that arrived at the link, lost ones included.";
@@ -154,11 +157,16 @@ impl LinkRow {
     pub fn new(name: &str, flow: &str, measure: &LinkMeasure) -> LinkRow {
         let LinkMeasure { span, done, peak, sojourn, .. } = measure;
         let over_time = |integral: u128| ratio(integral as f64, span.as_nanos() as f64);
+        let range = measure.range;
+        let range = |value: &dyn Fn(CapacityRange) -> f64| range.map_or(f64::NAN, value);
         let offered = if measure.was_unlimited { f64::NAN } else { done.offered.as_bits_f64() };
         LinkRow {
             name: name.to_owned(),
             flow: flow.to_owned(),
             capacity_bps: ratio(offered, span.as_secs_f64()),
+            capacity_min_bps: range(&|range| range.minimum.as_bps() as f64),
+            capacity_max_bps: range(&|range| range.maximum.as_bps() as f64),
+            capacity_at_min: range(&|range| ratio(range.at_minimum.as_secs_f64(), span.as_secs_f64())),
             throughput_bps: per_second(done.carried - done.channel_lost, *span),
             utilisation: ratio(Work::of(done.carried).as_bits_f64(), offered),
             offered_packets: done.arrived_frames,

@@ -33,6 +33,7 @@ row! {
         real throughput_bps ("throughput_bps", "b/s") "TCP/IP bytes that came through in the interval.";
         count backlog_packets ("backlog_packets", "packets") "Packets waiting at the end of the interval.";
         count backlog_bytes ("backlog_bytes", "B") "Bytes waiting at the end of the interval.";
+        real backlog_mean_bytes ("backlog_mean_bytes", "B") "Mean over the interval of the bytes waiting.";
         count dropped_packets ("dropped_packets", "packets") "Packets lost for any cause in the interval.";
     }
 }
@@ -148,6 +149,7 @@ impl LinkSeries {
             throughput_bps: per_second(done.carried.saturating_sub(done.channel_lost), span),
             backlog_packets: u64::from(meter.waiting().frames),
             backlog_bytes: meter.waiting().bytes.as_u64(),
+            backlog_mean_bytes: done.byte_time as f64 / span.as_nanos() as f64,
             dropped_packets: done.lost_frames(),
         });
     }

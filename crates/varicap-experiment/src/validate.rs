@@ -11,7 +11,7 @@ use crate::document::join_path;
 use crate::error::ScenarioError;
 use crate::scenario::{App, Datagrams, FlowConfig, SCHEMA_VERSION, Scenario, Sizes};
 use crate::topology::Placed;
-use crate::{abr, feedback, relay};
+use crate::{abr, feedback, reactive, relay};
 
 /// Longest time in a scenario: sums of several stay far from the end of the clock.
 const LONGEST: Span = Span::from_secs(10 * 365 * 86_400);
@@ -188,29 +188,34 @@ fn check_name(at: &At, name: &str) -> Checked {
 fn check_link(at: &At, link: &Placed<'_>) -> Checked {
     let config = &link.config;
     at.bounded("delay", link.delay)?;
-    match &config.capacity {
-        CapacityConfig::Constant(rate) => check_rate(at, "capacity", *rate)?,
-        CapacityConfig::Sessions(sessions) => {
-            check_rate(&at.inner("capacity.sessions"), "capacity", sessions.capacity)?;
-        }
-        CapacityConfig::Steps(steps) => {
-            let at = at.inner("capacity.steps.rates");
-            (steps.rates.iter().enumerate())
-                .try_for_each(|(i, rate)| check_rate(&at, &i.to_string(), *rate))?;
-        }
-        CapacityConfig::Markov(chain) => {
-            let at = at.inner("capacity.markov.rates");
-            (chain.rates.iter().enumerate())
-                .try_for_each(|(i, rate)| check_rate(&at, &i.to_string(), *rate))?;
-        }
-        _ => {}
-    }
+    check_capacity(at, "capacity", &config.capacity)?;
     check_framing(&at.inner("framing"), config.framing)?;
     let queue = link.queue();
     if link.is_unlimited() {
         check_no_bdp(at, &queue)?;
     }
     check_queue(&at.inner("queue"), &queue)
+}
+
+/// Checks the capacity that lies at `key`.
+pub(crate) fn check_capacity(at: &At, key: &str, capacity: &CapacityConfig) -> Checked {
+    let rates = |at: At, rates: &[Rate]| {
+        rates.iter().enumerate().try_for_each(|(i, rate)| check_rate(&at, &i.to_string(), *rate))
+    };
+    match capacity {
+        CapacityConfig::Constant(rate) => check_rate(at, key, *rate),
+        CapacityConfig::Sessions(sessions) => {
+            check_rate(&at.inner(key).inner("sessions"), "capacity", sessions.capacity)
+        }
+        CapacityConfig::Steps(steps) => rates(at.inner(key).inner("steps.rates"), &steps.rates),
+        CapacityConfig::Markov(chain) => rates(at.inner(key).inner("markov.rates"), &chain.rates),
+        CapacityConfig::LoadReactive(config) => {
+            reactive::check(&at.inner(key).inner("load-reactive"), config)
+        }
+        CapacityConfig::Trace(_) | CapacityConfig::Opportunities(_) | CapacityConfig::SlottedMarkov(_) => {
+            Ok(())
+        }
+    }
 }
 
 pub(crate) fn check_rate(at: &At, key: &str, rate: Rate) -> Checked {

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use varicap_experiment::{Estimate, Scenario, explain};
 
-const FILES: [&str; 4] = [
+const FILES: [&str; 5] = [
     include_str!("../../../examples/fixed.toml"),
     include_str!("../../../examples/lte.toml"),
     r#"
@@ -23,6 +23,26 @@ const FILES: [&str; 4] = [
     datagrams = { rate = "1 kbit/s", spacing = "poisson" }
     [record]
     series = true
+    "#,
+    r#"
+    duration = "10 s"
+    [topology.dumbbell.forward]
+    delay = "20 ms"
+    queue = "red"
+    [topology.dumbbell.forward.capacity.load-reactive]
+    minimum = "20 kb/s"
+    residual = { steps = { at = ["0 s", "1 s"], rates = ["1 Mb/s", "2 Mb/s"] } }
+    occupancy = { smoothed = { weight = 0.2 } }
+    buffer = "1 s"
+    [topology.dumbbell.forward.capacity.load-reactive.control.hysteresis]
+    low = "2 packets"
+    high = "6 packets"
+    also = { low = "1 kB", high = "2 kB" }
+    increment = { proportional = { share = 0.5, least = "1 kb/s" } }
+    [topology.dumbbell.reverse]
+    capacity = { load-reactive = { minimum = "0 b/s", control = { pi = { target = "2 packets" } } } }
+    queue = { drop-tail = { limit = "20 packets" } }
+    [flows.a]
     "#,
     r#"
     duration = "10 s"

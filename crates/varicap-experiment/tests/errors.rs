@@ -79,7 +79,7 @@ fn wrong_values_say_what_was_expected() {
         (
             "\"0.8 Mbit/s\"",
             "[]",
-            "x.toml:3: topology.dumbbell.forward.capacity: found `[…]`, expected `constant`, `steps`, `trace`, `opportunities`, `markov`, `slotted-markov` or `sessions`, with parameters in a table",
+            "x.toml:3: topology.dumbbell.forward.capacity: found `[…]`, expected `constant`, `steps`, `trace`, `opportunities`, `markov`, `slotted-markov`, `sessions` or `load-reactive`, with parameters in a table",
         ),
         (
             "\"0.8 Mbit/s\"",

@@ -4,6 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::{Amount, Bytes, Frequency, Probability, Rate, Span, choice};
 
+use crate::LoadReactiveConfig;
+
 /// The capacity that a link offers in time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self", rename_all = "kebab-case")]
@@ -23,6 +25,8 @@ pub enum CapacityConfig {
     SlottedMarkov(SlottedMarkovConfig),
     /// What ephemeral sessions leave: C/(m+1) while m of them are active.
     Sessions(SessionsConfig),
+    /// What a controller sets by the queue at the link.
+    LoadReactive(LoadReactiveConfig),
 }
 varicap_units::choice!(CapacityConfig, |text: &str| {
     let like_a_rate = text == "unlimited" || text.starts_with(|c: char| c.is_ascii_digit() || c == '.');
@@ -141,6 +145,17 @@ pub enum QueueConfig {
     CoDel(CoDelConfig),
 }
 varicap_units::choice!(QueueConfig);
+
+impl QueueConfig {
+    /// The most that it may hold.
+    pub fn limit(&self) -> Amount {
+        match self {
+            QueueConfig::DropTail(queue) => queue.limit,
+            QueueConfig::Red(queue) => queue.limit,
+            QueueConfig::CoDel(queue) => queue.limit,
+        }
+    }
+}
 
 impl Default for QueueConfig {
     fn default() -> QueueConfig {

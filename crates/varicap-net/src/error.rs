@@ -45,6 +45,17 @@ impl NetError {
         NetError::Value { key: key.into(), found: found.to_string(), expected: expected.into() }
     }
 
+    /// The same mistake in a capacity that lies at `key`.
+    pub(crate) fn below(self, key: &str) -> NetError {
+        match self {
+            NetError::Value { key: inner, found, expected } => {
+                let inner = inner.strip_prefix("capacity").unwrap_or(&inner);
+                NetError::Value { key: format!("{key}{inner}"), found, expected }
+            }
+            other => other,
+        }
+    }
+
     /// A line of `file` that cannot be read; what was found is cut to a length that fits a message.
     pub(crate) fn trace(file: &str, line: usize, found: &str, expected: impl Into<String>) -> NetError {
         const LONGEST: usize = 60;

@@ -8,6 +8,10 @@ pub trait Frame {
     fn wire_size(&self) -> Bytes;
     /// Marks it as having experienced congestion; false if it is not ECN-capable.
     fn mark_ce(&mut self) -> bool;
+    /// Whether it carries no data of its own: an acknowledgement, a handshake.
+    fn is_control(&self) -> bool {
+        false
+    }
     /// Whether it conforms to a reservation ([minrate]'s marked packets).
     fn is_reserved(&self) -> bool {
         false

@@ -12,6 +12,7 @@ mod frame;
 mod link;
 pub mod loss;
 pub mod queue;
+pub mod reactive;
 
 pub use capacity::{CapacityParts, CapacityProcess, CapacitySegment};
 pub use config::*;
@@ -22,3 +23,4 @@ pub use feedback::{
 };
 pub use frame::{Backlog, Frame, LossCause, Lost, Watch};
 pub use link::{Link, LinkParts, OpportunityParts, OpportunityTrace};
+pub use reactive::*;

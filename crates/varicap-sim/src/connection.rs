@@ -130,6 +130,9 @@ impl Connection {
         if segment.flags.has(Flags::ECT) {
             flags |= Packet::ECT;
         }
+        if segment.len == 0 {
+            flags |= Packet::CONTROL;
+        }
         if segment.flags.has(Flags::RESERVED) {
             flags |= Packet::RESERVED;
         }

@@ -18,7 +18,7 @@ pub struct Packet {
     pub size: u16,
     /// Next link of its route.
     pub hop: u8,
-    /// Direction, ECN, reservation.
+    /// Direction, ECN, reservation, whether it carries data.
     pub flags: u8,
 }
 
@@ -33,6 +33,8 @@ impl Packet {
     pub const CE: u8 = 4;
     /// Conforms to a reservation.
     pub const RESERVED: u8 = 8;
+    /// Carries no data of its own.
+    pub const CONTROL: u8 = 16;
 
     /// A datagram of a source whose meter is `owner`.
     pub fn datagram(owner: u32, group: u16, size: Bytes) -> Packet {
@@ -60,6 +62,11 @@ impl Frame for Packet {
             self.flags |= Packet::CE;
         }
         capable
+    }
+
+    #[inline]
+    fn is_control(&self) -> bool {
+        self.flags & Packet::CONTROL != 0
     }
 
     #[inline]

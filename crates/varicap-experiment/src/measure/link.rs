@@ -70,9 +70,44 @@ pub struct LinkMeter {
     rate: Rate,
     rated: Time,
     was_unlimited: bool,
+    range: CapacityRange,
     sojourn: Histogram,
     base: LinkTotals,
     since: Time,
+}
+
+/// Between what a capacity moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CapacityRange {
+    /// The least of it.
+    pub minimum: Rate,
+    /// The most of it.
+    pub maximum: Rate,
+    /// How long it was at its least.
+    pub at_minimum: Span,
+}
+
+/// No capacity was seen.
+impl Default for CapacityRange {
+    fn default() -> CapacityRange {
+        CapacityRange { minimum: Rate::UNLIMITED, maximum: Rate::ZERO, at_minimum: Span::ZERO }
+    }
+}
+
+impl CapacityRange {
+    /// It was `rate` for `span`.
+    fn extend(&mut self, rate: Rate, span: Span) {
+        if span == Span::ZERO {
+            return;
+        }
+        if rate < self.minimum {
+            (self.minimum, self.at_minimum) = (rate, Span::ZERO);
+        }
+        if rate == self.minimum {
+            self.at_minimum += span;
+        }
+        self.maximum = self.maximum.max(rate);
+    }
 }
 
 /// What was measured of a link.
@@ -86,6 +121,8 @@ pub struct LinkMeasure {
     pub peak: Backlog,
     /// Whether its capacity was unlimited at some time: then nothing can be said of its mean.
     pub was_unlimited: bool,
+    /// Between what its capacity moved; means nothing on a link that passes delivery opportunities.
+    pub range: Option<CapacityRange>,
     /// Times from arrival to departure from the server [ns].
     pub sojourn: Histogram,
 }
@@ -188,6 +225,7 @@ impl LinkMeter {
         if !self.rate.is_unlimited() {
             self.totals.offered += self.rate * at.since(self.rated);
         }
+        self.range.extend(self.rate, at.since(self.rated));
         self.rated = at;
     }
 
@@ -214,14 +252,17 @@ impl LinkMeter {
         self.since = now;
         self.peak = self.waiting;
         self.was_unlimited = self.rate.is_unlimited();
+        self.range = CapacityRange::default();
         self.sojourn.clear();
     }
 
     /// What was measured from the last reset (or the start) to `now`.
     pub fn finish(mut self, now: Time) -> LinkMeasure {
+        let done = self.totals(now).since(&self.base);
         LinkMeasure {
             span: now.since(self.since),
-            done: self.totals(now).since(&self.base),
+            done,
+            range: (!self.is_slotted && !self.was_unlimited).then_some(self.range),
             peak: self.peak,
             was_unlimited: self.was_unlimited,
             sojourn: self.sojourn,
@@ -325,6 +366,21 @@ mod tests {
         meter.on_capacity(at(3000), Rate::from_bps(16_000));
         meter.on_opportunity(Bytes::new(1500));
         assert_eq!(meter.finish(at(4000)).done.offered, Work::of(Bytes::new(1000 + 2000 + 1500)));
+    }
+
+    #[test]
+    fn the_range_of_a_capacity_counts_from_the_reset_on() {
+        let mut meter = LinkMeter::new();
+        meter.on_capacity(at(0), Rate::ZERO);
+        meter.on_capacity(at(1000), Rate::from_bps(500));
+        meter.reset(at(2000));
+        meter.on_capacity(at(3000), Rate::from_bps(900));
+        meter.on_capacity(at(3000), Rate::from_bps(100)); // for no time at all
+        meter.on_capacity(at(3000), Rate::from_bps(700));
+        meter.on_capacity(at(4000), Rate::from_bps(500));
+        let range = meter.finish(at(5500)).range.unwrap();
+        let expected = (Rate::from_bps(500), Rate::from_bps(700), Span::from_millis(2500));
+        assert_eq!((range.minimum, range.maximum, range.at_minimum), expected);
     }
 
     #[test]

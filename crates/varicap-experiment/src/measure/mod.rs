@@ -7,4 +7,4 @@ mod flow;
 mod link;
 
 pub use flow::{FlowMeasure, FlowMeter, FlowTotals, SenderTotals, Transfers};
-pub use link::{LinkMeasure, LinkMeter, LinkTotals};
+pub use link::{CapacityRange, LinkMeasure, LinkMeter, LinkTotals};

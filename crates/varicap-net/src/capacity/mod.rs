@@ -1,7 +1,7 @@
 //! Exogenous capacity: a piecewise-constant path of rates, generated forward in time from its own random stream.
 //!
-//! A path never depends on traffic. Rate 0 is an ordinary state. A load-reactive capacity is no path of its own: it is
-//! [`CapacityParts::Held`], set from outside.
+//! A path never depends on traffic. Rate 0 is an ordinary state. A load-reactive capacity is no path of its own: a
+//! controller at the link sets it (`reactive`); what has a path is the residual that bounds it.
 
 mod chain;
 mod markov;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use varicap_units::{Rate, Stream, Time};
 
 use crate::link::{OpportunityParts, OpportunityTrace};
-use crate::{CapacityConfig, NetError};
+use crate::{CapacityConfig, NetError, ReactiveParts};
 
 pub use markov::{Markov, MarkovParts, SlottedMarkov, SlottedMarkovParts};
 pub use sessions::{Sessions, SessionsParts};
@@ -58,6 +58,8 @@ pub enum CapacityParts {
     SlottedMarkov(Arc<SlottedMarkovParts>),
     /// What ephemeral sessions leave.
     Sessions(Arc<SessionsParts>),
+    /// What a controller sets by the queue at the link.
+    LoadReactive(Arc<ReactiveParts>),
 }
 
 impl CapacityParts {
@@ -94,11 +96,15 @@ impl CapacityParts {
             CapacityConfig::Sessions(sessions) => {
                 CapacityParts::Sessions(Arc::new(SessionsParts::new(sessions)?))
             }
+            CapacityConfig::LoadReactive(reactive) => {
+                CapacityParts::LoadReactive(Arc::new(ReactiveParts::new(reactive, read_file)?))
+            }
         })
     }
 
     /// Long-run mean rate [b/s], exact up to rounding: from the stationary distribution of a chain, over one round of
-    /// a trace. Of steps without a period: their last rate.
+    /// a trace. Of steps without a period: their last rate. Of a load-reactive capacity: that of its residual, the most
+    /// that it can be.
     pub fn mean_rate(&self) -> Rate {
         match self {
             CapacityParts::Constant(rate) | CapacityParts::Held(rate) => *rate,
@@ -107,6 +113,7 @@ impl CapacityParts {
             CapacityParts::Markov(markov) => markov.mean_rate(),
             CapacityParts::SlottedMarkov(markov) => markov.mean_rate(),
             CapacityParts::Sessions(sessions) => sessions.mean_rate(),
+            CapacityParts::LoadReactive(reactive) => reactive.residual.mean_rate(),
         }
     }
 }
@@ -128,7 +135,7 @@ pub enum Capacity {
 
 impl Capacity {
     /// The path of `parts` that `stream` draws. Opportunities are no path of rates: the link serves them itself; here
-    /// they count with their mean.
+    /// they count with their mean, and a load-reactive capacity with its residual.
     pub fn new(parts: &CapacityParts, stream: Stream) -> Capacity {
         match parts {
             CapacityParts::Constant(rate) | CapacityParts::Held(rate) => Capacity::Constant(*rate),
@@ -139,6 +146,7 @@ impl Capacity {
                 Capacity::SlottedMarkov(SlottedMarkov::new(markov.clone(), stream))
             }
             CapacityParts::Sessions(sessions) => Capacity::Sessions(Sessions::new(sessions.clone(), stream)),
+            CapacityParts::LoadReactive(reactive) => Capacity::new(&reactive.residual, stream),
         }
     }
 }

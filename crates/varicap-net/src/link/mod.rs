@@ -9,6 +9,7 @@
 //! departures, then arrivals: what leaves at `now` makes room for what arrives at `now`.
 
 mod opportunity;
+mod reactive;
 mod server;
 
 use std::collections::VecDeque;
@@ -17,7 +18,8 @@ use varicap_units::{Bytes, Rate, Span, Streams, Time, Work};
 
 use crate::capacity::{Capacity, CapacityParts, CapacityProcess};
 use crate::loss::Loss;
-use crate::queue::{Queue, QueueDiscipline, Transmitter, TransmitterState, Waiting};
+use crate::queue::{Limit, Queue, QueueDiscipline, Transmitter, TransmitterState, Waiting};
+use crate::reactive::Reactive;
 use crate::{Backlog, Frame, Framing, LossCause, LossConfig, Lost, QueueConfig, Service, Watch};
 
 use opportunity::Opportunities;
@@ -84,6 +86,8 @@ pub struct Link<F> {
     /// What of the line waits.
     waiting: Backlog,
     transmission: Transmission,
+    /// What sets the rate by the queue, if anything does; then the queue is managed.
+    reactive: Option<Box<Reactive>>,
 }
 
 impl<F: Frame> Link<F> {
@@ -92,6 +96,8 @@ impl<F: Frame> Link<F> {
     pub fn new(parts: &LinkParts, name: &str, streams: &Streams) -> Link<F> {
         let stream = |part: &str| streams.stream(&format!("link.{name}.{part}"));
         // The first rate is in force at once, yet reported when the link first moves: its change comes at zero.
+        let mut queue = Queue::new(&parts.queue, parts.packet, parts.bdp, stream("queue"));
+        let mut reactive = None;
         let (transmission, change) = match &parts.capacity {
             CapacityParts::Opportunities(opportunities) => {
                 let opportunities = Opportunities::new(opportunities);
@@ -100,7 +106,15 @@ impl<F: Frame> Link<F> {
             }
             capacity => {
                 let mut path = Capacity::new(capacity, stream("capacity"));
-                let server = Server::new(parts.service, path.segment(Time::ZERO).rate);
+                let mut segment = path.segment(Time::ZERO);
+                if let CapacityParts::LoadReactive(control) = capacity {
+                    let limit = Limit::new(parts.queue.limit(), parts.packet, parts.bdp);
+                    let control = Reactive::new(control, limit, parts.packet, segment);
+                    segment.rate = control.initial();
+                    reactive = Some(Box::new(control));
+                    queue = queue.managed();
+                }
+                let server = Server::new(parts.service, segment.rate);
                 (Transmission::Rate(server, path), Time::ZERO)
             }
         };
@@ -111,12 +125,13 @@ impl<F: Frame> Link<F> {
             delay: parts.delay,
             framing: parts.framing,
             loss: Loss::new(&parts.loss, stream("loss")),
-            queue: Queue::new(&parts.queue, parts.packet, parts.bdp, stream("queue")),
+            queue,
             line: VecDeque::new(),
             under_way: 0,
             in_service: None,
             waiting: Backlog::default(),
             transmission,
+            reactive,
         }
     }
 
@@ -163,10 +178,10 @@ impl<F: Frame> Link<F> {
         }
     }
 
-    /// Whether no frame is in service or under way.
+    /// Whether a frame that is pushed now may be the first to come out.
     #[inline]
     pub fn is_quiet(&self) -> bool {
-        self.under_way == 0 && self.in_service.is_none()
+        self.under_way == 0 && (self.in_service.is_none() || self.reactive.is_some())
     }
 
     /// When to poll next: nothing comes out before. A frame that may be held up by a change of capacity is polled for
@@ -182,7 +197,12 @@ impl<F: Frame> Link<F> {
             Transmission::Rate(..) => self.in_service.is_some(),
             Transmission::Opportunities(_) => self.in_service.is_some() || self.backlog().frames > 0,
         };
-        if waits { self.finish.min(self.change) + self.delay } else { Time::NEVER }
+        match (waits, &self.reactive) {
+            (false, _) => Time::NEVER,
+            (true, None) => self.finish.min(self.change) + self.delay,
+            // A controller may shorten the delay as well.
+            (true, Some(_)) => (self.finish + self.delay).min(self.change),
+        }
     }
 
     /// Brings the link up to `now`.
@@ -217,14 +237,18 @@ impl<F: Frame> Link<F> {
     /// overrules it.
     pub fn set_rate<W: Watch<F>>(&mut self, now: Time, rate: Rate, watch: &mut W) {
         self.advance(now, watch);
-        if let Transmission::Rate(server, _) = &mut self.transmission {
-            if server.rate() == rate {
-                return;
-            }
-            let finish = self.in_service.is_some().then_some(self.finish);
-            self.finish = server.change(now, rate, finish).unwrap_or(Time::NEVER);
-            watch.on_capacity(now, rate);
+        self.change_rate(now, rate, watch);
+    }
+
+    /// From `at` on, up to which the link has been brought, the rate is `rate`.
+    fn change_rate<W: Watch<F>>(&mut self, at: Time, rate: Rate, watch: &mut W) {
+        let Transmission::Rate(server, _) = &mut self.transmission else { return };
+        if rate == server.rate() {
+            return;
         }
+        let finish = self.in_service.is_some().then_some(self.finish);
+        self.finish = server.change(at, rate, finish).unwrap_or(Time::NEVER);
+        watch.on_capacity(at, rate);
     }
 
     /// What waits; the frame in service is not included.
@@ -322,6 +346,9 @@ impl<F: Frame> Link<F> {
     #[inline(never)]
     fn push_managed<W: Watch<F>>(&mut self, now: Time, frame: F, watch: &mut W) {
         let (state, rate) = (self.state(), self.rate());
+        if self.reactive.is_some() {
+            return self.push_reactive(now, frame, Transmitter { state, rate }, watch);
+        }
         let Queue::Managed(queue) = &mut self.queue else { return };
         queue.enqueue(now, frame, Transmitter { state, rate }, watch);
         if state == TransmitterState::Free {
@@ -334,7 +361,10 @@ impl<F: Frame> Link<F> {
     #[inline(never)]
     fn depart_managed<W: Watch<F>>(&mut self, at: Time, watch: &mut W) {
         let Queue::Managed(queue) = &mut self.queue else { return };
-        let next = queue.dequeue(at, watch);
+        let next = match &mut self.reactive {
+            None => queue.dequeue(at, watch),
+            Some(reactive) => reactive.dequeue(queue, at, watch),
+        };
         self.send_off(at, watch);
         self.serve_managed(at, next);
     }
@@ -374,17 +404,17 @@ impl<F: Frame> Link<F> {
     #[inline(never)]
     fn pass_change<W: Watch<F>>(&mut self, watch: &mut W) {
         let at = self.change;
+        if self.reactive.is_some() {
+            return self.pass_reactive_change(at, watch);
+        }
         match &mut self.transmission {
             Transmission::Rate(server, path) => {
                 let segment = path.segment(at);
-                if segment.rate != server.rate() {
-                    let finish = self.in_service.is_some().then_some(self.finish);
-                    self.finish = server.change(at, segment.rate, finish).unwrap_or(Time::NEVER);
-                    watch.on_capacity(at, segment.rate);
-                } else if at == Time::ZERO {
-                    watch.on_capacity(at, segment.rate);
-                }
                 self.change = segment.until;
+                if at == Time::ZERO && segment.rate == server.rate() {
+                    return watch.on_capacity(at, segment.rate);
+                }
+                self.change_rate(at, segment.rate, watch);
             }
             Transmission::Opportunities(_) => self.pass_opportunity(at, watch),
         }

@@ -52,6 +52,10 @@ impl<F: Frame> CoDel<F> {
         }
     }
 
+    pub(super) fn set_limit(&mut self, limit: Limit) {
+        self.limit = limit;
+    }
+
     /// RFC 8289 §5.5, dodequeue.
     fn head(&mut self, now: Time) -> Option<Head<F>> {
         let Some(waiting) = self.fifo.pop() else {

@@ -18,6 +18,10 @@ impl DropTail {
         DropTail { limit, counts_in_service }
     }
 
+    pub fn set_limit(&mut self, limit: Limit) {
+        self.limit = limit;
+    }
+
     /// Whether a frame of `size` may come in beside what waits.
     #[inline]
     pub fn admits(&self, waiting: Backlog, state: TransmitterState, size: Bytes) -> bool {

@@ -3,6 +3,7 @@
 mod codel;
 mod drop_tail;
 mod red;
+mod tail;
 
 use std::collections::VecDeque;
 
@@ -13,6 +14,7 @@ use crate::{Backlog, Frame, QueueConfig, Watch};
 pub use codel::CoDel;
 pub(crate) use drop_tail::DropTail;
 pub use red::Red;
+use tail::Tail;
 
 /// A frame and when it arrived.
 #[derive(Clone, Debug)]
@@ -67,6 +69,7 @@ pub(crate) enum Queue<F> {
 pub(crate) enum Managed<F> {
     Red(Box<Red<F>>),
     CoDel(Box<CoDel<F>>),
+    Tail(Box<Tail<F>>),
 }
 
 impl<F: Frame> Queue<F> {
@@ -86,6 +89,25 @@ impl<F: Frame> Queue<F> {
             }
         }
     }
+
+    /// The queue as one that keeps its frames.
+    pub fn managed(self) -> Queue<F> {
+        match self {
+            Queue::DropTail(limit) => Queue::Managed(Managed::Tail(Box::new(Tail::new(limit)))),
+            managed => managed,
+        }
+    }
+}
+
+impl<F: Frame> Managed<F> {
+    /// From now on no more than `limit` may wait; what waits already stays.
+    pub fn set_limit(&mut self, limit: Limit) {
+        match self {
+            Managed::Red(queue) => queue.set_limit(limit),
+            Managed::CoDel(queue) => queue.set_limit(limit),
+            Managed::Tail(queue) => queue.set_limit(limit),
+        }
+    }
 }
 
 impl<F: Frame> QueueDiscipline<F> for Managed<F> {
@@ -93,6 +115,7 @@ impl<F: Frame> QueueDiscipline<F> for Managed<F> {
         match self {
             Managed::Red(queue) => queue.enqueue(now, frame, transmitter, watch),
             Managed::CoDel(queue) => queue.enqueue(now, frame, transmitter, watch),
+            Managed::Tail(queue) => queue.enqueue(now, frame, transmitter, watch),
         }
     }
 
@@ -100,6 +123,7 @@ impl<F: Frame> QueueDiscipline<F> for Managed<F> {
         match self {
             Managed::Red(queue) => queue.dequeue(now, watch),
             Managed::CoDel(queue) => queue.dequeue(now, watch),
+            Managed::Tail(queue) => queue.dequeue(now, watch),
         }
     }
 
@@ -107,6 +131,7 @@ impl<F: Frame> QueueDiscipline<F> for Managed<F> {
         match self {
             Managed::Red(queue) => queue.backlog(),
             Managed::CoDel(queue) => queue.backlog(),
+            Managed::Tail(queue) => queue.backlog(),
         }
     }
 }

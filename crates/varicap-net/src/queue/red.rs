@@ -76,6 +76,10 @@ impl<F: Frame> Red<F> {
         }
     }
 
+    pub(super) fn set_limit(&mut self, limit: Limit) {
+        self.limit = limit;
+    }
+
     /// The average queue [packets or B].
     pub fn average(&self) -> f64 {
         self.average

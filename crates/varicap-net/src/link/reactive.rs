@@ -1,0 +1,111 @@
+//! A link whose capacity a controller sets.
+
+use varicap_units::Time;
+
+use super::{Inside, Link, Transmission};
+use crate::capacity::CapacityProcess;
+use crate::queue::{Queue, Transmitter, TransmitterState};
+use crate::reactive::{LoadReactiveControl, QueueSample, Setting};
+use crate::{Frame, Watch};
+
+impl<F: Frame> Link<F> {
+    /// Gives a link whose capacity says `custom` its controller; others keep theirs.
+    pub fn set_control(&mut self, control: Box<dyn LoadReactiveControl>) {
+        if let Some(reactive) = &mut self.reactive {
+            reactive.set_control(control);
+        }
+    }
+
+    /// Takes the samples of a load-reactive link away from its own controller: they are taken by [`Link::observe`], and
+    /// what follows from them comes through [`Link::allot`].
+    pub fn hand_over(&mut self) {
+        if let Some(reactive) = &mut self.reactive {
+            reactive.hand_over();
+        }
+    }
+
+    /// What a controller would see at `now`; nothing on a link that is not load-reactive.
+    pub fn observe<W: Watch<F>>(&mut self, now: Time, watch: &mut W) -> Option<QueueSample> {
+        self.advance(now, watch);
+        let capacity = self.rate();
+        self.reactive.as_mut().map(|reactive| reactive.observe(now, capacity))
+    }
+
+    /// What its own controller makes of a sample.
+    pub fn wish(&mut self, sample: &QueueSample) -> Option<Setting> {
+        self.reactive.as_mut().map(|reactive| reactive.wish(sample))
+    }
+
+    /// Sets a load-reactive link from `now` on, within its minimum and residual.
+    pub fn allot<W: Watch<F>>(&mut self, now: Time, setting: Setting, watch: &mut W) {
+        self.advance(now, watch);
+        let capacity = self.rate();
+        if let Some(reactive) = &self.reactive {
+            let setting = reactive.allowed(setting, capacity);
+            self.apply(now, setting, watch);
+        }
+    }
+
+    /// The residual changes, a sample is due, or both: then the residual comes first.
+    pub(super) fn pass_reactive_change<W: Watch<F>>(&mut self, at: Time, watch: &mut W) {
+        let before = self.rate();
+        let (Some(reactive), Transmission::Rate(_, residual)) = (&mut self.reactive, &mut self.transmission)
+        else {
+            return;
+        };
+        if at == Time::ZERO {
+            watch.on_capacity(at, before);
+        }
+        let mut setting = Setting::of(before);
+        if reactive.residual_until() == at {
+            setting = Setting::of(reactive.on_residual(residual.segment(at), before));
+        }
+        if reactive.next() == at {
+            setting = reactive.sample(at, setting.capacity);
+        }
+        self.apply(at, setting, watch);
+        if let Some(reactive) = &self.reactive {
+            self.change = reactive.change();
+        }
+    }
+
+    fn apply<W: Watch<F>>(&mut self, at: Time, setting: Setting, watch: &mut W) {
+        self.change_rate(at, setting.capacity, watch);
+        if let Some(delay) = setting.delay {
+            self.delay = delay;
+        }
+        if let (Some(limit), Queue::Managed(queue)) = (setting.limit, &mut self.queue) {
+            queue.set_limit(limit);
+        }
+    }
+
+    /// As the end of push, where a controller watches the queue.
+    pub(super) fn push_reactive<W: Watch<F>>(
+        &mut self,
+        now: Time,
+        frame: F,
+        transmitter: Transmitter,
+        watch: &mut W,
+    ) {
+        let (Some(reactive), Queue::Managed(queue)) = (&mut self.reactive, &mut self.queue) else { return };
+        if reactive.passes(&frame) {
+            return self.pass_by(now, frame, watch);
+        }
+        reactive.enqueue(queue, now, frame, transmitter, watch);
+        if transmitter.state == TransmitterState::Free {
+            let next = reactive.dequeue(queue, now, watch);
+            self.serve_managed(now, next);
+        }
+    }
+
+    /// A frame that neither waits nor takes capacity; it overtakes what waits, not what is under way.
+    fn pass_by<W: Watch<F>>(&mut self, now: Time, frame: F, watch: &mut W) {
+        let backlog = self.backlog();
+        watch.on_departure(now, now, &frame, backlog);
+        self.line.insert(self.under_way, Inside { time: now + self.delay, frame });
+        if self.loss.loses() {
+            return self.lose(now, watch);
+        }
+        self.under_way += 1;
+    }
+}

@@ -1,0 +1,434 @@
+//! Load-reactive capacity: a controller samples the queue of its link and sets what the link offers. Source: [lrl, §3].
+//!
+//! ```text
+//!   queue ──► what waits, came and was lost ──► controller ──► capacity (delay, limit)
+//!                at each sample                                 within [minimum, residual]
+//! ```
+//!
+//! A sample is a change of capacity like any other: links are advanced lazily, and work off samples in order of time,
+//! each at its own instant, after what the residual does at that instant and before what departs or arrives. A new
+//! controller is one file that implements [`LoadReactiveControl`], and a variant of [`Control`].
+
+mod config;
+mod continuous;
+mod hysteresis;
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use varicap_units::{Bytes, Rate, Span, Time};
+
+use crate::capacity::{CapacityParts, CapacitySegment, ReadFile};
+use crate::queue::{Limit, Managed, QueueDiscipline, Transmitter, Waiting};
+use crate::{Backlog, Frame, LossCause, Lost, NetError, Watch};
+
+pub use config::*;
+pub use continuous::{Pi, TargetDelay};
+pub use hysteresis::{Hysteresis, MovingAverage};
+
+/// How full a queue is, averaged or not.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Occupancy {
+    /// Frames.
+    pub frames: f64,
+    /// Bytes [B].
+    pub bytes: f64,
+}
+
+impl Occupancy {
+    /// Moves by the share `weight` towards `newest`: a moving average.
+    pub(crate) fn drift(&mut self, newest: Occupancy, weight: f64) {
+        self.frames += weight * (newest.frames - self.frames);
+        self.bytes += weight * (newest.bytes - self.bytes);
+    }
+}
+
+impl From<Backlog> for Occupancy {
+    fn from(backlog: Backlog) -> Occupancy {
+        Occupancy { frames: f64::from(backlog.frames), bytes: backlog.bytes.as_u64() as f64 }
+    }
+}
+
+/// What a controller sees of its link at a sample. Frames that are outside the control are in none of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct QueueSample {
+    /// When.
+    pub at: Time,
+    /// Time since the last sample; zero at the first.
+    pub span: Span,
+    /// The capacity now.
+    pub capacity: Rate,
+    /// The least capacity that the link is to have.
+    pub minimum: Rate,
+    /// What there is for it at most now.
+    pub residual: Rate,
+    /// The occupancy that the scenario chose: instantaneous, mean or smoothed.
+    pub occupancy: Occupancy,
+    /// What waits now.
+    pub waiting: Backlog,
+    /// Mean of what waited since the last sample.
+    pub mean: Occupancy,
+    /// Moving average of what waited at the samples.
+    pub smoothed: Occupancy,
+    /// What came since the last sample, lost or not.
+    pub arrived: Backlog,
+    /// What was lost at the queue since the last sample.
+    pub lost: Backlog,
+    /// A full-sized packet [B].
+    pub packet: Bytes,
+}
+
+/// What a controller wants of its link until the next sample.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Setting {
+    /// The capacity; the link keeps it between its minimum and the residual.
+    pub capacity: Rate,
+    /// The propagation delay, if it is to change. Frames keep their order.
+    pub delay: Option<Span>,
+    /// The limit of the queue, if it is to change. What waits already stays.
+    pub limit: Option<Limit>,
+}
+
+impl Setting {
+    /// This capacity, and nothing else changed.
+    pub fn of(capacity: Rate) -> Setting {
+        Setting { capacity, delay: None, limit: None }
+    }
+}
+
+/// Sets the capacity of a link by what waits there (a load-reactive control algorithm, LRCA). Source: [lrl, §3.1].
+///
+/// It is told the capacity that the link really has, so one that only says by how much it wants to change it does not
+/// wind up at a limit.
+pub trait LoadReactiveControl: Debug + Send {
+    /// What the link is to offer from this sample on.
+    fn on_sample(&mut self, sample: &QueueSample) -> Setting;
+}
+
+/// A controller, dispatched without a pointer.
+#[derive(Debug)]
+pub enum Control {
+    /// Two thresholds.
+    Hysteresis(Hysteresis),
+    /// One threshold of a moving average.
+    MovingAverage(MovingAverage),
+    /// Proportional-integral.
+    Pi(Pi),
+    /// Towards a queueing delay.
+    TargetDelay(TargetDelay),
+    /// From outside; before it is there, the capacity stays.
+    Boxed(Option<Box<dyn LoadReactiveControl>>),
+}
+
+impl Control {
+    /// The controller that `config` names.
+    pub fn new(config: &ReactiveControlConfig) -> Control {
+        match config {
+            ReactiveControlConfig::Hysteresis(config) => Control::Hysteresis(Hysteresis::new(config)),
+            ReactiveControlConfig::MovingAverage(config) => {
+                Control::MovingAverage(MovingAverage::new(config))
+            }
+            ReactiveControlConfig::Pi(config) => Control::Pi(Pi::new(config)),
+            ReactiveControlConfig::TargetDelay(config) => Control::TargetDelay(TargetDelay::new(config)),
+            ReactiveControlConfig::Custom(_) => Control::Boxed(None),
+        }
+    }
+}
+
+impl LoadReactiveControl for Control {
+    fn on_sample(&mut self, sample: &QueueSample) -> Setting {
+        match self {
+            Control::Hysteresis(control) => control.on_sample(sample),
+            Control::MovingAverage(control) => control.on_sample(sample),
+            Control::Pi(control) => control.on_sample(sample),
+            Control::TargetDelay(control) => control.on_sample(sample),
+            Control::Boxed(Some(control)) => control.on_sample(sample),
+            Control::Boxed(None) => Setting::of(sample.capacity),
+        }
+    }
+}
+
+/// What a load-reactive capacity is made of, with the traces of its residual read.
+#[derive(Clone, Debug)]
+pub struct ReactiveParts {
+    /// As the scenario has it.
+    pub config: LoadReactiveConfig,
+    /// What there is for it at most.
+    pub residual: CapacityParts,
+}
+
+impl ReactiveParts {
+    /// Reads the files that the residual names.
+    pub(crate) fn new(
+        config: &LoadReactiveConfig,
+        read_file: &mut ReadFile<'_>,
+    ) -> Result<ReactiveParts, NetError> {
+        let residual = CapacityParts::from_config(&config.residual.as_capacity(), read_file)
+            .map_err(|error| error.below("capacity.load-reactive.residual"))?;
+        Ok(ReactiveParts { config: config.clone(), residual })
+    }
+}
+
+/// The controller of one link with what it has seen.
+#[derive(Debug)]
+pub(crate) struct Reactive {
+    parts: Arc<ReactiveParts>,
+    control: Control,
+    /// The limit that the queue has of its own.
+    limit: Limit,
+    packet: Bytes,
+    /// When the next sample is due; never if someone else takes them.
+    next: Time,
+    residual: CapacitySegment,
+    sampled: Option<Time>,
+    /// Of what waits, the frames that count.
+    waiting: Backlog,
+    /// The frame in service, if it counts.
+    in_service: Backlog,
+    settled: Time,
+    /// Integrals of what waited since the last sample [frames ns, B ns].
+    frame_time: u128,
+    byte_time: u128,
+    arrived: Backlog,
+    lost: Backlog,
+    smoothed: Occupancy,
+}
+
+impl Reactive {
+    /// The controller of an empty link whose queue has `limit` and whose full packets have `packet` bytes.
+    pub fn new(
+        parts: &Arc<ReactiveParts>,
+        limit: Limit,
+        packet: Bytes,
+        residual: CapacitySegment,
+    ) -> Reactive {
+        Reactive {
+            control: Control::new(&parts.config.control),
+            limit,
+            packet,
+            next: Time::ZERO + parts.config.phase,
+            residual,
+            sampled: None,
+            waiting: Backlog::default(),
+            in_service: Backlog::default(),
+            settled: Time::ZERO,
+            frame_time: 0,
+            byte_time: 0,
+            arrived: Backlog::default(),
+            lost: Backlog::default(),
+            smoothed: Occupancy::default(),
+            parts: parts.clone(),
+        }
+    }
+
+    /// The controller comes from outside.
+    pub fn set_control(&mut self, control: Box<dyn LoadReactiveControl>) {
+        self.control = Control::Boxed(Some(control));
+    }
+
+    /// Samples are taken by someone else from now on.
+    pub fn hand_over(&mut self) {
+        self.next = Time::NEVER;
+    }
+
+    /// When the residual changes, or the next sample is due.
+    pub fn change(&self) -> Time {
+        self.residual.until.min(self.next)
+    }
+
+    /// When the residual changes.
+    pub fn residual_until(&self) -> Time {
+        self.residual.until
+    }
+
+    /// When the next sample is due.
+    pub fn next(&self) -> Time {
+        self.next
+    }
+
+    /// The residual changes; the capacity that follows from `capacity`.
+    pub fn on_residual(&mut self, segment: CapacitySegment, capacity: Rate) -> Rate {
+        self.residual = segment;
+        self.bounded(capacity, capacity)
+    }
+
+    /// `wanted` within what the link may have, which has `now`.
+    fn bounded(&self, wanted: Rate, now: Rate) -> Rate {
+        let (minimum, residual) = (self.parts.config.minimum, self.residual.rate);
+        if self.parts.config.pre_emption {
+            wanted.max(minimum).min(residual)
+        } else {
+            wanted.min(residual.max(now)).max(minimum)
+        }
+    }
+
+    /// The sample that is due at `at` on a link that offers `capacity`: what the link is to offer from then on.
+    pub fn sample(&mut self, at: Time, capacity: Rate) -> Setting {
+        let sample = self.observe(at, capacity);
+        self.next = at + self.parts.config.interval;
+        let setting = self.control.on_sample(&sample);
+        self.allowed(setting, capacity)
+    }
+
+    /// The capacity before the first sample.
+    pub fn initial(&self) -> Rate {
+        let initial = self.parts.config.initial.unwrap_or(self.parts.config.minimum);
+        self.bounded(initial, initial)
+    }
+
+    /// What the controller makes of a sample.
+    pub fn wish(&mut self, sample: &QueueSample) -> Setting {
+        self.control.on_sample(sample)
+    }
+
+    /// `setting` within what a link may have that offers `capacity` now.
+    pub fn allowed(&self, setting: Setting, capacity: Rate) -> Setting {
+        let capacity = self.bounded(setting.capacity, capacity);
+        let follows = self.parts.config.buffer.map(|time| self.limit_of(capacity, time));
+        Setting { capacity, limit: setting.limit.or(follows), ..setting }
+    }
+
+    /// The limit that holds what `capacity` carries in `time`.
+    fn limit_of(&self, capacity: Rate, time: Span) -> Limit {
+        let bits = (capacity * time).as_nanobits() / u128::from(varicap_units::NANOS_PER_SEC);
+        let bytes = Bytes::new(u64::try_from(bits / 8).unwrap_or(u64::MAX)).max(self.packet);
+        Limit { frames: self.limit.frames, bytes: bytes.min(self.limit.bytes) }
+    }
+
+    /// What there is to see at `at`; the next sample sees what comes after.
+    pub fn observe(&mut self, at: Time, capacity: Rate) -> QueueSample {
+        self.settle(at);
+        let config = &self.parts.config;
+        let waiting = self.counted();
+        let now = Occupancy::from(waiting);
+        let span = at.since(self.sampled.unwrap_or(at));
+        let nanos = span.as_nanos() as f64;
+        let mean = if nanos > 0.0 {
+            Occupancy { frames: self.frame_time as f64 / nanos, bytes: self.byte_time as f64 / nanos }
+        } else {
+            now
+        };
+        let weight = match config.occupancy {
+            OccupancyConfig::Smoothed(smoothed) => smoothed.weight,
+            _ => SmoothedConfig::default().weight,
+        };
+        self.smoothed.drift(now, weight.get());
+        let sample = QueueSample {
+            at,
+            span,
+            capacity,
+            minimum: config.minimum,
+            residual: self.residual.rate,
+            occupancy: match config.occupancy {
+                OccupancyConfig::Instantaneous => now,
+                OccupancyConfig::Mean => mean,
+                OccupancyConfig::Smoothed(_) => self.smoothed,
+            },
+            waiting,
+            mean,
+            smoothed: self.smoothed,
+            arrived: std::mem::take(&mut self.arrived),
+            lost: std::mem::take(&mut self.lost),
+            packet: self.packet,
+        };
+        self.sampled = Some(at);
+        (self.frame_time, self.byte_time) = (0, 0);
+        sample
+    }
+
+    /// What waits, and what is in service if that counts.
+    fn counted(&self) -> Backlog {
+        if !self.parts.config.counts_in_service {
+            return self.waiting;
+        }
+        let bytes = self.waiting.bytes + self.in_service.bytes;
+        Backlog { frames: self.waiting.frames + self.in_service.frames, bytes }
+    }
+
+    /// Adds what waited since the last event to the integrals.
+    fn settle(&mut self, at: Time) {
+        let nanos = u128::from(at.since(self.settled).as_nanos());
+        self.settled = at;
+        let counted = self.counted();
+        self.frame_time += nanos * u128::from(counted.frames);
+        self.byte_time += nanos * u128::from(counted.bytes.as_u64());
+    }
+
+    fn counts<F: Frame>(&self, frame: &F) -> bool {
+        self.parts.config.control_packets == ControlPackets::Inside || !frame.is_control()
+    }
+
+    /// Whether the frame passes beside queue and server.
+    pub fn passes<F: Frame>(&self, frame: &F) -> bool {
+        self.parts.config.control_packets == ControlPackets::Outside && frame.is_control()
+    }
+
+    /// Offers a frame to the queue.
+    pub fn enqueue<F: Frame, W: Watch<F>>(
+        &mut self,
+        queue: &mut Managed<F>,
+        now: Time,
+        frame: F,
+        transmitter: Transmitter,
+        watch: &mut W,
+    ) {
+        self.settle(now);
+        if self.counts(&frame) {
+            let size = frame.wire_size();
+            add(&mut self.arrived, size);
+            add(&mut self.waiting, size);
+        }
+        queue.enqueue(now, frame, transmitter, &mut Losses { watch, reactive: self });
+    }
+
+    /// Takes the next frame into service.
+    pub fn dequeue<F: Frame, W: Watch<F>>(
+        &mut self,
+        queue: &mut Managed<F>,
+        now: Time,
+        watch: &mut W,
+    ) -> Option<Waiting<F>> {
+        self.settle(now);
+        self.in_service = Backlog::default();
+        let next = queue.dequeue(now, &mut Losses { watch, reactive: self });
+        if let Some(Waiting { frame, .. }) = &next
+            && self.counts(frame)
+        {
+            let size = frame.wire_size();
+            take(&mut self.waiting, size);
+            add(&mut self.in_service, size);
+        }
+        next
+    }
+}
+
+fn add(backlog: &mut Backlog, size: Bytes) {
+    backlog.frames += 1;
+    backlog.bytes += size;
+}
+
+fn take(backlog: &mut Backlog, size: Bytes) {
+    backlog.frames -= 1;
+    backlog.bytes -= size;
+}
+
+/// Tells the controller of what its queue loses.
+struct Losses<'a, W> {
+    watch: &'a mut W,
+    reactive: &'a mut Reactive,
+}
+
+impl<F: Frame, W: Watch<F>> Watch<F> for Losses<'_, W> {
+    fn on_lost(&mut self, lost: Lost<F>) {
+        if lost.cause != LossCause::Channel && self.reactive.counts(&lost.frame) {
+            let size = lost.frame.wire_size();
+            take(&mut self.reactive.waiting, size);
+            add(&mut self.reactive.lost, size);
+        }
+        self.watch.on_lost(lost);
+    }
+
+    fn on_mark(&mut self, at: Time, frame: &F) {
+        self.watch.on_mark(at, frame);
+    }
+}
