@@ -115,7 +115,7 @@ def run(
     series_below: int = 0,
     packets_below: int = 0,
     progress: ProgressCallback | None = None,
-    controls: Mapping[str, Callable[[int, int], Any]] | None = None,
+    controls: Mapping[str, Callable[..., Any]] | None = None,
 ) -> Results:
     """Simulate replications `first` to `first + count - 1`; 0 threads are as many as there are cores.
 
@@ -172,6 +172,56 @@ class Segment:
     @property
     def wire_size(self) -> int:
         """Size on the wire, headers included [B]."""
+
+@final
+class QueueSample:
+    """What a policy sees of its link at a sample. Packets that are outside the control are in none of it."""
+
+    @property
+    def at_s(self) -> float:
+        """When [s]."""
+    @property
+    def span_s(self) -> float:
+        """Time since the last sample; zero at the first [s]."""
+    @property
+    def capacity_bps(self) -> float:
+        """The capacity now [b/s]."""
+    @property
+    def minimum_bps(self) -> float:
+        """The least capacity that the link is to have [b/s]."""
+    @property
+    def residual_bps(self) -> float:
+        """What there is for it at most now; infinite if unlimited [b/s]."""
+    @property
+    def occupancy_bytes(self) -> float:
+        """The occupancy that the scenario chose: instantaneous, mean or smoothed [B]."""
+    @property
+    def occupancy_packets(self) -> float:
+        """The same in packets."""
+    @property
+    def waiting_bytes(self) -> int:
+        """What waits now [B]."""
+    @property
+    def waiting_packets(self) -> int:
+        """The same in packets."""
+    @property
+    def mean_bytes(self) -> float:
+        """Mean of what waited since the last sample [B]."""
+    @property
+    def mean_packets(self) -> float:
+        """The same in packets."""
+    @property
+    def arrived_bytes(self) -> int:
+        """What came since the last sample, lost or not [B]."""
+    @property
+    def arrived_packets(self) -> int:
+        """The same in packets."""
+    @property
+    def lost_packets(self) -> int:
+        """Packets lost at the queue since the last sample."""
+    @property
+    def packet_bytes(self) -> int:
+        """A full-sized packet [B]."""
 
 @final
 class AckSample:

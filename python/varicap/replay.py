@@ -82,9 +82,7 @@ def _read(path: Path) -> dict[str, Any]:
         raise ManifestError(f"{path}: manifest version {version}; this varicap reads version {MANIFEST_VERSION}")
     if recorded["python_controls"]:
         names = ", ".join(recorded["python_controls"])
-        raise ManifestError(
-            f"{path}: it used congestion controls written in Python ({names}), which a manifest cannot hold"
-        )
+        raise ManifestError(f"{path}: it used controls written in Python ({names}), which a manifest cannot hold")
     return dict(recorded)
 
 

@@ -474,8 +474,9 @@ class Pi(Part):
 
 @dataclass(frozen=True, kw_only=True)
 class TargetDelay(Part):
-    """Control of the queueing delay: the capacity is the rate of arrivals, and what brings the queue to its target in
-    time.
+    """Control of the queueing delay.
+
+    The capacity is the rate of arrivals and what brings the queue to its target in time.
     """
 
     _tag: ClassVar[str] = "target-delay"

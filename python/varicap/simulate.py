@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from varicap import _core
+from varicap.reactive import MakePolicy
 from varicap.results import Request, Result, Which
 from varicap.tcp import MakeControl
 
@@ -62,7 +63,7 @@ def run(
     overrides: Mapping[str, str] | Iterable[tuple[str, str]] = (),
     series: Which | None = None,
     packets: Which | None = None,
-    controls: Mapping[str, MakeControl] | None = None,
+    controls: Mapping[str, MakeControl | MakePolicy] | None = None,
     jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Result:
@@ -70,9 +71,10 @@ def run(
 
     With `precision` (say 0.02) replications are added until the half width of each 95 % interval of goodput and
     utilisation is within that share of its mean, or there are `max_seeds`.  `series` and `packets` record more than
-    the scenario says, of all runs (True) or of the first.  `controls` brings congestion controls written in Python
-    (`varicap.tcp.CongestionControl`) by the name that the scenario gives them in ``congestion = { custom = "NAME" }``;
-    such runs are slower, and go on one core.
+    the scenario says, of all runs (True) or of the first.  `controls` brings controls written in Python by the
+    name that the scenario gives them: congestion controls (`varicap.tcp.CongestionControl`) in
+    ``congestion = { custom = "NAME" }``, policies of load-reactive links (`varicap.reactive.Policy`) in
+    ``control = { custom = "NAME" }``; such runs are slower, and go on one core.
 
     >>> result = run("examples/fixed.toml", seeds=3, overrides={"duration": "20 s"})
     >>> result.flows.num_rows

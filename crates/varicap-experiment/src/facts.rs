@@ -1,7 +1,7 @@
 //! A resolved scenario in plain numbers: what an analysis needs to know of a flow and its path.
 
 use serde_json::{Value as Json, json};
-use varicap_net::{AbrConfig, QueueConfig};
+use varicap_net::AbrConfig;
 use varicap_units::{Amount, Bytes, Rate};
 
 use crate::document::join_path;
@@ -25,11 +25,7 @@ pub fn facts(scenario: &Scenario, networks: &[Network]) -> Json {
 
 fn link_facts(link: &LinkSpec, placed: &Placed<'_>) -> Json {
     let parts = &link.parts;
-    let limit = match &parts.queue {
-        QueueConfig::DropTail(queue) => queue.limit,
-        QueueConfig::Red(queue) => queue.limit,
-        QueueConfig::CoDel(queue) => queue.limit,
-    };
+    let limit = parts.queue.limit();
     json!({
         "name": &*link.name,
         "path": placed.path,

@@ -5,6 +5,7 @@
 mod control;
 mod errors;
 mod interrupt;
+mod policy;
 mod quantity;
 mod records;
 mod run;
@@ -21,6 +22,8 @@ mod _core {
 
     #[pymodule_export]
     use super::control::{PyAckSample, PyCongestionEvent};
+    #[pymodule_export]
+    use super::policy::PyQueueSample;
     #[pymodule_export]
     use super::quantity::quantity;
     #[pymodule_export]

@@ -9,16 +9,21 @@ use pyo3::prelude::*;
 use pyo3::types::PyList;
 use varicap_experiment::results::{Recorded, RunResult, runs_table, summarise};
 use varicap_experiment::{Network, Transport};
-use varicap_sim::{ControlFactory, Options, Recording, RunError as SimError, run_many};
+use varicap_net::LoadReactiveControl;
+use varicap_sim::{ControlFactory, Options, PolicyFactory, Recording, RunError as SimError, run_many};
 use varicap_tcp::congestion::CongestionControl;
 use varicap_tcp::{Congestion, TcpConfig};
 
 use crate::control::{PythonControl, Raised, start};
 use crate::errors::{RunError, ScenarioError};
 use crate::interrupt::{Shared, run as run_interruptibly};
+use crate::policy::PythonPolicy;
 use crate::records;
 use crate::scenario::PyScenario;
 use crate::tables::columns;
+
+/// What makes controls written in Python, by name.
+type Makers = HashMap<String, Py<PyAny>>;
 
 /// What one or more runs of a scenario found.
 #[pyclass(name = "Results", module = "varicap._core")]
@@ -99,10 +104,12 @@ pub fn run(
     controls: Option<HashMap<String, Py<PyAny>>>,
 ) -> PyResult<PyResults> {
     check_controls(scenario, controls.as_ref())?;
+    let controls = controls.map(Arc::new);
     let raised = Raised::default();
     let recorded = Arc::new(Mutex::new(Vec::new()));
     let record = &scenario.scenario.record;
     let options = Options {
+        policies: controls.clone().map(|makers| policies(makers, raised.clone())),
         controls: controls.map(|classes| factory(classes, raised.clone())),
         record: Some(Recording {
             series: (record.sample, series_below),
@@ -133,7 +140,7 @@ fn keeper(recorded: &Arc<Mutex<Vec<Recorded>>>) -> Arc<dyn Fn(Recorded) + Send +
 }
 
 /// Makes the congestion controls that Python brought, by name.
-fn factory(classes: HashMap<String, Py<PyAny>>, raised: Raised) -> Arc<ControlFactory> {
+fn factory(classes: Arc<Makers>, raised: Raised) -> Arc<ControlFactory> {
     Arc::new(move |name: &str, config: &TcpConfig| {
         let class = classes.get(name)?;
         let made = Python::attach(|py| PythonControl::new(py, class, &start(config), &raised));
@@ -147,12 +154,33 @@ fn factory(classes: HashMap<String, Py<PyAny>>, raised: Raised) -> Arc<ControlFa
     })
 }
 
+/// Makes the policies of load-reactive links that Python brought, by name.
+fn policies(makers: Arc<Makers>, raised: Raised) -> Arc<PolicyFactory> {
+    Arc::new(move |name: &str, link: &str| {
+        let make = makers.get(name)?;
+        match Python::attach(|py| PythonPolicy::new(py, make, link, &raised)) {
+            Ok(policy) => Some(Box::new(policy) as Box<dyn LoadReactiveControl>),
+            Err(error) => {
+                raised.keep(error);
+                None
+            }
+        }
+    })
+}
+
 /// Every control that the scenario names must be there.
 fn check_controls(scenario: &PyScenario, controls: Option<&HashMap<String, Py<PyAny>>>) -> PyResult<()> {
+    let missing = |name: &str| !controls.is_some_and(|controls| controls.contains_key(name));
+    for link in scenario.networks.iter().flat_map(|network| &network.links) {
+        if let Some(name) = link.parts.policy().filter(|name| missing(name)) {
+            let says = format!("{}: nobody brought a policy called `{name}`", link.name);
+            return Err(ScenarioError::new_err(format!("{says}; pass it to varicap.run(…, controls=…)")));
+        }
+    }
     for flow in scenario.networks.iter().flat_map(|network| &network.flows) {
         if let Transport::Tcp { tcp: TcpConfig { congestion: Congestion::Custom(name), .. }, .. } =
             &flow.transport
-            && !controls.is_some_and(|controls| controls.contains_key(name))
+            && missing(name)
         {
             let says =
                 format!("flows.{}.tcp.congestion: nobody brought a control called `{name}`", flow.name);

@@ -7,6 +7,7 @@ use varicap_engine::workload::{Arrivals, DatagramSource, OnOffFeed};
 use varicap_engine::{Feedback, Hop, NodeId, meters_of, routes};
 use varicap_experiment::scenario::App;
 use varicap_experiment::{FlowSpec, Network, Transport};
+use varicap_net::LoadReactiveControl;
 use varicap_tcp::congestion::{CongestionControl, Controller};
 use varicap_tcp::{Congestion, Receiver, Sender, TcpConfig};
 use varicap_units::{Bytes, Span, Streams, Time};
@@ -15,11 +16,15 @@ use crate::connection::{Connection, Feed, Jitter};
 use crate::net::Net;
 use crate::observe::{Observer, Traffic};
 use crate::packet::Packet;
+use crate::run::Options;
 use crate::scheduler::Scheduler;
 use crate::world::{Opening, Source, World};
 
 /// Makes a congestion control for a connection that says `congestion = { custom = "name" }`.
 pub type ControlFactory = dyn Fn(&str, &TcpConfig) -> Option<Box<dyn CongestionControl>> + Send + Sync;
+
+/// Makes the controller of a load-reactive link that says `control = { custom = "name" }`, from that name and the link's.
+pub type PolicyFactory = dyn Fn(&str, &str) -> Option<Box<dyn LoadReactiveControl>> + Send + Sync;
 
 /// Opens the connections of every flow group.
 pub struct Openers {
@@ -134,13 +139,15 @@ impl Openers {
 
 impl World {
     /// The world of replication `replication` of `network` under `seed`.
-    pub fn new(
-        network: &Network,
-        streams: Streams,
-        observer: Observer,
-        controls: Option<Arc<ControlFactory>>,
-    ) -> World {
-        let hops: Vec<Hop<Packet>> = network.links.iter().map(|spec| Hop::new(spec, &streams)).collect();
+    pub fn new(network: &Network, streams: Streams, observer: Observer, options: &Options) -> World {
+        let mut hops: Vec<Hop<Packet>> = network.links.iter().map(|spec| Hop::new(spec, &streams)).collect();
+        for (spec, hop) in network.links.iter().zip(&mut hops) {
+            if let (Some(name), Some(policies)) = (spec.parts.policy(), &options.policies)
+                && let Some(policy) = policies(name, &spec.name)
+            {
+                hop.link.set_control(policy);
+            }
+        }
         let flows: Arc<[FlowSpec]> = network.flows.clone().into();
         let (wires, routes) = routes(&flows, hops.len());
         let mut meters = Vec::with_capacity(flows.len());
@@ -173,7 +180,13 @@ impl World {
             sources,
             connections: Vec::new(),
             free: Vec::new(),
-            openers: Openers { flows, meters: meters.into(), relays: relays.into(), streams, controls },
+            openers: Openers {
+                flows,
+                meters: meters.into(),
+                relays: relays.into(),
+                streams,
+                controls: options.controls.clone(),
+            },
             feedback,
             heard: Vec::new(),
             first_source,

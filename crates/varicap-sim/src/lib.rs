@@ -11,6 +11,6 @@ mod run;
 mod scheduler;
 mod world;
 
-pub use build::ControlFactory;
+pub use build::{ControlFactory, PolicyFactory};
 pub use record::Recording;
 pub use run::{Options, RunError, run, run_many};

@@ -12,7 +12,7 @@ use varicap_experiment::rows::{GroupRows, LinkRow};
 use varicap_experiment::{FlowSpec, Network, Transport};
 use varicap_units::{Bytes, Span, Streams, Time};
 
-use crate::build::ControlFactory;
+use crate::build::{ControlFactory, PolicyFactory};
 use crate::observe::Observer;
 use crate::record::{Recording, Sampler};
 use crate::world::World;
@@ -22,6 +22,8 @@ use crate::world::World;
 pub struct Options {
     /// Makes congestion controls that are not built in.
     pub controls: Option<Arc<ControlFactory>>,
+    /// Makes controllers of load-reactive links that are not built in.
+    pub policies: Option<Arc<PolicyFactory>>,
     /// What to record besides the rows.
     pub record: Option<Recording>,
 }
@@ -60,7 +62,7 @@ fn run_number(
 ) -> Result<RunResult, RunError> {
     let meters: Vec<(Bytes, bool)> = network.flows.iter().flat_map(meter_kinds).collect();
     let observer = Observer::new(&meters);
-    let mut world = World::new(network, Streams::new(seed, replication), observer, options.controls.clone());
+    let mut world = World::new(network, Streams::new(seed, replication), observer, options);
     let recording = options.record.as_ref();
     let limit = recording.map(|recording| recording.packets).filter(|(_, below)| replication < *below);
     world.net.traffic.log = limit.map(|(limit, _)| PacketLog::new(limit));

@@ -47,6 +47,16 @@ pub struct LinkParts {
     pub bdp: Bytes,
 }
 
+impl LinkParts {
+    /// The name of the controller that has to come from outside, if there is to be one.
+    pub fn policy(&self) -> Option<&str> {
+        match &self.capacity {
+            CapacityParts::LoadReactive(parts) => parts.policy(),
+            _ => None,
+        }
+    }
+}
+
 /// A frame inside the link.
 #[derive(Debug)]
 struct Inside<F> {

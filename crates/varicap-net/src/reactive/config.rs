@@ -287,7 +287,7 @@ impl Default for PiConfig {
     }
 }
 
-/// Control of the queueing delay: the capacity is the rate of arrivals, and what brings the queue to its target in time.
+/// Control of the queueing delay. The capacity is the rate of arrivals and what brings the queue to its target in time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TargetDelayConfig {

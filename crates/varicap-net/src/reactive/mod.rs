@@ -167,6 +167,14 @@ impl ReactiveParts {
             .map_err(|error| error.below("capacity.load-reactive.residual"))?;
         Ok(ReactiveParts { config: config.clone(), residual })
     }
+
+    /// The name of the controller that has to come from outside, if there is to be one.
+    pub fn policy(&self) -> Option<&str> {
+        match &self.config.control {
+            ReactiveControlConfig::Custom(name) => Some(name),
+            _ => None,
+        }
+    }
 }
 
 /// The controller of one link with what it has seen.
