@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from varicap._core import ScenarioError, __version__
 
 if TYPE_CHECKING:
-    from varicap import analyse, design, model, papers, reactive, report, scenario, tcp, traces, units
+    from varicap import analyse, design, model, papers, reactive, report, scenario, shell, tcp, traces, units
     from varicap.comparison import compare
     from varicap.engines import run
     from varicap.errors import MachineLacksError, NotApplicableError
@@ -35,6 +35,7 @@ __all__ = [
     "report",
     "run",
     "scenario",
+    "shell",
     "tcp",
     "traces",
     "units",

@@ -71,6 +71,19 @@ class Scenario:
     def check_limits(self, max_memory: str | None, max_time: str | None, runs: int, threads: int) -> None:
         """Raise `ScenarioError` if `runs` runs on `threads` cores (0: all) would need more memory or time."""
 
+def shell(
+    scenario: Scenario,
+    command: Sequence[str],
+    *,
+    seed: int,
+    at_left: bool = False,
+    congestion: str | None = None,
+    show: str = "nowhere",
+    strict: bool = False,
+    depth: int = 0,
+) -> int:
+    """Runs a command behind the links of a scenario; its exit code.  Linux only."""
+
 def quantity(kind: str, text: str) -> float:
     """A quantity with its unit, as SI number: `kind` is time, rate, size, frequency or probability."""
 

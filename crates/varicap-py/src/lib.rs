@@ -10,6 +10,8 @@ mod quantity;
 mod records;
 mod run;
 mod scenario;
+#[cfg(target_os = "linux")]
+mod shell;
 mod tables;
 mod tcp;
 
@@ -30,6 +32,9 @@ mod _core {
     use super::run::{PyResults, run};
     #[pymodule_export]
     use super::scenario::PyScenario;
+    #[cfg(target_os = "linux")]
+    #[pymodule_export]
+    use super::shell::shell;
     #[pymodule_export]
     use super::tcp::{PyReceiver, PySegment, PySender};
 

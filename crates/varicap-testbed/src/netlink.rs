@@ -52,6 +52,8 @@ const IFA_LOCAL: u16 = 2;
 const TCA_KIND: u16 = 1;
 const TCA_OPTIONS: u16 = 2;
 const TC_H_ROOT: u32 = u32::MAX;
+/// Number of the loopback interface of any namespace.
+const LOOPBACK: u32 = 1;
 
 impl Netlink {
     /// Of the namespace that this thread is in.
@@ -72,7 +74,7 @@ impl Netlink {
 
     /// Brings the loopback interface up.
     pub fn bring_loopback_up(&mut self) -> io::Result<()> {
-        self.request(libc::RTM_NEWLINK, 0, &link_header(1))
+        self.request(libc::RTM_NEWLINK, 0, &link_header(LOOPBACK))
     }
 
     /// Gives an interface a plain queue of `limit` packets, instead of one with a will of its own.
@@ -126,6 +128,23 @@ impl Netlink {
             attribute(&mut body, RTA_METRICS, &metrics);
         }
         self.request(libc::RTM_NEWROUTE, libc::NLM_F_CREATE | libc::NLM_F_REPLACE, &body)
+    }
+
+    /// The namespace takes packets for any address as its own, except for `peer`, which lies behind interface `index`.
+    pub fn take_all_addresses(&mut self, index: u32, peer: [u8; 4]) -> io::Result<()> {
+        // Both in the table that is asked first, where the longer prefix wins.
+        for (to, bits, out, scope, kind) in [
+            (peer, 32, index, libc::RT_SCOPE_LINK, libc::RTN_UNICAST),
+            ([0; 4], 0, LOOPBACK, libc::RT_SCOPE_HOST, libc::RTN_LOCAL),
+        ] {
+            let mut body = vec![libc::AF_INET as u8, bits, 0, 0];
+            body.extend([libc::RT_TABLE_LOCAL, libc::RTPROT_STATIC, scope, kind]);
+            body.extend(0u32.to_ne_bytes());
+            attribute(&mut body, RTA_DST, &to);
+            attribute(&mut body, RTA_OIF, &out.to_ne_bytes());
+            self.request(libc::RTM_NEWROUTE, libc::NLM_F_CREATE | libc::NLM_F_REPLACE, &body)?;
+        }
+        Ok(())
     }
 
     /// Sends a request and waits for what the kernel says to it.

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::path::Path;
+use std::process::Command;
 
 use crate::error::{Step, TestbedError};
 use crate::sys;
@@ -35,6 +36,13 @@ impl Namespace {
         on_thread(move || sys::enter_network(file).map(|()| work())).step("enter a network namespace")
     }
 
+    /// Makes `command` start inside it, with signals as usual, and end when this thread does.
+    pub fn hold(&self, command: &mut Command) -> Result<(), TestbedError> {
+        let file = self.file.try_clone().step("keep a network namespace open")?;
+        sys::start_inside(command, file);
+        Ok(())
+    }
+
     /// Moves this thread into it; what the thread opens from now on belongs to the namespace.
     pub fn enter(&self) -> Result<(), TestbedError> {
         sys::enter_network(&self.file).step("enter a network namespace")
@@ -44,6 +52,16 @@ impl Namespace {
 /// Gives this process the rights over namespaces of its own, in a new user namespace. Nothing happens if it is root.
 /// It must have a single thread.
 pub fn become_root() -> Result<(), TestbedError> {
+    own_namespaces(0, 0)
+}
+
+/// As [`become_root`], yet the user keeps the name: programs that this process starts have no rights beyond the user's.
+pub fn become_owner() -> Result<(), TestbedError> {
+    let (user, group) = sys::identity();
+    own_namespaces(user, group)
+}
+
+fn own_namespaces(as_user: u32, as_group: u32) -> Result<(), TestbedError> {
     let (user, group) = sys::identity();
     if user == 0 {
         return Ok(());
@@ -52,8 +70,8 @@ pub fn become_root() -> Result<(), TestbedError> {
     let write = |file: &str, text: String| std::fs::write(Path::new("/proc/self").join(file), text);
     // Without the privilege over groups, the kernel asks to renounce setgroups(2) first.
     write("setgroups", "deny".to_owned()).step("renounce setgroups in the user namespace")?;
-    write("uid_map", format!("0 {user} 1")).step("map the user into its namespace")?;
-    write("gid_map", format!("0 {group} 1")).step("map the group into its namespace")
+    write("uid_map", format!("{as_user} {user} 1")).step("map the user into its namespace")?;
+    write("gid_map", format!("{as_group} {group} 1")).step("map the group into its namespace")
 }
 
 /// Sets a kernel parameter of the namespace that this thread is in: `net.ipv4.tcp_sack`.

@@ -274,8 +274,10 @@ pub fn parent() -> i32 {
 
 /// Ctrl-C at the terminal is for the parent.
 pub fn ignore_interrupts() {
-    // SAFETY: ignoring a signal runs no code of ours.
-    unsafe { libc::signal(libc::SIGINT, libc::SIG_IGN) };
+    for signal in [libc::SIGINT, libc::SIGQUIT] {
+        // SAFETY: ignoring a signal runs no code of ours.
+        unsafe { libc::signal(signal, libc::SIG_IGN) };
+    }
 }
 
 /// Lets this thread wake as exactly as the machine allows: exact timers, and before all ordinary threads (SCHED_FIFO)
@@ -423,4 +425,66 @@ pub fn send(fd: &impl AsRawFd, bytes: &[u8]) -> io::Result<usize> {
 pub fn end_sending(fd: &impl AsRawFd) -> io::Result<()> {
     // SAFETY: no pointers.
     check(unsafe { libc::shutdown(fd.as_raw_fd(), libc::SHUT_WR) }).map(drop)
+}
+
+/// No more will be sent, and the other end is told that this was no regular end.
+pub fn reset(fd: &impl AsRawFd) -> io::Result<()> {
+    let linger = libc::linger { l_onoff: 1, l_linger: 0 };
+    let fields = [linger.l_onoff.to_ne_bytes(), linger.l_linger.to_ne_bytes()];
+    set_option_bytes(fd, libc::SOL_SOCKET, libc::SO_LINGER, fields.as_flattened())
+}
+
+/// A connection neither sends nor receives any more; a listening socket stops to listen.
+pub fn end_all(fd: &impl AsRawFd) -> io::Result<()> {
+    // SAFETY: no pointers.
+    check(unsafe { libc::shutdown(fd.as_raw_fd(), libc::SHUT_RDWR) }).map(drop)
+}
+
+/// A copy of this process with one thread; it sees none, the parent the child's number.
+pub fn fork() -> io::Result<Option<i32>> {
+    // SAFETY: the caller answers for what the child does with what other threads held.
+    let child = check(unsafe { libc::fork() })?;
+    Ok((child != 0).then_some(child))
+}
+
+/// Waits for the end of a child; its exit code, as shells say it: 128 and the signal if one killed it.
+pub fn wait_for(child: i32) -> io::Result<i32> {
+    loop {
+        let mut status = 0;
+        // SAFETY: `status` outlives the call.
+        match check(unsafe { libc::waitpid(child, &mut status, 0) }) {
+            Ok(_) if libc::WIFEXITED(status) => return Ok(libc::WEXITSTATUS(status)),
+            Ok(_) if libc::WIFSIGNALED(status) => return Ok(128 + libc::WTERMSIG(status)),
+            Ok(_) => {}
+            Err(error) if is_again(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Ends this process at once: nothing that was inherited from a parent is torn down.
+pub fn exit_now(code: i32) -> ! {
+    // SAFETY: does not return.
+    unsafe { libc::_exit(code) }
+}
+
+/// Kills a process.
+pub fn kill(process: u32) {
+    // SAFETY: no pointers.
+    unsafe { libc::kill(process as libc::pid_t, libc::SIGKILL) };
+}
+
+/// Makes `command` start in a network namespace, with ordinary signals, and die with the thread that starts it.
+pub fn start_inside(command: &mut std::process::Command, namespace: std::fs::File) {
+    let enter = move || {
+        enter_network(&namespace)?;
+        die_with_parent()?;
+        for signal in [libc::SIGINT, libc::SIGQUIT] {
+            // SAFETY: the default action is no code of ours.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
+        }
+        Ok(())
+    };
+    // SAFETY: nothing but system calls between fork and exec.
+    unsafe { std::os::unix::process::CommandExt::pre_exec(command, enter) };
 }

@@ -1,0 +1,263 @@
+//! Any program behind an emulated link: its namespace has one way out, and that is the link.
+//!
+//! ```text
+//!   network outside               this process                       namespace inside
+//!   services ◄──► relay ◄──► TUN ◄──► links there and back ◄──► TUN ◄──► the command
+//! ```
+//!
+//! Nothing is changed outside: no device, no route, no rule. All goes with this process, however it ends.
+
+mod meter;
+mod relay;
+
+use std::ffi::OsString;
+use std::io;
+use std::net::Ipv4Addr;
+use std::process::Command;
+use std::sync::Arc;
+use std::thread;
+
+use varicap_experiment::Network;
+use varicap_experiment::fidelity::Fidelity;
+use varicap_units::{Span, Streams, Time};
+
+use crate::emulator::{Director, Emulator, Way};
+use crate::error::{Step, TestbedError};
+use crate::net::Net;
+use crate::netlink::{Netlink, RouteMetrics};
+use crate::netns::{Namespace, become_owner, set_sysctl};
+use crate::packet::{Packet, ipv4};
+use crate::sys::{self, Clock};
+use crate::tun::Tun;
+
+use meter::Meter;
+pub use meter::Show;
+use relay::Gate;
+
+/// Largest packet [B].
+const MTU: u32 = 1500;
+/// The address outside of the outermost shell; each shell inside another is four further.
+const FIRST_OUTSIDE: Ipv4Addr = Ipv4Addr::new(100, 64, 0, 1);
+/// How deep shells may lie in each other.
+const MOST_DEPTH: u32 = 64;
+
+/// A command and the link that it shall live behind.
+#[derive(Clone, Debug)]
+pub struct Shell {
+    /// The links. Of its flows only the routes count: see [`Shell::between`].
+    network: Network,
+    /// For everything random about the links.
+    pub seed: u64,
+    /// The program and its arguments.
+    pub command: Vec<OsString>,
+    /// Which congestion control sockets at both ends have by default; none: that of the system.
+    pub congestion: Option<String>,
+    /// How the live line is shown.
+    pub show: Show,
+    /// A link that was not exact makes the exit code 4.
+    pub strict: bool,
+    /// How many shells this one lies in, as VARICAP_SHELL says.
+    pub depth: u32,
+}
+
+impl Shell {
+    /// `command` behind the links of `network`: what it sends goes over links `up`, what it receives over links `down`.
+    pub fn between(mut network: Network, up: Vec<usize>, down: Vec<usize>, command: Vec<OsString>) -> Shell {
+        network.flows.truncate(1);
+        for flow in &mut network.flows {
+            (flow.forward, flow.reverse) = (up.clone(), down.clone());
+            flow.access_delay = Span::ZERO;
+        }
+        Shell { network, seed: 1, command, congestion: None, show: Show::Nowhere, strict: false, depth: 0 }
+    }
+
+    /// Runs the command behind the link, which a process of its own emulates, and returns its exit code, or 128 and the
+    /// signal that killed it. What keeps the link from being made is said on stderr; the code is then 3.
+    pub fn run(&self) -> Result<i32, TestbedError> {
+        sys::ignore_interrupts();
+        match sys::fork().step("start a process")? {
+            Some(child) => sys::wait_for(child).step("wait for the emulator"),
+            None => sys::exit_now(match self.run_here() {
+                Ok(code) => code,
+                Err(error) => {
+                    eprintln!("varicap: {error}");
+                    LACKING
+                }
+            }),
+        }
+    }
+
+    /// In a process with a single thread, whose network is that outside.
+    fn run_here(&self) -> Result<i32, TestbedError> {
+        sys::die_with_parent().step("die with the parent")?;
+        become_owner()?;
+        let (outside, inside) = addresses(self.depth)?;
+        let far = Arc::new(Namespace::new()?);
+        let near = Namespace::new()?;
+        let far_tun = Tun::new(&far, "outside", MTU)?;
+        let near_tun = Tun::new(&near, "inside", MTU)?;
+        let (far_index, near_index) = (far_tun.index, near_tun.index);
+        let lay_far = || {
+            let mut netlink = Netlink::open()?;
+            netlink.add_address(far_index, outside.octets())?;
+            netlink.take_all_addresses(far_index, inside.octets())
+        };
+        let lay_near = || {
+            let mut netlink = Netlink::open()?;
+            netlink.add_address(near_index, inside.octets())?;
+            netlink.add_route(near_index, ([0; 4], 0), None, &RouteMetrics::default())
+        };
+        far.run(lay_far)?.step("configure the far end of the link")?;
+        near.run(lay_near)?.step("configure the near end of the link")?;
+        for namespace in [&*far, &near] {
+            namespace.run(|| self.configure())??;
+        }
+        let border = Border { gate: Gate::new(&far, outside)?, meter: Meter::new(self.show, &self.network) };
+        self.emulate(&near, vec![near_tun, far_tun], border, outside)
+    }
+
+    /// What sockets of a namespace find.
+    fn configure(&self) -> Result<(), TestbedError> {
+        let Some(name) = &self.congestion else { return Ok(()) };
+        let done = set_sysctl("net.ipv4.tcp_congestion_control", name);
+        done.step(&format!(
+            "choose the congestion control `{name}` (see `varicap doctor` for those there are)"
+        ))
+    }
+
+    /// Runs the command while packets pass.
+    fn emulate(
+        &self,
+        near: &Namespace,
+        tuns: Vec<Tun>,
+        border: Border,
+        outside: Ipv4Addr,
+    ) -> Result<i32, TestbedError> {
+        let mut command = self.command(outside);
+        near.hold(&mut command)?;
+        let streams = Streams::new(self.seed, 0);
+        let clock = Clock::starting_in(Span::ZERO);
+        let mut emulator = Emulator::new(&self.network, &streams, tuns, border, clock)?;
+        let remote = emulator.remote();
+        let mut child = match command.spawn() {
+            Ok(child) => child,
+            Err(error) => {
+                eprintln!("varicap: {}: {error}", self.command[0].display());
+                // As shells say it: not found, or found and not a program.
+                return Ok(if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 });
+            }
+        };
+        let process = child.id();
+        let ferry = move || {
+            let is_prioritised = sys::go_first();
+            let done = emulator.run_until(Time::NEVER);
+            if done.is_err() {
+                // Without a link the command would wait for ever.
+                sys::kill(process);
+            }
+            emulator.director.meter.clear();
+            done.map(|_| fidelity(&emulator, is_prioritised))
+        };
+        let ferry = thread::Builder::new().name("emulator".to_owned()).spawn(ferry).step("start a thread")?;
+        let status = child.wait().step("wait for the command")?;
+        remote.stop();
+        let fidelity =
+            ferry.join().map_err(|_| TestbedError::Failed("the emulator panicked".to_owned()))??;
+        Ok(self.sum_up(&fidelity, exit_code(status)))
+    }
+
+    /// Says how exact the link was, if that is asked for or it was not; the exit code.
+    fn sum_up(&self, fidelity: &Fidelity, code: i32) -> i32 {
+        let faults = fidelity.faults();
+        if self.show != Show::Nowhere && !fidelity.lateness.is_empty() {
+            let millis = |q| fidelity.lateness.quantile(q).unwrap_or(0) as f64 / 1e6;
+            let (packets, half, most) = (fidelity.lateness.count(), millis(0.5), millis(0.99));
+            eprintln!(
+                "varicap: {packets} packets, half of them at most {half:.3} ms late, 99 % at most {most:.3} ms"
+            );
+        }
+        for fault in &faults {
+            eprintln!("varicap: the link was not exact: {fault}");
+        }
+        if self.strict && !faults.is_empty() && code == 0 { BREACH } else { code }
+    }
+
+    fn command(&self, outside: Ipv4Addr) -> Command {
+        let mut command = Command::new(&self.command[0]);
+        command.args(&self.command[1..]);
+        command.env("VARICAP_GATEWAY", outside.to_string());
+        command.env("VARICAP_SHELL", (self.depth + 1).to_string());
+        // As in Mahimahi, inside several shells these are the address outside all of them.
+        if self.depth == 0 {
+            command.env("VARICAP_OUTSIDE", outside.to_string());
+        }
+        if std::env::var_os("MAHIMAHI_BASE").is_none() {
+            command.env("MAHIMAHI_BASE", outside.to_string());
+        }
+        command
+    }
+}
+
+/// Exit code if the machine lacks something.
+const LACKING: i32 = 3;
+/// Exit code of a strict shell whose link was not exact.
+const BREACH: i32 = 4;
+
+fn fidelity(emulator: &Emulator<Border>, is_prioritised: bool) -> Fidelity {
+    Fidelity {
+        lateness: emulator.lateness.packets.clone(),
+        late_packets: emulator.lateness.late_packets,
+        stalls: emulator.lateness.stalls,
+        unintended_drops: emulator.refused_packets,
+        is_prioritised,
+        ..Fidelity::default()
+    }
+}
+
+/// What the far end and the near end are called in shell number `depth`.
+fn addresses(depth: u32) -> Result<(Ipv4Addr, Ipv4Addr), TestbedError> {
+    if depth >= MOST_DEPTH {
+        return Err(TestbedError::Failed(format!("{depth} shells inside each other (VARICAP_SHELL)")));
+    }
+    let outside = u32::from(FIRST_OUTSIDE) + 4 * depth;
+    Ok((Ipv4Addr::from(outside), Ipv4Addr::from(outside + 1)))
+}
+
+fn exit_code(status: std::process::ExitStatus) -> i32 {
+    use std::os::unix::process::ExitStatusExt;
+    status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1)
+}
+
+/// Sends what comes from one end to the other, and opens the way out before packets reach the far end.
+struct Border {
+    gate: Gate,
+    meter: Meter,
+}
+
+/// The TUN of the far end.
+const FAR: u16 = 1;
+
+impl Director for Border {
+    fn direct(&mut self, _: Time, port: usize, packet: &[u8]) -> Option<Way> {
+        // Route 0 leads from the command outside, route 1 back.
+        let way = Way { route: port as u16, exit: 1 - port as u16, size: packet.len() as u16, tag: 0 };
+        (packet.first()? >> 4 == 4).then_some(way)
+    }
+
+    fn on_release(&mut self, _: Time, packet: &Packet, bytes: &[u8]) {
+        self.meter.on_packet(packet);
+        if 1 - packet.route == FAR
+            && let Some(headers) = ipv4::parse(bytes)
+        {
+            self.gate.on_packet(&headers);
+        }
+    }
+
+    fn poll_at(&self, _: &Net) -> Time {
+        self.meter.due
+    }
+
+    fn poll(&mut self, now: Time, net: &mut Net) {
+        self.meter.show(now, net);
+    }
+}

@@ -1,0 +1,280 @@
+//! From the far end of the emulated link to the network outside, without any privilege there.
+//!
+//! ```text
+//! command ══ link ══► TUN ──► namespace with every address ──► relay ──► sockets of the network outside
+//! ```
+//!
+//! The far end is a namespace that takes packets for any address as its own. When a connection (or a first datagram)
+//! arrives there, a socket is opened outside first: whether that works decides whether somebody listens at the far end.
+//! Then bytes are copied between the two. So TCP over the link ends at the relay, in this kernel.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream, UdpSocket};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use crate::error::{Step, TestbedError};
+use crate::netns::Namespace;
+use crate::packet::ipv4::{Headers, TCP};
+use crate::sys;
+
+/// Protocol number of UDP.
+const UDP: u8 = 17;
+/// A local service answers at once, or it is busy.
+const LOCAL_PATIENCE: Duration = Duration::from_millis(50);
+/// Datagrams between two ports count as one conversation until they pause this long.
+const UDP_PAUSE: Duration = Duration::from_secs(30);
+/// Connections that were opened outside and that nobody has come for; more are lost SYNs.
+const MOST_WAITING: usize = 1024;
+/// Largest datagram [B].
+const LARGEST_DATAGRAM: usize = 65_536;
+
+/// Both ends of a connection, as the far end sees it: the command's, then the one that it wants to reach.
+type Ends = (SocketAddrV4, SocketAddrV4);
+
+/// Where packets leave the emulation: opens the way outside before the far end sees them. It lives on the emulator's
+/// thread, in the network outside.
+pub struct Gate {
+    /// The address that stands for the loopback address outside.
+    outside: Ipv4Addr,
+    shared: Arc<Shared>,
+    requests: Sender<Request>,
+}
+
+/// What the gate and the far end both know.
+#[derive(Default)]
+struct Shared {
+    /// Opened outside for connections that the far end has not accepted yet.
+    waiting: Mutex<HashMap<Ends, TcpStream>>,
+    /// Conversations by UDP.
+    conversations: Mutex<HashMap<Ends, ()>>,
+}
+
+/// What the gate asks the far end to do, before it lets a packet through.
+enum Request {
+    Listen(u16, Sender<()>),
+    Close(u16, Sender<()>),
+    Converse(Ends, UdpSocket, Sender<()>),
+}
+
+impl Gate {
+    /// The far end is `namespace`, where `outside` stands for the loopback address of the network that this thread is in.
+    pub fn new(namespace: &Arc<Namespace>, outside: Ipv4Addr) -> Result<Gate, TestbedError> {
+        let (requests, receiver) = channel();
+        let shared = Arc::new(Shared::default());
+        let (inside, known) = (namespace.clone(), shared.clone());
+        let serve = move || {
+            if inside.enter().is_ok() {
+                FarEnd { shared: known, listeners: HashMap::new() }.serve(&receiver);
+            }
+        };
+        thread::Builder::new().name("relay".to_owned()).spawn(serve).step("start a thread")?;
+        Ok(Gate { outside, shared, requests })
+    }
+
+    /// A packet is about to reach the far end.
+    pub fn on_packet(&self, headers: &Headers) {
+        let from = SocketAddrV4::new(headers.source.into(), headers.source_port);
+        let to = SocketAddrV4::new(headers.destination.into(), headers.destination_port);
+        match headers.protocol {
+            TCP if headers.is_syn && headers.acknowledged.is_none() => self.on_connection((from, to)),
+            UDP => self.on_datagram((from, to)),
+            _ => {}
+        }
+    }
+
+    fn on_connection(&self, ends: Ends) {
+        let mut waiting = lock(&self.shared.waiting);
+        if waiting.contains_key(&ends) {
+            return;
+        }
+        if waiting.len() >= MOST_WAITING {
+            waiting.clear();
+        }
+        match self.connect(ends.1) {
+            Ok(stream) => {
+                waiting.insert(ends, stream);
+                drop(waiting);
+                self.ask(|done| Request::Listen(ends.1.port(), done));
+            }
+            // Nobody listens outside, so nobody shall listen at the far end: its kernel refuses the connection.
+            Err(_) => {
+                drop(waiting);
+                self.ask(|done| Request::Close(ends.1.port(), done));
+            }
+        }
+    }
+
+    fn connect(&self, to: SocketAddrV4) -> io::Result<TcpStream> {
+        if *to.ip() != self.outside {
+            // How that ends is seen when bytes are copied.
+            let socket = sys::socket(libc::AF_INET, libc::SOCK_STREAM, 0)?;
+            sys::connect(&socket, to.ip().octets(), to.port())?;
+            return Ok(socket.into());
+        }
+        let [v4, v6] = loopback(to.port());
+        TcpStream::connect_timeout(&v4, LOCAL_PATIENCE)
+            .or_else(|error| TcpStream::connect_timeout(&v6, LOCAL_PATIENCE).map_err(|_| error))
+    }
+
+    fn on_datagram(&self, ends: Ends) {
+        if lock(&self.shared.conversations).contains_key(&ends) {
+            return;
+        }
+        let to =
+            if *ends.1.ip() == self.outside { loopback(ends.1.port())[0] } else { SocketAddr::V4(ends.1) };
+        let open = || -> io::Result<UdpSocket> {
+            let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+            socket.connect(to)?;
+            Ok(socket)
+        };
+        let Ok(socket) = open() else { return };
+        lock(&self.shared.conversations).insert(ends, ());
+        self.ask(|done| Request::Converse(ends, socket, done));
+    }
+
+    /// Asks the far end and waits until it has done it.
+    fn ask(&self, request: impl FnOnce(Sender<()>) -> Request) {
+        let (done, answer) = channel();
+        if self.requests.send(request(done)).is_ok() {
+            let _ = answer.recv();
+        }
+    }
+}
+
+/// The far end, on a thread in its namespace.
+struct FarEnd {
+    shared: Arc<Shared>,
+    listeners: HashMap<u16, TcpListener>,
+}
+
+impl FarEnd {
+    /// Does what the gate asks for, until the gate is gone.
+    fn serve(&mut self, requests: &Receiver<Request>) {
+        while let Ok(request) = requests.recv() {
+            let done = match request {
+                Request::Listen(port, done) => {
+                    let _ = self.listen(port);
+                    done
+                }
+                Request::Close(port, done) => {
+                    if let Some(listener) = self.listeners.remove(&port) {
+                        let _ = sys::end_all(&listener);
+                    }
+                    done
+                }
+                Request::Converse(ends, socket, done) => {
+                    if self.converse(ends, socket).is_err() {
+                        lock(&self.shared.conversations).remove(&ends);
+                    }
+                    done
+                }
+            };
+            let _ = done.send(());
+        }
+    }
+
+    fn listen(&mut self, port: u16) -> io::Result<()> {
+        if self.listeners.contains_key(&port) {
+            return Ok(());
+        }
+        let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, port))?;
+        self.listeners.insert(port, listener.try_clone()?);
+        let shared = self.shared.clone();
+        spawn(move || {
+            while let Ok((near, _)) = listener.accept() {
+                shared.join(near);
+            }
+        })
+    }
+
+    /// Copies datagrams both ways until both are silent.
+    fn converse(&self, ends: Ends, outside: UdpSocket) -> io::Result<()> {
+        let socket = sys::socket(libc::AF_INET, libc::SOCK_DGRAM, 0)?;
+        sys::set_option(&socket, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1)?;
+        sys::bind(&socket, ends.1.ip().octets(), ends.1.port())?;
+        sys::connect(&socket, ends.0.ip().octets(), ends.0.port())?;
+        let near = UdpSocket::from(socket);
+        for socket in [&near, &outside] {
+            socket.set_nonblocking(false)?;
+            socket.set_read_timeout(Some(UDP_PAUSE))?;
+        }
+        let (back_from, back_to) = (outside.try_clone()?, near.try_clone()?);
+        let shared = self.shared.clone();
+        spawn(move || copy_datagrams(&back_from, &back_to))?;
+        spawn(move || {
+            copy_datagrams(&near, &outside);
+            // The next datagram begins another conversation.
+            lock(&shared.conversations).remove(&ends);
+        })
+    }
+}
+
+impl Shared {
+    /// Joins a connection that the far end has accepted to the one that was opened outside for it.
+    fn join(&self, near: TcpStream) {
+        let ends = || -> io::Result<Option<Ends>> {
+            let (SocketAddr::V4(from), SocketAddr::V4(to)) = (near.peer_addr()?, near.local_addr()?) else {
+                return Ok(None);
+            };
+            Ok(Some((from, to)))
+        };
+        let outside = ends().ok().flatten().and_then(|ends| lock(&self.waiting).remove(&ends));
+        let Some(outside) = outside else {
+            let _ = sys::reset(&near);
+            return;
+        };
+        let begin = || -> io::Result<()> {
+            for stream in [&near, &outside] {
+                stream.set_nonblocking(false)?;
+                stream.set_nodelay(true)?;
+            }
+            let (from, to) = (outside.try_clone()?, near.try_clone()?);
+            spawn(move || copy_stream(&from, &to))
+        };
+        if begin().is_ok() {
+            let _ = spawn(move || copy_stream(&near, &outside));
+        }
+    }
+}
+
+/// Copies until the end of `from`, which is then the end of `to`; a failure of either resets both.
+fn copy_stream(mut from: &TcpStream, mut to: &TcpStream) {
+    if io::copy(&mut from, &mut to).is_ok() {
+        let _ = sys::end_sending(to);
+        return;
+    }
+    for stream in [from, to] {
+        let _ = sys::reset(stream);
+        let _ = sys::end_all(stream);
+    }
+}
+
+fn copy_datagrams(from: &UdpSocket, to: &UdpSocket) {
+    let mut buffer = vec![0; LARGEST_DATAGRAM];
+    loop {
+        match from.recv(&mut buffer) {
+            Ok(length) => drop(to.send(&buffer[..length])),
+            // Nobody listens over there, yet: a datagram more or less.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
+            Err(_) => return,
+        }
+    }
+}
+
+/// The services of the network outside that listen on `port`.
+fn loopback(port: u16) -> [SocketAddr; 2] {
+    [(Ipv4Addr::LOCALHOST, port).into(), (Ipv6Addr::LOCALHOST, port).into()]
+}
+
+fn spawn(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    thread::Builder::new().stack_size(1 << 18).spawn(work).map(drop)
+}
+
+/// What another thread was doing when it panicked is whole all the same: single insertions and removals.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

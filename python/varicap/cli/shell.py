@@ -1,0 +1,74 @@
+"""`varicap shell`."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from varicap.cli.common import overrides
+
+commands = typer.Typer()
+
+
+@commands.command(
+    epilog="Examples: varicap shell examples/lte.toml | "
+    "varicap shell examples/fixed.toml -- sh -c 'curl http://$VARICAP_OUTSIDE:8000/' | "
+    "varicap shell --link up.trace down.trace --delay 20ms -- iperf3 -c 100.64.0.1"
+)
+def shell(
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[FILE] [-- COMMAND…]",
+            help="The scenario, unless --link or --delay says what the link is; the command (default: $SHELL).",
+            show_default=False,
+        ),
+    ] = None,
+    link: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            metavar="UP DOWN", help="A trace in Mahimahi's format or a rate, there and back.", show_default=False
+        ),
+    ] = None,
+    delay: Annotated[str | None, typer.Option(help="Delay of each direction.", show_default="0 s")] = None,
+    queue: Annotated[str, typer.Option(help="Limit of the buffers of --link, such as '100 packets'.")] = "unlimited",
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Change a value of the scenario.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Seed of the links (default: what the scenario says).")
+    ] = None,
+    left: Annotated[
+        bool, typer.Option("--left", help="The command is where the scenario's senders are, not its receivers.")
+    ] = False,
+    congestion: Annotated[
+        str | None, typer.Option(help="Congestion control of both ends (default: the system's).")
+    ] = None,
+    meter: Annotated[
+        bool, typer.Option(help="A live line on the terminal; in its title if the command is a shell.")
+    ] = True,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 4 if the link was not exact.")] = False,
+) -> None:
+    """Run any program behind the emulated link.
+
+    VARICAP_OUTSIDE is the address of the network outside, where local services are reached; every other address is
+    reached as well.  The scenario's flows do not run.  Exits with the code of the command.
+    """
+    from varicap import shell as shells
+    from varicap import simulate
+
+    words = list(arguments or [])
+    changes = overrides(set_ or [])
+    if link is not None or delay is not None:
+        up, down = link or ("unlimited", "unlimited")
+        scenario = simulate.load(shells.between(up, down, delay=delay or "0 s", queue=queue), changes)
+    elif words:
+        scenario = simulate.load(Path(words.pop(0)), changes)
+    else:
+        raise typer.BadParameter("neither a scenario nor a link: give a FILE, --link UP DOWN or --delay TIME")
+    show: Literal["nowhere", "line", "title"] = "nowhere"
+    if meter and sys.stderr.isatty():
+        show = "line" if words else "title"
+    code = shells.run(scenario, words, seed=seed, at_left=left, congestion=congestion, show=show, strict=strict)
+    raise typer.Exit(code)
