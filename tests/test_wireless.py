@@ -15,6 +15,8 @@ from varicap.analyse.fading import Partition, Rayleigh, doppler_of
 from varicap.analyse.models import wireless_limits, wireless_queue
 from varicap.analyse.models.wireless import Parameters, estimate, estimate_all
 from varicap.analyse.models.wireless_channel import Channel, Slot, slotted
+from varicap.papers.wireless.cells import percent, published
+from varicap.papers.wireless.tables import TABLES
 
 TEN_HERTZ = Rayleigh(doppler_hz=10.0)
 PACKET_S, CELL_S = 4.608e-3, 0.4e-3
@@ -395,3 +397,23 @@ def test_buffers_grow_with_the_logarithm_of_the_window() -> None:
 def test_values_outside_the_model_are_refused(call: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()
+
+
+# --- the paper -------------------------------------------------------------------------------------------------------
+
+
+def test_the_36_cells_of_the_analysis_are_the_papers() -> None:
+    ids = [one for table in TABLES for one in table.ids()]
+    ours = percent(estimate_all([one for table in TABLES for one in table.links()]))
+    errors = np.abs(np.array(ours) - published("wireless", ids))
+    assert errors.size == 36
+    assert errors.max() < 0.4
+    assert errors.mean() < 0.07
+
+
+def test_the_printed_criterion_is_not_that_of_the_tables() -> None:
+    links = [replace(one, tolerated_loss=None) for table in TABLES for one in table.links()]
+    paper = published("wireless", [one for table in TABLES for one in table.ids()])
+    above = np.array(percent(estimate_all(links))) - paper
+    assert 1.8 < above.min()
+    assert above.max() < 10.3

@@ -15,11 +15,11 @@ Source: [wireless, §II-C, III-C]; readings: `varicap/papers/wireless/README.md`
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
-from math import inf
+from math import inf, log
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 
 from varicap.analyse.models import wireless_queue
 from varicap.analyse.models.wireless_channel import Slot
@@ -31,6 +31,8 @@ SHARE_OF_CAPACITY = 3 / 4
 
 _POINTS = 32  # loads tried at once in each step of the search
 _WIDTH = 1e-13  # of the search's last interval, relative to the highest load
+_LEAST_LOAD = 1e-12  # where the search begins, relative to the highest load
+_LEAST_LOSS = 1e-300  # a probability that still has a logarithm
 _FEW_PACKETS = 4  # a window below this knows no fast retransmit
 
 
@@ -126,31 +128,32 @@ def estimate(parameters: Parameters) -> Result:
 def estimate_all(parameters: Sequence[Parameters]) -> list[Result]:
     """Throughputs over several links, solved together where their channels have two states."""
     loads: dict[int, float] = {}
-    order = sorted(range(len(parameters)), key=lambda index: _family(parameters[index]))
-    for _, indices in groupby(order, key=lambda index: _family(parameters[index])):
-        members = list(indices)
-        loads |= zip(members, _largest_loads([parameters[index] for index in members]), strict=True)
+    together: dict[int, list[int]] = {}
+    for index, one in enumerate(parameters):
+        if one.slot.good_bad is None:
+            loads[index] = _largest_load(one)
+        else:
+            together.setdefault(one.segments, []).append(index)
+    for indices in together.values():
+        loads |= zip(indices, _largest_loads([parameters[index] for index in indices]), strict=True)
     return [_result(one, loads[index]) for index, one in enumerate(parameters)]
 
 
-def _family(parameters: Parameters) -> tuple[int, bool]:
-    """Links of a family are solved together."""
-    return parameters.segments, parameters.slot.good_bad is None
-
-
 def _largest_loads(links: Sequence[Parameters]) -> list[float]:
-    """The largest P_a of each link at which the overflow is tolerated.
+    """The largest P_a of each link at which the overflow is tolerated; of two states, all with as many segments.
 
     The overflow grows with the load and what is tolerated falls, so an interval with a change of sign is narrowed by
     trying some loads in it at once.
     """
-    highest = np.array([one.highest_load for one in links])
-    low, high = np.zeros(len(links)), np.minimum(highest, 1 - 1e-12)
+    highest = np.array([_highest(one) for one in links])
+    slots, buffers = [one.slot for one in links], [one.buffer_frames for one in links]
+    low, high = np.zeros(len(links)), highest
     steps = np.arange(1, _POINTS + 1) / _POINTS
     while ((high - low) > _WIDTH * highest).any():
         tried = low[:, None] + (high - low)[:, None] * steps
         tolerated = np.array([one.tolerated(row) for one, row in zip(links, tried, strict=True)])
-        passed = (_overflow(links, tried) <= tolerated).sum(axis=1)
+        lost = wireless_queue.overflow_of(slots, tried, links[0].segments, buffers)
+        passed = (lost <= tolerated).sum(axis=1)
         step = (high - low) / _POINTS
         # All passed: the link itself is the limit.
         low = np.where(passed == _POINTS, high, low + passed * step)
@@ -158,14 +161,25 @@ def _largest_loads(links: Sequence[Parameters]) -> list[float]:
     return [float(load) for load in low]
 
 
-def _overflow(links: Sequence[Parameters], arrivals: Array) -> Array:
-    """Overflow probabilities of links of one family, a row each."""
-    if links[0].slot.good_bad is not None:
-        return wireless_queue.overflow_of(
-            [one.slot for one in links], arrivals, links[0].segments, [one.buffer_frames for one in links]
-        )
-    rows = zip(links, arrivals, strict=True)
-    return np.array([wireless_queue.overflow(one.slot, row, one.segments, one.buffer_frames) for one, row in rows])
+def _largest_load(link: Parameters) -> float:
+    """The same for any channel."""
+
+    def excess(load: float) -> float:
+        tolerated = float(link.tolerated(np.array(load)))
+        return log(max(_overflow(link, load), _LEAST_LOSS)) - log(tolerated)
+
+    low, high = _LEAST_LOAD * _highest(link), _highest(link)
+    if excess(high) <= 0:
+        return high
+    return float(brentq(excess, low, high, xtol=_WIDTH * high, rtol=_WIDTH)) if excess(low) <= 0 else 0.0
+
+
+def _highest(link: Parameters) -> float:
+    return min(link.highest_load, 1 - _WIDTH)
+
+
+def _overflow(link: Parameters, load: float) -> float:
+    return float(wireless_queue.overflow(link.slot, load, link.segments, link.buffer_frames))
 
 
 def _result(parameters: Parameters, load: float) -> Result:
@@ -180,7 +194,7 @@ def _result(parameters: Parameters, load: float) -> Result:
         throughput_pps=SHARE_OF_CAPACITY * effective,
         utilisation=SHARE_OF_CAPACITY * parameters.segments * load,
         output=parameters.slot.success,
-        loss_probability=float(_overflow([parameters], np.array([[load]]))[0, 0]),
+        loss_probability=_overflow(parameters, load),
         validity=tuple(_strained(parameters, load)),
     )
 
