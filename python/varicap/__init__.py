@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 from varicap._core import ScenarioError, __version__
 
 if TYPE_CHECKING:
-    from varicap import analyse, design, model, papers, reactive, report, scenario, shell, tcp, traces, units
+    from varicap import analyse, design, model, papers, reactive, report, scenario, shell, study, tcp, traces, units
     from varicap.comparison import compare
     from varicap.engines import run
     from varicap.errors import MachineLacksError, NotApplicableError
     from varicap.results import Result
     from varicap.simulate import load
+    from varicap.study import sweep
 
 __all__ = [
     "MachineLacksError",
@@ -36,6 +37,8 @@ __all__ = [
     "run",
     "scenario",
     "shell",
+    "study",
+    "sweep",
     "tcp",
     "traces",
     "units",
@@ -49,6 +52,7 @@ _HOME = {
     "compare": "varicap.comparison",
     "load": "varicap.simulate",
     "run": "varicap.engines",
+    "sweep": "varicap.study",
 }
 
 

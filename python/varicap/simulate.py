@@ -107,7 +107,7 @@ def run(
 
     results = batch(0, wanted, wanted)
     while precision is not None and results.runs < max_seeds:
-        more = _missing_runs(json.loads(results.summary()), precision, results.runs)
+        more = more_runs(_widest(json.loads(results.summary())), precision, results.runs)
         if more == 0:
             break
         count = min(more, max_seeds - results.runs)
@@ -125,14 +125,14 @@ def is_precise(summary: dict[str, Any], precision: float) -> bool:
     return _widest(summary) <= precision
 
 
-def _missing_runs(summary: dict[str, Any], precision: float, runs: int) -> int:
-    """How many more runs the widest interval seems to need; it narrows with the square root of their number."""
-    if is_precise(summary, precision):
+def more_runs(widest: float, precision: float, runs: int) -> int:
+    """How many more runs an interval seems to need; it narrows with the square root of their number."""
+    if widest <= precision:
         return 0
     if runs < 3:
         return 3 - runs + 2  # the interval of two runs says next to nothing
     # At most as many again: the estimate itself is rough.
-    return max(1, min(runs, round(runs * ((_widest(summary) / precision) ** 2 - 1))))
+    return max(1, min(runs, round(runs * ((widest / precision) ** 2 - 1))))
 
 
 def _widest(summary: dict[str, Any]) -> float:

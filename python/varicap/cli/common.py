@@ -4,17 +4,24 @@ import difflib
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn, TypeAlias
 
 import typer
 
+from varicap import _core
+
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
     from rich.console import Console
 
 OK, RUN_FAILED, USAGE, MACHINE_LACKS, BREACH = 0, 1, 2, 3, 4
 
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
 Jobs: TypeAlias = Annotated[int | None, typer.Option("-j", "--jobs", min=1, help="Cores (default: all).")]
+SetValue: TypeAlias = Annotated[
+    list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Change a value of the scenario.")
+]
 Quiet: TypeAlias = Annotated[bool, typer.Option("-q", "--quiet", help="No progress, no messages.")]
 
 
@@ -31,6 +38,17 @@ def fail(message: str, code: int) -> NoReturn:
     """Say why, and exit with `code`."""
     say(message)
     sys.exit(code)
+
+
+def draw(figure: "Callable[[], Figure]", path: Path, tell: Callable[[str], None]) -> None:
+    """Draw into `path`; a machine without matplotlib is told so."""
+    try:
+        drawn = figure()
+    except ImportError:
+        fail("plots need matplotlib: install varicap[plot], or say --no-plot", MACHINE_LACKS)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    drawn.savefig(path, metadata={"Software": f"varicap {_core.__version__}"})
+    tell(f"wrote {path}")
 
 
 def one_of(what: str, name: str, known: list[str]) -> str:

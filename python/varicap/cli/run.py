@@ -4,20 +4,21 @@ import json
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import Annotated, Any
 
 import typer
 
 from varicap import _core
 from varicap.cli.common import (
     BREACH,
-    MACHINE_LACKS,
     RUN_FAILED,
     USAGE,
     AsJson,
     Jobs,
     Quiet,
+    SetValue,
     console,
+    draw,
     fail,
     folder_name,
     overrides,
@@ -27,16 +28,7 @@ from varicap.cli.common import (
     share_of,
 )
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-
 commands = typer.Typer()
-
-
-SetValue: TypeAlias = Annotated[
-    list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Change a value of the scenario.")
-]
 
 
 class Engine(StrEnum):
@@ -98,7 +90,7 @@ def run(
         return
     share = None if precision is None else share_of(precision)
     scenario.check_limits(max_memory, max_time, scenario.seeds if seeds is None else seeds, jobs or 0)
-    draw = plot if plot is not None else not as_json
+    drawn = plot if plot is not None else not as_json
     with progress_bar(scenario.name, quiet) as progress:
         result = engines.run(
             scenario,
@@ -107,7 +99,7 @@ def run(
             seed=seed,
             precision=share,
             max_seeds=max_seeds,
-            series=True if series or scenario.record_series else "first" if draw else None,
+            series=True if series or scenario.record_series else "first" if drawn else None,
             packets=True if packets or scenario.record_packets else "first" if pcap else None,
             jobs=jobs,
             progress=progress,
@@ -118,8 +110,8 @@ def run(
     folder = output or Path("varicap-out") / folder_name(scenario.name)
     if output is not None or series or packets:
         tell(f"wrote {result.save(folder)}")
-    if draw:
-        _draw(result.figure, folder / "plot.png", tell)
+    if drawn:
+        draw(result.figure, folder / "plot.png", tell)
     if pcap is not None:
         for path in result.write_pcapng(pcap):
             tell(f"wrote {path}")
@@ -198,7 +190,7 @@ def compare(
         if "not_applicable" in answer:
             tell(f"{answer['engine']}: {answer['not_applicable']}")
     if (plot if plot is not None else not as_json) and done.runs:
-        _draw(done.figure, (output or Path("varicap-out") / folder_name(done.scenario)) / "windows.png", tell)
+        draw(done.figure, (output or Path("varicap-out") / folder_name(done.scenario)) / "windows.png", tell)
 
 
 @commands.command()
@@ -241,16 +233,6 @@ def _explain(scenario: _core.Scenario, as_json: bool) -> None:
     for line in lines:
         origin = "" if line["given"] else "  # follows" if line["key"].startswith("resolved.") else "  # default"
         typer.echo(f"{line['key']:<{width}}  {line['value']}{origin}")
-
-
-def _draw(figure: "Callable[[], Figure]", path: Path, tell: Callable[[str], None]) -> None:
-    try:
-        drawn = figure()
-    except ImportError:
-        fail("plots need matplotlib: install varicap[plot], or say --no-plot", MACHINE_LACKS)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    drawn.savefig(path, metadata={"Software": f"varicap {_core.__version__}"})
-    tell(f"wrote {path}")
 
 
 def _print_tables(summary: dict[str, Any]) -> None:

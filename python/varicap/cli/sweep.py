@@ -1,0 +1,145 @@
+"""`varicap sweep`."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from varicap.cli.common import (
+    MACHINE_LACKS,
+    RUN_FAILED,
+    AsJson,
+    Jobs,
+    Quiet,
+    SetValue,
+    console,
+    draw,
+    fail,
+    folder_name,
+    overrides,
+    progress_bar,
+    say,
+    say_nothing,
+    share_of,
+)
+
+if TYPE_CHECKING:
+    from varicap.study import Design, Study
+
+commands = typer.Typer()
+
+
+@commands.command(
+    epilog="Examples: varicap sweep examples/fixed.toml --over "
+    "'topology.dumbbell.forward.queue.drop-tail.limit=5 packets,10 packets,20 packets' | varicap sweep FILE --over "
+    "'topology.dumbbell.forward.delay=5 ms..500 ms log' --design sobol --points 32 -o study"
+)
+def sweep(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The scenario, a TOML file.", show_default=False)],
+    over: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATH=V1,V2,…", help="Values of a key, or a range LOW..HIGH; may be given again."),
+    ] = None,
+    design: Annotated[str, typer.Option(help="How axes combine: product, zip, latin, sobol.")] = "product",
+    points: Annotated[int | None, typer.Option(min=1, help="Points of latin and sobol designs.")] = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="Replications of each point (default: the scenario's).")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Base seed (default: the scenario's).")] = None,
+    precision: Annotated[
+        str | None, typer.Option(help="Add replications until each interval is within this share, such as 2%.")
+    ] = None,
+    max_seeds: Annotated[int, typer.Option(min=1, help="Most replications that --precision may reach.")] = 1000,
+    set_: SetValue = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", help="Folder of the study, taken up if it is there (default: varicap-out/NAME-sweep)."
+        ),
+    ] = None,
+    on: Annotated[
+        str | None, typer.Option(help="Where to run: local:N processes or a Dask scheduler, tcp://HOST:PORT.")
+    ] = None,
+    plot: Annotated[bool | None, typer.Option("--plot/--no-plot", help="Draw it (default: unless --json).")] = None,
+    as_json: AsJson = False,
+    jobs: Jobs = None,
+    quiet: Quiet = False,
+) -> None:
+    """Run a scenario at many points; killed in the middle, the same command goes on where it was."""
+    from varicap import simulate, study
+
+    scenario = simulate.load(file, overrides(set_ or []))
+    folder = output or Path("varicap-out") / f"{folder_name(scenario.name)}-sweep"
+    try:
+        axes = [study.Axis.read(text) for text in over or []]
+        with progress_bar(scenario.name, quiet) as progress:
+            done = study.sweep(
+                scenario,
+                axes,
+                design=_design(design),
+                count=points,
+                seeds=seeds,
+                seed=seed,
+                precision=None if precision is None else share_of(precision),
+                max_seeds=max_seeds,
+                folder=folder,
+                on=on,
+                jobs=jobs,
+                progress=progress,
+            )
+    except study.DesignError as error:
+        raise typer.BadParameter(str(error), param_hint="--over") from None
+    except study.StudyError as error:
+        fail(str(error), RUN_FAILED)
+    except study.WorkersError as error:
+        fail(str(error), MACHINE_LACKS)
+    tell = say_nothing if quiet else say
+    tell(f"wrote {folder / 'manifest.json'}")
+    if plot if plot is not None else not as_json:
+        draw(done.figure, folder / "chart.png", tell)
+    if as_json:
+        typer.echo(json.dumps(_object(done), ensure_ascii=False))
+    else:
+        _print_table(done)
+
+
+def _design(name: str) -> "Design":
+    names: tuple[Design, ...] = ("product", "zip", "latin", "sobol")
+    for known in names:
+        if name == known:
+            return known
+    raise typer.BadParameter(f"`{name}` is not one of {', '.join(names)}", param_hint="--design")
+
+
+def _object(done: "Study") -> dict[str, Any]:
+    rows = [{key: None if value != value else value for key, value in row.items()} for row in done.summary.to_pylist()]
+    return {"scenario": done.name, "points": [dict(point) for point in done.points], "summary": rows}
+
+
+def _print_table(done: "Study") -> None:
+    """Goodput of each flow and utilisation of each link, a row for each point."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from varicap.report.table import with_interval
+
+    shown = {"goodput_bps": ("Mb/s", 1e-6), "utilisation": ("%", 100.0)}
+    rows = [row for row in done.summary.to_pylist() if row["measure"] in shown and row["kind"] != "groups"]
+    rows = [row for row in rows if row["mean"] == row["mean"]]
+    columns = dict.fromkeys((row["name"], row["measure"]) for row in rows)
+    cells = {}
+    for row in rows:
+        low, high = (None if row[end] != row[end] else row[end] for end in ("lo", "hi"))
+        cell = with_interval(row["mean"], low, high, shown[row["measure"]][1])
+        cells[row["point"], row["name"], row["measure"]] = cell
+    table = Table(title=Text(f"{done.name}: goodput and utilisation, ± 95 % interval"), title_justify="left")
+    for path, _ in done.points[0]:
+        table.add_column(Text(path.rsplit(".", 1)[-1]), justify="right")
+    for name, measure in columns:
+        table.add_column(Text(f"{name} [{shown[measure][0]}]"), justify="right")
+    for number, point in enumerate(done.points):
+        table.add_row(
+            *(Text(value) for _, value in point), *(Text(cells.get((number, *column), "–")) for column in columns)
+        )
+    console().print(table)

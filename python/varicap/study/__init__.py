@@ -1,0 +1,225 @@
+"""Sweeps: one scenario at many points, in a folder that survives whatever happens to the process.
+
+```text
+axes ──design──► points ──► runs in pieces of a second ──► folder (parts) ──► tables, summary, manifest
+```
+"""
+
+import json
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from varicap import _core, simulate
+from varicap.results import host, sha256, software
+from varicap.simulate import AnyScenario, Progress
+from varicap.study import summary as summaries
+from varicap.study.design import Axis, Design, DesignError, Point, axes_of, points
+from varicap.study.store import KINDS, Folder, StudyError, Tables
+from varicap.study.work import Piece, Span, Task, WorkersError, execute, workers_on
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Axis", "Design", "DesignError", "Study", "StudyError", "WorkersError", "points", "sweep"]
+
+STUDY_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Study:
+    """A finished study."""
+
+    name: str
+    points: tuple[Point, ...]
+    tables: Tables
+    folder: Path | None
+
+    @property
+    def flows(self) -> pa.Table:
+        """One row for each point, run and flow."""
+        return self.tables["flows"]
+
+    @property
+    def links(self) -> pa.Table:
+        """One row for each point, run and link."""
+        return self.tables["links"]
+
+    @property
+    def summary(self) -> pa.Table:
+        """Each measure at each point with its interval, and its difference from point 0."""
+        return summaries.summarise(self.tables, self.points)
+
+    def figure(self) -> "Figure":
+        """Goodput over the first axis, with intervals."""
+        from varicap.report.sweep import chart
+
+        return chart(self)
+
+
+@dataclass
+class _Progress:
+    """How far a study is."""
+
+    total: int
+    done: int
+    tell: Progress | None
+
+    def add(self, runs: int) -> None:
+        self.done += runs
+        if self.tell is not None:
+            self.tell(self.done / max(self.total, 1), self.done, self.total)
+
+
+def sweep(
+    scenario: AnyScenario,
+    over: Mapping[str, Sequence[str] | str] | Sequence[Axis] = (),
+    *,
+    design: Design = "product",
+    count: int | None = None,
+    seeds: int | None = None,
+    seed: int | None = None,
+    precision: float | None = None,
+    max_seeds: int = 1000,
+    overrides: Mapping[str, str] | Sequence[tuple[str, str]] = (),
+    folder: str | Path | None = None,
+    on: str | None = None,
+    executor: Executor | None = None,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Study:
+    """Run a scenario at many points, `seeds` times each, under the same random numbers at every point.
+
+    `over` are values by dotted path, combined by `design` (see `points`; `count` is for latin and sobol).  With a
+    `folder` a study that was killed goes on where it was: finished runs are kept, none is repeated, and the tables are
+    the same bytes as if nothing had happened.  `precision` adds runs until every interval of goodput and utilisation
+    is within that share of its mean.  Runs go to this machine's cores, `on` ``local:N`` processes or a Dask scheduler,
+    or to any `executor` of `concurrent.futures` with `jobs` workers.
+
+    Raises `DesignError`, `StudyError`, `WorkersError`, and `ScenarioError` for the first point that makes no sense.
+
+    >>> study = sweep("examples/fixed.toml", {"flows.reno.tcp.congestion": ["reno", "cubic"]}, seeds=2,
+    ...     overrides={"duration": "15 s"})
+    >>> [row["flows.reno.tcp.congestion"] for row in study.summary.to_pylist() if row["measure"] == "goodput_bps"]
+    ['reno', 'cubic']
+    """
+    base = simulate.load(scenario, overrides)
+    axes = axes_of(over) if isinstance(over, Mapping) else list(over)
+    base_seed = base.seed if seed is None else seed
+    chosen = points(axes, design, count, base_seed)
+    text = base.to_json()
+    for point in chosen:
+        _core.Scenario.from_json(text, base.name, base.base_dir, list(point))
+    runs = base.seeds if seeds is None else seeds
+    plan = {
+        "study_version": STUDY_VERSION,
+        "scenario": json.loads(text),
+        "points": [dict(point) for point in chosen],
+        "seed": base_seed,
+        "traces": {name: sha256(path) for name, path in base.trace_files()},
+    }
+    wanted = {"seeds": runs, "precision": precision, "max_seeds": max_seeds if precision else None}
+
+    def make(spans: tuple[Span, ...]) -> Task:
+        return Task(text, base.base_dir, base_seed, spans, tuple(chosen[span.point] for span in spans))
+
+    with tempfile.TemporaryDirectory() as scratch:
+        store = Folder(Path(scratch) if folder is None else Path(folder))
+        store.open(plan)
+        try:
+            workers = nullcontext((executor, jobs or 1)) if executor is not None else workers_on(on, jobs)
+            begin = time.perf_counter()
+            tables, busy = _run_all(store, make, len(chosen), wanted, workers, progress)
+            facts = {**plan, **wanted, "busy_s": round(busy, 3), "wall_s": round(time.perf_counter() - begin, 3)}
+            study = Study(base.name, tuple(chosen), tables, None if folder is None else store.path)
+            if folder is not None:
+                _publish(store, study, facts)
+        finally:
+            store.close()
+    return study
+
+
+def _run_all(
+    store: Folder,
+    make: Callable[[tuple[Span, ...]], Task],
+    count: int,
+    wanted: Mapping[str, Any],
+    workers: Any,
+    progress: Progress | None,
+) -> tuple[Tables, float]:
+    """Run what is missing, and with a precision what its intervals ask for; returns all runs that were wanted."""
+    busy = 0.0
+    target = dict.fromkeys(range(count), int(wanted["seeds"]))
+    with workers as (executor, number):
+        while True:
+            tables = store.read()
+            missing = _missing(tables["links"], target)
+            total = sum(target.values())
+            shown = _Progress(total, total - sum(span.count for span in missing), progress)
+            shown.add(0)
+
+            def keep(piece: Piece, shown: _Progress = shown) -> None:
+                nonlocal busy
+                store.add(piece.name, piece.tables)
+                busy += piece.busy_s
+                shown.add(sum(span.count for span in piece.spans))
+
+            execute(make, missing, executor, number, keep)
+            tables = _only(store.read() if missing else tables, target)
+            more = _more(tables, target, wanted)
+            if more == target:
+                return tables, busy
+            target = more
+
+
+def _missing(links: pa.Table, target: Mapping[int, int]) -> list[Span]:
+    """Runs that are wanted and not there, in order."""
+    there = set(zip(links["point"].to_pylist(), links["replication"].to_pylist(), strict=True))
+    spans: list[Span] = []
+    for point, runs in target.items():
+        for replication in range(runs):
+            if (point, replication) in there:
+                continue
+            last = spans[-1] if spans else None
+            if last is not None and last.point == point and last.first + last.count == replication:
+                spans[-1] = Span(point, last.first, last.count + 1)
+            else:
+                spans.append(Span(point, replication, 1))
+    return spans
+
+
+def _only(tables: Tables, target: Mapping[int, int]) -> Tables:
+    """The runs that are wanted: a folder may hold more, of an earlier command with more seeds."""
+    most = pa.array([target[point] for point in sorted(target)], pa.int64())
+
+    def wanted(rows: pa.Table) -> pa.Table:
+        return rows.filter(pc.less(rows["replication"].cast(pa.int64()), most.take(rows["point"])))
+
+    return {kind: wanted(rows) if rows.num_rows else rows for kind, rows in tables.items()}
+
+
+def _more(tables: Tables, target: dict[int, int], wanted: Mapping[str, Any]) -> dict[int, int]:
+    """How many runs each point needs for the precision, as far as the runs so far can tell."""
+    if wanted["precision"] is None:
+        return target
+    grown = dict(target)
+    for point, width in summaries.widest(tables).items():
+        more = simulate.more_runs(width, wanted["precision"], target[point])
+        grown[point] = min(target[point] + more, max(target[point], wanted["max_seeds"]))
+    return grown
+
+
+def _publish(store: Folder, study: Study, facts: Mapping[str, Any]) -> None:
+    """Write the tables, then the manifest that vouches for them."""
+    names = [store.write_table(kind, study.tables[kind]) for kind in KINDS if study.tables[kind].num_rows]
+    names.append(store.write_table("summary", study.summary))
+    digests = {path.name: sha256(path) for path in names}
+    store.write_json("manifest.json", {**facts, "tables": digests, "software": software(), "host": host()})

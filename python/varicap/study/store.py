@@ -1,0 +1,168 @@
+"""The folder of a study: what was asked, the runs that are done, and the tables when all are.
+
+```text
+plan.json            what was asked; a command that asks for something else is refused
+parts/               finished runs, each file written under another name and then renamed
+flows.parquet …      the tables of all runs, written when all are done, the same bytes however often it was disturbed
+manifest.json        the same facts for readers, with versions, host and digests
+```
+"""
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+KINDS = ("flows", "groups", "links")
+"""The tables of a run."""
+
+Tables = dict[str, pa.Table]
+
+
+class StudyError(Exception):
+    """A folder that cannot hold this study, and why.  What was finished stays."""
+
+
+class Folder:
+    """A study's folder, locked for one process at a time."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.parts = path / "parts"
+        self._lock: IO[str] | None = None
+
+    def open(self, plan: Mapping[str, Any]) -> None:
+        """Make the folder, or take up the study in it; raises `StudyError` if it holds another one."""
+        with _told(self.path):
+            self.parts.mkdir(parents=True, exist_ok=True)
+            self._lock = (self.path / "lock").open("w")
+            try:
+                self._take_up(plan)
+            except BaseException:
+                self.close()
+                raise
+
+    def _take_up(self, plan: Mapping[str, Any]) -> None:
+        if not _locked(self._lock):
+            raise StudyError(f"{self.path}: another process is at work on this study")
+        for unfinished in self.parts.glob(".*.tmp"):
+            unfinished.unlink()
+        file = self.path / "plan.json"
+        text = json.dumps(plan, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
+        if file.exists():
+            _same(file, text)
+        else:
+            self._write(file, text.encode())
+
+    def close(self) -> None:
+        """Let others at it."""
+        if self._lock is not None:
+            self._lock.close()
+
+    def add(self, name: str, piece: bytes) -> None:
+        """Keep a piece of finished runs: all of it or nothing."""
+        with _told(self.path):
+            self._write(self.parts / f"{name}.arrow", piece)
+
+    def read(self) -> Tables:
+        """All finished runs, in the order of points and replications; empty tables if there are none."""
+        pieces = [unpack(file.read_bytes()) for file in sorted(self.parts.glob("*.arrow"))]
+        return {kind: _sorted([piece[kind] for piece in pieces]) for kind in KINDS}
+
+    def write_table(self, name: str, table: pa.Table) -> Path:
+        """Write a table of the results."""
+        sink = pa.BufferOutputStream()
+        pq.write_table(table, sink, compression="zstd")
+        with _told(self.path):
+            return self._write(self.path / f"{name}.parquet", sink.getvalue().to_pybytes())
+
+    def write_json(self, name: str, value: Any) -> Path:
+        """Write an object."""
+        text = json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+        with _told(self.path):
+            return self._write(self.path / name, text.encode())
+
+    def _write(self, path: Path, content: bytes) -> Path:
+        """Write under another name, and rename when all of it is on the disk."""
+        temporary = path.with_name(f".{path.name}.tmp")
+        try:
+            with temporary.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            raise
+        return path
+
+
+def pack(tables: Tables) -> bytes:
+    """Several tables as one piece."""
+    sink = pa.BufferOutputStream()
+    for kind in KINDS:
+        with pa.ipc.new_stream(sink, tables[kind].schema) as stream:
+            stream.write_table(tables[kind])
+    return bytes(sink.getvalue().to_pybytes())
+
+
+def unpack(piece: bytes) -> Tables:
+    """The tables of a piece."""
+    source = pa.BufferReader(piece)
+    return {kind: pa.ipc.open_stream(source).read_all() for kind in KINDS}
+
+
+def _sorted(tables: list[pa.Table]) -> pa.Table:
+    """Rows by point and replication; within a run they keep their order."""
+    if not tables:
+        return pa.table({"point": pa.array([], pa.int64()), "replication": pa.array([], pa.int64())})
+    rows = pa.concat_tables(tables)
+    place = pa.array(range(rows.num_rows), pa.int64())
+    keys = [("point", "ascending"), ("replication", "ascending"), ("place", "ascending")]
+    return rows.append_column("place", place).sort_by(keys).drop_columns(["place"]).combine_chunks()
+
+
+def _same(file: Path, text: str) -> None:
+    """What was asked before must be what is asked now."""
+    try:
+        before, now = json.loads(file.read_text(encoding="utf-8")), json.loads(text)
+    except ValueError:
+        raise StudyError(f"{file}: not the plan of a study") from None
+    keys = [key for key in dict.fromkeys((*before, *now)) if before.get(key) != now.get(key)]
+    if keys:
+        raise StudyError(
+            f"{file.parent}: holds another study (it differs in: {', '.join(keys)}); choose another folder"
+        )
+
+
+@contextlib.contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """What the file system refuses is told with the folder's name."""
+    try:
+        yield
+    except OSError as error:
+        raise StudyError(f"{error.filename or path}: {error.strerror}; what was finished is kept") from error
+
+
+def _locked(file: IO[str] | None) -> bool:
+    """Whether this process is now the only one at work; the lock ends with the process."""
+    if file is None:
+        return False
+    try:
+        if os.name == "nt":
+            import msvcrt
+
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

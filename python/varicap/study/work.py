@@ -1,0 +1,188 @@
+"""Runs of a study: in pieces of about a second, by any executor, each run once."""
+
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from varicap import _core
+from varicap.results import table
+from varicap.study.design import Point
+from varicap.study.store import KINDS, pack
+
+_PIECE_S = 1.0
+"""How long a worker is busy with a piece: long against handing it out, short against losing it."""
+
+
+class WorkersError(Exception):
+    """Where the runs should have gone cannot be reached, or lacks something."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """Replications `first` to `first + count - 1` of a point."""
+
+    point: int
+    first: int
+    count: int
+
+
+@dataclass(frozen=True)
+class Task:
+    """Runs for a worker, with all that it needs to know; traces are read from `base_dir` on its machine."""
+
+    scenario: str
+    base_dir: str
+    seed: int
+    spans: tuple[Span, ...]
+    points: tuple[Point, ...]
+    """Of each span."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Finished runs."""
+
+    spans: tuple[Span, ...]
+    tables: bytes
+    busy_s: float
+    """Time that the simulations took [s]."""
+
+    @property
+    def name(self) -> str:
+        """No other piece begins with the same run."""
+        return f"{self.spans[0].point:07d}-{self.spans[0].first:07d}"
+
+
+def run(task: Task) -> Piece:
+    """Simulate; the same task gives the same tables wherever and however often it runs."""
+    found: dict[str, list[list[_core.Column]]] = {kind: [] for kind in KINDS}
+    busy = 0.0
+    for span, point in zip(task.spans, task.points, strict=True):
+        scenario = _core.Scenario.from_json(task.scenario, "scenario", task.base_dir, list(point))
+        begin = time.perf_counter()
+        results = _core.run(scenario, seed=task.seed, first=span.first, count=span.count, threads=1)
+        busy += time.perf_counter() - begin
+        for kind in KINDS:
+            found[kind].append(getattr(results, kind)())
+    numbers = [span.point for span in task.spans]
+    return Piece(task.spans, pack({kind: _joined(numbers, columns) for kind, columns in found.items()}), busy)
+
+
+def _joined(points: list[int], found: "list[list[_core.Column]]") -> pa.Table:
+    """One table of the rows of several points, names as plain text, which is the same in every piece."""
+    columns: list[_core.Column] = []
+    for name, unit, description, _ in found[0]:
+        parts = [_plain(columns_of_point[len(columns)][3]) for columns_of_point in found]
+        columns.append((name, unit, description, np.concatenate(parts)))
+    rows = [len(columns_of_point[0][3]) for columns_of_point in found]
+    number = np.repeat(np.array(points, np.int64), rows)
+    return table([("point", "1", "Number of the point, from zero.", number), *columns])
+
+
+def _plain(values: Any) -> NDArray[Any]:
+    """Values of a column; those that are places in a list of names as the names."""
+    if isinstance(values, tuple):
+        return np.array(values[1], object)[values[0]]
+    return np.array(values, object) if isinstance(values, list) else values
+
+
+def execute(
+    make: Callable[[tuple[Span, ...]], Task],
+    spans: Iterable[Span],
+    executor: Executor,
+    workers: int,
+    done: Callable[[Piece], None],
+) -> None:
+    """Hand out the runs of `spans`, and hand each finished piece to `done`, in whatever order they come."""
+    pending = deque(spans)
+    pieces = _Pieces(pending, workers)
+    running: set[Future[Piece]] = set()
+    try:
+        while pending or running:
+            while pending and len(running) < 2 * workers:
+                running.add(executor.submit(run, make(pieces.take())))
+            finished, running = wait(running, return_when=FIRST_COMPLETED)
+            for future in finished:
+                piece = future.result()
+                pieces.learn(piece)
+                done(piece)
+    except BaseException:
+        for future in running:
+            future.cancel()
+        raise
+
+
+class _Pieces:
+    """Cuts spans into pieces of about a second, from how long the runs before took."""
+
+    def __init__(self, pending: deque[Span], workers: int) -> None:
+        self.pending = pending
+        self.left = sum(span.count for span in pending)
+        self.workers = workers
+        self.run_s: float | None = None
+
+    def learn(self, piece: Piece) -> None:
+        each = piece.busy_s / sum(span.count for span in piece.spans)
+        self.run_s = each if self.run_s is None else 0.7 * self.run_s + 0.3 * each
+
+    def take(self) -> tuple[Span, ...]:
+        """The next runs, as many as a second holds, yet not more than everybody's share of what is left."""
+        many = 1 if self.run_s is None else int(_PIECE_S / max(self.run_s, 1e-6))
+        room = max(1, min(many, -(-self.left // (2 * self.workers))))
+        taken = []
+        while room and self.pending:
+            span = self.pending.popleft()
+            if span.count > room:
+                self.pending.appendleft(Span(span.point, span.first + room, span.count - room))
+                span = Span(span.point, span.first, room)
+            taken.append(span)
+            room -= span.count
+            self.left -= span.count
+        return tuple(taken)
+
+
+@contextmanager
+def workers_on(on: str | None, jobs: int | None) -> Iterator[tuple[Executor, int]]:
+    """Where runs go, and how many at a time: this machine's cores, ``local:N`` processes, or ``tcp://host:port``."""
+    if on is None:
+        count = jobs or os.cpu_count() or 1
+        with ThreadPoolExecutor(count) as pool:  # the engine runs without the interpreter's lock
+            yield pool, count
+        return
+    try:
+        import distributed
+    except ImportError:
+        raise WorkersError("--on needs Dask: install varicap[cluster]") from None
+    with _client(distributed, on) as client:
+        client.wait_for_workers(1, timeout=60)
+        count = sum(client.nthreads().values())
+        yield client.get_executor(pure=False, retries=10), max(1, count)
+
+
+@contextmanager
+def _client(distributed: Any, on: str) -> Iterator[Any]:
+    kind, _, rest = on.partition(":")
+    try:
+        if kind == "local":
+            count = int(rest)
+            with (
+                distributed.LocalCluster(
+                    count, threads_per_worker=1, processes=True, dashboard_address=None
+                ) as cluster,
+                distributed.Client(cluster) as client,
+            ):
+                yield client
+        else:
+            with distributed.Client(on, timeout=5) as client:
+                yield client
+    except (OSError, ValueError, TimeoutError) as error:
+        raise WorkersError(f"--on {on}: {error or 'nobody answers'}") from error

@@ -1,0 +1,310 @@
+"""Studies: designs, and folders that survive whatever happens to the process."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from conftest import ROOT, Cli
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import varicap
+from varicap import study
+from varicap.study import Axis, DesignError, StudyError, points
+from varicap.study.store import Folder
+from varicap.study.work import Span, _Pieces
+
+LIMIT = "topology.dumbbell.forward.queue.drop-tail.limit"
+LIMITS = ["2 packets", "5 packets", "10 packets"]
+SHORT = {"duration": "12 s", "warmup": "2 s"}
+TABLES = ("flows.parquet", "links.parquet", "summary.parquet")
+
+
+def short(folder: Path | None = None, **options: Any) -> study.Study:
+    chosen: dict[str, Any] = {"seeds": 4, "overrides": SHORT} | options
+    return study.sweep(ROOT / "examples/fixed.toml", {LIMIT: LIMITS}, folder=folder, **chosen)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {name: (folder / name).read_bytes() for name in TABLES}
+
+
+def test_a_product_takes_every_combination_and_zip_the_pairs() -> None:
+    axes = [Axis("a", ("1", "2")), Axis("b", ("x", "y"))]
+    assert [tuple(value for _, value in point) for point in points(axes)] == [
+        ("1", "x"),
+        ("1", "y"),
+        ("2", "x"),
+        ("2", "y"),
+    ]
+    assert [tuple(value for _, value in point) for point in points(axes, "zip")] == [("1", "x"), ("2", "y")]
+
+
+@settings(deadline=None)
+@given(st.integers(1, 40), st.sampled_from(["latin", "sobol"]), st.integers(0, 9))
+def test_spread_points_keep_to_their_ranges_and_fill_them(count: int, design: Any, seed: int) -> None:
+    axes = [Axis("delay", ("1 ms..100 ms log",)), Axis("limit", ("3 packets..7 packets",))]
+    found = points(axes, design, count, seed)
+    assert len(found) == count
+    delays = [float(dict(point)["delay"].removesuffix(" ms")) for point in found]
+    limits = {dict(point)["limit"] for point in found}
+    assert all(1 <= delay <= 100 for delay in delays)
+    assert limits <= {f"{number} packets" for number in range(3, 8)}
+    if design == "latin":
+        # One in each stripe of the logarithm.
+        stripes = sorted(int(np.log10(delay) / 2 * count - 1e-9) for delay in delays)
+        assert len(set(stripes)) >= count - 2
+
+
+@pytest.mark.parametrize(
+    ("axes", "options", "says"),
+    [
+        (["limit"], {}, "is not PATH=VALUE"),
+        (["limit="], {}, "is not PATH=VALUE"),
+        (["a=1", "a=2"], {}, "given twice"),
+        (["a=1,2", "b=1"], {"design": "zip"}, "one length"),
+        (["a=1,2"], {"design": "latin", "count": 3}, "is not a range"),
+        (["a=5 ms..1 ms"], {"design": "sobol", "count": 3}, "lower end"),
+        (["a=5 ms..1 s"], {"design": "sobol", "count": 3}, "same unit"),
+        (["a=1 ms..2 ms"], {"design": "sobol"}, "needs a number of points"),
+        (["a=1,2"], {"count": 3}, "leave the number out"),
+    ],
+)
+def test_axes_that_make_no_sense_are_told(axes: list[str], options: dict[str, Any], says: str) -> None:
+    with pytest.raises(DesignError, match=says):
+        points([Axis.read(text) for text in axes], **options)
+
+
+@given(st.lists(st.integers(1, 30), min_size=1, max_size=20), st.integers(1, 8), st.floats(1e-4, 3.0))
+def test_pieces_hold_every_run_once(counts: list[int], workers: int, each_s: float) -> None:
+    from collections import deque
+
+    pending = deque(Span(point, 0, count) for point, count in enumerate(counts))
+    pieces = _Pieces(pending, workers)
+    runs = []
+    while pending:
+        spans = pieces.take()
+        runs += [(span.point, run) for span in spans for run in range(span.first, span.first + span.count)]
+        if pieces.run_s is not None:
+            assert sum(span.count for span in spans) * each_s <= max(1.0, each_s) + 1e-9
+        pieces.run_s = each_s
+    assert runs == [(point, run) for point, count in enumerate(counts) for run in range(count)]
+
+
+def test_a_study_is_what_single_runs_are(tmp_path: Path) -> None:
+    swept = short(tmp_path)
+    for number, limit in enumerate(LIMITS):
+        alone = varicap.run(ROOT / "examples/fixed.toml", seeds=4, overrides={**SHORT, LIMIT: limit})
+        rows = swept.flows.filter(pc.equal(swept.flows["point"], number))
+        assert rows["goodput_bps"].to_pylist() == alone.flows["goodput_bps"].to_pylist()
+        (line,) = [
+            row
+            for row in swept.summary.to_pylist()
+            if (row["point"], row["measure"], row["kind"]) == (number, "goodput_bps", "flows")
+        ]
+        expected = alone.summary["flows"][0]["goodput_bps"]
+        assert line[LIMIT] == limit
+        assert [line["mean"], line["lo"], line["hi"]] == pytest.approx([expected[key] for key in ("mean", "lo", "hi")])
+
+
+def test_differences_are_paired_because_all_points_face_the_same_channel() -> None:
+    over = {"flows.reno.tcp.congestion": ["reno", "cubic"]}
+    capacity = "{ markov = { rates = ['0.8 Mbit/s', '0.2 Mbit/s'], mean_holding = ['2 s', '2 s'] } }"
+    changes = {"topology.dumbbell.forward.capacity": capacity, "duration": "40 s"}
+    rows = study.sweep(ROOT / "examples/fixed.toml", over, seeds=8, overrides=changes).summary.to_pylist()
+    first, second = [row for row in rows if row["measure"] == "goodput_bps"]
+    assert first["difference"] == 0.0
+    assert second["difference"] == pytest.approx(second["mean"] - first["mean"])
+    paired = second["difference_hi"] - second["difference_lo"]
+    unpaired = np.hypot(first["hi"] - first["lo"], second["hi"] - second["lo"])
+    # The channel varies far more from run to run than the two controls differ on one.
+    assert paired < unpaired / 2
+
+
+def test_a_precision_adds_runs_where_they_are_needed() -> None:
+    capacity = "{ markov = { rates = ['0.8 Mbit/s', '0.2 Mbit/s'], mean_holding = ['2 s', '2 s'] } }"
+    over = {"topology.dumbbell.forward.capacity": ["0.8 Mbit/s", capacity]}
+    found = study.sweep(ROOT / "examples/fixed.toml", over, seeds=3, precision=0.05, overrides={"duration": "60 s"})
+    runs = [pc.sum(pc.equal(found.flows["point"], number)).as_py() for number in (0, 1)]
+    assert runs[0] == 3
+    assert runs[1] > 8
+    for row in found.summary.to_pylist():
+        if (row["kind"], row["measure"]) in (("flows", "goodput_bps"), ("links", "utilisation")) and row["mean"] > 0:
+            assert (row["hi"] - row["lo"]) / 2 <= 0.05 * row["mean"]
+
+
+def test_another_study_in_the_folder_is_left_alone(tmp_path: Path) -> None:
+    short(tmp_path)
+    before = contents(tmp_path)
+    with pytest.raises(StudyError, match=r"holds another study .*seed"):
+        short(tmp_path, seed=7)
+    assert contents(tmp_path) == before
+
+
+def test_more_seeds_take_up_what_is_there(tmp_path: Path) -> None:
+    short(tmp_path / "grown", seeds=2)
+    parts = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "grown/parts").iterdir()}
+    short(tmp_path / "grown", seeds=5)
+    assert all((tmp_path / "grown/parts" / name).stat().st_mtime_ns == at for name, at in parts.items())
+    short(tmp_path / "whole", seeds=5)
+    assert contents(tmp_path / "grown") == contents(tmp_path / "whole")
+    short(tmp_path / "grown", seeds=2)
+    short(tmp_path / "small", seeds=2)
+    assert contents(tmp_path / "grown") == contents(tmp_path / "small")
+
+
+def test_two_processes_do_not_work_on_one_study(tmp_path: Path) -> None:
+    store = Folder(tmp_path)
+    store.open({})
+    with pytest.raises(StudyError, match="another process"):
+        Folder(tmp_path).open({})
+    store.close()
+    store.open({})
+    store.close()
+
+
+def test_a_folder_that_cannot_be_written_is_told_and_keeps_what_was_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StudyError, match="file"):
+        short(tmp_path / "file")
+    real = os.fsync
+    written: list[int] = []
+
+    def full(descriptor: int) -> None:
+        written.append(descriptor)
+        if len(written) > 3:
+            raise OSError(28, "No space left on device", str(tmp_path))
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(StudyError, match="No space left on device; what was finished is kept"):
+        short(tmp_path / "study")
+    assert len(list((tmp_path / "study/parts").glob("*.arrow"))) == 2
+    assert not list((tmp_path / "study/parts").glob(".*"))
+    monkeypatch.undo()
+    short(tmp_path / "study")
+    short(tmp_path / "undisturbed")
+    assert contents(tmp_path / "study") == contents(tmp_path / "undisturbed")
+
+
+def test_any_executor_gives_the_same_bytes(tmp_path: Path) -> None:
+    short(tmp_path / "threads")
+    with ProcessPoolExecutor(2) as pool:
+        short(tmp_path / "processes", executor=pool, jobs=2)
+    assert contents(tmp_path / "threads") == contents(tmp_path / "processes")
+
+
+KILLS = 30
+
+
+def test_a_study_survives_being_killed_at_random_moments(tmp_path: Path) -> None:
+    over = f"{LIMIT}={','.join(LIMITS)}"
+    options = ("--set", "duration=100 s", "--seeds", "24", "-j", "2", "--no-plot", "-q")
+    command = [
+        sys.executable,
+        "-m",
+        "varicap",
+        "sweep",
+        str(ROOT / "examples/fixed.toml"),
+        "--over",
+        over,
+        *options,
+        "-o",
+    ]
+    subprocess.run([*command, str(tmp_path / "undisturbed")], check=True, stdout=subprocess.DEVNULL)
+    draws = random.Random(1)
+    kills, studies = 0, 0
+    written: dict[Path, int] = {}
+    while kills < KILLS:
+        folder = tmp_path / f"killed{studies}"
+        with subprocess.Popen([*command, str(folder)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+            # From the first import to the last table.
+            try:
+                _, errors = process.communicate(timeout=0.3 + draws.random())
+            except subprocess.TimeoutExpired:
+                process.kill()
+                kills += 1
+                errors = b""
+        assert process.returncode in (0, -signal.SIGKILL), errors
+        for part in (folder / "parts").glob("*.arrow"):
+            # What was finished is never written again.
+            assert written.setdefault(part, part.stat().st_mtime_ns) == part.stat().st_mtime_ns
+        if process.returncode == 0 or kills == KILLS:
+            subprocess.run([*command, str(folder)], check=True, stdout=subprocess.DEVNULL)
+            assert contents(folder) == contents(tmp_path / "undisturbed")
+            studies += 1
+    rows = pq.read_table(folder / "flows.parquet")
+    runs = list(zip(rows["point"].to_pylist(), rows["replication"].to_pylist(), strict=True))
+    assert runs == [(point, run) for point in range(3) for run in range(24)]
+
+
+def test_a_cluster_whose_worker_is_killed_gives_the_same_bytes(tmp_path: Path) -> None:
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        victim = next(iter(client.run(os.getpid).values()))
+        killed: list[int] = []
+
+        def kill_once(_share: float, done: int, _total: int) -> None:
+            if done >= 2 and not killed:
+                killed.append(victim)
+                os.kill(victim, signal.SIGKILL)
+
+        options = {"seeds": 12, "overrides": {"duration": "300 s"}}
+        short(tmp_path / "cluster", on=cluster.scheduler_address, progress=kill_once, **options)
+        assert killed
+    short(tmp_path / "here", **options)
+    assert contents(tmp_path / "cluster") == contents(tmp_path / "here")
+
+
+def test_the_command_line_prints_a_row_for_each_point(cli: Cli, tmp_path: Path) -> None:
+    arguments = (
+        ROOT / "examples/fixed.toml",
+        "--over",
+        f"{LIMIT}=5 packets,10 packets",
+        "--seeds",
+        2,
+        "--set",
+        "duration=12 s",
+    )
+    done = cli("sweep", *arguments, "-o", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "10 packets" in done.stdout
+    assert (tmp_path / "chart.png").stat().st_size > 5_000
+    printed = json.loads(cli("sweep", *arguments, "-o", tmp_path, "--json").stdout)
+    assert printed["points"] == [{LIMIT: "5 packets"}, {LIMIT: "10 packets"}]
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    assert set(manifest["tables"]) == set(TABLES)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["--over", "nowhere=1,2"], 2, "nowhere"),
+        (["--over", f"{LIMIT}=5 packets,5 kilos"], 2, "5 kilos"),
+        (["--over", LIMIT], 2, "PATH=VALUE"),
+        (["--design", "spiral"], 2, "spiral"),
+        (["--on", "tcp://127.0.0.1:1"], 3, "127.0.0.1:1"),
+        (["-o", ROOT / "README.md"], 1, "README.md"),
+    ],
+)
+def test_a_mistake_has_its_exit_code(cli: Cli, tmp_path: Path, arguments: list[object], code: int, says: str) -> None:
+    given_folder = [] if "-o" in arguments else ["-o", tmp_path]
+    done = cli("sweep", ROOT / "examples/fixed.toml", "--seeds", 1, "--set", "duration=12 s", *given_folder, *arguments)
+    assert done.returncode == code, done.stderr
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
