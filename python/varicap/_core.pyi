@@ -113,6 +113,12 @@ class Results:
     def write_pcapng(self, path: Path) -> list[Path]:
         """Write the packets of the first run, a file for each isolated flow; returns the files."""
 
+class KernelCannotError(ValueError):
+    """What of a scenario the kernel cannot do."""
+
+class KernelLacksError(RuntimeError):
+    """What this machine lacks for the kernel engine, or refused it."""
+
 class ProgressCallback(Protocol):
     """Hears the share of the work that is done [0..1], and how many runs."""
 
@@ -337,3 +343,25 @@ class Receiver:
     @property
     def delivered(self) -> int:
         """Bytes in order so far."""
+
+# Only on Linux:
+
+def kernel_check(scenario: Scenario, mode: str) -> None:
+    """Raise if the kernel cannot do what the scenario says."""
+
+def kernel_enter(parent: int) -> None:
+    """Make this process, which has one thread, a worker of `parent` with rights over namespaces of its own."""
+
+def kernel_run(
+    scenario: Scenario,
+    *,
+    seed: int,
+    replication: int,
+    mode: str,
+    series: bool,
+    progress: ProgressCallback | None = None,
+) -> bytes:
+    """Run one replication in real time; `kernel_results` reads what it returns."""
+
+def kernel_results(scenario: Scenario, runs: list[bytes]) -> Results:
+    """The results of runs, from what `kernel_run` returned for each."""

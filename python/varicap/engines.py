@@ -3,7 +3,6 @@
 from typing import Any, Literal, TypeAlias, overload
 
 from varicap import model, simulate
-from varicap.errors import MachineLacksError
 from varicap.model import ModelResult
 from varicap.results import Result
 from varicap.simulate import AnyScenario
@@ -22,8 +21,8 @@ def run(scenario: AnyScenario, *, engine: Engine = "sim", **options: Any) -> Res
 
     ``sim`` simulates it and takes the options of `varicap.simulate.run`: seeds, precision, series, controls, ….
     ``model`` picks the analysis whose assumptions hold, and takes `overrides` only.  ``kernel`` runs Linux's TCP over
-    the same links in real time.  Raises `NotApplicableError` where an engine cannot answer this scenario,
-    `MachineLacksError` where this machine cannot run it.
+    the same links in real time, and takes the options of `varicap.kernel.run`.  Raises `NotApplicableError` where an
+    engine cannot answer this scenario, `MachineLacksError` where this machine cannot run it.
 
     >>> result = run("examples/fixed.toml", seeds=2, overrides={"duration": "20 s"})
     >>> result.runs
@@ -36,5 +35,7 @@ def run(scenario: AnyScenario, *, engine: Engine = "sim", **options: Any) -> Res
     if engine == "model":
         return model.solve(simulate.load(scenario, options.get("overrides", ())))
     if engine == "kernel":
-        raise MachineLacksError("the kernel engine is not part of this version")
+        from varicap import kernel
+
+        return kernel.run(scenario, **options)
     raise ValueError(f"the engine is one of {', '.join(ENGINES)}, not {engine!r}")

@@ -73,13 +73,15 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         recorded = json.loads(path.read_text(encoding="utf-8"))
         version = recorded["manifest_version"]
-        recorded["scenario"], recorded["tables"], recorded["software"]["varicap"]
+        recorded["engine"], recorded["scenario"], recorded["tables"], recorded["software"]["varicap"]
     except OSError as error:
         raise ManifestError(f"{path}: {error.strerror}") from None
     except (UnicodeDecodeError, json.JSONDecodeError, KeyError, TypeError):
         raise ManifestError(f"{path}: not a manifest that `varicap run -o` wrote") from None
     if version != MANIFEST_VERSION:
         raise ManifestError(f"{path}: manifest version {version}; this varicap reads version {MANIFEST_VERSION}")
+    if recorded["engine"] != "sim":
+        raise ManifestError(f"{path}: a run in real time (engine {recorded['engine']}) cannot be repeated to the byte")
     if recorded["python_controls"]:
         names = ", ".join(recorded["python_controls"])
         raise ManifestError(f"{path}: it used controls written in Python ({names}), which a manifest cannot hold")

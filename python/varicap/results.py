@@ -33,7 +33,7 @@ Which: TypeAlias = bool | Literal["first"]
 
 @dataclass(frozen=True)
 class Request:
-    """What makes a run: the same request gives the same results on any machine."""
+    """What makes a run: the same request gives the same results on any machine, if it is simulated."""
 
     scenario: _core.Scenario
     seed: int
@@ -41,6 +41,9 @@ class Request:
     series: Which = False
     packets: Which = False
     controls: tuple[str, ...] = ()
+    engine: Literal["sim", "kernel"] = "sim"
+    kernel: str | None = None
+    """How much of itself the kernel kept, if it ran the flows."""
 
 
 @dataclass(frozen=True)
@@ -175,7 +178,8 @@ def values_sha256(rows: pa.Table) -> str:
 def _manifest(request: Request, traces: dict[str, Any], tables: dict[str, Any]) -> dict[str, Any]:
     return {
         "manifest_version": MANIFEST_VERSION,
-        "engine": "sim",
+        "engine": request.engine,
+        **({} if request.kernel is None else {"kernel": request.kernel}),
         "scenario": json.loads(request.scenario.to_json()),
         "seed": request.seed,
         "runs": request.runs,

@@ -99,12 +99,23 @@ def run(
             first=first,
             count=count,
             threads=jobs or (1 if controls else 0),
-            series_below=_below(series, first + count),
-            packets_below=_below(packets, first + count),
+            series_below=below(series, first + count),
+            packets_below=below(packets, first + count),
             progress=report,
             controls=controls,
         )
 
+    results = replicate(batch, wanted, precision, max_seeds)
+    return Result(Request(loaded, base_seed, results.runs, series, packets, tuple(controls or ())), results)
+
+
+def replicate(
+    batch: Callable[[int, int, int], _core.Results], wanted: int, precision: float | None, max_seeds: int
+) -> _core.Results:
+    """`wanted` runs, and more while intervals are wider than `precision`.
+
+    ``batch(first, count, total)`` runs `count` replications from `first` on, of `total` that are foreseen.
+    """
     results = batch(0, wanted, wanted)
     while precision is not None and results.runs < max_seeds:
         more = more_runs(_widest(json.loads(results.summary())), precision, results.runs)
@@ -112,10 +123,10 @@ def run(
             break
         count = min(more, max_seeds - results.runs)
         results.extend(batch(results.runs, count, results.runs + count))
-    return Result(Request(loaded, base_seed, results.runs, series, packets, tuple(controls or ())), results)
+    return results
 
 
-def _below(which: Which, end: int) -> int:
+def below(which: Which, end: int) -> int:
     """Replications below this number record."""
     return 1 if which == "first" else end if which else 0
 

@@ -17,6 +17,14 @@ create_exception!(
     "A run failed: a fault of the engine, never of the scenario."
 );
 
+create_exception!(varicap._core, KernelCannotError, PyValueError, "What of a scenario the kernel cannot do.");
+create_exception!(
+    varicap._core,
+    KernelLacksError,
+    PyRuntimeError,
+    "What this machine lacks for the kernel engine, or refused it."
+);
+
 /// Puts the exceptions into the module; their attributes are None unless an instance says more.
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
@@ -25,6 +33,8 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
         scenario_error.setattr(attribute, py.None())?;
     }
     module.add("ScenarioError", scenario_error)?;
+    module.add("KernelCannotError", py.get_type::<KernelCannotError>())?;
+    module.add("KernelLacksError", py.get_type::<KernelLacksError>())?;
     module.add("RunError", py.get_type::<RunError>())
 }
 

@@ -5,6 +5,8 @@
 mod control;
 mod errors;
 mod interrupt;
+#[cfg(target_os = "linux")]
+mod kernel;
 mod policy;
 mod quantity;
 mod records;
@@ -24,6 +26,9 @@ mod _core {
 
     #[pymodule_export]
     use super::control::{PyAckSample, PyCongestionEvent};
+    #[cfg(target_os = "linux")]
+    #[pymodule_export]
+    use super::kernel::{kernel_check, kernel_enter, kernel_results, kernel_run};
     #[pymodule_export]
     use super::policy::PyQueueSample;
     #[pymodule_export]

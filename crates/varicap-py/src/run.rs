@@ -34,6 +34,14 @@ pub struct PyResults {
     recorded: Vec<Recorded>,
 }
 
+impl PyResults {
+    /// What `runs` of a scenario found and recorded.
+    pub fn new(scenario: &PyScenario, runs: Vec<RunResult>, recorded: Vec<Recorded>) -> PyResults {
+        let (networks, scenario) = (scenario.networks.clone(), scenario.scenario.to_json());
+        PyResults { scenario, networks, runs, recorded }
+    }
+}
+
 #[pymethods]
 impl PyResults {
     #[getter]
@@ -129,8 +137,7 @@ pub fn run(
     let mut recorded = std::mem::take(&mut *recorded.lock().unwrap_or_else(PoisonError::into_inner));
     // Threads end in any order.
     recorded.sort_by_key(|one: &Recorded| (one.replication, one.network));
-    let (networks, scenario) = (scenario.networks.clone(), scenario.scenario.to_json());
-    Ok(PyResults { scenario, networks, runs, recorded })
+    Ok(PyResults::new(scenario, runs, recorded))
 }
 
 /// Keeps what each run recorded.

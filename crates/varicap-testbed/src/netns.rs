@@ -49,8 +49,8 @@ impl Namespace {
     }
 }
 
-/// Gives this process the rights over namespaces of its own, in a new user namespace. Nothing happens if it is root.
-/// It must have a single thread.
+/// Gives this process the rights over namespaces of its own, in a new user namespace. Nothing happens if it has them
+/// (CAP_SYS_ADMIN and CAP_NET_ADMIN). It must have a single thread.
 pub fn become_root() -> Result<(), TestbedError> {
     own_namespaces(0, 0)
 }
@@ -62,16 +62,27 @@ pub fn become_owner() -> Result<(), TestbedError> {
 }
 
 fn own_namespaces(as_user: u32, as_group: u32) -> Result<(), TestbedError> {
-    let (user, group) = sys::identity();
-    if user == 0 {
+    if has_rights() {
         return Ok(());
     }
+    let (user, group) = sys::identity();
     sys::unshare(libc::CLONE_NEWUSER).step("make a user namespace")?;
     let write = |file: &str, text: String| std::fs::write(Path::new("/proc/self").join(file), text);
     // Without the privilege over groups, the kernel asks to renounce setgroups(2) first.
     write("setgroups", "deny".to_owned()).step("renounce setgroups in the user namespace")?;
     write("uid_map", format!("{as_user} {user} 1")).step("map the user into its namespace")?;
     write("gid_map", format!("{as_group} {group} 1")).step("map the group into its namespace")
+}
+
+/// Whether this process may make network namespaces and configure them as it is.
+pub fn has_rights() -> bool {
+    /// Bits of capabilities(7).
+    const NET_ADMIN: u64 = 1 << 12;
+    const SYS_ADMIN: u64 = 1 << 21;
+    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let bits = effective.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or(0);
+    bits & NET_ADMIN != 0 && bits & SYS_ADMIN != 0
 }
 
 /// Sets a kernel parameter of the namespace that this thread is in: `net.ipv4.tcp_sack`.

@@ -62,6 +62,18 @@ pub struct Plan {
     pub notes: Vec<String>,
 }
 
+impl std::str::FromStr for Mode {
+    type Err = TestbedError;
+
+    fn from_str(text: &str) -> Result<Mode, TestbedError> {
+        match text {
+            "classic" => Ok(Mode::Classic),
+            "stock" => Ok(Mode::Stock),
+            _ => Err(unsupported("kernel", text, "it is `classic` or `stock`")),
+        }
+    }
+}
+
 impl Plan {
     /// How this kernel runs `network`, or why it cannot.
     pub fn new(network: &Network, mode: Mode, kernel: &Kernel) -> Result<Plan, TestbedError> {

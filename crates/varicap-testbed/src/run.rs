@@ -119,6 +119,12 @@ pub fn run(
     Ok(outcome(network, seed, replication, wire, hosts, fidelity))
 }
 
+/// Says at once what the kernel cannot do of what `networks` ask for.
+pub fn check(networks: &[Network], mode: Mode) -> Result<(), TestbedError> {
+    let kernel = Kernel::running().step("read the kernel's release")?;
+    networks.iter().try_for_each(|network| Plan::new(network, mode, &kernel).map(drop))
+}
+
 /// What a thread gave; its panic goes on.
 fn joined<T>(done: std::thread::Result<T>) -> T {
     done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))

@@ -8,8 +8,7 @@ use varicap_experiment::Scenario;
 use varicap_testbed::Clock;
 use varicap_testbed::emulator::{Director, Emulator, Way};
 use varicap_testbed::netlink::{Netlink, RouteMetrics};
-use varicap_testbed::netns::Namespace;
-use varicap_testbed::sys;
+use varicap_testbed::netns::{Namespace, has_rights};
 use varicap_testbed::tun::{Tun, losses};
 use varicap_units::{Span, Streams, Time};
 
@@ -41,7 +40,7 @@ fn side(number: usize) -> (Namespace, Tun) {
 
 #[test]
 fn datagrams_take_the_time_of_the_link_and_none_is_lost() {
-    if sys::identity().0 != 0 {
+    if !has_rights() {
         eprintln!("skipped: making namespaces in a process with threads needs root");
         return;
     }
@@ -100,7 +99,7 @@ fn datagrams_take_the_time_of_the_link_and_none_is_lost() {
 
 #[test]
 fn a_namespace_is_gone_with_its_owner() {
-    if sys::identity().0 != 0 {
+    if !has_rights() {
         eprintln!("skipped: making namespaces in a process with threads needs root");
         return;
     }

@@ -3,9 +3,9 @@
 
 use varicap_experiment::{Network, Scenario};
 use varicap_testbed::TestbedError;
+use varicap_testbed::netns::has_rights;
 use varicap_testbed::plan::Mode;
 use varicap_testbed::run::{Options, Outcome, run};
-use varicap_testbed::sys;
 use varicap_units::{Span, Time};
 
 fn network(flows: &str) -> Network {
@@ -28,7 +28,7 @@ fn network(flows: &str) -> Network {
 
 /// A run, or nothing where it is not possible.
 fn measured(flows: &str) -> Option<Outcome> {
-    if sys::identity().0 != 0 {
+    if !has_rights() {
         eprintln!("skipped: making namespaces in a process with threads needs root");
         return None;
     }
@@ -91,7 +91,7 @@ fn every_kind_of_application_gets_through() {
 
 #[test]
 fn a_run_can_be_stopped() {
-    if sys::identity().0 != 0 {
+    if !has_rights() {
         eprintln!("skipped: making namespaces in a process with threads needs root");
         return;
     }

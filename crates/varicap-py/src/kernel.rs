@@ -1,0 +1,98 @@
+//! The kernel engine: what a worker process does, and what becomes of its results in the process that asked.
+
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use varicap_experiment::results::{Recorded, RunResult};
+use varicap_testbed::plan::Mode;
+use varicap_testbed::run::{Options, Outcome, check, run};
+use varicap_testbed::{TestbedError, netns, sys};
+use varicap_units::Time;
+
+use crate::errors::{KernelCannotError, KernelLacksError, RunError};
+use crate::interrupt::{Shared, run as run_interruptibly};
+use crate::run::PyResults;
+use crate::scenario::PyScenario;
+
+/// As a Python exception.
+fn raised(error: &TestbedError) -> PyErr {
+    let text = error.to_string();
+    match error {
+        TestbedError::Unsupported { .. } => KernelCannotError::new_err(text),
+        TestbedError::Lacks(_) | TestbedError::System { .. } => KernelLacksError::new_err(text),
+        TestbedError::Interrupted | TestbedError::Failed(_) => RunError::new_err(text),
+    }
+}
+
+fn mode_of(text: &str) -> PyResult<Mode> {
+    text.parse().map_err(|error| raised(&error))
+}
+
+/// Raises if the kernel cannot do what the scenario says.
+#[pyfunction]
+pub fn kernel_check(scenario: &PyScenario, mode: &str) -> PyResult<()> {
+    check(&scenario.networks, mode_of(mode)?).map_err(|error| raised(&error))
+}
+
+/// Makes this process a worker of `parent`: it dies with it, leaves Ctrl-C to it, and has the rights over namespaces of
+/// its own. The process must have a single thread.
+#[pyfunction]
+pub fn kernel_enter(parent: i32) -> PyResult<()> {
+    let lacks = |error: std::io::Error| KernelLacksError::new_err(error.to_string());
+    sys::die_with_parent().map_err(lacks)?;
+    if sys::parent() != parent {
+        return Err(KernelLacksError::new_err("the process that asked for the run is gone"));
+    }
+    sys::ignore_interrupts();
+    netns::become_root().map_err(|error| raised(&error))
+}
+
+/// Runs one replication in real time, and returns what [`kernel_results`] reads.
+#[pyfunction]
+#[pyo3(signature = (scenario, *, seed, replication, mode, series, progress=None))]
+pub fn kernel_run<'py>(
+    py: Python<'py>,
+    scenario: &PyScenario,
+    seed: u64,
+    replication: u64,
+    mode: &str,
+    series: bool,
+    progress: Option<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let networks = &scenario.networks;
+    let options = Options { mode: mode_of(mode)?, series: series.then_some(scenario.scenario.record.sample) };
+    let shared = Shared::default();
+    let whole: f64 = networks.iter().map(|network| network.duration.as_secs_f64()).sum();
+    let done = run_interruptibly(py, &shared, progress.as_ref(), || {
+        let mut outcomes: Vec<Outcome> = Vec::new();
+        let mut before = 0.0;
+        for network in networks {
+            let mut go_on = |now: Time| shared.tell((before + now.as_secs_f64()) / whole, 0);
+            outcomes.push(run(network, seed, replication, options, &mut go_on)?);
+            before += network.duration.as_secs_f64();
+        }
+        Ok(outcomes)
+    })?;
+    let outcomes = done.map_err(|error| raised(&error))?;
+    let (results, mut recorded): (Vec<RunResult>, Vec<Recorded>) =
+        outcomes.into_iter().map(|Outcome { result, recorded }| (result, recorded)).unzip();
+    recorded.iter_mut().enumerate().for_each(|(place, one)| one.network = place);
+    let mut bytes = Vec::new();
+    ciborium::into_writer(&(RunResult::join(networks, &results), recorded), &mut bytes)
+        .map_err(|error| RunError::new_err(error.to_string()))?;
+    Ok(PyBytes::new(py, &bytes))
+}
+
+/// The results of runs of a scenario, from what [`kernel_run`] returned for each.
+#[pyfunction]
+pub fn kernel_results(scenario: &PyScenario, runs: Vec<Vec<u8>>) -> PyResult<PyResults> {
+    let mut results = Vec::with_capacity(runs.len());
+    let mut recorded = Vec::new();
+    for bytes in &runs {
+        let (result, more): (RunResult, Vec<Recorded>) =
+            ciborium::from_reader(bytes.as_slice()).map_err(|error| RunError::new_err(error.to_string()))?;
+        results.push(result);
+        // A run without series recorded nothing.
+        recorded.extend(more.into_iter().filter(|one| !one.links.is_empty()));
+    }
+    Ok(PyResults::new(scenario, results, recorded))
+}

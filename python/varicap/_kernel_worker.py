@@ -1,0 +1,41 @@
+"""The process in which the kernel engine runs: a request on stdin, progress and results on stdout.
+
+Each message is a line of JSON; a result is followed by as many bytes as its line says.  Nothing that starts threads may
+be imported here before `_core.kernel_enter`: a new user namespace is only for processes with one thread.
+"""
+
+import json
+import sys
+from typing import Any, BinaryIO
+
+from varicap import _core
+
+
+def _send(out: BinaryIO, message: dict[str, Any], data: bytes = b"") -> None:
+    out.write(json.dumps(message).encode() + b"\n" + data)
+    out.flush()
+
+
+def main() -> None:
+    """Serve one request."""
+    request = json.loads(sys.stdin.readline())
+    out = sys.stdout.buffer
+    try:
+        _core.kernel_enter(request["parent"])
+        scenario = _core.Scenario.from_json(request["scenario"], request["name"], request["base_dir"], [])
+        for replication in range(request["first"], request["first"] + request["count"]):
+            data = _core.kernel_run(
+                scenario,
+                seed=request["seed"],
+                replication=replication,
+                mode=request["mode"],
+                series=replication < request["series_below"],
+                progress=lambda share, _: _send(out, {"share": share}),
+            )
+            _send(out, {"bytes": len(data)}, data)
+    except (_core.KernelCannotError, _core.KernelLacksError, _core.RunError, _core.ScenarioError) as error:
+        _send(out, {"error": type(error).__name__, "text": str(error)})
+
+
+if __name__ == "__main__":
+    main()
