@@ -22,10 +22,14 @@ pub struct Packet {
 impl Packet {
     const ECT: u8 = 1;
     const CE: u8 = 2;
+    const CONTROL: u8 = 4;
 
     /// The packet in `slot`, at the beginning of `route`.
     pub fn new(slot: u32, bytes: &[u8], route: u16, tag: u32, size: u16) -> Packet {
-        let flags = if ipv4::ecn(bytes) != 0 { Packet::ECT } else { 0 };
+        let mut flags = if ipv4::ecn(bytes) != 0 { Packet::ECT } else { 0 };
+        if ipv4::parse(bytes).is_some_and(|headers| headers.protocol == ipv4::TCP && headers.payload == 0) {
+            flags |= Packet::CONTROL;
+        }
         Packet { slot, tag, size, route, hop: 0, flags }
     }
 
@@ -46,6 +50,10 @@ impl Frame for Packet {
             self.flags |= Packet::CE;
         }
         capable
+    }
+
+    fn is_control(&self) -> bool {
+        self.flags & Packet::CONTROL != 0
     }
 }
 
@@ -231,6 +239,8 @@ mod tests {
             assert_eq!(ipv4::parse(&packet[..length]), None, "{length}");
         }
         assert_eq!(ipv4::parse(&[0x60; 60]), None);
+        let acknowledgement = Packet::new(0, &packet, 0, 0, 52);
+        assert!(acknowledgement.is_control(), "it carries no data");
     }
 
     #[test]
