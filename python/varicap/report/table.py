@@ -45,6 +45,7 @@ _TRANSFER_HEADINGS = ("flow", "transfers", "completion mean [ms]", "p50 [ms]", "
 _MODEL_HEADINGS = ("flow", "model", "goodput [Mb/s]", "throughput [Mb/s]", "more")
 
 _MOST_OF_A_GROUP = 8
+_MOST_DIGITS = 5  # of a mean, however small its interval
 
 
 def with_interval(mean: float | None, low: float | None, high: float | None, scale: float = 1.0) -> str:
@@ -52,6 +53,8 @@ def with_interval(mean: float | None, low: float | None, high: float | None, sca
 
     >>> with_interval(4.1234e6, 4.1e6, 4.2e6, 1e-6)
     '4.12 ± 0.05'
+    >>> with_interval(0.9999999, 0.9999998, 1.0)
+    '1.00000 ± 0'
     >>> with_interval(12.0, None, None)
     '12.0'
     >>> with_interval(None, None, None)
@@ -68,7 +71,10 @@ def with_interval(mean: float | None, low: float | None, high: float | None, sca
     leading = half / 10 ** floor(log10(half))
     # Two digits of a half width that begins with 1, otherwise one.
     digits = max(0, -floor(log10(half)) + (1 if leading < 1.95 else 0))
-    return f"{value:.{digits}f} ± {half:.{digits}f}"
+    if value:
+        digits = min(digits, max(0, _MOST_DIGITS - 1 - floor(log10(abs(value)))))
+    half_text = f"{half:.{digits}f}"
+    return f"{value:.{digits}f} ± {half_text if float(half_text) else 0}"
 
 
 def significant(value: float, digits: int) -> str:
