@@ -1,0 +1,1 @@
+"""[lrl] again: TCP over links whose capacity answers the load."""
