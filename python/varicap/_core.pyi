@@ -352,6 +352,9 @@ def kernel_check(scenario: Scenario, mode: str) -> None:
 def kernel_enter(parent: int) -> None:
     """Make this process, which has one thread, a worker of `parent` with rights over namespaces of its own."""
 
+def kernel_probe() -> list[tuple[str, str | None, str]]:
+    """What this machine can do: name, what the system said if it cannot, what to do."""
+
 def kernel_run(
     scenario: Scenario,
     *,

@@ -22,6 +22,10 @@ def main() -> None:
     out = sys.stdout.buffer
     try:
         _core.kernel_enter(request["parent"])
+        if "probe" in request:
+            _send(out, {"found": _core.kernel_probe()})
+            _send(out, {"done": True})
+            return
         scenario = _core.Scenario.from_json(request["scenario"], request["name"], request["base_dir"], [])
         for replication in range(request["first"], request["first"] + request["count"]):
             data = _core.kernel_run(
@@ -33,6 +37,7 @@ def main() -> None:
                 progress=lambda share, _: _send(out, {"share": share}),
             )
             _send(out, {"bytes": len(data)}, data)
+        _send(out, {"done": True})
     except (_core.KernelCannotError, _core.KernelLacksError, _core.RunError, _core.ScenarioError) as error:
         _send(out, {"error": type(error).__name__, "text": str(error)})
 

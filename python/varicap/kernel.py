@@ -83,6 +83,13 @@ def _explained() -> Iterator[None]:
         raise MachineLacksError(f"the kernel engine: {error}; `varicap doctor` says more") from None
 
 
+def probe() -> list[tuple[str, str | None, str]]:
+    """What this machine can do: each with what the system said if it cannot, and what to do.  See `varicap.doctor`."""
+    if sys.platform != "linux":
+        raise MachineLacksError("the kernel engine needs Linux")
+    return [tuple(one) for message, _ in _ask({"probe": True}) for one in message["found"]]
+
+
 def _run_all(
     scenario: _core.Scenario,
     seed: int,
@@ -92,7 +99,6 @@ def _run_all(
     report: Callable[[float, int], None],
 ) -> _core.Results:
     request = {
-        "parent": os.getpid(),
         "scenario": scenario.to_json(),
         "name": scenario.name,
         "base_dir": scenario.base_dir,
@@ -102,27 +108,36 @@ def _run_all(
         "mode": mode,
         "series_below": series_below,
     }
-    command = [sys.executable, "-m", "varicap._kernel_worker"]
-    worker = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # noqa: S603 - our own module
     runs: list[bytes] = []
-    try:
-        assert worker.stdin is not None and worker.stdout is not None and worker.stderr is not None  # noqa: S101, PT018
-        worker.stdin.write(json.dumps(request).encode() + b"\n")
-        worker.stdin.flush()
-        while line := worker.stdout.readline():
-            message = json.loads(line)
-            if "error" in message:
-                with _explained():
-                    raise getattr(_core, message["error"])(message["text"])
-            if "bytes" in message:
-                runs.append(worker.stdout.read(message["bytes"]))
-            share = message.get("share", 0.0)
-            report(replications.start + len(runs) + share, replications.start + len(runs))
-        if len(runs) < len(replications):
-            said = worker.stderr.read().decode(errors="replace").strip().splitlines()
-            raise _core.RunError(f"the process of the kernel engine ended: {said[-1] if said else 'without a word'}")
-    finally:
-        # Namespaces, devices and sockets go with it.
-        worker.kill()
-        worker.communicate()
+    for message, data in _ask(request):
+        if data:
+            runs.append(data)
+        report(replications.start + len(runs) + message.get("share", 0.0), replications.start + len(runs))
     return _core.kernel_results(scenario, runs)
+
+
+def _ask(request: dict[str, Any]) -> Iterator[tuple[dict[str, Any], bytes]]:
+    """Let a process of its own serve a request: its messages as they come, each with the bytes that follow it."""
+    command = [sys.executable, "-m", "varicap._kernel_worker"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe) as worker:  # noqa: S603 - our own module
+        assert worker.stdin is not None and worker.stdout is not None and worker.stderr is not None  # noqa: S101, PT018
+        is_done = False
+        try:
+            worker.stdin.write(json.dumps({"parent": os.getpid(), **request}).encode() + b"\n")
+            worker.stdin.flush()
+            while line := worker.stdout.readline():
+                message = json.loads(line)
+                if "error" in message:
+                    with _explained():
+                        raise getattr(_core, message["error"])(message["text"])
+                is_done = message.get("done", False)
+                if not is_done:
+                    yield message, worker.stdout.read(message.get("bytes", 0))
+            if not is_done:
+                said = worker.stderr.read().decode(errors="replace").strip().splitlines()
+                why = said[-1] if said else "without a word"
+                raise _core.RunError(f"the process of the kernel engine ended: {why}")
+        finally:
+            # Namespaces, devices and sockets go with it.
+            worker.kill()

@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use varicap_experiment::results::{Recorded, RunResult};
 use varicap_testbed::plan::Mode;
+use varicap_testbed::probe::probe;
 use varicap_testbed::run::{Options, Outcome, check, run};
 use varicap_testbed::{TestbedError, netns, sys};
 use varicap_units::Time;
@@ -44,6 +45,14 @@ pub fn kernel_enter(parent: i32) -> PyResult<()> {
     }
     sys::ignore_interrupts();
     netns::become_root().map_err(|error| raised(&error))
+}
+
+/// What this machine can do of what the kernel engine needs: each with what the system said if it cannot, and what to
+/// do. To be called by a worker, after [`kernel_enter`].
+#[pyfunction]
+pub fn kernel_probe(py: Python<'_>) -> Vec<(&'static str, Option<String>, &'static str)> {
+    let found = py.detach(probe);
+    found.into_iter().map(|one| (one.name, one.error, one.remedy)).collect()
 }
 
 /// Runs one replication in real time, and returns what [`kernel_results`] reads.

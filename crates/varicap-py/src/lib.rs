@@ -28,7 +28,7 @@ mod _core {
     use super::control::{PyAckSample, PyCongestionEvent};
     #[cfg(target_os = "linux")]
     #[pymodule_export]
-    use super::kernel::{kernel_check, kernel_enter, kernel_results, kernel_run};
+    use super::kernel::{kernel_check, kernel_enter, kernel_probe, kernel_results, kernel_run};
     #[pymodule_export]
     use super::policy::PyQueueSample;
     #[pymodule_export]

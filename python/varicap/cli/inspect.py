@@ -2,12 +2,16 @@
 
 import json
 import os
-from typing import Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from varicap import _core
-from varicap.cli.common import AsJson
+from varicap.cli.common import MACHINE_LACKS, AsJson, fail
+
+if TYPE_CHECKING:
+    from varicap.doctor import Held
 
 commands = typer.Typer()
 
@@ -33,16 +37,29 @@ def columns(as_json: AsJson = False) -> None:
 
 
 @commands.command()
-def doctor(as_json: AsJson = False) -> None:
-    """Say what this machine has for varicap."""
+def doctor(
+    as_json: AsJson = False,
+    benchmark: Annotated[
+        bool, typer.Option("--benchmark", help="Measure how fast a link the kernel engine can emulate here.")
+    ] = False,
+) -> None:
+    """Say what this machine has for varicap, and what to do about the rest."""
+    from varicap import doctor
     from varicap.results import host, software
 
+    checks = doctor.checks()
+    kernel = doctor.to_dict(checks)
     found: dict[str, Any] = {
         "software": software(),
         "host": host(),
         "cores": os.cpu_count(),
-        "engines": {"sim": True, "model": True, "kernel": False},
+        "engines": {"sim": True, "model": True, "kernel": kernel["kernel"]},
+        "kernel_engine": kernel,
     }
+    if benchmark and not kernel["kernel"]:
+        fail("there is nothing to measure: the kernel engine does not run here", MACHINE_LACKS)
+    if benchmark and as_json:
+        found["benchmark"] = [{**asdict(held), "ok": held.ok} for held in doctor.ceiling()]
     if as_json:
         typer.echo(json.dumps(found, ensure_ascii=False))
         return
@@ -50,4 +67,19 @@ def doctor(as_json: AsJson = False) -> None:
         for key, value in found[group].items():
             typer.echo(f"{key:<14} {value}")
     typer.echo(f"{'cores':<14} {found['cores']}")
-    typer.echo(f"{'engines':<14} sim, model (the kernel engine is not part of this version)")
+    typer.echo(f"{'engines':<14} {', '.join(name for name, there in found['engines'].items() if there)}")
+    typer.echo(f"{'controls':<14} {' '.join(kernel['congestion_controls']) or 'unknown'} (of the kernel)")
+    for check in checks:
+        state = "yes" if check.ok else "no" if check.is_needed else "no (not needed)"
+        typer.echo(f"{check.name:<22} {state}{': ' + check.says if check.says else ''}")
+        if check.remedy:
+            typer.echo(f"{'':<22} → {check.remedy}")
+    if benchmark:
+        typer.echo("\n   rate [Mb/s]  utilisation [%]  late p99 [ms]  latest [ms]")
+        doctor.ceiling(tell=_print_held)
+
+
+def _print_held(held: "Held") -> None:
+    late = f"{held.lateness_p99_ms:>14.3f} {held.lateness_max_ms:>12.2f}"
+    verdict = "held" if held.ok else f"not held: {'; '.join(held.faults) or 'the link was not full'}"
+    typer.echo(f"{held.rate_mbps:>14g} {100 * held.utilisation:>16.1f} {late}  {verdict}")

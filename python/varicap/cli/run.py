@@ -39,6 +39,13 @@ class Engine(StrEnum):
     kernel = "kernel"
 
 
+class Kernel(StrEnum):
+    """How much of itself the kernel keeps."""
+
+    classic = "classic"
+    stock = "stock"
+
+
 @commands.command(
     epilog="Examples: varicap run examples/lte.toml | varicap run examples/fixed.toml --seeds 20 --json | "
     "varicap run examples/fixed.toml --set topology.dumbbell.forward.delay='20 ms' -o results"
@@ -46,7 +53,13 @@ class Engine(StrEnum):
 def run(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The scenario, a TOML file.", show_default=False)],
     engine: Annotated[Engine, typer.Option(help="What answers.")] = Engine.sim,
-    seeds: Annotated[int | None, typer.Option(min=1, help="Replications (default: what the scenario says).")] = None,
+    kernel: Annotated[
+        Kernel,
+        typer.Option("--kernel", help="With --engine kernel: Linux close to the standards, or as it is (stock)."),
+    ] = Kernel.classic,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="Replications (default: what the scenario says; in real time 1).")
+    ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Base seed (default: what the scenario says).")] = None,
     precision: Annotated[
         str | None,
@@ -90,11 +103,14 @@ def run(
         return
     share = None if precision is None else share_of(precision)
     scenario.check_limits(max_memory, max_time, scenario.seeds if seeds is None else seeds, jobs or 0)
+    if engine is Engine.kernel and seeds is None and share is None and not quiet:
+        say("one run in real time (more with --seeds)")
     drawn = plot if plot is not None else not as_json
     with progress_bar(scenario.name, quiet) as progress:
         result = engines.run(
             scenario,
             engine="sim" if engine is Engine.sim else "kernel",
+            **({"kernel": kernel.value} if engine is Engine.kernel else {}),
             seeds=seeds,
             seed=seed,
             precision=share,
@@ -146,7 +162,8 @@ def _analyse(
 def _check_fidelity(summary: dict[str, Any], strict: bool, tell: Callable[[str], None]) -> None:
     if summary["fidelity"]["valid"]:
         return
-    tell("this result is not valid: see `fidelity` in --json")
+    faults = summary["fidelity"].get("faults", [])
+    tell(f"this result is not valid: {'; '.join(faults) if faults else 'see `fidelity` in --json'}")
     if strict:
         raise typer.Exit(BREACH)
 
