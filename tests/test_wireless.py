@@ -415,5 +415,5 @@ def test_the_printed_criterion_is_not_that_of_the_tables() -> None:
     links = [replace(one, tolerated_loss=None) for table in TABLES for one in table.links()]
     paper = published("wireless", [one for table in TABLES for one in table.ids()])
     above = np.array(percent(estimate_all(links))) - paper
-    assert 1.8 < above.min()
+    assert above.min() > 1.8
     assert above.max() < 10.3

@@ -1,0 +1,233 @@
+"""`varicap design buffer` and `packet`: the inverse questions of a wireless link with ARQ."""
+
+import json
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import Cli
+from typer.testing import CliRunner
+
+from varicap import cli as program
+from varicap.analyse.fading import Rayleigh
+from varicap.analyse.models import wireless_queue
+from varicap.analyse.models.wireless import estimate
+from varicap.analyse.models.wireless_channel import Channel
+from varicap.design.buffer import buffer
+from varicap.design.packet import packet
+from varicap.design.radio import Radio, read_channel
+from varicap.report import wireless as report
+
+SLOW = Radio(channel=Channel.rayleigh(Rayleigh(doppler_hz=10.0)))
+FAST = Radio(channel=Channel.rayleigh(Rayleigh(doppler_hz=100.0)))
+CELLS = SLOW.with_payload(48.0, 5.0)
+FOUR = replace(SLOW, channel=Channel.rayleigh(Rayleigh(doppler_hz=10.0), states=4))
+
+
+# --- the buffer ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("radio", [SLOW, FAST, CELLS, FOUR], ids=["slow", "fast", "cells", "four states"])
+@pytest.mark.parametrize("share", [0.3, 0.8])
+def test_the_least_buffer_allows_the_target_and_one_less_does_not(radio: Radio, share: float) -> None:
+    target = share * radio.most_bps
+    need = buffer(radio, target_bps=target).need
+    assert need is not None
+    assert need.overflow <= need.tolerated
+    assert radio.rate_bps(0.75 * estimate(radio.parameters(need.frames)).arrivals) >= target * (1 - 1e-9)
+    assert radio.rate_bps(0.75 * estimate(radio.parameters(need.frames - 1)).arrivals) < target
+
+
+def test_the_printed_criterion_is_what_it_uses() -> None:
+    need = buffer(SLOW, target_bps=0.4e6).need
+    assert need is not None
+    # C_eff is 4/3 of the target.
+    assert need.pipe_packets == pytest.approx(0.4e6 / 0.75 / 576 / 8 * 0.4)
+    assert need.tolerated == pytest.approx(1 / need.pipe_packets**2)
+    fixed = buffer(replace(SLOW, tolerated_loss=1e-4), target_bps=0.4e6).need
+    assert fixed is not None
+    assert fixed.frames > need.frames
+
+
+def test_admission_is_whether_the_buffer_is_enough() -> None:
+    enough, short = (buffer(SLOW, target_bps=0.4e6, buffer_packets=size) for size in (14, 13))
+    assert enough.need is not None
+    assert enough.need.packets == 14
+    assert (enough.admitted, short.admitted) == (True, False)
+    assert (enough.allowed_bps or 0) >= 0.4e6 > (short.allowed_bps or 0)
+
+
+def test_cells_are_counted_with_their_headers() -> None:
+    assert CELLS.segments == 12
+    assert CELLS.slot_s == pytest.approx(53 * 8 / 1e6)
+    assert Radio(channel=SLOW.channel, payload_bytes=100.0).segments == 6  # the last one is padded
+
+
+def test_the_curve_is_the_overflow_at_the_load_of_the_target() -> None:
+    found = buffer(SLOW, target_bps=0.4e6, buffer_packets=5)
+    assert 5 in [point.packets for point in found.curve]
+    for point in found.curve:
+        expected = wireless_queue.overflow(SLOW.channel.slot(SLOW.slot_s), SLOW.load(0.4e6), 1, point.packets)
+        assert point.overflow == pytest.approx(float(expected), rel=1e-12)
+    assert all(less.throughput_bps < more.throughput_bps for less, more in pairwise(found.curve))
+
+
+def test_without_a_target_it_tells_what_buffers_allow() -> None:
+    found = buffer(SLOW)
+    assert (found.need, found.allowed_bps, found.admitted) == (None, None, None)
+    assert [point.packets for point in found.curve][:3] == [1, 2, 3]
+    assert found.curve[-1].throughput_bps < found.radio.most_bps
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: buffer(SLOW, target_bps=0.7e6), "no buffer gives TCP 0.7 Mb/s"),
+        (lambda: buffer(SLOW, target_bps=0.0), "no buffer gives"),
+        (lambda: buffer(SLOW, buffer_packets=0), "1 packet or more"),
+        (lambda: buffer(SLOW, target_bps=100.0), "1 / W\\^2 asks nothing"),
+        (lambda: buffer(SLOW, target_bps=0.99999999 * SLOW.most_bps), "too close"),
+        (lambda: replace(SLOW, payload_bytes=600.0), "at most a packet"),
+        (lambda: replace(SLOW, payload_bytes=0.01), "too small"),
+        (lambda: replace(SLOW, header_bytes=-1.0), "header has 0 B or more"),
+        (lambda: replace(SLOW, capacity_bps=0.0), "capacity_bps is a positive number"),
+        (lambda: replace(SLOW, tolerated_loss=2.0), "tolerated_loss"),
+        (lambda: packet(SLOW, payloads=[]), "at least one length"),
+        (lambda: packet(SLOW, error_of="bit"), "of a frame or of a packet"),
+        (lambda: packet(SLOW, buffer_packets=0), "1 packet or more"),
+    ],
+)
+def test_what_cannot_be_is_refused(call: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+# --- the frame -------------------------------------------------------------------------------------------------------
+
+
+def test_short_frames_win_in_fast_fading_and_long_ones_without() -> None:
+    assert packet(FAST, payloads=[576.0, 48.0]).best.payload_bytes == 48.0
+    calm = replace(FAST, channel=Channel.independent(0.001))
+    assert packet(calm, payloads=[576.0, 48.0]).best.payload_bytes == 576.0
+
+
+def test_each_length_is_what_the_analysis_says_of_it() -> None:
+    for frame in packet(FAST, buffer_packets=16).frames:
+        radio = FAST.with_payload(frame.payload_bytes, frame.header_bytes)
+        assert frame.throughput_bps == pytest.approx(radio.throughputs([16])[0], rel=1e-9)
+        assert frame.header_bytes == (0.0 if frame.segments == 1 else 5.0)
+
+
+def test_an_error_of_a_packet_spares_short_frames() -> None:
+    noisy = replace(FAST, channel=Channel.rayleigh(Rayleigh(doppler_hz=100.0), error=0.2))
+    by_frame, by_packet = (
+        {one.segments: one.throughput_bps for one in packet(noisy, error_of=kind).frames}
+        for kind in ("frame", "packet")
+    )
+    assert by_packet[1] == pytest.approx(by_frame[1])
+    assert by_packet[12] > 1.1 * by_frame[12]
+
+
+# --- the commands ----------------------------------------------------------------------------------------------------
+
+
+def test_the_command_finds_the_buffer_and_draws(cli: Cli, tmp_path: Path) -> None:
+    done = cli("design", "buffer", "--doppler", "10 Hz", "--target", "0.4 Mbit/s", "--buffer", "16 packets")
+    assert done.returncode == 0, done.stderr
+    assert "0.400 Mb/s takes a buffer of 14 packets" in done.stdout
+    assert "can be admitted" in done.stdout
+    assert "the analysis alone" in done.stdout
+    assert (tmp_path / "varicap-out/design-buffer/buffer.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_json_has_the_numbers_and_no_plot(cli: Cli, tmp_path: Path) -> None:
+    # A share is of the capacity, a buffer may be given in bytes, and durations instead of a Doppler frequency.
+    done = cli(
+        *("design", "buffer", "--good", "100 ms", "--bad", "10 ms", "--target", "40 %", "--buffer", "9216 B"),
+        *("--tolerate", "1e-4", "--json"),
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["target_bps"], found["buffer_packets"], found["admitted"]) == (0.4e6, 16, True)
+    assert found["allowed_bps"] == pytest.approx(0.4381e6, rel=1e-3)  # Table I: 43.87 %
+    assert found["least_buffer"]["tolerated"] == 1e-4
+    assert found["evidence"]["sim"] is None
+    assert not (tmp_path / "varicap-out").exists()
+
+
+def test_frames_from_the_command_line(cli: Cli) -> None:
+    done = cli("design", "packet", "--doppler", "100 Hz", "--frame", "576 B", "--frame", "48 B", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["best_payload_bytes"] == 48.0
+    assert [one["frames_per_packet"] for one in found["frames"]] == [12, 1]
+    table = cli("design", "packet", "--error", "1 %")
+    assert "best: frames of 576 B, 1 to a packet" in table.stdout
+
+
+def test_a_channel_from_a_file_is_that_channel(tmp_path: Path) -> None:
+    file = tmp_path / "channel.toml"
+    file.write_text("rates = [[-100.0, 100.0], [10.0, -10.0]]\nsuccess = [0.0, 0.99]\n", encoding="utf-8")
+    np.testing.assert_array_equal(read_channel(file).rates, Channel.good_bad(good_s=0.1, bad_s=0.01).rates)
+    ways: tuple[list[str], ...] = (["--channel", str(file)], ["--good", "100 ms", "--bad", "10 ms"])
+    by_file, by_option = (
+        json.loads(
+            CliRunner().invoke(program.app, ["design", "buffer", *way, "--target", "0.3 Mbit/s", "--json"]).stdout
+        )
+        for way in ways
+    )
+    assert by_file == by_option
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("rates = [[0.0]]", "a channel has `rates`"),
+        ("rates = [[0.0]]\nsuccess = [1.0]\nloss = 1", "`loss` is not a key"),
+        ("rates = [0.0]\nsuccess = [1.0]", "`rates` is a list of rows"),
+        ("rates = [[0.0, 0.0], [0.0]]\nsuccess = [1.0]", "`rates` is a list of rows"),
+        ("rates = [[0.0]]\nsuccess = ['a']", "`success` is a list of numbers"),
+        ("rates = [[-1.0, 1.0], [1.0, -3.0]]\nsuccess = [0.0, 1.0]", "row 1 of the rates"),
+        ("rates = ", "Invalid value"),
+    ],
+)
+def test_a_file_that_is_no_channel_is_told(tmp_path: Path, text: str, message: str) -> None:
+    file = tmp_path / "channel.toml"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=message) as mistake:
+        read_channel(file)
+    assert "channel.toml" in str(mistake.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("buffer",), "say what frames meet"),
+        (("buffer", "--doppler", "0 Hz"), "Doppler frequency is more than 0"),
+        (("buffer", "--doppler", "10"), "with its unit"),
+        (("buffer", "--doppler", "10 Hz", "--good", "1 s"), "described once"),
+        (("buffer", "--good", "1 s"), "both mean durations"),
+        (("buffer", "--error", "150 %"), "not a probability"),
+        (("buffer", "--error", "1 %", "--buffer", "8"), "not a buffer with its unit"),
+        (("buffer", "--error", "1 %", "--buffer", "100 B"), "1 packet or more"),
+        (("buffer", "--doppler", "10 Hz", "--target", "90 %"), "no buffer gives TCP 0.9 Mb/s"),
+        (("packet", "--doppler", "10 Hz", "--frame", "1 kB"), "at most a packet"),
+        (("packet", "--doppler", "10 Hz", "--rtt", "0 s"), "round_trip_s is a positive number"),
+    ],
+)
+def test_wrong_arguments_are_told(arguments: tuple[str, ...], message: str) -> None:
+    done = CliRunner().invoke(program.app, ["design", *arguments], env={"COLUMNS": "200"})
+    assert done.exit_code == 2
+    assert message in done.stderr
+    assert done.stdout == ""
+
+
+def test_the_tables_are_whole() -> None:
+    found = buffer(CELLS, target_bps=0.3e6)
+    assert report.buffer_table(found).row_count == len(found.curve)
+    assert "frames)" in report.buffer_conclusion(found)
+    assert report.buffer_table(buffer(SLOW)).row_count == 12
+    assert report.packet_table(packet(SLOW)).row_count == 9
