@@ -59,7 +59,8 @@ def _statements(claims: Sequence[Judged], title: str) -> Table:
         table.add_column(heading, no_wrap=heading == "verdict", ratio=3 if wraps else None, min_width=8)
     for judged in claims:
         claim = judged.claim
-        unit = "" if claim.unit in ("", "1") else f" {claim.unit}"
+        has_unit = claim.unit not in ("", "1") and any(letter.isdigit() for letter in str(claim.paper))
+        unit = f" {claim.unit}" if has_unit else ""
         table.add_row(
             Text(f"{claim.id} ({claim.where}): {claim.statement}"),
             Text(f"{claim.paper}{unit}"),

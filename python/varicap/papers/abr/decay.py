@@ -8,13 +8,14 @@ from matplotlib.figure import Figure
 
 from varicap.analyse.effective import SlottedChain
 from varicap.analyse.models import abr as model
-from varicap.papers.abr.sessions import DELAY_MS, EFFICIENCY, curve, one
-from varicap.papers.run import Outcome, Run
+from varicap.papers.abr.sessions import DELAY_MS, EFFICIENCY, curve, one, over_psi
+from varicap.papers.run import Grid, Outcome, Run
 from varicap.papers.verdict import Array, Interval, Value
 from varicap.report.paper import Axis, Curve, curves
 
 PSI = (3.0, 5.0, 7.0, 10.0, 15.0, 20.0)
 SIMULATED = (5.0, 10.0, 20.0)
+_QUICK = (3.0, *SIMULATED)
 RATES = (0.5, 0.505, 0.51, 0.52, 0.53, 0.55, 0.575, 0.6, 0.65, 0.7, 0.75)
 """Rates of the source, as shares of the high capacity."""
 HIGH_KBPS = 800.0
@@ -22,7 +23,7 @@ HIGH_KBPS = 800.0
 
 def reproduce(run: Run) -> Outcome:
     """The best rate by the analysis and by the simulator, and what delta follows."""
-    parameters = {psi: model.Parameters(capacity=SlottedChain.symmetric(psi)) for psi in PSI}
+    parameters = {psi: model.Parameters(capacity=SlottedChain.symmetric(psi)) for psi in run.pick(PSI, _QUICK)}
     best = [model.best_constant_rate(of_psi) for of_psi in parameters.values()]
     decays = np.array([one.decay for one in best])
     # With what the high capacity carries in Delta as the unit of data, since gamma and C_i are per Delta [abr, §IV].
@@ -33,7 +34,22 @@ def reproduce(run: Run) -> Outcome:
         "ABR-C18-consistent": Value(model=float(decays.max() / decays.min())),
         "ABR-C18-decay": Value(model=normalised),
     }
-    return Outcome(values, partial(_draw, ours, {psi: parameters[psi] for psi in SIMULATED}))
+    return Outcome(values, partial(_draw, ours, {psi: parameters[psi] for psi in SIMULATED}), [_finite(run)])
+
+
+def _finite(run: Run) -> Grid:
+    """What EFFCAP(7, 49) would get with a finite delta, eqs. (25) and (26), instead of the least average."""
+    shown = run.pick((0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0), (0.5, 1.0, 5.0, 20.0))
+    setting = "flows.effcap.feedback.estimator.effective.delta"
+    rows = {
+        f"delta = {delta:g} per packet": [
+            Interval.of(one(run, "effcap", psi * DELAY_MS, changes={setting: f"{delta!r}"})) for psi in shown
+        ]
+        for delta in run.pick((0.01, 0.1, 0.3, 1.0, 3.0), (0.1, 1.0))
+    }
+    rows["the least average"] = [Interval.of(points) for points in over_psi(run, "effcap", shown)]
+    columns = [f"{psi:g}" for psi in shown]
+    return Grid("Beside the paper: efficiency over EFFCAP with a finite delta", "1", "psi", columns, rows)
 
 
 def _constant(run: Run, psi: float, rate: float) -> Array:

@@ -54,7 +54,7 @@ def one(
     `flow` is one of those of ``one-session.toml``, `tau_ms` the mean time of the capacity in a state, `buffer` in
     packets, `memory` M and N of EFFCAP in samples.
     """
-    overrides = _variation(run, tau_ms) | {
+    overrides = variation(run, tau_ms) | {
         "topology.dumbbell.forward.delay": f"{delay_ms:g} ms",
         "topology.dumbbell.forward.queue.drop-tail.limit": f"{buffer} packets",
     }
@@ -81,16 +81,19 @@ def over_psi(run: Run, flow: str, psi: Sequence[float], buffer: int = 10) -> lis
 def two(run: Run, kind: str, psi: float) -> tuple[Array, Array]:
     """Efficiencies of the sessions of 240 and of 360 ms that share a link, in each replication.
 
-    `kind` is ``"case 1"`` (M and N of each session's round trip), ``"case 2"`` (of their mean), ``"instcap"`` or
-    ``"tcp"``; `psi` is the mean time in a state of the capacity over the larger round trip.
+    `kind` is ``"case 1"`` (M and N of each session's round trip), ``"at source"`` (the same, measured by the sender),
+    ``"case 2"`` (of their mean), ``"instcap"`` or ``"tcp"``; `psi` is the mean time in a state of the capacity over the
+    larger round trip.
     """
     # Who is ahead of two sessions changes slowly: their shares take longer to average out.
-    overrides = _variation(run, psi * LONG_MS, times=run.pick(3.0, 2.0))
+    overrides = variation(run, psi * LONG_MS, times=run.pick(3.0, 2.0))
     flows = ["tcp-short", "tcp-long"] if kind == "tcp" else ["short", "long"]
     for flow in flows:
         estimator = f"flows.{flow}.feedback.estimator"
         if kind == "case 2":
             overrides |= {f"{estimator}.effective.average": "10 samples", f"{estimator}.effective.least": "110 samples"}
+        elif kind == "at source":
+            overrides |= at_source(flow, times=12)
         elif kind == "instcap":
             overrides[estimator] = f'{{ instantaneous = {{ interval = "{INTERVAL_MS:g} ms" }} }}'
     done = run.simulate("two-sessions", overrides, seeds=seeds(run), flows=flows)
@@ -98,6 +101,16 @@ def two(run: Run, kind: str, psi: float) -> tuple[Array, Array]:
     payload = 1.0 if kind == "tcp" else ATM_SHARE
     short, long = (payload * samples(done.flows, flow, "goodput_bps") / capacity for flow in flows)
     return short, long
+
+
+def at_source(flow: str, times: int) -> dict[str, str]:
+    """EFFCAP found by the source, with M and N of the least round trip that it measures.  Source: [abr, §VI-B]."""
+    estimator = f"flows.{flow}.feedback.estimator.effective"
+    return {
+        f"{estimator}.at": '{ source = { rtt = "base" } }',
+        f"{estimator}.average": "1 rtt",
+        f"{estimator}.least": f"{times - 1} rtt",
+    }
 
 
 def seeds(run: Run) -> int:
@@ -125,7 +138,7 @@ def curve(name: str, x: Sequence[float], arrays: Sequence[Array], colour: int) -
     return Curve(name, x, [Interval.of(one) for one in arrays], colour)
 
 
-def _variation(run: Run, tau_ms: float, times: float = 1.0) -> dict[str, str]:
+def variation(run: Run, tau_ms: float, times: float = 1.0) -> dict[str, str]:
     """A capacity that stays tau in each state on average, and time enough to see it change often."""
     change = INTERVAL_MS / tau_ms
     length = times * max(run.pick(600.0, 120.0), run.pick(150.0, 20.0) * tau_ms / 1e3)
