@@ -96,7 +96,6 @@ def test_explain_shows_defaults_and_runs_nothing(cli: Cli, fixed: Path) -> None:
         (["run", "FIXED", "--set", "duration=50"], 2, "duration"),
         (["run", "FIXED", "--set", "dura=50 s"], 2, "dura"),
         (["run", "FIXED", "--precision", "nice"], 2, "precision"),
-        (["run", "FIXED", "--engine", "kernel"], 3, "kernel"),
         (["run", "FIXED", "--engine", "model", "--set", "flows.reno.tcp.congestion='cubic'"], 2, "no model fits"),
         (["run", "FIXED", "--max-time", "1 ns"], 2, "time"),
         (["replay", "nowhere.json"], 2, "nowhere.json"),

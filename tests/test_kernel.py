@@ -1,0 +1,291 @@
+"""The kernel engine: Linux's own TCP over the simulator's links, in real time.
+
+Each test keeps its bound whatever the machine does; where it was too busy for a valid run it skips, and says so.
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import EXAMPLES, Cli
+
+import varicap
+from varicap import doctor, kernel
+from varicap.errors import NotApplicableError
+
+if sys.platform != "linux":
+    pytest.skip("the kernel engine needs Linux", allow_module_level=True)
+
+_LACKS = [check for check in doctor.checks() if check.is_needed and not check.ok]
+needs_kernel = pytest.mark.skipif(bool(_LACKS), reason=f"this machine lacks it: {[lack.says for lack in _LACKS]}")
+_RATCP = next((check for check in doctor.checks() if check.name == "ratcp in the kernel"), None)
+needs_ratcp = pytest.mark.skipif(_RATCP is None or not _RATCP.ok, reason=f"no ratcp: {_RATCP and _RATCP.says}")
+
+Summary = dict[str, Any]
+
+
+def valid(run: Callable[[], Summary], tries: int = 2) -> Summary:
+    """The summary of a valid run; skips if the machine was too busy every time."""
+    for _ in range(tries):
+        summary = run()
+        if summary["fidelity"]["valid"]:
+            return summary
+    pytest.skip(f"the machine is too busy: {summary['fidelity']['faults']}")
+
+
+def goodput(summary: Summary, flow: int = 0) -> float:
+    return float(summary["flows"][flow]["goodput_bps"]["mean"])
+
+
+def scenario(link: Mapping[str, Any], **parts: Any) -> dict[str, Any]:
+    """One flow over `link`, 20 ms each way, every packet acknowledged."""
+    forward = {"delay": "20 ms", "queue": {"drop-tail": {"limit": "20 packets"}}, **link}
+    return {
+        "duration": "8 s",
+        "warmup": "1 s",
+        "topology": {"dumbbell": {"forward": forward, "reverse": {"delay": "20 ms"}}},
+        "tcp": {"recovery": "newreno", "ack": "every", "timer": {"rfc6298": {"minimum": "0.2 s"}}},
+        "flows": {"a": {}},
+        **parts,
+    }
+
+
+@needs_kernel
+def test_reno_is_the_simulators_reno_on_a_fixed_link(fixed: Path) -> None:
+    overrides = {"duration": "16 s", "warmup": "5 s", "flows.reno.start_spread": "0 s"}
+    simulated = varicap.run(fixed, seeds=1, overrides=overrides).summary
+    real = valid(lambda: kernel.run(fixed, overrides=overrides, series=True).summary)
+    assert real["engine"] == "kernel"
+    assert goodput(real) == pytest.approx(goodput(simulated), rel=0.05)
+    for end in ("min", "max"):
+        assert real["flows"][0]["cwnd_packets"][end] == pytest.approx(
+            simulated["flows"][0]["cwnd_packets"][end], abs=1.5
+        )
+    assert real["flows"][0]["rtt_ms"]["p95"] == pytest.approx(simulated["flows"][0]["rtt_ms"]["p95"], rel=0.05)
+    assert real["fidelity"]["unintended_drops"] == 0
+
+
+@needs_kernel
+def test_the_same_seed_gives_the_same_capacity_and_the_run_says_where_it_is_from(tmp_path: Path) -> None:
+    markov = {"markov": {"rates": ["4 Mbit/s", "1 Mbit/s"], "mean_holding": ["0.5 s", "0.5 s"]}}
+    case = scenario({"capacity": markov}, duration="4 s", seed=7)
+    simulated = varicap.run(case, seeds=1, series=True)
+    real = kernel.run(case, series=True)
+    offered = [run.link_series.column("capacity_bps").to_pylist()[:40] for run in (simulated, real)]
+    assert len(set(offered[0])) > 3
+    assert offered[0] == offered[1]
+    assert real.links.column("capacity_bps")[0] == simulated.links.column("capacity_bps")[0]
+    assert real.flow_series.num_rows == 40
+    manifest = json.loads(real.save(tmp_path).read_text(encoding="utf-8"))
+    assert (manifest["engine"], manifest["kernel"]) == ("kernel", "classic")
+
+
+@needs_kernel
+def test_without_root_the_same_run_works(tmp_path: Path) -> None:
+    """All rights are dropped but one, which user 0 needs to be somebody in a namespace of its own."""
+    script = (
+        "import json, sys; from varicap import kernel; print(json.dumps(kernel.run(json.loads(sys.argv[1])).summary))"
+    )
+    drop = []
+    if os.geteuid() == 0:
+        setpriv = shutil.which("setpriv")
+        if setpriv is None:
+            pytest.skip("no setpriv, with which to drop root's rights")
+        drop = [setpriv, "--bounding-set=-all,+setfcap", "--inh-caps=-all"]
+    case = scenario({"capacity": "2 Mbit/s"}, duration="3 s")
+    command = [*drop, sys.executable, "-c", script, json.dumps(case)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    summary = json.loads(done.stdout)
+    assert goodput(summary) > 0.5e6
+    assert summary["fidelity"]["unintended_drops"] == 0
+
+
+@pytest.mark.parametrize(
+    ("tcp", "key", "value"),
+    [
+        ({"recovery": "old-tahoe"}, "flows.a.tcp.recovery", "old-tahoe"),
+        ({"recovery": "tahoe"}, "flows.a.tcp.recovery", "tahoe"),
+        ({"recovery": "newreno", "timer": "ticks"}, "flows.a.tcp.timer", "ticks"),
+        ({"recovery": "newreno", "initial_ssthresh": "8 packets"}, "flows.a.tcp.initial_ssthresh", "8 packets"),
+        ({"recovery": "newreno", "congestion": {"custom": "nobody"}}, "flows.a.tcp.congestion", "nobody"),
+    ],
+)
+def test_what_the_kernel_cannot_do_is_refused_before_anything_starts(tcp: dict[str, Any], key: str, value: str) -> None:
+    case = scenario({"capacity": "2 Mbit/s"}, flows={"a": {"tcp": tcp}}, tcp={})
+    begun = time.monotonic()
+    with pytest.raises(NotApplicableError, match=rf"{key} = {value}: "):
+        kernel.run(case)
+    assert time.monotonic() - begun < 2
+
+
+def test_a_refusal_on_the_command_line_is_a_usage_error(cli: Cli, fixed: Path) -> None:
+    tahoe = ("--set", "flows.reno.tcp.recovery=tahoe")
+    done = cli("run", fixed, "--engine", "kernel", *tahoe)
+    assert done.returncode == 2
+    assert "flows.reno.tcp.recovery = tahoe: Linux always has fast recovery" in done.stderr
+    pcap = cli("run", fixed, "--engine", "kernel", "--pcap", "x.pcapng")
+    assert pcap.returncode == 2
+    assert "keeps no packets" in pcap.stderr
+
+
+@needs_kernel
+def test_a_run_that_time_could_not_be_kept_in_is_not_valid(cli: Cli, tmp_path: Path) -> None:
+    """No machine emulates full packets at 100 Gb/s."""
+    file = tmp_path / "fast.toml"
+    file.write_text(
+        """
+        duration = "1 s"
+        [topology.dumbbell.forward]
+        capacity = "100 Gbit/s"
+        delay = "1 ms"
+        queue = { drop-tail = { limit = "unlimited" } }
+        [tcp]
+        recovery = "newreno"
+        [flows.a]
+        """,
+        encoding="utf-8",
+    )
+    done = cli("run", file, "--engine", "kernel", "--strict", "--json")
+    assert done.returncode == 4, done.stderr
+    fidelity = json.loads(done.stdout)["fidelity"]
+    assert not fidelity["valid"]
+    assert fidelity["faults"][0] in done.stderr
+
+
+def descendants(process: int) -> list[int]:
+    """The children of a process, and theirs."""
+    found = []
+    for children in Path(f"/proc/{process}/task").glob("*/children"):
+        for child in children.read_text(encoding="utf-8").split():
+            found += [int(child), *descendants(int(child))]
+    return found
+
+
+def namespaces(process: int) -> set[str]:
+    """The network namespaces that the threads of a process are in."""
+    links = Path(f"/proc/{process}/task").glob("*/ns/net")
+    return {str(link.readlink()) for link in links}
+
+
+def in_use(wanted: set[str]) -> list[str]:
+    """Processes in one of the namespaces."""
+    users = []
+    for link in Path("/proc").glob("[0-9]*/task/*/ns/net"):
+        try:
+            if str(link.readlink()) in wanted:
+                users.append(str(link))
+        except OSError:
+            continue
+    return users
+
+
+def until(holds: Callable[[], Any], seconds: float = 10.0) -> Any:
+    """What `holds` returns as soon as it is something."""
+    end = time.monotonic() + seconds
+    while not (found := holds()):
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.02)
+    return found
+
+
+LONG = scenario({"capacity": "2 Mbit/s"}, duration="60 s")
+
+
+def started(case: Mapping[str, Any]) -> tuple["subprocess.Popen[bytes]", int, set[str]]:
+    """A long run under way: the process that asked, its worker, and the namespaces that the worker has made."""
+    script = "import json, sys; from varicap import kernel; kernel.run(json.loads(sys.argv[1]))"
+    asked = subprocess.Popen([sys.executable, "-c", script, json.dumps(case)], stderr=subprocess.PIPE)
+    own = str(Path("/proc/self/ns/net").readlink())
+    worker = int(until(lambda: descendants(asked.pid))[0])
+    inside = until(lambda: namespaces(worker) - {own})
+    time.sleep(0.5)
+    return asked, worker, set(inside)
+
+
+@needs_kernel
+@pytest.mark.parametrize("how", ["parent killed", "worker killed", "interrupted"])
+def test_nothing_is_left_however_a_run_ends(how: str) -> None:
+    case = dict(LONG)
+    if _RATCP is not None and _RATCP.ok:
+        case["flows"] = {"a": {"tcp": {"congestion": "ratcp"}}}
+    before = set(doctor.congestion_controls())
+    asked, worker, inside = started(case)
+    registered = set(doctor.congestion_controls()) - before
+    assert bool(registered) == ("ratcp" in json.dumps(case)), "a control of our own is registered if a flow has it"
+    target, number = {
+        "parent killed": (asked.pid, signal.SIGKILL),
+        "worker killed": (worker, signal.SIGKILL),
+        "interrupted": (asked.pid, signal.SIGINT),
+    }[how]
+    os.kill(target, number)
+    assert asked.wait(10) != 0
+    assert asked.stderr is not None
+    told = asked.stderr.read().decode()
+    asked.stderr.close()
+    until(lambda: not Path(f"/proc/{worker}").exists())
+    until(lambda: not in_use(inside))
+    until(lambda: not registered & set(doctor.congestion_controls()))
+    if how == "worker killed":
+        assert "the process of the kernel engine ended" in told
+
+
+@needs_kernel
+@needs_ratcp
+def test_ratcp_in_the_kernel_is_the_simulators_ratcp(fixed: Path) -> None:
+    overrides = {
+        "duration": "12 s",
+        "warmup": "3 s",
+        "flows.reno.start_spread": "0 s",
+        "flows.reno.tcp.congestion": "{ ratcp = { pacing = true } }",
+        "topology.dumbbell.forward.queue.drop-tail.counts_in_service": "true",
+    }
+    simulated = varicap.run(fixed, seeds=1, overrides=overrides).summary
+    real = valid(lambda: kernel.run(fixed, overrides=overrides).summary)
+    assert goodput(real) == pytest.approx(goodput(simulated), rel=0.05)
+    sent, windows = (summary["flows"][0] for summary in (real, simulated))
+    assert sent["cwnd_packets"]["mean"] == pytest.approx(windows["cwnd_packets"]["mean"], abs=1.0)
+    assert sent["retransmitted_packets"] == 0
+
+
+@needs_kernel
+def test_a_shaper_that_is_told_its_rate_works_over_the_kernel(tmp_path: Path) -> None:
+    steps = {"steps": {"at": ["0 s", "4 s"], "rates": ["2 Mbit/s", "1 Mbit/s"]}}
+    told = {"estimator": {"instantaneous": {"interval": "50 ms"}}, "delay": "20 ms"}
+    flow = {"abr": {}, "feedback": told, "tcp": {"receive_window": "30 packets"}}
+    case = scenario({"capacity": steps}, flows={"a": flow})
+    simulated = varicap.run(case, seeds=1).summary
+    real = valid(lambda: kernel.run(case).summary)
+    assert goodput(real) == pytest.approx(goodput(simulated), rel=0.05)
+    buffers = [link for link in real["links"] if link["name"].endswith(".abr")]
+    assert buffers[0]["backlog_packets"]["mean"] > 1, "the segmentation buffer holds what the rate does not let through"
+
+
+@needs_kernel
+def test_doctor_says_what_is_there(cli: Cli) -> None:
+    found = json.loads(cli("doctor", "--json").stdout)
+    assert found["engines"]["kernel"] is True
+    names = {check["name"] for check in found["kernel_engine"]["checks"]}
+    assert {"network namespaces", "TUN devices", "real-time priority", "ratcp in the kernel"} <= names
+    assert "reno" in found["kernel_engine"]["congestion_controls"]
+
+
+@needs_kernel
+def test_a_manifest_of_real_time_is_not_replayed(cli: Cli, tmp_path: Path) -> None:
+    case = kernel.run(scenario({"capacity": "2 Mbit/s"}, duration="1 s", warmup="0 s"))
+    done = cli("replay", case.save(tmp_path / "out"))
+    assert done.returncode == 2
+    assert "real time" in done.stderr
+
+
+def test_examples_that_run_on_every_engine_are_accepted() -> None:
+    for name in ("fixed", "markov"):
+        varicap._core.kernel_check(varicap.load(EXAMPLES / f"{name}.toml"), "stock")
