@@ -92,7 +92,7 @@ class Custom(Part):
     value: str
 
 
-Congestion: TypeAlias = Literal["reno", "cubic", "ratcp"] | Reno | Cubic | Ratcp | Custom
+Congestion: TypeAlias = Literal["reno", "cubic", "ratcp", "accel-brake"] | Reno | Cubic | Ratcp | Custom
 """How much may be in flight."""
 
 
@@ -605,7 +605,28 @@ class CoDel(Part):
     """Mark ECN-capable frames instead of dropping them. Default: false."""
 
 
-Queue: TypeAlias = Literal["drop-tail", "red", "codel"] | DropTail | Red | CoDel
+@dataclass(frozen=True, kw_only=True)
+class AccelBrake(Part):
+    """Accel-Brake Control at the bottleneck: brakes are CE marks, so that only ECN-capable packets get any."""
+
+    _tag: ClassVar[str] = "accel-brake"
+
+    limit: Amount = "250 packets"
+    """Hard limit of the queue. Default: 250 packets ([goyal20, §6])."""
+    eta: float = 0.98
+    """Which part of the capacity is the target rate while the queue is short (eta). Default: 0.98 ([goyal20, §6])."""
+    target: Span = "20 ms"
+    """Queueing delay that is left alone (d_t). Default: 20 ms."""
+    delta: Span = "133 ms"
+    """In which time more than that is to drain (delta); stable above two thirds of the round trip ([goyal20, §3.1.4]).
+
+    Default: 133 ms ([goyal20, §6]).
+    """
+    window: Span = "50 ms"
+    """Over which the rate of departures is measured. Default: 50 ms."""
+
+
+Queue: TypeAlias = Literal["drop-tail", "red", "codel", "accel-brake"] | DropTail | Red | CoDel | AccelBrake
 """The queue in front of the server."""
 
 
@@ -1016,7 +1037,8 @@ class Flow(Part):
     jitter: Span | None = None
     """Largest processing delay of an acknowledgement at the sender, uniform from zero; against phase effects.
 
-    Default: a full packet's time on the slowest link where flows share a drop-tail queue, at most 10 ms; else 0 s.
+    Default: a full packet's time on the slowest link where flows share a drop-tail or accel-brake queue, at most 10 ms;
+    else 0 s.
     """
     app: App = "greedy"
     """What it transfers. Default: greedy."""

@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 use serde_json::Value;
-use varicap_net::QueueConfig;
 use varicap_units::Amount;
 
 use crate::document::{Node, join_path};
@@ -144,11 +143,7 @@ fn resolved(scenario: &Scenario, network: &Network, prefix: &str, lines: &mut Ve
             let text = "Mean capacity times the largest base RTT of the flows over the link.";
             line("bdp", parts.bdp.to_string(), text);
         }
-        let (queue, limit) = match &parts.queue {
-            QueueConfig::DropTail(queue) => ("drop-tail", queue.limit),
-            QueueConfig::Red(queue) => ("red", queue.limit),
-            QueueConfig::CoDel(queue) => ("codel", queue.limit),
-        };
+        let (queue, limit) = (parts.queue.name(), parts.queue.limit());
         let limit = match limit {
             Amount::Bdp(_) => format!("{limit} = {}", limit.bytes(parts.packet, parts.bdp)),
             _ => limit.to_string(),

@@ -138,12 +138,7 @@ fn check_limit(
     packet: Bytes,
     bdp: Bytes,
 ) -> Result<(), ScenarioError> {
-    let key = match queue {
-        QueueConfig::DropTail(_) => "drop-tail",
-        QueueConfig::Red(_) => "red",
-        QueueConfig::CoDel(_) => "codel",
-    };
-    let limit = queue.limit();
+    let (key, limit) = (queue.name(), queue.limit());
     let bytes = limit.bytes(packet, bdp);
     if bytes >= packet {
         return Ok(());
@@ -234,15 +229,15 @@ fn resolve_tcp(group: &Group<'_>, links: &[LinkSpec]) -> Result<TcpConfig, Scena
     Ok(tcp)
 }
 
-/// Where flows share a drop-tail queue: the time of a packet on the slowest link, so that the order in which packets
+/// Where flows share a queue that decides by no chance, drop-tail or accel-brake: the time of a packet on the slowest link, so that the order in which packets
 /// of several flows arrive is not fixed for ever (phase effects).
 fn jitter(group: &Group<'_>, groups: &[Group<'_>], links: &[LinkSpec]) -> Span {
     let shared = group.routes.forward.iter().any(|link| {
         let users = groups.iter().filter(|other| other.routes.forward.contains(link));
         let users: u64 = users.map(|other| u64::from(other.flow.count)).sum();
         let spec = &links[*link];
-        let drop_tail = matches!(spec.parts.queue, QueueConfig::DropTail(_));
-        users > 1 && drop_tail && !spec.mean_capacity.is_unlimited()
+        let regular = matches!(spec.parts.queue, QueueConfig::DropTail(_) | QueueConfig::AccelBrake(_));
+        users > 1 && regular && !spec.mean_capacity.is_unlimited()
     });
     match slowest(&group.routes.forward, links) {
         Some(rate) if shared => rate.transmission_time(group.packet).min(LONGEST_JITTER),

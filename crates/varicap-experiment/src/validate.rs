@@ -247,6 +247,7 @@ fn check_no_bdp(at: &At, queue: &QueueConfig) -> Checked {
             ("queue.red.max_threshold", red.max_threshold),
         ],
         QueueConfig::CoDel(queue) => vec![("queue.codel.limit", queue.limit)],
+        QueueConfig::AccelBrake(queue) => vec![("queue.accel-brake.limit", queue.limit)],
     };
     for (key, amount) in amounts {
         let bdp = matches!(amount, Amount::Bdp(_));
@@ -266,6 +267,14 @@ fn check_queue(at: &At, queue: &QueueConfig) -> Checked {
             at.positive("interval", queue.interval)?;
             let shorter = format!("at most the interval, {}", queue.interval);
             at.require("target", queue.target <= queue.interval, queue.target, shorter)
+        }
+        QueueConfig::AccelBrake(queue) => {
+            let at = at.inner("accel-brake");
+            at.amount("limit", queue.limit)?;
+            at.require("eta", queue.eta > 0.0 && queue.eta <= 1.0, queue.eta, "above 0, and at most 1")?;
+            at.bounded("target", queue.target)?;
+            at.positive("delta", queue.delta)?;
+            at.positive("window", queue.window)
         }
         QueueConfig::Red(red) => {
             let at = at.inner("red");

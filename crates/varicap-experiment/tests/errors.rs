@@ -175,7 +175,7 @@ fn unknown_names_say_which_there_are() {
         (
             "recovery = \"sack\"",
             "congestion = \"cubik\"",
-            "x.toml:9: flows.reno.tcp.congestion: found `\"cubik\"`, expected `reno`, `cubic`, `ratcp` or `custom`; did you mean `cubic`?",
+            "x.toml:9: flows.reno.tcp.congestion: found `\"cubik\"`, expected `reno`, `cubic`, `ratcp`, `accel-brake` or `custom`; did you mean `cubic`?",
         ),
         (
             "recovery = \"sack\"",
@@ -190,7 +190,7 @@ fn unknown_names_say_which_there_are() {
         (
             "drop-tail = { limit",
             "droptail = { limit",
-            "x.toml:5: topology.dumbbell.forward.queue: found `droptail`, expected `drop-tail`, `red` or `codel`; did you mean `drop-tail`?",
+            "x.toml:5: topology.dumbbell.forward.queue: found `droptail`, expected `drop-tail`, `red`, `codel` or `accel-brake`; did you mean `drop-tail`?",
         ),
         (
             "drop-tail = { limit",

@@ -143,6 +143,8 @@ pub enum QueueConfig {
     /// Controlled delay. Source: RFC 8289.
     #[serde(rename = "codel")]
     CoDel(CoDelConfig),
+    /// Marks of an accelerate or a brake, for senders with `congestion = "accel-brake"`. Source: [goyal20].
+    AccelBrake(AccelBrakeConfig),
 }
 varicap_units::choice!(QueueConfig);
 
@@ -153,6 +155,17 @@ impl QueueConfig {
             QueueConfig::DropTail(queue) => queue.limit,
             QueueConfig::Red(queue) => queue.limit,
             QueueConfig::CoDel(queue) => queue.limit,
+            QueueConfig::AccelBrake(queue) => queue.limit,
+        }
+    }
+
+    /// Its name in a file.
+    pub fn name(&self) -> &'static str {
+        match self {
+            QueueConfig::DropTail(_) => "drop-tail",
+            QueueConfig::Red(_) => "red",
+            QueueConfig::CoDel(_) => "codel",
+            QueueConfig::AccelBrake(_) => "accel-brake",
         }
     }
 }
@@ -255,6 +268,35 @@ impl Default for CoDelConfig {
             target: Span::from_millis(5),
             interval: Span::from_millis(100),
             ecn: false,
+        }
+    }
+}
+
+/// Accel-Brake Control at the bottleneck: brakes are CE marks, so that only ECN-capable packets get any.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct AccelBrakeConfig {
+    /// Hard limit of the queue. Default: 250 packets ([goyal20, §6]).
+    pub limit: Amount,
+    /// Which part of the capacity is the target rate while the queue is short (eta). Default: 0.98 ([goyal20, §6]).
+    pub eta: f64,
+    /// Queueing delay that is left alone (d_t). Default: 20 ms.
+    pub target: Span,
+    /// In which time more than that is to drain (delta); stable above two thirds of the round trip ([goyal20, §3.1.4]).
+    /// Default: 133 ms ([goyal20, §6]).
+    pub delta: Span,
+    /// Over which the rate of departures is measured. Default: 50 ms.
+    pub window: Span,
+}
+
+impl Default for AccelBrakeConfig {
+    fn default() -> AccelBrakeConfig {
+        AccelBrakeConfig {
+            limit: Amount::Packets(250),
+            eta: 0.98,
+            target: Span::from_millis(20),
+            delta: Span::from_millis(133),
+            window: Span::from_millis(50),
         }
     }
 }

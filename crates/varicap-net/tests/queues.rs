@@ -3,8 +3,8 @@
 mod common;
 
 use common::{Log, Packet, Told, ms, ns, packet};
-use varicap_net::queue::{CoDel, Limit, QueueDiscipline, Red, Transmitter, TransmitterState};
-use varicap_net::{CoDelConfig, DropSpacing, LossCause, RedConfig};
+use varicap_net::queue::{CoDel, Limit, QueueDiscipline, Red, Supply, Transmitter, TransmitterState};
+use varicap_net::{CoDelConfig, DropSpacing, Framing, LossCause, RedConfig};
 use varicap_units::{Amount, Bytes, Probability, Rate, Span, Streams, Time};
 
 const PACKET: Bytes = Bytes::new(1000);
@@ -12,6 +12,10 @@ const PACKET: Bytes = Bytes::new(1000);
 /// A transmitter of 8 Mb/s with a frame in service: a packet takes 1 ms.
 const BUSY: Transmitter =
     Transmitter { state: TransmitterState::Busy(PACKET), rate: Rate::from_bps(8_000_000) };
+
+/// The same, with nothing in service.
+const SUPPLY: Supply = Supply { rate: BUSY.rate, offered: None, framing: NO_FRAMING };
+const NO_FRAMING: Framing = Framing { overhead: Bytes::ZERO, cells: None };
 
 fn probability(value: f64) -> Probability {
     Probability::new(value).unwrap()
@@ -37,7 +41,7 @@ fn gaps_at(config: &RedConfig, level: u32, frames: u64) -> Vec<u64> {
         log.0.clear();
         queue.enqueue(ms(1), packet(number, 1000), BUSY, &mut log);
         if log.losses().is_empty() {
-            queue.dequeue(ms(1), &mut log);
+            queue.dequeue(ms(1), SUPPLY, &mut log);
         } else {
             gaps.push(since);
             since = 0;
@@ -107,7 +111,7 @@ fn share_lost(config: &RedConfig, level: u32, size: u64, offers: u64) -> f64 {
         lost += log.losses().len();
         if log.losses().is_empty() {
             while queue.backlog().frames > 0 {
-                queue.dequeue(ms(0), &mut log);
+                queue.dequeue(ms(0), SUPPLY, &mut log);
             }
             while queue.backlog().frames < level {
                 queue.enqueue(ms(0), packet(0, 1000), BUSY, &mut log);
@@ -149,7 +153,7 @@ fn an_idle_time_decays_the_average_as_the_packets_that_could_have_been_sent() {
         queue.enqueue(ms(0), packet(number, 1000), BUSY, &mut log);
     }
     let before = queue.average();
-    while queue.dequeue(ms(10), &mut log).is_some() {}
+    while queue.dequeue(ms(10), SUPPLY, &mut log).is_some() {}
     // 7.5 ms idle at 1 ms per mean packet: seven empty queues, and the one of the arrival itself.
     queue.enqueue(ns(17_500_000), packet(99, 1000), BUSY, &mut log);
     let law = before * 0.9f64.powi(8);
@@ -166,7 +170,7 @@ fn red_marks_instead_of_dropping_what_can_be_marked() {
     }
     for number in 0..200 {
         queue.enqueue(ms(0), capable(number), BUSY, &mut log);
-        queue.dequeue(ms(0), &mut log);
+        queue.dequeue(ms(0), SUPPLY, &mut log);
     }
     assert_eq!(log.losses(), []);
     assert!(log.0.iter().filter(|told| matches!(told, Told::Mark { .. })).count() >= 10);
@@ -208,7 +212,7 @@ fn standing(queue: &mut CoDel<Packet>, ecn: bool, delay: Span, start: Time, leng
             arrival += Span::from_millis(1);
             number += 1;
         }
-        queue.dequeue(now, &mut log);
+        queue.dequeue(now, SUPPLY, &mut log);
         now += Span::from_millis(1);
     }
     log
@@ -244,7 +248,7 @@ fn codel_marks_what_can_be_marked_at_the_same_instants() {
 fn codel_takes_up_the_drop_rate_of_a_recent_episode() {
     let mut queue = codel(false);
     standing(&mut queue, false, Span::from_millis(50), ms(0), Span::from_millis(430));
-    while queue.dequeue(ms(430), &mut Log::default()).is_some() {}
+    while queue.dequeue(ms(430), SUPPLY, &mut Log::default()).is_some() {}
     // Five drops before, of which the first of an episode does not count: the new one begins with a count of four,
     // and its second drop follows after 100 ms / sqrt(4).
     let log = standing(&mut queue, false, Span::from_millis(50), ms(500), Span::from_millis(230));
@@ -259,8 +263,8 @@ fn codel_leaves_the_last_packet_alone() {
         queue.enqueue(ms(second * 1000), packet(second, 1000), BUSY, &mut log);
         queue.enqueue(ms(second * 1000), packet(second, 1000), BUSY, &mut log);
         // However old the head, no more than a packet is left behind it.
-        queue.dequeue(ms(second * 1000 + 900), &mut log);
-        queue.dequeue(ms(second * 1000 + 900), &mut log);
+        queue.dequeue(ms(second * 1000 + 900), SUPPLY, &mut log);
+        queue.dequeue(ms(second * 1000 + 900), SUPPLY, &mut log);
     }
     assert_eq!(log.losses(), []);
 }

@@ -122,6 +122,9 @@ pub enum Congestion {
     Cubic(CubicConfig),
     /// Rate adaptive: at most what the flow's `feedback` allows; Reno as long as it has told nothing. Source: [ratcp].
     Ratcp(RatcpConfig),
+    /// A window that each acknowledgement accelerates or brakes, as the bottleneck's `accel-brake` queue marked the packet.
+    /// Every packet is ECN-capable and acknowledged, whatever `ecn` and `ack` say. Source: [goyal20].
+    AccelBrake,
     /// One written in Python, by the name under which it was given to `varicap.run`.
     Custom(String),
 }

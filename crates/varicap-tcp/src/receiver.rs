@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use varicap_units::{Bytes, Span, Time};
 
-use crate::config::{AckPolicy, Recovery, TcpConfig};
+use crate::config::{AckPolicy, Congestion, Recovery, TcpConfig};
 use crate::segment::{Flags, MAX_SACK_BLOCKS, OPTION_TIMESTAMPS, Segment, option_sack};
 use crate::sender::in_bytes;
 
@@ -25,6 +25,8 @@ pub struct Receiver {
     syn_due: bool,
     /// CE arrived and CWR has not (RFC 3168 §6.1.3).
     echo_congestion: bool,
+    /// Each packet is acknowledged by itself, with its own mark.
+    echo_each: bool,
     selective: bool,
     /// In-order segments not yet acknowledged, and how many force an acknowledgement.
     unacknowledged: u32,
@@ -56,7 +58,9 @@ impl Receiver {
     /// # Panics
     /// If the receive window is given in bandwidth-delay products: only the scenario knows the path.
     pub fn new(config: &TcpConfig, _now: Time) -> Receiver {
+        let echo_each = config.congestion == Congestion::AccelBrake;
         let (ack_every, ack_delay) = match config.ack {
+            _ if echo_each => (1, Span::ZERO),
             AckPolicy::Every => (1, Span::ZERO),
             AckPolicy::Delayed(delayed) => (delayed.segments.max(1), delayed.timeout),
         };
@@ -69,6 +73,7 @@ impl Receiver {
             ack_due: false,
             syn_due: false,
             echo_congestion: false,
+            echo_each,
             selective: config.recovery == Recovery::Sack,
             unacknowledged: 0,
             ack_every,
@@ -276,6 +281,7 @@ impl Receiver {
         }
         if self.echo_congestion {
             segment.flags = segment.flags.with(Flags::ECE);
+            self.echo_congestion = !self.echo_each;
         }
         if self.selective && !self.held.is_empty() {
             self.report(segment);

@@ -39,6 +39,7 @@ impl Flow {
                 smoothed_rtt: Some(RTT),
                 min_rtt: Some(RTT),
                 rtt: Some(RTT),
+                marked: false,
             });
         }
     }

@@ -225,6 +225,9 @@ fn congestion(
         }
         // Brought into the kernel under a name of its own, and chosen socket by socket.
         Congestion::Ratcp(_) => return Ok(None),
+        Congestion::AccelBrake => {
+            return Err(unsupported(&key, "accel-brake", "the kernel has no control that reads such marks"));
+        }
         Congestion::Custom(name) => name,
     };
     if kernel.controls.iter().any(|known| known == name) {

@@ -18,7 +18,7 @@ use varicap_units::{Bytes, Rate, Span, Streams, Time, Work};
 
 use crate::capacity::{Capacity, CapacityParts, CapacityProcess};
 use crate::loss::Loss;
-use crate::queue::{Limit, Queue, QueueDiscipline, Transmitter, TransmitterState, Waiting};
+use crate::queue::{Limit, Queue, QueueDiscipline, Supply, Transmitter, TransmitterState, Waiting};
 use crate::reactive::Reactive;
 use crate::{Backlog, Frame, Framing, LossCause, LossConfig, Lost, QueueConfig, Service, Watch};
 
@@ -362,19 +362,25 @@ impl<F: Frame> Link<F> {
         let Queue::Managed(queue) = &mut self.queue else { return };
         queue.enqueue(now, frame, Transmitter { state, rate }, watch);
         if state == TransmitterState::Free {
-            let next = queue.dequeue(now, watch);
+            let next = self.dequeue(now, watch);
             self.serve_managed(now, next);
+        }
+    }
+
+    /// What a managed queue gives into service.
+    fn dequeue<W: Watch<F>>(&mut self, at: Time, watch: &mut W) -> Option<Waiting<F>> {
+        let supply = Supply { rate: self.rate(), offered: self.opportunities(), framing: self.framing };
+        match (&mut self.queue, &mut self.reactive) {
+            (Queue::Managed(queue), None) => queue.dequeue(at, supply, watch),
+            (Queue::Managed(queue), Some(reactive)) => reactive.dequeue(queue, at, supply, watch),
+            (Queue::DropTail(_), _) => None,
         }
     }
 
     /// As depart, for queues that are managed: what they drop goes before what departs.
     #[inline(never)]
     fn depart_managed<W: Watch<F>>(&mut self, at: Time, watch: &mut W) {
-        let Queue::Managed(queue) = &mut self.queue else { return };
-        let next = match &mut self.reactive {
-            None => queue.dequeue(at, watch),
-            Some(reactive) => reactive.dequeue(queue, at, watch),
-        };
+        let next = self.dequeue(at, watch);
         self.send_off(at, watch);
         self.serve_managed(at, next);
     }
@@ -432,19 +438,15 @@ impl<F: Frame> Link<F> {
 
     /// Takes a frame into service at an opportunity, if one waits.
     fn take_next<W: Watch<F>>(&mut self, at: Time, watch: &mut W) {
-        match &mut self.queue {
-            Queue::Managed(queue) => {
-                let next = queue.dequeue(at, watch);
-                self.serve_managed(at, next);
-            }
-            Queue::DropTail(_) => {
-                let Some(next) = self.line.get(self.under_way) else { return };
-                let size = next.frame.wire_size();
-                self.waiting.frames -= 1;
-                self.waiting.bytes -= size;
-                self.serve(at, size);
-            }
+        if let Queue::Managed(_) = &self.queue {
+            let next = self.dequeue(at, watch);
+            return self.serve_managed(at, next);
         }
+        let Some(next) = self.line.get(self.under_way) else { return };
+        let size = next.frame.wire_size();
+        self.waiting.frames -= 1;
+        self.waiting.bytes -= size;
+        self.serve(at, size);
     }
 
     /// Sends what one opportunity carries.

@@ -93,7 +93,7 @@ impl<F: Frame> Link<F> {
         }
         reactive.enqueue(queue, now, frame, transmitter, watch);
         if transmitter.state == TransmitterState::Free {
-            let next = reactive.dequeue(queue, now, watch);
+            let next = self.dequeue(now, watch);
             self.serve_managed(now, next);
         }
     }

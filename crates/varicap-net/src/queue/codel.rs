@@ -2,7 +2,7 @@
 
 use varicap_units::{Bytes, Span, Time};
 
-use super::{Fifo, Limit, QueueDiscipline, Transmitter, Waiting};
+use super::{Fifo, Limit, QueueDiscipline, Supply, Transmitter, Waiting};
 use crate::{Backlog, CoDelConfig, Frame, LossCause, Lost, Watch};
 
 /// The drop rate of the last episode is taken up again if it ended no longer ago than that many intervals (RFC 8289
@@ -142,7 +142,7 @@ impl<F: Frame> QueueDiscipline<F> for CoDel<F> {
         }
     }
 
-    fn dequeue<W: Watch<F>>(&mut self, now: Time, watch: &mut W) -> Option<Waiting<F>> {
+    fn dequeue<W: Watch<F>>(&mut self, now: Time, _supply: Supply, watch: &mut W) -> Option<Waiting<F>> {
         let Some(head) = self.head(now) else {
             self.dropping = false;
             return None;

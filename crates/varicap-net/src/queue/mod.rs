@@ -1,5 +1,6 @@
 //! Queues in front of a server: who waits, in which order, and who is lost.
 
+mod accel_brake;
 mod codel;
 mod drop_tail;
 mod red;
@@ -7,10 +8,11 @@ mod tail;
 
 use std::collections::VecDeque;
 
-use varicap_units::{Amount, Bytes, Rate, Stream, Time};
+use varicap_units::{Amount, Bytes, Rate, Stream, Time, Work};
 
-use crate::{Backlog, Frame, QueueConfig, Watch};
+use crate::{Backlog, Frame, Framing, QueueConfig, Watch};
 
+pub use accel_brake::AccelBrake;
 pub use codel::CoDel;
 pub(crate) use drop_tail::DropTail;
 pub use red::Red;
@@ -34,6 +36,17 @@ pub struct Transmitter {
     pub rate: Rate,
 }
 
+/// What the transmitter that a queue feeds can carry, as it asks for a frame.
+#[derive(Clone, Copy, Debug)]
+pub struct Supply {
+    /// The rate that it offers now (for a trace of opportunities its mean) [b/s].
+    pub rate: Rate,
+    /// What its opportunities so far could have carried; none if it has a rate at each instant.
+    pub offered: Option<Work>,
+    /// What it adds to each frame.
+    pub framing: Framing,
+}
+
 /// What a transmitter is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransmitterState {
@@ -50,7 +63,7 @@ pub trait QueueDiscipline<F: Frame> {
     /// Takes a frame, or loses it.
     fn enqueue<W: Watch<F>>(&mut self, now: Time, frame: F, transmitter: Transmitter, watch: &mut W);
     /// Gives the next frame to the transmitter; `None` means that the transmitter goes idle.
-    fn dequeue<W: Watch<F>>(&mut self, now: Time, watch: &mut W) -> Option<Waiting<F>>;
+    fn dequeue<W: Watch<F>>(&mut self, now: Time, supply: Supply, watch: &mut W) -> Option<Waiting<F>>;
     /// What waits; the frame in service is not included.
     fn backlog(&self) -> Backlog;
 }
@@ -70,6 +83,7 @@ pub(crate) enum Managed<F> {
     Red(Box<Red<F>>),
     CoDel(Box<CoDel<F>>),
     Tail(Box<Tail<F>>),
+    AccelBrake(Box<AccelBrake<F>>),
 }
 
 impl<F: Frame> Queue<F> {
@@ -86,6 +100,10 @@ impl<F: Frame> Queue<F> {
             }
             QueueConfig::CoDel(codel) => {
                 Queue::Managed(Managed::CoDel(Box::new(CoDel::new(codel, limit(codel.limit)))))
+            }
+            QueueConfig::AccelBrake(config) => {
+                let queue = AccelBrake::new(config, limit(config.limit));
+                Queue::Managed(Managed::AccelBrake(Box::new(queue)))
             }
         }
     }
@@ -105,6 +123,7 @@ impl<F: Frame> Managed<F> {
         match self {
             Managed::Red(queue) => queue.set_limit(limit),
             Managed::CoDel(queue) => queue.set_limit(limit),
+            Managed::AccelBrake(queue) => queue.set_limit(limit),
             Managed::Tail(queue) => queue.set_limit(limit),
         }
     }
@@ -116,14 +135,16 @@ impl<F: Frame> QueueDiscipline<F> for Managed<F> {
             Managed::Red(queue) => queue.enqueue(now, frame, transmitter, watch),
             Managed::CoDel(queue) => queue.enqueue(now, frame, transmitter, watch),
             Managed::Tail(queue) => queue.enqueue(now, frame, transmitter, watch),
+            Managed::AccelBrake(queue) => queue.enqueue(now, frame, transmitter, watch),
         }
     }
 
-    fn dequeue<W: Watch<F>>(&mut self, now: Time, watch: &mut W) -> Option<Waiting<F>> {
+    fn dequeue<W: Watch<F>>(&mut self, now: Time, supply: Supply, watch: &mut W) -> Option<Waiting<F>> {
         match self {
-            Managed::Red(queue) => queue.dequeue(now, watch),
-            Managed::CoDel(queue) => queue.dequeue(now, watch),
-            Managed::Tail(queue) => queue.dequeue(now, watch),
+            Managed::Red(queue) => queue.dequeue(now, supply, watch),
+            Managed::CoDel(queue) => queue.dequeue(now, supply, watch),
+            Managed::AccelBrake(queue) => queue.dequeue(now, supply, watch),
+            Managed::Tail(queue) => queue.dequeue(now, supply, watch),
         }
     }
 
@@ -132,6 +153,7 @@ impl<F: Frame> QueueDiscipline<F> for Managed<F> {
             Managed::Red(queue) => queue.backlog(),
             Managed::CoDel(queue) => queue.backlog(),
             Managed::Tail(queue) => queue.backlog(),
+            Managed::AccelBrake(queue) => queue.backlog(),
         }
     }
 }

@@ -6,7 +6,7 @@
 
 use varicap_units::{Amount, Bytes, NANOS_PER_SEC, Stream, Time};
 
-use super::{Fifo, Limit, QueueDiscipline, Transmitter, Waiting, held};
+use super::{Fifo, Limit, QueueDiscipline, Supply, Transmitter, Waiting, held};
 use crate::{Backlog, DropSpacing, Frame, LossCause, Lost, RedConfig, Watch};
 
 /// A RED queue.
@@ -178,7 +178,7 @@ impl<F: Frame> QueueDiscipline<F> for Red<F> {
         watch.on_lost(Lost { at: now, cause, frame });
     }
 
-    fn dequeue<W: Watch<F>>(&mut self, now: Time, _watch: &mut W) -> Option<Waiting<F>> {
+    fn dequeue<W: Watch<F>>(&mut self, now: Time, _supply: Supply, _watch: &mut W) -> Option<Waiting<F>> {
         let next = self.fifo.pop();
         if next.is_none() {
             self.idle_since.get_or_insert(now);

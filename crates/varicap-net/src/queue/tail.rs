@@ -2,7 +2,7 @@
 
 use varicap_units::Time;
 
-use super::{DropTail, Fifo, Limit, QueueDiscipline, Transmitter, Waiting};
+use super::{DropTail, Fifo, Limit, QueueDiscipline, Supply, Transmitter, Waiting};
 use crate::{Backlog, Frame, LossCause, Lost, Watch};
 
 /// First in, first out; what does not fit is lost.
@@ -32,7 +32,7 @@ impl<F: Frame> QueueDiscipline<F> for Tail<F> {
         }
     }
 
-    fn dequeue<W: Watch<F>>(&mut self, _now: Time, _watch: &mut W) -> Option<Waiting<F>> {
+    fn dequeue<W: Watch<F>>(&mut self, _now: Time, _supply: Supply, _watch: &mut W) -> Option<Waiting<F>> {
         self.fifo.pop()
     }
 

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use varicap_units::{Bytes, Rate, Span, Time};
 
 use crate::capacity::{CapacityParts, CapacitySegment, ReadFile};
-use crate::queue::{Limit, Managed, QueueDiscipline, Transmitter, Waiting};
+use crate::queue::{Limit, Managed, QueueDiscipline, Supply, Transmitter, Waiting};
 use crate::{Backlog, Frame, LossCause, Lost, NetError, Watch};
 
 pub use config::*;
@@ -394,11 +394,12 @@ impl Reactive {
         &mut self,
         queue: &mut Managed<F>,
         now: Time,
+        supply: Supply,
         watch: &mut W,
     ) -> Option<Waiting<F>> {
         self.settle(now);
         self.in_service = Backlog::default();
-        let next = queue.dequeue(now, &mut Losses { watch, reactive: self });
+        let next = queue.dequeue(now, supply, &mut Losses { watch, reactive: self });
         if let Some(Waiting { frame, .. }) = &next
             && self.counts(frame)
         {

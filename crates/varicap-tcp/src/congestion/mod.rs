@@ -8,10 +8,12 @@ use varicap_units::{Amount, Bytes, Rate, Span, Time, choice};
 
 use crate::config::Congestion;
 
+mod accel_brake;
 mod cubic;
 mod ratcp;
 mod reno;
 
+pub use accel_brake::AccelBrake;
 pub use cubic::Cubic;
 pub use ratcp::Ratcp;
 pub use reno::Reno;
@@ -107,6 +109,8 @@ pub struct AckSample {
     pub min_rtt: Option<Span>,
     /// The RTT sample of this acknowledgement, if it gave one.
     pub rtt: Option<Span>,
+    /// Whether the packet that it acknowledges was marked; told only to a control that reacts to each mark.
+    pub marked: bool,
 }
 
 /// Why the window must fall.
@@ -182,6 +186,8 @@ pub enum Controller {
     Cubic(Cubic),
     /// Rate adaptive ([ratcp]).
     Ratcp(Ratcp),
+    /// Accelerates and brakes ([goyal20]).
+    AccelBrake(Box<AccelBrake>),
     /// An extension, from another crate or from Python.
     Boxed(Box<dyn CongestionControl>),
 }
@@ -197,6 +203,7 @@ impl Controller {
             Congestion::Reno(config) => Controller::Reno(Reno::new(config, start)),
             Congestion::Cubic(config) => Controller::Cubic(Cubic::new(config, start)),
             Congestion::Ratcp(config) => Controller::Ratcp(Ratcp::new(config, start)),
+            Congestion::AccelBrake => Controller::AccelBrake(Box::new(AccelBrake::new(start))),
             Congestion::Custom(name) => {
                 panic!("the congestion control {name:?} must be handed over in a box")
             }
@@ -210,6 +217,7 @@ macro_rules! dispatch {
             Controller::Reno($control) => $call,
             Controller::Cubic($control) => $call,
             Controller::Ratcp($control) => $call,
+            Controller::AccelBrake($control) => $call,
             Controller::Boxed($control) => $call,
         }
     };

@@ -26,7 +26,7 @@ impl Sender {
         let in_flight = self.space.flight();
         self.take_new_data(segment);
         let rtt = self.sample(now, segment, before);
-        self.grow(now, segment.ack - before, in_flight, rtt);
+        self.grow(now, segment.ack - before, in_flight, rtt, false);
         self.rearm(now);
         AckOutcome { rtt, newly_acked: segment.ack - before }
     }
@@ -45,7 +45,7 @@ impl Sender {
     }
 
     #[inline]
-    fn grow(&mut self, now: Time, newly_acked: u64, in_flight: u64, rtt: Option<Span>) {
+    fn grow(&mut self, now: Time, newly_acked: u64, in_flight: u64, rtt: Option<Span>, marked: bool) {
         let (app_limited, estimate) = (self.app_limited, &self.rtt);
         self.window.on_ack(|| AckSample {
             now,
@@ -55,6 +55,7 @@ impl Sender {
             smoothed_rtt: estimate.smoothed(),
             min_rtt: estimate.least(),
             rtt,
+            marked,
         });
     }
 
@@ -106,7 +107,8 @@ impl Sender {
         {
             return AckOutcome::default();
         }
-        if segment.flags.has(Flags::ECE) {
+        let marked = segment.flags.has(Flags::ECE);
+        if marked && !self.marks_each {
             self.on_ecn_echo(now);
         }
         let in_flight = self.recovery.in_flight(&self.space);
@@ -124,9 +126,9 @@ impl Sender {
         let is_duplicate = newly_acked == 0 && outstanding && !opened && segment.len == 0;
         let reaction = self.recovery.on_ack(&self.space, before, is_duplicate, segment);
         self.burst_left = self.max_burst;
-        // An acknowledgement that says that there is congestion opens no window.
-        if reaction.grow && !segment.flags.has(Flags::ECE) {
-            self.grow(now, newly_acked, in_flight, rtt);
+        // An acknowledgement that says that there is congestion opens no window, but for a control that reads each mark.
+        if reaction.grow && (!marked || self.marks_each) {
+            self.grow(now, newly_acked, in_flight, rtt, marked);
         }
         if let Some(signal) = reaction.signal {
             self.on_signal(now, signal);
@@ -175,7 +177,7 @@ impl Sender {
         self.window.change(|control| control.on_congestion(&event));
         self.reduced_at = self.space.max;
         self.reduced_from = in_flight;
-        self.cwr_due = self.ecn;
+        self.cwr_due = self.ecn && !self.marks_each;
     }
 
     /// RFC 3168 §6.1.2: as a loss, at most once per window of data.

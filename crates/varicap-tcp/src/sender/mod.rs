@@ -8,7 +8,7 @@ mod output;
 
 use varicap_units::{Amount, Bytes, Rate, Span, Time};
 
-use crate::config::{RttSamples, TcpConfig};
+use crate::config::{Congestion, RttSamples, TcpConfig};
 use crate::congestion::{CongestionControl, Controller, Start, Window};
 use crate::recovery::{Recovery, Space, State};
 use crate::rtt::RttEstimator;
@@ -112,6 +112,8 @@ pub struct Sender {
     syn_expiries: u32,
     probe_due: bool,
     ecn: bool,
+    /// Every packet is ECN-capable, and its mark is told to the congestion control by its own acknowledgement.
+    marks_each: bool,
     /// CWR goes out with the next new segment.
     cwr_due: bool,
     /// The window was reduced; ECN echoes count again beyond this.
@@ -183,7 +185,8 @@ impl Sender {
             syn_sent_at: now,
             syn_expiries: 0,
             probe_due: false,
-            ecn: config.ecn,
+            ecn: config.ecn || config.congestion == Congestion::AccelBrake,
+            marks_each: config.congestion == Congestion::AccelBrake,
             cwr_due: false,
             reduced_at: 0,
             reduced_from: 0,

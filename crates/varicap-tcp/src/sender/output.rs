@@ -178,7 +178,7 @@ impl Sender {
         self.space.max = self.space.max.max(end);
         // Karn: the timed segment's acknowledgement has become ambiguous.
         self.timed.0 = 0;
-        Flags::RESENT
+        if self.marks_each { Flags::RESENT.with(Flags::ECT) } else { Flags::RESENT }
     }
 
     #[inline]
