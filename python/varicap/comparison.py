@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from varicap import engines, simulate
 from varicap.engines import ENGINES, Engine
@@ -67,10 +67,13 @@ def compare(
     only: Sequence[Engine] = ENGINES,
     seeds: int | None = None,
     overrides: Mapping[str, str] | Sequence[tuple[str, str]] = (),
+    kernel: Literal["classic", "stock"] = "classic",
     jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
     """Ask every engine (or `only` some) about a scenario.  Raises `ScenarioError` if it cannot be read.
+
+    `kernel` says how much of itself the kernel keeps (see `varicap.kernel`).
 
     >>> both = compare("examples/fixed.toml", only=("sim", "model"), seeds=2, overrides={"duration": "30 s"})
     >>> [row["flow"] for row in both.to_dict()["differences"]]
@@ -79,7 +82,7 @@ def compare(
     loaded = simulate.load(scenario, overrides)
     options: dict[Engine, dict[str, Any]] = {
         "sim": {"seeds": seeds, "series": "first", "jobs": jobs, "progress": progress},
-        "kernel": {"series": "first", "progress": progress},
+        "kernel": {"series": "first", "kernel": kernel, "progress": progress},
     }
     answers: dict[str, Result | ModelResult | str] = {}
     for engine in only:

@@ -46,6 +46,11 @@ class Kernel(StrEnum):
     stock = "stock"
 
 
+KernelMode = Annotated[
+    Kernel, typer.Option("--kernel", help="The kernel engine: Linux close to the standards, or as it is (stock).")
+]
+
+
 @commands.command(
     epilog="Examples: varicap run examples/lte.toml | varicap run examples/fixed.toml --seeds 20 --json | "
     "varicap run examples/fixed.toml --set topology.dumbbell.forward.delay='20 ms' -o results"
@@ -53,10 +58,7 @@ class Kernel(StrEnum):
 def run(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The scenario, a TOML file.", show_default=False)],
     engine: Annotated[Engine, typer.Option(help="What answers.")] = Engine.sim,
-    kernel: Annotated[
-        Kernel,
-        typer.Option("--kernel", help="With --engine kernel: Linux close to the standards, or as it is (stock)."),
-    ] = Kernel.classic,
+    kernel: KernelMode = Kernel.classic,
     seeds: Annotated[
         int | None, typer.Option(min=1, help="Replications (default: what the scenario says; in real time 1).")
     ] = None,
@@ -175,6 +177,7 @@ def compare(
         list[Engine] | None, typer.Option("--engine", help="Ask this one; may be given again (default: all).")
     ] = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="Replications of the simulator.")] = None,
+    kernel: KernelMode = Kernel.classic,
     set_: SetValue = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Folder for the plot (default: varicap-out/NAME).")
@@ -193,7 +196,13 @@ def compare(
     asked: list[engines.Engine] = [engine.value for engine in only or Engine]
     with progress_bar(str(file), quiet) as progress:
         done = comparison.compare(
-            file, only=asked, seeds=seeds, overrides=overrides(set_ or []), jobs=jobs, progress=progress
+            file,
+            only=asked,
+            seeds=seeds,
+            kernel=kernel.value,
+            overrides=overrides(set_ or []),
+            jobs=jobs,
+            progress=progress,
         )
     tell = say_nothing if quiet else say
     compared = done.to_dict()
