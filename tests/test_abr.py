@@ -166,7 +166,8 @@ def played(parameters: Parameters, slots: int, seed: int) -> tuple[float, float]
             twice = {math.ceil(j * d / (growth + 1)) for j in range(1, growth + 1)}
             assert len(twice) == growth
             for ack in range(1, d + 1):
-                work, clock = max(0.0, work - leaving), clock + leaving
+                fills = ack == 1 and leaving < 1 / capacity[r]
+                work, clock = work - leaving if fills else max(0.0, work - leaving), clock + leaving
                 for _ in range(2 if ack in twice else 1):
                     if not lost and math.ceil(work * capacity[r] - 1e-9) >= buffer:
                         lost = True
@@ -202,17 +203,17 @@ def played(parameters: Parameters, slots: int, seed: int) -> tuple[float, float]
 @pytest.mark.parametrize(
     ("parameters", "slots"),
     [
-        (Parameters(capacity=SlottedChain.symmetric(4.0)), 60_000),
-        (Parameters(capacity=SlottedChain.symmetric(8.0, low=0.25), buffer_packets=14, max_window=50), 60_000),
-        (Parameters(capacity=SlottedChain.symmetric(4.0), control="tcp"), 6_000),
-        (Parameters(capacity=SlottedChain.symmetric(10.0), control="tcp", buffer_packets=16, slot_packets=24.0), 6_000),
+        (Parameters(capacity=SlottedChain.symmetric(4.0)), 25_000),
+        (Parameters(capacity=SlottedChain.symmetric(8.0, low=0.25), buffer_packets=14, max_window=50), 25_000),
+        (Parameters(capacity=SlottedChain.symmetric(4.0), control="tcp"), 4_000),
+        (Parameters(capacity=SlottedChain.symmetric(10.0), control="tcp", buffer_packets=16, slot_packets=24.0), 4_000),
     ],
 )
 def test_the_model_agrees_with_its_process(parameters: Parameters, slots: int) -> None:
-    runs = np.array([played(parameters, slots, seed) for seed in range(5)])
+    runs = np.array([played(parameters, slots, seed) for seed in range(12)])
     found = efficiency(parameters)
-    # Five runs: t(4, 0.9995) = 8.6 standard errors, so that one test in a thousand fails by chance.
-    error = 8.6 * runs.std(axis=0, ddof=1) / math.sqrt(5)
+    # Twelve runs: t(11, 0.9995) = 4.44 standard errors, so that one test in a thousand fails by chance.
+    error = 4.44 * runs.std(axis=0, ddof=1) / math.sqrt(12)
     assert found.optimistic == pytest.approx(runs[:, 0].mean(), abs=error[0])
     assert found.conservative == pytest.approx(runs[:, 1].mean(), abs=error[1])
     assert error.max() < 0.04
@@ -226,6 +227,8 @@ def test_the_model_agrees_with_its_process(parameters: Parameters, slots: int) -
         ("instcap", 20.0, 0.811, 0.762),
         ("instcap", 50.0, 0.887, 0.863),
         ("instcap", 200.0, 0.903, 0.897),
+        ("tcp", 1.0, 0.411, 0.329),
+        ("tcp", 5.0, 0.547, 0.468),
         ("tcp", 20.0, 0.744, 0.670),
         ("tcp", 50.0, 0.789, 0.715),
         ("tcp", 200.0, 0.807, 0.732),
@@ -235,7 +238,7 @@ def test_an_independent_computation_found_the_same(
     control: Any, psi: float, optimistic: float, conservative: float
 ) -> None:
     found = efficiency(Parameters(control=control, capacity=SlottedChain.symmetric(psi)))
-    assert (found.optimistic, found.conservative) == pytest.approx((optimistic, conservative), abs=0.0025)
+    assert (found.optimistic, found.conservative) == pytest.approx((optimistic, conservative), abs=0.005)
 
 
 @pytest.mark.parametrize("control", ["instcap", "constant", "tcp"])

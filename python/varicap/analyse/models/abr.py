@@ -17,7 +17,9 @@ the window is m = ceil((w + N) / 2), the next state is (0, 0, m, ., .) after U =
 
 (packets before the lost one, packets after it, slow start).  The throughput is E V / (Delta E U).  TCP alone has no
 segmentation buffer: acknowledgements arrive spaced by the service time of the slot before, each releases a packet into
-the link, and one that finds the buffer full is lost.  Source: [abr, §III]; readings: `varicap/papers/abr/README.md`.
+the link, which serves s / r of one in between, and one that finds the buffer full is lost.
+
+Source: [abr, §III]; readings: `varicap/papers/abr/README.md`.
 """
 
 import math
@@ -158,7 +160,7 @@ def sweep(parameters: Parameters, mean_slots: Iterable[float]) -> list[Result]:
     The two capacities are those of `parameters`.
 
     >>> [round(found.optimistic, 3) for found in sweep(Parameters(control="tcp"), (5.0, 50.0))]
-    [0.527, 0.789]
+    [0.544, 0.789]
     """
     high, low = float(parameters.capacity.capacity.max()), float(parameters.capacity.capacity.min())
     chains = (SlottedChain.symmetric(psi, high=high, low=low) for psi in mean_slots)
@@ -193,7 +195,7 @@ def best_constant_rate(parameters: Parameters) -> BestRate:
     --------
     >>> found = best_constant_rate(Parameters(capacity=SlottedChain.symmetric(5.0)))
     >>> round(found.rate, 2), round(found.decay, 2)
-    (0.52, 0.33)
+    (0.52, 0.32)
     """
     chain = parameters.capacity
     least, mean = chain.least, chain.mean

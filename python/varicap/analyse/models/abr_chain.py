@@ -271,6 +271,9 @@ def _alone(path: Path, columns: tuple[Counts, Counts, Counts, Counts]) -> _Branc
         service=service,
         room=path.buffer,
     )
+    # As behind an ABR source, a queue that fills grows by 1 - s / r for each packet, from the first one on: nothing is
+    # lost as long as d (1 - s / r) + N is no more than B_max - b.
+    slots.work = np.where(service > slots.spacing, b * service - begun - slots.spacing, slots.work)
     slots.avoid(d, growth)
     backlog = np.where(slots.lost, 0, slots.backlog(path.slot))
     return _lose(
