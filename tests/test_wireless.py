@@ -169,6 +169,20 @@ def test_overloaded_queues_stay_numbers() -> None:
     np.testing.assert_allclose(found, 1 - SLOTS["a packet"].success / np.array([0.9, 0.99]), rtol=1e-9)
 
 
+@pytest.mark.parametrize("segments", [1, 12])
+def test_far_up_levels_are_continued_as_they_would_come_out(segments: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    # 10 Hz under slots of 12 microseconds: the overflow falls by a ten-thousandth from frame to frame.
+    slots = [GOOD_BAD.slot(12e-6), GOOD_BAD.slot(24e-6)]
+    loads = np.array([[0.3, 0.5, 0.7]] * 2) / segments
+    short = wireless_queue.overflow_of(slots, loads, segments, [20_000, 9_000])
+    monkeypatch.setattr(wireless_queue, "_SETTLED", 0.0)
+    whole = wireless_queue.overflow_of(slots, loads, segments, [20_000, 9_000])
+    assert (short > 0).all()
+    np.testing.assert_allclose(short, whole, rtol=1e-9)
+    by_buffer = wireless_queue.overflow_by_buffer(slots[1], float(loads[1, 0]), segments, 9_000)
+    assert by_buffer[-1] == pytest.approx(whole[1, 0], rel=1e-10)
+
+
 @pytest.mark.parametrize(("segments", "buffer", "arrivals"), [(1, 4, 0.5), (12, 24, 0.05)])
 def test_the_overflow_is_that_of_a_simulated_queue(segments: int, buffer: int, arrivals: float) -> None:
     rng, queues, slots = np.random.default_rng(7), 4000, 3000

@@ -1,6 +1,6 @@
 """What `varicap design buffer` and `packet` found, for the terminal and as a figure."""
 
-from math import exp
+from math import expm1
 from typing import TYPE_CHECKING
 
 from rich.table import Table
@@ -39,8 +39,9 @@ def buffer_conclusion(design: buffer.Design) -> str:
             f"{_mega(design.target_bps or 0.0)} Mb/s takes a buffer of {need.packets} packets{of_frames}: it overflows "
             f"with {need.overflow:.2e}, TCP bears {need.tolerated:.2e} (W = {need.pipe_packets:.3g} packets)"
         )
+        less = -100 * expm1(-need.decay)
         lines.append(
-            f"each frame more divides the overflow by {exp(need.decay):.3g}: asymptotically (2 / beta) log W, here "
+            f"each frame more takes {less:.3g} % off the overflow: asymptotically (2 / beta) log W, here "
             f"{need.asymptotic_frames:.3g} frames"
         )
     if design.allowed_bps is not None:

@@ -21,7 +21,7 @@ these are eqs. (1) and (2) of the paper.  Other channels take the general soluti
 Source: [wireless, §III-C]; readings: `varicap/papers/wireless/README.md`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,6 +34,9 @@ from varicap.analyse.models.wireless_channel import Slot
 Array = NDArray[np.float64]
 
 _LARGE = 1e200  # unnormalised probabilities are scaled back from here
+_SMALL = 1e-250  # and taken for nothing from here
+_BLOCK = 1024  # levels at a time
+_SETTLED = 1e-12  # change of the logarithm of a level over half a block, against that of the half before
 
 
 def check(segments: int, buffer: int) -> None:
@@ -103,12 +106,17 @@ def overflow_of(slots: Sequence[Slot], arrivals: Array, segments: int, buffers: 
     """
     rates = _GoodBad.of(slots)
     highest = np.asarray(buffers) - segments
-    levels = _levels(rates, arrivals, segments, int(highest.max()))
     found = np.empty_like(arrivals)
-    for link, level in enumerate(highest):
-        one, below = slice(link, link + 1), levels[: level + segments, :, link : link + 1]
-        lost = _lost(rates.of_link(one), arrivals[one], below[-segments:], np.array([level]))[0]
-        found[link] = lost / (below.sum(axis=(0, 1))[0] + lost)
+    for block in _blocks(rates, arrivals, segments, int(highest.max())):
+        ratio = block.settled(segments)
+        inside = (highest >= block.first) & (highest <= block.last)
+        for link in np.flatnonzero(inside if ratio is None else highest >= block.first):
+            one = slice(link, link + 1)
+            window, total = block.at(int(highest[link]), segments, ratio)
+            lost = _lost(rates.of_link(one), arrivals[one], window[:, :, one], highest[link : link + 1])
+            found[link] = (lost / (total[one] + lost))[0]
+        if ratio is not None:
+            break
     return found
 
 
@@ -146,27 +154,78 @@ class _GoodBad:
         return _GoodBad(self.p00[link], self.p01[link], self.p10[link], self.received[link])
 
 
+@dataclass(frozen=True)
+class _Block:
+    """Levels `first`..`last` with the n before them, unnormalised."""
+
+    first: int
+    last: int
+    levels: Array
+    """From `first` - n on, shape (levels, 2, links, loads); those below 0 are empty."""
+    below: Array
+    """All levels below `first`, summed, shape (links, loads)."""
+
+    def settled(self, segments: int) -> Array | None:
+        """The ratio of a level to the one before where it no longer changes, else nothing; shape (links, loads).
+
+        Far up the dominant root rules alone.  The ratio is taken over many levels, so that its powers stay exact.
+        """
+        half = (self.last - self.first) // 2
+        if half < _BLOCK // 2 - 1:
+            return None
+        early, middle, late = self.levels[[segments, segments + half, segments + 2 * half]].sum(axis=1)
+        is_left = late > _SMALL
+        with np.errstate(all="ignore"):
+            before, after = np.log(middle / early), np.log(late / middle)
+            is_steady = (np.abs(after - before) < _SETTLED) & (after < 0)
+        return np.where(is_left, np.exp(after / half), 0.0) if (is_steady | ~is_left).all() else None
+
+    def at(self, level: int, segments: int, ratio: Array | None) -> tuple[Array, Array]:
+        """The n levels up to this one, and all levels up to it, summed; beyond the last one as `ratio` says."""
+        row = min(level, self.last) - self.first + segments
+        window, total = self.levels[row - segments + 1 : row + 1], self.levels[segments : row + 1].sum(axis=(0, 1))
+        if level <= self.last or ratio is None:
+            return window, self.below + total
+        steps = level - self.last
+        geometric = ratio * (1 - ratio**steps) / (1 - ratio)
+        return window * ratio**steps, self.below + total + window[-1].sum(axis=0) * geometric
+
+
 def _levels(rates: _GoodBad, arrivals: Array, segments: int, highest: int) -> Array:
     """The levels 0..`highest` with n - 1 empty ones before them, unnormalised, shape (levels, 2, links, loads)."""
-    levels = np.zeros((segments + highest, 2, *arrivals.shape))
-    totals = np.zeros((segments + highest, *arrivals.shape))
+    (block,) = _blocks(rates, arrivals, segments, highest, size=highest + 1)
+    return block.levels[1:]
+
+
+def _blocks(rates: _GoodBad, arrivals: Array, segments: int, highest: int, size: int = _BLOCK) -> Iterator[_Block]:
+    """The levels 0..`highest`, `size` at a time, each block scaled as its last level wants."""
     stay = arrivals * rates.p00 + rates.p01
     from_good = (1 - arrivals) * rates.p10 / stay
     from_below = arrivals * rates.p00 / stay, arrivals * rates.p10 / stay
     cut = arrivals / ((1 - arrivals) * rates.received)
-    levels[segments - 1] = from_good, np.ones_like(arrivals)
-    totals[segments - 1] = levels[segments - 1].sum(axis=0)
-    for m in range(1, highest + 1):
-        here, (bad, good) = segments - 1 + m, levels[m - 1]  # level m - n
-        unserved = good if m <= segments else good * (1 - rates.received)
-        level = levels[here]
-        level[1] = cut * (totals[m:here].sum(axis=0) + bad + unserved)
-        level[0] = from_good * level[1] + from_below[0] * bad + from_below[1] * good
-        totals[here] = level[0] + level[1]
-        if totals[here].max() > _LARGE:
-            for kept in (levels[: here + 1], totals[: here + 1]):
-                kept /= np.where(totals[here] > _LARGE, totals[here], 1.0)
-    return levels
+    carried = np.zeros((segments, 2, *arrivals.shape))
+    below = np.zeros(arrivals.shape)
+    for first in range(0, highest + 1, size):
+        last = min(first + size - 1, highest)
+        levels = np.concatenate([carried, np.zeros((last - first + 1, 2, *arrivals.shape))])
+        totals = levels.sum(axis=1)
+        for m in range(first, last + 1):
+            row = m - first + segments
+            level = levels[row]
+            if m == 0:
+                level[0], level[1] = from_good, 1.0
+            else:
+                bad, good = levels[row - segments]  # level m - n
+                unserved = good if m <= segments else good * (1 - rates.received)
+                level[1] = cut * (totals[row - segments + 1 : row].sum(axis=0) + bad + unserved)
+                level[0] = from_good * level[1] + from_below[0] * bad + from_below[1] * good
+            totals[row] = level[0] + level[1]
+            if totals[row].max() > _LARGE:
+                scale = np.where(totals[row] > _LARGE, totals[row], 1.0)
+                for kept in (levels[: row + 1], totals[: row + 1], below):
+                    kept /= scale
+        yield _Block(first, last, levels, below)
+        carried, below = levels[-segments:], below + totals[segments:].sum(axis=0)
 
 
 def _top(rates: _GoodBad, arrivals: Array, window: Array, level: NDArray[np.intp]) -> Array:
