@@ -2,7 +2,8 @@
 //!
 //! Links, wires and what they tell are worked off in order of their ideal times, however late the machine wakes us: a
 //! delay of the machine reaches the packets that it meets and no further. What a kernel sends in answer to a packet is
-//! stamped with the ideal time of that packet, since it is sent while the packet is written.
+//! stamped with the ideal time of that packet, since it is sent while the packet is written; a sender's answer to one
+//! that is far too late is not.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -15,7 +16,7 @@ use varicap_experiment::Network;
 use varicap_units::{Streams, Time};
 
 use crate::error::{Step, TestbedError};
-use crate::fidelity::Lateness;
+use crate::fidelity::{LATE, Lateness};
 use crate::net::Net;
 use crate::packet::{Packet, ipv4};
 use crate::sys::{Bell, Clock, Interest, Poll, Timer};
@@ -101,6 +102,12 @@ pub struct Emulator<D> {
     poll: Poll,
     remote: Remote,
     has_rung: bool,
+}
+
+/// Whether a sender gets it. Data that it sends in answer to a late acknowledgement is taken when the backlog is worked
+/// off, as late as it is: its kernel would measure a round trip shorter than the path, and base its window on it.
+fn is_answered_by_data(packet: &Packet) -> bool {
+    !packet.route.is_multiple_of(2)
 }
 
 const BELL: u64 = u64::MAX;
@@ -244,12 +251,16 @@ impl<D: Director> Emulator<D> {
         }
         let bytes = self.net.pool.get(packet.slot);
         self.director.on_release(due, &packet, bytes);
-        self.lateness.on_release(due, self.clock.now());
+        let now = self.clock.now();
+        self.lateness.on_release(due, now);
         let port = usize::from(exit);
         if self.tuns[port].write(bytes).is_err() {
             self.refused_packets += 1;
         }
         self.net.pool.free(packet.slot);
+        if is_answered_by_data(&packet) && now.since(due) > LATE {
+            return Ok(());
+        }
         self.read_port(due, port)
     }
 

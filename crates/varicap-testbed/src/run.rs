@@ -88,6 +88,8 @@ pub fn run(
             move || {
                 senders.enter()?;
                 let endpoints = Endpoints::new(network, plan, receivers, around)?;
+                // What is sent before would wait for it, and seem to have taken that long.
+                clock.wait_for_zero();
                 serve(network, endpoints, options.series, &mut go_on)
             }
         });

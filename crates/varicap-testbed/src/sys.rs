@@ -6,6 +6,7 @@ use std::ffi::c_int;
 use std::io;
 use std::mem::size_of;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::time::Duration;
 
 use varicap_units::{Span, Time};
 
@@ -47,6 +48,11 @@ impl Clock {
     /// Now; before time zero it is zero.
     pub fn now(&self) -> Time {
         Time::from_nanos(monotonic().saturating_sub(self.zero))
+    }
+
+    /// Sleeps until time zero.
+    pub fn wait_for_zero(&self) {
+        std::thread::sleep(Duration::from_nanos(self.zero.saturating_sub(monotonic())));
     }
 }
 
