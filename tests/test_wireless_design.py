@@ -60,6 +60,21 @@ def test_admission_is_whether_the_buffer_is_enough() -> None:
     assert (enough.allowed_bps or 0) >= 0.4e6 > (short.allowed_bps or 0)
 
 
+def test_a_buffer_below_a_third_of_the_pipe_is_told() -> None:
+    small, large = (buffer(replace(SLOW, round_trip_s=delay), target_bps=0.4e6) for delay in (0.4, 0.1))
+    assert small.need is not None
+    assert large.need is not None
+    assert (small.need.is_double_slow_start, large.need.is_double_slow_start) == (True, False)
+    assert "below W / 3" in report.buffer_conclusion(small)
+    assert "below W / 3" not in report.buffer_conclusion(large)
+
+
+def test_where_nothing_ever_queues_json_has_no_infinity() -> None:
+    found = buffer(replace(SLOW, channel=Channel.independent(0.0)), target_bps=0.5e6).to_dict()
+    assert found["least_buffer"]["decay_per_frame"] is None
+    json.dumps(found, allow_nan=False)
+
+
 def test_cells_are_counted_with_their_headers() -> None:
     assert CELLS.segments == 12
     assert CELLS.slot_s == pytest.approx(53 * 8 / 1e6)

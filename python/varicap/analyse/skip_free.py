@@ -54,34 +54,34 @@ def stationary(levels: Sequence[Steps]) -> Array:
     shape = next(iter(levels[0].values())).shape
     one: Array = np.eye(shape[-1])
     first_passage: list[Array] = [np.zeros(shape)] * len(levels)
-    landing: list[list[Array]] = [[]] * len(levels)
+    landing: list[Array] = [np.zeros(0)] * len(levels)
     for m in reversed(range(len(levels))):
         landing[m] = _landing(levels[m], first_passage[m + 1 : m + 1 + max(levels[m])], shape)
         if m:
-            first_passage[m] = np.asarray(np.linalg.solve(one - landing[m][0], levels[m][-1]), dtype=float)
-    found = np.zeros((*shape[:-2], len(levels), shape[-1]))
-    found[..., 0, :] = _of_each(landing[0][0])
-    highest = max(map(len, landing))
-    for m in range(1, len(levels)):
-        into = np.zeros((*shape[:-2], 1, shape[-1]))
-        for j in range(max(0, m - highest), m):
-            if m - j < len(landing[j]):
-                into += found[..., j, None, :] @ landing[j][m - j]
-        leaving = np.swapaxes(one - landing[m][0], -1, -2)
-        found[..., m, :] = np.linalg.solve(leaving, np.swapaxes(into, -1, -2))[..., 0]
+            leaving = one - landing[m][..., 0, :, :]
+            first_passage[m] = np.asarray(np.linalg.solve(leaving, levels[m][-1]), dtype=float)
+    found = np.zeros((*shape[:-2], len(levels), shape[-1]))  # what comes up to a level from below, then the level
+    found[..., 0, :] = _of_each(landing[0][..., 0, :, :])
+    for m in range(len(levels)):
+        if m:
+            staying = np.swapaxes(one - landing[m][..., 0, :, :], -1, -2)
+            found[..., m, :] = np.linalg.solve(staying, found[..., m, :, None])[..., 0]
+        up = landing[m][..., 1:, :, :]
+        found[..., m + 1 : m + 1 + up.shape[-3], :] += (found[..., m, None, None, :] @ up)[..., 0, :]
         if found[..., m, :].max() > _LARGE:
-            found[..., : m + 1, :] /= found[..., : m + 1, :].max(axis=(-1, -2), keepdims=True)
+            found /= found[..., : m + 1, :].max(axis=(-1, -2), keepdims=True)
     return np.asarray(found / found.sum(axis=(-1, -2), keepdims=True))
 
 
-def _landing(steps: Steps, passage_above: Sequence[Array], shape: tuple[int, ...]) -> list[Array]:
-    """H(0), H(1), …: the phases in which a level k above is first reached after a step to it or beyond."""
+def _landing(steps: Steps, passage_above: Sequence[Array], shape: tuple[int, ...]) -> Array:
+    """H(0), H(1), …, stacked before the phases: where a level k above is first reached after a step to it or beyond."""
     highest = max(0, *steps)
-    found = [np.zeros(shape)] * (highest + 1)
+    found = np.zeros((*shape[:-2], highest + 1, *shape[-2:]))
     beyond = np.zeros(shape)
     for k in reversed(range(highest + 1)):
-        found[k] = beyond + steps[k] if k in steps else beyond
-        beyond = found[k] @ passage_above[k - 1] if k else beyond
+        landed = beyond + steps[k] if k in steps else beyond
+        found[..., k, :, :] = landed
+        beyond = landed @ passage_above[k - 1] if k else beyond
     return found
 
 

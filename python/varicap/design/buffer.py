@@ -6,7 +6,7 @@ and a connection that asks for a rate can be admitted if that is enough.  Source
 """
 
 from dataclasses import dataclass
-from math import ceil, log
+from math import ceil, isfinite, log
 from typing import Any
 
 import numpy as np
@@ -45,9 +45,11 @@ class Need:
     tolerated: float
     """What TCP bears at this rate [1]."""
     decay: float
-    """beta: the overflow falls as exp(-beta B) [1/frame]."""
+    """beta: the overflow falls as exp(-beta B) [1/frame]; infinite if nothing ever queues."""
     pipe_packets: float
     """W, the effective capacity times the round trip [packets]."""
+    is_double_slow_start: bool
+    """Whether Tahoe's slow start overflows this buffer again: it is below W / 3.  Source: [wireless, §V-A]."""
 
     @property
     def asymptotic_frames(self) -> float:
@@ -94,9 +96,10 @@ class Design:
                 "packets": need.packets,
                 "overflow": need.overflow,
                 "tolerated": need.tolerated,
-                "decay_per_frame": need.decay,
+                "decay_per_frame": need.decay if isfinite(need.decay) else None,
                 "pipe_packets": need.pipe_packets,
                 "asymptotic_frames": need.asymptotic_frames,
+                "double_slow_start": need.is_double_slow_start,
             },
             "allowed_bps": self.allowed_bps,
             "admitted": self.admitted,
@@ -155,6 +158,7 @@ def _need(radio: Radio, target_bps: float) -> Need:
         tolerated=tolerated,
         decay=wireless_limits.decay(link.slot, load, radio.segments),
         pipe_packets=pipe,
+        is_double_slow_start=wireless_limits.loses_in_slow_start(max(pipe, 1.0), frames / radio.segments),
     )
 
 

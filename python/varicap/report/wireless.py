@@ -39,6 +39,8 @@ def buffer_conclusion(design: buffer.Design) -> str:
             f"{_mega(design.target_bps or 0.0)} Mb/s takes a buffer of {need.packets} packets{of_frames}: it overflows "
             f"with {need.overflow:.2e}, TCP bears {need.tolerated:.2e} (W = {need.pipe_packets:.3g} packets)"
         )
+        if need.is_double_slow_start:
+            lines.append("that is below W / 3: Tahoe's slow start after a loss overflows it again")
         less = -100 * expm1(-need.decay)
         lines.append(
             f"each frame more takes {less:.3g} % off the overflow: asymptotically (2 / beta) log W, here "

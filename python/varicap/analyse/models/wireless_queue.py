@@ -232,7 +232,8 @@ def _top(rates: _GoodBad, arrivals: Array, window: Array, level: NDArray[np.intp
     """The levels B - n + 1..B above the window of B - n, shape (n, 2, …); loads or levels vary along the last axis."""
     segments = window.shape[0]
     totals = window.sum(axis=1)
-    above = np.cumsum(totals[::-1], axis=0)[::-1] - totals  # of the younger levels in the window
+    above = np.zeros_like(totals)  # the levels of the window above each of its own
+    above[:-1] = np.cumsum(totals[:0:-1], axis=0)[::-1]
     serves = (level - segments + 1 + np.arange(segments)[:, None] >= 1)[:, None, :]
     unserved = window[:, 1] * np.where(serves, 1 - rates.received, 1.0)
     good = arrivals / rates.received * (above + window[:, 0] + unserved)

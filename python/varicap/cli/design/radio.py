@@ -23,7 +23,7 @@ Doppler: TypeAlias = Annotated[
     str | None, typer.Option(help="Rayleigh fading with this Doppler frequency, such as '10 Hz'.", show_default="none")
 ]
 Level: TypeAlias = Annotated[
-    float, typer.Option(help="Power below which the fading channel is bad, over the mean power [dB].")
+    float, typer.Option(help="Power below which the fading channel is bad, in dB over the mean power.")
 ]
 States: TypeAlias = Annotated[
     int, typer.Option(min=2, max=32, help="States of the fading channel: one bad, the others good.")
