@@ -66,6 +66,36 @@ def bars(title: str, groups: Sequence[str], values: Sequence[tuple[str, Sequence
     return figure
 
 
+def tradeoffs(
+    title: str, panels: Sequence[tuple[str, Sequence[tuple[str, Interval, Interval]]]], x: str, y: str
+) -> Figure:
+    """Points with intervals in both directions, each with its name; a panel for each setting."""
+    figure = Figure(figsize=(4.2 * len(panels), 4.0), dpi=120, layout="constrained")
+    all_axes = figure.subplots(1, len(panels), sharex=True, sharey=True, squeeze=False)[0]
+    for axes, (name, points) in zip(all_axes, panels, strict=True):
+        style.plain(axes)
+        for number, (label, across, up) in enumerate(points):
+            axes.errorbar(
+                [across.mean],
+                [up.mean],
+                xerr=_errors([across]),
+                yerr=_errors([up]),
+                fmt="o",
+                color=style.colour(number),
+                capsize=2,
+                label=label,
+            )
+        axes.margins(x=0.08)
+        axes.set_ylim(0.0, 1.0)
+        axes.set_xlim(left=0.0)
+        axes.set_title(name, fontsize=9)
+        axes.set_xlabel(x, fontsize=9)
+    all_axes[0].set_ylabel(y, fontsize=9)
+    all_axes[-1].legend(fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    figure.suptitle(title, fontsize=10)
+    return figure
+
+
 def distances(title: str, rows: Sequence[tuple[str, Sequence[float]]], columns: Sequence[str], label: str) -> Figure:
     """How far each cell of a table lies from the paper's, as a share of it."""
     figure, axes = _figure(title, 8.6, 0.9 + 0.36 * len(rows))

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from varicap import traces
 from varicap.papers.run import Grid, Outcome, Run, samples
 from varicap.papers.verdict import Array, Interval
-from varicap.report.paper import bars
+from varicap.report.paper import tradeoffs
 from varicap.results import Result
 
 FLOWS = {
@@ -21,7 +21,10 @@ FLOWS = {
     "instcap": "SACK over ABR, INSTCAP",
     "effcap": "SACK over ABR, EFFCAP",
     "ratcp": "RATCP",
+    "abc": "ABC",
 }
+_MARKED = "abc"
+_MARKS = {"topology.dumbbell.forward.queue": '{ accel-brake = { limit = "100 packets" } }'}
 _CAPACITY = "topology.dumbbell.forward.capacity"
 _TRACE_S = 120
 
@@ -36,15 +39,22 @@ def reproduce(run: Run) -> Outcome:
         Grid(f"{title}: goodput / mean capacity", "1", "capacity", list(links), used),
         Grid(f"{title}: waiting at the link, 95th percentile", "ms", "capacity", list(links), waits),
     ]
-    return Outcome({}, partial(_draw, list(links), used), grids)
+    return Outcome({}, partial(_draw, list(links), used, waits), grids)
 
 
-def _simulated(run: Run, overrides: Mapping[str, str], seeds: int) -> Result:
-    duration = {"duration": run.pick("605 s", "125 s")}
-    return run.simulate("cellular", duration | dict(overrides), seeds=seeds)
+ByFlow = Mapping[str, Result]
+"""Results by flow: ABC's link has a queue of its own."""
 
 
-def _on_traces(run: Run) -> list[Result]:
+def _simulated(run: Run, overrides: Mapping[str, str], seeds: int) -> ByFlow:
+    changes = {"duration": run.pick("605 s", "125 s")} | dict(overrides)
+    others = [flow for flow in FLOWS if flow != _MARKED]
+    plain = run.simulate("cellular", changes, seeds=seeds, flows=others)
+    marked = run.simulate("cellular", changes | _MARKS, seeds=seeds, flows=[_MARKED])
+    return {flow: marked if flow == _MARKED else plain for flow in FLOWS}
+
+
+def _on_traces(run: Run) -> list[ByFlow]:
     """A replication on each of several traces."""
     done = []
     with TemporaryDirectory() as folder:
@@ -56,21 +66,25 @@ def _on_traces(run: Run) -> list[Result]:
     return done
 
 
-def _efficiency(runs: Sequence[Result], flow: str) -> Interval:
-    goodput = np.concatenate([samples(one.flows, flow, "goodput_bps") for one in runs])
+def _efficiency(runs: Sequence[ByFlow], flow: str) -> Interval:
+    goodput = np.concatenate([samples(one[flow].flows, flow, "goodput_bps") for one in runs])
     return Interval.of(goodput / _of_link(runs, flow, "capacity_bps"))
 
 
-def _wait(runs: Sequence[Result], flow: str) -> Interval:
+def _wait(runs: Sequence[ByFlow], flow: str) -> Interval:
     """In the network: what waits in a source's own buffer is not in anyone's way."""
     return Interval.of(_of_link(runs, flow, "sojourn_p95_ms"))
 
 
-def _of_link(runs: Sequence[Result], flow: str, column: str) -> Array:
+def _of_link(runs: Sequence[ByFlow], flow: str, column: str) -> Array:
     """A column of the link that this flow had to itself, a value for each replication."""
-    links = [one.links.filter(pc.equal(one.links["flow"], flow)) for one in runs]
+    links = [one[flow].links for one in runs]
+    if flow != _MARKED:  # isolated flows have a row of their own for each link
+        links = [link.filter(pc.equal(link["flow"], flow)) for link in links]
     return np.concatenate([samples(link, "forward", column) for link in links])
 
 
-def _draw(links: list[str], used: Mapping[str, list[Interval]]) -> Figure:
-    return bars("Explicit rates on a cellular link", links, list(used.items()), "goodput / mean capacity")
+def _draw(links: Sequence[str], used: Mapping[str, list[Interval]], waits: Mapping[str, list[Interval]]) -> Figure:
+    panels = [(link, [(name, waits[name][at], used[name][at]) for name in used]) for at, link in enumerate(links)]
+    waiting = "waiting at the link, 95th percentile [ms]"
+    return tradeoffs("Explicit rates on a cellular link", panels, waiting, "goodput / mean capacity")
