@@ -199,12 +199,12 @@ impl Director for FlowDirector {
 
     fn entry(&self, packet: &Packet) -> Option<NodeId> {
         let group = self.group(packet);
-        let first = group.buffer.filter(|_| packet.route.is_multiple_of(2))?;
+        let first = group.buffer.filter(|_| !packet.is_reverse())?;
         Some((first + member_of(group, packet)) as NodeId)
     }
 
     fn release_at(&mut self, now: Time, packet: &Packet) -> Time {
-        if packet.route.is_multiple_of(2) {
+        if !packet.is_reverse() {
             return now;
         }
         let meter = self.meter(packet);
@@ -221,7 +221,7 @@ impl Director for FlowDirector {
         let meter = self.meter(packet);
         let Some(meter) = self.meters.get_mut(meter) else { return };
         let size = Bytes::new(u64::from(packet.size));
-        if packet.route.is_multiple_of(2) {
+        if !packet.is_reverse() {
             if !self.groups[usize::from(packet.route / 2)].is_tcp {
                 meter.on_data(size, size);
             } else if headers.payload > 0 {

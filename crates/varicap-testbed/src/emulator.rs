@@ -1,9 +1,9 @@
 //! The emulator: takes packets from TUN devices over the links of a network, each out at its ideal time.
 //!
-//! Links, wires and what they tell are worked off in order of their ideal times, however late the machine wakes us: a
-//! delay of the machine reaches the packets that it meets and no further. What a kernel sends in answer to a packet is
-//! stamped with the ideal time of that packet, since it is sent while the packet is written; a sender's answer to one
-//! that is far too late is not.
+//! Links, wires and what they tell are worked off in order of their ideal times, however late the machine wakes us, so
+//! that lateness never adds up inside the network. What a receiver answers is stamped with the ideal time of the packet
+//! that it answers, since it is sent while that packet is written. What a sender sends arrives when it is read, never
+//! earlier: its kernel must not measure a round trip shorter than the path, and base its window on it.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -16,7 +16,7 @@ use varicap_experiment::Network;
 use varicap_units::{Streams, Time};
 
 use crate::error::{Step, TestbedError};
-use crate::fidelity::{LATE, Lateness};
+use crate::fidelity::Lateness;
 use crate::net::Net;
 use crate::packet::{Packet, ipv4};
 use crate::sys::{Bell, Clock, Interest, Poll, Timer};
@@ -104,12 +104,8 @@ pub struct Emulator<D> {
     has_rung: bool,
 }
 
-/// Whether a sender gets it. Data that it sends in answer to a late acknowledgement is taken when the backlog is worked
-/// off, as late as it is: its kernel would measure a round trip shorter than the path, and base its window on it.
-fn is_answered_by_data(packet: &Packet) -> bool {
-    !packet.route.is_multiple_of(2)
-}
-
+/// How often the emulator writes what has become due before it reads again.
+const MOST_ROUNDS: usize = 4;
 const BELL: u64 = u64::MAX;
 const TIMER: u64 = u64::MAX - 1;
 
@@ -158,7 +154,15 @@ impl<D: Director> Emulator<D> {
     /// Emulates until `end`, or until it is stopped; says whether it came to the end.
     pub fn run_until(&mut self, end: Time) -> Result<bool, TestbedError> {
         loop {
-            let now = self.clock.now().min(end);
+            let mut now = self.clock.now().min(end);
+            // Packets take time to be written, in which others become due.
+            for _ in 0..MOST_ROUNDS {
+                self.catch_up(now)?;
+                now = self.clock.now().min(end);
+                if self.due() > now {
+                    break;
+                }
+            }
             self.catch_up(now)?;
             if now >= end {
                 self.net.advance(end);
@@ -244,21 +248,20 @@ impl<D: Director> Emulator<D> {
         Ok(())
     }
 
-    /// Gives a packet to its namespace, and takes what that sends in answer.
+    /// Gives a packet to its namespace, and takes what a receiver answers.
     fn release(&mut self, due: Time, exit: u16, packet: Packet) -> Result<(), TestbedError> {
         if packet.is_marked() {
             ipv4::mark_ce(self.net.pool.get_mut(packet.slot));
         }
         let bytes = self.net.pool.get(packet.slot);
         self.director.on_release(due, &packet, bytes);
-        let now = self.clock.now();
-        self.lateness.on_release(due, now);
+        self.lateness.on_release(due, self.clock.now());
         let port = usize::from(exit);
         if self.tuns[port].write(bytes).is_err() {
             self.refused_packets += 1;
         }
         self.net.pool.free(packet.slot);
-        if is_answered_by_data(&packet) && now.since(due) > LATE {
+        if packet.is_reverse() {
             return Ok(());
         }
         self.read_port(due, port)

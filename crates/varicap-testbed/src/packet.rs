@@ -33,6 +33,11 @@ impl Packet {
         Packet { slot, tag, size, route, hop: 0, flags }
     }
 
+    /// Whether it goes from a receiver to its sender.
+    pub fn is_reverse(&self) -> bool {
+        !self.route.is_multiple_of(2)
+    }
+
     /// Whether a queue has marked it.
     pub fn is_marked(&self) -> bool {
         self.flags & Packet::CE != 0
