@@ -16,7 +16,7 @@ import varicap
 from varicap import kernel
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-SIDE_BY_SIDE = 3
+SIDE_BY_SIDE = 7
 """Slow links leave the machine idle: so many runs at a time do not disturb each other."""
 
 _LINK = "topology.dumbbell.forward"
