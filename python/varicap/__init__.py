@@ -12,7 +12,21 @@ from typing import TYPE_CHECKING, Any
 from varicap._core import ScenarioError, __version__
 
 if TYPE_CHECKING:
-    from varicap import analyse, design, model, papers, reactive, report, scenario, shell, study, tcp, traces, units
+    from varicap import (
+        analyse,
+        design,
+        feedback,
+        model,
+        papers,
+        reactive,
+        report,
+        scenario,
+        shell,
+        study,
+        tcp,
+        traces,
+        units,
+    )
     from varicap.comparison import compare
     from varicap.engines import run
     from varicap.errors import MachineLacksError, NotApplicableError
@@ -29,6 +43,7 @@ __all__ = [
     "analyse",
     "compare",
     "design",
+    "feedback",
     "load",
     "model",
     "papers",

@@ -29,6 +29,30 @@ class RunError(RuntimeError):
     """A run failed: a fault of the engine, never of the scenario."""
 
 @final
+class Estimator:
+    """An estimator of a link's rate: observe, advertise until there is none, ask when the next one is due."""
+
+    def __new__(
+        cls,
+        estimator: str | Mapping[str, Any],
+        *,
+        capacity_bps: float = 0.0,
+        rtt_s: float = 0.1,
+        packet: int = 1500,
+    ) -> Estimator:
+        """As in a scenario's ``feedback.estimator``, on a link that offers `capacity_bps` at 0 s.
+
+        Round trips take `rtt_s`; a delta counts packets of `packet` bytes.
+        """
+    def observe(self, now_s: float, capacity_bps: float) -> None:
+        """From `now_s` on the link offers `capacity_bps`."""
+    def advertise(self, now_s: float) -> float | None:
+        """The next rate that is due by `now_s` [b/s]; `None` if there is none."""
+    @property
+    def poll_at(self) -> float | None:
+        """When the next rate is due [s]."""
+
+@final
 class Scenario:
     """A scenario that was read and checked."""
 

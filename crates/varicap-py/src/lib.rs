@@ -4,6 +4,7 @@
 
 mod control;
 mod errors;
+mod feedback;
 mod interrupt;
 #[cfg(target_os = "linux")]
 mod kernel;
@@ -26,6 +27,8 @@ mod _core {
 
     #[pymodule_export]
     use super::control::{PyAckSample, PyCongestionEvent};
+    #[pymodule_export]
+    use super::feedback::PyEstimator;
     #[cfg(target_os = "linux")]
     #[pymodule_export]
     use super::kernel::{kernel_check, kernel_enter, kernel_probe, kernel_results, kernel_run};
