@@ -520,6 +520,11 @@ class LoadReactive(Part):
 
     Otherwise it keeps what it has, and only grows no further. Default: true.
     """
+    pool: str | None = None
+    """Links that name the same pool share its residual, in equitable shares (max-min) of what their controllers want.
+
+    They have the same residual, interval and phase. Default: no pool.
+    """
     interval: Span = "100 ms"
     """Time from one sample to the next. Default: 100 ms."""
     phase: Span = "0 s"

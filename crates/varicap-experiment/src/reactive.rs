@@ -1,10 +1,13 @@
 //! What makes no sense in a load-reactive capacity.
 
+use indexmap::IndexMap;
 use varicap_net::{
-    LoadReactiveConfig, OccupancyConfig, ReactiveControlConfig, ResidualConfig, Step, Thresholds,
+    CapacityConfig, LoadReactiveConfig, OccupancyConfig, ReactiveControlConfig, ResidualConfig, Step,
+    Thresholds,
 };
 use varicap_units::{Amount, Probability, Rate, Span};
 
+use crate::topology::Placed;
 use crate::validate::{At, Checked, check_capacity, check_rate};
 
 /// Shortest time between samples: shorter ones are more than the packets of any link.
@@ -27,6 +30,39 @@ pub(crate) fn check(at: &At, reactive: &LoadReactiveConfig) -> Checked {
         check_weight(&at.inner("occupancy.smoothed"), smoothed.weight)?;
     }
     check_control(&at.inner("control"), &reactive.control)
+}
+
+/// The links of a pool agree on what they share, and it holds all their minimums.
+pub(crate) fn check_pools(links: &[Placed<'_>]) -> Checked {
+    let mut pools: IndexMap<&str, (&LoadReactiveConfig, u64)> = IndexMap::new();
+    for link in links {
+        let CapacityConfig::LoadReactive(config) = &link.config.capacity else { continue };
+        let Some(name) = &config.pool else { continue };
+        let at = At::new(format!("{}.capacity.load-reactive", link.path));
+        at.require("pool", !name.is_empty(), "an empty name", "a name")?;
+        let path = matches!(
+            config.residual,
+            ResidualConfig::Constant(_) | ResidualConfig::Steps(_) | ResidualConfig::Trace(_)
+        );
+        at.require(
+            "residual",
+            path,
+            "a random capacity",
+            "a rate, steps or a trace: what a pool shares is one",
+        )?;
+        let (first, minimums) = pools.entry(name).or_insert((config, 0));
+        let same = format!("as on the first link of the pool `{name}`");
+        at.require("residual", config.residual == first.residual, "another capacity", same.clone())?;
+        at.require("interval", config.interval == first.interval, config.interval, same.clone())?;
+        at.require("phase", config.phase == first.phase, config.phase, same)?;
+        *minimums = minimums.saturating_add(config.minimum.as_bps());
+        if let ResidualConfig::Constant(residual) = config.residual {
+            let sum = Rate::from_bps(*minimums);
+            let most = format!("minimums of the pool `{name}` of at most {residual} together");
+            at.require("minimum", sum <= residual, sum, most)?;
+        }
+    }
+    Ok(())
 }
 
 /// The residual leaves room for the minimum.

@@ -152,7 +152,7 @@ impl Scenario {
             }
             check_link(&at, link)?;
         }
-        Ok(())
+        reactive::check_pools(&layout.links)
     }
 
     fn check_flows(&self) -> Checked {

@@ -118,3 +118,36 @@ fn what_looks_odd_is_sane() {
         assert_eq!(message(capacity), None, "{capacity}");
     }
 }
+
+#[test]
+fn the_links_of_a_pool_share_one_capacity() {
+    let message = |one: &str, two: &str| {
+        let link = |capacity: &str, from: &str, to: &str| {
+            format!(
+                "{{ from = \"{from}\", to = \"{to}\", queue = \"red\", capacity = {{ load-reactive = {{ pool = \"p\", {capacity} }} }} }}"
+            )
+        };
+        let (one, two) = (link(one, "a", "b"), link(two, "b", "c"));
+        let text = format!(
+            "duration = \"60 s\"\n[topology.graph.links]\none = {one}\ntwo = {two}\nback = {{ from = \"c\", to = \"a\" }}\n[flows.a]\nfrom = \"a\"\nto = \"c\"\n"
+        );
+        Scenario::from_toml(&text, "x.toml", &[]).err().map(|error| error.to_string()).unwrap_or_default()
+    };
+    let good = "minimum = \"1 Mb/s\", residual = \"3 Mb/s\"";
+    assert_eq!(message(good, good), "");
+    for (other, expected) in [
+        ("minimum = \"1 Mb/s\", residual = \"4 Mb/s\"", "two.capacity.load-reactive.residual"),
+        (
+            "minimum = \"1 Mb/s\", residual = \"3 Mb/s\", interval = \"1 s\"",
+            "two.capacity.load-reactive.interval",
+        ),
+        ("minimum = \"2.5 Mb/s\", residual = \"3 Mb/s\"", "at most 3 Mbit/s together"),
+        (
+            "minimum = \"0 b/s\", residual = { markov = { rates = [\"1 Mb/s\"], mean_holding = [\"1 s\"] } }",
+            "a rate, steps or a trace",
+        ),
+    ] {
+        let found = message(good, other);
+        assert!(found.contains(expected), "{other} gives {found}");
+    }
+}

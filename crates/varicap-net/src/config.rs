@@ -10,6 +10,7 @@ use crate::LoadReactiveConfig;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self", rename_all = "kebab-case")]
 #[schemars(transform = choice::text)]
+#[expect(clippy::large_enum_variant, reason = "there is one for each link")]
 pub enum CapacityConfig {
     /// The same at all times; may be written as the rate alone: `"10 Mbit/s"`.
     Constant(Rate),

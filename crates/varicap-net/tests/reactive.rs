@@ -29,6 +29,7 @@ fn config() -> LoadReactiveConfig {
         initial: None,
         residual: ResidualConfig::Constant(kbps(400)),
         pre_emption: true,
+        pool: None,
         interval: Span::from_millis(100),
         phase: Span::ZERO,
         occupancy: OccupancyConfig::Instantaneous,

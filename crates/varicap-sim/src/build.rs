@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use varicap_engine::workload::{Arrivals, DatagramSource, OnOffFeed};
-use varicap_engine::{Feedback, Hop, NodeId, meters_of, routes};
+use varicap_engine::{Feedback, Hop, NodeId, Pools, meters_of, routes};
 use varicap_experiment::scenario::App;
 use varicap_experiment::{FlowSpec, Network, Transport};
 use varicap_net::LoadReactiveControl;
@@ -161,6 +161,9 @@ impl World {
         }
         openings.sort();
         sources.push(Source::Openings(VecDeque::from(openings)));
+        if let Some(pools) = Pools::new(network) {
+            sources.push(Source::Pools(pools));
+        }
         let feedback = Feedback::new(network);
         if feedback.is_some() {
             // After the openings: what is told at time zero knows of them.

@@ -1,8 +1,8 @@
 //! What lies between the endpoints: links, wires and the routes over them.
 
-use varicap_engine::{Hop, Links, NodeId, Wire};
+use varicap_engine::{Hop, Links, NodeId, Reactives, Wire};
 use varicap_experiment::packets::PacketEvent;
-use varicap_net::{Backlog, Link};
+use varicap_net::{Backlog, Link, QueueSample, Setting};
 use varicap_units::{Rate, Time, Work};
 
 use crate::connection::Connection;
@@ -131,6 +131,21 @@ impl Net {
         if let Some(node) = self.next_node(&packet) {
             self.enter(now, node, packet);
         }
+    }
+}
+
+impl Reactives for Net {
+    fn sample(&mut self, now: Time, link: usize) -> Option<(QueueSample, Setting)> {
+        let (state, mut watch) = self.hop(link);
+        let sample = state.observe(now, &mut watch)?;
+        Some((sample, state.wish(&sample)?))
+    }
+
+    fn allot(&mut self, now: Time, link: usize, setting: Setting) {
+        let (state, mut watch) = self.hop(link);
+        state.allot(now, setting, &mut watch);
+        let due = state.poll_at();
+        self.scheduler.wake_by(link as NodeId, due);
     }
 }
 

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use varicap_engine::workload::{Arrivals, DatagramSource};
-use varicap_engine::{Feedback, NodeId};
+use varicap_engine::{Feedback, NodeId, Pools};
 use varicap_experiment::measure::SenderTotals;
 use varicap_net::Frame;
 use varicap_units::{Bytes, Rate, Time};
@@ -39,6 +39,8 @@ pub enum Source {
     Openings(VecDeque<Opening>),
     /// What links tell senders; it lies apart, in [`World`].
     Feedback,
+    /// Load-reactive links that share a capacity.
+    Pools(Pools),
 }
 
 /// The start of one member of a flow group.
@@ -60,6 +62,7 @@ impl Source {
             Source::Datagrams { source, .. } => source.poll_at(),
             Source::Openings(openings) => openings.front().map_or(Time::NEVER, |opening| opening.at),
             Source::Feedback => Time::ZERO,
+            Source::Pools(pools) => pools.poll_at(),
         }
     }
 }
@@ -269,6 +272,12 @@ impl World {
                 }
             }
             Source::Feedback => return self.poll_feedback(now),
+            Source::Pools(pools) => {
+                pools.poll(now, &mut self.net);
+                if self.feedback.is_some() {
+                    self.net.scheduler.wake_by(self.first_connection as NodeId - 1, now);
+                }
+            }
         }
         let due = self.sources[index].poll_at();
         self.net.scheduler.wake((self.first_source + index) as NodeId, due);

@@ -22,6 +22,10 @@ pub struct LoadReactiveConfig {
     /// what it has, and only grows no further. Default: true.
     #[serde(default = "yes")]
     pub pre_emption: bool,
+    /// Links that name the same pool share its residual, in equitable shares (max-min) of what their controllers want.
+    /// They have the same residual, interval and phase. Default: no pool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<String>,
     /// Time from one sample to the next. Default: 100 ms.
     #[serde(default = "interval")]
     pub interval: Span,

@@ -12,6 +12,7 @@
 mod config;
 mod continuous;
 mod hysteresis;
+mod share;
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -25,6 +26,7 @@ use crate::{Backlog, Frame, LossCause, Lost, NetError, Watch};
 pub use config::*;
 pub use continuous::{Pi, TargetDelay};
 pub use hysteresis::{Hysteresis, MovingAverage};
+pub use share::{Claim, max_min};
 
 /// How full a queue is, averaged or not.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -214,7 +216,8 @@ impl Reactive {
             control: Control::new(&parts.config.control),
             limit,
             packet,
-            next: Time::ZERO + parts.config.phase,
+            // The links of a pool are sampled together, from outside.
+            next: if parts.config.pool.is_some() { Time::NEVER } else { Time::ZERO + parts.config.phase },
             residual,
             sampled: None,
             waiting: Backlog::default(),
