@@ -46,8 +46,9 @@ $(EXTENSION): $(PACKAGES) $(FEATURES) $(RUST_SOURCES) Cargo.toml Cargo.lock pypr
 	$(BIN)/maturin develop --profile $(PROFILE) --quiet $(call features,varicap-py)
 	@touch $@
 
-run: setup ## the main job: four TCPs on an LTE-like link, a table and a plot
-	$(BIN)/varicap run examples/lte.toml
+run: setup ## the main job: four TCPs on an LTE-like link, a table and a page with plots
+	$(BIN)/varicap run examples/lte.toml --series -o $(OUT)/lte
+	@$(BIN)/varicap report $(OUT)/lte
 
 test: test-rust test-python ## every test
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from varicap.engines import run
     from varicap.errors import MachineLacksError, NotApplicableError
     from varicap.results import Result
+    from varicap.saved import SavedResult, read
     from varicap.simulate import load
     from varicap.study import sweep
 
@@ -38,6 +39,7 @@ __all__ = [
     "MachineLacksError",
     "NotApplicableError",
     "Result",
+    "SavedResult",
     "ScenarioError",
     "__version__",
     "analyse",
@@ -48,6 +50,7 @@ __all__ = [
     "model",
     "papers",
     "reactive",
+    "read",
     "report",
     "run",
     "scenario",
@@ -64,8 +67,10 @@ _HOME = {
     "MachineLacksError": "varicap.errors",
     "NotApplicableError": "varicap.errors",
     "Result": "varicap.results",
+    "SavedResult": "varicap.saved",
     "compare": "varicap.comparison",
     "load": "varicap.simulate",
+    "read": "varicap.saved",
     "run": "varicap.engines",
     "sweep": "varicap.study",
 }

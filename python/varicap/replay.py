@@ -44,7 +44,7 @@ def replay(manifest: str | Path, *, jobs: int | None = None, progress: Progress 
     """Run what a manifest describes again, and say of each table whether it is identical."""
     path = Path(manifest)
     recorded = _read(path)
-    scenario = load(_with_traces_beside(path, recorded), base_dir=path.parent)
+    scenario = load(with_traces_beside(path, recorded), base_dir=path.parent)
     result = run(
         scenario,
         seed=recorded["seed"],
@@ -88,7 +88,7 @@ def _read(path: Path) -> dict[str, Any]:
     return dict(recorded)
 
 
-def _with_traces_beside(path: Path, recorded: dict[str, Any]) -> dict[str, Any]:
+def with_traces_beside(path: Path, recorded: dict[str, Any]) -> dict[str, Any]:
     """The scenario, with its traces taken from beside the manifest and checked."""
     files = {}
     for name, trace in recorded["traces"].items():

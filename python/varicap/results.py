@@ -139,7 +139,7 @@ class Result:
             }
         _write_json(folder / "summary.json", self.summary)
         manifest = folder / "manifest.json"
-        _write_json(manifest, _manifest(self.request, traces, digests))
+        _write_json(manifest, describe(self.request, traces, digests))
         return manifest
 
     def _repr_html_(self) -> str:
@@ -175,7 +175,8 @@ def values_sha256(rows: pa.Table) -> str:
     return digest.hexdigest()
 
 
-def _manifest(request: Request, traces: dict[str, Any], tables: dict[str, Any]) -> dict[str, Any]:
+def describe(request: Request, traces: dict[str, Any], tables: dict[str, Any]) -> dict[str, Any]:
+    """Where results come from: all that a repetition needs, and what computed them."""
     return {
         "manifest_version": MANIFEST_VERSION,
         "engine": request.engine,

@@ -127,7 +127,7 @@ def run(
         tell(f"{result.runs} runs (--max-seeds) were not enough for --precision {precision}")
     folder = output or Path("varicap-out") / folder_name(scenario.name)
     if output is not None or series or packets:
-        tell(f"wrote {result.save(folder)}")
+        tell(f"wrote {result.save(folder)}; varicap report {folder} makes a page of it")
     if drawn:
         draw(result.figure, folder / "plot.png", tell)
     if pcap is not None:

@@ -95,7 +95,7 @@ def sweep(
     except study.WorkersError as error:
         fail(str(error), MACHINE_LACKS)
     tell = say_nothing if quiet else say
-    tell(f"wrote {folder / 'manifest.json'}")
+    tell(f"wrote {folder / 'manifest.json'}; varicap report {folder} makes a page of it")
     if plot if plot is not None else not as_json:
         draw(done.figure, folder / "chart.png", tell)
     if as_json:
@@ -122,24 +122,12 @@ def _print_table(done: "Study") -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from varicap.report.table import with_interval
+    from varicap.report import points
 
-    shown = {"goodput_bps": ("Mb/s", 1e-6), "utilisation": ("%", 100.0)}
-    rows = [row for row in done.summary.to_pylist() if row["measure"] in shown and row["kind"] != "groups"]
-    rows = [row for row in rows if row["mean"] == row["mean"]]
-    columns = dict.fromkeys((row["name"], row["measure"]) for row in rows)
-    cells = {}
-    for row in rows:
-        low, high = (None if row[end] != row[end] else row[end] for end in ("lo", "hi"))
-        cell = with_interval(row["mean"], low, high, shown[row["measure"]][1])
-        cells[row["point"], row["name"], row["measure"]] = cell
+    headings, rows = points.table(done)
     table = Table(title=Text(f"{done.name}: goodput and utilisation, ± 95 % interval"), title_justify="left")
-    for path, _ in done.points[0]:
-        table.add_column(Text(path.rsplit(".", 1)[-1]), justify="right")
-    for name, measure in columns:
-        table.add_column(Text(f"{name} [{shown[measure][0]}]"), justify="right")
-    for number, point in enumerate(done.points):
-        table.add_row(
-            *(Text(value) for _, value in point), *(Text(cells.get((number, *column), "–")) for column in columns)
-        )
+    for heading in headings:
+        table.add_column(Text(heading), justify="right")
+    for row in rows:
+        table.add_row(*map(Text, row))
     console().print(table)

@@ -10,16 +10,16 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from varicap.report import style
-from varicap.report.table import is_buffer
+from varicap.report.table import bottlenecks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from varicap.results import Result
+    from varicap.saved import SavedResult
 
 Array = NDArray[np.float64]
 
-_MOST_PANELS = 8
 _MOST_POINTS = 300
 
 
@@ -32,7 +32,7 @@ class Panel:
     flows: dict[str, pa.Table]
 
 
-def overview(result: "Result", run: int = 0) -> Figure:
+def overview(result: "Result | SavedResult", run: int = 0) -> Figure:
     """Capacity and throughput on the left, the queue on the right; a row for each link that can be a bottleneck.
 
     Draws the run with this number, which must have recorded series.
@@ -48,7 +48,7 @@ def overview(result: "Result", run: int = 0) -> Figure:
         axes.set_xlabel("time [s]", fontsize=8)
     summary = result.summary
     figure.suptitle(
-        f"{_name(summary)}: the first of {result.runs} runs" if result.runs > 1 else _name(summary),
+        f"{_name(summary)}: run {run + 1} of {result.runs}" if result.runs > 1 else _name(summary),
         fontsize=10,
     )
     return figure
@@ -59,14 +59,14 @@ def _name(summary: dict[str, Any]) -> str:
     return str(scenario["name"] if isinstance(scenario, dict) else scenario)
 
 
-def _panels(result: "Result", run: int) -> list[Panel]:
+def _panels(result: "Result | SavedResult", run: int) -> list[Panel]:
     links = _of_run(result.link_series, run)
     flows = _of_run(result.flow_series, run)
     if links.num_rows == 0:
-        raise ValueError("this run recorded no series: run it with series=True")
+        raise ValueError(f"no series of run {run} were recorded (series=True, --series)")
     owner = {flow["name"] for flow in result.summary["flows"]}
     panels = []
-    for link in _interesting(result.summary):
+    for link in bottlenecks(result.summary):
         rows = links.filter(pc.equal(links["link"], link["name"]))
         own = link.get("flow")
         if own is not None:
@@ -75,29 +75,12 @@ def _panels(result: "Result", run: int) -> list[Panel]:
         each = {name: flows.filter(pc.equal(flows["flow"], name)) for name in names}
         title = f"{own} over {link['name']}" if own is not None else link["name"]
         panels.append(Panel(title, rows, each))
-    return panels[:_MOST_PANELS]
+    return panels
 
 
 def _names(flows: pa.Table, known: set[str]) -> list[str]:
     names = [name for name in pc.unique(flows["flow"]).to_pylist() if name in known or not known]
     return names[: len(style.COLOURS)]
-
-
-def _interesting(summary: dict[str, Any]) -> list[dict[str, Any]]:
-    """Links with a finite capacity; of those that one flow has to itself only the one that it uses most."""
-    finite = [link for link in summary["links"] if link["utilisation"]["mean"] is not None and not is_buffer(link)]
-    if not finite:
-        return list(summary["links"][:1])
-    chosen: list[dict[str, Any]] = []
-    for flow in dict.fromkeys(link.get("flow") for link in finite):
-        own = [link for link in finite if link.get("flow") == flow]
-        used = max(link["utilisation"]["mean"] for link in own)
-        chosen += (
-            own[:_MOST_PANELS] if flow is None else [link for link in own if link["utilisation"]["mean"] == used][:1]
-        )
-    # Without isolation every link counts, but one that carries little more than acknowledgements says nothing.
-    busy = [link for link in chosen if link["utilisation"]["mean"] > 0.3]
-    return busy or chosen
 
 
 def _of_run(rows: pa.Table, run: int) -> pa.Table:

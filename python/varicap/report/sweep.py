@@ -1,5 +1,6 @@
 """A study as a table and as a chart."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -7,6 +8,7 @@ import pyarrow.compute as pc
 from matplotlib.figure import Figure
 
 from varicap.report import style
+from varicap.report.points import places as places_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,12 +18,12 @@ if TYPE_CHECKING:
 _MOST_CURVES = 7
 
 
-def chart(study: "Study") -> Figure:
-    """Goodput of each flow over the first axis, with 95 % intervals; a curve for each value of the other axes."""
-    summary = study.summary
-    rows = summary.filter(
-        pc.and_(pc.equal(summary["kind"], "flows"), pc.equal(summary["measure"], "goodput_bps"))
-    ).to_pylist()
+def chart(study: "Study", measure: str = "goodput_bps") -> Figure:
+    """A measure over the first axis, with 95 % intervals; a curve for each item and value of the other axes.
+
+    Raises ``ValueError`` if the study has no such measure.
+    """
+    rows, unit = _measured(study, measure)
     figure = Figure(figsize=(7.5, 4.2), dpi=120, layout="constrained")
     axes = figure.subplots()
     paths = [path for path, _ in study.points[0]]
@@ -29,13 +31,13 @@ def chart(study: "Study") -> Figure:
     for row in rows:
         label = ", ".join([row["name"], *(row[path] for path in paths[1:])])
         curves.setdefault(label, []).append(row)
-    places = _places([dict(point)[paths[0]] for point in study.points]) if paths else {"": 0.0}
+    places = places_of([dict(point)[paths[0]] for point in study.points]) if paths else {"": 0.0}
     for number, (label, points) in enumerate(list(curves.items())[:_MOST_CURVES]):
         _curve(axes, number, label, points, places, paths)
     style.plain(axes)
     axes.margins(x=0.03)
     axes.set_ylim(bottom=0)
-    axes.set_ylabel("goodput [Mb/s]", fontsize=8)
+    axes.set_ylabel(f"{measure.removesuffix('_bps').replace('_', ' ')} [{unit}]", fontsize=8)
     axes.set_xlabel(paths[0] if paths else "", fontsize=8)
     if list(places.values()) == [float(place) for place in range(len(places))]:
         axes.set_xticks(list(places.values()), list(places), fontsize=8)
@@ -44,24 +46,25 @@ def chart(study: "Study") -> Figure:
     return figure
 
 
+def _measured(study: "Study", measure: str) -> tuple[list[dict[str, Any]], str]:
+    """The rows of a measure in the unit of the axis: of flows, or of links if flows have no such measure."""
+    summary = study.summary
+    rows = summary.filter(pc.equal(summary["measure"], measure)).to_pylist()
+    rows = [row for row in rows if row["kind"] == "flows"] or rows
+    if not rows:
+        known = ", ".join(dict.fromkeys(summary["measure"].to_pylist()))
+        raise ValueError(f"no measure `{measure}`; there are: {known}")
+    unit, scale = ("Mb/s", 1e-6) if rows[0]["unit"] == "b/s" else (rows[0]["unit"], 1.0)
+    return [{**row, **{key: row[key] * scale for key in ("mean", "lo", "hi")}} for row in rows], unit
+
+
 def _curve(
-    axes: "Axes", number: int, label: str, points: list[dict[str, Any]], places: dict[str, float], paths: list[str]
+    axes: "Axes", number: int, label: str, points: list[dict[str, Any]], places: Mapping[str, float], paths: list[str]
 ) -> None:
     points = sorted(points, key=lambda row: places[row[paths[0]] if paths else ""])
     at = [places[row[paths[0]] if paths else ""] for row in points]
-    mean = np.array([row["mean"] for row in points]) / 1e6
-    half = np.nan_to_num(np.array([row["hi"] for row in points]) / 1e6 - mean)
+    mean = np.array([row["mean"] for row in points])
+    half = np.nan_to_num(np.array([row["hi"] for row in points]) - mean)
     axes.errorbar(
         at, mean, yerr=half, color=style.colour(number), linewidth=1.0, marker="o", markersize=3, capsize=2, label=label
     )
-
-
-def _places(values: list[str]) -> dict[str, float]:
-    """Where each value stands: at its number if all have the same unit, else in their order."""
-    split = [value.split(" ", 1) for value in dict.fromkeys(values)]
-    try:
-        if len({tuple(parts[1:]) for parts in split}) == 1:
-            return {" ".join(parts): float(parts[0]) for parts in split}
-    except ValueError:
-        pass
-    return {value: float(place) for place, value in enumerate(dict.fromkeys(values))}

@@ -45,6 +45,7 @@ _TRANSFER_HEADINGS = ("flow", "transfers", "completion mean [ms]", "p50 [ms]", "
 _MODEL_HEADINGS = ("flow", "model", "goodput [Mb/s]", "throughput [Mb/s]", "more")
 
 _MOST_OF_A_GROUP = 8
+_MOST_BOTTLENECKS = 8
 _MOST_DIGITS = 5  # of a mean, however small its interval
 
 
@@ -158,6 +159,25 @@ def _title(summary: Summary) -> str:
 def _limited(links: list[Summary]) -> list[Summary]:
     """Links that can be a bottleneck; an outage is one."""
     return [link for link in links if link["capacity_bps"]["mean"] is not None]
+
+
+def bottlenecks(summary: Summary) -> list[Summary]:
+    """Links with a finite capacity; of those that one flow has to itself only the one that it uses most."""
+    finite = [link for link in summary["links"] if link["utilisation"]["mean"] is not None and not is_buffer(link)]
+    if not finite:
+        return list(summary["links"][:1])
+    chosen: list[Summary] = []
+    for flow in dict.fromkeys(link.get("flow") for link in finite):
+        own = [link for link in finite if link.get("flow") == flow]
+        used = max(link["utilisation"]["mean"] for link in own)
+        chosen += (
+            own[:_MOST_BOTTLENECKS]
+            if flow is None
+            else [link for link in own if link["utilisation"]["mean"] == used][:1]
+        )
+    # Without isolation every link counts, but one that carries little more than acknowledgements says nothing.
+    busy = [link for link in chosen if link["utilisation"]["mean"] > 0.3]
+    return (busy or chosen)[:_MOST_BOTTLENECKS]
 
 
 def is_buffer(link: Summary) -> bool:

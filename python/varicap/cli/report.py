@@ -1,0 +1,93 @@
+"""`varicap report` and `plot`: pages and figures from the folders of `varicap run -o` and `varicap sweep`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from varicap import _core
+from varicap.cli.common import MACHINE_LACKS, USAGE, Quiet, fail, say
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+commands = typer.Typer()
+
+_FORMATS = ("pdf", "svg", "png")
+
+Folder = Annotated[
+    Path, typer.Argument(metavar="DIR", help="A folder of `varicap run -o` or `varicap sweep`.", show_default=False)
+]
+
+
+@commands.command(epilog="Example: varicap run examples/lte.toml --series -o results && varicap report results")
+def report(
+    folder: Folder,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="The file (default: report.html in the folder).")
+    ] = None,
+    run: Annotated[int, typer.Option(min=0, help="The run whose time series are shown.")] = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Write one HTML page: summary, the path, series that zoom, distributions or the charts of a sweep."""
+    from varicap.report import page
+    from varicap.saved import FolderError
+
+    try:
+        file = page(folder, output or folder / "report.html", run=run)
+    except FolderError as error:
+        fail(str(error), USAGE)
+    if not quiet:
+        say(f"wrote {file} ({file.stat().st_size / 1e6:.1f} MB); any browser opens it")
+
+
+@commands.command(
+    epilog="Examples: varicap plot results -o fig.pdf | varicap plot study --measure rtt_p95_ms -o fig.svg"
+)
+def plot(
+    folder: Folder,
+    output: Annotated[Path, typer.Option("-o", "--output", help="The file: its ending says pdf, svg or png.")] = Path(
+        "figure.pdf"
+    ),
+    measure: Annotated[
+        str | None, typer.Option(help="Of a study: a measure of its summary (default: goodput_bps).")
+    ] = None,
+    run: Annotated[int, typer.Option(min=0, help="Of runs: the one that is drawn.")] = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Draw a figure for a paper: a run over time, or a study over its first axis with intervals."""
+    from varicap.saved import FolderError
+
+    if output.suffix.removeprefix(".").lower() not in _FORMATS:
+        raise typer.BadParameter(f"`{output}` does not end in .{', .'.join(_FORMATS)}", param_hint="--output")
+    try:
+        figure = _figure(folder, measure, run)
+    except FolderError as error:
+        fail(str(error), USAGE)
+    except ImportError:
+        fail("plots need matplotlib: install varicap[plot]", MACHINE_LACKS)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(output, metadata={_AUTHOR[output.suffix.lower()]: f"varicap {_core.__version__}"})
+    if not quiet:
+        say(f"wrote {output}")
+
+
+# Under which name each format keeps the program that made it.
+_AUTHOR = {".pdf": "Creator", ".svg": "Creator", ".png": "Software"}
+
+
+def _figure(folder: Path, measure: str | None, run: int) -> "Figure":
+    from varicap.report.figure import overview
+    from varicap.report.sweep import chart
+    from varicap.saved import FolderError, read
+    from varicap.study import Study
+
+    found = read(folder)
+    try:
+        if isinstance(found, Study):
+            return chart(found, measure or "goodput_bps")
+        if measure is not None:
+            raise FolderError(f"{folder}: --measure is for studies, and this holds runs")
+        return overview(found, run)
+    except ValueError as error:
+        raise FolderError(f"{folder}: {error}") from None

@@ -1,0 +1,44 @@
+"""The points of a study: as rows of a table, and as places on an axis."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from varicap.report.table import with_interval
+
+if TYPE_CHECKING:
+    from varicap.study import Study
+
+_SHOWN = {"goodput_bps": ("Mb/s", 1e-6), "utilisation": ("%", 100.0)}
+
+
+def table(study: "Study") -> tuple[list[str], list[list[str]]]:
+    """Headings and rows: goodput of each flow and utilisation of each link, a row for each point."""
+    rows = [row for row in study.summary.to_pylist() if row["measure"] in _SHOWN and row["kind"] != "groups"]
+    rows = [row for row in rows if row["mean"] == row["mean"]]
+    columns = dict.fromkeys((row["name"], row["measure"]) for row in rows)
+    cells = {}
+    for row in rows:
+        low, high = (None if row[end] != row[end] else row[end] for end in ("lo", "hi"))
+        cell = with_interval(row["mean"], low, high, _SHOWN[row["measure"]][1])
+        cells[row["point"], row["name"], row["measure"]] = cell
+    headings = [path.rsplit(".", 1)[-1] for path, _ in study.points[0]]
+    headings += [f"{name} [{_SHOWN[measure][0]}]" for name, measure in columns]
+    return headings, [
+        [*(value for _, value in point), *(cells.get((number, *column), "–") for column in columns)]
+        for number, point in enumerate(study.points)
+    ]
+
+
+def places(values: list[str]) -> Mapping[str, float]:
+    """Where each value stands: at its number if all have the same unit, else in their order.
+
+    >>> places(["5 ms", "20 ms"]), places(["sack", "reno"])
+    ({'5 ms': 5.0, '20 ms': 20.0}, {'sack': 0.0, 'reno': 1.0})
+    """
+    split = [value.split(" ", 1) for value in dict.fromkeys(values)]
+    try:
+        if len({tuple(parts[1:]) for parts in split}) == 1:
+            return {" ".join(parts): float(parts[0]) for parts in split}
+    except ValueError:
+        pass
+    return {value: float(place) for place, value in enumerate(dict.fromkeys(values))}

@@ -1,0 +1,262 @@
+"""The page: one file with everything in it, and a policy that keeps it from fetching or sending anything."""
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from varicap import _core
+from varicap.report import points, table
+from varicap.report.web import path as paths
+from varicap.report.web.charts import Chart
+from varicap.report.web.distributions import distributions
+from varicap.report.web.markup import Markup, data, joined, tag
+from varicap.report.web.series import Series, series
+from varicap.report.web.source import Reportable, Source, source
+from varicap.report.web.sweeps import sweeps
+from varicap.report.web.toml import to_toml
+
+
+def write(of: Reportable, path: str | Path, run: int = 0) -> Path:
+    """Write the page of results or a study into the file `path`, and return it; time series are of the run `run`."""
+    text = html(of, run)
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(text, encoding="utf-8", newline="\n")
+    return target
+
+
+def html(of: Reportable, run: int = 0) -> str:
+    """The page as text."""
+    shown = source(of)
+    over_time = series(shown, run)
+    still = list(sweeps(shown.study)) if shown.study else list(distributions(shown))
+    sections = [
+        _section("summary", "Summary", *_summary(shown)),
+        _section("path", "Path", *_path(shown)),
+        _section("time", "Over time", *_over_time(shown, over_time)),
+        _section(
+            "sweep" if shown.study else "distributions", "Sweep" if shown.study else "Distributions", *_grid(still)
+        ),
+        _section("scenario", "Scenario", *_texts(shown)),
+    ]
+    there = [section for section in sections if section is not None]
+    charts = [*(over_time.charts if over_time else ()), *still]
+    body = joined(
+        tag("a", "To the results", href="#summary", class_="skip"),
+        _header(shown, [(identity, title) for identity, title, _ in there]),
+        tag("main", *(markup for _, _, markup in there)),
+        tag("footer", f"Made by varicap {_core.__version__}. One file: nothing is fetched, nothing is sent."),
+        tag("noscript", "Without JavaScript the charts over time are tables only."),
+        data("page-data", _data(shown, over_time, charts)),
+    )
+    scripts = (_asset("uPlot.min.js"), _asset("page.js"))
+    head = joined(
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=_policy(scripts)),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="generator", content=f"varicap {_core.__version__}"),
+        tag("title", f"{shown.name} – varicap"),
+        tag("style", Markup(_asset("uPlot.min.css"))),
+        tag("style", Markup(_asset("page.css"))),
+        tag("style", Markup(_asset("plot.css")), id="plot-style"),
+    )
+    licence = f"<!-- uPlot, of which this page has a copy:\n{_asset('uPlot.LICENSE')}\n-->"
+    code = Markup("".join(f"<script>{script}</script>" for script in scripts))
+    return f'<!DOCTYPE html>\n<html lang="en">\n<head>{head}</head>\n<body>{body}\n{licence}\n{code}</body>\n</html>\n'
+
+
+def _policy(scripts: Iterable[str]) -> str:
+    """Only these scripts run, nothing is loaded from anywhere."""
+    hashes = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
+    allowed = " ".join(f"'sha256-{each}'" for each in hashes)
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+@cache
+def _asset(name: str) -> str:
+    return resources.files("varicap.report.web").joinpath("assets", name).read_text(encoding="utf-8").strip()
+
+
+Section = tuple[str, str, Markup]
+
+
+def _section(identity: str, title: str, *children: Markup) -> Section | None:
+    """A section, if there is anything in it."""
+    if not any(children):
+        return None
+    return identity, title, tag("section", tag("h2", title), *children, id=identity)
+
+
+def _header(shown: Source, sections: list[tuple[str, str]]) -> Markup:
+    links = (tag("li", tag("a", title, href=f"#{identity}")) for identity, title in sections)
+    return tag(
+        "header",
+        tag("h1", shown.name),
+        tag("p", shown.description, class_="description") if shown.description else Markup(),
+        tag("p", _facts(shown), class_="facts"),
+        tag("nav", tag("ul", *links), aria_label="Sections"),
+    )
+
+
+def _facts(shown: Source) -> str:
+    manifest, summary = shown.manifest, shown.summary
+    facts = []
+    if summary is not None and summary["engine"] == "model":
+        facts.append("by analysis, in the long run")
+    elif summary is not None:
+        runs = summary["runs"]
+        facts += [
+            f"engine {summary['engine']}",
+            f"{runs} run{'s' if runs != 1 else ''} of {summary['measured_s']:g} s measured",
+        ]
+    elif shown.study is not None:
+        facts.append(f"{len(shown.study.points)} points, {_runs(shown)} runs")
+    if "seed" in manifest:
+        facts.append(f"seed {manifest['seed']}")
+    software = manifest.get("software") or {}
+    if software.get("varicap"):
+        facts.append(f"varicap {software['varicap']}")
+    git = software.get("git") or {}
+    if git.get("revision"):
+        facts.append(f"revision {git['revision'][:10]}{', modified' if git.get('modified') else ''}")
+    return " · ".join(facts)
+
+
+def _runs(shown: Source) -> int:
+    if shown.study is None:
+        return 0
+    flows = shown.study.flows
+    return len({*zip(flows["point"].to_pylist(), flows["replication"].to_pylist(), strict=True)})
+
+
+def _summary(shown: Source) -> Iterable[Markup]:
+    note = tag("p", "Means over the runs, ± half of the 95 % confidence interval.", class_="note")
+    if shown.study is not None:
+        headings, rows = points.table(shown.study)
+        return (note, paths.rows(headings, rows, numeric=True))
+    if shown.summary is None:
+        return ()
+    tables = [paths.rows(headings, rows, numeric=True) for headings, rows in table.rows(shown.summary)]
+    several = shown.summary["engine"] != "model" and shown.summary["runs"] > 1
+    fidelity = shown.summary.get("fidelity") or {}
+    warning = Markup() if fidelity.get("valid", True) else _warning(fidelity)
+    return (warning, note if several else Markup(), *tables)
+
+
+def _warning(fidelity: Mapping[str, Any]) -> Markup:
+    reasons = ", ".join(f"{key}: {paths.details(value)}" for key, value in fidelity.items() if key != "valid" and value)
+    return tag(
+        "p", f"Not valid as a measurement: {reasons}" if reasons else "Not valid as a measurement.", class_="warning"
+    )
+
+
+def _path(shown: Source) -> Iterable[Markup]:
+    drawing = paths.picture(shown)
+    return (tag("div", drawing, class_="scroll") if drawing else drawing, paths.tables(shown) if drawing else Markup())
+
+
+def _over_time(shown: Source, over_time: Series | None) -> Iterable[Markup]:
+    if over_time is None:
+        if shown.study or (shown.summary or {}).get("engine") == "model":
+            return ()
+        return (tag("p", "No time series were recorded: run with --series, or set record.series.", class_="note"),)
+    bins = over_time.grid.size
+    notes = [f"Run {over_time.run}."]
+    if bins > 1:
+        step = over_time.grid.times[1] - over_time.grid.times[0]
+        notes.append(f"Values are means over {step:g} s, losses are added up.")
+    if over_time.left_out:
+        notes.append(f"{over_time.left_out} more flows are left out; the tables have them.")
+    notes.append(
+        "Drag to zoom, double-click for everything; keys: ← → cursor, + − zoom, Shift with ← → moves, 0 everything."
+    )
+    buttons = [("out", "−", "Zoom out"), ("in", "+", "Zoom in"), ("left", "←", "Earlier"), ("right", "→", "Later")]
+    bar = tag(
+        "div",
+        *(
+            tag("button", label, type="button", data_zoom=what, title=title, aria_label=title)
+            for what, label, title in buttons
+        ),
+        tag("button", "Everything", type="button", data_zoom="all"),
+        tag("output", "", id="range", aria_live="polite"),
+        class_="bar",
+        role="toolbar",
+        aria_label="Time range",
+    )
+    figures = (_figure(chart, tag("div", class_="series", data_chart=chart.key)) for chart in over_time.charts)
+    return (tag("p", " ".join(notes), class_="note"), bar, *figures)
+
+
+def _grid(charts: list[Chart]) -> Iterable[Markup]:
+    if not charts:
+        return ()
+    return (tag("div", *(_figure(chart, chart.drawing or Markup()) for chart in charts), class_="grid"),)
+
+
+def _figure(chart: Chart, drawing: Markup) -> Markup:
+    numbers = tag("details", tag("summary", "Numbers"), paths.rows(chart.table[0], list(chart.table[1:]), numeric=True))
+    buttons = (
+        tag("button", f"Download {kind.upper()}", type="button", data_download=kind, data_of=chart.key)
+        for kind in ("csv", "png")
+    )
+    return tag(
+        "figure",
+        tag("figcaption", tag("h3", chart.title, id=f"{chart.key}-title"), tag("p", chart.text, class_="text")),
+        drawing,
+        tag("p", chart.note, class_="note") if chart.note else Markup(),
+        tag("div", *buttons, class_="buttons"),
+        numbers,
+        id=f"figure-{chart.key}",
+        aria_labelledby=f"{chart.key}-title",
+    )
+
+
+def _texts(shown: Source) -> Iterable[Markup]:
+    if not shown.scenario.get("topology"):
+        return ()
+    parts = [_text("The scenario with every default, as a file", to_toml(shown.scenario), "scenario.toml")]
+    if shown.manifest:
+        manifest = json.dumps(shown.manifest, indent=2, ensure_ascii=False)
+        parts.append(_text("The manifest: seeds, traces, digests, versions, host", manifest, "manifest.json"))
+    return parts
+
+
+def _text(title: str, text: str, file: str) -> Markup:
+    button = tag("button", f"Download {file}", type="button", data_text=file)
+    return tag("details", tag("summary", title), button, tag("pre", text, tabindex=0), class_="text")
+
+
+def _data(shown: Source, over_time: Series | None, charts: list[Chart]) -> dict[str, Any]:
+    """What the script draws and what can be downloaded."""
+    times = [round(float(time), 9) for time in over_time.grid.times] if over_time else []
+    return {
+        "name": shown.name,
+        "times": times,
+        "charts": {
+            chart.key: {
+                "title": chart.title,
+                "unit": chart.unit,
+                "text": chart.text,
+                "overTime": chart.drawing is None,
+                "columns": [
+                    {
+                        "label": each.label,
+                        "heading": each.heading,
+                        "role": each.role,
+                        "flow": each.flow,
+                        "values": list(each.values),
+                    }
+                    for each in chart.columns
+                ],
+            }
+            for chart in charts
+        },
+    }

@@ -1,0 +1,190 @@
+"""Time series of one run: capacity against throughput for each link, then queues, windows and round-trip times."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from varicap import units
+from varicap.report.table import bottlenecks
+from varicap.report.web.charts import SPREAD, Array, Chart, Column, listed, spread
+from varicap.report.web.source import Source
+
+MOST_FLOWS = 12
+"""Flows that are drawn; the tables have them all."""
+_MOST_LINKS = 8
+_MOST_NUMBERS = 400_000
+_MOST_POINTS = 6_000
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The instants of a page's time series, and the bins that they are put in where there are too many."""
+
+    samples: Array
+    """When samples were taken [s]."""
+    size: int
+    """Samples in a bin."""
+
+    @property
+    def times(self) -> Array:
+        """The end of each bin [s]."""
+        return self.samples[self.size - 1 :: self.size]
+
+    def mean(self, rows: pa.Table, name: str, scale: float = 1.0) -> Array:
+        """A column as means over the bins; NaN where there is nothing."""
+        bins, count = self._bins(rows, name)
+        return bins / np.where(count > 0, count, np.nan) * scale
+
+    def total(self, rows: pa.Table, name: str) -> Array:
+        """A column of counts, added up over the bins."""
+        return self._bins(rows, name)[0]
+
+    def _bins(self, rows: pa.Table, name: str) -> tuple[Array, Array]:
+        values = np.asarray(rows[name].to_numpy(), np.float64)
+        known = np.isfinite(values)
+        places = np.searchsorted(self.samples, rows["time_s"].to_numpy()[known]) // self.size
+        length = len(self.times)
+        known_values, inside = values[known], places < length
+        total = np.bincount(places[inside], known_values[inside], length).astype(np.float64)
+        return total, np.bincount(places[inside], minlength=length).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Series:
+    """The time series of one run."""
+
+    run: int
+    grid: Grid
+    flows: tuple[str, ...]
+    """The flows that are drawn; their places are their colours."""
+    left_out: int
+    charts: tuple[Chart, ...]
+
+
+def series(source: Source, run: int) -> Series | None:
+    """The charts over time of the run with this number; None if it recorded no series."""
+    links, flows = (_of_run(rows, run) for rows in (source.link_series, source.flow_series))
+    if source.summary is None or links.num_rows == 0:
+        return None
+    names = _names(flows)
+    shown = names[:MOST_FLOWS]
+    panels = bottlenecks(source.summary)[:_MOST_LINKS]
+    drawn = _Drawn(source, links, flows, tuple(shown), _grid(links, 4 * len(shown) + 2 * len(panels)))
+    charts = (*drawn.rates(panels), *drawn.queue(panels), *drawn.windows(), *drawn.round_trips())
+    return Series(run, drawn.grid, drawn.names, len(names) - len(shown), charts)
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """What the charts are made of."""
+
+    source: Source
+    links: pa.Table
+    flows: pa.Table
+    names: tuple[str, ...]
+    grid: Grid
+
+    def rates(self, panels: list[dict[str, Any]]) -> Iterator[Chart]:
+        """Of each link the capacity, and the throughput of the flows over it."""
+        for number, link in enumerate(panels):
+            rows = self._link(link)
+            own = link.get("flow")
+            over = [own] if own else self._over(link["name"])
+            capacity = self.grid.mean(rows, "capacity_bps", 1e-6)
+            columns = [Column("capacity", "Mb/s", listed(capacity), "area")] if np.isfinite(capacity).any() else []
+            if len(over) != 1:
+                through = self.grid.mean(rows, "throughput_bps", 1e-6)
+                columns.append(Column("throughput", "Mb/s", listed(through), "step"))
+            columns += [self._flow(name, "throughput_bps", "Mb/s", 1e-6, "step") for name in over]
+            title = (
+                f"{own} over {link['name']}: capacity and throughput"
+                if own
+                else f"{link['name']}: capacity and throughput"
+            )
+            yield _chart(f"rates-{number}", title, "Mb/s", columns)
+
+    def queue(self, panels: list[dict[str, Any]]) -> Iterator[Chart]:
+        """Packets that wait at each link, and losses."""
+        columns: list[Column] = []
+        losses: list[Column] = []
+        for link in panels:
+            rows, own = self._link(link), link.get("flow")
+            label = str(own or link["name"])
+            place = self.names.index(own) if own in self.names else len(losses)
+            columns.append(Column(label, "packets", listed(self.grid.mean(rows, "backlog_packets")), "line", place))
+            lost = self.grid.total(rows, "dropped_packets")
+            if lost.any():
+                losses.append(Column(f"{label}, lost", "packets", listed(lost), "ticks", place))
+        if columns:
+            yield _chart("queue", "Queue, and losses as marks", "packets", [*columns, *losses])
+
+    def windows(self) -> Iterator[Chart]:
+        """Congestion windows, in segments."""
+        columns = [self._flow(name, "cwnd_bytes", "packets", 1 / self._mss(name), "line") for name in self.names]
+        yield from _if_any("cwnd", "Congestion window (cwnd)", "packets", columns)
+
+    def round_trips(self) -> Iterator[Chart]:
+        """Round-trip times as the senders smooth them."""
+        columns = [self._flow(name, "srtt_s", "ms", 1e3, "line") for name in self.names]
+        yield from _if_any("rtt", "Round-trip time, smoothed by the sender", "ms", columns)
+
+    def _flow(self, name: str, column: str, unit: str, scale: float, role: str) -> Column:
+        rows = self.flows.filter(pc.equal(self.flows["flow"], name))
+        values = self.grid.mean(rows, column, scale)
+        return Column(name, unit, listed(values), role, self.names.index(name))
+
+    def _link(self, link: dict[str, Any]) -> pa.Table:
+        rows = self.links.filter(pc.equal(self.links["link"], link["name"]))
+        return rows.filter(pc.equal(rows["flow"], link["flow"])) if link.get("flow") else rows
+
+    def _over(self, link: str) -> list[str]:
+        """The flows over a link; all of them where routes are not known."""
+        groups = (
+            {group for group, route in self.source.routes.items() if link in route.there}
+            if self.source.routes
+            else None
+        )
+        return [name for name in self.names if groups is None or self._group(name) in groups]
+
+    def _group(self, flow: str) -> str:
+        found = (each["group"] for each in (self.source.summary or {})["flows"] if each["name"] == flow)
+        return str(next(found, flow.rsplit(".", 1)[0] if flow not in self.source.scenario["flows"] else flow))
+
+    def _mss(self, flow: str) -> float:
+        tcp = self.source.scenario["flows"].get(self._group(flow), {}).get("tcp") or {}
+        return units.size(tcp.get("mss", "1460 B"))
+
+
+def _chart(key: str, title: str, unit: str, columns: list[Column]) -> Chart:
+    values = [(column, np.array(column.values, np.float64)) for column in columns]
+    rows = tuple((column.label, *spread(each)) for column, each in values if column.role != "ticks")
+    means = ", ".join(f"{label} {mean}" for label, mean, *_ in rows)
+    losses = sum(int(np.nansum(each)) for column, each in values if column.role == "ticks")
+    lost = f" {losses} packets were lost." if losses else ""
+    text = f"{title}, over time. Means [{unit}]: {means}.{lost}"
+    return Chart(key, title, unit, tuple(columns), text, table=((f"[{unit}]", *SPREAD), *rows))
+
+
+def _if_any(key: str, title: str, unit: str, columns: list[Column]) -> Iterator[Chart]:
+    """Datagrams have no window: nothing is left out, nothing empty is drawn."""
+    there = [column for column in columns if any(value is not None for value in column.values)]
+    if there:
+        yield _chart(key, title, unit, there)
+
+
+def _names(flows: pa.Table) -> list[str]:
+    return list(pc.unique(flows["flow"]).to_pylist()) if flows.num_rows else []
+
+
+def _of_run(rows: pa.Table, run: int) -> pa.Table:
+    return rows.filter(pc.equal(rows["replication"], run)) if rows.num_rows else rows
+
+
+def _grid(links: pa.Table, columns: int) -> Grid:
+    samples = np.unique(links["time_s"].to_numpy())
+    most = min(_MOST_POINTS, max(500, _MOST_NUMBERS // max(columns, 1)))
+    return Grid(samples, -(-len(samples) // most))

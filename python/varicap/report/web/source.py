@@ -1,0 +1,120 @@
+"""What a page is about, wherever it comes from: results in memory, results in a folder, a study."""
+
+import json
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from varicap import _core, simulate
+from varicap.model import ModelResult
+from varicap.replay import with_traces_beside
+from varicap.results import Result, describe
+from varicap.saved import FolderError, SavedResult, manifest_of, read
+from varicap.study import Study
+
+Reportable: TypeAlias = Result | SavedResult | ModelResult | Study | str | Path
+"""What can be shown: results, a study, or the folder of either."""
+
+
+@dataclass(frozen=True)
+class Route:
+    """The links of a group of flows, there and back."""
+
+    there: tuple[str, ...]
+    back: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Source:
+    """What the page shows."""
+
+    name: str
+    description: str
+    scenario: dict[str, Any]
+    """With every default."""
+    manifest: dict[str, Any]
+    summary: dict[str, Any] | None = None
+    """Of runs; a study has its tables instead."""
+    study: Study | None = None
+    flow_series: pa.Table = field(default_factory=lambda: pa.table({}))
+    link_series: pa.Table = field(default_factory=lambda: pa.table({}))
+    flows: pa.Table = field(default_factory=lambda: pa.table({}))
+    packets: pa.Table = field(default_factory=lambda: pa.table({}))
+    routes: dict[str, Route] = field(default_factory=dict)
+    """By group of flows; empty where the scenario cannot be read any more."""
+
+
+def source(of: Reportable) -> Source:
+    """Everything that the page needs.  Raises `FolderError` for a folder that holds no results."""
+    found = read(of) if isinstance(of, str | Path) else of
+    return _of_study(found) if isinstance(found, Study) else _of_runs(found)
+
+
+def _of_study(study: Study) -> Source:
+    manifest = manifest_of(study)
+    scenario = manifest.get("scenario", {"name": study.name})
+    return Source(
+        name=study.name,
+        description=str(scenario.get("description") or ""),
+        scenario=scenario,
+        manifest=manifest,
+        study=study,
+        routes=_routes(scenario, None),
+    )
+
+
+def _of_runs(result: Result | SavedResult | ModelResult) -> Source:
+    summary = result.summary
+    scenario = summary["scenario"]
+    if not isinstance(scenario, dict):
+        raise FolderError(f"the results of {scenario} do not carry their scenario")
+    common: dict[str, Any] = {
+        "name": str(scenario["name"]),
+        "description": str(scenario.get("description") or ""),
+        "scenario": scenario,
+        "summary": summary,
+    }
+    if isinstance(result, ModelResult):
+        return Source(**common, manifest={}, routes=_routes(scenario, None))
+    if isinstance(result, SavedResult):
+        manifest, loaded = result.manifest, None
+    else:
+        manifest, loaded = describe(result.request, {}, {}), result.request.scenario
+    folder = result.folder if isinstance(result, SavedResult) else None
+    return Source(
+        **common,
+        manifest=manifest,
+        flow_series=result.flow_series,
+        link_series=result.link_series,
+        flows=result.flows,
+        packets=result.packets,
+        routes=_routes(_beside(folder, manifest) or scenario, folder, loaded),
+    )
+
+
+def _beside(folder: Path | None, manifest: dict[str, Any]) -> dict[str, Any] | None:
+    """The scenario with its traces from beside the manifest."""
+    return with_traces_beside(folder / "manifest.json", manifest) if folder and manifest.get("traces") else None
+
+
+def _routes(scenario: dict[str, Any], folder: Path | None, loaded: _core.Scenario | None = None) -> dict[str, Route]:
+    """Which links each group of flows takes, as the engine resolves it."""
+    try:
+        checked = loaded or simulate.load(scenario, base_dir=folder or ".")
+    except _core.ScenarioError:
+        # A trace that is not here any more, or a scenario of another version: the picture does without routes.
+        return {}
+    links: dict[tuple[str, str], tuple[str, ...]] = {}
+    for line in json.loads(checked.explain()):
+        match = _ROUTE.fullmatch(line["key"])
+        if match:
+            links[match["group"].strip('"'), match["which"]] = tuple(line["value"].split(", "))
+    groups = dict.fromkeys(group for group, _ in links)
+    return {group: Route(links.get((group, "route"), ()), links.get((group, "route_back"), ())) for group in groups}
+
+
+# With `isolate` each flow has a network of its own: resolved.NAME.flows.NAME.route.
+_ROUTE = re.compile(r"resolved\.(?:.+\.)?flows\.(?P<group>.+)\.(?P<which>route|route_back)")

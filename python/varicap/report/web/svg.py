@@ -1,0 +1,204 @@
+"""Plots as SVG: lines, steps and points with error bars.  Colours come from the page's style, light or dark."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import ceil, floor, isfinite, log10
+
+from varicap.report.web.markup import Markup, joined, tag
+
+COLOURS = 7
+"""Colours of the page's style, c0 to c6; curves after them are dashed."""
+
+_WIDTH, _HEIGHT = 520, 300
+_LEFT, _RIGHT, _TOP, _BOTTOM = 56, 14, 10, 44
+_LINE = 18
+_LETTER = 7.2  # mean width of a letter of the legend
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Points in order of x, with the ends of their intervals if they have any."""
+
+    label: str
+    x: Sequence[float]
+    y: Sequence[float]
+    colour: int = 0
+    low: Sequence[float] = ()
+    high: Sequence[float] = ()
+    style: str = "points"
+    """points (with lines between), dots (without), steps."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis from `low` to `high`."""
+
+    label: str
+    low: float
+    high: float
+    ticks: Sequence[tuple[float, str]]
+    logarithmic: bool = False
+
+    def share(self, value: float) -> float:
+        """Where a value lies, from 0 to 1."""
+        low, high, at = (log10(each) if self.logarithmic else each for each in (self.low, self.high, value))
+        return (at - low) / (high - low)
+
+
+def axis(label: str, values: Sequence[float], *, from_zero: bool = False, logarithmic: bool = False) -> Axis:
+    """An axis that holds these values, with round numbers at its ticks.
+
+    >>> axis("x", [3.0, 97.0], from_zero=True).ticks
+    ((0.0, '0'), (20.0, '20'), (40.0, '40'), (60.0, '60'), (80.0, '80'), (100.0, '100'))
+    """
+    known = [value for value in values if isfinite(value)]
+    low, high = min(known, default=0.0), max(known, default=1.0)
+    if logarithmic and low > 0.0:
+        return _decades(label, low, high)
+    low = min(low, 0.0) if from_zero else low
+    if high <= low:
+        low, high = (low, low + 1.0) if from_zero else (low - 0.5, low + 0.5)
+    if not from_zero:
+        # What lies at an end is not cut by the frame.
+        low, high = low - 0.04 * (high - low), high + 0.04 * (high - low)
+    step = _round_step((high - low) / 5)
+    first = floor(low / step) if from_zero else ceil(low / step - 1e-9)
+    last = ceil(high / step - 1e-9) if from_zero else floor(high / step + 1e-9)
+    at = [number * step for number in range(first, last + 1)]
+    ends = (at[0], at[-1]) if from_zero else (low, high)
+    return Axis(label, *ends, tuple((value, f"{value:.10g}") for value in at))
+
+
+def _decades(label: str, low: float, high: float) -> Axis:
+    if high <= low:
+        low, high = low / 2, high * 2
+    low, high = low * (low / high) ** 0.04, high * (high / low) ** 0.04
+    most = 3 if high / low < 1e3 else 1
+    found = [
+        digit * 10.0**power
+        for power in range(floor(log10(low)), ceil(log10(high)) + 1)
+        for digit in (1, 2, 5)[:most]
+        if low <= digit * 10.0**power * (1 + 1e-9) and digit * 10.0**power <= high * (1 + 1e-9)
+    ]
+    return Axis(label, low, high, tuple((value, f"{value:g}") for value in found), logarithmic=True)
+
+
+def _round_step(wanted: float) -> float:
+    power = 10.0 ** floor(log10(wanted))
+    return next(digit * power for digit in (1, 2, 2.5, 5, 10) if digit * power >= wanted * (1 - 1e-9))
+
+
+def plot(curves: Sequence[Curve], across: Axis, up: Axis, text: str) -> Markup:
+    """A drawing; `text` is read to those who cannot see it."""
+    legend, height = _legend(curves)
+    top = _TOP + height
+    frame = _Frame(across, up, top, top + _HEIGHT - _TOP - _BOTTOM)
+    drawn = [_curve(frame, curve) for curve in curves]
+    return tag(
+        "svg",
+        tag("title", text),
+        legend,
+        _axes(frame),
+        *drawn,
+        viewBox=f"0 0 {_WIDTH} {_HEIGHT + height}",
+        role="img",
+        class_="plot",
+        xmlns="http://www.w3.org/2000/svg",
+    )
+
+
+@dataclass(frozen=True)
+class _Frame:
+    """From values to places in the drawing."""
+
+    across: Axis
+    up: Axis
+    top: float
+    bottom: float
+
+    def x(self, value: float) -> float:
+        return round(_LEFT + self.across.share(value) * (_WIDTH - _LEFT - _RIGHT), 1)
+
+    def y(self, value: float) -> float:
+        return round(self.bottom - self.up.share(value) * (self.bottom - self.top), 1)
+
+
+def _axes(frame: _Frame) -> Markup:
+    parts = []
+    for value, label in frame.up.ticks:
+        y = frame.y(value)
+        parts += [
+            tag("line", x1=_LEFT, x2=_WIDTH - _RIGHT, y1=y, y2=y, class_="grid"),
+            tag("text", label, x=_LEFT - 7, y=y + 4, text_anchor="end", class_="tick"),
+        ]
+    for value, label in frame.across.ticks:
+        x = frame.x(value)
+        parts += [
+            tag("line", x1=x, x2=x, y1=frame.bottom, y2=frame.bottom + 4, class_="axis"),
+            tag("text", label, x=x, y=frame.bottom + 17, text_anchor="middle", class_="tick"),
+        ]
+    parts.append(tag("line", x1=_LEFT, x2=_WIDTH - _RIGHT, y1=frame.bottom, y2=frame.bottom, class_="axis"))
+    middle = (_LEFT + _WIDTH - _RIGHT) / 2
+    parts.append(tag("text", frame.across.label, x=middle, y=frame.bottom + 36, text_anchor="middle", class_="label"))
+    at = (frame.top + frame.bottom) / 2
+    turned = f"rotate(-90 13 {at:.0f})"
+    parts.append(tag("text", frame.up.label, x=13, y=round(at), text_anchor="middle", transform=turned, class_="label"))
+    return joined(*parts)
+
+
+def _curve(frame: _Frame, curve: Curve) -> Markup:
+    points = [(frame.x(x), frame.y(y)) for x, y in zip(curve.x, curve.y, strict=True) if isfinite(x) and isfinite(y)]
+    if not points:
+        return Markup()
+    parts = [_bar(frame, curve, place) for place in range(len(curve.low))]
+    if curve.style != "dots":
+        parts.append(tag("path", d=_line(points, curve.style == "steps"), class_=f"curve {_dash(curve.colour)}"))
+    if curve.style != "steps":
+        parts += [
+            tag("circle", cx=x, cy=y, r=3.2 if curve.style == "points" else 2.4, class_="point") for x, y in points
+        ]
+    return tag("g", *parts, class_=f"c{curve.colour % COLOURS} {curve.style}")
+
+
+def _bar(frame: _Frame, curve: Curve, place: int) -> Markup:
+    """An error bar with caps."""
+    x, low, high = curve.x[place], curve.low[place], curve.high[place]
+    if not (isfinite(low) and isfinite(high)):
+        return Markup()
+    at, foot, head = frame.x(x), frame.y(max(low, frame.up.low)), frame.y(min(high, frame.up.high))
+    return tag("path", d=f"M{at} {foot}V{head}M{at - 4} {foot}h8M{at - 4} {head}h8", class_="bar")
+
+
+def _line(points: Sequence[tuple[float, float]], steps: bool) -> str:
+    x, y = points[0]
+    between = (f"H{x}V{y}" if steps else f"L{x} {y}" for _, (x, y) in pairwise(points))
+    return f"M{x} {y}" + "".join(between)
+
+
+def _legend(curves: Sequence[Curve]) -> tuple[Markup, int]:
+    """Names of the curves above the frame, and the height that they take; one curve needs none."""
+    named = [curve for curve in curves if curve.label]
+    if len(named) < 2:
+        return Markup(), 0
+    parts, x, y = [], float(_LEFT), 14
+    for curve in named:
+        label = curve.label if len(curve.label) <= 48 else f"{curve.label[:47]}…"
+        width = 30 + _LETTER * len(label)
+        if x + width > _WIDTH and x > _LEFT:
+            x, y = float(_LEFT), y + _LINE
+        mark = tag("path", d=f"M{x:.0f} {y - 4}h16", class_=f"curve {_dash(curve.colour)}")
+        parts.append(
+            tag(
+                "g",
+                mark,
+                tag("text", label, x=f"{x + 21:.0f}", y=y, class_="name"),
+                class_=f"c{curve.colour % COLOURS}",
+            )
+        )
+        x += width
+    return joined(*parts), y + 8 - _TOP + 4
+
+
+def _dash(colour: int) -> str:
+    return "" if colour < COLOURS else "dashed"

@@ -1,0 +1,278 @@
+"""Pages and figures of results: what is in them, that nothing gets out of hand, and that a browser shows them."""
+
+import html.parser
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import browser
+import pytest
+from conftest import Cli
+
+import varicap
+from varicap import _core
+from varicap.report.web import page as pages
+from varicap.report.web.toml import to_toml
+from varicap.saved import FolderError, SavedResult, read
+
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>'\"&{{7*7}}"
+
+
+@pytest.fixture(scope="session")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of three short runs with time series."""
+    folder = tmp_path_factory.mktemp("runs")
+    varicap.run("examples/lte.toml", seeds=3, series=True, overrides={"duration": "20 s"}).save(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of a study with two axes."""
+    folder = tmp_path_factory.mktemp("study")
+    over = {
+        "topology.dumbbell.forward.queue.drop-tail.limit": ["5 packets", "10 packets", "20 packets"],
+        "flows.reno.tcp.recovery": ["reno", "sack"],
+    }
+    varicap.sweep("examples/fixed.toml", over, seeds=3, folder=folder, overrides={"duration": "15 s"})
+    return folder
+
+
+class Outline(html.parser.HTMLParser):
+    """The elements of a page, and whether every one that opens is closed."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in ("meta", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+def data_of(text: str) -> dict[str, Any]:
+    """What the page's script draws."""
+    found = re.search(r'<script type="application/json" id="page-data">(.*?)</script>', text, re.DOTALL)
+    assert found
+    return dict(json.loads(found[1]))
+
+
+def test_a_page_of_runs_has_series_distributions_and_where_they_come_from(runs: Path) -> None:
+    text = pages.html(runs)
+    outline = Outline(text)
+    assert outline.open == []
+    assert len(text) < 1_000_000
+    data = data_of(text)
+    assert data["times"][:2] == [0.1, 0.2]
+    assert {"rates-0", "rates-3", "queue", "cwnd", "rtt", "delay", "backlog", "goodput"} <= set(data["charts"])
+    throughput = next(each for each in data["charts"]["rates-3"]["columns"] if each["label"] == "cubic")
+    saved = read(runs)
+    assert isinstance(saved, SavedResult)
+    rows = saved.flow_series.to_pylist()
+    recorded = [row["throughput_bps"] for row in rows if row["flow"] == "cubic" and row["replication"] == 0]
+    assert throughput["values"] == pytest.approx([value / 1e6 for value in recorded], rel=1e-4)
+    assert "reno, newreno, sack and cubic on an LTE-like link" in text
+    assert json.loads((runs / "manifest.json").read_text())["traces"]["traces/lte-like.down"]["sha256"] in text
+
+
+def test_every_chart_has_a_text_in_its_place_and_downloads(runs: Path, study: Path) -> None:
+    for folder in (runs, study):
+        text = pages.html(folder)
+        outline = Outline(text)
+        charts = data_of(text)["charts"]
+        assert len(outline.all("figure")) == len(charts)
+        downloads = {(each["data-of"], each["data-download"]) for each in outline.all("button") if "data-of" in each}
+        assert downloads == {(key, kind) for key in charts for kind in ("csv", "png")}
+        assert all(re.search(r"\d", chart["text"]) for chart in charts.values())
+        assert all(svg["role"] == "img" for svg in outline.all("svg"))
+        assert text.count("<summary>Numbers</summary>") == len(charts)
+
+
+def test_nothing_is_fetched_from_anywhere(runs: Path) -> None:
+    outline = Outline(pages.html(runs))
+    for _, attributes in outline.elements:
+        assert "src" not in attributes
+        assert (attributes.get("href") or "#").startswith("#")
+    (policy,) = [each["content"] for each in outline.all("meta") if each.get("http-equiv")]
+    assert policy
+    assert policy.startswith("default-src 'none'")
+    assert "unsafe-inline" not in policy.split("style-src")[0]
+
+
+def test_a_page_of_a_study_has_its_intervals_and_differences(study: Path) -> None:
+    text = pages.html(study)
+    data = data_of(text)
+    saved = read(study)
+    assert isinstance(saved, varicap.study.Study)
+    rows = [row for row in saved.summary.to_pylist() if row["measure"] == "goodput_bps"]
+    columns = {each["label"]: each["values"] for each in data["charts"]["goodput-bps-0"]["columns"]}
+    for key, name in (("mean", "mean"), ("lo", "lo"), ("difference_hi", "difference_hi")):
+        assert columns[key] == pytest.approx([row[name] / 1e6 for row in rows])
+    assert columns["flows.reno.tcp.recovery"] == ["reno", "sack"] * 3
+    drawing = text[text.index('id="figure-goodput-bps-0"') :]
+    assert drawing[: drawing.index("</svg>")].count('class="bar"') == 6
+
+
+def test_results_in_memory_make_the_same_page_as_their_folder(tmp_path: Path) -> None:
+    result = varicap.run("examples/fixed.toml", seeds=2, series=True, overrides={"duration": "15 s"})
+    result.save(tmp_path)
+    assert data_of(pages.html(result)) == data_of(pages.html(tmp_path))
+    file = varicap.report.page(result, tmp_path / "deep" / "page.html")
+    assert file.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
+def test_recorded_packets_give_the_delays_of_packets() -> None:
+    result = varicap.run("examples/fixed.toml", seeds=1, packets=True, overrides={"duration": "15 s"})
+    delay = data_of(pages.html(result))["charts"]["delay"]
+    (reno,) = [each["values"] for each in delay["columns"] if each["label"] == "reno"]
+    # 50 ms of propagation and 552 bytes at 0.8 Mb/s; before it at most ten packets wait and one is in service.
+    assert min(reno) == pytest.approx(50 + 5.52, abs=0.01)
+    assert max(reno) <= 50 + 12 * 5.52 + 0.01
+
+
+def test_answers_by_analysis_and_runs_without_series_have_a_page() -> None:
+    by_analysis = pages.html(varicap.run("examples/fixed.toml", engine="model"))
+    assert "by analysis, in the long run" in by_analysis
+    assert "sawtooth" in by_analysis
+    plain = pages.html(varicap.run("examples/fixed.toml", seeds=2, overrides={"duration": "15 s"}))
+    assert "No time series were recorded" in plain
+
+
+def test_a_hostile_scenario_injects_no_markup() -> None:
+    scenario = {
+        "name": "=1+1",
+        "description": HOSTILE,
+        "duration": "5 s",
+        "topology": {"dumbbell": {"forward": {"name": "<b>", "capacity": "1 Mbit/s", "delay": "10 ms"}}},
+        "flows": {HOSTILE: {}, "=cmd": {}},
+    }
+    text = pages.html(varicap.run(scenario, seeds=2, series=True))
+    outline = Outline(text)
+    assert outline.open == []
+    assert not outline.all("img")
+    assert not outline.all("b")
+    assert len(outline.all("script")) == 3
+    assert HOSTILE in [each["label"] for each in data_of(text)["charts"]["cwnd"]["columns"]]
+
+
+def test_the_scenario_on_the_page_can_be_run_again(lte: Path) -> None:
+    for file in (lte, lte.with_name("ratcp.toml"), lte.with_name("lrl.toml")):
+        loaded = varicap.load(file)
+        again = to_toml(json.loads(loaded.to_json()))
+        parsed = _core.Scenario.from_toml(again, "again", str(lte.parent), [])
+        assert json.loads(parsed.to_json()) == json.loads(loaded.to_json())
+
+
+def test_folders_that_hold_nothing_are_told(tmp_path: Path, cli: Cli, study: Path) -> None:
+    with pytest.raises(FolderError, match="there is no such folder"):
+        read(tmp_path / "none")
+    with pytest.raises(FolderError, match="no results"):
+        read(tmp_path)
+    (tmp_path / "summary.json").write_text("[1]")
+    with pytest.raises(FolderError, match="not a file that varicap wrote"):
+        read(tmp_path)
+    (tmp_path / "summary.json").write_text('{"schema_version": 99}')
+    with pytest.raises(FolderError, match=r"schema_version 99; this varicap reads 1"):
+        read(tmp_path)
+    (tmp_path / "plan.json").write_text("{}")
+    with pytest.raises(FolderError, match="not finished"):
+        read(tmp_path)
+    done = cli("report", "nowhere")
+    assert (done.returncode, done.stderr) == (2, "varicap: nowhere: there is no such folder\n")
+    done = cli("plot", study, "--measure", "speed", "-o", "x.pdf")
+    assert done.returncode == 2
+    assert "no measure `speed`; there are: goodput_bps" in done.stderr
+    assert cli("plot", study, "-o", "x.docx").returncode == 2
+
+
+def test_report_and_plot_from_the_command_line(cli: Cli, runs: Path, study: Path, tmp_path: Path) -> None:
+    done = cli("report", runs, "-o", "page.html", "--run", "1")
+    assert done.returncode == 0, done.stderr
+    assert "Run 1." in (tmp_path / "page.html").read_text()
+    for folder, file, begin in ((runs, "a.pdf", b"%PDF"), (study, "b.png", b"\x89PNG"), (study, "c.svg", b"<?xml")):
+        assert cli("plot", folder, "-o", file).returncode == 0
+        assert (tmp_path / file).read_bytes().startswith(begin)
+
+
+@pytest.fixture(scope="session")
+def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[browser.Page]:
+    """A tab of a headless Chromium."""
+    if browser.executable() is None:
+        pytest.skip("no Chromium on this machine: install it to see pages drawn")
+    with browser.browser(tmp_path_factory.mktemp("chromium")) as page:
+        yield page
+
+
+def test_a_browser_draws_zooms_and_downloads(tab: browser.Page, runs: Path, tmp_path: Path) -> None:
+    tab.open(varicap.report.page(runs, tmp_path / "page.html"))
+    assert tab.eval("varicap.plots.length") == 7
+    # Every canvas has more than one colour.
+    drawn = """varicap.plots.every(({ctx}) => new Set(new Uint32Array(
+        ctx.getImageData(0, 0, ctx.canvas.width, ctx.canvas.height).data.buffer)).size > 20)"""
+    assert tab.eval(drawn)
+    spans = "varicap.plots.map(({scales}) => scales.x.max - scales.x.min)"
+    assert tab.eval(spans) == pytest.approx([19.9] * 7)
+    tab.eval("document.querySelector('#figure-cwnd').scrollIntoView()")
+    place = "(({left, top, width, height}) => [left, top, width, height])"
+    left, top, width, height = tab.eval(f"{place}(varicap.plots[5].over.getBoundingClientRect())")
+    tab.drag(left + 0.25 * width, top + height / 2, left + 0.75 * width)
+    assert tab.eval(spans) == pytest.approx([9.95] * 7, rel=0.02)
+    # By keyboard: the cursor of all, closer, everything.
+    tab.eval("document.querySelector('[data-chart=cwnd]').focus()")
+    tab.key("ArrowRight")
+    before = tab.eval("varicap.plots.map(({cursor}) => cursor.idx)")
+    tab.key("ArrowRight")
+    assert tab.eval("varicap.plots.map(({cursor}) => cursor.idx)") == [before[0] + 1] * 7
+    tab.key("+")
+    assert tab.eval(spans) == pytest.approx([9.95 / 2] * 7, rel=0.02)
+    assert "s to" in tab.eval("document.getElementById('range').textContent")
+    tab.key("0")
+    assert tab.eval(spans) == pytest.approx([19.9] * 7)
+    # A flow that is hidden in one chart is hidden in all.
+    tab.eval("document.querySelector('#figure-cwnd .u-series:nth-child(2) th').click()")
+    hidden = "varicap.plots.map(({series}) => series.filter(({label, show}) => label === 'reno' && !show).length)"
+    assert tab.eval(hidden) == [1, 0, 0, 0, 1, 1, 1]
+    csv = tab.eval("varicap.makers.csv('cwnd').text()")
+    assert csv.splitlines()[0] == "time [s],reno [packets],newreno [packets],sack [packets],cubic [packets]"
+    assert len(csv.splitlines()) == 201
+    for key in ("cwnd", "goodput"):
+        assert (
+            tab.eval(f"varicap.makers.png('{key}').then(({{size, type}}) => type + (size > 3000))") == "image/pngtrue"
+        )
+    assert tab.complaints == []
+    assert [each for each in tab.requests if not each.startswith(("file:", "data:", "blob:"))] == []
+
+
+def test_a_browser_runs_nothing_of_a_hostile_scenario(tab: browser.Page, tmp_path: Path) -> None:
+    scenario = {
+        "name": "=1+1",
+        "duration": "5 s",
+        "topology": {"dumbbell": {"forward": {"capacity": "1 Mbit/s", "delay": "10 ms"}}},
+        "flows": {HOSTILE: {}, "=1+1": {}},
+    }
+    result = varicap.run(scenario, seeds=2, series=True)
+    tab.open(varicap.report.page(result, tmp_path / "page.html"))
+    assert tab.eval("document.querySelectorAll('img, script').length") == 3
+    assert "alert(2)" in tab.eval("document.querySelector('#figure-cwnd .u-legend').textContent")
+    assert tab.eval("varicap.makers.csv('goodput').text()").splitlines()[0].endswith(",'=1+1 [Mb/s]")
+    assert tab.complaints == []
+
+
+@pytest.mark.parametrize("width", [360, 1200])
+def test_a_page_fits_the_screen(tab: browser.Page, runs: Path, study: Path, tmp_path: Path, width: int) -> None:
+    for folder in (runs, study):
+        tab.open(varicap.report.page(folder, tmp_path / "page.html"), width=width, dark=True)
+        assert tab.eval("document.documentElement.scrollWidth") <= width
+    assert tab.complaints == []
