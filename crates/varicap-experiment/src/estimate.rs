@@ -5,7 +5,8 @@
 
 use serde::Serialize;
 use varicap_net::capacity::{Capacity, CapacityProcess};
-use varicap_net::{CapacityParts, LossConfig};
+use varicap_net::feedback::MOST_SAMPLES;
+use varicap_net::{CapacityParts, EstimatorConfig, LossConfig};
 use varicap_tcp::{AckPolicy, TcpConfig};
 use varicap_units::{Amount, Bytes, Rate, Span, Streams, Time};
 
@@ -15,6 +16,8 @@ use crate::scenario::{App, Scenario, Sizes};
 
 /// CPU time of an event [s]: a packet at a link or at an endpoint, on a slow machine.
 const SECONDS_PER_EVENT: f64 = 40e-9;
+/// An exponential function takes that part of an event.
+const EVENTS_PER_EXPONENTIAL: f64 = 0.3;
 /// CPU time of a change of capacity or of an opportunity [s].
 const SECONDS_PER_CHANGE: f64 = 30e-9;
 /// Memory of a process that simulates nothing [B].
@@ -105,9 +108,18 @@ fn starts(flow: &FlowSpec, duration: f64) -> f64 {
 }
 
 /// Rates that are told by an interval, which may be short: one event for each, and one for each connection that hears it.
-fn updates(flow: &FlowSpec, duration: f64) -> f64 {
-    let interval = flow.feedback.as_ref().and_then(|feedback| feedback.estimator.interval());
-    interval.map_or(0.0, |interval| duration / interval.as_secs_f64() * f64::from(flow.count + 1))
+fn updates(network: &Network, flow: &FlowSpec, duration: f64) -> f64 {
+    let Some(estimator) = flow.feedback.as_ref().map(|feedback| &feedback.estimator) else { return 0.0 };
+    let Some(interval) = estimator.interval() else { return 0.0 };
+    // A finite delta weighs every average anew.
+    let averages = match estimator {
+        EstimatorConfig::Effective(effective) if effective.delta.is_some() => {
+            effective.least.samples(interval, network.base_rtt(flow)).min(MOST_SAMPLES as u64) as f64
+        }
+        _ => 0.0,
+    };
+    let each = 1.0 + averages * EVENTS_PER_EXPONENTIAL;
+    duration / interval.as_secs_f64() * f64::from(flow.count + 1) * each
 }
 
 fn round_bytes(bytes: f64) -> String {
@@ -141,7 +153,7 @@ fn of_network(scenario: &Scenario, network: &Network) -> Estimate {
             + answers * (flow.reverse.len() + 1) as f64;
         estimate.memory_bytes += in_flight(flow, links, *packets) * PER_PACKET;
         flows += f64::from(flow.count);
-        estimate.events += starts(flow, duration) + updates(flow, duration);
+        estimate.events += starts(flow, duration) + updates(network, flow, duration);
         if let Transport::Tcp { app: App::Arrivals(arrivals), .. } = &flow.transport {
             estimate.memory_bytes += f64::from(arrivals.at_most) * PER_FLOW;
         }

@@ -166,3 +166,16 @@ fn a_buffer_is_one_event_more_for_each_packet() {
     // 60 s of 1 Mb/s in packets of 1500 B.
     assert!((events("abr = {}") - events("") - 5000.0).abs() < 1.0);
 }
+
+#[test]
+fn a_finite_delta_over_many_averages_is_known_to_take_long() {
+    let events = |delta: &str| {
+        let keys = format!("interval = \"1 ms\", least = \"100000 samples\"{delta}");
+        let flow = format!("feedback = {{ estimator = {{ effective = {{ {keys} }} }} }}");
+        let scenario = Scenario::from_toml(&scenario(&flow), "x.toml", &[]).unwrap();
+        let network = scenario.resolve(&mut |_| Err(String::new())).unwrap();
+        Estimate::of(&scenario, &[network]).events
+    };
+    // 60,000 samples of 100,000 averages.
+    assert!(events(", delta = 1.0") - events("") > 1e9);
+}
