@@ -84,8 +84,13 @@ def test_a_path_without_sense_is_refused(changes: dict[str, float], message: str
 
 
 def test_psi_and_seeds_are_checked() -> None:
-    with pytest.raises(ValueError, match="psi is a positive number"):
-        design.effcap(psi=0.0)
+    for psi, message in (
+        (0.0, "psi is a positive number"),
+        (1e4, "as good as constant"),
+        (1e-6, "every sample is the"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            design.effcap(psi=psi)
     with pytest.raises(ValueError, match="two replications"):
         design.effcap(psi=1.0, seeds=1)
 

@@ -39,7 +39,11 @@ _RULE = 8
 _WORTHWHILE = 1.0  # a gain over the rule below this is not worth a deviation [%]
 _SAMPLES = 20_000  # for the rates that would be told
 _MOST_SAMPLES = 10_000  # of a round trip
-_WARM_UP_S = 20.0
+_ROUND_TRIPS = 1000  # of each replication, at least, and a tenth of that to warm up
+_PERIODS = 30  # mean times in a state of each replication, at least
+_MOST_MEMORY, _MOST_TIME = "4 GB", "5 min"  # of the simulations at one psi
+_MOST_PSI = 1000.0  # beyond, the capacity is as good as constant
+_LEAST_SHARE = 0.01  # of an interval that the capacity stays in a state: below, every sample is the mean
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,7 +212,7 @@ def effcap(
     psi: float | None = None,
     *,
     seeds: int = 6,
-    duration_s: float = 200.0,
+    duration_s: float | None = None,
     overview: Sequence[float] = OVER_PSI,
     seed: int = 1,
     jobs: int | None = None,
@@ -219,17 +223,19 @@ def effcap(
     With `psi` several M and N are compared there by simulation.  The rule is recommended unless another choice gains
     more than 1 % over it, and more than chance.  Without `psi` the rule is recommended: it suits all rates somewhat.
 
-    `duration_s` is the least simulated time of each of the `seeds` replications; slow variation takes 30 periods.
+    `duration_s` is the least simulated time of each of the `seeds` replications, 1000 round trips if it is not given;
+    slow variation takes 30 mean times in a state.
 
     >>> design = effcap(psi=1.0, seeds=3, duration_s=60.0, overview=())
     >>> design.average, design.choices[0].efficiency.mean > 0.5
     (7, True)
     """
     path = path or Path()
-    if psi is not None and not 0 < psi < math.inf:
-        raise ValueError(f"psi is a positive number, not {psi!r}")
+    if psi is not None:
+        _check_psi(path, psi)
     if seeds < 2:
         raise ValueError(f"an interval takes two replications or more, not {seeds}")
+    length_s = _ROUND_TRIPS * path.delay_s if duration_s is None else duration_s
     points = sorted({*overview, psi} if psi is not None and overview else overview)
     total = len(points) + (psi is not None)
 
@@ -238,7 +244,7 @@ def effcap(
             progress(done / max(total, 1), done, total)
 
     def run(at: float, flows: Mapping[str, dict[str, Any]]) -> dict[str, Array]:
-        return _efficiencies(path, at, flows, seeds=seeds, duration_s=duration_s, seed=seed, jobs=jobs)
+        return _efficiencies(path, at, flows, seeds=seeds, length_s=length_s, seed=seed, jobs=jobs)
 
     average, least = path.rule
     reason = "the rule: it suits all rates of variation somewhat"
@@ -255,6 +261,20 @@ def effcap(
     return Design(
         path=path, psi=psi, average=average, least=least, reason=reason, choices=choices, over_psi=tuple(measured)
     )
+
+
+def _check_psi(path: Path, psi: float) -> None:
+    if not 0 < psi < math.inf:
+        raise ValueError(f"psi is a positive number, not {psi!r}")
+    if psi > _MOST_PSI:
+        raise ValueError(
+            f"at psi = {psi:g} the capacity is as good as constant: nothing to average (at most {_MOST_PSI:g})"
+        )
+    if psi * path.delay_s < _LEAST_SHARE * path.interval_s:
+        raise ValueError(
+            f"at psi = {psi:g} the capacity changes more than {1 / _LEAST_SHARE:g} times in an interval of "
+            f"{path.interval_s:g} s: every sample is the mean"
+        )
 
 
 def _memories(path: Path) -> list[tuple[int, int]]:
@@ -334,22 +354,25 @@ def _efficiencies(
     flows: Mapping[str, dict[str, Any]],
     *,
     seeds: int,
-    duration_s: float,
+    length_s: float,
     seed: int,
     jobs: int | None,
 ) -> dict[str, Array]:
     """Efficiency of each flow, alone under the same capacity, in each replication."""
     tau = psi * path.delay_s
+    warm_up_s = _ROUND_TRIPS / 10 * path.delay_s
     scenario = {
         "name": "design-effcap",
-        "duration": f"{_WARM_UP_S + max(duration_s, 30 * tau):g} s",
-        "warmup": f"{_WARM_UP_S:g} s",
+        "duration": f"{warm_up_s + max(length_s, _PERIODS * tau):.9f} s",
+        "warmup": f"{warm_up_s:.9f} s",
         "isolate": True,
         "topology": {"dumbbell": {"forward": _link(path, tau), "reverse": {"delay": "0 s"}}},
         "tcp": _tcp(path),
         "flows": {name: dict(flow) for name, flow in flows.items()},
     }
-    done = simulate.run(simulate.load(scenario), seeds=seeds, seed=seed, jobs=jobs)
+    loaded = simulate.load(scenario)
+    loaded.check_limits(_MOST_MEMORY, _MOST_TIME, seeds, jobs or 0)
+    done = simulate.run(loaded, seeds=seeds, seed=seed, jobs=jobs)
     found = {}
     for name, flow in flows.items():
         mine = done.links.filter(pc.equal(done.links["flow"], name))

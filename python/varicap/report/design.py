@@ -58,7 +58,8 @@ def effcap_tables(design: Design) -> list[Table]:
 def effcap_conclusion(design: Design) -> str:
     """The recommendation in words."""
     memory = (design.average + design.least - 1) * design.path.interval_s
-    text = f"recommended: M = {design.average}, N = {design.least} ({memory:.3g} s of memory): {design.reason}"
+    name = "INSTCAP" if design.average == design.least == 1 else f"{memory:.3g} s of memory"
+    text = f"recommended: M = {design.average}, N = {design.least} ({name}): {design.reason}"
     here = next((point for point in design.over_psi if point.psi == design.psi), None)
     if here is None:
         return text

@@ -34,7 +34,9 @@ def effcap(
     cells: Annotated[bool, typer.Option(help="Whether rate control pays for the headers of ATM cells.")] = True,
     seeds: Annotated[int, typer.Option(min=2, help="Replications of each simulation.")] = 6,
     seed: Annotated[int, typer.Option(min=0, help="Base seed.")] = 1,
-    duration: Annotated[str, typer.Option(help="Least simulated time of a replication.")] = "200 s",
+    duration: Annotated[
+        str | None, typer.Option(help="Least simulated time of a replication.", show_default="1000 round trips")
+    ] = None,
     as_json: AsJson = False,
     jobs: Jobs = None,
     quiet: Quiet = False,
@@ -70,7 +72,7 @@ def effcap(
                 psi,
                 seeds=seeds,
                 seed=seed,
-                duration_s=_read("--duration", units.seconds, duration),
+                duration_s=None if duration is None else _read("--duration", units.seconds, duration),
                 jobs=jobs,
                 progress=progress,
             )
