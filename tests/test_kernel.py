@@ -60,7 +60,7 @@ def scenario(link: Mapping[str, Any], **parts: Any) -> dict[str, Any]:
 
 @needs_kernel
 def test_reno_is_the_simulators_reno_on_a_fixed_link(fixed: Path) -> None:
-    overrides = {"duration": "16 s", "warmup": "5 s", "flows.reno.start_spread": "0 s"}
+    overrides = {"duration": "13 s", "warmup": "5 s", "flows.reno.start_spread": "0 s"}
     simulated = varicap.run(fixed, seeds=1, overrides=overrides).summary
     real = valid(lambda: kernel.run(fixed, overrides=overrides, series=True).summary)
     assert real["engine"] == "kernel"
@@ -242,7 +242,7 @@ def test_nothing_is_left_however_a_run_ends(how: str) -> None:
 @needs_ratcp
 def test_ratcp_in_the_kernel_is_the_simulators_ratcp(fixed: Path) -> None:
     overrides = {
-        "duration": "12 s",
+        "duration": "8 s",
         "warmup": "3 s",
         "flows.reno.start_spread": "0 s",
         "flows.reno.tcp.congestion": "{ ratcp = { pacing = true } }",
@@ -258,10 +258,10 @@ def test_ratcp_in_the_kernel_is_the_simulators_ratcp(fixed: Path) -> None:
 
 @needs_kernel
 def test_a_shaper_that_is_told_its_rate_works_over_the_kernel(tmp_path: Path) -> None:
-    steps = {"steps": {"at": ["0 s", "4 s"], "rates": ["2 Mbit/s", "1 Mbit/s"]}}
+    steps = {"steps": {"at": ["0 s", "3 s"], "rates": ["2 Mbit/s", "1 Mbit/s"]}}
     told = {"estimator": {"instantaneous": {"interval": "50 ms"}}, "delay": "20 ms"}
     flow = {"abr": {}, "feedback": told, "tcp": {"receive_window": "30 packets"}}
-    case = scenario({"capacity": steps}, flows={"a": flow})
+    case = scenario({"capacity": steps}, duration="6 s", flows={"a": flow})
     simulated = varicap.run(case, seeds=1).summary
     real = valid(lambda: kernel.run(case).summary)
     assert goodput(real) == pytest.approx(goodput(simulated), rel=0.05)

@@ -55,6 +55,7 @@ _LTE = {f"{_LINK}.{key}": value for key, value in {
 
 CASES = {
     "fixed": Case(seeds=1),
+    "fixed, in service counted": Case({f"{_LINK}.queue.drop-tail.counts_in_service": "true"}, seeds=1),
     "fixed, sack": Case(_SACK, seeds=1, mode="stock"),
     "fixed, ratcp": Case({"flows.reno.tcp.congestion": "ratcp"}, seeds=1),
     "fixed, ratcp paced": Case(_RATCP, seeds=1),
