@@ -76,13 +76,25 @@ fn own_namespaces(as_user: u32, as_group: u32) -> Result<(), TestbedError> {
 
 /// Whether this process may make network namespaces and configure them as it is.
 pub fn has_rights() -> bool {
-    /// Bits of capabilities(7).
-    const NET_ADMIN: u64 = 1 << 12;
-    const SYS_ADMIN: u64 = 1 << 21;
+    has_capabilities(&[NET_ADMIN, SYS_ADMIN])
+}
+
+/// Numbers of capabilities(7).
+pub(crate) const NET_ADMIN: u32 = 12;
+const SYS_ADMIN: u32 = 21;
+
+/// Whether this thread has all of these capabilities, in its user namespace.
+pub(crate) fn has_capabilities(wanted: &[u32]) -> bool {
     let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
     let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let bits = effective.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or(0);
-    bits & NET_ADMIN != 0 && bits & SYS_ADMIN != 0
+    wanted.iter().all(|number| bits >> number & 1 == 1)
+}
+
+/// Whether this process is in the user namespace that the machine began with: some rights count there alone.
+pub(crate) fn is_in_first_user_namespace() -> bool {
+    let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    map.split_whitespace().eq(["0", "0", "4294967295"])
 }
 
 /// Sets a kernel parameter of the namespace that this thread is in: `net.ipv4.tcp_sack`.

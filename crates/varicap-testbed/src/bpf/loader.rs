@@ -2,7 +2,6 @@
 
 use std::ffi::OsStr;
 use std::io;
-use std::path::Path;
 use std::sync::Mutex;
 
 use libbpf_rs::{
@@ -18,7 +17,6 @@ const OBJECT: &[u8] = include_bytes!("../../bpf/ratcp.bpf.o");
 const PLACEHOLDER: &[u8; NAME_LEN] = b"ratcp\0\0\0\0\0\0\0\0\0\0\0";
 /// TCP_CA_NAME_MAX.
 const NAME_LEN: usize = 16;
-const BTF: &str = "/sys/kernel/btf/vmlinux";
 
 /// What libbpf last complained about.
 static COMPLAINT: Mutex<String> = Mutex::new(String::new());
@@ -33,9 +31,6 @@ pub(super) struct Loaded {
 
 impl Loaded {
     pub(super) fn new(name: &str) -> Result<Loaded, BpfError> {
-        if !Path::new(BTF).exists() {
-            return Err(BpfError::NoBtf);
-        }
         set_print(Some((PrintLevel::Warn, note)));
         forget_complaints();
         let mut object = ObjectBuilder::default().open_memory(OBJECT).map_err(refused)?;

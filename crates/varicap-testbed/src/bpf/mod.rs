@@ -17,14 +17,22 @@ mod told;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::AsRawFd;
+use std::path::Path;
 
 use varicap_tcp::congestion::RatcpConfig;
 use varicap_units::{Bytes, Rate};
 
+use crate::netns::{NET_ADMIN, has_capabilities, is_in_first_user_namespace};
 use crate::sys;
 #[cfg(not(feature = "bpf"))]
 use absent as loader;
 use told::Told;
+
+/// Where a kernel describes its types.
+const BTF: &str = "/sys/kernel/btf/vmlinux";
+/// Numbers of capabilities(7).
+const PERFMON: u32 = 38;
+const BPF: u32 = 39;
 
 /// Why no congestion control can be brought into this kernel.
 #[derive(Debug, thiserror::Error)]
@@ -77,18 +85,26 @@ pub struct Listener {
 impl Ratcp {
     /// Loads the program and registers it.
     pub fn load() -> Result<Ratcp, BpfError> {
+        if cfg!(not(feature = "bpf")) {
+            return Err(BpfError::NotBuilt);
+        }
+        if !Path::new(BTF).exists() {
+            return Err(BpfError::NoBtf);
+        }
+        if !has_capabilities(&[NET_ADMIN, PERFMON, BPF]) || !is_in_first_user_namespace() {
+            return Err(BpfError::NotPermitted);
+        }
         // Another run may use a name already, and two names must not share a hash either: try others.
-        const ATTEMPTS: u32 = 5;
-        let mut refused = BpfError::NotPermitted;
-        for _ in 0..ATTEMPTS {
+        const ATTEMPTS: u32 = 3;
+        let mut attempt = 0;
+        loop {
             let name = unique_name()?;
             match loader::Loaded::new(&name) {
                 Ok(loaded) => return Ok(Ratcp { loaded, name }),
-                Err(error @ BpfError::Refused(_)) => refused = error,
+                Err(_) if attempt < ATTEMPTS => attempt += 1,
                 Err(error) => return Err(error),
             }
         }
-        Err(refused)
     }
 
     /// The name under which it is registered, for TCP_CONGESTION.
@@ -138,4 +154,15 @@ fn unique_name() -> Result<String, BpfError> {
 
 fn system(call: &'static str) -> impl Fn(io::Error) -> BpfError {
     move |source| BpfError::System { call, source }
+}
+
+#[cfg(all(test, not(feature = "bpf")))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_build_without_the_loader_says_so() {
+        let error = Ratcp::load().unwrap_err();
+        assert!(error.to_string().contains("libelf-dev"), "{error}");
+    }
 }
