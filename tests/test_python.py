@@ -144,3 +144,18 @@ def test_packets_come_in_order_of_time_with_names(fixed: Path) -> None:
     counts = {item["values"]: item["counts"] for item in packets["event"].value_counts().to_pylist()}
     lost = counts.get("overflow", 0)
     assert 0 <= counts["arrival"] - counts["departure"] - lost <= 2 * 12, "what is missing is inside"
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_tables_go_straight_to_other_libraries(library: str, tmp_path: Path) -> None:
+    frames = pytest.importorskip(library, minversion={"pandas": "3.0", "polars": "1.0"}[library])
+    result = varicap.run("examples/fixed.toml", seeds=2, series=True, overrides={"duration": "20 s"})
+    result.save(tmp_path)
+    saved = varicap.read(tmp_path)
+    assert isinstance(saved, varicap.SavedResult)
+    make = frames.DataFrame.from_arrow if library == "pandas" else frames.DataFrame
+    for table in (result.flows, result.flow_series, saved.flows, saved.link_series):
+        frame = make(table)
+        assert list(frame.columns) == table.column_names
+        assert len(frame) == table.num_rows
+    assert list(make(result.flows)["goodput_bps"]) == result.flows["goodput_bps"].to_pylist()

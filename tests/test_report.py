@@ -200,7 +200,9 @@ def test_folders_that_hold_nothing_are_told(tmp_path: Path, cli: Cli, study: Pat
 def test_report_and_plot_from_the_command_line(cli: Cli, runs: Path, study: Path, tmp_path: Path) -> None:
     done = cli("report", runs, "-o", "page.html", "--run", "1")
     assert done.returncode == 0, done.stderr
-    assert "Run 1." in (tmp_path / "page.html").read_text()
+    assert "Run 1; --run N shows another." in (tmp_path / "page.html").read_text()
+    done = cli("report", runs, "--run", "3")
+    assert (done.returncode, done.stderr) == (2, "varicap: no series of run 3; there are those of runs 0 to 2\n")
     for folder, file, begin in ((runs, "a.pdf", b"%PDF"), (study, "b.png", b"\x89PNG"), (study, "c.svg", b"<?xml")):
         assert cli("plot", folder, "-o", file).returncode == 0
         assert (tmp_path / file).read_bytes().startswith(begin)

@@ -69,7 +69,7 @@ def _round_trips(source: Source, warmup_s: float) -> Iterator[Chart]:
             "ms",
             found,
             "As the senders smooth it, at the instants of the time series; all recorded runs, after the warm-up. "
-            "Delays of single packets need --packets.",
+            "Record packets to see the delays of single packets.",
         )
 
 
@@ -101,7 +101,7 @@ def _cumulative(key: str, title: str, unit: str, found: dict[str, Array], note: 
     described = "; ".join(
         f"{name}: median {row[3]}, 95th percentile {row[4]}" for name, row in zip(found, rows, strict=True)
     )
-    text = f"{title}: distribution function. [{unit}] {described}."
+    text = f"In {unit}: {described}."
     ends = [float(level[-1]) for level in levels.values()]
     share = Axis("share at most so much", 0.0, 1.0, tuple((each / 4, f"{each * 25} %") for each in range(5)))
     return Chart(
@@ -111,7 +111,12 @@ def _cumulative(key: str, title: str, unit: str, found: dict[str, Array], note: 
         (Column("share", "1", listed(_SHARES)), *(Column(name, unit, listed(level)) for name, level in levels.items())),
         text,
         note,
-        plot(curves, axis(f"{title.lower()} [{unit}]", [0.0, *ends], from_zero=True), share, text),
+        plot(
+            curves,
+            axis(f"{title.lower()} [{unit}]", [0.0, *ends], from_zero=True),
+            share,
+            f"{title}: distribution. {text}",
+        ),
         ((f"[{unit}]", *SPREAD), *rows),
     )
 
@@ -137,7 +142,7 @@ def _goodputs(source: Source) -> Iterator[Chart]:
         ]
         columns.append(Column(flow["name"], "Mb/s", listed(values, 7)))
         lines.append((flow["name"], *spread(values)))
-    text = "Goodput of each run [Mb/s]. Means: " + ", ".join(f"{name} {mean}" for name, mean, *_ in lines) + "."
+    text = "Means [Mb/s]: " + ", ".join(f"{name} {mean}" for name, mean, *_ in lines) + "."
     names = tuple((float(place), _short(flow["name"])) for place, flow in enumerate(flows))
     across = Axis("", -0.6, len(flows) - 0.4, names)
     yield Chart(
@@ -147,7 +152,7 @@ def _goodputs(source: Source) -> Iterator[Chart]:
         (Column("run", "", list(range(max(len(column.values) for column in columns)))), *columns),
         text,
         "A dot for each run; to its left the mean with its 95 % interval.",
-        plot(curves, across, axis("goodput [Mb/s]", every, from_zero=False), text),
+        plot(curves, across, axis("goodput [Mb/s]", every, from_zero=False), f"Goodput of each run. {text}"),
         (("[Mb/s]", *SPREAD), *lines),
     )
 

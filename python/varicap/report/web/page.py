@@ -169,7 +169,7 @@ def _over_time(shown: Source, over_time: Series | None) -> Iterable[Markup]:
             return ()
         return (tag("p", "No time series were recorded: run with --series, or set record.series.", class_="note"),)
     bins = over_time.grid.size
-    notes = [f"Run {over_time.run}."]
+    notes = [f"Run {over_time.run}; --run N shows another."]
     if bins > 1:
         step = over_time.grid.times[1] - over_time.grid.times[0]
         notes.append(f"Values are means over {step:g} s, losses are added up.")

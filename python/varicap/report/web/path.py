@@ -11,7 +11,7 @@ _GAP = 190
 _MARGIN = 70
 _RADIUS = 15
 _MOST_NODES = 24
-_MOST_GROUPS = 12
+_UNLIMITED = {"capacity": "unlimited", "loss": "none"}
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,10 @@ def links_of(scenario: Mapping[str, Any]) -> list[Link]:
         ends = ("senders", "receivers")
         both = (("forward", *ends), ("reverse", *ends[::-1]))
         parts = topology["dumbbell"]
-        return [Link(_name(parts, key), begin, end, parts.get(key) or {}) for key, begin, end in both]
+        return [
+            Link(_name(parts, key), begin, end, _with_delay(parts.get(key) or _UNLIMITED, parts["forward"]))
+            for key, begin, end in both
+        ]
     if "chain" in topology:
         return list(_chain(topology["chain"]))
     if "graph" in topology:
@@ -49,11 +52,18 @@ def links_of(scenario: Mapping[str, Any]) -> list[Link]:
 
 def _chain(chain: Mapping[str, Any]) -> Iterator[Link]:
     forward = chain.get("forward") or []
-    reverse = chain.get("reverse") or [{}] * len(forward)
+    # Default: unlimited, with the delays of the forward links.
+    reverse = chain.get("reverse") or [_UNLIMITED] * len(forward)
     for number, link in enumerate(forward, 1):
         yield Link(str(link.get("name") or f"forward.{number}"), f"n{number - 1}", f"n{number}", link)
     for number, link in enumerate(reverse, 1):
-        yield Link(str(link.get("name") or f"reverse.{number}"), f"n{number}", f"n{number - 1}", link)
+        keys = _with_delay(link, forward[number - 1])
+        yield Link(str(link.get("name") or f"reverse.{number}"), f"n{number}", f"n{number - 1}", keys)
+
+
+def _with_delay(keys: Mapping[str, Any], forward: Mapping[str, Any]) -> dict[str, Any]:
+    """A link; where it gives no delay it has that of the forward link."""
+    return {**keys, "delay": keys.get("delay") or forward.get("delay")}
 
 
 def _name(parts: Mapping[str, Any], key: str) -> str:
@@ -87,7 +97,7 @@ def picture(source: Source) -> Markup:
         viewBox=f"0 0 {width} {2 * height + 16}",
         role="img",
         class_="path",
-        style=f"max-width: {round(1.15 * width)}px",
+        style=f"min-width: {round(0.75 * width)}px; max-width: {round(1.15 * width)}px",
         xmlns="http://www.w3.org/2000/svg",
     )
 
@@ -145,7 +155,7 @@ def _capacity(keys: Mapping[str, Any]) -> str:
 
 
 def _delay(link: Link) -> str:
-    return str(link.keys.get("delay") or "the delay of the other direction")
+    return str(link.keys.get("delay") or "0 s")
 
 
 def details(value: Any) -> str:
@@ -170,7 +180,9 @@ def tables(source: Source) -> Markup:
         (
             link.name,
             f"{link.begin} → {link.end}",
-            *(details(link.keys.get(key, "–")) for key in ("capacity", "delay", "queue", "loss")),
+            *(details(link.keys.get(key) or "–") for key in ("capacity", "delay")),
+            details(link.keys.get("queue") or source.queues.get(link.name, "–")),
+            details(link.keys.get("loss") or "–"),
         )
         for link in links_of(source.scenario)
     ]
@@ -198,6 +210,14 @@ def _tcp(flow: Mapping[str, Any]) -> str:
 def rows(headings: tuple[str, ...] | list[str], body: list[Any], numeric: bool = False) -> Markup:
     """A table that scrolls by itself where it is wider than the screen."""
     head = tag("thead", tag("tr", *(tag("th", heading, scope="col") for heading in headings)))
-    lines = [tag("tr", tag("th", row[0], scope="row"), *(tag("td", cell) for cell in row[1:])) for row in body if row]
+    lines = [
+        tag(
+            "tr",
+            tag("th", row[0], scope="row"),
+            *(tag("td", cell, class_="short" if len(cell) <= 22 else None) for cell in row[1:]),
+        )
+        for row in body
+        if row
+    ]
     table = tag("table", head, tag("tbody", *lines), class_="numbers" if numeric else None)
     return tag("div", table, class_="scroll", tabindex=0, role="region", aria_label=f"Table by {headings[0]}")

@@ -12,6 +12,7 @@ from varicap import units
 from varicap.report.table import bottlenecks
 from varicap.report.web.charts import SPREAD, Array, Chart, Column, listed, spread
 from varicap.report.web.source import Source
+from varicap.saved import FolderError
 
 MOST_FLOWS = 12
 """Flows that are drawn; the tables have them all."""
@@ -68,8 +69,11 @@ class Series:
 def series(source: Source, run: int) -> Series | None:
     """The charts over time of the run with this number; None if it recorded no series."""
     links, flows = (_of_run(rows, run) for rows in (source.link_series, source.flow_series))
-    if source.summary is None or links.num_rows == 0:
+    if source.summary is None or source.link_series.num_rows == 0:
         return None
+    if links.num_rows == 0:
+        last = pc.max(source.link_series["replication"]).as_py()
+        raise FolderError(f"no series of run {run}; there are those of runs 0 to {last}")
     names = _names(flows)
     shown = names[:MOST_FLOWS]
     panels = bottlenecks(source.summary)[:_MOST_LINKS]
@@ -165,7 +169,7 @@ def _chart(key: str, title: str, unit: str, columns: list[Column]) -> Chart:
     means = ", ".join(f"{label} {mean}" for label, mean, *_ in rows)
     losses = sum(int(np.nansum(each)) for column, each in values if column.role == "ticks")
     lost = f" {losses} packets were lost." if losses else ""
-    text = f"{title}, over time. Means [{unit}]: {means}.{lost}"
+    text = f"Means [{unit}]: {means}.{lost}"
     return Chart(key, title, unit, tuple(columns), text, table=((f"[{unit}]", *SPREAD), *rows))
 
 

@@ -45,6 +45,8 @@ class Source:
     packets: pa.Table = field(default_factory=lambda: pa.table({}))
     routes: dict[str, Route] = field(default_factory=dict)
     """By group of flows; empty where the scenario cannot be read any more."""
+    queues: dict[str, str] = field(default_factory=dict)
+    """By link, with what the scenario left to its default."""
 
 
 def source(of: Reportable) -> Source:
@@ -62,7 +64,7 @@ def _of_study(study: Study) -> Source:
         scenario=scenario,
         manifest=manifest,
         study=study,
-        routes=_routes(scenario, None),
+        **_resolved(scenario, None),
     )
 
 
@@ -78,7 +80,7 @@ def _of_runs(result: Result | SavedResult | ModelResult) -> Source:
         "summary": summary,
     }
     if isinstance(result, ModelResult):
-        return Source(**common, manifest={}, routes=_routes(scenario, None))
+        return Source(**common, manifest={}, **_resolved(scenario, None))
     if isinstance(result, SavedResult):
         manifest, loaded = result.manifest, None
     else:
@@ -91,7 +93,7 @@ def _of_runs(result: Result | SavedResult | ModelResult) -> Source:
         link_series=result.link_series,
         flows=result.flows,
         packets=result.packets,
-        routes=_routes(_beside(folder, manifest) or scenario, folder, loaded),
+        **_resolved(_beside(folder, manifest) or scenario, folder, loaded),
     )
 
 
@@ -100,21 +102,25 @@ def _beside(folder: Path | None, manifest: dict[str, Any]) -> dict[str, Any] | N
     return with_traces_beside(folder / "manifest.json", manifest) if folder and manifest.get("traces") else None
 
 
-def _routes(scenario: dict[str, Any], folder: Path | None, loaded: _core.Scenario | None = None) -> dict[str, Route]:
-    """Which links each group of flows takes, as the engine resolves it."""
+def _resolved(scenario: dict[str, Any], folder: Path | None, loaded: _core.Scenario | None = None) -> dict[str, Any]:
+    """Routes and queues as the engine resolves them."""
     try:
         checked = loaded or simulate.load(scenario, base_dir=folder or ".")
     except _core.ScenarioError:
-        # A trace that is not here any more, or a scenario of another version: the picture does without routes.
+        # A trace that is not here any more, or a scenario of another version: the picture does without.
         return {}
     links: dict[tuple[str, str], tuple[str, ...]] = {}
+    queues = {}
     for line in json.loads(checked.explain()):
-        match = _ROUTE.fullmatch(line["key"])
-        if match:
+        if match := _ROUTE.fullmatch(line["key"]):
             links[match["group"].strip('"'), match["which"]] = tuple(line["value"].split(", "))
+        elif match := _QUEUE.fullmatch(line["key"]):
+            queues[match["link"].strip('"')] = line["value"]
     groups = dict.fromkeys(group for group, _ in links)
-    return {group: Route(links.get((group, "route"), ()), links.get((group, "route_back"), ())) for group in groups}
+    routes = {group: Route(links.get((group, "route"), ()), links.get((group, "route_back"), ())) for group in groups}
+    return {"routes": routes, "queues": queues}
 
 
 # With `isolate` each flow has a network of its own: resolved.NAME.flows.NAME.route.
 _ROUTE = re.compile(r"resolved\.(?:.+\.)?flows\.(?P<group>.+)\.(?P<which>route|route_back)")
+_QUEUE = re.compile(r"resolved\.(?:.+\.)?links\.(?P<link>.+)\.queue")

@@ -64,7 +64,7 @@ def axis(label: str, values: Sequence[float], *, from_zero: bool = False, logari
         low, high = low - 0.04 * (high - low), high + 0.04 * (high - low)
     step = _round_step((high - low) / 5)
     first = floor(low / step) if from_zero else ceil(low / step - 1e-9)
-    last = ceil(high / step - 1e-9) if from_zero else floor(high / step + 1e-9)
+    last = ceil(high / step - 0.02) if from_zero else floor(high / step + 1e-9)
     at = [number * step for number in range(first, last + 1)]
     ends = (at[0], at[-1]) if from_zero else (low, high)
     return Axis(label, *ends, tuple((value, f"{value:.10g}") for value in at))

@@ -93,8 +93,8 @@ def _chart(key: str, measure: Measure, rows: list[Row], path: str, others: tuple
     left_out = len(groups) - len(shown)
     best = max(rows, key=lambda row: row["mean"])
     text = (
-        f"{measure.title} [{measure.unit}]" + (f" over {path}" if path else "") + ", means with 95 % intervals. "
-        f"Greatest: {_cell(best, measure)}, {best['name']}"
+        (f"Over {path}. " if path else "")
+        + f"Greatest [{measure.unit}]: {_cell(best, measure)}, {best['name']}"
         + "".join(f", {_last(each)} {best[each]}" for each in (path, *others) if each)
         + "."
     )
@@ -116,7 +116,10 @@ def _chart(key: str, measure: Measure, rows: list[Row], path: str, others: tuple
         text,
         note,
         plot(
-            curves, _across(path, place), axis(f"{measure.title.lower()} [{measure.unit}]", every, from_zero=True), text
+            curves,
+            _across(path, place),
+            axis(f"{measure.title.lower()} [{measure.unit}]", every, from_zero=True),
+            f"{measure.title}, with 95 % intervals. {text}",
         ),
         (
             (*map(_last, paths), "of", f"[{measure.unit}]", "difference from point 0"),

@@ -54,7 +54,7 @@
         count: { range: [0, 1] },
       },
       axes: [
-        { ...axis, values: (_, splits) => splits.map((split) => `${+split.toPrecision(12)} s`) },
+        { ...axis, size: 34, values: (_, splits) => splits.map((split) => `${+split.toPrecision(12)} s`) },
         { ...axis, label: chart.unit, labelSize: 18, size: 52 },
       ],
       series: [{ label: "time", value: (_, time) => (time == null ? "–" : `${+time.toPrecision(7)} s`) }, ...chart.columns.map(seriesOf)],
@@ -170,7 +170,7 @@
     const chart = page.charts[place.dataset.chart];
     place.tabIndex = 0;
     place.setAttribute("role", "group");
-    place.setAttribute("aria-label", `${chart.text} Arrow keys move the cursor, plus and minus zoom, 0 shows everything.`);
+    place.setAttribute("aria-label", `${chart.title}, over time. ${chart.text} Arrow keys move the cursor, plus and minus zoom, 0 shows everything.`);
     const plot = new uPlot(optionsOf(chart, place.clientWidth), [page.times, ...chart.columns.map((column) => column.values)], place);
     plot.chartKey = place.dataset.chart;
     plots.push(plot);
