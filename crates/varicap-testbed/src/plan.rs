@@ -1,6 +1,7 @@
 //! What of a scenario the kernel does as it says, what only nearly, and what not at all.
 
 use varicap_experiment::{FlowSpec, Network, Transport};
+use varicap_net::CapacityParts;
 use varicap_tcp::congestion::{CubicConfig, RenoConfig};
 use varicap_tcp::{AckPolicy, AfterTimeout, Congestion, Recovery, RttSamples, TcpConfig, Timer};
 use varicap_units::{Amount, Bytes, Span};
@@ -82,6 +83,7 @@ impl Plan {
             let why = format!("in real time at most {MOST_CONNECTIONS} connections at once");
             return Err(unsupported("flows", format!("{connections} connections"), why));
         }
+        check_links(network)?;
         let mut notes = Notes::default();
         let flows = network.flows.iter().map(|flow| plan_flow(flow, mode, kernel, &mut notes));
         let flows = flows.collect::<Result<Vec<_>, _>>()?;
@@ -103,6 +105,21 @@ impl Plan {
         }
         Ok(Plan { flows, sysctls, notes: notes.0 })
     }
+}
+
+/// Load-reactive links sample themselves here: nobody shares a pool out, or calls a policy in Python.
+fn check_links(network: &Network) -> Result<(), TestbedError> {
+    for link in &network.links {
+        let CapacityParts::LoadReactive(parts) = &link.parts.capacity else { continue };
+        let key = |part: &str| format!("{}.capacity.load-reactive.{part}", link.name);
+        if let Some(pool) = &parts.config.pool {
+            return Err(unsupported(&key("pool"), pool, "only the simulator shares a capacity among links"));
+        }
+        if let Some(policy) = parts.policy() {
+            return Err(unsupported(&key("control"), policy, "only the simulator calls policies in Python"));
+        }
+    }
+    Ok(())
 }
 
 /// Notes, each once.
@@ -395,6 +412,23 @@ mod tests {
         let network = Scenario::from_toml(&toml, "test", &[]).unwrap().resolve(&mut |_| unreachable!());
         let kernel = Kernel { release: (6, 18), controls: vec!["reno".into(), "bbr".into()] };
         Plan::new(&network.unwrap(), mode, &kernel)
+    }
+
+    #[test]
+    fn a_load_reactive_link_samples_itself_or_is_refused() {
+        let message = |more: &str| {
+            let toml = format!(
+                "duration = \"1 s\"\n[topology.dumbbell.forward]\nqueue = \"red\"\ndelay = \"9 ms\"\n\
+                 capacity = {{ load-reactive = {{ minimum = \"0 b/s\"{more} }} }}\n[flows.a]\n"
+            );
+            let network = Scenario::from_toml(&toml, "test", &[]).unwrap().resolve(&mut |_| unreachable!());
+            let kernel = Kernel { release: (6, 18), controls: vec!["reno".into()] };
+            let plan = Plan::new(&network.unwrap(), Mode::Stock, &kernel);
+            plan.err().map(|error| error.to_string()).unwrap_or_default()
+        };
+        assert!(!message("").contains("load-reactive"));
+        assert!(message(", pool = \"p\"").contains("forward.capacity.load-reactive.pool"));
+        assert!(message(", control = { custom = \"mine\" }").contains("only the simulator"));
     }
 
     fn refusal(tcp: &str) -> String {
