@@ -24,9 +24,10 @@ from varicap.errors import NotApplicableError
 if sys.platform != "linux":
     pytest.skip("the kernel engine needs Linux", allow_module_level=True)
 
-_LACKS = [check for check in doctor.checks() if check.is_needed and not check.ok]
+_CHECKS = doctor.checks()
+_LACKS = [check for check in _CHECKS if check.is_needed and not check.ok]
 needs_kernel = pytest.mark.skipif(bool(_LACKS), reason=f"this machine lacks it: {[lack.says for lack in _LACKS]}")
-_RATCP = next((check for check in doctor.checks() if check.name == "ratcp in the kernel"), None)
+_RATCP = next((check for check in _CHECKS if check.name == "ratcp in the kernel"), None)
 needs_ratcp = pytest.mark.skipif(_RATCP is None or not _RATCP.ok, reason=f"no ratcp: {_RATCP and _RATCP.says}")
 
 Summary = dict[str, Any]
