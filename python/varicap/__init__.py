@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from varicap import (
         analyse,
         design,
+        export,
         feedback,
         model,
         papers,
@@ -45,6 +46,7 @@ __all__ = [
     "analyse",
     "compare",
     "design",
+    "export",
     "feedback",
     "load",
     "model",

@@ -1,12 +1,13 @@
-"""`varicap report` and `plot`: pages and figures from the folders of `varicap run -o` and `varicap sweep`."""
+"""`varicap report`, `plot` and `export`: pages, figures and files of other tools, from folders of results."""
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from varicap import _core
-from varicap.cli.common import MACHINE_LACKS, USAGE, Quiet, fail, say
+from varicap.cli.common import MACHINE_LACKS, USAGE, Quiet, fail, one_of, say
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -70,6 +71,38 @@ def plot(
     figure.savefig(output, metadata={_AUTHOR[output.suffix.lower()]: f"varicap {_core.__version__}"})
     if not quiet:
         say(f"wrote {output}")
+
+
+@commands.command(
+    epilog="Examples: varicap export results --to iperf3 -o iperf.json | "
+    "varicap export results --to mahimahi --link forward"
+)
+def export(
+    folder: Folder,
+    to: Annotated[str, typer.Option(help="The shape: iperf3, flowmonitor, mahimahi.", show_default=False)],
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="The file (default: to stdout).")] = None,
+    run: Annotated[int, typer.Option(min=0, help="The run that is written.")] = 0,
+    link: Annotated[str | None, typer.Option(help="Of mahimahi: the link (default: the first).")] = None,
+) -> None:
+    """Write a run as iperf3's JSON, ns-3's FlowMonitor XML or the link log of Mahimahi."""
+    from varicap import export as shapes
+    from varicap.saved import FolderError, SavedResult, read
+
+    one_of("shape", to, ["iperf3", "flowmonitor", "mahimahi"])
+    try:
+        found = read(folder)
+        if not isinstance(found, SavedResult):
+            raise FolderError(f"{folder}: a study, which has no series and no packets")
+        if to == "iperf3":
+            text = json.dumps(shapes.iperf3(found, run), indent=2) + "\n"
+        else:
+            text = shapes.flowmonitor(found, run) if to == "flowmonitor" else shapes.mahimahi(found, link, run)
+    except (FolderError, shapes.ExportError) as error:
+        fail(str(error), USAGE)
+    if output is None:
+        typer.echo(text, nl=False)
+    else:
+        output.write_text(text, encoding="utf-8", newline="\n")
 
 
 # Under which name each format keeps the program that made it.
