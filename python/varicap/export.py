@@ -1,7 +1,6 @@
 """Results in the shapes that other tools write, so that scripts made for those read them.
 
-Only what was recorded is exported: what a format has and a simulation does not (processors, clocks) is left out, and each
-function says so.
+Only what was recorded is exported: what a format has and a simulation does not (processors, clocks) is left out.
 """
 
 from collections import defaultdict, deque
@@ -29,8 +28,8 @@ class ExportError(ValueError):
 def iperf3(result: Runs, run: int = 0) -> dict[str, Any]:
     """One run as the object of ``iperf3 --json``: a stream for each flow, an interval for each sample of its series.
 
-    Needs time series.  Bytes are application bytes in order; `rtt` is the smoothed RTT [µs], as iperf3 has it.  Retransmissions
-    are known of whole flows only, after the warm-up.
+    Needs time series.  Bytes are application bytes in order; `rtt` is the smoothed RTT [µs], as iperf3 has it.
+    Retransmissions are known of whole flows only, after the warm-up.
     """
     rows = _of_run(result.flow_series, run, "time series", "--series")
     streams = {name: number for number, name in enumerate(pc.unique(rows["flow"]).to_pylist(), 5)}
