@@ -1,0 +1,63 @@
+//! What the kernel says of the senders, and what is counted of them.
+
+use varicap_experiment::Transport;
+use varicap_experiment::measure::SenderTotals;
+use varicap_tcp::State;
+use varicap_units::Time;
+
+use super::{Datagrams, Endpoints};
+use crate::sockets::TcpInfo;
+
+impl Endpoints {
+    pub(super) fn sample(&mut self, now: Time) {
+        for slot in 0..self.connections.len() {
+            self.take_info(slot as u32, now);
+        }
+    }
+
+    /// Asks the kernel how a sender stands.
+    pub(super) fn take_info(&mut self, slot: u32, now: Time) {
+        let Some(connection) = &mut self.connections[slot as usize] else { return };
+        let Ok(info) = TcpInfo::of(&connection.sender) else { return };
+        let state = info.state();
+        if state == State::Recovery && connection.state != State::Recovery {
+            connection.fast_retransmits += 1;
+        }
+        connection.state = state;
+        connection.last = SenderTotals { fast_retransmits: connection.fast_retransmits, ..info.totals() };
+        let meter = connection.meter as usize;
+        let Transport::Tcp { tcp, .. } = &self.flows[usize::from(connection.group)].transport else { return };
+        let standing = info.sender_state(tcp.mss);
+        if connection.is_single {
+            if info.is_established() {
+                self.meters[meter].on_cwnd(now, standing.cwnd);
+            }
+            self.standing[meter] = Some(standing);
+        }
+        if connection.offered == u64::MAX && info.is_established() {
+            self.samples += 1;
+            self.starved_samples += u64::from(info.unsent() == 0);
+        }
+    }
+
+    /// What the senders of each meter have counted so far.
+    pub fn sender_totals(&mut self, now: Time) -> Vec<SenderTotals> {
+        self.sample(now);
+        let mut totals = self.over.clone();
+        for connection in self.connections.iter().flatten() {
+            let total = &mut totals[connection.meter as usize];
+            *total = total.plus(&connection.last);
+        }
+        for Datagrams { meter, source, .. } in &self.datagrams {
+            totals[*meter as usize].sent_packets += source.sent;
+        }
+        totals
+    }
+
+    /// The warm-up is over: what is measured begins at `now`.
+    pub fn begin_measuring(&mut self, now: Time) {
+        let totals = self.sender_totals(now);
+        self.meters.iter_mut().zip(totals).for_each(|(meter, sender)| meter.reset(now, sender));
+        (self.samples, self.starved_samples) = (0, 0);
+    }
+}
