@@ -278,3 +278,15 @@ def test_a_page_fits_the_screen(tab: browser.Page, runs: Path, study: Path, tmp_
         tab.open(varicap.report.page(folder, tmp_path / "page.html"), width=width, dark=True)
         assert tab.eval("document.documentElement.scrollWidth") <= width
     assert tab.complaints == []
+
+
+def test_paper_is_light_whatever_the_screen_is(tab: browser.Page, runs: Path, tmp_path: Path) -> None:
+    tab.open(varicap.report.page(runs, tmp_path / "page.html"), dark=True)
+    mark = "getComputedStyle(document.querySelector('#figure-cwnd .u-marker[style*=background]')).backgroundColor"
+    assert tab.eval(mark) == "rgb(86, 169, 232)"
+    features = [{"name": "prefers-color-scheme", "value": "dark"}]
+    tab.call("Emulation.setEmulatedMedia", media="print", features=features)
+    tab.wait(f"{mark} === 'rgb(0, 114, 178)'")
+    assert tab.eval("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    tab.call("Emulation.setEmulatedMedia", media="", features=features)
+    assert tab.complaints == []

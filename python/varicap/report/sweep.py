@@ -37,7 +37,7 @@ def chart(study: "Study", measure: str = "goodput_bps") -> Figure:
     style.plain(axes)
     axes.margins(x=0.03)
     axes.set_ylim(bottom=0)
-    axes.set_ylabel(f"{measure.removesuffix('_bps').replace('_', ' ')} [{unit}]", fontsize=8)
+    axes.set_ylabel(f"{measure.removesuffix('_bps').removesuffix('_ms').replace('_', ' ')} [{unit}]", fontsize=8)
     axes.set_xlabel(paths[0] if paths else "", fontsize=8)
     if list(places.values()) == [float(place) for place in range(len(places))]:
         axes.set_xticks(list(places.values()), list(places), fontsize=8)

@@ -178,9 +178,26 @@
     plot.over.addEventListener("touchstart", (event) => onTouch(plot, event), { passive: true });
     plot.over.addEventListener("touchmove", (event) => onTouch(plot, event), { passive: true });
     makeLegendReachable(plot);
+    colourLegend(plot);
   }
 
-  const redraw = () => plots.forEach((plot) => plot.redraw(false, true));
+  // The marks beside the names have the colours of now: light, dark or paper.
+  function colourLegend(plot) {
+    const { columns } = page.charts[plot.chartKey];
+    legendOf(plot).slice(1).forEach((row, index) => {
+      const mark = row.querySelector(".u-marker");
+      mark.style.border = "0";
+      mark.style.background = colourOf(columns[index]);
+    });
+  }
+
+  function redraw() {
+    for (const plot of plots) {
+      colourLegend(plot);
+      plot.redraw(false, true);
+    }
+  }
+
   function resize() {
     for (const plot of plots) {
       const width = plot.root.parentElement.clientWidth;
