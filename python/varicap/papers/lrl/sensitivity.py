@@ -50,6 +50,7 @@ def reproduce(run: Run) -> Outcome:
     others = ("Reno", "NewReno", "SACK")
     values = {
         "S-window": fig3["window 128"] / plain,
+        "S-window-64": fig3["window 64"] / plain,
         "S-variant": np.max([np.abs(fig3[name] / plain - 1.0) for name in others], axis=0),
         "S-tahoe-closes": closures["as the paper"],
         "S-others-stay": np.max([closures[name] for name in others], axis=0),
