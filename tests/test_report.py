@@ -290,3 +290,15 @@ def test_paper_is_light_whatever_the_screen_is(tab: browser.Page, runs: Path, tm
     assert tab.eval("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     tab.call("Emulation.setEmulatedMedia", media="", features=features)
     assert tab.complaints == []
+
+
+def test_a_large_group_leaves_room_for_the_others() -> None:
+    scenario = {
+        "duration": "5 s",
+        "topology": {"dumbbell": {"forward": {"capacity": "10 Mbit/s", "delay": "10 ms"}}},
+        "flows": {"many": {"count": 30}, "other": {}},
+    }
+    text = pages.html(varicap.run(scenario, seeds=1, series=True))
+    labels = [each["label"] for each in data_of(text)["charts"]["cwnd"]["columns"]]
+    assert labels == [*(f"many.{number}" for number in range(11)), "other"]
+    assert "19 more flows are left out" in text

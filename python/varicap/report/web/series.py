@@ -75,7 +75,7 @@ def series(source: Source, run: int) -> Series | None:
         last = pc.max(source.link_series["replication"]).as_py()
         raise FolderError(f"no series of run {run}; there are those of runs 0 to {last}")
     names = _names(flows)
-    shown = names[:MOST_FLOWS]
+    shown = _some_of_each(names, source.summary)
     panels = bottlenecks(source.summary)[:_MOST_LINKS]
     drawn = _Drawn(source, links, flows, tuple(shown), _grid(links, 4 * len(shown) + 2 * len(panels)))
     charts = (*drawn.rates(panels), *drawn.queue(panels), *drawn.windows(), *drawn.round_trips())
@@ -182,6 +182,18 @@ def _if_any(key: str, title: str, unit: str, columns: list[Column]) -> Iterator[
 
 def _names(flows: pa.Table) -> list[str]:
     return list(pc.unique(flows["flow"]).to_pylist()) if flows.num_rows else []
+
+
+def _some_of_each(names: list[str], summary: dict[str, Any]) -> list[str]:
+    """As many flows as are drawn, some of each group, in their order."""
+    groups = {flow["name"]: flow["group"] for flow in summary["flows"]}
+    met: dict[str, int] = {}
+    rounds = {}
+    for name in names:
+        group = groups.get(name, name)
+        rounds[name] = met[group] = met.get(group, 0) + 1
+    chosen = sorted(names, key=lambda name: rounds[name])[:MOST_FLOWS]
+    return [name for name in names if name in set(chosen)]
 
 
 def _of_run(rows: pa.Table, run: int) -> pa.Table:
