@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from html import escape
-from math import floor, log10
+from math import floor, isnan, log10
 from typing import Any
 
 from rich.table import Table
@@ -60,11 +60,16 @@ def with_interval(mean: float | None, low: float | None, high: float | None, sca
     '12.0'
     >>> with_interval(None, None, None)
     '–'
+
+    What is not a number is not there:
+
+    >>> with_interval(float("nan"), 0.0, 1.0), with_interval(12.0, float("nan"), float("nan"))
+    ('–', '12.0')
     """
-    if mean is None:
+    if mean is None or isnan(mean):
         return "–"
     value = mean * scale
-    if low is None or high is None:
+    if low is None or high is None or isnan(high - low):
         return significant(value, 3)
     half = (high - low) / 2 * scale
     if half <= 0.0:
