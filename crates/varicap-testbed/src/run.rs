@@ -246,6 +246,7 @@ fn emulate(
     interval: Option<Span>,
 ) -> Result<Wire, TestbedError> {
     let is_prioritised = sys::go_first();
+    let _awake = sys::stay_awake();
     let mut series = series_of(network, interval);
     let points = interval.map_or(0, |interval| intervals(network.duration, interval));
     let mut link_series: Vec<LinkSeries> = match interval {

@@ -3,7 +3,8 @@
 #![expect(unsafe_code, reason = "system calls")]
 
 use std::ffi::c_int;
-use std::io;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
 use std::mem::size_of;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::time::Duration;
@@ -295,6 +296,14 @@ pub fn go_first() -> bool {
         libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0);
         libc::sched_setscheduler(0, libc::SCHED_FIFO, &priority) == 0
     }
+}
+
+/// Keeps processors from sleeping while what it returns is held, if that is permitted: to wake one up takes a virtual
+/// machine a millisecond now and then.
+pub fn stay_awake() -> Option<File> {
+    let mut latency = OpenOptions::new().write(true).open("/dev/cpu_dma_latency").ok()?;
+    latency.write_all(&0_i32.to_ne_bytes()).ok()?;
+    Some(latency)
 }
 
 /// Makes a TUN device called `name`; it goes with its descriptor.
