@@ -125,11 +125,15 @@ fn without_a_rate_it_is_reno() {
         return;
     }
     let _alone = ALONE.lock();
-    let mut connection = Connection::new(false);
-    connection.send();
-    // Where it began (RFC 6928), or above; where the machine made the kernel resend something, halved as Reno's.
-    let least = if connection.resent() == 0 { 10 } else { 2 };
-    assert!(connection.cwnd() >= least, "{}, {} resent", connection.cwnd(), connection.resent());
+    // The loopback device of a busy machine makes any control resend now and then, which halves the window.
+    let undisturbed = || {
+        let mut connection = Connection::new(false);
+        connection.send();
+        (connection.resent() == 0).then_some(connection)
+    };
+    let mut connection = (0..30).find_map(|_| undisturbed()).expect("one transfer without a retransmission");
+    // Where it began (RFC 6928), or above.
+    assert!(connection.cwnd() >= 10, "{}", connection.cwnd());
     connection.tell(300_000);
     connection.send();
     assert_eq!(connection.cwnd(), 7);
