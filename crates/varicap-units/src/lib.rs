@@ -5,6 +5,7 @@
 //! `"50 ms"`, `"1.5 bdp"`); [`parse`] turns them into these types once.
 
 mod amount;
+mod bucket;
 mod bytes;
 pub mod choice;
 mod parse;
@@ -14,6 +15,7 @@ mod time;
 mod work;
 
 pub use amount::{Amount, Frequency, Probability, Stretch};
+pub use bucket::{BucketDepth, TokenBucket};
 pub use bytes::Bytes;
 pub use choice::Named;
 pub use parse::QuantityError;

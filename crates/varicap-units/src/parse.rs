@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::{Amount, Bytes, Frequency, Probability, Rate, Span, Stretch};
+use crate::{Amount, BucketDepth, Bytes, Frequency, Probability, Rate, Span, Stretch};
 
 /// A quantity that cannot be read: what was found and what was expected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -110,6 +110,7 @@ const SPAN: &str = "a length of time with its unit, such as \"50 ms\"";
 const RATE: &str = "a rate with its unit, such as \"0.8 Mbit/s\"";
 const BYTES: &str = "an amount of data with its unit, such as \"64 kB\"";
 const AMOUNT: &str = "an amount such as \"64 kB\", \"10 packets\", \"1.5 bdp\" or \"unlimited\"";
+const BUCKET_DEPTH: &str = "a depth in time or bytes, such as \"50 ms\" or \"25 kB\"";
 const STRETCH: &str =
     "a number of samples, a time or round trips, such as \"7 samples\", \"210 ms\" or \"1 rtt\"";
 const FREQUENCY: &str = "a frequency with its unit, such as \"2 /s\"";
@@ -167,6 +168,19 @@ impl FromStr for Stretch {
             (number, "rtt" | "RTT") => Ok(Stretch::Rtt(number)),
             _ => text.parse().map(Stretch::Time).map_err(|_: QuantityError| error()),
         }
+    }
+}
+
+impl FromStr for BucketDepth {
+    type Err = QuantityError;
+    fn from_str(text: &str) -> Result<BucketDepth, QuantityError> {
+        if let Ok(time) = text.parse() {
+            return Ok(BucketDepth::Time(time));
+        }
+        let expected = BUCKET_DEPTH;
+        text.parse()
+            .map(BucketDepth::Bytes)
+            .map_err(|QuantityError { found, .. }| QuantityError { found, expected })
     }
 }
 
@@ -255,6 +269,15 @@ impl fmt::Display for Stretch {
     }
 }
 
+impl fmt::Display for BucketDepth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BucketDepth::Time(time) => time.fmt(f),
+            BucketDepth::Bytes(bytes) => bytes.fmt(f),
+        }
+    }
+}
+
 impl fmt::Display for Frequency {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} /s", self.0)
@@ -311,6 +334,7 @@ quantity_in_files!(Rate, "Rate", RATE, "0.8 Mbit/s");
 quantity_in_files!(Bytes, "Bytes", BYTES, "64 kB");
 quantity_in_files!(Amount, "Amount", AMOUNT, "10 packets");
 quantity_in_files!(Stretch, "Stretch", STRETCH, "7 samples");
+quantity_in_files!(BucketDepth, "BucketDepth", BUCKET_DEPTH, "50 ms");
 quantity_in_files!(Frequency, "Frequency", FREQUENCY, "2 /s");
 
 impl Serialize for Probability {
@@ -381,6 +405,8 @@ mod tests {
         assert_eq!("1.5 rtt".parse(), Ok(Stretch::Rtt(1.5)));
         assert_eq!("210 ms".parse(), Ok(Stretch::Time(Span::from_millis(210))));
         assert_eq!("1 %".parse(), Ok(Probability(0.01)));
+        assert_eq!("50 ms".parse(), Ok(BucketDepth::Time(Span::from_millis(50))));
+        assert_eq!("25 kB".parse(), Ok(BucketDepth::Bytes(Bytes::new(25_000))));
     }
 
     #[test]
@@ -394,6 +420,8 @@ mod tests {
             assert!(text.parse::<Stretch>().is_err(), "{text:?} was taken for a stretch");
         }
         assert!("150 %".parse::<Probability>().is_err());
+        let depth = "25".parse::<BucketDepth>().unwrap_err().to_string();
+        assert_eq!(depth, "`25` is not a depth in time or bytes, such as \"50 ms\" or \"25 kB\"");
         let error = "50".parse::<Span>().unwrap_err();
         assert_eq!(error.to_string(), "`50` is not a length of time with its unit, such as \"50 ms\"");
     }
