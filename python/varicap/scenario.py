@@ -595,6 +595,46 @@ class Red(Part):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Ered(Part):
+    """Enhanced RED: the thresholds apply to unmarked packets only; marked ones conform to a reservation."""
+
+    _tag: ClassVar[str] = "ered"
+
+    limit: Amount = "100 packets"
+    """Hard limit of the queue, the only one for marked packets.
+
+    Default: 100 packets ([minrate, §III-A]: 100 kB of 1 kB packets).
+    """
+    reserve: Amount = "0 packets"
+    """Part of the limit that only marked packets may use: unmarked ones come in only if they leave it free ([minrate,
+    §II-B], recommended for the future).
+
+    Default: 0 packets.
+    """
+    min_threshold: Amount = "20 packets"
+    """Average queue, marked packets included, at which drops of unmarked ones begin.
+
+    Default: 20 packets ([minrate, §III-A]).
+    """
+    max_threshold: Amount = "80 packets"
+    """Average queue from which on all unmarked packets are dropped. Default: 80 packets ([minrate, §III-A])."""
+    max_probability: Probability = 0.02
+    """Largest early drop probability. Default: 0.02 ([minrate, §III-A])."""
+    weight: float = 0.002
+    """Weight of the newest sample in the average. Default: 0.002."""
+    gentle: bool = False
+    """Above the maximum threshold the probability rises to 1 at twice that threshold, not at once. Default: false."""
+    spacing: DropSpacing = "wait"
+    """How drops are spaced. Default: wait (ns-2)."""
+    mean_packet: Bytes = "1 kB"
+    """Mean packet size, for averaging over idle times and for byte mode. Default: 1000 B."""
+    counts_in_service: bool = False
+    """Whether the limit counts the frame in service. Default: false."""
+    ecn: bool = False
+    """Mark ECN-capable frames instead of dropping them early. Default: false."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class CoDel(Part):
     """Controlled delay."""
 
@@ -631,7 +671,14 @@ class AccelBrake(Part):
     """Over which the rate of departures is measured. Default: 50 ms."""
 
 
-Queue: TypeAlias = Literal["drop-tail", "red", "codel", "accel-brake"] | DropTail | Red | CoDel | AccelBrake
+Queue: TypeAlias = (
+    Literal["drop-tail", "red", "ered", "codel", "accel-brake"]
+    | DropTail
+    | Red
+    | Ered
+    | CoDel
+    | AccelBrake
+)
 """The queue in front of the server."""
 
 

@@ -19,6 +19,7 @@ pub mod measure;
 mod network;
 pub mod packets;
 pub mod pcapng;
+mod queue;
 mod reactive;
 mod read;
 mod relay;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use varicap_net::{CapacityConfig, CapacityParts, LinkParts, NetError, QueueConfig};
+use varicap_net::{CapacityConfig, CapacityParts, LinkParts, NetError};
 use varicap_tcp::TcpConfig;
 use varicap_units::{Amount, Bytes, Rate, Span, Time};
 
@@ -11,7 +11,7 @@ use crate::error::ScenarioError;
 use crate::network::{FlowSpec, LinkSpec, Network, Transport, round_trip};
 use crate::scenario::{FlowConfig, Scenario};
 use crate::topology::{Layout, Placed, Routes};
-use crate::{abr, feedback, relay};
+use crate::{abr, feedback, queue, relay};
 
 /// Reads a file that a scenario names; an error is its reason.
 pub type ReadFile<'a> = dyn FnMut(&str) -> Result<Arc<[u8]>, String> + 'a;
@@ -114,7 +114,7 @@ fn resolve_link(
     let rtt = passing.iter().map(|group| group.rtt).max().unwrap_or(link.delay.saturating_mul(2));
     let bdp = if mean_capacity.is_unlimited() { Bytes::ZERO } else { Amount::bdp(mean_capacity, rtt) };
     let queue = link.queue();
-    check_limit(link, &queue, packet, bdp)?;
+    queue::check_limits(link, &queue, packet, bdp)?;
     Ok(LinkSpec {
         name: Arc::from(link.name.as_str()),
         parts: LinkParts {
@@ -128,28 +128,6 @@ fn resolve_link(
             bdp,
         },
         mean_capacity,
-    })
-}
-
-/// A queue must hold a packet.
-fn check_limit(
-    link: &Placed<'_>,
-    queue: &QueueConfig,
-    packet: Bytes,
-    bdp: Bytes,
-) -> Result<(), ScenarioError> {
-    let (key, limit) = (queue.name(), queue.limit());
-    let bytes = limit.bytes(packet, bdp);
-    if bytes >= packet {
-        return Ok(());
-    }
-    let found = if let Amount::Bdp(_) = limit { format!("{limit} = {bytes}") } else { limit.to_string() };
-    let expected = format!("room for at least one packet of {packet}");
-    let error = ScenarioError::at(format!("{}.queue.{key}.limit", link.path), expected).found(found);
-    Err(if link.config.queue.is_none() {
-        error.hint("that is the default: say how long the queue is")
-    } else {
-        error
     })
 }
 
@@ -236,8 +214,7 @@ fn jitter(group: &Group<'_>, groups: &[Group<'_>], links: &[LinkSpec]) -> Span {
         let users = groups.iter().filter(|other| other.routes.forward.contains(link));
         let users: u64 = users.map(|other| u64::from(other.flow.count)).sum();
         let spec = &links[*link];
-        let regular = matches!(spec.parts.queue, QueueConfig::DropTail(_) | QueueConfig::AccelBrake(_));
-        users > 1 && regular && !spec.mean_capacity.is_unlimited()
+        users > 1 && queue::is_regular(&spec.parts.queue) && !spec.mean_capacity.is_unlimited()
     });
     match slowest(&group.routes.forward, links) {
         Some(rate) if shared => rate.transmission_time(group.packet).min(LONGEST_JITTER),

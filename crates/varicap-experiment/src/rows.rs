@@ -57,6 +57,7 @@ row! {
         count overflowed_packets ("dropped_by.overflow", "packets") "Packets lost because the queue was full.";
         count aqm_dropped_packets ("dropped_by.aqm", "packets") "Packets dropped early by active queue management.";
         count channel_lost_packets ("dropped_by.channel", "packets") "Packets lost on the channel.";
+        count dropped_reserved_packets ("dropped_reserved_packets", "packets") "Packets that conformed to a reservation and were lost for any cause.";
         count marked_packets ("marked_packets", "packets") "Packets marked with congestion experienced.";
         real loss_ratio ("loss_ratio", "1") "Lost packets, of those that arrived.";
         real backlog_mean_packets ("backlog_packets.mean", "packets") "Mean over time of the packets waiting, the one in service excluded.";
@@ -175,6 +176,7 @@ impl LinkRow {
             overflowed_packets: done.overflowed_frames,
             aqm_dropped_packets: done.aqm_dropped_frames,
             channel_lost_packets: done.channel_lost_frames,
+            dropped_reserved_packets: done.reserved_lost_frames,
             marked_packets: done.marked_frames,
             loss_ratio: ratio(done.lost_frames() as f64, done.arrived_frames as f64),
             backlog_mean_packets: over_time(done.frame_time),

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use varicap_net::{CapacityConfig, Framing, QueueConfig};
+use varicap_net::{CapacityConfig, Framing};
 use varicap_tcp::congestion::RateRtt;
 use varicap_tcp::{AckPolicy, Congestion, TcpConfig, Timer};
 use varicap_units::{Amount, Bytes, Rate, Span};
@@ -11,7 +11,7 @@ use crate::document::join_path;
 use crate::error::ScenarioError;
 use crate::scenario::{App, Datagrams, FlowConfig, SCHEMA_VERSION, Scenario, Sizes};
 use crate::topology::Placed;
-use crate::{abr, feedback, reactive, relay};
+use crate::{abr, feedback, queue, reactive, relay};
 
 /// Longest time in a scenario: sums of several stay far from the end of the clock.
 const LONGEST: Span = Span::from_secs(10 * 365 * 86_400);
@@ -71,12 +71,12 @@ impl At {
         self.require(key, span <= LONGEST, span, format!("at most {LONGEST}"))
     }
 
-    fn size(&self, key: &str, size: Bytes) -> Checked {
+    pub fn size(&self, key: &str, size: Bytes) -> Checked {
         self.require(key, size > Bytes::ZERO, size, "more than 0 B")?;
         self.require(key, size <= LARGEST, size, format!("at most {LARGEST}"))
     }
 
-    fn amount(&self, key: &str, amount: Amount) -> Checked {
+    pub fn amount(&self, key: &str, amount: Amount) -> Checked {
         let good = match amount {
             Amount::Bytes(bytes) => bytes > Bytes::ZERO && bytes <= LARGEST,
             Amount::Packets(packets) => packets > 0 && packets <= u64::from(u32::MAX),
@@ -86,7 +86,7 @@ impl At {
         self.require(key, good, amount, "an amount above zero, and below 1 EB")
     }
 
-    fn at_least_one(&self, key: &str, number: u32) -> Checked {
+    pub fn at_least_one(&self, key: &str, number: u32) -> Checked {
         self.require(key, number > 0, number, "at least 1")
     }
 }
@@ -192,9 +192,9 @@ fn check_link(at: &At, link: &Placed<'_>) -> Checked {
     check_framing(&at.inner("framing"), config.framing)?;
     let queue = link.queue();
     if link.is_unlimited() {
-        check_no_bdp(at, &queue)?;
+        queue::check_no_bdp(&at.inner("queue"), &queue)?;
     }
-    check_queue(&at.inner("queue"), &queue)
+    queue::check(&at.inner("queue"), &queue)
 }
 
 /// Checks the capacity that lies at `key`.
@@ -235,71 +235,6 @@ fn check_framing(at: &At, framing: Framing) -> Checked {
     let good = cells.payload > Bytes::ZERO && cells.payload <= cells.size;
     at.require("payload", good, cells.payload, format!("more than 0 B, and at most `size`, {}", cells.size))?;
     at.require("size", cells.size <= most, cells.size, format!("at most {most}"))
-}
-
-/// Amounts in BDP need a capacity that is finite.
-fn check_no_bdp(at: &At, queue: &QueueConfig) -> Checked {
-    let amounts: Vec<(&str, Amount)> = match queue {
-        QueueConfig::DropTail(queue) => vec![("queue.drop-tail.limit", queue.limit)],
-        QueueConfig::Red(red) => vec![
-            ("queue.red.limit", red.limit),
-            ("queue.red.min_threshold", red.min_threshold),
-            ("queue.red.max_threshold", red.max_threshold),
-        ],
-        QueueConfig::CoDel(queue) => vec![("queue.codel.limit", queue.limit)],
-        QueueConfig::AccelBrake(queue) => vec![("queue.accel-brake.limit", queue.limit)],
-    };
-    for (key, amount) in amounts {
-        let bdp = matches!(amount, Amount::Bdp(_));
-        let why = "an amount in packets or bytes: at unlimited capacity there is no bdp";
-        at.require(key, !bdp, amount, why)?;
-    }
-    Ok(())
-}
-
-fn check_queue(at: &At, queue: &QueueConfig) -> Checked {
-    match queue {
-        QueueConfig::DropTail(queue) => at.inner("drop-tail").amount("limit", queue.limit),
-        QueueConfig::CoDel(queue) => {
-            let at = at.inner("codel");
-            at.amount("limit", queue.limit)?;
-            at.positive("target", queue.target)?;
-            at.positive("interval", queue.interval)?;
-            let shorter = format!("at most the interval, {}", queue.interval);
-            at.require("target", queue.target <= queue.interval, queue.target, shorter)
-        }
-        QueueConfig::AccelBrake(queue) => {
-            let at = at.inner("accel-brake");
-            at.amount("limit", queue.limit)?;
-            at.require("eta", queue.eta > 0.0 && queue.eta <= 1.0, queue.eta, "above 0, and at most 1")?;
-            at.bounded("target", queue.target)?;
-            at.positive("delta", queue.delta)?;
-            at.positive("window", queue.window)
-        }
-        QueueConfig::Red(red) => {
-            let at = at.inner("red");
-            at.amount("limit", red.limit)?;
-            at.amount("min_threshold", red.min_threshold)?;
-            at.amount("max_threshold", red.max_threshold)?;
-            let ordered = match (red.min_threshold, red.max_threshold) {
-                (Amount::Packets(least), Amount::Packets(most)) => least < most,
-                (Amount::Bytes(least), Amount::Bytes(most)) => least < most,
-                (Amount::Bdp(least), Amount::Bdp(most)) => least < most,
-                (least, _) => least != Amount::Unlimited,
-            };
-            let below = format!("less than `max_threshold`, {}", red.max_threshold);
-            at.require("min_threshold", ordered, red.min_threshold, below)?;
-            at.require(
-                "weight",
-                red.weight > 0.0 && red.weight <= 1.0,
-                red.weight,
-                "above 0, and at most 1",
-            )?;
-            let probability = red.max_probability;
-            at.require("max_probability", probability.get() > 0.0, probability, "above 0")?;
-            at.size("mean_packet", red.mean_packet)
-        }
-    }
 }
 
 fn check_flow(at: &At, flow: &FlowConfig, scenario: &Scenario) -> Checked {

@@ -190,7 +190,7 @@ fn unknown_names_say_which_there_are() {
         (
             "drop-tail = { limit",
             "droptail = { limit",
-            "x.toml:5: topology.dumbbell.forward.queue: found `droptail`, expected `drop-tail`, `red`, `codel` or `accel-brake`; did you mean `drop-tail`?",
+            "x.toml:5: topology.dumbbell.forward.queue: found `droptail`, expected `drop-tail`, `red`, `ered`, `codel` or `accel-brake`; did you mean `drop-tail`?",
         ),
         (
             "drop-tail = { limit",
@@ -298,6 +298,26 @@ fn what_makes_no_sense_is_refused() {
             "capacity = \"0.8 Mbit/s\"\n",
             "capacity = \"unlimited\"\nservice = \"fast\"\n",
             "x.toml:4: topology.dumbbell.forward.service: found `\"fast\"`, expected `fluid` or `at-start`",
+        ),
+        (
+            "queue = { drop-tail = { limit = \"10 packets\" } }",
+            "queue = { ered = { reserve = \"100 packets\" } }",
+            "x.toml:5: topology.dumbbell.forward.queue.ered.reserve: found `100 packets = 150 kB`, expected less than `limit`, 100 packets = 150 kB, by a packet of 1500 B or more",
+        ),
+        (
+            "queue = { drop-tail = { limit = \"10 packets\" } }",
+            "queue = { ered = { limit = \"70 packets\" } }",
+            "x.toml:5: topology.dumbbell.forward.queue.ered.max_threshold: found `80 packets = 120 kB`, expected at most `limit`, 70 packets = 105 kB",
+        ),
+        (
+            "queue = { drop-tail = { limit = \"10 packets\" } }",
+            "queue = { ered = { min_threshold = \"80 packets\" } }",
+            "x.toml:5: topology.dumbbell.forward.queue.ered.min_threshold: found `80 packets`, expected less than `max_threshold`, 80 packets",
+        ),
+        (
+            "queue = { drop-tail = { limit = \"10 packets\" } }",
+            "queue = { ered = { reserve = \"unlimited\" } }",
+            "x.toml:5: topology.dumbbell.forward.queue.ered.reserve: found `unlimited`, expected an amount below `limit`",
         ),
         (
             "queue = { drop-tail = { limit = \"10 packets\" } }",

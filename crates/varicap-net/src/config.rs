@@ -141,6 +141,9 @@ pub enum QueueConfig {
     DropTail(DropTailConfig),
     /// Random early detection. Source: Floyd and Jacobson 1993; ns-2's options.
     Red(RedConfig),
+    /// RED for unmarked packets; those that conform to a reservation are lost only when the queue is full. Source: [minrate,
+    /// §II-B].
+    Ered(EredConfig),
     /// Controlled delay. Source: RFC 8289.
     #[serde(rename = "codel")]
     CoDel(CoDelConfig),
@@ -155,6 +158,7 @@ impl QueueConfig {
         match self {
             QueueConfig::DropTail(queue) => queue.limit,
             QueueConfig::Red(queue) => queue.limit,
+            QueueConfig::Ered(queue) => queue.limit,
             QueueConfig::CoDel(queue) => queue.limit,
             QueueConfig::AccelBrake(queue) => queue.limit,
         }
@@ -165,6 +169,7 @@ impl QueueConfig {
         match self {
             QueueConfig::DropTail(_) => "drop-tail",
             QueueConfig::Red(_) => "red",
+            QueueConfig::Ered(_) => "ered",
             QueueConfig::CoDel(_) => "codel",
             QueueConfig::AccelBrake(_) => "accel-brake",
         }
@@ -246,6 +251,74 @@ pub enum DropSpacing {
     Uniform,
     /// Each packet independently with probability p: geometric spacing (their method 1).
     Geometric,
+}
+
+/// Enhanced RED: the thresholds apply to unmarked packets only; marked ones conform to a reservation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct EredConfig {
+    /// Hard limit of the queue, the only one for marked packets. Default: 100 packets ([minrate, §III-A]: 100 kB of 1 kB
+    /// packets).
+    pub limit: Amount,
+    /// Part of the limit that only marked packets may use: unmarked ones come in only if they leave it free ([minrate,
+    /// §II-B], recommended for the future). Default: 0 packets.
+    pub reserve: Amount,
+    /// Average queue, marked packets included, at which drops of unmarked ones begin. Default: 20 packets ([minrate, §III-A]).
+    pub min_threshold: Amount,
+    /// Average queue from which on all unmarked packets are dropped. Default: 80 packets ([minrate, §III-A]).
+    pub max_threshold: Amount,
+    /// Largest early drop probability. Default: 0.02 ([minrate, §III-A]).
+    pub max_probability: Probability,
+    /// Weight of the newest sample in the average. Default: 0.002.
+    pub weight: f64,
+    /// Above the maximum threshold the probability rises to 1 at twice that threshold, not at once. Default: false.
+    pub gentle: bool,
+    /// How drops are spaced. Default: wait (ns-2).
+    pub spacing: DropSpacing,
+    /// Mean packet size, for averaging over idle times and for byte mode. Default: 1000 B.
+    pub mean_packet: Bytes,
+    /// Whether the limit counts the frame in service. Default: false.
+    pub counts_in_service: bool,
+    /// Mark ECN-capable frames instead of dropping them early. Default: false.
+    pub ecn: bool,
+}
+
+impl Default for EredConfig {
+    fn default() -> EredConfig {
+        let RedConfig { weight, gentle, spacing, mean_packet, counts_in_service, ecn, .. } =
+            RedConfig::default();
+        EredConfig {
+            limit: Amount::Packets(100),
+            reserve: Amount::Packets(0),
+            min_threshold: Amount::Packets(20),
+            max_threshold: Amount::Packets(80),
+            max_probability: Probability::new(0.02).unwrap_or_default(),
+            weight,
+            gentle,
+            spacing,
+            mean_packet,
+            counts_in_service,
+            ecn,
+        }
+    }
+}
+
+impl EredConfig {
+    /// RED as unmarked packets see it; its limit does not know of the reserve.
+    pub fn red(&self) -> RedConfig {
+        RedConfig {
+            limit: self.limit,
+            min_threshold: self.min_threshold,
+            max_threshold: self.max_threshold,
+            max_probability: self.max_probability,
+            weight: self.weight,
+            gentle: self.gentle,
+            spacing: self.spacing,
+            mean_packet: self.mean_packet,
+            counts_in_service: self.counts_in_service,
+            ecn: self.ecn,
+        }
+    }
 }
 
 /// Controlled delay.

@@ -9,8 +9,8 @@ use proptest::prelude::*;
 use common::{Log, Packet, Told, link, packet, parts};
 use varicap_net::capacity::read_rates;
 use varicap_net::{
-    CapacityConfig, CapacityParts, CoDelConfig, DropTailConfig, Framing, GilbertElliottConfig, LinkParts,
-    LossConfig, MarkovConfig, OpportunityParts, OpportunityTrace, QueueConfig, RedConfig, Service,
+    CapacityConfig, CapacityParts, CoDelConfig, DropTailConfig, EredConfig, Framing, GilbertElliottConfig,
+    LinkParts, LossConfig, MarkovConfig, OpportunityParts, OpportunityTrace, QueueConfig, RedConfig, Service,
     SessionsConfig, SlottedMarkovConfig, StepsConfig,
 };
 use varicap_units::{Amount, Bytes, Frequency, Probability, Rate, Span, Time, Work};
@@ -94,6 +94,22 @@ fn any_queue() -> impl Strategy<Value = QueueConfig> {
         let weight = 0.2;
         QueueConfig::Red(RedConfig { limit, gentle, ecn, weight, ..RedConfig::default() })
     });
+    let ered = (limit.clone(), any::<bool>(), any::<bool>()).prop_map(|(limit, gentle, ecn)| {
+        let (weight, reserve) = (0.2, Amount::Packets(3));
+        let thresholds = (Amount::Packets(4), Amount::Packets(12));
+        let (min_threshold, max_threshold) = thresholds;
+        let ered = EredConfig {
+            limit,
+            reserve,
+            gentle,
+            ecn,
+            weight,
+            min_threshold,
+            max_threshold,
+            ..EredConfig::default()
+        };
+        QueueConfig::Ered(ered)
+    });
     let codel = (limit, any::<bool>()).prop_map(|(limit, ecn)| {
         QueueConfig::CoDel(CoDelConfig {
             limit,
@@ -102,7 +118,7 @@ fn any_queue() -> impl Strategy<Value = QueueConfig> {
             ..CoDelConfig::default()
         })
     });
-    prop_oneof![drop_tail, red, codel]
+    prop_oneof![drop_tail, red, ered, codel]
 }
 
 fn any_loss() -> impl Strategy<Value = LossConfig> {
@@ -177,7 +193,8 @@ fn run(parts: &LinkParts, seed: u64, traffic: &[(u64, u64, u64)], looks: &[u64])
         now += Span::from_nanos(gap);
         catch_up(&mut link, now, &mut log, &mut out);
         for _ in 0..frames {
-            link.push(now, Packet { ecn: offered % 2 == 0, ..packet(offered, size) }, &mut log);
+            let (ecn, reserved) = (offered % 2 == 0, offered % 3 == 0);
+            link.push(now, Packet { ecn, reserved, ..packet(offered, size) }, &mut log);
             offered += 1;
         }
     }

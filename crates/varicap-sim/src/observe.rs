@@ -151,6 +151,9 @@ impl Watch<Packet> for LinkWatch<'_> {
     #[cold]
     fn on_lost(&mut self, Lost { at, cause, frame }: Lost<Packet>) {
         self.meter.on_lost(at, frame.wire_size(), cause);
+        if frame.is_reserved() {
+            self.meter.on_reserved_lost();
+        }
         self.traffic.record(at, self.link, PacketEvent::Lost(cause), &frame);
         if frame.segment != Packet::NO_SEGMENT {
             self.traffic.segments.free(frame.segment);

@@ -31,6 +31,9 @@ impl Watch<Packet> for LinkWatch<'_> {
 
     fn on_lost(&mut self, Lost { at, cause, frame }: Lost<Packet>) {
         self.meter.on_lost(at, frame.wire_size(), cause);
+        if frame.is_reserved() {
+            self.meter.on_reserved_lost();
+        }
         self.pool.free(frame.slot);
     }
 

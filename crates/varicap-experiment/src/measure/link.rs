@@ -26,6 +26,8 @@ pub struct LinkTotals {
     pub channel_lost: Bytes,
     /// Frames marked (ECN).
     pub marked_frames: u64,
+    /// Frames that conformed to a reservation and were lost for any cause.
+    pub reserved_lost_frames: u64,
     /// Integral of the waiting frames over time [frames ns].
     pub frame_time: u128,
     /// Integral of the waiting bytes over time [B ns].
@@ -50,6 +52,7 @@ impl LinkTotals {
             channel_lost_frames: self.channel_lost_frames - earlier.channel_lost_frames,
             channel_lost: self.channel_lost - earlier.channel_lost,
             marked_frames: self.marked_frames - earlier.marked_frames,
+            reserved_lost_frames: self.reserved_lost_frames - earlier.reserved_lost_frames,
             frame_time: self.frame_time - earlier.frame_time,
             byte_time: self.byte_time - earlier.byte_time,
         }
@@ -173,6 +176,11 @@ impl LinkMeter {
             self.waiting.frames = self.waiting.frames.saturating_sub(1);
             self.waiting.bytes = self.waiting.bytes.saturating_sub(size);
         }
+    }
+
+    /// The frame that was lost conformed to a reservation.
+    pub fn on_reserved_lost(&mut self) {
+        self.totals.reserved_lost_frames += 1;
     }
 
     /// A queue marked a frame (ECN).

@@ -3,6 +3,7 @@
 mod accel_brake;
 mod codel;
 mod drop_tail;
+mod ered;
 mod red;
 mod tail;
 
@@ -15,6 +16,7 @@ use crate::{Backlog, Frame, Framing, QueueConfig, Watch};
 pub use accel_brake::AccelBrake;
 pub use codel::CoDel;
 pub(crate) use drop_tail::DropTail;
+pub use ered::Ered;
 pub use red::Red;
 use tail::Tail;
 
@@ -81,6 +83,7 @@ pub(crate) enum Queue<F> {
 #[derive(Debug)]
 pub(crate) enum Managed<F> {
     Red(Box<Red<F>>),
+    Ered(Box<Ered<F>>),
     CoDel(Box<CoDel<F>>),
     Tail(Box<Tail<F>>),
     AccelBrake(Box<AccelBrake<F>>),
@@ -97,6 +100,10 @@ impl<F: Frame> Queue<F> {
             QueueConfig::Red(red) => {
                 let red = Red::new(red, limit(red.limit), packet, bdp, stream);
                 Queue::Managed(Managed::Red(Box::new(red)))
+            }
+            QueueConfig::Ered(ered) => {
+                let ered = Ered::new(ered, limit(ered.limit), packet, bdp, stream);
+                Queue::Managed(Managed::Ered(Box::new(ered)))
             }
             QueueConfig::CoDel(codel) => {
                 Queue::Managed(Managed::CoDel(Box::new(CoDel::new(codel, limit(codel.limit)))))
@@ -122,6 +129,7 @@ impl<F: Frame> Managed<F> {
     pub fn set_limit(&mut self, limit: Limit) {
         match self {
             Managed::Red(queue) => queue.set_limit(limit),
+            Managed::Ered(queue) => queue.set_limit(limit),
             Managed::CoDel(queue) => queue.set_limit(limit),
             Managed::AccelBrake(queue) => queue.set_limit(limit),
             Managed::Tail(queue) => queue.set_limit(limit),
@@ -133,6 +141,7 @@ impl<F: Frame> QueueDiscipline<F> for Managed<F> {
     fn enqueue<W: Watch<F>>(&mut self, now: Time, frame: F, transmitter: Transmitter, watch: &mut W) {
         match self {
             Managed::Red(queue) => queue.enqueue(now, frame, transmitter, watch),
+            Managed::Ered(queue) => queue.enqueue(now, frame, transmitter, watch),
             Managed::CoDel(queue) => queue.enqueue(now, frame, transmitter, watch),
             Managed::Tail(queue) => queue.enqueue(now, frame, transmitter, watch),
             Managed::AccelBrake(queue) => queue.enqueue(now, frame, transmitter, watch),
@@ -142,6 +151,7 @@ impl<F: Frame> QueueDiscipline<F> for Managed<F> {
     fn dequeue<W: Watch<F>>(&mut self, now: Time, supply: Supply, watch: &mut W) -> Option<Waiting<F>> {
         match self {
             Managed::Red(queue) => queue.dequeue(now, supply, watch),
+            Managed::Ered(queue) => queue.dequeue(now, supply, watch),
             Managed::CoDel(queue) => queue.dequeue(now, supply, watch),
             Managed::AccelBrake(queue) => queue.dequeue(now, supply, watch),
             Managed::Tail(queue) => queue.dequeue(now, supply, watch),
@@ -151,6 +161,7 @@ impl<F: Frame> QueueDiscipline<F> for Managed<F> {
     fn backlog(&self) -> Backlog {
         match self {
             Managed::Red(queue) => queue.backlog(),
+            Managed::Ered(queue) => queue.backlog(),
             Managed::CoDel(queue) => queue.backlog(),
             Managed::Tail(queue) => queue.backlog(),
             Managed::AccelBrake(queue) => queue.backlog(),

@@ -85,6 +85,30 @@ impl<F: Frame> Red<F> {
         self.average
     }
 
+    /// What the average is taken of [packets or B].
+    fn queue(&self, waiting: Backlog, transmitter: Transmitter) -> f64 {
+        let held = held(waiting, transmitter.state, self.counts_in_service);
+        if self.in_bytes { held.bytes.as_u64() as f64 } else { f64::from(held.frames) }
+    }
+
+    /// Takes a frame that is dropped only where `limit` leaves no room: it counts in the average, and in nothing else.
+    pub(super) fn enqueue_within<W: Watch<F>>(
+        &mut self,
+        limit: Limit,
+        now: Time,
+        frame: F,
+        transmitter: Transmitter,
+        watch: &mut W,
+    ) {
+        let waiting = self.fifo.backlog();
+        self.sample(now, self.queue(waiting, transmitter), transmitter);
+        if limit.has_room(waiting, transmitter.state, self.counts_in_service, frame.wire_size()) {
+            self.fifo.push(now, frame);
+        } else {
+            watch.on_lost(Lost { at: now, cause: LossCause::Overflow, frame });
+        }
+    }
+
     /// Takes the queue that an arrival finds into the average. An idle time counts as the empty queues that as many
     /// mean packets would have seen as the link could have sent.
     fn sample(&mut self, now: Time, queue: f64, transmitter: Transmitter) {
@@ -156,8 +180,7 @@ impl<F: Frame> QueueDiscipline<F> for Red<F> {
     fn enqueue<W: Watch<F>>(&mut self, now: Time, mut frame: F, transmitter: Transmitter, watch: &mut W) {
         let size = frame.wire_size();
         let waiting = self.fifo.backlog();
-        let held = held(waiting, transmitter.state, self.counts_in_service);
-        let queue = if self.in_bytes { held.bytes.as_u64() as f64 } else { f64::from(held.frames) };
+        let queue = self.queue(waiting, transmitter);
         self.sample(now, queue, transmitter);
         let verdict = self.verdict(queue, size);
         let cause = if !self.limit.has_room(waiting, transmitter.state, self.counts_in_service, size) {

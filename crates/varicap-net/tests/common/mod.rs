@@ -14,6 +14,7 @@ pub struct Packet {
     pub number: u64,
     pub size: Bytes,
     pub ecn: bool,
+    pub reserved: bool,
 }
 
 impl Frame for Packet {
@@ -23,10 +24,13 @@ impl Frame for Packet {
     fn mark_ce(&mut self) -> bool {
         self.ecn
     }
+    fn is_reserved(&self) -> bool {
+        self.reserved
+    }
 }
 
 pub fn packet(number: u64, size: u64) -> Packet {
-    Packet { number, size: Bytes::new(size), ecn: false }
+    Packet { number, size: Bytes::new(size), ecn: false, reserved: false }
 }
 
 /// What a link told, in the order in which it told it.

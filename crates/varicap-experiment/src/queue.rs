@@ -1,0 +1,115 @@
+//! Queues of links: whether what a scenario says of them makes sense.
+
+use varicap_net::{QueueConfig, RedConfig};
+use varicap_units::{Amount, Bytes};
+
+use crate::error::ScenarioError;
+use crate::topology::Placed;
+use crate::validate::{At, Checked};
+
+/// Amounts in BDP need a capacity that is finite.
+pub(crate) fn check_no_bdp(at: &At, queue: &QueueConfig) -> Checked {
+    let at = at.inner(queue.name());
+    let mut amounts = vec![("limit", queue.limit())];
+    match queue {
+        QueueConfig::Red(red) => {
+            amounts.extend([("min_threshold", red.min_threshold), ("max_threshold", red.max_threshold)])
+        }
+        QueueConfig::Ered(ered) => amounts.extend([
+            ("min_threshold", ered.min_threshold),
+            ("max_threshold", ered.max_threshold),
+            ("reserve", ered.reserve),
+        ]),
+        QueueConfig::DropTail(_) | QueueConfig::CoDel(_) | QueueConfig::AccelBrake(_) => {}
+    }
+    for (key, amount) in amounts {
+        let bdp = matches!(amount, Amount::Bdp(_));
+        let why = "an amount in packets or bytes: at unlimited capacity there is no bdp";
+        at.require(key, !bdp, amount, why)?;
+    }
+    Ok(())
+}
+
+pub(crate) fn check(at: &At, queue: &QueueConfig) -> Checked {
+    match queue {
+        QueueConfig::DropTail(queue) => at.inner("drop-tail").amount("limit", queue.limit),
+        QueueConfig::CoDel(queue) => {
+            let at = at.inner("codel");
+            at.amount("limit", queue.limit)?;
+            at.positive("target", queue.target)?;
+            at.positive("interval", queue.interval)?;
+            let shorter = format!("at most the interval, {}", queue.interval);
+            at.require("target", queue.target <= queue.interval, queue.target, shorter)
+        }
+        QueueConfig::AccelBrake(queue) => {
+            let at = at.inner("accel-brake");
+            at.amount("limit", queue.limit)?;
+            at.require("eta", queue.eta > 0.0 && queue.eta <= 1.0, queue.eta, "above 0, and at most 1")?;
+            at.bounded("target", queue.target)?;
+            at.positive("delta", queue.delta)?;
+            at.positive("window", queue.window)
+        }
+        QueueConfig::Red(red) => check_red(&at.inner("red"), red),
+        QueueConfig::Ered(ered) => {
+            let at = at.inner("ered");
+            check_red(&at, &ered.red())?;
+            let good = ered.reserve != Amount::Unlimited;
+            at.require("reserve", good, ered.reserve, "an amount below `limit`")
+        }
+    }
+}
+
+fn check_red(at: &At, red: &RedConfig) -> Checked {
+    at.amount("limit", red.limit)?;
+    at.amount("min_threshold", red.min_threshold)?;
+    at.amount("max_threshold", red.max_threshold)?;
+    let ordered = match (red.min_threshold, red.max_threshold) {
+        (Amount::Packets(least), Amount::Packets(most)) => least < most,
+        (Amount::Bytes(least), Amount::Bytes(most)) => least < most,
+        (Amount::Bdp(least), Amount::Bdp(most)) => least < most,
+        (least, _) => least != Amount::Unlimited,
+    };
+    let below = format!("less than `max_threshold`, {}", red.max_threshold);
+    at.require("min_threshold", ordered, red.min_threshold, below)?;
+    at.require("weight", red.weight > 0.0 && red.weight <= 1.0, red.weight, "above 0, and at most 1")?;
+    let probability = red.max_probability;
+    at.require("max_probability", probability.get() > 0.0, probability, "above 0")?;
+    at.size("mean_packet", red.mean_packet)
+}
+
+/// A queue must hold a packet, and its parts must fit into it, as soon as it is known how much a packet and a BDP are.
+pub(crate) fn check_limits(link: &Placed<'_>, queue: &QueueConfig, packet: Bytes, bdp: Bytes) -> Checked {
+    let at = At::new(format!("{}.queue.{}", link.path, queue.name()));
+    let in_bytes = |amount: Amount| amount.bytes(packet, bdp);
+    let told = |amount: Amount| match amount {
+        Amount::Bytes(_) | Amount::Unlimited => amount.to_string(),
+        _ => format!("{amount} = {}", in_bytes(amount)),
+    };
+    let limit = queue.limit();
+    if in_bytes(limit) < packet {
+        let expected = format!("room for at least one packet of {packet}");
+        let found = if let Amount::Bdp(_) = limit { told(limit) } else { limit.to_string() };
+        let error = ScenarioError::at(at.key("limit"), expected).found(found);
+        return Err(if link.config.queue.is_none() {
+            error.hint("that is the default: say how long the queue is")
+        } else {
+            error
+        });
+    }
+    let QueueConfig::Ered(ered) = queue else { return Ok(()) };
+    let (most, reserve) = (in_bytes(ered.max_threshold), in_bytes(ered.reserve));
+    let below = format!("at most `limit`, {}", told(limit));
+    at.require("max_threshold", most <= in_bytes(limit), told(ered.max_threshold), below)?;
+    let ordered = in_bytes(ered.min_threshold) < most;
+    let below = format!("less than `max_threshold`, {}", told(ered.max_threshold));
+    at.require("min_threshold", ordered, told(ered.min_threshold), below)?;
+    let room = in_bytes(limit).saturating_sub(reserve) >= packet;
+    let below = format!("less than `limit`, {}, by a packet of {packet} or more", told(limit));
+    at.require("reserve", room, told(ered.reserve), below)
+}
+
+/// Whether nothing at the queue is left to chance: then the order in which packets of several flows arrive may be fixed for
+/// ever.
+pub(crate) fn is_regular(queue: &QueueConfig) -> bool {
+    matches!(queue, QueueConfig::DropTail(_) | QueueConfig::AccelBrake(_))
+}
