@@ -232,6 +232,11 @@ class Tcp(Part):
 
     Default: false (RFC 6582 §3.2 step 1).
     """
+    window_inflation: bool = True
+    """Whether duplicate ACKs stretch Reno's and NewReno's window in fast recovery (RFC 5681 §3.2 (3) and (4)).
+
+    Without, a sender is silent until half of its window has left the network. Default: true.
+    """
     max_burst: int | None = None
     """Most segments sent in answer to one acknowledgement. Default: no limit."""
     restart_after_idle: bool = True

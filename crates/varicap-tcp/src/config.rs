@@ -49,6 +49,9 @@ pub struct TcpConfig {
     pub after_recovery: AfterRecovery,
     /// Whether duplicate ACKs for data sent before the last recovery may start another one. Default: false (RFC 6582 §3.2 step 1).
     pub repeat_fast_retransmit: bool,
+    /// Whether duplicate ACKs stretch Reno's and NewReno's window in fast recovery (RFC 5681 §3.2 (3) and (4)). Without, a
+    /// sender is silent until half of its window has left the network. Default: true.
+    pub window_inflation: bool,
     /// Most segments sent in answer to one acknowledgement. Default: no limit.
     pub max_burst: Option<u32>,
     /// Whether cwnd falls back to the initial window after an idle RTO (RFC 5681 §4.1). Default: true.
@@ -79,6 +82,7 @@ impl Default for TcpConfig {
             after_timeout: AfterTimeout::GoBackN,
             after_recovery: AfterRecovery::FlightSize,
             repeat_fast_retransmit: false,
+            window_inflation: true,
             max_burst: None,
             restart_after_idle: true,
             ecn: false,

@@ -155,6 +155,23 @@ fn duplicate_acks_inflate_the_window_and_new_data_deflates_it() {
 }
 
 #[test]
+fn without_inflation_a_sender_waits_for_half_its_window() {
+    let initial_ssthresh = Amount::Packets(8);
+    let config = TcpConfig { initial_ssthresh, window_inflation: false, ..config(Recovery::Reno, 8) };
+    let mut script = Script::greedy(&config);
+    script.skip();
+    script.at(ms(100)).duplicates(3);
+    script.expect(&[nth(0)]);
+    script.duplicates(4);
+    script.expect_nothing();
+    script.at(ms(200)).ack(4 * MSS);
+    assert_eq!(script.cwnd(), 4);
+    script.expect_nothing();
+    script.at(ms(300)).ack(6 * MSS);
+    script.expect(&segments(8, 2));
+}
+
+#[test]
 fn ssthresh_is_at_least_two_segments() {
     let mut script = Script::greedy(&config(Recovery::Reno, 2));
     script.at(ms(1000));

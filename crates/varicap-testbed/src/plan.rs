@@ -333,6 +333,7 @@ fn check_details(
         ),
         (tcp.after_timeout == AfterTimeout::FirstHole, "after_timeout: Linux resends from the hole on"),
         (tcp.repeat_fast_retransmit, "repeat_fast_retransmit: Linux does not"),
+        (!tcp.window_inflation, "window_inflation: Linux sends as packets leave the network"),
     ];
     oddities.into_iter().filter(|(is_odd, _)| *is_odd).for_each(|(_, note)| notes.add(note));
     Ok(())

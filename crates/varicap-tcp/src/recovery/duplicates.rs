@@ -44,10 +44,12 @@ impl Recovery {
     fn on_partial(&mut self, space: &Space, before: u64) -> Reaction {
         let acked = space.una - before;
         self.head_due = true;
-        // Deflate by what was acknowledged; add back a segment if it was at least one.
-        self.credit -= acked as i64;
-        if acked >= space.mss {
-            self.credit += space.mss as i64;
+        if self.inflates {
+            // Deflate by what was acknowledged; add back a segment if it was at least one.
+            self.credit -= acked as i64;
+            if acked >= space.mss {
+                self.credit += space.mss as i64;
+            }
         }
         // For the first partial ACK, also reset the retransmit timer (the impatient variant).
         let rearm = !std::mem::replace(&mut self.partial_seen, true);
@@ -62,7 +64,7 @@ impl Recovery {
         let mss = space.mss as i64;
         if self.state == State::Recovery {
             // RFC 5681 §3.2 (4): inflate by the segment that has left the network.
-            self.credit += mss;
+            self.credit += if self.inflates { mss } else { 0 };
             return Reaction::default();
         }
         if self.duplicates == 0 {
@@ -105,7 +107,7 @@ impl Recovery {
         self.partial_seen = false;
         self.head_due = true;
         // RFC 5681 §3.2 (3): cwnd = ssthresh + 3*SMSS.
-        self.credit = i64::from(self.threshold) * space.mss as i64;
+        self.credit = if self.inflates { i64::from(self.threshold) * space.mss as i64 } else { 0 };
         Reaction { rearm: true, signal: Some(Signal::Reduce { in_flight }), ..Reaction::default() }
     }
 }
