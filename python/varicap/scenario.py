@@ -703,6 +703,52 @@ class GilbertElliott(Part):
     """Loss probability in the bad state. Default: 1."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class GoodBad(Part):
+    """A channel that is good or bad, each for exponential times. Source: [wireless, §III-A]."""
+
+    _tag: ClassVar[str] = "markov"
+
+    good: Span
+    """Mean duration of a good time."""
+    bad: Span
+    """Mean duration of a bad time."""
+    delivered: Probability = 1.0
+    """Probability that a transmission is received that lies in a good time wholly. Default: 1."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rayleigh(Part):
+    """A Rayleigh-faded channel: a sum of sinusoids with random phases. Source: Jakes 1974, §1.7 ([jakes93])."""
+
+    _tag: ClassVar[str] = "rayleigh"
+
+    doppler: Frequency
+    """Doppler frequency: the receiver's speed over the wavelength."""
+    threshold_db: float = -10.0
+    """Power over its mean [dB] below which the channel is bad. Default: -10 ([wireless, §IV])."""
+    delivered: Probability = 1.0
+    """Probability that a transmission is received during which the power is never below the threshold. Default: 1."""
+    oscillators: int = 8
+    """Low-frequency oscillators; one more has the Doppler frequency itself. Default: 8."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class States(Part):
+    """A channel with several states: an n-state continuous-time Markov chain. Source: [wireless, §V]."""
+
+    _tag: ClassVar[str] = "states"
+
+    delivered: Sequence[Probability]
+    """Probability that a transmission is received, in each state; in several states, that of the worst of them."""
+    mean_holding: Sequence[Span]
+    """Mean holding time of each state."""
+    jumps: Sequence[Sequence[Probability]] | None = None
+    """Probability of each next state (rows sum to 1, zero on the diagonal). Default: every other state alike."""
+    start: int | None = None
+    """First state. Default: drawn from the stationary distribution."""
+
+
 @dataclass(frozen=True)
 class Bernoulli(Part):
     """Each frame with the same probability; may be written as the probability alone: `"1 %"`."""
@@ -713,8 +759,12 @@ class Bernoulli(Part):
     value: Probability
 
 
-Loss: TypeAlias = str | float | Bernoulli | GilbertElliott
-"""Random loss on the wire, after the server: a lost frame has used its capacity."""
+Loss: TypeAlias = str | float | Bernoulli | GilbertElliott | GoodBad | Rayleigh | States
+"""Random loss on the wire, after the server: a lost frame has used its capacity.
+
+The first two are stepped once per frame (per transmission of a link with `arq`); the others are channels in time,
+whatever is sent.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)

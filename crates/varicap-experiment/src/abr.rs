@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use varicap_net::{AbrConfig, CapacityParts, DropTailConfig, Framing, LinkParts, LossConfig, QueueConfig};
+use varicap_net::{AbrConfig, CapacityParts, DropTailConfig, Framing, LinkParts, LossParts, QueueConfig};
 use varicap_units::{Amount, Bytes, Rate, Span};
 
 use crate::error::ScenarioError;
@@ -97,7 +97,7 @@ fn buffer(name: String, abr: &AbrConfig, packet: Bytes) -> LinkSpec {
             capacity: CapacityParts::Held(abr.first_rate()),
             service: abr.service,
             queue: QueueConfig::DropTail(unlimited),
-            loss: LossConfig::None,
+            loss: LossParts::None,
             delay: Span::ZERO,
             framing: Framing::default(),
             packet,

@@ -6,7 +6,7 @@
 use serde::Serialize;
 use varicap_net::capacity::{Capacity, CapacityProcess};
 use varicap_net::feedback::MOST_SAMPLES;
-use varicap_net::{CapacityParts, EstimatorConfig, LossConfig};
+use varicap_net::{CapacityParts, EstimatorConfig, LossParts};
 use varicap_tcp::{AckPolicy, TcpConfig};
 use varicap_units::{Amount, Bytes, Rate, Span, Streams, Time};
 
@@ -159,7 +159,8 @@ fn of_network(scenario: &Scenario, network: &Network) -> Estimate {
         }
     }
     estimate.memory_bytes += flows * PER_FLOW + links.len() as f64 * PER_LINK;
-    let changes: f64 = links.iter().map(|link| changes(&link.parts.capacity, network.duration)).sum();
+    let moves = |link: &LinkSpec| changes(&link.parts.capacity, network.duration) + fades(link, duration);
+    let changes: f64 = links.iter().map(moves).sum();
     estimate.cpu_s = estimate.events * SECONDS_PER_EVENT + changes * SECONDS_PER_CHANGE;
     estimate.events += changes;
     let record = &scenario.record;
@@ -197,7 +198,7 @@ const RETRANSMISSIONS: f64 = 2.0;
 
 /// What window and losses allow one connection.
 fn by_window(network: &Network, flow: &FlowSpec, tcp: &TcpConfig) -> f64 {
-    let loss: f64 = flow.forward.iter().map(|link| loss_of(&network.links[*link].parts.loss)).sum();
+    let loss: f64 = flow.forward.iter().map(|link| network.links[*link].parts.loss.mean()).sum();
     let mss = tcp.mss.as_u64() as f64;
     let amount = |amount: Amount| match amount {
         Amount::Unlimited => f64::INFINITY,
@@ -286,16 +287,11 @@ fn rate_of(link: &LinkSpec) -> f64 {
     }
 }
 
-/// Long-run share of frames that are lost.
-fn loss_of(loss: &LossConfig) -> f64 {
-    match loss {
-        LossConfig::None => 0.0,
-        LossConfig::Bernoulli(p) => p.get(),
-        LossConfig::GilbertElliott(channel) => {
-            let (to_bad, to_good) = (channel.to_bad.get(), channel.to_good.get());
-            let bad = if to_bad + to_good > 0.0 { to_bad / (to_bad + to_good) } else { 0.0 };
-            bad * channel.loss_bad.get() + (1.0 - bad) * channel.loss_good.get()
-        }
+/// How much work a link's channel is, in changes.
+fn fades(link: &LinkSpec, duration: f64) -> f64 {
+    match &link.parts.loss {
+        LossParts::Channel(channel) => channel.work() * duration,
+        _ => 0.0,
     }
 }
 

@@ -37,7 +37,7 @@ fn link_facts(link: &LinkSpec, placed: &Placed<'_>) -> Json {
         "packet_bytes": parts.packet.as_u64(),
         "framed_bytes": parts.framing.framed(parts.packet).as_u64(),
         "delay_s": parts.delay.as_secs_f64(),
-        "loss": parts.loss,
+        "loss": placed.config.loss,
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use varicap_net::{CapacityConfig, CapacityParts, LinkParts, NetError};
+use varicap_net::{CapacityConfig, CapacityParts, LinkParts, LossParts, NetError};
 use varicap_tcp::TcpConfig;
 use varicap_units::{Amount, Bytes, Rate, Span, Time};
 
@@ -103,6 +103,7 @@ fn resolve_link(
     let config = &link.config;
     let capacity = CapacityParts::from_config(&config.capacity, read_file);
     let capacity = capacity.map_err(|error| of_link(link, error))?;
+    let loss = LossParts::new(&config.loss).map_err(|error| of_link(link, error))?;
     let mean_capacity = capacity.mean_rate();
     // Data is what fills a queue: acknowledgements count only where nothing else passes.
     let carries = |route: &[usize]| route.contains(&index);
@@ -121,7 +122,7 @@ fn resolve_link(
             capacity,
             service: config.service,
             queue,
-            loss: config.loss,
+            loss,
             delay: link.delay,
             framing: config.framing,
             packet,

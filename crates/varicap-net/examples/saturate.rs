@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-use varicap_net::{CapacityParts, DropTailConfig, Frame, Framing, Link, LinkParts, LossConfig, Lost};
+use varicap_net::{CapacityParts, DropTailConfig, Frame, Framing, Link, LinkParts, LossParts, Lost};
 use varicap_net::{QueueConfig, Service, Watch};
 use varicap_units::{Amount, Bytes, Rate, Span, Streams, Time};
 
@@ -52,7 +52,7 @@ fn parts(delay: Span) -> LinkParts {
         capacity: CapacityParts::Constant(Rate::from_bps(100_000_000)),
         service: Service::Fluid,
         queue: QueueConfig::DropTail(DropTailConfig { limit: Amount::Packets(100), counts_in_service: true }),
-        loss: LossConfig::None,
+        loss: LossParts::None,
         delay,
         framing: Framing::default(),
         packet: Bytes::new(1500),

@@ -47,20 +47,21 @@ pub(crate) fn read_digits(text: &str) -> Option<u64> {
 /// How far from 1 the sum of a row of probabilities may be: decimals in a file are not exact.
 const ROW_TOLERANCE: f64 = 1e-9;
 
-/// Checks that `rows` is a square matrix of `states` rows that sum to 1; gives it as numbers.
+/// Checks that `rows` is a square matrix of `states` rows, one per `one`, that sum to 1; gives it as numbers.
 pub(crate) fn transition_matrix(
     key: &str,
     states: usize,
     rows: &[Vec<Probability>],
+    one: &str,
 ) -> Result<Vec<Vec<f64>>, NetError> {
     if rows.len() != states {
-        return Err(NetError::value(key, format!("{} rows", rows.len()), format!("{states}, one per rate")));
+        return Err(NetError::value(key, format!("{} rows", rows.len()), format!("{states}, one per {one}")));
     }
     for (index, row) in rows.iter().enumerate() {
         let key = format!("{key}[{index}]");
         if row.len() != states {
             let found = format!("{} probabilities", row.len());
-            return Err(NetError::value(key, found, format!("{states}, one per rate")));
+            return Err(NetError::value(key, found, format!("{states}, one per {one}")));
         }
         let sum: f64 = row.iter().map(|p| p.get()).sum();
         if (sum - 1.0).abs() > ROW_TOLERANCE {
@@ -70,10 +71,10 @@ pub(crate) fn transition_matrix(
     Ok(rows.iter().map(|row| row.iter().map(|p| p.get()).collect()).collect())
 }
 
-/// Checks that a list has as many values as there are rates.
-pub(crate) fn same_length(key: &str, found: usize, rates: usize) -> Result<(), NetError> {
-    if found == rates {
+/// Checks that a list has as many values as there are rates or states: one per `one`.
+pub(crate) fn same_length(key: &str, found: usize, states: usize, one: &str) -> Result<(), NetError> {
+    if found == states {
         return Ok(());
     }
-    Err(NetError::value(key, format!("{found} values"), format!("{rates}, one per rate")))
+    Err(NetError::value(key, format!("{found} values"), format!("{states}, one per {one}")))
 }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::{Amount, Bytes, Frequency, Probability, Rate, Span, choice};
 
-use crate::LoadReactiveConfig;
+use crate::{GoodBadConfig, LoadReactiveConfig, RayleighConfig, StatesConfig};
 
 /// The capacity that a link offers in time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -375,8 +375,9 @@ impl Default for AccelBrakeConfig {
     }
 }
 
-/// Random loss on the wire, after the server: a lost frame has used its capacity.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// Random loss on the wire, after the server: a lost frame has used its capacity. The first two are stepped once per
+/// frame (per transmission of a link with `arq`); the others are channels in time, whatever is sent.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self", rename_all = "kebab-case")]
 #[schemars(transform = choice::text_or_number)]
 pub enum LossConfig {
@@ -387,6 +388,12 @@ pub enum LossConfig {
     Bernoulli(Probability),
     /// Two states with a loss probability each. Source: Gilbert 1960, Elliott 1963.
     GilbertElliott(GilbertElliottConfig),
+    /// A channel that is good or bad for exponential times; what is not sent in a good time wholly is lost.
+    Markov(GoodBadConfig),
+    /// Rayleigh fading: what is sent while the power is below a threshold is lost.
+    Rayleigh(RayleighConfig),
+    /// A channel with several states, in continuous time; what is sent fares as in the worst state that it meets.
+    States(StatesConfig),
 }
 varicap_units::choice!(LossConfig, |text: &str| {
     text.starts_with(|c: char| c.is_ascii_digit() || c == '.')

@@ -4,6 +4,8 @@
 //! polling late is a bug. A link knows no event list, no clock and no TCP.
 
 pub mod capacity;
+mod chain;
+pub mod channel;
 mod check;
 mod config;
 mod error;
@@ -15,6 +17,7 @@ pub mod queue;
 pub mod reactive;
 
 pub use capacity::{CapacityParts, CapacityProcess, CapacitySegment};
+pub use channel::{ChannelParts, GoodBadConfig, RayleighConfig, StatesConfig};
 pub use config::*;
 pub use error::NetError;
 pub use feedback::{
@@ -23,4 +26,5 @@ pub use feedback::{
 };
 pub use frame::{Backlog, Frame, LossCause, Lost, Watch};
 pub use link::{Link, LinkParts, OpportunityParts, OpportunityTrace};
+pub use loss::LossParts;
 pub use reactive::*;

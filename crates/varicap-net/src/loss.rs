@@ -1,8 +1,55 @@
 //! Random loss on the wire, after the server: a lost frame has used its capacity.
 
-use varicap_units::Stream;
+use varicap_units::{Stream, Time};
 
-use crate::{GilbertElliottConfig, LossConfig};
+use crate::channel::{Channel, ChannelParts};
+use crate::{GilbertElliottConfig, LossConfig, NetError};
+
+/// What the loss of a link is made of, checked. Cheap to clone: all runs share it.
+#[derive(Clone, Debug)]
+pub enum LossParts {
+    /// Nothing is lost.
+    None,
+    /// Each frame with the same probability.
+    Bernoulli(f64),
+    /// Two states with a loss probability each, stepped once per frame.
+    GilbertElliott(GilbertElliottConfig),
+    /// A channel in time.
+    Channel(ChannelParts),
+}
+
+impl LossParts {
+    /// Checks `config`.
+    pub fn new(config: &LossConfig) -> Result<LossParts, NetError> {
+        Ok(match config {
+            LossConfig::None => LossParts::None,
+            LossConfig::Bernoulli(probability) => LossParts::Bernoulli(probability.get()),
+            LossConfig::GilbertElliott(config) => LossParts::GilbertElliott(*config),
+            LossConfig::Markov(config) => LossParts::Channel(ChannelParts::good_bad(config)?),
+            LossConfig::Rayleigh(config) => LossParts::Channel(ChannelParts::rayleigh(config)?),
+            LossConfig::States(config) => LossParts::Channel(ChannelParts::states(config)?),
+        })
+    }
+
+    /// Long-run share of frames that are lost; on a channel in time, of frames that are sent in an instant.
+    pub fn mean(&self) -> f64 {
+        match self {
+            LossParts::None => 0.0,
+            LossParts::Bernoulli(probability) => *probability,
+            LossParts::GilbertElliott(config) => {
+                let bad = share_bad(config);
+                bad * config.loss_bad.get() + (1.0 - bad) * config.loss_good.get()
+            }
+            LossParts::Channel(channel) => channel.mean_loss(),
+        }
+    }
+}
+
+/// Long-run share of frames in the bad state; a channel that never turns is good.
+fn share_bad(config: &GilbertElliottConfig) -> f64 {
+    let (to_bad, to_good) = (config.to_bad.get(), config.to_good.get());
+    if to_bad + to_good > 0.0 { to_bad / (to_bad + to_good) } else { 0.0 }
+}
 
 /// The loss of one direction of a link.
 #[derive(Clone, Debug)]
@@ -13,33 +60,50 @@ pub enum Loss {
     Bernoulli(Bernoulli),
     /// Two states with a loss probability each.
     GilbertElliott(GilbertElliott),
+    /// A channel in time, and the end of the last transmission over it.
+    Channel(Box<Channel>, Time),
 }
 
 impl Loss {
-    /// The loss of `config` that `stream` draws.
-    pub fn new(config: &LossConfig, stream: Stream) -> Loss {
-        match config {
-            LossConfig::None => Loss::None,
-            LossConfig::Bernoulli(probability) => {
-                Loss::Bernoulli(Bernoulli { probability: probability.get(), stream })
+    /// The loss of `parts`; `stream` gives the random numbers of its part `loss` (which frames are lost) or `channel` (the
+    /// states of a channel in time).
+    pub fn new(parts: &LossParts, stream: impl Fn(&str) -> Stream) -> Loss {
+        match parts {
+            LossParts::None => Loss::None,
+            LossParts::Bernoulli(probability) => {
+                Loss::Bernoulli(Bernoulli { probability: *probability, stream: stream("loss") })
             }
-            LossConfig::GilbertElliott(config) => Loss::GilbertElliott(GilbertElliott::new(config, stream)),
+            LossParts::GilbertElliott(config) => {
+                Loss::GilbertElliott(GilbertElliott::new(config, stream("loss")))
+            }
+            LossParts::Channel(parts) => {
+                let channel = Channel::new(parts, stream("channel"), stream("loss"));
+                Loss::Channel(Box::new(channel), Time::ZERO)
+            }
         }
     }
 
-    /// Whether the next frame is lost.
+    /// Whether the next frame is lost, which could be sent from `ready` on and is through at `end`: its transmission
+    /// begins when the one before it has ended.
     #[inline]
-    pub fn loses(&mut self) -> bool {
+    pub fn loses(&mut self, ready: Time, end: Time) -> bool {
         // Most links lose nothing: that is decided without a call.
-        !matches!(self, Loss::None) && self.draw()
+        !matches!(self, Loss::None) && self.draw(ready, end)
     }
 
     #[inline(never)]
-    fn draw(&mut self) -> bool {
+    fn draw(&mut self, ready: Time, end: Time) -> bool {
         match self {
             Loss::None => false,
             Loss::Bernoulli(loss) => loss.stream.chance(loss.probability),
             Loss::GilbertElliott(channel) => channel.loses(),
+            Loss::Channel(channel, before) => {
+                let begin = ready.max(*before);
+                if ready < end {
+                    *before = end;
+                }
+                !channel.receives(begin, end)
+            }
         }
     }
 }
@@ -62,9 +126,8 @@ pub struct GilbertElliott {
 impl GilbertElliott {
     /// In equilibrium from the start; a channel that never turns is good.
     fn new(config: &GilbertElliottConfig, mut stream: Stream) -> GilbertElliott {
-        let (to_bad, to_good) = (config.to_bad.get(), config.to_good.get());
-        let turns = to_bad + to_good;
-        let bad = turns > 0.0 && stream.chance(to_bad / turns);
+        let turns = config.to_bad.get() + config.to_good.get() > 0.0;
+        let bad = turns && stream.chance(share_bad(config));
         GilbertElliott { config: *config, bad, stream }
     }
 
@@ -87,8 +150,9 @@ mod tests {
     }
 
     fn losses(config: LossConfig, frames: usize) -> Vec<bool> {
-        let mut loss = Loss::new(&config, Streams::new(3, 0).stream("link.a.loss"));
-        (0..frames).map(|_| loss.loses()).collect()
+        let parts = LossParts::new(&config).unwrap();
+        let mut loss = Loss::new(&parts, |part| Streams::new(3, 0).stream(&format!("link.a.{part}")));
+        (0..frames).map(|_| loss.loses(Time::ZERO, Time::ZERO)).collect()
     }
 
     #[test]

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use common::{Log, Told, constant, drain, link, ms, ns, packet, parts};
 use varicap_net::{
-    CapacityConfig, CapacityParts, Cells, DropTailConfig, Framing, LossCause, LossConfig, QueueConfig,
+    CapacityConfig, CapacityParts, Cells, DropTailConfig, Framing, LossCause, LossParts, QueueConfig,
     Service, StepsConfig,
 };
-use varicap_units::{Amount, Bytes, Probability, Rate, Span, Time};
+use varicap_units::{Amount, Bytes, Rate, Span, Time};
 
 /// Rates [kbit/s] from instants [ms] on.
 fn steps(steps: &[(u64, u64)]) -> CapacityParts {
@@ -178,7 +178,7 @@ fn an_unlimited_rate_and_no_delay_take_no_time() {
 #[test]
 fn a_frame_lost_on_the_wire_has_used_its_capacity() {
     let mut parts = parts(constant(12_000_000));
-    parts.loss = LossConfig::Bernoulli(Probability::new(1.0).unwrap());
+    parts.loss = LossParts::Bernoulli(1.0);
     let (mut link, mut log) = (link(&parts, 1), Log::default());
     link.push(ms(0), packet(0, 1500), &mut log);
     link.push(ms(0), packet(1, 1500), &mut log);

@@ -10,8 +10,8 @@ use common::{Log, Packet, Told, link, packet, parts};
 use varicap_net::capacity::read_rates;
 use varicap_net::{
     CapacityConfig, CapacityParts, CoDelConfig, DropTailConfig, EredConfig, Framing, GilbertElliottConfig,
-    LinkParts, LossConfig, MarkovConfig, OpportunityParts, OpportunityTrace, QueueConfig, RedConfig, Service,
-    SessionsConfig, SlottedMarkovConfig, StepsConfig,
+    GoodBadConfig, LinkParts, LossConfig, LossParts, MarkovConfig, OpportunityParts, OpportunityTrace,
+    QueueConfig, RayleighConfig, RedConfig, Service, SessionsConfig, SlottedMarkovConfig, StepsConfig,
 };
 use varicap_units::{Amount, Bytes, Frequency, Probability, Rate, Span, Time, Work};
 
@@ -121,17 +121,29 @@ fn any_queue() -> impl Strategy<Value = QueueConfig> {
     prop_oneof![drop_tail, red, ered, codel]
 }
 
-fn any_loss() -> impl Strategy<Value = LossConfig> {
+fn any_loss() -> impl Strategy<Value = LossParts> {
+    let gilbert_elliott = GilbertElliottConfig {
+        to_bad: probability(0.1),
+        to_good: probability(0.3),
+        loss_good: probability(0.0),
+        loss_bad: probability(0.8),
+    };
+    let markov =
+        GoodBadConfig { good: Span::from_millis(10), bad: Span::from_millis(1), delivered: probability(0.9) };
+    let rayleigh = RayleighConfig {
+        doppler: Frequency::from_hz(30.0).unwrap(),
+        threshold_db: -10.0,
+        delivered: probability(1.0),
+        oscillators: 8,
+    };
     prop_oneof![
         Just(LossConfig::None),
         Just(LossConfig::Bernoulli(probability(0.1))),
-        Just(LossConfig::GilbertElliott(GilbertElliottConfig {
-            to_bad: probability(0.1),
-            to_good: probability(0.3),
-            loss_good: probability(0.0),
-            loss_bad: probability(0.8),
-        })),
+        Just(LossConfig::GilbertElliott(gilbert_elliott)),
+        Just(LossConfig::Markov(markov)),
+        Just(LossConfig::Rayleigh(rayleigh)),
     ]
+    .prop_map(|config| LossParts::new(&config).unwrap())
 }
 
 fn any_link(capacity: impl Strategy<Value = CapacityParts>) -> impl Strategy<Value = LinkParts> {

@@ -4,13 +4,10 @@ use std::sync::Arc;
 
 use varicap_units::{Rate, Span, Stream, Time};
 
-use super::chain::{Chain, cumulative, draw, normalised, stationary};
 use super::{CapacityProcess, CapacitySegment, mean_of};
-use crate::check::{same_length, transition_matrix};
+use crate::chain::{Chain, HoldingChain, check_states, cumulative, draw, falls_apart, stationary};
+use crate::check::transition_matrix;
 use crate::{MarkovConfig, NetError, SlottedMarkovConfig};
-
-/// A segment never has length zero, however short its holding time was drawn.
-const SHORTEST: Span = Span::from_nanos(1);
 
 /// Most slots that a slotted chain runs ahead to find its next change.
 const SLOTS_AHEAD: u32 = 1000;
@@ -19,53 +16,21 @@ const SLOTS_AHEAD: u32 = 1000;
 #[derive(Clone, Debug)]
 pub struct MarkovParts {
     rates: Vec<Rate>,
-    mean_holding: Vec<Span>,
-    embedded: Chain,
-    /// Long-run share of time in each state.
-    share: Vec<f64>,
-    start: Option<usize>,
+    chain: HoldingChain,
 }
 
 impl MarkovParts {
     /// Checks the chain of a scenario.
     pub fn new(config: &MarkovConfig) -> Result<MarkovParts, NetError> {
-        let states = config.rates.len();
-        check_states("capacity.markov", states, config.start)?;
-        same_length("capacity.markov.mean_holding", config.mean_holding.len(), states)?;
-        if let Some(index) = config.mean_holding.iter().position(|&mean| mean == Span::ZERO) {
-            let key = format!("capacity.markov.mean_holding[{index}]");
-            return Err(NetError::value(key, Span::ZERO, "a time above zero"));
-        }
-        let key = "capacity.markov.jumps";
-        let jumps = match &config.jumps {
-            // A single state has nowhere to jump to.
-            _ if states == 1 => vec![vec![1.0]],
-            None => every_other_alike(states),
-            Some(rows) => {
-                if let Some(index) = (0..states)
-                    .find(|&i| rows.get(i).and_then(|row| row.get(i)).is_some_and(|p| p.get() > 0.0))
-                {
-                    let key = format!("{key}[{index}][{index}]");
-                    return Err(NetError::value(key, rows[index][index], "0: a jump leads to another state"));
-                }
-                transition_matrix(key, states, rows)?
-            }
-        };
-        let visits = stationary(&jumps).ok_or_else(|| falls_apart(key))?;
-        let times = config.mean_holding.iter().map(|mean| mean.as_secs_f64());
-        let share = normalised(visits.iter().zip(times).map(|(visits, time)| visits * time).collect());
-        Ok(MarkovParts {
-            rates: config.rates.clone(),
-            mean_holding: config.mean_holding.clone(),
-            embedded: Chain::new(&jumps),
-            share,
-            start: config.start,
-        })
+        let states = ("rates", config.rates.len());
+        let (holding, jumps) = (&config.mean_holding, config.jumps.as_deref());
+        let chain = HoldingChain::new("capacity.markov", states, holding, jumps, config.start)?;
+        Ok(MarkovParts { rates: config.rates.clone(), chain })
     }
 
     /// Long-run mean rate [b/s].
     pub fn mean_rate(&self) -> Rate {
-        mean_of(&self.rates, &self.share)
+        mean_of(&self.rates, self.chain.share())
     }
 }
 
@@ -81,26 +46,15 @@ pub struct Markov {
 impl Markov {
     /// The path that `stream` draws.
     pub fn new(parts: Arc<MarkovParts>, mut stream: Stream) -> Markov {
-        let state = parts.start.unwrap_or_else(|| draw(&cumulative(&parts.share), &mut stream));
-        let mut path = Markov { parts, stream, state, until: Time::ZERO };
-        path.hold();
-        path
-    }
-
-    fn hold(&mut self) {
-        let mean = self.parts.mean_holding[self.state];
-        self.until += self.stream.exponential_span(mean).max(SHORTEST);
+        let (state, until) = parts.chain.first(&mut stream);
+        Markov { parts, stream, state, until }
     }
 }
 
 impl CapacityProcess for Markov {
     fn segment(&mut self, now: Time) -> CapacitySegment {
-        if self.parts.rates.len() == 1 {
-            return CapacitySegment { rate: self.parts.rates[0], until: Time::NEVER };
-        }
         while self.until <= now {
-            self.state = self.parts.embedded.next(self.state, &mut self.stream);
-            self.hold();
+            (self.state, self.until) = self.parts.chain.next(self.state, self.until, &mut self.stream);
         }
         CapacitySegment { rate: self.parts.rates[self.state], until: self.until }
     }
@@ -120,12 +74,12 @@ impl SlottedMarkovParts {
     /// Checks the chain of a scenario.
     pub fn new(config: &SlottedMarkovConfig) -> Result<SlottedMarkovParts, NetError> {
         let states = config.rates.len();
-        check_states("capacity.slotted-markov", states, config.start)?;
+        check_states("capacity.slotted-markov", ("rates", states), config.start)?;
         if config.step == Span::ZERO {
             return Err(NetError::value("capacity.slotted-markov.step", config.step, "a time above zero"));
         }
         let key = "capacity.slotted-markov.transitions";
-        let rows = transition_matrix(key, states, &config.transitions)?;
+        let rows = transition_matrix(key, states, &config.transitions, "rate")?;
         let share = stationary(&rows).ok_or_else(|| falls_apart(key))?;
         Ok(SlottedMarkovParts {
             rates: config.rates.clone(),
@@ -185,29 +139,6 @@ impl CapacityProcess for SlottedMarkov {
         }
         CapacitySegment { rate: self.parts.rates[self.state], until: self.until }
     }
-}
-
-fn check_states(table: &str, states: usize, start: Option<usize>) -> Result<(), NetError> {
-    if states == 0 {
-        return Err(NetError::value(format!("{table}.rates"), "empty", "at least one rate"));
-    }
-    if let Some(start) = start.filter(|&start| start >= states) {
-        return Err(NetError::value(
-            format!("{table}.start"),
-            start,
-            format!("a state from 0 to {}", states - 1),
-        ));
-    }
-    Ok(())
-}
-
-fn every_other_alike(states: usize) -> Vec<Vec<f64>> {
-    let alike = 1.0 / (states - 1) as f64;
-    (0..states).map(|from| (0..states).map(|to| if from == to { 0.0 } else { alike }).collect()).collect()
-}
-
-fn falls_apart(key: &str) -> NetError {
-    NetError::value(key, "a chain that falls apart", "every state to be reachable from every other")
 }
 
 #[cfg(test)]

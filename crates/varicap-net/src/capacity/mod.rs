@@ -3,7 +3,6 @@
 //! A path never depends on traffic. Rate 0 is an ordinary state. A load-reactive capacity is no path of its own: a
 //! controller at the link sets it (`reactive`); what has a path is the residual that bounds it.
 
-mod chain;
 mod markov;
 mod sessions;
 mod steps;

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use varicap_units::{Rate, Span, Stream, Time};
 
-use super::chain::{cumulative, draw, normalised};
 use super::{CapacityProcess, CapacitySegment};
+use crate::chain::{cumulative, draw, normalised};
 use crate::{NetError, SessionsConfig};
 
 /// Most sessions at a time: the distribution has to be held in memory.

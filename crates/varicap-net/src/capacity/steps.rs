@@ -23,7 +23,7 @@ impl Timeline {
     /// Checks the steps of a scenario.
     pub fn from_config(config: &StepsConfig) -> Result<Timeline, NetError> {
         let StepsConfig { at, rates, period } = config;
-        same_length("capacity.steps.at", at.len(), rates.len())?;
+        same_length("capacity.steps.at", at.len(), rates.len(), "rate")?;
         let Some((first, last)) = at.first().zip(at.last()) else {
             return Err(NetError::value("capacity.steps.rates", "empty", "at least one rate"));
         };

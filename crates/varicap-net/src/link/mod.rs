@@ -17,10 +17,10 @@ use std::collections::VecDeque;
 use varicap_units::{Bytes, Rate, Span, Streams, Time, Work};
 
 use crate::capacity::{Capacity, CapacityParts, CapacityProcess};
-use crate::loss::Loss;
+use crate::loss::{Loss, LossParts};
 use crate::queue::{Limit, Queue, QueueDiscipline, Supply, Transmitter, TransmitterState, Waiting};
 use crate::reactive::Reactive;
-use crate::{Backlog, Frame, Framing, LossCause, LossConfig, Lost, QueueConfig, Service, Watch};
+use crate::{Backlog, Frame, Framing, LossCause, Lost, QueueConfig, Service, Watch};
 
 use opportunity::Opportunities;
 pub use opportunity::{OpportunityParts, OpportunityTrace};
@@ -36,7 +36,7 @@ pub struct LinkParts {
     /// The queue.
     pub queue: QueueConfig,
     /// Random loss after the server.
-    pub loss: LossConfig,
+    pub loss: LossParts,
     /// Propagation delay.
     pub delay: Span,
     /// What the link layer adds to each frame.
@@ -101,8 +101,8 @@ pub struct Link<F> {
 }
 
 impl<F: Frame> Link<F> {
-    /// The link called `name`, idle at time zero. Its random streams are `link.NAME.capacity`, `link.NAME.loss` and
-    /// `link.NAME.queue`.
+    /// The link called `name`, idle at time zero. Its random streams are `link.NAME.capacity`, `link.NAME.loss`,
+    /// `link.NAME.channel` and `link.NAME.queue`.
     pub fn new(parts: &LinkParts, name: &str, streams: &Streams) -> Link<F> {
         let stream = |part: &str| streams.stream(&format!("link.{name}.{part}"));
         // The first rate is in force at once, yet reported when the link first moves: its change comes at zero.
@@ -134,7 +134,7 @@ impl<F: Frame> Link<F> {
             now: Time::ZERO,
             delay: parts.delay,
             framing: parts.framing,
-            loss: Loss::new(&parts.loss, stream("loss")),
+            loss: Loss::new(&parts.loss, stream),
             queue,
             line: VecDeque::new(),
             under_way: 0,
@@ -319,7 +319,7 @@ impl<F: Frame> Link<F> {
         let framed = self.framing.framed(size);
         match &mut self.transmission {
             Transmission::Rate(server, _) => self.finish = server.begin(at, framed),
-            Transmission::Opportunities(path) => path.begin(framed),
+            Transmission::Opportunities(path) => path.begin(at, framed),
         }
     }
 
@@ -397,13 +397,13 @@ impl<F: Frame> Link<F> {
     fn send_off<W: Watch<F>>(&mut self, at: Time, watch: &mut W) {
         let backlog = self.backlog();
         let Some(through) = self.line.get_mut(self.under_way) else { return };
-        let arrived = match &self.transmission {
-            Transmission::Rate(..) => through.time,
-            Transmission::Opportunities(path) => path.stamp(through.time),
+        let (arrived, ready) = match &self.transmission {
+            Transmission::Rate(..) => (through.time, through.time),
+            Transmission::Opportunities(path) => (path.stamp(through.time), path.began()),
         };
         through.time = at + self.delay;
         watch.on_departure(at, arrived, &through.frame, backlog);
-        if self.loss.loses() {
+        if self.loss.loses(ready, at) {
             return self.lose(at, watch);
         }
         self.under_way += 1;

@@ -109,8 +109,9 @@ pub(super) struct Opportunities {
     index: usize,
     /// Opportunities so far.
     passed: u64,
-    /// What is still to be sent of the frame in service [B].
+    /// What is still to be sent of the frame in service [B], and when it was begun.
     left: Bytes,
+    began: Time,
 }
 
 impl Opportunities {
@@ -124,6 +125,7 @@ impl Opportunities {
             index: 0,
             passed: 0,
             left: Bytes::ZERO,
+            began: Time::ZERO,
         }
     }
 
@@ -160,8 +162,14 @@ impl Opportunities {
     }
 
     /// A frame of `size` bytes goes into service.
-    pub fn begin(&mut self, size: Bytes) {
+    pub fn begin(&mut self, at: Time, size: Bytes) {
+        self.began = at;
         self.left = if self.parts.mahimahi { size + MAHIMAHI_OVERHEAD } else { size };
+    }
+
+    /// When the frame in service was begun.
+    pub fn began(&self) -> Time {
+        self.began
     }
 
     /// Sends what it may of the frame in service; what it took of `budget`, and whether the frame is through.

@@ -103,7 +103,7 @@ impl<F: Frame> Link<F> {
         let backlog = self.backlog();
         watch.on_departure(now, now, &frame, backlog);
         self.line.insert(self.under_way, Inside { time: now + self.delay, frame });
-        if self.loss.loses() {
+        if self.loss.loses(now, now) {
             return self.lose(now, watch);
         }
         self.under_way += 1;

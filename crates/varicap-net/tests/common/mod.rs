@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test uses its part")]
 
 use varicap_net::{
-    Backlog, CapacityParts, DropTailConfig, Frame, Framing, Link, LinkParts, LossCause, LossConfig, Lost,
+    Backlog, CapacityParts, DropTailConfig, Frame, Framing, Link, LinkParts, LossCause, LossParts, Lost,
     QueueConfig, Service, Watch,
 };
 use varicap_units::{Amount, Bytes, Rate, Span, Streams, Time};
@@ -107,7 +107,7 @@ pub fn parts(capacity: CapacityParts) -> LinkParts {
         capacity,
         service: Service::Fluid,
         queue: QueueConfig::DropTail(DropTailConfig { limit: Amount::Unlimited, counts_in_service: true }),
-        loss: LossConfig::None,
+        loss: LossParts::None,
         delay: Span::ZERO,
         framing: Framing::default(),
         packet: Bytes::new(1500),
