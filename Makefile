@@ -3,12 +3,14 @@
 VENV := .venv
 BIN := $(VENV)/bin
 OUT := varicap-out
+SITE := docs/_build/html
 # How the extension module is built: `swift` trades a third of its speed for quick builds.
 PROFILE ?= release
 
 # Stamps: each step runs again only when something that it read has changed.
 TOOLS := $(VENV)/.tools-found
 PACKAGES := $(VENV)/.packages-installed
+DOCS_PACKAGES := $(VENV)/.docs-packages-installed
 FEATURES := $(VENV)/.features-found
 EXTENSION := $(VENV)/.extension-built
 
@@ -23,7 +25,7 @@ export MPLBACKEND := Agg
 # The cargo option for the features of package $(1) that can be built here.
 features = $$(sed 's,.*,--features $(1)/&,' $(FEATURES))
 
-.PHONY: help setup run test test-rust test-python lint format bpf bench reproduce docs schema lock clean
+.PHONY: help setup run test test-rust test-python lint format bpf bench reproduce docs docs-rust schema lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -37,6 +39,10 @@ $(TOOLS): tools/find_tools.sh
 $(PACKAGES): requirements.txt $(TOOLS)
 	$$(cat $(TOOLS)) -m venv $(VENV)
 	$(BIN)/python -m pip install --require-hashes -r requirements.txt
+	@touch $@
+
+$(DOCS_PACKAGES): docs/requirements.txt $(PACKAGES)
+	$(BIN)/python -m pip install --require-hashes -r docs/requirements.txt
 	@touch $@
 
 $(FEATURES): $(TOOLS) tools/find_features.sh
@@ -83,14 +89,22 @@ schema: $(PACKAGES) ## the published schema, the typed Python front and the refe
 	VARICAP_PUBLISH=1 cargo test --quiet --locked -p varicap-experiment --test schema
 	$(BIN)/python tools/generate_scenario.py
 
-docs: ## the reference of the Rust crates, into target/doc
+docs: setup $(DOCS_PACKAGES) docs-rust ## the site, into docs/_build/html; a warning is an error
+	$(BIN)/python -m sphinx -W --keep-going --quiet docs $(SITE)
+	@rm -rf $(SITE)/rust && cp -R target/doc $(SITE)/rust
+	@echo "the site: $(SITE)/index.html"
+
+docs-rust:
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 
-lock: pyproject.toml ## resolve the Python packages again, into requirements.txt (needs uv)
-	uv pip compile pyproject.toml --extra plot --extra dev --universal --python-version 3.11 --upgrade \
-		--generate-hashes --no-header --no-emit-index-url --quiet --output-file requirements.txt
+RESOLVE := uv pip compile pyproject.toml --universal --python-version 3.11 --upgrade --generate-hashes --no-header \
+	--no-emit-index-url --quiet
+
+lock: pyproject.toml ## resolve the Python packages again, into requirements.txt and docs/requirements.txt (needs uv)
+	$(RESOLVE) --extra plot --extra dev --output-file requirements.txt
+	$(RESOLVE) --extra docs --constraint requirements.txt --output-file docs/requirements.txt
 
 clean: ## remove what was built and computed
-	rm -rf $(VENV) $(OUT) target .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(OUT) target docs/_build docs/reference/api docs/reference/commands.md .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	rm -f python/varicap/_core*.so python/varicap/_core*.pyd
 	find python tests tools -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -164,7 +164,7 @@ class Result:
     states: int
     """States of the chain that recur."""
     residual: float
-    """Sum of |pi P - pi|: how well the stationary equation is met [1]."""
+    """Sum of ``|pi P - pi|``: how well the stationary equation is met [1]."""
     validity: tuple[str, ...]
     """Assumptions of the model that these parameters strain; empty if none."""
 

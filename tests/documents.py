@@ -1,0 +1,175 @@
+"""The code of a page: commands and Python run as a reader would run them, what they print compared with what is shown.
+
+`$ command` in a ``console`` block is run by a shell; the lines below it are what it prints, where a line `…` stands for
+any number of lines, and a … in a line for anything.  A ``python`` block runs where the ones before it left off; a
+``text`` block right below shows what it prints.  A block below "Save this as `NAME`:" is a file.  Under
+VARICAP_PUBLISH=1 what is shown is written anew, except where it has a `…`.
+"""
+
+import io
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+from markdown_it import MarkdownIt
+
+ROOT = Path(__file__).resolve().parent.parent
+SAVE_AS = re.compile(r"Save this as `([^`]+)`")
+PUBLISH = "VARICAP_PUBLISH" in os.environ
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block."""
+
+    language: str
+    lines: list[str]
+    line: int
+    """Line of the page on which it begins, from 0, the fence not counted."""
+    above: str
+    """The paragraph just above, if there is one."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a page says that something prints."""
+
+    what: str
+    lines: list[str]
+    line: int
+
+
+@dataclass
+class Page:
+    """A page that is being tried in a folder of its own."""
+
+    file: Path
+    folder: Path
+    names: dict[str, Any] = field(default_factory=lambda: {"__name__": "__page__"})
+    news: list[tuple[Shown, list[str]]] = field(default_factory=list)
+
+    def run(self) -> None:
+        """Run everything on it, in order."""
+        page = blocks(self.file)
+        for block, after in zip_longest(page, page[1:]):
+            if saved := SAVE_AS.search(block.above):
+                (self.folder / saved[1]).write_text("\n".join(block.lines) + "\n")
+            elif block.language == "console":
+                for command, shown in dialogue(block):
+                    self.compare(shown, self.shell(command))
+            elif block.language == "python":
+                printed = self.python(block)
+                if after and after.language == "text" and not after.above:
+                    self.compare(Shown(f"the code in line {block.line}", after.lines, after.line), printed)
+        if PUBLISH:
+            self.publish()
+
+    def shell(self, command: str) -> list[str]:
+        """What a command prints, messages included, as on a terminal."""
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        done = subprocess.run(
+            ["bash", "-c", recipe(command)],
+            cwd=self.folder,
+            env={**os.environ, "PATH": path, "PYTHONUNBUFFERED": "1"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=300,
+        )
+        assert done.returncode in (0, 2), f"{command}: exit code {done.returncode}\n{done.stdout}"
+        return [line.rstrip() for line in done.stdout.splitlines()]
+
+    def python(self, block: Block) -> list[str]:
+        """What a block of Python prints."""
+        printed = io.StringIO()
+        source = "\n" * block.line + "\n".join(block.lines)
+        with redirect_stdout(printed):
+            exec(compile(source, self.file, "exec"), self.names)
+        return [line.rstrip() for line in printed.getvalue().splitlines()]
+
+    def compare(self, shown: Shown, printed: list[str]) -> None:
+        """Nothing shown is nothing claimed."""
+        if not any(shown.lines) or matches(shown.lines, printed):
+            return
+        if PUBLISH and "…" not in "".join(shown.lines):
+            self.news.append((shown, printed))
+            return
+        said, got = "\n".join(shown.lines), "\n".join(printed)
+        where = f"{self.file.relative_to(ROOT)}:{shown.line + 1}"
+        raise AssertionError(
+            f"{where}: {shown.what} prints\n{got}\nand not\n{said}\n(VARICAP_PUBLISH=1 writes it anew)"
+        )
+
+    def publish(self) -> None:
+        """Write what was printed into the page."""
+        lines = self.file.read_text().split("\n")
+        for shown, printed in sorted(self.news, key=lambda news: -news[0].line):
+            lines[shown.line : shown.line + len(shown.lines)] = printed
+        self.file.write_text("\n".join(lines))
+
+
+def pages() -> list[Path]:
+    """Everything that the project says in Markdown."""
+    return sorted([*ROOT.glob("*.md"), *(file for file in ROOT.glob("docs/**/*.md") if "_build" not in file.parts)])
+
+
+def blocks(file: Path) -> list[Block]:
+    """The fenced blocks of a page."""
+    found, above = [], ""
+    for token in MarkdownIt().parse(file.read_text()):
+        if token.type == "fence" and token.map:
+            found.append(Block(token.info.strip(), token.content.splitlines(), token.map[0] + 1, above))
+        if token.type in ("inline", "fence"):
+            above = token.content if token.type == "inline" else ""
+    return found
+
+
+def dialogue(block: Block) -> Iterator[tuple[str, Shown]]:
+    """The commands of a console block, each with what it is said to print."""
+    lines = list(enumerate(block.lines, block.line))
+    while lines:
+        _, command = lines.pop(0)
+        assert command.startswith("$ "), f"a console block begins with a command: {command!r}"
+        while command.endswith("\\"):
+            command = f"{command[:-1].rstrip()} {lines.pop(0)[1].strip()}"
+        shown = []
+        start = lines[0][0] if lines else 0
+        while lines and not lines[0][1].startswith("$ "):
+            shown.append(lines.pop(0)[1])
+        yield command[2:], Shown(f"`{command[2:]}`", shown, start)
+
+
+def recipe(command: str) -> str:
+    """Of `make TARGET` what it does after the setup; any other command as it is."""
+    if not command.startswith("make "):
+        return command
+    target = command.removeprefix("make ")
+    rules = re.search(rf"^{target}:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert rules, f"the Makefile has no target {target}"
+    lines = [line.strip().lstrip("@") for line in rules[1].splitlines()]
+    return "\n".join(line.replace("$(BIN)/", "").replace("$(OUT)", "varicap-out") for line in ["set -e", *lines])
+
+
+def matches(shown: list[str], printed: list[str]) -> bool:
+    """Whether these lines are those, `…` standing for any lines, or for anything within a line."""
+
+    def line_pattern(line: str) -> str:
+        return ".*".join(re.escape(part) for part in line.split("…")) + "\n"
+
+    pattern = "".join("(?:.*\n)*?" if line.strip() == "…" else line_pattern(line) for line in shown)
+    return re.fullmatch(pattern, "".join(f"{line}\n" for line in printed)) is not None
+
+
+def prepare(folder: Path) -> None:
+    """What a reader has: the examples, and the virtual environment."""
+    shutil.copytree(ROOT / "examples", folder / "examples")
+    (folder / ".venv").symlink_to(sys.prefix)

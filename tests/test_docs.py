@@ -1,0 +1,89 @@
+"""The documents: their code does what they show, and what they name is there."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+from documents import ROOT, Page, blocks, dialogue, matches, pages, prepare
+
+from varicap.cli import app
+
+DOCS = ROOT / "docs"
+GENERATED = (DOCS / "reference/api/index.md", DOCS / "reference/commands.md")
+RUN = [DOCS / "start/tutorial.md", *sorted(DOCS.glob("guides/*.md")), *sorted(DOCS.glob("background/*.md"))]
+
+
+def ids(file: Path) -> str:
+    return str(file.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("file", RUN, ids=ids)
+def test_the_code_of_a_page_does_what_it_shows(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    prepare(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    Page(file, tmp_path).run()
+    for written in re.findall(r"`(varicap-out/[\w/.-]+)`", file.read_text()):
+        assert (tmp_path / written).is_file(), f"{written} is not written"
+
+
+def test_what_is_shown_must_be_what_is_printed() -> None:
+    assert matches(["a", "b"], ["a", "b"])
+    assert matches(["a", "…", "z"], ["a", "b", "c", "z"])
+    assert not matches(["a 0.70"], ["a 0.71"])
+    assert matches(["page (… MB)"], ["page (0.2 MB)"])
+    assert not matches(["a", "…"], ["b"])
+
+
+@pytest.mark.parametrize("file", pages(), ids=ids)
+def test_commands_in_a_page_exist(file: Path) -> None:
+    for line in commands(file):
+        words = shlex.split(line, comments=True)
+        command: Any = typer.main.get_command(app)
+        path, *rest = words
+        while rest and rest[0] in getattr(command, "commands", {}):
+            path, command = f"{path} {rest[0]}", command.commands[rest.pop(0)]
+        known = {way for option in command.params for way in [*option.opts, *option.secondary_opts]} | {"--help", "-h"}
+        given = rest[: rest.index("--")] if "--" in rest else rest
+        for word in given:
+            if re.match(r"--?[a-z]", word):
+                assert word.partition("=")[0] in known, f"{path} has no {word}: {line}"
+
+
+def commands(file: Path) -> Iterator[str]:
+    """The calls of varicap in a page."""
+    for block in blocks(file):
+        if block.language in ("sh", "console", "bash"):
+            text = "\n".join(line.removeprefix("$ ") for line in block.lines if block.language != "console")
+            if block.language == "console":
+                text = "\n".join(command for command, _ in dialogue(block))
+            for line in re.split(r"\n|&&|\|", text.replace("\\\n", " ")):
+                call = re.sub(r"^\s*(\.venv/bin/)?", "", line)
+                if re.match(r"varicap [a-z]", call):
+                    yield call
+
+
+@pytest.mark.parametrize("file", pages(), ids=ids)
+def test_what_a_page_names_is_there(file: Path) -> None:
+    text = file.read_text()
+    named = re.findall(r"`((?:crates|python|tests|tools|examples|docs|schema)/[\w/.*-]+)`", text)
+    for name in named:
+        if not re.search(r"NAME|KEY|\*", name):
+            assert (ROOT / name).exists() or name.startswith("docs/_build"), f"{name} is not there"
+    linked = re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", text)
+    for link in linked:
+        target = (file.parent / link).resolve()
+        assert target.exists() or target in GENERATED, f"{link} is not there"
+
+
+@pytest.mark.parametrize("file", sorted(DOCS.glob("guides/*.md")), ids=ids)
+def test_rust_that_a_guide_quotes_is_in_the_file_that_it_names(file: Path) -> None:
+    for block in blocks(file):
+        if block.language == "rust" and block.lines[0].startswith("// crates/"):
+            source = (ROOT / block.lines[0].removeprefix("// ")).read_text()
+            lines = {line.strip() for line in source.splitlines()}
+            for line in block.lines[1:]:
+                assert line.strip() in lines | {"", "…", "// …"}, f"{line.strip()!r} is not in {block.lines[0]}"
