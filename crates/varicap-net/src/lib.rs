@@ -27,4 +27,7 @@ pub use feedback::{
 pub use frame::{Backlog, Frame, LossCause, Lost, Watch};
 pub use link::{Link, LinkParts, OpportunityParts, OpportunityTrace};
 pub use loss::LossParts;
+pub use queue::{
+    AccelBrakeConfig, CoDelConfig, DropSpacing, DropTailConfig, EredConfig, QueueConfig, RedConfig,
+};
 pub use reactive::*;

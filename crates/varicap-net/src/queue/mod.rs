@@ -2,6 +2,7 @@
 
 mod accel_brake;
 mod codel;
+mod config;
 mod drop_tail;
 mod ered;
 mod red;
@@ -11,10 +12,11 @@ use std::collections::VecDeque;
 
 use varicap_units::{Amount, Bytes, Rate, Stream, Time, Work};
 
-use crate::{Backlog, Frame, Framing, QueueConfig, Watch};
+use crate::{Backlog, Frame, Framing, Watch};
 
 pub use accel_brake::AccelBrake;
 pub use codel::CoDel;
+pub use config::*;
 pub(crate) use drop_tail::DropTail;
 pub use ered::Ered;
 pub use red::Red;
