@@ -655,6 +655,53 @@ class CoDel(Part):
     """Mark ECN-capable frames instead of dropping them. Default: false."""
 
 
+Per: TypeAlias = Literal["flow", "group"]
+"""What has a queue of its own in fair queueing."""
+
+DropFrom: TypeAlias = Literal["longest", "arriving"]
+"""Who loses a packet where all queues together are full."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drr(Part):
+    """Deficit round robin: each flow sends up to its quantum in a round, and saves what is too little for its next
+    packet.
+    """
+
+    _tag: ClassVar[str] = "drr"
+
+    limit: Amount = "1 bdp"
+    """Limit of what waits in all queues together. Default: 1 bdp."""
+    flow_limit: Amount | None = None
+    """Limit of the queue of each flow. Default: none but `limit`."""
+    quantum: Amount = "1 packets"
+    """What a flow of weight 1 may send in a round. Default: 1 packets (full-sized)."""
+    per: Per = "flow"
+    """What has a queue of its own. Default: flow."""
+    drop: DropFrom = "longest"
+    """Who loses a packet where all queues together are full. Default: longest."""
+    weights: Mapping[str, float]
+    """Weights of flows by name; those of a group have the weight each, or together if `per = "group"`. Default: 1."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sfq(Part):
+    """Start-time fair queueing: the packet whose service would have begun first in a fair fluid system goes first."""
+
+    _tag: ClassVar[str] = "sfq"
+
+    limit: Amount = "1 bdp"
+    """Limit of what waits in all queues together. Default: 1 bdp."""
+    flow_limit: Amount | None = None
+    """Limit of the queue of each flow. Default: none but `limit`."""
+    per: Per = "flow"
+    """What has a queue of its own. Default: flow."""
+    drop: DropFrom = "longest"
+    """Who loses a packet where all queues together are full. Default: longest."""
+    weights: Mapping[str, float]
+    """Weights of flows by name; those of a group have the weight each, or together if `per = "group"`. Default: 1."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class AccelBrake(Part):
     """Accel-Brake Control at the bottleneck: brakes are CE marks, so that only ECN-capable packets get any."""
@@ -677,11 +724,13 @@ class AccelBrake(Part):
 
 
 Queue: TypeAlias = (
-    Literal["drop-tail", "red", "ered", "codel", "accel-brake"]
+    Literal["drop-tail", "red", "ered", "codel", "drr", "sfq", "accel-brake"]
     | DropTail
     | Red
     | Ered
     | CoDel
+    | Drr
+    | Sfq
     | AccelBrake
 )
 """The queue in front of the server."""
@@ -1144,8 +1193,8 @@ class Flow(Part):
     jitter: Span | None = None
     """Largest processing delay of an acknowledgement at the sender, uniform from zero; against phase effects.
 
-    Default: a full packet's time on the slowest link where flows share a drop-tail or accel-brake queue, at most 10 ms;
-    else 0 s.
+    Default: a full packet's time on the slowest link where flows share a queue that leaves nothing to chance (all but
+    `red`, `ered` and `codel`), at most 10 ms; else 0 s.
     """
     app: App = "greedy"
     """What it transfers. Default: greedy."""

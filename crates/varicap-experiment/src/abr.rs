@@ -102,6 +102,7 @@ fn buffer(name: String, abr: &AbrConfig, packet: Bytes) -> LinkSpec {
             framing: Framing::default(),
             packet,
             bdp: Bytes::ZERO,
+            groups: Arc::default(),
         },
         mean_capacity: abr.first_rate(),
     }

@@ -1,11 +1,20 @@
 //! Queues of links: whether what a scenario says of them makes sense.
 
-use varicap_net::{QueueConfig, RedConfig};
+use indexmap::IndexMap;
+use varicap_net::{DrrConfig, QueueConfig, RedConfig};
 use varicap_units::{Amount, Bytes};
 
-use crate::error::ScenarioError;
+use crate::document::join_path;
+use crate::error::{ScenarioError, nearest, one_of};
+use crate::scenario::FlowConfig;
 use crate::topology::Placed;
 use crate::validate::{At, Checked};
+
+/// Least and greatest weight of a flow.
+const LEAST_WEIGHT: f64 = 0.01;
+const MOST_WEIGHT: f64 = 1000.0;
+/// Least quantum: a large packet must not take many rounds [B].
+const LEAST_QUANTUM: Bytes = Bytes::new(100);
 
 /// Amounts in BDP need a capacity that is finite.
 pub(crate) fn check_no_bdp(at: &At, queue: &QueueConfig) -> Checked {
@@ -20,6 +29,11 @@ pub(crate) fn check_no_bdp(at: &At, queue: &QueueConfig) -> Checked {
             ("max_threshold", ered.max_threshold),
             ("reserve", ered.reserve),
         ]),
+        QueueConfig::Drr(DrrConfig { flow_limit, quantum, .. }) => {
+            amounts.push(("quantum", *quantum));
+            amounts.extend(flow_limit.map(|limit| ("flow_limit", limit)));
+        }
+        QueueConfig::Sfq(sfq) => amounts.extend(sfq.flow_limit.map(|limit| ("flow_limit", limit))),
         QueueConfig::DropTail(_) | QueueConfig::CoDel(_) | QueueConfig::AccelBrake(_) => {}
     }
     for (key, amount) in amounts {
@@ -30,7 +44,8 @@ pub(crate) fn check_no_bdp(at: &At, queue: &QueueConfig) -> Checked {
     Ok(())
 }
 
-pub(crate) fn check(at: &At, queue: &QueueConfig) -> Checked {
+/// Checks a queue whose table lies at `at`, in a scenario with these flows.
+pub(crate) fn check(at: &At, queue: &QueueConfig, flows: &IndexMap<String, FlowConfig>) -> Checked {
     match queue {
         QueueConfig::DropTail(queue) => at.inner("drop-tail").amount("limit", queue.limit),
         QueueConfig::CoDel(queue) => {
@@ -49,6 +64,20 @@ pub(crate) fn check(at: &At, queue: &QueueConfig) -> Checked {
             at.positive("delta", queue.delta)?;
             at.positive("window", queue.window)
         }
+        QueueConfig::Drr(drr) => {
+            let at = at.inner("drr");
+            at.amount("quantum", drr.quantum)?;
+            let least = Amount::Bytes(LEAST_QUANTUM);
+            let good = match drr.quantum {
+                Amount::Bytes(quantum) => quantum >= LEAST_QUANTUM,
+                quantum => quantum != Amount::Unlimited,
+            };
+            at.require("quantum", good, drr.quantum, format!("a finite amount of at least {least}"))?;
+            check_sharing(&at, drr.limit, drr.flow_limit, &drr.weights, flows)
+        }
+        QueueConfig::Sfq(sfq) => {
+            check_sharing(&at.inner("sfq"), sfq.limit, sfq.flow_limit, &sfq.weights, flows)
+        }
         QueueConfig::Red(red) => check_red(&at.inner("red"), red),
         QueueConfig::Ered(ered) => {
             let at = at.inner("ered");
@@ -57,6 +86,40 @@ pub(crate) fn check(at: &At, queue: &QueueConfig) -> Checked {
             at.require("reserve", good, ered.reserve, "an amount below `limit`")
         }
     }
+}
+
+/// Limits and weights of fair queueing.
+fn check_sharing(
+    at: &At,
+    limit: Amount,
+    flow_limit: Option<Amount>,
+    weights: &IndexMap<String, f64>,
+    flows: &IndexMap<String, FlowConfig>,
+) -> Checked {
+    at.amount("limit", limit)?;
+    flow_limit.map_or(Ok(()), |limit| at.amount("flow_limit", limit))?;
+    for (name, weight) in weights {
+        let path = at.key(&join_path(&["weights", name]));
+        check_flow_name(&path, name, flows)?;
+        if !(LEAST_WEIGHT..=MOST_WEIGHT).contains(weight) {
+            let expected = format!("a weight from {LEAST_WEIGHT} to {MOST_WEIGHT}");
+            return Err(ScenarioError::at(path, expected).found(weight));
+        }
+    }
+    Ok(())
+}
+
+/// Whether `name`, which stands at `path`, is one of the flows.
+fn check_flow_name(path: &str, name: &str, flows: &IndexMap<String, FlowConfig>) -> Checked {
+    if flows.contains_key(name) {
+        return Ok(());
+    }
+    let names: Vec<&str> = flows.keys().map(String::as_str).collect();
+    let error = ScenarioError::at(path, format!("a flow: {}", one_of(&names))).found(name);
+    Err(match nearest(name, names) {
+        Some(flow) => error.hint(format!("did you mean `{flow}`?")),
+        None => error,
+    })
 }
 
 fn check_red(at: &At, red: &RedConfig) -> Checked {
@@ -96,6 +159,15 @@ pub(crate) fn check_limits(link: &Placed<'_>, queue: &QueueConfig, packet: Bytes
             error
         });
     }
+    let flow_limit = match queue {
+        QueueConfig::Drr(drr) => drr.flow_limit,
+        QueueConfig::Sfq(sfq) => sfq.flow_limit,
+        _ => None,
+    };
+    if let Some(limit) = flow_limit {
+        let expected = format!("room for at least one packet of {packet}");
+        at.require("flow_limit", in_bytes(limit) >= packet, told(limit), expected)?;
+    }
     let QueueConfig::Ered(ered) = queue else { return Ok(()) };
     let (most, reserve) = (in_bytes(ered.max_threshold), in_bytes(ered.reserve));
     let below = format!("at most `limit`, {}", told(limit));
@@ -111,5 +183,10 @@ pub(crate) fn check_limits(link: &Placed<'_>, queue: &QueueConfig, packet: Bytes
 /// Whether nothing at the queue is left to chance: then the order in which packets of several flows arrive may be fixed for
 /// ever.
 pub(crate) fn is_regular(queue: &QueueConfig) -> bool {
-    matches!(queue, QueueConfig::DropTail(_) | QueueConfig::AccelBrake(_))
+    match queue {
+        QueueConfig::DropTail(_) | QueueConfig::AccelBrake(_) | QueueConfig::Drr(_) | QueueConfig::Sfq(_) => {
+            true
+        }
+        QueueConfig::Red(_) | QueueConfig::Ered(_) | QueueConfig::CoDel(_) => false,
+    }
 }

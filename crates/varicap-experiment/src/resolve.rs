@@ -127,6 +127,7 @@ fn resolve_link(
             framing: config.framing,
             packet,
             bdp,
+            groups: groups.iter().map(|group| Arc::from(group.name)).collect(),
         },
         mean_capacity,
     })

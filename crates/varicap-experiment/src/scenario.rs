@@ -178,8 +178,8 @@ pub struct FlowConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop: Option<Span>,
     /// Largest processing delay of an acknowledgement at the sender, uniform from zero; against phase effects.
-    /// Default: a full packet's time on the slowest link where flows share a drop-tail or accel-brake queue, at most 10 ms;
-    /// else 0 s.
+    /// Default: a full packet's time on the slowest link where flows share a queue that leaves nothing to chance (all but `red`,
+    /// `ered` and `codel`), at most 10 ms; else 0 s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jitter: Option<Span>,
     /// What it transfers. Default: greedy.

@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 
+use indexmap::IndexMap;
 use varicap_net::{CapacityConfig, Framing};
 use varicap_tcp::congestion::RateRtt;
 use varicap_tcp::{AckPolicy, Congestion, TcpConfig, Timer};
@@ -150,7 +151,7 @@ impl Scenario {
                     )?;
                 }
             }
-            check_link(&at, link)?;
+            check_link(&at, link, &self.flows)?;
         }
         reactive::check_pools(&layout.links)
     }
@@ -185,7 +186,7 @@ fn check_name(at: &At, name: &str) -> Checked {
     at.require("name", good, name.escape_debug(), "a name of 1 to 100 characters")
 }
 
-fn check_link(at: &At, link: &Placed<'_>) -> Checked {
+fn check_link(at: &At, link: &Placed<'_>, flows: &IndexMap<String, FlowConfig>) -> Checked {
     let config = &link.config;
     at.bounded("delay", link.delay)?;
     check_capacity(at, "capacity", &config.capacity)?;
@@ -194,7 +195,7 @@ fn check_link(at: &At, link: &Placed<'_>) -> Checked {
     if link.is_unlimited() {
         queue::check_no_bdp(&at.inner("queue"), &queue)?;
     }
-    queue::check(&at.inner("queue"), &queue)
+    queue::check(&at.inner("queue"), &queue, flows)
 }
 
 /// Checks the capacity that lies at `key`.

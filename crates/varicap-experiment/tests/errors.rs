@@ -190,7 +190,7 @@ fn unknown_names_say_which_there_are() {
         (
             "drop-tail = { limit",
             "droptail = { limit",
-            "x.toml:5: topology.dumbbell.forward.queue: found `droptail`, expected `drop-tail`, `red`, `ered`, `codel` or `accel-brake`; did you mean `drop-tail`?",
+            "x.toml:5: topology.dumbbell.forward.queue: found `droptail`, expected `drop-tail`, `red`, `ered`, `codel`, `drr`, `sfq` or `accel-brake`; did you mean `drop-tail`?",
         ),
         (
             "drop-tail = { limit",
@@ -313,6 +313,26 @@ fn what_makes_no_sense_is_refused() {
             "queue = { drop-tail = { limit = \"10 packets\" } }",
             "queue = { ered = { min_threshold = \"80 packets\" } }",
             "x.toml:5: topology.dumbbell.forward.queue.ered.min_threshold: found `80 packets`, expected less than `max_threshold`, 80 packets",
+        ),
+        (
+            "queue = { drop-tail = { limit = \"10 packets\" } }",
+            "queue = { drr = { weights = { renoo = 2 } } }",
+            "x.toml:5: topology.dumbbell.forward.queue.drr.weights.renoo: found `renoo`, expected a flow: `reno`; did you mean `reno`?",
+        ),
+        (
+            "queue = { drop-tail = { limit = \"10 packets\" } }",
+            "queue = { sfq = { weights = { reno = 0 } } }",
+            "x.toml:5: topology.dumbbell.forward.queue.sfq.weights.reno: found `0`, expected a weight from 0.01 to 1000",
+        ),
+        (
+            "queue = { drop-tail = { limit = \"10 packets\" } }",
+            "queue = { drr = { quantum = \"10 B\" } }",
+            "x.toml:5: topology.dumbbell.forward.queue.drr.quantum: found `10 B`, expected a finite amount of at least 100 B",
+        ),
+        (
+            "queue = { drop-tail = { limit = \"10 packets\" } }",
+            "queue = { sfq = { flow_limit = \"100 B\" } }",
+            "x.toml:5: topology.dumbbell.forward.queue.sfq.flow_limit: found `100 B`, expected room for at least one packet of 1500 B",
         ),
         (
             "queue = { drop-tail = { limit = \"10 packets\" } }",

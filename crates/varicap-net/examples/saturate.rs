@@ -57,6 +57,7 @@ fn parts(delay: Span) -> LinkParts {
         framing: Framing::default(),
         packet: Bytes::new(1500),
         bdp: Bytes::new(250_000),
+        groups: Default::default(),
     }
 }
 

@@ -16,6 +16,16 @@ pub trait Frame {
     fn is_reserved(&self) -> bool {
         false
     }
+    /// Says whether it conforms to a reservation.
+    fn set_reserved(&mut self, _reserved: bool) {}
+    /// Which connection it belongs to, and which way it goes: no two that pass a link at a time have the same.
+    fn flow(&self) -> u32 {
+        0
+    }
+    /// Its flow group, a place in [`LinkParts::groups`](crate::LinkParts::groups).
+    fn group(&self) -> u16 {
+        0
+    }
 }
 
 /// What waits at a link; the frame in service is not included.

@@ -28,6 +28,7 @@ pub use frame::{Backlog, Frame, LossCause, Lost, Watch};
 pub use link::{Link, LinkParts, OpportunityParts, OpportunityTrace};
 pub use loss::LossParts;
 pub use queue::{
-    AccelBrakeConfig, CoDelConfig, DropSpacing, DropTailConfig, EredConfig, QueueConfig, RedConfig,
+    AccelBrakeConfig, CoDelConfig, DropFrom, DropSpacing, DropTailConfig, DrrConfig, EredConfig, Per,
+    QueueConfig, RedConfig, SfqConfig,
 };
 pub use reactive::*;

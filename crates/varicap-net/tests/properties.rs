@@ -9,9 +9,10 @@ use proptest::prelude::*;
 use common::{Log, Packet, Told, link, packet, parts};
 use varicap_net::capacity::read_rates;
 use varicap_net::{
-    CapacityConfig, CapacityParts, CoDelConfig, DropTailConfig, EredConfig, Framing, GilbertElliottConfig,
-    GoodBadConfig, LinkParts, LossConfig, LossParts, MarkovConfig, OpportunityParts, OpportunityTrace,
-    QueueConfig, RayleighConfig, RedConfig, Service, SessionsConfig, SlottedMarkovConfig, StepsConfig,
+    CapacityConfig, CapacityParts, CoDelConfig, DropFrom, DropTailConfig, DrrConfig, EredConfig, Framing,
+    GilbertElliottConfig, GoodBadConfig, LinkParts, LossConfig, LossParts, MarkovConfig, OpportunityParts,
+    OpportunityTrace, QueueConfig, RayleighConfig, RedConfig, Service, SessionsConfig, SfqConfig,
+    SlottedMarkovConfig, StepsConfig,
 };
 use varicap_units::{Amount, Bytes, Frequency, Probability, Rate, Span, Time, Work};
 
@@ -110,6 +111,14 @@ fn any_queue() -> impl Strategy<Value = QueueConfig> {
         };
         QueueConfig::Ered(ered)
     });
+    let drop = prop_oneof![Just(DropFrom::Longest), Just(DropFrom::Arriving)];
+    let fair = (limit.clone(), drop, any::<bool>()).prop_map(|(limit, drop, virtual_time)| {
+        if virtual_time {
+            QueueConfig::Sfq(SfqConfig { limit, drop, ..SfqConfig::default() })
+        } else {
+            QueueConfig::Drr(DrrConfig { limit, drop, ..DrrConfig::default() })
+        }
+    });
     let codel = (limit, any::<bool>()).prop_map(|(limit, ecn)| {
         QueueConfig::CoDel(CoDelConfig {
             limit,
@@ -118,7 +127,7 @@ fn any_queue() -> impl Strategy<Value = QueueConfig> {
             ..CoDelConfig::default()
         })
     });
-    prop_oneof![drop_tail, red, ered, codel]
+    prop_oneof![drop_tail, red, ered, fair, codel]
 }
 
 fn any_loss() -> impl Strategy<Value = LossParts> {

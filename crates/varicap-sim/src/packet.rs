@@ -73,6 +73,20 @@ impl Frame for Packet {
     fn is_reserved(&self) -> bool {
         self.flags & Packet::RESERVED != 0
     }
+
+    fn set_reserved(&mut self, reserved: bool) {
+        self.flags = if reserved { self.flags | Packet::RESERVED } else { self.flags & !Packet::RESERVED };
+    }
+
+    fn flow(&self) -> u32 {
+        // A datagram source and a connection may have the same number.
+        let datagram = u32::from(self.segment == Packet::NO_SEGMENT);
+        self.owner << 2 | datagram << 1 | u32::from(self.is_reverse())
+    }
+
+    fn group(&self) -> u16 {
+        self.group
+    }
 }
 
 /// Values that come and go, in slots that are used again: nothing is allocated in the steady state.

@@ -23,6 +23,7 @@ impl Packet {
     const ECT: u8 = 1;
     const CE: u8 = 2;
     const CONTROL: u8 = 4;
+    const RESERVED: u8 = 8;
 
     /// The packet in `slot`, at the beginning of `route`.
     pub fn new(slot: u32, bytes: &[u8], route: u16, tag: u32, size: u16) -> Packet {
@@ -59,6 +60,22 @@ impl Frame for Packet {
 
     fn is_control(&self) -> bool {
         self.flags & Packet::CONTROL != 0
+    }
+
+    fn is_reserved(&self) -> bool {
+        self.flags & Packet::RESERVED != 0
+    }
+
+    fn set_reserved(&mut self, reserved: bool) {
+        self.flags = if reserved { self.flags | Packet::RESERVED } else { self.flags & !Packet::RESERVED };
+    }
+
+    fn flow(&self) -> u32 {
+        self.tag << 1 | u32::from(self.is_reverse())
+    }
+
+    fn group(&self) -> u16 {
+        self.route / 2
     }
 }
 

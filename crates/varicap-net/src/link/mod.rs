@@ -13,6 +13,7 @@ mod reactive;
 mod server;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use varicap_units::{Bytes, Rate, Span, Streams, Time, Work};
 
@@ -45,6 +46,8 @@ pub struct LinkParts {
     pub packet: Bytes,
     /// The bandwidth-delay product, in which amounts of BDP are meant [B].
     pub bdp: Bytes,
+    /// Names of the flow groups, by the number that [`Frame::group`] gives.
+    pub groups: Arc<[Arc<str>]>,
 }
 
 impl LinkParts {
@@ -106,7 +109,7 @@ impl<F: Frame> Link<F> {
     pub fn new(parts: &LinkParts, name: &str, streams: &Streams) -> Link<F> {
         let stream = |part: &str| streams.stream(&format!("link.{name}.{part}"));
         // The first rate is in force at once, yet reported when the link first moves: its change comes at zero.
-        let mut queue = Queue::new(&parts.queue, parts.packet, parts.bdp, stream("queue"));
+        let mut queue = Queue::new(parts, stream("queue"));
         let mut reactive = None;
         let (transmission, change) = match &parts.capacity {
             CapacityParts::Opportunities(opportunities) => {

@@ -1,5 +1,6 @@
 //! How a queue is put together, as a scenario file says it.
 
+use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::{Amount, Bytes, Probability, Span, choice};
@@ -19,6 +20,10 @@ pub enum QueueConfig {
     /// Controlled delay. Source: RFC 8289.
     #[serde(rename = "codel")]
     CoDel(CoDelConfig),
+    /// Fair queueing by deficit round robin: a queue for each flow, served in turn. Source: [shreedhar96].
+    Drr(DrrConfig),
+    /// Start-time fair queueing: a queue for each flow, served in the order of virtual time. Source: [goyal97].
+    Sfq(SfqConfig),
     /// Marks of an accelerate or a brake, for senders with `congestion = "accel-brake"`. Source: [goyal20].
     AccelBrake(AccelBrakeConfig),
 }
@@ -32,6 +37,8 @@ impl QueueConfig {
             QueueConfig::Red(queue) => queue.limit,
             QueueConfig::Ered(queue) => queue.limit,
             QueueConfig::CoDel(queue) => queue.limit,
+            QueueConfig::Drr(queue) => queue.limit,
+            QueueConfig::Sfq(queue) => queue.limit,
             QueueConfig::AccelBrake(queue) => queue.limit,
         }
     }
@@ -43,6 +50,8 @@ impl QueueConfig {
             QueueConfig::Red(_) => "red",
             QueueConfig::Ered(_) => "ered",
             QueueConfig::CoDel(_) => "codel",
+            QueueConfig::Drr(_) => "drr",
+            QueueConfig::Sfq(_) => "sfq",
             QueueConfig::AccelBrake(_) => "accel-brake",
         }
     }
@@ -245,4 +254,89 @@ impl Default for AccelBrakeConfig {
             window: Span::from_millis(50),
         }
     }
+}
+
+/// Deficit round robin: each flow sends up to its quantum in a round, and saves what is too little for its next packet.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct DrrConfig {
+    /// Limit of what waits in all queues together. Default: 1 bdp.
+    pub limit: Amount,
+    /// Limit of the queue of each flow. Default: none but `limit`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flow_limit: Option<Amount>,
+    /// What a flow of weight 1 may send in a round. Default: 1 packets (full-sized).
+    pub quantum: Amount,
+    /// What has a queue of its own. Default: flow.
+    pub per: Per,
+    /// Who loses a packet where all queues together are full. Default: longest.
+    pub drop: DropFrom,
+    /// Weights of flows by name; those of a group have the weight each, or together if `per = "group"`. Default: 1.
+    #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    pub weights: IndexMap<String, f64>,
+}
+
+impl Default for DrrConfig {
+    fn default() -> DrrConfig {
+        DrrConfig {
+            limit: Amount::Bdp(1.0),
+            flow_limit: None,
+            quantum: Amount::Packets(1),
+            per: Per::Flow,
+            drop: DropFrom::Longest,
+            weights: IndexMap::new(),
+        }
+    }
+}
+
+/// Start-time fair queueing: the packet whose service would have begun first in a fair fluid system goes first.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct SfqConfig {
+    /// Limit of what waits in all queues together. Default: 1 bdp.
+    pub limit: Amount,
+    /// Limit of the queue of each flow. Default: none but `limit`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flow_limit: Option<Amount>,
+    /// What has a queue of its own. Default: flow.
+    pub per: Per,
+    /// Who loses a packet where all queues together are full. Default: longest.
+    pub drop: DropFrom,
+    /// Weights of flows by name; those of a group have the weight each, or together if `per = "group"`. Default: 1.
+    #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    pub weights: IndexMap<String, f64>,
+}
+
+impl Default for SfqConfig {
+    fn default() -> SfqConfig {
+        SfqConfig {
+            limit: Amount::Bdp(1.0),
+            flow_limit: None,
+            per: Per::Flow,
+            drop: DropFrom::Longest,
+            weights: IndexMap::new(),
+        }
+    }
+}
+
+/// What has a queue of its own in fair queueing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Per {
+    /// Each connection (of a group with a `count`, each of them).
+    #[default]
+    Flow,
+    /// Each group of flows, whatever its `count`.
+    Group,
+}
+
+/// Who loses a packet where all queues together are full.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DropFrom {
+    /// The flow with the most bytes waiting, its last packet.
+    #[default]
+    Longest,
+    /// The one whose packet arrives.
+    Arriving,
 }

@@ -2,8 +2,8 @@
 
 use varicap_units::Bytes;
 
-use super::{Limit, TransmitterState};
-use crate::Backlog;
+use super::{DropTailConfig, Limit, TransmitterState};
+use crate::{Backlog, LinkParts};
 
 /// The limit of a drop-tail queue. It keeps no frames: they wait where they came in, in the line of the link.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +16,11 @@ impl DropTail {
     /// `counts_in_service` says whether the limit counts the frame in service.
     pub fn new(limit: Limit, counts_in_service: bool) -> DropTail {
         DropTail { limit, counts_in_service }
+    }
+
+    /// As a scenario says it, for a link of `parts`.
+    pub fn of(config: &DropTailConfig, parts: &LinkParts) -> DropTail {
+        DropTail::new(Limit::new(config.limit, parts.packet, parts.bdp), config.counts_in_service)
     }
 
     pub fn set_limit(&mut self, limit: Limit) {

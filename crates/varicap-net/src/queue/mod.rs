@@ -4,22 +4,27 @@ mod accel_brake;
 mod codel;
 mod config;
 mod drop_tail;
+mod drr;
 mod ered;
+mod flows;
 mod red;
+mod sfq;
 mod tail;
 
 use std::collections::VecDeque;
 
 use varicap_units::{Amount, Bytes, Rate, Stream, Time, Work};
 
-use crate::{Backlog, Frame, Framing, Watch};
+use crate::{Backlog, Frame, Framing, LinkParts, Watch};
 
 pub use accel_brake::AccelBrake;
 pub use codel::CoDel;
 pub use config::*;
 pub(crate) use drop_tail::DropTail;
+pub use drr::Drr;
 pub use ered::Ered;
 pub use red::Red;
+pub use sfq::Sfq;
 use tail::Tail;
 
 /// A frame and when it arrived.
@@ -87,33 +92,18 @@ pub(crate) enum Managed<F> {
     Red(Box<Red<F>>),
     Ered(Box<Ered<F>>),
     CoDel(Box<CoDel<F>>),
+    Drr(Box<Drr<F>>),
+    Sfq(Box<Sfq<F>>),
     Tail(Box<Tail<F>>),
     AccelBrake(Box<AccelBrake<F>>),
 }
 
 impl<F: Frame> Queue<F> {
-    /// The queue of `config`, whose amounts are meant for packets of `packet` and a path of `bdp` bytes [B].
-    pub fn new(config: &QueueConfig, packet: Bytes, bdp: Bytes, stream: Stream) -> Queue<F> {
-        let limit = |amount| Limit::new(amount, packet, bdp);
-        match config {
-            QueueConfig::DropTail(drop_tail) => {
-                Queue::DropTail(DropTail::new(limit(drop_tail.limit), drop_tail.counts_in_service))
-            }
-            QueueConfig::Red(red) => {
-                let red = Red::new(red, limit(red.limit), packet, bdp, stream);
-                Queue::Managed(Managed::Red(Box::new(red)))
-            }
-            QueueConfig::Ered(ered) => {
-                let ered = Ered::new(ered, limit(ered.limit), packet, bdp, stream);
-                Queue::Managed(Managed::Ered(Box::new(ered)))
-            }
-            QueueConfig::CoDel(codel) => {
-                Queue::Managed(Managed::CoDel(Box::new(CoDel::new(codel, limit(codel.limit)))))
-            }
-            QueueConfig::AccelBrake(config) => {
-                let queue = AccelBrake::new(config, limit(config.limit));
-                Queue::Managed(Managed::AccelBrake(Box::new(queue)))
-            }
+    /// The queue of a link of `parts`.
+    pub fn new(parts: &LinkParts, stream: Stream) -> Queue<F> {
+        match &parts.queue {
+            QueueConfig::DropTail(drop_tail) => Queue::DropTail(DropTail::of(drop_tail, parts)),
+            managed => Queue::Managed(Managed::new(managed, parts, stream)),
         }
     }
 
@@ -127,12 +117,31 @@ impl<F: Frame> Queue<F> {
 }
 
 impl<F: Frame> Managed<F> {
+    /// The queue of `config` on a link of `parts`.
+    pub fn new(config: &QueueConfig, parts: &LinkParts, stream: Stream) -> Managed<F> {
+        let LinkParts { packet, bdp, .. } = *parts;
+        let limit = Limit::new(config.limit(), packet, bdp);
+        match config {
+            QueueConfig::DropTail(config) => Managed::Tail(Box::new(Tail::new(DropTail::of(config, parts)))),
+            QueueConfig::Red(config) => Managed::Red(Box::new(Red::new(config, limit, packet, bdp, stream))),
+            QueueConfig::Ered(config) => {
+                Managed::Ered(Box::new(Ered::new(config, limit, packet, bdp, stream)))
+            }
+            QueueConfig::CoDel(config) => Managed::CoDel(Box::new(CoDel::new(config, limit))),
+            QueueConfig::Drr(config) => Managed::Drr(Box::new(Drr::new(config, parts))),
+            QueueConfig::Sfq(config) => Managed::Sfq(Box::new(Sfq::new(config, parts))),
+            QueueConfig::AccelBrake(config) => Managed::AccelBrake(Box::new(AccelBrake::new(config, limit))),
+        }
+    }
+
     /// From now on no more than `limit` may wait; what waits already stays.
     pub fn set_limit(&mut self, limit: Limit) {
         match self {
             Managed::Red(queue) => queue.set_limit(limit),
             Managed::Ered(queue) => queue.set_limit(limit),
             Managed::CoDel(queue) => queue.set_limit(limit),
+            Managed::Drr(queue) => queue.set_limit(limit),
+            Managed::Sfq(queue) => queue.set_limit(limit),
             Managed::AccelBrake(queue) => queue.set_limit(limit),
             Managed::Tail(queue) => queue.set_limit(limit),
         }
@@ -145,6 +154,8 @@ impl<F: Frame> QueueDiscipline<F> for Managed<F> {
             Managed::Red(queue) => queue.enqueue(now, frame, transmitter, watch),
             Managed::Ered(queue) => queue.enqueue(now, frame, transmitter, watch),
             Managed::CoDel(queue) => queue.enqueue(now, frame, transmitter, watch),
+            Managed::Drr(queue) => queue.enqueue(now, frame, transmitter, watch),
+            Managed::Sfq(queue) => queue.enqueue(now, frame, transmitter, watch),
             Managed::Tail(queue) => queue.enqueue(now, frame, transmitter, watch),
             Managed::AccelBrake(queue) => queue.enqueue(now, frame, transmitter, watch),
         }
@@ -155,6 +166,8 @@ impl<F: Frame> QueueDiscipline<F> for Managed<F> {
             Managed::Red(queue) => queue.dequeue(now, supply, watch),
             Managed::Ered(queue) => queue.dequeue(now, supply, watch),
             Managed::CoDel(queue) => queue.dequeue(now, supply, watch),
+            Managed::Drr(queue) => queue.dequeue(now, supply, watch),
+            Managed::Sfq(queue) => queue.dequeue(now, supply, watch),
             Managed::AccelBrake(queue) => queue.dequeue(now, supply, watch),
             Managed::Tail(queue) => queue.dequeue(now, supply, watch),
         }
@@ -165,6 +178,8 @@ impl<F: Frame> QueueDiscipline<F> for Managed<F> {
             Managed::Red(queue) => queue.backlog(),
             Managed::Ered(queue) => queue.backlog(),
             Managed::CoDel(queue) => queue.backlog(),
+            Managed::Drr(queue) => queue.backlog(),
+            Managed::Sfq(queue) => queue.backlog(),
             Managed::Tail(queue) => queue.backlog(),
             Managed::AccelBrake(queue) => queue.backlog(),
         }
@@ -246,6 +261,18 @@ impl<F: Frame> Fifo<F> {
     #[inline]
     pub fn pop(&mut self) -> Option<Waiting<F>> {
         let waiting = self.frames.pop_front()?;
+        self.bytes -= waiting.frame.wire_size();
+        Some(waiting)
+    }
+
+    /// The frame that waits longest.
+    pub fn first(&self) -> Option<&Waiting<F>> {
+        self.frames.front()
+    }
+
+    /// Takes the frame that came last.
+    pub fn pop_last(&mut self) -> Option<Waiting<F>> {
+        let waiting = self.frames.pop_back()?;
         self.bytes -= waiting.frame.wire_size();
         Some(waiting)
     }

@@ -15,6 +15,8 @@ pub struct Packet {
     pub size: Bytes,
     pub ecn: bool,
     pub reserved: bool,
+    /// Its flow, alone in its group.
+    pub flow: u16,
 }
 
 impl Frame for Packet {
@@ -27,10 +29,19 @@ impl Frame for Packet {
     fn is_reserved(&self) -> bool {
         self.reserved
     }
+    fn set_reserved(&mut self, reserved: bool) {
+        self.reserved = reserved;
+    }
+    fn flow(&self) -> u32 {
+        u32::from(self.flow)
+    }
+    fn group(&self) -> u16 {
+        self.flow
+    }
 }
 
 pub fn packet(number: u64, size: u64) -> Packet {
-    Packet { number, size: Bytes::new(size), ecn: false, reserved: false }
+    Packet { number, size: Bytes::new(size), ecn: false, reserved: false, flow: 0 }
 }
 
 /// What a link told, in the order in which it told it.
@@ -112,6 +123,7 @@ pub fn parts(capacity: CapacityParts) -> LinkParts {
         framing: Framing::default(),
         packet: Bytes::new(1500),
         bdp: Bytes::new(15_000),
+        groups: Default::default(),
     }
 }
 

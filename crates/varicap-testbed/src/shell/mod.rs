@@ -239,8 +239,10 @@ const FAR: u16 = 1;
 
 impl Director for Border {
     fn direct(&mut self, _: Time, port: usize, packet: &[u8]) -> Option<Way> {
-        // Route 0 leads from the command outside, route 1 back.
-        let way = Way { route: port as u16, exit: 1 - port as u16, size: packet.len() as u16, tag: 0 };
+        // Route 0 leads from the command outside, route 1 back. A conversation is known by its ports.
+        let tag = ipv4::parse(packet)
+            .map_or(0, |headers| u32::from(headers.source_port) << 16 | u32::from(headers.destination_port));
+        let way = Way { route: port as u16, exit: 1 - port as u16, size: packet.len() as u16, tag };
         (packet.first()? >> 4 == 4).then_some(way)
     }
 

@@ -1,0 +1,241 @@
+//! A FIFO for each flow, within limits: what the disciplines of fair queueing have in common.
+//!
+//! Flows get a slot when their first frame comes and give it back when the discipline forgets them; slots and their rings are
+//! used again, so that nothing is allocated in the steady state.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use varicap_units::{Amount, Bytes, Time};
+
+use super::{DropFrom, Fifo, Limit, Per, Transmitter, TransmitterState, Waiting};
+use crate::{Backlog, Frame, LinkParts, LossCause, Lost, Watch};
+
+/// How flows share the room of a queue.
+#[derive(Debug)]
+pub(super) struct Sharing {
+    limit: Limit,
+    flow_limit: Option<Limit>,
+    per: Per,
+    drop: DropFrom,
+    /// Of each flow group.
+    weights: Box<[f64]>,
+}
+
+impl Sharing {
+    /// As a scenario says it, for a link of `parts`.
+    pub fn new<'a>(
+        parts: &LinkParts,
+        (limit, flow_limit): (Amount, Option<Amount>),
+        per: Per,
+        drop: DropFrom,
+        weight_of: impl Fn(&str) -> Option<&'a f64>,
+    ) -> Sharing {
+        let limit_of = |amount| Limit::new(amount, parts.packet, parts.bdp);
+        Sharing {
+            limit: limit_of(limit),
+            flow_limit: flow_limit.map(limit_of),
+            per,
+            drop,
+            weights: parts.groups.iter().map(|name| weight_of(name).copied().unwrap_or(1.0)).collect(),
+        }
+    }
+
+    /// The weight of the flow that a frame belongs to.
+    pub fn weight<F: Frame>(&self, frame: &F) -> f64 {
+        self.weights.get(usize::from(frame.group())).copied().unwrap_or(1.0)
+    }
+
+    fn key<F: Frame>(&self, frame: &F) -> u32 {
+        match self.per {
+            Per::Flow => frame.flow(),
+            Per::Group => u32::from(frame.group()),
+        }
+    }
+}
+
+/// A flow that has a slot.
+#[derive(Debug)]
+pub(super) struct Flow<F, S> {
+    key: u32,
+    fifo: Fifo<F>,
+    /// What the discipline knows of it.
+    pub state: S,
+}
+
+impl<F: Frame, S> Flow<F, S> {
+    /// Whether none of its frames waits.
+    pub fn is_empty(&self) -> bool {
+        self.fifo.backlog().frames == 0
+    }
+
+    /// Size of the frame that waits longest [B].
+    pub fn first_size(&self) -> Option<Bytes> {
+        self.fifo.first().map(|waiting| waiting.frame.wire_size())
+    }
+}
+
+/// The flows with their queues.
+#[derive(Debug)]
+pub(super) struct Flows<F, S> {
+    sharing: Sharing,
+    slots: Vec<Flow<F, S>>,
+    free: Vec<u32>,
+    by_key: HashMap<u32, u32, BuildHasherDefault<Mix>>,
+    held: Backlog,
+}
+
+/// What an arrival changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Arrival {
+    /// The slot in which it is the only frame that waits.
+    pub first: Option<u32>,
+    /// The slot that lost its only frame to make room.
+    pub emptied: Option<u32>,
+}
+
+impl<F: Frame, S> Flows<F, S> {
+    pub fn new(sharing: Sharing) -> Flows<F, S> {
+        let (slots, free) = (Vec::new(), Vec::new());
+        Flows { sharing, slots, free, by_key: HashMap::default(), held: Backlog::default() }
+    }
+
+    pub fn set_limit(&mut self, limit: Limit) {
+        self.sharing.limit = limit;
+    }
+
+    pub fn backlog(&self) -> Backlog {
+        self.held
+    }
+
+    pub fn flow(&mut self, slot: u32) -> &mut Flow<F, S> {
+        &mut self.slots[slot as usize]
+    }
+
+    /// How many flows have a slot.
+    pub fn len(&self) -> usize {
+        self.by_key.len()
+    }
+
+    /// Takes a frame in, if there is room or others make it; a flow without a slot begins with what `begin` makes of its
+    /// weight.
+    pub fn push<W: Watch<F>>(
+        &mut self,
+        now: Time,
+        frame: F,
+        transmitter: Transmitter,
+        watch: &mut W,
+        begin: impl FnOnce(f64) -> S,
+    ) -> Arrival {
+        let size = frame.wire_size();
+        let key = self.sharing.key(&frame);
+        let slot = self.by_key.get(&key).copied();
+        let own = slot.map_or(Backlog::default(), |slot| self.slots[slot as usize].fifo.backlog());
+        let Sharing { limit, flow_limit, drop, .. } = self.sharing;
+        // What goes into service at once does not wait.
+        let is_free = transmitter.state == TransmitterState::Free && self.held.frames == 0;
+        let room = is_free || limit.admits(self.held, size);
+        let fits = is_free || flow_limit.is_none_or(|limit| limit.admits(own, size));
+        if !fits || !room && (drop == DropFrom::Arriving || size > limit.bytes) {
+            watch.on_lost(Lost { at: now, cause: LossCause::Overflow, frame });
+            return Arrival { first: None, emptied: None };
+        }
+        let slot = slot.unwrap_or_else(|| self.begin(key, begin(self.sharing.weight(&frame))));
+        let before = self.held;
+        self.slots[slot as usize].fifo.push(now, frame);
+        self.held.frames += 1;
+        self.held.bytes += size;
+        let emptied = if room { None } else { self.make_room(now, before, watch) };
+        let first = (own.frames == 0 && emptied != Some(slot)).then_some(slot);
+        Arrival { first, emptied }
+    }
+
+    /// Takes frames from the tails of the longest queues until what waits is within the limit, or no more than `before`; gives
+    /// the slot that lost its only frame. There is no second: its flow was the longest, so that its frame left room for any
+    /// other's.
+    fn make_room<W: Watch<F>>(&mut self, now: Time, before: Backlog, watch: &mut W) -> Option<u32> {
+        let limit = self.sharing.limit;
+        let frames = limit.frames.max(u64::from(before.frames));
+        let bytes = limit.bytes.max(before.bytes);
+        let mut emptied = None;
+        while u64::from(self.held.frames) > frames || self.held.bytes > bytes {
+            // At equal lengths the last slot.
+            let longest = (0..self.slots.len()).max_by_key(|slot| self.slots[*slot].fifo.backlog().bytes)?;
+            let waiting = self.slots[longest].fifo.pop_last()?;
+            self.held.frames -= 1;
+            self.held.bytes -= waiting.frame.wire_size();
+            watch.on_lost(Lost { at: now, cause: LossCause::Overflow, frame: waiting.frame });
+            if self.slots[longest].is_empty() {
+                emptied = Some(longest as u32);
+            }
+        }
+        emptied
+    }
+
+    fn begin(&mut self, key: u32, state: S) -> u32 {
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                let flow = &mut self.slots[slot as usize];
+                (flow.key, flow.state) = (key, state);
+                slot
+            }
+            None => {
+                self.slots.push(Flow { key, fifo: Fifo::new(), state });
+                (self.slots.len() - 1) as u32
+            }
+        };
+        self.by_key.insert(key, slot);
+        slot
+    }
+
+    /// Takes the frame that waits longest in a slot.
+    pub fn pop(&mut self, slot: u32) -> Option<Waiting<F>> {
+        let waiting = self.slots[slot as usize].fifo.pop()?;
+        self.held.frames -= 1;
+        self.held.bytes -= waiting.frame.wire_size();
+        Some(waiting)
+    }
+
+    /// Forgets a flow that has nothing waiting.
+    pub fn forget(&mut self, slot: u32) {
+        let flow = &self.slots[slot as usize];
+        debug_assert!(flow.is_empty(), "a flow with frames is forgotten");
+        if self.by_key.remove(&flow.key).is_some() {
+            self.free.push(slot);
+        }
+    }
+
+    /// Forgets the flows that have nothing waiting and of which `is_past` says so.
+    pub fn forget_past(&mut self, is_past: impl Fn(&S) -> bool) {
+        let (slots, free) = (&self.slots, &mut self.free);
+        self.by_key.retain(|_, slot| {
+            let flow = &slots[*slot as usize];
+            let gone = flow.is_empty() && is_past(&flow.state);
+            if gone {
+                free.push(*slot);
+            }
+            !gone
+        });
+        // What the table's order is must not matter.
+        free.sort_unstable_by(|a, b| b.cmp(a));
+    }
+}
+
+/// Numbers of connections are small and follow each other: a multiplication spreads them.
+#[derive(Debug, Default)]
+struct Mix(u64);
+
+impl Hasher for Mix {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u32(u32::from(*byte)));
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        let product = (self.0 ^ u64::from(number)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = product ^ product >> 32;
+    }
+}
