@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, final
 
+import numpy as np
 from numpy.typing import NDArray
 
 __version__: str
@@ -110,6 +111,15 @@ def shell(
 
 def quantity(kind: str, text: str) -> float:
     """A quantity with its unit, as SI number: `kind` is time, rate, size, frequency or probability."""
+
+def read_rates(file: str, text: bytes) -> tuple[NDArray[np.float64], NDArray[np.float64], float | None]:
+    """Of a CSV text of rates: instants [s], rates [b/s] and length [s], which a single row has not.
+
+    Raises ValueError with `file`, the line, what was found and what was expected.
+    """
+
+def read_opportunities(file: str, text: bytes) -> NDArray[np.uint64]:
+    """Of a text in Mahimahi's format: the instants [ms].  Raises ValueError as `read_rates` does."""
 
 @final
 class Results:

@@ -17,6 +17,7 @@ mod scenario;
 mod shell;
 mod tables;
 mod tcp;
+mod trace;
 
 use pyo3::prelude::*;
 
@@ -45,6 +46,8 @@ mod _core {
     use super::shell::shell;
     #[pymodule_export]
     use super::tcp::{PyReceiver, PySegment, PySender};
+    #[pymodule_export]
+    use super::trace::{read_opportunities, read_rates};
 
     /// The JSON Schema of scenario files.
     #[pyfunction]

@@ -10,7 +10,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from varicap import _core
-from varicap.cli import bench, design, inspect, report, reproduce, run, shell, sweep
+from varicap.cli import bench, design, inspect, report, reproduce, run, shell, sweep, trace
 from varicap.cli.common import MACHINE_LACKS, OK, RUN_FAILED, USAGE, fail
 from varicap.errors import MachineLacksError, NotApplicableError
 
@@ -27,7 +27,7 @@ app = typer.Typer(
     help="A laboratory for TCP over links whose capacity changes in time.",
     epilog=_EXIT_CODES,
 )
-for group in (run, sweep, report, reproduce, design, shell, bench, inspect):
+for group in (run, sweep, report, reproduce, design, trace, shell, bench, inspect):
     app.add_typer(group.commands)
 
 

@@ -25,6 +25,10 @@ SetValue: TypeAlias = Annotated[
 Quiet: TypeAlias = Annotated[bool, typer.Option("-q", "--quiet", help="No progress, no messages.")]
 
 
+# Under which name each format keeps the program that made it.
+_AUTHOR = {".pdf": "Creator", ".svg": "Creator", ".png": "Software"}
+
+
 def say(message: str) -> None:
     """Print a message for people, to stderr."""
     typer.echo(f"varicap: {message}", err=True)
@@ -45,9 +49,9 @@ def draw(figure: "Callable[[], Figure]", path: Path, tell: Callable[[str], None]
     try:
         drawn = figure()
     except ImportError:
-        fail("plots need matplotlib: install varicap[plot], or say --no-plot", MACHINE_LACKS)
+        fail("plots need matplotlib: install varicap[plot] (--no-plot does without)", MACHINE_LACKS)
     path.parent.mkdir(parents=True, exist_ok=True)
-    drawn.savefig(path, metadata={"Software": f"varicap {_core.__version__}"})
+    drawn.savefig(path, metadata={_AUTHOR.get(path.suffix.lower(), "Software"): f"varicap {_core.__version__}"})
     tell(f"wrote {path}")
 
 

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from varicap import _core
-from varicap.cli.common import MACHINE_LACKS, USAGE, Quiet, fail, one_of, say
+from varicap.cli.common import USAGE, Quiet, draw, fail, one_of, say, say_nothing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -62,15 +61,9 @@ def plot(
     if output.suffix.removeprefix(".").lower() not in _FORMATS:
         raise typer.BadParameter(f"`{output}` does not end in .{', .'.join(_FORMATS)}", param_hint="--output")
     try:
-        figure = _figure(folder, measure, run)
+        draw(lambda: _figure(folder, measure, run), output, say_nothing if quiet else say)
     except FolderError as error:
         fail(str(error), USAGE)
-    except ImportError:
-        fail("plots need matplotlib: install varicap[plot]", MACHINE_LACKS)
-    output.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(output, metadata={_AUTHOR[output.suffix.lower()]: f"varicap {_core.__version__}"})
-    if not quiet:
-        say(f"wrote {output}")
 
 
 @commands.command(
@@ -103,10 +96,6 @@ def export(
         typer.echo(text, nl=False)
     else:
         output.write_text(text, encoding="utf-8", newline="\n")
-
-
-# Under which name each format keeps the program that made it.
-_AUTHOR = {".pdf": "Creator", ".svg": "Creator", ".png": "Software"}
 
 
 def _figure(folder: Path, measure: str | None, run: int) -> "Figure":

@@ -46,6 +46,16 @@ impl Timeline {
         Timeline { at, rates, length, repeats }
     }
 
+    /// Each rate and the instant from which it holds.
+    pub fn pieces(&self) -> impl Iterator<Item = (Span, Rate)> {
+        self.at.iter().copied().zip(self.rates.iter().copied())
+    }
+
+    /// How long it is; without a length its last rate holds for ever.
+    pub fn length(&self) -> Option<Span> {
+        self.length
+    }
+
     /// Mean over its length; without one, the last rate [b/s].
     pub fn mean_rate(&self) -> Rate {
         let last = self.rates.last().copied().unwrap_or_default();

@@ -65,6 +65,11 @@ impl OpportunityTrace {
         self.millis.is_empty()
     }
 
+    /// The instants [ms].
+    pub fn into_millis(self) -> Vec<u64> {
+        self.millis
+    }
+
     /// Time after which the trace begins again.
     pub fn period(&self) -> Span {
         Span::from_millis(self.millis.last().copied().unwrap_or_default())

@@ -59,9 +59,8 @@ def _on_traces(run: Run) -> list[ByFlow]:
     done = []
     with TemporaryDirectory() as folder:
         for seed in range(run.pick(12, 5)):
-            times = traces.generate_lte(seed=seed, duration_s=_TRACE_S)
             file = Path(folder) / f"{seed}.down"
-            file.write_text("\n".join(map(str, times.tolist())) + "\n", encoding="utf-8")
+            traces.save(traces.generate_lte(seed=seed, duration_s=_TRACE_S), file)
             done.append(_simulated(run, {_CAPACITY: f"{{ opportunities = {{ file = '{file}' }} }}"}, 1))
     return done
 

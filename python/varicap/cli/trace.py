@@ -1,0 +1,346 @@
+"""`varicap trace`: capacity traces described, converted, generated, drawn."""
+
+import inspect
+import json
+from collections.abc import Callable
+from dataclasses import Field, fields
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
+
+import typer
+
+from varicap import units
+from varicap.cli.common import USAGE, AsJson, Quiet, console, draw, fail, one_of, say, say_nothing
+from varicap.traces.parameters import Cells, Cellular, Satellite
+
+if TYPE_CHECKING:
+    from varicap.traces import Delays, Format, Trace
+
+commands = typer.Typer()
+trace = typer.Typer(no_args_is_help=True, help="Capacity traces: described, converted, generated, drawn.")
+generate = typer.Typer(no_args_is_help=True, help="Make a trace. The ending of its name says the format.")
+trace.add_typer(generate, name="generate")
+commands.add_typer(trace, name="trace")
+
+Files: TypeAlias = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="FILE…", help="Opportunities (Mahimahi), rates (CSV), or a pair of LeoReplayer.", show_default=False
+    ),
+]
+Output: TypeAlias = Annotated[
+    Path,
+    typer.Option("-o", "--output", help="The file: .csv for rates, bw_N.txt for LeoReplayer, else Mahimahi."),
+]
+To: TypeAlias = Annotated[
+    str | None, typer.Option("--to", help="mahimahi, csv, leoreplayer.", show_default="as the name says")
+]
+Duration: TypeAlias = Annotated[str, typer.Option(help="How long it is.")]
+Seed: TypeAlias = Annotated[int, typer.Option(min=0, help="The same seed gives the same trace on any machine.")]
+
+Made = TypeVar("Made")
+
+
+@trace.command(epilog="Example: varicap trace info examples/traces/lte-like.down examples/traces/lte-like.up")
+def info(
+    files: Files,
+    step: Annotated[str, typer.Option(help="Rates are means over so much time.")] = "100 ms",
+    outage: Annotated[str, typer.Option(help="The shortest time without capacity that counts.")] = "100 ms",
+    as_json: AsJson = False,
+) -> None:
+    """Describe traces: rates, outages, how much they vary over 10 ms to 10 s, how soon they forget."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from varicap import traces
+    from varicap.report import traces as report
+
+    step_s, outage_s = _quantity("--step", units.seconds, step), _quantity("--outage", units.seconds, outage)
+    loaded = {str(file): _told(partial(traces.load, file)) for file in files}
+    found = {name: _told(partial(traces.info, each, step_s, outage_s)) for name, each in loaded.items()}
+    if as_json:
+        typer.echo(json.dumps([{"file": name, **each.to_dict()} for name, each in found.items()], ensure_ascii=False))
+        return
+    terminal = console()
+    for part in report.parts(found):
+        headings, rows = report.table(part)
+        drawn = Table(title=Text(f"rates over {next(iter(part.values())).step_s:g} s"), title_justify="left")
+        for place, heading in enumerate(headings):
+            drawn.add_column(Text(Path(heading).name), justify="right" if place else "left")
+        for row in rows:
+            drawn.add_row(*map(Text, row))
+        terminal.print(drawn)
+
+
+@trace.command(
+    epilog="Examples: varicap trace convert lte.down lte.csv --step '50 ms' | "
+    "varicap trace convert rates.csv rates.down | varicap trace convert bw_1.txt starlink.csv"
+)
+def convert(
+    source: Annotated[Path, typer.Argument(metavar="FILE", help="The trace, in any format.", show_default=False)],
+    target: Annotated[Path, typer.Argument(metavar="NEW", help="The new file.", show_default=False)],
+    to: To = None,
+    step: Annotated[str, typer.Option(help="Rates of opportunities are means over so much time.")] = "100 ms",
+    delay: Annotated[
+        str | None, typer.Option(help="One-way delay for LeoReplayer.", show_default="what was recorded")
+    ] = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write a trace in another format; the work that the link can do stays the same."""
+    from varicap import traces
+
+    step_s = _quantity("--step", units.seconds, step)
+    loaded = _told(lambda: traces.load(source))
+    if delay is not None:
+        loaded = _told(lambda: traces.with_delay(loaded, _constant_delay(delay, loaded)))
+    _save(loaded, target, to, as_json, quiet, step_s=step_s)
+
+
+@trace.command(
+    epilog="Example: varicap trace plot examples/traces/lte-like.down examples/traces/lte-like.up -o lte.pdf"
+)
+def plot(
+    files: Files,
+    output: Annotated[Path, typer.Option("-o", "--output", help="The file: its ending says pdf, svg or png.")] = Path(
+        "trace.png"
+    ),
+    step: Annotated[
+        str | None, typer.Option(help="Rates are means over so much time.", show_default="a 600th, 100 ms or more")
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Draw traces over each other: rates over time and their distribution, and delays if there are any."""
+    from varicap import traces
+    from varicap.report import traces as report
+
+    if output.suffix.lower() not in (".pdf", ".svg", ".png"):
+        raise typer.BadParameter(f"`{output}` does not end in .pdf, .svg, .png", param_hint="--output")
+    step_s = None if step is None else _quantity("--step", units.seconds, step)
+    loaded = {str(file): _told(partial(traces.load, file)) for file in files}
+    names = _short(list(loaded))
+    draw(
+        lambda: _told(lambda: report.figure(dict(zip(names, loaded.values(), strict=True)), step_s)),
+        output,
+        say_nothing if quiet else say,
+    )
+
+
+@generate.command(epilog="Example: varicap trace generate constant --rate '12 Mbit/s' -o twelve.down")
+def constant(
+    output: Output,
+    rate: Annotated[str, typer.Option(help="The rate.")],
+    duration: Duration = "60 s",
+    to: To = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """The same rate all the time."""
+    from varicap import traces
+
+    rate_bps, length = _quantity("--rate", units.bits_per_second, rate), _seconds(duration)
+    made = _told(lambda: traces.generate_constant(rate_bps, length))
+    _save(made, output, to, as_json, quiet, note=f"constant --rate '{rate}' --duration '{duration}'")
+
+
+@generate.command(epilog="Example: varicap trace generate step --rates '10 Mbit/s,2 Mbit/s' --hold '5 s' -o step.csv")
+def step(
+    output: Output,
+    rates: Annotated[str, typer.Option(help="Rates in turn.", metavar="RATE,RATE,…")],
+    hold: Annotated[str, typer.Option(help="How long each holds: one time, or as many as rates.", metavar="TIME,…")],
+    duration: Duration = "60 s",
+    to: To = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Rates in turn, over and over."""
+    from varicap import traces
+
+    rates_bps, hold_s = _list("--rates", units.bits_per_second, rates), _list("--hold", units.seconds, hold)
+    length = _seconds(duration)
+    made = _told(lambda: traces.generate_steps(rates_bps, hold_s, length))
+    _save(made, output, to, as_json, quiet, note=f"step --rates '{rates}' --hold '{hold}' --duration '{duration}'")
+
+
+@generate.command(
+    epilog="Example: varicap trace generate markov --rates '8 Mbit/s,2 Mbit/s' --hold '2 s' --seed 3 -o markov.csv"
+)
+def markov(
+    output: Output,
+    rates: Annotated[str, typer.Option(help="The rate in each state.", metavar="RATE,RATE,…")],
+    hold: Annotated[str, typer.Option(help="Mean time in each state: one, or as many as rates.", metavar="TIME,…")],
+    duration: Duration = "60 s",
+    seed: Seed = 1,
+    to: To = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """A Markov chain: exponential times at a rate, then at another one."""
+    from varicap import traces
+
+    rates_bps, hold_s = _list("--rates", units.bits_per_second, rates), _list("--hold", units.seconds, hold)
+    length = _seconds(duration)
+    made = _told(lambda: traces.generate_markov(rates_bps, hold_s, length, seed))
+    note = f"markov --rates '{rates}' --hold '{hold}' --duration '{duration}' --seed {seed}"
+    _save(made, output, to, as_json, quiet, note=note)
+
+
+def _from_parameters(name: str, link: type, make: str, says: str, example: str) -> None:
+    """The command that generates a trace of `link`, with an option for each of its parameters."""
+
+    def command(**given: Any) -> None:
+        from varicap import traces
+
+        output, to, as_json, quiet = (given.pop(key) for key in ("output", "to", "as_json", "quiet"))
+        seed, duration = given.pop("seed"), given.pop("duration")
+        values = {each.name: _value(each, given[each.name]) for each in fields(link)}
+        length = _seconds(duration)
+        # An LTE-like link has opportunities of its own: Poisson about its capacity, not spread evenly.
+        wants_rates = make == "generate_lte" and _format(output, to) == "csv"
+        generator = getattr(traces, "generate_lte_rates" if wants_rates else make)
+        made = _told(lambda: generator(seed, length, link(**values)))
+        options = (f"{_option(each)} '{given[each.name]}'" for each in fields(link) if given[each.name] != _text(each))
+        note = " ".join([name, *options, f"--duration '{duration}' --seed {seed}"])
+        _save(made, output, to, as_json, quiet, note=note)
+
+    parameters: list[tuple[str, Any, Any]] = [("output", Output, inspect.Parameter.empty)]
+    for each in fields(link):
+        kind = Annotated[str, typer.Option(_option(each), help=f"{each.metadata['says']}.")]
+        parameters.append((each.name, kind, _text(each)))
+    parameters += [
+        *(("duration", Duration, "60 s"), ("seed", Seed, 1), ("to", To, None)),
+        *(("as_json", AsJson, False), ("quiet", Quiet, False)),
+    ]
+    command.__doc__ = says
+    command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [
+            inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=default)
+            for key, kind, default in parameters
+        ]
+    )
+    generate.command(name, epilog=f"Example: varicap trace generate {name} {example}")(command)
+
+
+def _option(each: "Field[Any]") -> str:
+    """The name of a parameter without its unit, which the value has.
+
+    >>> from varicap.traces import Cellular
+    >>> [_option(each) for each in fields(Cellular)[:4]]
+    ['--median', '--peak', '--slow-sigma', '--slow-time']
+    """
+    return "--" + each.name.removesuffix("_s").removesuffix("_bps").replace("_", "-")
+
+
+def _text(each: "Field[Any]") -> str:
+    """The default of a parameter, as an option has it."""
+    value = float(each.default)  # type: ignore[arg-type]
+    if each.name.endswith("_bps"):
+        return f"{value / 1e6:g} Mbit/s"
+    if each.name.endswith("_s"):
+        return f"{value:g} s" if value >= 1 or value == 0 else f"{value * 1000:g} ms"
+    return f"{value:g}"
+
+
+def _value(each: "Field[Any]", text: str) -> float:
+    if each.name.endswith("_bps"):
+        return _quantity(_option(each), units.bits_per_second, text)
+    if each.name.endswith("_s"):
+        return _quantity(_option(each), units.seconds, text)
+    return _quantity(_option(each), float, text)
+
+
+def _quantity(option: str, read: Callable[[str], float], text: str) -> float:
+    try:
+        return read(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint=option) from None
+
+
+def _list(option: str, read: Callable[[str], float], text: str) -> list[float]:
+    return [_quantity(option, read, part.strip()) for part in text.split(",")]
+
+
+def _seconds(text: str) -> float:
+    return _quantity("--duration", units.seconds, text)
+
+
+def _told(make: "Callable[[], Made]") -> "Made":
+    """What cannot be done with a trace is the user's to mend."""
+    from varicap.traces import TraceError
+
+    try:
+        return make()
+    except TraceError as error:
+        fail(str(error), USAGE)
+
+
+def _constant_delay(text: str, of: "Trace") -> "Delays":
+    import numpy as np
+
+    from varicap.traces import Delays
+
+    return Delays(np.zeros(1), np.array([_quantity("--delay", units.seconds, text) * 1000]), of.duration_s)
+
+
+def _format(path: Path, to: str | None) -> "Format":
+    from varicap import traces
+
+    if to is None:
+        return traces.format_of(path)
+    chosen = one_of("format", to, list(traces.FORMATS))
+    return next(known for known in traces.FORMATS if known == chosen)
+
+
+def _save(
+    made: "Trace",
+    output: Path,
+    to: str | None,
+    as_json: bool,
+    quiet: bool,
+    step_s: float = 0.1,
+    note: str | None = None,
+) -> None:
+    """Write a trace, and say how a scenario names it."""
+    from varicap import _core, traces
+
+    form = _format(output, to)
+    comment = [] if note is None else [f"varicap {_core.__version__}: varicap trace generate {note}"]
+    written = _told(lambda: traces.save(made, output, form, step_s, comment))
+    key = "trace" if form == "csv" else "opportunities"
+    mean = traces.mean_rate_bps(made)
+    if as_json:
+        found = {
+            "files": [str(path) for path in written],
+            "duration_s": made.duration_s,
+            "mean_bps": mean,
+            "capacity": {key: {"file": str(written[0])}},
+        }
+        typer.echo(json.dumps(found, ensure_ascii=False))
+    elif not quiet:
+        files = " and ".join(str(path) for path in written)
+        say(f"wrote {files}: {made.duration_s:g} s, {mean / 1e6:.3g} Mb/s on average")
+        say(f'in a scenario: capacity = {{ {key} = {{ file = "{written[0]}" }} }}')
+
+
+def _short(names: list[str]) -> list[str]:
+    """Names without their folders, where that leaves them apart."""
+    plain = [Path(name).name for name in names]
+    return plain if len(set(plain)) == len(plain) else names
+
+
+_from_parameters(
+    *("lte", Cellular, "generate_lte"),
+    "An LTE-like link: slow and fast fading, losses of coverage.",
+    "--median '8 Mbit/s' --seed 7 --duration '5 min' -o lte.down",
+)
+_from_parameters(
+    *("leo", Satellite, "generate_leo"),
+    "A link to satellites in low orbit: another capacity and delay every 15 s, after a short outage.",
+    "--duration '2 min' -o bw_1.txt",
+)
+_from_parameters(
+    *("handover", Cells, "generate_handover"),
+    "A way from cell to cell: capacity rises and falls, with a gap at each border.",
+    "--crossing '30 s' -o train.csv",
+)

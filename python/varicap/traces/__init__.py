@@ -1,0 +1,94 @@
+"""Capacity traces: read, described, converted, generated.
+
+```text
+file ──load──► Trace (Rates or Opportunities) ──info──► numbers
+               ▲                │
+       generate_*               └──save──► file that a scenario names
+```
+
+>>> from varicap import traces
+>>> trace = traces.load("examples/traces/lte-like.down")
+>>> round(traces.info(trace).mean_bps / 1e6, 2)
+4.5
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from varicap.traces.parameters import Cells, Cellular, Satellite, TraceError
+
+if TYPE_CHECKING:
+    from varicap.traces.cellular import generate_lte, generate_lte_rates
+    from varicap.traces.files import FORMATS, Format, convert, format_of, load, save
+    from varicap.traces.handover import generate_handover
+    from varicap.traces.plain import generate_constant, generate_markov, generate_steps
+    from varicap.traces.satellite import generate_leo
+    from varicap.traces.statistics import Info, Outages, info
+    from varicap.traces.trace import (
+        Delays,
+        Opportunities,
+        Rates,
+        Trace,
+        bins,
+        mean_rate_bps,
+        to_opportunities,
+        to_rates,
+        with_delay,
+    )
+
+__all__ = [
+    "FORMATS",
+    "Cells",
+    "Cellular",
+    "Delays",
+    "Format",
+    "Info",
+    "Opportunities",
+    "Outages",
+    "Rates",
+    "Satellite",
+    "Trace",
+    "TraceError",
+    "bins",
+    "convert",
+    "format_of",
+    "generate_constant",
+    "generate_handover",
+    "generate_leo",
+    "generate_lte",
+    "generate_lte_rates",
+    "generate_markov",
+    "generate_steps",
+    "info",
+    "load",
+    "mean_rate_bps",
+    "save",
+    "to_opportunities",
+    "to_rates",
+    "with_delay",
+]
+
+# On first use: the command line reads the parameters of links, and must not wait for NumPy.
+_HOME = {
+    "cellular": ("generate_lte", "generate_lte_rates"),
+    "files": ("FORMATS", "Format", "convert", "format_of", "load", "save"),
+    "handover": ("generate_handover",),
+    "plain": ("generate_constant", "generate_markov", "generate_steps"),
+    "satellite": ("generate_leo",),
+    "statistics": ("Info", "Outages", "info"),
+    "trace": (
+        *("Delays", "Opportunities", "Rates", "Trace", "bins"),
+        *("mean_rate_bps", "to_opportunities", "to_rates", "with_delay"),
+    ),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _HOME.items():
+        if name in names:
+            return getattr(import_module(f"varicap.traces.{module}"), name)
+    raise AttributeError(f"module 'varicap.traces' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,205 @@
+"""Traces in files: Mahimahi's opportunities, rates as CSV, and the pairs of LeoReplayer.
+
+| format | capacity | delay |
+|---|---|---|
+| ``mahimahi`` | a line for each opportunity to send 1500 bytes: its instant in ms; the last line is the period | none |
+| ``csv`` | ``time_s`` and ``rate_bps``, ``rate_kbps`` or ``rate_mbps``, until the next row | ``delay_ms`` |
+| ``leoreplayer`` | ``bw_N.txt``, as Mahimahi's | ``delay_N.txt``: a line for each 10 ms, the one-way delay in ms |
+
+Capacities are read by the engine's own readers: what is accepted here is accepted in a scenario, and the other way
+round.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from varicap import _core
+from varicap.traces.parameters import TraceError
+from varicap.traces.trace import Array, Delays, Opportunities, Rates, Trace, to_opportunities, to_rates
+
+Format: TypeAlias = Literal["mahimahi", "csv", "leoreplayer"]
+FORMATS: tuple[Format, ...] = ("mahimahi", "csv", "leoreplayer")
+
+DELAY_STEP_S = 0.010
+"""Interval of LeoReplayer's delays [s]."""
+_MOST_BYTES = 1 << 30
+_MOST_DELAY_MS = 1e6
+
+
+def load(path: str | Path) -> Trace:
+    """Read a trace, whatever its format: a file, or the folder of a pair of LeoReplayer.
+
+    ``bw_N.txt`` brings its ``delay_N.txt`` along.  Raises `TraceError` with file, line, what was found and what was
+    expected.
+
+    >>> load("examples/traces/lte-like.down").duration_s
+    60.0
+    """
+    path = Path(path)
+    if path.is_dir():
+        path = _bandwidth_in(path)
+    text = _read(path)
+    try:
+        if not _is_csv(path, text):
+            times = _core.read_opportunities(str(path), text).astype(np.int64)
+            return Opportunities(times, _delays_beside(path))
+        time_s, rate_bps, length_s = _core.read_rates(str(path), text)
+    except TraceError:
+        raise
+    except ValueError as error:
+        raise TraceError(str(error)) from None
+    duration_s = 1.0 if length_s is None else length_s
+    return Rates(time_s, rate_bps, duration_s, _delay_column(path, text, time_s, duration_s))
+
+
+def format_of(path: str | Path) -> Format:
+    """The format that a name promises: ``.csv``, ``bw_*.txt``, or opportunities.
+
+    >>> format_of("a.csv"), format_of("b.down"), format_of("bw_3.txt")
+    ('csv', 'mahimahi', 'leoreplayer')
+    """
+    path = Path(path)
+    if path.suffix.lower() == ".csv":
+        return "csv"
+    return "leoreplayer" if path.name.startswith("bw_") else "mahimahi"
+
+
+def save(
+    trace: Trace, path: str | Path, to: Format | None = None, step_s: float = 0.1, note: Iterable[str] = ()
+) -> list[Path]:
+    """Write a trace, and return the files.
+
+    The name decides the format unless `to` does.  Opportunities become rates as means over `step_s`.  `note` are lines
+    of comment, for CSV: the other formats have none.
+    """
+    path, to = Path(path), to or format_of(path)
+    if to == "csv":
+        return [_write(path, _csv(to_rates(trace, step_s), note))]
+    lines = _lines(to_opportunities(trace).time_ms.tolist())
+    if to == "mahimahi":
+        return [_write(path, lines)]
+    if not path.name.startswith("bw_"):
+        raise TraceError(f"{path}: LeoReplayer's capacities are called bw_N.txt, with delay_N.txt beside them")
+    if trace.delay is None:
+        raise TraceError(f"{path}: LeoReplayer wants delays, and this trace has none; say --delay")
+    count = max(1, round(trace.duration_s / DELAY_STEP_S))
+    delays = np.rint(trace.delay.at(np.arange(count, dtype=np.float64) * DELAY_STEP_S)).astype(np.int64)
+    return [_write(path, lines), _write(_delay_file(path), _lines(delays.tolist()))]
+
+
+def convert(source: str | Path, target: str | Path, to: Format | None = None, step_s: float = 0.1) -> list[Path]:
+    """Read a trace, write it in another format, and return the files; see `load` and `save`."""
+    return save(load(source), target, to, step_s)
+
+
+def _is_csv(path: Path, text: bytes) -> bool:
+    """By its first line that is no comment."""
+    if path.suffix.lower() == ".csv":
+        return True
+    begin = (line.strip() for line in text[:4096].splitlines())
+    first = next((line for line in begin if line and not line.startswith(b"#")), b"")
+    return b"," in first
+
+
+def _bandwidth_in(folder: Path) -> Path:
+    found = sorted(folder.glob("bw_*.txt"))
+    if len(found) != 1:
+        what = "no bw_N.txt" if not found else f"{len(found)} files bw_N.txt"
+        raise TraceError(f"{folder}: {what}, expected one, with its delay_N.txt, as LeoReplayer has them")
+    return found[0]
+
+
+def _delay_file(path: Path) -> Path:
+    return path.with_name("delay_" + path.name.removeprefix("bw_"))
+
+
+def _delays_beside(path: Path) -> Delays | None:
+    """The other half of LeoReplayer's pair."""
+    file = _delay_file(path)
+    if not path.name.startswith("bw_") or not file.exists():
+        return None
+    values = []
+    for number, line in enumerate(_read(file).splitlines(), 1):
+        if not line.isdigit() or not 0 <= int(line) <= _MOST_DELAY_MS:
+            raise _wrong(file, number, line, "a whole number of milliseconds, the delay of 10 ms")
+        values.append(float(line))
+    if not values:
+        raise TraceError(f"{file}: is empty, expected a whole number of milliseconds a line")
+    return Delays(np.arange(len(values), dtype=np.float64) * DELAY_STEP_S, np.array(values), len(values) * DELAY_STEP_S)
+
+
+def _delay_column(path: Path, text: bytes, time_s: Array, duration_s: float) -> Delays | None:
+    """The delays of a CSV whose rates have been read."""
+    rows = [
+        (number, line.decode().split(","))
+        for number, line in enumerate(text.splitlines(), 1)
+        if line.strip() and not line.startswith(b"#")
+    ]
+    header = [name.strip() for name in rows[0][1]]
+    if "delay_ms" not in header:
+        return None
+    place = header.index("delay_ms")
+    values = []
+    for number, fields in rows[1:]:
+        field = fields[place].strip() if place < len(fields) else ""
+        try:
+            value = float(field)
+        except ValueError:
+            value = -1.0
+        if not 0 <= value <= _MOST_DELAY_MS:
+            raise _wrong(path, number, field.encode(), "a delay in milliseconds, from 0 to 1e6")
+        values.append(value)
+    return Delays(time_s, np.array(values), duration_s)
+
+
+def _wrong(path: Path, line: int, found: bytes, expected: str) -> TraceError:
+    shown = found[:60].decode(errors="replace")
+    return TraceError(f"{path}, line {line}: found `{shown}`, expected {expected}")
+
+
+def _csv(trace: Rates, note: Iterable[str]) -> str:
+    time_s, delay = trace.time_s, trace.delay
+    if delay is not None:
+        rounds = np.arange(int(np.ceil(trace.duration_s / delay.duration_s)))[:, None] * delay.duration_s
+        changes = (rounds + delay.time_s[None, :]).ravel()
+        time_s = np.unique(np.round(np.concatenate([time_s, changes[changes < trace.duration_s]]), 9))
+    # A reader lets the last rate hold as long as the one before it.
+    if len(time_s) < 2 or abs((trace.duration_s - time_s[-1]) - (time_s[-1] - time_s[-2])) > 1e-9:
+        time_s = np.append(time_s, (time_s[-1] + trace.duration_s) / 2)
+    rates = trace.rate_bps[np.searchsorted(trace.time_s, time_s + 1e-10, side="right") - 1]
+    columns = [_decimals(time_s, 9), _decimals(rates / 1e6, 6)]
+    if delay is not None:
+        columns.append(_decimals(delay.at(time_s + 1e-10), 3))
+    head = [*(f"# {line}" for line in note), "time_s,rate_mbps" + (",delay_ms" if delay is not None else "")]
+    return "\n".join([*head, *map(",".join, zip(*columns, strict=True))]) + "\n"
+
+
+def _decimals(values: Array, digits: int) -> list[str]:
+    """Without an exponent and without zeros at the end."""
+    return [f"{value:.{digits}f}".rstrip("0").rstrip(".") for value in values.tolist()]
+
+
+def _lines(values: list[int]) -> str:
+    return "\n".join(map(str, values)) + "\n"
+
+
+def _write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8", newline="\n")
+    return path
+
+
+def _read(path: Path) -> bytes:
+    try:
+        if path.exists() and not path.is_file():
+            raise TraceError(f"{path}: not a file")
+        if path.stat().st_size > _MOST_BYTES:
+            raise TraceError(f"{path}: more than {_MOST_BYTES >> 30} GiB, which no trace needs")
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise TraceError(f"{path}: there is no such file") from None
+    except OSError as error:
+        raise TraceError(f"{path}: {error.strerror}") from None

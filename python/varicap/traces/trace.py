@@ -1,0 +1,158 @@
+"""What a trace is: rates over time, or delivery opportunities; and how one becomes the other.
+
+Conversion keeps the work that a link can do: the integral of the rate is the number of opportunities times their size.
+"""
+
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from varicap.traces.parameters import MOST_VALUES, TraceError
+
+Array = NDArray[np.float64]
+Millis = NDArray[np.int64]
+
+OPPORTUNITY_BYTES = 1500
+OPPORTUNITY_BITS = 8 * OPPORTUNITY_BYTES
+_ROUNDING_BITS = 0.05
+
+
+@dataclass(frozen=True)
+class Delays:
+    """One-way delays over time."""
+
+    time_s: Array
+    """When each begins [s]; the first at 0."""
+    delay_ms: Array
+    """The delays [ms]."""
+    duration_s: float
+    """After this they begin again [s]."""
+
+    def at(self, time_s: Array) -> Array:
+        """The delay at some instants [ms]."""
+        places = np.searchsorted(self.time_s, np.mod(time_s, self.duration_s), side="right") - 1
+        return self.delay_ms[places]
+
+
+@dataclass(frozen=True)
+class Rates:
+    """A capacity that is constant from one instant to the next."""
+
+    time_s: Array
+    """When each rate begins [s]; the first at 0."""
+    rate_bps: Array
+    """The rates [b/s]."""
+    duration_s: float
+    """After this the trace begins again [s]."""
+    delay: Delays | None = None
+    """One-way delays that were recorded with it."""
+
+    @property
+    def edges_s(self) -> Array:
+        """Beginnings and the end [s]."""
+        return np.append(self.time_s, self.duration_s)
+
+    def bits_until(self, time_s: Array) -> Array:
+        """What the link can carry from the beginning on [bit]."""
+        total = np.concatenate([[0.0], np.cumsum(self.rate_bps * np.diff(self.edges_s))])
+        return np.asarray(np.interp(time_s, self.edges_s, total))
+
+
+@dataclass(frozen=True)
+class Opportunities:
+    """Instants at which a link may send 1500 bytes."""
+
+    time_ms: Millis
+    """The instants [ms], non-decreasing; the last is the period."""
+    delay: Delays | None = None
+    """One-way delays that were recorded with it."""
+
+    @property
+    def duration_s(self) -> float:
+        """After this the trace begins again [s]."""
+        return float(self.time_ms[-1]) / 1000
+
+    @property
+    def ordered_ms(self) -> Millis:
+        """The same with those at 0, which belong to the end of the round before, at the end."""
+        zeros = int(np.searchsorted(self.time_ms, 0, side="right"))
+        return np.concatenate([self.time_ms[zeros:], np.full(zeros, self.time_ms[-1])])
+
+    def bits_until(self, time_s: Array) -> Array:
+        """What the link can carry from the beginning on [bit]."""
+        until = np.searchsorted(self.ordered_ms, np.asarray(time_s) * 1000 + 1e-6, side="right")
+        return until.astype(np.float64) * OPPORTUNITY_BITS
+
+
+Trace: TypeAlias = Rates | Opportunities
+
+
+def bins(trace: Trace, step_s: float) -> tuple[Array, Array]:
+    """Edges of intervals of `step_s` [s], and the mean rate in each [b/s]; the last is up to half longer or shorter.
+
+    >>> bins(Opportunities(np.array([1, 2, 3, 4])), 0.002)[1].tolist()
+    [12000000.0, 12000000.0]
+    """
+    count = trace.duration_s / step_s
+    if not 0 < count <= MOST_VALUES:
+        raise TraceError(f"steps of {step_s:g} s are too short for a trace of {trace.duration_s:g} s")
+    # A last interval of a few milliseconds would have a rate of its own.
+    edges = np.append(np.arange(max(1, round(count)), dtype=np.float64) * step_s, trace.duration_s)
+    return edges, np.diff(trace.bits_until(edges)) / np.diff(edges)
+
+
+def mean_rate_bps(trace: Trace) -> float:
+    """Mean capacity [b/s]."""
+    return float(trace.bits_until(np.array([trace.duration_s]))[0]) / trace.duration_s
+
+
+def to_rates(trace: Trace, step_s: float = 0.1) -> Rates:
+    """Rates of a trace: of opportunities their means over `step_s`; a trace of rates stays as it is.
+
+    >>> to_rates(Opportunities(np.array([50, 100, 200])), 0.1).rate_bps.tolist()
+    [240000.0, 120000.0]
+    """
+    if isinstance(trace, Rates):
+        return trace
+    edges, rates = bins(trace, step_s)
+    return Rates(edges[:-1], rates, trace.duration_s, trace.delay)
+
+
+def to_opportunities(trace: Trace) -> Opportunities:
+    """Opportunities of a trace, each when the link could have carried 1500 bytes more, in whole milliseconds.
+
+    Their number is rounded, and their spacing follows it: nothing is left over.  The last one is at the end, which in
+    this format is the period, even if the trace ends in an outage.
+
+    >>> to_opportunities(Rates(np.array([0.0, 0.004]), np.array([6e6, 0.0]), 0.006)).time_ms.tolist()
+    [2, 6]
+    """
+    if isinstance(trace, Opportunities):
+        return trace
+    total = trace.bits_until(trace.edges_s)
+    count = round(float(total[-1]) / OPPORTUNITY_BITS)
+    if count > MOST_VALUES:
+        raise TraceError(f"{count} opportunities are more than the {MOST_VALUES} that a trace may have")
+    end_ms = round(trace.duration_s * 1000)
+    if end_ms < 1:
+        raise TraceError(f"a trace lasts at least 1 ms, not {trace.duration_s:g} s")
+    # The first instant at which so much was carried, sums being rounded: never one within an outage or after it.
+    bits = np.arange(1, count + 1, dtype=np.float64) * (float(total[-1]) / max(count, 1)) - _ROUNDING_BITS
+    piece = np.clip(np.searchsorted(total, bits, side="left") - 1, 0, len(trace.rate_bps) - 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        within = np.nan_to_num((bits - total[piece]) / trace.rate_bps[piece], posinf=0.0, neginf=0.0)
+    time_s = trace.time_s[piece] + within
+    time_ms = np.ceil(time_s * 1000 - 1e-6).astype(np.int64)
+    # A trace must not begin with 0, whose instant belongs to the end.
+    inside = np.clip(time_ms, 1, end_ms)
+    if len(inside) == 0:
+        inside = np.array([end_ms])
+    inside[-1] = end_ms
+    return Opportunities(inside, trace.delay)
+
+
+def with_delay(trace: Trace, delay: Delays | None) -> Trace:
+    """The same capacity with other delays."""
+    return replace(trace, delay=delay)
