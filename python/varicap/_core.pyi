@@ -30,6 +30,17 @@ class RunError(RuntimeError):
     """A run failed: a fault of the engine, never of the scenario."""
 
 @final
+class Channel:
+    """What transmissions over a link meet, in the course of time."""
+
+    def __new__(cls, loss: str | Mapping[str, Any], *, seed: int = 0, replication: int = 0) -> Channel:
+        """As in a scenario's ``loss``: `markov`, `states` or `rayleigh`.  Raises `ScenarioError`."""
+    def receives(self, from_s: float, to_s: float) -> bool:
+        """Whether what is sent from `from_s` to `to_s` is received; times never run back."""
+    def states(self, until_s: float) -> list[tuple[int, float]]:
+        """From the last time that it was asked about to `until_s`: the states, each with how long it lasts [s]."""
+
+@final
 class Estimator:
     """An estimator of a link's rate: observe, advertise until there is none, ask when the next one is due."""
 

@@ -2,6 +2,7 @@
 //!
 //! No run holds the interpreter's lock. `python/varicap/_core.pyi` has the types.
 
+mod channel;
 mod control;
 mod errors;
 mod feedback;
@@ -26,6 +27,8 @@ use pyo3::prelude::*;
 mod _core {
     use super::*;
 
+    #[pymodule_export]
+    use super::channel::PyChannel;
     #[pymodule_export]
     use super::control::{PyAckSample, PyCongestionEvent};
     #[pymodule_export]

@@ -71,9 +71,13 @@ class Table:
             return links
         return [change(doppler, column, one) for (doppler, column), one in zip(cells, links, strict=True)]
 
-    def ids(self) -> list[str]:
-        """The claims of the cells, row by row."""
-        return [f"{self.id}.f{doppler}-model.{column.name}" for doppler in DOPPLERS for column in self.columns]
+    def ids(self, kind: str = "model") -> list[str]:
+        """The claims of the cells, row by row: of the analysis, or of a flow that is simulated."""
+        return [f"{self.id}.f{doppler}-{kind}.{column.name}" for doppler in DOPPLERS for column in self.columns]
+
+    def cells(self) -> list[str]:
+        """The cells as they are called here, row by row."""
+        return [f"{doppler}/{column.name}" for doppler in DOPPLERS for column in self.columns]
 
 
 def link(system: System, durations_ms: tuple[float, float], column: Column) -> Parameters:
