@@ -62,7 +62,8 @@ test-rust: $(PACKAGES) $(FEATURES)
 	cargo test --workspace --locked --quiet $(call features,varicap-testbed)
 
 test-python: setup
-	$(BIN)/python -m pytest --quiet
+	$(BIN)/python -m pytest --quiet --numprocesses auto -m "not real_time"
+	$(BIN)/python -m pytest --quiet -m real_time
 
 lint: $(PACKAGES) $(FEATURES) ## formatting, clippy, ruff and mypy; a warning is an error
 	cargo fmt --all --check

@@ -12,6 +12,8 @@ from conftest import EXAMPLES
 import varicap
 from varicap import doctor
 
+pytestmark = pytest.mark.real_time
+
 BPF = Path(__file__).parent.parent / "crates" / "varicap-testbed" / "bpf"
 
 _RATCP = next((check for check in doctor.checks() if check.name == "ratcp in the kernel"), None)

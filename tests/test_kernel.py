@@ -21,6 +21,8 @@ import varicap
 from varicap import doctor, kernel
 from varicap.errors import NotApplicableError
 
+pytestmark = pytest.mark.real_time
+
 if sys.platform != "linux":
     pytest.skip("the kernel engine needs Linux", allow_module_level=True)
 

@@ -32,10 +32,13 @@ def _can_shell(prefix: list[str]) -> bool:
     return sys.platform == "linux" and _can([*prefix, *VARICAP, "shell", "--delay", "1 ms", "--", "true"])
 
 
-pytestmark = pytest.mark.skipif(
-    not _can_shell([]),
-    reason="SKIPPED: no network namespaces or TUN devices here; `varicap doctor` says what is missing",
-)
+pytestmark = [
+    pytest.mark.real_time,
+    pytest.mark.skipif(
+        not _can_shell([]),
+        reason="SKIPPED: no network namespaces or TUN devices here; `varicap doctor` says what is missing",
+    ),
+]
 
 
 @pytest.fixture(scope="module")
