@@ -196,6 +196,8 @@ def docstring(text: str, indent: str) -> Iterator[str]:
 def python_struct(schemas: Schema, name: str) -> Iterator[str]:
     """A table as a dataclass."""
     definition = schemas.definitions[name]
+    order = in_order(schemas)
+    later = set(order[order.index(name) + 1 :])
     base = "ScenarioFile" if name == "Scenario" else "Part"
     yield "@dataclass(frozen=True, kw_only=True)"
     yield f"class {name}({base}):"
@@ -211,6 +213,8 @@ def python_struct(schemas: Schema, name: str) -> Iterator[str]:
     for key, inner in definition["properties"].items():
         default = python_default(schemas, inner)
         kind = python_type(inner) + (" | None" if default == "None" else "")
+        if later.intersection(references(inner)):
+            kind = f'"{kind}"'
         attribute = f"{key}_" if key == "from" else key
         yield f"    {attribute}: {kind}" + (f" = {default}" if default is not None else "")
         yield from docstring(inner["description"], "    ")
@@ -285,12 +289,14 @@ def references(schema: Any) -> Iterator[str]:
 
 
 def in_order(schemas: Schema) -> list[str]:
-    """Each definition after those that it needs."""
+    """Each definition after those that it needs, unless they need it in turn."""
     order: list[str] = []
+    begun: set[str] = set()
 
     def visit(name: str) -> None:
+        begun.add(name)
         for needed in references(schemas.definitions[name]):
-            if needed not in order:
+            if needed not in begun:
                 visit(needed)
         if name not in order:
             order.append(name)

@@ -664,9 +664,7 @@ DropFrom: TypeAlias = Literal["longest", "arriving"]
 
 @dataclass(frozen=True, kw_only=True)
 class Drr(Part):
-    """Deficit round robin: each flow sends up to its quantum in a round, and saves what is too little for its next
-    packet.
-    """
+    """Deficit round robin: a flow sends its quantum in each round, and keeps what is too little for its next packet."""
 
     _tag: ClassVar[str] = "drr"
 
@@ -680,7 +678,7 @@ class Drr(Part):
     """What has a queue of its own. Default: flow."""
     drop: DropFrom = "longest"
     """Who loses a packet where all queues together are full. Default: longest."""
-    weights: Mapping[str, float]
+    weights: Mapping[str, float] | None = None
     """Weights of flows by name; those of a group have the weight each, or together if `per = "group"`. Default: 1."""
 
 
@@ -698,8 +696,41 @@ class Sfq(Part):
     """What has a queue of its own. Default: flow."""
     drop: DropFrom = "longest"
     """Who loses a packet where all queues together are full. Default: longest."""
-    weights: Mapping[str, float]
+    weights: Mapping[str, float] | None = None
     """Weights of flows by name; those of a group have the weight each, or together if `per = "group"`. Default: 1."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CbqClass(Part):
+    """A class of flows that is entitled to a share of the capacity."""
+
+    flows: Sequence[str] | None = None
+    """Its flows (by name; a group belongs to it as a whole). Default: all that no other class names."""
+    share: Probability
+    """Its share of the capacity."""
+    queue: "Queue" = DropTail()
+    """The queue inside it: any but `cbq` and `accel-brake`. Default: drop-tail of 1 bdp."""
+    priority: int = 1
+    """Of the classes that are within their shares, those of the lowest number go first; and so do they among those that
+    borrow.
+
+    Default: 1.
+    """
+    borrow: bool = True
+    """Whether it may use what other classes leave.
+
+    If not, it waits for its share even at an idle link. Default: true.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cbq(Part):
+    """Class-based queueing. What a class does not use goes to the others by their shares."""
+
+    _tag: ClassVar[str] = "cbq"
+
+    classes: Mapping[str, CbqClass]
+    """The classes, by name. Their shares sum to at most 1."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -731,6 +762,7 @@ Queue: TypeAlias = (
     | CoDel
     | Drr
     | Sfq
+    | Cbq
     | AccelBrake
 )
 """The queue in front of the server."""

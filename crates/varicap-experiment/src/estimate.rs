@@ -251,12 +251,9 @@ fn share(network: &Network, duration: f64, packets: &mut [f64]) {
 /// Packets of a group that may be on their way at once.
 fn in_flight(flow: &FlowSpec, links: &[LinkSpec], packets: f64) -> f64 {
     let held = |link: &LinkSpec| {
-        let limit = link.parts.queue.limit();
+        let room = link.parts.queue.room(link.parts.packet, link.parts.bdp);
         let pipe = rate_of(link) / 8.0 * link.parts.delay.as_secs_f64();
-        let queue = match limit {
-            Amount::Unlimited => f64::INFINITY,
-            limit => limit.bytes(link.parts.packet, link.parts.bdp).as_u64() as f64,
-        };
+        let queue = if room == Bytes::MAX { f64::INFINITY } else { room.as_u64() as f64 };
         (queue + if pipe.is_nan() { 0.0 } else { pipe }) / flow.packet.as_u64() as f64
     };
     let path: f64 = flow.forward.iter().map(|link| held(&links[*link])).sum();

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use serde_json::Value;
+use varicap_net::{CbqClass, LinkParts, QueueConfig};
 use varicap_units::Amount;
 
 use crate::document::{Node, join_path};
@@ -143,12 +144,7 @@ fn resolved(scenario: &Scenario, network: &Network, prefix: &str, lines: &mut Ve
             let text = "Mean capacity times the largest base RTT of the flows over the link.";
             line("bdp", parts.bdp.to_string(), text);
         }
-        let (queue, limit) = (parts.queue.name(), parts.queue.limit());
-        let limit = match limit {
-            Amount::Bdp(_) => format!("{limit} = {}", limit.bytes(parts.packet, parts.bdp)),
-            _ => limit.to_string(),
-        };
-        line("queue", format!("{queue}, {limit}"), "The queue and its limit.");
+        line("queue", queue_and_limit(&parts.queue, parts), "The queue and its limit.");
     }
     for flow in &network.flows {
         let mut line = |key: &str, value: String, text: &str| line(["flows", &flow.name, key], value, text);
@@ -170,6 +166,20 @@ fn resolved(scenario: &Scenario, network: &Network, prefix: &str, lines: &mut Ve
         for (key, window) in windows(scenario, flow) {
             line(key, window.to_string(), "The window in bytes.");
         }
+    }
+}
+
+fn queue_and_limit(queue: &QueueConfig, parts: &LinkParts) -> String {
+    if let QueueConfig::Cbq(cbq) = queue {
+        let class = |(name, class): (&String, &CbqClass)| {
+            format!("{name} {} %: {}", 100.0 * class.share.get(), queue_and_limit(&class.queue, parts))
+        };
+        return format!("cbq; {}", cbq.classes.iter().map(class).collect::<Vec<_>>().join("; "));
+    }
+    let (name, limit) = (queue.name(), queue.limit());
+    match limit {
+        Amount::Bdp(_) => format!("{name}, {limit} = {}", limit.bytes(parts.packet, parts.bdp)),
+        _ => format!("{name}, {limit}"),
     }
 }
 

@@ -25,7 +25,6 @@ pub fn facts(scenario: &Scenario, networks: &[Network]) -> Json {
 
 fn link_facts(link: &LinkSpec, placed: &Placed<'_>) -> Json {
     let parts = &link.parts;
-    let limit = parts.queue.limit();
     json!({
         "name": &*link.name,
         "path": placed.path,
@@ -33,7 +32,7 @@ fn link_facts(link: &LinkSpec, placed: &Placed<'_>) -> Json {
         "mean_bps": rate(link.mean_capacity),
         "service": parts.service,
         "queue": parts.queue,
-        "limit_bytes": size(limit.bytes(parts.packet, parts.bdp)),
+        "limit_bytes": size(parts.queue.room(parts.packet, parts.bdp)),
         "packet_bytes": parts.packet.as_u64(),
         "framed_bytes": parts.framing.framed(parts.packet).as_u64(),
         "delay_s": parts.delay.as_secs_f64(),

@@ -1,7 +1,7 @@
 //! Queues of links: whether what a scenario says of them makes sense.
 
 use indexmap::IndexMap;
-use varicap_net::{DrrConfig, QueueConfig, RedConfig};
+use varicap_net::{CbqClass, CbqConfig, DrrConfig, QueueConfig, RedConfig};
 use varicap_units::{Amount, Bytes};
 
 use crate::document::join_path;
@@ -13,6 +13,10 @@ use crate::validate::{At, Checked};
 /// Least and greatest weight of a flow.
 const LEAST_WEIGHT: f64 = 0.01;
 const MOST_WEIGHT: f64 = 1000.0;
+/// Most classes of a link.
+const MOST_CLASSES: usize = 100;
+/// How far above 1 the sum of shares may be: decimals in a file are not exact.
+const SHARE_TOLERANCE: f64 = 1e-9;
 /// Least quantum: a large packet must not take many rounds [B].
 const LEAST_QUANTUM: Bytes = Bytes::new(100);
 
@@ -32,6 +36,11 @@ pub(crate) fn check_no_bdp(at: &At, queue: &QueueConfig) -> Checked {
         QueueConfig::Drr(DrrConfig { flow_limit, quantum, .. }) => {
             amounts.push(("quantum", *quantum));
             amounts.extend(flow_limit.map(|limit| ("flow_limit", limit)));
+        }
+        QueueConfig::Cbq(cbq) => {
+            return cbq.classes.iter().try_for_each(|(name, class)| {
+                check_no_bdp(&class_at(&at, name).inner("queue"), &class.queue)
+            });
         }
         QueueConfig::Sfq(sfq) => amounts.extend(sfq.flow_limit.map(|limit| ("flow_limit", limit))),
         QueueConfig::DropTail(_) | QueueConfig::CoDel(_) | QueueConfig::AccelBrake(_) => {}
@@ -75,6 +84,7 @@ pub(crate) fn check(at: &At, queue: &QueueConfig, flows: &IndexMap<String, FlowC
             at.require("quantum", good, drr.quantum, format!("a finite amount of at least {least}"))?;
             check_sharing(&at, drr.limit, drr.flow_limit, &drr.weights, flows)
         }
+        QueueConfig::Cbq(cbq) => check_classes(&at.inner("cbq"), cbq, flows),
         QueueConfig::Sfq(sfq) => {
             check_sharing(&at.inner("sfq"), sfq.limit, sfq.flow_limit, &sfq.weights, flows)
         }
@@ -107,6 +117,61 @@ fn check_sharing(
         }
     }
     Ok(())
+}
+
+/// The table of a class of the queue at `at`.
+fn class_at(at: &At, name: &str) -> At {
+    At::new(at.key(&join_path(&["classes", name])))
+}
+
+fn check_classes(at: &At, cbq: &CbqConfig, flows: &IndexMap<String, FlowConfig>) -> Checked {
+    let count = cbq.classes.len();
+    at.require(
+        "classes",
+        (1..=MOST_CLASSES).contains(&count),
+        count,
+        format!("1 to {MOST_CLASSES} classes"),
+    )?;
+    let total: f64 = cbq.classes.values().map(|class| class.share.get()).sum();
+    let whole = "shares that sum to at most 1";
+    at.require("classes", total <= 1.0 + SHARE_TOLERANCE, format!("shares of {total}"), whole)?;
+    let mut owner: IndexMap<&str, &str> = IndexMap::new();
+    let mut rest: Option<&str> = None;
+    for (name, class) in &cbq.classes {
+        let at = class_at(at, name);
+        at.require("share", class.share.get() > 0.0, class.share, "above 0")?;
+        for (place, flow) in class.flows.iter().flatten().enumerate() {
+            let path = at.key(&format!("flows.{place}"));
+            check_flow_name(&path, flow, flows)?;
+            if let Some(other) = owner.insert(flow, name) {
+                return Err(
+                    ScenarioError::at(path, "a flow of one class").found(format!("{flow} of `{other}`"))
+                );
+            }
+        }
+        if class.flows.is_none()
+            && let Some(other) = rest.replace(name)
+        {
+            let expected = format!("a list: `{other}` has all flows that no class names");
+            return Err(ScenarioError::at(at.key("flows"), expected).found("none"));
+        }
+        let inner = !matches!(class.queue, QueueConfig::Cbq(_) | QueueConfig::AccelBrake(_));
+        at.require("queue", inner, class.queue.name(), "any queue but `cbq` and `accel-brake`")?;
+        check(&at.inner("queue"), &class.queue, flows)?;
+    }
+    Ok(())
+}
+
+/// Each flow that passes a link with classes has one there.
+pub(crate) fn check_class_of(link: &Placed<'_>, flow: &str) -> Checked {
+    let Some(QueueConfig::Cbq(cbq)) = &link.config.queue else { return Ok(()) };
+    let has =
+        |class: &CbqClass| class.flows.as_ref().is_none_or(|flows| flows.iter().any(|name| name == flow));
+    if cbq.classes.values().any(has) {
+        return Ok(());
+    }
+    let expected = format!("a class for the flow `{flow}`, whose packets pass here, or one without `flows`");
+    Err(ScenarioError::at(format!("{}.queue.cbq.classes", link.path), expected).found("none"))
 }
 
 /// Whether `name`, which stands at `path`, is one of the flows.
@@ -142,18 +207,34 @@ fn check_red(at: &At, red: &RedConfig) -> Checked {
 
 /// A queue must hold a packet, and its parts must fit into it, as soon as it is known how much a packet and a BDP are.
 pub(crate) fn check_limits(link: &Placed<'_>, queue: &QueueConfig, packet: Bytes, bdp: Bytes) -> Checked {
-    let at = At::new(format!("{}.queue.{}", link.path, queue.name()));
+    check_limits_at(format!("{}.queue", link.path), link.config.queue.is_none(), queue, packet, bdp)
+}
+
+/// As check_limits, for a queue that lies at `path` or is there by default.
+fn check_limits_at(
+    path: String,
+    is_default: bool,
+    queue: &QueueConfig,
+    packet: Bytes,
+    bdp: Bytes,
+) -> Checked {
+    let at = At::new(format!("{path}.{}", queue.name()));
     let in_bytes = |amount: Amount| amount.bytes(packet, bdp);
     let told = |amount: Amount| match amount {
         Amount::Bytes(_) | Amount::Unlimited => amount.to_string(),
         _ => format!("{amount} = {}", in_bytes(amount)),
     };
+    if let QueueConfig::Cbq(cbq) = queue {
+        return cbq.classes.iter().try_for_each(|(name, class)| {
+            check_limits_at(class_at(&at, name).key("queue"), is_default, &class.queue, packet, bdp)
+        });
+    }
     let limit = queue.limit();
     if in_bytes(limit) < packet {
         let expected = format!("room for at least one packet of {packet}");
         let found = if let Amount::Bdp(_) = limit { told(limit) } else { limit.to_string() };
         let error = ScenarioError::at(at.key("limit"), expected).found(found);
-        return Err(if link.config.queue.is_none() {
+        return Err(if is_default {
             error.hint("that is the default: say how long the queue is")
         } else {
             error
@@ -188,5 +269,6 @@ pub(crate) fn is_regular(queue: &QueueConfig) -> bool {
             true
         }
         QueueConfig::Red(_) | QueueConfig::Ered(_) | QueueConfig::CoDel(_) => false,
+        QueueConfig::Cbq(cbq) => cbq.classes.values().any(|class| is_regular(&class.queue)),
     }
 }

@@ -169,7 +169,10 @@ impl Scenario {
             let named = !name.is_empty() && name.len() <= LONGEST_NAME && !name.chars().any(char::is_control);
             top.require(&at.0, named, name.escape_debug(), "a name of 1 to 100 characters")?;
             check_flow(&at, flow, self)?;
-            layout.routes(self, &at.0, flow)?;
+            let routes = layout.routes(self, &at.0, flow)?;
+            for link in routes.forward.iter().chain(&routes.reverse) {
+                queue::check_class_of(&layout.links[*link], name)?;
+            }
             relay::check(self, &layout, name, flow)?;
         }
         Ok(())

@@ -190,7 +190,7 @@ fn unknown_names_say_which_there_are() {
         (
             "drop-tail = { limit",
             "droptail = { limit",
-            "x.toml:5: topology.dumbbell.forward.queue: found `droptail`, expected `drop-tail`, `red`, `ered`, `codel`, `drr`, `sfq` or `accel-brake`; did you mean `drop-tail`?",
+            "x.toml:5: topology.dumbbell.forward.queue: found `droptail`, expected `drop-tail`, `red`, `ered`, `codel`, `drr`, `sfq`, `cbq` or `accel-brake`; did you mean `drop-tail`?",
         ),
         (
             "drop-tail = { limit",
@@ -333,6 +333,61 @@ fn what_makes_no_sense_is_refused() {
             "queue = { drop-tail = { limit = \"10 packets\" } }",
             "queue = { sfq = { flow_limit = \"100 B\" } }",
             "x.toml:5: topology.dumbbell.forward.queue.sfq.flow_limit: found `100 B`, expected room for at least one packet of 1500 B",
+        ),
+        (
+            "queue = { drop-tail = { limit = \"10 packets\" } }",
+            "queue = \"cbq\"",
+            "x.toml:5: topology.dumbbell.forward.queue.cbq.classes: expected a table; it is missing and has no default",
+        ),
+        (
+            "queue = { drop-tail = { limit = \"10 packets\" } }",
+            "queue = { cbq = { classes = {} } }",
+            "x.toml:5: topology.dumbbell.forward.queue.cbq.classes: found `0`, expected 1 to 100 classes",
+        ),
+        (
+            "queue = { drop-tail = { limit = \"10 packets\" } }",
+            "queue = { cbq = { classes = { a = { flows = [\"rno\"], share = 0.2 } } } }",
+            "x.toml:5: topology.dumbbell.forward.queue.cbq.classes.a.flows.0: found `rno`, expected a flow: `reno`; did you mean `reno`?",
+        ),
+        (
+            "queue = { drop-tail = { limit = \"10 packets\" } }",
+            "queue = { cbq = { classes = { a = { share = 0.6 }, b = { flows = [], share = 0.5 } } } }",
+            "x.toml:5: topology.dumbbell.forward.queue.cbq.classes: found `shares of 1.1`, expected shares that sum to at most 1",
+        ),
+        (
+            "queue = { drop-tail = { limit = \"10 packets\" } }",
+            "queue = { cbq = { classes = { a = { share = 0.2 }, b = { share = 0.5 } } } }",
+            "x.toml:5: topology.dumbbell.forward.queue.cbq.classes.b.flows: found `none`, expected a list: `a` has all flows that no class names",
+        ),
+        (
+            "queue = { drop-tail = { limit = \"10 packets\" } }",
+            "queue = { cbq = { classes = { a = { flows = [\"reno\"], share = 0.2 }, b = { flows = [\"reno\"], share = 0.5 } } } }",
+            "x.toml:5: topology.dumbbell.forward.queue.cbq.classes.b.flows.0: found `reno of `a``, expected a flow of one class",
+        ),
+        (
+            "queue = { drop-tail = { limit = \"10 packets\" } }",
+            "queue = { cbq = { classes = { a = { flows = [], share = 0.2 } } } }",
+            "x.toml:5: topology.dumbbell.forward.queue.cbq.classes: found `none`, expected a class for the flow `reno`, whose packets pass here, or one without `flows`",
+        ),
+        (
+            "queue = { drop-tail = { limit = \"10 packets\" } }",
+            "queue = { cbq = { classes = { a = { share = 0 } } } }",
+            "x.toml:5: topology.dumbbell.forward.queue.cbq.classes.a.share: found `0`, expected above 0",
+        ),
+        (
+            "queue = { drop-tail = { limit = \"10 packets\" } }",
+            "queue = { cbq = { classes = { a = { share = 0.5, queue = \"accel-brake\" } } } }",
+            "x.toml:5: topology.dumbbell.forward.queue.cbq.classes.a.queue: found `accel-brake`, expected any queue but `cbq` and `accel-brake`",
+        ),
+        (
+            "queue = { drop-tail = { limit = \"10 packets\" } }",
+            "queue = { cbq = { classes = { a = { share = 0.5, queue = { red = { min_threshold = \"20 packets\" } } } } } }",
+            "x.toml:5: topology.dumbbell.forward.queue.cbq.classes.a.queue.red.min_threshold: found `20 packets`, expected less than `max_threshold`, 15 packets",
+        ),
+        (
+            "queue = { drop-tail = { limit = \"10 packets\" } }",
+            "queue = { cbq = { classes = { a = { share = 0.5, queue = { drop-tail = { limit = \"10 B\" } } } } } }",
+            "x.toml:5: topology.dumbbell.forward.queue.cbq.classes.a.queue.drop-tail.limit: found `10 B`, expected room for at least one packet of 1500 B",
         ),
         (
             "queue = { drop-tail = { limit = \"10 packets\" } }",

@@ -28,7 +28,7 @@ pub use frame::{Backlog, Frame, LossCause, Lost, Watch};
 pub use link::{Link, LinkParts, OpportunityParts, OpportunityTrace};
 pub use loss::LossParts;
 pub use queue::{
-    AccelBrakeConfig, CoDelConfig, DropFrom, DropSpacing, DropTailConfig, DrrConfig, EredConfig, Per,
-    QueueConfig, RedConfig, SfqConfig,
+    AccelBrakeConfig, CbqClass, CbqConfig, CoDelConfig, DropFrom, DropSpacing, DropTailConfig, DrrConfig,
+    EredConfig, Per, QueueConfig, RedConfig, SfqConfig,
 };
 pub use reactive::*;

@@ -9,10 +9,10 @@ use proptest::prelude::*;
 use common::{Log, Packet, Told, link, packet, parts};
 use varicap_net::capacity::read_rates;
 use varicap_net::{
-    CapacityConfig, CapacityParts, CoDelConfig, DropFrom, DropTailConfig, DrrConfig, EredConfig, Framing,
-    GilbertElliottConfig, GoodBadConfig, LinkParts, LossConfig, LossParts, MarkovConfig, OpportunityParts,
-    OpportunityTrace, QueueConfig, RayleighConfig, RedConfig, Service, SessionsConfig, SfqConfig,
-    SlottedMarkovConfig, StepsConfig,
+    CapacityConfig, CapacityParts, CbqClass, CbqConfig, CoDelConfig, DropFrom, DropTailConfig, DrrConfig,
+    EredConfig, Framing, GilbertElliottConfig, GoodBadConfig, LinkParts, LossConfig, LossParts, MarkovConfig,
+    OpportunityParts, OpportunityTrace, QueueConfig, RayleighConfig, RedConfig, Service, SessionsConfig,
+    SfqConfig, SlottedMarkovConfig, StepsConfig,
 };
 use varicap_units::{Amount, Bytes, Frequency, Probability, Rate, Span, Time, Work};
 
@@ -127,7 +127,12 @@ fn any_queue() -> impl Strategy<Value = QueueConfig> {
             ..CoDelConfig::default()
         })
     });
-    prop_oneof![drop_tail, red, ered, fair, codel]
+    let simple = prop_oneof![drop_tail, red, ered, fair, codel].boxed();
+    let classes = (simple.clone(), 0.1f64..1.0, any::<bool>()).prop_map(|(queue, share, borrow)| {
+        let class = CbqClass { flows: None, share: probability(share), queue, priority: 1, borrow };
+        QueueConfig::Cbq(CbqConfig { classes: [("all".to_owned(), class)].into() })
+    });
+    prop_oneof![4 => simple, 1 => classes]
 }
 
 fn any_loss() -> impl Strategy<Value = LossParts> {

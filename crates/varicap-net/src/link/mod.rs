@@ -80,7 +80,8 @@ enum Transmission {
 /// One direction of a link.
 #[derive(Debug)]
 pub struct Link<F> {
-    /// When the frame in service leaves the server if the capacity stays; never if there is none.
+    /// When the frame in service leaves the server if the capacity stays; if there is none, when the queue, which makes its
+    /// frames wait, gives one; else never.
     finish: Time,
     /// When the capacity changes next, or the next opportunity comes.
     change: Time,
@@ -109,7 +110,7 @@ impl<F: Frame> Link<F> {
     pub fn new(parts: &LinkParts, name: &str, streams: &Streams) -> Link<F> {
         let stream = |part: &str| streams.stream(&format!("link.{name}.{part}"));
         // The first rate is in force at once, yet reported when the link first moves: its change comes at zero.
-        let mut queue = Queue::new(parts, stream("queue"));
+        let mut queue = Queue::new(parts, &stream);
         let mut reactive = None;
         let (transmission, change) = match &parts.capacity {
             CapacityParts::Opportunities(opportunities) => {
@@ -206,10 +207,7 @@ impl<F: Frame> Link<F> {
 
     /// As poll_at, while nothing is under way.
     fn poll_at_server(&self) -> Time {
-        let waits = match &self.transmission {
-            Transmission::Rate(..) => self.in_service.is_some(),
-            Transmission::Opportunities(_) => self.in_service.is_some() || self.backlog().frames > 0,
-        };
+        let waits = self.in_service.is_some() || self.backlog().frames > 0;
         match (waits, &self.reactive) {
             (false, _) => Time::NEVER,
             (true, None) => self.finish.min(self.change) + self.delay,
@@ -261,6 +259,9 @@ impl<F: Frame> Link<F> {
         }
         let finish = self.in_service.is_some().then_some(self.finish);
         self.finish = server.change(at, rate, finish).unwrap_or(Time::NEVER);
+        if self.in_service.is_none() && self.backlog().frames > 0 {
+            self.finish = at; // the queue waits for what the rate brings: it is asked again
+        }
         watch.on_capacity(at, rate);
     }
 
@@ -384,12 +385,20 @@ impl<F: Frame> Link<F> {
     #[inline(never)]
     fn depart_managed<W: Watch<F>>(&mut self, at: Time, watch: &mut W) {
         let next = self.dequeue(at, watch);
-        self.send_off(at, watch);
+        if self.in_service.is_some() {
+            self.send_off(at, watch);
+        }
         self.serve_managed(at, next);
     }
 
     fn serve_managed(&mut self, at: Time, next: Option<Waiting<F>>) {
-        let Some(Waiting { frame, arrived }) = next else { return self.rest() };
+        let Some(Waiting { frame, arrived }) = next else {
+            self.rest();
+            if let (Transmission::Rate(..), Queue::Managed(queue)) = (&self.transmission, &self.queue) {
+                self.finish = queue.ready_at();
+            }
+            return;
+        };
         let size = frame.wire_size();
         self.line.push_back(Inside { time: arrived, frame });
         self.serve(at, size);

@@ -24,13 +24,16 @@ pub enum QueueConfig {
     Drr(DrrConfig),
     /// Start-time fair queueing: a queue for each flow, served in the order of virtual time. Source: [goyal97].
     Sfq(SfqConfig),
+    /// Class-based queueing: classes of flows with a share of the capacity each, and a queue inside each. Source: [floyd95],
+    /// [minrate, §VIII].
+    Cbq(CbqConfig),
     /// Marks of an accelerate or a brake, for senders with `congestion = "accel-brake"`. Source: [goyal20].
     AccelBrake(AccelBrakeConfig),
 }
 varicap_units::choice!(QueueConfig);
 
 impl QueueConfig {
-    /// The most that it may hold.
+    /// The most that it may hold; classes have limits of their own.
     pub fn limit(&self) -> Amount {
         match self {
             QueueConfig::DropTail(queue) => queue.limit,
@@ -39,8 +42,16 @@ impl QueueConfig {
             QueueConfig::CoDel(queue) => queue.limit,
             QueueConfig::Drr(queue) => queue.limit,
             QueueConfig::Sfq(queue) => queue.limit,
+            QueueConfig::Cbq(_) => Amount::Unlimited,
             QueueConfig::AccelBrake(queue) => queue.limit,
         }
+    }
+
+    /// The bytes that it and its classes may hold, for packets of `packet` and a path of `bdp` bytes [B].
+    pub fn room(&self, packet: Bytes, bdp: Bytes) -> Bytes {
+        let QueueConfig::Cbq(cbq) = self else { return self.limit().bytes(packet, bdp) };
+        let rooms = cbq.classes.values().map(|class| class.queue.room(packet, bdp));
+        rooms.fold(Bytes::ZERO, Bytes::saturating_add)
     }
 
     /// Its name in a file.
@@ -52,6 +63,7 @@ impl QueueConfig {
             QueueConfig::CoDel(_) => "codel",
             QueueConfig::Drr(_) => "drr",
             QueueConfig::Sfq(_) => "sfq",
+            QueueConfig::Cbq(_) => "cbq",
             QueueConfig::AccelBrake(_) => "accel-brake",
         }
     }
@@ -256,7 +268,7 @@ impl Default for AccelBrakeConfig {
     }
 }
 
-/// Deficit round robin: each flow sends up to its quantum in a round, and saves what is too little for its next packet.
+/// Deficit round robin: a flow sends its quantum in each round, and keeps what is too little for its next packet.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct DrrConfig {
@@ -273,6 +285,7 @@ pub struct DrrConfig {
     pub drop: DropFrom,
     /// Weights of flows by name; those of a group have the weight each, or together if `per = "group"`. Default: 1.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    #[schemars(extend("default" = null))]
     pub weights: IndexMap<String, f64>,
 }
 
@@ -304,6 +317,7 @@ pub struct SfqConfig {
     pub drop: DropFrom,
     /// Weights of flows by name; those of a group have the weight each, or together if `per = "group"`. Default: 1.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    #[schemars(extend("default" = null))]
     pub weights: IndexMap<String, f64>,
 }
 
@@ -339,4 +353,41 @@ pub enum DropFrom {
     Longest,
     /// The one whose packet arrives.
     Arriving,
+}
+
+/// Class-based queueing. What a class does not use goes to the others by their shares.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CbqConfig {
+    /// The classes, by name. Their shares sum to at most 1.
+    pub classes: IndexMap<String, CbqClass>,
+}
+
+/// A class of flows that is entitled to a share of the capacity.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CbqClass {
+    /// Its flows (by name; a group belongs to it as a whole). Default: all that no other class names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flows: Option<Vec<String>>,
+    /// Its share of the capacity.
+    pub share: Probability,
+    /// The queue inside it: any but `cbq` and `accel-brake`. Default: drop-tail of 1 bdp.
+    #[serde(default)]
+    pub queue: QueueConfig,
+    /// Of the classes that are within their shares, those of the lowest number go first; and so do they among those that
+    /// borrow. Default: 1.
+    #[serde(default = "first")]
+    pub priority: u8,
+    /// Whether it may use what other classes leave. If not, it waits for its share even at an idle link. Default: true.
+    #[serde(default = "yes")]
+    pub borrow: bool,
+}
+
+fn first() -> u8 {
+    1
+}
+
+fn yes() -> bool {
+    true
 }

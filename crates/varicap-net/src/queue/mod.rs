@@ -1,6 +1,7 @@
 //! Queues in front of a server: who waits, in which order, and who is lost.
 
 mod accel_brake;
+mod cbq;
 mod codel;
 mod config;
 mod drop_tail;
@@ -18,6 +19,7 @@ use varicap_units::{Amount, Bytes, Rate, Stream, Time, Work};
 use crate::{Backlog, Frame, Framing, LinkParts, Watch};
 
 pub use accel_brake::AccelBrake;
+pub use cbq::Cbq;
 pub use codel::CoDel;
 pub use config::*;
 pub(crate) use drop_tail::DropTail;
@@ -77,6 +79,9 @@ pub trait QueueDiscipline<F: Frame> {
     fn backlog(&self) -> Backlog;
 }
 
+/// Random streams by the names of what draws from them.
+pub(crate) type StreamOf<'a> = dyn Fn(&str) -> Stream + 'a;
+
 /// The queue of a link, dispatched without a pointer.
 #[derive(Debug)]
 pub(crate) enum Queue<F> {
@@ -94,16 +99,17 @@ pub(crate) enum Managed<F> {
     CoDel(Box<CoDel<F>>),
     Drr(Box<Drr<F>>),
     Sfq(Box<Sfq<F>>),
+    Cbq(Box<Cbq<F>>),
     Tail(Box<Tail<F>>),
     AccelBrake(Box<AccelBrake<F>>),
 }
 
 impl<F: Frame> Queue<F> {
     /// The queue of a link of `parts`.
-    pub fn new(parts: &LinkParts, stream: Stream) -> Queue<F> {
+    pub fn new(parts: &LinkParts, stream: &StreamOf<'_>) -> Queue<F> {
         match &parts.queue {
             QueueConfig::DropTail(drop_tail) => Queue::DropTail(DropTail::of(drop_tail, parts)),
-            managed => Queue::Managed(Managed::new(managed, parts, stream)),
+            managed => Queue::Managed(Managed::new(managed, parts, "queue", stream)),
         }
     }
 
@@ -117,18 +123,21 @@ impl<F: Frame> Queue<F> {
 }
 
 impl<F: Frame> Managed<F> {
-    /// The queue of `config` on a link of `parts`.
-    pub fn new(config: &QueueConfig, parts: &LinkParts, stream: Stream) -> Managed<F> {
+    /// The queue of `config` on a link of `parts`, whose random stream is called `name`.
+    pub fn new(config: &QueueConfig, parts: &LinkParts, name: &str, stream: &StreamOf<'_>) -> Managed<F> {
         let LinkParts { packet, bdp, .. } = *parts;
         let limit = Limit::new(config.limit(), packet, bdp);
         match config {
             QueueConfig::DropTail(config) => Managed::Tail(Box::new(Tail::new(DropTail::of(config, parts)))),
-            QueueConfig::Red(config) => Managed::Red(Box::new(Red::new(config, limit, packet, bdp, stream))),
+            QueueConfig::Red(config) => {
+                Managed::Red(Box::new(Red::new(config, limit, packet, bdp, stream(name))))
+            }
             QueueConfig::Ered(config) => {
-                Managed::Ered(Box::new(Ered::new(config, limit, packet, bdp, stream)))
+                Managed::Ered(Box::new(Ered::new(config, limit, packet, bdp, stream(name))))
             }
             QueueConfig::CoDel(config) => Managed::CoDel(Box::new(CoDel::new(config, limit))),
             QueueConfig::Drr(config) => Managed::Drr(Box::new(Drr::new(config, parts))),
+            QueueConfig::Cbq(config) => Managed::Cbq(Box::new(Cbq::new(config, parts, stream))),
             QueueConfig::Sfq(config) => Managed::Sfq(Box::new(Sfq::new(config, parts))),
             QueueConfig::AccelBrake(config) => Managed::AccelBrake(Box::new(AccelBrake::new(config, limit))),
         }
@@ -142,8 +151,17 @@ impl<F: Frame> Managed<F> {
             Managed::CoDel(queue) => queue.set_limit(limit),
             Managed::Drr(queue) => queue.set_limit(limit),
             Managed::Sfq(queue) => queue.set_limit(limit),
+            Managed::Cbq(_) => {} // each class has its own
             Managed::AccelBrake(queue) => queue.set_limit(limit),
             Managed::Tail(queue) => queue.set_limit(limit),
+        }
+    }
+
+    /// When it will give a frame after it gave none, if nothing else comes and the rate stays; never if none waits.
+    pub fn ready_at(&self) -> Time {
+        match self {
+            Managed::Cbq(queue) => queue.ready_at(),
+            _ => Time::NEVER,
         }
     }
 }
@@ -156,6 +174,7 @@ impl<F: Frame> QueueDiscipline<F> for Managed<F> {
             Managed::CoDel(queue) => queue.enqueue(now, frame, transmitter, watch),
             Managed::Drr(queue) => queue.enqueue(now, frame, transmitter, watch),
             Managed::Sfq(queue) => queue.enqueue(now, frame, transmitter, watch),
+            Managed::Cbq(queue) => queue.enqueue(now, frame, transmitter, watch),
             Managed::Tail(queue) => queue.enqueue(now, frame, transmitter, watch),
             Managed::AccelBrake(queue) => queue.enqueue(now, frame, transmitter, watch),
         }
@@ -168,6 +187,7 @@ impl<F: Frame> QueueDiscipline<F> for Managed<F> {
             Managed::CoDel(queue) => queue.dequeue(now, supply, watch),
             Managed::Drr(queue) => queue.dequeue(now, supply, watch),
             Managed::Sfq(queue) => queue.dequeue(now, supply, watch),
+            Managed::Cbq(queue) => queue.dequeue(now, supply, watch),
             Managed::AccelBrake(queue) => queue.dequeue(now, supply, watch),
             Managed::Tail(queue) => queue.dequeue(now, supply, watch),
         }
@@ -180,6 +200,7 @@ impl<F: Frame> QueueDiscipline<F> for Managed<F> {
             Managed::CoDel(queue) => queue.backlog(),
             Managed::Drr(queue) => queue.backlog(),
             Managed::Sfq(queue) => queue.backlog(),
+            Managed::Cbq(queue) => queue.backlog(),
             Managed::Tail(queue) => queue.backlog(),
             Managed::AccelBrake(queue) => queue.backlog(),
         }
