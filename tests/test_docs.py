@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -73,10 +74,30 @@ def test_what_a_page_names_is_there(file: Path) -> None:
     for name in named:
         if not re.search(r"NAME|KEY|\*", name):
             assert (ROOT / name).exists() or name.startswith("docs/_build"), f"{name} is not there"
+    for name in re.findall(r"`(varicap(?:\.[A-Za-z_]\w*)+)`", text):
+        assert resolves(name), f"{name} is not there"
     linked = re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", text)
     for link in linked:
         target = (file.parent / link).resolve()
         assert target.exists() or target in GENERATED, f"{link} is not there"
+
+
+def resolves(name: str) -> bool:
+    """Whether a dotted name is a module, or something in one."""
+    if "._core" in name:
+        return True
+    parts = name.split(".")
+    for end in range(len(parts), 0, -1):
+        try:
+            thing: Any = import_module(".".join(parts[:end]))
+        except ImportError:
+            continue
+        for part in parts[end:]:
+            if not hasattr(thing, part) and part not in getattr(thing, "__annotations__", {}):
+                return False
+            thing = getattr(thing, part, None)
+        return True
+    return False
 
 
 @pytest.mark.parametrize("file", sorted(DOCS.glob("guides/*.md")), ids=ids)
