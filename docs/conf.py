@@ -32,6 +32,7 @@ myst_heading_anchors = 3
 bibtex_bibfiles = ["../REFERENCES.bib"]
 bibtex_default_style = "keys"
 
+smartquotes = False  # an option is written with two hyphens
 default_role = "literal"  # docstrings write `names` in single quotes
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"

@@ -2,6 +2,7 @@
 
 import pkgutil
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from sphinx.application import Sphinx
@@ -24,40 +25,41 @@ def modules() -> list[str]:
     )
 
 
-def pages() -> dict[str, str]:
-    """The text of each page, by the name of its file."""
-    texts: dict[str, str] = {}
-    for module in modules():
-        page = ".".join(module.split(".")[:2])
-        heading = "=" if module == page else "-"
-        title = f"{module}\n{heading * len(module)}\n"
-        texts[page] = texts.get(page, "") + f"{title}\n.. automodule:: {module}\n   :members:\n   :undoc-members:\n\n"
-    return {f"{name}.rst": text for name, text in texts.items()}
-
-
-def index() -> str:
-    """The overview: what `varicap` itself offers, and its modules."""
-    lines = ["Python", "======", "", ".. currentmodule:: varicap", "", ".. automodule:: varicap", ""]
-    lines += [".. list-table::", "   :widths: 30 70", ""]
-    for name in varicap.__all__:
-        thing = getattr(varicap, name)
-        if name.startswith("__"):
-            continue
-        said = (thing.__doc__ or "").strip().partition("\n\n")[0].replace("\n", " ")
-        if isinstance(thing, type(varicap)):
-            link = f":doc:`varicap.{name} </reference/api/varicap.{name}>`"
-        else:
-            link = f":py:obj:`varicap.{name} <{thing.__module__}.{thing.__qualname__}>`"
-        lines += [f"   * - {link}", f"     - {' '.join(said.split())}"]
-    lines += ["", ".. toctree::", "   :hidden:", "   :glob:", "", "   varicap.*", ""]
+def page(module: str, below: list[str]) -> str:
+    """A module, and the way to those below it."""
+    lines = [module, "=" * len(module), "", f".. automodule:: {module}", "   :members:", "   :undoc-members:", ""]
+    if below:
+        lines += [".. toctree::", "", *(f"   {name}" for name in below), ""]
     return "\n".join(lines)
+
+
+def index(below: list[str]) -> str:
+    """The overview: what `varicap` itself offers, and its modules."""
+    lines = ["Python", "======", "", ".. automodule:: varicap", "", ".. list-table::", "   :widths: 35 65", ""]
+    for name in sorted(set(varicap.__all__) - {"__version__"}):
+        thing = getattr(varicap, name)
+        said = (thing.__doc__ or "").strip().partition("\n\n")[0]
+        lines += [f"   * - {_link(name, thing)}", f"     - {' '.join(said.split())}"]
+    lines += ["", ".. autoexception:: varicap.ScenarioError", "   :members:", ""]
+    return "\n".join([*lines, ".. toctree::", "   :hidden:", "", *(f"   {name}" for name in below), ""])
+
+
+def _link(name: str, thing: Any) -> str:
+    if isinstance(thing, ModuleType):
+        return f":doc:`varicap.{name} </reference/api/varicap.{name}>`"
+    home = "varicap" if thing.__module__ in ("varicap", "varicap._core") else thing.__module__
+    return f":py:obj:`varicap.{name} <{home}.{thing.__name__}>`"
 
 
 def write(app: Sphinx) -> None:
     """Write what has changed, and remove what is no longer there."""
     folder = Path(app.srcdir) / "reference/api"
     folder.mkdir(exist_ok=True)
-    wanted = pages() | {"index.rst": index()}
+    below: dict[str, list[str]] = {}
+    for module in modules():
+        below.setdefault(module.rpartition(".")[0], []).append(module)
+    wanted = {f"{module}.rst": page(module, below.get(module, [])) for module in modules()}
+    wanted["index.rst"] = index(below["varicap"])
     for file in folder.iterdir():
         if file.name not in wanted:
             file.unlink()
@@ -81,8 +83,8 @@ def formulas(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines:
 
 
 def numpy_sections(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
-    """Parameters, Raises, …  Not of attributes, in whose first line a colon is just a colon."""
-    if what not in ("attribute", "data"):
+    """Parameters, Raises, …  Not of attributes and properties, in whose first line a colon is just a colon."""
+    if what not in ("attribute", "data", "property"):
         lines[:] = NumpyDocstring(lines, Config(), app, what, name, thing, options).lines()
 
 
