@@ -20,6 +20,7 @@ extensions = [
     "api",
     "citations",
     "commands",
+    "docstrings",
     "mathml",
 ]
 exclude_patterns = ["_build", "_ext"]

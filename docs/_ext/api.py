@@ -6,7 +6,6 @@ from types import ModuleType
 from typing import Any
 
 from sphinx.application import Sphinx
-from sphinx.ext.napoleon import Config, NumpyDocstring
 
 import varicap
 
@@ -69,28 +68,7 @@ def write(app: Sphinx) -> None:
             file.write_text(text)
 
 
-def formulas(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
-    """Indented lines below an empty one are formulas: shown as they are written."""
-    shown: list[str] = []
-    margin = ""
-    for line in lines:
-        above = shown[-1].strip() if shown else ""
-        if line.startswith("    ") and not above and not margin.startswith(" "):
-            shown += ["::", ""]
-        shown.append(line)
-        margin = line[:1] or margin
-    lines[:] = shown
-
-
-def numpy_sections(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
-    """Parameters, Raises, …  Not of attributes and properties, in whose first line a colon is just a colon."""
-    if what not in ("attribute", "data", "property"):
-        lines[:] = NumpyDocstring(lines, Config(), app, what, name, thing, options).lines()
-
-
 def setup(app: Sphinx) -> dict[str, bool]:
     """What Sphinx calls."""
     app.connect("builder-inited", write)
-    app.connect("autodoc-process-docstring", formulas, priority=400)
-    app.connect("autodoc-process-docstring", numpy_sections)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
