@@ -291,6 +291,44 @@ def test_the_command_line_prints_a_row_for_each_point(cli: Cli, tmp_path: Path) 
     assert set(manifest["tables"]) == set(TABLES)
 
 
+def test_a_terminal_is_shown_a_hundred_points_and_told_where_the_others_are(cli: Cli, tmp_path: Path) -> None:
+    over = f"{LIMIT}={','.join(f'{number} packets' for number in range(2, 105))}"
+    options = ("--seeds", 1, "--set", "duration=3 s", "--set", "warmup=1 s", "--no-plot", "-o", tmp_path)
+    done = cli("sweep", ROOT / "examples/fixed.toml", "--over", over, *options)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count(" packets │") == 100
+    assert "101 packets" in done.stdout
+    assert "102 packets" not in done.stdout
+    assert f"100 of 103 points; {tmp_path / 'summary.parquet'} has them all" in done.stderr
+    assert pc.max(pq.read_table(tmp_path / "summary.parquet")["point"]).as_py() == 102
+
+
+def test_points_that_are_not_alike_are_summarised_each_by_itself() -> None:
+    capacity = "{ markov = { rates = ['0.8 Mbit/s', '0.2 Mbit/s'], mean_holding = ['2 s', '2 s'] } }"
+    counts = {
+        "flows.reno.count": ["1", "3", "1"],
+        "topology.dumbbell.forward.capacity": ["'1 Mbit/s'", capacity, capacity],
+    }
+    swept = study.sweep(ROOT / "examples/fixed.toml", counts, design="zip", seeds=3, precision=0.2, overrides=SHORT)
+    rows = swept.summary.to_pylist()
+    assert [row["point"] for row in rows if row["kind"] == "flows"] == sorted(
+        row["point"] for row in rows if row["kind"] == "flows"
+    )
+    for point in range(3):
+        flows = swept.flows.filter(pc.equal(swept.flows["point"], point)).to_pylist()
+        for name in dict.fromkeys(flow["name"] for flow in flows):
+            values = [flow["goodput_bps"] for flow in flows if flow["name"] == name]
+            (row,) = [
+                row
+                for row in rows
+                if (row["point"], row["kind"], row["name"], row["measure"]) == (point, "flows", name, "goodput_bps")
+            ]
+            assert row["runs"] == len(values)
+            assert row["mean"] == pytest.approx(np.mean(values))
+            # Only where the same flows are there is there a difference to the first point.
+            assert np.isnan(row["difference"]) == (point == 1)
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [

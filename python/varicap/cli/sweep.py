@@ -1,7 +1,10 @@
 """`varicap sweep`."""
 
 import json
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -28,6 +31,9 @@ if TYPE_CHECKING:
     from varicap.study import Design, Study
 
 commands = typer.Typer()
+
+_MOST_ROWS = 100
+"""Points that a terminal is shown; nobody reads more, and writing them takes longer than simulating short runs."""
 
 
 @commands.command(
@@ -71,8 +77,10 @@ def sweep(
 
     scenario = simulate.load(file, overrides(set_ or []))
     folder = output or Path("varicap-out") / f"{folder_name(scenario.name)}-sweep"
+    drawn = plot if plot is not None else not as_json
     try:
         axes = [study.Axis.read(text) for text in over or []]
+        _load_meanwhile("scipy.special", *(["varicap.report.sweep"] if drawn else []))
         with progress_bar(scenario.name, quiet) as progress:
             done = study.sweep(
                 scenario,
@@ -96,12 +104,26 @@ def sweep(
         fail(str(error), MACHINE_LACKS)
     tell = say_nothing if quiet else say
     tell(f"wrote {folder / 'manifest.json'}; varicap report {folder} makes a page of it")
-    if plot if plot is not None else not as_json:
+    if drawn:
         draw(done.figure, folder / "chart.png", tell)
     if as_json:
         typer.echo(json.dumps(_object(done), ensure_ascii=False))
     else:
         _print_table(done)
+        if len(done.points) > _MOST_ROWS:
+            tell(f"the table has {_MOST_ROWS} of {len(done.points)} points; {folder / 'summary.parquet'} has them all")
+
+
+def _load_meanwhile(*modules: str) -> None:
+    """Import, while runs go on, what is needed after them; for a short study that is half of what it costs."""
+
+    def load() -> None:
+        # Whoever needs it will be told what is missing.
+        with suppress(ImportError):
+            for module in modules:
+                import_module(module)
+
+    Thread(target=load).start()
 
 
 def _design(name: str) -> "Design":
@@ -118,13 +140,13 @@ def _object(done: "Study") -> dict[str, Any]:
 
 
 def _print_table(done: "Study") -> None:
-    """Goodput of each flow and utilisation of each link, a row for each point."""
+    """Goodput of each flow and utilisation of each link, a row for each of the first points."""
     from rich.table import Table
     from rich.text import Text
 
     from varicap.report import points
 
-    headings, rows = points.table(done)
+    headings, rows = points.table(done, _MOST_ROWS)
     table = Table(title=Text(f"{done.name}: goodput and utilisation, ± 95 % interval"), title_justify="left")
     for heading in headings:
         table.add_column(Text(heading), justify="right")

@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from varicap.report.table import with_interval
 
 if TYPE_CHECKING:
@@ -11,10 +14,13 @@ if TYPE_CHECKING:
 _SHOWN = {"goodput_bps": ("Mb/s", 1e-6), "utilisation": ("%", 100.0)}
 
 
-def table(study: "Study") -> tuple[list[str], list[list[str]]]:
-    """Headings and rows: goodput of each flow and utilisation of each link, a row for each point."""
-    rows = [row for row in study.summary.to_pylist() if row["measure"] in _SHOWN and row["kind"] != "groups"]
-    rows = [row for row in rows if row["mean"] == row["mean"]]
+def table(study: "Study", most: int | None = None) -> tuple[list[str], list[list[str]]]:
+    """Headings and rows: goodput of each flow and utilisation of each link, a row for each of the first points."""
+    summary = study.summary
+    wanted = pc.and_(pc.is_in(summary["measure"], pa.array(list(_SHOWN))), pc.not_equal(summary["kind"], "groups"))
+    if most is not None:
+        wanted = pc.and_(wanted, pc.less(summary["point"], most))
+    rows = [row for row in summary.filter(wanted).to_pylist() if row["mean"] == row["mean"]]
     columns = dict.fromkeys((row["name"], row["measure"]) for row in rows)
     cells = {}
     for row in rows:
@@ -25,7 +31,7 @@ def table(study: "Study") -> tuple[list[str], list[list[str]]]:
     headings += [f"{name} [{_SHOWN[measure][0]}]" for name, measure in columns]
     return headings, [
         [*(value for _, value in point), *(cells.get((number, *column), "–") for column in columns)]
-        for number, point in enumerate(study.points)
+        for number, point in enumerate(study.points[:most])
     ]
 
 

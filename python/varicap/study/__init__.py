@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,7 +54,7 @@ class Study:
         """One row for each point, run and link."""
         return self.tables["links"]
 
-    @property
+    @cached_property
     def summary(self) -> pa.Table:
         """Each measure at each point with its interval, and its difference from point 0."""
         return summaries.summarise(self.tables, self.points)

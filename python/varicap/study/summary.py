@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 from varicap.study.design import Point
 from varicap.study.store import KINDS, Tables
@@ -30,12 +29,13 @@ WATCHED = {"flows": "goodput_bps", "links": "utilisation"}
 
 @dataclass(frozen=True)
 class Block:
-    """The runs of one point in one table."""
+    """The runs of some points in one table: points that have the same items and equally many runs."""
 
+    points: NDArray[np.int64]
     items: tuple[str, ...]
     """What each row of a run is about: a flow, a link."""
     values: Array
-    """Of shape (replications, items, measures)."""
+    """Of shape (points, replications, items, measures)."""
 
 
 def summarise(tables: Tables, points: Sequence[Point]) -> pa.Table:
@@ -48,54 +48,77 @@ def summarise(tables: Tables, points: Sequence[Point]) -> pa.Table:
 
 
 def _lines(kind: str, rows: pa.Table) -> Iterator[tuple[NDArray[Any], ...]]:
-    """The columns of the summary, point by point."""
+    """The columns of the summary for one table, point by point."""
     measures = _measures(rows)
-    names = np.array(measures, object)
     units = np.array([_unit(rows.schema.field(name)) for name in measures], object)
     blocks = blocks_of(rows)
-    for point, block in blocks.items():
-        runs, items, count = block.values.shape
-        size = items * count
-        apart = _differences(blocks.get(0), block)
-        yield (
-            np.full(size, point),
-            np.full(size, kind, object),
-            np.repeat(np.array(block.items, object), count),
-            np.tile(names, items),
-            np.tile(units, items),
-            np.full(size, runs),
-            *(each.ravel() for each in intervals(block.values)),
-            *(each.ravel() for each in apart),
+    if not blocks:
+        return
+    first = next((block for block in blocks if block.points[0] == 0), None)
+    found = []
+    for block in blocks:
+        count, runs, items, _ = block.values.shape
+        size = items * len(measures)
+        statistics = (*intervals(block.values), *_differences(first, block))
+        found.append(
+            (
+                np.repeat(block.points, size),
+                np.tile(np.repeat(np.array(block.items, object), len(measures)), count),
+                np.full(count * size, runs),
+                *(each.ravel() for each in statistics),
+            )
         )
+    points, names, runs_of, *numbers = (np.concatenate(column) for column in zip(*found, strict=True))
+    order = np.argsort(points, kind="stable")
+    repeated = len(points) // len(measures)
+    labels = (np.tile(np.array(measures, object), repeated), np.tile(units, repeated))
+    yield (
+        points[order],
+        np.full(len(points), kind, object),
+        names[order],
+        *labels,
+        runs_of[order],
+        *(column[order] for column in numbers),
+    )
 
 
-def blocks_of(rows: pa.Table) -> dict[int, Block]:
-    """The runs of each point; every run of a point has the same items."""
+def blocks_of(rows: pa.Table) -> list[Block]:
+    """The runs of the points, those that are alike together; every run of a point has the same items."""
     if rows.num_rows == 0:
-        return {}
+        return []
     numbers = np.asarray(rows["point"].to_numpy())
     runs = np.asarray(rows["replication"].to_numpy())
     values = np.stack([np.asarray(rows[name].to_numpy(), np.float64) for name in _measures(rows)], axis=1)
-    items = _items(rows)
+    items = np.array(_items(rows), object)
     begins = np.flatnonzero(np.diff(numbers, prepend=-1))
-    blocks = {}
-    for begin, end in zip(begins, [*begins[1:], len(numbers)], strict=True):
-        count = int((runs[begin:end] == runs[begin]).sum())
-        block = values[begin:end].reshape(-1, count, values.shape[1])
-        blocks[int(numbers[begin])] = Block(tuple(items[begin : begin + count]), block)
+    ends = np.append(begins[1:], len(numbers))
+    # How many rows a run of the point has.
+    sizes = np.add.reduceat(runs == np.repeat(runs[begins], ends - begins), begins)
+    alike: dict[tuple[int, tuple[str, ...]], list[int]] = {}
+    for place, (begin, end, size) in enumerate(zip(begins.tolist(), ends.tolist(), sizes.tolist(), strict=True)):
+        alike.setdefault((end - begin, tuple(items[begin : begin + size])), []).append(place)
+    blocks = []
+    for (length, names), places in alike.items():
+        chosen = (begins[places][:, None] + np.arange(length)).ravel()
+        shape = (len(places), -1, len(names), values.shape[1])
+        blocks.append(Block(numbers[begins[places]], names, values[chosen].reshape(shape)))
     return blocks
 
 
 def intervals(values: Array) -> tuple[Array, Array, Array]:
-    """Mean over the first axis and Student's 95 % interval; values that are not there do not count.
+    """Mean over the replications and Student's 95 % interval; values that are not there do not count.
+
+    `values` are of shape (points, replications, …).
 
     Source: [law2015, §4.5].
     """
+    from scipy.special import stdtrit  # slow to import, and nothing needs it before the first run has ended
+
     known = np.isfinite(values)
-    count = known.sum(axis=0)
+    count = known.sum(axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        mean = np.where(known, values, 0.0).sum(axis=0) / count
-        squares = (np.where(known, values - mean, 0.0) ** 2).sum(axis=0)
+        mean = np.where(known, values, 0.0).sum(axis=1) / count
+        squares = (np.where(known, values - mean[:, None], 0.0) ** 2).sum(axis=1)
         half = stdtrit(count - 1, (1 + _CONFIDENCE) / 2) * np.sqrt(squares / (count - 1) / count)
     half = np.where(count > 1, half, np.nan)
     return mean, mean - half, mean + half
@@ -106,22 +129,23 @@ def widest(tables: Tables) -> dict[int, float]:
     found: dict[int, float] = {}
     for kind, measure in WATCHED.items():
         rows = tables[kind]
-        for point, block in blocks_of(rows).items():
-            mean, low, high = intervals(block.values[:, :, _measures(rows).index(measure)])
+        for block in blocks_of(rows):
+            mean, low, high = intervals(block.values[..., _measures(rows).index(measure)])
             half = (high - low) / 2
             share = np.where(mean == 0, 0.0, np.where(np.isnan(half), np.inf, half / np.where(mean == 0, 1, abs(mean))))
             share = np.where(np.isnan(mean), 0.0, share)
-            found[point] = max(found.get(point, 0.0), float(share.max(initial=0.0)))
+            for point, most in zip(block.points.tolist(), share.max(axis=1, initial=0.0).tolist(), strict=True):
+                found[point] = max(found.get(point, 0.0), most)
     return found
 
 
 def _differences(first: Block | None, block: Block) -> tuple[Array, Array, Array]:
     """From point 0, replication by replication; nothing where the items differ."""
     if first is None or first.items != block.items:
-        nothing = np.full(block.values.shape[1:], np.nan)
+        nothing = np.full((len(block.points), *block.values.shape[2:]), np.nan)
         return nothing, nothing, nothing
-    runs = min(len(block.values), len(first.values))
-    return intervals(block.values[:runs] - first.values[:runs])
+    runs = min(block.values.shape[1], first.values.shape[1])
+    return intervals(block.values[:, :runs] - first.values[:1, :runs])
 
 
 def _items(rows: pa.Table) -> list[str]:

@@ -82,7 +82,7 @@ def _joined(points: list[int], found: "list[list[_core.Column]]") -> pa.Table:
     columns: list[_core.Column] = []
     for name, unit, description, _ in found[0]:
         parts = [_plain(columns_of_point[len(columns)][3]) for columns_of_point in found]
-        columns.append((name, unit, description, np.concatenate(parts)))
+        columns.append((name, unit, description, _typed(np.concatenate(parts))))
     rows = [len(columns_of_point[0][3]) for columns_of_point in found]
     number = np.repeat(np.array(points, np.int64), rows)
     return table([("point", "1", "Number of the point, from zero.", number), *columns])
@@ -93,6 +93,11 @@ def _plain(values: Any) -> NDArray[Any]:
     if isinstance(values, tuple):
         return np.array(values[1], object)[values[0]]
     return np.array(values, object) if isinstance(values, list) else values
+
+
+def _typed(values: NDArray[Any]) -> Any:
+    """Names as text even where there are none: a point without groups goes beside one that has some."""
+    return pa.array(values, pa.string()) if values.dtype == object else values
 
 
 def execute(
