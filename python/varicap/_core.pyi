@@ -180,10 +180,12 @@ def run(
     packets_below: int = 0,
     progress: ProgressCallback | None = None,
     controls: Mapping[str, Callable[..., Any]] | None = None,
+    live: Callable[[str], None] | None = None,
 ) -> Results:
     """Simulate replications `first` to `first + count - 1`; 0 threads are as many as there are cores.
 
-    Those below `series_below` record time series, those below `packets_below` packet events.
+    Those below `series_below` record time series, those below `packets_below` packet events.  `live` hears now and then
+    how the runs stand, as JSON (`varicap.watch`).
     """
 
 def schema() -> str:
@@ -408,6 +410,7 @@ def kernel_run(
     mode: str,
     series: bool,
     progress: ProgressCallback | None = None,
+    live: Callable[[str], None] | None = None,
 ) -> bytes:
     """Run one replication in real time; `kernel_results` reads what it returns."""
 

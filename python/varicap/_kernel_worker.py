@@ -35,6 +35,7 @@ def main() -> None:
                 mode=request["mode"],
                 series=replication < request["series_below"],
                 progress=lambda share, _: _send(out, {"share": share}),
+                live=(lambda samples: _send(out, {"samples": samples})) if request["live"] else None,
             )
             _send(out, {"bytes": len(data)}, data)
         _send(out, {"done": True})

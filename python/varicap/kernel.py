@@ -17,6 +17,7 @@ from varicap import _core
 from varicap.errors import MachineLacksError, NotApplicableError
 from varicap.results import Request, Result, Which
 from varicap.simulate import AnyScenario, Progress, below, load, replicate
+from varicap.watch import Watch, tell
 
 Mode: TypeAlias = Literal["classic", "stock"]
 """``classic`` brings Linux as close to the standards as it can be brought, ``stock`` leaves its recovery, timers and
@@ -37,12 +38,14 @@ def run(
     controls: Mapping[str, Any] | None = None,
     jobs: int | None = None,
     progress: Progress | None = None,
+    live: Watch | None = None,
 ) -> Result:
     """Run a scenario's flows with Linux's TCP: `seeds` runs in real time (by default one), one after the other.
 
     The same seed gives the same capacity and the same losses as in the simulator, packet by packet.  The summary's
     ``fidelity`` says how exactly time was kept, whether the runs are valid, and what the kernel does otherwise than the
-    scenario says.  `jobs` has no effect.  Raises `NotApplicableError` with key, value and reason where the kernel
+    scenario says.  `jobs` has no effect.  `live` hears how the run stands (see
+    `varicap.watch`).  Raises `NotApplicableError` with key, value and reason where the kernel
     cannot do what the scenario says, `MachineLacksError` where this machine cannot run it.
     """
     del jobs  # runs beside each other would disturb each other
@@ -66,7 +69,8 @@ def run(
             if progress is not None:
                 progress(share / total, done, total)
 
-        return _run_all(loaded, base_seed, range(first, first + count), kernel, below(series, first + count), report)
+        replications = range(first, first + count)
+        return _run_all(loaded, base_seed, replications, kernel, below(series, first + count), report, live)
 
     results = replicate(batch, wanted, precision, max_seeds)
     return Result(Request(loaded, base_seed, results.runs, series, engine="kernel", kernel=kernel), results)
@@ -97,6 +101,7 @@ def _run_all(
     mode: Mode,
     series_below: int,
     report: Callable[[float, int], None],
+    live: Watch | None,
 ) -> _core.Results:
     request = {
         "scenario": scenario.to_json(),
@@ -107,9 +112,13 @@ def _run_all(
         "count": len(replications),
         "mode": mode,
         "series_below": series_below,
+        "live": live is not None,
     }
     runs: list[bytes] = []
     for message, data in _ask(request):
+        if live is not None and "samples" in message:
+            tell(live, message["samples"])
+            continue
         if data:
             runs.append(data)
         report(replications.start + len(runs) + message.get("share", 0.0), replications.start + len(runs))

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
@@ -9,6 +10,7 @@ from varicap import _core
 from varicap.reactive import MakePolicy
 from varicap.results import Request, Result, Which
 from varicap.tcp import MakeControl
+from varicap.watch import Watch, tell
 
 Progress: TypeAlias = Callable[[float, int, int], None]
 """Called now and then with the share that is done [0..1], the runs that are done and how many there will be."""
@@ -66,6 +68,7 @@ def run(
     controls: Mapping[str, MakeControl | MakePolicy] | None = None,
     jobs: int | None = None,
     progress: Progress | None = None,
+    live: Watch | None = None,
 ) -> Result:
     """Simulate a scenario: `seeds` independent replications on `jobs` cores (all of them by default).
 
@@ -74,7 +77,8 @@ def run(
     the scenario says, of all runs (True) or of the first.  `controls` brings controls written in Python by the
     name that the scenario gives them: congestion controls (`varicap.tcp.CongestionControl`) in
     ``congestion = { custom = "NAME" }``, policies of load-reactive links (`varicap.reactive.Policy`) in
-    ``control = { custom = "NAME" }``; such runs are slower, and go on one core.
+    ``control = { custom = "NAME" }``; such runs are slower, and go on one core.  `live` hears now and then how the runs
+    stand that are under way (see `varicap.watch`); whoever watches changes nothing.
 
     >>> result = run("examples/fixed.toml", seeds=3, overrides={"duration": "20 s"})
     >>> result.flows.num_rows
@@ -103,6 +107,7 @@ def run(
             packets_below=below(packets, first + count),
             progress=report,
             controls=controls,
+            live=None if live is None else partial(tell, live),
         )
 
     results = replicate(batch, wanted, precision, max_seeds)

@@ -15,6 +15,7 @@ mod feedback;
 pub mod fidelity;
 pub mod histogram;
 pub mod interval;
+pub mod live;
 pub mod measure;
 mod network;
 pub mod packets;

@@ -3,11 +3,13 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use pyo3::prelude::*;
+use varicap_experiment::live::Live;
 
 use crate::errors::RunError;
 
@@ -23,10 +25,22 @@ pub struct Shared {
     runs: AtomicUsize,
     /// Whether the work shall stop.
     stop: AtomicBool,
+    /// Who watches the runs, and what hears of them in JSON.
+    watch: Option<(Arc<Live>, Py<PyAny>)>,
 }
 
 impl Shared {
     const WHOLE: f64 = 1e9;
+
+    /// With somebody who watches; the runs tell with what [`Shared::live`] gives.
+    pub fn watched(hears: Option<Py<PyAny>>) -> Shared {
+        Shared { watch: hears.map(|hears| (Arc::default(), hears)), ..Shared::default() }
+    }
+
+    /// Where runs tell how they stand, if somebody watches.
+    pub fn live(&self) -> Option<&Arc<Live>> {
+        self.watch.as_ref().map(|(live, _)| live)
+    }
 
     /// `share` of the work [0..1] and `runs` are done; false if the work shall stop.
     pub fn tell(&self, share: f64, runs: usize) -> bool {
@@ -45,7 +59,15 @@ impl Shared {
         self.stop.load(Ordering::Relaxed)
     }
 
-    fn report(&self, progress: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn report(&self, py: Python<'_>, progress: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        if let Some((live, hears)) = &self.watch {
+            let samples = live.take();
+            if !samples.is_empty() {
+                let text = serde_json::to_string(&samples).expect("samples are plain numbers");
+                hears.call1(py, (text,))?;
+            }
+        }
+        let Some(progress) = progress else { return Ok(()) };
         let share = self.share.load(Ordering::Relaxed) as f64 / Shared::WHOLE;
         progress.call1((share, self.runs.load(Ordering::Relaxed))).map(drop)
     }
@@ -71,9 +93,7 @@ pub fn run<T: Send>(
             match py.detach(move || waiting.recv_timeout(INTERVAL)) {
                 Ok(outcome) => {
                     interruption?;
-                    if let Some(progress) = progress {
-                        shared.report(progress)?;
-                    }
+                    shared.report(py, progress)?;
                     return outcome.map_err(|panic| RunError::new_err(text_of(&*panic)));
                 }
                 Err(RecvTimeoutError::Disconnected) => {
@@ -82,8 +102,8 @@ pub fn run<T: Send>(
                 Err(RecvTimeoutError::Timeout) if interruption.is_err() => {}
                 Err(RecvTimeoutError::Timeout) => {
                     interruption = py.check_signals();
-                    if let (Ok(()), Some(progress)) = (&interruption, progress) {
-                        interruption = shared.report(progress);
+                    if interruption.is_ok() {
+                        interruption = shared.report(py, progress);
                     }
                     if interruption.is_err() {
                         shared.stop();

@@ -57,7 +57,8 @@ pub fn kernel_probe(py: Python<'_>) -> Vec<(&'static str, Option<String>, &'stat
 
 /// Runs one replication in real time, and returns what [`kernel_results`] reads.
 #[pyfunction]
-#[pyo3(signature = (scenario, *, seed, replication, mode, series, progress=None))]
+#[pyo3(signature = (scenario, *, seed, replication, mode, series, progress=None, live=None))]
+#[expect(clippy::too_many_arguments, reason = "they are given by name in Python")]
 pub fn kernel_run<'py>(
     py: Python<'py>,
     scenario: &PyScenario,
@@ -66,15 +67,19 @@ pub fn kernel_run<'py>(
     mode: &str,
     series: bool,
     progress: Option<Bound<'py, PyAny>>,
+    live: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let networks = &scenario.networks;
-    let options = Options { mode: mode_of(mode)?, series: series.then_some(scenario.scenario.record.sample) };
-    let shared = Shared::default();
+    let mode = mode_of(mode)?;
+    let shared = Shared::watched(live);
+    let interval = (series || shared.live().is_some()).then_some(scenario.scenario.record.sample);
     let whole: f64 = networks.iter().map(|network| network.duration.as_secs_f64()).sum();
     let done = run_interruptibly(py, &shared, progress.as_ref(), || {
         let mut outcomes: Vec<Outcome> = Vec::new();
         let mut before = 0.0;
-        for network in networks {
+        for (number, network) in networks.iter().enumerate() {
+            let live = shared.live().map(|live| live.tap(number, replication, network.duration));
+            let options = Options { mode, series: interval, live };
             let mut go_on = |now: Time| shared.tell((before + now.as_secs_f64()) / whole, 0);
             outcomes.push(run(network, seed, replication, options, &mut go_on)?);
             before += network.duration.as_secs_f64();
@@ -84,6 +89,10 @@ pub fn kernel_run<'py>(
     let outcomes = done.map_err(|error| raised(&error))?;
     let (results, mut recorded): (Vec<RunResult>, Vec<Recorded>) =
         outcomes.into_iter().map(|Outcome { result, recorded }| (result, recorded)).unzip();
+    if !series {
+        // They were only for who watched.
+        recorded.clear();
+    }
     recorded.iter_mut().enumerate().for_each(|(place, one)| one.network = place);
     let mut bytes = Vec::new();
     ciborium::into_writer(&(RunResult::join(networks, &results), recorded), &mut bytes)

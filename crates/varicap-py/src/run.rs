@@ -96,7 +96,7 @@ impl PyResults {
 /// Simulates replications `first` to `first + count - 1`; 0 threads are as many as there are cores.
 #[pyfunction]
 #[pyo3(signature = (
-    scenario, *, seed, first, count, threads=0, series_below=0, packets_below=0, progress=None, controls=None
+    scenario, *, seed, first, count, threads=0, series_below=0, packets_below=0, progress=None, controls=None, live=None
 ))]
 #[expect(clippy::too_many_arguments, reason = "they are given by name in Python")]
 pub fn run(
@@ -110,13 +110,16 @@ pub fn run(
     packets_below: u64,
     progress: Option<Bound<'_, PyAny>>,
     controls: Option<HashMap<String, Py<PyAny>>>,
+    live: Option<Py<PyAny>>,
 ) -> PyResult<PyResults> {
     check_controls(scenario, controls.as_ref())?;
     let controls = controls.map(Arc::new);
     let raised = Raised::default();
     let recorded = Arc::new(Mutex::new(Vec::new()));
     let record = &scenario.scenario.record;
+    let shared = Shared::watched(live);
     let options = Options {
+        live: shared.live().cloned(),
         policies: controls.clone().map(|makers| policies(makers, raised.clone())),
         controls: controls.map(|classes| factory(classes, raised.clone())),
         record: Some(Recording {
@@ -125,7 +128,6 @@ pub fn run(
             take: keeper(&recorded),
         }),
     };
-    let shared = Shared::default();
     let runs = run_interruptibly(py, &shared, progress.as_ref(), || {
         let tell = |share: f64| shared.tell(share, (share * count as f64) as usize) && !raised.is_some();
         run_many(&scenario.networks, seed, first..first + count, &options, threads, &tell)

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use varicap_engine::meters_of;
 use varicap_experiment::Network;
+use varicap_experiment::live::Tap;
 use varicap_experiment::results::Recorded;
 use varicap_experiment::series::{FlowSeries, LinkSeries, SenderState, intervals};
 use varicap_units::{Span, Time};
@@ -25,17 +26,19 @@ pub struct Recording {
 }
 
 /// Takes samples of a world while it runs.
-pub(crate) struct Sampler {
+pub(crate) struct Sampler<'a> {
     interval: Span,
     next: Time,
     /// Each flow's meter and series.
     flows: Vec<(usize, FlowSeries)>,
     links: Vec<LinkSeries>,
+    /// Tells whoever watches.
+    tap: Option<Tap<'a>>,
 }
 
-impl Sampler {
+impl<'a> Sampler<'a> {
     /// A sampler of the world of `network`; `interval` is positive.
-    pub fn new(network: &Network, interval: Span) -> Sampler {
+    pub fn new(network: &Network, interval: Span, tap: Option<Tap<'a>>) -> Sampler<'a> {
         assert!(interval > Span::ZERO, "a time series needs an interval");
         let points = intervals(network.duration, interval);
         let mut flows = Vec::new();
@@ -52,7 +55,7 @@ impl Sampler {
             }
         }
         let links = network.links.iter().map(|spec| LinkSeries::new(&spec.name, points)).collect();
-        Sampler { interval, next: Time::ZERO + interval, flows, links }
+        Sampler { interval, next: Time::ZERO + interval, flows, links, tap }
     }
 
     /// When the next interval ends.
@@ -75,6 +78,9 @@ impl Sampler {
         }
         for (series, hop) in self.links.iter_mut().zip(&mut world.net.hops) {
             series.sample(now, &mut hop.meter);
+        }
+        if let Some(tap) = &mut self.tap {
+            tap.tell(self.flows.iter().map(|(_, series)| series), self.links.iter());
         }
     }
 

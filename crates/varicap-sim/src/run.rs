@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rayon::prelude::*;
 use varicap_engine::meters_of;
+use varicap_experiment::live::Live;
 use varicap_experiment::packets::PacketLog;
 use varicap_experiment::results::{Recorded, RunResult};
 use varicap_experiment::rows::{GroupRows, LinkRow};
@@ -26,6 +27,8 @@ pub struct Options {
     pub policies: Option<Arc<PolicyFactory>>,
     /// What to record besides the rows.
     pub record: Option<Recording>,
+    /// Who watches, at the interval of `record`'s series.
+    pub live: Option<Arc<Live>>,
 }
 
 /// Why a run did not end.
@@ -66,8 +69,11 @@ fn run_number(
     let recording = options.record.as_ref();
     let limit = recording.map(|recording| recording.packets).filter(|(_, below)| replication < *below);
     world.net.traffic.log = limit.map(|(limit, _)| PacketLog::new(limit));
-    let interval = recording.map(|recording| recording.series).filter(|(_, below)| replication < *below);
-    let mut sampler = interval.map(|(interval, _)| Sampler::new(network, interval));
+    let tap = options.live.as_ref().map(|live| live.tap(number, replication, network.duration));
+    let is_kept = |recording: &&Recording| replication < recording.series.1;
+    let mut sampler = recording
+        .filter(|recording| tap.is_some() || is_kept(recording))
+        .map(|recording| Sampler::new(network, recording.series.0, tap));
     let end = Time::ZERO + network.duration;
     let warm = Time::ZERO + network.warmup;
     if network.warmup > Span::ZERO {
@@ -76,7 +82,8 @@ fn run_number(
     world.begin_measuring(warm);
     ran(run_sampled(&mut world, end, &mut sampler, go_on))?;
     if let Some(recording) = recording {
-        let (flows, links) = sampler.map(Sampler::finish).unwrap_or_default();
+        let kept = sampler.filter(|_| is_kept(&recording));
+        let (flows, links) = kept.map(Sampler::finish).unwrap_or_default();
         (recording.take)(Recorded {
             replication,
             network: number,
@@ -92,7 +99,7 @@ fn run_number(
 fn run_sampled(
     world: &mut World,
     end: Time,
-    sampler: &mut Option<Sampler>,
+    sampler: &mut Option<Sampler<'_>>,
     go_on: &mut dyn FnMut(Time) -> bool,
 ) -> bool {
     if let Some(sampler) = sampler {

@@ -6,6 +6,7 @@ use std::sync::mpsc;
 
 use varicap_engine::meters_of;
 use varicap_experiment::fidelity::Fidelity;
+use varicap_experiment::live::Tap;
 use varicap_experiment::measure::{FlowMeasure, LinkMeasure};
 use varicap_experiment::results::{Recorded, RunResult};
 use varicap_experiment::rows::{GroupRows, LinkRow};
@@ -34,11 +35,13 @@ const MOST_SERIES_OF_A_GROUP: u32 = 64;
 
 /// What to do besides measuring.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Options {
+pub struct Options<'a> {
     /// How much of itself the kernel keeps.
     pub mode: Mode,
     /// Interval of time series, if they are recorded.
     pub series: Option<Span>,
+    /// Tells whoever watches, whenever an interval of the series ends.
+    pub live: Option<Tap<'a>>,
 }
 
 /// What a run gave.
@@ -56,7 +59,7 @@ pub fn run(
     network: &Network,
     seed: u64,
     replication: u64,
-    options: Options,
+    options: Options<'_>,
     go_on: &mut (dyn FnMut(Time) -> bool + Send),
 ) -> Result<Outcome, TestbedError> {
     let kernel = Kernel::running().step("read the kernel's release")?;
@@ -77,7 +80,7 @@ pub fn run(
         let wire = scope.spawn({
             let (network, is_over) = (&network, &is_over);
             move || {
-                let done = emulate(network, emulator, options.series);
+                let done = emulate(network, emulator, options);
                 is_over.store(done.is_err(), Ordering::Relaxed);
                 done
             }
@@ -90,7 +93,7 @@ pub fn run(
                 let endpoints = Endpoints::new(network, plan, receivers, around)?;
                 // What is sent before would wait for it, and seem to have taken that long.
                 clock.wait_for_zero();
-                serve(network, endpoints, options.series, &mut go_on)
+                serve(network, endpoints, options, &mut go_on)
             }
         });
         let hosts = joined(hosts.join());
@@ -243,7 +246,7 @@ fn stops(network: &Network, interval: Option<Span>) -> Vec<Time> {
 fn emulate(
     network: &Network,
     mut emulator: Emulator<FlowDirector>,
-    interval: Option<Span>,
+    Options { series: interval, live: mut tap, .. }: Options<'_>,
 ) -> Result<Wire, TestbedError> {
     let is_prioritised = sys::go_first();
     let _awake = sys::stay_awake();
@@ -264,6 +267,9 @@ fn emulate(
             }
             for (series, hop) in link_series.iter_mut().zip(&mut emulator.net.hops) {
                 series.sample(stop, &mut hop.meter);
+            }
+            if let Some(tap) = &mut tap {
+                tap.tell(std::iter::empty(), link_series.iter());
             }
         }
         if stop == warm {
@@ -317,7 +323,7 @@ struct Hosts {
 fn serve(
     network: &Network,
     mut endpoints: Endpoints,
-    interval: Option<Span>,
+    Options { series: interval, live: mut tap, .. }: Options<'_>,
     go_on: &mut dyn FnMut(Time) -> bool,
 ) -> Result<Hosts, TestbedError> {
     let mut series = series_of(network, interval);
@@ -329,6 +335,9 @@ fn serve(
         if is_sample(stop, interval) {
             for (meter, series) in &mut series {
                 series.sample(stop, &mut endpoints.meters[*meter], endpoints.standing[*meter]);
+            }
+            if let Some(tap) = &mut tap {
+                tap.tell(series.iter().map(|(_, series)| series), std::iter::empty());
             }
         }
         if stop == warm {

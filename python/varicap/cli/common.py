@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeAlias
 
 import typer
 
@@ -126,3 +126,18 @@ def progress_bar(name: str, quiet: bool) -> Iterator[Callable[[float, int, int],
             bar.update(task, completed=share, runs=f"{done}/{total} runs")
 
         yield show
+
+
+@contextmanager
+def live_view(name: str, quiet: bool) -> Iterator[dict[str, Any]]:
+    """Flows and queues on a terminal, drawn again while runs go on; nothing elsewhere.  Gives options for a run."""
+    if quiet or not sys.stderr.isatty():
+        yield {}
+        return
+    from rich.live import Live
+
+    from varicap.report.live import Dashboard
+
+    shown = Dashboard(name)
+    with Live(shown, console=console(stderr=True), refresh_per_second=8, transient=True):
+        yield {"progress": shown.progress, "live": shown.watch}

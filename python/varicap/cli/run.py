@@ -1,7 +1,8 @@
 """`varicap run`, `compare` and `replay`."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,6 +22,7 @@ from varicap.cli.common import (
     draw,
     fail,
     folder_name,
+    live_view,
     overrides,
     progress_bar,
     say,
@@ -83,6 +85,9 @@ def run(
     plot: Annotated[
         bool | None, typer.Option("--plot/--no-plot", help="Draw the first run (default: unless --json).")
     ] = None,
+    live: Annotated[
+        bool, typer.Option("--live", help="Show flows and queues while runs go on, if this is a terminal.")
+    ] = False,
     as_json: AsJson = False,
     explain: Annotated[bool, typer.Option("--explain", help="Print every value, given or default, and stop.")] = False,
     strict: Annotated[
@@ -108,7 +113,7 @@ def run(
     if engine is Engine.kernel and seeds is None and share is None and not quiet:
         say("one run in real time (more with --seeds)")
     drawn = plot if plot is not None else not as_json
-    with progress_bar(scenario.name, quiet) as progress:
+    with _shown(scenario.name, live, quiet) as watched:
         result = engines.run(
             scenario,
             engine="sim" if engine is Engine.sim else "kernel",
@@ -120,7 +125,7 @@ def run(
             series=True if series or scenario.record_series else "first" if drawn else None,
             packets=True if packets or scenario.record_packets else "first" if pcap else None,
             jobs=jobs,
-            progress=progress,
+            **watched,
         )
     tell = say_nothing if quiet else say
     if share is not None and not simulate.is_precise(result.summary, share):
@@ -138,6 +143,17 @@ def run(
     else:
         _print_tables(result.summary)
     _check_fidelity(result.summary, strict, tell)
+
+
+@contextmanager
+def _shown(name: str, live: bool, quiet: bool) -> Iterator[dict[str, Any]]:
+    """What a terminal shows while runs go on, as options for them: all of them, or how far they are."""
+    if live:
+        with live_view(name, quiet) as watched:
+            yield watched
+    else:
+        with progress_bar(name, quiet) as progress:
+            yield {"progress": progress}
 
 
 def _analyse(
