@@ -103,6 +103,7 @@ fn buffer(name: String, abr: &AbrConfig, packet: Bytes) -> LinkSpec {
             packet,
             bdp: Bytes::ZERO,
             groups: Arc::default(),
+            policing: Vec::new(),
         },
         mean_capacity: abr.first_rate(),
     }

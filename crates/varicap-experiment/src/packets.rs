@@ -7,7 +7,8 @@ use varicap_units::Time;
 use crate::columns::{Column, Data, Kind, Table};
 
 /// What can happen to a packet at a link, in the order of [`PacketEvent`]'s codes.
-pub const EVENTS: [&str; 7] = ["arrival", "departure", "delivery", "mark", "overflow", "aqm", "channel"];
+pub const EVENTS: [&str; 8] =
+    ["arrival", "departure", "delivery", "mark", "overflow", "aqm", "channel", "policed"];
 
 /// What happened to a packet at a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +34,7 @@ impl PacketEvent {
         PacketEvent::Lost(LossCause::Overflow),
         PacketEvent::Lost(LossCause::Aqm),
         PacketEvent::Lost(LossCause::Channel),
+        PacketEvent::Lost(LossCause::Policed),
     ];
 
     /// Its place in [`EVENTS`].
@@ -45,6 +47,7 @@ impl PacketEvent {
             PacketEvent::Lost(LossCause::Overflow) => 4,
             PacketEvent::Lost(LossCause::Aqm) => 5,
             PacketEvent::Lost(LossCause::Channel) => 6,
+            PacketEvent::Lost(LossCause::Policed) => 7,
         }
     }
 }

@@ -128,6 +128,7 @@ fn resolve_link(
             packet,
             bdp,
             groups: groups.iter().map(|group| Arc::from(group.name)).collect(),
+            policing: Vec::new(), // where flows say so
         },
         mean_capacity,
     })

@@ -56,6 +56,7 @@ row! {
         count dropped_packets ("dropped_packets", "packets") "Packets lost for any cause.";
         count overflowed_packets ("dropped_by.overflow", "packets") "Packets lost because the queue was full.";
         count aqm_dropped_packets ("dropped_by.aqm", "packets") "Packets dropped early by active queue management.";
+        count policed_packets ("dropped_by.policing", "packets") "Packets dropped as they arrived because they did not conform to their reservation.";
         count channel_lost_packets ("dropped_by.channel", "packets") "Packets lost on the channel.";
         count dropped_reserved_packets ("dropped_reserved_packets", "packets") "Packets that conformed to a reservation and were lost for any cause.";
         count marked_packets ("marked_packets", "packets") "Packets marked with congestion experienced.";
@@ -175,6 +176,7 @@ impl LinkRow {
             dropped_packets: done.lost_frames(),
             overflowed_packets: done.overflowed_frames,
             aqm_dropped_packets: done.aqm_dropped_frames,
+            policed_packets: done.policed_frames,
             channel_lost_packets: done.channel_lost_frames,
             dropped_reserved_packets: done.reserved_lost_frames,
             marked_packets: done.marked_frames,

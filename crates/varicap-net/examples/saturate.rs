@@ -58,6 +58,7 @@ fn parts(delay: Span) -> LinkParts {
         packet: Bytes::new(1500),
         bdp: Bytes::new(250_000),
         groups: Default::default(),
+        policing: Vec::new(),
     }
 }
 

@@ -46,6 +46,8 @@ pub enum LossCause {
     Aqm,
     /// The channel lost it.
     Channel,
+    /// It did not conform to its reservation, and the link that polices it lets nothing else in.
+    Policed,
 }
 
 /// A lost frame: when, why, and the frame itself, so that its owner can recycle it.

@@ -3,6 +3,7 @@
 //! Push what arrives, poll until `None`, then ask `poll_at` when to poll again. Polling early is harmless;
 //! polling late is a bug. A link knows no event list, no clock and no TCP.
 
+mod by_flow;
 pub mod capacity;
 mod chain;
 pub mod channel;
@@ -13,6 +14,7 @@ pub mod feedback;
 mod frame;
 mod link;
 pub mod loss;
+mod policing;
 pub mod queue;
 pub mod reactive;
 
@@ -27,6 +29,7 @@ pub use feedback::{
 pub use frame::{Backlog, Frame, LossCause, Lost, Watch};
 pub use link::{Link, LinkParts, OpportunityParts, OpportunityTrace};
 pub use loss::LossParts;
+pub use policing::{Nonconformant, PolicingParts};
 pub use queue::{
     AccelBrakeConfig, CbqClass, CbqConfig, CoDelConfig, DropFrom, DropSpacing, DropTailConfig, DrrConfig,
     EredConfig, Per, QueueConfig, RedConfig, SfqConfig,

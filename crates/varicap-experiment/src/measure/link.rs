@@ -20,6 +20,8 @@ pub struct LinkTotals {
     pub overflowed_frames: u64,
     /// Frames dropped early by active queue management.
     pub aqm_dropped_frames: u64,
+    /// Frames dropped as they arrived because they did not conform to their reservation.
+    pub policed_frames: u64,
     /// Frames lost on the channel, after they had left the server.
     pub channel_lost_frames: u64,
     /// Bytes lost on the channel, after they had left the server [B].
@@ -37,7 +39,7 @@ pub struct LinkTotals {
 impl LinkTotals {
     /// Frames lost for any cause.
     pub const fn lost_frames(&self) -> u64 {
-        self.overflowed_frames + self.aqm_dropped_frames + self.channel_lost_frames
+        self.overflowed_frames + self.aqm_dropped_frames + self.policed_frames + self.channel_lost_frames
     }
 
     /// What was done since `earlier`.
@@ -49,6 +51,7 @@ impl LinkTotals {
             carried: self.carried - earlier.carried,
             overflowed_frames: self.overflowed_frames - earlier.overflowed_frames,
             aqm_dropped_frames: self.aqm_dropped_frames - earlier.aqm_dropped_frames,
+            policed_frames: self.policed_frames - earlier.policed_frames,
             channel_lost_frames: self.channel_lost_frames - earlier.channel_lost_frames,
             channel_lost: self.channel_lost - earlier.channel_lost,
             marked_frames: self.marked_frames - earlier.marked_frames,
@@ -152,9 +155,9 @@ impl LinkMeter {
     /// Frames that wait or are in service.
     #[inline]
     fn inside(&self) -> u64 {
-        let LinkTotals { arrived_frames, overflowed_frames, aqm_dropped_frames, carried_frames, .. } =
-            self.totals;
-        arrived_frames - overflowed_frames - aqm_dropped_frames - carried_frames
+        let totals = &self.totals;
+        let dropped = totals.overflowed_frames + totals.aqm_dropped_frames + totals.policed_frames;
+        totals.arrived_frames - dropped - totals.carried_frames
     }
 
     /// A frame of `size` was lost for `cause`.
@@ -162,6 +165,7 @@ impl LinkMeter {
         match cause {
             LossCause::Overflow => self.totals.overflowed_frames += 1,
             LossCause::Aqm => self.totals.aqm_dropped_frames += 1,
+            LossCause::Policed => self.totals.policed_frames += 1,
             LossCause::Channel => {
                 self.totals.channel_lost_frames += 1;
                 self.totals.channel_lost += size;

@@ -153,6 +153,7 @@ pub fn write_capture<W: Write>(
         let comment = lost.map(|(at, cause)| match cause {
             LossCause::Overflow => "dropped: the queue was full".to_owned(),
             LossCause::Aqm => format!("dropped by active queue management at {at:?}"),
+            LossCause::Policed => "dropped: it did not conform to its reservation".to_owned(),
             LossCause::Channel => format!("lost on the channel at {at:?}"),
         });
         capture.packet(&record, comment.as_deref())?;

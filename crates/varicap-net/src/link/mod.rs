@@ -19,6 +19,7 @@ use varicap_units::{Bytes, Rate, Span, Streams, Time, Work};
 
 use crate::capacity::{Capacity, CapacityParts, CapacityProcess};
 use crate::loss::{Loss, LossParts};
+use crate::policing::{Policer, PolicingParts};
 use crate::queue::{Limit, Queue, QueueDiscipline, Supply, Transmitter, TransmitterState, Waiting};
 use crate::reactive::Reactive;
 use crate::{Backlog, Frame, Framing, LossCause, Lost, QueueConfig, Service, Watch};
@@ -48,6 +49,8 @@ pub struct LinkParts {
     pub bdp: Bytes,
     /// Names of the flow groups, by the number that [`Frame::group`] gives.
     pub groups: Arc<[Arc<str>]>,
+    /// The flow groups whose packets are policed as they arrive.
+    pub policing: Vec<PolicingParts>,
 }
 
 impl LinkParts {
@@ -102,6 +105,8 @@ pub struct Link<F> {
     transmission: Transmission,
     /// What sets the rate by the queue, if anything does; then the queue is managed.
     reactive: Option<Box<Reactive>>,
+    /// What marks packets as they arrive, if anything does; then the queue is managed.
+    policer: Option<Box<Policer>>,
 }
 
 impl<F: Frame> Link<F> {
@@ -111,6 +116,10 @@ impl<F: Frame> Link<F> {
         let stream = |part: &str| streams.stream(&format!("link.{name}.{part}"));
         // The first rate is in force at once, yet reported when the link first moves: its change comes at zero.
         let mut queue = Queue::new(parts, &stream);
+        let policer = Policer::new(&parts.policing);
+        if policer.is_some() {
+            queue = queue.managed();
+        }
         let mut reactive = None;
         let (transmission, change) = match &parts.capacity {
             CapacityParts::Opportunities(opportunities) => {
@@ -146,6 +155,7 @@ impl<F: Frame> Link<F> {
             waiting: Backlog::default(),
             transmission,
             reactive,
+            policer,
         }
     }
 
@@ -285,6 +295,11 @@ impl<F: Frame> Link<F> {
         self.backlog().frames as usize + usize::from(self.in_service.is_some()) + self.under_way
     }
 
+    /// Tokens that each policed connection has lost up to `now`, by the number that its frames give.
+    pub fn lost_tokens(&mut self, now: Time) -> impl Iterator<Item = (u32, Work)> {
+        self.policer.iter_mut().flat_map(move |policer| policer.lost_tokens(now))
+    }
+
     /// When the capacity changes next, or the next opportunity comes: who wants to know of it at once polls then.
     pub fn changes_at(&self) -> Time {
         self.change
@@ -358,7 +373,12 @@ impl<F: Frame> Link<F> {
 
     /// As the end of push, for queues that are managed: kept apart so that drop-tail stays in registers.
     #[inline(never)]
-    fn push_managed<W: Watch<F>>(&mut self, now: Time, frame: F, watch: &mut W) {
+    fn push_managed<W: Watch<F>>(&mut self, now: Time, mut frame: F, watch: &mut W) {
+        if let Some(policer) = &mut self.policer
+            && !policer.police(now, &mut frame)
+        {
+            return watch.on_lost(Lost { at: now, cause: LossCause::Policed, frame });
+        }
         let (state, rate) = (self.state(), self.rate());
         if self.reactive.is_some() {
             return self.push_reactive(now, frame, Transmitter { state, rate }, watch);

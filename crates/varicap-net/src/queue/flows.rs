@@ -3,12 +3,10 @@
 //! Flows get a slot when their first frame comes and give it back when the discipline forgets them; slots and their rings are
 //! used again, so that nothing is allocated in the steady state.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
-
 use varicap_units::{Amount, Bytes, Time};
 
 use super::{DropFrom, Fifo, Limit, Per, Transmitter, TransmitterState, Waiting};
+use crate::by_flow::ByFlow;
 use crate::{Backlog, Frame, LinkParts, LossCause, Lost, Watch};
 
 /// How flows share the room of a queue.
@@ -81,7 +79,7 @@ pub(super) struct Flows<F, S> {
     sharing: Sharing,
     slots: Vec<Flow<F, S>>,
     free: Vec<u32>,
-    by_key: HashMap<u32, u32, BuildHasherDefault<Mix>>,
+    by_key: ByFlow<u32>,
     held: Backlog,
 }
 
@@ -97,7 +95,7 @@ pub(super) struct Arrival {
 impl<F: Frame, S> Flows<F, S> {
     pub fn new(sharing: Sharing) -> Flows<F, S> {
         let (slots, free) = (Vec::new(), Vec::new());
-        Flows { sharing, slots, free, by_key: HashMap::default(), held: Backlog::default() }
+        Flows { sharing, slots, free, by_key: ByFlow::default(), held: Backlog::default() }
     }
 
     pub fn set_limit(&mut self, limit: Limit) {
@@ -218,24 +216,5 @@ impl<F: Frame, S> Flows<F, S> {
         });
         // What the table's order is must not matter.
         free.sort_unstable_by(|a, b| b.cmp(a));
-    }
-}
-
-/// Numbers of connections are small and follow each other: a multiplication spreads them.
-#[derive(Debug, Default)]
-struct Mix(u64);
-
-impl Hasher for Mix {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.write_u32(u32::from(*byte)));
-    }
-
-    fn write_u32(&mut self, number: u32) {
-        let product = (self.0 ^ u64::from(number)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.0 = product ^ product >> 32;
     }
 }

@@ -124,6 +124,7 @@ pub fn parts(capacity: CapacityParts) -> LinkParts {
         packet: Bytes::new(1500),
         bdp: Bytes::new(15_000),
         groups: Default::default(),
+        policing: Vec::new(),
     }
 }
 

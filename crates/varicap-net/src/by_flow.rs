@@ -1,0 +1,26 @@
+//! What is kept for each flow, by the number that a frame gives of it.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// Values by [`Frame::flow`](crate::Frame::flow). Their order means nothing.
+pub(crate) type ByFlow<V> = HashMap<u32, V, BuildHasherDefault<Mix>>;
+
+/// Numbers of connections are small and follow each other: a multiplication spreads them.
+#[derive(Debug, Default)]
+pub(crate) struct Mix(u64);
+
+impl Hasher for Mix {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u32(u32::from(*byte)));
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        let product = (self.0 ^ u64::from(number)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = product ^ product >> 32;
+    }
+}
