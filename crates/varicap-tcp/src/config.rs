@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::{Amount, Bytes, Span, choice};
 
-use crate::congestion::{CubicConfig, RatcpConfig, RenoConfig};
+use crate::congestion::{CubicConfig, RatcpConfig, RateAdaptiveWindowConfig, RenoConfig};
 use crate::segment::OPTION_TIMESTAMPS;
 
 /// One TCP connection: recovery, congestion control, timer and receiver, each chosen by name.
@@ -126,6 +126,8 @@ pub enum Congestion {
     Cubic(CubicConfig),
     /// Rate adaptive: at most what the flow's `feedback` allows; Reno as long as it has told nothing. Source: [ratcp].
     Ratcp(RatcpConfig),
+    /// A part for the flow's `reservation`, reserved rate times RTT, and a variable part that adapts as ever. Source: [minrate].
+    RateAdaptiveWindow(RateAdaptiveWindowConfig),
     /// A window that each acknowledgement accelerates or brakes, as the bottleneck's `accel-brake` queue marked the packet.
     /// Every packet is ECN-capable and acknowledged, whatever `ecn` and `ack` say. Source: [goyal20].
     AccelBrake,

@@ -1,4 +1,4 @@
-//! Sans-IO TCP: the two halves of a connection as values. No network, no clock, no randomness.
+//! Sans-IO TCP: the two halves of a connection as values. No network, no clock, no randomness but what it is given.
 //!
 //! Push what arrives, poll until `None`, then ask `poll_at` when to poll again. Polling early is harmless;
 //! polling late is a bug.
@@ -7,6 +7,7 @@ mod config;
 pub mod congestion;
 mod receiver;
 mod recovery;
+mod reservation;
 mod rtt;
 mod segment;
 mod sender;
@@ -15,5 +16,6 @@ mod timer;
 pub use config::*;
 pub use receiver::Receiver;
 pub use recovery::State;
+pub use reservation::{DelayedConfig, Reservation, TimedConfig, TimerOwner, lossless_interval};
 pub use segment::{Flags, MAX_SACK_BLOCKS, Segment};
 pub use sender::{AckOutcome, Counters, Sender};

@@ -57,7 +57,7 @@ impl Cubic {
         cubic
     }
 
-    fn set_bytes(&mut self, bytes: u64) {
+    pub(super) fn set_bytes(&mut self, bytes: u64) {
         self.cwnd = bytes.max(self.mss);
         self.window = self.cwnd as f64 / self.mss as f64;
     }

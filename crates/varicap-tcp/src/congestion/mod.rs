@@ -6,16 +6,18 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::{Amount, Bytes, Rate, Span, Time, choice};
 
-use crate::config::Congestion;
+use crate::config::{Congestion, RttBase};
 
 mod accel_brake;
 mod cubic;
 mod ratcp;
+mod rate_adaptive;
 mod reno;
 
 pub use accel_brake::AccelBrake;
 pub use cubic::Cubic;
 pub use ratcp::Ratcp;
+pub use rate_adaptive::RateAdaptiveWindow;
 pub use reno::Reno;
 
 /// How the window of RFC 5681 grows.
@@ -91,6 +93,32 @@ pub enum RateRtt {
 }
 varicap_units::choice!(RateRtt);
 
+/// How a window with a reserved part moves. Source: [minrate, Fig. 8].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RateAdaptiveWindowConfig {
+    /// Which RTT makes the reserved rate a window. Default: base (the least RTT seen: the conservative choice of [minrate, §IV-B]).
+    pub rtt: RttBase,
+    /// How the variable part opens and falls. Default: reno, as in [minrate]; cubic goes beyond the paper.
+    pub grow: Growth,
+}
+
+impl Default for RateAdaptiveWindowConfig {
+    fn default() -> RateAdaptiveWindowConfig {
+        RateAdaptiveWindowConfig { rtt: RttBase::Base, grow: Growth::Reno }
+    }
+}
+
+/// How the variable part of a window with a reserved part opens and falls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Growth {
+    /// As in RFC 5681.
+    Reno,
+    /// As in RFC 9438.
+    Cubic,
+}
+
 /// What a congestion control learns from an acknowledgement of new data.
 #[derive(Clone, Copy, Debug)]
 pub struct AckSample {
@@ -150,6 +178,8 @@ pub trait CongestionControl: Debug + Send {
     fn on_recovered(&mut self, _now: Time, _limit: Bytes) {}
     /// The network advertised a rate ([abr], [ratcp]).
     fn on_rate_feedback(&mut self, _now: Time, _rate: Rate) {}
+    /// The reservation is this rate from now on; none: the sender does not trust it any more ([minrate]).
+    fn on_reservation(&mut self, _now: Time, _rate: Option<Rate>) {}
     /// The sender was idle for an RTO: fall back to at most `restart_window` (RFC 5681 §4.1).
     fn on_idle(&mut self, restart_window: Bytes);
     /// Congestion window [B], at least one MSS.
@@ -186,6 +216,8 @@ pub enum Controller {
     Cubic(Cubic),
     /// Rate adaptive ([ratcp]).
     Ratcp(Ratcp),
+    /// A reserved and a variable part ([minrate]).
+    RateAdaptive(Box<RateAdaptiveWindow>),
     /// Accelerates and brakes ([goyal20]).
     AccelBrake(Box<AccelBrake>),
     /// An extension, from another crate or from Python.
@@ -203,6 +235,9 @@ impl Controller {
             Congestion::Reno(config) => Controller::Reno(Reno::new(config, start)),
             Congestion::Cubic(config) => Controller::Cubic(Cubic::new(config, start)),
             Congestion::Ratcp(config) => Controller::Ratcp(Ratcp::new(config, start)),
+            Congestion::RateAdaptiveWindow(config) => {
+                Controller::RateAdaptive(Box::new(RateAdaptiveWindow::new(config, start)))
+            }
             Congestion::AccelBrake => Controller::AccelBrake(Box::new(AccelBrake::new(start))),
             Congestion::Custom(name) => {
                 panic!("the congestion control {name:?} must be handed over in a box")
@@ -217,6 +252,7 @@ macro_rules! dispatch {
             Controller::Reno($control) => $call,
             Controller::Cubic($control) => $call,
             Controller::Ratcp($control) => $call,
+            Controller::RateAdaptive($control) => $call,
             Controller::AccelBrake($control) => $call,
             Controller::Boxed($control) => $call,
         }
@@ -236,6 +272,9 @@ impl CongestionControl for Controller {
     }
     fn on_rate_feedback(&mut self, now: Time, rate: Rate) {
         dispatch!(self, control => control.on_rate_feedback(now, rate))
+    }
+    fn on_reservation(&mut self, now: Time, rate: Option<Rate>) {
+        dispatch!(self, control => control.on_reservation(now, rate))
     }
     fn on_idle(&mut self, restart_window: Bytes) {
         dispatch!(self, control => control.on_idle(restart_window))

@@ -173,6 +173,8 @@ impl Sender {
     }
 
     pub(super) fn reduce(&mut self, now: Time, kind: CongestionKind, in_flight: u64) {
+        let in_flight =
+            if self.reserved.is_some() { self.on_reserved_loss(now, kind, in_flight) } else { in_flight };
         let event = CongestionEvent { now, kind, in_flight: Bytes::new(in_flight) };
         self.window.change(|control| control.on_congestion(&event));
         self.reduced_at = self.space.max;

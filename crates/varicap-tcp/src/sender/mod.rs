@@ -5,12 +5,14 @@
 
 mod ack;
 mod output;
+mod reserved;
 
 use varicap_units::{Amount, Bytes, Rate, Span, Time};
 
 use crate::config::{Congestion, RttSamples, TcpConfig};
 use crate::congestion::{CongestionControl, Controller, Start, Window};
 use crate::recovery::{Recovery, Space, State};
+use crate::reservation::Reserved;
 use crate::rtt::RttEstimator;
 use crate::segment::OPTION_TIMESTAMPS;
 
@@ -36,6 +38,8 @@ pub struct Counters {
     pub acked_bytes: u64,
     /// RTT samples taken.
     pub rtt_samples: u64,
+    /// How often a sender with a safeguard has stopped to trust its reservation: never or once.
+    pub reservations_given_up: u64,
 }
 
 /// What an acknowledgement brought.
@@ -102,8 +106,8 @@ pub struct Sender {
     last_sent_at: Time,
     last_wire_size: u16,
     paced_until: Time,
-    /// When to poll again because pacing alone held a segment back.
-    pace_wake: Time,
+    /// When to poll again for another reason than `timer`: pacing alone held a segment back, or a reservation's timer.
+    wake_at: Time,
     restart_after_idle: bool,
     initial_window: u64,
     /// The SYN, or a window probe, is due.
@@ -125,6 +129,8 @@ pub struct Sender {
     /// Header and counted options of a data segment [B].
     overhead: u16,
     counters: Counters,
+    /// Its reservation, if it marks what conforms.
+    reserved: Option<Box<Reserved>>,
 }
 
 impl Sender {
@@ -178,7 +184,7 @@ impl Sender {
             last_sent_at: now,
             last_wire_size: 0,
             paced_until: Time::ZERO,
-            pace_wake: Time::NEVER,
+            wake_at: Time::NEVER,
             restart_after_idle: config.restart_after_idle,
             initial_window: in_bytes(config.initial_window, config).as_u64().max(mss),
             syn_due: config.handshake,
@@ -193,6 +199,7 @@ impl Sender {
             largest_offer: offer,
             overhead: header.saturating_add(options),
             counters: Counters::default(),
+            reserved: None,
         }
     }
 
@@ -227,7 +234,7 @@ impl Sender {
     /// application can change anything. Ask after polling until `None`.
     #[inline]
     pub fn poll_at(&self) -> Time {
-        self.timer_at.min(self.pace_wake)
+        self.timer_at.min(self.wake_at)
     }
 
     /// Congestion window, at most the configured maximum; the inflation of fast recovery is not included [B].

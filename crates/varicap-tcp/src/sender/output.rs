@@ -12,11 +12,11 @@ use crate::segment::{Flags, Segment};
 
 /// A segment to be sent, before it is written where it is wanted.
 #[derive(Clone, Copy, Debug)]
-struct Outgoing {
-    seq: u64,
-    len: u32,
-    wire_size: NonZeroU16,
-    flags: Flags,
+pub(super) struct Outgoing {
+    pub(super) seq: u64,
+    pub(super) len: u32,
+    pub(super) wire_size: NonZeroU16,
+    pub(super) flags: Flags,
 }
 
 impl Outgoing {
@@ -49,6 +49,7 @@ impl Sender {
             && self.burst_left > 0
             && self.connected
             && !self.probe_due
+            && self.reserved.is_none()
             && !self.recovery.is_resending();
         if !simple {
             return self.poll_carefully(now, place);
@@ -63,19 +64,26 @@ impl Sender {
 
     #[inline(never)]
     fn poll_carefully(&mut self, now: Time, place: &mut Segment) -> bool {
-        let Some(outgoing) = self.next(now) else { return false };
+        let outgoing = if self.reserved.is_some() { self.poll_reserved(now) } else { self.next(now) };
+        let Some(outgoing) = outgoing else { return false };
         outgoing.write(now, place);
         true
     }
 
-    fn next(&mut self, now: Time) -> Option<Outgoing> {
+    pub(super) fn next(&mut self, now: Time) -> Option<Outgoing> {
+        self.next_within(now, None)
+    }
+
+    /// The next segment that fits into `window`, or else into cwnd as recovery stretches it.
+    #[inline]
+    pub(super) fn next_within(&mut self, now: Time, window: Option<u64>) -> Option<Outgoing> {
         if now >= self.timer_at {
             self.on_expiry(now);
         }
         if !self.connected || self.probe_due {
             return self.poll_control(now);
         }
-        let window = self.flight_limit();
+        let window = window.unwrap_or_else(|| self.flight_limit());
         if self.recovery.is_resending() {
             return self.poll_recovering(now, window);
         }
@@ -104,6 +112,9 @@ impl Sender {
         if self.burst_left == 0 || self.is_paced(now) {
             return self.hold_for_pacing(now);
         }
+        if self.holds_back(now) {
+            return self.hold(false);
+        }
         if flight == 0 {
             self.restart_if_idle(now);
         }
@@ -120,7 +131,7 @@ impl Sender {
     #[inline]
     fn hold(&mut self, app_limited: bool) -> Option<Outgoing> {
         self.app_limited = app_limited;
-        self.pace_wake = Time::NEVER;
+        self.wake_at = Time::NEVER;
         None
     }
 
@@ -132,8 +143,7 @@ impl Sender {
     #[cold]
     fn hold_for_pacing(&mut self, now: Time) -> Option<Outgoing> {
         self.app_limited = false;
-        self.pace_wake =
-            if self.burst_left > 0 && self.is_paced(now) { self.paced_until } else { Time::NEVER };
+        self.wake_at = if self.burst_left > 0 && self.is_paced(now) { self.paced_until } else { Time::NEVER };
         None
     }
 
@@ -237,12 +247,13 @@ impl Sender {
         }
         let room = self.space.flight() + self.space.mss <= window;
         if let Some(hole) = self.recovery.next_resend(&self.space, room) {
+            self.note_lost(now, hole.0);
             return Some(self.resend(now, hole));
         }
         if let Some(segment) = self.poll_new(now, window) {
             return Some(segment);
         }
-        if !room {
+        if !room || self.sends_by_timer(now) {
             return None;
         }
         let hole = self.recovery.last_resort(&self.space)?;

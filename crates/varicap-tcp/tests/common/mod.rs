@@ -5,10 +5,10 @@ use std::ops::Range;
 
 use varicap_tcp::congestion::RenoConfig;
 use varicap_tcp::{
-    AckOutcome, AckPolicy, Congestion, Flags, Receiver, Recovery, Rfc6298Timer, Segment, Sender, TcpConfig,
-    Timer,
+    AckOutcome, AckPolicy, Congestion, Flags, Receiver, Recovery, Reservation, Rfc6298Timer, Segment, Sender,
+    TcpConfig, Timer,
 };
-use varicap_units::{Amount, Bytes, Span, Time};
+use varicap_units::{Amount, Bytes, Span, Streams, Time};
 
 /// Payload of a segment in the dialogues [B].
 pub const MSS: u64 = 1000;
@@ -73,6 +73,20 @@ impl Script {
         let mut script = Script { sender, now: Time::ZERO, acked: 0, window, log: Vec::new(), expected: 0 };
         script.drain();
         script
+    }
+
+    /// A sender with a reservation, whose application offers `bytes` at time zero.
+    pub fn reserved(config: &TcpConfig, terms: &Reservation, bytes: u64) -> Script {
+        let mut script = Script::offering(config, 0);
+        script.sender.reserve(Time::ZERO, terms, Streams::new(1, 0).stream("delay"));
+        script.write(bytes);
+        script
+    }
+
+    /// From now on the sender has a reservation.
+    pub fn reserve(&mut self, terms: &Reservation) {
+        self.sender.reserve(self.now, terms, Streams::new(1, 0).stream("delay"));
+        self.drain();
     }
 
     fn drain(&mut self) {

@@ -1,0 +1,156 @@
+//! A window of two parts: what a reservation carries, and what adapts to the rest of the network. Source: [minrate, §IV-B, Fig. 8].
+//!
+//! `CWND = RWND + V`, where RWND = reserved rate x RTT and V obeys the ordinary rules of a congestion control, which sees
+//! of each acknowledgement the share V/CWND only: packets sent under RWND must not clock the window. With Reno's rules
+//! that is Fig. 8 as printed, V/CWND for each acknowledgement in slow start and 1/CWND in congestion avoidance, since
+//! 1/V times V/CWND is 1/CWND. A loss halves V, a timeout leaves RWND + 1. V is the state, so that a reservation that
+//! changes moves the window at once. Without a reservation, or before the first RTT sample, RWND is zero.
+
+use varicap_units::{Bytes, Rate, Span, Time};
+
+use super::{
+    AckSample, CongestionControl, CongestionEvent, Cubic, CubicConfig, Growth, RateAdaptiveWindowConfig,
+    Reno, RenoConfig, Start,
+};
+use crate::config::RttBase;
+use crate::reservation::reserved_window;
+
+/// Parts of a byte that are carried from one acknowledgement to the next.
+const PARTS: u128 = 1 << 16;
+
+/// The rules of the variable part.
+#[derive(Clone, Debug)]
+enum Variable {
+    Reno(Reno),
+    Cubic(Cubic),
+}
+
+/// The window of [minrate].
+#[derive(Clone, Debug)]
+pub struct RateAdaptiveWindow {
+    variable: Variable,
+    /// RWND in payload [B].
+    reserved: u64,
+    rate: Rate,
+    rtt: Option<Span>,
+    rtt_source: RttBase,
+    mss: u64,
+    /// A full segment on the wire [B].
+    packet: u64,
+    /// What acknowledgements have not yet told the variable part [B/PARTS].
+    rest: u128,
+}
+
+impl RateAdaptiveWindow {
+    /// A window that starts as `start` says.
+    pub fn new(config: &RateAdaptiveWindowConfig, start: &Start) -> RateAdaptiveWindow {
+        RateAdaptiveWindow {
+            variable: match config.grow {
+                Growth::Reno => Variable::Reno(Reno::new(&RenoConfig::default(), start)),
+                Growth::Cubic => Variable::Cubic(Cubic::new(&CubicConfig::default(), start)),
+            },
+            reserved: 0,
+            rate: Rate::ZERO,
+            rtt: None,
+            rtt_source: config.rtt,
+            mss: start.mss.as_u64(),
+            packet: start.packet.as_u64(),
+            rest: 0,
+        }
+    }
+
+    /// RWND: the part of the window that carries the reserved rate, in payload [B].
+    pub fn reserved(&self) -> Bytes {
+        Bytes::new(self.reserved)
+    }
+
+    /// V: the part of the window that adapts [B].
+    pub fn variable(&self) -> Bytes {
+        self.rules().cwnd()
+    }
+
+    fn rules(&self) -> &dyn CongestionControl {
+        match &self.variable {
+            Variable::Reno(reno) => reno,
+            Variable::Cubic(cubic) => cubic,
+        }
+    }
+
+    fn rules_mut(&mut self) -> &mut dyn CongestionControl {
+        match &mut self.variable {
+            Variable::Reno(reno) => reno,
+            Variable::Cubic(cubic) => cubic,
+        }
+    }
+
+    fn measure(&mut self) {
+        self.reserved = self.rtt.map_or(0, |rtt| reserved_window(self.rate, rtt, self.mss, self.packet));
+    }
+
+    /// The share V/CWND of `acked`, whole bytes; the rest counts next time.
+    fn share(&mut self, acked: u64) -> u64 {
+        let (variable, window) = (self.variable().as_u64(), self.cwnd().as_u64());
+        let parts = u128::from(acked) * u128::from(variable) * PARTS / u128::from(window) + self.rest;
+        self.rest = parts % PARTS;
+        u64::try_from(parts / PARTS).unwrap_or(u64::MAX)
+    }
+}
+
+impl CongestionControl for RateAdaptiveWindow {
+    fn on_ack(&mut self, ack: &AckSample) {
+        let rtt = match self.rtt_source {
+            RttBase::Base => ack.min_rtt,
+            RttBase::Smoothed => ack.smoothed_rtt,
+        };
+        if rtt != self.rtt {
+            self.rtt = rtt;
+            self.measure();
+        }
+        let acked = ack.newly_acked.as_u64();
+        // RFC 5681 (2) counts at most a segment for each acknowledgement; RFC 9438 counts all that was acknowledged.
+        let counted = if let Variable::Reno(_) = self.variable { acked.min(self.mss) } else { acked };
+        let newly_acked = Bytes::new(self.share(counted));
+        self.rules_mut().on_ack(&AckSample { newly_acked, ..*ack });
+    }
+
+    fn on_congestion(&mut self, event: &CongestionEvent) {
+        // [minrate, Fig. 8]: halved is CWND - RWND, not what is in flight.
+        let in_flight = self.variable();
+        self.rules_mut().on_congestion(&CongestionEvent { in_flight, ..*event });
+    }
+
+    fn on_recovered(&mut self, now: Time, limit: Bytes) {
+        let limit = limit.saturating_sub(self.reserved());
+        self.rules_mut().on_recovered(now, limit);
+    }
+
+    fn on_reservation(&mut self, _now: Time, rate: Option<Rate>) {
+        match rate {
+            Some(rate) => {
+                self.rate = rate;
+                self.measure();
+            }
+            None => {
+                // An ordinary window from now on: all of it adapts.
+                let whole = self.cwnd().as_u64();
+                (self.rate, self.reserved) = (Rate::ZERO, 0);
+                match &mut self.variable {
+                    Variable::Reno(reno) => reno.set(whole),
+                    Variable::Cubic(cubic) => cubic.set_bytes(whole),
+                }
+            }
+        }
+    }
+
+    fn on_idle(&mut self, restart_window: Bytes) {
+        self.rules_mut().on_idle(restart_window);
+    }
+
+    fn cwnd(&self) -> Bytes {
+        self.variable().saturating_add(self.reserved())
+    }
+
+    fn ssthresh(&self) -> Option<Bytes> {
+        Some(self.rules().ssthresh()?.saturating_add(self.reserved()))
+    }
+}
