@@ -82,6 +82,28 @@ class Ratcp(Part):
     """Whether packets are spaced at the advertised rate instead of sent as acknowledgements come. Default: false."""
 
 
+RttBase: TypeAlias = Literal["smoothed", "base"]
+"""Which round-trip time a rule uses."""
+
+Growth: TypeAlias = Literal["reno", "cubic"]
+"""How the variable part of a window with a reserved part opens and falls."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RateAdaptiveWindow(Part):
+    """How a window with a reserved part moves. Source: [minrate, Fig. 8]."""
+
+    _tag: ClassVar[str] = "rate-adaptive-window"
+
+    rtt: RttBase = "base"
+    """Which RTT makes the reserved rate a window.
+
+    Default: base (the least RTT seen: the conservative choice of [minrate, §IV-B]).
+    """
+    grow: Growth = "reno"
+    """How the variable part opens and falls. Default: reno, as in [minrate]; cubic goes beyond the paper."""
+
+
 @dataclass(frozen=True)
 class Custom(Part):
     """One written in Python, by the name under which it was given to `varicap.run`."""
@@ -92,7 +114,14 @@ class Custom(Part):
     value: str
 
 
-Congestion: TypeAlias = Literal["reno", "cubic", "ratcp", "accel-brake"] | Reno | Cubic | Ratcp | Custom
+Congestion: TypeAlias = (
+    Literal["reno", "cubic", "ratcp", "rate-adaptive-window", "accel-brake"]
+    | Reno
+    | Cubic
+    | Ratcp
+    | RateAdaptiveWindow
+    | Custom
+)
 """How much may be in flight."""
 
 
@@ -126,10 +155,6 @@ class TickTimer(Part):
     """RTO before the first sample. Default: 6 s."""
     maximum: Span = "64 s"
     """Largest RTO. Default: 64 s."""
-
-
-RttBase: TypeAlias = Literal["smoothed", "base"]
-"""Which round-trip time a rule uses."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1182,6 +1207,74 @@ class Abr(Part):
     """How the rate is measured out. Default: at-start: it does not change during a packet."""
 
 
+@dataclass(frozen=True)
+class Constant(Part):
+    """The same at all times; may be written as the rate alone: `"4 Mbit/s"`."""
+
+    _tag: ClassVar[str] = "constant"
+    _bare: ClassVar[bool] = True
+
+    value: Rate
+
+
+ReservedRate: TypeAlias = str | Constant | Steps
+"""A reserved rate."""
+
+BucketDepth: TypeAlias = str
+"""A depth in time or bytes, such as "50 ms" or "25 kB"."""
+
+TimerOwner: TypeAlias = Literal["own", "shared"]
+"""Whose timer drives timed transmissions."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timed(Part):
+    """A timer that sends what conforms, whatever cwnd says. Source: [minrate, Fig. 5]."""
+
+    interval: Span | None = None
+    """From one expiry to the next. Default: what loses no token, (bucket - (packet - 1 B)) / rate, at least 1 ms."""
+    timer: TimerOwner = "own"
+    """Whose timer it is. Default: own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Delayed(Part):
+    """Segments that find no tokens are held back for a random time. Source: [minrate, §IV-A]."""
+
+    longest: Span | None = None
+    """Longest time for which a segment is held back, uniform from zero.
+
+    Default: the depth of the bucket in time: whoever holds longer loses tokens.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reservation(Part):
+    """What is reserved for each connection or stream of a flow: packets that conform to it are marked.
+
+    Source: [minrate].
+    """
+
+    rate: ReservedRate
+    """Mean rate, as packets count on the wire. It may change during a run."""
+    peak: Rate | None = None
+    """Peak rate: packets of one burst that come faster are not marked. Default: none, the speed of the link."""
+    bucket: BucketDepth = "50 ms"
+    """Depth of the token bucket, in bytes or in time at the reserved rate; it is full at first. Default: 50 ms."""
+    marked_at: str = "source"
+    """Where what conforms is marked: `source`, or the name of a link on the way to the receiver. Default: source."""
+    timed: Timed | None = None
+    """A timer that sends what conforms even if cwnd does not allow it. Default: none."""
+    delayed: Delayed | None = None
+    """Segments that find no tokens are held back for a random time. Default: they go at once."""
+    safeguard: bool = False
+    """Whether timed transmissions and the reserved part of a rate adaptive window end, for good, when the sender finds
+    that a marked packet was lost.
+
+    Default: false.
+    """
+
+
 Spacing: TypeAlias = Literal["constant", "poisson"]
 """How datagrams are spaced."""
 
@@ -1239,6 +1332,8 @@ class Flow(Part):
     """
     abr: Abr | None = None
     """An ABR source behind each sender, which lets packets out at the rate that the network tells. Default: none."""
+    reservation: Reservation | None = None
+    """A rate that the network keeps for each of its senders: packets that conform are marked. Default: none."""
     datagrams: Datagrams | None = None
     """Instead of `app` and `tcp`: datagrams that answer to nothing."""
 

@@ -1,7 +1,10 @@
 //! What applications offer to TCP, and when: the random side of a flow.
 
+use varicap_experiment::ReservationSpec;
 use varicap_experiment::scenario::{Datagrams, OnOff, Sizes, Spacing};
-use varicap_units::{Bytes, Frequency, Rate, Span, Stream, Streams, Time};
+use varicap_net::capacity::Steps;
+use varicap_net::{CapacityParts, CapacityProcess, CapacitySegment};
+use varicap_units::{Bytes, Frequency, Rate, Span, Stream, Streams, Time, TokenBucket};
 
 /// Draws a size from a distribution; at least one byte.
 pub fn draw_size(sizes: &Sizes, stream: &mut Stream) -> Bytes {
@@ -102,6 +105,8 @@ pub struct DatagramSource {
     pub size: Bytes,
     /// Sent so far.
     pub sent: u64,
+    /// Says which of them are marked, if some are.
+    pub bucket: Option<Box<TokenBucket>>,
 }
 
 impl DatagramSource {
@@ -115,12 +120,18 @@ impl DatagramSource {
             next: if config.rate == Rate::ZERO { Time::NEVER } else { start },
             size: config.size,
             sent: 0,
+            bucket: None,
         }
     }
 
     /// When the next one leaves.
     pub fn poll_at(&self) -> Time {
         self.next
+    }
+
+    /// Whether the one that leaves now is marked; it takes its tokens.
+    pub fn mark(&mut self, now: Time) -> bool {
+        self.bucket.as_mut().is_some_and(|bucket| bucket.take(now, self.size))
     }
 
     /// One leaves now.
@@ -134,6 +145,35 @@ impl DatagramSource {
         if self.next >= self.stop {
             self.next = Time::NEVER;
         }
+    }
+}
+
+/// The instants at which a reservation changes.
+#[derive(Debug)]
+pub struct ReservedRates {
+    steps: Steps,
+    next: Time,
+}
+
+impl ReservedRates {
+    /// Of `reservation`; none if it never changes.
+    pub fn new(reservation: &ReservationSpec) -> Option<ReservedRates> {
+        let CapacityParts::Steps(timeline) = &reservation.rate else { return None };
+        let mut steps = Steps::new(timeline.clone());
+        let next = steps.segment(Time::ZERO).until;
+        Some(ReservedRates { steps, next })
+    }
+
+    /// When it changes next.
+    pub fn poll_at(&self) -> Time {
+        self.next
+    }
+
+    /// What is reserved from `now` on.
+    pub fn change(&mut self, now: Time) -> Rate {
+        let CapacitySegment { rate, until } = self.steps.segment(now);
+        self.next = until;
+        rate
     }
 }
 

@@ -24,6 +24,7 @@ mod queue;
 mod reactive;
 mod read;
 mod relay;
+mod reservation;
 mod resolve;
 pub mod results;
 pub mod rows;
@@ -37,7 +38,10 @@ pub use error::ScenarioError;
 pub use estimate::Estimate;
 pub use explain::{Explained, explain};
 pub use facts::facts;
-pub use network::{AbrSpec, FeedbackSpec, FlowSpec, LinkSpec, Network, RelaySpec, Transport};
+pub use network::{
+    AbrSpec, FeedbackSpec, FlowSpec, LinkSpec, Network, RelaySpec, ReservationSpec, Transport,
+};
+pub use reservation::{ReservationConfig, ReservedRate};
 pub use resolve::ReadFile;
 pub use scenario::Scenario;
 pub use schema::schema;

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use varicap_net::{AbrConfig, EstimatorConfig, LinkParts};
-use varicap_tcp::TcpConfig;
-use varicap_units::{Bytes, Probability, Rate, Span, Time};
+use varicap_net::capacity::Steps;
+use varicap_net::{AbrConfig, CapacityParts, CapacityProcess, EstimatorConfig, LinkParts};
+use varicap_tcp::{Reservation, TcpConfig};
+use varicap_units::{Bytes, Probability, Rate, Span, Time, TokenBucket};
 
 use crate::scenario::{App, Datagrams, Share};
 
@@ -61,6 +62,8 @@ pub struct FlowSpec {
     pub feedback: Option<FeedbackSpec>,
     /// The ABR source behind each of its senders.
     pub abr: Option<AbrSpec>,
+    /// What is reserved for each of its senders.
+    pub reservation: Option<ReservationSpec>,
     /// Which flow's data it sends, if its application is a relay.
     pub relay: Option<RelaySpec>,
 }
@@ -97,6 +100,33 @@ impl AbrSpec {
     /// The link of connection number `member`.
     pub fn link(&self, member: u32) -> usize {
         self.first_link + member as usize
+    }
+}
+
+/// What is reserved for each sender of a flow.
+#[derive(Clone, Debug)]
+pub struct ReservationSpec {
+    /// The mean rate in time: constant or in steps.
+    pub rate: CapacityParts,
+    /// The rest; its rate is the first one.
+    pub terms: Reservation,
+    /// The link that marks what conforms; none: the sender itself.
+    pub marked_at: Option<usize>,
+}
+
+impl ReservationSpec {
+    /// The mean rate at `now`.
+    pub fn rate_at(&self, now: Time) -> Rate {
+        match &self.rate {
+            CapacityParts::Steps(timeline) => Steps::new(timeline.clone()).segment(now).rate,
+            parts => parts.mean_rate(),
+        }
+    }
+
+    /// A full bucket at time zero, for packets of at most `largest`.
+    pub fn bucket(&self, largest: Bytes) -> TokenBucket {
+        let Reservation { rate, bucket, peak, .. } = self.terms;
+        TokenBucket::new(Time::ZERO, rate, bucket).with_peak(peak, largest)
     }
 }
 

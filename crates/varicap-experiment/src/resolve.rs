@@ -11,7 +11,7 @@ use crate::error::ScenarioError;
 use crate::network::{FlowSpec, LinkSpec, Network, Transport, round_trip};
 use crate::scenario::{FlowConfig, Scenario};
 use crate::topology::{Layout, Placed, Routes};
-use crate::{abr, feedback, queue, relay};
+use crate::{abr, feedback, queue, relay, reservation};
 
 /// Reads a file that a scenario names; an error is its reason.
 pub type ReadFile<'a> = dyn FnMut(&str) -> Result<Arc<[u8]>, String> + 'a;
@@ -66,6 +66,7 @@ impl Scenario {
         for (group, flow) in groups.iter().zip(&mut flows) {
             flow.abr = abr::resolve(&group.path, group.flow, flow, &mut links)?;
         }
+        reservation::check_capacities(&flows, &links)?;
         Ok(Network { flows, links, duration: self.duration, warmup: self.warmup })
     }
 }
@@ -81,7 +82,7 @@ struct Group<'a> {
 }
 
 /// Wire size of a full packet [B].
-fn full_packet(flow: &FlowConfig) -> Bytes {
+pub(crate) fn full_packet(flow: &FlowConfig) -> Bytes {
     match &flow.datagrams {
         Some(datagrams) => datagrams.size,
         None => flow.tcp.packet(),
@@ -179,6 +180,7 @@ fn resolve_flow(
         jitter: flow.jitter.unwrap_or_else(|| jitter(group, groups, links)),
         packet: group.packet,
         feedback: feedback::resolve(&group.path, flow, &group.routes, links, scenario.duration)?,
+        reservation: reservation::resolve(&group.path, flow, &group.routes, links)?,
         abr: None, // its links come after all others
         relay: relay::resolve(scenario, flow),
     })

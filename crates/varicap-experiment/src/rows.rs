@@ -18,6 +18,9 @@ row! {
         count flows ("flows", "1") "Flows that the row stands for.";
         real goodput_bps ("goodput_bps.mean", "b/s") "Application bytes that came in order, over the measured time.";
         real throughput_bps ("throughput_bps.mean", "b/s") "TCP/IP bytes that reached the receiver, over the measured time.";
+        real compliant_bps ("compliant_bps.mean", "b/s") "The part of the throughput that marked packets brought; nothing without a reservation.";
+        real lost_tokens_bytes ("lost_tokens_bytes", "B") "Tokens of the reservation that were lost; nothing without one.";
+        real marked_lost_packets ("marked_lost_packets", "packets") "Marked packets that links lost; nothing without a reservation.";
         count sent_packets ("sent_packets", "packets") "Data packets sent, retransmissions included.";
         count delivered_packets ("delivered_packets", "packets") "Data packets that reached the receiver.";
         count retransmitted_packets ("retransmitted_packets", "packets") "Data packets sent again.";
@@ -76,6 +79,7 @@ impl FlowRow {
     /// The row of one flow.
     pub fn new(name: &str, group: &str, measure: &FlowMeasure) -> FlowRow {
         let FlowMeasure { span, done, sender, mss, rtt, .. } = measure;
+        let if_reserved = |value: f64| if measure.is_reserved { value } else { f64::NAN };
         let no_transfers = Histogram::new();
         let transfers = measure.transfers.as_deref();
         let completion = transfers.map_or(&no_transfers, |transfers| &transfers.completion);
@@ -90,6 +94,9 @@ impl FlowRow {
             flows: 1,
             goodput_bps: per_second(done.in_order, *span),
             throughput_bps: per_second(done.delivered, *span),
+            compliant_bps: if_reserved(per_second(done.compliant, *span)),
+            lost_tokens_bytes: if_reserved(sender.lost_tokens.as_bits_f64() / 8.0),
+            marked_lost_packets: if_reserved(sender.marked_lost_packets as f64),
             sent_packets: sender.sent_packets,
             delivered_packets: done.delivered_packets,
             retransmitted_packets: sender.retransmitted_packets,

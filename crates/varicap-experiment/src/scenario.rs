@@ -13,6 +13,7 @@ use varicap_tcp::TcpConfig;
 use varicap_units::{Bytes, Frequency, Probability, Rate, Span, choice};
 
 use crate::document::Source;
+use crate::reservation::ReservationConfig;
 
 /// The version of this format.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -194,6 +195,9 @@ pub struct FlowConfig {
     /// An ABR source behind each sender, which lets packets out at the rate that the network tells. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub abr: Option<AbrConfig>,
+    /// A rate that the network keeps for each of its senders: packets that conform are marked. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reservation: Option<ReservationConfig>,
     /// Instead of `app` and `tcp`: datagrams that answer to nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<Datagrams>,
@@ -217,6 +221,7 @@ impl Default for FlowConfig {
             tcp: TcpConfig::default(),
             feedback: None,
             abr: None,
+            reservation: None,
             datagrams: None,
         }
     }

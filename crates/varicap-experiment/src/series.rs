@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use varicap_tcp::{Sender, State};
-use varicap_units::{Bytes, Span, Time, Work};
+use varicap_units::{Bytes, Rate, Span, Time, Work};
 
 use crate::columns::{Table, row, table_of};
 use crate::measure::{FlowMeter, FlowTotals, LinkMeter, LinkTotals};
@@ -21,6 +21,9 @@ row! {
         real rto_s ("rto_s", "s") "Retransmission timeout at the end of the interval.";
         real goodput_bps ("goodput_bps", "b/s") "Application bytes that came in order in the interval.";
         real throughput_bps ("throughput_bps", "b/s") "TCP/IP bytes that reached the receiver in the interval.";
+        real compliant_bps ("compliant_bps", "b/s") "Bytes of marked packets that reached the receiver in the interval; nothing without a reservation.";
+        real reserved_bps ("reserved_bps", "b/s") "Reserved rate at the end of the interval.";
+        real lost_tokens_bytes ("lost_tokens_bytes", "B") "Tokens of the reservation that were lost in the interval.";
         choice state of STATES ("state", "") "State of the sender at the end of the interval.";
     }
 }
@@ -55,6 +58,15 @@ pub struct SenderState {
     pub state: State,
 }
 
+/// Where a reservation stands.
+#[derive(Clone, Copy, Debug)]
+pub struct ReservedState {
+    /// The rate in force.
+    pub rate: Rate,
+    /// Tokens lost since the start of the run.
+    pub lost_tokens: Work,
+}
+
 impl SenderState {
     /// Of `sender`.
     pub fn of(sender: &Sender) -> SenderState {
@@ -78,6 +90,9 @@ pub struct FlowSeries {
     pub points: Vec<FlowPoint>,
     #[serde(skip)]
     last: (Time, FlowTotals),
+    /// Tokens lost so far.
+    #[serde(skip)]
+    lost_tokens: Work,
 }
 
 impl FlowSeries {
@@ -87,11 +102,22 @@ impl FlowSeries {
             name: name.to_owned(),
             points: Vec::with_capacity(intervals),
             last: (Time::ZERO, FlowTotals::default()),
+            lost_tokens: Work::ZERO,
         }
     }
 
     /// Ends an interval at `now`.
-    pub fn sample(&mut self, now: Time, meter: &mut FlowMeter, sender: Option<SenderState>) {
+    pub fn sample(
+        &mut self,
+        now: Time,
+        meter: &mut FlowMeter,
+        sender: Option<SenderState>,
+        reserved: Option<ReservedState>,
+    ) {
+        let lost = reserved.map(|reserved| {
+            let before = std::mem::replace(&mut self.lost_tokens, reserved.lost_tokens);
+            reserved.lost_tokens.saturating_sub(before).as_bits_f64() / 8.0
+        });
         let totals = meter.totals(now);
         let (since, before) = std::mem::replace(&mut self.last, (now, totals));
         let (done, span) = (totals.since(&before), now.since(since));
@@ -106,6 +132,9 @@ impl FlowSeries {
             rto_s: real(sender.map(|sender| sender.rto.as_secs_f64())),
             goodput_bps: per_second(done.in_order, span),
             throughput_bps: per_second(done.delivered, span),
+            compliant_bps: real(meter.is_reserved().then(|| per_second(done.compliant, span))),
+            reserved_bps: real(reserved.map(|reserved| reserved.rate.as_bps() as f64)),
+            lost_tokens_bytes: real(lost),
             state: sender.map_or(State::Open, |sender| sender.state) as u8,
         });
     }
@@ -179,7 +208,6 @@ mod tests {
     use crate::columns::Data;
     use varicap_net::{Backlog, LossCause};
     use varicap_tcp::TcpConfig;
-    use varicap_units::Rate;
 
     const SIZE: Bytes = Bytes::new(1000);
 
@@ -221,7 +249,7 @@ mod tests {
         meter.on_data(SIZE, SIZE);
         meter.reset(at(500), Default::default());
         meter.on_data(SIZE, SIZE);
-        series.sample(at(1000), &mut meter, None);
+        series.sample(at(1000), &mut meter, None, None);
         assert_eq!(series.points[0].goodput_bps, 16_000.0);
     }
 
@@ -229,7 +257,7 @@ mod tests {
     fn a_sample_tells_where_the_sender_stands() {
         let sender = Sender::new(&TcpConfig::default(), Time::ZERO);
         let (mut meter, mut series) = (FlowMeter::new(SIZE), FlowSeries::new("a", 1));
-        series.sample(at(100), &mut meter, Some(SenderState::of(&sender)));
+        series.sample(at(100), &mut meter, Some(SenderState::of(&sender)), None);
         let point = &series.points[0];
         assert_eq!(point.cwnd_bytes, sender.cwnd().as_u64() as f64);
         assert_eq!((point.rto_s, STATES[point.state as usize]), (1.0, "connecting"));
@@ -237,9 +265,27 @@ mod tests {
     }
 
     #[test]
+    fn a_reserved_flow_tells_its_rate_what_conformed_and_what_tokens_were_lost() {
+        let (mut meter, mut series) = (FlowMeter::new(SIZE), FlowSeries::new("r", 2));
+        meter.reserve();
+        let lost =
+            |bytes| ReservedState { rate: Rate::from_bps(8_000), lost_tokens: Work::of(Bytes::new(bytes)) };
+        meter.on_data(SIZE, SIZE);
+        meter.on_marked(SIZE);
+        meter.on_data(SIZE, SIZE);
+        series.sample(at(1000), &mut meter, None, Some(lost(300)));
+        series.sample(at(2000), &mut meter, None, Some(lost(1000)));
+        let column = |name: &str| series.table().get(name).cloned();
+        assert_eq!(column("compliant_bps"), Some(Data::Real(vec![8_000.0, 0.0])));
+        assert_eq!(column("throughput_bps"), Some(Data::Real(vec![16_000.0, 0.0])));
+        assert_eq!(column("reserved_bps"), Some(Data::Real(vec![8_000.0, 8_000.0])));
+        assert_eq!(column("lost_tokens_bytes"), Some(Data::Real(vec![300.0, 700.0])));
+    }
+
+    #[test]
     fn a_flow_without_a_sender_has_no_window() {
         let (mut meter, mut series) = (FlowMeter::new(SIZE), FlowSeries::new("cross", 1));
-        series.sample(at(100), &mut meter, None);
+        series.sample(at(100), &mut meter, None, None);
         assert!(series.points[0].cwnd_bytes.is_nan());
     }
 

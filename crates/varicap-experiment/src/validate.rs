@@ -10,9 +10,10 @@ use varicap_units::{Amount, Bytes, Rate, Span};
 
 use crate::document::join_path;
 use crate::error::ScenarioError;
+use crate::resolve::full_packet;
 use crate::scenario::{App, Datagrams, FlowConfig, SCHEMA_VERSION, Scenario, Sizes};
 use crate::topology::Placed;
-use crate::{abr, feedback, queue, reactive, relay};
+use crate::{abr, feedback, queue, reactive, relay, reservation};
 
 /// Longest time in a scenario: sums of several stay far from the end of the clock.
 const LONGEST: Span = Span::from_secs(10 * 365 * 86_400);
@@ -255,6 +256,7 @@ fn check_flow(at: &At, flow: &FlowConfig, scenario: &Scenario) -> Checked {
     if let Some(jitter) = flow.jitter {
         at.bounded("jitter", jitter)?;
     }
+    reservation::check(at, flow, full_packet(flow))?;
     match &flow.datagrams {
         Some(datagrams) => {
             for key in ["tcp", "app"] {

@@ -175,7 +175,7 @@ fn unknown_names_say_which_there_are() {
         (
             "recovery = \"sack\"",
             "congestion = \"cubik\"",
-            "x.toml:9: flows.reno.tcp.congestion: found `\"cubik\"`, expected `reno`, `cubic`, `ratcp`, `accel-brake` or `custom`; did you mean `cubic`?",
+            "x.toml:9: flows.reno.tcp.congestion: found `\"cubik\"`, expected `reno`, `cubic`, `ratcp`, `rate-adaptive-window`, `accel-brake` or `custom`; did you mean `cubic`?",
         ),
         (
             "recovery = \"sack\"",
@@ -185,7 +185,7 @@ fn unknown_names_say_which_there_are() {
         (
             "recovery = \"sack\"",
             "congestion = {}",
-            "x.toml:9: flows.reno.tcp.congestion: found `{}`, expected `reno`, `cubic`, `ratcp` or `custom`, with parameters in a table",
+            "x.toml:9: flows.reno.tcp.congestion: found `{}`, expected `reno`, `cubic`, `ratcp`, `rate-adaptive-window` or `custom`, with parameters in a table",
         ),
         (
             "drop-tail = { limit",
@@ -565,7 +565,7 @@ fn settings_are_named_as_they_were_typed() {
         (
             "flows.reno.cont",
             "2",
-            "--set flows.reno.cont=2: flows.reno.cont: found `cont`, expected the key `count`, `from`, `to`, `backward`, `via`, `via_back`, `access_delay`, `start`, `start_spread`, `stop`, `jitter`, `app`, `tcp`, `feedback`, `abr` or `datagrams`; did you mean `count`?",
+            "--set flows.reno.cont=2: flows.reno.cont: found `cont`, expected the key `count`, `from`, `to`, `backward`, `via`, `via_back`, `access_delay`, `start`, `start_spread`, `stop`, `jitter`, `app`, `tcp`, `feedback`, `abr`, `reservation` or `datagrams`; did you mean `count`?",
         ),
         (
             "flows.reno.tcp.timer.rfc6289.minimum",

@@ -3,13 +3,13 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use varicap_engine::workload::{Arrivals, DatagramSource, OnOffFeed};
+use varicap_engine::workload::{Arrivals, DatagramSource, OnOffFeed, ReservedRates};
 use varicap_engine::{Feedback, Hop, NodeId, Pools, meters_of, routes};
 use varicap_experiment::scenario::App;
-use varicap_experiment::{FlowSpec, Network, Transport};
+use varicap_experiment::{FlowSpec, Network, ReservationSpec, Transport};
 use varicap_net::LoadReactiveControl;
 use varicap_tcp::congestion::{CongestionControl, Controller};
-use varicap_tcp::{Congestion, Receiver, Sender, TcpConfig};
+use varicap_tcp::{Congestion, Receiver, Reservation, Sender, TcpConfig};
 use varicap_units::{Bytes, Span, Streams, Time};
 
 use crate::connection::{Connection, Feed, Jitter};
@@ -114,12 +114,28 @@ impl Openers {
             None => Sender::new(tcp, now),
         };
         let mut connection = Connection::new(sender, Receiver::new(tcp, now), group, meter, now);
+        if let Some(reservation) = &self.flows[usize::from(group)].reservation {
+            self.reserve(now, group, &mut connection, reservation);
+        }
         connection.is_relayed = self.relays[usize::from(group)].is_some();
         if let Some(abr) = &self.flows[usize::from(group)].abr {
             let member = meter - self.meters[usize::from(group)];
             connection.buffer = Some(abr.link(member) as NodeId);
         }
         connection
+    }
+
+    /// A sender that begins at `now` keeps its reservation as it is then.
+    fn reserve(&self, now: Time, group: u16, connection: &mut Connection, reservation: &ReservationSpec) {
+        let rate = reservation.rate_at(now);
+        if reservation.marked_at.is_some() {
+            return connection.sender.set_reserved_rate(now, rate);
+        }
+        let flow = &self.flows[usize::from(group)];
+        let member = connection.meter - self.meters[usize::from(group)];
+        let stream = self.streams.stream(&format!("flow.{}.{member}.delay", flow.name));
+        let terms = Reservation { rate, ..reservation.terms.clone() };
+        connection.sender.reserve(now, &terms, stream);
     }
 
     fn app(&self, group: u16) -> &App {
@@ -158,6 +174,9 @@ impl World {
             meters.push(meter);
             meter += meters_of(flow);
             add_sources(group as u16, flow, meters[group], &streams, &mut sources, &mut openings);
+            if let Some(changes) = flow.reservation.as_ref().and_then(ReservedRates::new) {
+                sources.push(Source::Reservation { group: group as u16, changes });
+            }
         }
         openings.sort();
         sources.push(Source::Openings(VecDeque::from(openings)));
@@ -226,7 +245,9 @@ fn add_sources(
         }
         Transport::Datagrams(config) => sources.extend((0..flow.count).map(|member| {
             let stream = streams.stream(&format!("flow.{}.{member}.gaps", flow.name));
-            let source = DatagramSource::new(config, start_of(member), flow.stop, stream);
+            let marking = flow.reservation.as_ref().filter(|reservation| reservation.marked_at.is_none());
+            let mut source = DatagramSource::new(config, start_of(member), flow.stop, stream);
+            source.bucket = marking.map(|reservation| Box::new(reservation.bucket(config.size)));
             Source::Datagrams { group, meter: meter + member, source: Box::new(source) }
         })),
     }

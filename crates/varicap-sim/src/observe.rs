@@ -39,16 +39,23 @@ impl Observer {
         self.is_single[meter]
     }
 
-    /// A datagram of `size` came to its end.
-    pub(crate) fn on_datagram(&mut self, meter: u32, size: Bytes) {
-        self.flows[meter as usize].on_data(size, size);
+    /// A datagram came to its end.
+    pub(crate) fn on_datagram(&mut self, packet: &Packet) {
+        let (meter, size) = (&mut self.flows[packet.owner as usize], packet.wire_size());
+        meter.on_data(size, size);
+        if packet.is_reserved() {
+            meter.on_marked(size);
+        }
     }
 
-    /// A data packet of `size` came to its receiver, which had `in_order` new bytes from it.
+    /// A data packet came to its receiver, which had `in_order` new bytes from it.
     #[inline]
-    pub(crate) fn on_data(&mut self, connection: &mut Connection, now: Time, in_order: u64, size: Bytes) {
+    pub(crate) fn on_data(&mut self, connection: &mut Connection, now: Time, in_order: u64, packet: &Packet) {
         let meter = &mut self.flows[connection.meter as usize];
-        meter.on_data(size, Bytes::new(in_order));
+        meter.on_data(packet.wire_size(), Bytes::new(in_order));
+        if packet.is_reserved() {
+            meter.on_marked(packet.wire_size());
+        }
         if let Some(whole) = connection.size
             && !connection.is_delivered
             && connection.receiver.delivered() >= whole.as_u64()
@@ -75,23 +82,27 @@ impl Observer {
     }
 
     /// A connection is over.
-    pub(crate) fn on_close(&mut self, connection: &Connection, now: Time) {
+    pub(crate) fn on_close(&mut self, connection: &Connection, now: Time, marked_losses: u64) {
         let meter = connection.meter as usize;
-        self.over[meter] = self.over[meter].plus(&sender_totals(&connection.sender));
+        self.over[meter] = self.over[meter].plus(&sender_totals(now, &connection.sender, marked_losses));
         if connection.is_single {
             self.flows[meter].on_close(now);
         }
     }
 
-    /// What the senders of each meter have counted so far.
-    pub fn sender_totals(&self, connections: &[Connection], datagrams: &[(u32, u64)]) -> Vec<SenderTotals> {
+    /// What the TCP senders of each meter have counted up to `now`.
+    pub fn sender_totals(
+        &self,
+        now: Time,
+        connections: &[Connection],
+        traffic: &Traffic,
+    ) -> Vec<SenderTotals> {
         let mut totals = self.over.clone();
-        for connection in connections.iter().filter(|connection| connection.is_open) {
+        for (owner, connection) in connections.iter().enumerate().filter(|(_, connection)| connection.is_open)
+        {
             let total = &mut totals[connection.meter as usize];
-            *total = total.plus(&sender_totals(&connection.sender));
-        }
-        for &(meter, sent) in datagrams {
-            totals[meter as usize].sent_packets += sent;
+            let marked_losses = traffic.marked_losses.of_connection(owner as u32);
+            *total = total.plus(&sender_totals(now, &connection.sender, marked_losses));
         }
         totals
     }
@@ -104,12 +115,51 @@ pub struct Traffic {
     pub segments: Pool<Segment>,
     /// What happens to each packet, if it is recorded.
     pub log: Option<PacketLog>,
+    /// Marked packets that links lost.
+    pub marked_losses: MarkedLosses,
+}
+
+/// Marked packets that links lost, by whom they belonged to.
+#[derive(Debug, Default)]
+pub struct MarkedLosses {
+    /// Of each connection, by its slot.
+    connections: Vec<u64>,
+    /// Of each stream of datagrams, by its meter.
+    datagrams: Vec<u64>,
+}
+
+impl MarkedLosses {
+    #[cold]
+    fn count(&mut self, packet: &Packet) {
+        let datagram = packet.segment == Packet::NO_SEGMENT;
+        let counts = if datagram { &mut self.datagrams } else { &mut self.connections };
+        let owner = packet.owner as usize;
+        if counts.len() <= owner {
+            counts.resize(owner + 1, 0);
+        }
+        counts[owner] += 1;
+    }
+
+    /// Those of the connection in slot `owner`.
+    pub fn of_connection(&self, owner: u32) -> u64 {
+        self.connections.get(owner as usize).copied().unwrap_or(0)
+    }
+
+    /// Those of the datagrams of a meter.
+    pub fn of_datagrams(&self, meter: u32) -> u64 {
+        self.datagrams.get(meter as usize).copied().unwrap_or(0)
+    }
+
+    /// Those of the connection in slot `owner`, which is over: the next one there begins at zero.
+    pub fn take(&mut self, owner: u32) -> u64 {
+        self.connections.get_mut(owner as usize).map_or(0, std::mem::take)
+    }
 }
 
 impl Traffic {
     /// No segment, no log.
     pub fn new() -> Traffic {
-        Traffic { segments: Pool::new(), log: None }
+        Traffic { segments: Pool::new(), log: None, marked_losses: MarkedLosses::default() }
     }
 
     /// The segment of a packet that is at its endpoint. It may be read until the next one is sent.
@@ -153,6 +203,7 @@ impl Watch<Packet> for LinkWatch<'_> {
         self.meter.on_lost(at, frame.wire_size(), cause);
         if frame.is_reserved() {
             self.meter.on_reserved_lost();
+            self.traffic.marked_losses.count(&frame);
         }
         self.traffic.record(at, self.link, PacketEvent::Lost(cause), &frame);
         if frame.segment != Packet::NO_SEGMENT {
@@ -201,12 +252,14 @@ fn push(log: &mut PacketLog, at: Time, link: u16, event: PacketEvent, packet: &P
     log.push(&PacketRecord { at, link, event, owner, segment });
 }
 
-fn sender_totals(sender: &Sender) -> SenderTotals {
+fn sender_totals(now: Time, sender: &Sender, marked_losses: u64) -> SenderTotals {
     let counters = sender.counters();
     SenderTotals {
         sent_packets: counters.sent_packets,
         retransmitted_packets: counters.retransmitted_packets,
         timeouts: counters.timeouts,
         fast_retransmits: counters.fast_retransmits,
+        marked_lost_packets: marked_losses,
+        lost_tokens: sender.lost_tokens(now).unwrap_or_default(),
     }
 }

@@ -71,10 +71,11 @@ impl<'a> Sampler<'a> {
         for connection in world.connections.iter().filter(|connection| connection.is_open) {
             senders[connection.meter as usize] = Some(SenderState::of(&connection.sender));
         }
+        let reserved = world.reserved_states(now);
         for (meter, series) in &mut self.flows {
             // Of transfers that come and go, the window of one says nothing of the group.
             let sender = senders[*meter].filter(|_| world.net.observer.is_single(*meter));
-            series.sample(now, &mut world.net.observer.flows[*meter], sender);
+            series.sample(now, &mut world.net.observer.flows[*meter], sender, reserved[*meter]);
         }
         for (series, hop) in self.links.iter_mut().zip(&mut world.net.hops) {
             series.sample(now, &mut hop.meter);

@@ -64,7 +64,17 @@ fn run_number(
     go_on: &mut dyn FnMut(Time) -> bool,
 ) -> Result<RunResult, RunError> {
     let meters: Vec<(Bytes, bool)> = network.flows.iter().flat_map(meter_kinds).collect();
-    let observer = Observer::new(&meters);
+    let mut observer = Observer::new(&meters);
+    let is_reserved = network
+        .flows
+        .iter()
+        .flat_map(|flow| std::iter::repeat_n(flow.reservation.is_some(), meters_of(flow) as usize));
+    observer
+        .flows
+        .iter_mut()
+        .zip(is_reserved)
+        .filter(|(_, reserved)| *reserved)
+        .for_each(|(meter, _)| meter.reserve());
     let mut world = World::new(network, Streams::new(seed, replication), observer, options);
     let recording = options.record.as_ref();
     let limit = recording.map(|recording| recording.packets).filter(|(_, below)| replication < *below);
@@ -126,7 +136,7 @@ fn meter_kinds(flow: &FlowSpec) -> Vec<(Bytes, bool)> {
 }
 
 fn rows(world: World, network: &Network, seed: u64, replication: u64, end: Time) -> RunResult {
-    let totals = world.sender_totals();
+    let totals = world.sender_totals(end);
     let links = network.links.iter().zip(world.net.hops);
     let links = links.map(|(spec, hop)| LinkRow::new(&spec.name, "", &hop.meter.finish(end))).collect();
     let mut measures =

@@ -5,11 +5,11 @@
 
 use std::collections::VecDeque;
 
-use varicap_engine::workload::{Arrivals, DatagramSource};
+use varicap_engine::workload::{Arrivals, DatagramSource, ReservedRates};
 use varicap_engine::{Feedback, NodeId, Pools};
 use varicap_experiment::measure::SenderTotals;
-use varicap_net::Frame;
-use varicap_units::{Bytes, Rate, Time};
+use varicap_experiment::series::ReservedState;
+use varicap_units::{Bytes, Rate, Time, Work};
 
 use crate::build::Openers;
 use crate::connection::{Answer, Connection};
@@ -41,6 +41,13 @@ pub enum Source {
     Feedback,
     /// Load-reactive links that share a capacity.
     Pools(Pools),
+    /// Changes of a flow's reservation.
+    Reservation {
+        /// Its flow group.
+        group: u16,
+        /// When, and to what.
+        changes: ReservedRates,
+    },
 }
 
 /// The start of one member of a flow group.
@@ -63,6 +70,7 @@ impl Source {
             Source::Openings(openings) => openings.front().map_or(Time::NEVER, |opening| opening.at),
             Source::Feedback => Time::ZERO,
             Source::Pools(pools) => pools.poll_at(),
+            Source::Reservation { changes, .. } => changes.poll_at(),
         }
     }
 }
@@ -152,7 +160,7 @@ impl World {
         if let Some(node) = self.net.next_node(&packet) {
             self.net.enter(now, node, packet);
         } else if packet.segment == Packet::NO_SEGMENT {
-            self.net.observer.on_datagram(packet.owner, packet.wire_size());
+            self.net.observer.on_datagram(&packet);
         } else if packet.is_reverse() {
             self.arrive_at_sender(now, packet);
         } else {
@@ -169,7 +177,7 @@ impl World {
             return;
         }
         let news = connection.receiver.push(now, segment);
-        net.observer.on_data(connection, now, news, packet.wire_size());
+        net.observer.on_data(connection, now, news, &packet);
         net.send_acks(now, packet.owner, connection);
         let due = connection.receiver.poll_at();
         if !due.is_never() {
@@ -239,7 +247,8 @@ impl World {
                 note_activity(&mut self.feedback, &mut self.net, now, self.first_connection, group, false);
             }
         }
-        self.net.observer.on_close(connection, now);
+        let marked_losses = self.net.traffic.marked_losses.take(owner);
+        self.net.observer.on_close(connection, now, marked_losses);
         self.free.push(owner);
         for source in &mut self.sources {
             if let Source::Transfers { group: of, arrivals } = source
@@ -261,8 +270,11 @@ impl World {
                 }
             }
             Source::Datagrams { group, meter, source } => {
+                let mut packet = Packet::datagram(*meter, *group, source.size);
+                if source.mark(now) {
+                    packet.flags |= Packet::RESERVED;
+                }
                 source.send(now);
-                let packet = Packet::datagram(*meter, *group, source.size);
                 self.forward(now, packet);
             }
             Source::Openings(openings) => {
@@ -272,6 +284,10 @@ impl World {
                 }
             }
             Source::Feedback => return self.poll_feedback(now),
+            Source::Reservation { group, changes } => {
+                let (group, rate) = (*group, changes.change(now));
+                self.set_reserved_rate(now, group, rate);
+            }
             Source::Pools(pools) => {
                 pools.poll(now, &mut self.net);
                 if self.feedback.is_some() {
@@ -281,6 +297,31 @@ impl World {
         }
         let due = self.sources[index].poll_at();
         self.net.scheduler.wake((self.first_source + index) as NodeId, due);
+    }
+
+    /// From `now` on `rate` is reserved for each sender of a group.
+    #[cold]
+    fn set_reserved_rate(&mut self, now: Time, group: u16, rate: Rate) {
+        for source in &mut self.sources {
+            if let Source::Datagrams { group: of, source, .. } = source
+                && *of == group
+                && let Some(bucket) = &mut source.bucket
+            {
+                bucket.set_rate(now, rate);
+            }
+        }
+        for (owner, connection) in self.connections.iter_mut().enumerate() {
+            if !connection.is_open || connection.group != group {
+                continue;
+            }
+            connection.sender.set_reserved_rate(now, rate);
+            let owner = owner as u32;
+            if connection.may_send(now) {
+                self.net.send_data(now, owner, connection);
+            }
+            self.net.observer.on_window(connection, now);
+            self.net.scheduler.wake_by(self.first_connection as NodeId + owner, connection.sender.poll_at());
+        }
     }
 
     /// What links tell, and who hears it.
@@ -357,20 +398,43 @@ impl World {
 
     /// The warm-up is over: what is measured begins at `now`.
     pub fn begin_measuring(&mut self, now: Time) {
-        let senders = self.sender_totals();
+        let senders = self.sender_totals(now);
         self.net.begin_measuring(now);
         self.net.observer.begin_measuring(now, senders);
     }
 
-    /// What the senders of each meter have counted so far.
-    pub fn sender_totals(&self) -> Vec<SenderTotals> {
-        let datagrams: Vec<(u32, u64)> = (self.sources.iter())
-            .filter_map(|source| match source {
-                Source::Datagrams { meter, source, .. } => Some((*meter, source.sent)),
-                _ => None,
-            })
-            .collect();
-        self.net.observer.sender_totals(&self.connections, &datagrams)
+    /// What the senders of each meter have counted up to `now`.
+    pub fn sender_totals(&self, now: Time) -> Vec<SenderTotals> {
+        let mut totals = self.net.observer.sender_totals(now, &self.connections, &self.net.traffic);
+        for source in &self.sources {
+            if let Source::Datagrams { meter, source, .. } = source {
+                let total = &mut totals[*meter as usize];
+                total.sent_packets += source.sent;
+                total.lost_tokens += source.bucket.as_ref().map_or(Work::ZERO, |bucket| bucket.lost(now));
+                total.marked_lost_packets += self.net.traffic.marked_losses.of_datagrams(*meter);
+            }
+        }
+        totals
+    }
+
+    /// Where the reservation of each meter stands at `now`, if its sender marks by one.
+    pub fn reserved_states(&self, now: Time) -> Vec<Option<ReservedState>> {
+        let mut states = vec![None; self.net.observer.flows.len()];
+        for connection in self.connections.iter().filter(|connection| connection.is_open) {
+            let sender = &connection.sender;
+            if let Some((rate, lost_tokens)) = sender.reserved_rate().zip(sender.lost_tokens(now)) {
+                states[connection.meter as usize] = Some(ReservedState { rate, lost_tokens });
+            }
+        }
+        for source in &self.sources {
+            if let Source::Datagrams { meter, source, .. } = source
+                && let Some(bucket) = &source.bucket
+            {
+                let state = ReservedState { rate: bucket.rate(), lost_tokens: bucket.lost(now) };
+                states[*meter as usize] = Some(state);
+            }
+        }
+        states
     }
 }
 

@@ -116,6 +116,15 @@ fn without_the_application_the_timer_sends_nothing() {
 }
 
 #[test]
+fn before_the_handshake_is_over_the_timer_waits_for_its_next_expiry() {
+    let handshake = TcpConfig { handshake: true, ..plain(Recovery::Reno, 1) };
+    let mut script = reserved(&handshake, &Reservation { timed: every(20), ..terms(25) });
+    script.skip();
+    script.at(ms(90)).expect_nothing();
+    assert_eq!(script.sender.poll_at(), ms(100));
+}
+
+#[test]
 fn a_shared_timer_expires_for_all_at_once() {
     let timed = Some(TimedConfig { interval: Some(Span::from_millis(20)), timer: TimerOwner::Shared });
     let mut script = Script::offering(&plain(Recovery::Reno, 1), u64::MAX);

@@ -139,12 +139,35 @@ fn unsupported(key: &str, value: impl ToString, why: impl Into<String>) -> Testb
     TestbedError::Unsupported { key: key.to_owned(), value: value.to_string(), why: why.into() }
 }
 
+/// The kernel's sockets know no tokens: what conforms is marked at a link, or not at all.
+fn check_reservation(flow: &FlowSpec) -> Result<(), TestbedError> {
+    let Some(reservation) = &flow.reservation else { return Ok(()) };
+    let key = |part: &str| format!("flows.{}.reservation.{part}", flow.name);
+    let by_sender = "the kernel's sender sees no tokens: simulator only";
+    let terms = &reservation.terms;
+    let given = [
+        ("timed", terms.timed.is_some()),
+        ("delayed", terms.delayed.is_some()),
+        ("safeguard", terms.safeguard),
+    ];
+    if let Some((part, _)) = given.into_iter().find(|(_, given)| *given) {
+        return Err(unsupported(&key(part), "a value", by_sender));
+    }
+    if reservation.marked_at.is_none() {
+        let why =
+            "the kernel's sender marks nothing: name the link that does, such as the first one of the path";
+        return Err(unsupported(&key("marked_at"), "source", why));
+    }
+    Ok(())
+}
+
 fn plan_flow(
     flow: &FlowSpec,
     mode: Mode,
     kernel: &Kernel,
     notes: &mut Notes,
 ) -> Result<FlowPlan, TestbedError> {
+    check_reservation(flow)?;
     let tcp = match &flow.transport {
         Transport::Tcp { tcp, .. } => tcp,
         Transport::Datagrams(datagrams) => {
@@ -242,6 +265,10 @@ fn congestion(
         }
         // Brought into the kernel under a name of its own, and chosen socket by socket.
         Congestion::Ratcp(_) => return Ok(None),
+        Congestion::RateAdaptiveWindow(_) => {
+            let why = "the kernel has no window with a reserved part: simulator only";
+            return Err(unsupported(&key, "rate-adaptive-window", why));
+        }
         Congestion::AccelBrake => {
             return Err(unsupported(&key, "accel-brake", "the kernel has no control that reads such marks"));
         }
@@ -430,6 +457,29 @@ mod tests {
         assert!(!message("").contains("load-reactive"));
         assert!(message(", pool = \"p\"").contains("forward.capacity.load-reactive.pool"));
         assert!(message(", control = { custom = \"mine\" }").contains("only the simulator"));
+    }
+
+    #[test]
+    fn a_reservation_is_marked_at_a_link_or_refused() {
+        let refusal = |reservation: &str| {
+            let toml = format!(
+                "duration = \"1 s\"\n[topology.dumbbell.forward]\ncapacity = \"9 Mbit/s\"\ndelay = \"9 ms\"\n\
+                 [flows.a]\nreservation = {{ rate = \"1 Mbit/s\"{reservation} }}\n"
+            );
+            let network = Scenario::from_toml(&toml, "test", &[]).unwrap().resolve(&mut |_| unreachable!());
+            let kernel = Kernel { release: (6, 18), controls: vec!["reno".into()] };
+            Plan::new(&network.unwrap(), Mode::Stock, &kernel).err().map(|error| error.to_string())
+        };
+        assert!(refusal("").unwrap().starts_with("flows.a.reservation.marked_at = source: "));
+        assert!(refusal(", timed = {}").unwrap().contains("reservation.timed"));
+        assert!(refusal(", delayed = {}").unwrap().contains("reservation.delayed"));
+        assert_eq!(refusal(", marked_at = \"forward\""), None);
+        assert!(
+            plan_of("congestion = \"rate-adaptive-window\"", Mode::Stock)
+                .unwrap_err()
+                .to_string()
+                .contains("reserved part")
+        );
     }
 
     fn refusal(tcp: &str) -> String {

@@ -263,7 +263,7 @@ fn emulate(
         }
         if is_sample(stop, interval) {
             for (meter, series) in &mut series {
-                series.sample(stop, &mut emulator.director.meters[*meter], None);
+                series.sample(stop, &mut emulator.director.meters[*meter], None, None);
             }
             for (series, hop) in link_series.iter_mut().zip(&mut emulator.net.hops) {
                 series.sample(stop, &mut hop.meter);
@@ -334,7 +334,7 @@ fn serve(
         }
         if is_sample(stop, interval) {
             for (meter, series) in &mut series {
-                series.sample(stop, &mut endpoints.meters[*meter], endpoints.standing[*meter]);
+                series.sample(stop, &mut endpoints.meters[*meter], endpoints.standing[*meter], None);
             }
             if let Some(tap) = &mut tap {
                 tap.tell(series.iter().map(|(_, series)| series), std::iter::empty());

@@ -162,7 +162,7 @@ impl TcpInfo {
             sent_packets: u64::from(self.word(156)),
             retransmitted_packets: u64::from(self.word(100)),
             timeouts: if self.length >= 242 { u64::from(timeouts) } else { 0 },
-            fast_retransmits: 0,
+            ..SenderTotals::default()
         }
     }
 

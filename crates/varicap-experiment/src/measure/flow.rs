@@ -1,6 +1,6 @@
 //! What a flow delivered, how long it took, and how its sender behaved.
 
-use varicap_units::{Bytes, NANOS_PER_SEC, Span, Time};
+use varicap_units::{Bytes, NANOS_PER_SEC, Span, Time, Work};
 
 use crate::histogram::Histogram;
 
@@ -15,6 +15,10 @@ pub struct SenderTotals {
     pub timeouts: u64,
     /// Fast retransmits: entries into fast recovery.
     pub fast_retransmits: u64,
+    /// Marked packets that links lost.
+    pub marked_lost_packets: u64,
+    /// Tokens of the reservation that were lost, exact.
+    pub lost_tokens: Work,
 }
 
 impl SenderTotals {
@@ -25,6 +29,8 @@ impl SenderTotals {
             retransmitted_packets: self.retransmitted_packets + other.retransmitted_packets,
             timeouts: self.timeouts + other.timeouts,
             fast_retransmits: self.fast_retransmits + other.fast_retransmits,
+            marked_lost_packets: self.marked_lost_packets + other.marked_lost_packets,
+            lost_tokens: self.lost_tokens + other.lost_tokens,
         }
     }
 
@@ -35,6 +41,8 @@ impl SenderTotals {
             retransmitted_packets: self.retransmitted_packets - earlier.retransmitted_packets,
             timeouts: self.timeouts - earlier.timeouts,
             fast_retransmits: self.fast_retransmits - earlier.fast_retransmits,
+            marked_lost_packets: self.marked_lost_packets - earlier.marked_lost_packets,
+            lost_tokens: self.lost_tokens - earlier.lost_tokens,
         }
     }
 }
@@ -46,6 +54,8 @@ pub struct FlowTotals {
     pub delivered_packets: u64,
     /// Their bytes on the wire [B].
     pub delivered: Bytes,
+    /// Those of marked packets, which conform to a reservation [B].
+    pub compliant: Bytes,
     /// Application bytes in order [B].
     pub in_order: Bytes,
     /// Integral of cwnd over the time in which it was known [B ns].
@@ -60,6 +70,7 @@ impl FlowTotals {
         FlowTotals {
             delivered_packets: self.delivered_packets - earlier.delivered_packets,
             delivered: self.delivered - earlier.delivered,
+            compliant: self.compliant - earlier.compliant,
             in_order: self.in_order - earlier.in_order,
             cwnd_time: self.cwnd_time - earlier.cwnd_time,
             cwnd_span: self.cwnd_span - earlier.cwnd_span,
@@ -71,6 +82,7 @@ impl FlowTotals {
         FlowTotals {
             delivered_packets: self.delivered_packets + other.delivered_packets,
             delivered: self.delivered + other.delivered,
+            compliant: self.compliant + other.compliant,
             in_order: self.in_order + other.in_order,
             cwnd_time: self.cwnd_time + other.cwnd_time,
             cwnd_span: self.cwnd_span + other.cwnd_span,
@@ -105,6 +117,7 @@ pub struct FlowMeter {
     sender_base: SenderTotals,
     since: Time,
     mss: Bytes,
+    is_reserved: bool,
 }
 
 /// What was measured of a flow.
@@ -122,6 +135,8 @@ pub struct FlowMeasure {
     pub cwnd_maximum: Bytes,
     /// Payload of a full segment, which makes bytes into packets [B].
     pub mss: Bytes,
+    /// Whether the flow has a reservation.
+    pub is_reserved: bool,
     /// Samples of the round-trip time [ns].
     pub rtt: Histogram,
     /// Transfers completed in that time, if any.
@@ -143,7 +158,18 @@ impl FlowMeter {
             sender_base: SenderTotals::default(),
             since: Time::ZERO,
             mss,
+            is_reserved: false,
         }
+    }
+
+    /// The flow has a reservation: what conforms to it counts.
+    pub fn reserve(&mut self) {
+        self.is_reserved = true;
+    }
+
+    /// Whether the flow has a reservation.
+    pub fn is_reserved(&self) -> bool {
+        self.is_reserved
     }
 
     /// A packet of `size` on the wire reached the receiver and brought `in_order` new bytes in order.
@@ -152,6 +178,12 @@ impl FlowMeter {
         self.totals.delivered_packets += 1;
         self.totals.delivered += size;
         self.totals.in_order += in_order;
+    }
+
+    /// The packet that reached the receiver, `size` on the wire, was marked.
+    #[cold]
+    pub fn on_marked(&mut self, size: Bytes) {
+        self.totals.compliant += size;
     }
 
     /// The receiver gave `bytes` more in order to its application, where that is not seen packet by packet.
@@ -236,6 +268,7 @@ impl FlowMeter {
             cwnd_minimum: if is_known { self.cwnd_minimum } else { Bytes::ZERO },
             cwnd_maximum: self.cwnd_maximum,
             mss: self.mss,
+            is_reserved: self.is_reserved,
             rtt: self.rtt,
             transfers: self.transfers,
         }

@@ -46,6 +46,7 @@ impl Sender {
     /// [minrate, Fig. 5]: after a timer's expiry what conforms, after an acknowledgement what the window allows.
     #[cold]
     pub(super) fn poll_reserved(&mut self, now: Time) -> Option<Outgoing> {
+        self.wake_at = Time::NEVER; // what wanted to be polled is polled
         let outgoing = self.poll_timed(now).or_else(|| self.next(now));
         let is_over = self.is_done();
         let reserved = self.reserved.as_mut()?;

@@ -1,0 +1,254 @@
+//! Reservations of flows: as a file says them, checked, and resolved to what a sender keeps. Source: [minrate, §II-A].
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use varicap_net::capacity::Timeline;
+use varicap_net::{CapacityConfig, CapacityParts, NetError, StepsConfig};
+use varicap_tcp::{DelayedConfig, Reservation, TimedConfig};
+use varicap_units::{BucketDepth, Bytes, Rate, Span, choice};
+
+use crate::error::{ScenarioError, nearest, one_of};
+use crate::network::{FlowSpec, LinkSpec, ReservationSpec};
+use crate::scenario::{App, FlowConfig};
+use crate::topology::Routes;
+use crate::validate::{At, Checked, check_capacity};
+
+/// What `marked_at` says for the sender itself.
+const SOURCE: &str = "source";
+
+/// What is reserved for each connection or stream of a flow: packets that conform to it are marked. Source: [minrate].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReservationConfig {
+    /// Mean rate, as packets count on the wire. It may change during a run.
+    pub rate: ReservedRate,
+    /// Peak rate: packets of one burst that come faster are not marked. Default: none, the speed of the link.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak: Option<Rate>,
+    /// Depth of the token bucket, in bytes or in time at the reserved rate; it is full at first. Default: 50 ms.
+    #[serde(default = "bucket")]
+    pub bucket: BucketDepth,
+    /// Where what conforms is marked: `source`, or the name of a link on the way to the receiver. Default: source.
+    #[serde(default = "source")]
+    pub marked_at: String,
+    /// A timer that sends what conforms even if cwnd does not allow it. Default: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timed: Option<TimedConfig>,
+    /// Segments that find no tokens are held back for a random time. Default: they go at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delayed: Option<DelayedConfig>,
+    /// Whether timed transmissions and the reserved part of a rate adaptive window end, for good, when the sender finds
+    /// that a marked packet was lost. Default: false.
+    #[serde(default)]
+    pub safeguard: bool,
+}
+
+/// A reserved rate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self", rename_all = "kebab-case")]
+#[schemars(transform = choice::text)]
+pub enum ReservedRate {
+    /// The same at all times; may be written as the rate alone: `"4 Mbit/s"`.
+    Constant(Rate),
+    /// A rate from each given instant on.
+    Steps(StepsConfig),
+}
+varicap_units::choice!(ReservedRate, |text: &str| {
+    let like_a_rate = text.starts_with(|c: char| c.is_ascii_digit() || c == '.');
+    like_a_rate.then(|| text.parse::<Rate>().map(ReservedRate::Constant))
+});
+
+fn bucket() -> BucketDepth {
+    BucketDepth::Time(Span::from_millis(50))
+}
+
+fn source() -> String {
+    SOURCE.to_owned()
+}
+
+impl ReservationConfig {
+    /// A reservation of `rate`, marked at the source, with a bucket of 50 ms.
+    pub fn new(rate: Rate) -> ReservationConfig {
+        ReservationConfig {
+            rate: ReservedRate::Constant(rate),
+            peak: None,
+            bucket: bucket(),
+            marked_at: source(),
+            timed: None,
+            delayed: None,
+            safeguard: false,
+        }
+    }
+
+    /// What a sender keeps, from the first of its rates on.
+    pub fn terms(&self) -> Reservation {
+        Reservation {
+            rate: self.rates().first().copied().unwrap_or_default(),
+            bucket: self.bucket,
+            peak: self.peak.unwrap_or(Rate::UNLIMITED),
+            timed: self.timed.clone(),
+            delayed: self.delayed.clone(),
+            safeguard: self.safeguard,
+        }
+    }
+
+    fn rates(&self) -> &[Rate] {
+        match &self.rate {
+            ReservedRate::Constant(rate) => std::slice::from_ref(rate),
+            ReservedRate::Steps(steps) => &steps.rates,
+        }
+    }
+}
+
+/// Checks what needs no links; `packet` is a full packet of the flow on the wire [B].
+pub(crate) fn check(at: &At, flow: &FlowConfig, packet: Bytes) -> Checked {
+    let Some(reservation) = &flow.reservation else { return Ok(()) };
+    if let App::Arrivals(_) = flow.app {
+        return Err(of_transfers(&at.key("reservation")));
+    }
+    let at = at.inner("reservation");
+    check_rates(&at, reservation)?;
+    let most = reservation.rates().iter().max().copied().unwrap_or_default();
+    if let Some(peak) = reservation.peak {
+        at.require("peak", peak >= most, peak, format!("at least the reserved rate, {most}"))?;
+    }
+    for rate in reservation.rates().iter().filter(|rate| **rate > Rate::ZERO) {
+        let depth = reservation.bucket.work(*rate);
+        let found = match reservation.bucket {
+            BucketDepth::Time(time) => format!("{time} at {rate} = {}", time_in_bytes(*rate, time)),
+            BucketDepth::Bytes(bytes) => bytes.to_string(),
+        };
+        let room = format!("room for at least one packet of {packet}");
+        at.require("bucket", depth >= varicap_units::Work::of(packet), found, room)?;
+    }
+    check_sender(&at, flow, reservation)
+}
+
+fn time_in_bytes(rate: Rate, time: Span) -> Bytes {
+    varicap_units::Amount::bdp(rate, time)
+}
+
+fn check_rates(at: &At, reservation: &ReservationConfig) -> Checked {
+    let config = match &reservation.rate {
+        ReservedRate::Constant(rate) => CapacityConfig::Constant(*rate),
+        ReservedRate::Steps(steps) => {
+            Timeline::from_config(steps).map_err(|error| of_steps(at, error))?;
+            CapacityConfig::Steps(steps.clone())
+        }
+    };
+    check_capacity(at, "rate", &config)?;
+    let unlimited = reservation.rates().iter().any(|rate| rate.is_unlimited());
+    at.require("rate", !unlimited, "unlimited", "a finite rate")?;
+    let some = reservation.rates().iter().any(|rate| *rate > Rate::ZERO);
+    at.require("rate", some, Rate::ZERO, "above 0: without a rate there is no reservation")
+}
+
+/// What is wrong with steps of capacity, as a mistake in a reservation.
+fn of_steps(at: &At, error: NetError) -> ScenarioError {
+    match error {
+        NetError::Value { key, found, expected } => {
+            let key = key.replace("capacity.", "rate.").replace('[', ".").replace(']', "");
+            ScenarioError::at(at.key(&key), expected).found(found)
+        }
+        other => ScenarioError::at(at.key("rate"), "rates and instants").found(other.to_string()),
+    }
+}
+
+/// What only a sender of TCP that marks its packets itself can do.
+fn check_sender(at: &At, flow: &FlowConfig, reservation: &ReservationConfig) -> Checked {
+    let ReservationConfig { timed, delayed, safeguard, marked_at, .. } = reservation;
+    let given = [("timed", timed.is_some()), ("delayed", delayed.is_some()), ("safeguard", *safeguard)];
+    for (key, _) in given.into_iter().filter(|(_, given)| *given) {
+        let why = "nothing: datagrams have no window to go beyond, and see no loss";
+        at.require(key, flow.datagrams.is_none(), "a value", why)?;
+        let why = "nothing where a link marks: the sender does not see the tokens";
+        at.require(key, marked_at == SOURCE, "a value", why)?;
+    }
+    if let Some(interval) = timed.as_ref().and_then(|timed| timed.interval) {
+        at.inner("timed").positive("interval", interval)?;
+    }
+    if let Some(longest) = delayed.as_ref().and_then(|delayed| delayed.longest) {
+        at.inner("delayed").positive("longest", longest)?;
+    }
+    Ok(())
+}
+
+/// Transfers come and go, and each would bring a reservation of its own.
+fn of_transfers(path: &str) -> ScenarioError {
+    ScenarioError::at(path, "nothing: transfers that come and go have no lasting reservation")
+        .found("a table")
+        .hint("reserve for a greedy flow, or one with an on-off application")
+}
+
+/// The reservation of a flow whose table lies at `path`, if it has one.
+pub(crate) fn resolve(
+    path: &str,
+    flow: &FlowConfig,
+    routes: &Routes,
+    links: &[LinkSpec],
+) -> Result<Option<ReservationSpec>, ScenarioError> {
+    let Some(config) = &flow.reservation else { return Ok(None) };
+    let at = At::new(format!("{path}.reservation"));
+    let rate = match &config.rate {
+        ReservedRate::Constant(rate) => CapacityParts::Constant(*rate),
+        ReservedRate::Steps(steps) => {
+            let timeline = Timeline::from_config(steps).map_err(|error| of_steps(&at, error))?;
+            CapacityParts::Steps(timeline.into())
+        }
+    };
+    let marked_at = match config.marked_at.as_str() {
+        SOURCE => None,
+        name => Some(named(&at.key("marked_at"), name, routes, links)?),
+    };
+    Ok(Some(ReservationSpec { rate, terms: config.terms(), marked_at }))
+}
+
+/// The link called `name` on the way to the receiver.
+fn named(path: &str, name: &str, routes: &Routes, links: &[LinkSpec]) -> Result<usize, ScenarioError> {
+    let mut known = vec![SOURCE];
+    known.extend(routes.forward.iter().map(|link| &*links[*link].name));
+    if let Some(&link) = routes.forward.iter().find(|link| &*links[**link].name == name) {
+        return Ok(link);
+    }
+    let error = ScenarioError::at(path, one_of(&known)).found(name);
+    Err(match nearest(name, known.iter().copied()) {
+        _ if links.iter().any(|link| &*link.name == name) => {
+            error.hint("the links from the sender to the receiver")
+        }
+        Some(near) => error.hint(format!("did you mean `{near}`?")),
+        None => error,
+    })
+}
+
+/// Refuses reservations that a link of constant capacity cannot carry: of one flow at any time, of all together where
+/// they are constant.
+pub(crate) fn check_capacities(flows: &[FlowSpec], links: &[LinkSpec]) -> Checked {
+    let mut constant = vec![0u64; links.len()];
+    for flow in flows {
+        let Some(reservation) = &flow.reservation else { continue };
+        let (most, is_constant) = match &reservation.rate {
+            CapacityParts::Steps(timeline) => {
+                (timeline.pieces().map(|(_, rate)| rate).max().unwrap_or_default(), false)
+            }
+            parts => (parts.mean_rate(), true),
+        };
+        let wanted = most.as_bps().saturating_mul(u64::from(flow.count));
+        for &link in &flow.forward {
+            let CapacityParts::Constant(capacity) = links[link].parts.capacity else { continue };
+            let all = constant[link].saturating_add(wanted);
+            if is_constant {
+                constant[link] = all;
+            }
+            let sum = Rate::from_bps(if is_constant { all } else { wanted });
+            if sum <= capacity {
+                continue;
+            }
+            let path = crate::document::join_path(&["flows", &flow.name]);
+            let name = &links[link].name;
+            let expected = format!("at most {capacity} on the link `{name}`, all reservations together");
+            let found = if sum.as_bps() > wanted { format!("{sum} with this one") } else { sum.to_string() };
+            return Err(ScenarioError::at(format!("{path}.reservation.rate"), expected).found(found));
+        }
+    }
+    Ok(())
+}

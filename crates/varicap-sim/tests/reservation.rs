@@ -1,0 +1,134 @@
+//! Flows with a reservation in the simulator. Source: [minrate].
+
+mod common;
+
+use common::simulate;
+use varicap_experiment::results::RunResult;
+use varicap_experiment::rows::FlowRow;
+
+/// A flow on a link of 10 Mb/s whose queue spares marked packets, with greedy ones beside it.
+fn scenario(flow: &str, others: u32) -> String {
+    format!(
+        r#"
+duration = "30 s"
+warmup = "10 s"
+[tcp]
+recovery = "newreno"
+mss = "960 B"
+receive_window = "256 packets"
+[topology.dumbbell.forward]
+capacity = "10 Mbit/s"
+delay = "50 ms"
+queue = {{ ered = {{ limit = "100 packets", min_threshold = "20 packets", max_threshold = "80 packets", max_probability = 0.02 }} }}
+[flows.reserved]
+{flow}
+[flows.others]
+count = {others}
+start_spread = "1 s"
+"#
+    )
+}
+
+fn flow<'a>(run: &'a RunResult, name: &str) -> &'a FlowRow {
+    run.flows.iter().find(|row| row.name == name).unwrap()
+}
+
+#[test]
+fn a_timer_brings_what_is_reserved_where_cwnd_does_not() {
+    let compliant = |timed: &str| {
+        let toml =
+            scenario(&format!("tcp.recovery = \"sack\"\nreservation = {{ rate = \"4 Mbit/s\"{timed} }}"), 9);
+        let runs = simulate(&toml, 2);
+        let row = |run| flow(run, "reserved").clone();
+        runs.iter().map(row).collect::<Vec<_>>()
+    };
+    for row in compliant("") {
+        assert!(row.compliant_bps < 0.9 * 4e6 && row.lost_tokens_bytes > 0.1 * 4e6 / 8.0 * 20.0, "{row:?}");
+    }
+    for row in compliant(", timed = { interval = \"20 ms\" }") {
+        assert!(row.compliant_bps > 0.98 * 4e6 && row.throughput_bps > row.compliant_bps, "{row:?}");
+    }
+}
+
+#[test]
+fn tokens_come_as_reserved_and_are_taken_or_lost() {
+    for reservation in ["rate = \"4 Mbit/s\"", "rate = \"4 Mbit/s\", timed = { timer = \"shared\" }"] {
+        let runs = simulate(&scenario(&format!("reservation = {{ {reservation} }}"), 1), 1);
+        let row = flow(&runs[0], "reserved");
+        let tokens = 4e6 / 8.0 * 20.0;
+        let delivered = row.compliant_bps * 20.0 / 8.0;
+        let lost_packets = row.marked_lost_packets * 1000.0;
+        // Apart from the bucket, 25 kB, and what is under way when measuring begins and ends, at most a window.
+        let error = (delivered + lost_packets + row.lost_tokens_bytes - tokens).abs();
+        assert!(error <= 25_000.0 + 256_000.0, "{error}: {row:?}");
+    }
+}
+
+#[test]
+fn only_flows_with_a_reservation_tell_of_it() {
+    let runs = simulate(&scenario("reservation = { rate = \"4 Mbit/s\" }", 1), 1);
+    let other = flow(&runs[0], "others");
+    assert!(
+        other.compliant_bps.is_nan()
+            && other.lost_tokens_bytes.is_nan()
+            && other.marked_lost_packets.is_nan()
+    );
+}
+
+#[test]
+fn a_step_of_the_reservation_is_followed_within_a_round_trip() {
+    let steps = r#"
+tcp = { recovery = "sack", congestion = "rate-adaptive-window" }
+reservation = { rate = { steps = { at = ["0 s", "20 s"], rates = ["500 kbit/s", "6 Mbit/s"] } }, timed = { interval = "20 ms" } }"#;
+    let share = |flow_toml: &str| {
+        // Measured from half a second after the step on, for three seconds.
+        let toml = scenario(flow_toml, 3).replace("30 s", "23500 ms").replace("10 s", "20500 ms");
+        flow(&simulate(&toml, 1)[0], "reserved").throughput_bps
+    };
+    assert!(share(steps) > 0.9 * 6e6, "{}", share(steps));
+    let plain = r#"reservation = { rate = { steps = { at = ["0 s", "20 s"], rates = ["500 kbit/s", "6 Mbit/s"] } } }"#;
+    assert!(share(plain) < 0.75 * 6e6, "{}", share(plain));
+}
+
+#[test]
+fn datagrams_are_marked_as_their_tokens_allow() {
+    let flow_toml = r#"
+datagrams = { rate = "3 Mbit/s", size = "1000 B" }
+reservation = { rate = "2 Mbit/s", bucket = "10 kB" }"#;
+    let runs = simulate(&scenario(flow_toml, 3), 1);
+    let row = flow(&runs[0], "reserved");
+    assert!((row.compliant_bps / 2e6 - 1.0).abs() < 0.01, "{row:?}");
+    assert!(row.throughput_bps > row.compliant_bps && row.lost_tokens_bytes == 0.0);
+}
+
+#[test]
+fn marked_packets_that_links_lose_are_counted() {
+    let drop_tail = scenario("reservation = { rate = \"4 Mbit/s\" }", 4)
+        .replace("queue = { ered = { limit = \"100 packets\", min_threshold = \"20 packets\", max_threshold = \"80 packets\", max_probability = 0.02 } }", "queue = { drop-tail = { limit = \"20 packets\" } }");
+    let runs = simulate(&drop_tail, 1);
+    let row = flow(&runs[0], "reserved");
+    assert!(row.marked_lost_packets > 0.0);
+    let of_link = runs[0].links[0].dropped_reserved_packets;
+    assert_eq!(row.marked_lost_packets, of_link as f64);
+}
+
+#[test]
+fn reservations_compose_with_every_recovery_and_with_cubic() {
+    for recovery in ["old-tahoe", "tahoe", "reno", "newreno", "sack"] {
+        for congestion in [
+            "\"reno\"",
+            "\"cubic\"",
+            "\"rate-adaptive-window\"",
+            "{ rate-adaptive-window = { grow = \"cubic\" } }",
+        ] {
+            let toml = scenario(
+                &format!(
+                    "tcp = {{ recovery = \"{recovery}\", congestion = {congestion} }}\nreservation = {{ rate = \"2 Mbit/s\", timed = {{}}, delayed = {{}} }}"
+                ),
+                3,
+            );
+            let row = flow(&simulate(&toml, 1)[0], "reserved").clone();
+            assert!(row.compliant_bps > 0.5 * 2e6, "{recovery} {congestion}: {row:?}");
+        }
+    }
+}
