@@ -894,6 +894,35 @@ class Framing(Part):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Arq(Part):
+    """A link that sends in slots and resends what the channel loses (automatic repeat request), so that loss becomes
+    delay.
+
+    Packets are sent in order as link-layer packets, one in each slot: the cells of `framing`, or whole packets. Of what
+    is due the oldest is sent first. A packet comes out when all its cells are received and no older one is missing.
+    Source: [wireless, §II].
+    """
+
+    slot: Span | None = None
+    """Time of a transmission. Default: that of a cell, or else of a full packet, at the link's capacity."""
+    aligned: bool = True
+    """Whether transmissions begin only at multiples of the slot, or as soon as there is something to send.
+
+    Default: true.
+    """
+    window: int = 1
+    """Link-layer packets from the oldest one that is not known to be received on: 1 is stop-and-wait, more selective
+    repeat.
+
+    Default: 1.
+    """
+    ack_delay: Span = "0 s"
+    """From the end of a transmission until the sender knows its fate. Default: 0 s."""
+    max_retransmissions: int | None = None
+    """After so many in vain a link-layer packet is given up, and its whole packet lost. Default: never."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Link(Part):
     """One link of one direction: queue, server with a capacity, loss, delay."""
 
@@ -915,6 +944,8 @@ class Link(Part):
     """Random loss on the wire, after the server. Default: none."""
     framing: Framing = Framing()
     """What the link adds to each packet. Default: nothing."""
+    arq: Arq | None = None
+    """The link sends in slots and resends what it loses (ARQ); `{}` is stop-and-wait. Default: it does not."""
 
 
 @dataclass(frozen=True, kw_only=True)

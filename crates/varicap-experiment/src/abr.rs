@@ -98,6 +98,7 @@ fn buffer(name: String, abr: &AbrConfig, packet: Bytes) -> LinkSpec {
             service: abr.service,
             queue: QueueConfig::DropTail(unlimited),
             loss: LossParts::None,
+            arq: None,
             delay: Span::ZERO,
             framing: Framing::default(),
             packet,

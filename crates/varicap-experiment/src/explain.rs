@@ -144,6 +144,9 @@ fn resolved(scenario: &Scenario, network: &Network, prefix: &str, lines: &mut Ve
             let text = "Mean capacity times the largest base RTT of the flows over the link.";
             line("bdp", parts.bdp.to_string(), text);
         }
+        if let Some(arq) = &parts.arq {
+            line("slot", arq.slot.to_string(), "Time of a transmission, of one link-layer packet.");
+        }
         line("queue", queue_and_limit(&parts.queue, parts), "The queue and its limit.");
     }
     for flow in &network.flows {

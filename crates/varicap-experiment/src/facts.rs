@@ -4,6 +4,7 @@ use serde_json::{Value as Json, json};
 use varicap_net::AbrConfig;
 use varicap_units::{Amount, Bytes, Rate};
 
+use crate::arq;
 use crate::document::join_path;
 use crate::network::{FeedbackSpec, FlowSpec, LinkSpec, Network, Transport};
 use crate::scenario::Scenario;
@@ -37,6 +38,9 @@ fn link_facts(link: &LinkSpec, placed: &Placed<'_>) -> Json {
         "framed_bytes": parts.framing.framed(parts.packet).as_u64(),
         "delay_s": parts.delay.as_secs_f64(),
         "loss": placed.config.loss,
+        "channel": arq::channel_facts(&placed.config.loss),
+        "framing": parts.framing,
+        "arq": arq::facts(link, &placed.config),
     })
 }
 

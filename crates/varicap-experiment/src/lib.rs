@@ -4,6 +4,7 @@
 //! nothing of simulated time passing, of sockets or of drawing.
 
 mod abr;
+mod arq;
 pub mod columns;
 mod decode;
 mod document;

@@ -11,7 +11,7 @@ use crate::error::ScenarioError;
 use crate::network::{FlowSpec, LinkSpec, Network, Transport, round_trip};
 use crate::scenario::{FlowConfig, Scenario};
 use crate::topology::{Layout, Placed, Routes};
-use crate::{abr, feedback, queue, relay, reservation};
+use crate::{abr, arq, feedback, queue, relay, reservation};
 
 /// Reads a file that a scenario names; an error is its reason.
 pub type ReadFile<'a> = dyn FnMut(&str) -> Result<Arc<[u8]>, String> + 'a;
@@ -117,6 +117,8 @@ fn resolve_link(
     let bdp = if mean_capacity.is_unlimited() { Bytes::ZERO } else { Amount::bdp(mean_capacity, rtt) };
     let queue = link.queue();
     queue::check_limits(link, &queue, packet, bdp)?;
+    let arq = arq::resolve(config, &capacity, &queue, [packet, bdp]);
+    let arq = arq.map_err(|error| of_link(link, error))?;
     Ok(LinkSpec {
         name: Arc::from(link.name.as_str()),
         parts: LinkParts {
@@ -124,6 +126,7 @@ fn resolve_link(
             service: config.service,
             queue,
             loss,
+            arq,
             delay: link.delay,
             framing: config.framing,
             packet,

@@ -63,6 +63,8 @@ row! {
         count channel_lost_packets ("dropped_by.channel", "packets") "Packets lost on the channel.";
         count dropped_reserved_packets ("dropped_reserved_packets", "packets") "Packets that conformed to a reservation and were lost for any cause.";
         count marked_packets ("marked_packets", "packets") "Packets marked with congestion experienced.";
+        count transmissions ("transmissions", "1") "Link-layer packets that a link with ARQ sent, each as often as it was sent.";
+        count retransmissions ("retransmissions", "1") "Those of them that were sent again.";
         real loss_ratio ("loss_ratio", "1") "Lost packets, of those that arrived.";
         real backlog_mean_packets ("backlog_packets.mean", "packets") "Mean over time of the packets waiting, the one in service excluded.";
         count backlog_max_packets ("backlog_packets.max", "packets") "Most packets waiting.";
@@ -187,6 +189,8 @@ impl LinkRow {
             channel_lost_packets: done.channel_lost_frames,
             dropped_reserved_packets: done.reserved_lost_frames,
             marked_packets: done.marked_frames,
+            transmissions: done.transmissions,
+            retransmissions: done.retransmissions,
             loss_ratio: ratio(done.lost_frames() as f64, done.arrived_frames as f64),
             backlog_mean_packets: over_time(done.frame_time),
             backlog_max_packets: u64::from(peak.frames),

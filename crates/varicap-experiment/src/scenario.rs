@@ -8,7 +8,9 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use varicap_net::{AbrConfig, CapacityConfig, EstimatorConfig, Framing, LossConfig, QueueConfig, Service};
+use varicap_net::{
+    AbrConfig, ArqConfig, CapacityConfig, EstimatorConfig, Framing, LossConfig, QueueConfig, Service,
+};
 use varicap_tcp::TcpConfig;
 use varicap_units::{Bytes, Frequency, Probability, Rate, Span, choice};
 
@@ -131,6 +133,9 @@ pub struct LinkConfig {
     pub loss: LossConfig,
     /// What the link adds to each packet. Default: nothing.
     pub framing: Framing,
+    /// The link sends in slots and resends what it loses (ARQ); `{}` is stop-and-wait. Default: it does not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arq: Option<ArqConfig>,
 }
 
 impl Default for LinkConfig {
@@ -145,6 +150,7 @@ impl Default for LinkConfig {
             queue: None,
             loss: LossConfig::default(),
             framing: Framing::default(),
+            arq: None,
         }
     }
 }

@@ -155,12 +155,12 @@ fn unknown_names_say_which_there_are() {
         (
             "delay = ",
             "dealy = ",
-            "x.toml:4: topology.dumbbell.forward.dealy: found `dealy`, expected the key `name`, `from`, `to`, `capacity`, `service`, `delay`, `queue`, `loss` or `framing`; did you mean `delay`?",
+            "x.toml:4: topology.dumbbell.forward.dealy: found `dealy`, expected the key `name`, `from`, `to`, `capacity`, `service`, `delay`, `queue`, `loss`, `framing` or `arq`; did you mean `delay`?",
         ),
         (
             "delay = ",
             "bandwidth = ",
-            "x.toml:4: topology.dumbbell.forward.bandwidth: found `bandwidth`, expected the key `name`, `from`, `to`, `capacity`, `service`, `delay`, `queue`, `loss` or `framing`",
+            "x.toml:4: topology.dumbbell.forward.bandwidth: found `bandwidth`, expected the key `name`, `from`, `to`, `capacity`, `service`, `delay`, `queue`, `loss`, `framing` or `arq`",
         ),
         (
             "recovery = \"sack\"",
@@ -580,7 +580,7 @@ fn settings_are_named_as_they_were_typed() {
         (
             "topology.dumbbell.forward.delays",
             "1 s",
-            "--set topology.dumbbell.forward.delays=1 s: topology.dumbbell.forward.delays: found `delays`, expected the key `name`, `from`, `to`, `capacity`, `service`, `delay`, `queue`, `loss` or `framing`; did you mean `delay`?",
+            "--set topology.dumbbell.forward.delays=1 s: topology.dumbbell.forward.delays: found `delays`, expected the key `name`, `from`, `to`, `capacity`, `service`, `delay`, `queue`, `loss`, `framing` or `arq`; did you mean `delay`?",
         ),
         (
             "topology.chain.forward.0.delay",

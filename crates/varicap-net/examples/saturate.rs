@@ -53,6 +53,7 @@ fn parts(delay: Span) -> LinkParts {
         service: Service::Fluid,
         queue: QueueConfig::DropTail(DropTailConfig { limit: Amount::Packets(100), counts_in_service: true }),
         loss: LossParts::None,
+        arq: None,
         delay,
         framing: Framing::default(),
         packet: Bytes::new(1500),

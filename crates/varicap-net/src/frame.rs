@@ -73,6 +73,8 @@ pub trait Watch<F> {
     fn on_departure(&mut self, _at: Time, _arrived: Time, _frame: &F, _backlog: Backlog) {}
     /// From `at` on the link offers `rate`.
     fn on_capacity(&mut self, _at: Time, _rate: Rate) {}
+    /// A link with ARQ began to send a link-layer packet; `is_again` if it had been lost before.
+    fn on_transmission(&mut self, _at: Time, _is_again: bool) {}
     /// A delivery opportunity of `offered` bytes passed, of which `used` were used.
     fn on_opportunity(&mut self, _at: Time, _offered: Bytes, _used: Bytes) {}
 }

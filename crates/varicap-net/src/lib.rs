@@ -27,7 +27,7 @@ pub use feedback::{
     MeasuredRtt, Place, RateFeedback,
 };
 pub use frame::{Backlog, Frame, LossCause, Lost, Watch};
-pub use link::{Link, LinkParts, OpportunityParts, OpportunityTrace};
+pub use link::{ArqConfig, ArqParts, Link, LinkParts, OpportunityParts, OpportunityTrace};
 pub use loss::LossParts;
 pub use policing::{Nonconformant, PolicingParts};
 pub use queue::{

@@ -9,10 +9,10 @@ use proptest::prelude::*;
 use common::{Log, Packet, Told, link, packet, parts};
 use varicap_net::capacity::read_rates;
 use varicap_net::{
-    CapacityConfig, CapacityParts, CbqClass, CbqConfig, CoDelConfig, DropFrom, DropTailConfig, DrrConfig,
-    EredConfig, Framing, GilbertElliottConfig, GoodBadConfig, LinkParts, LossConfig, LossParts, MarkovConfig,
-    OpportunityParts, OpportunityTrace, QueueConfig, RayleighConfig, RedConfig, Service, SessionsConfig,
-    SfqConfig, SlottedMarkovConfig, StepsConfig,
+    ArqConfig, ArqParts, CapacityConfig, CapacityParts, CbqClass, CbqConfig, Cells, CoDelConfig, DropFrom,
+    DropTailConfig, DrrConfig, EredConfig, Framing, GilbertElliottConfig, GoodBadConfig, LinkParts,
+    LossConfig, LossParts, MarkovConfig, OpportunityParts, OpportunityTrace, QueueConfig, RayleighConfig,
+    RedConfig, Service, SessionsConfig, SfqConfig, SlottedMarkovConfig, StepsConfig,
 };
 use varicap_units::{Amount, Bytes, Frequency, Probability, Rate, Span, Time, Work};
 
@@ -168,6 +168,26 @@ fn any_link(capacity: impl Strategy<Value = CapacityParts>) -> impl Strategy<Val
     })
 }
 
+/// Links with ARQ, whatever their window, acknowledgements and cells.
+fn any_arq() -> impl Strategy<Value = LinkParts> {
+    let link =
+        any_link((100_000u64..20_000_000).prop_map(|bps| CapacityParts::Constant(Rate::from_bps(bps))));
+    let delay = prop_oneof![Just(0u64), 0u64..20_000_000].prop_map(Span::from_nanos);
+    let most = prop_oneof![Just(None), (0u32..3).prop_map(Some)];
+    (link, 1u32..20, delay, most, any::<[bool; 2]>()).prop_map(
+        |(link, window, ack_delay, most, [aligned, in_cells])| {
+            let config = ArqConfig { slot: None, aligned, window, ack_delay, max_retransmissions: most };
+            let framing = Framing { cells: in_cells.then(Cells::default), ..Framing::default() };
+            let arq = ArqParts::new(&config, &link.capacity, &framing, link.packet).unwrap();
+            LinkParts { framing, arq: Some(arq), ..link }
+        },
+    )
+}
+
+fn any_kind() -> impl Strategy<Value = LinkParts> {
+    prop_oneof![2 => any_link(prop_oneof![rates(), opportunities()]), 1 => any_arq()]
+}
+
 /// Arrivals: time since the one before, frames at that time, and their size.
 fn any_traffic() -> impl Strategy<Value = Vec<(u64, u64, u64)>> {
     let gap = prop_oneof![Just(0u64), Just(1_000_000), 0u64..5_000_000];
@@ -253,7 +273,7 @@ proptest! {
 
     #[test]
     fn offered_is_delivered_lost_or_inside(
-        parts in any_link(prop_oneof![rates(), opportunities()]), traffic in any_traffic(), seed in 0u64..100,
+        parts in any_kind(), traffic in any_traffic(), seed in 0u64..100,
     ) {
         let run = run(&parts, seed, &traffic, &[]);
         let lost = run.told.iter().filter(|told| matches!(told, Told::Lost { .. })).count();
@@ -262,7 +282,7 @@ proptest! {
 
     #[test]
     fn frames_come_out_in_the_order_of_arrival_and_not_before_the_delay(
-        parts in any_link(prop_oneof![rates(), opportunities()]), traffic in any_traffic(), seed in 0u64..100,
+        parts in any_kind(), traffic in any_traffic(), seed in 0u64..100,
     ) {
         let run = run(&parts, seed, &traffic, &[]);
         prop_assert!(run.out.windows(2).all(|pair| pair[0].1 < pair[1].1 && pair[0].0 <= pair[1].0));
@@ -278,7 +298,7 @@ proptest! {
 
     #[test]
     fn reports_come_in_order_of_time(
-        parts in any_link(prop_oneof![rates(), opportunities()]), traffic in any_traffic(), seed in 0u64..100,
+        parts in any_kind(), traffic in any_traffic(), seed in 0u64..100,
     ) {
         let run = run(&parts, seed, &traffic, &[]);
         prop_assert!(run.told.windows(2).all(|pair| pair[0].at() <= pair[1].at()));
@@ -286,7 +306,7 @@ proptest! {
 
     #[test]
     fn looking_early_or_twice_changes_nothing(
-        parts in any_link(prop_oneof![rates(), opportunities()]), traffic in any_traffic(), seed in 0u64..100,
+        parts in any_kind(), traffic in any_traffic(), seed in 0u64..100,
         looks in proptest::collection::vec(prop_oneof![0u64..100_000_000, 0u64..1_000_000_000], 0..40),
     ) {
         prop_assert_eq!(run(&parts, seed, &traffic, &looks), run(&parts, seed, &traffic, &[]));
@@ -294,7 +314,7 @@ proptest! {
 
     #[test]
     fn the_same_seed_gives_the_same_run(
-        parts in any_link(prop_oneof![rates(), opportunities()]), traffic in any_traffic(), seed in 0u64..100,
+        parts in any_kind(), traffic in any_traffic(), seed in 0u64..100,
     ) {
         prop_assert_eq!(run(&parts, seed, &traffic, &[]), run(&parts, seed, &traffic, &[]));
     }

@@ -212,6 +212,10 @@ impl Watch<Packet> for LinkWatch<'_> {
     }
 
     #[cold]
+    fn on_transmission(&mut self, _: Time, is_again: bool) {
+        self.meter.on_transmission(is_again);
+    }
+
     fn on_mark(&mut self, at: Time, packet: &Packet) {
         self.meter.on_mark();
         self.traffic.record(at, self.link, PacketEvent::Mark, packet);

@@ -37,6 +37,10 @@ impl Watch<Packet> for LinkWatch<'_> {
         self.pool.free(frame.slot);
     }
 
+    fn on_transmission(&mut self, _: Time, is_again: bool) {
+        self.meter.on_transmission(is_again);
+    }
+
     fn on_mark(&mut self, _: Time, _: &Packet) {
         self.meter.on_mark();
     }

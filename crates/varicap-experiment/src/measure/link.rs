@@ -28,6 +28,10 @@ pub struct LinkTotals {
     pub channel_lost: Bytes,
     /// Frames marked (ECN).
     pub marked_frames: u64,
+    /// Link-layer packets that a link with ARQ sent, again or not.
+    pub transmissions: u64,
+    /// Those of them that were sent again.
+    pub retransmissions: u64,
     /// Frames that conformed to a reservation and were lost for any cause.
     pub reserved_lost_frames: u64,
     /// Integral of the waiting frames over time [frames ns].
@@ -55,6 +59,8 @@ impl LinkTotals {
             channel_lost_frames: self.channel_lost_frames - earlier.channel_lost_frames,
             channel_lost: self.channel_lost - earlier.channel_lost,
             marked_frames: self.marked_frames - earlier.marked_frames,
+            transmissions: self.transmissions - earlier.transmissions,
+            retransmissions: self.retransmissions - earlier.retransmissions,
             reserved_lost_frames: self.reserved_lost_frames - earlier.reserved_lost_frames,
             frame_time: self.frame_time - earlier.frame_time,
             byte_time: self.byte_time - earlier.byte_time,
@@ -201,6 +207,12 @@ impl LinkMeter {
         self.totals.carried_frames += 1;
         self.totals.carried += size;
         self.sojourn.record(at.since(arrived).as_nanos());
+    }
+
+    /// A link with ARQ began to send a link-layer packet; `is_again` if it had been lost before.
+    pub fn on_transmission(&mut self, is_again: bool) {
+        self.totals.transmissions += 1;
+        self.totals.retransmissions += u64::from(is_again);
     }
 
     /// From `at` on the link offers `rate`.

@@ -8,6 +8,8 @@
 //! of time, and each doing is reported with its own exact time. At one instant a change of capacity comes first, then
 //! departures, then arrivals: what leaves at `now` makes room for what arrives at `now`.
 
+mod arq;
+mod config;
 mod opportunity;
 mod reactive;
 mod server;
@@ -24,6 +26,9 @@ use crate::queue::{Limit, Queue, QueueDiscipline, Supply, Transmitter, Transmitt
 use crate::reactive::Reactive;
 use crate::{Backlog, Frame, Framing, LossCause, Lost, QueueConfig, Service, Watch};
 
+use arq::Arq;
+pub use arq::ArqParts;
+pub use config::ArqConfig;
 use opportunity::Opportunities;
 pub use opportunity::{OpportunityParts, OpportunityTrace};
 use server::Server;
@@ -37,8 +42,10 @@ pub struct LinkParts {
     pub service: Service,
     /// The queue.
     pub queue: QueueConfig,
-    /// Random loss after the server.
+    /// Random loss after the server; with ARQ, of its transmissions.
     pub loss: LossParts,
+    /// Whether and how the link resends what it loses; only at a constant capacity.
+    pub arq: Option<ArqParts>,
     /// Propagation delay.
     pub delay: Span,
     /// What the link layer adds to each frame.
@@ -78,6 +85,8 @@ enum Transmission {
     Rate(Server, Capacity),
     /// At given instants.
     Opportunities(Box<Opportunities>),
+    /// In slots, until it is received.
+    Arq(Box<Arq>),
 }
 
 /// One direction of a link.
@@ -100,7 +109,7 @@ pub struct Link<F> {
     under_way: usize,
     /// Size of the frame in service [B].
     in_service: Option<Bytes>,
-    /// What of the line waits.
+    /// What of the line waits; of a managed queue, frames that ARQ sends ahead of their turn.
     waiting: Backlog,
     transmission: Transmission,
     /// What sets the rate by the queue, if anything does; then the queue is managed.
@@ -121,13 +130,20 @@ impl<F: Frame> Link<F> {
             queue = queue.managed();
         }
         let mut reactive = None;
-        let (transmission, change) = match &parts.capacity {
-            CapacityParts::Opportunities(opportunities) => {
+        let mut loss = Loss::new(&parts.loss, stream);
+        let (transmission, change) = match (&parts.capacity, &parts.arq) {
+            (CapacityParts::Constant(rate), Some(arq)) => {
+                let loss = std::mem::replace(&mut loss, Loss::None);
+                let mut arq = Arq::new(arq, *rate, parts.framing, loss);
+                queue = arq.relieve(&parts.queue, queue, [parts.packet, parts.bdp]);
+                (Transmission::Arq(Box::new(arq)), Time::ZERO)
+            }
+            (CapacityParts::Opportunities(opportunities), _) => {
                 let opportunities = Opportunities::new(opportunities);
                 let next = opportunities.next();
                 (Transmission::Opportunities(Box::new(opportunities)), next)
             }
-            capacity => {
+            (capacity, _) => {
                 let mut path = Capacity::new(capacity, stream("capacity"));
                 let mut segment = path.segment(Time::ZERO);
                 if let CapacityParts::LoadReactive(control) = capacity {
@@ -147,7 +163,7 @@ impl<F: Frame> Link<F> {
             now: Time::ZERO,
             delay: parts.delay,
             framing: parts.framing,
-            loss: Loss::new(&parts.loss, stream),
+            loss,
             queue,
             line: VecDeque::new(),
             under_way: 0,
@@ -217,6 +233,9 @@ impl<F: Frame> Link<F> {
 
     /// As poll_at, while nothing is under way.
     fn poll_at_server(&self) -> Time {
+        if let (Transmission::Arq(arq), Some(_)) = (&self.transmission, self.in_service) {
+            return arq.first_end(self.change) + self.delay;
+        }
         let waits = self.in_service.is_some() || self.backlog().frames > 0;
         match (waits, &self.reactive) {
             (false, _) => Time::NEVER,
@@ -280,7 +299,10 @@ impl<F: Frame> Link<F> {
     pub fn backlog(&self) -> Backlog {
         match &self.queue {
             Queue::DropTail(_) => self.waiting,
-            Queue::Managed(queue) => queue.backlog(),
+            Queue::Managed(queue) => {
+                let Backlog { frames, bytes } = queue.backlog();
+                Backlog { frames: frames + self.waiting.frames, bytes: bytes + self.waiting.bytes }
+            }
         }
     }
 
@@ -310,13 +332,14 @@ impl<F: Frame> Link<F> {
         match &self.transmission {
             Transmission::Rate(server, _) => server.rate(),
             Transmission::Opportunities(path) => path.mean(),
+            Transmission::Arq(arq) => arq.rate(),
         }
     }
 
     /// What its opportunities so far could have carried; none if it has a rate at each instant.
     pub fn opportunities(&self) -> Option<Work> {
         match &self.transmission {
-            Transmission::Rate(..) => None,
+            Transmission::Rate(..) | Transmission::Arq(_) => None,
             Transmission::Opportunities(path) => Some(path.offered()),
         }
     }
@@ -326,7 +349,7 @@ impl<F: Frame> Link<F> {
     fn state(&self) -> TransmitterState {
         match (self.in_service, &self.transmission) {
             (Some(size), _) => TransmitterState::Busy(size),
-            (None, Transmission::Rate(..)) => TransmitterState::Free,
+            (None, Transmission::Rate(..) | Transmission::Arq(_)) => TransmitterState::Free,
             (None, Transmission::Opportunities(_)) => TransmitterState::Waiting,
         }
     }
@@ -339,6 +362,7 @@ impl<F: Frame> Link<F> {
         match &mut self.transmission {
             Transmission::Rate(server, _) => self.finish = server.begin(at, framed),
             Transmission::Opportunities(path) => path.begin(at, framed),
+            Transmission::Arq(_) => {}
         }
     }
 
@@ -378,6 +402,9 @@ impl<F: Frame> Link<F> {
             && !policer.police(now, &mut frame)
         {
             return watch.on_lost(Lost { at: now, cause: LossCause::Policed, frame });
+        }
+        if let Transmission::Arq(_) = &self.transmission {
+            return self.push_slotted(now, frame, watch);
         }
         let (state, rate) = (self.state(), self.rate());
         if self.reactive.is_some() {
@@ -430,7 +457,7 @@ impl<F: Frame> Link<F> {
         let backlog = self.backlog();
         let Some(through) = self.line.get_mut(self.under_way) else { return };
         let (arrived, ready) = match &self.transmission {
-            Transmission::Rate(..) => (through.time, through.time),
+            Transmission::Rate(..) | Transmission::Arq(_) => (through.time, through.time),
             Transmission::Opportunities(path) => (path.stamp(through.time), path.began()),
         };
         through.time = at + self.delay;
@@ -465,6 +492,7 @@ impl<F: Frame> Link<F> {
                 self.change_rate(at, segment.rate, watch);
             }
             Transmission::Opportunities(_) => self.pass_opportunity(at, watch),
+            Transmission::Arq(_) => self.pass_slot(at, watch),
         }
     }
 

@@ -119,6 +119,7 @@ pub fn parts(capacity: CapacityParts) -> LinkParts {
         service: Service::Fluid,
         queue: QueueConfig::DropTail(DropTailConfig { limit: Amount::Unlimited, counts_in_service: true }),
         loss: LossParts::None,
+        arq: None,
         delay: Span::ZERO,
         framing: Framing::default(),
         packet: Bytes::new(1500),
