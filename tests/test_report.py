@@ -200,7 +200,10 @@ def test_folders_that_hold_nothing_are_told(tmp_path: Path, cli: Cli, study: Pat
 def test_report_and_plot_from_the_command_line(cli: Cli, runs: Path, study: Path, tmp_path: Path) -> None:
     done = cli("report", runs, "-o", "page.html", "--run", "1")
     assert done.returncode == 0, done.stderr
-    assert "Run 1; --run N shows another." in (tmp_path / "page.html").read_text()
+    page = (tmp_path / "page.html").read_text()
+    assert '<option value="1" selected>run 1</option>' in page
+    assert data_of(page)["run"] == 1
+    assert sorted(data_of(page)["others"]) == ["0", "2"]
     done = cli("report", runs, "--run", "3")
     assert (done.returncode, done.stderr) == (2, "varicap: no series of run 3; there are those of runs 0 to 2\n")
     for folder, file, begin in ((runs, "a.pdf", b"%PDF"), (study, "b.png", b"\x89PNG"), (study, "c.svg", b"<?xml")):
@@ -255,6 +258,69 @@ def test_a_browser_draws_zooms_and_downloads(tab: browser.Page, runs: Path, tmp_
         )
     assert tab.complaints == []
     assert [each for each in tab.requests if not each.startswith(("file:", "data:", "blob:"))] == []
+
+
+def test_a_browser_shows_the_run_that_is_chosen(tab: browser.Page, runs: Path, tmp_path: Path) -> None:
+    tab.open(varicap.report.page(runs, tmp_path / "page.html", run=1))
+    saved = read(runs)
+    assert isinstance(saved, SavedResult)
+    rows = saved.flow_series.to_pylist()
+
+    def recorded(run: int) -> list[float]:
+        return [row["goodput_bps"] for row in rows if row["replication"] == run and row["flow"] == "cubic"]
+
+    def choose(run: int) -> None:
+        select = "document.getElementById('run')"
+        tab.eval(f"{select}.value = '{run}'; {select}.dispatchEvent(new Event('change'))")
+
+    windows = "varicap.plots.find(({chartKey}) => chartKey === 'cwnd').data[4]"
+    text = "document.querySelector('#figure-cwnd .text').textContent"
+    numbers = "document.querySelector('#figure-cwnd details tbody').textContent"
+    first = (tab.eval(windows), tab.eval(text), tab.eval(numbers))
+    assert tab.eval("document.getElementById('which-run').textContent") == "Run 1"
+    tab.eval("varicap.zoom('in', null)")
+    tab.eval("document.querySelector('#figure-cwnd .u-series:nth-child(2) th').click()")
+    spans = "varicap.plots.map(({scales}) => scales.x.max - scales.x.min)"
+    span = tab.eval(spans)
+    choose(2)
+    assert tab.eval("document.getElementById('which-run').textContent") == "Run 2"
+    assert recorded(1) != recorded(2)
+    second = (tab.eval(windows), tab.eval(text), tab.eval(numbers))
+    assert all(one != other for one, other in zip(first, second, strict=True))
+    mss = 1460
+    expected = [row["cwnd_bytes"] / mss for row in rows if row["replication"] == 2 and row["flow"] == "cubic"]
+    known = [(shown, value) for shown, value in zip(second[0], expected, strict=True) if shown is not None]
+    assert len(known) > 100
+    assert [shown for shown, _ in known] == pytest.approx([value for _, value in known], rel=1e-3)
+    # Zoom and hidden flows stay; keys and downloads are of this run.
+    assert tab.eval(spans) == pytest.approx(span)
+    hidden = "varicap.plots.map(({series}) => series.filter(({label, show}) => label === 'reno' && !show).length)"
+    assert tab.eval(hidden) == [1, 0, 0, 0, 1, 1, 1]
+    assert tab.eval("varicap.fileName('cwnd', 'csv')") == "lte-cwnd-run-2.csv"
+    assert tab.eval("varicap.fileName('goodput', 'csv')") == "lte-goodput.csv"
+    tab.eval("document.querySelector('[data-chart=cwnd]').focus()")
+    tab.key("0")
+    assert tab.eval(spans) == pytest.approx([19.9] * 7)
+    assert tab.eval("document.querySelectorAll('.uplot').length") == 7
+    choose(1)
+    assert tab.eval(windows) == first[0]
+    # By keyboard, as any list of choices.
+    tab.eval("document.getElementById('run').focus()")
+    tab.key("ArrowUp")
+    tab.wait("document.getElementById('which-run').textContent === 'Run 0'")
+    assert tab.complaints == []
+
+
+def test_a_page_holds_as_many_runs_as_it_has_room_for() -> None:
+    changes = {"duration": "12 s", "warmup": "2 s", "record.sample": "2 ms"}
+    many = pages.html(varicap.run("examples/fixed.toml", seeds=12, series=True, overrides=changes))
+    data = data_of(many)
+    assert (data["run"], len(data["others"])) == (0, 9)
+    assert "10 of 12 runs are here; --run N chooses another." in many
+    assert len(many) < 4_000_000
+    one = pages.html(varicap.run("examples/fixed.toml", seeds=1, series=True, overrides=changes))
+    assert data_of(one)["others"] == {}
+    assert "<select" not in one
 
 
 def test_a_browser_runs_nothing_of_a_hostile_scenario(tab: browser.Page, tmp_path: Path) -> None:

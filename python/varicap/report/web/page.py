@@ -169,7 +169,10 @@ def _over_time(shown: Source, over_time: Series | None) -> Iterable[Markup]:
             return ()
         return (tag("p", "No time series were recorded: run with --series, or set record.series.", class_="note"),)
     bins = over_time.grid.size
-    notes = [f"Run {over_time.run}; --run N shows another."]
+    runs = sorted((over_time.run, *over_time.others))
+    notes = []
+    if len(runs) < over_time.recorded:
+        notes.append(f"{len(runs)} of {over_time.recorded} runs are here; --run N chooses another.")
     if bins > 1:
         step = over_time.grid.times[1] - over_time.grid.times[0]
         notes.append(f"Values are means over {step:g} s, losses are added up.")
@@ -181,6 +184,7 @@ def _over_time(shown: Source, over_time: Series | None) -> Iterable[Markup]:
     buttons = [("out", "−", "Zoom out"), ("in", "+", "Zoom in"), ("left", "←", "Earlier"), ("right", "→", "Later")]
     bar = tag(
         "div",
+        _selector(over_time.run, runs),
         *(
             tag("button", label, type="button", data_zoom=what, title=title, aria_label=title)
             for what, label, title in buttons
@@ -192,7 +196,26 @@ def _over_time(shown: Source, over_time: Series | None) -> Iterable[Markup]:
         aria_label="Time range",
     )
     figures = (_figure(chart, tag("div", class_="series", data_chart=chart.key)) for chart in over_time.charts)
-    return (tag("p", " ".join(notes), class_="note"), bar, *figures)
+    which = tag("span", f"Run {over_time.run}", id="which-run", aria_live="polite")
+    return (
+        tag(
+            "p",
+            which,
+            f"; {over_time.recorded} have series. " if over_time.recorded > 1 else ". ",
+            " ".join(notes),
+            class_="note",
+        ),
+        bar,
+        *figures,
+    )
+
+
+def _selector(run: int, runs: list[int]) -> Markup:
+    """Chooses the run that is shown."""
+    if len(runs) < 2:
+        return Markup()
+    options = (tag("option", f"run {number}", value=number, selected=number == run) for number in runs)
+    return tag("label", "Show ", tag("select", *options, id="run", autocomplete="off"))
 
 
 def _grid(charts: list[Chart]) -> Iterable[Markup]:
@@ -237,26 +260,35 @@ def _text(title: str, text: str, file: str) -> Markup:
 def _data(shown: Source, over_time: Series | None, charts: list[Chart]) -> dict[str, Any]:
     """What the script draws and what can be downloaded."""
     times = [round(float(time), 9) for time in over_time.grid.times] if over_time else []
+    others = over_time.others.items() if over_time else ()
     return {
         "name": shown.name,
         "times": times,
-        "charts": {
-            chart.key: {
-                "title": chart.title,
-                "unit": chart.unit,
-                "text": chart.text,
-                "overTime": chart.drawing is None,
-                "columns": [
-                    {
-                        "label": each.label,
-                        "heading": each.heading,
-                        "role": each.role,
-                        "flow": each.flow,
-                        "values": list(each.values),
-                    }
-                    for each in chart.columns
-                ],
-            }
-            for chart in charts
-        },
+        "charts": {chart.key: _chart(chart) for chart in charts},
+        "run": over_time.run if over_time else None,
+        "others": {run: {chart.key: _chart(chart) for chart in of_run} for run, of_run in others},
+    }
+
+
+def _chart(chart: Chart) -> dict[str, Any]:
+    columns = [
+        {
+            "label": each.label,
+            "heading": each.heading,
+            "role": each.role,
+            "flow": each.flow,
+            "values": list(each.values),
+        }
+        for each in chart.columns
+    ]
+    # What is drawn already has its numbers on the page, and nothing else is shown in its place.
+    numbers = {"numbers": chart.table[1:]} if chart.drawing is None else {}
+    over_time = chart.drawing is None
+    return {
+        "title": chart.title,
+        "unit": chart.unit,
+        "text": chart.text,
+        "overTime": over_time,
+        "columns": columns,
+        **numbers,
     }

@@ -1,4 +1,4 @@
-"""Time series of one run: capacity against throughput for each link, then queues, windows and round-trip times."""
+"""Time series of runs: capacity against throughput for each link, then queues, windows and round-trip times."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,6 +19,9 @@ MOST_FLOWS = 12
 _MOST_LINKS = 8
 _MOST_NUMBERS = 400_000
 _MOST_POINTS = 6_000
+_MOST_RUNS = 10
+_FINE_POINTS = 2_000
+"""A run has so many points, if it has so many samples, before the page takes another run."""
 
 
 @dataclass(frozen=True)
@@ -56,18 +59,24 @@ class Grid:
 
 @dataclass(frozen=True)
 class Series:
-    """The time series of one run."""
+    """The time series of a run, and of others that a reader may choose."""
 
     run: int
+    """The run that is shown first."""
+    recorded: int
+    """Runs that have series."""
     grid: Grid
     flows: tuple[str, ...]
     """The flows that are drawn; their places are their colours."""
     left_out: int
     charts: tuple[Chart, ...]
+    """Of the run that is shown first."""
+    others: dict[int, tuple[Chart, ...]]
+    """Of other runs, by their number; as many as a page can hold."""
 
 
 def series(source: Source, run: int) -> Series | None:
-    """The charts over time of the run with this number; None if it recorded no series."""
+    """The charts over time of the run with this number, and of others; None if there are no series."""
     links, flows = (_of_run(rows, run) for rows in (source.link_series, source.flow_series))
     if source.summary is None or source.link_series.num_rows == 0:
         return None
@@ -77,9 +86,18 @@ def series(source: Source, run: int) -> Series | None:
     names = _names(flows)
     shown = _some_of_each(names, source.summary)
     panels = bottlenecks(source.summary)[:_MOST_LINKS]
-    drawn = _Drawn(source, links, flows, tuple(shown), _grid(links, 4 * len(shown) + 2 * len(panels)))
-    charts = (*drawn.rates(panels), *drawn.queue(panels), *drawn.windows(), *drawn.round_trips())
-    return Series(run, drawn.grid, drawn.names, len(names) - len(shown), charts)
+    columns = 4 * len(shown) + 2 * len(panels)
+    recorded = sorted(pc.unique(source.link_series["replication"]).to_pylist())
+    runs = _runs(recorded, run, columns * min(len(np.unique(links["time_s"].to_numpy())), _FINE_POINTS))
+    grid = _grid(links, columns * len(runs))
+
+    def charts(number: int) -> tuple[Chart, ...]:
+        of_links, of_flows = (_of_run(table, number) for table in (source.link_series, source.flow_series))
+        drawn = _Drawn(source, of_links, of_flows, tuple(shown), grid)
+        return (*drawn.rates(panels), *drawn.queue(panels), *drawn.windows(), *drawn.round_trips())
+
+    others = {number: charts(number) for number in runs if number != run}
+    return Series(run, len(recorded), grid, tuple(shown), len(names) - len(shown), charts(run), others)
 
 
 @dataclass(frozen=True)
@@ -198,6 +216,12 @@ def _some_of_each(names: list[str], summary: dict[str, Any]) -> list[str]:
 
 def _of_run(rows: pa.Table, run: int) -> pa.Table:
     return rows.filter(pc.equal(rows["replication"], run)) if rows.num_rows else rows
+
+
+def _runs(recorded: list[int], run: int, numbers: int) -> list[int]:
+    """The runs that a page holds, `run` among them, if each needs so many numbers."""
+    most = min(_MOST_RUNS, max(1, _MOST_NUMBERS // max(numbers, 1)))
+    return sorted([run, *(number for number in recorded if number != run)][:most])
 
 
 def _grid(links: pa.Table, columns: int) -> Grid:

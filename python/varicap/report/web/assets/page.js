@@ -174,7 +174,7 @@
     const plot = new uPlot(optionsOf(chart, place.clientWidth), [page.times, ...chart.columns.map((column) => column.values)], place);
     plot.chartKey = place.dataset.chart;
     plots.push(plot);
-    place.addEventListener("keydown", (event) => onKey(plot, event));
+    place.onkeydown = (event) => onKey(plot, event);
     plot.over.addEventListener("touchstart", (event) => onTouch(plot, event), { passive: true });
     plot.over.addEventListener("touchmove", (event) => onTouch(plot, event), { passive: true });
     makeLegendReachable(plot);
@@ -205,6 +205,47 @@
     }
   }
 
+  // Another run: its series in the same charts, at the same zoom, with the same flows hidden.
+  const places = [...document.querySelectorAll(".series")];
+  const runs = { ...page.others, [page.run]: Object.fromEntries(Object.entries(page.charts).filter(([, chart]) => chart.overTime)) };
+  let run = page.run;
+  function choose(wanted) {
+    if (!(wanted in runs) || !plots.length) return;
+    run = wanted;
+    const { min, max } = plots[0].scales.x;
+    const hidden = new Set(plots.flatMap((plot) => plot.series.filter((each) => each.show === false).map((each) => each.label)));
+    plots.forEach((plot) => plot.destroy());
+    plots.length = 0;
+    for (const place of places) {
+      const key = place.dataset.chart;
+      // A run without a window has none to show.
+      page.charts[key] = runs[run][key] ?? { ...page.charts[key], text: "Nothing in this run.", columns: [], numbers: [] };
+      describe(key);
+      draw(place);
+    }
+    for (const plot of plots) {
+      plot.setScale("x", { min, max });
+      plot.series.forEach((each, at) => at > 0 && hidden.has(each.label) && each.show && plot.setSeries(at, { show: false }));
+    }
+    document.getElementById("which-run").textContent = `Run ${run}`;
+  }
+
+  // The words and numbers that stand in a chart's place.
+  function describe(key) {
+    const figure = document.getElementById(`figure-${key}`);
+    figure.querySelector(".text").textContent = page.charts[key].text;
+    figure.querySelector("details tbody").replaceChildren(...page.charts[key].numbers.map((cells) => {
+      const row = document.createElement("tr");
+      row.append(...cells.map((text, at) => {
+        const cell = document.createElement(at ? "td" : "th");
+        if (!at) cell.scope = "row";
+        cell.textContent = text;
+        return cell;
+      }));
+      return row;
+    }));
+  }
+
   // Downloads.
   function save(name, blob) {
     const link = document.createElement("a");
@@ -215,7 +256,8 @@
   }
 
   const plain = (text) => text.replace(/[^A-Za-z0-9_.-]+/g, "-").replace(/^[-.]+|-+$/g, "") || "chart";
-  const fileName = (key, ending) => `${plain(page.name)}-${key}.${ending}`;
+  const ofRun = (key) => (page.charts[key].overTime && page.run != null ? `-run-${run}` : "");
+  const fileName = (key, ending) => `${plain(page.name)}-${key}${ofRun(key)}.${ending}`;
 
   // A cell that begins like a formula is told to be text, for spreadsheets.
   function cell(value) {
@@ -288,7 +330,8 @@
     if (what && plots.length) zoom(what, null);
   });
 
-  document.querySelectorAll(".series").forEach(draw);
+  places.forEach(draw);
+  document.getElementById("run")?.addEventListener("change", (event) => choose(event.target.value));
   if (plots.length) {
     new ResizeObserver(resize).observe(document.querySelector("main"));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
@@ -296,5 +339,5 @@
     addEventListener("beforeprint", () => { resize(); redraw(); });
   }
   // For tests and the curious.
-  window.varicap = { plots, makers, zoom };
+  window.varicap = { plots, makers, zoom, fileName };
 })();
