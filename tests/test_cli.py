@@ -355,6 +355,16 @@ def test_transfers_have_a_table_of_their_times(cli: Cli, fixed: Path) -> None:
     assert "completion mean [ms]" not in cli("run", fixed, *QUICK).stdout
 
 
+def test_reservations_and_arq_have_tables_of_what_they_brought(cli: Cli, fixed: Path) -> None:
+    plain = cli("run", fixed, *QUICK).stdout
+    assert "compliant [Mb/s]" not in plain
+    assert "sent again" not in plain
+    reserved = cli("run", fixed, *QUICK, "--set", 'flows.reno.reservation={ rate = "0.2 Mbit/s", bucket = "100 ms" }')
+    assert "compliant [Mb/s]" in reserved.stdout, reserved.stderr
+    again = cli("run", fixed, *QUICK, "--set", "topology.dumbbell.forward.arq={}")
+    assert "sent again" in again.stdout, again.stderr
+
+
 def test_the_model_engine_prints_what_the_simulator_prints_and_compare_both(
     cli: Cli, fixed: Path, tmp_path: Path
 ) -> None:

@@ -42,6 +42,9 @@ _BOTH_HEADINGS = (
 )
 _TRANSFER_HEADINGS = ("flow", "transfers", "completion mean [ms]", "p50 [ms]", "p95 [ms]")
 
+_RESERVED_HEADINGS = ("flow", "compliant [Mb/s]", "tokens lost [kB]", "marked packets lost")
+_ARQ_HEADINGS = ("link", "link-layer packets sent", "sent again", "lost by the channel")
+
 _MODEL_HEADINGS = ("flow", "model", "goodput [Mb/s]", "throughput [Mb/s]", "more")
 
 _MOST_OF_A_GROUP = 8
@@ -98,7 +101,8 @@ def significant(value: float, digits: int) -> str:
 def rows(summary: Summary) -> list[tuple[tuple[str, ...], list[Row]]]:
     """Headings and rows of each table: one for all if each flow has links of its own, else flows and links apart.
 
-    Flows that completed transfers have their times in a table after these.
+    Flows that completed transfers have their times in a table after these, flows with a reservation what it brought,
+    and links with ARQ what it cost.
     """
     if summary["engine"] == "model":
         return [(_MODEL_HEADINGS, [_by_model(flow) for flow in summary["flows"]])]
@@ -112,8 +116,12 @@ def rows(summary: Summary) -> list[tuple[tuple[str, ...], list[Row]]]:
             (_FLOW_HEADINGS, [_flow(flow) for flow in flows]),
             (_LINK_HEADINGS, [_link(link) for link in _limited(links)]),
         ]
-    completed = [_transfers(flow) for flow in flows if flow["transfers"]]
-    return [*tables, (_TRANSFER_HEADINGS, completed)] if completed else tables
+    further = (
+        (_TRANSFER_HEADINGS, [_transfers(flow) for flow in flows if flow["transfers"]]),
+        (_RESERVED_HEADINGS, [_reserved(flow) for flow in flows if flow.get("lost_tokens_bytes") is not None]),
+        (_ARQ_HEADINGS, [_arq(link) for link in links if link.get("transmissions")]),
+    )
+    return [*tables, *(table for table in further if table[1])]
 
 
 def rich_tables(summary: Summary) -> list[Table]:
@@ -229,6 +237,17 @@ def _by_model(flow: Summary) -> Row:
 def _transfers(flow: Summary) -> Row:
     cell = _cell(flow)
     return [flow["name"], cell("transfers"), cell("fct_ms"), cell("fct_ms.p50"), cell("fct_ms.p95")]
+
+
+def _reserved(flow: Summary) -> Row:
+    cell = _cell(flow)
+    tokens = cell("lost_tokens_bytes", 1e-3)
+    return [flow["name"], cell("compliant_bps", 1e-6), tokens, cell("marked_lost_packets")]
+
+
+def _arq(link: Summary) -> Row:
+    cell = _cell(link)
+    return [link["name"], cell("transmissions"), cell("retransmissions"), cell("dropped_by.channel")]
 
 
 def _link(link: Summary) -> Row:
