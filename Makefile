@@ -106,6 +106,6 @@ lock: pyproject.toml ## resolve the Python packages again, into requirements.txt
 	$(RESOLVE) --extra docs --constraint requirements.txt --output-file docs/requirements.txt
 
 clean: ## remove what was built and computed
-	rm -rf $(VENV) $(OUT) target docs/_build docs/reference/api docs/reference/commands.md .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(OUT) target docs/_build docs/reference/api docs/reference/commands.md docs/reference/results.md .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	rm -f python/varicap/_core*.so python/varicap/_core*.pyd
 	find python tests tools -name __pycache__ -type d -prune -exec rm -rf {} +

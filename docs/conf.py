@@ -19,6 +19,7 @@ extensions = [
     "sphinx_copybutton",
     "api",
     "citations",
+    "columns",
     "commands",
     "docstrings",
     "mathml",

@@ -17,7 +17,7 @@ from documents import ROOT, Page, blocks, dialogue, matches, pages, prepare
 from varicap.cli import app
 
 DOCS = ROOT / "docs"
-GENERATED = (DOCS / "reference/api/index.md", DOCS / "reference/commands.md")
+GENERATED = [DOCS / f"reference/{page}.md" for page in ("api/index", "commands", "results")]
 RUN = [
     ROOT / "README.md",
     DOCS / "start/tutorial.md",

@@ -5,6 +5,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from generated import keep
 from sphinx.application import Sphinx
 
 import varicap
@@ -51,21 +52,18 @@ def _link(name: str, thing: Any) -> str:
 
 
 def write(app: Sphinx) -> None:
-    """Write what has changed, and remove what is no longer there."""
+    """Write the pages, and remove those of modules that are no longer there."""
     folder = Path(app.srcdir) / "reference/api"
-    folder.mkdir(exist_ok=True)
     below: dict[str, list[str]] = {}
     for module in modules():
         below.setdefault(module.rpartition(".")[0], []).append(module)
     wanted = {f"{module}.rst": page(module, below.get(module, [])) for module in modules()}
     wanted["index.rst"] = index(below["varicap"])
-    for file in folder.iterdir():
+    for file in folder.glob("*.rst"):
         if file.name not in wanted:
             file.unlink()
     for name, text in wanted.items():
-        file = folder / name
-        if not file.is_file() or file.read_text() != text:
-            file.write_text(text)
+        keep(folder / name, text)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

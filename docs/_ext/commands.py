@@ -7,6 +7,7 @@ from typing import Any
 
 import typer
 import typer.main
+from generated import keep
 from sphinx.application import Sphinx
 
 from varicap.cli import app as program
@@ -54,11 +55,8 @@ def page() -> str:
 
 
 def write(app: Sphinx) -> None:
-    """Write the page if it has changed."""
-    file = Path(app.srcdir) / "reference/commands.md"
-    text = page()
-    if not file.is_file() or file.read_text() != text:
-        file.write_text(text)
+    """Write the page."""
+    keep(Path(app.srcdir) / "reference/commands.md", page())
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
