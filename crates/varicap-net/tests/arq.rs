@@ -7,7 +7,7 @@ use varicap_net::{
     ArqConfig, ArqParts, CapacityParts, Cells, CoDelConfig, DropTailConfig, Framing, GoodBadConfig, Link,
     LinkParts, LossCause, LossConfig, LossParts, QueueConfig,
 };
-use varicap_units::{Amount, Bytes, Probability, Rate, Span, Time};
+use varicap_units::{Amount, Bytes, Probability, Rate, Span, Streams, Time};
 
 fn p(value: f64) -> Probability {
     Probability::new(value).unwrap()
@@ -179,6 +179,106 @@ fn what_is_resent_too_often_is_lost_whole() {
     // 0.3^3 = 0.027 of them, binomial: a standard deviation of 51.
     assert!((lost as f64 - 2_700.0).abs() < 4.0 * 51.0, "{lost}");
     assert_eq!(link.inside(), 0);
+}
+
+/// The queue of [wireless, §III-C] by itself: packets of `n` cells arrive with probability `arrival` just before the end
+/// of a slot, at most `room` cells are held, and the channel is good or bad. The share of packets that find no room, and
+/// the mean cells held at a slot's beginning; by iterating the distribution until it stays.
+fn analysed(good: f64, bad: f64, delivered: f64, n: usize, room: usize, arrival: f64) -> (f64, f64) {
+    let exp = |x: f64| f64::exp_m1(x) + 1.0;
+    let all = exp(-1.0 / good - 1.0 / bad); // times in slots
+    let to_bad = (1.0 / good) / (1.0 / good + 1.0 / bad) * (1.0 - all);
+    let to_good = (1.0 / bad) / (1.0 / good + 1.0 / bad) * (1.0 - all);
+    let received = delivered * exp(-1.0 / good);
+    let lost = [[1.0 - to_bad - received, to_bad], [to_good, 1.0 - to_good]];
+    let mut share = vec![[1.0, 0.0]; room + 1];
+    share.iter_mut().skip(1).for_each(|pair| *pair = [0.0, 0.0]);
+    for _ in 0..40_000 {
+        let mut next = vec![[0.0; 2]; room + 1];
+        for (held, pair) in share.iter().enumerate() {
+            let fits = held + n <= room;
+            let comes = if fits { arrival } else { 0.0 };
+            for (from, &weight) in pair.iter().enumerate() {
+                for (to, &stays) in lost[from].iter().enumerate() {
+                    next[held][to] += weight * stays * (1.0 - comes);
+                    if fits {
+                        next[held + n][to] += weight * stays * comes;
+                    }
+                }
+            }
+            let departs = usize::from(held > 0);
+            next[held - departs][0] += pair[0] * received * (1.0 - comes);
+            if fits {
+                next[held + n - departs][0] += pair[0] * received * comes;
+            }
+        }
+        share = next;
+    }
+    let total = |pair: &[f64; 2]| pair[0] + pair[1];
+    let overflow = share[room + 1 - n..].iter().map(total).sum();
+    let mean = share.iter().enumerate().map(|(held, pair)| held as f64 * total(pair)).sum();
+    (overflow, mean)
+}
+
+/// The same of a link: over `slots` of 1 ms.
+fn simulated(parts: &LinkParts, size: u64, arrival: f64, slots: u64, seed: u64) -> (f64, f64) {
+    let (mut link, mut log) = (link(parts, seed), Log::default());
+    let mut arrivals = Streams::new(seed, 0).stream("arrivals");
+    let slot = parts.arq.as_ref().unwrap().slot;
+    let (mut offered, mut lost, mut held) = (0, 0, 0);
+    for number in 0..slots {
+        let begin = Time::ZERO + slot.saturating_mul(number);
+        while link.poll(begin, &mut log).is_some() {}
+        held += link.inside();
+        if arrivals.chance(arrival) {
+            link.push(begin + slot.saturating_sub(Span::from_nanos(1)), packet(number, size), &mut log);
+            offered += 1;
+        }
+        lost += log.losses().len();
+        log.0.clear();
+    }
+    (lost as f64 / offered as f64, held as f64 / slots as f64)
+}
+
+#[test]
+fn the_queue_is_that_of_the_analysis() {
+    let channel = |good, bad| GoodBadConfig {
+        good: Span::from_micros(good),
+        bad: Span::from_micros(bad),
+        delivered: p(0.99),
+    };
+    let error = |values: &[f64]| {
+        let n = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / n;
+        let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
+        (mean, (variance / n).sqrt())
+    };
+    // One cell, eight of them held: System 1 at 10 Hz, times in slots of 4.6 ms, here 1 ms.
+    let room = Amount::Packets(8);
+    let one = LinkParts {
+        queue: QueueConfig::DropTail(DropTailConfig { limit: room, counts_in_service: true }),
+        ..slotted(&ArqConfig::default(), &LossConfig::Markov(channel(21_700, 2_170)))
+    };
+    let runs: Vec<_> = (0..10).map(|seed| simulated(&one, 125, 0.6, 200_000, seed)).collect();
+    let (overflow, mean) = analysed(21.7, 2.17, 0.99, 1, 8, 0.6);
+    let (measured, margin) = error(&runs.iter().map(|run| run.0).collect::<Vec<_>>());
+    // Four and a half standard errors: t with 9 degrees of freedom exceeds them once in 700 seeds.
+    assert!(
+        (measured - overflow).abs() < 4.5 * margin && margin < 0.05 * overflow,
+        "{measured} {margin} {overflow}"
+    );
+    let (measured, margin) = error(&runs.iter().map(|run| run.1).collect::<Vec<_>>());
+    assert!((measured - mean).abs() < 4.5 * margin && margin < 0.05 * mean, "{measured} {margin} {mean}");
+    // Ten cells a packet, room for 80: the head's cells leave one by one.
+    let limit = Amount::Bytes(Bytes::new(800));
+    let ten = in_cells(&ArqConfig::default(), &LossConfig::Markov(channel(21_700, 2_170)), limit, true);
+    let runs: Vec<_> = (0..10).map(|seed| simulated(&ten, 100, 0.06, 400_000, seed)).collect();
+    let (overflow, _) = analysed(217.0, 21.7, 0.99, 10, 80, 0.06);
+    let (measured, margin) = error(&runs.iter().map(|run| run.0).collect::<Vec<_>>());
+    assert!(
+        (measured - overflow).abs() < 4.5 * margin && margin < 0.05 * overflow,
+        "{measured} {margin} {overflow}"
+    );
 }
 
 #[test]
