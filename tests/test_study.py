@@ -346,3 +346,35 @@ def test_a_mistake_has_its_exit_code(cli: Cli, tmp_path: Path, arguments: list[o
     assert done.returncode == code, done.stderr
     assert says in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_the_executor_that_the_documents_show_runs_a_study(tmp_path: Path) -> None:
+    page = (ROOT / "docs/sweeps.md").read_text(encoding="utf-8")
+    (code,) = [block for block in page.split("```python\n") if "class Jobs(Executor)" in block.split("```")[0]]
+    names: dict[str, Any] = {}
+    exec(code.split("```")[0], names)
+
+    class Job:
+        """Like submitit's: it has a result, and is no future."""
+
+        def __init__(self, function: Any, arguments: Any) -> None:
+            self.function, self.arguments = function, arguments
+
+        def result(self) -> Any:
+            return self.function(*self.arguments)
+
+    class Queue:
+        pieces = 0
+
+        def submit(self, function: Any, *arguments: Any) -> Job:
+            self.pieces += 1
+            return Job(function, arguments)
+
+    queue, coarse = Queue(), Queue()
+    short(tmp_path / "jobs", executor=names["Jobs"](queue, at_a_time=4), jobs=2, piece_s=1e-6)
+    short(tmp_path / "coarse", executor=names["Jobs"](coarse, at_a_time=4), jobs=1, piece_s=60.0)
+    short(tmp_path / "here")
+    assert contents(tmp_path / "jobs") == contents(tmp_path / "coarse") == contents(tmp_path / "here")
+    # Twelve runs one by one; and a few in pieces, once it is known how long a run takes.
+    assert queue.pieces == 12
+    assert coarse.pieces < 8

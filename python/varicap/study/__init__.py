@@ -95,6 +95,7 @@ def sweep(
     on: str | None = None,
     executor: Executor | None = None,
     jobs: int | None = None,
+    piece_s: float = 1.0,
     progress: Progress | None = None,
 ) -> Study:
     """Run a scenario at many points, `seeds` times each, under the same random numbers at every point.
@@ -103,7 +104,7 @@ def sweep(
     `folder` a study that was killed goes on where it was: finished runs are kept, none is repeated, and the tables are
     the same bytes as if nothing had happened.  `precision` adds runs until every interval of goodput and utilisation
     is within that share of its mean.  Runs go to this machine's cores, `on` ``local:N`` processes or a Dask scheduler,
-    or to any `executor` of `concurrent.futures` with `jobs` workers.
+    or to any `executor` of `concurrent.futures` with `jobs` workers, in pieces that keep a worker busy for `piece_s`.
 
     Raises `DesignError`, `StudyError`, `WorkersError`, and `ScenarioError` for the first point that makes no sense.
 
@@ -138,7 +139,7 @@ def sweep(
         try:
             workers = nullcontext((executor, jobs or 1)) if executor is not None else workers_on(on, jobs)
             begin = time.perf_counter()
-            tables, busy = _run_all(store, make, len(chosen), wanted, workers, progress)
+            tables, busy = _run_all(store, make, len(chosen), wanted, workers, piece_s, progress)
             facts = {**plan, **wanted, "busy_s": round(busy, 3), "wall_s": round(time.perf_counter() - begin, 3)}
             study = Study(base.name, tuple(chosen), tables, None if folder is None else store.path)
             if folder is not None:
@@ -154,6 +155,7 @@ def _run_all(
     count: int,
     wanted: Mapping[str, Any],
     workers: Any,
+    piece_s: float,
     progress: Progress | None,
 ) -> tuple[Tables, float]:
     """Run what is missing, and with a precision what its intervals ask for; returns all runs that were wanted."""
@@ -173,7 +175,7 @@ def _run_all(
                 busy += piece.busy_s
                 shown.add(sum(span.count for span in piece.spans))
 
-            execute(make, missing, executor, number, keep)
+            execute(make, missing, executor, number, piece_s, keep)
             tables = _only(store.read() if missing else tables, target)
             more = _more(tables, target, wanted)
             if more == target:

@@ -18,9 +18,6 @@ from varicap.results import table
 from varicap.study.design import Point
 from varicap.study.store import KINDS, pack
 
-_PIECE_S = 1.0
-"""How long a worker is busy with a piece: long against handing it out, short against losing it."""
-
 
 class WorkersError(Exception):
     """Where the runs should have gone cannot be reached, or lacks something."""
@@ -105,11 +102,15 @@ def execute(
     spans: Iterable[Span],
     executor: Executor,
     workers: int,
+    piece_s: float,
     done: Callable[[Piece], None],
 ) -> None:
-    """Hand out the runs of `spans`, and hand each finished piece to `done`, in whatever order they come."""
+    """Hand out the runs of `spans`, and hand each finished piece to `done`, in whatever order they come.
+
+    A worker is busy with a piece for `piece_s`: long against handing it out, short against losing it.
+    """
     pending = deque(spans)
-    pieces = _Pieces(pending, workers)
+    pieces = _Pieces(pending, workers, piece_s)
     running: set[Future[Piece]] = set()
     try:
         while pending or running:
@@ -127,9 +128,10 @@ def execute(
 
 
 class _Pieces:
-    """Cuts spans into pieces of about a second, from how long the runs before took."""
+    """Cuts spans into pieces of a length in time, from how long the runs before took."""
 
-    def __init__(self, pending: deque[Span], workers: int) -> None:
+    def __init__(self, pending: deque[Span], workers: int, piece_s: float = 1.0) -> None:
+        self.piece_s = piece_s
         self.pending = pending
         self.left = sum(span.count for span in pending)
         self.workers = workers
@@ -140,8 +142,8 @@ class _Pieces:
         self.run_s = each if self.run_s is None else 0.7 * self.run_s + 0.3 * each
 
     def take(self) -> tuple[Span, ...]:
-        """The next runs, as many as a second holds, yet not more than everybody's share of what is left."""
-        many = 1 if self.run_s is None else int(_PIECE_S / max(self.run_s, 1e-6))
+        """The next runs, as many as a piece holds, yet not more than everybody's share of what is left."""
+        many = 1 if self.run_s is None else int(self.piece_s / max(self.run_s, 1e-6))
         room = max(1, min(many, -(-self.left // (2 * self.workers))))
         taken = []
         while room and self.pending:
