@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::Span;
 
-/// A link that sends in slots and resends what the channel loses (automatic repeat request), so that loss becomes delay.
+/// A link that sends in slots and resends what the channel loses (ARQ), so that loss becomes delay.
 ///
 /// Packets are sent in order as link-layer packets, one in each slot: the cells of `framing`, or whole packets. Of what
 /// is due the oldest is sent first. A packet comes out when all its cells are received and no older one is missing.
