@@ -1253,6 +1253,9 @@ ReservedRate: TypeAlias = str | Constant | Steps
 BucketDepth: TypeAlias = str
 """A depth in time or bytes, such as "50 ms" or "25 kB"."""
 
+Nonconformant: TypeAlias = Literal["pass", "drop"]
+"""What becomes of a packet that does not conform to its reservation."""
+
 TimerOwner: TypeAlias = Literal["own", "shared"]
 """Whose timer drives timed transmissions."""
 
@@ -1293,6 +1296,8 @@ class Reservation(Part):
     """Depth of the token bucket, in bytes or in time at the reserved rate; it is full at first. Default: 50 ms."""
     marked_at: str = "source"
     """Where what conforms is marked: `source`, or the name of a link on the way to the receiver. Default: source."""
+    nonconformant: Nonconformant = "pass"
+    """What becomes of packets that do not conform, where a link marks. Default: pass."""
     timed: Timed | None = None
     """A timer that sends what conforms even if cwnd does not allow it. Default: none."""
     delayed: Delayed | None = None

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_net::capacity::Timeline;
-use varicap_net::{CapacityConfig, CapacityParts, NetError, StepsConfig};
+use varicap_net::{CapacityConfig, CapacityParts, NetError, Nonconformant, PolicingParts, StepsConfig};
 use varicap_tcp::{DelayedConfig, Reservation, TimedConfig};
 use varicap_units::{BucketDepth, Bytes, Rate, Span, choice};
 
@@ -31,6 +31,9 @@ pub struct ReservationConfig {
     /// Where what conforms is marked: `source`, or the name of a link on the way to the receiver. Default: source.
     #[serde(default = "source")]
     pub marked_at: String,
+    /// What becomes of packets that do not conform, where a link marks. Default: pass.
+    #[serde(default)]
+    pub nonconformant: Nonconformant,
     /// A timer that sends what conforms even if cwnd does not allow it. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timed: Option<TimedConfig>,
@@ -74,6 +77,7 @@ impl ReservationConfig {
             peak: None,
             bucket: bucket(),
             marked_at: source(),
+            nonconformant: Nonconformant::Pass,
             timed: None,
             delayed: None,
             safeguard: false,
@@ -157,6 +161,9 @@ fn of_steps(at: &At, error: NetError) -> ScenarioError {
 /// What only a sender of TCP that marks its packets itself can do.
 fn check_sender(at: &At, flow: &FlowConfig, reservation: &ReservationConfig) -> Checked {
     let ReservationConfig { timed, delayed, safeguard, marked_at, .. } = reservation;
+    let drops = reservation.nonconformant == Nonconformant::Drop;
+    let why = "pass: only a link drops what does not conform (`marked_at`)";
+    at.require("nonconformant", !drops || marked_at != SOURCE, "drop", why)?;
     let given = [("timed", timed.is_some()), ("delayed", delayed.is_some()), ("safeguard", *safeguard)];
     for (key, _) in given.into_iter().filter(|(_, given)| *given) {
         let why = "nothing: datagrams have no window to go beyond, and see no loss";
@@ -201,6 +208,23 @@ pub(crate) fn resolve(
         name => Some(named(&at.key("marked_at"), name, routes, links)?),
     };
     Ok(Some(ReservationSpec { rate, terms: config.terms(), marked_at }))
+}
+
+/// Has the links police the flows whose reservations are marked there.
+pub(crate) fn police(configs: &[&FlowConfig], flows: &[FlowSpec], links: &mut [LinkSpec]) {
+    for (group, (config, flow)) in configs.iter().zip(flows).enumerate() {
+        let Some(ReservationSpec { rate, terms, marked_at: Some(link) }) = &flow.reservation else {
+            continue;
+        };
+        links[*link].parts.policing.push(PolicingParts {
+            group: group as u16,
+            rate: rate.clone(),
+            bucket: terms.bucket,
+            peak: terms.peak,
+            packet: flow.packet,
+            nonconformant: config.reservation.as_ref().map(|config| config.nonconformant).unwrap_or_default(),
+        });
+    }
 }
 
 /// The link called `name` on the way to the receiver.

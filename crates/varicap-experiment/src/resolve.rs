@@ -67,6 +67,8 @@ impl Scenario {
             flow.abr = abr::resolve(&group.path, group.flow, flow, &mut links)?;
         }
         reservation::check_capacities(&flows, &links)?;
+        let configs: Vec<&FlowConfig> = groups.iter().map(|group| group.flow).collect();
+        reservation::police(&configs, &flows, &mut links);
         Ok(Network { flows, links, duration: self.duration, warmup: self.warmup })
     }
 }

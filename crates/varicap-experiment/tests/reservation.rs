@@ -36,6 +36,20 @@ fn a_rate_is_enough() {
 }
 
 #[test]
+fn a_link_that_marks_polices_the_flow() {
+    let toml = r#"reservation = { rate = "4 Mbit/s", bucket = "20 kB", marked_at = "forward.2", nonconformant = "drop" }"#;
+    let network = resolve(toml).unwrap();
+    assert!(network.links[0].parts.policing.is_empty());
+    let [policing] = &network.links[1].parts.policing[..] else { panic!("one flow") };
+    assert_eq!((policing.group, policing.packet.as_u64()), (0, 1500));
+    assert_eq!(policing.nonconformant, varicap_net::Nonconformant::Drop);
+    assert_refused(
+        r#"reservation = { rate = "4 Mbit/s", nonconformant = "drop" }"#,
+        "5: flows.a.reservation.nonconformant: found `drop`, expected pass: only a link drops what does not conform (`marked_at`)",
+    );
+}
+
+#[test]
 fn a_reservation_may_change_in_steps() {
     let steps = r#"reservation = { rate = { steps = { at = ["0 s", "20 s"], rates = ["6 Mbit/s", "500 kbit/s"], period = "40 s" } }, timed = { interval = "20 ms" } }"#;
     let network = resolve(steps).unwrap();

@@ -29,7 +29,7 @@ pub use feedback::{
 pub use frame::{Backlog, Frame, LossCause, Lost, Watch};
 pub use link::{ArqConfig, ArqParts, Link, LinkParts, OpportunityParts, OpportunityTrace};
 pub use loss::LossParts;
-pub use policing::{Nonconformant, PolicingParts};
+pub use policing::{Nonconformant, Policed, PolicingParts};
 pub use queue::{
     AccelBrakeConfig, CbqClass, CbqConfig, CoDelConfig, DropFrom, DropSpacing, DropTailConfig, DrrConfig,
     EredConfig, Per, QueueConfig, RedConfig, SfqConfig,

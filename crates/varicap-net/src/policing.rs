@@ -39,6 +39,19 @@ pub struct PolicingParts {
     pub nonconformant: Nonconformant,
 }
 
+/// Where a policed connection stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Policed {
+    /// The number that its frames give.
+    pub flow: u32,
+    /// Its flow group.
+    pub group: u16,
+    /// Its reserved rate.
+    pub rate: Rate,
+    /// Tokens that it has lost so far, exact.
+    pub lost_tokens: Work,
+}
+
 /// The token buckets of a link.
 #[derive(Debug, Default)]
 pub(crate) struct Policer {
@@ -100,11 +113,18 @@ impl Policer {
         conforms || group.parts.nonconformant == Nonconformant::Pass
     }
 
-    /// Tokens that each connection has lost up to `now`, by the number that its frames give.
-    pub fn lost_tokens(&mut self, now: Time) -> impl Iterator<Item = (u32, Work)> {
+    /// Where the connections whose packets have come stand at `now`.
+    pub fn policed(&mut self, now: Time) -> impl Iterator<Item = Policed> {
         self.groups.iter_mut().flat_map(move |group| {
             group.advance(now);
-            group.buckets.iter().map(move |(flow, bucket)| (*flow, bucket.lost(now)))
+            let Group { parts: PolicingParts { group: number, .. }, rate, buckets, .. } = group;
+            let (group, rate) = (*number, *rate);
+            buckets.iter().map(move |(&flow, bucket)| Policed {
+                flow,
+                group,
+                rate,
+                lost_tokens: bucket.lost(now),
+            })
         })
     }
 }

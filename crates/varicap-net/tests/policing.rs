@@ -99,11 +99,11 @@ fn a_reservation_that_changes_counts_from_its_instant_on() {
 #[test]
 fn tokens_that_overflow_are_counted() {
     let (mut link, mut log) = (link(&policed(reservation()), 1), Log::default());
-    assert_eq!(link.lost_tokens(ms(50)).count(), 0, "nobody has a bucket yet");
+    assert_eq!(link.policed(ms(50)).count(), 0, "nobody has a bucket yet");
     link.push(ms(100), of_flow(1, 0), &mut log);
     // The one packet's tokens are there again after 2 ms; then 500 bytes come each ms and none fits.
-    let lost: Vec<(u32, Work)> = link.lost_tokens(ms(110)).collect();
-    assert_eq!(lost, [(1, Work::of(Bytes::new(4000)))]);
+    let policed: Vec<_> = link.policed(ms(110)).map(|policed| (policed.flow, policed.lost_tokens)).collect();
+    assert_eq!(policed, [(1, Work::of(Bytes::new(4000)))]);
 }
 
 proptest! {

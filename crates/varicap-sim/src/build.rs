@@ -76,6 +76,11 @@ impl Openers {
         Some(connection)
     }
 
+    /// The meter of the first member of a group.
+    pub fn first_meter(&self, group: u16) -> u32 {
+        self.meters[usize::from(group)]
+    }
+
     /// What the random streams of a connection are named after.
     pub fn name(&self, connection: &Connection) -> String {
         let group = usize::from(connection.group);

@@ -247,12 +247,15 @@ fn push(log: &mut PacketLog, at: Time, link: u16, event: PacketEvent, packet: &P
         generation: packet.generation,
         is_reverse: packet.is_reverse(),
     };
-    let segment = match packet.segment {
+    let mut segment = match packet.segment {
         Packet::NO_SEGMENT => {
             Segment { wire_size: packet.size, len: u32::from(packet.size), ..Segment::default() }
         }
         slot => *pool.get(slot),
     };
+    if packet.is_reserved() {
+        segment.flags = segment.flags.with(Flags::RESERVED); // a link may have marked it
+    }
     log.push(&PacketRecord { at, link, event, owner, segment });
 }
 

@@ -49,6 +49,31 @@ impl Packet {
     }
 }
 
+/// Whose packets have a number of [`Frame::flow`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlowOwner {
+    /// Those of the connection in a slot.
+    Connection(u32),
+    /// Those of the stream of datagrams of a meter.
+    Datagrams(u32),
+}
+
+impl FlowOwner {
+    /// The number of what goes to the receiver; what comes back has the next one.
+    fn flow(self) -> u32 {
+        // A stream of datagrams and a connection may have the same number.
+        match self {
+            FlowOwner::Connection(slot) => slot << 2,
+            FlowOwner::Datagrams(meter) => meter << 2 | 2,
+        }
+    }
+
+    /// Whose packets have the number `flow`.
+    pub fn of(flow: u32) -> FlowOwner {
+        if flow & 2 == 0 { FlowOwner::Connection(flow >> 2) } else { FlowOwner::Datagrams(flow >> 2) }
+    }
+}
+
 impl Frame for Packet {
     #[inline]
     fn wire_size(&self) -> Bytes {
@@ -79,9 +104,11 @@ impl Frame for Packet {
     }
 
     fn flow(&self) -> u32 {
-        // A datagram source and a connection may have the same number.
-        let datagram = u32::from(self.segment == Packet::NO_SEGMENT);
-        self.owner << 2 | datagram << 1 | u32::from(self.is_reverse())
+        let owner = match self.segment {
+            Packet::NO_SEGMENT => FlowOwner::Datagrams(self.owner),
+            _ => FlowOwner::Connection(self.owner),
+        };
+        owner.flow() | u32::from(self.is_reverse())
     }
 
     fn group(&self) -> u16 {

@@ -135,7 +135,7 @@ fn meter_kinds(flow: &FlowSpec) -> Vec<(Bytes, bool)> {
     vec![(mss, is_single); meters_of(flow) as usize]
 }
 
-fn rows(world: World, network: &Network, seed: u64, replication: u64, end: Time) -> RunResult {
+fn rows(mut world: World, network: &Network, seed: u64, replication: u64, end: Time) -> RunResult {
     let totals = world.sender_totals(end);
     let links = network.links.iter().zip(world.net.hops);
     let links = links.map(|(spec, hop)| LinkRow::new(&spec.name, "", &hop.meter.finish(end))).collect();

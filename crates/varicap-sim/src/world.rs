@@ -9,12 +9,13 @@ use varicap_engine::workload::{Arrivals, DatagramSource, ReservedRates};
 use varicap_engine::{Feedback, NodeId, Pools};
 use varicap_experiment::measure::SenderTotals;
 use varicap_experiment::series::ReservedState;
+use varicap_net::Policed;
 use varicap_units::{Bytes, Rate, Time, Work};
 
 use crate::build::Openers;
 use crate::connection::{Answer, Connection};
 use crate::net::Net;
-use crate::packet::Packet;
+use crate::packet::{FlowOwner, Packet};
 
 /// What starts by itself: arrivals of transfers, or datagrams.
 #[derive(Debug)]
@@ -404,7 +405,7 @@ impl World {
     }
 
     /// What the senders of each meter have counted up to `now`.
-    pub fn sender_totals(&self, now: Time) -> Vec<SenderTotals> {
+    pub fn sender_totals(&mut self, now: Time) -> Vec<SenderTotals> {
         let mut totals = self.net.observer.sender_totals(now, &self.connections, &self.net.traffic);
         for source in &self.sources {
             if let Source::Datagrams { meter, source, .. } = source {
@@ -414,11 +415,32 @@ impl World {
                 total.marked_lost_packets += self.net.traffic.marked_losses.of_datagrams(*meter);
             }
         }
+        for (meter, state) in self.policed(now) {
+            totals[meter].lost_tokens += state.lost_tokens;
+        }
         totals
     }
 
-    /// Where the reservation of each meter stands at `now`, if its sender marks by one.
-    pub fn reserved_states(&self, now: Time) -> Vec<Option<ReservedState>> {
+    /// Where the reservations that links mark stand, each with its meter.
+    fn policed(&mut self, now: Time) -> Vec<(usize, ReservedState)> {
+        let (connections, openers) = (&self.connections, &self.openers);
+        let links = self.net.hops.iter_mut().flat_map(|hop| hop.link.policed(now));
+        let states = links.map(|Policed { flow, group, rate, lost_tokens }| {
+            let meter = match FlowOwner::of(flow) {
+                FlowOwner::Datagrams(meter) => meter,
+                // A connection that is over has left its slot to others: its tokens count for the first of its group.
+                FlowOwner::Connection(slot) => match connections.get(slot as usize) {
+                    Some(connection) if connection.group == group => connection.meter,
+                    _ => openers.first_meter(group),
+                },
+            };
+            (meter as usize, ReservedState { rate, lost_tokens })
+        });
+        states.collect()
+    }
+
+    /// Where the reservation of each meter stands at `now`.
+    pub fn reserved_states(&mut self, now: Time) -> Vec<Option<ReservedState>> {
         let mut states = vec![None; self.net.observer.flows.len()];
         for connection in self.connections.iter().filter(|connection| connection.is_open) {
             let sender = &connection.sender;
@@ -433,6 +455,9 @@ impl World {
                 let state = ReservedState { rate: bucket.rate(), lost_tokens: bucket.lost(now) };
                 states[*meter as usize] = Some(state);
             }
+        }
+        for (meter, state) in self.policed(now) {
+            states[meter] = Some(state);
         }
         states
     }

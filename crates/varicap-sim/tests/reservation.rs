@@ -102,6 +102,89 @@ reservation = { rate = "2 Mbit/s", bucket = "10 kB" }"#;
 }
 
 #[test]
+fn the_first_link_marks_what_the_sender_would() {
+    // The sender's packets reach the link as they are sent: both find the same tokens (but for a SYN, which only the link
+    // counts). Until the first loss, after 3.4 s.
+    let row = |marked_at: &str| {
+        let flow_toml = format!(
+            "tcp.handshake = false\nreservation = {{ rate = \"4 Mbit/s\", marked_at = \"{marked_at}\" }}"
+        );
+        let toml =
+            scenario(&flow_toml, 1).replace("[flows.others]\n", "[flows.others]\nstart = \"2999 ms\"\n");
+        let toml = toml.replace("30 s", "3 s").replace("10 s", "500 ms").replace("1 s\"", "0 s\"");
+        flow(&simulate(&toml, 1)[0], "reserved").clone()
+    };
+    let at_source = row("source");
+    assert!(at_source.compliant_bps > 1e6 && at_source.lost_tokens_bytes > 0.0, "{at_source:?}");
+    let without =
+        |row: FlowRow| (row.throughput_bps, row.compliant_bps, row.lost_tokens_bytes, row.rtt_mean_ms);
+    assert_eq!(without(row("forward")), without(at_source));
+}
+
+#[test]
+fn a_link_that_polices_lets_only_the_reserved_rate_of_datagrams_in() {
+    let flow_toml = r#"
+datagrams = { rate = "3 Mbit/s", size = "1000 B" }
+reservation = { rate = "2 Mbit/s", marked_at = "forward", nonconformant = "drop" }"#;
+    let runs = simulate(&scenario(flow_toml, 3), 1);
+    let row = flow(&runs[0], "reserved");
+    assert!(
+        (row.throughput_bps / 2e6 - 1.0).abs() < 0.01 && row.compliant_bps == row.throughput_bps,
+        "{row:?}"
+    );
+    // 125 packets a second for 20 s.
+    assert!(runs[0].links[0].policed_packets.abs_diff(2500) <= 1);
+}
+
+/// [minrate, Fig. 14]: agency A is entitled to 20 % of 10 Mb/s and B to 80 %; reserved flows start one after the other.
+#[test]
+fn agencies_divide_a_link_and_their_reserved_flows_what_each_has() {
+    // Who has not started by then does so just before the end.
+    let flow_toml = |name: &str, start: u32, duration: u32, rate: &str| {
+        let start = (1000 * start).min(1000 * duration - 1);
+        format!(
+            "[flows.{name}]\nstart = \"{start} ms\"\nreservation = {{ rate = \"{rate}\", timed = {{ interval = \"20 ms\" }} }}\n"
+        )
+    };
+    let toml = |warmup: u32, duration: u32| {
+        format!(
+            r#"
+duration = "{duration} s"
+warmup = "{warmup} s"
+[tcp]
+congestion = "rate-adaptive-window"
+recovery = "sack"
+mss = "960 B"
+receive_window = "256 packets"
+[topology.dumbbell.forward]
+capacity = "10 Mbit/s"
+delay = "20 ms"
+[topology.dumbbell.forward.queue.cbq.classes]
+a = {{ flows = ["a1", "a2"], share = 0.2, queue = "ered" }}
+b = {{ flows = ["b1", "b2"], share = 0.8, queue = "ered" }}
+{}{}{}{}"#,
+            flow_toml("a1", 0, duration, "500 kbit/s"),
+            flow_toml("a2", 50, duration, "1 Mbit/s"),
+            flow_toml("b1", 100, duration, "1 Mbit/s"),
+            flow_toml("b2", 150, duration, "2 Mbit/s"),
+        )
+    };
+    let rates = |from: u32| {
+        let run = simulate(&toml(from + 10, from + 50), 1).remove(0);
+        ["a1", "a2", "b1", "b2"].map(|name| flow(&run, name).throughput_bps / 1e6)
+    };
+    let [a1, ..] = rates(0);
+    assert!(a1 > 9.5, "alone: {a1}");
+    let [a1, a2, ..] = rates(50);
+    assert!(a1 + a2 > 9.5 && a2 > a1 && a2 - a1 < 1.5, "{a1} {a2}");
+    let [a1, a2, b1, _] = rates(100);
+    assert!((b1 - 8.0).abs() < 0.3 && (a1 + a2 - 2.0).abs() < 0.2 && a2 > a1, "{a1} {a2} {b1}");
+    let [a1, a2, b1, b2] = rates(150);
+    assert!((b1 + b2 - 8.0).abs() < 0.3 && (a1 + a2 - 2.0).abs() < 0.2, "{a1} {a2} {b1} {b2}");
+    assert!((0.3..2.0).contains(&(b2 - b1)), "{b1} {b2}");
+}
+
+#[test]
 fn marked_packets_that_links_lose_are_counted() {
     let drop_tail = scenario("reservation = { rate = \"4 Mbit/s\" }", 4)
         .replace("queue = { ered = { limit = \"100 packets\", min_threshold = \"20 packets\", max_threshold = \"80 packets\", max_probability = 0.02 } }", "queue = { drop-tail = { limit = \"20 packets\" } }");

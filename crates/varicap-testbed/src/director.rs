@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
 use varicap_engine::{Feedback, NodeId, meters_of};
-use varicap_experiment::measure::FlowMeter;
+use varicap_experiment::measure::{FlowMeter, SenderTotals};
+use varicap_experiment::series::ReservedState;
 use varicap_experiment::{Network, Transport};
 use varicap_net::feedback::KnownRtt;
+use varicap_net::{Frame, Policed};
 use varicap_units::{Bytes, Rate, Span, Stream, Streams, Time};
 
 use crate::addresses;
@@ -123,7 +125,11 @@ impl FlowDirector {
                 buffer: flow.abr.as_ref().map(|abr| abr.first_link),
             });
             for member in 0..meters_of(flow) {
-                meters.push(FlowMeter::new(mss));
+                let mut meter = FlowMeter::new(mss);
+                if flow.reservation.is_some() {
+                    meter.reserve();
+                }
+                meters.push(meter);
                 let stream = || streams.stream(&format!("flow.{}.{member}.jitter", flow.name));
                 let has_jitter = flow.jitter > Span::ZERO && is_tcp && !flow.carries_arrivals();
                 jitters.push(has_jitter.then(|| Jitter {
@@ -148,9 +154,37 @@ impl FlowDirector {
     }
 
     /// The warm-up is over.
-    pub fn begin_measuring(&mut self, now: Time) {
-        // What senders did is counted where the sockets are.
-        self.meters.iter_mut().for_each(|meter| meter.reset(now, Default::default()));
+    pub fn begin_measuring(&mut self, now: Time, net: &mut Net) {
+        let totals = self.reserved_totals(now, net);
+        self.meters.iter_mut().zip(totals).for_each(|(meter, total)| meter.reset(now, total));
+    }
+
+    /// What came of the reservations of each meter up to `now`. All else that senders did is counted where the sockets are.
+    pub fn reserved_totals(&self, now: Time, net: &mut Net) -> Vec<SenderTotals> {
+        let mut totals = vec![SenderTotals::default(); self.meters.len()];
+        for (&tag, lost) in &net.marked_losses {
+            totals[self.meter_of(tag)].marked_lost_packets += lost;
+        }
+        for (meter, state) in self.reserved_states(now, net) {
+            totals[meter].lost_tokens += state.lost_tokens;
+        }
+        totals
+    }
+
+    /// Where the reservations that links mark stand at `now`, each with its meter.
+    pub fn reserved_states(&self, now: Time, net: &mut Net) -> Vec<(usize, ReservedState)> {
+        let policed = net.hops.iter_mut().flat_map(|hop| hop.link.policed(now));
+        let state = |policed: Policed| {
+            let state = ReservedState { rate: policed.rate, lost_tokens: policed.lost_tokens };
+            (self.meter_of(Packet::tag_of_flow(policed.flow)), state)
+        };
+        policed.map(state).collect()
+    }
+
+    /// The meter of the flow that is known by `tag`.
+    fn meter_of(&self, tag: u32) -> usize {
+        let group = &self.groups[(tag >> 16) as usize];
+        group.meter as usize + member_of(group, tag)
     }
 
     fn group(&self, packet: &Packet) -> &Group {
@@ -159,14 +193,13 @@ impl FlowDirector {
 
     /// The meter of a packet's flow.
     fn meter(&self, packet: &Packet) -> usize {
-        let group = self.group(packet);
-        group.meter as usize + member_of(group, packet)
+        self.meter_of(packet.tag)
     }
 }
 
-/// The number of a packet's flow in its group.
-fn member_of(group: &Group, packet: &Packet) -> usize {
-    let port = (packet.tag & 0xffff) as u16;
+/// The number in its group of the flow that is known by `tag`.
+fn member_of(group: &Group, tag: u32) -> usize {
+    let port = (tag & 0xffff) as u16;
     if group.is_single { usize::from(port.saturating_sub(addresses::FIRST_PORT)) } else { 0 }
 }
 
@@ -200,7 +233,7 @@ impl Director for FlowDirector {
     fn entry(&self, packet: &Packet) -> Option<NodeId> {
         let group = self.group(packet);
         let first = group.buffer.filter(|_| !packet.is_reverse())?;
-        Some((first + member_of(group, packet)) as NodeId)
+        Some((first + member_of(group, packet.tag)) as NodeId)
     }
 
     fn release_at(&mut self, now: Time, packet: &Packet) -> Time {
@@ -222,6 +255,9 @@ impl Director for FlowDirector {
         let Some(meter) = self.meters.get_mut(meter) else { return };
         let size = Bytes::new(u64::from(packet.size));
         if !packet.is_reverse() {
+            if packet.is_reserved() {
+                meter.on_marked(size);
+            }
             if !self.groups[usize::from(packet.route / 2)].is_tcp {
                 meter.on_data(size, size);
             } else if headers.payload > 0 {

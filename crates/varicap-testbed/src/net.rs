@@ -1,5 +1,7 @@
 //! The links and wires of a network with real packets on them.
 
+use std::collections::HashMap;
+
 use varicap_engine::{Hop, Links, NodeId, Wire, routes};
 use varicap_experiment::Network;
 use varicap_net::{Backlog, Frame, Link, Lost, Watch};
@@ -16,12 +18,15 @@ pub struct Net {
     routes: Vec<Box<[NodeId]>>,
     /// Bytes of the packets.
     pub pool: Pool,
+    /// Marked packets that links lost, by their tags.
+    pub marked_losses: HashMap<u32, u64>,
 }
 
 /// Observes one link, and gives lost packets back to the pool.
 struct LinkWatch<'a> {
     meter: &'a mut varicap_experiment::measure::LinkMeter,
     pool: &'a mut Pool,
+    marked_losses: &'a mut HashMap<u32, u64>,
 }
 
 impl Watch<Packet> for LinkWatch<'_> {
@@ -33,6 +38,7 @@ impl Watch<Packet> for LinkWatch<'_> {
         self.meter.on_lost(at, frame.wire_size(), cause);
         if frame.is_reserved() {
             self.meter.on_reserved_lost();
+            *self.marked_losses.entry(frame.tag).or_default() += 1;
         }
         self.pool.free(frame.slot);
     }
@@ -63,12 +69,12 @@ impl Net {
     pub fn new(network: &Network, streams: &Streams, largest: u32) -> Net {
         let hops: Vec<_> = network.links.iter().map(|spec| Hop::new(spec, streams)).collect();
         let (wires, routes) = routes(&network.flows, hops.len());
-        Net { hops, wires, routes, pool: Pool::new(largest) }
+        Net { hops, wires, routes, pool: Pool::new(largest), marked_losses: HashMap::new() }
     }
 
     fn hop(&mut self, link: usize) -> (&mut Link<Packet>, LinkWatch<'_>) {
         let Hop { link, meter } = &mut self.hops[link];
-        (link, LinkWatch { meter, pool: &mut self.pool })
+        (link, LinkWatch { meter, pool: &mut self.pool, marked_losses: &mut self.marked_losses })
     }
 
     /// The next node of a packet's route; none if it is through.

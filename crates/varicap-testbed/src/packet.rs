@@ -34,6 +34,11 @@ impl Packet {
         Packet { slot, tag, size, route, hop: 0, flags }
     }
 
+    /// The tag of the packets that have the number `flow` of [`Frame::flow`].
+    pub fn tag_of_flow(flow: u32) -> u32 {
+        flow >> 1
+    }
+
     /// Whether it goes from a receiver to its sender.
     pub fn is_reverse(&self) -> bool {
         !self.route.is_multiple_of(2)

@@ -262,8 +262,10 @@ fn emulate(
             return Err(TestbedError::Interrupted);
         }
         if is_sample(stop, interval) {
+            let reserved = emulator.director.reserved_states(stop, &mut emulator.net);
             for (meter, series) in &mut series {
-                series.sample(stop, &mut emulator.director.meters[*meter], None, None);
+                let state = reserved.iter().find(|(of, _)| of == meter).map(|(_, state)| *state);
+                series.sample(stop, &mut emulator.director.meters[*meter], None, state);
             }
             for (series, hop) in link_series.iter_mut().zip(&mut emulator.net.hops) {
                 series.sample(stop, &mut hop.meter);
@@ -274,7 +276,7 @@ fn emulate(
         }
         if stop == warm {
             emulator.net.begin_measuring(warm);
-            emulator.director.begin_measuring(warm);
+            emulator.director.begin_measuring(warm, &mut emulator.net);
             emulator.lateness.clear();
         }
     }
@@ -288,9 +290,10 @@ fn emulate(
         lateness: lateness.packets,
         ..Fidelity::default()
     };
+    let reserved = emulator.director.reserved_totals(end, &mut emulator.net);
     Ok(Wire {
         links: emulator.net.hops.into_iter().map(|hop| hop.meter.finish(end)).collect(),
-        flows: finish(emulator.director.meters, end, None),
+        flows: finish(emulator.director.meters, end, reserved),
         link_series,
         flow_series: series.into_iter().map(|(_, series)| series).collect(),
         events: fidelity.lateness.count(),
@@ -306,9 +309,8 @@ fn is_sample(at: Time, interval: Option<Span>) -> bool {
 fn finish(
     meters: Vec<varicap_experiment::measure::FlowMeter>,
     end: Time,
-    senders: Option<Vec<varicap_experiment::measure::SenderTotals>>,
+    senders: Vec<varicap_experiment::measure::SenderTotals>,
 ) -> Vec<FlowMeasure> {
-    let senders = senders.unwrap_or_else(|| vec![Default::default(); meters.len()]);
     meters.into_iter().zip(senders).map(|(meter, sender)| meter.finish(end, sender)).collect()
 }
 
@@ -349,7 +351,7 @@ fn serve(
     endpoints.abort();
     let (samples, starved_samples) = (endpoints.samples, endpoints.starved_samples);
     Ok(Hosts {
-        flows: finish(endpoints.meters, end, Some(totals)),
+        flows: finish(endpoints.meters, end, totals),
         series: series.into_iter().map(|(_, series)| series).collect(),
         samples,
         starved_samples,
@@ -406,10 +408,12 @@ fn outcome(
     }
     let mut flows = hosts.series;
     for (host, wire) in flows.iter_mut().zip(&wire.flow_series) {
-        host.points
-            .iter_mut()
-            .zip(&wire.points)
-            .for_each(|(host, wire)| host.throughput_bps = wire.throughput_bps);
+        host.points.iter_mut().zip(&wire.points).for_each(|(host, wire)| {
+            host.throughput_bps = wire.throughput_bps;
+            host.compliant_bps = wire.compliant_bps;
+            host.reserved_bps = wire.reserved_bps;
+            host.lost_tokens_bytes = wire.lost_tokens_bytes;
+        });
     }
     let recorded = Recorded { replication, flows, links: wire.link_series, ..Recorded::default() };
     Outcome { result, recorded }

@@ -42,7 +42,7 @@ impl SenderTotals {
             timeouts: self.timeouts - earlier.timeouts,
             fast_retransmits: self.fast_retransmits - earlier.fast_retransmits,
             marked_lost_packets: self.marked_lost_packets - earlier.marked_lost_packets,
-            lost_tokens: self.lost_tokens - earlier.lost_tokens,
+            lost_tokens: self.lost_tokens.saturating_sub(earlier.lost_tokens),
         }
     }
 }
@@ -280,6 +280,7 @@ impl FlowMeasure {
     pub fn merge(&mut self, other: &FlowMeasure) {
         self.done = self.done.plus(&other.done);
         self.sender = self.sender.plus(&other.sender);
+        self.is_reserved |= other.is_reserved;
         if other.cwnd_maximum > Bytes::ZERO {
             let is_known = self.cwnd_maximum > Bytes::ZERO;
             self.cwnd_minimum =

@@ -21,7 +21,7 @@ use varicap_units::{Bytes, Rate, Span, Streams, Time, Work};
 
 use crate::capacity::{Capacity, CapacityParts, CapacityProcess};
 use crate::loss::{Loss, LossParts};
-use crate::policing::{Policer, PolicingParts};
+use crate::policing::{Policed, Policer, PolicingParts};
 use crate::queue::{Limit, Queue, QueueDiscipline, Supply, Transmitter, TransmitterState, Waiting};
 use crate::reactive::Reactive;
 use crate::{Backlog, Frame, Framing, LossCause, Lost, QueueConfig, Service, Watch};
@@ -317,9 +317,9 @@ impl<F: Frame> Link<F> {
         self.backlog().frames as usize + usize::from(self.in_service.is_some()) + self.under_way
     }
 
-    /// Tokens that each policed connection has lost up to `now`, by the number that its frames give.
-    pub fn lost_tokens(&mut self, now: Time) -> impl Iterator<Item = (u32, Work)> {
-        self.policer.iter_mut().flat_map(move |policer| policer.lost_tokens(now))
+    /// Where the connections that the link polices stand at `now`.
+    pub fn policed(&mut self, now: Time) -> impl Iterator<Item = Policed> {
+        self.policer.iter_mut().flat_map(move |policer| policer.policed(now))
     }
 
     /// When the capacity changes next, or the next opportunity comes: who wants to know of it at once polls then.
