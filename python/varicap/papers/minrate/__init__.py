@@ -1,0 +1,1 @@
+"""[minrate]: TCP over networks with minimum rate guarantees."""

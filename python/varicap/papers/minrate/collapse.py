@@ -1,0 +1,92 @@
+"""Senders that rely on reservations which nobody keeps: they congest the network, unless a safeguard stops them.
+
+Drop-tail queues everywhere, no admission: more and more senders with timer and windowing, each sure of 0.5 Mb/s, on
+the whole chain and across each bottleneck.  The reservations are written as steps of one rate, since varicap refuses
+constant ones that exceed a link.  Source: [minrate, §IV-B, §IX].
+"""
+
+from functools import partial
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from varicap.papers.minrate.network import DROP_TAIL, Changes, Measured, interval, measure, queues
+from varicap.papers.run import Grid, Outcome, Run
+from varicap.papers.verdict import Array, Value
+from varicap.report.paper import Axis, Curve, curves
+
+_GROUPS = tuple(f"crowd-{letter}" for letter in "abcdef")
+_OVER_EACH = 4
+"""Groups that cross each bottleneck."""
+_COUNTS = (2, 4, 8, 12, 20)
+"""Senders in each group."""
+_FITTING = 4
+"""With so many the reservations fit the bottlenecks."""
+_RATE, _CAPACITY = 0.5, 10.0  # [Mb/s]
+_NO_SUPPORT = queues(DROP_TAIL)
+_KINDS = ("plain", "trusting", "with safeguard")
+
+
+def reproduce(run: Run) -> Outcome:
+    """Goodput of all flows together against what is reserved, of the bottlenecks' capacity."""
+    counts = run.pick(_COUNTS, (_FITTING, _COUNTS[-1]))
+    found = {
+        recovery: {kind: {count: _crowd(run, kind, count, recovery) for count in counts} for kind in _KINDS}
+        for recovery in ("reno", "sack")
+    }
+    goodput = {
+        recovery: {kind: {count: _together(one, count) for count, one in row.items()} for kind, row in kinds.items()}
+        for recovery, kinds in found.items()
+    }
+    reno, most = goodput["reno"], _COUNTS[-1]
+    supported = _crowd(run, "trusting", _FITTING, "reno", {})
+    wasted = found["reno"]["trusting"][most]
+    values = {
+        "CO-collapse": reno["trusting"][most] / reno["plain"][most].mean(),
+        "CO-safeguard": reno["with safeguard"][most] / reno["plain"][most].mean(),
+        "CO-supported": np.mean([supported.compliant(group) for group in _GROUPS], axis=0) / _RATE,
+        "CO-wasted": 1 - _together(wasted, most) / 0.96 / _together(wasted, most, "throughput"),
+        "CO-sack": goodput["sack"]["trusting"][most] / goodput["sack"]["plain"][most].mean(),
+    }
+    rows = {
+        f"{recovery}, {kind}": [interval(one) for one in row.values()]
+        for recovery, kinds in goodput.items()
+        for kind, row in kinds.items()
+    }
+    columns = [f"{_load(count):g}" for count in counts]
+    grid = Grid("Goodput of all flows", "Mb/s", "reserved / capacity", columns, rows)
+    of_claims = {key: Value(sim=interval(value)) for key, value in values.items()}
+    return Outcome(of_claims, partial(_draw, goodput), [grid])
+
+
+def _crowd(run: Run, kind: str, count: int, recovery: str, queueing: Changes = _NO_SUPPORT) -> Measured:
+    changes = {**queueing, "tcp.recovery": recovery, "duration": run.pick("120 s", "30 s")}
+    for group in _GROUPS:
+        changes[f"flows.{group}.count"] = str(count)
+        if kind != "plain":
+            changes[f"flows.{group}.reservation.timed"] = '{ interval = "20 ms" }'
+            changes[f"flows.{group}.tcp.congestion"] = "rate-adaptive-window"
+            changes[f"flows.{group}.reservation.safeguard"] = str(kind == "with safeguard").lower()
+    return measure(run, changes, _GROUPS, seeds=run.pick(6, 2))
+
+
+def _together(found: Measured, count: int, what: str = "goodput") -> Array:
+    """All flows together [Mb/s]."""
+    of = found.goodput if what == "goodput" else found.throughput
+    return np.asarray(count * np.sum([of(group) for group in _GROUPS], axis=0))
+
+
+def _load(count: int) -> float:
+    """What is reserved on a bottleneck, of its capacity."""
+    return _OVER_EACH * count * _RATE / _CAPACITY
+
+
+def _draw(goodput: dict[str, dict[str, dict[int, Array]]]) -> Figure:
+    x = [_load(count) for count in goodput["reno"]["plain"]]
+    lines = [
+        Curve(f"{recovery}, {kind}", x, [interval(one) for one in row.values()], colour + 3 * (recovery == "sack"))
+        for recovery, kinds in goodput.items()
+        for colour, (kind, row) in enumerate(kinds.items())
+    ]
+    title = "Goodput without support by the network, drop-tail"
+    return curves(title, lines, Axis("reserved / capacity of a bottleneck"), Axis("goodput of all flows [Mb/s]"))

@@ -1,0 +1,53 @@
+"""Beyond the paper: a sender of datagrams at a constant rate with the same marking, beside TCP."""
+
+from functools import partial
+
+from matplotlib.figure import Figure
+
+from varicap.papers.minrate.network import Measured, interval, measure, senders
+from varicap.papers.run import Grid, Outcome, Run
+from varicap.papers.verdict import Array, Value
+from varicap.report.paper import Axis, Curve, curves
+
+_RATE = 2.0  # [Mb/s]
+_RESERVED = (0.0, 0.5, 1.0, 1.5, 2.0)
+"""Of the datagrams' rate [Mb/s]."""
+
+
+def reproduce(run: Run) -> Outcome:
+    """What of 2 Mb/s of datagrams comes, the more of it is reserved."""
+    found = {reserved: _beside(run, reserved) for reserved in run.pick(_RESERVED, (0.0, 2.0))}
+    came = {reserved: _came(one, reserved) for reserved, one in found.items()}
+    values = {
+        "UDP-all": came[2.0],
+        "UDP-none": came[2.0] - came[0.0],
+        "UDP-TCP": found[2.0].throughput("be") / found[0.0].throughput("be").mean(),
+    }
+    rows = {
+        "datagrams that come, of all": [interval(one) for one in came.values()],
+        "a best-effort TCP [Mb/s]": [interval(one.throughput("be")) for one in found.values()],
+    }
+    grid = Grid("Datagrams of 2 Mb/s beside TCP", "", "reserved [Mb/s]", [f"{one:g}" for one in found], rows)
+    of_claims = {key: Value(sim=interval(value)) for key, value in values.items()}
+    return Outcome(of_claims, partial(_draw, came), [grid])
+
+
+def _name(reserved: float) -> str:
+    return "media" if reserved else "media-plain"
+
+
+def _beside(run: Run, reserved: float) -> Measured:
+    changes = senders("windowed", recovery="sack") | {"tcp.recovery": "sack", "flows.be.count": "8"}
+    if reserved:
+        changes["flows.media.reservation.rate"] = f"{reserved:g} Mbit/s"
+    return measure(run, changes, (_name(reserved), "r1", "be"))
+
+
+def _came(found: Measured, reserved: float) -> Array:
+    return found.throughput(_name(reserved)) / _RATE
+
+
+def _draw(came: dict[float, Array]) -> Figure:
+    curve = Curve("datagrams", list(came), [interval(one) for one in came.values()], 0)
+    title = "2 Mb/s of datagrams among 8 best-effort TCP flows"
+    return curves(title, [curve], Axis("reserved [Mb/s]"), Axis("of the datagrams come", start=0.8))

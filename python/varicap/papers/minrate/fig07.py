@@ -1,0 +1,43 @@
+"""Fig. 7: rate adaptive windows on top of timed transmissions: fairer shares of the excess."""
+
+from functools import partial
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from varicap.papers.minrate.fig02 import draw, table
+from varicap.papers.minrate.fig06 import timed
+from varicap.papers.minrate.network import RATES, Measured, interval, measure, senders
+from varicap.papers.run import Outcome, Run
+from varicap.papers.verdict import Array, Value
+
+AVERAGE = '{ rate-adaptive-window = { rtt = "smoothed" } }'
+
+
+def windowed(run: Run, window: str = "rate-adaptive-window", recovery: str = "reno") -> Measured:
+    """Fig. 6's flows with a rate adaptive window."""
+    return measure(run, senders("windowed", window=window, recovery=recovery), series=True)
+
+
+def ratios(found: Measured) -> Array:
+    """Excess of each reserved flow over a best-effort flow's throughput, shape (3, runs)."""
+    return np.array([found.excess(flow) / found.throughput("be") for flow in RATES])
+
+
+def reproduce(run: Run) -> Outcome:
+    """Compliant throughput and fairness against Fig. 6, and with the average instead of the best round trip."""
+    found, before, average = windowed(run), timed(run), windowed(run, AVERAGE)
+    values = {f"F7a-{rate:g}": found.compliant(flow) / rate for flow, rate in RATES.items()}
+    values |= {
+        "F7b": ratios(found).mean(axis=0) - ratios(before).mean(axis=0),
+        "F7b-least": ratios(found).min(axis=0) - ratios(before).min(axis=0),
+        "F7c": average.compliant("r4") / 4,
+        "F7c-sack": windowed(run, AVERAGE, "sack").compliant("r4") / 4,
+    }
+    tables = [table(found, "Fig. 7"), table(average, "RWND from the average round trip")]
+    of_claims = {key: Value(sim=interval(value)) for key, value in values.items()}
+    return Outcome(of_claims, partial(_draw, found), tables)
+
+
+def _draw(found: Measured) -> Figure:
+    return draw("Fig. 7: timed transmissions and rate adaptive windows", found, "excess", compliant=False)

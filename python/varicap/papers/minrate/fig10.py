@@ -1,0 +1,24 @@
+"""Fig. 10: unmodified TCP when its reservation changes."""
+
+from functools import partial
+
+from varicap.papers.minrate.network import interval
+from varicap.papers.minrate.transients import Pairs, draw, transients
+from varicap.papers.run import Outcome, Run
+from varicap.papers.verdict import Value
+
+_PAIRS: tuple[Pairs, ...] = ("fwd", "both")
+
+
+def reproduce(run: Run) -> Outcome:
+    """How slowly it follows a rise, and how quickly a fall."""
+    found = {pairs: transients(run, pairs, "plain") for pairs in _PAIRS}
+    values = {}
+    for pairs, one in found.items():
+        values[f"F10a-t90/{pairs}"] = one.t90
+        values[f"F10a-first5/{pairs}"] = one.first5
+        values[f"F10b/{pairs}"] = one.after_fall
+    title = "Fig. 10: unmodified TCP, bucket of 800 ms, 4 best-effort flows each way"
+    return Outcome(
+        {key: Value(sim=interval(value)) for key, value in values.items()}, partial(draw, title, found["both"])
+    )

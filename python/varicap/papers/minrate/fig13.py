@@ -1,0 +1,29 @@
+"""Fig. 13: ERED at the bottlenecks only, and everywhere else only."""
+
+from functools import partial
+
+from varicap.papers.minrate.evolution import TOPOLOGIES, dips, draw, evolution, table
+from varicap.papers.minrate.network import BOTTLENECKS, LINKS, OTHERS, interval
+from varicap.papers.run import Outcome, Run
+from varicap.papers.verdict import Array, Value
+
+
+def reproduce(run: Run) -> Outcome:
+    """Where ERED is of use."""
+    values: dict[str, Array] = {}
+    at = {topology: evolution(run, topology, drop_tail=OTHERS) for topology in TOPOLOGIES}
+    beside = {topology: evolution(run, topology, drop_tail=BOTTLENECKS) for topology in TOPOLOGIES}
+    for topology in TOPOLOGIES:
+        nowhere = evolution(run, topology, drop_tail=LINKS).throughput("r4").mean()
+        values |= {
+            f"F13a-4/{topology}": at[topology].throughput("r4") / 4,
+            f"F13a-1/{topology}": at[topology].throughput("r1"),
+            f"F13a-dips/{topology}": dips(at[topology]),
+            f"F13b/{topology}": beside[topology].throughput("r4"),
+            f"F13b-same/{topology}": beside[topology].throughput("r4") / nowhere,
+        }
+    shown = {"45Mb/bidir, at the bottlenecks": at["45Mb/bidir"], "45Mb/bidir, elsewhere": beside["45Mb/bidir"]}
+    rows = {f"{topology}, at the bottlenecks": one for topology, one in at.items()}
+    rows |= {f"{topology}, elsewhere": one for topology, one in beside.items()}
+    of_claims = {key: Value(sim=interval(value)) for key, value in values.items()}
+    return Outcome(of_claims, partial(draw, "Fig. 13: ERED at some queues", shown), [table("Fig. 13", rows)])

@@ -1,0 +1,47 @@
+"""The round trip against compliant and non-compliant throughput: the paper's conclusion tells it without a figure."""
+
+from functools import partial
+
+from matplotlib.figure import Figure
+
+from varicap.papers.minrate.network import Measured, interval, measure, senders
+from varicap.papers.run import Outcome, Run
+from varicap.papers.verdict import Value
+from varicap.report.paper import Axis, Curve, curves
+
+_FURTHER_MS = (0, 25, 50, 100, 200)
+"""Further delay of each direction on the way of the 2 Mb/s flow and of the best-effort flow `far`."""
+_BASE_MS = 100
+
+
+def reproduce(run: Run) -> Outcome:
+    """A reserved and a best-effort flow further and further away, among others that stay."""
+    found = {delay: _away(run, delay) for delay in run.pick(_FURTHER_MS, (0, 200))}
+    near, far = found[0], found[200]
+    values = {
+        "RTT-compliant": far.compliant("r2") / 2,
+        "RTT-excess": far.excess("r2") / near.excess("r2").mean(),
+        "RTT-BE": far.throughput("far") / near.throughput("far").mean(),
+    }
+    of_claims = {key: Value(sim=interval(value)) for key, value in values.items()}
+    return Outcome(of_claims, partial(_draw, found))
+
+
+def _away(run: Run, delay: int) -> Measured:
+    """These flows so many ms further away; a window that fills the longest way."""
+    changes = senders("windowed", recovery="sack") | {"tcp.recovery": "sack", "tcp.receive_window": "1024 packets"}
+    changes |= {f"flows.{flow}.access_delay": f"{delay} ms" for flow in ("r2", "far")}
+    return measure(run, changes, ("r1", "r2", "be", "far"))
+
+
+def _draw(found: dict[int, Measured]) -> Figure:
+    x = [_BASE_MS + 2 * delay for delay in found]
+    rows = {
+        "2 Mb/s reserved: compliant": [one.compliant("r2") for one in found.values()],
+        "2 Mb/s reserved: beyond": [one.excess("r2") for one in found.values()],
+        "best effort": [one.throughput("far") for one in found.values()],
+        "best effort that stays near": [one.throughput("be") for one in found.values()],
+    }
+    lines = [Curve(name, x, list(map(interval, row)), colour) for colour, (name, row) in enumerate(rows.items())]
+    title = "Throughput against the round trip"
+    return curves(title, lines, Axis("round trip without queueing [ms]"), Axis("throughput [Mb/s]"))
