@@ -36,7 +36,8 @@ def rows(columns: list[dict[str, Any]], in_json: bool) -> Iterator[str]:
     yield "|---" * len(heads) + "|"
     for column in columns:
         told = column["description"] + (f" One of {', '.join(column['names'])}." if "names" in column else "")
-        path = [f"`{column['path']}`"] if in_json else []
+        is_mean = column["name"] not in ("replication", "seed")
+        path = [f"`{column['path']}`" if is_mean else ""] if in_json else []
         yield "| " + " | ".join([f"`{column['name']}`", column["unit"], *path, told]) + " |"
 
 
