@@ -9,6 +9,7 @@ VARICAP_PUBLISH=1 what is shown is written anew, except where it has a `…`.
 import io
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -149,14 +150,19 @@ def dialogue(block: Block) -> Iterator[tuple[str, Shown]]:
 
 
 def recipe(command: str) -> str:
-    """Of `make TARGET` what it does after the setup; any other command as it is."""
+    """Of `make TARGET` what it prints and does after the setup; any other command as it is."""
     if not command.startswith("make "):
         return command
     target = command.removeprefix("make ")
     rules = re.search(rf"^{target}:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert rules, f"the Makefile has no target {target}"
-    lines = [line.strip().lstrip("@") for line in rules[1].splitlines()]
-    return "\n".join(line.replace("$(BIN)/", "").replace("$(OUT)", "varicap-out") for line in ["set -e", *lines])
+    lines = ["set -e"]
+    for rule in rules[1].replace("$(BIN)", ".venv/bin").replace("$(OUT)", "varicap-out").splitlines():
+        step = rule.strip()
+        if not step.startswith("@"):
+            lines.append(f"echo {shlex.quote(step)}")
+        lines.append(step.removeprefix("@"))
+    return "\n".join(lines)
 
 
 def matches(shown: list[str], printed: list[str]) -> bool:
