@@ -1237,16 +1237,6 @@ class Abr(Part):
     """How the rate is measured out. Default: at-start: it does not change during a packet."""
 
 
-@dataclass(frozen=True)
-class Constant(Part):
-    """The same at all times; may be written as the rate alone: `"4 Mbit/s"`."""
-
-    _tag: ClassVar[str] = "constant"
-    _bare: ClassVar[bool] = True
-
-    value: Rate
-
-
 ReservedRate: TypeAlias = str | Constant | Steps
 """A reserved rate."""
 

@@ -51,7 +51,7 @@ pub struct ReservationConfig {
 #[serde(remote = "Self", rename_all = "kebab-case")]
 #[schemars(transform = choice::text)]
 pub enum ReservedRate {
-    /// The same at all times; may be written as the rate alone: `"4 Mbit/s"`.
+    /// The same at all times; may be written as the rate alone: `"10 Mbit/s"`.
     Constant(Rate),
     /// A rate from each given instant on.
     Steps(StepsConfig),
