@@ -67,6 +67,7 @@ def _coverage(source: Source, steps: int, link: Cellular) -> NDArray[np.bool_]:
     if link.outages_per_min <= 0.0:
         return covered
     mean_covered_s = 60.0 / link.outages_per_min
+    steps_of(steps * _STEP_S, (mean_covered_s + link.outage_s) / 100)
     now_s = 0.0
     while True:
         to_outage, in_outage = exponential(source, 2)

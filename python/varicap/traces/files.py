@@ -84,7 +84,9 @@ def save(
     if not path.name.startswith("bw_"):
         raise TraceError(f"{path}: LeoReplayer's capacities are called bw_N.txt, with delay_N.txt beside them")
     if trace.delay is None:
-        raise TraceError(f"{path}: LeoReplayer wants delays, and this trace has none; say --delay")
+        raise TraceError(
+            f"{path}: LeoReplayer wants delays, and this trace has none; `varicap trace convert --delay` gives it one"
+        )
     count = max(1, round(trace.duration_s / DELAY_STEP_S))
     delays = np.rint(trace.delay.at(np.arange(count, dtype=np.float64) * DELAY_STEP_S)).astype(np.int64)
     return [_write(path, lines), _write(_delay_file(path), _lines(delays.tolist()))]

@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 
 MOST_VALUES = 50_000_000
 """Of one trace: what fits in the memory of a small machine."""
+_MOST_SIGMA = 3.0
+"""Of a log-capacity: a factor of twenty is one standard deviation."""
 
 
 class TraceError(ValueError):
@@ -74,6 +76,8 @@ def checked(link: Link) -> Link:
         if not isfinite(value) or value < 0 or (each.metadata["positive"] and value == 0):
             expected = "above 0" if each.metadata["positive"] else "0 or more"
             raise TraceError(f"{each.name} is {value:g}, expected {expected} ({each.metadata['says']})")
+        if each.name.endswith("sigma") and value > _MOST_SIGMA:
+            raise TraceError(f"{each.name} is {value:g}, expected at most {_MOST_SIGMA:g} ({each.metadata['says']})")
     return link
 
 

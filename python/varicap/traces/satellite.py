@@ -32,6 +32,7 @@ def generate_leo(seed: int, duration_s: float, link: Satellite | None = None) ->
     """
     link = checked(link or Satellite())
     steps = steps_of(duration_s, DELAY_STEP_S)
+    steps_of(duration_s, link.interval_s)
     source = Source(seed)
     time_s = np.arange(steps, dtype=np.float64) * DELAY_STEP_S
     interval = np.floor((time_s - link.offset_s) / link.interval_s + 1e-9).astype(np.int64)
