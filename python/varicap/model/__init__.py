@@ -16,10 +16,11 @@ from varicap.model.answer import Answer, Model
 from varicap.model.path import FlowPath, paths
 from varicap.model.ratcp import Sessions
 from varicap.model.reno import RandomLoss, Sawtooth
+from varicap.model.wireless import Arq
 
 __all__ = ["MODELS", "Answer", "FlowPath", "Model", "ModelResult", "NoModelError", "solve", "why_not"]
 
-MODELS: tuple[Model, ...] = (Sawtooth(), RandomLoss(), Sessions(), RateControl())
+MODELS: tuple[Model, ...] = (Sawtooth(), RandomLoss(), Sessions(), RateControl(), Arq())
 """In the order in which they are tried."""
 
 _NEAREST = 2

@@ -130,6 +130,13 @@ def no_loss(path: FlowPath) -> Iterator[str]:
             yield f"{link['path']}.loss: the model knows only losses at a full queue"
 
 
+def no_arq(path: FlowPath) -> Iterator[str]:
+    """What keeps a model of links that send once from fitting."""
+    for link in path.links:
+        if link["arq"] is not None:
+            yield f"{link['path']}.arq: in the model the link sends each packet once"
+
+
 def no_source(path: FlowPath) -> Iterator[str]:
     """What keeps a model without rate control from fitting."""
     if path.flow["abr"] is not None:

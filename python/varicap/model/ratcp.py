@@ -6,7 +6,7 @@ from math import isclose
 from varicap import units
 from varicap.analyse.models import ratcp as renewal
 from varicap.model.answer import Answer
-from varicap.model.path import FlowPath, choice, no_loss, no_source, one_bottleneck, option
+from varicap.model.path import FlowPath, choice, no_arq, no_loss, no_source, one_bottleneck, option
 
 
 class Sessions:
@@ -25,6 +25,7 @@ class Sessions:
         if path.room_packets == float("inf"):
             yield f"{path.link['path']}.queue: the model's buffer has a limit"
         yield from no_loss(path)
+        yield from no_arq(path)
         yield from option(path, "recovery", ("old-tahoe",), ": each loss costs a timeout")
         yield from option(path, "congestion", ("ratcp", "reno"), "")
         if path.window_packets < path.room_packets + path.link["mean_bps"] / 8 / path.packet_bytes * path.base_rtt_s:

@@ -6,7 +6,7 @@ from typing import Any
 from varicap import units
 from varicap.analyse.models import pftk, sawtooth
 from varicap.model.answer import Answer
-from varicap.model.path import FlowPath, choice, no_loss, no_source, one_bottleneck, option
+from varicap.model.path import FlowPath, choice, no_arq, no_loss, no_source, one_bottleneck, option
 
 _RECOVERIES = ("reno", "newreno", "sack")
 _MOST_USED = 0.7
@@ -27,6 +27,7 @@ class Sawtooth:
             return
         yield from _constant(path)
         yield from no_loss(path)
+        yield from no_arq(path)
         yield from option(path, "recovery", _RECOVERIES, ", which halve the window at a loss")
         yield from option(path, "congestion", ("reno",), "")
         yield from no_source(path)
@@ -65,6 +66,7 @@ class RandomLoss:
             yield from option(path, "recovery", _RECOVERIES, ", which halve the window at a loss")
             yield from option(path, "congestion", ("reno",), "")
             yield from no_source(path)
+        yield from no_arq(path)
         losses = [link for link in path.links if link["loss"] != "none"]
         if len(losses) != 1 or choice(losses[0]["loss"])[0] != "bernoulli":
             yield f"{path.flow['path']}: the model wants independent loss (bernoulli) on one link to the receiver"
