@@ -12,11 +12,13 @@ from conftest import Cli
 from typer.testing import CliRunner
 
 from varicap import cli as program
+from varicap import simulate
 from varicap.analyse.fading import Rayleigh
 from varicap.analyse.models import wireless_queue
 from varicap.analyse.models.wireless import estimate
 from varicap.analyse.models.wireless_channel import Channel
 from varicap.design.buffer import buffer
+from varicap.design.confirm import confirm, losses, scenario
 from varicap.design.packet import packet
 from varicap.design.radio import Radio, read_channel
 from varicap.report import wireless as report
@@ -146,6 +148,60 @@ def test_an_error_of_a_packet_spares_short_frames() -> None:
     assert by_packet[12] > 1.1 * by_frame[12]
 
 
+# --- the simulation that confirms ------------------------------------------------------------------------------------
+
+
+def test_the_simulation_confirms_the_analysis() -> None:
+    found = buffer(replace(SLOW, signal=Rayleigh(doppler_hz=10.0)), target_bps=0.4e6, buffer_packets=16, simulate=True)
+    assert [(one.channel, one.flow) for one in found.simulated] == [
+        *(("markov", "tahoe"), ("markov", "reno")),
+        *(("fading", "tahoe"), ("fading", "reno")),
+    ]
+    markov = found.simulated[0].throughput_bps
+    assert markov.lo is not None
+    assert markov.hi is not None
+    assert markov.lo < found.allowed_bps * 1.1  # type: ignore[operator]
+    assert markov.hi > found.allowed_bps * 0.85  # type: ignore[operator]
+    evidence = found.to_dict()["evidence"]["sim"]
+    assert evidence[0]["throughput_bps"]["mean"] == markov.mean
+
+
+def test_without_a_buffer_in_question_nothing_is_simulated() -> None:
+    assert buffer(SLOW, simulate=True).simulated == ()
+
+
+def test_the_best_and_the_worst_frame_are_simulated() -> None:
+    frames = packet(FAST, payloads=[576.0, 288.0, 48.0], simulate=True).frames
+    simulated = {frame.payload_bytes: frame.simulated for frame in frames}
+    assert simulated[288.0] == () or frames[1].payload_bytes != 288.0
+    best, worst = frames[0].simulated[0], frames[-1].simulated[0]
+    assert best.throughput_bps.mean > worst.throughput_bps.mean
+
+
+@pytest.mark.parametrize("states", [1, 2, 4])
+def test_any_channel_becomes_a_scenario(states: int) -> None:
+    channel = Channel.independent(0.1) if states == 1 else Channel.rayleigh(Rayleigh(doppler_hz=20.0), states=states)
+    radio = Radio(channel=channel, payload_bytes=48.0, header_bytes=5.0, capacity_bps=2e6, packet_bytes=1500.0)
+    (loss,) = (loss for _, loss in losses(radio))
+    loaded = simulate.load(scenario(radio, 8, loss))
+    (link, *_) = json.loads(loaded.facts())[0]["links"]
+    assert link["arq"]["cells_per_packet"] == radio.segments == 32
+    assert link["arq"]["slot_s"] == pytest.approx(radio.slot_s)
+    assert link["arq"]["room_cells"] == 8 * 32
+
+
+@pytest.mark.parametrize(
+    ("radio", "message"),
+    [
+        (replace(SLOW, packet_bytes=40.0), "no room for TCP's header"),
+        (replace(SLOW, packet_bytes=500.5), "whole bytes"),
+    ],
+)
+def test_what_cannot_be_simulated_is_told(radio: Radio, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        confirm(radio, 8)
+
+
 # --- the commands ----------------------------------------------------------------------------------------------------
 
 
@@ -154,7 +210,8 @@ def test_the_command_finds_the_buffer_and_draws(cli: Cli, tmp_path: Path) -> Non
     assert done.returncode == 0, done.stderr
     assert "0.400 Mb/s takes a buffer of 14 packets" in done.stdout
     assert "can be admitted" in done.stdout
-    assert "the analysis alone" in done.stdout
+    assert "simulated with 16 packets:" in done.stdout
+    assert done.stdout.count("Tahoe 0.") == 2  # the channel of the analysis, and the fading signal
     assert (tmp_path / "varicap-out/design-buffer/buffer.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -162,25 +219,26 @@ def test_json_has_the_numbers_and_no_plot(cli: Cli, tmp_path: Path) -> None:
     # A share is of the capacity, a buffer may be given in bytes, and durations instead of a Doppler frequency.
     done = cli(
         *("design", "buffer", "--good", "100 ms", "--bad", "10 ms", "--target", "40 %", "--buffer", "9216 B"),
-        *("--tolerate", "1e-4", "--json"),
+        *("--tolerate", "1e-4", "--no-sim", "--json"),
     )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert (found["target_bps"], found["buffer_packets"], found["admitted"]) == (0.4e6, 16, True)
     assert found["allowed_bps"] == pytest.approx(0.4381e6, rel=1e-3)  # Table I: 43.87 %
     assert found["least_buffer"]["tolerated"] == 1e-4
-    assert found["evidence"]["sim"] is None
+    assert found["evidence"] == {"model": "wireless", "buffer_packets": 16, "sim": []}
     assert not (tmp_path / "varicap-out").exists()
 
 
 def test_frames_from_the_command_line(cli: Cli) -> None:
-    done = cli("design", "packet", "--doppler", "100 Hz", "--frame", "576 B", "--frame", "48 B", "--json")
+    done = cli("design", "packet", "--doppler", "100 Hz", "--frame", "576 B", "--frame", "48 B", "--no-sim", "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["best_payload_bytes"] == 48.0
     assert [one["frames_per_packet"] for one in found["frames"]] == [12, 1]
-    table = cli("design", "packet", "--error", "1 %")
+    table = cli("design", "packet", "--error", "1 %", "--no-sim")
     assert "best: frames of 576 B, 1 to a packet" in table.stdout
+    assert "the analysis alone" in table.stdout
 
 
 def test_a_channel_from_a_file_is_that_channel(tmp_path: Path) -> None:
@@ -190,7 +248,9 @@ def test_a_channel_from_a_file_is_that_channel(tmp_path: Path) -> None:
     ways: tuple[list[str], ...] = (["--channel", str(file)], ["--good", "100 ms", "--bad", "10 ms"])
     by_file, by_option = (
         json.loads(
-            CliRunner().invoke(program.app, ["design", "buffer", *way, "--target", "0.3 Mbit/s", "--json"]).stdout
+            CliRunner()
+            .invoke(program.app, ["design", "buffer", *way, "--target", "0.3 Mbit/s", "--no-sim", "--json"])
+            .stdout
         )
         for way in ways
     )

@@ -5,13 +5,14 @@ than TCP bears (`varicap.analyse.models.wireless`).  The other way round a buffe
 and a connection that asks for a rate can be admitted if that is enough.  Source: [wireless, §II-B and C, VI].
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, isfinite, log
 from typing import Any
 
 import numpy as np
 
 from varicap.analyse.models import wireless_limits, wireless_queue
+from varicap.design.confirm import Simulated, confirm
 from varicap.design.radio import Radio
 
 _SHARES = (0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0)
@@ -70,8 +71,15 @@ class Design:
     """Throughput that the given buffer allows [b/s]."""
     curve: tuple[Point, ...]
     """Buffers around the one in question."""
-    simulated_bps: float | None = None
-    """The same by simulation [b/s]: the simulator has no link with ARQ yet."""
+    simulated: tuple[Simulated, ...] = ()
+    """What the simulator says of the buffer in question."""
+
+    @property
+    def asked_packets(self) -> int | None:
+        """The buffer in question: the given one, or the least one for the target [TCP packets]."""
+        if self.buffer_packets is not None:
+            return self.buffer_packets
+        return None if self.need is None else self.need.packets
 
     @property
     def admitted(self) -> bool | None:
@@ -107,14 +115,26 @@ class Design:
                 {"packets": one.packets, "throughput_bps": one.throughput_bps, "overflow": one.overflow}
                 for one in self.curve
             ],
-            "evidence": {"model": "wireless", "sim": self.simulated_bps},
+            "evidence": {
+                "model": "wireless",
+                "buffer_packets": self.asked_packets,
+                "sim": [one.to_dict() for one in self.simulated],
+            },
         }
 
 
-def buffer(radio: Radio, *, target_bps: float | None = None, buffer_packets: int | None = None) -> Design:
+def buffer(
+    radio: Radio,
+    *,
+    target_bps: float | None = None,
+    buffer_packets: int | None = None,
+    simulate: bool = False,
+    jobs: int | None = None,
+) -> Design:
     """The least buffer for a target throughput, the throughput that a buffer allows, or both and whether they fit.
 
-    With neither, what buffers of 1 to 64 packets allow.
+    With neither, what buffers of 1 to 64 packets allow.  With `simulate`, what Tahoe and Reno get with the buffer in
+    question (`varicap.design.confirm`), on `jobs` cores.
 
     >>> from varicap.analyse.models.wireless_channel import Channel
     >>> radio = Radio(channel=Channel.good_bad(good_s=0.1, bad_s=0.01))
@@ -130,7 +150,7 @@ def buffer(radio: Radio, *, target_bps: float | None = None, buffer_packets: int
     if buffer_packets is not None and (isinstance(buffer_packets, bool) or buffer_packets < 1):
         raise ValueError(f"a buffer holds 1 packet or more, not {buffer_packets!r}")
     need = None if target_bps is None else _need(radio, target_bps)
-    return Design(
+    found = Design(
         radio=radio,
         target_bps=target_bps,
         buffer_packets=buffer_packets,
@@ -138,6 +158,9 @@ def buffer(radio: Radio, *, target_bps: float | None = None, buffer_packets: int
         allowed_bps=None if buffer_packets is None else radio.throughputs([buffer_packets])[0],
         curve=_curve(radio, target_bps, need, buffer_packets),
     )
+    if not simulate or found.asked_packets is None:
+        return found
+    return replace(found, simulated=confirm(radio, found.asked_packets, jobs=jobs))
 
 
 def _need(radio: Radio, target_bps: float) -> Need:

@@ -11,6 +11,7 @@ from math import ceil
 from typing import Any
 
 from varicap.analyse.models.wireless import SHARE_OF_CAPACITY, estimate_all
+from varicap.design.confirm import Simulated, confirm
 from varicap.design.radio import Radio
 
 _SEGMENTS = (1, 2, 3, 4, 6, 8, 12, 16, 24)
@@ -33,6 +34,8 @@ class Frame:
     """Probability that it is received [1]."""
     throughput_bps: float
     """Throughput of TCP [b/s]."""
+    simulated: tuple[Simulated, ...] = ()
+    """What the simulator says of it: of the best length and of the worst."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -42,8 +45,6 @@ class Design:
     radio: Radio
     buffer_packets: int
     frames: tuple[Frame, ...]
-    simulated_bps: float | None = None
-    """Throughput of the best by simulation [b/s]: the simulator has no link with ARQ yet."""
 
     @property
     def best(self) -> Frame:
@@ -66,7 +67,14 @@ class Design:
                 }
                 for one in self.frames
             ],
-            "evidence": {"model": "wireless", "sim": self.simulated_bps},
+            "evidence": {
+                "model": "wireless",
+                "sim": [
+                    {"payload_bytes": frame.payload_bytes} | one.to_dict()
+                    for frame in self.frames
+                    for one in frame.simulated
+                ],
+            },
         }
 
 
@@ -77,12 +85,15 @@ def packet(
     header_bytes: float = 5.0,
     buffer_packets: int = 8,
     error_of: str = "frame",
+    simulate: bool = False,
+    jobs: int | None = None,
 ) -> Design:
     """Compare frame lengths: payloads [B], by default a packet cut into 1 to 24 pieces.
 
     A frame that carries a whole packet needs no header.  The channel's error probability is that of any frame, as in
     the paper, which favours long ones; with ``error_of="packet"`` it is that of a whole packet and a shorter frame has
-    fewer errors, in proportion to its bits.
+    fewer errors, in proportion to its bits.  With `simulate`, the best length and the worst are simulated, too
+    (`varicap.design.confirm`), on `jobs` cores.
 
     >>> from varicap.analyse.fading import Rayleigh
     >>> from varicap.analyse.models.wireless_channel import Channel
@@ -117,5 +128,13 @@ def packet(
         )
         for one, result in zip(radios, found, strict=True)
     ]
-    ranked = sorted(frames, key=lambda frame: -frame.throughput_bps)
-    return Design(radio=radio, buffer_packets=buffer_packets, frames=tuple(ranked))
+    ranked = sorted(zip(frames, radios, strict=True), key=lambda pair: -pair[0].throughput_bps)
+    simulated = {0, len(ranked) - 1} if simulate else set()
+    return Design(
+        radio=radio,
+        buffer_packets=buffer_packets,
+        frames=tuple(
+            replace(frame, simulated=confirm(one, buffer_packets, jobs=jobs)) if place in simulated else frame
+            for place, (frame, one) in enumerate(ranked)
+        ),
+    )

@@ -6,6 +6,7 @@ from math import ceil, inf
 from pathlib import Path
 from typing import Self
 
+from varicap.analyse.fading import Rayleigh
 from varicap.analyse.models.wireless import SHARE_OF_CAPACITY, Parameters, estimate_all
 from varicap.analyse.models.wireless_channel import Channel
 
@@ -21,6 +22,8 @@ class Radio:
 
     channel: Channel
     """What frames meet."""
+    signal: Rayleigh | None = None
+    """The fading signal that the channel was made from, if it was: a simulation can have it as well."""
     capacity_bps: float = 1e6
     """Raw capacity [b/s]."""
     round_trip_s: float = 0.4

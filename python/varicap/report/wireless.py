@@ -1,5 +1,6 @@
 """What `varicap design buffer` and `packet` found, for the terminal and as a figure."""
 
+from collections.abc import Sequence
 from math import expm1
 from typing import TYPE_CHECKING
 
@@ -7,11 +8,15 @@ from rich.table import Table
 from rich.text import Text
 
 from varicap.design import buffer, packet
+from varicap.design.confirm import Simulated
 from varicap.report import style
-from varicap.report.table import significant
+from varicap.report.table import significant, with_interval
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+_CHANNELS = {"markov": "the channel of the analysis", "fading": "the fading signal itself"}
+_ANALYSIS_ALONE = "evidence: the analysis alone"
 
 
 def buffer_table(design: buffer.Design) -> Table:
@@ -51,6 +56,10 @@ def buffer_conclusion(design: buffer.Design) -> str:
     if design.admitted is not None:
         verdict = "can be admitted" if design.admitted else "is to be refused"
         lines.append(f"a connection that asks for {_mega(design.target_bps or 0.0)} Mb/s {verdict}")
+    if design.simulated:
+        lines += [f"simulated with {design.asked_packets} packets:", *_simulated(design.simulated)]
+    else:
+        lines.append(_ANALYSIS_ALONE)
     return "\n".join(lines)
 
 
@@ -108,10 +117,29 @@ def packet_conclusion(design: packet.Design) -> str:
     """The answer in words."""
     best, last = design.best, design.frames[-1]
     text = f"best: frames of {best.payload_bytes:g} B, {best.segments} to a packet, {_mega(best.throughput_bps)} Mb/s"
-    if last is best:
-        return text
-    gain = 100 * (best.throughput_bps / last.throughput_bps - 1)
-    return f"{text}: {gain:.0f} % more than with {last.payload_bytes:g} B"
+    if last is not best:
+        gain = 100 * (best.throughput_bps / last.throughput_bps - 1)
+        text += f": {gain:.0f} % more than with {last.payload_bytes:g} B"
+    lines = [text]
+    for frame in design.frames:
+        if frame.simulated:
+            lines += [f"simulated with frames of {frame.payload_bytes:g} B:", *_simulated(frame.simulated)]
+    return "\n".join(lines if best.simulated else [*lines, _ANALYSIS_ALONE])
+
+
+def _simulated(found: Sequence[Simulated]) -> list[str]:
+    """A line for each channel."""
+    lines = []
+    for channel in dict.fromkeys(one.channel for one in found):
+        rates = [
+            f"{one.flow.capitalize()} "
+            + with_interval(one.throughput_bps.mean, one.throughput_bps.lo, one.throughput_bps.hi, 1e-6)
+            + " Mb/s"
+            for one in found
+            if one.channel == channel
+        ]
+        lines.append(f"  {_CHANNELS[channel]}: {', '.join(rates)}")
+    return lines
 
 
 def _table(title: str, headings: list[str]) -> Table:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from varicap import units
-from varicap.cli.common import USAGE, AsJson, Quiet, console, draw, fail, say, say_nothing
+from varicap.cli.common import USAGE, AsJson, Jobs, Quiet, console, draw, fail, say, say_nothing
 from varicap.cli.design import radio as options
 
 commands = typer.Typer()
@@ -43,6 +43,8 @@ def buffer(
     ] = None,
     header: Annotated[str, typer.Option(help="What a frame adds.")] = "0 B",
     tolerate: options.Tolerate = None,
+    simulate: options.Simulate = True,
+    jobs: Jobs = None,
     output: Annotated[Path, typer.Option("-o", "--output", help="Folder for the plot.")] = Path(
         "varicap-out/design-buffer"
     ),
@@ -61,10 +63,12 @@ def buffer(
     from varicap.report import wireless as report
 
     try:
+        described = options.ChannelOptions(
+            doppler=doppler, level=level, states=states, good=good, bad=bad, file=channel, error=error
+        )
         link = Radio(
-            channel=options.ChannelOptions(
-                doppler=doppler, level=level, states=states, good=good, bad=bad, file=channel, error=error
-            ).read(),
+            channel=described.read(),
+            signal=described.signal(),
             capacity_bps=options.read("--capacity", units.bits_per_second, capacity),
             round_trip_s=options.read("--rtt", units.seconds, rtt),
             packet_bytes=options.read("--packet", units.size, packet),
@@ -76,6 +80,8 @@ def buffer(
             link,
             target_bps=None if target is None else _target(target, link.capacity_bps),
             buffer_packets=None if size is None else options.packets("--buffer", size, link.packet_bytes),
+            simulate=simulate,
+            jobs=jobs,
         )
     except ValueError as mistake:
         fail(str(mistake), USAGE)
@@ -84,7 +90,6 @@ def buffer(
     else:
         console().print(report.buffer_table(found))
         typer.echo(report.buffer_conclusion(found))
-        typer.echo(options.NOT_SIMULATED)
     if plot if plot is not None else not as_json:
         draw(lambda: report.buffer_figure(found), output / "buffer.png", say_nothing if quiet else say)
 

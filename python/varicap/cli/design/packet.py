@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from varicap import units
-from varicap.cli.common import USAGE, AsJson, console, fail
+from varicap.cli.common import USAGE, AsJson, Jobs, console, fail
 from varicap.cli.design import radio as options
 
 commands = typer.Typer()
@@ -46,6 +46,8 @@ def packet(
     rtt: options.RoundTrip = "400 ms",
     packet: options.Packet = "576 B",
     tolerate: options.Tolerate = None,
+    simulate: options.Simulate = True,
+    jobs: Jobs = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare lengths of frames on a wireless link with ARQ: long ones meet more fades, short ones pay more headers."""
@@ -54,10 +56,12 @@ def packet(
     from varicap.report import wireless as report
 
     try:
+        described = options.ChannelOptions(
+            doppler=doppler, level=level, states=states, good=good, bad=bad, file=channel, error=error
+        )
         link = Radio(
-            channel=options.ChannelOptions(
-                doppler=doppler, level=level, states=states, good=good, bad=bad, file=channel, error=error
-            ).read(),
+            channel=described.read(),
+            signal=described.signal(),
             capacity_bps=options.read("--capacity", units.bits_per_second, capacity),
             round_trip_s=options.read("--rtt", units.seconds, rtt),
             packet_bytes=options.read("--packet", units.size, packet),
@@ -69,6 +73,8 @@ def packet(
             header_bytes=options.read("--header", units.size, header),
             buffer_packets=options.packets("--buffer", size, link.packet_bytes),
             error_of=error_of.value,
+            simulate=simulate,
+            jobs=jobs,
         )
     except ValueError as mistake:
         fail(str(mistake), USAGE)
@@ -77,4 +83,3 @@ def packet(
         return
     console().print(report.packet_table(found))
     typer.echo(report.packet_conclusion(found))
-    typer.echo(options.NOT_SIMULATED)

@@ -11,11 +11,14 @@ import typer
 from varicap import units
 
 if TYPE_CHECKING:
+    from varicap.analyse.fading import Rayleigh
     from varicap.analyse.models.wireless_channel import Channel
 
 _DEFAULT_ERROR = 0.01  # [wireless, §IV]
-NOT_SIMULATED = "evidence: the analysis alone; the simulator has no link with ARQ yet that could confirm it"
 
+Simulate: TypeAlias = Annotated[
+    bool, typer.Option("--sim/--no-sim", help="Simulate Tahoe and Reno over the link, to confirm the analysis.")
+]
 Capacity: TypeAlias = Annotated[str, typer.Option(help="Raw capacity of the link.")]
 RoundTrip: TypeAlias = Annotated[str, typer.Option("--rtt", help="Round trip without queueing.")]
 Packet: TypeAlias = Annotated[str, typer.Option(help="Size of a TCP packet with its headers.")]
@@ -66,7 +69,6 @@ class ChannelOptions:
 
     def read(self) -> "Channel":
         """The channel that they describe; an error probability alone is one of independent losses."""
-        from varicap.analyse.fading import Rayleigh
         from varicap.analyse.models.wireless_channel import Channel
         from varicap.design.radio import read_channel
 
@@ -83,8 +85,8 @@ class ChannelOptions:
         error = _DEFAULT_ERROR if self.error is None else read("--error", units.share, self.error)
         if self.file is not None:
             return read_channel(self.file)
-        if self.doppler is not None:
-            signal = Rayleigh(doppler_hz=read("--doppler", units.per_second, self.doppler), level_db=self.level)
+        signal = self.signal()
+        if signal is not None:
             return Channel.rayleigh(signal, error=error, states=self.states)
         if durations:
             if self.good is None or self.bad is None:
@@ -96,6 +98,14 @@ class ChannelOptions:
                 error=error,
             )
         return Channel.independent(error)
+
+    def signal(self) -> "Rayleigh | None":
+        """The fading signal, if that is how the channel was described."""
+        from varicap.analyse.fading import Rayleigh
+
+        if self.doppler is None:
+            return None
+        return Rayleigh(doppler_hz=read("--doppler", units.per_second, self.doppler), level_db=self.level)
 
 
 def read(option: str, unit: Callable[[str], float], text: str) -> float:
