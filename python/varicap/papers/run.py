@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_MOST_SEEDS = 60  # that a precision may ask for
+
 
 @dataclass(frozen=True)
 class Grid:
@@ -50,18 +52,25 @@ class Run:
     quick: bool = False
     jobs: int | None = None
     seed: int | None = None
-    _done: dict[tuple[str, int], Result] = field(default_factory=dict, repr=False)
+    _done: dict[tuple[str, int, float | None], Result] = field(default_factory=dict, repr=False)
 
     def pick(self, full: T, quick: T) -> T:
         """`quick` in a quick run, else `full`."""
         return quick if self.quick else full
 
     def simulate(
-        self, scenario: str, overrides: Mapping[str, str], *, seeds: int, flows: Sequence[str] | None = None
+        self,
+        scenario: str,
+        overrides: Mapping[str, str],
+        *,
+        seeds: int,
+        flows: Sequence[str] | None = None,
+        precision: float | None = None,
     ) -> Result:
         """Run ``scenarios/NAME.toml`` of the paper, with these of its flows (all by default).
 
-        The same request twice in a call runs once.
+        The same request twice in a call runs once.  With `precision` there are more replications than `seeds` where
+        intervals would be wider than that share of their means.
         """
         file = resources.files("varicap.papers") / self.key / "scenarios" / f"{scenario}.toml"
         with resources.as_file(file) as path:
@@ -70,9 +79,11 @@ class Run:
             kept = json.loads(loaded.to_json())
             kept["flows"] = {name: kept["flows"][name] for name in flows}
             loaded = simulate.load(kept)
-        request = (loaded.to_json(), seeds)
+        request = (loaded.to_json(), seeds, precision)
         if request not in self._done:
-            self._done[request] = simulate.run(loaded, seeds=seeds, seed=self.seed, jobs=self.jobs)
+            self._done[request] = simulate.run(
+                loaded, seeds=seeds, seed=self.seed, precision=precision, max_seeds=_MOST_SEEDS, jobs=self.jobs
+            )
         return self._done[request]
 
 

@@ -1,19 +1,12 @@
-"""The cells of Tables I to VI: links, and their throughput by the analysis, as read and by other readings."""
+"""The cells of Tables I to VI as links of the analysis."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from math import ceil
 
-from matplotlib.figure import Figure
-
 from varicap import papers
-from varicap.analyse.fading import Rayleigh
-from varicap.analyse.models.wireless import SHARE_OF_CAPACITY, Parameters, Result, estimate_all
+from varicap.analyse.models.wireless import SHARE_OF_CAPACITY, Parameters, Result
 from varicap.analyse.models.wireless_channel import Channel
-from varicap.papers.run import Grid, Outcome
-from varicap.papers.verdict import Interval, Value
-from varicap.report.paper import distances
 
 ERROR = 0.01
 """Packet error probability in the good state.  Source: [wireless, §IV]."""
@@ -109,50 +102,3 @@ def published(key: str, ids: Sequence[str]) -> list[float]:
     """The paper's numbers of these claims."""
     by_id = {claim.id: claim for claim in papers.paper(key).claims}
     return [float(by_id[one].paper) for one in ids]
-
-
-def outcome(key: str, table: Table, more: Callable[[dict[str, float]], dict[str, Value]] | None = None) -> Outcome:
-    """Every cell of a table; `more` makes values of statements from the cells, by ``f10.8`` and the like."""
-    ours = percent(estimate_all(table.links()))
-    values = {one: Value(model=cell) for one, cell in zip(table.ids(), ours, strict=True)}
-    if more is not None:
-        values |= more(
-            {one.split(".", 1)[1].replace("-model", ""): value.model or 0.0 for one, value in values.items()}
-        )
-    return Outcome(values, partial(_draw, key, table, ours), [_readings(table)])
-
-
-def _readings(table: Table) -> Grid:
-    """The table by readings other than ours."""
-    rows = {
-        "as the paper prints the criterion: 1 / W^2": table.links(_printed),
-        "exact durations of Rayleigh fading": table.links(partial(_rayleigh, table.system, states=2)),
-        "four levels of Rayleigh fading": table.links(partial(_rayleigh, table.system, states=4)),
-    }
-    if table.system is CELLS:
-        rows["slots of 53 B, 0.424 ms"] = replace(table, system=CELLS_53).links()
-    columns = [f"{doppler}/{column.name}" for doppler in DOPPLERS for column in table.columns]
-    found = {name: [Interval(cell) for cell in percent(estimate_all(links))] for name, links in rows.items()}
-    return Grid(
-        f"{table.title}: the analysis by other readings",
-        "%",
-        "Doppler frequency [Hz] / column of the table",
-        columns,
-        found,
-    )
-
-
-def _printed(_doppler: int, _column: Column, parameters: Parameters) -> Parameters:
-    return replace(parameters, tolerated_loss=None)
-
-
-def _rayleigh(system: System, doppler: int, _column: Column, parameters: Parameters, *, states: int) -> Parameters:
-    channel = Channel.rayleigh(Rayleigh(doppler_hz=doppler), error=ERROR, states=states)
-    return replace(parameters, slot=channel.slot(system.slot_s))
-
-
-def _draw(key: str, table: Table, ours: list[float]) -> Figure:
-    far = [cell / paper - 1 for cell, paper in zip(ours, published(key, table.ids()), strict=True)]
-    width = len(table.columns)
-    rows = [(f"{doppler} Hz", far[width * row : width * (row + 1)]) for row, doppler in enumerate(DOPPLERS)]
-    return distances(f"{table.title}: the analysis", rows, [column.name for column in table.columns], "column")

@@ -6,5 +6,5 @@ from varicap.papers.wireless.tables import TABLE_1
 
 
 def reproduce(run: Run) -> Outcome:
-    """The curves of the analysis."""
-    return figures.outcome(run.key, "F4", TABLE_1)
+    """The curves by analysis and simulation."""
+    return figures.outcome(run, "F4", TABLE_1)

@@ -6,5 +6,5 @@ from varicap.papers.wireless.tables import TABLE_4
 
 
 def reproduce(run: Run) -> Outcome:
-    """The curves of the analysis."""
-    return figures.outcome(run.key, "F5", TABLE_4)
+    """The curves by analysis and simulation."""
+    return figures.outcome(run, "F5", TABLE_4)

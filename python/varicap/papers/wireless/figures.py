@@ -1,50 +1,108 @@
-"""Figs. 4 and 5: throughput against the buffer, by the analysis."""
+"""Figs. 4 and 5: throughput against the buffer, by analysis and simulation."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 
+import numpy as np
 from matplotlib.figure import Figure
 
-from varicap.analyse.models.wireless import estimate_all
-from varicap.papers.run import Outcome
-from varicap.papers.verdict import Value
+from varicap.analyse.models.wireless import Result, estimate_all
+from varicap.papers.run import Grid, Outcome, Run
+from varicap.papers.verdict import Array, Interval, Value
 from varicap.papers.wireless.cells import DOPPLERS, MARKOV, Column, Table, link, published
+from varicap.papers.wireless.simulated import FLOWS, channel_of, utilisation
 from varicap.report.paper import Axis, Curve, curves
 
 _BUFFERS = (2, 3, 4, 6, 8, 10, 12, 14, 16, 20, 24, 32, 48, 64)
-"""Buffers [TCP packets]."""
+"""Buffers of the analysis [TCP packets]."""
+_SIMULATED = (2, 4, 8, 12, 16, 24, 32, 64)
+_SIMULATED_QUICKLY = (8, 16, 64)
+_RTT_S = 0.4
+_EFFORT = 0.3  # of a cell of the tables, for buffers that no table has
 
 
-def outcome(key: str, name: str, table: Table) -> Outcome:
+@dataclass(frozen=True)
+class _Row:
+    """A Doppler frequency."""
+
+    model: Sequence[Result]
+    """Of each of `_BUFFERS`."""
+    simulated: Mapping[int, Mapping[str, Array]]
+    """Link utilisation of each flow by buffer [%]."""
+
+    @property
+    def output(self) -> float:
+        """What the channel lets through [%]."""
+        return 100 * self.model[0].output
+
+
+def outcome(run: Run, name: str, table: Table) -> Outcome:
     """Throughput over a range of buffers, with the points of `table`, which has the same links."""
-    found = {
-        doppler: estimate_all([link(table.system, MARKOV[doppler], Column("", size, 0.4)) for size in _BUFFERS])
-        for doppler in DOPPLERS
-    }
-    steps = [more.utilisation - less.utilisation for row in found.values() for less, more in pairwise(row)]
+    rows = {doppler: _row(run, table, doppler) for doppler in DOPPLERS}
+    steps = [more.utilisation - less.utilisation for row in rows.values() for less, more in pairwise(row.model)]
+    above = [row.simulated[64]["tahoe"] - 0.75 * row.output for row in rows.values()]
     values = {
-        f"{name}-ceiling": Value(model=max(one.utilisation / one.output for row in found.values() for one in row)),
+        f"{name}-ceiling": Value(model=max(one.utilisation / one.output for row in rows.values() for one in row.model)),
         f"{name}-grows": Value(model=100 * min(steps)),
+        f"{name}-pessimistic": Value(sim=_least(above)),
+        f"{name}-grows-sim": Value(sim=_least([_steps(row) for row in rows.values()])),
     }
-    ours = {doppler: [100 * one.utilisation for one in row] for doppler, row in found.items()}
-    ceilings = {doppler: 75 * row[0].output for doppler, row in found.items()}
-    return Outcome(values, partial(_draw, key, name, table, ours, ceilings))
+    return Outcome(values, partial(_draw, run.key, name, table, rows), [_grid(name, table, rows)])
 
 
-def _draw(key: str, name: str, table: Table, ours: dict[int, list[float]], ceilings: dict[int, float]) -> Figure:
+def _row(run: Run, table: Table, doppler: int) -> _Row:
+    model = estimate_all([link(table.system, MARKOV[doppler], Column("", size, _RTT_S)) for size in _BUFFERS])
+    of_table = {column.packets for column in table.columns}
+    simulated = {
+        size: utilisation(
+            run,
+            table.system,
+            channel_of(MARKOV, doppler),
+            Column("", size, _RTT_S),
+            effort=1.0 if size in of_table else _EFFORT,
+        )
+        for size in run.pick(_SIMULATED, _SIMULATED_QUICKLY)
+    }
+    return _Row(model, simulated)
+
+
+def _steps(row: _Row) -> Array:
+    """The least step of Tahoe from one buffer to the next [points]."""
+    ours = [row.simulated[size]["tahoe"] for size in row.simulated]
+    return min((more - less for less, more in pairwise(ours)), key=lambda step: float(step.mean()))
+
+
+def _least(samples: Sequence[Array]) -> Interval:
+    return Interval.of(min(samples, key=lambda one: float(np.mean(one))))
+
+
+def _grid(name: str, table: Table, rows: Mapping[int, _Row]) -> Grid:
+    """The figure in numbers: the paper has it as a plot alone."""
+    sizes = list(next(iter(rows.values())).simulated)
+    found: dict[str, list[Interval]] = {}
+    for doppler, row in rows.items():
+        by_size = dict(zip(_BUFFERS, row.model, strict=True))
+        found[f"{doppler} Hz, analysis"] = [Interval(100 * by_size[size].utilisation) for size in sizes]
+        for flow in FLOWS:
+            found[f"{doppler} Hz, {flow}"] = [Interval.of(row.simulated[size][flow]) for size in sizes]
+    title = f"Fig. {name[1:]} in numbers: {table.system.name}, 400 ms, Markov channel"
+    return Grid(title, "%", "buffer [TCP packets]", [str(size) for size in sizes], found)
+
+
+def _draw(key: str, name: str, table: Table, rows: Mapping[int, _Row]) -> Figure:
     lines = []
-    paper = published(key, table.ids())
+    paper = published(key, table.ids("tahoe"))
     width = len(table.columns)
-    sizes: Sequence[float] = [column.packets for column in table.columns]
-    for colour, doppler in enumerate(DOPPLERS):
+    of_table = [column.packets for column in table.columns]
+    for colour, (doppler, row) in enumerate(rows.items()):
+        tahoe = [Interval.of(found["tahoe"]) for found in row.simulated.values()]
+        points = paper[width * colour : width * (colour + 1)]
         lines += [
-            Curve(f"{doppler} Hz", _BUFFERS, ours[doppler], colour, "model"),
-            Curve(
-                f"{doppler} Hz, the paper's table", sizes, paper[width * colour : width * (colour + 1)], colour, "paper"
-            ),
+            Curve(f"{doppler} Hz, analysis", _BUFFERS, [100 * one.utilisation for one in row.model], colour, "model"),
+            Curve(f"{doppler} Hz, Tahoe", list(row.simulated), tahoe, colour),
+            Curve(f"{doppler} Hz, the paper's Tahoe", of_table, points, colour, "paper"),
         ]
-    title = f"Fig. {name[1:]}: {table.system.name}, 400 ms, Markov channel, by the analysis (at most " + ", ".join(
-        f"{ceilings[doppler]:.0f} %" for doppler in DOPPLERS
-    )
-    return curves(f"{title})", lines, Axis("buffer [TCP packets]"), Axis("link utilisation [%]"))
+    title = f"Fig. {name[1:]}: {table.system.name}, 400 ms, Markov channel"
+    return curves(title, lines, Axis("buffer [TCP packets]"), Axis("link utilisation [%]"))

@@ -18,6 +18,7 @@ _FRAMES = {PACKETS.segments: {}, CELLS_53.segments: {f"{LINK}.framing.cells": '{
 _WIRE_SHARE = 576 / 536  # of a packet over its payload
 _KBPS = 125.0  # of the raw capacity, 1 Mb/s [kB/s]
 _SETTLE_S = 20
+_PRECISION = 0.02  # of the cells of the tables: half an interval over its mean
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,7 @@ def utilisation(
 
     `effort` is the simulated time over that of a cell of the tables.
     """
-    # Time enough for intervals of some 2 % of the mean.
-    seconds, seeds = run.pick((2000, 10), (160, 4))
+    seconds, seeds = run.pick((1000, 10), (160, 4))
     changes = {
         f"{LINK}.loss": channel,
         f"{LINK}.delay": f"{1e3 * column.round_trip_s:g} ms",
@@ -55,7 +55,13 @@ def utilisation(
         "duration": f"{_SETTLE_S + round(seconds * effort)} s",
         "warmup": f"{_SETTLE_S} s",
     }
-    result = run.simulate(scenario, changes | _FRAMES[system.segments] | dict(choice.changes), seeds=seeds, flows=flows)
+    result = run.simulate(
+        scenario,
+        changes | _FRAMES[system.segments] | dict(choice.changes),
+        seeds=seeds,
+        flows=flows,
+        precision=run.pick(_PRECISION, None) if effort == 1.0 else None,
+    )
     return {flow: 100 * _WIRE_SHARE * goodput(result, flow) / _KBPS for flow in flows}
 
 

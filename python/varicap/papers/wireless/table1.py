@@ -1,18 +1,27 @@
 """Table I: System 1 over the Markov channel, 400 ms."""
 
+from collections.abc import Mapping
+
 from varicap.papers.run import Outcome, Run
-from varicap.papers.verdict import Value
-from varicap.papers.wireless.cells import outcome
+from varicap.papers.verdict import Interval, Value
+from varicap.papers.wireless.outcome import outcome
+from varicap.papers.wireless.simulated import Cells
 from varicap.papers.wireless.tables import TABLE_1
 
 
 def reproduce(run: Run) -> Outcome:
     """Its cells, and what the text says of slow and fast fading."""
-    return outcome(run.key, TABLE_1, _statements)
+    return outcome(run, TABLE_1, _statements)
 
 
-def _statements(cell: dict[str, float]) -> dict[str, Value]:
-    return {
-        "T1-moderate": Value(model=cell["f30.8"] - max(cell["f10.8"], cell["f100.8"])),
-        "T1-fast": Value(model=min(cell["f10.16"], cell["f30.16"]) - cell["f100.16"]),
+def _statements(model: Mapping[str, float], simulated: Mapping[str, Cells]) -> dict[str, Value]:
+    values = {
+        "T1-moderate": Value(model=model["30/8"] - max(model["10/8"], model["100/8"])),
+        "T1-fast": Value(model=min(model["10/16"], model["30/16"]) - model["100/16"]),
     }
+    for flow, cells in simulated.items():
+        rival = max(cells["10/8"], cells["100/8"], key=lambda cell: float(cell.mean()))
+        worse = min(cells["10/16"], cells["30/16"], key=lambda cell: float(cell.mean()))
+        values[f"T1-moderate-{flow}"] = Value(sim=Interval.of(cells["30/8"] - rival))
+        values[f"T1-fast-{flow}"] = Value(sim=Interval.of(worse - cells["100/16"]))
+    return values

@@ -1,10 +1,10 @@
-"""Table III: System 1 with the durations of the authors' fading simulator, 40 ms."""
+"""Table III: System 1 over fading, 40 ms."""
 
 from varicap.papers.run import Outcome, Run
-from varicap.papers.wireless.cells import outcome
+from varicap.papers.wireless.outcome import outcome
 from varicap.papers.wireless.tables import TABLE_3
 
 
 def reproduce(run: Run) -> Outcome:
     """Its cells."""
-    return outcome(run.key, TABLE_3)
+    return outcome(run, TABLE_3)

@@ -1,10 +1,10 @@
-"""Table VI: System 2 with the durations of the authors' fading simulator, 40 ms."""
+"""Table VI: System 2 over fading, 40 ms."""
 
 from varicap.papers.run import Outcome, Run
-from varicap.papers.wireless.cells import outcome
+from varicap.papers.wireless.outcome import outcome
 from varicap.papers.wireless.tables import TABLE_6
 
 
 def reproduce(run: Run) -> Outcome:
     """Its cells."""
-    return outcome(run.key, TABLE_6)
+    return outcome(run, TABLE_6)

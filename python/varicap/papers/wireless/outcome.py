@@ -1,0 +1,88 @@
+"""A table made again: each cell by analysis and by simulation, and by other readings."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+
+from matplotlib.figure import Figure
+
+from varicap.analyse.fading import Rayleigh
+from varicap.analyse.models.wireless import Parameters, estimate_all
+from varicap.analyse.models.wireless_channel import Channel
+from varicap.papers.run import Grid, Outcome, Run
+from varicap.papers.verdict import Interval, Value
+from varicap.papers.wireless.cells import (
+    CELLS,
+    CELLS_53,
+    DOPPLERS,
+    ERROR,
+    Column,
+    System,
+    Table,
+    percent,
+    published,
+)
+from varicap.papers.wireless.simulated import FLOWS, Cells, simulate
+from varicap.report.paper import distances
+
+Statements = Callable[[Mapping[str, float], Mapping[str, Cells]], dict[str, Value]]
+"""Makes values of statements from the cells of the analysis, and from those of each flow."""
+
+
+def outcome(run: Run, table: Table, statements: Statements | None = None) -> Outcome:
+    """Every cell of a table, and what the text says of them."""
+    by_analysis = percent(estimate_all(table.links()))
+    simulated = simulate(run, table)
+    values = {one: Value(model=cell) for one, cell in zip(table.ids(), by_analysis, strict=True)}
+    for flow in FLOWS:
+        values |= {
+            one: Value(sim=Interval.of(cell))
+            for one, cell in zip(table.ids(flow), simulated[flow].values(), strict=True)
+        }
+    if statements is not None:
+        values |= statements(dict(zip(table.cells(), by_analysis, strict=True)), simulated)
+    return Outcome(values, partial(_draw, run.key, table, values), [_readings(table)])
+
+
+def _readings(table: Table) -> Grid:
+    """The table by readings other than ours."""
+    rows = {
+        "as the paper prints the criterion: 1 / W^2": table.links(_printed),
+        "exact durations of Rayleigh fading": table.links(partial(_rayleigh, table.system, states=2)),
+        "four levels of Rayleigh fading": table.links(partial(_rayleigh, table.system, states=4)),
+    }
+    if table.system is CELLS:
+        rows["slots of 53 B, 0.424 ms"] = replace(table, system=CELLS_53).links()
+    found = {name: [Interval(cell) for cell in percent(estimate_all(links))] for name, links in rows.items()}
+    return Grid(
+        f"{table.title}: the analysis by other readings",
+        "%",
+        "Doppler frequency [Hz] / column of the table",
+        table.cells(),
+        found,
+    )
+
+
+def _printed(_doppler: int, _column: Column, parameters: Parameters) -> Parameters:
+    return replace(parameters, tolerated_loss=None)
+
+
+def _rayleigh(system: System, doppler: int, _column: Column, parameters: Parameters, *, states: int) -> Parameters:
+    channel = Channel.rayleigh(Rayleigh(doppler_hz=doppler), error=ERROR, states=states)
+    return replace(parameters, slot=channel.slot(system.slot_s))
+
+
+def _draw(key: str, table: Table, values: Mapping[str, Value]) -> Figure:
+    rows = []
+    width = len(table.columns)
+    for kind, name in (("model", "analysis"), ("tahoe", "Tahoe"), ("reno", "Reno")):
+        ids = table.ids(kind)
+        far = [_mean(values[one]) / paper - 1 for one, paper in zip(ids, published(key, ids), strict=True)]
+        rows += [
+            (f"{name}, {doppler} Hz", far[width * row : width * (row + 1)]) for row, doppler in enumerate(DOPPLERS)
+        ]
+    return distances(table.title, rows, [column.name for column in table.columns], "column")
+
+
+def _mean(value: Value) -> float:
+    return value.sim.mean if value.sim is not None else value.model or 0.0
