@@ -50,4 +50,4 @@ def _came(found: Measured, reserved: float) -> Array:
 def _draw(came: dict[float, Array]) -> Figure:
     curve = Curve("datagrams", list(came), [interval(one) for one in came.values()], 0)
     title = "2 Mb/s of datagrams among 8 best-effort TCP flows"
-    return curves(title, [curve], Axis("reserved [Mb/s]"), Axis("of the datagrams come", start=0.8))
+    return curves(title, [curve], Axis("reserved [Mb/s]"), Axis("of the datagrams come", start=0.98))

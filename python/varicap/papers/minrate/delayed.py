@@ -3,7 +3,7 @@
 from functools import partial
 
 from varicap.papers.minrate.network import ONE_WAY, RATES, TWO_WAY, Kind, interval, measure, senders
-from varicap.papers.run import Outcome, Run
+from varicap.papers.run import Grid, Outcome, Run
 from varicap.papers.verdict import Value
 from varicap.report.paper import bars
 
@@ -24,12 +24,13 @@ def reproduce(run: Run) -> Outcome:
         "T1-two-way": delayed / 4,
         "T1-timed": timed / delayed,
     }
-    shown = [
-        (name, [interval(one.compliant(flow) / rate) for flow, rate in RATES.items()]) for name, one in found.items()
-    ]
-    groups = [f"{rate:g} Mb/s reserved" for rate in RATES.values()]
-    title = "Delayed and timed transmissions"
+    rows = {name: [interval(one.compliant(flow) / rate) for flow, rate in RATES.items()] for name, one in found.items()}
+    columns = [f"{rate:g} Mb/s reserved" for rate in RATES.values()]
+    grid = Grid("Compliant throughput, of the reservation", "1", "flow", columns, rows)
+    shown = [(kind, [rows[f"{kind}, {way}"][-1] for way in _WAYS]) for kind in _KINDS]
+    title = "Delayed and timed transmissions: the 4 Mb/s flow"
     return Outcome(
         {key: Value(sim=interval(value)) for key, value in values.items()},
-        partial(bars, title, groups, shown, "compliant throughput / reservation"),
+        partial(bars, title, list(_WAYS), shown, "compliant throughput / reservation"),
+        [grid],
     )

@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from varicap.papers.minrate.network import ONE_WAY, TWO_WAY, interval, measure, queues, senders
-from varicap.papers.run import Outcome, Run
+from varicap.papers.run import Grid, Outcome, Run
 from varicap.papers.verdict import Array, Interval, Value
 from varicap.report.paper import Axis, Curve, curves
 
@@ -32,7 +32,10 @@ def reproduce(run: Run) -> Outcome:
         "F4b-spacing": interval(_best(uniform)),
     }
     shown = {"one-way": one_way, "two-way": two_way, "two-way, drops spaced uniformly": uniform}
-    return Outcome({key: Value(sim=value) for key, value in values.items()}, partial(_draw, shown))
+    rows = {name: [interval(shown[name][depth]) for depth in _DEPTHS] for name in ("one-way", "two-way")}
+    columns = [str(depth) for depth in _DEPTHS]
+    grid = Grid("Fig. 4: compliant throughput of the 4 Mb/s flow", "Mb/s", "depth [ms]", columns, rows)
+    return Outcome({key: Value(sim=value) for key, value in values.items()}, partial(_draw, shown), [grid])
 
 
 def _compliant(run: Run, depth: int, flows: tuple[str, ...], changes: dict[str, str] | None = None) -> Array:

@@ -48,7 +48,8 @@ def over_time(title: str, panels: Sequence[tuple[str, Sequence[Line]]], label: s
     figure = Figure(figsize=(5.2 * len(panels), 3.9), dpi=120, layout="constrained")
     all_axes = figure.subplots(1, len(panels), sharex=True, sharey=True, squeeze=False)[0]
     for axes, (name, lines) in zip(all_axes, panels, strict=True):
-        _panel(axes, name, lines)
+        _panel(axes, name, lines, legend_below=True)
+        axes.set_xlabel("time [s]", fontsize=9)
     all_axes[0].set_ylabel(label, fontsize=9)
     figure.suptitle(title, fontsize=10)
     return figure
@@ -59,23 +60,24 @@ def stacked(title: str, panels: Sequence[tuple[str, str, Sequence[Line]]]) -> Fi
     figure = Figure(figsize=(7.0, 1.0 + 2.4 * len(panels)), dpi=120, layout="constrained")
     all_axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
     for axes, (name, label, lines) in zip(all_axes, panels, strict=True):
-        _panel(axes, name, lines)
-        axes.set_xlabel("")
+        _panel(axes, name, lines, legend_below=False)
         axes.set_ylabel(label, fontsize=9)
     all_axes[-1].set_xlabel("time [s]", fontsize=9)
     figure.suptitle(title, fontsize=10)
     return figure
 
 
-def _panel(axes: "Axes", name: str, lines: Sequence[Line]) -> None:
+def _panel(axes: "Axes", name: str, lines: Sequence[Line], *, legend_below: bool) -> None:
     style.plain(axes)
     for one in lines:
         dashes = "--" if one.dashed else "-"
         axes.plot(one.time_s, one.y, dashes, color=style.colour(one.colour), linewidth=1.1, label=one.name)
-    axes.set_title(name, fontsize=9)
-    axes.set_xlabel("time [s]", fontsize=9)
+    axes.set_title(name, fontsize=9, loc="center" if legend_below else "left")
     axes.set_ylim(bottom=0)
-    axes.legend(fontsize=7, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
+    if legend_below:
+        axes.legend(fontsize=7, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
+    elif len(lines) > 1:
+        axes.legend(fontsize=7, frameon=False, loc="lower right", bbox_to_anchor=(1.0, 0.98), ncols=2)
 
 
 def reservations(measured: Measured, flow: str, colour: int) -> Line:
