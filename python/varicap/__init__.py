@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         tcp,
         traces,
         units,
+        watch,
     )
     from varicap.comparison import compare
     from varicap.engines import run
@@ -62,6 +63,7 @@ __all__ = [
     "tcp",
     "traces",
     "units",
+    "watch",
 ]
 
 # What needs NumPy, Arrow or Matplotlib is imported on first use, so that `varicap --help` answers at once.
