@@ -150,6 +150,27 @@ fn wrong_values_say_what_was_expected() {
 }
 
 #[test]
+fn links_with_arq_say_what_they_need() {
+    check(&[
+        (
+            "capacity = \"0.8 Mbit/s\"\n",
+            "capacity = { markov = { rates = [\"1 Mbit/s\"], mean_holding = [\"1 s\"] } }\narq = {}\n",
+            "x.toml:3: topology.dumbbell.forward.capacity: found `one that varies`, expected a constant one, such as \"1 Mbit/s\": with `arq` all slots are of one length",
+        ),
+        (
+            "capacity = \"0.8 Mbit/s\"\n",
+            "capacity = \"0.8 Mbit/s\"\narq = { window = 0 }\n",
+            "x.toml:4: topology.dumbbell.forward.arq.window: found `0`, expected 1 (stop-and-wait) to 4096",
+        ),
+        (
+            "capacity = \"0.8 Mbit/s\"\n",
+            "capacity = \"0.8 Mbit/s\"\nloss = { rayleigh = { doppler = \"0 Hz\" } }\narq = {}\n",
+            "x.toml:4: topology.dumbbell.forward.loss.rayleigh.doppler: found `0 /s`, expected above 0 Hz, and at most 100000 Hz",
+        ),
+    ]);
+}
+
+#[test]
 fn unknown_names_say_which_there_are() {
     check(&[
         (
