@@ -220,3 +220,73 @@ def test_a_result_with_python_controls_says_so(tmp_path: Any) -> None:
 
     with pytest.raises(ManifestError, match="mine"):
         replay(manifest)
+
+
+RESERVED: dict[str, Any] = {"mss": "1000 B", "header": "0 B", "initial_window": "2 packets", "handshake": False}
+
+
+def test_a_sender_with_a_reservation_marks_and_sends_by_its_timer() -> None:
+    terms = {"rate": "4 Mbit/s", "bucket": "3 kB", "timed": {"interval": "20 ms"}}
+    sender = Sender(reservation=terms, **RESERVED)
+    sender.write()
+    first = [segment for _ in range(3) if (segment := sender.poll(0.0))]
+    assert [segment.flags for segment in first] == [["RESERVED"], ["RESERVED"]]
+    assert sender.poll_at() == 0.02
+    by_timer = [segment for _ in range(9) if (segment := sender.poll(0.02))]
+    assert [segment.seq for segment in by_timer] == [2000, 3000, 4000]
+    # 10 kB came, 2 kB found room.
+    assert sender.lost_tokens(0.02) == 8000
+    assert sender.counters["marked_packets"] == 5
+    sender.set_reserved_rate(0.02, 8_000_000)
+    assert sender.reserved_rate_bps == 8_000_000
+    assert sender.lost_tokens(0.024) == 8000 + 1000
+
+
+def test_a_window_follows_the_reservation() -> None:
+    terms = {"rate": "4 Mbit/s"}
+    sender = Sender(reservation=terms, congestion="rate-adaptive-window", **RESERVED)
+    sender.write()
+    assert sender.poll(0.0) is not None
+    sender.push(0.1, Segment(ack=1000, echo_s=0.0))
+    assert 52_000 <= sender.cwnd < 53_000
+    sender.set_reserved_rate(0.1, 0)
+    assert 2000 <= sender.cwnd < 3000
+
+
+@pytest.mark.parametrize(
+    ("terms", "message"),
+    [
+        ({}, "reservation: missing field `rate`"),
+        (
+            {"rate": "4 Mbit/s", "bucket": "999 B"},
+            "bucket: found `999 B`, expected room for at least one packet of 1 kB",
+        ),
+        ({"rate": "4 Mbit/s", "marked_at": "forward"}, "marked_at: found `forward`, expected source"),
+        ({"rate": {"steps": {"at": ["0 s"], "rates": ["1 Mbit/s"]}}}, "expected one rate"),
+        ({"rate": "4 Mbit/s", "timed": {"interval": "0 s"}}, "timed.interval: found `0 s`, expected more than 0 s"),
+        ({"rate": "4 Mbit/s", "buckets": "1 s"}, "buckets"),
+    ],
+)
+def test_a_wrong_reservation_says_what_is_wrong(terms: dict[str, Any], message: str) -> None:
+    with pytest.raises(varicap.ScenarioError, match=message):
+        Sender(reservation=terms, **RESERVED)
+
+
+def test_a_control_in_python_hears_of_the_reservation() -> None:
+    told: list[tuple[float, int | None]] = []
+
+    class Listening:
+        cwnd = 10_000.0
+
+        def __init__(self, mss: int, initial_window: int) -> None: ...
+
+        def on_ack(self, ack: AckSample) -> None: ...
+
+        def on_congestion(self, event: CongestionEvent) -> None: ...
+
+        def on_reservation(self, now_s: float, rate_bps: int | None) -> None:
+            told.append((now_s, rate_bps))
+
+    sender = Sender(control=Listening, reservation={"rate": "1 Mbit/s"}, **RESERVED)
+    sender.set_reserved_rate(0.5, 2_000_000)
+    assert told == [(0.0, 1_000_000), (0.5, 2_000_000)]

@@ -337,7 +337,13 @@ class Sender:
     """The sending half of a connection."""
 
     def __init__(
-        self, *, now_s: float = 0.0, control: Callable[[int, int], Any] | None = None, **settings: Any
+        self,
+        *,
+        now_s: float = 0.0,
+        control: Callable[[int, int], Any] | None = None,
+        reservation: dict[str, Any] | None = None,
+        seed: int = 1,
+        **settings: Any,
     ) -> None: ...
     def write(self, size: int | None = None) -> None:
         """The application offers `size` more bytes; None offers data without end."""
@@ -345,6 +351,8 @@ class Sender:
         """No more data will come."""
     def on_rate_feedback(self, now_s: float, rate_bps: int | None, /) -> None:
         """The network told this rate [b/s]; None: none is known any more."""
+    def set_reserved_rate(self, now_s: float, rate_bps: int, /) -> None:
+        """The reservation is this rate from now on [b/s]."""
     def push(self, now_s: float, segment: Segment, /) -> None:
         """A segment of the receiver arrived."""
     def poll(self, now_s: float, /) -> Segment | None:
@@ -370,11 +378,28 @@ class Sender:
     def rto_s(self) -> float:
         """Retransmission timeout [s]."""
     @property
+    def reserved_rate_bps(self) -> int | None:
+        """The rate by which it marks what conforms [b/s]; None without a reservation."""
+    def lost_tokens(self, now_s: float, /) -> float | None:
+        """Tokens of the reservation that were lost up to then [B]; None without one."""
+    @property
     def state(self) -> str:
         """`open`, `disorder`, `recovery` or `loss`."""
     @property
     def counters(self) -> dict[str, int]:
-        """Packets sent and sent again, timeouts, fast retransmits."""
+        """Packets sent and sent again, timeouts, fast retransmits, packets marked, reservations given up."""
+
+@final
+class EventTimers:
+    """Timers of the simulator's event list, one for each connection."""
+
+    def __init__(self, count: int, interval_s: float) -> None: ...
+    def set_all(self) -> None:
+        """Set each of them, at random within the interval."""
+    def handle_all(self) -> None:
+        """Let as many expire as there are, and set each anew."""
+    def cancel_all(self) -> None:
+        """Cancel each of them."""
 
 @final
 class Receiver:
@@ -392,6 +417,18 @@ class Receiver:
         """Bytes in order so far."""
 
 # Only on Linux:
+
+@final
+class KernelTimers:
+    """Timers of the kernel, one descriptor each."""
+
+    def __init__(self, count: int) -> None: ...
+    def set_all(self) -> None:
+        """Set each of them, to an hour from now."""
+    def handle_all(self) -> None:
+        """Let each of them expire at once, and read that it did."""
+    def cancel_all(self) -> None:
+        """Cancel each of them."""
 
 def kernel_check(scenario: Scenario, mode: str) -> None:
     """Raise if the kernel cannot do what the scenario says."""

@@ -26,6 +26,23 @@ True
 >>> sender.cwnd
 3000
 
+A sender with a reservation marks what conforms to it, and may send it by a timer; the keys are those of a flow's
+``reservation`` table.
+
+>>> terms = {"rate": "4 Mbit/s", "bucket": "3 kB", "timed": {"interval": "20 ms"}}
+>>> sender = Sender(mss="1000 B", header="0 B", initial_window="2 packets", handshake=False, reservation=terms)
+>>> sender.write()
+>>> sender.poll(0.0)
+<segment RESERVED, data 0..1000>
+>>> sender.poll(0.0)
+<segment RESERVED, data 1000..2000>
+>>> sender.poll(0.0) is None, sender.poll_at()
+(True, 0.02)
+>>> [sender.poll(0.02).seq for _ in range(3)], sender.poll(0.02)
+([2000, 3000, 4000], None)
+>>> sender.cwnd, sender.in_flight, sender.lost_tokens(0.02)
+(2000, 5000, 8000.0)
+
 A congestion control may be written in Python.  It is called at each acknowledgement, so a run with it is some twenty
 times slower than with one that is built in.
 
@@ -53,7 +70,8 @@ class CongestionControl(Protocol):
     Optional besides these: ``ssthresh`` [B]; ``on_recovered(now_s, limit)`` when recovery has ended, where a window
     above ``limit`` [B] (None: no limit) would let out a burst (RFC 6582 §3.2); ``on_idle(restart_window)`` after an
     idle RTO (RFC 5681 §4.1); ``on_rate_feedback(now_s, rate_bps)`` when the network tells the flow its rate (the
-    flow's ``feedback``; None: none is known any more).
+    flow's ``feedback``; None: none is known any more); ``on_reservation(now_s, rate_bps)`` when the flow's reservation
+    begins or changes (None: the sender does not trust it any more).
     """
 
     cwnd: float

@@ -32,6 +32,8 @@ const PER_PACKET: f64 = 200.0;
 const PER_PACKET_EVENT: f64 = 80.0;
 /// Memory of a sample of all series of a flow or of a link [B].
 const PER_SAMPLE: f64 = 80.0;
+/// The shortest interval of a reservation's timer that the sender chooses itself.
+const SHORTEST_TIMER: Span = Span::from_millis(1);
 /// How many changes of a capacity are generated to see how often it changes.
 const PROBE: u32 = 10_000;
 
@@ -122,6 +124,13 @@ fn updates(network: &Network, flow: &FlowSpec, duration: f64) -> f64 {
     duration / interval.as_secs_f64() * f64::from(flow.count + 1) * each
 }
 
+/// Expiries of the timers of a flow's reservation, if it says how often: an event for each.
+fn expiries(flow: &FlowSpec, duration: f64) -> f64 {
+    let timed = flow.reservation.as_ref().and_then(|reservation| reservation.terms.timed.as_ref());
+    let interval = timed.and_then(|timed| timed.interval).unwrap_or(SHORTEST_TIMER);
+    if timed.is_some() { duration / interval.as_secs_f64() * f64::from(flow.count) } else { 0.0 }
+}
+
 fn round_bytes(bytes: f64) -> String {
     match bytes {
         bytes if !bytes.is_finite() => "endless amounts".to_owned(),
@@ -153,7 +162,8 @@ fn of_network(scenario: &Scenario, network: &Network) -> Estimate {
             + answers * (flow.reverse.len() + 1) as f64;
         estimate.memory_bytes += in_flight(flow, links, *packets) * PER_PACKET;
         flows += f64::from(flow.count);
-        estimate.events += starts(flow, duration) + updates(network, flow, duration);
+        estimate.events +=
+            starts(flow, duration) + updates(network, flow, duration) + expiries(flow, duration);
         if let Transport::Tcp { app: App::Arrivals(arrivals), .. } = &flow.transport {
             estimate.memory_bytes += f64::from(arrivals.at_most) * PER_FLOW;
         }

@@ -1,12 +1,12 @@
 //! A resolved scenario in plain numbers: what an analysis needs to know of a flow and its path.
 
 use serde_json::{Value as Json, json};
-use varicap_net::AbrConfig;
+use varicap_net::{AbrConfig, CapacityParts};
 use varicap_units::{Amount, Bytes, Rate};
 
 use crate::arq;
 use crate::document::join_path;
-use crate::network::{FeedbackSpec, FlowSpec, LinkSpec, Network, Transport};
+use crate::network::{FeedbackSpec, FlowSpec, LinkSpec, Network, ReservationSpec, Transport};
 use crate::scenario::Scenario;
 use crate::topology::Placed;
 
@@ -56,6 +56,7 @@ fn flow_facts(network: &Network, flow: &FlowSpec) -> Json {
         "route": flow.forward,
         "route_back": flow.reverse,
         "feedback": flow.feedback.as_ref().map(feedback_facts),
+        "reservation": flow.reservation.as_ref().map(reservation_facts),
         "abr": flow.abr.as_ref().map(|abr| source_facts(&abr.config)),
     });
     let more = match &flow.transport {
@@ -87,6 +88,15 @@ fn feedback_facts(feedback: &FeedbackSpec) -> Json {
         "quantum_bps": feedback.quantum.map(Rate::as_bps),
         "loss": feedback.loss,
         "expires_s": feedback.expires.map(|span| span.as_secs_f64()),
+    })
+}
+
+fn reservation_facts(reservation: &ReservationSpec) -> Json {
+    json!({
+        "mean_bps": reservation.rate.mean_rate().as_bps(),
+        "is_constant": matches!(reservation.rate, CapacityParts::Constant(_)),
+        "is_timed": reservation.terms.timed.is_some(),
+        "marked_at": reservation.marked_at,
     })
 }
 

@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_net::capacity::Timeline;
 use varicap_net::{CapacityConfig, CapacityParts, NetError, Nonconformant, PolicingParts, StepsConfig};
-use varicap_tcp::{DelayedConfig, Reservation, TimedConfig};
-use varicap_units::{BucketDepth, Bytes, Rate, Span, choice};
+use varicap_tcp::{DelayedConfig, Reservation, TcpConfig, TimedConfig};
+use varicap_units::{Amount, BucketDepth, Bytes, Rate, Span, Work, choice};
 
 use crate::error::{ScenarioError, nearest, one_of};
 use crate::network::{FlowSpec, LinkSpec, ReservationSpec};
@@ -96,6 +96,17 @@ impl ReservationConfig {
         }
     }
 
+    /// Checks it for a sender by itself, whose rate is set by hand.
+    pub fn check_sender(&self, tcp: &TcpConfig) -> Result<(), ScenarioError> {
+        let at = At::new("reservation");
+        let alone = self.marked_at == SOURCE;
+        at.require("marked_at", alone, &self.marked_at, "source: there is no link here")?;
+        let constant = matches!(self.rate, ReservedRate::Constant(_));
+        at.require("rate", constant, "steps", "one rate; others are set with `set_reserved_rate`")?;
+        check_terms(&at, self, tcp.packet())?;
+        check_sender(&at, &FlowConfig::default(), self)
+    }
+
     fn rates(&self) -> &[Rate] {
         match &self.rate {
             ReservedRate::Constant(rate) => std::slice::from_ref(rate),
@@ -104,14 +115,20 @@ impl ReservationConfig {
     }
 }
 
-/// Checks what needs no links; `packet` is a full packet of the flow on the wire [B].
+/// Checks what needs no links; a full packet of the flow has `packet` bytes on the wire.
 pub(crate) fn check(at: &At, flow: &FlowConfig, packet: Bytes) -> Checked {
     let Some(reservation) = &flow.reservation else { return Ok(()) };
     if let App::Arrivals(_) = flow.app {
         return Err(of_transfers(&at.key("reservation")));
     }
     let at = at.inner("reservation");
-    check_rates(&at, reservation)?;
+    check_terms(&at, reservation, packet)?;
+    check_sender(&at, flow, reservation)
+}
+
+/// Rates, and a bucket that holds a packet.
+fn check_terms(at: &At, reservation: &ReservationConfig, packet: Bytes) -> Checked {
+    check_rates(at, reservation)?;
     let most = reservation.rates().iter().max().copied().unwrap_or_default();
     if let Some(peak) = reservation.peak {
         at.require("peak", peak >= most, peak, format!("at least the reserved rate, {most}"))?;
@@ -119,17 +136,13 @@ pub(crate) fn check(at: &At, flow: &FlowConfig, packet: Bytes) -> Checked {
     for rate in reservation.rates().iter().filter(|rate| **rate > Rate::ZERO) {
         let depth = reservation.bucket.work(*rate);
         let found = match reservation.bucket {
-            BucketDepth::Time(time) => format!("{time} at {rate} = {}", time_in_bytes(*rate, time)),
+            BucketDepth::Time(time) => format!("{time} at {rate} = {}", Amount::bdp(*rate, time)),
             BucketDepth::Bytes(bytes) => bytes.to_string(),
         };
         let room = format!("room for at least one packet of {packet}");
-        at.require("bucket", depth >= varicap_units::Work::of(packet), found, room)?;
+        at.require("bucket", depth >= Work::of(packet), found, room)?;
     }
-    check_sender(&at, flow, reservation)
-}
-
-fn time_in_bytes(rate: Rate, time: Span) -> Bytes {
-    varicap_units::Amount::bdp(rate, time)
+    Ok(())
 }
 
 fn check_rates(at: &At, reservation: &ReservationConfig) -> Checked {

@@ -193,6 +193,11 @@ impl CongestionControl for PythonControl {
         self.tell("on_rate_feedback", |method| method.call1((now.as_secs_f64(), rate)).map(drop));
     }
 
+    fn on_reservation(&mut self, now: Time, rate: Option<Rate>) {
+        let rate = rate.map(Rate::as_bps);
+        self.tell("on_reservation", |method| method.call1((now.as_secs_f64(), rate)).map(drop));
+    }
+
     fn on_idle(&mut self, restart_window: Bytes) {
         self.tell("on_idle", |method| method.call1((restart_window.as_u64(),)).map(drop));
     }

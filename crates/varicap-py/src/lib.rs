@@ -18,6 +18,7 @@ mod scenario;
 mod shell;
 mod tables;
 mod tcp;
+mod timers;
 mod trace;
 
 use pyo3::prelude::*;
@@ -49,6 +50,11 @@ mod _core {
     use super::shell::shell;
     #[pymodule_export]
     use super::tcp::{PyReceiver, PySegment, PySender};
+    #[pymodule_export]
+    use super::timers::PyEventTimers;
+    #[cfg(target_os = "linux")]
+    #[pymodule_export]
+    use super::timers::PyKernelTimers;
     #[pymodule_export]
     use super::trace::{read_opportunities, read_rates};
 

@@ -5,9 +5,10 @@ use std::sync::{Mutex, PoisonError};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use varicap_experiment::ReservationConfig;
 use varicap_tcp::congestion::Controller;
 use varicap_tcp::{Flags, MAX_SACK_BLOCKS, Receiver, Segment, Sender, TcpConfig};
-use varicap_units::{Amount, Bytes, Rate, Span, Time};
+use varicap_units::{Amount, Bytes, Rate, Span, Streams, Time};
 
 use crate::control::{PythonControl, Raised, start};
 use crate::errors::ScenarioError;
@@ -37,6 +38,15 @@ fn config(settings: Option<&Bound<'_, PyDict>>) -> PyResult<TcpConfig> {
         ));
     }
     Ok(config)
+}
+
+/// Reads a reservation, as in a scenario's `reservation` table.
+fn reservation(terms: &Bound<'_, PyDict>, tcp: &TcpConfig) -> PyResult<ReservationConfig> {
+    let text: String = terms.py().import("json")?.call_method1("dumps", (terms,))?.extract()?;
+    let reservation: ReservationConfig = serde_json::from_str(&text)
+        .map_err(|error| ScenarioError::new_err(format!("reservation: {error}")))?;
+    reservation.check_sender(tcp).map_err(|error| ScenarioError::new_err(error.to_string()))?;
+    Ok(reservation)
 }
 
 fn instant(seconds: f64) -> PyResult<Time> {
@@ -192,24 +202,32 @@ impl PySender {
 #[pymethods]
 impl PySender {
     #[new]
-    #[pyo3(signature = (*, now_s=0.0, control=None, **settings))]
+    #[pyo3(signature = (*, now_s=0.0, control=None, reservation=None, seed=1, **settings))]
     fn new(
         py: Python<'_>,
         now_s: f64,
         control: Option<Py<PyAny>>,
+        reservation: Option<&Bound<'_, PyDict>>,
+        seed: u64,
         settings: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<PySender> {
         let config = config(settings)?;
+        let reservation = reservation.map(|terms| self::reservation(terms, &config)).transpose()?;
         let now = instant(now_s)?;
         let raised = Raised::default();
-        let sender = match control {
+        let mut sender = match control {
             None => Sender::new(&config, now),
             Some(class) => {
                 let control = PythonControl::new(py, &class, &start(&config), &raised)?;
                 Sender::with_control(&config, now, Controller::Boxed(Box::new(control)))
             }
         };
-        Ok(PySender { sender: Mutex::new(sender), raised })
+        if let Some(reservation) = reservation {
+            sender.reserve(now, &reservation.terms(), Streams::new(seed, 0).stream("delay"));
+        }
+        let sender = PySender { sender: Mutex::new(sender), raised };
+        sender.checked(())?;
+        Ok(sender)
     }
 
     #[pyo3(signature = (size=None))]
@@ -225,6 +243,13 @@ impl PySender {
     fn on_rate_feedback(&mut self, now_s: f64, rate_bps: Option<u64>) -> PyResult<()> {
         let now = instant(now_s)?;
         self.sender().on_rate_feedback(now, rate_bps.map_or(Rate::UNLIMITED, Rate::from_bps));
+        self.checked(())
+    }
+
+    #[pyo3(signature = (now_s, rate_bps, /))]
+    fn set_reserved_rate(&mut self, now_s: f64, rate_bps: u64) -> PyResult<()> {
+        let now = instant(now_s)?;
+        self.sender().set_reserved_rate(now, Rate::from_bps(rate_bps));
         self.checked(())
     }
 
@@ -275,6 +300,16 @@ impl PySender {
     }
 
     #[getter]
+    fn reserved_rate_bps(&mut self) -> Option<u64> {
+        self.sender().reserved_rate().map(Rate::as_bps)
+    }
+
+    fn lost_tokens(&mut self, now_s: f64) -> PyResult<Option<f64>> {
+        let lost = self.sender().lost_tokens(instant(now_s)?);
+        Ok(lost.map(|tokens| tokens.as_bits_f64() / 8.0))
+    }
+
+    #[getter]
     fn state(&mut self) -> String {
         format!("{:?}", self.sender().state()).to_lowercase()
     }
@@ -287,6 +322,8 @@ impl PySender {
         dict.set_item("retransmitted_packets", counters.retransmitted_packets)?;
         dict.set_item("timeouts", counters.timeouts)?;
         dict.set_item("fast_retransmits", counters.fast_retransmits)?;
+        dict.set_item("marked_packets", self.sender().marked_packets())?;
+        dict.set_item("reservations_given_up", counters.reservations_given_up)?;
         Ok(dict)
     }
 

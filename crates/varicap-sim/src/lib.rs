@@ -9,8 +9,10 @@ mod packet;
 mod record;
 mod run;
 mod scheduler;
+mod timers;
 mod world;
 
 pub use build::{ControlFactory, PolicyFactory};
 pub use record::Recording;
 pub use run::{Options, RunError, run, run_many};
+pub use timers::Timers;

@@ -260,6 +260,7 @@ fn the_safeguard_ends_timed_transmissions_when_a_marked_packet_is_lost() {
     script.at(ms(10)).duplicates(3); // segment 0 was marked
     assert_eq!(script.sender.counters().reservations_given_up, 1);
     script.skip();
+    script.sender.set_reserved_rate(ms(10), Rate::from_bps(8_000_000));
     script.at(ms(900)).expect_nothing();
     // Marking goes on.
     script.ack(8000);

@@ -17,12 +17,16 @@ def bench(
     buffer: Annotated[str, typer.Option(help="Its drop-tail buffer.")] = "1 bdp",
     delay: Annotated[str, typer.Option(help="Its one-way propagation delay.")] = "10 ms",
     duration: Annotated[str, typer.Option(help="Its simulated time.")] = "60 s",
+    timers: Annotated[bool, typer.Option("--timers", help="What timers cost instead, here and in the kernel.")] = False,
     ack_every: Annotated[int, typer.Option(min=1, help="Packets per acknowledgement.")] = 2,
     as_json: AsJson = False,
 ) -> None:
     """Measure the engine: CPU time per delivered data packet, packets per CPU second, peak memory."""
     from varicap import bench as workloads
 
+    if timers:
+        _show_timers(workloads.timers(), as_json)
+        return
     chosen = workloads.STANDARD
     if flows is not None:
         chosen = (workloads.Workload("own", flows, rate, buffer, delay, duration, ack_every),)
@@ -33,6 +37,16 @@ def bench(
             _print_bench(measured[-1], heading=len(measured) == 1)
     if as_json:
         typer.echo(json.dumps({"workloads": measured}))
+
+
+def _show_timers(measured: list[dict[str, Any]], as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps({"timers": measured}))
+        return
+    typer.echo("".join(f"{text:>13}" for text in ("timers of", "how many", "set [ns]", "handle [ns]", "cancel [ns]")))
+    for row in measured:
+        costs = "".join(f"{row[f'{step}_ns']:>13.1f}" for step in ("set", "handle", "cancel"))
+        typer.echo(f"{row['where']:>13}{row['timers']:>13}{costs}")
 
 
 def _print_bench(measured: dict[str, Any], heading: bool) -> None:

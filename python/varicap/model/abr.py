@@ -10,7 +10,7 @@ from varicap import units
 from varicap.analyse.effective import SlottedChain
 from varicap.analyse.models import abr as renewal
 from varicap.model.answer import Answer
-from varicap.model.path import FlowPath, choice, no_arq, no_loss, one_bottleneck, option
+from varicap.model.path import FlowPath, choice, no_arq, no_loss, no_reservation, one_bottleneck, option
 
 _ROUNDING = 1e-9
 
@@ -32,6 +32,7 @@ class RateControl:
             yield f"{path.link['path']}.queue: the model's buffer has a limit"
         yield from no_loss(path)
         yield from no_arq(path)
+        yield from no_reservation(path)
         yield from option(path, "recovery", ("old-tahoe",), ": each loss costs a timeout")
         yield from option(path, "congestion", ("reno",), "")
         if path.window_packets == float("inf"):

@@ -137,8 +137,15 @@ def no_arq(path: FlowPath) -> Iterator[str]:
             yield f"{link['path']}.arq: in the model the link sends each packet once"
 
 
+def no_reservation(path: FlowPath) -> Iterator[str]:
+    """What keeps a model from fitting in which no packet is spared."""
+    if path.flow["reservation"] is not None:
+        yield f"{path.flow['path']}.reservation: in the model all packets are alike, and none is marked"
+
+
 def no_source(path: FlowPath) -> Iterator[str]:
     """What keeps a model without rate control from fitting."""
+    yield from no_reservation(path)
     if path.flow["abr"] is not None:
         yield f"{path.flow['path']}.abr: in the model the sender alone decides when to send"
 

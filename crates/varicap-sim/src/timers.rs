@@ -1,0 +1,71 @@
+//! The event list by itself, so that its timers can be measured: [minrate, Table I] asks what setting, handling and
+//! cancelling a fine-grained timer cost.
+
+use varicap_engine::NodeId;
+use varicap_units::{Span, Streams, Time};
+
+use crate::scheduler::Scheduler;
+
+/// Timers of as many connections on one event list, each set at random within an interval.
+pub struct Timers {
+    scheduler: Scheduler,
+    interval: Span,
+    now: Time,
+    /// When in the interval each one is set to expire.
+    phases: Vec<Span>,
+}
+
+impl Timers {
+    /// `count` timers, none of them set.
+    pub fn new(count: u32, interval: Span) -> Timers {
+        let mut stream = Streams::new(1, 0).stream("timers");
+        let phases = (0..count).map(|_| stream.uniform_span(interval)).collect();
+        Timers { scheduler: Scheduler::new(count as usize), interval, now: Time::ZERO, phases }
+    }
+
+    /// Sets each of them, or moves it.
+    pub fn set_all(&mut self) {
+        for (node, &phase) in self.phases.iter().enumerate() {
+            self.scheduler.wake(node as NodeId, self.now + phase);
+        }
+    }
+
+    /// Lets as many expire as there are, in order, and sets each anew, an interval later.
+    pub fn handle_all(&mut self) {
+        for _ in 0..self.phases.len() {
+            let Some((at, node)) = self.scheduler.first() else { return };
+            self.now = at;
+            self.scheduler.wake(node, at + self.interval);
+        }
+    }
+
+    /// Cancels each of them.
+    pub fn cancel_all(&mut self) {
+        for node in 0..self.phases.len() {
+            self.scheduler.wake(node as NodeId, Time::NEVER);
+        }
+    }
+
+    /// When the next one expires; never if none is set.
+    pub fn next(&self) -> Time {
+        self.scheduler.first().map_or(Time::NEVER, |(at, _)| at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_expires_once_in_an_interval_until_it_is_cancelled() {
+        let interval = Span::from_millis(20);
+        let mut timers = Timers::new(100, interval);
+        assert!(timers.next().is_never());
+        timers.set_all();
+        let first = timers.next();
+        timers.handle_all();
+        assert_eq!(timers.next(), first + interval);
+        timers.cancel_all();
+        assert!(timers.next().is_never());
+    }
+}
