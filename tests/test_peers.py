@@ -8,18 +8,19 @@ from types import ModuleType
 import pytest
 
 
-def _load() -> ModuleType:
-    path = Path(__file__).parent / "peers" / "peers.py"
-    spec = importlib.util.spec_from_file_location("peers", path)
+def _load(name: str) -> ModuleType:
+    path = Path(__file__).parent / "peers" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules["peers"] = module
+    sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
 
 
-peers = _load()
+peers = _load("peers")
+marking = _load("marking")
 pytestmark = pytest.mark.skipif(not peers.ns2_is_here(), reason="there is no ns-2 (`ns`) to compare with")
 CASES = {case.name: case for case in peers.cases()}
 
@@ -49,6 +50,13 @@ def test_red_drops_the_same_share_of_poisson_datagrams(red: str) -> None:
     ours, theirs = both(f"red/poisson 1.5Mb/{red}", "dropped", 6)
     # Intervals of 95 % miss now and then, here with fixed seeds: half as much again.
     assert abs(ours.mean - theirs.mean) <= 1.5 * (ours.half**2 + theirs.half**2) ** 0.5
+
+
+def test_ered_loses_the_shares_of_marked_and_unmarked_packets_that_rio_does() -> None:
+    ours, theirs = marking.losses_varicap(4.0, 4.2, 3, 120), marking.losses_ns2(4.0, 4.2, 3, 120)
+    for mine, other in zip(ours, theirs, strict=True):
+        assert abs(mine.mean - other.mean) <= 1.5 * (mine.half**2 + other.half**2) ** 0.5
+    assert 0.0 < ours[0].mean < 1.0 < ours[1].mean
 
 
 # ns-2's NewReno gets 4 % more, for a reason not yet found: docs/validation.md.
