@@ -9,20 +9,32 @@ packets has thresholds of 20 and 80 packets and a largest early probability of 0
 import argparse
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import NamedTuple
+
+from scipy.stats import t
 
 import varicap
-
-if TYPE_CHECKING:
-    from peers.peers import Interval
-else:
-    from peers import Interval  # beside this file
 
 MARKING = Path(__file__).with_name("marking.tcl")
 LOADS = [(4.0, 6.0), (4.0, 4.2), (2.0, 5.9), (6.0, 6.0)]
 """Marked and unmarked load [Mb/s]."""
 QUEUE = {"ered": {"spacing": "uniform"}}
 """dsRED spaces its drops by Floyd and Jacobson's method, not by `wait` as RED does in ns-2."""
+
+
+class Interval(NamedTuple):
+    """A mean with the half width of its 95 % interval."""
+
+    mean: float
+    half: float
+
+    @staticmethod
+    def of(values: list[float]) -> "Interval":
+        """Of values that are independent."""
+        count = len(values)
+        mean = sum(values) / count
+        deviation = (sum((value - mean) ** 2 for value in values) / max(count - 1, 1)) ** 0.5
+        return Interval(mean, float(t.ppf(0.975, count - 1)) * deviation / count**0.5 if count > 1 else 0.0)
 
 
 def losses_varicap(marked: float, unmarked: float, seeds: int, until: int = 220) -> list[Interval]:
@@ -45,7 +57,7 @@ def losses_varicap(marked: float, unmarked: float, seeds: int, until: int = 220)
     sent = {(row["replication"], row["name"]): row["sent_packets"] for row in result.flows.to_pylist()}
 
     def share(link: dict[str, float], name: str, lost: float) -> float:
-        return 100.0 * lost / sent[link["replication"], name]
+        return 100.0 * lost / float(sent[link["replication"], name])
 
     of_marked = [share(link, "marked", link["dropped_reserved_packets"]) for link in links]
     others = [share(link, "unmarked", link["dropped_packets"] - link["dropped_reserved_packets"]) for link in links]
