@@ -169,7 +169,8 @@ fn of_network(scenario: &Scenario, network: &Network) -> Estimate {
         }
     }
     estimate.memory_bytes += flows * PER_FLOW + links.len() as f64 * PER_LINK;
-    let moves = |link: &LinkSpec| changes(&link.parts.capacity, network.duration) + fades(link, duration);
+    let moves =
+        |link: &LinkSpec| changes(&link.parts.capacity, network.duration) + slots_and_fades(link) * duration;
     let changes: f64 = links.iter().map(moves).sum();
     estimate.cpu_s = estimate.events * SECONDS_PER_EVENT + changes * SECONDS_PER_CHANGE;
     estimate.events += changes;
@@ -294,12 +295,13 @@ fn rate_of(link: &LinkSpec) -> f64 {
     }
 }
 
-/// How much work a link's channel is, in changes.
-fn fades(link: &LinkSpec, duration: f64) -> f64 {
-    match &link.parts.loss {
-        LossParts::Channel(channel) => channel.work() * duration,
+/// How much work a second of a link's channel and of its slots is, in changes [1/s].
+fn slots_and_fades(link: &LinkSpec) -> f64 {
+    let fades = match &link.parts.loss {
+        LossParts::Channel(channel) => channel.work(),
         _ => 0.0,
-    }
+    };
+    fades + link.parts.arq.as_ref().map_or(0.0, |arq| 1.0 / arq.slot.as_secs_f64())
 }
 
 /// How often a capacity changes in `duration`, from the beginning of one of its paths.

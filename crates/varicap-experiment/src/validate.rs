@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use indexmap::IndexMap;
-use varicap_net::{CapacityConfig, Framing};
+use varicap_net::{CapacityConfig, Framing, LossConfig, LossParts, NetError};
 use varicap_tcp::congestion::RateRtt;
 use varicap_tcp::{AckPolicy, Congestion, TcpConfig, Timer};
 use varicap_units::{Amount, Bytes, Rate, Span};
@@ -195,11 +195,22 @@ fn check_link(at: &At, link: &Placed<'_>, flows: &IndexMap<String, FlowConfig>) 
     at.bounded("delay", link.delay)?;
     check_capacity(at, "capacity", &config.capacity)?;
     check_framing(&at.inner("framing"), config.framing)?;
+    check_loss(at, &config.loss)?;
     let queue = link.queue();
     if link.is_unlimited() {
         queue::check_no_bdp(&at.inner("queue"), &queue)?;
     }
     queue::check(&at.inner("queue"), &queue, flows)
+}
+
+fn check_loss(at: &At, loss: &LossConfig) -> Checked {
+    match LossParts::new(loss) {
+        Err(NetError::Value { key, found, expected }) => {
+            let key = key.replace('[', ".").replace(']', "");
+            Err(ScenarioError::at(at.key(&key), expected).found(found))
+        }
+        _ => Ok(()), // a loss reads no files
+    }
 }
 
 /// Checks the capacity that lies at `key`.

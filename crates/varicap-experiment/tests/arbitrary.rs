@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use varicap_experiment::{Estimate, Scenario, explain};
 
-const FILES: [&str; 5] = [
+const FILES: [&str; 6] = [
     include_str!("../../../examples/fixed.toml"),
     include_str!("../../../examples/lte.toml"),
     r#"
@@ -43,6 +43,19 @@ const FILES: [&str; 5] = [
     capacity = { load-reactive = { minimum = "0 b/s", control = { pi = { target = "2 packets" } } } }
     queue = { drop-tail = { limit = "20 packets" } }
     [flows.a]
+    "#,
+    r#"
+    duration = "10 s"
+    [topology.dumbbell.forward]
+    capacity = "1 Mb/s"
+    framing = { cells = { payload = "48 B", size = "53 B" } }
+    queue = { drop-tail = { limit = "4608 B", counts_in_service = false } }
+    loss = { rayleigh = { doppler = "10 Hz", threshold_db = -10, delivered = 0.99, oscillators = 8 } }
+    arq = { slot = "0.4 ms", aligned = false, window = 4, ack_delay = "1 ms", max_retransmissions = 3 }
+    [topology.dumbbell.reverse]
+    loss = { states = { delivered = [0, 0.5, 1], mean_holding = ["1 ms", "2 ms", "9 ms"], jumps = [[0, 1, 0], [0.5, 0, 0.5], [0, 1, 0]], start = 1 } }
+    [flows.a]
+    tcp = { mss = "536 B" }
     "#,
     r#"
     duration = "10 s"

@@ -31,8 +31,9 @@ const HIGHEST_DOPPLER: f64 = 1e5;
 const MOST_OSCILLATORS: u32 = 1000;
 /// Most steps towards a crossing at a time: a level that is never crossed must not take for ever.
 const STEPS_AHEAD: u32 = 1000;
-/// Steps in a period of the Doppler frequency with eight oscillators, about: measured.
-const STEPS_PER_PERIOD: f64 = 40.0;
+/// Steps in a period of the Doppler frequency over the square root of the number of oscillators, about: so many were
+/// counted at -10 dB with 4 to 16 of them.
+const STEPS_PER_PERIOD: f64 = 22.0;
 
 /// A Rayleigh-faded signal and a level, checked.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -71,9 +72,10 @@ impl Rayleigh {
         -libm::expm1(-self.level)
     }
 
-    /// Roughly the cosines of a second, as random numbers [1/s].
+    /// Roughly the cosines of a second [1/s].
     pub(super) fn work(&self) -> f64 {
-        self.doppler * STEPS_PER_PERIOD * f64::from(self.oscillators + 1) * 2.0
+        let number = f64::from(self.oscillators);
+        self.doppler * STEPS_PER_PERIOD * libm::sqrt(number) * (number + 1.0)
     }
 }
 

@@ -71,7 +71,7 @@ impl ChannelParts {
         shares.iter().zip(&*self.delivered).map(|(share, delivered)| share * (1.0 - delivered)).sum()
     }
 
-    /// Roughly how much work a second of this channel is, in random numbers [1/s].
+    /// Roughly how much work a second of this channel is, in random numbers or cosines [1/s].
     pub fn work(&self) -> f64 {
         match &self.law {
             Law::Chain(chain) => {
