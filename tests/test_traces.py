@@ -90,6 +90,11 @@ def test_a_markov_chain_spends_its_time_in_proportion_to_its_holding_times() -> 
     assert (np.diff(made.rate_bps) != 0).all()
 
 
+def test_a_markov_chain_begins_where_it_would_be_found() -> None:
+    begins = [traces.generate_markov([9e6, 3e6], [1.0, 3.0], 0.01, seed).rate_bps[0] for seed in range(1000)]
+    assert np.mean(np.array(begins) == 3e6) == pytest.approx(3 / 4, abs=4 * np.sqrt(3 / 16 / 1000))
+
+
 def test_satellites_change_capacity_and_delay_every_interval_and_only_then() -> None:
     link = Satellite(fast_sigma=0, delay_jitter_s=0, outage_s=0, offset_s=12)
     made = traces.generate_leo(3, 60, link)
