@@ -3,11 +3,11 @@
 use serde::Serialize;
 use serde_json::Value;
 use varicap_net::{CbqClass, LinkParts, QueueConfig};
-use varicap_units::Amount;
+use varicap_units::{Amount, Rate};
 
 use crate::document::{Node, join_path};
 use crate::error::ScenarioError;
-use crate::network::{FlowSpec, Network, Transport};
+use crate::network::{FlowSpec, LinkSpec, Network, Transport};
 use crate::scenario::Scenario;
 use crate::schema::{self, Kind};
 
@@ -135,7 +135,7 @@ fn resolved(scenario: &Scenario, network: &Network, prefix: &str, lines: &mut Ve
         let key = format!("{prefix}.{}", join_path(&path));
         lines.push(Explained { key, value, given: false, place: None, text: text.to_owned() });
     };
-    for link in &network.links {
+    for (index, link) in network.links.iter().enumerate() {
         let parts = &link.parts;
         let mut line = |key: &str, value: String, text: &str| line(["links", &link.name, key], value, text);
         line("mean_capacity", link.mean_capacity.to_string(), "Long-run mean of the capacity.");
@@ -148,6 +148,9 @@ fn resolved(scenario: &Scenario, network: &Network, prefix: &str, lines: &mut Ve
             line("slot", arq.slot.to_string(), "Time of a transmission, of one link-layer packet.");
         }
         line("queue", queue_and_limit(&parts.queue, parts), "The queue and its limit.");
+        if let Some(admission) = admission(network, index) {
+            line("admission", admission, ADMISSION);
+        }
     }
     for flow in &network.flows {
         let mut line = |key: &str, value: String, text: &str| line(["flows", &flow.name, key], value, text);
@@ -184,6 +187,31 @@ fn queue_and_limit(queue: &QueueConfig, parts: &LinkParts) -> String {
         Amount::Bdp(_) => format!("{name}, {limit} = {}", limit.bytes(parts.packet, parts.bdp)),
         _ => format!("{name}, {limit}"),
     }
+}
+
+/// What is said of the peak rates over an ERED queue. Source: [minrate, §II-B].
+const ADMISSION: &str = "Whether an ERED queue of B bytes with a maximum threshold T keeps marked packets from loss: the peak rates of the \
+                         reservations must sum to less than B / T times the capacity.";
+
+/// The peak rates of the reservations over a link with an ERED queue, if all have one, beside what it admits.
+fn admission(network: &Network, link: usize) -> Option<String> {
+    let LinkSpec { parts, mean_capacity, .. } = &network.links[link];
+    let QueueConfig::Ered(ered) = &parts.queue else { return None };
+    let reserved = network.flows.iter().filter(|flow| flow.forward.contains(&link));
+    let reserved = reserved.filter_map(|flow| Some((flow.count, flow.reservation.as_ref()?.terms.peak)));
+    let peaks: Vec<(u32, Rate)> = reserved.collect();
+    if peaks.is_empty() || mean_capacity.is_unlimited() || peaks.iter().any(|(_, peak)| peak.is_unlimited()) {
+        return None;
+    }
+    let sum: u64 = peaks.iter().map(|(count, peak)| u64::from(*count).saturating_mul(peak.as_bps())).sum();
+    let in_bytes = |amount: Amount| amount.bytes(parts.packet, parts.bdp).as_u64() as f64;
+    let most = mean_capacity.as_bps() as f64 * in_bytes(ered.limit) / in_bytes(ered.max_threshold);
+    let (sum, most) = (Rate::from_bps(sum), Rate::from_bps(most as u64));
+    Some(if sum < most {
+        format!("peak rates of {sum}, below {most}: no marked packet is lost")
+    } else {
+        format!("warning: peak rates of {sum}, not below {most}: marked packets may be lost")
+    })
 }
 
 /// The windows that the scenario gives in BDP.

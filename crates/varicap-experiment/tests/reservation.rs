@@ -159,3 +159,23 @@ fn no_link_carries_more_reservations_than_it_can() {
     };
     assert!(resolve(&steps("11 Mbit/s")).unwrap_err().contains("at most 10 Mbit/s"));
 }
+
+#[test]
+fn peak_rates_that_an_ered_queue_does_not_admit_are_told() {
+    // [minrate, §II-B]: 10 Mb/s, 100 packets and a threshold of 80 admit less than 12.5 Mb/s.
+    let told = |count: u32, peak: &str| {
+        let text = format!(
+            "duration = \"9 s\"\n[topology.dumbbell.forward]\ncapacity = \"10 Mbit/s\"\ndelay = \"9 ms\"\nqueue = \"ered\"\n\
+             [flows.a]\ncount = {count}\nreservation = {{ rate = \"1 Mbit/s\"{peak} }}\n"
+        );
+        let scenario = Scenario::from_toml(&text, "x.toml", &[]).unwrap();
+        let networks = scenario.networks(&mut |_| Err(String::new())).unwrap();
+        let lines = varicap_experiment::explain(&scenario, &networks);
+        let line = lines.into_iter().find(|line| line.key == "resolved.links.forward.admission");
+        line.map(|line| line.value)
+    };
+    let peak = ", peak = \"4 Mbit/s\"";
+    assert_eq!(told(3, peak).unwrap(), "peak rates of 12 Mbit/s, below 12.5 Mbit/s: no marked packet is lost");
+    assert!(told(4, peak).unwrap().starts_with("warning: peak rates of 16 Mbit/s, not below 12.5 Mbit/s"));
+    assert_eq!(told(4, ""), None, "a peak that nobody names is that of the sender's link");
+}
