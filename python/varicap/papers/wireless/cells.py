@@ -55,6 +55,8 @@ class Table:
     system: System
     durations: Durations
     columns: Sequence[Column]
+    column: str = "buffer [TCP packets]"
+    """What the columns are."""
 
     def links(self, change: "Callable[[int, Column, Parameters], Parameters] | None" = None) -> list[Parameters]:
         """A link for each cell, row by row, each changed as `change` says."""

@@ -50,8 +50,9 @@ def _percent(link: Parameters) -> float:
 
 
 def _draw(ours: Mapping[Table, Sequence[float]], simulated: Mapping[Table, Sequence[Interval]]) -> Figure:
-    groups = []
-    for number, doppler in enumerate(DOPPLERS):
-        groups.append((f"{doppler} Hz, model", [Interval(row[number]) for row in ours.values()]))
-        groups.append((f"{doppler} Hz, sim", [row[number] for row in simulated.values()]))
-    return bars("Without ARQ", [table.title for table in ours], groups, "link utilisation [%]")
+    names = [f"{table.title.removeprefix('Table ')}\n{doppler}" for table in ours for doppler in DOPPLERS]
+    groups = [
+        ("by the analysis of random loss", [Interval(cell) for row in ours.values() for cell in row]),
+        ("simulated", [cell for row in simulated.values() for cell in row]),
+    ]
+    return bars("Without ARQ, by table and Doppler frequency [Hz]", names, groups, "link utilisation [%]")

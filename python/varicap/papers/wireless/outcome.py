@@ -81,7 +81,7 @@ def _draw(key: str, table: Table, values: Mapping[str, Value]) -> Figure:
         rows += [
             (f"{name}, {doppler} Hz", far[width * row : width * (row + 1)]) for row, doppler in enumerate(DOPPLERS)
         ]
-    return distances(table.title, rows, [column.name for column in table.columns], "column")
+    return distances(table.title, rows, [column.name for column in table.columns], table.column)
 
 
 def _mean(value: Value) -> float:

@@ -47,7 +47,7 @@ def utilisation(
 
     `effort` is the simulated time over that of a cell of the tables.
     """
-    seconds, seeds = run.pick((1000, 10), (160, 4))
+    seconds, seeds = run.pick((1000, 10), (120, 4))
     changes = {
         f"{LINK}.loss": channel,
         f"{LINK}.delay": f"{1e3 * column.round_trip_s:g} ms",
