@@ -273,6 +273,21 @@ def test_a_shaper_that_is_told_its_rate_works_over_the_kernel(tmp_path: Path) ->
 
 
 @needs_kernel
+@pytest.mark.parametrize("delayed", ["0 s", "12 ms"])
+def test_a_link_with_arq_resends_what_a_real_packet_meets(delayed: str) -> None:
+    # A fifth of the transmissions is lost: stop-and-wait carries four fifths of its slots, which `ack_delay` thins out.
+    link = {"capacity": "4 Mbit/s", "loss": "20 %", "arq": {"ack_delay": delayed}}
+    case = scenario(link, flows={"a": {"tcp": {"receive_window": "16 packets"}}})
+    simulated = varicap.run(case, seeds=1).summary
+    real = valid(lambda: kernel.run(case).summary)
+    assert goodput(real) == pytest.approx(goodput(simulated), rel=0.05)
+    for found in (real, simulated):
+        link_of = found["links"][0]
+        assert link_of["retransmissions"] == pytest.approx(0.2 * link_of["transmissions"], rel=0.15)
+        assert link_of["dropped_packets"] == 0
+
+
+@needs_kernel
 def test_doctor_says_what_is_there(cli: Cli) -> None:
     found = json.loads(cli("doctor", "--json").stdout)
     assert found["engines"]["kernel"] is True
