@@ -2,10 +2,12 @@
 
 from functools import partial
 
+from matplotlib.figure import Figure
+
 from varicap import bench
 from varicap.papers.run import Grid, Outcome, Run
 from varicap.papers.verdict import Interval, Value
-from varicap.report.paper import bars
+from varicap.report import style
 
 _STEPS = {"set": "setting", "handle": "handling", "cancel": "canceling"}
 _PAPER = {"133 MHz PowerPC (paper)": (7.4, 7.1, 6.5), "33 MHz POWER (paper)": (14.0, 30.1, 9.6)}
@@ -20,5 +22,21 @@ def reproduce(run: Run) -> Outcome:
     values = {f"TAB1-{step}": Value(sim=Interval(max(row[f"{step}_ns"] for row in ours) / 1e3)) for step in _STEPS}
     shown = {name: list(map(Interval, row)) for name, row in {**rows, **_PAPER}.items()}
     grid = Grid("Table I: timers", "µs", "operation", list(_STEPS.values()), shown)
-    draw = partial(bars, "Table I: what timers cost", list(_STEPS.values()), list(shown.items()), "[µs]")
-    return Outcome(values, draw, [grid])
+    return Outcome(values, partial(_draw, shown), [grid])
+
+
+def _draw(shown: dict[str, list[Interval]]) -> Figure:
+    figure = Figure(figsize=(7.0, 1.2 + 0.5 * len(shown)), dpi=120, layout="constrained")
+    axes = figure.subplots()
+    style.plain(axes)
+    for number, step in enumerate(_STEPS.values()):
+        at = [place + 0.26 * (number - 1) for place in range(len(shown))]
+        axes.barh(at, [row[number].mean for row in shown.values()], 0.24, color=style.colour(number), label=step)
+    axes.set_yticks(range(len(shown)), list(shown))
+    axes.invert_yaxis()
+    axes.set_xscale("log")
+    axes.grid(visible=False, axis="y")
+    axes.set_xlabel("[µs]", fontsize=9)
+    axes.legend(fontsize=8, frameon=False, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=3)
+    figure.suptitle("Table I: what timers cost", fontsize=10)
+    return figure
