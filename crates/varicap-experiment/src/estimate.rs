@@ -32,8 +32,6 @@ const PER_PACKET: f64 = 200.0;
 const PER_PACKET_EVENT: f64 = 80.0;
 /// Memory of a sample of all series of a flow or of a link [B].
 const PER_SAMPLE: f64 = 80.0;
-/// The shortest interval of a reservation's timer that the sender chooses itself.
-const SHORTEST_TIMER: Span = Span::from_millis(1);
 /// How many changes of a capacity are generated to see how often it changes.
 const PROBE: u32 = 10_000;
 
@@ -124,11 +122,11 @@ fn updates(network: &Network, flow: &FlowSpec, duration: f64) -> f64 {
     duration / interval.as_secs_f64() * f64::from(flow.count + 1) * each
 }
 
-/// Expiries of the timers of a flow's reservation, if it says how often: an event for each.
+/// Expiries of the timers of a flow's reservation: an event for each.
 fn expiries(flow: &FlowSpec, duration: f64) -> f64 {
-    let timed = flow.reservation.as_ref().and_then(|reservation| reservation.terms.timed.as_ref());
-    let interval = timed.and_then(|timed| timed.interval).unwrap_or(SHORTEST_TIMER);
-    if timed.is_some() { duration / interval.as_secs_f64() * f64::from(flow.count) } else { 0.0 }
+    let reservation = flow.reservation.as_ref();
+    let interval = reservation.and_then(|reservation| reservation.terms.interval(flow.packet));
+    interval.map_or(0.0, |interval| duration / interval.as_secs_f64() * f64::from(flow.count))
 }
 
 fn round_bytes(bytes: f64) -> String {

@@ -3,11 +3,11 @@
 use serde::Serialize;
 use serde_json::Value;
 use varicap_net::{CbqClass, LinkParts, QueueConfig};
-use varicap_units::{Amount, Rate};
+use varicap_units::{Amount, Rate, Time, TokenBucket};
 
 use crate::document::{Node, join_path};
 use crate::error::ScenarioError;
-use crate::network::{FlowSpec, LinkSpec, Network, Transport};
+use crate::network::{FlowSpec, LinkSpec, Network, ReservationSpec, Transport};
 use crate::scenario::Scenario;
 use crate::schema::{self, Kind};
 
@@ -168,6 +168,17 @@ fn resolved(scenario: &Scenario, network: &Network, prefix: &str, lines: &mut Ve
         if let Some(feedback) = &flow.feedback {
             line("feedback", route(&feedback.links), "Links that tell the sender a rate.");
             line("feedback_delay", feedback.delay.to_string(), "How long a rate takes to the sender.");
+        }
+        if let Some(ReservationSpec { terms, .. }) = &flow.reservation {
+            let depth = TokenBucket::new(Time::ZERO, terms.rate, terms.bucket).depth();
+            line("reservation", format!("{}, {depth}", terms.rate), "Reserved at first, and its bucket.");
+            if let Some(interval) = terms.interval(flow.packet) {
+                line(
+                    "timer",
+                    interval.to_string(),
+                    "Time between expiries of the reservation's timer, at first.",
+                );
+            }
         }
         for (key, window) in windows(scenario, flow) {
             line(key, window.to_string(), "The window in bytes.");

@@ -263,6 +263,10 @@ pub(crate) fn check_capacities(flows: &[FlowSpec], links: &[LinkSpec]) -> Checke
     let mut constant = vec![0u64; links.len()];
     for flow in flows {
         let Some(reservation) = &flow.reservation else { continue };
+        let path = crate::document::join_path(&["flows", &flow.name]);
+        if flow.carries_arrivals() {
+            return Err(of_transfers(&format!("{path}.reservation"))); // relayed ones: others were refused before
+        }
         let (most, is_constant) = match &reservation.rate {
             CapacityParts::Steps(timeline) => {
                 (timeline.pieces().map(|(_, rate)| rate).max().unwrap_or_default(), false)
@@ -280,7 +284,6 @@ pub(crate) fn check_capacities(flows: &[FlowSpec], links: &[LinkSpec]) -> Checke
             if sum <= capacity {
                 continue;
             }
-            let path = crate::document::join_path(&["flows", &flow.name]);
             let name = &links[link].name;
             let expected = format!("at most {capacity} on the link `{name}`, all reservations together");
             let found = if sum.as_bps() > wanted { format!("{sum} with this one") } else { sum.to_string() };

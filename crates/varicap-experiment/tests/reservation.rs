@@ -1,6 +1,6 @@
 //! What a scenario says of reservations, and what it resolves into.
 
-use varicap_experiment::{Network, Scenario};
+use varicap_experiment::{Estimate, Network, Scenario, explain};
 use varicap_units::{BucketDepth, Rate, Span, Time};
 
 /// Two links, of 10 and 45 Mb/s, and a flow over both.
@@ -137,6 +137,44 @@ fn what_makes_no_sense_is_refused() {
 }
 
 #[test]
+fn relays_of_transfers_have_no_reservation() {
+    let relay = r#"to = "n1"
+app = { arrivals = { rate = "1 /s", size = { fixed = "1 kB" } } }
+[flows.b]
+from = "n1"
+app = { relay = { of = "a" } }
+reservation = { rate = "4 Mbit/s" }"#;
+    assert!(
+        resolve(relay)
+            .unwrap_err()
+            .contains("flows.b.reservation: found `a table`, expected nothing: transfers")
+    );
+}
+
+#[test]
+fn what_follows_from_a_reservation_is_explained() {
+    let text = r#"duration = "60 s"
+[topology.dumbbell.forward]
+capacity = "10 Mbit/s"
+delay = "10 ms"
+[flows.a]
+tcp = { mss = "960 B" }
+reservation = { rate = "4 Mbit/s", timed = {} }
+"#;
+    let scenario = Scenario::from_toml(text, "x.toml", &[]).unwrap();
+    let network = scenario.resolve(&mut |_| Err(String::new())).unwrap();
+    let lines = explain(&scenario, &[network]);
+    let value = |key: &str| lines.iter().find(|line| line.key == key).map(|line| line.value.clone());
+    assert_eq!(value("resolved.flows.a.reservation").as_deref(), Some("4 Mbit/s, 25 kB"));
+    assert_eq!(value("resolved.flows.a.timer").as_deref(), Some("48.002 ms"));
+    // A timer of a nanosecond is refused where time is limited.
+    let quick = text.replace("timed = {}", r#"timed = { interval = "1 ns" }"#);
+    let scenario = Scenario::from_toml(&quick, "x.toml", &[]).unwrap();
+    let network = scenario.resolve(&mut |_| Err(String::new())).unwrap();
+    assert!(Estimate::of(&scenario, &[network]).events > 6e10);
+}
+
+#[test]
 fn no_link_carries_more_reservations_than_it_can() {
     assert_refused(
         r#"reservation = { rate = "11 Mbit/s" }"#,
@@ -175,7 +213,10 @@ fn peak_rates_that_an_ered_queue_does_not_admit_are_told() {
         line.map(|line| line.value)
     };
     let peak = ", peak = \"4 Mbit/s\"";
-    assert_eq!(told(3, peak).unwrap(), "peak rates of 12 Mbit/s, below 12.5 Mbit/s: no marked packet is lost");
+    assert_eq!(
+        told(3, peak).unwrap(),
+        "peak rates of 12 Mbit/s, below 12.5 Mbit/s: no marked packet is lost"
+    );
     assert!(told(4, peak).unwrap().starts_with("warning: peak rates of 16 Mbit/s, not below 12.5 Mbit/s"));
     assert_eq!(told(4, ""), None, "a peak that nobody names is that of the sender's link");
 }

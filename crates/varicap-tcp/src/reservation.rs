@@ -21,6 +21,13 @@ pub struct TimedConfig {
     pub timer: TimerOwner,
 }
 
+impl TimedConfig {
+    /// From one expiry to the next, for a bucket of this depth and rate and full segments of `packet` bytes.
+    fn interval_for(&self, depth: Bytes, rate: Rate, packet: Bytes) -> Span {
+        self.interval.unwrap_or_else(|| lossless_interval(depth, rate, packet).max(SHORTEST_INTERVAL))
+    }
+}
+
 /// Whose timer drives timed transmissions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -64,6 +71,12 @@ impl Reservation {
     pub fn new(rate: Rate, bucket: BucketDepth) -> Reservation {
         let peak = Rate::UNLIMITED;
         Reservation { rate, bucket, peak, timed: None, delayed: None, safeguard: false }
+    }
+
+    /// How often its timer expires for packets of `packet` bytes, at its first rate; none without timed transmissions.
+    pub fn interval(&self, packet: Bytes) -> Option<Span> {
+        let depth = TokenBucket::new(Time::ZERO, self.rate, self.bucket).depth();
+        self.timed.as_ref().map(|timed| timed.interval_for(depth, self.rate, packet))
     }
 }
 
@@ -164,9 +177,7 @@ impl Reserved {
     /// [minrate, Fig. 5]: reset TIMER.
     fn reset_timer(&mut self, now: Time) {
         let Some(timed) = &self.timed else { return };
-        let interval = timed.interval.unwrap_or_else(|| {
-            lossless_interval(self.bucket.depth(), self.bucket.rate(), self.packet).max(SHORTEST_INTERVAL)
-        });
+        let interval = timed.interval_for(self.bucket.depth(), self.bucket.rate(), self.packet);
         self.timer_at = match timed.timer {
             TimerOwner::Own => now + interval,
             TimerOwner::Shared => {
