@@ -105,6 +105,7 @@ def run(
     if explain:
         _explain(scenario, as_json)
         return
+    _warn(scenario, say_nothing if quiet else say)
     if engine is Engine.model:
         _analyse(scenario, output, as_json, strict, say_nothing if quiet else say)
         return
@@ -275,6 +276,13 @@ def _explain(scenario: _core.Scenario, as_json: bool) -> None:
     for line in lines:
         origin = "" if line["given"] else "  # follows" if line["key"].startswith("resolved.") else "  # default"
         typer.echo(f"{line['key']:<{width}}  {line['value']}{origin}")
+
+
+def _warn(scenario: _core.Scenario, tell: Callable[[str], None]) -> None:
+    """Say what of the scenario a user should look at before trusting the result."""
+    for line in json.loads(scenario.explain()):
+        if line["value"].startswith("warning: "):
+            tell(f"{line['key'].removeprefix('resolved.')}: {line['value']}")
 
 
 def _print_tables(summary: dict[str, Any]) -> None:
