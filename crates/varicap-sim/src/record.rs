@@ -34,13 +34,15 @@ pub(crate) struct Sampler<'a> {
     links: Vec<LinkSeries>,
     /// Tells whoever watches.
     tap: Option<Tap<'a>>,
+    /// Whether the series are wanted afterwards, too.
+    is_kept: bool,
 }
 
 impl<'a> Sampler<'a> {
     /// A sampler of the world of `network`; `interval` is positive.
-    pub fn new(network: &Network, interval: Span, tap: Option<Tap<'a>>) -> Sampler<'a> {
+    pub fn new(network: &Network, interval: Span, tap: Option<Tap<'a>>, is_kept: bool) -> Sampler<'a> {
         assert!(interval > Span::ZERO, "a time series needs an interval");
-        let points = intervals(network.duration, interval);
+        let points = if is_kept { intervals(network.duration, interval) } else { 1 };
         let mut flows = Vec::new();
         let mut meter = 0;
         for spec in &network.flows {
@@ -55,7 +57,7 @@ impl<'a> Sampler<'a> {
             }
         }
         let links = network.links.iter().map(|spec| LinkSeries::new(&spec.name, points)).collect();
-        Sampler { interval, next: Time::ZERO + interval, flows, links, tap }
+        Sampler { interval, next: Time::ZERO + interval, flows, links, tap, is_kept }
     }
 
     /// When the next interval ends.
@@ -82,6 +84,10 @@ impl<'a> Sampler<'a> {
         }
         if let Some(tap) = &mut self.tap {
             tap.tell(self.flows.iter().map(|(_, series)| series), self.links.iter());
+        }
+        if !self.is_kept {
+            self.flows.iter_mut().for_each(|(_, series)| series.points.clear());
+            self.links.iter_mut().for_each(|series| series.points.clear());
         }
     }
 

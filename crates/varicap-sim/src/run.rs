@@ -80,10 +80,10 @@ fn run_number(
     let limit = recording.map(|recording| recording.packets).filter(|(_, below)| replication < *below);
     world.net.traffic.log = limit.map(|(limit, _)| PacketLog::new(limit));
     let tap = options.live.as_ref().map(|live| live.tap(number, replication, network.duration));
-    let is_kept = |recording: &&Recording| replication < recording.series.1;
+    let is_kept = recording.is_some_and(|recording| replication < recording.series.1);
     let mut sampler = recording
-        .filter(|recording| tap.is_some() || is_kept(recording))
-        .map(|recording| Sampler::new(network, recording.series.0, tap));
+        .filter(|_| is_kept || tap.is_some())
+        .map(|recording| Sampler::new(network, recording.series.0, tap, is_kept));
     let end = Time::ZERO + network.duration;
     let warm = Time::ZERO + network.warmup;
     if network.warmup > Span::ZERO {
@@ -92,7 +92,7 @@ fn run_number(
     world.begin_measuring(warm);
     ran(run_sampled(&mut world, end, &mut sampler, go_on))?;
     if let Some(recording) = recording {
-        let kept = sampler.filter(|_| is_kept(&recording));
+        let kept = sampler.filter(|_| is_kept);
         let (flows, links) = kept.map(Sampler::finish).unwrap_or_default();
         (recording.take)(Recorded {
             replication,
