@@ -13,6 +13,12 @@ from varicap.papers.verdict import Array, Interval, Value
 from varicap.report import style
 
 _RECOVERIES = ("reno", "newreno", "sack")
+_SETTINGS = (
+    "Fig. 7, best round trip",
+    "Fig. 7, average round trip",
+    "Fig. 9, 20 ms in 80 kB",
+    "Fig. 9, 20 ms in 160 kB",
+)
 _MET = 0.95
 """A reservation is met from here on, in compliant throughput."""
 
@@ -35,14 +41,6 @@ def reproduce(run: Run) -> Outcome:
     grid = Grid("Runs in which the 4 Mb/s flow misses its reservation by 5 % and more", "", "recovery", columns, rows)
     scatter = {name: {key: one.compliant("r4") / 4 for key, one in row.items()} for name, row in found.items()}
     return Outcome({key: Value(sim=value) for key, value in values.items()}, partial(_draw, scatter), [grid])
-
-
-_SETTINGS = (
-    "Fig. 7, best round trip",
-    "Fig. 7, average round trip",
-    "Fig. 9, 20 ms in 80 kB",
-    "Fig. 9, 20 ms in 160 kB",
-)
 
 
 def _run(run: Run, name: str, recovery: str) -> Measured:

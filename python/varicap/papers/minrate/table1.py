@@ -35,6 +35,7 @@ def _draw(shown: dict[str, list[Interval]]) -> Figure:
     axes.set_yticks(range(len(shown)), list(shown))
     axes.invert_yaxis()
     axes.set_xscale("log")
+    axes.set_xlim(1e-3, 1e2)
     axes.grid(visible=False, axis="y")
     axes.set_xlabel("[µs]", fontsize=9)
     axes.legend(fontsize=8, frameon=False, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=3)
