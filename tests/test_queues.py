@@ -27,6 +27,12 @@ def test_fair_queueing_keeps_what_answers_to_nothing_within_its_share() -> None:
     assert weighted["tcp"] == pytest.approx(7.5, rel=0.05)
 
 
+def test_a_group_with_a_queue_of_its_own_has_one_share() -> None:
+    flows = {"many": Flow(count=3), "one": Flow()}
+    assert throughput(Sfq(per="group"), flows)["one"] == pytest.approx(5.0, rel=0.05)
+    assert throughput(Sfq(), flows)["one"] == pytest.approx(2.5, rel=0.05)
+
+
 def test_classes_of_a_typed_scenario_divide_the_link() -> None:
     classes = {"a": CbqClass(flows=["a"], share=0.2, queue=Ered()), "rest": CbqClass(share="80 %")}
     queue = Cbq(classes=classes)

@@ -217,8 +217,8 @@ fn resolve_tcp(group: &Group<'_>, links: &[LinkSpec]) -> Result<TcpConfig, Scena
     Ok(tcp)
 }
 
-/// Where flows share a queue that decides by no chance, drop-tail or accel-brake: the time of a packet on the slowest link, so that the order in which packets
-/// of several flows arrive is not fixed for ever (phase effects).
+/// Where flows share a queue that leaves nothing to chance: the time of a packet on the slowest link, so that the order in
+/// which packets of several flows arrive is not fixed for ever (phase effects).
 fn jitter(group: &Group<'_>, groups: &[Group<'_>], links: &[LinkSpec]) -> Span {
     let shared = group.routes.forward.iter().any(|link| {
         let users = groups.iter().filter(|other| other.routes.forward.contains(link));
