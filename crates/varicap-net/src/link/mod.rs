@@ -495,42 +495,4 @@ impl<F: Frame> Link<F> {
             Transmission::Arq(_) => self.pass_slot(at, watch),
         }
     }
-
-    /// Takes a frame into service at an opportunity, if one waits.
-    fn take_next<W: Watch<F>>(&mut self, at: Time, watch: &mut W) {
-        if let Queue::Managed(_) = &self.queue {
-            let next = self.dequeue(at, watch);
-            return self.serve_managed(at, next);
-        }
-        let Some(next) = self.line.get(self.under_way) else { return };
-        let size = next.frame.wire_size();
-        self.waiting.frames -= 1;
-        self.waiting.bytes -= size;
-        self.serve(at, size);
-    }
-
-    /// Sends what one opportunity carries.
-    fn pass_opportunity<W: Watch<F>>(&mut self, at: Time, watch: &mut W) {
-        let Transmission::Opportunities(path) = &mut self.transmission else { return };
-        path.pass();
-        self.change = path.next();
-        let offered = path.size();
-        let mut budget = offered;
-        while budget > Bytes::ZERO {
-            if self.in_service.is_none() {
-                self.take_next(at, watch);
-                if self.in_service.is_none() {
-                    break;
-                }
-            }
-            let Transmission::Opportunities(path) = &mut self.transmission else { return };
-            let (sent, through) = path.send(budget);
-            budget -= sent;
-            if through {
-                self.send_off(at, watch);
-                self.in_service = None;
-            }
-        }
-        watch.on_opportunity(at, offered, offered - budget);
-    }
 }
