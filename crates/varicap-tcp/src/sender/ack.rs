@@ -197,6 +197,7 @@ impl Sender {
             return AckOutcome::default();
         }
         self.connected = true;
+        self.is_plain = self.reserved.is_none();
         self.syn_due = false;
         self.timer_at = Time::NEVER;
         self.expiries = 0;

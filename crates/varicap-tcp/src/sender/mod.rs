@@ -87,6 +87,8 @@ pub struct Sender {
     timer: TimerKind,
     sampling: Sampling,
     connected: bool,
+    /// Connected, and without a reservation: the way of most segments tests both at once.
+    is_plain: bool,
     closed: bool,
     /// When it last ran out of things to send, something other than cwnd was the limit.
     app_limited: bool,
@@ -171,6 +173,7 @@ impl Sender {
                 (false, RttSamples::OnePerWindow) => Sampling::OnePerWindow,
             },
             connected: !config.handshake,
+            is_plain: !config.handshake,
             closed: false,
             app_limited: true,
             expiries: 0,

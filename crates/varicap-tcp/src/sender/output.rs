@@ -47,9 +47,8 @@ impl Sender {
             && now < self.timer_at
             && now >= self.paced_until
             && self.burst_left > 0
-            && self.connected
+            && self.is_plain
             && !self.probe_due
-            && self.reserved.is_none()
             && !self.recovery.is_resending();
         if !simple {
             return self.poll_carefully(now, place);

@@ -16,6 +16,7 @@ impl Sender {
         let mut reserved = Reserved::new(now, terms, packet, stream);
         self.wake_at = self.wake_at.min(reserved.poll_at(now, false));
         self.reserved = Some(Box::new(reserved));
+        self.is_plain = false;
         self.set_reserved_rate(now, terms.rate);
     }
 
