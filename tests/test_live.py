@@ -94,7 +94,7 @@ def test_a_dashboard_of_many_flows_fits_and_says_how_many_it_leaves_out() -> Non
 def run_on_a_terminal(arguments: list[object], folder: Path) -> tuple[int, str, str]:
     """Exit code, stdout, and what a terminal on stderr saw."""
     ours, theirs = pty.openpty()
-    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120", "LINES": "40"}
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "80", "LINES": "40"}
     with subprocess.Popen(
         [sys.executable, "-m", "varicap", *map(str, arguments)],
         cwd=folder,
@@ -137,8 +137,9 @@ def test_a_terminal_sees_flows_and_queues_and_stdout_has_the_result_alone(tmp_pa
     command = ["run", ROOT / "examples/fixed.toml", *OPTIONS]
     code, out, seen = run_on_a_terminal([*command, "--live"], tmp_path)
     assert code == 0, seen
-    assert "goodput [Mb/s]" in seen
-    assert "queue [packets]" in seen
+    assert "goodput" in seen
+    assert "[packets]" in seen
+    assert "…" not in seen.partition("runs of")[0]  # nothing is cut off on 80 columns
     assert "of 200" in seen
     plain = cli(*command)
     assert out == plain.stdout

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _MOST_FLOWS = 12
 _MOST_LINKS = 8
-_HISTORY = 32
+_HISTORY = 16  # so that a table fits a terminal of 80 columns
 _MOST_MISSES = 2
 """All runs that go on are asked at once: who misses that has ended."""
 _BARS = "▁▂▃▄▅▆▇█"
@@ -146,7 +146,7 @@ def _table(*headings: str) -> Table:
     for place, heading in enumerate(headings):
         last = place == len(headings) - 1
         table.add_column(
-            Text(heading, style="dim"),
+            Text(heading.replace(" [", "\n["), style="dim"),
             justify="left" if place == 0 or last else "right",
             no_wrap=True,
             min_width=_HISTORY if last else None,
