@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -65,6 +66,12 @@ def test_without_series_a_figure_says_what_is_missing(fixed: Path) -> None:
     result = varicap.run(fixed, seeds=1, overrides={"duration": "20 s"})
     with pytest.raises(ValueError, match="series=True"):
         result.figure()
+
+
+def test_overrides_are_text(fixed: Path) -> None:
+    wrong: Any = {"seeds": 3}
+    with pytest.raises(varicap.ScenarioError, match="seeds: found `3`, expected text"):
+        varicap.run(fixed, overrides=wrong)
 
 
 def test_overrides_apply_to_a_loaded_scenario(fixed: Path) -> None:
