@@ -46,7 +46,7 @@ def load(
     pairs = list(overrides.items() if isinstance(overrides, Mapping) else overrides)
     for path, text in pairs:
         if not isinstance(text, str):
-            raise _core.ScenarioError(f"{path}: found `{text!r}`, expected text as in a file, such as \"20 s\"")
+            raise _core.ScenarioError(f'{path}: found `{text!r}`, expected text as in a file, such as "20 s"')
     if isinstance(scenario, _core.Scenario):
         if pairs:
             return _core.Scenario.from_json(scenario.to_json(), scenario.name, scenario.base_dir, pairs)
