@@ -155,6 +155,11 @@ impl Reserved {
         self.marked_packets
     }
 
+    /// Whether a timer sends what conforms, or did until it trusted the reservation no more.
+    pub(crate) fn is_timed(&self) -> bool {
+        self.timed.is_some()
+    }
+
     /// Whether a full segment would be marked.
     pub(crate) fn conforms(&self, now: Time) -> bool {
         self.bucket.conforms(now, self.packet)

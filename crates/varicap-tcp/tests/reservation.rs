@@ -62,6 +62,24 @@ fn retransmissions_are_marked_if_they_conform() {
 }
 
 #[test]
+fn marking_alone_changes_nothing_else() {
+    for recovery in [Recovery::Tahoe, Recovery::Reno, Recovery::NewReno] {
+        let config = TcpConfig { limited_transmit: true, ..plain(recovery, 10) };
+        let mut sent = Vec::new();
+        for mut script in [Script::greedy(&config), reserved(&config, &terms(3))] {
+            // Two losses: Reno's recovery ends at the first, with more in flight than its halved cwnd when the timer expires.
+            script.at(ms(100)).duplicates(5);
+            script.at(ms(200)).ack(2 * MSS);
+            script.skip();
+            script.at(ms(5_000)).skip();
+            let data: Vec<_> = script.log().iter().map(|each| each.data.clone()).collect();
+            sent.push((data, script.cwnd(), script.ssthresh()));
+        }
+        assert_eq!(sent[0], sent[1], "{recovery:?}");
+    }
+}
+
+#[test]
 fn a_timer_sends_while_there_are_tokens_whatever_cwnd_says() {
     let mut script = reserved(&plain(Recovery::Reno, 1), &Reservation { timed: every(20), ..terms(25) });
     script.expect(&segments(0, 1));

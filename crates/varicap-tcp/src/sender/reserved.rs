@@ -99,13 +99,15 @@ impl Sender {
     }
 
     /// The window falls because of `kind`. The data in flight that counts for it: what a timer sent beyond cwnd does not.
+    /// Without a timer nothing but the marks tells the sender from one without a reservation.
     #[cold]
     pub(super) fn on_reserved_loss(&mut self, now: Time, kind: CongestionKind, in_flight: u64) -> u64 {
         if kind != CongestionKind::EcnEcho {
             self.note_lost(now, self.space.una);
         }
         // [minrate, §IV-A]: CWND is cut in half, where RFC 5681 (4) halves the data in flight, which may be more here.
-        in_flight.min(self.window.cwnd())
+        let is_timed = self.reserved.as_ref().is_some_and(|reserved| reserved.is_timed());
+        if is_timed { in_flight.min(self.window.cwnd()) } else { in_flight }
     }
 
     /// The segment at `seq` was lost: if it was marked, a sender with a safeguard trusts its reservation no more.
