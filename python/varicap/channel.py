@@ -9,8 +9,9 @@ seconds, and never run back.
 [0, 1]
 >>> isinstance(channel.receives(100.0, 100.004608), bool)
 True
->>> [round(1e3 * mean) for mean in mean_durations({"rayleigh": {"doppler": "10 Hz"}}, 1000.0)]  # in ms
-[13, 133]
+>>> bad, good = mean_durations({"rayleigh": {"doppler": "10 Hz"}}, 1000.0)
+>>> 0.012 < bad < 0.014, 0.12 < good < 0.14
+(True, True)
 """
 
 from collections.abc import Mapping
