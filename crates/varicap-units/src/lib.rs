@@ -9,6 +9,7 @@ mod bucket;
 mod bytes;
 pub mod choice;
 mod parse;
+pub mod part;
 mod rate;
 mod rng;
 mod time;
