@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::decode::decode;
-use crate::document::{Lines, MAX_FILE, Node, Origin, Source, Table, Value, join_path, split_path};
 use crate::error::{ScenarioError, nearest, one_of};
+use crate::resolve::validate::{LONGEST_NAME, in_name};
 use crate::scenario::Scenario;
-use crate::schema;
-use crate::validate::{LONGEST_NAME, in_name};
+use crate::scenario::decode::decode;
+use crate::scenario::document::{Lines, MAX_FILE, Node, Origin, Source, Table, Value, join_path, split_path};
+use crate::scenario::schema;
 
 impl Scenario {
     /// Reads a TOML text; `overrides` are the `--set key=value` of the command line, later ones win.

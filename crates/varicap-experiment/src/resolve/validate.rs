@@ -6,21 +6,16 @@ use indexmap::IndexMap;
 use varicap_net::{CapacityConfig, Framing, LossConfig, LossParts, NetError};
 use varicap_tcp::congestion::RateRtt;
 use varicap_tcp::{AckPolicy, Congestion, TcpConfig, Timer};
+use varicap_units::part::{self, FASTEST};
 use varicap_units::{Amount, Bytes, Rate, Span};
 
-use crate::document::join_path;
 use crate::error::ScenarioError;
 use crate::resolve::full_packet;
+use crate::resolve::parts::{abr, feedback, queue, reactive, relay, reservation};
+use crate::resolve::topology::Placed;
+use crate::scenario::document::join_path;
 use crate::scenario::{App, Datagrams, FlowConfig, SCHEMA_VERSION, Scenario, Sizes};
-use crate::topology::Placed;
-use crate::{abr, feedback, queue, reactive, relay, reservation};
 
-/// Longest time in a scenario: sums of several stay far from the end of the clock.
-const LONGEST: Span = Span::from_secs(10 * 365 * 86_400);
-/// Largest amount of data in a scenario [B]: sums of several stay countable.
-const LARGEST: Bytes = Bytes::new(1_000_000_000_000_000_000);
-/// Fastest finite rate in a scenario.
-const FASTEST: Rate = Rate::from_bps(1_000_000_000_000_000);
 /// Largest IP packet [B].
 const LARGEST_PACKET: u64 = 65_535;
 /// Most flows in a scenario.
@@ -63,33 +58,37 @@ impl At {
         Err(ScenarioError::at(self.key(key), expected).found(found))
     }
 
+    /// What a part says of itself, whose table is this one.
+    pub fn part(&self, checked: part::Checked) -> Checked {
+        checked.map_err(|fault| {
+            let path = if fault.key.is_empty() { self.0.clone() } else { self.key(&fault.key) };
+            let error = ScenarioError::at(path, fault.expected).found(fault.found);
+            match fault.hint {
+                Some(hint) => error.hint(hint),
+                None => error,
+            }
+        })
+    }
+
     /// Neither zero nor endless.
     pub fn positive(&self, key: &str, span: Span) -> Checked {
-        self.require(key, span > Span::ZERO, span, "more than 0 s")?;
-        self.bounded(key, span)
+        self.part(part::positive(key, span))
     }
 
     pub fn bounded(&self, key: &str, span: Span) -> Checked {
-        self.require(key, span <= LONGEST, span, format!("at most {LONGEST}"))
+        self.part(part::bounded(key, span))
     }
 
     pub fn size(&self, key: &str, size: Bytes) -> Checked {
-        self.require(key, size > Bytes::ZERO, size, "more than 0 B")?;
-        self.require(key, size <= LARGEST, size, format!("at most {LARGEST}"))
+        self.part(part::size(key, size))
     }
 
     pub fn amount(&self, key: &str, amount: Amount) -> Checked {
-        let good = match amount {
-            Amount::Bytes(bytes) => bytes > Bytes::ZERO && bytes <= LARGEST,
-            Amount::Packets(packets) => packets > 0 && packets <= u64::from(u32::MAX),
-            Amount::Bdp(factor) => factor > 0.0 && factor <= 1e9,
-            Amount::Unlimited => true,
-        };
-        self.require(key, good, amount, "an amount above zero, and below 1 EB")
+        self.part(part::amount(key, amount))
     }
 
     pub fn at_least_one(&self, key: &str, number: u32) -> Checked {
-        self.require(key, number > 0, number, "at least 1")
+        self.part(part::at_least_one(key, number))
     }
 }
 
@@ -235,12 +234,7 @@ pub(crate) fn check_capacity(at: &At, key: &str, capacity: &CapacityConfig) -> C
 }
 
 pub(crate) fn check_rate(at: &At, key: &str, rate: Rate) -> Checked {
-    at.require(
-        key,
-        rate <= FASTEST || rate.is_unlimited(),
-        rate,
-        format!("at most {FASTEST}, or \"unlimited\""),
-    )
+    at.part(part::rate(key, rate))
 }
 
 fn check_framing(at: &At, framing: Framing) -> Checked {
@@ -272,7 +266,7 @@ fn check_flow(at: &At, flow: &FlowConfig, scenario: &Scenario) -> Checked {
         Some(datagrams) => {
             for key in ["tcp", "app"] {
                 let path = [&at.0, key].map(String::from).join(".");
-                let keys = crate::document::split_path(&path);
+                let keys = crate::scenario::document::split_path(&path);
                 let given = scenario.source.given(&keys.iter().map(String::as_str).collect::<Vec<_>>());
                 let error = ScenarioError::at(path, "either `datagrams` or TCP with its `app`");
                 if given {

@@ -3,7 +3,7 @@
 use varicap_net::{Backlog, LossCause};
 use varicap_units::{Bytes, Rate, Span, Time, Work};
 
-use crate::histogram::Histogram;
+use crate::results::histogram::Histogram;
 
 /// What a link did since the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,16 +1,27 @@
 //! What runs gave: one object for people and programs, and tables of every run.
 
+pub mod columns;
+pub mod fidelity;
+pub mod histogram;
+pub mod interval;
+pub mod live;
+pub mod measure;
+pub mod packets;
+pub mod pcapng;
+pub mod rows;
+pub mod series;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 use varicap_units::Span;
 
-use crate::columns::{Column, Data, Kind, Row, Table, Value, columns_to_json, table_of};
-use crate::fidelity::Fidelity;
-use crate::interval::Interval;
-use crate::network::Network;
-use crate::packets::PacketLog;
-use crate::rows::{FlowRow, GroupRows, LinkRow};
-use crate::series::{FlowPoint, FlowSeries, LinkPoint, LinkSeries};
+use crate::resolve::network::Network;
+use crate::results::columns::{Column, Data, Kind, Row, Table, Value, columns_to_json, table_of};
+use crate::results::fidelity::Fidelity;
+use crate::results::interval::Interval;
+use crate::results::packets::PacketLog;
+use crate::results::rows::{FlowRow, GroupRows, LinkRow};
+use crate::results::series::{FlowPoint, FlowSeries, LinkPoint, LinkSeries};
 
 /// Version of the result object and of the tables. It grows when a key or a column changes its name or its meaning.
 pub const SCHEMA_VERSION: u32 = 1;

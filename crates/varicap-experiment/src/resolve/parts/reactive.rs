@@ -7,8 +7,8 @@ use varicap_net::{
 };
 use varicap_units::{Amount, Probability, Rate, Span};
 
-use crate::topology::Placed;
-use crate::validate::{At, Checked, check_capacity, check_rate};
+use crate::resolve::topology::Placed;
+use crate::resolve::validate::{At, Checked, check_capacity, check_rate};
 
 /// Shortest time between samples: shorter ones are more than the packets of any link.
 const SHORTEST: Span = Span::from_nanos(1_000);

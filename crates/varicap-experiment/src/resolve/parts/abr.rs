@@ -6,9 +6,9 @@ use varicap_net::{AbrConfig, CapacityParts, DropTailConfig, Framing, LinkParts, 
 use varicap_units::{Amount, Bytes, Rate, Span};
 
 use crate::error::ScenarioError;
-use crate::network::{AbrSpec, FlowSpec, LinkSpec};
+use crate::resolve::network::{AbrSpec, FlowSpec, LinkSpec};
+use crate::resolve::validate::{At, Checked, check_rate};
 use crate::scenario::{App, FlowConfig};
-use crate::validate::{At, Checked, check_rate};
 
 /// Most connections of a flow with an ABR source: each has a link of its own.
 const MOST_SOURCES: u32 = 1000;

@@ -4,7 +4,7 @@ use serde_json::{Value as Json, json};
 use varicap_net::{ArqParts, CapacityParts, LossConfig, NetError, QueueConfig};
 use varicap_units::{Amount, Bytes};
 
-use crate::network::LinkSpec;
+use crate::resolve::network::LinkSpec;
 use crate::scenario::LinkConfig;
 
 /// The ARQ of a link over which full packets have `packet` bytes, if it has any.

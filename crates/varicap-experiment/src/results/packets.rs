@@ -4,7 +4,7 @@ use varicap_net::LossCause;
 use varicap_tcp::{Flags, MAX_SACK_BLOCKS, Segment};
 use varicap_units::Time;
 
-use crate::columns::{Column, Data, Kind, Table};
+use crate::results::columns::{Column, Data, Kind, Table};
 
 /// What can happen to a packet at a link, in the order of [`PacketEvent`]'s codes.
 pub const EVENTS: [&str; 8] =

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use serde::Serialize;
 use varicap_units::Span;
 
-use crate::series::{FlowPoint, FlowSeries, LinkPoint, LinkSeries};
+use crate::results::series::{FlowPoint, FlowSeries, LinkPoint, LinkSeries};
 
 /// Flows and links that a sample tells of: as many as a terminal has room for.
 const MOST_FLOWS: usize = 16;

@@ -6,10 +6,10 @@ use varicap_tcp::Congestion;
 use varicap_units::{Rate, Span, Stretch};
 
 use crate::error::{ScenarioError, nearest, one_of};
-use crate::network::{FeedbackSpec, LinkSpec};
+use crate::resolve::network::{FeedbackSpec, LinkSpec};
+use crate::resolve::topology::Routes;
+use crate::resolve::validate::{At, Checked};
 use crate::scenario::{FeedbackConfig, FeedbackDelay, FlowConfig};
-use crate::topology::Routes;
-use crate::validate::{At, Checked};
 
 /// Checks what needs no links.
 pub(crate) fn check(at: &At, feedback: &FeedbackConfig, duration: Span) -> Checked {

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use varicap_tcp::{Sender, State};
 use varicap_units::{Bytes, Rate, Span, Time, Work};
 
-use crate::columns::{Table, row, table_of};
-use crate::measure::{FlowMeter, FlowTotals, LinkMeter, LinkTotals};
+use crate::results::columns::{Table, row, table_of};
+use crate::results::measure::{FlowMeter, FlowTotals, LinkMeter, LinkTotals};
 
 /// States of a sender, in the order of [`State`].
 pub const STATES: [&str; 5] = ["connecting", "open", "disorder", "recovery", "loss"];
@@ -205,7 +205,7 @@ fn work_per_second(work: Work, span: Span) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::columns::Data;
+    use crate::results::columns::Data;
     use varicap_net::{Backlog, LossCause};
     use varicap_tcp::TcpConfig;
 

@@ -12,7 +12,7 @@ use varicap_net::LossCause;
 use varicap_tcp::{Recovery, TcpConfig};
 use varicap_units::{Amount, Time};
 
-use crate::packets::{PacketEvent, PacketLog, PacketOwner, PacketRecord};
+use crate::results::packets::{PacketEvent, PacketLog, PacketOwner, PacketRecord};
 
 mod headers;
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 use varicap_units::Span;
 
-use crate::histogram::Histogram;
+use crate::results::histogram::Histogram;
 
 /// A packet that is released later than this counts as late.
 pub const LATE: Span = Span::from_millis(1);

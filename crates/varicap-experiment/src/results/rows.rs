@@ -2,10 +2,10 @@
 
 use varicap_units::{Bytes, Span, Work};
 
-use crate::columns::row;
-use crate::histogram::Histogram;
-use crate::interval::jain_index;
-use crate::measure::{CapacityRange, FlowMeasure, LinkMeasure};
+use crate::results::columns::row;
+use crate::results::histogram::Histogram;
+use crate::results::interval::jain_index;
+use crate::results::measure::{CapacityRange, FlowMeasure, LinkMeasure};
 
 /// Largest group whose flows get a row each; of a larger one only the group is told.
 const MOST_ROWS_OF_A_GROUP: usize = 64;
@@ -225,8 +225,8 @@ fn quantile_ms(nanos: &Histogram, q: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::columns::Row;
-    use crate::measure::{FlowMeter, LinkMeter, SenderTotals};
+    use crate::results::columns::Row;
+    use crate::results::measure::{FlowMeter, LinkMeter, SenderTotals};
     use varicap_net::{Backlog, LossCause};
     use varicap_units::{Rate, Time};
 

@@ -208,21 +208,21 @@ macro_rules! row {
         $(#[$doc])*
         #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
         pub struct $row {
-            $(#[doc = concat!($text, " \\[", $unit, "\\]")] pub $field: $crate::columns::row!(@type $kind),)+
+            $(#[doc = concat!($text, " \\[", $unit, "\\]")] pub $field: $crate::results::columns::row!(@type $kind),)+
         }
 
-        impl $crate::columns::Row for $row {
-            const COLUMNS: &'static [$crate::columns::Column] = &[$($crate::columns::Column {
+        impl $crate::results::columns::Row for $row {
+            const COLUMNS: &'static [$crate::results::columns::Column] = &[$($crate::results::columns::Column {
                 name: stringify!($field),
                 path: $path,
                 unit: $unit,
-                kind: $crate::columns::row!(@kind $kind),
-                names: $crate::columns::row!(@names $($names)?),
+                kind: $crate::results::columns::row!(@kind $kind),
+                names: $crate::results::columns::row!(@names $($names)?),
                 description: $text,
             }),+];
 
-            fn values(&self) -> Vec<$crate::columns::Value<'_>> {
-                vec![$($crate::columns::row!(@value $kind, self.$field)),+]
+            fn values(&self) -> Vec<$crate::results::columns::Value<'_>> {
+                vec![$($crate::results::columns::row!(@value $kind, self.$field)),+]
             }
         }
     };
@@ -230,16 +230,16 @@ macro_rules! row {
     (@type choice) => { u8 };
     (@type count) => { u64 };
     (@type real) => { f64 };
-    (@kind label) => { $crate::columns::Kind::Label };
-    (@kind choice) => { $crate::columns::Kind::Choice };
-    (@kind count) => { $crate::columns::Kind::Count };
-    (@kind real) => { $crate::columns::Kind::Real };
+    (@kind label) => { $crate::results::columns::Kind::Label };
+    (@kind choice) => { $crate::results::columns::Kind::Choice };
+    (@kind count) => { $crate::results::columns::Kind::Count };
+    (@kind real) => { $crate::results::columns::Kind::Real };
     (@names) => { &[] };
     (@names $names:ident) => { &$names };
-    (@value label, $value:expr) => { $crate::columns::Value::Label(&$value) };
-    (@value choice, $value:expr) => { $crate::columns::Value::Choice($value) };
-    (@value count, $value:expr) => { $crate::columns::Value::Count($value) };
-    (@value real, $value:expr) => { $crate::columns::Value::Real($value) };
+    (@value label, $value:expr) => { $crate::results::columns::Value::Label(&$value) };
+    (@value choice, $value:expr) => { $crate::results::columns::Value::Choice($value) };
+    (@value count, $value:expr) => { $crate::results::columns::Value::Count($value) };
+    (@value real, $value:expr) => { $crate::results::columns::Value::Real($value) };
 }
 pub(crate) use row;
 

@@ -11,7 +11,7 @@ use varicap_tcp::{AckPolicy, TcpConfig};
 use varicap_units::{Amount, Bytes, Rate, Span, Streams, Time};
 
 use crate::error::ScenarioError;
-use crate::network::{FlowSpec, LinkSpec, Network, Transport};
+use crate::resolve::network::{FlowSpec, LinkSpec, Network, Transport};
 use crate::scenario::{App, Scenario, Sizes};
 
 /// CPU time of an event [s]: a packet at a link or at an endpoint, on a slow machine.

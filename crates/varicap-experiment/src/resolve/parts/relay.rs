@@ -2,12 +2,12 @@
 
 use varicap_units::Span;
 
-use crate::document::join_path;
 use crate::error::{ScenarioError, nearest, one_of};
-use crate::network::RelaySpec;
+use crate::resolve::network::RelaySpec;
+use crate::resolve::topology::Layout;
+use crate::resolve::validate::{At, Checked};
+use crate::scenario::document::join_path;
 use crate::scenario::{App, FlowConfig, Scenario};
-use crate::topology::Layout;
-use crate::validate::{At, Checked};
 
 /// The flow that `flow` relays.
 fn source_of(flow: &FlowConfig) -> Option<&str> {

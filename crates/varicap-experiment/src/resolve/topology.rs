@@ -6,8 +6,8 @@ use std::collections::VecDeque;
 use varicap_net::{CapacityConfig, DropTailConfig, QueueConfig};
 use varicap_units::{Amount, Span};
 
-use crate::document::join_path;
 use crate::error::{ScenarioError, nearest, one_of};
+use crate::scenario::document::join_path;
 use crate::scenario::{FlowConfig, LinkConfig, Scenario, Topology};
 
 /// Links of both directions in the order of the file, and their nodes.

@@ -1,101 +1,18 @@
-//! Reservations of flows: as a file says them, checked, and resolved to what a sender keeps. Source: [minrate, §II-A].
+//! Reservations of flows: checked, and resolved to what a sender keeps. Source: [minrate, §II-A].
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use varicap_net::capacity::Timeline;
-use varicap_net::{CapacityConfig, CapacityParts, NetError, Nonconformant, PolicingParts, StepsConfig};
-use varicap_tcp::{DelayedConfig, Reservation, TcpConfig, TimedConfig};
-use varicap_units::{Amount, BucketDepth, Bytes, Rate, Span, Work, choice};
+use varicap_net::{CapacityConfig, CapacityParts, NetError, Nonconformant, PolicingParts};
+use varicap_tcp::TcpConfig;
+use varicap_units::{Amount, BucketDepth, Bytes, Rate, Work};
 
 use crate::error::{ScenarioError, nearest, one_of};
-use crate::network::{FlowSpec, LinkSpec, ReservationSpec};
+use crate::resolve::network::{FlowSpec, LinkSpec, ReservationSpec};
+use crate::resolve::topology::Routes;
+use crate::resolve::validate::{At, Checked, check_capacity};
+use crate::scenario::reservation::{ReservationConfig, ReservedRate, SOURCE};
 use crate::scenario::{App, FlowConfig};
-use crate::topology::Routes;
-use crate::validate::{At, Checked, check_capacity};
-
-/// What `marked_at` says for the sender itself.
-const SOURCE: &str = "source";
-
-/// What is reserved for each connection or stream of a flow: packets that conform to it are marked. Source: [minrate].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ReservationConfig {
-    /// Mean rate, as packets count on the wire. It may change during a run.
-    pub rate: ReservedRate,
-    /// Peak rate: packets of one burst that come faster are not marked. Default: none, the speed of the link.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub peak: Option<Rate>,
-    /// Depth of the token bucket, in bytes or in time at the reserved rate; it is full at first. Default: 50 ms.
-    #[serde(default = "bucket")]
-    pub bucket: BucketDepth,
-    /// Where what conforms is marked: `source`, or the name of a link on the way to the receiver. Default: source.
-    #[serde(default = "source")]
-    pub marked_at: String,
-    /// What becomes of packets that do not conform, where a link marks. Default: pass.
-    #[serde(default)]
-    pub nonconformant: Nonconformant,
-    /// A timer that sends what conforms even if cwnd does not allow it. Default: none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub timed: Option<TimedConfig>,
-    /// Segments that find no tokens are held back for a random time. Default: they go at once.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub delayed: Option<DelayedConfig>,
-    /// Whether timed transmissions and the reserved part of a rate adaptive window end, for good, when the sender finds
-    /// that a marked packet was lost. Default: false.
-    #[serde(default)]
-    pub safeguard: bool,
-}
-
-/// A reserved rate.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(remote = "Self", rename_all = "kebab-case")]
-#[schemars(transform = choice::text)]
-pub enum ReservedRate {
-    /// The same at all times; may be written as the rate alone: `"10 Mbit/s"`.
-    Constant(Rate),
-    /// A rate from each given instant on.
-    Steps(StepsConfig),
-}
-varicap_units::choice!(ReservedRate, |text: &str| {
-    let like_a_rate = text.starts_with(|c: char| c.is_ascii_digit() || c == '.');
-    like_a_rate.then(|| text.parse::<Rate>().map(ReservedRate::Constant))
-});
-
-fn bucket() -> BucketDepth {
-    BucketDepth::Time(Span::from_millis(50))
-}
-
-fn source() -> String {
-    SOURCE.to_owned()
-}
 
 impl ReservationConfig {
-    /// A reservation of `rate`, marked at the source, with a bucket of 50 ms.
-    pub fn new(rate: Rate) -> ReservationConfig {
-        ReservationConfig {
-            rate: ReservedRate::Constant(rate),
-            peak: None,
-            bucket: bucket(),
-            marked_at: source(),
-            nonconformant: Nonconformant::Pass,
-            timed: None,
-            delayed: None,
-            safeguard: false,
-        }
-    }
-
-    /// What a sender keeps, from the first of its rates on.
-    pub fn terms(&self) -> Reservation {
-        Reservation {
-            rate: self.rates().first().copied().unwrap_or_default(),
-            bucket: self.bucket,
-            peak: self.peak.unwrap_or(Rate::UNLIMITED),
-            timed: self.timed.clone(),
-            delayed: self.delayed.clone(),
-            safeguard: self.safeguard,
-        }
-    }
-
     /// Checks it for a sender by itself, whose rate is set by hand.
     pub fn check_sender(&self, tcp: &TcpConfig) -> Result<(), ScenarioError> {
         let at = At::new("reservation");
@@ -105,13 +22,6 @@ impl ReservationConfig {
         at.require("rate", constant, "steps", "one rate; others are set with `set_reserved_rate`")?;
         check_terms(&at, self, tcp.packet())?;
         check_sender(&at, &FlowConfig::default(), self)
-    }
-
-    fn rates(&self) -> &[Rate] {
-        match &self.rate {
-            ReservedRate::Constant(rate) => std::slice::from_ref(rate),
-            ReservedRate::Steps(steps) => &steps.rates,
-        }
     }
 }
 
@@ -263,7 +173,7 @@ pub(crate) fn check_capacities(flows: &[FlowSpec], links: &[LinkSpec]) -> Checke
     let mut constant = vec![0u64; links.len()];
     for flow in flows {
         let Some(reservation) = &flow.reservation else { continue };
-        let path = crate::document::join_path(&["flows", &flow.name]);
+        let path = crate::scenario::document::join_path(&["flows", &flow.name]);
         if flow.carries_arrivals() {
             return Err(of_transfers(&format!("{path}.reservation"))); // relayed ones: others were refused before
         }

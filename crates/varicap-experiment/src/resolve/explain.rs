@@ -5,11 +5,11 @@ use serde_json::Value;
 use varicap_net::{CbqClass, LinkParts, QueueConfig};
 use varicap_units::{Amount, Rate, Time, TokenBucket};
 
-use crate::document::{Node, join_path};
 use crate::error::ScenarioError;
-use crate::network::{FlowSpec, LinkSpec, Network, ReservationSpec, Transport};
+use crate::resolve::network::{FlowSpec, LinkSpec, Network, ReservationSpec, Transport};
 use crate::scenario::Scenario;
-use crate::schema::{self, Kind};
+use crate::scenario::document::{Node, join_path};
+use crate::scenario::schema::{self, Kind};
 
 /// One value of a scenario, or one that follows from it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -4,11 +4,11 @@ use serde_json::{Value as Json, json};
 use varicap_net::{AbrConfig, CapacityParts};
 use varicap_units::{Amount, Bytes, Rate};
 
-use crate::arq;
-use crate::document::join_path;
-use crate::network::{FeedbackSpec, FlowSpec, LinkSpec, Network, ReservationSpec, Transport};
+use crate::resolve::network::{FeedbackSpec, FlowSpec, LinkSpec, Network, ReservationSpec, Transport};
+use crate::resolve::parts::arq;
+use crate::resolve::topology::Placed;
 use crate::scenario::Scenario;
-use crate::topology::Placed;
+use crate::scenario::document::join_path;
 
 /// The flows and links of each network, numbers in seconds, bytes and b/s (null: unlimited), choices as in a file.
 /// Links and flows have the `path` of their table; routes are indices of links.

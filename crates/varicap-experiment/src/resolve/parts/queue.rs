@@ -4,11 +4,11 @@ use indexmap::IndexMap;
 use varicap_net::{CbqClass, CbqConfig, DrrConfig, QueueConfig, RedConfig};
 use varicap_units::{Amount, Bytes};
 
-use crate::document::join_path;
 use crate::error::{ScenarioError, nearest, one_of};
+use crate::resolve::topology::Placed;
+use crate::resolve::validate::{At, Checked};
 use crate::scenario::FlowConfig;
-use crate::topology::Placed;
-use crate::validate::{At, Checked};
+use crate::scenario::document::join_path;
 
 /// Least and greatest weight of a flow.
 const LEAST_WEIGHT: f64 = 0.01;

@@ -11,8 +11,8 @@ use serde::forward_to_deserialize_any;
 
 use varicap_units::choice;
 
-use crate::document::{Node, Origin, Table, Value, join_path};
 use crate::error::{ScenarioError, nearest, one_of};
+use crate::scenario::document::{Node, Origin, Table, Value, join_path};
 
 /// Reads `T` from a tree.
 pub(crate) fn decode<T: DeserializeOwned>(node: &Node) -> Result<T, Fault> {

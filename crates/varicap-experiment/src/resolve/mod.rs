@@ -1,17 +1,25 @@
 //! From a scenario to a network: links and flows as the engines take them, in bytes, with routes.
 
+pub(crate) mod estimate;
+pub(crate) mod explain;
+pub(crate) mod facts;
+pub(crate) mod network;
+pub(crate) mod parts;
+pub(crate) mod topology;
+pub(crate) mod validate;
+
 use std::sync::Arc;
 
 use varicap_net::{CapacityConfig, CapacityParts, LinkParts, LossParts, NetError};
 use varicap_tcp::TcpConfig;
 use varicap_units::{Amount, Bytes, Rate, Span, Time};
 
-use crate::document::{counted, join_path};
 use crate::error::ScenarioError;
-use crate::network::{FlowSpec, LinkSpec, Network, Transport, round_trip};
+use crate::resolve::network::{FlowSpec, LinkSpec, Network, Transport, round_trip};
+use crate::resolve::parts::{abr, arq, feedback, queue, relay, reservation};
+use crate::resolve::topology::{Layout, Placed, Routes};
+use crate::scenario::document::{counted, join_path};
 use crate::scenario::{FlowConfig, Scenario};
-use crate::topology::{Layout, Placed, Routes};
-use crate::{abr, arq, feedback, queue, relay, reservation};
 
 /// Reads a file that a scenario names; an error is its reason.
 pub type ReadFile<'a> = dyn FnMut(&str) -> Result<Arc<[u8]>, String> + 'a;

@@ -3,6 +3,11 @@
 //! These types are the one definition. The JSON Schema, the Python front and the reference page come from them,
 //! so each comment on a field is what a user reads.
 
+pub(crate) mod decode;
+pub(crate) mod document;
+pub(crate) mod reservation;
+pub(crate) mod schema;
+
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -14,8 +19,9 @@ use varicap_net::{
 use varicap_tcp::TcpConfig;
 use varicap_units::{Bytes, Frequency, Probability, Rate, Span, choice};
 
-use crate::document::Source;
-use crate::reservation::ReservationConfig;
+pub use reservation::{ReservationConfig, ReservedRate};
+
+use document::Source;
 
 /// The version of this format.
 pub const SCHEMA_VERSION: u32 = 1;

@@ -6,7 +6,7 @@ use varicap_tcp::{Flags, MAX_SACK_BLOCKS, Segment};
 use varicap_units::Time;
 
 use super::CapturedFlow;
-use crate::packets::PacketOwner;
+use crate::results::packets::PacketOwner;
 
 const IP_HEADER: usize = 20;
 const UDP_HEADER: usize = 8;

@@ -2,7 +2,7 @@
 
 use varicap_units::{Bytes, NANOS_PER_SEC, Span, Time, Work};
 
-use crate::histogram::Histogram;
+use crate::results::histogram::Histogram;
 
 /// Counters of a sender since the start of the run; those of a group of transfers are summed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
