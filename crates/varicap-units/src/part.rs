@@ -6,7 +6,7 @@
 
 use std::fmt::Display;
 
-use crate::{Amount, Bytes, Rate, Span};
+use crate::{Amount, Bytes, Probability, Rate, Span};
 
 /// Longest time in a scenario: sums of several stay far from the end of the clock.
 pub const LONGEST: Span = Span::from_secs(10 * 365 * 86_400);
@@ -76,6 +76,74 @@ pub trait Part {
     }
 }
 
+/// The registry of a kind of part: generates the enum of configurations that a scenario file chooses from, the names, and
+/// a [`Part`] that asks the chosen one. A line is one part:
+///
+/// ```text
+/// Red(config: RedConfig) = "red", "Random early detection.";
+/// None[NoLoss] = "none", "Nothing is lost.";
+/// ```
+///
+/// that is its variant, the type of its configuration, its name in a file, and what the schema says of it. A part in
+/// brackets has no settings: a unit struct answers for it. Derives, serde's `remote = "Self"` and the
+/// schema's transform are given with the enum, and [`choice!`](crate::choice!) reads it. The registry of a crate
+/// (`controls!`, `queues!`, …) expands to this macro, and to what it needs besides: the state of a run, its constructor and
+/// its dispatch.
+#[macro_export]
+macro_rules! parts {
+    (
+        $(#[$meta:meta])*
+        pub enum $Config:ident {
+            $(
+                $(#[$variant_meta:meta])*
+                $Variant:ident $( ( $inner:ident : $Inner:ty ) )? $( [ $unit:path ] )? = $name:literal, $doc:literal;
+            )+
+        }
+    ) => {
+        $(#[$meta])*
+        pub enum $Config {
+            $( #[doc = $doc] $(#[$variant_meta])* #[serde(rename = $name)] $Variant $( ( $Inner ) )?, )+
+        }
+
+        impl $Config {
+            /// The names of all parts of this kind, in the order of the registry.
+            pub const NAMES: &'static [&'static str] = &[$( $name ),+];
+
+            /// Its name in a file.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $( $Config::$Variant { .. } => $name, )+
+                }
+            }
+
+            /// The chosen part itself.
+            fn chosen(&self) -> &dyn $crate::part::Part {
+                match self {
+                    $( $Config::$Variant $( ( $inner ) )? => $( $inner )? $( &$unit )?, )+
+                }
+            }
+        }
+
+        impl $crate::part::Part for $Config {
+            fn check(&self) -> $crate::part::Checked {
+                self.chosen().check().map_err(|fault| fault.within(self.name()))
+            }
+
+            fn on_kernel(&self) -> $crate::part::OnKernel {
+                self.chosen().on_kernel()
+            }
+        }
+    };
+}
+
+impl Part for Rate {
+    fn check(&self) -> Checked {
+        rate("", *self)
+    }
+}
+
+impl Part for Probability {}
+
 /// A fault at `key` unless `good`.
 pub fn require(key: &str, good: bool, found: impl Display, expected: impl Into<String>) -> Checked {
     if good { Ok(()) } else { Err(Fault::new(key, found, expected)) }
@@ -123,6 +191,56 @@ pub fn rate(key: &str, rate: Rate) -> Checked {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::choice;
+    use schemars::JsonSchema;
+    use serde::{Deserialize, Serialize};
+
+    #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct Slow {
+        /// How long.
+        pub delay: Span,
+    }
+
+    impl Part for Slow {
+        fn check(&self) -> Checked {
+            positive("delay", self.delay)
+        }
+        fn on_kernel(&self) -> OnKernel {
+            OnKernel::Refused("it is too slow")
+        }
+    }
+
+    struct Plain;
+
+    impl Part for Plain {}
+
+    crate::parts! {
+        /// How fast.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(remote = "Self")]
+        #[schemars(transform = choice::names)]
+        pub enum Pace {
+            Slow(config: Slow) = "slow", "After a delay.";
+            Plain[Plain] = "plain", "At once.";
+            At(rate: Rate) = "at-rate", "At a rate.";
+        }
+    }
+    crate::choice!(Pace);
+
+    #[test]
+    fn a_registry_names_checks_and_reads_its_parts() {
+        assert_eq!(Pace::NAMES, ["slow", "plain", "at-rate"]);
+        assert_eq!(Pace::Plain.check(), Ok(()));
+        assert_eq!(Pace::Plain.on_kernel(), OnKernel::AsWritten);
+        let slow: Pace = serde_json::from_str(r#""slow""#).unwrap();
+        assert_eq!(slow, Pace::Slow(Slow::default()));
+        assert_eq!(slow.check().unwrap_err().key, "slow.delay");
+        assert_eq!(slow.on_kernel(), OnKernel::Refused("it is too slow"));
+        assert_eq!(serde_json::to_string(&Pace::Plain).unwrap(), r#""plain""#);
+        let fast = Pace::At(Rate::from_bps(FASTEST.as_bps() + 1));
+        assert_eq!(fast.check().unwrap_err().key, "at-rate");
+    }
 
     #[test]
     fn a_fault_is_named_from_outside_in() {
