@@ -10,7 +10,7 @@ import pytest
 from conftest import EXAMPLES
 
 import varicap
-from varicap import doctor
+from varicap.machine import doctor
 
 pytestmark = pytest.mark.real_time
 

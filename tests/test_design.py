@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from conftest import Cli
 
-from varicap.design import effcap as design
-from varicap.design.effcap import Choice, Path
-from varicap.papers.verdict import Interval
-from varicap.report import design as report
+from varicap.questions.effcap import report
+from varicap.questions.effcap import solve as design
+from varicap.questions.effcap.solve import Choice, Path
+from varicap.statistics import Interval
 
 
 def small(path: Path | None = None, psi: float | None = None, **others: Any) -> design.Design:
@@ -109,11 +109,11 @@ def test_the_command_prints_what_it_measured(cli: Cli) -> None:
 
 def test_the_tables_name_the_rule_and_the_recommendation() -> None:
     found = small(psi=1.0, overview=(1.0,))
-    choices, overview = report.effcap_tables(found)
+    choices, overview = report.tables(found)
     assert any("the rule" in str(cell) for column in choices.columns for cell in column.cells)
     assert overview.row_count == 1
-    assert f"M = {found.average}" in report.effcap_conclusion(found)
-    assert "at psi = 1 (round trips)" in report.effcap_conclusion(found)
+    assert f"M = {found.average}" in report.conclusion(found)
+    assert "at psi = 1 (round trips)" in report.conclusion(found)
 
 
 @pytest.mark.parametrize(

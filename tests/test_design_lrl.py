@@ -5,7 +5,8 @@ import json
 import pytest
 from conftest import ROOT, Cli
 
-from varicap.design.lrl import Target, load_reactive_tables, lrl
+from varicap.engines.scenarios import load_reactive_tables
+from varicap.questions.lrl.solve import Target, lrl
 
 PAPER = ROOT / "python/varicap/papers/lrl/scenarios/one-link.toml"
 

@@ -7,8 +7,8 @@ from conftest import Cli
 from typer.testing import CliRunner
 
 from varicap import cli as program
-from varicap.design.ered import Candidates, Queue, ered
-from varicap.design.token_bucket import token_bucket
+from varicap.questions.ered.solve import Candidates, Queue, ered
+from varicap.questions.token_bucket.solve import token_bucket
 
 SMALL = Candidates(rate_bps=2.5e6, bucket_bytes=15_625, access_bps=45e6, best_effort=2)
 

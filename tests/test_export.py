@@ -9,8 +9,8 @@ import pytest
 from conftest import Cli
 
 import varicap
-from varicap import export
-from varicap.results import Result
+from varicap.results import export
+from varicap.results.result import Result
 
 
 @pytest.fixture(scope="module")

@@ -18,8 +18,9 @@ import pytest
 from conftest import EXAMPLES, Cli
 
 import varicap
-from varicap import doctor, kernel
+from varicap.engines import kernel
 from varicap.errors import NotApplicableError
+from varicap.machine import doctor
 
 pytestmark = pytest.mark.real_time
 

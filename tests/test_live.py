@@ -16,8 +16,8 @@ from rich.console import Console
 
 import varicap
 from varicap.report.live import Dashboard, sparkline
-from varicap.results import values_sha256
-from varicap.watch import Sample
+from varicap.results.manifest import values_sha256
+from varicap.results.watch import Sample
 
 # Long enough for somebody to look, at 65 536 events between questions.
 LONG = {"duration": "200 s", "topology.dumbbell.forward.capacity": "'20 Mbit/s'"}

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from conftest import ROOT
 
-from varicap import simulate
 from varicap.analyse.models.minrate import shares
+from varicap.engines.scenarios import load
 from varicap.papers.minrate.collapse import _load
 from varicap.papers.minrate.fig06 import timed
 from varicap.papers.minrate.fig07 import AVERAGE, windowed
@@ -49,7 +49,7 @@ def test_the_average_round_trip_is_too_much_for_reno_and_not_for_sack() -> None:
 
 
 def test_the_network_has_nine_links_in_both_directions() -> None:
-    loaded = simulate.load(ROOT / "python/varicap/papers/minrate/scenarios/chain.toml")
+    loaded = load(ROOT / "python/varicap/papers/minrate/scenarios/chain.toml")
     assert len(set(LINKS)) == 18
     assert all(f'"{link}"' in loaded.to_json() for link in LINKS)
 

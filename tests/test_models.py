@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 import varicap
-from varicap import NotApplicableError, model
+from varicap import NotApplicableError
 from varicap.analyse.models import pftk, sawtooth
+from varicap.engines import model
 
 
 def fixed(**forward: Any) -> dict[str, Any]:

@@ -12,12 +12,14 @@ from conftest import ROOT, Cli
 from typer.testing import CliRunner
 
 from varicap import cli as program
-from varicap import papers, simulate
+from varicap import papers
+from varicap.engines.scenarios import load
+from varicap.papers import report as verdicts
 from varicap.papers.claims import Claim, ClaimsError, Paper, read
 from varicap.papers.reproduce import Reproduction
 from varicap.papers.run import Grid, Run, goodput
-from varicap.papers.verdict import Interval, Value, judge
-from varicap.report import verdicts
+from varicap.papers.verdict import Value, judge
+from varicap.statistics import Interval
 
 PAPERS = papers.keys()
 
@@ -93,7 +95,7 @@ def test_every_figure_has_its_module_and_its_claims(key: str) -> None:
     [file for key in PAPERS for file in sorted((ROOT / f"python/varicap/papers/{key}/scenarios").glob("*.toml"))],
 )
 def test_scenarios_of_papers_are_accepted(file: Path) -> None:
-    assert simulate.load(file).name == tomllib.loads(file.read_text(encoding="utf-8"))["name"]
+    assert load(file).name == tomllib.loads(file.read_text(encoding="utf-8"))["name"]
 
 
 def test_the_ratcp_table_is_whole() -> None:

@@ -15,7 +15,7 @@ import varicap
 from varicap import _core
 from varicap.report.web import page as pages
 from varicap.report.web.toml import to_toml
-from varicap.saved import FolderError, SavedResult, read
+from varicap.results.saved import FolderError, SavedResult, read
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>'\"&{{7*7}}"
 

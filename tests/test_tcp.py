@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import varicap
-from varicap.tcp import AckSample, CongestionEvent, Receiver, Segment, Sender
+from varicap.parts.tcp import AckSample, CongestionEvent, Receiver, Segment, Sender
 
 
 def converse(sender: Sender, receiver: Receiver, until_s: float, lose: set[int], one_way_s: float = 0.05) -> None:
@@ -216,7 +216,8 @@ def test_a_control_that_nobody_brought_is_a_scenario_error() -> None:
 
 def test_a_result_with_python_controls_says_so(tmp_path: Any) -> None:
     manifest = varicap.run(scenario({"custom": "mine"}), seeds=1, controls={"mine": Reno}).save(tmp_path)
-    from varicap.replay import ManifestError, replay
+    from varicap.engines.replay import replay
+    from varicap.results.manifest import ManifestError
 
     with pytest.raises(ManifestError, match="mine"):
         replay(manifest)

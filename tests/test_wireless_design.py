@@ -12,16 +12,17 @@ from conftest import Cli
 from typer.testing import CliRunner
 
 from varicap import cli as program
-from varicap import simulate
 from varicap.analyse.fading import Rayleigh
 from varicap.analyse.models import wireless_queue
 from varicap.analyse.models.wireless import estimate
 from varicap.analyse.models.wireless_channel import Channel
-from varicap.design.buffer import buffer
-from varicap.design.confirm import confirm, losses, scenario
-from varicap.design.packet import packet
-from varicap.design.radio import Radio, read_channel
-from varicap.report import wireless as report
+from varicap.engines.scenarios import load
+from varicap.questions.buffer import report
+from varicap.questions.buffer.solve import buffer
+from varicap.questions.packet import report as packet_report
+from varicap.questions.packet.solve import packet
+from varicap.questions.radio.confirm import confirm, losses, scenario
+from varicap.questions.radio.link import Radio, read_channel
 
 SLOW = Radio(channel=Channel.rayleigh(Rayleigh(doppler_hz=10.0)))
 FAST = Radio(channel=Channel.rayleigh(Rayleigh(doppler_hz=100.0)))
@@ -67,8 +68,8 @@ def test_a_buffer_below_a_third_of_the_pipe_is_told() -> None:
     assert small.need is not None
     assert large.need is not None
     assert (small.need.is_double_slow_start, large.need.is_double_slow_start) == (True, False)
-    assert "below W / 3" in report.buffer_conclusion(small)
-    assert "below W / 3" not in report.buffer_conclusion(large)
+    assert "below W / 3" in report.conclusion(small)
+    assert "below W / 3" not in report.conclusion(large)
 
 
 def test_where_nothing_ever_queues_json_has_no_infinity() -> None:
@@ -183,7 +184,7 @@ def test_any_channel_becomes_a_scenario(states: int) -> None:
     channel = Channel.independent(0.1) if states == 1 else Channel.rayleigh(Rayleigh(doppler_hz=20.0), states=states)
     radio = Radio(channel=channel, payload_bytes=48.0, header_bytes=5.0, capacity_bps=2e6, packet_bytes=1500.0)
     (loss,) = (loss for _, loss in losses(radio))
-    loaded = simulate.load(scenario(radio, 8, loss))
+    loaded = load(scenario(radio, 8, loss))
     (link, *_) = json.loads(loaded.facts())[0]["links"]
     assert link["arq"]["cells_per_packet"] == radio.segments == 32
     assert link["arq"]["slot_s"] == pytest.approx(radio.slot_s)
@@ -302,7 +303,7 @@ def test_wrong_arguments_are_told(arguments: tuple[str, ...], message: str) -> N
 
 def test_the_tables_are_whole() -> None:
     found = buffer(CELLS, target_bps=0.3e6)
-    assert report.buffer_table(found).row_count == len(found.curve)
-    assert "frames)" in report.buffer_conclusion(found)
-    assert report.buffer_table(buffer(SLOW)).row_count == 12
-    assert report.packet_table(packet(SLOW)).row_count == 9
+    assert report.tables(found)[0].row_count == len(found.curve)
+    assert "frames)" in report.conclusion(found)
+    assert report.tables(buffer(SLOW))[0].row_count == 12
+    assert packet_report.tables(packet(SLOW))[0].row_count == 9

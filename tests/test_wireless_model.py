@@ -7,10 +7,12 @@ import pytest
 from conftest import EXAMPLES, ROOT, Cli
 
 import varicap
-from varicap import NotApplicableError, model, simulate
+from varicap import NotApplicableError
 from varicap.analyse.models.wireless import Parameters, estimate
 from varicap.analyse.models.wireless_channel import Channel
-from varicap.model.path import paths
+from varicap.engines import model
+from varicap.engines.model.path import paths
+from varicap.engines.scenarios import load
 
 PAPER = ROOT / "python/varicap/papers/wireless/scenarios/arq.toml"
 LINK = "topology.dumbbell.forward"
@@ -20,7 +22,7 @@ MARKOV = '{ markov = { good = "100 ms", bad = "10 ms", delivered = 0.99 } }'
 
 def answers(changes: dict[str, str] | None = None) -> dict[str, Any]:
     """What the models say of Tahoe and Reno over the paper's link with 16 packets of buffer."""
-    found = model.solve(simulate.load(PAPER, BASE | (changes or {}))).summary
+    found = model.solve(load(PAPER, BASE | (changes or {}))).summary
     return {flow["name"]: flow for flow in found["flows"]}
 
 

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from varicap import papers, simulate
+from varicap import papers
+from varicap.engines.scenarios import load
 from varicap.papers.run import Run
 from varicap.papers.verdict import Value, judge
 from varicap.papers.wireless import isolation, table1
@@ -25,7 +26,7 @@ def test_every_cell_has_a_claim_for_the_analysis_and_for_each_flow() -> None:
 @pytest.mark.parametrize(("durations", "law"), [(MARKOV, "markov"), (JAKES, "rayleigh")])
 def test_the_fading_tables_are_on_the_fading_signal(durations: dict[int, tuple[float, float]], law: str) -> None:
     file = "python/varicap/papers/wireless/scenarios/arq.toml"
-    loaded = simulate.load(file, {"topology.dumbbell.forward.loss": channel_of(durations, 30)})
+    loaded = load(file, {"topology.dumbbell.forward.loss": channel_of(durations, 30)})
     channel = json.loads(loaded.facts())[0]["links"][0]["channel"]
     assert (channel["law"], channel["delivered"]) == (law, 0.99)
 
@@ -36,9 +37,7 @@ def test_cells_of_a_packet_fill_the_buffer_that_the_table_says() -> None:
         "topology.dumbbell.forward.framing.cells": '{ payload = "48 B", size = "53 B" }',
         "topology.dumbbell.forward.queue.drop-tail.limit": f'"{TABLE_6.columns[0].packets} packets"',
     }
-    link = json.loads(simulate.load("python/varicap/papers/wireless/scenarios/arq.toml", changes).facts())[0]["links"][
-        0
-    ]
+    link = json.loads(load("python/varicap/papers/wireless/scenarios/arq.toml", changes).facts())[0]["links"][0]
     assert link["arq"]["room_cells"] == 96
     assert link["arq"]["slot_s"] == pytest.approx(0.424e-3)
 

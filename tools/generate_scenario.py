@@ -1,4 +1,4 @@
-"""Write `python/varicap/scenario.py` and `docs/reference/scenario.md` from the JSON Schema of scenarios.
+"""Write `python/varicap/scenario/__init__.py` and `docs/reference/scenario.md` from the JSON Schema of scenarios.
 
 The schema comes from the Rust types (`make schema` writes it). A test fails when one of the three has drifted.
 """
@@ -14,7 +14,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 SCHEMA = ROOT / "schema" / "scenario.schema.json"
-PYTHON = ROOT / "python" / "varicap" / "scenario.py"
+PYTHON = ROOT / "python" / "varicap" / "scenario" / "__init__.py"
 REFERENCE = ROOT / "docs" / "reference" / "scenario.md"
 
 WIDTH = 120
@@ -325,12 +325,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeAlias
 
-from varicap._parts import Part, ScenarioFile
+from varicap.scenario.part import Part, ScenarioFile
 '''
 
 
 def python_module(schemas: Schema) -> str:
-    """The text of `python/varicap/scenario.py`."""
+    """The text of `python/varicap/scenario/__init__.py`."""
     blocks: list[list[str]] = []
     for name in in_order(schemas):
         # Two choices may hold the same value under the same name.

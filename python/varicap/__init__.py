@@ -10,31 +10,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from varicap._core import ScenarioError, __version__
+from varicap._names import ShortNames, on_first_use
 
 if TYPE_CHECKING:
-    from varicap import (
-        analyse,
-        design,
-        export,
-        feedback,
-        model,
-        papers,
-        reactive,
-        report,
-        scenario,
-        shell,
-        study,
-        tcp,
-        traces,
-        units,
-        watch,
-    )
-    from varicap.comparison import compare
-    from varicap.engines import run
+    from varicap import analyse, papers, report, scenario, study, traces, units
+    from varicap import questions as design
+    from varicap.engines import model, run
+    from varicap.engines.comparison import compare
+    from varicap.engines.scenarios import load
     from varicap.errors import MachineLacksError, NotApplicableError
-    from varicap.results import Result
-    from varicap.saved import SavedResult, read
-    from varicap.simulate import load
+    from varicap.machine import shell
+    from varicap.parts import feedback, reactive, tcp
+    from varicap.results import export, watch
+    from varicap.results.result import Result
+    from varicap.results.saved import SavedResult, read
     from varicap.study import sweep
 
 __all__ = [
@@ -66,26 +55,41 @@ __all__ = [
     "watch",
 ]
 
-# What needs NumPy, Arrow or Matplotlib is imported on first use, so that `varicap --help` answers at once.
-_HOME = {
-    "MachineLacksError": "varicap.errors",
-    "NotApplicableError": "varicap.errors",
-    "Result": "varicap.results",
-    "SavedResult": "varicap.saved",
-    "compare": "varicap.comparison",
-    "load": "varicap.simulate",
-    "read": "varicap.saved",
-    "run": "varicap.engines",
-    "sweep": "varicap.study",
+_SHORT = {
+    "engines": ("comparison", "kernel", "model", "replay"),
+    "machine": ("bench", "doctor", "shell"),
+    "parts": ("channel", "feedback", "reactive", "tcp"),
+    "results": ("export", "saved", "watch"),
 }
+"""Modules that are also known without the name of their folder, such as `varicap.tcp`."""
+
+ShortNames(
+    {f"varicap.{name}": f"varicap.{folder}.{name}" for folder, names in _SHORT.items() for name in names}
+    | {"varicap.design": "varicap.questions", "varicap.simulate": "varicap.engines.sim"}
+).install()
+
+# What needs NumPy, Arrow or Matplotlib is imported on first use, so that `varicap --help` answers at once.
+_on_first_use = on_first_use(
+    __name__,
+    {
+        "varicap.engines": ["run"],
+        "varicap.engines.comparison": ["compare"],
+        "varicap.engines.scenarios": ["load"],
+        "varicap.errors": ["MachineLacksError", "NotApplicableError"],
+        "varicap.results.result": ["Result"],
+        "varicap.results.saved": ["SavedResult", "read"],
+        "varicap.study": ["sweep"],
+    },
+)
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(import_module(_HOME[name]), name)
-    if name in __all__:
+    try:
+        return _on_first_use(name)
+    except AttributeError:
+        if name not in __all__:
+            raise
         return import_module(f"varicap.{name}")
-    raise AttributeError(f"module 'varicap' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -27,9 +27,9 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from varicap import simulate
-from varicap.design.lrl import load_reactive_tables
-from varicap.reactive import QueueSample
+from varicap.engines import sim
+from varicap.engines.scenarios import AnyScenario, load, load_reactive_tables
+from varicap.parts.reactive import QueueSample
 
 Observation: TypeAlias = NDArray[np.float32]
 
@@ -77,14 +77,14 @@ class LinkEnv(gym.Env[Observation, np.int64]):
 
     def __init__(
         self,
-        scenario: simulate.AnyScenario,
+        scenario: AnyScenario,
         link: str | None = None,
         *,
         duration: str | None = None,
         step_bps: float = 50e3,
         cost: Cost | None = None,
     ) -> None:
-        loaded = simulate.load(scenario, {} if duration is None else {"duration": duration})
+        loaded = load(scenario, {} if duration is None else {"duration": duration})
         tables = load_reactive_tables(json.loads(loaded.to_json()))
         names = {entry["path"]: entry["name"] for network in json.loads(loaded.facts()) for entry in network["links"]}
         places = {names[table.removesuffix(".capacity.load-reactive")]: table for table in tables}
@@ -93,7 +93,7 @@ class LinkEnv(gym.Env[Observation, np.int64]):
         self.link = next(iter(places)) if link is None else link
         if self.link not in places:
             raise ValueError(f"`{self.link}` is not load-reactive; {', '.join(places)} are")
-        self._scenario = simulate.load(loaded, {f"{places[self.link]}.control": f'{{ custom = "{_CONTROL}" }}'})
+        self._scenario = load(loaded, {f"{places[self.link]}.control": f'{{ custom = "{_CONTROL}" }}'})
         self._step_bps, self._cost = step_bps, cost or Cost()
         self.action_space = gym.spaces.Discrete(3)
         self.observation_space = gym.spaces.Box(0.0, _HIGHEST, (5,), np.float32)
@@ -164,7 +164,7 @@ class LinkEnv(gym.Env[Observation, np.int64]):
             return action
 
         try:
-            simulate.run(self._scenario, seeds=1, seed=seed, controls={_CONTROL: lambda _link: policy}, jobs=1)
+            sim.run(self._scenario, seeds=1, seed=seed, controls={_CONTROL: lambda _link: policy}, jobs=1)
         except _EpisodeOver:
             return
         except Exception as error:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import varicap
-from varicap import kernel
+from varicap.engines import kernel
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 SIDE_BY_SIDE = 7

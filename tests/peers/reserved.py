@@ -13,7 +13,7 @@ from pathlib import Path
 
 from varicap.papers.minrate.network import ONE_WAY, RATES, TWO_WAY, measure, senders
 from varicap.papers.run import Run
-from varicap.papers.verdict import Array, Interval
+from varicap.statistics import Array, Interval
 
 SCRIPT = Path(__file__).with_name("reserved.tcl")
 DEPTHS_MS = (50, 100, 200, 400, 800)

@@ -11,8 +11,8 @@ import typer
 
 from varicap import _core
 from varicap.cli import bench, design, inspect, report, reproduce, run, shell, sweep, trace
-from varicap.cli.common import MACHINE_LACKS, OK, RUN_FAILED, USAGE, fail
 from varicap.errors import MachineLacksError, NotApplicableError
+from varicap.terminal import MACHINE_LACKS, OK, RUN_FAILED, USAGE, fail
 
 _EXIT_CODES = (
     "Exit codes: 0 ok, 1 a run failed, 2 usage or scenario error, 3 the machine or this version lacks something, "

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from varicap.cli.common import AsJson
+from varicap.terminal import AsJson
 
 commands = typer.Typer()
 
@@ -22,7 +22,7 @@ def bench(
     as_json: AsJson = False,
 ) -> None:
     """Measure the engine: CPU time per delivered data packet, packets per CPU second, peak memory."""
-    from varicap import bench as workloads
+    from varicap.machine import bench as workloads
 
     if timers:
         _show_timers(workloads.timers(), as_json)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from varicap import _core
-from varicap.cli.common import MACHINE_LACKS, AsJson, fail
+from varicap.terminal import MACHINE_LACKS, AsJson, fail
 
 if TYPE_CHECKING:
-    from varicap.doctor import Held
+    from varicap.machine.doctor import Held
 
 commands = typer.Typer()
 
@@ -44,8 +44,8 @@ def doctor(
     ] = False,
 ) -> None:
     """Say what this machine has for varicap, and what to do about the rest."""
-    from varicap import doctor
-    from varicap.results import host, software
+    from varicap.machine import doctor
+    from varicap.results.manifest import host, software
 
     checks = doctor.checks()
     kernel = doctor.to_dict(checks)

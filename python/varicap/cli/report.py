@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from varicap.cli.common import USAGE, Quiet, draw, fail, one_of, say, say_nothing
+from varicap.terminal import USAGE, Quiet, draw, fail, one_of, say, say_nothing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,7 +31,7 @@ def report(
 ) -> None:
     """Write one HTML page: summary, the path, series that zoom, distributions or the charts of a sweep."""
     from varicap.report import page
-    from varicap.saved import FolderError
+    from varicap.results.saved import FolderError
 
     try:
         file = page(folder, output or folder / "report.html", run=run)
@@ -56,7 +56,7 @@ def plot(
     quiet: Quiet = False,
 ) -> None:
     """Draw a figure for a paper: a run over time, or a study over its first axis with intervals."""
-    from varicap.saved import FolderError
+    from varicap.results.saved import FolderError
 
     if output.suffix.removeprefix(".").lower() not in _FORMATS:
         raise typer.BadParameter(f"`{output}` does not end in .{', .'.join(_FORMATS)}", param_hint="--output")
@@ -78,8 +78,8 @@ def export(
     link: Annotated[str | None, typer.Option(help="Of mahimahi: the link (default: the first).")] = None,
 ) -> None:
     """Write a run as iperf3's JSON, ns-3's FlowMonitor XML or the link log of Mahimahi."""
-    from varicap import export as shapes
-    from varicap.saved import FolderError, SavedResult, read
+    from varicap.results import export as shapes
+    from varicap.results.saved import FolderError, SavedResult, read
 
     one_of("shape", to, ["iperf3", "flowmonitor", "mahimahi"])
     try:
@@ -101,8 +101,8 @@ def export(
 def _figure(folder: Path, measure: str | None, run: int) -> "Figure":
     from varicap.report.figure import overview
     from varicap.report.sweep import chart
-    from varicap.saved import FolderError, read
-    from varicap.study import Study
+    from varicap.results.saved import FolderError, read
+    from varicap.results.study import Study
 
     found = read(folder)
     try:

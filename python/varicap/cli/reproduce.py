@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from varicap.cli.common import (
+from varicap.terminal import (
     BREACH,
     MACHINE_LACKS,
     AsJson,
@@ -83,9 +83,9 @@ def _list_papers(known: "list[Paper]", as_json: bool) -> None:
 def _reproduce(
     paper: "Paper", figure: str | None, quick: bool, plots: Path, jobs: int | None, quiet: bool, tables: bool
 ) -> "Reproduction":
+    from varicap.papers import report as verdicts
     from varicap.papers.reproduce import reproduce as again
     from varicap.papers.run import Run
-    from varicap.report import verdicts
 
     figures = None if figure is None else [one_of("figure", figure, list(paper.figures))]
     with progress_bar(paper.key, quiet) as progress:

@@ -10,7 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from varicap import _core
-from varicap.cli.common import (
+from varicap.engines.scenarios import load
+from varicap.terminal import (
     BREACH,
     RUN_FAILED,
     USAGE,
@@ -99,9 +100,10 @@ def run(
     quiet: Quiet = False,
 ) -> None:
     """Run a scenario and print what each flow got."""
-    from varicap import engines, simulate
+    from varicap import engines
+    from varicap.engines.precision import is_precise
 
-    scenario = simulate.load(file, overrides(set_ or []))
+    scenario = load(file, overrides(set_ or []))
     if explain:
         _explain(scenario, as_json)
         return
@@ -129,7 +131,7 @@ def run(
             **watched,
         )
     tell = say_nothing if quiet else say
-    if share is not None and not simulate.is_precise(result.summary, share):
+    if share is not None and not is_precise(result.summary, share):
         tell(f"{result.runs} runs (--max-seeds) were not enough for --precision {precision}")
     folder = output or Path("varicap-out") / folder_name(scenario.name)
     if output is not None or series or packets:
@@ -161,7 +163,7 @@ def _analyse(
     scenario: _core.Scenario, output: Path | None, as_json: bool, strict: bool, tell: Callable[[str], None]
 ) -> None:
     """Answer by analysis: no runs, no plots."""
-    from varicap import model
+    from varicap.engines import model
 
     result = model.solve(scenario)
     if output is not None:
@@ -207,7 +209,8 @@ def compare(
     quiet: Quiet = False,
 ) -> None:
     """Ask the three engines about one scenario: their answers side by side, and the differences in percent."""
-    from varicap import comparison, engines
+    from varicap import engines
+    from varicap.engines import comparison
     from varicap.report import engines as report
 
     asked: list[engines.Engine] = [engine.value for engine in only or Engine]
@@ -246,8 +249,8 @@ def replay(
     quiet: Quiet = False,
 ) -> None:
     """Repeat a run from its manifest and say whether the tables are identical (exit code 1 if not)."""
-    from varicap.replay import ManifestError
-    from varicap.replay import replay as repeat
+    from varicap.engines.replay import replay as repeat
+    from varicap.results.manifest import ManifestError
 
     try:
         with progress_bar(str(manifest), quiet) as progress:

@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from varicap.cli.common import overrides
+from varicap.engines.scenarios import load
+from varicap.terminal import overrides
 
 commands = typer.Typer()
 
@@ -55,16 +56,15 @@ def shell(
     VARICAP_OUTSIDE is the address of the network outside, where local services are reached; every other address is
     reached as well.  The scenario's flows do not run.  Exits with the code of the command.
     """
-    from varicap import shell as shells
-    from varicap import simulate
+    from varicap.machine import shell as shells
 
     words = list(arguments or [])
     changes = overrides(set_ or [])
     if link is not None or delay is not None:
         up, down = link or ("unlimited", "unlimited")
-        scenario = simulate.load(shells.between(up, down, delay=delay or "0 s", queue=queue), changes)
+        scenario = load(shells.between(up, down, delay=delay or "0 s", queue=queue), changes)
     elif words:
-        scenario = simulate.load(Path(words.pop(0)), changes)
+        scenario = load(Path(words.pop(0)), changes)
     else:
         raise typer.BadParameter("neither a scenario nor a link: give a FILE, --link UP DOWN or --delay TIME")
     show: Literal["nowhere", "line", "title"] = "nowhere"

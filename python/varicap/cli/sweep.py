@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from varicap.cli.common import (
+from varicap.engines.scenarios import load
+from varicap.terminal import (
     MACHINE_LACKS,
     RUN_FAILED,
     AsJson,
@@ -28,7 +29,8 @@ from varicap.cli.common import (
 )
 
 if TYPE_CHECKING:
-    from varicap.study import Design, Study
+    from varicap.results.study import Study
+    from varicap.study import Design
 
 commands = typer.Typer()
 
@@ -73,9 +75,9 @@ def sweep(
     quiet: Quiet = False,
 ) -> None:
     """Run a scenario at many points; killed in the middle, the same command goes on where it was."""
-    from varicap import simulate, study
+    from varicap import study
 
-    scenario = simulate.load(file, overrides(set_ or []))
+    scenario = load(file, overrides(set_ or []))
     folder = output or Path("varicap-out") / f"{folder_name(scenario.name)}-sweep"
     drawn = plot if plot is not None else not as_json
     try:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 import typer
 
 from varicap import units
-from varicap.cli.common import USAGE, AsJson, Quiet, console, draw, fail, one_of, say, say_nothing
+from varicap.terminal import USAGE, AsJson, Quiet, console, draw, fail, one_of, say, say_nothing
 from varicap.traces.parameters import Cells, Cellular, Satellite
 
 if TYPE_CHECKING:

@@ -1,18 +1,16 @@
 """Run the tables and figures of a paper and judge its claims."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from varicap import _core
 from varicap.papers.claims import Paper
 from varicap.papers.run import Grid, Outcome, Run
 from varicap.papers.verdict import Judged, judge
-
-Progress: TypeAlias = Callable[[float, int, int], None]
-"""Called before each figure with the share that is done [0..1], how many are done and how many there will be."""
+from varicap.statistics import Progress
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,12 @@ from dataclasses import dataclass, field
 from importlib import resources
 from typing import TYPE_CHECKING, TypeVar
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from varicap import simulate
-from varicap.papers.verdict import Array, Interval, Value
-from varicap.results import Result
+from varicap.engines import sim
+from varicap.engines.scenarios import load
+from varicap.papers.verdict import Value
+from varicap.results.result import Result
+from varicap.results.samples import samples
+from varicap.statistics import Array, Interval
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -74,25 +73,17 @@ class Run:
         """
         file = resources.files("varicap.papers") / self.key / "scenarios" / f"{scenario}.toml"
         with resources.as_file(file) as path:
-            loaded = simulate.load(path, overrides)
+            loaded = load(path, overrides)
         if flows is not None:
             kept = json.loads(loaded.to_json())
             kept["flows"] = {name: kept["flows"][name] for name in flows}
-            loaded = simulate.load(kept)
+            loaded = load(kept)
         request = (loaded.to_json(), seeds, precision)
         if request not in self._done:
-            self._done[request] = simulate.run(
+            self._done[request] = sim.run(
                 loaded, seeds=seeds, seed=self.seed, precision=precision, max_seeds=_MOST_SEEDS, jobs=self.jobs
             )
         return self._done[request]
-
-
-def samples(table: pa.Table, name: str, column: str) -> Array:
-    """A column of one flow or group, a value for each replication."""
-    rows = table.filter(pc.equal(table["name"], name))
-    if rows.num_rows == 0:
-        raise KeyError(name)
-    return np.asarray(rows[column].to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
 def goodput(result: Result, flow: str) -> Array:

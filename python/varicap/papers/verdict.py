@@ -1,48 +1,10 @@
 """From measured values to verdicts."""
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
-
-import numpy as np
-from numpy.typing import NDArray
-from scipy.special import stdtrit
+from typing import Any
 
 from varicap.papers.claims import Claim, Verdict
-
-Array = NDArray[np.float64]
-
-_CONFIDENCE = 0.95
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A mean over replications with its 95 % confidence interval; no interval if there is but one."""
-
-    mean: float
-    lo: float | None = None
-    hi: float | None = None
-
-    @classmethod
-    def of(cls, samples: "Array | Sequence[float]") -> Self:
-        """Mean of independent samples, Student's interval.  Source: [law2015, §4.5].
-
-        >>> interval = Interval.of([1.0, 2.0, 3.0])
-        >>> interval.mean, round(interval.hi, 3)
-        (2.0, 4.484)
-        """
-        values = np.asarray(samples, dtype=np.float64)
-        mean = float(values.mean())
-        if values.size < 2:
-            return cls(mean)
-        quantile = float(stdtrit(values.size - 1, (1 + _CONFIDENCE) / 2))
-        half = quantile * float(values.std(ddof=1)) / math.sqrt(values.size)
-        return cls(mean, mean - half, mean + half)
-
-    def to_dict(self) -> dict[str, float | None]:
-        """For JSON, which has no NaN."""
-        return {"mean": _finite(self.mean), "lo": _finite(self.lo), "hi": _finite(self.hi)}
+from varicap.statistics import Interval, finite
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +40,7 @@ class Judged:
             "where": claim.where,
             "statement": claim.statement,
             "paper": claim.paper,
-            "model": _finite(value.model),
+            "model": finite(value.model),
             "sim": None if value.sim is None else value.sim.to_dict(),
             "kernel": None if value.kernel is None else value.kernel.to_dict(),
             "unit": claim.unit,
@@ -107,7 +69,3 @@ def judge(claim: Claim, value: Value) -> Judged:
     elif verdict != claim.expect:
         notes.append(f"on record as {claim.expect}")
     return Judged(claim, value, verdict, is_settled, "; ".join(notes))
-
-
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None

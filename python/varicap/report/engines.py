@@ -13,7 +13,7 @@ from varicap.report import style
 from varicap.report.table import significant
 
 if TYPE_CHECKING:
-    from varicap.comparison import Comparison
+    from varicap.engines.comparison import Comparison
 
 _MOST_FLOWS = 6
 

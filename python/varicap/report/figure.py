@@ -15,8 +15,8 @@ from varicap.report.table import bottlenecks
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from varicap.results import Result
-    from varicap.saved import SavedResult
+    from varicap.results.result import Result
+    from varicap.results.saved import SavedResult
 
 Array = NDArray[np.float64]
 

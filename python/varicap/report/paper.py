@@ -8,8 +8,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from varicap.papers.verdict import Interval
 from varicap.report import style
+from varicap.statistics import Interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

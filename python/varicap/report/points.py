@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from varicap.report.table import with_interval
 
 if TYPE_CHECKING:
-    from varicap.study import Study
+    from varicap.results.study import Study
 
 _SHOWN = {"goodput_bps": ("Mb/s", 1e-6), "utilisation": ("%", 100.0)}
 

@@ -13,7 +13,7 @@ from varicap.report.points import places as places_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from varicap.study import Study
+    from varicap.results.study import Study
 
 _MOST_CURVES = 7
 

@@ -1,6 +1,6 @@
 """The results of runs as a table, each number with the half width of its 95 % interval."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from html import escape
 from math import floor, isnan, log10
 from typing import Any
@@ -137,6 +137,14 @@ def rich_tables(summary: Summary) -> list[Table]:
             table.add_row(*map(Text, row))
         tables.append(table)
     return tables
+
+
+def titled(title: str, headings: Iterable[str], left: Collection[str] = ()) -> Table:
+    """An empty table of numbers below a title; the columns with the headings `left` hold words."""
+    table = Table(title=Text(title), title_justify="left", title_style="bold", padding=(0, 0, 0, 1))
+    for heading in headings:
+        table.add_column(Text(heading), justify="left" if heading in left else "right")
+    return table
 
 
 def html(summary: Summary) -> str:

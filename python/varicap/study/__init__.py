@@ -12,58 +12,24 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from varicap import _core, simulate
-from varicap.results import host, sha256, software
-from varicap.simulate import AnyScenario, Progress
-from varicap.study import summary as summaries
-from varicap.study.design import Axis, Design, DesignError, Point, axes_of, points
-from varicap.study.store import KINDS, Folder, StudyError, Tables
+from varicap import _core
+from varicap.engines.precision import more_runs
+from varicap.engines.scenarios import AnyScenario, load
+from varicap.results.manifest import host, sha256, software
+from varicap.results.study import STUDY_VERSION, Study
+from varicap.results.summary import KINDS, Tables, widest
+from varicap.statistics import Progress
+from varicap.study.axes import Axis, Design, DesignError, axes_of, points
+from varicap.study.store import Folder, StudyError
 from varicap.study.work import Piece, Span, Task, WorkersError, execute, workers_on
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 __all__ = ["Axis", "Design", "DesignError", "Study", "StudyError", "WorkersError", "points", "sweep"]
-
-STUDY_VERSION = 1
-
-
-@dataclass(frozen=True)
-class Study:
-    """A finished study."""
-
-    name: str
-    points: tuple[Point, ...]
-    tables: Tables
-    folder: Path | None
-
-    @property
-    def flows(self) -> pa.Table:
-        """One row for each point, run and flow."""
-        return self.tables["flows"]
-
-    @property
-    def links(self) -> pa.Table:
-        """One row for each point, run and link."""
-        return self.tables["links"]
-
-    @cached_property
-    def summary(self) -> pa.Table:
-        """Each measure at each point with its interval, and its difference from point 0."""
-        return summaries.summarise(self.tables, self.points)
-
-    def figure(self) -> "Figure":
-        """Goodput over the first axis, with intervals."""
-        from varicap.report.sweep import chart
-
-        return chart(self)
 
 
 @dataclass
@@ -113,7 +79,7 @@ def sweep(
     >>> [row["flows.reno.tcp.congestion"] for row in study.summary.to_pylist() if row["measure"] == "goodput_bps"]
     ['reno', 'cubic']
     """
-    base = simulate.load(scenario, overrides)
+    base = load(scenario, overrides)
     axes = axes_of(over) if isinstance(over, Mapping) else list(over)
     base_seed = base.seed if seed is None else seed
     chosen = points(axes, design, count, base_seed)
@@ -214,8 +180,8 @@ def _more(tables: Tables, target: dict[int, int], wanted: Mapping[str, Any]) -> 
     if wanted["precision"] is None:
         return target
     grown = dict(target)
-    for point, width in summaries.widest(tables).items():
-        more = simulate.more_runs(width, wanted["precision"], target[point])
+    for point, width in widest(tables).items():
+        more = more_runs(width, wanted["precision"], target[point])
         grown[point] = min(target[point] + more, max(target[point], wanted["max_seeds"]))
     return grown
 

@@ -18,10 +18,7 @@ from typing import IO, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-KINDS = ("flows", "groups", "links")
-"""The tables of a run."""
-
-Tables = dict[str, pa.Table]
+from varicap.results.summary import KINDS, Tables
 
 
 class StudyError(Exception):

@@ -14,9 +14,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from varicap import _core
-from varicap.results import table
-from varicap.study.design import Point
-from varicap.study.store import KINDS, pack
+from varicap.results.result import table
+from varicap.results.summary import KINDS, Point
+from varicap.study.store import pack
 
 
 class WorkersError(Exception):

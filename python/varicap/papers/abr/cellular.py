@@ -10,10 +10,11 @@ import pyarrow.compute as pc
 from matplotlib.figure import Figure
 
 from varicap import traces
-from varicap.papers.run import Grid, Outcome, Run, samples
-from varicap.papers.verdict import Array, Interval
+from varicap.papers.run import Grid, Outcome, Run
 from varicap.report.paper import tradeoffs
-from varicap.results import Result
+from varicap.results.result import Result
+from varicap.results.samples import samples
+from varicap.statistics import Array, Interval
 
 FLOWS = {
     "sack": "SACK alone",

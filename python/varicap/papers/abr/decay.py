@@ -10,8 +10,9 @@ from varicap.analyse.effective import SlottedChain
 from varicap.analyse.models import abr as model
 from varicap.papers.abr.sessions import DELAY_MS, EFFICIENCY, curve, one, over_psi
 from varicap.papers.run import Grid, Outcome, Run
-from varicap.papers.verdict import Array, Interval, Value
+from varicap.papers.verdict import Value
 from varicap.report.paper import Axis, Curve, curves
+from varicap.statistics import Array, Interval
 
 PSI = (3.0, 5.0, 7.0, 10.0, 15.0, 20.0)
 SIMULATED = (5.0, 10.0, 20.0)

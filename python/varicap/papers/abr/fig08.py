@@ -9,8 +9,9 @@ from matplotlib.figure import Figure
 from varicap.analyse.models import abr as model
 from varicap.papers.abr.sessions import EFFICIENCY, PSI, PSI_AXIS, curve, gain, grid, mean, over_psi
 from varicap.papers.run import Outcome, Run
-from varicap.papers.verdict import Array, Interval, Value
+from varicap.papers.verdict import Value
 from varicap.report.paper import Curve, curves
+from varicap.statistics import Array, Interval
 
 SLOW = tuple(psi for psi in PSI if psi >= 1)
 """Where the analysis applies."""

@@ -7,8 +7,9 @@ from matplotlib.figure import Figure
 
 from varicap.papers.abr.sessions import EFFICIENCY, LARGE, PSI_AXIS, curve, gain, grid, mean, over_psi
 from varicap.papers.run import Outcome, Run
-from varicap.papers.verdict import Array, Value
+from varicap.papers.verdict import Value
 from varicap.report.paper import curves
+from varicap.statistics import Array
 
 BUFFERS = (8, 10, 12)
 

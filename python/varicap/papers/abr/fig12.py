@@ -8,8 +8,9 @@ from matplotlib.figure import Figure
 
 from varicap.papers.abr.sessions import EFFICIENCY, LARGE, PSI_AXIS, curve, extreme, gain, grid, mean, over_psi
 from varicap.papers.run import Grid, Outcome, Run
-from varicap.papers.verdict import Array, Interval, Value
+from varicap.papers.verdict import Value
 from varicap.report.paper import curves
+from varicap.statistics import Array, Interval
 
 KINDS = {"effcap": "TCP over ABR, EFFCAP", "instcap": "TCP over ABR, INSTCAP", "tcp": "TCP alone"}
 _TODAY = {

@@ -7,7 +7,8 @@ import numpy as np
 from varicap.papers.abr.fig12 import KINDS, draw, today
 from varicap.papers.abr.sessions import PSI, SMALL, extreme, gain, grid, over_psi
 from varicap.papers.run import Outcome, Run
-from varicap.papers.verdict import Interval, Value
+from varicap.papers.verdict import Value
+from varicap.statistics import Interval
 
 
 def reproduce(run: Run) -> Outcome:

@@ -8,8 +8,9 @@ from matplotlib.figure import Figure
 
 from varicap.papers.abr.sessions import DELAY_MS, EFFICIENCY, PSI, PSI_AXIS, curve, extreme, gain, grid, one
 from varicap.papers.run import Outcome, Run
-from varicap.papers.verdict import Array, Value
+from varicap.papers.verdict import Value
 from varicap.report.paper import curves
+from varicap.statistics import Array
 
 LEAST = {7: "N : 2 Delta", 14: "N : 4 Delta as printed", 21: "N : 4 Delta", 49: "N : 8 Delta"}
 """N in samples."""

@@ -6,8 +6,9 @@ from matplotlib.figure import Figure
 
 from varicap.papers.abr.sessions import EFFICIENCY, PSI_AXIS, curve, mean, one, samples_of
 from varicap.papers.run import Outcome, Run
-from varicap.papers.verdict import Array, Value
+from varicap.papers.verdict import Value
 from varicap.report.paper import curves
+from varicap.statistics import Array
 
 DELAYS_MS = (500.0, 400.0, 300.0, 200.0, 150.0, 100.0, 70.0, 50.0)
 _QUICK_MS = (500.0, 200.0, 50.0)

@@ -7,7 +7,8 @@ import numpy as np
 from varicap.papers.abr.fig15 import draw, measured
 from varicap.papers.abr.sessions import extreme, gain
 from varicap.papers.run import Outcome, Run
-from varicap.papers.verdict import Interval, Value
+from varicap.papers.verdict import Value
+from varicap.statistics import Interval
 
 
 def reproduce(run: Run) -> Outcome:

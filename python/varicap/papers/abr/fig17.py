@@ -6,8 +6,9 @@ from matplotlib.figure import Figure
 
 from varicap.papers.abr.sessions import EFFICIENCY, curve, gain, mean, one, samples_of
 from varicap.papers.run import Outcome, Run
-from varicap.papers.verdict import Array, Interval, Value
+from varicap.papers.verdict import Value
 from varicap.report.paper import Axis, curves
+from varicap.statistics import Array, Interval
 
 AVERAGES = tuple(range(1, 11))
 _QUICK_AVERAGES = (1, 4, 7, 10)

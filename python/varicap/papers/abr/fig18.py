@@ -7,7 +7,8 @@ import numpy as np
 from varicap.papers.abr.fig17 import draw, from_one_to_ten, measured, of_memory
 from varicap.papers.abr.sessions import extreme, gain
 from varicap.papers.run import Outcome, Run
-from varicap.papers.verdict import Array, Value
+from varicap.papers.verdict import Value
+from varicap.statistics import Array
 
 
 def reproduce(run: Run) -> Outcome:

@@ -8,8 +8,9 @@ from matplotlib.figure import Figure
 
 from varicap.papers.abr.sessions import LONG_MS, curve, grid, mean, two
 from varicap.papers.run import Grid, Outcome, Run
-from varicap.papers.verdict import Array, Interval, Value
+from varicap.papers.verdict import Value
 from varicap.report.paper import Axis, curves
+from varicap.statistics import Array, Interval
 
 SMALL = (0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1.0)
 PSI = (*SMALL, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0, 15.0, 20.0, 30.0, 50.0)

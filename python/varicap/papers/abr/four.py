@@ -6,9 +6,10 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from varicap.papers.abr.sessions import INTERVAL_MS, seeds, variation
-from varicap.papers.run import Grid, Outcome, Run, samples
-from varicap.papers.verdict import Array, Interval
+from varicap.papers.run import Grid, Outcome, Run
 from varicap.report.paper import bars
+from varicap.results.samples import samples
+from varicap.statistics import Array, Interval
 
 DELAYS_MS = (120, 240, 360, 480)
 PSI = (0.3, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)

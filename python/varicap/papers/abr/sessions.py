@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from varicap.analyse.models.abr import ATM_SHARE
-from varicap.papers.run import Run, samples
-from varicap.papers.verdict import Array, Interval
+from varicap.papers.run import Run
 from varicap.report.paper import Axis, Curve
+from varicap.results.samples import samples
+from varicap.statistics import Array, Interval
 
 DELAY_MS = 200.0
 """Round trip propagation delay, Delta [ms]."""

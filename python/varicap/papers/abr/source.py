@@ -5,21 +5,11 @@ from functools import partial
 from matplotlib.figure import Figure
 
 from varicap.papers.abr.fig19 import ratios
-from varicap.papers.abr.sessions import (
-    DELAY_MS,
-    EFFICIENCY,
-    PSI_AXIS,
-    at_source,
-    curve,
-    gain,
-    mean,
-    one,
-    over_psi,
-    two,
-)
+from varicap.papers.abr.sessions import DELAY_MS, EFFICIENCY, PSI_AXIS, at_source, curve, gain, mean, one, over_psi, two
 from varicap.papers.run import Outcome, Run
-from varicap.papers.verdict import Array, Value
+from varicap.papers.verdict import Value
 from varicap.report.paper import curves
+from varicap.statistics import Array
 
 PSI = (0.2, 0.3, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
 _PAIRS = (0.3, 1.0, 5.0, 20.0)

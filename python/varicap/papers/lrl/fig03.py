@@ -6,7 +6,8 @@ from matplotlib.figure import Figure
 from varicap.papers.lrl.link import Measured, Setting, interval, measure
 from varicap.papers.lrl.panels import over_time
 from varicap.papers.run import Outcome, Run
-from varicap.papers.verdict import Array, Value
+from varicap.papers.verdict import Value
+from varicap.statistics import Array
 
 BASE = Setting(low=2, high=6, c0=20)
 _SETTLED = 10.0  # [s]

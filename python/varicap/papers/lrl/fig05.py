@@ -9,8 +9,9 @@ from matplotlib.figure import Figure
 from varicap.papers.lrl.curves import C0, LOWS, by_c0
 from varicap.papers.lrl.link import Measured, interval
 from varicap.papers.run import Grid, Outcome, Run
-from varicap.papers.verdict import Array, Interval, Value
+from varicap.papers.verdict import Value
 from varicap.report.paper import Axis, Curve, curves
+from varicap.statistics import Array, Interval
 
 _PAPERS = (1, 2)  # low thresholds of the claims; 4 is beside them
 

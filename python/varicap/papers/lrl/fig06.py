@@ -8,7 +8,8 @@ from varicap.papers.lrl.curves import C0, LOWS, by_c0
 from varicap.papers.lrl.fig05 import draw, least, measured_throughput, most
 from varicap.papers.lrl.link import interval
 from varicap.papers.run import Grid, Outcome, Run
-from varicap.papers.verdict import Array, Value
+from varicap.papers.verdict import Value
+from varicap.statistics import Array
 
 
 def reproduce(run: Run) -> Outcome:

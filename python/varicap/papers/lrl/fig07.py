@@ -7,7 +7,8 @@ import numpy as np
 from varicap.papers.lrl.link import Measured, Setting, interval, measure
 from varicap.papers.lrl.panels import capacities
 from varicap.papers.run import Grid, Outcome, Run
-from varicap.papers.verdict import Array, Value
+from varicap.papers.verdict import Value
+from varicap.statistics import Array
 
 _HIGHS = (1, 2, 3, 4)
 

@@ -7,8 +7,9 @@ from matplotlib.figure import Figure
 from varicap.papers.lrl.fig05 import least, most
 from varicap.papers.lrl.link import FAST_RETURN, FORWARD, REVERSE, Setting, interval, measure
 from varicap.papers.run import Grid, Outcome, Run
-from varicap.papers.verdict import Array, Interval, Value
+from varicap.papers.verdict import Value
 from varicap.report.paper import Axis, Curve, curves
+from varicap.statistics import Array, Interval
 
 _FLOWS = (1, 2, 4, 8, 16)
 _BEYOND = (*_FLOWS, 32, 64)

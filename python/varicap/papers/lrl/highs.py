@@ -7,7 +7,7 @@ import numpy as np
 from varicap.papers.lrl.fig05 import least
 from varicap.papers.lrl.link import Measured, Setting, Unit, interval, measure
 from varicap.papers.run import Grid, Run
-from varicap.papers.verdict import Array
+from varicap.statistics import Array
 
 HIGHS = (2, 4, 8, 12, 16, 17)
 """[kB or packets]"""

@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from varicap.papers.run import Run
-from varicap.papers.verdict import Array, Interval
-from varicap.results import Result
+from varicap.results.result import Result
+from varicap.statistics import Array, Interval
 
 FORWARD, REVERSE = "topology.dumbbell.forward", "topology.dumbbell.reverse"
 FAST_RETURN = {f"{REVERSE}.capacity": "2 Mbit/s"}

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 
 from varicap.papers.lrl.link import Measured, Series, Setting
-from varicap.papers.verdict import Interval
 from varicap.report import style
+from varicap.statistics import Interval
 
 
 def over_time(title: str, series: Series, setting: Setting) -> Figure:

@@ -7,7 +7,8 @@ import numpy as np
 from varicap.papers.lrl.link import FORWARD, REVERSE, Measured, Setting, interval, measure
 from varicap.papers.lrl.panels import bars
 from varicap.papers.run import Grid, Outcome, Run
-from varicap.papers.verdict import Array, Value
+from varicap.papers.verdict import Value
+from varicap.statistics import Array
 
 
 def _both(key: str, value: str) -> dict[str, str]:

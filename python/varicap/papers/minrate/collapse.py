@@ -12,8 +12,9 @@ from matplotlib.figure import Figure
 
 from varicap.papers.minrate.network import DROP_TAIL, Changes, Measured, interval, measure, queues
 from varicap.papers.run import Grid, Outcome, Run
-from varicap.papers.verdict import Array, Value
+from varicap.papers.verdict import Value
 from varicap.report.paper import Axis, Curve, curves
+from varicap.statistics import Array
 
 _GROUPS = tuple(f"crowd-{letter}" for letter in "abcdef")
 _OVER_EACH = 4

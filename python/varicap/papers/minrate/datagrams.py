@@ -6,8 +6,9 @@ from matplotlib.figure import Figure
 
 from varicap.papers.minrate.network import Measured, interval, measure, senders
 from varicap.papers.run import Grid, Outcome, Run
-from varicap.papers.verdict import Array, Value
+from varicap.papers.verdict import Value
 from varicap.report.paper import Axis, Curve, curves
+from varicap.statistics import Array
 
 _RATE = 2.0  # [Mb/s]
 _RESERVED = (0.0, 0.5, 1.0, 1.5, 2.0)

@@ -19,7 +19,7 @@ from varicap.papers.minrate.network import (
 )
 from varicap.papers.minrate.panels import line, over_time
 from varicap.papers.run import Grid, Run
-from varicap.papers.verdict import Array
+from varicap.statistics import Array
 
 TOPOLOGIES = ("45Mb/bidir", "45Mb/samedir", "10Mb/bidir", "10Mb/samedir")
 """Capacity of all links but the bottlenecks, and whether the pairs of cross traffic run one connection each way."""

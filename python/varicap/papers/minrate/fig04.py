@@ -8,8 +8,9 @@ from matplotlib.figure import Figure
 
 from varicap.papers.minrate.network import ONE_WAY, TWO_WAY, interval, measure, queues, senders
 from varicap.papers.run import Grid, Outcome, Run
-from varicap.papers.verdict import Array, Interval, Value
+from varicap.papers.verdict import Value
 from varicap.report.paper import Axis, Curve, curves
+from varicap.statistics import Array, Interval
 
 _DEPTHS = (50, 100, 200, 400, 800)
 """[ms]"""

@@ -9,7 +9,8 @@ from varicap.papers.minrate.fig02 import draw, table
 from varicap.papers.minrate.fig06 import timed
 from varicap.papers.minrate.network import RATES, Measured, interval, measure, senders
 from varicap.papers.run import Outcome, Run
-from varicap.papers.verdict import Array, Value
+from varicap.papers.verdict import Value
+from varicap.statistics import Array
 
 AVERAGE = '{ rate-adaptive-window = { rtt = "smoothed" } }'
 

@@ -7,8 +7,9 @@ from matplotlib.figure import Figure
 
 from varicap.papers.minrate.network import Measured, interval, measure, queues, senders
 from varicap.papers.run import Grid, Outcome, Run
-from varicap.papers.verdict import Interval, Value
+from varicap.papers.verdict import Value
 from varicap.report.paper import Axis, Curve, curves
+from varicap.statistics import Interval
 
 INTERVALS = (20, 50, 100, 200, 400, 600, 800)
 """[ms]"""

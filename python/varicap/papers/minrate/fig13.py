@@ -5,7 +5,8 @@ from functools import partial
 from varicap.papers.minrate.evolution import TOPOLOGIES, dips, draw, evolution, table
 from varicap.papers.minrate.network import BOTTLENECKS, LINKS, OTHERS, interval
 from varicap.papers.run import Outcome, Run
-from varicap.papers.verdict import Array, Value
+from varicap.papers.verdict import Value
+from varicap.statistics import Array
 
 
 def reproduce(run: Run) -> Outcome:

@@ -8,7 +8,8 @@ from matplotlib.figure import Figure
 from varicap.papers.minrate.network import Measured, interval, measure
 from varicap.papers.minrate.panels import line, over_time
 from varicap.papers.run import Grid, Outcome, Run
-from varicap.papers.verdict import Array, Value
+from varicap.papers.verdict import Value
+from varicap.statistics import Array
 
 _FLOWS = ("A1", "A2", "B1", "B2")
 _SETTLING_S, _PHASE_S = 20, 100

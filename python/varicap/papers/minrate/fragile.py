@@ -9,8 +9,9 @@ from varicap.papers.minrate.fig07 import AVERAGE
 from varicap.papers.minrate.fig09 import coarse
 from varicap.papers.minrate.network import Measured, measure, senders
 from varicap.papers.run import Grid, Outcome, Run
-from varicap.papers.verdict import Array, Interval, Value
+from varicap.papers.verdict import Value
 from varicap.report import style
+from varicap.statistics import Array, Interval
 
 _RECOVERIES = ("reno", "newreno", "sack")
 _SETTINGS = (

@@ -7,9 +7,10 @@ from typing import Literal, TypeAlias
 import numpy as np
 import pyarrow.compute as pc
 
-from varicap.papers.run import Run, samples
-from varicap.papers.verdict import Array, Interval
-from varicap.results import Result
+from varicap.papers.run import Run
+from varicap.results.result import Result
+from varicap.results.samples import samples
+from varicap.statistics import Array, Interval
 
 RATES = {"r1": 1.0, "r2": 2.0, "r4": 4.0}
 """Reservations of the flows of Fig. 2 [Mb/s]."""

@@ -8,8 +8,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from varicap.papers.minrate.network import Measured, means
-from varicap.papers.verdict import Array
 from varicap.report import style
+from varicap.statistics import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

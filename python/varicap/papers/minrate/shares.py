@@ -9,8 +9,9 @@ from varicap.papers.minrate.fig06 import timed
 from varicap.papers.minrate.fig07 import windowed
 from varicap.papers.minrate.network import RATES, Measured, interval, measure, senders
 from varicap.papers.run import Grid, Outcome, Run
-from varicap.papers.verdict import Array, Interval, Value
+from varicap.papers.verdict import Value
 from varicap.report.paper import Axis, Curve, curves
+from varicap.statistics import Array, Interval
 
 _CASES: dict[str, tuple[Window, str]] = {
     "halving cwnd": ("whole", "timed transmissions, Fig. 6"),

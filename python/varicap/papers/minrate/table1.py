@@ -4,10 +4,11 @@ from functools import partial
 
 from matplotlib.figure import Figure
 
-from varicap import bench
+from varicap.machine import bench
 from varicap.papers.run import Grid, Outcome, Run
-from varicap.papers.verdict import Interval, Value
+from varicap.papers.verdict import Value
 from varicap.report import style
+from varicap.statistics import Interval
 
 _STEPS = {"set": "setting", "handle": "handling", "cancel": "canceling"}
 _PAPER = {"133 MHz PowerPC (paper)": (7.4, 7.1, 6.5), "33 MHz POWER (paper)": (14.0, 30.1, 9.6)}

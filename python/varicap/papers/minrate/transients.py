@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from varicap.papers.minrate.network import Measured, measure, senders
 from varicap.papers.minrate.panels import Line, line, reservations, stacked
 from varicap.papers.run import Run
-from varicap.papers.verdict import Array
+from varicap.statistics import Array
 
 Pairs: TypeAlias = Literal["fwd", "both"]
 """Four best-effort flows beside it, or four each way."""

@@ -8,8 +8,9 @@ from matplotlib.figure import Figure
 from varicap import papers
 from varicap.papers.ratcp.table1 import COLUMNS, modelled, simulated
 from varicap.papers.run import Outcome, Run
-from varicap.papers.verdict import Array, Interval, Value
+from varicap.papers.verdict import Value
 from varicap.report.paper import Axis, Curve, curves
+from varicap.statistics import Array, Interval
 
 
 def reproduce(run: Run) -> Outcome:

@@ -6,9 +6,10 @@ from functools import partial
 from matplotlib.figure import Figure
 
 from varicap.papers.run import Grid, Outcome, Run, goodput
-from varicap.papers.verdict import Array, Interval, Value
+from varicap.papers.verdict import Value
 from varicap.report.paper import Axis, Curve, curves
-from varicap.results import Result
+from varicap.results.result import Result
+from varicap.statistics import Array, Interval
 
 _LOSSES = (0.0001, 0.0003, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05)
 _PAPERS = {"ratcp-reno": "RATCP-Reno", "tcp-reno": "TCP-Reno", "ratcp": "RATCP-OldTahoe", "tcp": "TCP-OldTahoe"}

@@ -6,8 +6,9 @@ from matplotlib.figure import Figure
 
 from varicap.papers.ratcp.kinds import CUBIC, NEWRENO, RATCP, SACK, TCP
 from varicap.papers.run import Grid, Outcome, Run, goodput
-from varicap.papers.verdict import Array, Interval, Value
+from varicap.papers.verdict import Value
 from varicap.report.paper import bars
+from varicap.statistics import Array, Interval
 
 _DELAYED = '{ delayed = { segments = 2, timeout = "10 ms" } }'
 _CASES = [(kind.name, kind, '"every"') for kind in (RATCP, TCP, NEWRENO, SACK, CUBIC)] + [

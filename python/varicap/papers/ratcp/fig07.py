@@ -7,8 +7,9 @@ from matplotlib.figure import Figure
 from varicap.papers.ratcp.files import KINDS, Files, by_load
 from varicap.papers.ratcp.kinds import RATCP, TCP, Kind
 from varicap.papers.run import Grid, Outcome, Run
-from varicap.papers.verdict import Interval, Value
+from varicap.papers.verdict import Value
 from varicap.report.paper import Axis, Curve, curves
+from varicap.statistics import Interval
 
 LOADS = (0.1, 0.3, 0.5, 0.7, 0.8, 0.9)
 

@@ -8,8 +8,9 @@ from varicap.papers.ratcp.fig07 import LOADS
 from varicap.papers.ratcp.files import KINDS, Files, by_load
 from varicap.papers.ratcp.kinds import RATCP, RATCP_4, TCP, Kind
 from varicap.papers.run import Grid, Outcome, Run
-from varicap.papers.verdict import Interval, Value
+from varicap.papers.verdict import Value
 from varicap.report.paper import Axis, Curve, curves
+from varicap.statistics import Interval
 
 
 def reproduce(run: Run) -> Outcome:

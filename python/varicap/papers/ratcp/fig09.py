@@ -5,9 +5,11 @@ from functools import partial
 from matplotlib.figure import Figure
 
 from varicap.papers.ratcp.kinds import CUBIC, RATCP, SACK, TCP, Kind
-from varicap.papers.run import Grid, Outcome, Run, samples
-from varicap.papers.verdict import Array, Interval, Value
+from varicap.papers.run import Grid, Outcome, Run
+from varicap.papers.verdict import Value
 from varicap.report.paper import bars
+from varicap.results.samples import samples
+from varicap.statistics import Array, Interval
 
 _CAPACITY_KBPS = 250.0
 _CASES = ((200.0, 0.1), (1000.0, 0.1), (5000.0, 0.1), (1000.0, 0.5))

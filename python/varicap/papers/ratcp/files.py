@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from varicap.papers.ratcp.kinds import CUBIC, RATCP, RATCP_4, SACK, TCP, Kind
-from varicap.papers.run import Run, samples
-from varicap.papers.verdict import Array
+from varicap.papers.run import Run
+from varicap.results.samples import samples
+from varicap.statistics import Array
 
 KINDS = (RATCP, RATCP_4, TCP, SACK, CUBIC)
 CAPACITY_BPS = 2e6

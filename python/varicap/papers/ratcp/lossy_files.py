@@ -8,8 +8,9 @@ from matplotlib.figure import Figure
 from varicap.papers.ratcp.files import KINDS, Files, measure
 from varicap.papers.ratcp.kinds import RATCP, TCP, Kind
 from varicap.papers.run import Grid, Outcome, Run
-from varicap.papers.verdict import Array, Interval, Value
+from varicap.papers.verdict import Value
 from varicap.report.paper import bars
+from varicap.statistics import Array, Interval
 
 _LOSS = 0.01
 _CASES = ((200.0, 0.1), (200.0, 0.5), (200.0, 0.7), (1000.0, 0.1), (1000.0, 0.3))

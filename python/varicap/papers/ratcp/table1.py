@@ -8,8 +8,9 @@ from matplotlib.figure import Figure
 from varicap import papers
 from varicap.analyse.models import ratcp as model
 from varicap.papers.run import Grid, Outcome, Run, goodput
-from varicap.papers.verdict import Array, Interval, Value
+from varicap.papers.verdict import Value
 from varicap.report.paper import distances
+from varicap.statistics import Array, Interval
 
 RATES = (0.0, 0.01, 0.05, 0.1, 0.2, 0.33, 0.5, 1.0, 2.0)
 """Arrivals of ephemeral sessions [1/s]."""

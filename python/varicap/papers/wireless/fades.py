@@ -7,12 +7,13 @@ from matplotlib.figure import Figure
 
 from varicap.analyse.fading import Rayleigh
 from varicap.analyse.models.wireless import estimate_all
-from varicap.channel import mean_durations
 from varicap.papers.run import Grid, Outcome, Run
-from varicap.papers.verdict import Interval, Value
+from varicap.papers.verdict import Value
 from varicap.papers.wireless.cells import DOPPLERS, JAKES, link, percent, published
 from varicap.papers.wireless.tables import TABLE_2, TABLE_5
+from varicap.parts.channel import mean_durations
 from varicap.report.paper import Axis, Curve, curves
+from varicap.statistics import Interval
 
 _LEVELS_DB = tuple(np.arange(-30.0, 5.1, 1.0).tolist())
 _MEASURED_DB = (-20.0, -15.0, -10.0, -5.0, 0.0)

@@ -10,10 +10,11 @@ from matplotlib.figure import Figure
 
 from varicap.analyse.models.wireless import Result, estimate_all
 from varicap.papers.run import Grid, Outcome, Run
-from varicap.papers.verdict import Array, Interval, Value
+from varicap.papers.verdict import Value
 from varicap.papers.wireless.cells import DOPPLERS, MARKOV, Column, Table, link, published
 from varicap.papers.wireless.simulated import FLOWS, channel_of, utilisation
 from varicap.report.paper import Axis, Curve, curves
+from varicap.statistics import Array, Interval
 
 _BUFFERS = (2, 3, 4, 6, 8, 10, 12, 14, 16, 20, 24, 32, 48, 64)
 """Buffers of the analysis [TCP packets]."""

@@ -9,10 +9,12 @@ from functools import partial
 
 from matplotlib.figure import Figure
 
-from varicap.papers.run import Grid, Outcome, Run, samples
-from varicap.papers.verdict import Array, Interval, Value
+from varicap.papers.run import Grid, Outcome, Run
+from varicap.papers.verdict import Value
 from varicap.papers.wireless.simulated import LINK
 from varicap.report.paper import Axis, Curve, curves
+from varicap.results.samples import samples
+from varicap.statistics import Array, Interval
 
 _ROOM = 'limit = "32 packets"'
 _QUEUES = {

@@ -10,11 +10,12 @@ from varicap.analyse import markov
 from varicap.analyse.models import pftk
 from varicap.analyse.models.wireless import Parameters
 from varicap.papers.run import Outcome, Run
-from varicap.papers.verdict import Interval, Value
+from varicap.papers.verdict import Value
 from varicap.papers.wireless.cells import DOPPLERS, ERROR, Table
 from varicap.papers.wireless.simulated import channel_of, utilisation
 from varicap.papers.wireless.tables import TABLES
 from varicap.report.paper import bars
+from varicap.statistics import Interval
 
 _TIMEOUT_S = 1.0  # two ticks of 500 ms
 _EFFORT = 0.25  # of a cell of the tables

@@ -10,20 +10,11 @@ from varicap.analyse.fading import Rayleigh
 from varicap.analyse.models.wireless import Parameters, estimate_all
 from varicap.analyse.models.wireless_channel import Channel
 from varicap.papers.run import Grid, Outcome, Run
-from varicap.papers.verdict import Interval, Value
-from varicap.papers.wireless.cells import (
-    CELLS,
-    CELLS_53,
-    DOPPLERS,
-    ERROR,
-    Column,
-    System,
-    Table,
-    percent,
-    published,
-)
+from varicap.papers.verdict import Value
+from varicap.papers.wireless.cells import CELLS, CELLS_53, DOPPLERS, ERROR, Column, System, Table, percent, published
 from varicap.papers.wireless.simulated import FLOWS, Cells, simulate
 from varicap.report.paper import distances
+from varicap.statistics import Interval
 
 Statements = Callable[[Mapping[str, float], Mapping[str, Cells]], dict[str, Value]]
 """Makes values of statements from the cells of the analysis, and from those of each flow."""

@@ -8,11 +8,12 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from varicap.papers.run import Grid, Outcome, Run
-from varicap.papers.verdict import Array, Interval, Value
+from varicap.papers.verdict import Value
 from varicap.papers.wireless.cells import Table, published
 from varicap.papers.wireless.simulated import FLOWS, LINK, OURS, Choice, simulate
 from varicap.papers.wireless.tables import TABLE_1, TABLE_4, TABLES
 from varicap.report.paper import bars
+from varicap.statistics import Array, Interval
 
 _SILENT = Choice("Reno's window is not inflated", {"flows.reno.tcp.window_inflation": "false"})
 _CHOICES = (

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from varicap.papers.run import Run, goodput
-from varicap.papers.verdict import Array
 from varicap.papers.wireless.cells import CELLS_53, DOPPLERS, ERROR, JAKES, PACKETS, Column, Durations, System, Table
+from varicap.statistics import Array
 
 FLOWS = ("tahoe", "reno")
 """What the paper simulates."""

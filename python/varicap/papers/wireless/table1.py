@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 
 from varicap.papers.run import Outcome, Run
-from varicap.papers.verdict import Interval, Value
+from varicap.papers.verdict import Value
 from varicap.papers.wireless.outcome import outcome
 from varicap.papers.wireless.simulated import Cells
 from varicap.papers.wireless.tables import TABLE_1
+from varicap.statistics import Interval
 
 
 def reproduce(run: Run) -> Outcome:

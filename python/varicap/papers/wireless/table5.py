@@ -5,11 +5,12 @@ from functools import partial
 
 from varicap.analyse.models.wireless import estimate_all
 from varicap.papers.run import Outcome, Run
-from varicap.papers.verdict import Interval, Value
+from varicap.papers.verdict import Value
 from varicap.papers.wireless.cells import percent
 from varicap.papers.wireless.outcome import outcome
 from varicap.papers.wireless.simulated import Cells, simulate
 from varicap.papers.wireless.tables import TABLE_2, TABLE_5
+from varicap.statistics import Interval
 
 
 def reproduce(run: Run) -> Outcome:

@@ -9,8 +9,9 @@ from matplotlib.figure import Figure
 
 from varicap.analyse.models.wireless_limits import reno, tahoe
 from varicap.papers.run import Outcome, Run, goodput
-from varicap.papers.verdict import Array, Interval, Value
+from varicap.papers.verdict import Value
 from varicap.report.paper import Axis, Curve, curves
+from varicap.statistics import Array, Interval
 
 _LARGE = 1e6  # W at which the limits are taken, with a buffer of its root
 _CURVE = tuple(np.logspace(1, 4, 40).tolist())

@@ -12,7 +12,7 @@ from varicap import units
 from varicap.report.table import bottlenecks
 from varicap.report.web.charts import SPREAD, Array, Chart, Column, listed, spread
 from varicap.report.web.source import Source
-from varicap.saved import FolderError
+from varicap.results.saved import FolderError
 
 MOST_FLOWS = 12
 """Flows that are drawn; the tables have them all."""

@@ -8,12 +8,13 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from varicap import _core, simulate
-from varicap.model import ModelResult
-from varicap.replay import with_traces_beside
-from varicap.results import Result, describe
-from varicap.saved import FolderError, SavedResult, manifest_of, read
-from varicap.study import Study
+from varicap import _core
+from varicap.engines.model import ModelResult
+from varicap.engines.scenarios import load
+from varicap.results.manifest import describe, with_traces_beside
+from varicap.results.result import Result
+from varicap.results.saved import FolderError, SavedResult, manifest_of, read
+from varicap.results.study import Study
 
 Reportable: TypeAlias = Result | SavedResult | ModelResult | Study | str | Path
 """What can be shown: results, a study, or the folder of either."""
@@ -105,7 +106,7 @@ def _beside(folder: Path | None, manifest: dict[str, Any]) -> dict[str, Any] | N
 def _resolved(scenario: dict[str, Any], folder: Path | None, loaded: _core.Scenario | None = None) -> dict[str, Any]:
     """Routes and queues as the engine resolves them."""
     try:
-        checked = loaded or simulate.load(scenario, base_dir=folder or ".")
+        checked = loaded or load(scenario, base_dir=folder or ".")
     except _core.ScenarioError:
         # A trace that is not here any more, or a scenario of another version: the picture does without.
         return {}

@@ -11,7 +11,7 @@ from varicap.report.points import places
 from varicap.report.table import with_interval
 from varicap.report.web.charts import Chart, Column
 from varicap.report.web.svg import Axis, Curve, axis, plot
-from varicap.study import Study
+from varicap.results.study import Study
 
 _MOST_CURVES = 14
 _WIDE = 30  # greatest over least, from which on an axis is logarithmic

@@ -1,0 +1,122 @@
+"""One scenario on every engine that applies, side by side, and where they disagree."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from varicap import engines
+from varicap.engines import ENGINES, Engine
+from varicap.engines.model import ModelResult
+from varicap.engines.scenarios import AnyScenario, load
+from varicap.errors import MachineLacksError, NotApplicableError
+from varicap.results.result import Result
+from varicap.statistics import Progress
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MEASURES = {
+    "goodput_bps": ("goodput", "Mb/s", 1e-6),
+    "rtt_ms": ("RTT", "ms", 1.0),
+    "cwnd_packets": ("cwnd", "packets", 1.0),
+    "retransmitted_packets": ("resent", "packets", 1.0),
+    "timeouts": ("timeouts", "", 1.0),
+}
+"""What is compared, by its key in a summary: its name, its unit, and how many of the unit one is."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What each engine says of one scenario."""
+
+    scenario: str
+    answers: Mapping[str, Result | ModelResult | str]
+    """By engine; a text is why it does not apply."""
+
+    @property
+    def summaries(self) -> dict[str, dict[str, Any]]:
+        """The summaries of the engines that answered."""
+        return {name: found.summary for name, found in self.answers.items() if not isinstance(found, str)}
+
+    @property
+    def runs(self) -> dict[str, Result]:
+        """The engines that ran packets: what they recorded can be drawn."""
+        return {name: found for name, found in self.answers.items() if isinstance(found, Result)}
+
+    def to_dict(self) -> dict[str, Any]:
+        """As ``varicap compare --json`` prints it."""
+        return {
+            "scenario": self.scenario,
+            "engines": [
+                {"engine": name, "not_applicable": found} if isinstance(found, str) else found.summary
+                for name, found in self.answers.items()
+            ],
+            "differences": differences(self.summaries),
+        }
+
+    def figure(self) -> "Figure":
+        """The window of each flow over time, a line for each engine; of the model its ends, dashed."""
+        from varicap.report.engines import windows
+
+        return windows(self)
+
+
+def compare(
+    scenario: AnyScenario,
+    *,
+    only: Sequence[Engine] = ENGINES,
+    seeds: int | None = None,
+    overrides: Mapping[str, str] | Sequence[tuple[str, str]] = (),
+    kernel: Literal["classic", "stock"] = "classic",
+    jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Ask every engine (or `only` some) about a scenario.  Raises `ScenarioError` if it cannot be read.
+
+    `kernel` says how much of itself the kernel keeps (see `varicap.kernel`).
+
+    >>> both = compare("examples/fixed.toml", only=("sim", "model"), seeds=2, overrides={"duration": "30 s"})
+    >>> [row["flow"] for row in both.to_dict()["differences"]]
+    ['reno']
+    """
+    loaded = load(scenario, overrides)
+    options: dict[Engine, dict[str, Any]] = {
+        "sim": {"seeds": seeds, "series": "first", "jobs": jobs, "progress": progress},
+        "kernel": {"series": "first", "kernel": kernel, "progress": progress},
+    }
+    answers: dict[str, Result | ModelResult | str] = {}
+    for engine in only:
+        try:
+            answers[engine] = engines.run(loaded, engine=engine, **options.get(engine, {}))
+        except (NotApplicableError, MachineLacksError) as error:
+            answers[engine] = str(error)
+    return Comparison(json.loads(loaded.to_json())["name"], answers)
+
+
+def differences(summaries: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """For each flow and measure what each engine says, and how far it lies from the first of them [%]."""
+    rows = []
+    flows = [flow["name"] for summary in summaries.values() for flow in summary["flows"]]
+    for name in dict.fromkeys(flows):
+        for key, (measure, unit, scale) in MEASURES.items():
+            values = {engine: _mean(summary, name, key, scale) for engine, summary in summaries.items()}
+            known = {engine: value for engine, value in values.items() if value is not None}
+            if len(known) < min(2, len(summaries)):
+                continue
+            reference = next(iter(known.values()))
+            apart = {
+                engine: 100.0 * (value / reference - 1.0) if reference else None
+                for engine, value in list(known.items())[1:]
+            }
+            row = {"flow": name, "measure": measure, "unit": unit, "values": known, "difference_percent": apart}
+            rows.append(row)
+    return rows
+
+
+def _mean(summary: Mapping[str, Any], flow: str, key: str, scale: float) -> float | None:
+    for row in summary["flows"]:
+        if row["name"] == flow and key in row:
+            value = row[key]["mean"] if isinstance(row[key], Mapping) else row[key]
+            return None if value is None else value * scale
+    return None

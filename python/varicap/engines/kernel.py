@@ -1,0 +1,155 @@
+"""The kernel engine: a scenario's flows as Linux's own TCP, over the simulator's links, in real time.
+
+Each run goes in a process of its own, which the kernel kills if this one dies; its network namespaces and devices go
+with it.  No root is needed, except for congestion controls that are brought into the kernel (``ratcp``); with root the
+emulator also goes before other programs, which makes it more exact.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Literal, TypeAlias
+
+from varicap import _core
+from varicap.engines.precision import below, replicate
+from varicap.engines.scenarios import AnyScenario, load
+from varicap.errors import MachineLacksError, NotApplicableError
+from varicap.results.manifest import Request, Which
+from varicap.results.result import Result
+from varicap.results.watch import Watch, tell
+from varicap.statistics import Progress
+
+Mode: TypeAlias = Literal["classic", "stock"]
+"""``classic`` brings Linux as close to the standards as it can be brought, ``stock`` leaves its recovery, timers and
+windows as they are."""
+
+
+def run(
+    scenario: AnyScenario,
+    *,
+    seeds: int | None = None,
+    seed: int | None = None,
+    kernel: Mode = "classic",
+    precision: float | None = None,
+    max_seeds: int = 1000,
+    overrides: Mapping[str, str] | Iterable[tuple[str, str]] = (),
+    series: Which | None = None,
+    packets: Which | None = None,
+    controls: Mapping[str, Any] | None = None,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+    live: Watch | None = None,
+) -> Result:
+    """Run a scenario's flows with Linux's TCP: `seeds` runs in real time (by default one), one after the other.
+
+    The same seed gives the same capacity and the same losses as in the simulator, packet by packet.  The summary's
+    ``fidelity`` says how exactly time was kept, whether the runs are valid, and what the kernel does otherwise than the
+    scenario says.  `jobs` has no effect.  `live` hears how the run stands (see
+    `varicap.watch`).  Raises `NotApplicableError` with key, value and reason where the kernel
+    cannot do what the scenario says, `MachineLacksError` where this machine cannot run it.
+    """
+    del jobs  # runs beside each other would disturb each other
+    if sys.platform != "linux":
+        raise MachineLacksError("the kernel engine needs Linux")
+    loaded = load(scenario, overrides)
+    base_seed = loaded.seed if seed is None else seed
+    wanted = 1 if seeds is None else seeds
+    if wanted < 1:
+        raise ValueError(f"a scenario runs at least once, not {wanted} times")
+    if controls:
+        raise NotApplicableError("the kernel engine: congestion controls in Python are for the simulator")
+    if packets or (packets is None and loaded.record_packets):
+        raise NotApplicableError("the kernel engine keeps no packets: record.packets is for the simulator")
+    with _explained():
+        _core.kernel_check(loaded, kernel)
+    series = loaded.record_series if series is None else series
+
+    def batch(first: int, count: int, total: int) -> _core.Results:
+        def report(share: float, done: int) -> None:
+            if progress is not None:
+                progress(share / total, done, total)
+
+        replications = range(first, first + count)
+        return _run_all(loaded, base_seed, replications, kernel, below(series, first + count), report, live)
+
+    results = replicate(batch, wanted, precision, max_seeds)
+    return Result(Request(loaded, base_seed, results.runs, series, engine="kernel", kernel=kernel), results)
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """Turn the engine's exceptions into those of all engines."""
+    try:
+        yield
+    except _core.KernelCannotError as error:
+        raise NotApplicableError(f"the kernel engine: {error}") from None
+    except _core.KernelLacksError as error:
+        raise MachineLacksError(f"the kernel engine: {error}; `varicap doctor` says more") from None
+
+
+def probe() -> list[tuple[str, str | None, str]]:
+    """What this machine can do: each with what the system said if it cannot, and what to do.  See `varicap.doctor`."""
+    if sys.platform != "linux":
+        raise MachineLacksError("the kernel engine needs Linux")
+    return [tuple(one) for message, _ in _ask({"probe": True}) for one in message["found"]]
+
+
+def _run_all(
+    scenario: _core.Scenario,
+    seed: int,
+    replications: range,
+    mode: Mode,
+    series_below: int,
+    report: Callable[[float, int], None],
+    live: Watch | None,
+) -> _core.Results:
+    request = {
+        "scenario": scenario.to_json(),
+        "name": scenario.name,
+        "base_dir": scenario.base_dir,
+        "seed": seed,
+        "first": replications.start,
+        "count": len(replications),
+        "mode": mode,
+        "series_below": series_below,
+        "live": live is not None,
+    }
+    runs: list[bytes] = []
+    for message, data in _ask(request):
+        if live is not None and "samples" in message:
+            tell(live, message["samples"])
+            continue
+        if data:
+            runs.append(data)
+        report(replications.start + len(runs) + message.get("share", 0.0), replications.start + len(runs))
+    return _core.kernel_results(scenario, runs)
+
+
+def _ask(request: dict[str, Any]) -> Iterator[tuple[dict[str, Any], bytes]]:
+    """Let a process of its own serve a request: its messages as they come, each with the bytes that follow it."""
+    command = [sys.executable, "-m", "varicap.engines.kernel_worker"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe) as worker:  # noqa: S603 - our own module
+        assert worker.stdin is not None and worker.stdout is not None and worker.stderr is not None  # noqa: S101, PT018
+        is_done = False
+        try:
+            worker.stdin.write(json.dumps({"parent": os.getpid(), **request}).encode() + b"\n")
+            worker.stdin.flush()
+            while line := worker.stdout.readline():
+                message = json.loads(line)
+                if "error" in message:
+                    with _explained():
+                        raise getattr(_core, message["error"])(message["text"])
+                is_done = message.get("done", False)
+                if not is_done:
+                    yield message, worker.stdout.read(message.get("bytes", 0))
+            if not is_done:
+                said = worker.stderr.read().decode(errors="replace").strip().splitlines()
+                why = said[-1] if said else "without a word"
+                raise _core.RunError(f"the process of the kernel engine ended: {why}")
+        finally:
+            # Namespaces, devices and sockets go with it.
+            worker.kill()

@@ -1,0 +1,126 @@
+"""The model engine: which analysis fits a flow of a scenario, and what it says.
+
+scenario ──► flows and their paths ──► the first model whose assumptions hold ──► goodput, or why none fits
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from varicap import _core
+from varicap.engines.model.abr import RateControl
+from varicap.engines.model.answer import Answer, Model
+from varicap.engines.model.path import FlowPath, paths
+from varicap.engines.model.ratcp import Sessions
+from varicap.engines.model.reno import RandomLoss, Sawtooth
+from varicap.engines.model.wireless import Arq
+from varicap.engines.scenarios import AnyScenario, load
+from varicap.errors import NotApplicableError
+
+__all__ = ["MODELS", "Answer", "FlowPath", "Model", "ModelResult", "NoModelError", "run", "solve", "why_not"]
+
+MODELS: tuple[Model, ...] = (Sawtooth(), RandomLoss(), Sessions(), RateControl(), Arq())
+"""In the order in which they are tried."""
+
+_NEAREST = 2
+"""Models whose broken assumptions are told where none fits."""
+
+
+class NoModelError(NotApplicableError):
+    """No model fits any flow of the scenario; the text says of each which assumption fails."""
+
+
+@dataclass(frozen=True)
+class ModelResult:
+    """What the models say of a scenario."""
+
+    scenario: _core.Scenario
+    summary: dict[str, Any]
+    """The flows that a model fits, in the shape of a simulation's summary; the others say why not."""
+
+    def save(self, folder: str | Path) -> Path:
+        """Write ``summary.json`` into `folder`, and return its path."""
+        path = Path(folder) / "summary.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(self.summary, indent=2, ensure_ascii=False) + "\n", encoding="utf-8", newline="\n")
+        return path
+
+    def _repr_html_(self) -> str:
+        from varicap.report.table import html
+
+        return html(self.summary)
+
+
+def run(
+    scenario: AnyScenario, *, overrides: Mapping[str, str] | Iterable[tuple[str, str]] = (), **_ignored: Any
+) -> ModelResult:
+    """Answer a scenario by analysis; what other engines may be told besides is of no account here."""
+    return solve(load(scenario, overrides))
+
+
+def solve(scenario: _core.Scenario) -> ModelResult:
+    """Answer a scenario by analysis.  Raises `NoModelError` if no model fits any of its flows.
+
+    >>> import varicap
+    >>> result = solve(varicap.load("examples/fixed.toml"))
+    >>> [(flow["name"], flow["model"], round(flow["goodput_bps"]["mean"] / 1e3)) for flow in result.summary["flows"]]
+    [('reno', 'sawtooth', 698)]
+    """
+    flows = [_flow(path) for path in paths(scenario)]
+    if all("not_applicable" in flow for flow in flows):
+        raise NoModelError("\n".join(why_not(flow) for flow in flows))
+    strained = [f"{flow['name']}: {text}" for flow in flows for text in flow.get("strained", ())]
+    summary = {
+        "schema_version": 1,
+        "scenario": json.loads(scenario.to_json()),
+        "engine": "model",
+        "runs": 0,
+        "flows": flows,
+        "groups": [],
+        "links": [],
+        "fidelity": {"valid": not strained, "strained": strained},
+    }
+    return ModelResult(scenario, summary)
+
+
+def _flow(path: FlowPath) -> dict[str, Any]:
+    named = {"name": path.name, "group": path.name, "flows": path.flow["count"]}
+    failed: dict[str, list[str]] = {}
+    for model in MODELS:
+        failed[model.name] = list(dict.fromkeys(model.misfits(path)))
+        if failed[model.name]:
+            continue
+        try:
+            answer = model.solve(path)
+        except ValueError as error:
+            failed[model.name] = [str(error)]
+            continue
+        return named | _measures(path, model, answer)
+    return named | {"not_applicable": failed}
+
+
+def _measures(path: FlowPath, model: Model, answer: Answer) -> dict[str, Any]:
+    bits_per_s = answer.throughput_pps * 8
+    return {
+        "model": model.name,
+        "goodput_bps": _exactly(bits_per_s * path.flow["mss_bytes"]),
+        "throughput_bps": _exactly(bits_per_s * path.flow["packet_bytes"]),
+        "details": dict(answer.details),
+        "strained": list(answer.strained),
+    }
+
+
+def _exactly(value: float) -> dict[str, float]:
+    """A number that no run had to estimate."""
+    return {"mean": value, "lo": value, "hi": value}
+
+
+def why_not(flow: Mapping[str, Any]) -> str:
+    """For a flow that no model fits: the assumptions that it breaks of the models that fit best."""
+    by_model = flow["not_applicable"]
+    lines = [f"no model fits the flow `{flow['name']}`:"]
+    nearest = sorted(by_model.items(), key=lambda item: len(item[1]))[:_NEAREST]
+    lines += [f"  {name}: {misfit}" for name, misfits in nearest for misfit in misfits]
+    return "\n".join(lines)

@@ -1,0 +1,33 @@
+"""What a model says of a flow."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from varicap.engines.model.path import FlowPath
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """A flow in the long run, by analysis."""
+
+    throughput_pps: float
+    """Full packets delivered per second [packets/s]."""
+    details: Mapping[str, float] = field(default_factory=dict)
+    """What else this model says, each with its unit in its name."""
+    strained: tuple[str, ...] = ()
+    """Assumptions that hold only roughly here."""
+
+
+class Model(Protocol):
+    """An analysis, and the flows that it is of.  A new one is a class in a file of its own and a line in `MODELS`."""
+
+    name: str
+
+    def misfits(self, path: FlowPath) -> Iterator[str]:
+        """Each assumption that the flow breaks: the key, its value, and what the model has instead."""
+        ...
+
+    def solve(self, path: FlowPath) -> Answer:
+        """What the flow gets.  Raises ``ValueError`` where a number lies outside the model."""
+        ...

@@ -1,0 +1,129 @@
+"""TCP alone on a wireless link with ARQ: scenarios that the analysis of [wireless] fits."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from varicap import units
+from varicap.analyse.fading import Rayleigh
+from varicap.analyse.models import wireless
+from varicap.analyse.models.wireless_channel import Channel
+from varicap.engines.model.answer import Answer
+from varicap.engines.model.path import FlowPath, choice, no_source, one_bottleneck, option
+
+_RECOVERIES = ("tahoe", "reno", "newreno", "sack")
+
+
+class Arq:
+    """Tahoe over a stop-and-wait ARQ link on a Markov or fading channel: 3/4 of the effective capacity."""
+
+    name = "wireless"
+
+    def misfits(self, path: FlowPath) -> Iterator[str]:
+        """Assumptions that the flow breaks."""
+        yield from one_bottleneck(path)
+        if not path.tcp or not path.bottlenecks:
+            return
+        link, key = path.link, path.link["path"]
+        if choice(link["capacity"])[0] != "constant":
+            yield f"{key}.capacity = {choice(link['capacity'])[0]}: in the model it does not change"
+        if choice(link["loss"])[0] == "gilbert-elliott":
+            yield f"{key}.loss = gilbert-elliott: the model's channel changes in time, not with each frame"
+        for other in path.links:
+            if other is not link and other["loss"] != "none":
+                yield f"{other['path']}.loss: the model knows only the losses that ARQ hides"
+        if path.room_packets == float("inf"):
+            yield f"{key}.queue: the model's buffer has a limit"
+        if link["arq"] is None:
+            yield f"{key}.arq: the model is of a link that resends what it loses"
+        else:
+            yield from _arq_misfits(key, link["arq"])
+            if path.window_packets < path.room_packets + _pipe(path):
+                yield (
+                    f"{path.flow['path']}.tcp.max_window = {path.window_packets:g} packets: in the model the window "
+                    "grows until the buffer overflows"
+                )
+        yield from option(path, "recovery", _RECOVERIES, "")
+        yield from option(path, "congestion", ("reno",), "")
+        yield from no_source(path)
+
+    def solve(self, path: FlowPath) -> Answer:
+        """What the flow gets in the long run."""
+        printed = wireless.estimate(_parameters(path, None))
+        pipe = _pipe(path)
+        fixed = wireless.estimate(_parameters(path, 1 / pipe**2)) if pipe > 1 else printed
+        return Answer(
+            throughput_pps=printed.throughput_pps,
+            details={
+                "effective_pps": printed.effective_pps,
+                "loss_probability": printed.loss_probability,
+                "output_share": printed.output,
+                "raw_pipe_packets": pipe,
+                "effective_pps_by_raw_pipe": fixed.effective_pps,
+                "throughput_pps_by_raw_pipe": fixed.throughput_pps,
+            },
+            strained=tuple(_strained(path, printed)),
+        )
+
+
+def _arq_misfits(key: str, arq: Mapping[str, Any]) -> Iterator[str]:
+    if arq["window"] != 1:
+        yield f"{key}.arq.window = {arq['window']}: in the model the link waits for each frame"
+    if arq["ack_delay_s"]:
+        yield f"{key}.arq.ack_delay = {arq['ack_delay_s']:g} s: in the model the link knows at once what was received"
+    if arq["max_retransmissions"] is not None:
+        yield (
+            f"{key}.arq.max_retransmissions = {arq['max_retransmissions']}: in the model the link resends until a "
+            "frame is received"
+        )
+    if not arq["aligned"]:
+        yield f"{key}.arq.aligned = false: in the model transmissions begin with slots"
+
+
+def _strained(path: FlowPath, found: wireless.Result) -> Iterator[str]:
+    yield from found.validity
+    recovery = choice(path.tcp["recovery"])[0]
+    if recovery != "tahoe":
+        yield f"the model is of Tahoe: {recovery} reduces its window otherwise when several packets are lost"
+    if path.packets_per_ack != 1:
+        yield "in the model each packet is acknowledged: with fewer acknowledgements the window grows more slowly"
+
+
+def _pipe(path: FlowPath) -> float:
+    """The product of raw capacity and round trip [packets]."""
+    arq = path.link["arq"]
+    return float(path.base_rtt_s / (arq["slot_s"] * arq["cells_per_packet"]))
+
+
+def _parameters(path: FlowPath, tolerated: float | None) -> wireless.Parameters:
+    arq = path.link["arq"]
+    cells = int(arq["cells_per_packet"])
+    counted = choice(path.link["queue"])[1]["counts_in_service"]
+    return wireless.Parameters(
+        slot=_channel(path.link).slot(arq["slot_s"]),
+        slot_s=arq["slot_s"],
+        # The model's buffer counts the frame in service.
+        buffer_frames=int(arq["room_cells"]) + (0 if counted else cells),
+        round_trip_s=path.base_rtt_s,
+        segments=cells,
+        tolerated_loss=tolerated,
+    )
+
+
+def _channel(link: Mapping[str, Any]) -> Channel:
+    """The channel of a link, in continuous time."""
+    channel = link["channel"]
+    if channel is None:
+        kind, share = choice(link["loss"])
+        return Channel.independent(0.0 if kind == "none" else units.share(str(share)))
+    delivered = channel["delivered"]
+    if channel["law"] == "markov":
+        return Channel.good_bad(good_s=channel["good_s"], bad_s=channel["bad_s"], error=1 - delivered)
+    if channel["law"] == "rayleigh":
+        signal = Rayleigh(doppler_hz=channel["doppler_hz"], level_db=channel["threshold_db"])
+        return Channel.rayleigh(signal, error=1 - delivered)
+    states = len(delivered)
+    jumps = np.asarray(channel["jumps"] or (1 - np.eye(states)) / max(states - 1, 1), dtype=float)
+    rates = jumps / np.asarray(channel["mean_holding_s"])[:, None]
+    return Channel(rates - np.diag(rates.sum(axis=1)), np.asarray(delivered, dtype=float))

@@ -1,0 +1,85 @@
+"""From what a user has of a scenario, a file or a value, to a scenario that is checked."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
+
+from varicap import _core
+
+
+class TypedScenario(Protocol):
+    """A scenario built from the dataclasses of `varicap.scenario`."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The scenario as a file would hold it."""
+        ...
+
+
+_MOST_BYTES = 16_000_000
+
+AnyScenario: TypeAlias = str | Path | Mapping[str, Any] | TypedScenario | _core.Scenario
+"""A file, a mapping of the same shape, a `varicap.scenario.Scenario`, or what `load` returns."""
+
+
+def load(
+    scenario: AnyScenario,
+    overrides: Mapping[str, str] | Iterable[tuple[str, str]] = (),
+    base_dir: str | Path = ".",
+) -> _core.Scenario:
+    """Read and check a scenario.
+
+    `overrides` are values by their dotted path, as text in the notation of the file.  Traces are looked up from the
+    file's folder, or from `base_dir` if the scenario is not a file.  Raises `ScenarioError`.
+
+    >>> load("examples/fixed.toml", {"duration": "20 s"}).name
+    'fixed'
+    """
+    pairs = list(overrides.items() if isinstance(overrides, Mapping) else overrides)
+    for path, text in pairs:
+        if not isinstance(text, str):
+            raise _core.ScenarioError(f'{path}: found `{text!r}`, expected text as in a file, such as "20 s"')
+    if isinstance(scenario, _core.Scenario):
+        if pairs:
+            return _core.Scenario.from_json(scenario.to_json(), scenario.name, scenario.base_dir, pairs)
+        return scenario
+    if isinstance(scenario, str | Path):
+        path = Path(scenario)
+        return _core.Scenario.from_toml(_read(path), str(path), str(path.parent), pairs)
+    value = scenario if isinstance(scenario, Mapping) else scenario.to_dict()
+    return _core.Scenario.from_json(json.dumps(value), "scenario", str(base_dir), pairs)
+
+
+def load_reactive_tables(scenario: Any, path: str = "") -> list[str]:
+    """Where in a scenario the tables of load-reactive capacities lie.
+
+    >>> load_reactive_tables({"topology": {"a": {"capacity": {"load-reactive": {}}}}})
+    ['topology.a.capacity.load-reactive']
+    """
+    children: Iterator[tuple[str, Any]] = iter(())
+    if isinstance(scenario, dict):
+        children = iter(scenario.items())
+    elif isinstance(scenario, list):
+        children = ((str(place), inner) for place, inner in enumerate(scenario))
+    found = []
+    for key, inner in children:
+        at = f"{path}.{key}" if path else key
+        found += [at] if key == "load-reactive" else load_reactive_tables(inner, at)
+    return found
+
+
+def _read(path: Path) -> str:
+    """The text of a scenario file; what cannot be read is the user's mistake, not a fault."""
+    try:
+        # A device or a pipe might never end.
+        if path.exists() and not path.is_file():
+            raise _core.ScenarioError(f"{path}: not a file")
+        if path.stat().st_size > _MOST_BYTES:
+            raise _core.ScenarioError(f"{path}: more than {_MOST_BYTES // 10**6} MB, which no scenario needs")
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise _core.ScenarioError(f"{path}: there is no such file") from None
+    except UnicodeDecodeError as error:
+        raise _core.ScenarioError(f"{path}: not a text file: byte {error.start} is not UTF-8") from None
+    except OSError as error:
+        raise _core.ScenarioError(f"{path}: {error.strerror}") from None

@@ -1,0 +1,73 @@
+"""The simulator: replications of a scenario on all cores, repeated until the intervals are tight enough."""
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+
+from varicap import _core
+from varicap.engines.precision import below, replicate
+from varicap.engines.scenarios import AnyScenario, load
+from varicap.parts.reactive import MakePolicy
+from varicap.parts.tcp import MakeControl
+from varicap.results.manifest import Request, Which
+from varicap.results.result import Result
+from varicap.results.watch import Watch, tell
+from varicap.statistics import Progress
+
+
+def run(
+    scenario: AnyScenario,
+    *,
+    seeds: int | None = None,
+    seed: int | None = None,
+    precision: float | None = None,
+    max_seeds: int = 1000,
+    overrides: Mapping[str, str] | Iterable[tuple[str, str]] = (),
+    series: Which | None = None,
+    packets: Which | None = None,
+    controls: Mapping[str, MakeControl | MakePolicy] | None = None,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+    live: Watch | None = None,
+) -> Result:
+    """Simulate a scenario: `seeds` independent replications on `jobs` cores (all of them by default).
+
+    With `precision` (say 0.02) replications are added until the half width of each 95 % interval of goodput and
+    utilisation is within that share of its mean, or there are `max_seeds`.  `series` and `packets` record more than
+    the scenario says, of all runs (True) or of the first.  `controls` brings controls written in Python by the
+    name that the scenario gives them: congestion controls (`varicap.tcp.CongestionControl`) in
+    ``congestion = { custom = "NAME" }``, policies of load-reactive links (`varicap.reactive.Policy`) in
+    ``control = { custom = "NAME" }``; such runs are slower, and go on one core.  `live` hears now and then how the runs
+    stand that are under way (see `varicap.watch`); whoever watches changes nothing.
+
+    >>> result = run("examples/fixed.toml", seeds=3, overrides={"duration": "20 s"})
+    >>> result.flows.num_rows
+    3
+    """
+    loaded = load(scenario, overrides)
+    base_seed = loaded.seed if seed is None else seed
+    wanted = loaded.seeds if seeds is None else seeds
+    if wanted < 1:
+        raise ValueError(f"a scenario runs at least once, not {wanted} times")
+    series = loaded.record_series if series is None else series
+    packets = loaded.record_packets if packets is None else packets
+
+    def batch(first: int, count: int, total: int) -> _core.Results:
+        def report(share: float, done: int) -> None:
+            if progress is not None:
+                progress((first + share * count) / total, first + done, total)
+
+        return _core.run(
+            loaded,
+            seed=base_seed,
+            first=first,
+            count=count,
+            threads=jobs or (1 if controls else 0),
+            series_below=below(series, first + count),
+            packets_below=below(packets, first + count),
+            progress=report,
+            controls=controls,
+            live=None if live is None else partial(tell, live),
+        )
+
+    results = replicate(batch, wanted, precision, max_seeds)
+    return Result(Request(loaded, base_seed, results.runs, series, packets, tuple(controls or ())), results)

@@ -1,0 +1,1 @@
+"""What this machine can do: the kernel engine on it, the speed of the simulator, and programs behind a link."""

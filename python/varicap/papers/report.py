@@ -1,0 +1,100 @@
+"""The claims of a paper beside ours, for the terminal."""
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from rich.table import Table
+from rich.text import Text
+
+from varicap.papers.reproduce import Reproduction
+from varicap.papers.run import Grid
+from varicap.papers.verdict import Judged
+from varicap.report.table import with_interval
+from varicap.statistics import Interval
+
+_DIFFERS = "✗"
+
+
+def rich_tables(reproduction: Reproduction) -> list[Table]:
+    """The paper's tables cell by cell, its statements with the cells that differ, and what it does not have."""
+    cells = [claim for claim in reproduction.claims if claim.claim.cell is not None]
+    explained = [claim for claim in reproduction.claims if claim.claim.cell is None or claim.verdict == "differs"]
+    tables = [_cells(list(group)) for _, group in groupby(cells, key=lambda claim: claim.claim.where)]
+    if explained:
+        tables.append(_statements(explained, "Statements, and cells that differ" if cells else "Statements"))
+    return tables + [_grid(grid) for _, grid in reproduction.grids]
+
+
+def conclusion(reproduction: Reproduction) -> str:
+    """How many claims are reproduced, in a sentence."""
+    total = len(reproduction.claims)
+    differing = sum(claim.verdict == "differs" for claim in reproduction.claims)
+    return f"{reproduction.paper.key}: {total - differing} of {total} claims reproduced, {differing} differ"
+
+
+def _cells(claims: Sequence[Judged]) -> Table:
+    """For each row of the paper's table its values, and ours below."""
+    first = claims[0].claim
+    columns = list(dict.fromkeys(claim.claim.cell[1] for claim in claims if claim.claim.cell))
+    table = _table(
+        f"{first.where} [{first.unit}]: the paper's values, below them ours ({_DIFFERS} differs)", ("", *columns)
+    )
+    for row, group in groupby(claims, key=lambda claim: claim.claim.cell and claim.claim.cell[0]):
+        of_row = list(group)
+        table.add_row(str(row), *(f"{claim.claim.paper}" for claim in of_row), style="dim")
+        table.add_row(f"  {of_row[0].claim.engine}", *map(_ours, of_row))
+    return table
+
+
+def _ours(judged: Judged) -> Text:
+    value = _model(judged) if judged.claim.engine == "model" else _sim(judged)
+    if judged.verdict == "differs":
+        return Text(f"{value} {_DIFFERS}", style="red")
+    return Text(value)
+
+
+def _statements(claims: Sequence[Judged], title: str) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold", show_lines=True)
+    for heading in ("claim", "paper", "accepted", "model", "sim", "verdict", "note"):
+        wraps = heading in ("claim", "note")
+        table.add_column(heading, no_wrap=heading == "verdict", ratio=3 if wraps else None, min_width=8)
+    for judged in claims:
+        claim = judged.claim
+        has_unit = claim.unit not in ("", "1") and any(letter.isdigit() for letter in str(claim.paper))
+        unit = f" {claim.unit}" if has_unit else ""
+        table.add_row(
+            Text(f"{claim.id} ({claim.where}): {claim.statement}"),
+            Text(f"{claim.paper}{unit}"),
+            Text(claim.tolerance),
+            Text(_model(judged)),
+            Text(_sim(judged)),
+            Text(judged.verdict, style="red" if judged.verdict == "differs" else "green"),
+            Text(judged.note),
+        )
+    return table
+
+
+def _grid(grid: Grid) -> Table:
+    table = _table(f"{grid.title} [{grid.unit}]; columns: {grid.column}", ("", *grid.columns))
+    for name, values in grid.rows.items():
+        table.add_row(name, *map(_interval, values))
+    return table
+
+
+def _table(title: str, headings: Sequence[str]) -> Table:
+    table = Table(title=Text(title), title_justify="left", title_style="bold", padding=(0, 0, 0, 1))
+    for number, heading in enumerate(headings):
+        table.add_column(Text(heading), justify="left" if number == 0 else "right", no_wrap=True)
+    return table
+
+
+def _model(judged: Judged) -> str:
+    return "–" if judged.value.model is None else f"{judged.value.model:.4g}"
+
+
+def _sim(judged: Judged) -> str:
+    return "–" if judged.value.sim is None else _interval(judged.value.sim)
+
+
+def _interval(value: Interval) -> str:
+    return with_interval(value.mean, value.lo, value.hi).replace(" ± ", "±")

@@ -1,0 +1,1 @@
+"""Parts of the engine as values, by hand: TCP, a channel, an estimator of rates, policies of load-reactive links."""

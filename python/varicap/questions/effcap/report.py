@@ -1,0 +1,73 @@
+"""What `varicap design effcap` found, for the terminal."""
+
+from rich.table import Table
+
+from varicap.questions.effcap.solve import Design
+from varicap.report.table import titled, with_interval
+from varicap.statistics import Interval
+
+_MOST_CHOICES = 8
+
+
+def tables(design: Design) -> list[Table]:
+    """The choices of M and N at the rate of variation that was asked for, and the overview."""
+    found = []
+    if design.choices:
+        choices = titled(
+            f"EFFCAP's M and N at psi = {design.psi:g}: throughput / mean capacity",
+            ("M", "N", "memory [s]", "efficiency", "over the rule [%]"),
+        )
+        rule = [one for one in design.choices if (one.average, one.least) == design.path.rule]
+        best = [one for one in design.choices[:_MOST_CHOICES] if one not in rule]
+        for one in sorted([*best, *rule], key=lambda one: -one.efficiency.mean):
+            memory = (one.average + one.least - 1) * design.path.interval_s
+            name = " (the rule)" if one in rule else " (INSTCAP)" if one.average == one.least == 1 else ""
+            choices.add_row(
+                f"{one.average}", f"{one.least}{name}", f"{memory:.3g}", _value(one.efficiency), _value(one.over_rule)
+            )
+        found.append(choices)
+    if design.over_psi:
+        overview = titled(
+            f"M = {design.average}, N = {design.least} over all rates of variation: throughput / mean capacity",
+            (
+                "psi",
+                "regime",
+                "told / mean",
+                "told too high",
+                "TCP alone",
+                "INSTCAP",
+                "EFFCAP",
+                "over INSTCAP [%]",
+                "over TCP [%]",
+            ),
+            left=["regime"],
+        )
+        for point in design.over_psi:
+            overview.add_row(
+                f"{point.psi:g}",
+                point.regime,
+                f"{point.told:.2f}",
+                f"{point.too_high:.0%}",
+                *map(_value, (point.tcp, point.instcap, point.effcap, point.over_instcap, point.over_tcp)),
+                style="bold" if point.psi == design.psi else "",
+            )
+        found.append(overview)
+    return found
+
+
+def conclusion(design: Design) -> str:
+    """The recommendation in words."""
+    memory = (design.average + design.least - 1) * design.path.interval_s
+    name = "INSTCAP" if design.average == design.least == 1 else f"{memory:.3g} s of memory"
+    text = f"recommended: M = {design.average}, N = {design.least} ({name}): {design.reason}"
+    here = next((point for point in design.over_psi if point.psi == design.psi), None)
+    if here is None:
+        return text
+    return (
+        f"{text}\nat psi = {here.psi:g} ({here.regime}): {here.over_instcap.mean:+.1f} % over INSTCAP, "
+        f"{here.over_tcp.mean:+.1f} % over TCP alone"
+    )
+
+
+def _value(value: Interval) -> str:
+    return with_interval(value.mean, value.lo, value.hi).replace(" ± ", "±")

@@ -1,0 +1,160 @@
+"""A wireless link with ARQ in the simulator: what Tahoe and Reno get over it, beside what the analysis says.
+
+Each flow has the link to itself, on the channel of the analysis and, if that was made from a fading signal, on the
+signal itself.  TCP is that of [wireless, §III-D]: an ACK for each packet, timers with ticks of 500 ms.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from varicap.engines import sim
+from varicap.questions.radio.link import Radio
+from varicap.results.samples import samples
+from varicap.statistics import Interval
+
+FLOWS = ("tahoe", "reno")
+_HEADER_BYTES = 40
+_PACKETS = 32_000
+"""A run measures as long as the link takes for so many packets without a loss …"""
+_ROUND_TRIPS = 300
+"""… and at least for so many round trips."""
+_SETTLE = 20  # round trips before that
+_SEEDS = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Simulated:
+    """What a flow got on a channel."""
+
+    channel: str
+    """``markov``: that of the analysis; ``fading``: the signal that it was made from."""
+    flow: str
+    """``tahoe`` or ``reno``."""
+    throughput_bps: Interval
+    """In TCP packets with their headers [b/s]."""
+    timeouts_per_s: Interval
+    """[1/s]"""
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "channel": self.channel,
+            "flow": self.flow,
+            "throughput_bps": self.throughput_bps.to_dict(),
+            "timeouts_per_s": self.timeouts_per_s.to_dict(),
+        }
+
+
+def confirm(radio: Radio, buffer_packets: int, *, jobs: int | None = None) -> tuple[Simulated, ...]:
+    """Simulate both flows with this buffer.  Raises ``ValueError`` for what a packet cannot be.
+
+    >>> from varicap.analyse.models.wireless_channel import Channel
+    >>> found = confirm(Radio(channel=Channel.good_bad(good_s=0.1, bad_s=0.01)), 16)
+    >>> [(one.channel, one.flow) for one in found]
+    [('markov', 'tahoe'), ('markov', 'reno')]
+    """
+    found = []
+    for channel, loss in losses(radio):
+        measured = scenario(radio, buffer_packets, loss)
+        result = sim.run(measured, seeds=_SEEDS, jobs=jobs)
+        seconds = _measured_s(radio)
+        for flow in FLOWS:
+            rate = samples(result.flows, flow, "goodput_bps") * radio.packet_bytes / _payload(radio)
+            timeouts = samples(result.flows, flow, "timeouts") / seconds
+            found.append(
+                Simulated(
+                    channel=channel,
+                    flow=flow,
+                    throughput_bps=Interval.of(rate),
+                    timeouts_per_s=Interval.of(timeouts),
+                )
+            )
+    return tuple(found)
+
+
+def scenario(radio: Radio, buffer_packets: int, loss: Any) -> dict[str, Any]:
+    """A scenario with this link, as a file would have it; `loss` is what it says of the channel."""
+    settle = _SETTLE * radio.round_trip_s
+    link = {
+        "capacity": f"{round(radio.capacity_bps)} bit/s",
+        "delay": _time(radio.round_trip_s),
+        "queue": {"drop-tail": {"limit": f"{buffer_packets} packets"}},
+        "loss": loss,
+        "arq": {},
+    }
+    if radio.payload_bytes is not None and (radio.segments > 1 or radio.header_bytes):
+        cell = radio.payload + radio.header_bytes
+        link["framing"] = {"cells": {"payload": _bytes(radio.payload), "size": _bytes(cell)}}
+    return {
+        "schema_version": 1,
+        "name": "wireless-design",
+        "duration": _time(settle + _measured_s(radio)),
+        "warmup": _time(settle),
+        "isolate": True,
+        "topology": {"dumbbell": {"forward": link, "reverse": {"delay": "0 s"}}},
+        "tcp": {
+            "mss": _bytes(_payload(radio)),
+            "handshake": False,
+            "initial_window": "1 packets",
+            "limited_transmit": False,
+            "count_options": False,
+            "ack": "every",
+            "timer": {"ticks": {"tick": "500 ms"}},
+        },
+        "flows": {
+            "tahoe": {"start_spread": "1 s", "tcp": {"recovery": "tahoe"}},
+            "reno": {"start_spread": "1 s", "tcp": {"recovery": "reno", "repeat_fast_retransmit": True}},
+        },
+    }
+
+
+def losses(radio: Radio) -> Iterator[tuple[str, Any]]:
+    """The channels to simulate, each as a scenario's `loss`."""
+    delivered = radio.channel.success
+    if delivered.size == 1:
+        yield "markov", float(1 - delivered[0])
+        return
+    rates = radio.channel.rates
+    leaving = -np.diag(rates)
+    jumps = np.where(np.eye(delivered.size, dtype=bool), 0.0, rates / leaving[:, None])
+    yield (
+        "markov",
+        {
+            "states": {
+                "delivered": delivered.tolist(),
+                "mean_holding": [_time(1 / one) for one in leaving],
+                "jumps": jumps.tolist(),
+            }
+        },
+    )
+    if radio.signal is not None:
+        fading = {
+            "doppler": f"{radio.signal.doppler_hz:.12g} Hz",
+            "threshold_db": radio.signal.level_db,
+            "delivered": float(delivered.max()),
+        }
+        yield "fading", {"rayleigh": fading}
+
+
+def _measured_s(radio: Radio) -> float:
+    return max(_PACKETS * radio.slot_s * radio.segments, _ROUND_TRIPS * radio.round_trip_s)
+
+
+def _payload(radio: Radio) -> float:
+    payload = radio.packet_bytes - _HEADER_BYTES
+    if payload < 1:
+        raise ValueError(f"a packet of {radio.packet_bytes:g} B has no room for TCP's header of {_HEADER_BYTES} B")
+    return payload
+
+
+def _bytes(size: float) -> str:
+    if not float(size).is_integer():
+        raise ValueError(f"a simulation wants whole bytes, not {size!r} B")
+    return f"{size:.0f} B"
+
+
+def _time(seconds: float) -> str:
+    return f"{1e9 * seconds:.0f} ns"

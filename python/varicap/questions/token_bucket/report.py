@@ -1,0 +1,30 @@
+"""What `varicap design token-bucket` found, for the terminal."""
+
+from rich.table import Table
+
+from varicap.questions.reserved import kilo, mega, milli, percent
+from varicap.questions.token_bucket.solve import Design
+from varicap.report.table import titled
+
+
+def conclusion(design: Design) -> str:
+    """The answer in words."""
+    one = (
+        f"a bucket of {kilo(design.depth_bytes)} kB ({milli(design.depth_s)} ms at {mega(design.rate_bps)} Mb/s) "
+        f"loses no token if its timer expires every {milli(design.interval_s)} ms or more often"
+    )
+    room = (
+        f"routers need room for {kilo(design.buffer_bytes)} kB of marked packets"
+        + (f", the buckets of {design.connections} connections" if design.connections > 1 else "")
+        + ", beside what unmarked packets take"
+    )
+    return f"{one}\n{room}"
+
+
+def tables(design: Design) -> list[Table]:
+    """What the simulations gave."""
+    headings = ("traffic", "timer [ms]", "lost tokens [%]", "compliant / reserved [%]")
+    table = titled("Evidence by simulation", headings, left=["traffic"])
+    for row in design.evidence:
+        table.add_row(row.traffic, milli(row.interval_s), percent(row.lost), percent(row.compliant))
+    return [table]

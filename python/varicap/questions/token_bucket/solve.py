@@ -1,0 +1,203 @@
+"""How deep a token bucket, how often its timer, how much buffer: each from the others.
+
+A sender with timed transmissions looks at its bucket at each expiry.  The bucket must hold what comes in between and
+up to a packet less a byte that may be left, and routers must hold the buckets of all connections that may burst at
+once (`varicap.analyse.models.minrate`).  Source: [minrate, §IV-A, §V-B].  The evidence is simulated within the call:
+a sender that hears no acknowledgement, so that its timer alone sends, with the interval that was found and longer
+ones, and TCP among best-effort flows.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from varicap.analyse.models import minrate
+from varicap.engines import sim
+from varicap.results.samples import samples
+from varicap.statistics import Interval, Progress
+
+_LONGER = (1.0, 1.05, 1.5)
+"""Timers that are simulated, as multiples of the bound."""
+_NEVER = "1000 s"
+_HEADER = 40  # [B]
+_MEASURED_S, _WARMUP_S = 20, 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """What simulations with one timer gave."""
+
+    traffic: str
+    interval_s: float
+    lost: Interval
+    """Share of the tokens that were lost [1]."""
+    compliant: Interval
+    """Throughput of marked packets, of the reservation [1]."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "traffic": self.traffic,
+            "interval_s": self.interval_s,
+            "lost_tokens": self.lost.to_dict(),
+            "compliant": self.compliant.to_dict(),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Design:
+    """A bucket, its timer and the buffer for all of its kind."""
+
+    rate_bps: float
+    packet_bytes: float
+    connections: int
+    interval_s: float
+    """The longest timer interval that loses no token [s]."""
+    depth_bytes: float
+    """The least depth for it [B]."""
+    evidence: tuple[Evidence, ...] = ()
+
+    @property
+    def depth_s(self) -> float:
+        """The depth in time: what the reserved rate brings in it [s]."""
+        return 8 * self.depth_bytes / self.rate_bps
+
+    @property
+    def buffer_bytes(self) -> float:
+        """Room for the buckets of all connections, beside what unmarked packets take [B]."""
+        return self.connections * self.depth_bytes
+
+    def to_dict(self) -> dict[str, Any]:
+        """As ``varicap design token-bucket --json`` prints it."""
+        return {
+            "rate_bps": self.rate_bps,
+            "packet_bytes": self.packet_bytes,
+            "connections": self.connections,
+            "interval_s": self.interval_s,
+            "depth_bytes": self.depth_bytes,
+            "depth_s": self.depth_s,
+            "buffer_bytes": self.buffer_bytes,
+            "evidence": [one.to_dict() for one in self.evidence],
+        }
+
+
+def token_bucket(
+    rate_bps: float,
+    *,
+    packet_bytes: float = 1500.0,
+    connections: int = 1,
+    interval_s: float | None = None,
+    depth_bytes: float | None = None,
+    depth_s: float | None = None,
+    buffer_bytes: float | None = None,
+    seeds: int = 3,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Design:
+    """From one of a timer's interval, a bucket's depth (in bytes or in time) and a router's buffer, the two others.
+
+    With `seeds` of 0 nothing is simulated.
+
+    >>> found = token_bucket(4e6, packet_bytes=1000, depth_s=0.05, seeds=0)
+    >>> round(found.interval_s, 6), found.depth_bytes
+    (0.048002, 25000.0)
+    """
+    given = {"interval": interval_s, "depth": depth_bytes, "depth in time": depth_s, "buffer": buffer_bytes}
+    names = [name for name, value in given.items() if value is not None]
+    if len(names) != 1:
+        found = " and ".join(names) or "none"
+        raise ValueError(
+            f"exactly one of a timer's interval, a bucket's depth and a buffer is to be given, not {found}"
+        )
+    if not 0 < rate_bps < float("inf"):
+        raise ValueError(f"a reserved rate is a number more than nothing, not {rate_bps:g} bit/s")
+    if isinstance(connections, bool) or connections < 1:
+        raise ValueError(f"there is 1 connection or more, not {connections!r}")
+    if not _HEADER < packet_bytes <= 65_535:
+        raise ValueError(
+            f"a packet is longer than its header of {_HEADER} B and at most 65535 B, not {packet_bytes:g} B"
+        )
+    if interval_s is not None:
+        depth = minrate.least_depth_bytes(interval_s, rate_bps, packet_bytes)
+    elif depth_s is not None:
+        depth = rate_bps * depth_s / 8
+    elif depth_bytes is not None:
+        depth = depth_bytes
+    else:
+        depth = (buffer_bytes or 0.0) / connections
+    interval = minrate.lossless_interval_s(depth, rate_bps, packet_bytes)
+    plain = Design(
+        rate_bps=rate_bps,
+        packet_bytes=packet_bytes,
+        connections=connections,
+        interval_s=interval,
+        depth_bytes=depth,
+    )
+    if seeds == 0:
+        return plain
+    evidence = []
+    settings = [("timer alone", factor) for factor in _LONGER] + [("among best effort", 1.0)]
+    for number, (traffic, factor) in enumerate(settings):
+        if progress is not None:
+            progress(number / len(settings), number, len(settings))
+        evidence.append(_simulate(plain, traffic, factor, seeds, jobs))
+    return Design(**{**vars(plain), "evidence": tuple(evidence)})
+
+
+def _simulate(design: Design, traffic: str, factor: float, seeds: int, jobs: int | None) -> Evidence:
+    """The timer at `factor` times its bound."""
+    interval_ns = int(design.interval_s * factor * 1e9)
+    scenario = _scenario(design, traffic, interval_ns)
+    result = sim.run(scenario, seeds=seeds, jobs=jobs)
+    names = [name for name in result.flows["name"].unique().to_pylist() if name.split(".")[0] == "reserved"]
+    lost = np.mean([samples(result.flows, name, "lost_tokens_bytes") for name in names], axis=0)
+    compliant = np.mean([samples(result.flows, name, "compliant_bps") for name in names], axis=0)
+    return Evidence(
+        traffic=traffic,
+        interval_s=interval_ns / 1e9,
+        lost=Interval.of(8 * lost / (design.rate_bps * _MEASURED_S)),
+        compliant=Interval.of(compliant / design.rate_bps),
+    )
+
+
+def _scenario(design: Design, traffic: str, interval_ns: int) -> dict[str, Any]:
+    """Twice the capacity that is reserved; marked packets never meet a full queue."""
+    packet = f"{design.packet_bytes:.0f} B"
+    tcp = {"mss": f"{design.packet_bytes - _HEADER:.0f} B", "header": f"{_HEADER} B", "count_options": False}
+    reserved: dict[str, Any] = {
+        "count": design.connections,
+        "start_spread": "1 s",
+        "reservation": {
+            "rate": f"{design.rate_bps:.0f} bit/s",
+            "bucket": f"{int(design.depth_bytes)} B",
+            "timed": {"interval": f"{interval_ns} ns"},
+        },
+    }
+    flows = {"reserved": reserved}
+    reverse = {"delay": "25 ms"}
+    if traffic == "timer alone":
+        # No acknowledgement comes back while the run lasts, and no timeout.
+        reverse = {"delay": _NEVER}
+        timer = {"rfc6298": {"initial": _NEVER, "maximum": _NEVER}}
+        reserved["tcp"] = tcp | {"handshake": False, "initial_window": "1 packets", "timer": timer}
+    else:
+        flows["best-effort"] = {"count": 3, "start_spread": "1 s"}
+    buckets = int(design.buffer_bytes // design.packet_bytes) + 1
+    queue = {"limit": f"{80 + 2 * buckets} packets", "mean_packet": packet}
+    return {
+        "duration": f"{_WARMUP_S + _MEASURED_S} s",
+        "warmup": f"{_WARMUP_S} s",
+        "tcp": tcp,
+        "topology": {
+            "dumbbell": {
+                "forward": {
+                    "capacity": f"{2 * design.connections * design.rate_bps:.0f} bit/s",
+                    "delay": "25 ms",
+                    "queue": {"ered": queue},
+                },
+                "reverse": reverse,
+            }
+        },
+        "flows": flows,
+    }

@@ -1,0 +1,19 @@
+"""What runs found: in memory, in folders, while they go on, and in the formats of other programs."""
+
+from typing import TYPE_CHECKING, Any
+
+from varicap._names import on_first_use
+
+if TYPE_CHECKING:
+    from varicap.results.result import Result
+    from varicap.results.saved import FolderError, SavedResult, read
+
+__all__ = ["FolderError", "Result", "SavedResult", "read"]
+
+_on_first_use = on_first_use(
+    __name__, {"varicap.results.result": ["Result"], "varicap.results.saved": ["FolderError", "SavedResult", "read"]}
+)
+
+
+def __getattr__(name: str) -> Any:
+    return _on_first_use(name)

@@ -1,0 +1,179 @@
+"""Where results come from: what was asked, what computed it, and digests of what came out.
+
+The manifest in a folder of results carries all that a repetition needs: the scenario with every default written out,
+the seeds, and the digests of the traces, which lie beside it in ``traces/``.
+"""
+
+import hashlib
+import json
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import pyarrow as pa
+
+from varicap import _core
+
+MANIFEST_VERSION = 1
+
+Which: TypeAlias = bool | Literal["first"]
+"""Which runs record: all, none, or only the first, which is enough for a figure or a capture."""
+
+
+class ManifestError(ValueError):
+    """A manifest that cannot be replayed, and why."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What makes a run: the same request gives the same results on any machine, if it is simulated."""
+
+    scenario: _core.Scenario
+    seed: int
+    runs: int
+    series: Which = False
+    packets: Which = False
+    controls: tuple[str, ...] = ()
+    engine: Literal["sim", "kernel"] = "sim"
+    kernel: str | None = None
+    """How much of itself the kernel kept, if it ran the flows."""
+
+
+def sha256(path: Path) -> str:
+    """Digest of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def values_sha256(rows: pa.Table) -> str:
+    """Digest of a table's names and values, whatever version of Parquet holds them."""
+    digest = hashlib.sha256()
+    for name, column in zip(rows.column_names, rows.columns, strict=True):
+        digest.update(f"{name}:{column.type}:{len(column)}\n".encode())
+        for value in column.combine_chunks().buffers():
+            digest.update(b"\0" if value is None else bytes(value))
+    return digest.hexdigest()
+
+
+def describe(request: Request, traces: dict[str, Any], tables: dict[str, Any]) -> dict[str, Any]:
+    """Where results come from: all that a repetition needs, and what computed them."""
+    return {
+        "manifest_version": MANIFEST_VERSION,
+        "engine": request.engine,
+        **({} if request.kernel is None else {"kernel": request.kernel}),
+        "scenario": json.loads(request.scenario.to_json()),
+        "seed": request.seed,
+        "runs": request.runs,
+        "series": request.series is True,
+        "packets": request.packets is True,
+        "python_controls": list(request.controls),
+        "traces": traces,
+        "tables": tables,
+        "software": software(),
+        "host": host(),
+    }
+
+
+def software() -> dict[str, Any]:
+    """Versions of what computed the results."""
+    packages = ("numpy", "pyarrow")
+    return {
+        "varicap": _core.__version__,
+        "python": platform.python_version(),
+        **{name: metadata.version(name) for name in packages},
+        "git": _git_state(),
+    }
+
+
+def host() -> dict[str, Any]:
+    """The machine, as far as a reader of the results may want to know it."""
+    return {
+        "system": platform.system(),
+        "kernel": platform.release(),
+        "architecture": platform.machine(),
+        "cpu": _cpu_name(),
+    }
+
+
+def _cpu_name() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    return next(
+        (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")),
+        platform.processor(),
+    )
+
+
+def _git_state() -> dict[str, Any] | None:
+    """Revision of the sources that this module is part of, if they are a checkout."""
+    root = Path(__file__).resolve().parents[3]
+    git = shutil.which("git")
+    if git is None or not (root / ".git").exists():
+        return None
+    try:
+        revision = _output([git, "-C", str(root), "rev-parse", "HEAD"])
+        changed = _output([git, "-C", str(root), "status", "--porcelain", "--untracked-files=no"])
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return {"revision": revision, "modified": bool(changed)}
+
+
+def _output(command: list[str]) -> str:
+    done = subprocess.run(command, capture_output=True, check=True, text=True, timeout=10)  # noqa: S603 - our own arguments
+    return done.stdout.strip()
+
+
+def copy_traces(scenario: _core.Scenario, folder: Path) -> dict[str, Any]:
+    """Put the traces beside the manifest, so that the folder can be moved; the same file is kept once."""
+    traces = {}
+    for name, path in scenario.trace_files():
+        digest = sha256(path)
+        copy = Path("traces") / f"{digest[:12]}-{path.name}"
+        target = folder / copy
+        if not target.exists():
+            target.parent.mkdir(exist_ok=True)
+            shutil.copyfile(path, target)
+        traces[name] = {"file": copy.as_posix(), "sha256": digest}
+    return traces
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write `value` as people can read it, the same bytes on every system."""
+    path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8", newline="\n")
+
+
+def with_traces_beside(path: Path, recorded: dict[str, Any]) -> dict[str, Any]:
+    """The scenario, with its traces taken from beside the manifest and checked."""
+    files = {}
+    for name, trace in recorded["traces"].items():
+        copy = path.parent / trace["file"]
+        if not copy.is_file():
+            raise ManifestError(f"{path}: the trace {trace['file']} is missing beside it")
+        if sha256(copy) != trace["sha256"]:
+            raise ManifestError(f"{path}: the trace {trace['file']} is not the one that the run used")
+        files[name] = trace["file"]
+    return dict(_renamed(recorded["scenario"], files))
+
+
+def _renamed(value: Any, files: dict[str, str]) -> Any:
+    """`value` with each ``file = NAME`` pointing to the copy of that file."""
+    if isinstance(value, dict):
+        return {
+            key: files.get(item, item) if key == "file" and isinstance(item, str) else _renamed(item, files)
+            for key, item in value.items()
+        }
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_renamed(item, files) for item in value]
+    return value
+
+
+if sys.byteorder != "little":  # the digests of tables are of little-endian values
+    raise ImportError("varicap's results are for little-endian machines")

@@ -1,0 +1,134 @@
+"""What a simulation found: a summary, tables of runs and of time series, and files that say where they came from.
+
+A folder of results holds Parquet tables (units in the metadata of each column), ``summary.json`` and ``manifest.json``.
+The manifest carries all that a repetition needs: the scenario with every default written out, the seeds and the
+digests of the traces, which lie beside it in ``traces/``.
+"""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from varicap import _core
+from varicap.results.manifest import Request, copy_traces, describe, sha256, values_sha256, write_json
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Result:
+    """Results of one or more runs of a scenario."""
+
+    request: Request
+    data: _core.Results = field(repr=False)
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """Means over the runs with their 95 % confidence intervals, as ``varicap run --json`` prints them."""
+        summary: dict[str, Any] = json.loads(self.data.summary())
+        return summary
+
+    @property
+    def runs(self) -> int:
+        """How many replications there are."""
+        return self.data.runs
+
+    @property
+    def flows(self) -> pa.Table:
+        """One row for each run and flow."""
+        return table(self.data.flows())
+
+    @property
+    def groups(self) -> pa.Table:
+        """One row for each run and group of several flows."""
+        return table(self.data.groups())
+
+    @property
+    def links(self) -> pa.Table:
+        """One row for each run and link."""
+        return table(self.data.links())
+
+    @property
+    def flow_series(self) -> pa.Table:
+        """Windows, RTT and goodput of each flow over time; empty unless the run recorded series."""
+        return table(self.data.flow_series())
+
+    @property
+    def link_series(self) -> pa.Table:
+        """Capacity, throughput and backlog of each link over time; empty unless the run recorded series."""
+        return table(self.data.link_series())
+
+    @property
+    def packets(self) -> pa.Table:
+        """What happened to every packet, in order of time; empty unless the run recorded packets."""
+        tables = [table(columns) for columns in self.data.packets()]
+        if not tables:
+            return pa.table({})
+        rows = pa.concat_tables(tables).unify_dictionaries()
+        # By run, then by time; a link tells of its departures when it is looked at, hence the sorting.
+        return rows.take(np.lexsort((rows["time_ns"].to_numpy(), rows["replication"].to_numpy())))
+
+    def write_pcapng(self, path: str | Path) -> list[Path]:
+        """Write the packets of the first run for Wireshark, a file for each isolated flow; returns the files.
+
+        Empty unless the run recorded packets.
+        """
+        return self.data.write_pcapng(Path(path))
+
+    def tables(self) -> dict[str, pa.Table]:
+        """Every table that was recorded, by the name of its file."""
+        tables = {"flows": self.flows, "links": self.links}
+        if self.groups.num_rows > 0:
+            tables["groups"] = self.groups
+        if self.request.series is True:
+            tables |= {"flow_series": self.flow_series, "link_series": self.link_series}
+        if self.request.packets is True:
+            tables["packets"] = self.packets
+        return tables
+
+    def figure(self) -> "Figure":
+        """Capacity, throughput and queue over time in the first run, which must have recorded series."""
+        from varicap.report.figure import overview
+
+        return overview(self)
+
+    def save(self, folder: str | Path) -> Path:
+        """Write tables, summary and manifest into `folder`, and return the manifest's path."""
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        traces = copy_traces(self.request.scenario, folder)
+        digests = {}
+        for name, rows in self.tables().items():
+            path = folder / f"{name}.parquet"
+            pq.write_table(rows, path, compression="zstd")
+            digests[path.name] = {
+                "rows": rows.num_rows,
+                "sha256": sha256(path),
+                "values_sha256": values_sha256(rows),
+            }
+        write_json(folder / "summary.json", self.summary)
+        manifest = folder / "manifest.json"
+        write_json(manifest, describe(self.request, traces, digests))
+        return manifest
+
+    def _repr_html_(self) -> str:
+        from varicap.report.table import html
+
+        return html(self.summary)
+
+
+def table(columns: "list[_core.Column]") -> pa.Table:
+    """An Arrow table of the engine's columns; units and descriptions go into the metadata of each field."""
+    fields = []
+    arrays = []
+    for name, unit, description, values in columns:
+        array = pa.DictionaryArray.from_arrays(*values) if isinstance(values, tuple) else pa.array(values)
+        fields.append(pa.field(name, array.type, metadata={"unit": unit, "description": description}))
+        arrays.append(array)
+    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))

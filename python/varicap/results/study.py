@@ -1,0 +1,46 @@
+"""What a study found: the tables of all its runs, by the point that each run visited."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from varicap.results.summary import Point, Tables, summarise
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+STUDY_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Study:
+    """A finished study."""
+
+    name: str
+    points: tuple[Point, ...]
+    tables: Tables
+    folder: Path | None
+
+    @property
+    def flows(self) -> pa.Table:
+        """One row for each point, run and flow."""
+        return self.tables["flows"]
+
+    @property
+    def links(self) -> pa.Table:
+        """One row for each point, run and link."""
+        return self.tables["links"]
+
+    @cached_property
+    def summary(self) -> pa.Table:
+        """Each measure at each point with its interval, and its difference from point 0."""
+        return summarise(self.tables, self.points)
+
+    def figure(self) -> "Figure":
+        """Goodput over the first axis, with intervals."""
+        from varicap.report.sweep import chart
+
+        return chart(self)

@@ -1,0 +1,152 @@
+"""What a study found: each measure at each point with its interval, and how far it lies from the first point.
+
+All points face the same random numbers (replication r of one and of another), so a difference between two points is a
+mean of differences, replication by replication: its interval is narrower than the two intervals suggest.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from varicap.statistics import Array, intervals
+
+Point: TypeAlias = tuple[tuple[str, str], ...]
+"""Values by their dotted path, in the notation of scenario files."""
+
+KINDS = ("flows", "groups", "links")
+"""The tables of a run."""
+
+Tables = dict[str, pa.Table]
+
+_COLUMNS = (
+    *("point", "kind", "name", "measure", "unit", "runs", "mean", "lo", "hi"),
+    *("difference", "difference_lo", "difference_hi"),
+)
+_NOT_MEASURES = ("point", "replication", "seed", "flows")
+WATCHED = {"flows": "goodput_bps", "links": "utilisation"}
+"""What `precision` is about, by table."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """The runs of some points in one table: points that have the same items and equally many runs."""
+
+    points: NDArray[np.int64]
+    items: tuple[str, ...]
+    """What each row of a run is about: a flow, a link."""
+    values: Array
+    """Of shape (points, replications, items, measures)."""
+
+
+def summarise(tables: Tables, points: Sequence[Point]) -> pa.Table:
+    """A row for each point, item and measure: mean over the replications, interval, difference from point 0."""
+    parts = [part for kind in KINDS for part in _lines(kind, tables[kind])]
+    columns = {name: np.concatenate([part[place] for part in parts]) for place, name in enumerate(_COLUMNS)}
+    axes = {path: np.array([dict(point)[path] for point in points], object) for path, _ in points[0]}
+    chosen = {path: values[columns["point"]] for path, values in axes.items()}
+    return pa.table({"point": columns["point"], **chosen, **columns})
+
+
+def _lines(kind: str, rows: pa.Table) -> Iterator[tuple[NDArray[Any], ...]]:
+    """The columns of the summary for one table, point by point."""
+    measures = _measures(rows)
+    units = np.array([_unit(rows.schema.field(name)) for name in measures], object)
+    blocks = blocks_of(rows)
+    if not blocks:
+        return
+    first = next((block for block in blocks if block.points[0] == 0), None)
+    found = []
+    for block in blocks:
+        count, runs, items, _ = block.values.shape
+        size = items * len(measures)
+        statistics = (*intervals(block.values), *_differences(first, block))
+        found.append(
+            (
+                np.repeat(block.points, size),
+                np.tile(np.repeat(np.array(block.items, object), len(measures)), count),
+                np.full(count * size, runs),
+                *(each.ravel() for each in statistics),
+            )
+        )
+    points, names, runs_of, *numbers = (np.concatenate(column) for column in zip(*found, strict=True))
+    order = np.argsort(points, kind="stable")
+    repeated = len(points) // len(measures)
+    labels = (np.tile(np.array(measures, object), repeated), np.tile(units, repeated))
+    yield (
+        points[order],
+        np.full(len(points), kind, object),
+        names[order],
+        *labels,
+        runs_of[order],
+        *(column[order] for column in numbers),
+    )
+
+
+def blocks_of(rows: pa.Table) -> list[Block]:
+    """The runs of the points, those that are alike together; every run of a point has the same items."""
+    if rows.num_rows == 0:
+        return []
+    numbers = np.asarray(rows["point"].to_numpy())
+    runs = np.asarray(rows["replication"].to_numpy())
+    values = np.stack([np.asarray(rows[name].to_numpy(), np.float64) for name in _measures(rows)], axis=1)
+    items = np.array(_items(rows), object)
+    begins = np.flatnonzero(np.diff(numbers, prepend=-1))
+    ends = np.append(begins[1:], len(numbers))
+    # How many rows a run of the point has.
+    sizes = np.add.reduceat(runs == np.repeat(runs[begins], ends - begins), begins)
+    alike: dict[tuple[int, tuple[str, ...]], list[int]] = {}
+    for place, (begin, end, size) in enumerate(zip(begins.tolist(), ends.tolist(), sizes.tolist(), strict=True)):
+        alike.setdefault((end - begin, tuple(items[begin : begin + size])), []).append(place)
+    blocks = []
+    for (length, names), places in alike.items():
+        chosen = (begins[places][:, None] + np.arange(length)).ravel()
+        shape = (len(places), -1, len(names), values.shape[1])
+        blocks.append(Block(numbers[begins[places]], names, values[chosen].reshape(shape)))
+    return blocks
+
+
+def widest(tables: Tables) -> dict[int, float]:
+    """Of each point the widest interval of goodput and utilisation, its half width over its mean."""
+    found: dict[int, float] = {}
+    for kind, measure in WATCHED.items():
+        rows = tables[kind]
+        for block in blocks_of(rows):
+            mean, low, high = intervals(block.values[..., _measures(rows).index(measure)])
+            half = (high - low) / 2
+            share = np.where(mean == 0, 0.0, np.where(np.isnan(half), np.inf, half / np.where(mean == 0, 1, abs(mean))))
+            share = np.where(np.isnan(mean), 0.0, share)
+            for point, most in zip(block.points.tolist(), share.max(axis=1, initial=0.0).tolist(), strict=True):
+                found[point] = max(found.get(point, 0.0), most)
+    return found
+
+
+def _differences(first: Block | None, block: Block) -> tuple[Array, Array, Array]:
+    """From point 0, replication by replication; nothing where the items differ."""
+    if first is None or first.items != block.items:
+        nothing = np.full((len(block.points), *block.values.shape[2:]), np.nan)
+        return nothing, nothing, nothing
+    runs = min(block.values.shape[1], first.values.shape[1])
+    return intervals(block.values[:, :runs] - first.values[:1, :runs])
+
+
+def _items(rows: pa.Table) -> list[str]:
+    """A name for each row; links that isolated flows have for themselves are told apart by them."""
+    names: list[str] = rows["name"].to_pylist()
+    if "flow" not in rows.column_names:
+        return names
+    return [f"{flow}/{name}" if flow else name for name, flow in zip(names, rows["flow"].to_pylist(), strict=True)]
+
+
+def _measures(rows: pa.Table) -> list[str]:
+    """The columns that are numbers and were measured."""
+    numeric = [field for field in rows.schema if pa.types.is_floating(field.type) or pa.types.is_integer(field.type)]
+    return [field.name for field in numeric if field.name not in _NOT_MEASURES]
+
+
+def _unit(field: pa.Field) -> str:
+    unit: bytes = (field.metadata or {}).get(b"unit", b"")
+    return unit.decode()

@@ -1,0 +1,1407 @@
+"""A scenario as typed values: `Scenario(duration="60 s", topology=Dumbbell(…), flows={"reno": Flow(…)})`.
+
+Written by tools/generate_scenario.py from schema/scenario.schema.json; changes here are lost.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal, TypeAlias
+
+from varicap.scenario.part import Part, ScenarioFile
+
+Span: TypeAlias = str
+"""A length of time with its unit, such as "50 ms"."""
+
+Recovery: TypeAlias = Literal["old-tahoe", "tahoe", "reno", "newreno", "sack"]
+"""What is retransmitted, and when recovery ends."""
+
+Increase: TypeAlias = Literal["per-window", "per-ack"]
+"""By how much congestion avoidance opens the window."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reno(Part):
+    """How the window of RFC 5681 grows."""
+
+    _tag: ClassVar[str] = "reno"
+
+    byte_counting: int | None = None
+    """Appropriate byte counting: the most MSS that one ACK may add in slow start (RFC 3465's L).
+
+    Default: none (RFC 5681: one MSS per ACK).
+    """
+    increase: Increase = "per-window"
+    """By how much congestion avoidance opens the window. Default: per-window (what RFC 5681 §3.1 recommends)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cubic(Part):
+    """The constants of RFC 9438."""
+
+    _tag: ClassVar[str] = "cubic"
+
+    beta: float = 0.7
+    """Multiplicative decrease factor. Default: 0.7 (RFC 9438 §4.6)."""
+    c: float = 0.4
+    """Scaling constant C [MSS/s^3]. Default: 0.4 (RFC 9438 §5.1)."""
+    fast_convergence: bool = True
+    """Fast convergence (RFC 9438 §4.7). Default: true."""
+    reno_friendly: bool = True
+    """At least as fast as Reno (RFC 9438 §4.3). Default: true."""
+
+
+Amount: TypeAlias = str
+"""An amount such as "64 kB", "10 packets", "1.5 bdp" or "unlimited"."""
+
+
+@dataclass(frozen=True)
+class Known(Part):
+    """A given one, known beforehand."""
+
+    _tag: ClassVar[str] = "known"
+    _bare: ClassVar[bool] = True
+
+    value: Span
+
+
+RateRtt: TypeAlias = Literal["base", "smoothed"] | Known
+"""The RTT with which a rate becomes a window."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ratcp(Part):
+    """How the advertised rate becomes a window. Source: [ratcp, §II]."""
+
+    _tag: ClassVar[str] = "ratcp"
+
+    beta: Amount = "1 packets"
+    """Target backlog beta at the bottleneck, in whole packets beyond rate times RTT. Default: 1 packets."""
+    rtt: RateRtt = "base"
+    """Which RTT is multiplied with the rate. Default: base."""
+    pacing: bool = False
+    """Whether packets are spaced at the advertised rate instead of sent as acknowledgements come. Default: false."""
+
+
+RttBase: TypeAlias = Literal["smoothed", "base"]
+"""Which round-trip time a rule uses."""
+
+Growth: TypeAlias = Literal["reno", "cubic"]
+"""How the variable part of a window with a reserved part opens and falls."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RateAdaptiveWindow(Part):
+    """How a window with a reserved part moves. Source: [minrate, Fig. 8]."""
+
+    _tag: ClassVar[str] = "rate-adaptive-window"
+
+    rtt: RttBase = "base"
+    """Which RTT makes the reserved rate a window.
+
+    Default: base (the least RTT seen: the conservative choice of [minrate, §IV-B]).
+    """
+    grow: Growth = "reno"
+    """How the variable part opens and falls. Default: reno, as in [minrate]; cubic goes beyond the paper."""
+
+
+@dataclass(frozen=True)
+class Custom(Part):
+    """One written in Python, by the name under which it was given to `varicap.run`."""
+
+    _tag: ClassVar[str] = "custom"
+    _bare: ClassVar[bool] = True
+
+    value: str
+
+
+Congestion: TypeAlias = (
+    Literal["reno", "cubic", "ratcp", "rate-adaptive-window", "accel-brake"]
+    | Reno
+    | Cubic
+    | Ratcp
+    | RateAdaptiveWindow
+    | Custom
+)
+"""How much may be in flight."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rfc6298Timer(Part):
+    """RFC 6298's timer."""
+
+    _tag: ClassVar[str] = "rfc6298"
+
+    minimum: Span = "1 s"
+    """Least RTO. Default: 1 s (RFC 6298 §2.4; Linux has 200 ms)."""
+    initial: Span = "1 s"
+    """RTO before the first sample. Default: 1 s (RFC 6298 §2.1)."""
+    maximum: Span = "60 s"
+    """Largest RTO. Default: 60 s (RFC 6298 §2.5)."""
+    granularity: Span = "1 ms"
+    """Clock granularity G: RTT samples and RTOs are rounded up to it. Default: 1 ms."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TickTimer(Part):
+    """A coarse tick timer."""
+
+    _tag: ClassVar[str] = "ticks"
+
+    tick: Span = "500 ms"
+    """Length of a tick. Default: 500 ms (BSD)."""
+    minimum_ticks: int = 2
+    """Least RTO in ticks. Default: 2."""
+    initial: Span = "6 s"
+    """RTO before the first sample. Default: 6 s."""
+    maximum: Span = "64 s"
+    """Largest RTO. Default: 64 s."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MultipleTimer(Part):
+    """An RTO that is a fixed multiple of the RTT."""
+
+    _tag: ClassVar[str] = "multiple"
+
+    factor: float = 2.0
+    """RTO = factor x RTT. Default: 2."""
+    of: RttBase = "smoothed"
+    """Which RTT is multiplied. Default: smoothed."""
+    initial: Span = "1 s"
+    """RTO before the first sample. Default: 1 s."""
+    maximum: Span = "60 s"
+    """Largest RTO. Default: 60 s."""
+    backoff: bool = True
+    """Whether the RTO doubles at each expiry. Default: true."""
+
+
+Timer: TypeAlias = Literal["rfc6298", "ticks", "multiple"] | Rfc6298Timer | TickTimer | MultipleTimer
+"""The retransmission timer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DelayedAck(Part):
+    """Delayed acknowledgements."""
+
+    _tag: ClassVar[str] = "delayed"
+
+    segments: int = 2
+    """Full-sized segments per acknowledgement. Default: 2."""
+    timeout: Span = "40 ms"
+    """Longest delay of an acknowledgement. Default: 40 ms (Linux's least; RFC 1122 allows 500 ms)."""
+
+
+AckPolicy: TypeAlias = Literal["every", "delayed"] | DelayedAck
+"""When the receiver acknowledges."""
+
+Bytes: TypeAlias = str
+"""An amount of data with its unit, such as "64 kB"."""
+
+RttSamples: TypeAlias = Literal["every-ack", "one-per-window"]
+"""Which acknowledgements give an RTT sample."""
+
+AfterTimeout: TypeAlias = Literal["go-back-n", "first-hole"]
+"""What a sender without SACK resends after a timeout."""
+
+AfterRecovery: TypeAlias = Literal["flight-size", "ssthresh"]
+"""NewReno's window when its recovery ends. Source: RFC 6582 §3.2 (3)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tcp(Part):
+    """One TCP connection: recovery, congestion control, timer and receiver, each chosen by name."""
+
+    _complete: ClassVar[bool] = True
+
+    recovery: Recovery = "sack"
+    """What is retransmitted, and when recovery ends. Default: sack."""
+    congestion: Congestion = Reno()
+    """How much may be in flight. Default: reno."""
+    timer: Timer = Rfc6298Timer()
+    """The retransmission timer. Default: RFC 6298."""
+    ack: AckPolicy = DelayedAck()
+    """When the receiver acknowledges. Default: delayed (RFC 1122)."""
+    mss: Bytes = "1460 B"
+    """Largest payload of a segment [B]. Default: 1460 B (Ethernet without options)."""
+    header: Bytes = "40 B"
+    """TCP and IP header on the wire [B], options not included. Default: 40 B."""
+    count_options: bool = True
+    """Whether option bytes (timestamps, SACK blocks) count on the wire. Default: true."""
+    initial_window: Amount = "10 packets"
+    """First congestion window. Default: 10 packets (RFC 6928)."""
+    initial_ssthresh: Amount = "unlimited"
+    """Initial slow start threshold. Default: unlimited (RFC 5681 §3.1: arbitrarily high)."""
+    max_window: Amount = "unlimited"
+    """Upper limit of the congestion window. Default: unlimited."""
+    receive_window: Amount = "unlimited"
+    """The receiver's buffer, which limits the advertised window. Default: unlimited."""
+    handshake: bool = True
+    """Whether the connection begins with a three-way handshake. Default: true."""
+    timestamps: bool = False
+    """Timestamps option (RFC 7323): an RTT sample from every acknowledgement, 12 bytes in every segment.
+
+    Default: false.
+    """
+    rtt_samples: RttSamples = "every-ack"
+    """Which acknowledgements give an RTT sample when there are no timestamps. Default: every-ack (as Linux)."""
+    limited_transmit: bool = True
+    """Limited transmit (RFC 3042): new data on the first two duplicate ACKs. Default: true."""
+    duplicate_acks: int = 3
+    """Duplicate ACKs that trigger a fast retransmit. Default: 3 (RFC 5681 §3.2)."""
+    after_timeout: AfterTimeout = "go-back-n"
+    """What a sender without SACK resends after a timeout. Default: go-back-n."""
+    after_recovery: AfterRecovery = "flight-size"
+    """NewReno's window when its recovery ends. Default: flight-size (RFC 6582 §3.2 (3), option 1)."""
+    repeat_fast_retransmit: bool = False
+    """Whether duplicate ACKs for data sent before the last recovery may start another one.
+
+    Default: false (RFC 6582 §3.2 step 1).
+    """
+    window_inflation: bool = True
+    """Whether duplicate ACKs stretch Reno's and NewReno's window in fast recovery (RFC 5681 §3.2 (3) and (4)).
+
+    Without, a sender is silent until half of its window has left the network. Default: true.
+    """
+    max_burst: int | None = None
+    """Most segments sent in answer to one acknowledgement. Default: no limit."""
+    restart_after_idle: bool = True
+    """Whether cwnd falls back to the initial window after an idle RTO (RFC 5681 §4.1). Default: true."""
+    ecn: bool = False
+    """Explicit congestion notification (RFC 3168). Default: false."""
+
+
+Rate: TypeAlias = str
+"""A rate with its unit, such as "0.8 Mbit/s"."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Steps(Part):
+    """A rate from each given instant on."""
+
+    _tag: ClassVar[str] = "steps"
+
+    at: Sequence[Span]
+    """When each rate begins, in increasing order, the first at `"0 s"`."""
+    rates: Sequence[Rate]
+    """The rates, as many as instants."""
+    period: Span | None = None
+    """If given, the steps repeat with this period."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trace(Part):
+    """A CSV file of rates; its header names the columns, `time_s` and `rate_bps`, `rate_kbps` or `rate_mbps`."""
+
+    _tag: ClassVar[str] = "trace"
+
+    file: str
+    """The file, relative to the scenario's folder."""
+    repeat: bool = True
+    """After its last row, whose rate holds as long as the one before it, the trace begins again; otherwise its last
+    rate stays.
+
+    Default: true.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opportunities(Part):
+    """A trace of delivery opportunities: one non-decreasing integer a line, in ms."""
+
+    _tag: ClassVar[str] = "opportunities"
+
+    file: str
+    """The file, relative to the scenario's folder."""
+    size: Bytes = "1500 B"
+    """Bytes that an opportunity carries. Default: 1500 B."""
+    mahimahi: bool = False
+    """Mahimahi's exact rules: 1504 bytes an opportunity and 4 more in each packet, whole milliseconds.
+
+    Default: false.
+    """
+    repeat: bool = True
+    """Whether the trace begins again after its last opportunity. Default: true."""
+
+
+Probability: TypeAlias = float | str
+"""A probability between 0 and 1, such as 0.01 or "1 %"."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Markov(Part):
+    """An n-state continuous-time Markov chain of rates."""
+
+    _tag: ClassVar[str] = "markov"
+
+    rates: Sequence[Rate]
+    """The rate in each state."""
+    mean_holding: Sequence[Span]
+    """Mean holding time of each state."""
+    jumps: Sequence[Sequence[Probability]] | None = None
+    """Probability of each next state (rows sum to 1, zero on the diagonal). Default: every other state alike."""
+    start: int | None = None
+    """First state. Default: drawn from the stationary distribution."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlottedMarkov(Part):
+    """A Markov chain that may change only at multiples of `step`."""
+
+    _tag: ClassVar[str] = "slotted-markov"
+
+    rates: Sequence[Rate]
+    """The rate in each state."""
+    step: Span
+    """Length of a slot."""
+    transitions: Sequence[Sequence[Probability]]
+    """Probability of each next state after a slot (rows sum to 1)."""
+    start: int | None = None
+    """First state. Default: drawn from the stationary distribution."""
+
+
+Frequency: TypeAlias = str
+"""A frequency with its unit, such as "2 /s"."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sessions(Part):
+    """Ephemeral sessions that share the link equally with one persistent session."""
+
+    _tag: ClassVar[str] = "sessions"
+
+    capacity: Rate
+    """Capacity of the whole link, C."""
+    arrivals: Frequency
+    """Arrivals of sessions."""
+    mean_size: Bytes
+    """Mean of the exponential size of a session."""
+    at_most: int
+    """Most sessions at a time; more are turned away."""
+
+
+@dataclass(frozen=True)
+class Constant(Part):
+    """The same at all times; may be written as the rate alone: `"10 Mbit/s"`."""
+
+    _tag: ClassVar[str] = "constant"
+    _bare: ClassVar[bool] = True
+
+    value: Rate
+
+
+Residual: TypeAlias = str | Constant | Steps | Trace | Markov | SlottedMarkov | Sessions
+"""What others leave of a capacity, in time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Smoothed(Part):
+    """A moving average over samples."""
+
+    _tag: ClassVar[str] = "smoothed"
+
+    weight: Probability = 0.1
+    """Weight of the newest sample. Default: 0.1."""
+
+
+Occupancy: TypeAlias = Literal["instantaneous", "mean", "smoothed"] | Smoothed
+"""Which occupancy a controller compares."""
+
+ControlPackets: TypeAlias = Literal["inside", "uncounted", "outside"]
+"""What becomes of packets that carry no data."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Thresholds(Part):
+    """A pair of thresholds."""
+
+    low: Amount
+    """Below this occupancy the capacity falls; in bytes or packets."""
+    high: Amount
+    """Above this occupancy the capacity rises; in bytes or packets."""
+
+
+Combine: TypeAlias = Literal["either", "both"]
+"""How two pairs of thresholds join."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProportionalStep(Part):
+    """A change in proportion to the capacity."""
+
+    _tag: ClassVar[str] = "proportional"
+
+    share: Probability = 0.5
+    """The share of the capacity by which it changes. Default: 0.5."""
+    least: Rate = "10 kbit/s"
+    """The least change, so that a capacity of zero can rise. Default: 10 kbit/s."""
+
+
+@dataclass(frozen=True)
+class By(Part):
+    """Always by the same rate; may be written as the rate alone: `"50 kbit/s"`."""
+
+    _tag: ClassVar[str] = "by"
+    _bare: ClassVar[bool] = True
+
+    value: Rate
+
+
+Step: TypeAlias = str | By | ProportionalStep
+"""By how much a capacity changes at a sample."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hysteresis(Part):
+    """Hysteresis control. Source: [lrl, §3.2]."""
+
+    _tag: ClassVar[str] = "hysteresis"
+
+    low: Amount = "2 kB"
+    """Below this occupancy the capacity falls; in bytes or packets. Default: 2000 B ([lrl, Fig. 3])."""
+    high: Amount = "6 kB"
+    """Above this occupancy the capacity rises; in bytes or packets. Default: 6000 B ([lrl, Fig. 3])."""
+    also: Thresholds | None = None
+    """A second pair of thresholds, say in packets beside bytes."""
+    combine: Combine = "either"
+    """How two pairs of thresholds join. Default: either."""
+    increment: Step = By("50 kbit/s")
+    """By how much the capacity rises at a sample. Default: 50 kbit/s."""
+    decrement: Step = By("50 kbit/s")
+    """By how much it falls. Default: 50 kbit/s."""
+    strict: bool = True
+    """Whether a threshold itself counts as between the two: strictly above, strictly below. Default: true."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MovingAverage(Part):
+    """A single threshold on the moving average of the queue."""
+
+    _tag: ClassVar[str] = "moving-average"
+
+    threshold: Amount = "4 kB"
+    """Above it the capacity rises, below it falls; in bytes or packets. Default: 4000 B."""
+    weight: Probability = 0.1
+    """Weight of the newest sample. Default: 0.1."""
+    increment: Step = By("50 kbit/s")
+    """By how much the capacity rises at a sample. Default: 50 kbit/s."""
+    decrement: Step = By("50 kbit/s")
+    """By how much it falls. Default: 50 kbit/s."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pi(Part):
+    """Proportional-integral control in its incremental form, which does not wind up at a limit."""
+
+    _tag: ClassVar[str] = "pi"
+
+    target: Amount = "4 kB"
+    """The occupancy to hold, in bytes or packets. Default: 4000 B."""
+    proportional: float = 1.0
+    """Bits per second for each bit of a change of the occupancy. Default: 1 /s."""
+    integral: float = 1.0
+    """Bits per second, each second, for each bit above the target. Default: 1 /s²."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TargetDelay(Part):
+    """Control of the queueing delay.
+
+    The capacity is the rate of arrivals and what brings the queue to its target in time.
+    """
+
+    _tag: ClassVar[str] = "target-delay"
+
+    target: Span = "50 ms"
+    """The queueing delay to hold. Default: 50 ms."""
+    horizon: Span = "500 ms"
+    """In which time an excess is to be drained. Default: 500 ms."""
+    weight: Probability = 0.1
+    """Weight of the newest sample in the mean rate of arrivals. Default: 0.1."""
+
+
+ReactiveControl: TypeAlias = (
+    Literal["hysteresis", "moving-average", "pi", "target-delay"]
+    | Hysteresis
+    | MovingAverage
+    | Pi
+    | TargetDelay
+    | Custom
+)
+"""How a capacity follows the queue."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadReactive(Part):
+    """A capacity that answers the load: a controller samples the queue and sets what the link offers.
+
+    Source: [lrl, §3].
+    """
+
+    _tag: ClassVar[str] = "load-reactive"
+
+    minimum: Rate
+    """Least capacity, c0; zero is allowed."""
+    initial: Rate | None = None
+    """Capacity before the first sample. Default: `minimum`."""
+    residual: Residual = Constant("100 Mbit/s")
+    """What there is for it at most, c_m: a rate, or a capacity that others vary. Default: 100 Mbit/s ([lrl, §4])."""
+    pre_emption: bool = True
+    """Whether the capacity gives way at once when the residual falls below it, even below `minimum`.
+
+    Otherwise it keeps what it has, and only grows no further. Default: true.
+    """
+    pool: str | None = None
+    """Links that name the same pool share its residual, in equitable shares (max-min) of what their controllers want.
+
+    They have the same residual, interval and phase. Default: no pool.
+    """
+    interval: Span = "100 ms"
+    """Time from one sample to the next. Default: 100 ms."""
+    phase: Span = "0 s"
+    """The first sample. Default: 0 s."""
+    occupancy: Occupancy = "instantaneous"
+    """Which occupancy of the queue the controller compares. Default: instantaneous."""
+    counts_in_service: bool = False
+    """Whether the occupancy counts the packet in service. Default: false."""
+    control_packets: ControlPackets = "inside"
+    """What becomes of packets that carry no data, such as acknowledgements. Default: inside."""
+    buffer: Span | None = None
+    """If given, the queue's limit follows the capacity: what it carries in this time, at least one packet and at most
+    the limit that the queue itself has.
+    """
+    control: ReactiveControl = Hysteresis()
+    """How the capacity follows the queue. Default: hysteresis."""
+
+
+Capacity: TypeAlias = str | Constant | Steps | Trace | Opportunities | Markov | SlottedMarkov | Sessions | LoadReactive
+"""The capacity that a link offers in time."""
+
+Service: TypeAlias = Literal["fluid", "at-start"]
+"""How the server measures out its capacity."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DropTail(Part):
+    """A drop-tail queue."""
+
+    _tag: ClassVar[str] = "drop-tail"
+
+    limit: Amount = "1 bdp"
+    """Its limit, in packets, bytes or BDP. Default: 1 bdp."""
+    counts_in_service: bool = True
+    """Whether the limit counts the frame in service. Default: true (as in ns-2)."""
+
+
+DropSpacing: TypeAlias = Literal["wait", "uniform", "geometric"]
+"""How RED spaces its drops."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Red(Part):
+    """Random early detection, with the options of ns-2."""
+
+    _tag: ClassVar[str] = "red"
+
+    limit: Amount = "50 packets"
+    """Hard limit of the queue. Default: 50 packets."""
+    min_threshold: Amount = "5 packets"
+    """Average queue at which drops begin. Default: 5 packets."""
+    max_threshold: Amount = "15 packets"
+    """Average queue at which the drop probability reaches `max_probability`. Default: 15 packets."""
+    max_probability: Probability = 0.1
+    """Largest early drop probability. Default: 0.1."""
+    weight: float = 0.002
+    """Weight of the newest sample in the average. Default: 0.002."""
+    gentle: bool = False
+    """Above the maximum threshold the probability rises to 1 at twice that threshold, not at once. Default: false."""
+    spacing: DropSpacing = "wait"
+    """How drops are spaced. Default: wait (ns-2)."""
+    mean_packet: Bytes = "1 kB"
+    """Mean packet size, for averaging over idle times and for byte mode. Default: 1000 B."""
+    counts_in_service: bool = False
+    """Whether the limit counts the frame in service. Default: false."""
+    ecn: bool = False
+    """Mark ECN-capable frames instead of dropping them. Default: false."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ered(Part):
+    """Enhanced RED: the thresholds apply to unmarked packets only; marked ones conform to a reservation."""
+
+    _tag: ClassVar[str] = "ered"
+
+    limit: Amount = "100 packets"
+    """Hard limit of the queue, the only one for marked packets.
+
+    Default: 100 packets ([minrate, §III-A]: 100 kB of 1 kB packets).
+    """
+    reserve: Amount = "0 packets"
+    """Part of the limit that only marked packets may use: unmarked ones come in only if they leave it free ([minrate,
+    §II-B], recommended for the future).
+
+    Default: 0 packets.
+    """
+    min_threshold: Amount = "20 packets"
+    """Average queue, marked packets included, at which drops of unmarked ones begin.
+
+    Default: 20 packets ([minrate, §III-A]).
+    """
+    max_threshold: Amount = "80 packets"
+    """Average queue from which on all unmarked packets are dropped. Default: 80 packets ([minrate, §III-A])."""
+    max_probability: Probability = 0.02
+    """Largest early drop probability. Default: 0.02 ([minrate, §III-A])."""
+    weight: float = 0.002
+    """Weight of the newest sample in the average. Default: 0.002."""
+    gentle: bool = False
+    """Above the maximum threshold the probability rises to 1 at twice that threshold, not at once. Default: false."""
+    spacing: DropSpacing = "wait"
+    """How drops are spaced. Default: wait (ns-2)."""
+    mean_packet: Bytes = "1 kB"
+    """Mean packet size, for averaging over idle times and for byte mode. Default: 1000 B."""
+    counts_in_service: bool = False
+    """Whether the limit counts the frame in service. Default: false."""
+    ecn: bool = False
+    """Mark ECN-capable frames instead of dropping them early. Default: false."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoDel(Part):
+    """Controlled delay."""
+
+    _tag: ClassVar[str] = "codel"
+
+    limit: Amount = "1000 packets"
+    """Hard limit of the queue. Default: 1000 packets."""
+    target: Span = "5 ms"
+    """Acceptable standing queueing delay. Default: 5 ms (RFC 8289 §4.2)."""
+    interval: Span = "100 ms"
+    """How long the delay may stay above the target. Default: 100 ms (RFC 8289 §4.3)."""
+    ecn: bool = False
+    """Mark ECN-capable frames instead of dropping them. Default: false."""
+
+
+Per: TypeAlias = Literal["flow", "group"]
+"""What has a queue of its own in fair queueing."""
+
+DropFrom: TypeAlias = Literal["longest", "arriving"]
+"""Who loses a packet where all queues together are full."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drr(Part):
+    """Deficit round robin: a flow sends its quantum in each round, and keeps what is too little for its next packet."""
+
+    _tag: ClassVar[str] = "drr"
+
+    limit: Amount = "1 bdp"
+    """Limit of what waits in all queues together. Default: 1 bdp."""
+    flow_limit: Amount | None = None
+    """Limit of the queue of each flow. Default: none but `limit`."""
+    quantum: Amount = "1 packets"
+    """What a flow of weight 1 may send in a round. Default: 1 packets (full-sized)."""
+    per: Per = "flow"
+    """What has a queue of its own. Default: flow."""
+    drop: DropFrom = "longest"
+    """Who loses a packet where all queues together are full. Default: longest."""
+    weights: Mapping[str, float] | None = None
+    """Weights of flows by name; those of a group have the weight each, or together if `per = "group"`. Default: 1."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sfq(Part):
+    """Start-time fair queueing: the packet whose service would have begun first in a fair fluid system goes first."""
+
+    _tag: ClassVar[str] = "sfq"
+
+    limit: Amount = "1 bdp"
+    """Limit of what waits in all queues together. Default: 1 bdp."""
+    flow_limit: Amount | None = None
+    """Limit of the queue of each flow. Default: none but `limit`."""
+    per: Per = "flow"
+    """What has a queue of its own. Default: flow."""
+    drop: DropFrom = "longest"
+    """Who loses a packet where all queues together are full. Default: longest."""
+    weights: Mapping[str, float] | None = None
+    """Weights of flows by name; those of a group have the weight each, or together if `per = "group"`. Default: 1."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CbqClass(Part):
+    """A class of flows that is entitled to a share of the capacity."""
+
+    flows: Sequence[str] | None = None
+    """Its flows (by name; a group belongs to it as a whole). Default: all that no other class names."""
+    share: Probability
+    """Its share of the capacity."""
+    queue: "Queue" = DropTail()
+    """The queue inside it: any but `cbq` and `accel-brake`. Default: drop-tail of 1 bdp."""
+    priority: int = 1
+    """Of the classes that are within their shares, those of the lowest number go first; and so do they among those that
+    borrow.
+
+    Default: 1.
+    """
+    borrow: bool = True
+    """Whether it may use what other classes leave.
+
+    If not, it waits for its share even at an idle link. Default: true.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cbq(Part):
+    """Class-based queueing. What a class does not use goes to the others by their shares."""
+
+    _tag: ClassVar[str] = "cbq"
+
+    classes: Mapping[str, CbqClass]
+    """The classes, by name. Their shares sum to at most 1."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AccelBrake(Part):
+    """Accel-Brake Control at the bottleneck: brakes are CE marks, so that only ECN-capable packets get any."""
+
+    _tag: ClassVar[str] = "accel-brake"
+
+    limit: Amount = "250 packets"
+    """Hard limit of the queue. Default: 250 packets ([goyal20, §6])."""
+    eta: float = 0.98
+    """Which part of the capacity is the target rate while the queue is short (eta). Default: 0.98 ([goyal20, §6])."""
+    target: Span = "20 ms"
+    """Queueing delay that is left alone (d_t). Default: 20 ms."""
+    delta: Span = "133 ms"
+    """In which time more than that is to drain (delta); stable above two thirds of the round trip ([goyal20, §3.1.4]).
+
+    Default: 133 ms ([goyal20, §6]).
+    """
+    window: Span = "50 ms"
+    """Over which the rate of departures is measured. Default: 50 ms."""
+
+
+Queue: TypeAlias = (
+    Literal["drop-tail", "red", "ered", "codel", "drr", "sfq", "accel-brake"]
+    | DropTail
+    | Red
+    | Ered
+    | CoDel
+    | Drr
+    | Sfq
+    | Cbq
+    | AccelBrake
+)
+"""The queue in front of the server."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GilbertElliott(Part):
+    """The Gilbert-Elliott channel, stepped once per frame."""
+
+    _tag: ClassVar[str] = "gilbert-elliott"
+
+    to_bad: Probability
+    """Probability of turning bad, per frame."""
+    to_good: Probability
+    """Probability of turning good, per frame."""
+    loss_good: Probability = 0.0
+    """Loss probability in the good state. Default: 0."""
+    loss_bad: Probability = 1.0
+    """Loss probability in the bad state. Default: 1."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GoodBad(Part):
+    """A channel that is good or bad, each for exponential times. Source: [wireless, §III-A]."""
+
+    _tag: ClassVar[str] = "markov"
+
+    good: Span
+    """Mean duration of a good time."""
+    bad: Span
+    """Mean duration of a bad time."""
+    delivered: Probability = 1.0
+    """Probability that a transmission is received that lies in a good time wholly. Default: 1."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rayleigh(Part):
+    """A Rayleigh-faded channel: a sum of sinusoids with random phases. Source: Jakes 1974, §1.7 ([jakes93])."""
+
+    _tag: ClassVar[str] = "rayleigh"
+
+    doppler: Frequency
+    """Doppler frequency: the receiver's speed over the wavelength."""
+    threshold_db: float = -10.0
+    """Power over its mean [dB] below which the channel is bad. Default: -10 ([wireless, §IV])."""
+    delivered: Probability = 1.0
+    """Probability that a transmission is received during which the power is never below the threshold. Default: 1."""
+    oscillators: int = 8
+    """Low-frequency oscillators; one more has the Doppler frequency itself. Default: 8."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class States(Part):
+    """A channel with several states: an n-state continuous-time Markov chain. Source: [wireless, §V]."""
+
+    _tag: ClassVar[str] = "states"
+
+    delivered: Sequence[Probability]
+    """Probability that a transmission is received, in each state; in several states, that of the worst of them."""
+    mean_holding: Sequence[Span]
+    """Mean holding time of each state."""
+    jumps: Sequence[Sequence[Probability]] | None = None
+    """Probability of each next state (rows sum to 1, zero on the diagonal). Default: every other state alike."""
+    start: int | None = None
+    """First state. Default: drawn from the stationary distribution."""
+
+
+@dataclass(frozen=True)
+class Bernoulli(Part):
+    """Each frame with the same probability; may be written as the probability alone: `"1 %"`."""
+
+    _tag: ClassVar[str] = "bernoulli"
+    _bare: ClassVar[bool] = True
+
+    value: Probability
+
+
+Loss: TypeAlias = str | float | Bernoulli | GilbertElliott | GoodBad | Rayleigh | States
+"""Random loss on the wire, after the server: a lost frame has used its capacity.
+
+The first two are stepped once per frame (per transmission of a link with `arq`); the others are channels in time,
+whatever is sent.
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cells(Part):
+    """Cells of fixed size, as in ATM: 48 bytes of payload in 53."""
+
+    payload: Bytes = "48 B"
+    """What of a frame a cell carries. Default: 48 B."""
+    size: Bytes = "53 B"
+    """What a cell takes on the wire. Default: 53 B."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Framing(Part):
+    """What the link layer adds to each frame before it is sent. A queue counts frames without it."""
+
+    overhead: Bytes = "0 B"
+    """Bytes added to each frame. Default: 0 B."""
+    cells: Cells | None = None
+    """The frame and its overhead are cut into cells, the last one filled up. Default: no cells."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arq(Part):
+    """A link that sends in slots and resends what the channel loses (ARQ), so that loss becomes delay.
+
+    Packets are sent in order as link-layer packets, one in each slot: the cells of `framing`, or whole packets. Of what
+    is due the oldest is sent first. A packet comes out when all its cells are received and no older one is missing.
+    Source: [wireless, §II].
+    """
+
+    slot: Span | None = None
+    """Time of a transmission. Default: that of a cell, or else of a full packet, at the link's capacity."""
+    aligned: bool = True
+    """Whether transmissions begin only at multiples of the slot, or as soon as there is something to send.
+
+    Default: true.
+    """
+    window: int = 1
+    """Link-layer packets from the oldest one that is not known to be received on: 1 is stop-and-wait, more selective
+    repeat.
+
+    Default: 1.
+    """
+    ack_delay: Span = "0 s"
+    """From the end of a transmission until the sender knows its fate. Default: 0 s."""
+    max_retransmissions: int | None = None
+    """After so many in vain a link-layer packet is given up, and its whole packet lost. Default: never."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Link(Part):
+    """One link of one direction: queue, server with a capacity, loss, delay."""
+
+    name: str | None = None
+    """Name in results and of its random streams. Default: `forward`, `reverse`; `forward.1`, …; in a graph its key."""
+    from_: str | None = None
+    """In a graph: the node where it begins."""
+    to: str | None = None
+    """In a graph: the node where it ends."""
+    capacity: Capacity = Constant("unlimited")
+    """What the link offers in time. Default: unlimited."""
+    service: Service = "fluid"
+    """How the server measures out its capacity. Default: fluid."""
+    delay: Span | None = None
+    """Propagation delay. Default: 0 s; on a reverse link that of the forward link."""
+    queue: Queue | None = None
+    """The queue in front of the server. Default: drop-tail of 1 bdp; without limit if the capacity is unlimited."""
+    loss: Loss = "none"
+    """Random loss on the wire, after the server. Default: none."""
+    framing: Framing = Framing()
+    """What the link adds to each packet. Default: nothing."""
+    arq: Arq | None = None
+    """The link sends in slots and resends what it loses (ARQ); `{}` is stop-and-wait. Default: it does not."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dumbbell(Part):
+    """One link in each direction, which all flows share."""
+
+    _tag: ClassVar[str] = "dumbbell"
+
+    forward: Link
+    """The link from left to right, which carries the data of ordinary flows."""
+    reverse: Link | None = None
+    """The link from right to left. Default: unlimited capacity and queue, `forward`'s delay."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chain(Part):
+    """Nodes n0, n1, … in a row."""
+
+    _tag: ClassVar[str] = "chain"
+
+    forward: Sequence[Link]
+    """The links n0 to n1, n1 to n2, …."""
+    reverse: Sequence[Link] | None = None
+    """The links n1 to n0, n2 to n1, …, as many as `forward`.
+
+    Default: unlimited capacity and queue, `forward`'s delays.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Graph(Part):
+    """Any directed links between named nodes.
+
+    Flows take the fewest links (ties: the order of the file), or say `via`.
+    """
+
+    _tag: ClassVar[str] = "graph"
+
+    links: Mapping[str, Link]
+    """The links, by name."""
+
+
+Topology: TypeAlias = Dumbbell | Chain | Graph
+"""Links and how they hang together."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Transfer(Part):
+    """One transfer."""
+
+    _tag: ClassVar[str] = "transfer"
+
+    size: Bytes
+    """How much."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lognormal(Part):
+    """A log-normal size."""
+
+    _tag: ClassVar[str] = "lognormal"
+
+    mean: Bytes
+    """Mean of the size."""
+    sigma: float
+    """Standard deviation of the size's natural logarithm."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pareto(Part):
+    """A Pareto size: P(size > x) = (least/x)^shape."""
+
+    _tag: ClassVar[str] = "pareto"
+
+    mean: Bytes
+    """Mean of the size."""
+    shape: float
+    """The exponent, above 1."""
+
+
+@dataclass(frozen=True)
+class Fixed(Part):
+    """All the same."""
+
+    _tag: ClassVar[str] = "fixed"
+    _bare: ClassVar[bool] = True
+
+    value: Bytes
+
+
+@dataclass(frozen=True)
+class Exponential(Part):
+    """Exponential with this mean."""
+
+    _tag: ClassVar[str] = "exponential"
+    _bare: ClassVar[bool] = True
+
+    value: Bytes
+
+
+Sizes: TypeAlias = Fixed | Exponential | Lognormal | Pareto
+"""How the sizes of transfers are distributed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arrivals(Part):
+    """Transfers that arrive at random (Poisson), each on a connection of its own."""
+
+    _tag: ClassVar[str] = "arrivals"
+
+    rate: Frequency
+    """Arrivals per second."""
+    size: Sizes
+    """The size of each."""
+    at_most: int = 1000
+    """Most transfers at a time; more are turned away and counted. Default: 1000."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnOff(Part):
+    """Active and silent periods in turn, beginning with an active one."""
+
+    _tag: ClassVar[str] = "on-off"
+
+    on: Span
+    """Length of an active period (its mean, if exponential)."""
+    off: Span
+    """Length of a silent period (its mean, if exponential)."""
+    exponential: bool = False
+    """Whether both are exponential, or fixed. Default: false."""
+    rate: Rate | None = None
+    """Application data offered while active. Default: always more to send."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Relay(Part):
+    """A proxy: what another flow delivers in order is what this one sends, from the node where that one ends.
+
+    Each of its connections or transfers is relayed by one here, which opens when its first data comes; the proxy's
+    buffer is unlimited. A transfer is complete when it has passed both, counted from the start of the first.
+    """
+
+    _tag: ClassVar[str] = "relay"
+
+    of: str
+    """The other flow."""
+
+
+App: TypeAlias = Literal["greedy"] | Transfer | Arrivals | OnOff | Relay
+"""What a TCP flow transfers."""
+
+Share: TypeAlias = Literal["fair", "capacity"]
+"""Which part of a link's capacity is told to a flow."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exact(Part):
+    """The rate itself."""
+
+    _tag: ClassVar[str] = "exact"
+
+    interval: Span | None = None
+    """Time from one update to the next. Default: each change is told at once."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Instantaneous(Part):
+    """The mean rate of an interval."""
+
+    _tag: ClassVar[str] = "instantaneous"
+
+    interval: Span = "100 ms"
+    """Over which it is taken, and after which it is told. Default: 100 ms."""
+
+
+Stretch: TypeAlias = str
+"""A number of samples, a time or round trips, such as "7 samples", "210 ms" or "1 rtt"."""
+
+MeasuredRtt: TypeAlias = Literal["base", "smoothed"]
+"""A round trip that a sender has measured; before that, its propagation delay."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AtSource(Part):
+    """The effective capacity at the source."""
+
+    _tag: ClassVar[str] = "source"
+
+    rtt: MeasuredRtt = "base"
+    """Which round trip counts. Default: base."""
+
+
+Place: TypeAlias = Literal["link", "source"] | AtSource
+"""Where the effective capacity is found, which decides what a round trip is."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effective(Part):
+    """Samples are the mean rates of intervals.
+
+    M of them make an average, a new one with each sample; the least of the last N averages is told. Until there are so
+    many, what there is counts. Source: [abr, eq. (28)].
+    """
+
+    _tag: ClassVar[str] = "effective"
+
+    interval: Span = "30 ms"
+    """Over which a sample is taken, and after which a rate is told. Default: 30 ms."""
+    average: Stretch = "1 rtt"
+    """How many samples make an average (M). Default: 1 rtt ([abr, §VI])."""
+    least: Stretch = "7 rtt"
+    """Over how many averages the least is taken (N).
+
+    Default: 7 rtt: with `average` a memory of 8 round trips ([abr, §VI]).
+    """
+    delta: float | None = None
+    """Instead of the least average the effective capacity of the N averages for this delta [1/packet], between their
+    mean (0) and their least (unlimited).
+
+    Default: the least. Source: [abr, eqs. (25), (26)].
+    """
+    at: Place = "link"
+    """Where it is found. Default: link."""
+
+
+Estimator: TypeAlias = Literal["exact", "instantaneous", "effective"] | Exact | Instantaneous | Effective
+"""How a link finds the rate that it tells a sender."""
+
+
+@dataclass(frozen=True)
+class After(Part):
+    """A fixed time; may be written as the time alone: `"100 ms"`."""
+
+    _tag: ClassVar[str] = "after"
+    _bare: ClassVar[bool] = True
+
+    value: Span
+
+
+FeedbackDelay: TypeAlias = str | After
+"""How long an update takes to the sender."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Feedback(Part):
+    """What the network tells a flow's sender about its rate, in bits per second without link framing."""
+
+    link: str | None = None
+    """The link that tells its rate.
+
+    Default: of the links to the receiver, the slowest whose capacity varies, or else the slowest.
+    """
+    links: Sequence[str] | None = None
+    """Several links instead, of whose rates the least is told. Default: one link."""
+    share: Share = "fair"
+    """Which part of the link's capacity is told. Default: fair."""
+    estimator: Estimator = Exact()
+    """How the rate is found. Default: exact."""
+    delay: FeedbackDelay = "path"
+    """From the link back to the sender. Default: path."""
+    quantum: Rate | None = None
+    """Rates are told in multiples of this, rounded down. Default: as they are."""
+    loss: Probability = 0.0
+    """Probability that an update is lost on its way: the sender keeps the old rate. Default: 0."""
+    expires: Span | None = None
+    """A sender that hears nothing for so long forgets the rate, at the next update that does not come.
+
+    Needs an estimator with an interval. Default: it keeps the rate.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Abr(Part):
+    """A segmentation buffer without limit behind the sender, served at the rate that `feedback` tells.
+
+    Rates count packets without link framing. Source: [abr, §III-A].
+    """
+
+    rate: Rate | None = None
+    """A constant rate, instead of one that is told ([abr, §IV])."""
+    initial: Rate | None = None
+    """The rate before the first one is told, and after it has expired. Default: `peak`."""
+    minimum: Rate = "0 bit/s"
+    """The least rate, whatever is told. Default: 0 bit/s."""
+    peak: Rate = "unlimited"
+    """The largest rate, whatever is told. Default: unlimited."""
+    increase: Rate = "unlimited"
+    """By how much an update may raise the rate; it falls at once. Default: unlimited."""
+    service: Service = "at-start"
+    """How the rate is measured out. Default: at-start: it does not change during a packet."""
+
+
+ReservedRate: TypeAlias = str | Constant | Steps
+"""A reserved rate."""
+
+BucketDepth: TypeAlias = str
+"""A depth in time or bytes, such as "50 ms" or "25 kB"."""
+
+Nonconformant: TypeAlias = Literal["pass", "drop"]
+"""What becomes of a packet that does not conform to its reservation."""
+
+TimerOwner: TypeAlias = Literal["own", "shared"]
+"""Whose timer drives timed transmissions."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timed(Part):
+    """A timer that sends what conforms, whatever cwnd says. Source: [minrate, Fig. 5]."""
+
+    interval: Span | None = None
+    """From one expiry to the next. Default: what loses no token, (bucket - (packet - 1 B)) / rate, at least 1 ms."""
+    timer: TimerOwner = "own"
+    """Whose timer it is. Default: own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Delayed(Part):
+    """Segments that find no tokens are held back for a random time. Source: [minrate, §IV-A]."""
+
+    longest: Span | None = None
+    """Longest time for which a segment is held back, uniform from zero.
+
+    Default: the depth of the bucket in time: whoever holds longer loses tokens.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reservation(Part):
+    """What is reserved for each connection or stream of a flow: packets that conform to it are marked.
+
+    Source: [minrate].
+    """
+
+    rate: ReservedRate
+    """Mean rate, as packets count on the wire. It may change during a run."""
+    peak: Rate | None = None
+    """Peak rate: packets of one burst that come faster are not marked. Default: none, the speed of the link."""
+    bucket: BucketDepth = "50 ms"
+    """Depth of the token bucket, in bytes or in time at the reserved rate; it is full at first. Default: 50 ms."""
+    marked_at: str = "source"
+    """Where what conforms is marked: `source`, or the name of a link on the way to the receiver. Default: source."""
+    nonconformant: Nonconformant = "pass"
+    """What becomes of packets that do not conform, where a link marks. Default: pass."""
+    timed: Timed | None = None
+    """A timer that sends what conforms even if cwnd does not allow it. Default: none."""
+    delayed: Delayed | None = None
+    """Segments that find no tokens are held back for a random time. Default: they go at once."""
+    safeguard: bool = False
+    """Whether timed transmissions and the reserved part of a rate adaptive window end, for good, when the sender finds
+    that a marked packet was lost.
+
+    Default: false.
+    """
+
+
+Spacing: TypeAlias = Literal["constant", "poisson"]
+"""How datagrams are spaced."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Datagrams(Part):
+    """Datagrams that answer to nothing."""
+
+    rate: Rate
+    """Their rate on the wire."""
+    size: Bytes = "1500 B"
+    """Their size on the wire. Default: 1500 B."""
+    spacing: Spacing = "constant"
+    """How they are spaced. Default: constant."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flow(Part):
+    """A group of alike flows."""
+
+    count: int = 1
+    """How many there are. Default: 1."""
+    from_: str | None = None
+    """In a chain or graph: the sender's node. Default: in a chain the first."""
+    to: str | None = None
+    """In a chain or graph: the receiver's node. Default: in a chain the last."""
+    backward: bool = False
+    """Whether it runs from right to left (from the last node to the first). Default: false."""
+    via: Sequence[str] | None = None
+    """In a graph: the links from the sender to the receiver. Default: the fewest."""
+    via_back: Sequence[str] | None = None
+    """In a graph: the links from the receiver to the sender. Default: the fewest."""
+    access_delay: Span = "0 s"
+    """Further delay of each direction, on a private wire of the flow. Default: 0 s."""
+    start: Span = "0 s"
+    """When it starts. Default: 0 s."""
+    start_spread: Span = "0 s"
+    """Each of the group starts within this span after `start`, uniformly. Default: 0 s."""
+    stop: Span | None = None
+    """When its application stops offering data. Default: never."""
+    jitter: Span | None = None
+    """Largest processing delay of an acknowledgement at the sender, uniform from zero; against phase effects.
+
+    Default: a full packet's time on the slowest link where flows share a queue that leaves nothing to chance (all but
+    `red`, `ered` and `codel`), at most 10 ms; else 0 s.
+    """
+    app: App = "greedy"
+    """What it transfers. Default: greedy."""
+    tcp: Tcp | None = None
+    """The TCP connection. Default: the scenario's `tcp` table, which also gives the keys that this one does not."""
+    feedback: Feedback | None = None
+    """What the network tells the sender about its rate.
+
+    Default: the exact fair rate if the congestion control is `ratcp` or the flow has an ABR source; else nothing.
+    """
+    abr: Abr | None = None
+    """An ABR source behind each sender, which lets packets out at the rate that the network tells. Default: none."""
+    reservation: Reservation | None = None
+    """A rate that the network keeps for each of its senders: packets that conform are marked. Default: none."""
+    datagrams: Datagrams | None = None
+    """Instead of `app` and `tcp`: datagrams that answer to nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record(Part):
+    """What to write down besides the results."""
+
+    sample: Span = "100 ms"
+    """Interval of time series. Default: 100 ms."""
+    series: bool = False
+    """Whether to keep time series of windows, queues and capacity. Default: false."""
+    packets: bool = False
+    """Whether to keep what happened to every packet. Default: false."""
+    packet_limit: int = 10000000
+    """Most packet events that are kept of a run; the rest is left out and said so. Default: 10000000."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scenario(ScenarioFile):
+    """A path whose capacity changes in time, the flows over it, and how long and how often to run them."""
+
+    schema_version: int = 1
+    """Version of the format. Default: 1."""
+    name: str = ""
+    """Name in results. Default: the file's name without its ending."""
+    description: str = ""
+    """What it is for."""
+    duration: Span
+    """Simulated time of each run."""
+    warmup: Span = "0 s"
+    """What is cut off at the beginning of each run before measuring. Default: 0 s."""
+    seeds: int = 10
+    """Replications, each with its own random numbers. Default: 10."""
+    seed: int = 1
+    """Base seed of all random numbers; the same seed gives the same results. Default: 1."""
+    isolate: bool = False
+    """Whether each flow has the network to itself, under the same channel, instead of sharing it. Default: false."""
+    tcp: Tcp = Tcp()
+    """What every flow's `tcp` table contains unless it says otherwise (key by key)."""
+    topology: Topology
+    """Links and how they hang together."""
+    flows: Mapping[str, Flow]
+    """The flows, by name."""
+    record: Record = Record()
+    """What to write down besides the results."""

@@ -1,0 +1,67 @@
+"""Means over replications with their confidence intervals."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtrit
+
+Array = NDArray[np.float64]
+
+_CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean over replications with its 95 % confidence interval; no interval if there is but one."""
+
+    mean: float
+    lo: float | None = None
+    hi: float | None = None
+
+    @classmethod
+    def of(cls, samples: "Array | Sequence[float]") -> Self:
+        """Mean of independent samples, Student's interval.  Source: [law2015, §4.5].
+
+        >>> interval = Interval.of([1.0, 2.0, 3.0])
+        >>> interval.mean, round(interval.hi, 3)
+        (2.0, 4.484)
+        """
+        values = np.asarray(samples, dtype=np.float64)
+        mean = float(values.mean())
+        if values.size < 2:
+            return cls(mean)
+        quantile = float(stdtrit(values.size - 1, (1 + _CONFIDENCE) / 2))
+        half = quantile * float(values.std(ddof=1)) / math.sqrt(values.size)
+        return cls(mean, mean - half, mean + half)
+
+    def to_dict(self) -> dict[str, float | None]:
+        """For JSON, which has no NaN."""
+        return {"mean": finite(self.mean), "lo": finite(self.lo), "hi": finite(self.hi)}
+
+
+def intervals(values: Array) -> tuple[Array, Array, Array]:
+    """Mean over the replications and Student's 95 % interval; values that are not there do not count.
+
+    `values` are of shape (points, replications, …).
+
+    Source: [law2015, §4.5].
+    """
+    from scipy.special import stdtrit  # slow to import, and nothing needs it before the first run has ended
+
+    known = np.isfinite(values)
+    count = known.sum(axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.where(known, values, 0.0).sum(axis=1) / count
+        squares = (np.where(known, values - mean[:, None], 0.0) ** 2).sum(axis=1)
+        half = stdtrit(count - 1, (1 + _CONFIDENCE) / 2) * np.sqrt(squares / (count - 1) / count)
+    half = np.where(count > 1, half, np.nan)
+    return mean, mean - half, mean + half
+
+
+def finite(value: float | None) -> float | None:
+    """`value` for JSON, which has no NaN and no infinity."""
+    return value if value is not None and math.isfinite(value) else None

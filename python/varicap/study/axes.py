@@ -1,0 +1,138 @@
+"""Which points a study visits: values of scenario keys, combined."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import exp, log
+from typing import Literal, TypeAlias
+
+from varicap.results.summary import Point
+
+Design: TypeAlias = Literal["product", "zip", "latin", "sobol"]
+
+_RANGE = re.compile(r"^\s*([-+0-9.eE]+)\s*(.*?)\s*\.\.\s*([-+0-9.eE]+)\s*(.*?)(\s+log)?\s*$")
+
+
+class DesignError(ValueError):
+    """Axes that cannot be combined, or a range that cannot be read."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A key of the scenario and the values that it takes; a range `low..high` where a design chooses them."""
+
+    path: str
+    values: tuple[str, ...]
+
+    @classmethod
+    def read(cls, text: str) -> "Axis":
+        """An axis from ``path=value,value,…`` or ``path=low..high``.
+
+        Commas inside brackets, braces and quotes belong to a value.
+
+        >>> Axis.read("tcp.mss=500 B,1000 B").values
+        ('500 B', '1000 B')
+        >>> Axis.read("x=[1, 2],[3, 4]").values
+        ('[1, 2]', '[3, 4]')
+        """
+        path, equals, values = text.partition("=")
+        found = tuple(value.strip() for value in _split(values))
+        if not equals or not path.strip() or not all(found):
+            raise DesignError(f"`{text}` is not PATH=VALUE,VALUE,…")
+        return cls(path.strip(), found)
+
+
+def points(axes: Sequence[Axis], design: Design = "product", count: int | None = None, seed: int = 1) -> list[Point]:
+    """The points of a study.
+
+    ``product`` takes every combination, the last axis fastest; ``zip`` the first values of all axes, then the second,
+    …; ``latin`` (Latin hypercube) and ``sobol`` spread `count` points over the ranges ``low..high`` of the axes, even
+    in their logarithm where a range ends in `` log``.
+
+    >>> points([Axis("a", ("1", "2")), Axis("b", ("3", "4"))])[1]
+    (('a', '1'), ('b', '4'))
+    >>> points([Axis("delay", ("10 ms..90 ms",))], "sobol", count=2)
+    [(('delay', '10.0 ms'),), (('delay', '50.0 ms'),)]
+    """
+    names = [axis.path for axis in axes]
+    if len(set(names)) < len(names):
+        raise DesignError(f"an axis is given twice: {', '.join(names)}")
+    if not axes:
+        return [()]
+    if design in ("product", "zip"):
+        if count is not None:
+            raise DesignError(f"the design `{design}` has as many points as its values give; leave the number out")
+        columns = [axis.values for axis in axes]
+        if design == "zip" and len({len(column) for column in columns}) > 1:
+            lengths = ", ".join(f"{axis.path}: {len(axis.values)}" for axis in axes)
+            raise DesignError(f"the design `zip` wants axes of one length, not {lengths}")
+        rows: Iterable[tuple[str, ...]] = product(*columns) if design == "product" else zip(*columns, strict=True)
+        return [tuple(zip(names, row, strict=True)) for row in rows]
+    if count is None or count < 1:
+        raise DesignError(f"the design `{design}` needs a number of points")
+    scales = [_scale(axis) for axis in axes]
+    return [
+        tuple((name, scale(float(share))) for name, scale, share in zip(names, scales, row, strict=True))
+        for row in _spread(design, len(axes), count, seed)
+    ]
+
+
+def axes_of(over: Mapping[str, Sequence[str] | str]) -> list[Axis]:
+    """Axes from a mapping of paths to values or to a range."""
+    return [Axis(path, (value,) if isinstance(value, str) else tuple(value)) for path, value in over.items()]
+
+
+def _spread(design: str, dimensions: int, count: int, seed: int) -> list[list[float]]:
+    """`count` points in the unit cube."""
+    from scipy.stats import qmc
+
+    if design == "latin":
+        rows = qmc.LatinHypercube(dimensions, rng=seed).random(count)
+    else:
+        # Without scrambling the first points are round numbers; a power of two of them is balanced.
+        sampler = qmc.Sobol(dimensions, scramble=False)
+        rows = sampler.random_base2((count - 1).bit_length())[:count]
+    return [[float(share) for share in row] for row in rows]
+
+
+def _scale(axis: Axis) -> Callable[[float], str]:
+    """From a share of a range to the value, with the unit of the range."""
+    match = _RANGE.match(axis.values[0]) if len(axis.values) == 1 else None
+    if match is None:
+        raise DesignError(f"{axis.path}: `{','.join(axis.values)}` is not a range such as 10 ms..100 ms")
+    try:
+        low, high = float(match[1]), float(match[3])
+    except ValueError:
+        raise DesignError(f"{axis.path}: `{axis.values[0]}` is not a range of numbers") from None
+    unit, logarithmic = match[4], match[5] is not None
+    if match[2] not in ("", unit):
+        raise DesignError(f"{axis.path}: both ends of `{axis.values[0]}` want the same unit")
+    if not low < high or (logarithmic and low <= 0):
+        raise DesignError(f"{axis.path}: `{axis.values[0]}` wants a lower end below the upper one, above 0 for log")
+    whole = unit.startswith("packet") or (not unit and low.is_integer() and high.is_integer() and "." not in match[1])
+
+    def value(share: float) -> str:
+        number = exp(log(low) + share * (log(high) - log(low))) if logarithmic else low + share * (high - low)
+        return f"{round(number) if whole else float(f'{number:.6g}')} {unit}".strip()
+
+    return value
+
+
+def _split(text: str) -> list[str]:
+    """Parts between the commas that stand outside of brackets and quotes."""
+    parts, depth, quote = [""], 0, ""
+    for letter in text:
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "\"'":
+            quote = letter
+        elif letter in "[{(":
+            depth += 1
+        elif letter in "]})":
+            depth -= 1
+        elif letter == "," and depth == 0:
+            parts.append("")
+            continue
+        parts[-1] += letter
+    return parts

@@ -1,0 +1,151 @@
+"""What commands share at the terminal: exit codes, messages, progress, and the reading of arguments."""
+
+import difflib
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeAlias
+
+import typer
+
+from varicap import _core
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from rich.console import Console
+    from rich.table import Table
+
+OK, RUN_FAILED, USAGE, MACHINE_LACKS, BREACH = 0, 1, 2, 3, 4
+
+AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
+Jobs: TypeAlias = Annotated[int | None, typer.Option("-j", "--jobs", min=1, help="Cores (default: all).")]
+SetValue: TypeAlias = Annotated[
+    list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Change a value of the scenario.")
+]
+Quiet: TypeAlias = Annotated[bool, typer.Option("-q", "--quiet", help="No progress, no messages.")]
+
+
+# Under which name each format keeps the program that made it.
+_AUTHOR = {".pdf": "Creator", ".svg": "Creator", ".png": "Software"}
+
+
+def say(message: str) -> None:
+    """Print a message for people, to stderr."""
+    typer.echo(f"varicap: {message}", err=True)
+
+
+def say_nothing(_message: str) -> None:
+    """`say` under --quiet."""
+
+
+def fail(message: str, code: int) -> NoReturn:
+    """Say why, and exit with `code`."""
+    say(message)
+    sys.exit(code)
+
+
+def draw(figure: "Callable[[], Figure]", path: Path, tell: Callable[[str], None]) -> None:
+    """Draw into `path`; a machine without matplotlib is told so."""
+    try:
+        drawn = figure()
+    except ImportError:
+        fail("plots need matplotlib: install varicap[plot] (--no-plot does without)", MACHINE_LACKS)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    drawn.savefig(path, metadata={_AUTHOR.get(path.suffix.lower(), "Software"): f"varicap {_core.__version__}"})
+    tell(f"wrote {path}")
+
+
+def one_of(what: str, name: str, known: list[str]) -> str:
+    """`name` if it is known; a name that is not is the user's mistake."""
+    if name in known:
+        return name
+    close = difflib.get_close_matches(name, known, n=1)
+    meant = f"; did you mean `{close[0]}`?" if close else ""
+    raise typer.BadParameter(f"no {what} `{name}`{meant} There are: {', '.join(known)}", param_hint=what.upper())
+
+
+def overrides(given: list[str]) -> list[tuple[str, str]]:
+    """The path and the value of each `--set PATH=VALUE`."""
+    pairs = []
+    for text in given:
+        path, equals, value = text.partition("=")
+        if not equals or not path.strip():
+            raise typer.BadParameter(f"`{text}` is not PATH=VALUE, such as duration='10 s'", param_hint="--set")
+        pairs.append((path.strip(), value.strip()))
+    return pairs
+
+
+def share_of(text: str) -> float:
+    """A share such as `2%` or `0.02`."""
+    number = text.strip()
+    try:
+        value = float(number.removesuffix("%")) / (100.0 if number.endswith("%") else 1.0)
+    except ValueError:
+        value = 0.0
+    if not 0.0 < value < 1.0:
+        raise typer.BadParameter(
+            f"`{text}` is not a share between 0 and 1, such as 2% or 0.02", param_hint="--precision"
+        )
+    return value
+
+
+def folder_name(name: str) -> str:
+    """`name` as one plain folder: a scenario cannot choose where we write."""
+    plain = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name).strip(".")
+    return plain or "scenario"
+
+
+def console(stderr: bool = False) -> "Console":
+    """Where tables go."""
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    # Piped tables keep their columns whole; a terminal has its own width.
+    return Console(stderr=stderr, width=None if stream.isatty() else 140, highlight=False)
+
+
+def print_tables(tables: "Iterable[Table]") -> None:
+    """Print tables to stdout."""
+    out = console()
+    for table in tables:
+        out.print(table)
+
+
+@contextmanager
+def progress_bar(name: str, quiet: bool) -> Iterator[Callable[[float, int, int], None] | None]:
+    """A progress bar on a terminal, nothing elsewhere."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[runs]}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console(stderr=True), transient=True) as bar:
+        task = bar.add_task(name, total=1.0, runs="")
+
+        def show(share: float, done: int, total: int) -> None:
+            bar.update(task, completed=share, runs=f"{done}/{total} runs")
+
+        yield show
+
+
+@contextmanager
+def live_view(name: str, quiet: bool) -> Iterator[dict[str, Any]]:
+    """Flows and queues on a terminal, drawn again while runs go on; nothing elsewhere.  Gives options for a run."""
+    if quiet or not sys.stderr.isatty():
+        yield {}
+        return
+    from rich.live import Live
+
+    from varicap.report.live import Dashboard
+
+    shown = Dashboard(name)
+    with Live(shown, console=console(stderr=True), refresh_per_second=8, transient=True):
+        yield {"progress": shown.progress, "live": shown.watch}
