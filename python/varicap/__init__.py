@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from varicap._core import ScenarioError, __version__
 from varicap._names import ShortNames, on_first_use
+from varicap.results.shown import drawn_by
 
 if TYPE_CHECKING:
     from varicap import analyse, papers, report, scenario, study, traces, units
@@ -67,6 +68,8 @@ ShortNames(
     {f"varicap.{name}": f"varicap.{folder}.{name}" for folder, names in _SHORT.items() for name in names}
     | {"varicap.design": "varicap.questions", "varicap.simulate": "varicap.engines.sim"}
 ).install()
+
+drawn_by("varicap.report")
 
 # What needs NumPy, Arrow or Matplotlib is imported on first use, so that `varicap --help` answers at once.
 _on_first_use = on_first_use(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeAlias
 
 import typer
 
-from varicap import _core
+import varicap._core as _core
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -3,7 +3,7 @@
 Each function raises ``ValueError`` for text that is no such quantity.
 """
 
-from varicap import _core
+import varicap._core as _core
 
 
 def seconds(text: str) -> float:

@@ -9,7 +9,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from varicap import _core
+import varicap._core as _core
 from varicap.cli import bench, design, inspect, report, reproduce, run, shell, sweep, trace
 from varicap.errors import MachineLacksError, NotApplicableError
 from varicap.terminal import MACHINE_LACKS, OK, RUN_FAILED, USAGE, fail

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from varicap import _core
+import varicap._core as _core
 from varicap.terminal import MACHINE_LACKS, AsJson, fail
 
 if TYPE_CHECKING:

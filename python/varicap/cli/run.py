@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from varicap import _core
+import varicap._core as _core
 from varicap.engines.scenarios import load
 from varicap.terminal import (
     BREACH,

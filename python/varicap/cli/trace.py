@@ -302,7 +302,8 @@ def _save(
     note: str | None = None,
 ) -> None:
     """Write a trace, and say how a scenario names it."""
-    from varicap import _core, traces
+    import varicap._core as _core
+    from varicap import traces
 
     form = _format(output, to)
     comment = [] if note is None else [f"varicap {_core.__version__}: varicap trace generate {note}"]

@@ -10,6 +10,7 @@ from varicap.engines import ENGINES, Engine
 from varicap.engines.model import ModelResult
 from varicap.engines.scenarios import AnyScenario, load
 from varicap.errors import MachineLacksError, NotApplicableError
+from varicap.results import shown
 from varicap.results.result import Result
 from varicap.statistics import Progress
 
@@ -57,9 +58,7 @@ class Comparison:
 
     def figure(self) -> "Figure":
         """The window of each flow over time, a line for each engine; of the model its ends, dashed."""
-        from varicap.report.engines import windows
-
-        return windows(self)
+        return shown.figure(self)
 
 
 def compare(

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Literal, TypeAlias
 
-from varicap import _core
+import varicap._core as _core
 from varicap.engines.precision import below, replicate
 from varicap.engines.scenarios import AnyScenario, load
 from varicap.errors import MachineLacksError, NotApplicableError

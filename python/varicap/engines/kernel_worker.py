@@ -8,7 +8,7 @@ import json
 import sys
 from typing import Any, BinaryIO
 
-from varicap import _core
+import varicap._core as _core
 
 
 def _send(out: BinaryIO, message: dict[str, Any], data: bytes = b"") -> None:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from varicap import _core
+import varicap._core as _core
 from varicap.results.manifest import Which
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
-from varicap import _core
+import varicap._core as _core
 
 
 class TypedScenario(Protocol):

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from functools import partial
 
-from varicap import _core
+import varicap._core as _core
 from varicap.engines.precision import below, replicate
 from varicap.engines.scenarios import AnyScenario, load
 from varicap.parts.reactive import MakePolicy

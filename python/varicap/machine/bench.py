@@ -7,7 +7,7 @@ import time
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from varicap import _core
+import varicap._core as _core
 
 _ENOUGH_S = 2.0
 _MOST_REPEATS = 5

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from varicap import _core
+import varicap._core as _core
 from varicap.engines import kernel
 from varicap.errors import MachineLacksError
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from varicap import _core
+import varicap._core as _core
 from varicap.engines.scenarios import AnyScenario, load
 from varicap.errors import MachineLacksError
 

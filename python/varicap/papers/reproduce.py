@@ -6,7 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from varicap import _core
+import varicap._core as _core
 from varicap.papers.claims import Paper
 from varicap.papers.run import Grid, Outcome, Run
 from varicap.papers.verdict import Judged, judge

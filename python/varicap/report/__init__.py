@@ -1,10 +1,15 @@
 """Drawing only: tables for the terminal, figures, and pages, from the results of runs."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from varicap.engines.comparison import Comparison
     from varicap.report.web.source import Reportable
+    from varicap.results.study import Study
+    from varicap.results.tables import Recorded
 
 
 def page(of: "Reportable", path: str | Path = "report.html", *, run: int = 0) -> Path:
@@ -22,3 +27,28 @@ def page(of: "Reportable", path: str | Path = "report.html", *, run: int = 0) ->
     from varicap.report.web.page import write
 
     return write(of, path, run)
+
+
+def draw(of: "Recorded | Study | Comparison") -> "Figure":
+    """The figure of runs over time, of a study over its first axis, or of the engines' windows."""
+    from varicap.engines.comparison import Comparison
+    from varicap.results.study import Study
+
+    if isinstance(of, Comparison):
+        from varicap.report.engines import windows
+
+        return windows(of)
+    if isinstance(of, Study):
+        from varicap.report.sweep import chart
+
+        return chart(of)
+    from varicap.report.figure import overview
+
+    return overview(of)
+
+
+def html(summary: dict[str, Any]) -> str:
+    """The tables of a summary for a notebook."""
+    from varicap.report import table
+
+    return table.html(summary)

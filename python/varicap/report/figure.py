@@ -15,8 +15,7 @@ from varicap.report.table import bottlenecks
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from varicap.results.result import Result
-    from varicap.results.saved import SavedResult
+    from varicap.results.tables import Recorded
 
 Array = NDArray[np.float64]
 
@@ -32,7 +31,7 @@ class Panel:
     flows: dict[str, pa.Table]
 
 
-def overview(result: "Result | SavedResult", run: int = 0) -> Figure:
+def overview(result: "Recorded", run: int = 0) -> Figure:
     """Capacity and throughput on the left, the queue on the right; a row for each link that can be a bottleneck.
 
     Draws the run with this number, which must have recorded series.
@@ -59,7 +58,7 @@ def _name(summary: dict[str, Any]) -> str:
     return str(scenario["name"] if isinstance(scenario, dict) else scenario)
 
 
-def _panels(result: "Result | SavedResult", run: int) -> list[Panel]:
+def _panels(result: "Recorded", run: int) -> list[Panel]:
     links = _of_run(result.link_series, run)
     flows = _of_run(result.flow_series, run)
     if links.num_rows == 0:

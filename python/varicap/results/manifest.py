@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
 
-from varicap import _core
+import varicap._core as _core
 
 MANIFEST_VERSION = 1
 

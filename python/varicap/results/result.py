@@ -14,15 +14,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from varicap import _core
+import varicap._core as _core
 from varicap.results.manifest import Request, copy_traces, describe, sha256, values_sha256, write_json
+from varicap.results.tables import Recorded, arrow
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    pass
 
 
 @dataclass(frozen=True)
-class Result:
+class Result(Recorded):
     """Results of one or more runs of a scenario."""
 
     request: Request
@@ -39,39 +40,16 @@ class Result:
         """How many replications there are."""
         return self.data.runs
 
-    @property
-    def flows(self) -> pa.Table:
-        """One row for each run and flow."""
-        return table(self.data.flows())
+    def table(self, name: str) -> pa.Table:
+        """A table by its name, such as ``flows``; empty if the runs did not record it."""
+        return self._packets() if name == "packets" else arrow(getattr(self.data, name)())
 
-    @property
-    def groups(self) -> pa.Table:
-        """One row for each run and group of several flows."""
-        return table(self.data.groups())
-
-    @property
-    def links(self) -> pa.Table:
-        """One row for each run and link."""
-        return table(self.data.links())
-
-    @property
-    def flow_series(self) -> pa.Table:
-        """Windows, RTT and goodput of each flow over time; empty unless the run recorded series."""
-        return table(self.data.flow_series())
-
-    @property
-    def link_series(self) -> pa.Table:
-        """Capacity, throughput and backlog of each link over time; empty unless the run recorded series."""
-        return table(self.data.link_series())
-
-    @property
-    def packets(self) -> pa.Table:
-        """What happened to every packet, in order of time; empty unless the run recorded packets."""
-        tables = [table(columns) for columns in self.data.packets()]
+    def _packets(self) -> pa.Table:
+        tables = [arrow(columns) for columns in self.data.packets()]
         if not tables:
             return pa.table({})
         rows = pa.concat_tables(tables).unify_dictionaries()
-        # By run, then by time; a link tells of its departures when it is looked at, hence the sorting.
+        # By run, then by time; a link reports its departures when it is looked at, hence the sorting.
         return rows.take(np.lexsort((rows["time_ns"].to_numpy(), rows["replication"].to_numpy())))
 
     def write_pcapng(self, path: str | Path) -> list[Path]:
@@ -92,12 +70,6 @@ class Result:
             tables["packets"] = self.packets
         return tables
 
-    def figure(self) -> "Figure":
-        """Capacity, throughput and queue over time in the first run, which must have recorded series."""
-        from varicap.report.figure import overview
-
-        return overview(self)
-
     def save(self, folder: str | Path) -> Path:
         """Write tables, summary and manifest into `folder`, and return the manifest's path."""
         folder = Path(folder)
@@ -116,19 +88,3 @@ class Result:
         manifest = folder / "manifest.json"
         write_json(manifest, describe(self.request, traces, digests))
         return manifest
-
-    def _repr_html_(self) -> str:
-        from varicap.report.table import html
-
-        return html(self.summary)
-
-
-def table(columns: "list[_core.Column]") -> pa.Table:
-    """An Arrow table of the engine's columns; units and descriptions go into the metadata of each field."""
-    fields = []
-    arrays = []
-    for name, unit, description, values in columns:
-        array = pa.DictionaryArray.from_arrays(*values) if isinstance(values, tuple) else pa.array(values)
-        fields.append(pa.field(name, array.type, metadata={"unit": unit, "description": description}))
-        arrays.append(array)
-    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))

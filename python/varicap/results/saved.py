@@ -17,9 +17,10 @@ import pyarrow.parquet as pq
 from varicap.results.manifest import MANIFEST_VERSION
 from varicap.results.study import STUDY_VERSION, Study
 from varicap.results.summary import KINDS
+from varicap.results.tables import Recorded
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    pass
 
 
 class FolderError(ValueError):
@@ -27,7 +28,7 @@ class FolderError(ValueError):
 
 
 @dataclass(frozen=True)
-class SavedResult:
+class SavedResult(Recorded):
     """The results of runs in a folder that `varicap run -o` wrote."""
 
     folder: Path
@@ -41,53 +42,12 @@ class SavedResult:
         """How many replications there are."""
         return int(self.summary.get("runs", 1))
 
-    @property
-    def flows(self) -> pa.Table:
-        """One row for each run and flow."""
-        return self.table("flows")
-
-    @property
-    def groups(self) -> pa.Table:
-        """One row for each run and group of several flows."""
-        return self.table("groups")
-
-    @property
-    def links(self) -> pa.Table:
-        """One row for each run and link."""
-        return self.table("links")
-
-    @property
-    def flow_series(self) -> pa.Table:
-        """Windows, RTT and goodput of each flow over time; empty unless the runs recorded series."""
-        return self.table("flow_series")
-
-    @property
-    def link_series(self) -> pa.Table:
-        """Capacity, throughput and backlog of each link over time; empty unless the runs recorded series."""
-        return self.table("link_series")
-
-    @property
-    def packets(self) -> pa.Table:
-        """What happened to every packet; empty unless the runs recorded packets."""
-        return self.table("packets")
-
     def table(self, name: str) -> pa.Table:
-        """A table by the name of its file; empty if there is none."""
+        """A table by the name of its file, such as ``flows``; empty if there is none."""
         return _table(self.folder / f"{name}.parquet") if self._has(name) else pa.table({})
-
-    def figure(self) -> "Figure":
-        """Capacity, throughput and queue over time in the first run, which must have recorded series."""
-        from varicap.report.figure import overview
-
-        return overview(self)
 
     def _has(self, name: str) -> bool:
         return (self.folder / f"{name}.parquet").is_file()
-
-    def _repr_html_(self) -> str:
-        from varicap.report.table import html
-
-        return html(self.summary)
 
 
 def read(folder: str | Path) -> SavedResult | Study:

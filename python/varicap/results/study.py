@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from varicap.results import shown
 from varicap.results.summary import Point, Tables, summarise
 
 if TYPE_CHECKING:
@@ -41,6 +42,4 @@ class Study:
 
     def figure(self) -> "Figure":
         """Goodput over the first axis, with intervals."""
-        from varicap.report.sweep import chart
-
-        return chart(self)
+        return shown.figure(self)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar, Self, Union, get_args, get_origin, get_type_hints
 
-from varicap import _core
+import varicap._core as _core
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from varicap import _core
+import varicap._core as _core
 from varicap.engines.precision import more_runs
 from varicap.engines.scenarios import AnyScenario, load
 from varicap.results.manifest import host, sha256, software

@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from varicap import _core
-from varicap.results.result import table
+import varicap._core as _core
 from varicap.results.summary import KINDS, Point
+from varicap.results.tables import arrow
 from varicap.study.store import pack
 
 
@@ -82,7 +82,7 @@ def _joined(points: list[int], found: "list[list[_core.Column]]") -> pa.Table:
         columns.append((name, unit, description, _typed(np.concatenate(parts))))
     rows = [len(columns_of_point[0][3]) for columns_of_point in found]
     number = np.repeat(np.array(points, np.int64), rows)
-    return table([("point", "1", "Number of the point, from zero.", number), *columns])
+    return arrow([("point", "1", "Number of the point, from zero.", number), *columns])
 
 
 def _plain(values: Any) -> NDArray[Any]:

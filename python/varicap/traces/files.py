@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from varicap import _core
+import varicap._core as _core
 from varicap.traces.parameters import TraceError
 from varicap.traces.trace import Array, Delays, Opportunities, Rates, Trace, to_opportunities, to_rates
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from varicap import _core
+import varicap._core as _core
 from varicap.engines.model.abr import RateControl
 from varicap.engines.model.answer import Answer, Model
 from varicap.engines.model.path import FlowPath, paths
@@ -18,6 +18,7 @@ from varicap.engines.model.reno import RandomLoss, Sawtooth
 from varicap.engines.model.wireless import Arq
 from varicap.engines.scenarios import AnyScenario, load
 from varicap.errors import NotApplicableError
+from varicap.results import shown
 
 __all__ = ["MODELS", "Answer", "FlowPath", "Model", "ModelResult", "NoModelError", "run", "solve", "why_not"]
 
@@ -48,9 +49,7 @@ class ModelResult:
         return path
 
     def _repr_html_(self) -> str:
-        from varicap.report.table import html
-
-        return html(self.summary)
+        return shown.html(self.summary)
 
 
 def run(

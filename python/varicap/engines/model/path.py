@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from varicap import _core, units
+import varicap._core as _core
+from varicap import units
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from varicap import _core
+import varicap._core as _core
 from varicap.report import points, table
 from varicap.report.web import path as paths
 from varicap.report.web.charts import Chart

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from varicap import _core
+import varicap._core as _core
 from varicap.engines.model import ModelResult
 from varicap.engines.scenarios import load
 from varicap.results.manifest import describe, with_traces_beside

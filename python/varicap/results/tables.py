@@ -1,0 +1,76 @@
+"""The tables that runs leave, by the same names wherever they are."""
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+import varicap._core as _core
+from varicap.results import shown
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+class Recorded(ABC):
+    """Runs that are over: their summary and their tables, in memory or in a folder."""
+
+    summary: Any
+    """Means over the runs with their 95 % confidence intervals, as ``varicap run --json`` prints them."""
+
+    @property
+    @abstractmethod
+    def runs(self) -> int:
+        """How many replications there are."""
+
+    @abstractmethod
+    def table(self, name: str) -> pa.Table:
+        """A table by its name, such as ``flows``; empty if it was not recorded."""
+
+    @property
+    def flows(self) -> pa.Table:
+        """One row for each run and flow."""
+        return self.table("flows")
+
+    @property
+    def groups(self) -> pa.Table:
+        """One row for each run and group of several flows."""
+        return self.table("groups")
+
+    @property
+    def links(self) -> pa.Table:
+        """One row for each run and link."""
+        return self.table("links")
+
+    @property
+    def flow_series(self) -> pa.Table:
+        """Windows, RTT and goodput of each flow over time; empty unless the runs recorded series."""
+        return self.table("flow_series")
+
+    @property
+    def link_series(self) -> pa.Table:
+        """Capacity, throughput and backlog of each link over time; empty unless the runs recorded series."""
+        return self.table("link_series")
+
+    @property
+    def packets(self) -> pa.Table:
+        """What happened to every packet, in order of time; empty unless the runs recorded packets."""
+        return self.table("packets")
+
+    def figure(self) -> "Figure":
+        """Capacity, throughput and queue over time in the first run, which must have recorded series."""
+        return shown.figure(self)
+
+    def _repr_html_(self) -> str:
+        return shown.html(self.summary)
+
+
+def arrow(columns: "list[_core.Column]") -> pa.Table:
+    """An Arrow table of the engine's columns; units and descriptions go into the metadata of each field."""
+    fields = []
+    arrays = []
+    for name, unit, description, values in columns:
+        array = pa.DictionaryArray.from_arrays(*values) if isinstance(values, tuple) else pa.array(values)
+        fields.append(pa.field(name, array.type, metadata={"unit": unit, "description": description}))
+        arrays.append(array)
+    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
