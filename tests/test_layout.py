@@ -1,0 +1,130 @@
+"""How the Python package is laid out: a room imports only what stands below it.
+
+A room is a module or a folder directly in the package.  An import counts wherever it is written: at the head of a
+module, in a function, or for type checkers only.
+"""
+
+import ast
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+PACKAGE = ROOT / "python/varicap"
+
+# From the top down; rooms on one floor do not know each other.
+FLOORS = (
+    ("__main__",),
+    ("__init__", "cli"),
+    ("questions",),
+    ("papers", "terminal"),
+    ("gym", "machine", "report", "study"),
+    ("engines",),
+    ("results",),
+    ("_names", "analyse", "errors", "parts", "scenario", "statistics", "traces", "units"),
+    ("_core",),
+)
+FLOOR = {room: -number for number, rooms in enumerate(FLOORS) for room in rooms}
+SHARED = {"units", "errors", "_names"}
+"""May be imported from their own floor: words that every room speaks."""
+
+
+def room_of(module: str) -> str:
+    """The room that has a module of the package; the package itself is its face, `__init__`."""
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else "__init__"
+
+
+def imports(source: str) -> Iterator[tuple[int, str]]:
+    """Line and room of each import of the package in a text."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, room_of(name.name)) for name in node.names if name.name.startswith("varicap"))
+        elif isinstance(node, ast.ImportFrom) and node.module == "varicap":
+            for name in node.names:
+                is_room = (PACKAGE / name.name).is_dir() or (PACKAGE / f"{name.name}.py").exists()
+                yield node.lineno, name.name if is_room or name.name == "_core" else "__init__"
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("varicap."):
+            yield node.lineno, room_of(node.module or "")
+
+
+def faults(files: Mapping[str, str]) -> list[str]:
+    """Imports that do not run downwards, of the files of the package by their paths in it."""
+    found = []
+    for path, source in files.items():
+        here = path.partition("/")[0].removesuffix(".py")
+        for line, there in imports(source):
+            is_level = there in SHARED and here not in SHARED
+            if here != there and not FLOOR[there] < FLOOR[here] + is_level:
+                found.append(f"{path}:{line} imports {there}, which is not below {here}")
+    return found
+
+
+@pytest.fixture(scope="module")
+def files() -> dict[str, str]:
+    return {path.relative_to(PACKAGE).as_posix(): path.read_text() for path in PACKAGE.rglob("*.py")}
+
+
+def test_every_room_has_its_floor(files: dict[str, str]) -> None:
+    rooms = {path.partition("/")[0].removesuffix(".py") for path in files}
+    assert rooms | {"_core"} == set(FLOOR), "a new room is written down in FLOORS"
+
+
+def test_no_import_runs_upwards_or_in_a_circle(files: dict[str, str]) -> None:
+    assert faults(files) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "source", "complaint"),
+    [
+        (
+            "results/result.py",
+            "def figure():\n    from varicap.report import draw",
+            "report, which is not below results",
+        ),
+        ("statistics/interval.py", "from varicap.papers.verdict import Value", "papers, which is not below statistics"),
+        ("papers/run.py", "import varicap", "__init__, which is not below papers"),
+        ("engines/sim.py", "from varicap import study", "study, which is not below engines"),
+        ("study/work.py", "from varicap.machine import bench", "machine, which is not below study"),
+    ],
+)
+def test_an_import_that_runs_upwards_is_found(path: str, source: str, complaint: str) -> None:
+    (fault,) = faults({path: source})
+    assert fault.endswith(complaint)
+
+
+@pytest.mark.parametrize(
+    "source", ["from varicap import _core, units", "import varicap._core as _core", "from varicap.errors import X"]
+)
+def test_what_stands_below_may_be_imported(source: str) -> None:
+    assert faults({"engines/sim.py": source}) == []
+
+
+def test_modules_do_not_import_each_other_in_a_circle(files: dict[str, str]) -> None:
+    """Not within a room either, so that each module can be read after those that it needs."""
+    names = {_module(path): path for path in files}
+    needs = {module: _needed(files[path], set(names)) - {module} for module, path in names.items()}
+    while ready := [module for module, needed in needs.items() if not needed & needs.keys()]:
+        for module in ready:
+            del needs[module]
+    # What is left are circles and modules that need one.
+    assert not needs, f"{len(needs)} modules, among them {sorted(needs)[:8]}"
+
+
+def _module(path: str) -> str:
+    return ".".join(["varicap", *path.removesuffix(".py").removesuffix("/__init__").split("/")]).removesuffix(
+        ".__init__"
+    )
+
+
+def _needed(source: str, modules: set[str]) -> set[str]:
+    """The modules that a text imports; of a package that only hands a name on, the package."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            whole = {f"{node.module}.{name.name}" for name in node.names}
+            found |= whole & modules or {node.module}
+        elif isinstance(node, ast.Import):
+            found |= {name.name for name in node.names}
+    return (found & modules) - {"varicap"}
