@@ -6,7 +6,6 @@ module, in a function, or for type checkers only.
 
 import ast
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 import pytest
 from conftest import ROOT

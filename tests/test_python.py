@@ -15,17 +15,12 @@ from varicap import _core
 from varicap.report.table import html, rows
 
 
-def test_importing_is_quick_and_loads_nothing_heavy() -> None:
-    script = (
-        "import sys, time; begin = time.perf_counter(); import varicap.cli; took = time.perf_counter() - begin;"
-        "print(took, *[name for name in ('numpy', 'pyarrow', 'matplotlib', 'pandas') if name in sys.modules])"
-    )
-    took, *heavy = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    ).stdout.split()
-    assert heavy == []
-    # The promise is 0.3 s on an idle machine; the tests may run on a busy one.
-    assert float(took) < 1.0
+def test_the_command_line_loads_nothing_heavy_before_it_knows_what_to_do() -> None:
+    """Which is what makes `varicap --help` quick, however busy the machine is."""
+    heavy = ("numpy", "pyarrow", "scipy", "matplotlib", "pandas", "gymnasium", "varicap.scenario")
+    script = f"import sys, varicap.cli; print(*[name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
 
 
 def test_every_public_name_exists() -> None:
