@@ -3,11 +3,10 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 Array = NDArray[np.float64]
 
@@ -24,7 +23,8 @@ class Interval:
 
     @classmethod
     def of(cls, samples: "Array | Sequence[float]") -> Self:
-        """Mean of independent samples, Student's interval.  Source: [law2015, §4.5].
+        """The mean of independent samples.
+
 
         >>> interval = Interval.of([1.0, 2.0, 3.0])
         >>> interval.mean, round(interval.hi, 3)
@@ -34,8 +34,7 @@ class Interval:
         mean = float(values.mean())
         if values.size < 2:
             return cls(mean)
-        quantile = float(stdtrit(values.size - 1, (1 + _CONFIDENCE) / 2))
-        half = quantile * float(values.std(ddof=1)) / math.sqrt(values.size)
+        half = float(_half_width(((values - mean) ** 2).sum(), values.size))
         return cls(mean, mean - half, mean + half)
 
     def to_dict(self) -> dict[str, float | None]:
@@ -44,22 +43,31 @@ class Interval:
 
 
 def intervals(values: Array) -> tuple[Array, Array, Array]:
-    """Mean over the replications and Student's 95 % interval; values that are not there do not count.
+    """Many means over replications at once, with the ends of their intervals; values that are not there do not count.
 
     `values` are of shape (points, replications, …).
 
-    Source: [law2015, §4.5].
+    >>> [ends.tolist() for ends in intervals(np.array([[1.0, np.nan, 3.0]]))[:1]]
+    [[2.0]]
     """
-    from scipy.special import stdtrit  # slow to import, and nothing needs it before the first run has ended
-
     known = np.isfinite(values)
     count = known.sum(axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = np.where(known, values, 0.0).sum(axis=1) / count
         squares = (np.where(known, values - mean[:, None], 0.0) ** 2).sum(axis=1)
-        half = stdtrit(count - 1, (1 + _CONFIDENCE) / 2) * np.sqrt(squares / (count - 1) / count)
+        half = _half_width(squares, count)
     half = np.where(count > 1, half, np.nan)
     return mean, mean - half, mean + half
+
+
+def _half_width(squares: Any, count: Any) -> Any:
+    """Half of Student's 95 % interval for the mean of `count` samples, from the sum of their squared deviations.
+
+    Source: [law2015, §4.5].
+    """
+    from scipy.special import stdtrit  # slow to import, and nothing needs it before the first run has ended
+
+    return stdtrit(count - 1, (1 + _CONFIDENCE) / 2) * np.sqrt(squares / (count - 1)) / np.sqrt(count)
 
 
 def finite(value: float | None) -> float | None:
