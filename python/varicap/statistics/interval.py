@@ -25,7 +25,6 @@ class Interval:
     def of(cls, samples: "Array | Sequence[float]") -> Self:
         """The mean of independent samples.
 
-
         >>> interval = Interval.of([1.0, 2.0, 3.0])
         >>> interval.mean, round(interval.hi, 3)
         (2.0, 4.484)
