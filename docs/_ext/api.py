@@ -11,7 +11,8 @@ from sphinx.application import Sphinx
 import varicap
 
 # The command line has a page of its own; figures of papers and the insides of pages are not for import.
-HIDDEN = ("varicap.cli", "varicap.report.web", "varicap.papers.")
+HIDDEN = ("varicap.cli", "varicap.terminal", "varicap.report.web", "varicap.papers.", "varicap.engines.kernel_worker")
+OF_COMMANDS = (".command", ".options")
 SHOWN = ("varicap.papers.claims", "varicap.papers.verdict", "varicap.papers.run", "varicap.papers.reproduce")
 
 
@@ -21,7 +22,12 @@ def modules() -> list[str]:
     return sorted(
         name
         for name in found
-        if name in SHOWN or not (name.startswith(HIDDEN) or any(part.startswith("_") for part in name.split(".")))
+        if name in SHOWN
+        or not (
+            name.startswith(HIDDEN)
+            or name.endswith(OF_COMMANDS)
+            or any(part.startswith("_") for part in name.split("."))
+        )
     )
 
 
@@ -46,7 +52,7 @@ def index(below: list[str]) -> str:
 
 def _link(name: str, thing: Any) -> str:
     if isinstance(thing, ModuleType):
-        return f":doc:`varicap.{name} </reference/api/varicap.{name}>`"
+        return f":doc:`varicap.{name} </reference/api/{thing.__name__}>`"
     home = "varicap" if thing.__module__ in ("varicap", "varicap._core") else thing.__module__
     return f":py:obj:`varicap.{name} <{home}.{thing.__name__}>`"
 
