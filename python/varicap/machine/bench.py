@@ -4,10 +4,13 @@ import json
 import subprocess
 import sys
 import time
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import varicap._core as _core
+
+if TYPE_CHECKING:
+    from varicap.scenario import Scenario
 
 _ENOUGH_S = 2.0
 _MOST_REPEATS = 5
@@ -25,24 +28,21 @@ class Workload:
     duration: str = "60 s"
     ack_every: int = 2
 
-    def scenario(self) -> dict[str, Any]:
-        """The scenario, as a file would hold it."""
-        ack: Any = "every" if self.ack_every == 1 else {"delayed": {"segments": self.ack_every}}
-        return {
-            "name": self.name,
-            "duration": self.duration,
-            "topology": {
-                "dumbbell": {
-                    "forward": {
-                        "capacity": self.rate,
-                        "delay": self.delay,
-                        "queue": {"drop-tail": {"limit": self.buffer}},
-                    },
-                    "reverse": {"capacity": self.rate, "delay": self.delay},
-                }
-            },
-            "flows": {"bulk": {"count": self.flows, "start_spread": "1 s", "tcp": {"recovery": "sack", "ack": ack}}},
-        }
+    def scenario(self) -> "Scenario":
+        """What is simulated."""
+        from varicap.scenario import DelayedAck, DropTail, Dumbbell, Flow, Link, Scenario, Tcp
+
+        queue = DropTail(limit=self.buffer)
+        tcp = Tcp(recovery="sack", ack="every" if self.ack_every == 1 else DelayedAck(segments=self.ack_every))
+        return Scenario(
+            name=self.name,
+            duration=self.duration,
+            topology=Dumbbell(
+                forward=Link(capacity=self.rate, delay=self.delay, queue=queue),
+                reverse=Link(capacity=self.rate, delay=self.delay),
+            ),
+            flows={"bulk": Flow(count=self.flows, start_spread="1 s", tcp=tcp)},
+        )
 
 
 STANDARD: tuple[Workload, ...] = (
@@ -60,10 +60,13 @@ def measure(workload: Workload) -> dict[str, Any]:
 
     The least CPU time of a few repeats counts: what another program takes from the caches is not ours.
     """
-    # Check it here, where a mistake is reported as one.
-    _core.Scenario.from_json(json.dumps(workload.scenario()), workload.name, ".", [])
+    from varicap.engines.scenarios import load
+
+    # Read here, where a mistake is reported as one; the new process has nothing to load but the engine.
+    scenario = load(workload.scenario())
+    request = {"name": workload.name, "flows": workload.flows, "scenario": scenario.to_json()}
     done = subprocess.run(  # noqa: S603 - our own interpreter and module
-        [sys.executable, "-m", "varicap.machine.bench", json.dumps(asdict(workload))],
+        [sys.executable, "-m", "varicap.machine.bench", json.dumps(request)],
         check=True,
         stdout=subprocess.PIPE,
         text=True,
@@ -97,8 +100,7 @@ def _timer_costs(where: str, count: int, timers: Any) -> dict[str, Any]:
     return {"where": where, "timers": count, **{f"{step}_ns": s / count * 1e9 for step, s in least.items()}}
 
 
-def _measure_here(workload: Workload) -> dict[str, Any]:
-    scenario = _core.Scenario.from_json(json.dumps(workload.scenario()), workload.name, ".", [])
+def _measure_here(name: str, flows: int, scenario: _core.Scenario) -> dict[str, Any]:
     times_s: list[float] = []
     while len(times_s) < _MOST_REPEATS and sum(times_s) < _ENOUGH_S:
         begin_s = time.process_time()
@@ -108,8 +110,8 @@ def _measure_here(workload: Workload) -> dict[str, Any]:
     delivered = next(link["delivered_packets"] for link in summary["links"] if link["name"] == "forward")
     cpu_s = min(times_s)
     return {
-        "name": workload.name,
-        "flows": workload.flows,
+        "name": name,
+        "flows": flows,
         "rate_bps": scenario.capacity_bps("forward"),
         "delivered_packets": round(delivered),
         "cpu_s": cpu_s,
@@ -129,5 +131,12 @@ def _peak_bytes() -> int:
     return peak if sys.platform == "darwin" else peak * 1024
 
 
+def main() -> None:
+    """Measure the workload of the first argument; the answer goes to stdout."""
+    request = json.loads(sys.argv[1])
+    scenario = _core.Scenario.from_json(request["scenario"], request["name"], ".", [])
+    sys.stdout.write(json.dumps(_measure_here(request["name"], request["flows"], scenario)))
+
+
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(_measure_here(Workload(**json.loads(sys.argv[1])))))
+    main()

@@ -14,7 +14,7 @@ capacity stays in a state over Delta:
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 import pyarrow.compute as pc
@@ -23,6 +23,22 @@ from varicap.analyse.effective import estimate
 from varicap.engines import sim
 from varicap.engines.scenarios import load
 from varicap.results.samples import samples
+from varicap.scenario import (
+    Abr,
+    Congestion,
+    DropTail,
+    Dumbbell,
+    Effective,
+    Feedback,
+    Flow,
+    Instantaneous,
+    Link,
+    Markov,
+    MultipleTimer,
+    Recovery,
+    Scenario,
+    Tcp,
+)
 from varicap.statistics import Array, Interval, Progress
 
 Regime: TypeAlias = Literal["fast", "round trips", "slow"]
@@ -242,7 +258,7 @@ def effcap(
         if progress is not None:
             progress(done / max(total, 1), done, total)
 
-    def run(at: float, flows: Mapping[str, dict[str, Any]]) -> dict[str, Array]:
+    def run(at: float, flows: Mapping[str, Flow]) -> dict[str, Array]:
         return _efficiencies(path, at, flows, seeds=seeds, length_s=length_s, seed=seed, jobs=jobs)
 
     average, least = path.rule
@@ -252,7 +268,7 @@ def effcap(
         report(0)
         choices = _choices(path, run(psi, {_name(*memory): _effcap(path, *memory) for memory in _memories(path)}))
         average, least, reason = _recommended(path, choices)
-    flows: dict[str, dict[str, Any]] = {"tcp": {}, "instcap": _instcap(path), "effcap": _effcap(path, average, least)}
+    flows = {"tcp": Flow(), "instcap": _instcap(path), "effcap": _effcap(path, average, least)}
     measured: list[Point] = []
     for at in points:
         report(len(measured) + (psi is not None))
@@ -350,7 +366,7 @@ def _told(path: Path, psi: float, memory: tuple[int, int]) -> tuple[float, float
 def _efficiencies(
     path: Path,
     psi: float,
-    flows: Mapping[str, dict[str, Any]],
+    flows: Mapping[str, Flow],
     *,
     seeds: int,
     length_s: float,
@@ -360,62 +376,62 @@ def _efficiencies(
     """Efficiency of each flow, alone under the same capacity, in each replication."""
     tau = psi * path.delay_s
     warm_up_s = _ROUND_TRIPS / 10 * path.delay_s
-    scenario = {
-        "name": "design-effcap",
-        "duration": f"{warm_up_s + max(length_s, _PERIODS * tau):.9f} s",
-        "warmup": f"{warm_up_s:.9f} s",
-        "isolate": True,
-        "topology": {"dumbbell": {"forward": _link(path, tau), "reverse": {"delay": "0 s"}}},
-        "tcp": _tcp(path),
-        "flows": {name: dict(flow) for name, flow in flows.items()},
-    }
+    scenario = Scenario(
+        name="design-effcap",
+        duration=f"{warm_up_s + max(length_s, _PERIODS * tau):.9f} s",
+        warmup=f"{warm_up_s:.9f} s",
+        isolate=True,
+        topology=Dumbbell(forward=_link(path, tau), reverse=Link(delay="0 s")),
+        tcp=_tcp(path),
+        flows=flows,
+    )
     loaded = load(scenario)
     loaded.check_limits(_MOST_MEMORY, _MOST_TIME, seeds, jobs or 0)
     done = sim.run(loaded, seeds=seeds, seed=seed, jobs=jobs)
     found = {}
     for name, flow in flows.items():
         mine = done.links.filter(pc.equal(done.links["flow"], name))
-        payload = _ATM_SHARE if flow and path.cells else 1.0
+        payload = _ATM_SHARE if flow.abr is not None and path.cells else 1.0
         found[name] = payload * samples(done.flows, name, "goodput_bps") / samples(mine, "forward", "capacity_bps")
     return found
 
 
-def _link(path: Path, tau_s: float) -> dict[str, Any]:
+def _link(path: Path, tau_s: float) -> Link:
     rates = [f"{rate:.0f} bit/s" for rate in (path.high_bps, path.low_bps)]
-    return {
-        "capacity": {"markov": {"rates": rates, "mean_holding": [f"{tau_s:.9f} s"] * 2}},
-        "delay": f"{path.delay_s:.9f} s",
-        "queue": {"drop-tail": {"limit": path.buffer}},
-    }
+    return Link(
+        capacity=Markov(rates=rates, mean_holding=[f"{tau_s:.9f} s"] * 2),
+        delay=f"{path.delay_s:.9f} s",
+        queue=DropTail(limit=path.buffer),
+    )
 
 
-def _tcp(path: Path) -> dict[str, Any]:
+def _tcp(path: Path) -> Tcp:
     """As in [abr, §V], but for recovery and congestion control: a timer of twice the round trip."""
-    return {
-        "recovery": path.recovery,
-        "congestion": path.congestion,
-        "mss": f"{path.packet_bytes} B",
-        "header": "0 B",
-        "count_options": False,
-        "handshake": False,
-        "initial_window": "1 packets",
-        "max_window": f"{math.ceil(1.6 * path.pipe_packets - 1e-9)} packets",
-        "ack": "every",
-        "timer": {"multiple": {"factor": 2.0}},
-    }
+    return Tcp(
+        recovery=cast("Recovery", path.recovery),
+        congestion=cast("Congestion", path.congestion),
+        mss=f"{path.packet_bytes} B",
+        header="0 B",
+        count_options=False,
+        handshake=False,
+        initial_window="1 packets",
+        max_window=f"{math.ceil(1.6 * path.pipe_packets - 1e-9)} packets",
+        ack="every",
+        timer=MultipleTimer(factor=2.0),
+    )
 
 
-def _instcap(path: Path) -> dict[str, Any]:
-    return _controlled(path, {"instantaneous": {"interval": f"{path.interval_s:.9f} s"}})
+def _instcap(path: Path) -> Flow:
+    return _controlled(path, Instantaneous(interval=f"{path.interval_s:.9f} s"))
 
 
-def _effcap(path: Path, average: int, least: int) -> dict[str, Any]:
-    memory = {"average": f"{average} samples", "least": f"{least} samples"}
-    return _controlled(path, {"effective": {"interval": f"{path.interval_s:.9f} s", **memory}})
+def _effcap(path: Path, average: int, least: int) -> Flow:
+    interval = f"{path.interval_s:.9f} s"
+    return _controlled(path, Effective(interval=interval, average=f"{average} samples", least=f"{least} samples"))
 
 
-def _controlled(path: Path, estimator: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "abr": {"initial": f"{path.low_bps:.0f} bit/s"},
-        "feedback": {"share": "capacity", "estimator": estimator, "delay": f"{path.delay_s:.9f} s"},
-    }
+def _controlled(path: Path, estimator: Instantaneous | Effective) -> Flow:
+    return Flow(
+        abr=Abr(initial=f"{path.low_bps:.0f} bit/s"),
+        feedback=Feedback(share="capacity", estimator=estimator, delay=f"{path.delay_s:.9f} s"),
+    )

@@ -7,14 +7,15 @@ so many reservations are simulated as keep the loss of marked packets below a ta
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 
 from varicap.analyse.models import minrate
 from varicap.engines import sim
 from varicap.results.samples import samples
+from varicap.scenario import DropTail, Ered, Flow, Graph, Link, Recovery, Reservation, Scenario, Tcp, Timed
 from varicap.statistics import Interval, Progress
 
 _HEADER = 40  # [B]
@@ -51,11 +52,12 @@ class Queue:
         if self.min_bytes < self.packet_bytes:
             raise ValueError(f"the minimum threshold holds a packet of {self.packet_bytes:g} B at least")
 
-    def to_dict(self) -> dict[str, Any]:
+    def part(self) -> Ered:
         """As a scenario's queue, in packets."""
-        per_packet = {"limit": self.buffer_bytes, "min_threshold": self.min_bytes, "max_threshold": self.max_bytes}
-        packets = {key: f"{int(size // self.packet_bytes)} packets" for key, size in per_packet.items()}
-        return {"ered": packets | {"mean_packet": f"{self.packet_bytes:.0f} B"}}
+        limits = (self.buffer_bytes, self.min_bytes, self.max_bytes)
+        limit, least, most = (f"{int(size // self.packet_bytes)} packets" for size in limits)
+        mean = f"{self.packet_bytes:.0f} B"
+        return Ered(limit=limit, min_threshold=least, max_threshold=most, mean_packet=mean)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -233,51 +235,38 @@ def _measure(queue: Queue, asked: Candidates, number: int, seeds: int, jobs: int
     )
 
 
-def _scenario(queue: Queue, asked: Candidates, number: int) -> dict[str, Any]:
+def _scenario(queue: Queue, asked: Candidates, number: int) -> Scenario:
     """A link for each reserved source, then the bottleneck; timed transmissions and rate adaptive windows."""
     delay = f"{asked.round_trip_s / 2 * 1e9:.0f} ns"
-    links: dict[str, Any] = {
-        "bottleneck": {
-            "from": "left",
-            "to": "right",
-            "capacity": f"{queue.rate_bps:.0f} bit/s",
-            "delay": delay,
-            "queue": queue.to_dict(),
-        },
-        "back": {"from": "right", "to": "left", "delay": delay},
-    }
-    flows: dict[str, Any] = {}
+    tcp = Tcp(
+        recovery=cast("Recovery", asked.recovery),
+        mss=f"{queue.packet_bytes - _HEADER:.0f} B",
+        header=f"{_HEADER} B",
+        count_options=False,
+    )
+    reserved = Flow(
+        to="right",
+        start_spread="1 s",
+        tcp=replace(tcp, congestion="rate-adaptive-window"),
+        reservation=Reservation(
+            rate=f"{asked.rate_bps:.0f} bit/s", bucket=f"{asked.bucket_bytes:.0f} B", timed=Timed()
+        ),
+    )
+    access = Link(to="left", capacity=f"{asked.access_bps:.0f} bit/s", queue=DropTail(limit="1 MB"))
+    bottleneck = Link(from_="left", to="right", capacity=f"{queue.rate_bps:.0f} bit/s", delay=delay, queue=queue.part())
+    links = {"bottleneck": bottleneck, "back": Link(from_="right", to="left", delay=delay)}
+    flows = {}
     for place in range(number):
-        source, access = f"s{place}", f"{asked.access_bps:.0f} bit/s"
-        links[f"a{place}"] = {
-            "from": source,
-            "to": "left",
-            "capacity": access,
-            "queue": {"drop-tail": {"limit": "1 MB"}},
-        }
-        links[f"z{place}"] = {"from": "left", "to": source}
-        flows[f"r{place}"] = {
-            "from": source,
-            "to": "right",
-            "start_spread": "1 s",
-            "tcp": {"congestion": "rate-adaptive-window"},
-            "reservation": {
-                "rate": f"{asked.rate_bps:.0f} bit/s",
-                "bucket": f"{asked.bucket_bytes:.0f} B",
-                "timed": {},
-            },
-        }
+        source = f"s{place}"
+        links[f"a{place}"] = replace(access, from_=source)
+        links[f"z{place}"] = Link(from_="left", to=source)
+        flows[f"r{place}"] = replace(reserved, from_=source)
     if asked.best_effort:
-        flows["be"] = {"count": asked.best_effort, "from": "left", "to": "right", "start_spread": "1 s"}
-    return {
-        "duration": f"{_WARMUP_S + _MEASURED_S} s",
-        "warmup": f"{_WARMUP_S} s",
-        "tcp": {
-            "recovery": asked.recovery,
-            "mss": f"{queue.packet_bytes - _HEADER:.0f} B",
-            "header": f"{_HEADER} B",
-            "count_options": False,
-        },
-        "topology": {"graph": {"links": links}},
-        "flows": flows,
-    }
+        flows["be"] = Flow(count=asked.best_effort, from_="left", to="right", start_spread="1 s")
+    return Scenario(
+        duration=f"{_WARMUP_S + _MEASURED_S} s",
+        warmup=f"{_WARMUP_S} s",
+        tcp=tcp,
+        topology=Graph(links=links),
+        flows=flows,
+    )

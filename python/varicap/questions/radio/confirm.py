@@ -5,7 +5,7 @@ signal itself.  TCP is that of [wireless, §III-D]: an ACK for each packet, time
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,21 @@ import numpy as np
 from varicap.engines import sim
 from varicap.questions.radio.link import Radio
 from varicap.results.samples import samples
+from varicap.scenario import (
+    Arq,
+    Cells,
+    DropTail,
+    Dumbbell,
+    Flow,
+    Framing,
+    Link,
+    Loss,
+    Rayleigh,
+    Scenario,
+    States,
+    Tcp,
+    TickTimer,
+)
 from varicap.statistics import Interval
 
 FLOWS = ("tahoe", "reno")
@@ -75,44 +90,45 @@ def confirm(radio: Radio, buffer_packets: int, *, jobs: int | None = None) -> tu
     return tuple(found)
 
 
-def scenario(radio: Radio, buffer_packets: int, loss: Any) -> dict[str, Any]:
-    """A scenario with this link, as a file would have it; `loss` is what it says of the channel."""
+def scenario(radio: Radio, buffer_packets: int, loss: Loss) -> Scenario:
+    """A scenario with this link; `loss` is what it says of the channel."""
     settle = _SETTLE * radio.round_trip_s
-    link = {
-        "capacity": f"{round(radio.capacity_bps)} bit/s",
-        "delay": _time(radio.round_trip_s),
-        "queue": {"drop-tail": {"limit": f"{buffer_packets} packets"}},
-        "loss": loss,
-        "arq": {},
-    }
+    framing = Framing()
     if radio.payload_bytes is not None and (radio.segments > 1 or radio.header_bytes):
-        cell = radio.payload + radio.header_bytes
-        link["framing"] = {"cells": {"payload": _bytes(radio.payload), "size": _bytes(cell)}}
-    return {
-        "schema_version": 1,
-        "name": "wireless-design",
-        "duration": _time(settle + _measured_s(radio)),
-        "warmup": _time(settle),
-        "isolate": True,
-        "topology": {"dumbbell": {"forward": link, "reverse": {"delay": "0 s"}}},
-        "tcp": {
-            "mss": _bytes(_payload(radio)),
-            "handshake": False,
-            "initial_window": "1 packets",
-            "limited_transmit": False,
-            "count_options": False,
-            "ack": "every",
-            "timer": {"ticks": {"tick": "500 ms"}},
+        framing = Framing(cells=Cells(payload=_bytes(radio.payload), size=_bytes(radio.payload + radio.header_bytes)))
+    link = Link(
+        capacity=f"{round(radio.capacity_bps)} bit/s",
+        delay=_time(radio.round_trip_s),
+        queue=DropTail(limit=f"{buffer_packets} packets"),
+        loss=loss,
+        framing=framing,
+        arq=Arq(),
+    )
+    tcp = Tcp(
+        mss=_bytes(_payload(radio)),
+        handshake=False,
+        initial_window="1 packets",
+        limited_transmit=False,
+        count_options=False,
+        ack="every",
+        timer=TickTimer(tick="500 ms"),
+    )
+    return Scenario(
+        name="wireless-design",
+        duration=_time(settle + _measured_s(radio)),
+        warmup=_time(settle),
+        isolate=True,
+        topology=Dumbbell(forward=link, reverse=Link(delay="0 s")),
+        tcp=tcp,
+        flows={
+            "tahoe": Flow(start_spread="1 s", tcp=replace(tcp, recovery="tahoe")),
+            "reno": Flow(start_spread="1 s", tcp=replace(tcp, recovery="reno", repeat_fast_retransmit=True)),
         },
-        "flows": {
-            "tahoe": {"start_spread": "1 s", "tcp": {"recovery": "tahoe"}},
-            "reno": {"start_spread": "1 s", "tcp": {"recovery": "reno", "repeat_fast_retransmit": True}},
-        },
-    }
+    )
 
 
-def losses(radio: Radio) -> Iterator[tuple[str, Any]]:
-    """The channels to simulate, each as a scenario's `loss`."""
+def losses(radio: Radio) -> Iterator[tuple[str, Loss]]:
+    """The channels to simulate."""
     delivered = radio.channel.success
     if delivered.size == 1:
         yield "markov", float(1 - delivered[0])
@@ -120,23 +136,12 @@ def losses(radio: Radio) -> Iterator[tuple[str, Any]]:
     rates = radio.channel.rates
     leaving = -np.diag(rates)
     jumps = np.where(np.eye(delivered.size, dtype=bool), 0.0, rates / leaving[:, None])
-    yield (
-        "markov",
-        {
-            "states": {
-                "delivered": delivered.tolist(),
-                "mean_holding": [_time(1 / one) for one in leaving],
-                "jumps": jumps.tolist(),
-            }
-        },
-    )
+    holding = [_time(1 / one) for one in leaving]
+    yield "markov", States(delivered=delivered.tolist(), mean_holding=holding, jumps=jumps.tolist())
     if radio.signal is not None:
-        fading = {
-            "doppler": f"{radio.signal.doppler_hz:.12g} Hz",
-            "threshold_db": radio.signal.level_db,
-            "delivered": float(delivered.max()),
-        }
-        yield "fading", {"rayleigh": fading}
+        doppler = f"{radio.signal.doppler_hz:.12g} Hz"
+        fading = Rayleigh(doppler=doppler, threshold_db=radio.signal.level_db, delivered=float(delivered.max()))
+        yield "fading", fading
 
 
 def _measured_s(radio: Radio) -> float:

@@ -7,7 +7,7 @@ a sender that hears no acknowledgement, so that its timer alone sends, with the 
 ones, and TCP among best-effort flows.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from varicap.analyse.models import minrate
 from varicap.engines import sim
 from varicap.results.samples import samples
+from varicap.scenario import Dumbbell, Ered, Flow, Link, Reservation, Rfc6298Timer, Scenario, Tcp, Timed
 from varicap.statistics import Interval, Progress
 
 _LONGER = (1.0, 1.05, 1.5)
@@ -161,43 +162,36 @@ def _simulate(design: Design, traffic: str, factor: float, seeds: int, jobs: int
     )
 
 
-def _scenario(design: Design, traffic: str, interval_ns: int) -> dict[str, Any]:
+def _scenario(design: Design, traffic: str, interval_ns: int) -> Scenario:
     """Twice the capacity that is reserved; marked packets never meet a full queue."""
-    packet = f"{design.packet_bytes:.0f} B"
-    tcp = {"mss": f"{design.packet_bytes - _HEADER:.0f} B", "header": f"{_HEADER} B", "count_options": False}
-    reserved: dict[str, Any] = {
-        "count": design.connections,
-        "start_spread": "1 s",
-        "reservation": {
-            "rate": f"{design.rate_bps:.0f} bit/s",
-            "bucket": f"{int(design.depth_bytes)} B",
-            "timed": {"interval": f"{interval_ns} ns"},
-        },
-    }
-    flows = {"reserved": reserved}
-    reverse = {"delay": "25 ms"}
+    tcp = Tcp(mss=f"{design.packet_bytes - _HEADER:.0f} B", header=f"{_HEADER} B", count_options=False)
+    reserved = Flow(
+        count=design.connections,
+        start_spread="1 s",
+        reservation=Reservation(
+            rate=f"{design.rate_bps:.0f} bit/s",
+            bucket=f"{int(design.depth_bytes)} B",
+            timed=Timed(interval=f"{interval_ns} ns"),
+        ),
+    )
+    flows = {"reserved": reserved, "best-effort": Flow(count=3, start_spread="1 s")}
+    reverse = Link(delay="25 ms")
     if traffic == "timer alone":
         # No acknowledgement comes back while the run lasts, and no timeout.
-        reverse = {"delay": _NEVER}
-        timer = {"rfc6298": {"initial": _NEVER, "maximum": _NEVER}}
-        reserved["tcp"] = tcp | {"handshake": False, "initial_window": "1 packets", "timer": timer}
-    else:
-        flows["best-effort"] = {"count": 3, "start_spread": "1 s"}
+        reverse = Link(delay=_NEVER)
+        timer = Rfc6298Timer(initial=_NEVER, maximum=_NEVER)
+        alone = replace(tcp, handshake=False, initial_window="1 packets", timer=timer)
+        flows = {"reserved": replace(reserved, tcp=alone)}
     buckets = int(design.buffer_bytes // design.packet_bytes) + 1
-    queue = {"limit": f"{80 + 2 * buckets} packets", "mean_packet": packet}
-    return {
-        "duration": f"{_WARMUP_S + _MEASURED_S} s",
-        "warmup": f"{_WARMUP_S} s",
-        "tcp": tcp,
-        "topology": {
-            "dumbbell": {
-                "forward": {
-                    "capacity": f"{2 * design.connections * design.rate_bps:.0f} bit/s",
-                    "delay": "25 ms",
-                    "queue": {"ered": queue},
-                },
-                "reverse": reverse,
-            }
-        },
-        "flows": flows,
-    }
+    forward = Link(
+        capacity=f"{2 * design.connections * design.rate_bps:.0f} bit/s",
+        delay="25 ms",
+        queue=Ered(limit=f"{80 + 2 * buckets} packets", mean_packet=f"{design.packet_bytes:.0f} B"),
+    )
+    return Scenario(
+        duration=f"{_WARMUP_S + _MEASURED_S} s",
+        warmup=f"{_WARMUP_S} s",
+        tcp=tcp,
+        topology=Dumbbell(forward=forward, reverse=reverse),
+        flows=flows,
+    )
