@@ -3,7 +3,6 @@
 import json
 import tomllib
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,8 @@ from varicap import cli as program
 from varicap import papers
 from varicap.engines.scenarios import load
 from varicap.papers import report as verdicts
-from varicap.papers.claims import Claim, ClaimsError, Paper, read
-from varicap.papers.reproduce import Reproduction
+from varicap.papers.claims import Claim, ClaimsError, Maker, Paper, read
+from varicap.papers.reproduce import Reproduction, maker
 from varicap.papers.run import Grid, Run, goodput
 from varicap.papers.verdict import Value, judge
 from varicap.statistics import Interval
@@ -82,11 +81,20 @@ def test_claims_are_well_formed(key: str) -> None:
             assert low <= one.paper <= high, one.id
 
 
+def test_a_figure_of_a_family_names_its_module_and_what_that_is_told() -> None:
+    head = 'title = "T"\nreference = "ratcp"\n[figures]\n'
+    made = read("x", head + 'one = "One"\ntwo = { title = "Two", by = "both", psi = "small" }\n')
+    assert dict(made.figures) == {"one": "One", "two": "Two"}
+    assert made.makers == {"one": Maker("one", {}), "two": Maker("both", {"psi": "small"})}
+    with pytest.raises(ClaimsError, match="`three` is a title, or a table with a `title` and the module"):
+        read("x", head + 'three = { title = "Three" }\n')
+
+
 @pytest.mark.parametrize("key", PAPERS)
 def test_every_figure_has_its_module_and_its_claims(key: str) -> None:
     paper = papers.paper(key)
     for figure in paper.figures:
-        assert callable(import_module(f"varicap.papers.{key}.{figure}").reproduce)
+        assert callable(maker(paper, figure))
         assert paper.of(figure) or paper.figures[figure].startswith("Beyond the paper")
 
 

@@ -7,6 +7,7 @@
 
     [figures]                       # what can be run, with a title: a module of the paper's folder each
     fig04 = "Throughput against the loss probability"
+    fig05 = { title = "…", by = "bars", flows = ["a"] }  # one of a family: `by` is the module, the rest its arguments
 
     [[claims]]
     id = "F4-reno-1pct"
@@ -83,6 +84,14 @@ class Claim:
 
 
 @dataclass(frozen=True)
+class Maker:
+    """What makes a table or figure: a module of the paper's folder, and what it is told besides the run."""
+
+    module: str
+    arguments: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
 class Paper:
     """A paper: its figures by name with their titles, and its claims."""
 
@@ -90,6 +99,8 @@ class Paper:
     title: str
     reference: str
     figures: Mapping[str, str]
+    makers: Mapping[str, Maker]
+    """By figure."""
     claims: tuple[Claim, ...]
 
     def of(self, figure: str) -> tuple[Claim, ...]:
@@ -103,7 +114,10 @@ def read(key: str, text: str) -> Paper:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ClaimsError(f"{key}: {error}") from None
-    figures = data.get("figures", {})
+    figures: dict[str, str] = {}
+    makers: dict[str, Maker] = {}
+    for name, written in data.get("figures", {}).items():
+        figures[name], makers[name] = _figure(key, name, written)
     claims = [
         *map(_claim, data.get("claims", ())),
         *(claim for table in data.get("tables", ()) for claim in _cells(table)),
@@ -115,7 +129,19 @@ def read(key: str, text: str) -> Paper:
         if claim.figure not in figures:
             raise ClaimsError(f"{key}: `{claim.id}` is of the figure `{claim.figure}`, which `figures` does not list")
         seen.add(claim.id)
-    return Paper(key, str(data["title"]), str(data["reference"]), dict(figures), tuple(claims))
+    return Paper(key, str(data["title"]), str(data["reference"]), figures, makers, tuple(claims))
+
+
+def _figure(key: str, name: str, written: Any) -> tuple[str, Maker]:
+    """The title of a figure, and what makes it."""
+    if isinstance(written, str):
+        return written, Maker(name, {})
+    if not isinstance(written, Mapping) or not {"title", "by"} <= written.keys():
+        raise ClaimsError(
+            f"{key}: the figure `{name}` is a title, or a table with a `title` and the module it is made `by`"
+        )
+    arguments = {one: value for one, value in written.items() if one not in ("title", "by")}
+    return str(written["title"]), Maker(str(written["by"]), arguments)
 
 
 def _cells(table: Mapping[str, Any]) -> Iterator[Claim]:

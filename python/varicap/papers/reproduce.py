@@ -1,7 +1,8 @@
 """Run the tables and figures of a paper and judge its claims."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -64,12 +65,18 @@ def reproduce(
     for number, figure in enumerate(chosen):
         if progress is not None:
             progress(number / len(chosen), number, len(chosen))
-        outcome: Outcome = import_module(f"varicap.papers.{paper.key}.{figure}").reproduce(run)
+        outcome = maker(paper, figure)(run)
         judged += [judge(claim, outcome.values[claim.id]) for claim in paper.of(figure)]
         grids += [(figure, grid) for grid in outcome.grids]
         if plots is not None:
             drawn.append(_draw(outcome, plots / f"{figure}.png"))
     return Reproduction(paper, tuple(judged), tuple(grids), tuple(drawn))
+
+
+def maker(paper: Paper, figure: str) -> Callable[[Run], Outcome]:
+    """What makes a table or figure of a paper."""
+    made = paper.makers[figure]
+    return partial(import_module(f"varicap.papers.{paper.key}.{made.module}").reproduce, **made.arguments)
 
 
 def _draw(outcome: Outcome, path: Path) -> Path:

@@ -3,16 +3,22 @@
 Every kind of TCP gets the same files at the same times.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+
+from matplotlib.figure import Figure
 
 from varicap.papers.ratcp.kinds import CUBIC, RATCP, RATCP_4, SACK, TCP, Kind
-from varicap.papers.run import Run
+from varicap.papers.run import Grid, Outcome, Run
+from varicap.papers.verdict import Value
+from varicap.report.paper import Axis, Curve, curves
 from varicap.results.samples import samples
-from varicap.statistics import Array
+from varicap.statistics import Array, Interval
 
 KINDS = (RATCP, RATCP_4, TCP, SACK, CUBIC)
 CAPACITY_BPS = 2e6
+LOADS = (0.1, 0.3, 0.5, 0.7, 0.8, 0.9)
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,25 @@ def measure(run: Run, load: float, *, size_kb: float = 200.0, loss: float = 0.0,
     return found
 
 
-def by_load(run: Run, loads: Sequence[float]) -> list[dict[Kind, Files]]:
-    """`measure` at these loads without loss, as Figs. 7 and 8 have it."""
-    return [measure(run, load, seeds=run.pick(10, 4)) for load in loads]
+def by_load(run: Run) -> list[dict[Kind, Files]]:
+    """`measure` at each of `LOADS` without loss, as Figs. 7 and 8 have it."""
+    return [measure(run, load, seeds=run.pick(10, 4)) for load in LOADS]
+
+
+def outcome(
+    figure: str,
+    cells: Sequence[Mapping[Kind, Files]],
+    values: Mapping[str, Value],
+    of: Callable[[Files], Array],
+    axis: Axis,
+    unit: str,
+) -> Outcome:
+    """One measure of the files against the load, a line for each kind of TCP, in numbers and drawn."""
+    rows = {kind.name: [Interval.of(of(cell[kind])) for cell in cells] for kind in KINDS}
+    grid = Grid(f"{figure} in numbers, and a TCP of today", unit, "load", [f"{load:g}" for load in LOADS], rows)
+    return Outcome(values, partial(_draw, f"{figure}: files of 200 kB on average on 2 Mb/s", rows, axis), [grid])
+
+
+def _draw(title: str, rows: Mapping[str, Sequence[Interval]], axis: Axis) -> Figure:
+    lines = [Curve(name, LOADS, intervals, colour) for colour, (name, intervals) in enumerate(rows.items())]
+    return curves(title, lines, Axis("load"), axis)

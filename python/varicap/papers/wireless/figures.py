@@ -13,6 +13,7 @@ from varicap.papers.run import Grid, Outcome, Run
 from varicap.papers.verdict import Value
 from varicap.papers.wireless.cells import DOPPLERS, MARKOV, Column, Table, link, published
 from varicap.papers.wireless.simulated import FLOWS, channel_of, utilisation
+from varicap.papers.wireless.tables import BY_ID
 from varicap.report.paper import Axis, Curve, curves
 from varicap.statistics import Array, Interval
 
@@ -39,8 +40,12 @@ class _Row:
         return 100 * self.model[0].output
 
 
-def outcome(run: Run, name: str, table: Table) -> Outcome:
-    """Throughput over a range of buffers, with the points of `table`, which has the same links."""
+def reproduce(run: Run, name: str, table: str) -> Outcome:
+    """Throughput over a range of buffers, with the points of the table with this id, which has the same links."""
+    return _outcome(run, name, BY_ID[table])
+
+
+def _outcome(run: Run, name: str, table: Table) -> Outcome:
     rows = {doppler: _row(run, table, doppler) for doppler in DOPPLERS}
     steps = [more.utilisation - less.utilisation for row in rows.values() for less, more in pairwise(row.model)]
     above = [row.simulated[64]["tahoe"] - 0.75 * row.output for row in rows.values()]

@@ -13,11 +13,17 @@ from varicap.papers.run import Grid, Outcome, Run
 from varicap.papers.verdict import Value
 from varicap.papers.wireless.cells import CELLS, CELLS_53, DOPPLERS, ERROR, Column, System, Table, percent, published
 from varicap.papers.wireless.simulated import FLOWS, Cells, simulate
+from varicap.papers.wireless.tables import BY_ID
 from varicap.report.paper import distances
 from varicap.statistics import Interval
 
 Statements = Callable[[Mapping[str, float], Mapping[str, Cells]], dict[str, Value]]
 """Makes values of statements from the cells of the analysis, and from those of each flow."""
+
+
+def reproduce(run: Run, table: str) -> Outcome:
+    """The cells of the table with this id."""
+    return outcome(run, BY_ID[table])
 
 
 def outcome(run: Run, table: Table, statements: Statements | None = None) -> Outcome:

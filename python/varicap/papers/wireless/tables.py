@@ -20,3 +20,4 @@ TABLE_4 = Table("T4", "Table IV", CELLS, MARKOV, _of_cells(96, 192), "buffer [ce
 TABLE_5 = Table("T5", "Table V", CELLS, JAKES, _of_cells(96, 144, 192), "buffer [cells]")
 TABLE_6 = Table("T6", "Table VI", CELLS, JAKES, [Column("40", 8, _SHORT)], "round trip [ms]")
 TABLES = (TABLE_1, TABLE_2, TABLE_3, TABLE_4, TABLE_5, TABLE_6)
+BY_ID = {table.id: table for table in TABLES}
