@@ -294,7 +294,7 @@ def test_parameters_speak_bits_as_well_as_packets() -> None:
         ("capacity_pps", math.nan, "capacity_pps is a positive number"),
         ("delay_s", -1, "delay_s is a positive number"),
         ("delay_s", 0.001, "at least one packet in flight"),
-        ("delay_s", 60.0, "feedback is older than the sessions it tells of"),
+        ("delay_s", 60.0, "feedback is older than the sessions that it is about"),
         ("mean_session_packets", math.inf, "mean_session_packets is a positive number"),
         ("packet_bytes", 0, "packet_bytes is a positive number"),
         ("buffer_packets", 0, "buffer_packets is a whole number, 1 or more"),

@@ -1,4 +1,4 @@
-"""`python -m varicap` is the program `varicap`."""
+"""``python -m varicap`` runs the command line."""
 
 from varicap.cli import main
 

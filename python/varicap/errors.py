@@ -1,4 +1,4 @@
-"""What can go wrong besides a mistake in a scenario (`varicap.ScenarioError`) or a fault of the engine (`RunError`)."""
+"""Errors other than a mistake in a scenario (`varicap.ScenarioError`) or a fault of the engine (`RunError`)."""
 
 
 class NotApplicableError(ValueError):

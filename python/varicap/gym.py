@@ -174,7 +174,7 @@ class LinkEnv(gym.Env[Observation, np.int64]):
 
 
 def _info(sample: QueueSample) -> dict[str, Any]:
-    """What is worth knowing besides the observation."""
+    """What is worth knowing in addition to the observation."""
     return {"at_s": sample.at_s, "residual_bps": sample.residual_bps, "arrived_packets": sample.arrived_packets}
 
 

@@ -45,15 +45,15 @@ def fail(message: str, code: int) -> NoReturn:
     sys.exit(code)
 
 
-def draw(figure: "Callable[[], Figure]", path: Path, tell: Callable[[str], None]) -> None:
-    """Draw into `path`; a machine without matplotlib is told so."""
+def draw(figure: "Callable[[], Figure]", path: Path, report: Callable[[str], None]) -> None:
+    """Draw into `path`; on a machine without matplotlib, say so and exit."""
     try:
         drawn = figure()
     except ImportError:
         fail("plots need matplotlib: install varicap[plot] (--no-plot does without)", MACHINE_LACKS)
     path.parent.mkdir(parents=True, exist_ok=True)
     drawn.savefig(path, metadata={_AUTHOR.get(path.suffix.lower(), "Software"): f"varicap {_core.__version__}"})
-    tell(f"wrote {path}")
+    report(f"wrote {path}")
 
 
 def one_of(what: str, name: str, known: list[str]) -> str:

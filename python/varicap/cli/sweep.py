@@ -120,7 +120,7 @@ def _load_meanwhile(*modules: str) -> None:
     """Import, while runs go on, what is needed after them; for a short study that is half of what it costs."""
 
     def load() -> None:
-        # Whoever needs it will be told what is missing.
+        # Where it is needed, the error will say what is missing.
         with suppress(ImportError):
             for module in modules:
                 import_module(module)

@@ -17,9 +17,9 @@ import varicap._core as _core
 from varicap.engines.precision import below, replicate
 from varicap.engines.scenarios import AnyScenario, load
 from varicap.errors import MachineLacksError, NotApplicableError
+from varicap.results import watch
 from varicap.results.manifest import Request, Which
 from varicap.results.result import Result
-from varicap.results.watch import Watch, tell
 from varicap.statistics import Progress
 
 Mode: TypeAlias = Literal["classic", "stock"]
@@ -41,14 +41,14 @@ def run(
     controls: Mapping[str, Any] | None = None,
     jobs: int | None = None,
     progress: Progress | None = None,
-    live: Watch | None = None,
+    live: watch.Watch | None = None,
 ) -> Result:
     """Run a scenario's flows with Linux's TCP: `seeds` runs in real time (by default one), one after the other.
 
     The same seed gives the same capacity and the same losses as in the simulator, packet by packet.  The summary's
     ``fidelity`` says how exactly time was kept, whether the runs are valid, and what the kernel does otherwise than the
-    scenario says.  `jobs` has no effect.  `live` hears how the run stands (see
-    `varicap.watch`).  Raises `NotApplicableError` with key, value and reason where the kernel
+    scenario says.  `jobs` has no effect.  `live` is called with
+    the state of the run (see `varicap.watch`).  Raises `NotApplicableError` with key, value and reason where the kernel
     cannot do what the scenario says, `MachineLacksError` where this machine cannot run it.
     """
     del jobs  # runs beside each other would disturb each other
@@ -104,7 +104,7 @@ def _run_all(
     mode: Mode,
     series_below: int,
     report: Callable[[float, int], None],
-    live: Watch | None,
+    live: watch.Watch | None,
 ) -> _core.Results:
     request = {
         "scenario": scenario.to_json(),
@@ -120,7 +120,7 @@ def _run_all(
     runs: list[bytes] = []
     for message, data in _ask(request):
         if live is not None and "samples" in message:
-            tell(live, message["samples"])
+            watch.report(live, message["samples"])
             continue
         if data:
             runs.append(data)

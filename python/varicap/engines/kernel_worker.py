@@ -1,7 +1,8 @@
 """The process in which the kernel engine runs: a request on stdin, progress and results on stdout.
 
 Each message is a line of JSON; a result is followed by as many bytes as its line says.  Nothing that starts threads may
-be imported here before `_core.kernel_enter`: a new user namespace is only for processes with one thread.
+be imported here, or in the packages above, before `_core.kernel_enter`: only a process with a single thread may enter a
+new user namespace.
 """
 
 import json

@@ -8,9 +8,9 @@ from varicap.engines.precision import below, replicate
 from varicap.engines.scenarios import AnyScenario, load
 from varicap.parts.reactive import MakePolicy
 from varicap.parts.tcp import MakeControl
+from varicap.results import watch
 from varicap.results.manifest import Request, Which
 from varicap.results.result import Result
-from varicap.results.watch import Watch, tell
 from varicap.statistics import Progress
 
 
@@ -27,7 +27,7 @@ def run(
     controls: Mapping[str, MakeControl | MakePolicy] | None = None,
     jobs: int | None = None,
     progress: Progress | None = None,
-    live: Watch | None = None,
+    live: watch.Watch | None = None,
 ) -> Result:
     """Simulate a scenario: `seeds` independent replications on `jobs` cores (all of them by default).
 
@@ -36,8 +36,8 @@ def run(
     the scenario says, of all runs (True) or of the first.  `controls` brings controls written in Python by the
     name that the scenario gives them: congestion controls (`varicap.tcp.CongestionControl`) in
     ``congestion = { custom = "NAME" }``, policies of load-reactive links (`varicap.reactive.Policy`) in
-    ``control = { custom = "NAME" }``; such runs are slower, and go on one core.  `live` hears now and then how the runs
-    stand that are under way (see `varicap.watch`); whoever watches changes nothing.
+    ``control = { custom = "NAME" }``; such runs are slower, and go on one core.  `live` is called now and then
+    with the state of the runs under way (see `varicap.watch`); an observer changes nothing.
 
     >>> result = run("examples/fixed.toml", seeds=3, overrides={"duration": "20 s"})
     >>> result.flows.num_rows
@@ -66,7 +66,7 @@ def run(
             packets_below=below(packets, first + count),
             progress=report,
             controls=controls,
-            live=None if live is None else partial(tell, live),
+            live=None if live is None else partial(watch.report, live),
         )
 
     results = replicate(batch, wanted, precision, max_seeds)

@@ -122,7 +122,7 @@ def _measure_here(name: str, flows: int, scenario: _core.Scenario) -> dict[str, 
 
 
 def _peak_bytes() -> int:
-    """Largest resident set of this process so far [B]; 0 where the system does not tell."""
+    """Largest resident set of this process so far [B]; 0 where the system does not report it."""
     try:
         import resource
     except ImportError:

@@ -11,7 +11,7 @@ from varicap.engines import kernel
 from varicap.errors import MachineLacksError
 
 RATES_MBPS = (10, 50, 100, 200, 400, 800)
-"""Rates that `ceiling` tries, one after the other [Mb/s]."""
+"""Rates that `ceiling` tries, in this order [Mb/s]."""
 
 _CONTROLS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
@@ -28,7 +28,7 @@ class Check:
 
 
 def checks() -> list[Check]:
-    """Try everything that the kernel engine needs; nothing of it stays."""
+    """Try everything that the kernel engine needs, and leave nothing behind."""
     if sys.platform != "linux":
         return [Check("Linux", ok=False, says=f"this is {sys.platform}", remedy="use --engine sim or model here")]
     try:
@@ -55,7 +55,7 @@ def congestion_controls() -> list[str]:
 
 @dataclass(frozen=True)
 class Held:
-    """How a link of one rate was kept."""
+    """How well a link of one rate was emulated."""
 
     rate_mbps: float
     utilisation: float
@@ -70,7 +70,7 @@ class Held:
 
 
 def ceiling(rates_mbps: tuple[float, ...] = RATES_MBPS, tell: Callable[[Held], None] | None = None) -> list[Held]:
-    """Emulate one TCP flow over faster and faster links, until one is not kept; 4 s each."""
+    """Emulate one TCP flow over faster and faster links, 4 s each, until one of them cannot be kept."""
     kept = []
     for held in _measured(rates_mbps):
         kept.append(held)

@@ -85,7 +85,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Maker:
-    """What makes a table or figure: a module of the paper's folder, and what it is told besides the run."""
+    """What makes a table or figure: a module of the paper's folder, and its arguments in addition to the run."""
 
     module: str
     arguments: Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""What a link tells of its rate, by hand: an estimator as a value, without a network or a clock.
+"""The rate that a link advertises, by hand: an estimator as a value, without a network or a clock.
 
 Observe what the link offers, advertise what is due until there is nothing more, then ask `poll_at` when the next rate
 is due.  Times are seconds, rates bits per second; settings are those of a scenario's ``feedback.estimator``.  A round

@@ -67,11 +67,11 @@ __all__ = ["AckSample", "CongestionControl", "CongestionEvent", "MakeControl", "
 class CongestionControl(Protocol):
     """How much may be in flight; loss detection, retransmission and the RTO belong to the sender.
 
-    Optional besides these: ``ssthresh`` [B]; ``on_recovered(now_s, limit)`` when recovery has ended, where a window
+    Optional in addition: ``ssthresh`` [B]; ``on_recovered(now_s, limit)`` when recovery has ended, where a window
     above ``limit`` [B] (None: no limit) would let out a burst (RFC 6582 §3.2); ``on_idle(restart_window)`` after an
-    idle RTO (RFC 5681 §4.1); ``on_rate_feedback(now_s, rate_bps)`` when the network tells the flow its rate (the
-    flow's ``feedback``; None: none is known any more); ``on_reservation(now_s, rate_bps)`` when the flow's reservation
-    begins or changes (None: the sender does not trust it any more).
+    idle RTO (RFC 5681 §4.1); ``on_rate_feedback(now_s, rate_bps)`` when the network advertises a rate to the flow (the
+    flow's ``feedback``; None: it is no longer known); ``on_reservation(now_s, rate_bps)`` when the flow's reservation
+    begins or changes (None: the sender no longer trusts it).
     """
 
     cwnd: float

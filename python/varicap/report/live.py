@@ -35,7 +35,7 @@ class _Shown:
     links: "dict[str, Point]" = field(default_factory=dict)
     history: dict[tuple[str, str], deque[float]] = field(default_factory=dict)
     misses: int = 0
-    """What others told since it last did."""
+    """What other runs have reported since this one last did."""
 
     def add(self, sample: "Sample") -> None:
         self.misses = 0
@@ -66,9 +66,9 @@ class Dashboard:
         self.done = (share, done, total)
 
     def watch(self, sample: "Sample") -> None:
-        """A run told how it stands."""
+        """Take in the state of a run."""
         shown = self.networks.get(sample.network)
-        # A run that is shown stays until it has ended: numbers of two runs in turn would tell nothing.
+        # A run that is shown stays until it has ended: numbers of two runs in turn would say nothing.
         if shown is None or (shown.replication != sample.replication and shown.misses >= _MOST_MISSES):
             shown = self.networks[sample.network] = _Shown(sample.replication, sample.duration_s)
         if shown.replication == sample.replication:

@@ -1,4 +1,4 @@
-"""Results in the shapes that other tools write, so that scripts made for those read them.
+"""Results in the shapes that other tools write, so that scripts made for those tools can read them.
 
 Only what was recorded is exported: what a format has and a simulation does not (processors, clocks) is left out.
 """

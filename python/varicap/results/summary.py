@@ -134,7 +134,7 @@ def _differences(first: Block | None, block: Block) -> tuple[Array, Array, Array
 
 
 def _items(rows: pa.Table) -> list[str]:
-    """A name for each row; links that isolated flows have for themselves are told apart by them."""
+    """A name for each row; links that belong to one isolated flow are distinguished by its name."""
     names: list[str] = rows["name"].to_pylist()
     if "flow" not in rows.column_names:
         return names

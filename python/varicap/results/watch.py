@@ -1,8 +1,8 @@
-"""Runs while they go on: samples for whoever watches.
+"""Runs while they go on: samples for observers.
 
-A run tells how it stands at the end of an interval of its time series (``record.sample``), whenever it was asked since
-it last did: some twenty times a second at most.  It is asked for numbers that it keeps anyway, so that it goes the same
-way whether somebody watches or not.
+A run reports its state at the end of an interval of its time series (``record.sample``) if it has been asked to since
+its last report: at most some twenty times a second.  It reports numbers that it keeps anyway, so that its course is the
+same with and without an observer.
 
 >>> import varicap
 >>> seen = []
@@ -22,7 +22,7 @@ Point: TypeAlias = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Sample:
-    """How a run stands.  The kernel engine tells of flows and of links apart: a sample has the ones or the others."""
+    """The state of a run.  The kernel engine reports flows and links separately: a sample has one or the other."""
 
     replication: int
     network: int
@@ -40,10 +40,10 @@ class Sample:
 
 
 Watch: TypeAlias = Callable[[Sample], None]
-"""Hears of runs."""
+"""An observer of runs, called with each sample."""
 
 
-def tell(watch: Watch, text: str) -> None:
-    """Tell `watch` the samples that the engine gave as JSON."""
+def report(watch: Watch, text: str) -> None:
+    """Pass the samples that the engine gave as JSON to an observer."""
     for sample in json.loads(text):
         watch(Sample(**{**sample, "flows": dict(sample["flows"]), "links": dict(sample["links"])}))

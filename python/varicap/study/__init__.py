@@ -38,12 +38,12 @@ class _Progress:
 
     total: int
     done: int
-    tell: Progress | None
+    report: Progress | None
 
     def add(self, runs: int) -> None:
         self.done += runs
-        if self.tell is not None:
-            self.tell(self.done / max(self.total, 1), self.done, self.total)
+        if self.report is not None:
+            self.report(self.done / max(self.total, 1), self.done, self.total)
 
 
 def sweep(
@@ -176,7 +176,7 @@ def _only(tables: Tables, target: Mapping[int, int]) -> Tables:
 
 
 def _more(tables: Tables, target: dict[int, int], wanted: Mapping[str, Any]) -> dict[int, int]:
-    """How many runs each point needs for the precision, as far as the runs so far can tell."""
+    """How many runs each point needs for the precision, as far as the runs so far show."""
     if wanted["precision"] is None:
         return target
     grown = dict(target)

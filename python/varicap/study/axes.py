@@ -1,4 +1,4 @@
-"""Which points a study visits: values of scenario keys, combined."""
+"""The axes of a study and the points that it visits: values of scenario keys, combined."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -3,7 +3,7 @@
 ```text
 plan.json            what was asked; a command that asks for something else is refused
 parts/               finished runs, each file written under another name and then renamed
-flows.parquet …      the tables of all runs, written when all are done, the same bytes however often it was disturbed
+flows.parquet …      the tables of all runs, written when all are done, the same bytes after any interruptions
 manifest.json        the same facts for readers, with versions, host and digests
 ```
 """
@@ -35,7 +35,7 @@ class Folder:
 
     def open(self, plan: Mapping[str, Any]) -> None:
         """Make the folder, or take up the study in it; raises `StudyError` if it holds another one."""
-        with _told(self.path):
+        with _reported(self.path):
             self.parts.mkdir(parents=True, exist_ok=True)
             self._lock = (self.path / "lock").open("w")
             try:
@@ -63,7 +63,7 @@ class Folder:
 
     def add(self, name: str, piece: bytes) -> None:
         """Keep a piece of finished runs: all of it or nothing."""
-        with _told(self.path):
+        with _reported(self.path):
             self._write(self.parts / f"{name}.arrow", piece)
 
     def read(self) -> Tables:
@@ -75,13 +75,13 @@ class Folder:
         """Write a table of the results."""
         sink = pa.BufferOutputStream()
         pq.write_table(table, sink, compression="zstd")
-        with _told(self.path):
+        with _reported(self.path):
             return self._write(self.path / f"{name}.parquet", sink.getvalue().to_pybytes())
 
     def write_json(self, name: str, value: Any) -> Path:
         """Write an object."""
         text = json.dumps(value, indent=2, ensure_ascii=False) + "\n"
-        with _told(self.path):
+        with _reported(self.path):
             return self._write(self.path / name, text.encode())
 
     def _write(self, path: Path, content: bytes) -> Path:
@@ -139,8 +139,8 @@ def _same(file: Path, text: str) -> None:
 
 
 @contextlib.contextmanager
-def _told(path: Path) -> Iterator[None]:
-    """What the file system refuses is told with the folder's name."""
+def _reported(path: Path) -> Iterator[None]:
+    """Report what the file system refuses, with the folder's name."""
     try:
         yield
     except OSError as error:

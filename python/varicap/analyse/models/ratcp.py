@@ -102,7 +102,7 @@ class Parameters:
             m = int((up + down).argmax())
             raise ValueError(
                 f"with {m} sessions the next change comes within one delay of {self.delay_s:g} s (probabilities "
-                f"{up[m]:.3g} up, {down[m]:.3g} down): the feedback is older than the sessions it tells of"
+                f"{up[m]:.3g} up, {down[m]:.3g} down): the feedback is older than the sessions that it is about"
             )
 
     @classmethod

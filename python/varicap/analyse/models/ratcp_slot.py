@@ -8,7 +8,7 @@ unfinished work at the link just before an acknowledgement; one that releases r 
 
 for the next, and a packet that finds ``ceil(U / service)`` packets at the link when there is room for no more is lost.
 Within a run of acknowledgements that release the same number of packets U is linear in their count (until it reaches
-zero, where it stays), so that a run is worked off in one step, for many slots at a time.
+zero, where it stays), so that a run is processed in one step, for many slots at a time.
 
 Times are in transmission times of a packet at full capacity: the slot lasts C Delta, ``spacing`` is m' + 1 with m' the
 sessions one slot ago, ``service`` m + 1 with those of now.

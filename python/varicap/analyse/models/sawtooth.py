@@ -53,7 +53,7 @@ class Parameters:
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """One cycle of the sawtooth, repeated for ever."""
+    """One cycle of the sawtooth, repeated indefinitely."""
 
     throughput_pps: float
     """Packets delivered per second [packets/s]."""

@@ -26,7 +26,7 @@ MODELS: tuple[Model, ...] = (Sawtooth(), RandomLoss(), Sessions(), RateControl()
 """In the order in which they are tried."""
 
 _NEAREST = 2
-"""Models whose broken assumptions are told where none fits."""
+"""How many models are named, with the assumptions that fail, where none fits."""
 
 
 class NoModelError(NotApplicableError):
@@ -55,7 +55,7 @@ class ModelResult:
 def run(
     scenario: AnyScenario, *, overrides: Mapping[str, str] | Iterable[tuple[str, str]] = (), **_ignored: Any
 ) -> ModelResult:
-    """Answer a scenario by analysis; what other engines may be told besides is of no account here."""
+    """Answer a scenario by analysis.  Options of the other engines are accepted and ignored."""
     return solve(load(scenario, overrides))
 
 

@@ -1,4 +1,4 @@
-"""TCP behind an ABR source that is told the link's rate, or alone: scenarios that the analysis of [abr] fits."""
+"""TCP behind an ABR source that a link advertises its rate to, or alone: scenarios that the analysis of [abr] fits."""
 
 from collections.abc import Iterator
 from math import isclose
@@ -48,14 +48,14 @@ class RateControl:
         key = path.flow["path"]
         estimator = choice(feedback["estimator"])[0]
         if estimator != "instantaneous":
-            yield f"{key}.feedback.estimator = {estimator}: in the model the source is told the last capacity (INSTCAP)"
+            yield f"{key}.feedback.estimator = {estimator}: in the model the last capacity is advertised (INSTCAP)"
         if not isclose(feedback["delay_s"], path.base_rtt_s, rel_tol=1e-6):
             yield (
                 f"{key}.feedback.delay = {feedback['delay_s']:g} s: in the model it is the round trip, "
                 f"{path.base_rtt_s:g} s"
             )
         if source["is_bounded"]:
-            yield f"{key}.abr: in the model the source keeps to the rate that it is told, without bounds or steps"
+            yield f"{key}.abr: in the model the source keeps to the advertised rate, without bounds or steps"
 
     def solve(self, path: FlowPath) -> Answer:
         """What the flow gets in the long run."""

@@ -40,9 +40,9 @@ class Sessions:
         key = f"{path.flow['path']}.feedback"
         name, options = choice(feedback["estimator"])
         if name != "exact" or (options or {}).get("interval"):
-            yield f"{key}.estimator: in the model each change of the rate is told exactly"
+            yield f"{key}.estimator: in the model each change of the rate is advertised exactly"
         if feedback["quantum_bps"] is not None:
-            yield f"{key}.quantum: in the model rates are told as they are"
+            yield f"{key}.quantum: in the model rates are advertised as they are"
         if feedback["loss"] not in (0, "0"):
             yield f"{key}.loss: in the model no update is lost"
         if not isclose(feedback["delay_s"], path.base_rtt_s, rel_tol=1e-6):

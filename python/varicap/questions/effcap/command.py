@@ -18,7 +18,7 @@ commands = typer.Typer()
 )
 def effcap(
     delay: Annotated[str, typer.Option(help="Round trip propagation delay, Delta.")] = "200 ms",
-    interval: Annotated[str, typer.Option(help="Measurement interval s: one sample, one rate that is told.")] = "30 ms",
+    interval: Annotated[str, typer.Option(help="Measurement interval s: one sample, one advertised rate.")] = "30 ms",
     psi: Annotated[
         float | None, typer.Option(help="Mean time of the capacity in a state, in round trips.", show_default="unknown")
     ] = None,

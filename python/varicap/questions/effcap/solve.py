@@ -4,9 +4,9 @@ The rule of [abr, §VI]: M = ceil(Delta / s), averages over a round trip Delta o
 N = (k - 1) M with k = 8 to 12, a memory of k round trips.  Whether it pays depends on psi, the mean time that the
 capacity stays in a state over Delta:
 
-    fast           psi < 0.2        all averages are close to the mean capacity, and that is told
-    round trips    0.2 .. 20        rates come too late; the least capacity is told, and little is lost
-    slow           psi > 20         the capacity itself is told; a short memory regains it sooner
+    fast           psi < 0.2        all averages are close to the mean capacity, which is advertised
+    round trips    0.2 .. 20        rates come too late; the least capacity is advertised, and little is lost
+    slow           psi > 20         the capacity itself is advertised; a short memory regains it sooner
 
 `effcap` measures it: TCP alone, over INSTCAP and over EFFCAP with several M and N, each under the same capacity.
 """
@@ -52,7 +52,7 @@ _ATM_SHARE = 48 / 53
 _MEMORIES = (2, 4, 8, 12)  # k: round trips that EFFCAP remembers
 _RULE = 8
 _WORTHWHILE = 1.0  # a gain over the rule below this is not worth a deviation [%]
-_SAMPLES = 20_000  # for the rates that would be told
+_SAMPLES = 20_000  # for the rates that would be advertised
 _MOST_SAMPLES = 10_000  # of a round trip
 _ROUND_TRIPS = 1000  # of each replication, at least, and a tenth of that to warm up
 _PERIODS = 30  # mean times in a state of each replication, at least
@@ -71,7 +71,7 @@ class Path:
     delay_s: float = 0.2
     """Round trip propagation delay, Delta; also the age of the feedback [s]."""
     interval_s: float = 0.03
-    """Measurement interval s: a sample of the capacity, and a rate that is told [s]."""
+    """Measurement interval s: a sample of the capacity, and an advertised rate [s]."""
     high_bps: float = 0.8e6
     """Capacity in one state [b/s]."""
     low_bps: float = 0.4e6
@@ -130,7 +130,7 @@ class Choice:
     average: int
     """Samples of an average, M."""
     least: int
-    """Averages over which the least is told, N."""
+    """Averages of which the least is advertised, N."""
     efficiency: Interval
     """Throughput as a share of the mean capacity."""
     over_rule: Interval
@@ -144,7 +144,7 @@ class Point:
     psi: float
     regime: Regime
     told: float
-    """Mean rate that EFFCAP tells, as a share of the mean capacity."""
+    """Mean rate that EFFCAP advertises, as a share of the mean capacity."""
     too_high: float
     """Share of time in which a rate exceeds the capacity that it meets, a round trip later."""
     tcp: Interval
@@ -347,7 +347,7 @@ def _gain(ours: Array, other: Array) -> Interval:
 
 
 def _told(path: Path, psi: float, memory: tuple[int, int]) -> tuple[float, float]:
-    """Mean rate that would be told over the mean capacity, and how often it exceeds what it meets."""
+    """Mean rate that would be advertised over the mean capacity, and how often it exceeds what it meets."""
     rng = np.random.default_rng(1)
     tau = psi * path.delay_s
     end = _SAMPLES * path.interval_s

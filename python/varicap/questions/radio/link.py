@@ -1,4 +1,4 @@
-"""A wireless link as one describes it, for the questions `buffer` and `packet`: units instead of slots and frames."""
+"""A wireless link in everyday terms, for the questions `buffer` and `packet`: units instead of slots and frames."""
 
 import tomllib
 from dataclasses import dataclass, replace

@@ -3,7 +3,7 @@
 A sender with timed transmissions looks at its bucket at each expiry.  The bucket must hold what comes in between and
 up to a packet less a byte that may be left, and routers must hold the buckets of all connections that may burst at
 once (`varicap.analyse.models.minrate`).  Source: [minrate, §IV-A, §V-B].  The evidence is simulated within the call:
-a sender that hears no acknowledgement, so that its timer alone sends, with the interval that was found and longer
+a sender that receives no acknowledgement, so that its timer alone sends, with the interval that was found and longer
 ones, and TCP among best-effort flows.
 """
 

@@ -1,4 +1,4 @@
-"""What every chart of a page has, whoever draws it: a title, a text in its place, and its numbers."""
+"""What every chart of a page has, whichever module draws it: a title, a text in its place, and its numbers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
