@@ -15,10 +15,11 @@ from varicap import _core
 from varicap.report.table import html, rows
 
 
-def test_the_command_line_loads_nothing_heavy_before_it_knows_what_to_do() -> None:
-    """Which is what makes `varicap --help` quick, however busy the machine is."""
+@pytest.mark.parametrize("module", ["varicap.cli", "varicap.engines.kernel_worker"])
+def test_nothing_heavy_is_loaded_before_it_is_known_what_to_do(module: str) -> None:
+    """Then `varicap --help` is quick on any machine, and the process of the kernel engine has a single thread."""
     heavy = ("numpy", "pyarrow", "scipy", "matplotlib", "pandas", "gymnasium", "varicap.scenario")
-    script = f"import sys, varicap.cli; print(*[name for name in {heavy} if name in sys.modules])"
+    script = f"import sys, {module}; print(*[name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
 
