@@ -1,7 +1,8 @@
 """The papers that varicap is built on: what each states, and the code that measures it again.
 
 A paper is a folder: ``claims.toml`` (what it states, as data), ``scenarios/*.toml``, and a short module for each table
-or figure with a function ``reproduce(run) -> Outcome``.  Verdicts are computed from the runs of the call that asks.
+or figure, or family of them, with a function ``reproduce(run) -> Outcome``.  Verdicts are computed from the runs of the
+call that asks.
 """
 
 from importlib import resources

@@ -1,4 +1,4 @@
-"""What a simulation found: a summary, tables of runs and of time series, and files that say where they came from.
+"""What runs found: a summary, tables of runs and of time series, and files that say where they came from.
 
 A folder of results holds Parquet tables (units in the metadata of each column), ``summary.json`` and ``manifest.json``.
 The manifest carries all that a repetition needs: the scenario with every default written out, the seeds and the

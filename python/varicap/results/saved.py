@@ -1,4 +1,4 @@
-"""Folders of results, read back: they answer to the same names as the results in memory.
+"""Folders of results, read back: they have the same properties as the results in memory.
 
 ```text
 varicap run -o DIR   ──► DIR ──read──► SavedResult (summary, flows, links, flow_series, …, as a Result)

@@ -1,4 +1,4 @@
-"""Sweeps: one scenario at many points, in a folder that survives whatever happens to the process.
+"""Sweeps: one scenario at many points, in a folder that survives the death of the process.
 
 ```text
 axes ──design──► points ──► runs in pieces of a second ──► folder (parts) ──► tables, summary, manifest

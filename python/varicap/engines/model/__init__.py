@@ -1,4 +1,4 @@
-"""The model engine: which analysis fits a flow of a scenario, and what it says.
+"""The model engine: which analysis of `varicap.analyse.models` fits a flow of a scenario, and what it says.
 
 scenario ──► flows and their paths ──► the first model whose assumptions hold ──► goodput, or why none fits
 """
