@@ -2,9 +2,9 @@
 
     python examples/lrl_q_learning.py [EPISODES]        needs varicap[gym]
 
-The load answers to nothing: Poisson datagrams of 0.6 Mb/s, and 0.8 Mb/s more from 7 s to 14 s of an episode of 20 s.
-A second costs 1 for each Mb/s of capacity, 0.1 for each 1000 bytes that wait, and each lost packet 0.1.  The agent
-sees how much waits and by how much the capacity exceeds what arrived, both in a few classes.
+The load responds to no feedback: Poisson datagrams of 0.6 Mb/s, and 0.8 Mb/s more from 7 s to 14 s of a 20 s episode.
+Each second costs 1 per Mb/s of capacity and 0.1 per 1000 bytes in the queue, and each lost packet costs 0.1.  The
+agent observes the backlog and by how much the capacity exceeds the arrival rate, both in a few classes.
 """
 
 import sys
@@ -39,7 +39,7 @@ EXCESS_MBPS = (-0.4, -0.2, -0.1, 0.0, 0.1, 0.2, 0.4)
 
 
 class Learner:
-    """A table of values, an arithmetic mean of the last arrivals, and an epsilon-greedy choice."""
+    """A table of values, a smoothed rate of arrivals, and an epsilon-greedy choice of actions."""
 
     def __init__(self, seed: int) -> None:
         self.values: NDArray[np.float64] = np.zeros((len(WAITING_KB) + 1, len(EXCESS_MBPS) + 1, 3))
@@ -47,17 +47,17 @@ class Learner:
         self.arrivals = 0.0
 
     def state(self, observation: Observation) -> tuple[int, int]:
-        """The classes of what is seen; the rate of arrivals is smoothed over a few samples."""
+        """The classes of an observation; the rate of arrivals is smoothed over a few samples."""
         capacity, waiting, _, arrivals, _ = map(float, observation)
         self.arrivals += 0.2 * (arrivals - self.arrivals)
         return int(np.searchsorted(WAITING_KB, waiting)), int(np.searchsorted(EXCESS_MBPS, capacity - self.arrivals))
 
     def best(self, observation: Observation) -> int:
-        """The action of the highest value."""
+        """The action with the highest value."""
         return int(self.values[self.state(observation)].argmax())
 
     def train(self, env: LinkEnv, episodes: int, discount: float = 0.95) -> None:
-        """Q-learning: each value drifts to the reward and the discounted best value of what follows."""
+        """Q-learning: each value drifts towards the reward plus the discounted best value of the next state."""
         for episode in range(episodes):
             progress = episode / episodes
             rate, exploring = 0.2 * (1 - progress) + 0.01, 0.3 * (1 - progress)
@@ -75,7 +75,7 @@ class Learner:
 
 
 def compare(episodes: int, seeds: range = range(20)) -> dict[str, NDArray[np.float64]]:
-    """The cost of an episode by each agent, on the same seeds, none of which was trained on."""
+    """The cost of an episode for each agent, on the same seeds, none of which was used for training."""
     env = LinkEnv(SCENARIO)
     learner = Learner(seed=1)
     learner.train(env, episodes)
