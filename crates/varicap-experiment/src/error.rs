@@ -18,23 +18,23 @@ pub struct ScenarioError {
     pub found: Option<String>,
     /// What was expected instead.
     pub expected: String,
-    /// What was probably meant, or what to do about it.
+    /// What was probably meant, or how to correct the mistake.
     pub hint: Option<Box<str>>,
 }
 
 impl ScenarioError {
-    /// Something was expected at `key`.
+    /// An error that says what was expected at `key`.
     pub(crate) fn at(key: impl Into<String>, expected: impl Into<String>) -> ScenarioError {
         ScenarioError { key: key.into(), expected: expected.into(), ..ScenarioError::default() }
     }
 
-    /// … but `found` was there.
+    /// Adds to the error what was found instead.
     pub(crate) fn found(mut self, found: impl fmt::Display) -> ScenarioError {
         self.found = Some(found.to_string());
         self
     }
 
-    /// … and this helps.
+    /// Adds a hint to the error.
     pub(crate) fn hint(mut self, hint: impl Into<Box<str>>) -> ScenarioError {
         self.hint = Some(hint.into());
         self
@@ -66,7 +66,7 @@ impl fmt::Display for ScenarioError {
 
 /// The name among `names` that `text` was probably meant to be.
 pub(crate) fn nearest<'a>(text: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // Long names may hold more slips; short ones must nearly match.
+    // Long names may contain more typing errors; short ones must nearly match.
     let length = text.chars().count();
     let most = (length / 3).clamp(1, 3);
     names
@@ -78,7 +78,8 @@ pub(crate) fn nearest<'a>(text: &str, names: impl IntoIterator<Item = &'a str>) 
         .map(|(_, name)| name)
 }
 
-/// Insertions, deletions, replacements and swaps of neighbours between two words (optimal string alignment).
+/// The number of insertions, deletions, replacements and swaps of neighbours that turn one word into the other (optimal
+/// string alignment).
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (normal(a), normal(b));
     let mut before: Vec<usize> = vec![0; b.len() + 1];
@@ -97,12 +98,12 @@ fn distance(a: &str, b: &str) -> usize {
     above[b.len()]
 }
 
-/// `-` and `_` are taken for the same, and so are capitals and small letters.
+/// Normalises a word so that `-` equals `_`, and capitals equal small letters.
 fn normal(word: &str) -> Vec<char> {
     word.chars().map(|c| if c == '-' { '_' } else { c.to_ascii_lowercase() }).collect()
 }
 
-/// `a`, `b` or `c`.
+/// Lists names as in `a`, `b` or `c`.
 pub(crate) fn one_of<T: AsRef<str>>(names: &[T]) -> String {
     let quoted: Vec<String> = names.iter().map(|name| format!("`{}`", name.as_ref())).collect();
     match quoted.as_slice() {

@@ -1,4 +1,4 @@
-//! The two waists of varicap: what goes in (a scenario) and what comes out (measures, records).
+//! The two narrow waists of varicap: what goes in (a scenario) and what comes out (measurements, records).
 //!
 //! A [`Scenario`] is read from a file, checked and resolved into a [`Network`], which every engine takes. It knows
 //! nothing of simulated time passing, of sockets or of drawing.

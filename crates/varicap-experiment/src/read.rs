@@ -11,7 +11,7 @@ use crate::scenario::document::{Lines, MAX_FILE, Node, Origin, Source, Table, Va
 use crate::scenario::schema;
 
 impl Scenario {
-    /// Reads a TOML text; `overrides` are the `--set key=value` of the command line, later ones win.
+    /// Reads a scenario from a TOML text; `overrides` are the `--set key=value` of the command line; later ones win.
     pub fn from_toml(
         text: &str,
         file_name: &str,
@@ -20,7 +20,7 @@ impl Scenario {
         read(text, file_name, overrides, Node::from_toml)
     }
 
-    /// Reads a JSON text of the same shape.
+    /// Reads a scenario from a JSON text of the same shape; `overrides` are as for [`Scenario::from_toml`].
     pub fn from_json(
         text: &str,
         file_name: &str,
@@ -31,7 +31,7 @@ impl Scenario {
 
     /// The whole scenario as TOML, every default written out.
     pub fn to_toml(&self) -> String {
-        // Tables, lists, texts and numbers, without a null: there is nothing that TOML cannot hold.
+        // The JSON has only tables, lists, texts and numbers and no nulls, so TOML can represent all of it.
         toml::to_string(&self.to_json()).unwrap_or_default()
     }
 
@@ -50,7 +50,7 @@ impl Scenario {
     }
 }
 
-/// A key without a value is a key that is not there.
+/// Removes keys whose value is null: a key without a value counts as absent.
 fn without_nulls(json: &mut serde_json::Value) {
     match json {
         serde_json::Value::Object(entries) => {
@@ -97,7 +97,7 @@ fn read(
     Ok(scenario)
 }
 
-/// The name of a scenario that has none: its file's, without what a name may not hold.
+/// The name of a scenario that has none: its file's name, without characters that a name may not contain.
 fn name_of(file: &str) -> String {
     let stem = Path::new(file).file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
     let plain: String = stem.chars().filter(|c| in_name(*c)).take(LONGEST_NAME / 4).collect();
@@ -105,7 +105,7 @@ fn name_of(file: &str) -> String {
     if plain.is_empty() { "scenario".to_owned() } else { plain.to_owned() }
 }
 
-/// Puts `value` at `path`, making the tables on the way.
+/// Puts `value` at `path`, creating the tables along the path.
 fn set(root: &mut Node, path: &str, value: Node) -> Result<(), ScenarioError> {
     let keys = split_path(path);
     if keys.iter().any(String::is_empty) {
@@ -120,7 +120,7 @@ fn set(root: &mut Node, path: &str, value: Node) -> Result<(), ScenarioError> {
     Ok(())
 }
 
-/// The entry `key` of `node`, which lies at `path`; made if there is none and the format has it.
+/// The entry `key` of `node`, which lies at `path`; it is created if it is absent and the format has it.
 fn enter<'a>(
     node: &'a mut Node,
     path: &[&str],
@@ -143,7 +143,7 @@ fn enter<'a>(
             return Err(unknown(here(), key, &names));
         }
         schema::Kind::Table(_) => {}
-        // A slip in the name of a flow would otherwise add another flow.
+        // Otherwise a misspelt name of a flow would add another flow.
         schema::Kind::Named if node.get(key).is_none() => {
             let names: Vec<String> = node.table().into_iter().flat_map(Table::keys).cloned().collect();
             return Err(unknown(here(), key, &names));
@@ -185,7 +185,7 @@ fn unknown(path: String, key: &str, names: &[String]) -> ScenarioError {
     }
 }
 
-/// Gives every flow the keys of the scenario's `tcp` table that its own does not have.
+/// Gives every flow those keys of the scenario's `tcp` table that its own `tcp` table lacks.
 fn share_tcp(root: &mut Node) {
     let Some(shared) = root.get("tcp").cloned() else { return };
     let Value::Table(defaults) = &shared.value else { return };

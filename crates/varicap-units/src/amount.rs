@@ -5,18 +5,18 @@ use crate::{Bytes, Rate, Span};
 /// An amount of data as a user writes it: bytes, packets or bandwidth-delay products.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Amount {
-    /// `"64 kB"`.
+    /// A number of bytes: `"64 kB"`.
     Bytes(Bytes),
-    /// `"10 packets"`.
+    /// A number of packets: `"10 packets"`.
     Packets(u64),
-    /// `"1.5 bdp"`: multiples of mean capacity times base round-trip time.
+    /// Multiples of the bandwidth-delay product, mean capacity times base round-trip time: `"1.5 bdp"`.
     Bdp(f64),
-    /// `"unlimited"`.
+    /// No limit: `"unlimited"`.
     Unlimited,
 }
 
 impl Amount {
-    /// The amount in bytes [B], where a packet has `packet` bytes and the path the given product [B].
+    /// The amount in bytes [B], if a packet has `packet` bytes and the path has the bandwidth-delay product `bdp` [B].
     pub fn bytes(self, packet: Bytes, bdp: Bytes) -> Bytes {
         match self {
             Amount::Bytes(bytes) => bytes,
@@ -33,20 +33,20 @@ impl Amount {
     }
 }
 
-/// A stretch of regular samples as a user writes it: their number, a time or round trips.
+/// A stretch of regular samples as a user writes it: as a number of samples, a time, or round trips.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Stretch {
-    /// `"7 samples"`.
+    /// A number of samples: `"7 samples"`.
     Samples(u64),
-    /// `"210 ms"`.
+    /// The samples that a length of time begins: `"210 ms"`.
     Time(Span),
-    /// `"1 rtt"`: multiples of the samples that a round trip begins.
+    /// Multiples of the samples that a round trip begins: `"1 rtt"`.
     Rtt(f64),
 }
 
 impl Stretch {
-    /// How many samples it has if one comes every `interval` and a round trip takes `rtt`; at least one. Whatever is
-    /// not whole is rounded up, the samples of a round trip first.
+    /// The number of samples, at least one, if a sample comes every `interval` and a round trip takes `rtt`. Whatever
+    /// is not whole is rounded up, starting with the samples of a round trip.
     pub fn samples(self, interval: Span, rtt: Span) -> u64 {
         let begun = |span: Span| span.as_nanos().div_ceil(interval.as_nanos().max(1));
         let samples = match self {
@@ -63,12 +63,12 @@ impl Stretch {
 pub struct Frequency(pub(crate) f64);
 
 impl Frequency {
-    /// `per_second` events a second [1/s]; `None` unless finite and not negative.
+    /// `per_second` events per second [1/s]; `None` unless `per_second` is finite and not negative.
     pub fn from_hz(per_second: f64) -> Option<Frequency> {
         (per_second.is_finite() && per_second >= 0.0).then_some(Frequency(per_second))
     }
 
-    /// Events per second [1/s].
+    /// The frequency as events per second [1/s].
     pub const fn as_hz(self) -> f64 {
         self.0
     }
@@ -79,12 +79,12 @@ impl Frequency {
 pub struct Probability(pub(crate) f64);
 
 impl Probability {
-    /// `value`; `None` unless it lies in [0, 1].
+    /// The probability `value`; `None` unless it lies in [0, 1].
     pub fn new(value: f64) -> Option<Probability> {
         (0.0..=1.0).contains(&value).then_some(Probability(value))
     }
 
-    /// Its value.
+    /// The probability as a number in [0, 1].
     pub const fn get(self) -> f64 {
         self.0
     }

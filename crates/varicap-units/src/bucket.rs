@@ -1,22 +1,24 @@
-//! A token bucket: what conforms to a reserved rate. Source: [minrate, §II-A]; RFC 2215 §3.6 (TOKEN_BUCKET_TSPEC).
+//! A token bucket decides which packets conform to a reserved rate. Source: [minrate, §II-A]; RFC 2215 §3.6
+//! (TOKEN_BUCKET_TSPEC).
 //!
-//! Tokens come at the mean rate and gather up to the depth; a packet takes as many as it has bytes, or none if there are
-//! too few. With a peak rate the packet must also find its tokens in a second bucket, which gathers one packet's worth at
-//! the peak rate: p T + M of RFC 2215. All tokens are exact: what has come is in the bucket, was taken or was lost.
+//! Tokens arrive at the mean rate and accumulate up to the depth; a packet takes as many as it has bytes, or none if
+//! there are too few. With a peak rate the packet must also find its tokens in a second bucket, which holds one
+//! packet's worth at the peak rate: p T + M of RFC 2215. Tokens are counted exactly: each one is in the bucket, was
+//! taken, or was lost.
 
 use crate::{Bytes, NANOS_PER_SEC, Rate, Span, Time, Work};
 
-/// How deep a token bucket is, as a user writes it.
+/// The depth of a token bucket, as a user writes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BucketDepth {
-    /// `"50 ms"`: what the reserved rate brings in this time; it changes with the rate.
+    /// What the reserved rate brings in this time, which changes with the rate: `"50 ms"`.
     Time(Span),
-    /// `"25 kB"`.
+    /// A fixed number of bytes: `"25 kB"`.
     Bytes(Bytes),
 }
 
 impl BucketDepth {
-    /// The depth at `rate`.
+    /// The depth of the bucket if tokens arrive at `rate`.
     pub fn work(self, rate: Rate) -> Work {
         match self {
             BucketDepth::Time(span) => rate * span,
@@ -25,12 +27,12 @@ impl BucketDepth {
     }
 }
 
-/// A bucket of tokens that come at one rate.
+/// A bucket of tokens that arrive at one rate.
 #[derive(Clone, Copy, Debug)]
 struct Level {
     rate: Rate,
     depth: Work,
-    /// Tokens when the bucket was last brought up to a time.
+    /// Tokens in the bucket when it was last settled.
     tokens: Work,
 }
 
@@ -39,19 +41,19 @@ impl Level {
         Level { rate, depth, tokens: depth }
     }
 
-    /// Tokens after `span`, those beyond the depth included.
+    /// Tokens after `span`, including those beyond the depth.
     fn brought(&self, span: Span) -> Work {
         self.tokens + self.rate * span
     }
 
-    /// Lets the tokens of `span` come; what does not fit is lost.
+    /// Adds the tokens of `span`; returns those that do not fit and are lost.
     fn settle(&mut self, span: Span) -> Work {
         let brought = self.brought(span);
         self.tokens = brought.min(self.depth);
         brought - self.tokens
     }
 
-    /// How long until it holds `work`; [`Span::MAX`] if never.
+    /// How long it takes until the bucket holds `work`; [`Span::MAX`] if it never does.
     fn wait(&self, work: Work) -> Span {
         if work <= self.tokens {
             return Span::ZERO;
@@ -65,42 +67,43 @@ impl Level {
     }
 }
 
-/// Says which packets conform to a mean rate, a depth and perhaps a peak rate.
+/// Decides which packets conform to a mean rate, a depth and optionally a peak rate.
 #[derive(Clone, Copy, Debug)]
 pub struct TokenBucket {
     mean: Level,
     depth: BucketDepth,
     peak: Option<Level>,
-    /// Up to when the tokens have come.
+    /// The time up to which tokens have been added.
     settled: Time,
-    /// Tokens that found the bucket full, or were in it when it became smaller.
+    /// Tokens that arrived when the bucket was full, or no longer fitted when it became smaller.
     lost: Work,
 }
 
 impl TokenBucket {
-    /// A full bucket at `now`.
+    /// A bucket that is full at `now`.
     pub fn new(now: Time, rate: Rate, depth: BucketDepth) -> TokenBucket {
         let mean = Level::full(rate, depth.work(rate));
         TokenBucket { mean, depth, peak: None, settled: now, lost: Work::ZERO }
     }
 
-    /// Also bounded by a peak rate, for packets of at most `largest`. An unlimited peak is none.
+    /// Adds a peak rate, for packets of at most `largest`. An unlimited peak rate has no effect.
     pub fn with_peak(mut self, peak: Rate, largest: Bytes) -> TokenBucket {
         self.peak = (!peak.is_unlimited()).then(|| Level::full(peak, Work::of(largest)));
         self
     }
 
-    /// The mean rate at which tokens come.
+    /// The mean rate at which tokens arrive.
     pub fn rate(&self) -> Rate {
         self.mean.rate
     }
 
-    /// The most that it may hold at the rate of now, in whole bytes [B].
+    /// The most tokens that the bucket may hold at the current rate, in whole bytes [B].
     pub fn depth(&self) -> Bytes {
         whole_bytes(self.mean.depth)
     }
 
-    /// From `now` on tokens come at `rate`. A depth in time goes with it; tokens that do not fit any more are lost.
+    /// Lets tokens arrive at `rate` from `now` on. A depth given as a time changes accordingly; tokens that no longer
+    /// fit are lost.
     pub fn set_rate(&mut self, now: Time, rate: Rate) {
         self.settle(now);
         self.mean.rate = rate;
@@ -115,7 +118,7 @@ impl TokenBucket {
         holds(&self.mean) && self.peak.as_ref().is_none_or(holds)
     }
 
-    /// Takes the tokens of a packet of `size`, if it conforms.
+    /// Takes the tokens of a packet of `size` if it conforms, and says whether it did.
     pub fn take(&mut self, now: Time, size: Bytes) -> bool {
         self.settle(now);
         let work = Work::of(size);
@@ -129,20 +132,20 @@ impl TokenBucket {
         true
     }
 
-    /// When a packet of `size` will conform if nothing is taken and the rate stays; [`Time::NEVER`] if it is larger
-    /// than the bucket is deep, or no tokens come.
+    /// When a packet of `size` will conform if no tokens are taken and the rate does not change; [`Time::NEVER`] if the
+    /// packet is larger than the depth of the bucket, or no tokens arrive.
     pub fn conforms_at(&self, size: Bytes) -> Time {
         let work = Work::of(size);
         let peak = self.peak.map_or(Span::ZERO, |peak| peak.wait(work));
         self.settled + self.mean.wait(work).max(peak)
     }
 
-    /// Whole tokens in it at `now` [B].
+    /// Whole tokens in the bucket at `now` [B].
     pub fn tokens(&self, now: Time) -> Bytes {
         whole_bytes(self.mean.brought(now.since(self.settled)).min(self.mean.depth))
     }
 
-    /// Tokens lost up to `now`, exact.
+    /// The exact amount of tokens lost up to `now`.
     pub fn lost(&self, now: Time) -> Work {
         self.lost + self.mean.brought(now.since(self.settled)).saturating_sub(self.mean.depth)
     }
@@ -171,7 +174,7 @@ mod tests {
         Time::ZERO + Span::from_millis(millis)
     }
 
-    /// 4 Mb/s and 50 ms are 25 kB.
+    /// The bucket of the paper: 4 Mb/s and 50 ms are 25 kB.
     fn paper() -> TokenBucket {
         TokenBucket::new(Time::ZERO, Rate::from_bps(4_000_000), BucketDepth::Time(Span::from_millis(50)))
     }
@@ -184,7 +187,7 @@ mod tests {
         assert_eq!(bucket.depth(), Bytes::new(25_000));
         assert!((0..25).all(|_| bucket.take(ms(0), PACKET)));
         assert!(!bucket.take(ms(0), PACKET));
-        // A packet's tokens come in 2 ms.
+        // A packet's tokens take 2 ms to arrive.
         assert_eq!(bucket.conforms_at(PACKET), ms(2));
         assert!(!bucket.conforms(Time::from_nanos(1_999_999), PACKET));
         assert!(bucket.conforms(ms(2), PACKET) && bucket.take(ms(2), PACKET));
@@ -199,7 +202,7 @@ mod tests {
         assert_eq!(bucket.lost(ms(10)), Work::of(Bytes::new(4000)));
         assert!(bucket.take(ms(10), PACKET));
         assert_eq!(bucket.lost(ms(12)), Work::of(Bytes::new(4000)));
-        // No whole token each time, and none forgotten: 1 b/s brings a byte in 8 s.
+        // Each step brings less than a whole token, and none is forgotten: 1 b/s brings a byte in 8 s.
         let mut slow = TokenBucket::new(Time::ZERO, Rate::from_bps(1), BucketDepth::Bytes(PACKET));
         for second in 1..=8 {
             assert!(!slow.take(ms(1000 * second), Bytes::new(1001)));
@@ -223,7 +226,7 @@ mod tests {
         assert!(!bucket.take(ms(0), PACKET));
         assert_eq!(bucket.conforms_at(PACKET), ms(1));
         assert!(bucket.take(ms(1), PACKET));
-        // What the peak refuses takes no tokens: 25 - 2 + half a packet that came.
+        // A packet that the peak rate refuses takes no tokens: 25 - 2 + the half packet that arrived.
         assert_eq!(bucket.tokens(ms(1)), Bytes::new(23_500));
         assert!(paper().with_peak(Rate::UNLIMITED, PACKET).peak.is_none());
     }
@@ -246,7 +249,8 @@ mod tests {
     }
 
     proptest! {
-        /// In any time no more passes than the depth and what came: the promise of a Tspec. And no token disappears.
+        /// In any period no more passes than the depth and the tokens that arrived, as a Tspec promises; and no token
+                /// disappears.
         #[test]
         fn no_more_passes_than_depth_and_rate_allow(
             rate in 1u64..100_000_000,

@@ -9,27 +9,27 @@ use std::ops::{Add, AddAssign, Mul, Sub, SubAssign};
 pub struct Bytes(u64);
 
 impl Bytes {
-    /// Nothing.
+    /// No data.
     pub const ZERO: Bytes = Bytes(0);
-    /// More than any run carries: no limit.
+    /// More than any run carries; stands for no limit.
     pub const MAX: Bytes = Bytes(u64::MAX);
 
-    /// `bytes` bytes [B].
+    /// An amount of `bytes` bytes [B].
     pub const fn new(bytes: u64) -> Bytes {
         Bytes(bytes)
     }
 
-    /// Its bytes [B].
+    /// The amount as a number of bytes [B].
     pub const fn as_u64(self) -> u64 {
         self.0
     }
 
-    /// The difference, at least zero.
+    /// The difference of two amounts, at least zero.
     pub const fn saturating_sub(self, other: Bytes) -> Bytes {
         Bytes(self.0.saturating_sub(other.0))
     }
 
-    /// The sum, at most [`Bytes::MAX`].
+    /// The sum of two amounts, at most [`Bytes::MAX`].
     pub const fn saturating_add(self, other: Bytes) -> Bytes {
         Bytes(self.0.saturating_add(other.0))
     }

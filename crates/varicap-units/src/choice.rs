@@ -36,7 +36,7 @@ macro_rules! choice {
                         }
                         $type::deserialize($crate::Named::new(text))
                     }
-                    // A number or truth value is read as its text, so that the error says which names there are.
+                    // A number or a truth value is read as text, so that the error lists the valid names.
                     fn visit_bool<E: serde::de::Error>(self, value: bool) -> Result<$type, E> {
                         self.visit_str(&value.to_string())
                     }
@@ -72,7 +72,7 @@ pub struct Named<'a, E> {
 }
 
 impl<'a, E> Named<'a, E> {
-    /// The variant called `name`.
+    /// The variant called `name`, with default parameters.
     pub fn new(name: &'a str) -> Named<'a, E> {
         Named { name, error: PhantomData }
     }
@@ -98,7 +98,7 @@ impl<'de, E: Error> EnumAccess<'de> for Named<'_, E> {
     }
 }
 
-/// No parameters given: a struct with its defaults, or a unit.
+/// Stands for parameters that were not given: a struct with its defaults, or a unit.
 pub struct Defaults<E>(PhantomData<E>);
 
 type Nothing<'de, E> = MapDeserializer<'de, std::iter::Empty<(&'de str, &'de str)>, E>;
@@ -123,7 +123,7 @@ impl<'de, E: Error> VariantAccess<'de> for Defaults<E> {
     }
 }
 
-/// A schema transform: a variant may also be given by its name alone.
+/// A schema transform by which a variant may also be given by its name alone.
 pub fn names(schema: &mut schemars::Schema) {
     let Some(variants) = schema.get("oneOf").and_then(|v| v.as_array()) else { return };
     let names: Vec<_> = variants

@@ -1,4 +1,4 @@
-//! Exact units and named random streams: what every other crate of varicap speaks in.
+//! Exact units and named random streams, which every other crate of varicap uses.
 //!
 //! Time is integer nanoseconds, rates are integer bits per second, and `Rate * Span = Work` is exact, so that
 //! service at a link never accumulates rounding. Files write quantities with their unit (`"0.8 Mbit/s"`,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::{Amount, BucketDepth, Bytes, Frequency, Probability, Rate, Span, Stretch};
 
-/// A quantity that cannot be read: what was found and what was expected.
+/// An error for a quantity that cannot be read: what was found and what was expected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{found}` is not {expected}")]
 pub struct QuantityError {
@@ -21,7 +21,7 @@ pub struct QuantityError {
 }
 
 impl QuantityError {
-    /// As an error of a serde format: an invalid value, with what was expected.
+    /// Converts this into an error of a serde format: an invalid value, with what was expected.
     pub fn into_serde<E: de::Error>(self) -> E {
         E::invalid_value(de::Unexpected::Str(&self.found), &self.expected)
     }
@@ -72,7 +72,7 @@ fn split(text: &str) -> Option<(f64, &str)> {
     let end = text
         .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '+' | '-' | '_')))
         .unwrap_or(text.len());
-    // An exponent belongs to the number (`1e6 B`), a unit that starts with `e` does not exist.
+    // An exponent belongs to the number (`1e6 B`): no unit starts with `e`.
     let end = match text[end..].strip_prefix(['e', 'E']) {
         Some(rest) if rest.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '+') => {
             let digits = rest[1..].find(|c: char| !c.is_ascii_digit()).map_or(rest.len(), |at| at + 1);
@@ -97,7 +97,7 @@ fn whole(value: f64) -> Option<u64> {
     (value < u64::MAX as f64).then_some((value + 0.5) as u64)
 }
 
-/// A plain decimal times `scale`; `None` if it is not plain or too long.
+/// A plain decimal number times `scale`; `None` if the text is anything else, or too long.
 fn exact(number: &str, scale: u64) -> Option<u64> {
     let (integer, fraction) = number.split_once('.').unwrap_or((number, ""));
     let digits: u128 = format!("{integer}{fraction}").replace('_', "").parse().ok()?;
@@ -207,7 +207,7 @@ impl FromStr for Probability {
     }
 }
 
-/// The largest of the units in which `value` is at least one, with as many decimals as it needs.
+/// Writes `value` in the largest unit in which it is at least one, with as many decimals as needed.
 fn show(f: &mut fmt::Formatter<'_>, value: u64, units: &[(&str, u64)]) -> fmt::Result {
     let (unit, scale) = units.iter().rev().find(|(_, scale)| value >= *scale).unwrap_or(&units[0]);
     write!(f, "{}", value / scale)?;
@@ -239,7 +239,7 @@ impl fmt::Display for Rate {
 
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Sizes of packets and buffers are known by their bytes: `1460 B`, but `64 kB`.
+        // People know sizes of packets and buffers in bytes: `1460 B`, but `64 kB`.
         let bytes = self.as_u64();
         let whole = |(_, scale): &&(&str, u64)| bytes >= *scale && bytes.is_multiple_of(*scale);
         let units = [("B", 1), ("kB", K), ("MB", M), ("GB", G)];
@@ -290,7 +290,7 @@ impl fmt::Display for Probability {
     }
 }
 
-/// Reads a quantity from a string; a bare number is refused with what is missing.
+/// Reads a quantity from a string; refuses a bare number and says what is missing.
 macro_rules! quantity_in_files {
     ($type:ty, $name:literal, $expected:expr, $example:literal) => {
         impl Serialize for $type {

@@ -1,26 +1,26 @@
-//! Rates in bits per second.
+//! Rates of data in bits per second.
 
 use std::fmt;
 use std::ops::Mul;
 
 use crate::{Bytes, NANOS_PER_SEC, Span, Work};
 
-/// Bits per second [b/s]. Zero is an outage, an ordinary state.
+/// A rate of data [b/s]. Zero is an outage, which is an ordinary state.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Rate(u64);
 
 impl Rate {
-    /// An outage.
+    /// The rate of an outage: nothing moves.
     pub const ZERO: Rate = Rate(0);
-    /// So fast that every frame takes no time.
+    /// A rate at which frames take no time.
     pub const UNLIMITED: Rate = Rate(u64::MAX);
 
-    /// `bits` per second [b/s].
+    /// A rate of `bits` per second [b/s].
     pub const fn from_bps(bits: u64) -> Rate {
         Rate(bits)
     }
 
-    /// Bits per second [b/s].
+    /// The rate in bits per second [b/s].
     pub const fn as_bps(self) -> u64 {
         self.0
     }
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outage_takes_for_ever_and_no_limit_no_time() {
+    fn an_outage_takes_indefinitely_and_no_limit_no_time() {
         assert_eq!(Rate::ZERO.transmission_time(Bytes::new(1)), Span::MAX);
         assert_eq!(Rate::UNLIMITED.transmission_time(Bytes::MAX), Span::ZERO);
     }

@@ -1,4 +1,4 @@
-//! Named random streams: one per component, so that adding a component shifts nobody's draws.
+//! Named random streams, one per component, so that adding a component does not change the draws of another.
 
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Dxsm;
@@ -14,12 +14,12 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// The streams of replication `replication` under `seed`.
+    /// The streams of the given replication, for `seed`.
     pub const fn new(seed: u64, replication: u64) -> Streams {
         Streams { seed, replication }
     }
 
-    /// The stream of the component called `name`; the same name gives the same draws, on any machine.
+    /// The stream of the component called `name`; the same name gives the same draws on any machine.
     pub fn stream(&self, name: &str) -> Stream {
         let key = [self.replication.to_le_bytes().as_slice(), name.as_bytes()].concat();
         let mut state = [0u8; 32];
@@ -29,7 +29,7 @@ impl Streams {
     }
 }
 
-/// One component's random numbers: PCG64-DXSM, the same on any machine.
+/// The random numbers of one component: PCG64-DXSM, the same on any machine.
 #[derive(Clone, Debug)]
 pub struct Stream(Pcg64Dxsm);
 
@@ -39,12 +39,12 @@ impl Stream {
         self.0.next_u64()
     }
 
-    /// Uniform on [0, 1), with 53 random bits.
+    /// A number uniform on [0, 1), with 53 random bits.
     pub fn uniform(&mut self) -> f64 {
         (self.bits() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// Uniform on 0..n; zero when `n` is zero. Lemire's multiplication, whose bias (below n / 2^64) is ignored.
+    /// An integer uniform on 0..n; zero if `n` is zero. Lemire's multiplication; its bias (below n / 2^64) is ignored.
     pub fn below(&mut self, n: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(n)) >> 64) as u64
     }
@@ -54,22 +54,22 @@ impl Stream {
         self.uniform() < p
     }
 
-    /// Exponential with the given mean, by inversion.
+    /// An exponentially distributed number with the given mean, by inversion.
     pub fn exponential(&mut self, mean: f64) -> f64 {
         -mean * libm::log(1.0 - self.uniform())
     }
 
-    /// An exponential length of time with the given mean, rounded to a nanosecond.
+    /// An exponentially distributed length of time with the given mean, rounded to a nanosecond.
     pub fn exponential_span(&mut self, mean: Span) -> Span {
         Span::from_nanos((self.exponential(mean.as_nanos() as f64) + 0.5) as u64)
     }
 
-    /// Uniform on [0, longest], in whole nanoseconds.
+    /// A length of time uniform on [0, longest], in whole nanoseconds.
     pub fn uniform_span(&mut self, longest: Span) -> Span {
         Span::from_nanos(self.below(longest.as_nanos().saturating_add(1)))
     }
 
-    /// Standard normal, by Box and Muller's polar form without its spare (one draw, one value: streams stay simple).
+    /// A standard normal number, by Box and Muller's method without its spare value: each call draws the same amount.
     pub fn normal(&mut self) -> f64 {
         let radius = libm::sqrt(-2.0 * libm::log(1.0 - self.uniform()));
         radius * libm::cos(std::f64::consts::TAU * self.uniform())

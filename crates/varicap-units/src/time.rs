@@ -5,31 +5,31 @@ use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 
 use crate::NANOS_PER_SEC;
 
-/// An instant: nanoseconds since the start of the run [ns].
+/// An instant of a run, in nanoseconds since its start [ns].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Time(u64);
 
-/// A length of time [ns]. (`std::time::Duration` splits seconds from nanoseconds, which costs on every sum.)
+/// A length of time [ns]. (`std::time::Duration` keeps seconds and nanoseconds apart, which makes every sum slower.)
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Span(u64);
 
 impl Time {
     /// The start of the run.
     pub const ZERO: Time = Time(0);
-    /// Later than every instant of a run: nothing is pending.
+    /// Later than every instant of a run; means that nothing is pending.
     pub const NEVER: Time = Time(u64::MAX);
 
-    /// The instant `nanos` after the start [ns].
+    /// The instant `nanos` nanoseconds after the start [ns].
     pub const fn from_nanos(nanos: u64) -> Time {
         Time(nanos)
     }
 
-    /// Nanoseconds since the start [ns].
+    /// Nanoseconds since the start of the run [ns].
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// Seconds since the start [s], for reports only.
+    /// Seconds since the start of the run [s], for reports only.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / NANOS_PER_SEC as f64
     }
@@ -51,52 +51,52 @@ impl Span {
     /// Longer than every run.
     pub const MAX: Span = Span(u64::MAX);
 
-    /// `nanos` nanoseconds.
+    /// A span of `nanos` nanoseconds.
     pub const fn from_nanos(nanos: u64) -> Span {
         Span(nanos)
     }
 
-    /// `micros` microseconds.
+    /// A span of `micros` microseconds.
     pub const fn from_micros(micros: u64) -> Span {
         Span(micros * 1_000)
     }
 
-    /// `millis` milliseconds.
+    /// A span of `millis` milliseconds.
     pub const fn from_millis(millis: u64) -> Span {
         Span(millis * 1_000_000)
     }
 
-    /// `secs` seconds.
+    /// A span of `secs` seconds.
     pub const fn from_secs(secs: u64) -> Span {
         Span(secs * NANOS_PER_SEC)
     }
 
-    /// `secs` seconds rounded to the nearest nanosecond; negative values become zero, huge ones [`Span::MAX`].
+    /// A span of `secs` seconds, to the nearest nanosecond; negative values become zero, huge ones [`Span::MAX`].
     pub fn from_secs_f64(secs: f64) -> Span {
         Span((secs * NANOS_PER_SEC as f64 + 0.5) as u64) // float-to-integer casts saturate
     }
 
-    /// Its nanoseconds [ns].
+    /// The length in nanoseconds [ns].
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// Its seconds [s], for reports only.
+    /// The length in seconds [s], for reports only.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / NANOS_PER_SEC as f64
     }
 
-    /// Its milliseconds [ms], for reports only.
+    /// The length in milliseconds [ms], for reports only.
     pub fn as_millis_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }
 
-    /// The sum, at most [`Span::MAX`].
+    /// The sum of two lengths, at most [`Span::MAX`].
     pub const fn saturating_add(self, other: Span) -> Span {
         Span(self.0.saturating_add(other.0))
     }
 
-    /// The difference, at least zero.
+    /// The difference of two lengths, at least zero.
     pub const fn saturating_sub(self, other: Span) -> Span {
         Span(self.0.saturating_sub(other.0))
     }
@@ -107,7 +107,7 @@ impl Span {
     }
 }
 
-/// Saturates at [`Time::NEVER`], so that waiting without end needs no special case.
+/// Saturates at [`Time::NEVER`], so that waiting indefinitely needs no special case.
 impl Add<Span> for Time {
     type Output = Time;
     fn add(self, span: Span) -> Time {
@@ -121,7 +121,7 @@ impl AddAssign<Span> for Time {
     }
 }
 
-/// Panics when time would run backwards: that is a bug, never an input.
+/// Asserts in debug builds that time does not run backwards: that is a bug, never an input.
 impl Sub<Time> for Time {
     type Output = Span;
     fn sub(self, earlier: Time) -> Span {

@@ -5,7 +5,7 @@ use std::ops::{Add, AddAssign, Sub, SubAssign};
 
 use crate::{Bytes, NANOS_PER_SEC};
 
-/// Work: rate times time, in nanobits (10^-9 bit), exact [nb].
+/// Work done by a server, rate times time, exact in nanobits (10^-9 bit) [nb].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Work(u128);
 
@@ -13,27 +13,27 @@ impl Work {
     /// No work.
     pub const ZERO: Work = Work(0);
 
-    /// `nanobits` of work [nb].
+    /// An amount of `nanobits` of work [nb].
     pub const fn from_nanobits(nanobits: u128) -> Work {
         Work(nanobits)
     }
 
-    /// The work of carrying `bytes`.
+    /// The work that it takes to carry `bytes`.
     pub const fn of(bytes: Bytes) -> Work {
         Work(bytes.as_u64() as u128 * 8 * NANOS_PER_SEC as u128)
     }
 
-    /// Its nanobits [nb].
+    /// The work in nanobits [nb].
     pub const fn as_nanobits(self) -> u128 {
         self.0
     }
 
-    /// Its bits [b], for reports only.
+    /// The work in bits [b], for reports only.
     pub fn as_bits_f64(self) -> f64 {
         self.0 as f64 / NANOS_PER_SEC as f64
     }
 
-    /// The difference, at least zero.
+    /// The difference of two amounts of work, at least zero.
     pub const fn saturating_sub(self, other: Work) -> Work {
         Work(self.0.saturating_sub(other.0))
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-/// What a column holds.
+/// The kind of values that a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Text.
@@ -16,7 +16,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Its name in metadata.
+    /// The name of this kind in metadata.
     pub const fn name(self) -> &'static str {
         match self {
             Kind::Label => "label",
@@ -30,22 +30,22 @@ impl Kind {
 /// A column of a result table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Its name in tables.
+    /// The column's name in tables.
     pub name: &'static str,
-    /// Its place in the JSON object, with dots between keys. A place that ends in `.mean` has its interval beside it.
+    /// The value's path in the JSON object, with dots between keys. Beside a path that ends in `.mean` is the interval.
     pub path: &'static str,
-    /// Its unit; `1` for plain numbers, empty for text.
+    /// The column's unit; `1` for plain numbers, empty for text.
     pub unit: &'static str,
-    /// What it holds.
+    /// The kind of values that the column holds.
     pub kind: Kind,
-    /// The names that a choice is made of; else empty.
+    /// The names that a choice can have; else empty.
     pub names: &'static [&'static str],
-    /// What it means, in one sentence.
+    /// What the column means, in one sentence.
     pub description: &'static str,
 }
 
 impl Column {
-    /// A column whose place in JSON is its name.
+    /// A column whose path in JSON is its name.
     pub const fn plain(
         name: &'static str,
         unit: &'static str,
@@ -64,7 +64,7 @@ impl Column {
         Column { name, path: name, unit: "", kind: Kind::Choice, names, description }
     }
 
-    /// Its definition as JSON.
+    /// The column's definition as JSON.
     pub fn to_json(&self) -> Json {
         let mut definition = json!({
             "name": self.name,
@@ -85,7 +85,7 @@ impl Column {
 pub enum Value<'a> {
     /// Text.
     Label(&'a str),
-    /// A place in the column's list of names.
+    /// An index into the column's list of names.
     Choice(u8),
     /// A whole number.
     Count(u64),
@@ -94,7 +94,7 @@ pub enum Value<'a> {
 }
 
 impl Value<'_> {
-    /// As a number; NaN for text and names.
+    /// The value as a number; NaN for text and names.
     pub fn as_real(self) -> f64 {
         match self {
             Value::Label(_) | Value::Choice(_) => f64::NAN,
@@ -107,20 +107,20 @@ impl Value<'_> {
 /// The values of one column.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Data {
-    /// Texts.
+    /// Values of type text.
     Label(Vec<String>),
-    /// Places in a list of names.
+    /// Indices into a list of names.
     Choice(Vec<u8>, &'static [&'static str]),
-    /// Whole numbers.
+    /// Values that are whole numbers.
     Count(Vec<u64>),
-    /// Whole numbers of columns with very many rows.
+    /// Values that are whole numbers, for columns with very many rows.
     SmallCount(Vec<u32>),
-    /// Numbers; NaN where there is nothing to measure.
+    /// Values that are numbers; NaN where there is nothing to measure.
     Real(Vec<f64>),
 }
 
 impl Data {
-    /// How many values it holds.
+    /// The number of values.
     pub fn len(&self) -> usize {
         match self {
             Data::Label(values) => values.len(),
@@ -131,7 +131,7 @@ impl Data {
         }
     }
 
-    /// Whether it holds none.
+    /// Whether there are no values.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -145,12 +145,12 @@ pub struct Table {
 }
 
 impl Table {
-    /// How many rows it has.
+    /// The number of rows of the table.
     pub fn len(&self) -> usize {
         self.columns.first().map_or(0, |(_, data)| data.len())
     }
 
-    /// Whether it has no rows.
+    /// Whether the table has no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -163,13 +163,13 @@ impl Table {
 
 /// A row of a result table: a struct whose fields are its columns.
 pub trait Row {
-    /// Its columns, in the order of its values.
+    /// The columns of the row, in the order of [`Row::values`].
     const COLUMNS: &'static [Column];
-    /// Its values.
+    /// The values of the row, one for each column.
     fn values(&self) -> Vec<Value<'_>>;
 }
 
-/// The columns of `rows`, one row each.
+/// The table whose rows are `rows`.
 pub fn table_of<'a, R: Row + 'a>(rows: impl IntoIterator<Item = &'a R>) -> Table {
     let empty = |column: &Column| match column.kind {
         Kind::Label => Data::Label(Vec::new()),
@@ -194,7 +194,7 @@ pub fn table_of<'a, R: Row + 'a>(rows: impl IntoIterator<Item = &'a R>) -> Table
     Table { columns }
 }
 
-/// Definitions of columns as JSON.
+/// The definitions of `columns` as JSON.
 pub fn columns_to_json(columns: &[Column]) -> Json {
     columns.iter().map(Column::to_json).collect()
 }

@@ -1,4 +1,4 @@
-//! How exactly a run in real time kept time: measured in every run, never assumed.
+//! How exactly a run in real time kept time. This is measured in every run, never assumed.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
@@ -6,40 +6,40 @@ use varicap_units::Span;
 
 use crate::results::histogram::Histogram;
 
-/// A packet that is released later than this counts as late.
+/// A packet that is released more than this after its ideal time counts as late.
 pub const LATE: Span = Span::from_millis(1);
-/// Largest share of late packets of a valid run.
+/// Maximum share of late packets in a valid run.
 const MOST_LATE: f64 = 0.01;
-/// Latest packet of a valid run.
+/// Maximum lateness of a packet in a valid run.
 const LATEST: Span = Span::from_millis(50);
-/// Largest share of samples in which a greedy sender had nothing to send.
+/// Maximum share of samples at which a greedy sender had nothing to send, in a valid run.
 const MOST_STARVED: f64 = 0.01;
 
-/// How exactly the emulator kept time, and what else may have come between a scenario and its result.
+/// How exactly the emulator kept time, and what else may have distorted the result of a scenario.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Fidelity {
     /// How much later than its ideal time each packet left the emulator [ns].
     pub lateness: Histogram,
-    /// Packets later than [`LATE`].
+    /// Packets that left more than [`LATE`] after their ideal time.
     pub late_packets: u64,
-    /// Times at which the machine woke the emulator more than 5 ms late.
+    /// How often the machine woke the emulator more than 5 ms late.
     pub stalls: u64,
     /// Packets that were lost outside the links.
     pub unintended_drops: u64,
-    /// Samples of greedy senders, and how many found nothing that waited to be sent.
+    /// Samples of greedy senders.
     pub samples: u64,
-    /// Of these, those in which the application was too slow.
+    /// Samples of greedy senders that found no data waiting to be sent, because the application was too slow.
     pub starved_samples: u64,
-    /// Whether the emulator went before all ordinary threads (SCHED_FIFO).
+    /// Whether the emulator had priority over all ordinary threads (SCHED_FIFO).
     pub is_prioritised: bool,
     /// The kernel's release.
     pub kernel: String,
-    /// Where the kernel differs from the scenario.
+    /// Notes on where the kernel's behaviour differs from the scenario.
     pub notes: Vec<String>,
 }
 
 impl Fidelity {
-    /// What makes the run invalid; nothing if it is valid.
+    /// The reasons why the run is invalid; empty if it is valid.
     pub fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
         let packets = self.lateness.count();
@@ -63,7 +63,7 @@ impl Fidelity {
         faults
     }
 
-    /// Adds what was measured of another run.
+    /// Adds the measurements of another run.
     pub fn merge(&mut self, other: &Fidelity) {
         self.lateness.merge(&other.lateness);
         self.late_packets += other.late_packets;
@@ -79,7 +79,7 @@ impl Fidelity {
         }
     }
 
-    /// As it stands in a summary. Runs are valid one by one; `faults` are those of all.
+    /// The fidelity as it appears in a summary. Validity is decided run by run; `faults` are those of all runs.
     pub fn to_json(&self, faults: &[String]) -> Json {
         let millis = |nanos: Option<u64>| nanos.map(|nanos| nanos as f64 / 1e6);
         json!({

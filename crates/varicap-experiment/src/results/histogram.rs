@@ -1,30 +1,30 @@
-//! A histogram of integers whose buckets are a fixed fraction of the value wide.
+//! A histogram of integers in which the width of a bucket is a fixed fraction of its values.
 //!
 //! Each octave [2^k, 2^(k+1)) has 32 buckets; below 64 every integer has its own. The middle of a bucket is
 //! therefore within 1/64 (1.6 %) of every value in it. Only the touched range of buckets is stored.
 
 use serde::{Deserialize, Serialize};
 
-/// Buckets of an octave, as a power of two.
+/// Number of buckets in an octave, as a power of two.
 const BITS: u32 = 5;
-/// Buckets of an octave.
+/// Number of buckets in an octave.
 const BUCKETS: u64 = 1 << BITS;
 /// Storage grows by this many buckets at a time, so that a drifting value does not reallocate at every step.
 const CHUNK: usize = 16;
 
-/// The minimum of no values: only a value equal to it does not lie outside the range.
+/// The minimum of an empty histogram; only a value equal to it does not lie outside the range.
 const NO_MINIMUM: u64 = u64::MAX;
 
 /// Counts of values by size, with the exact sum, minimum and maximum.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Histogram {
-    /// Counts of the buckets from `first` on.
+    /// Counts of the buckets, starting with bucket `first`.
     counts: Vec<u64>,
     first: usize,
     sum: u128,
-    /// [`NO_MINIMUM`] if empty.
+    /// The least value; [`NO_MINIMUM`] if the histogram is empty.
     minimum: u64,
-    /// Maximum minus minimum: one comparison tells whether a value widens the range.
+    /// Maximum minus minimum, so that one comparison shows whether a value widens the range.
     width: u64,
 }
 
@@ -48,7 +48,7 @@ impl Histogram {
         }
     }
 
-    /// A value outside the range so far, or the first one.
+    /// Counts a value outside the range so far, or the first value.
     #[cold]
     fn record_outside(&mut self, value: u64) {
         if self.is_empty() {
@@ -81,7 +81,7 @@ impl Histogram {
         }
     }
 
-    /// How many values were counted.
+    /// The number of values counted.
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
     }
@@ -91,18 +91,18 @@ impl Histogram {
         self.minimum == NO_MINIMUM && self.counts.iter().all(|&count| count == 0)
     }
 
-    /// The exact mean; `None` if empty.
+    /// The exact mean of the values; `None` if there are none.
     pub fn mean(&self) -> Option<f64> {
         let count = self.count();
         (count > 0).then(|| self.sum as f64 / count as f64)
     }
 
-    /// The least value; `None` if empty.
+    /// The least value; `None` if there are none.
     pub fn minimum(&self) -> Option<u64> {
         (!self.is_empty()).then_some(self.minimum)
     }
 
-    /// The greatest value; `None` if empty.
+    /// The greatest value; `None` if there are none.
     pub fn maximum(&self) -> Option<u64> {
         (!self.is_empty()).then(|| self.maximum_or_zero())
     }
@@ -111,7 +111,8 @@ impl Histogram {
         self.minimum + self.width
     }
 
-    /// The least value that at least the share `q` of all values do not exceed, within 1/64; `None` if empty.
+    /// The `q`-quantile: the least value that at least the share `q` of all values do not exceed, within 1/64; `None`
+    /// if there are no values.
     pub fn quantile(&self, q: f64) -> Option<u64> {
         let count = self.count();
         if count == 0 {

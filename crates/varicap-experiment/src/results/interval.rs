@@ -1,6 +1,6 @@
 //! How far a mean can be trusted: Student-t intervals, warm-up detection, batch means, fairness.
 
-/// The share of intervals that hold the true mean.
+/// The share of intervals that contain the true mean.
 const CONFIDENCE: f64 = 0.95;
 
 /// Beyond this many degrees of freedom Student's t is the normal distribution to nine digits.
@@ -9,23 +9,23 @@ const MOST_DEGREES: u32 = 1_000_000;
 /// A mean with its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// The mean; NaN if there was no value.
+    /// The mean; NaN if there were no values.
     pub mean: f64,
-    /// Lower end; NaN if there were fewer than two values.
+    /// Lower end of the interval; NaN if there were fewer than two values.
     pub lo: f64,
-    /// Upper end; NaN if there were fewer than two values.
+    /// Upper end of the interval; NaN if there were fewer than two values.
     pub hi: f64,
 }
 
 impl Interval {
-    /// Of independent `values`, by Student's t. Values that are not numbers do not count.
+    /// The mean and interval of independent `values`, by Student's t. Values that are not numbers are ignored.
     pub fn of(values: &[f64]) -> Interval {
         let values: Vec<f64> = values.iter().copied().filter(|value| !value.is_nan()).collect();
         let Some(&first) = values.first() else {
             return Interval { mean: f64::NAN, lo: f64::NAN, hi: f64::NAN };
         };
         let count = values.len() as f64;
-        // Sums of distances from the first value: equal values give an interval of no width, not of rounding errors.
+        // Sums of distances from the first value, so that equal values give an interval of exactly zero width.
         let mean = first + values.iter().map(|value| value - first).sum::<f64>() / count;
         if values.len() < 2 {
             return Interval { mean, lo: f64::NAN, hi: f64::NAN };
@@ -37,9 +37,10 @@ impl Interval {
         Interval { mean, lo: mean - half, hi: mean + half }
     }
 
-    /// Of one long, correlated run: its values are averaged in `batches` batches that count as independent.
+    /// The mean and interval of one long, correlated run, whose values are averaged in `batches` batches that count
+    /// as independent.
     ///
-    /// Values that do not fill the last batch are left out at the beginning. Source: [law2015, §9.5.3].
+    /// Values in excess of whole batches are left out at the beginning. Source: [law2015, §9.5.3].
     pub fn of_batches(values: &[f64], batches: usize) -> Interval {
         let length = values.len().checked_div(batches).unwrap_or(0);
         if length == 0 {
@@ -52,7 +53,7 @@ impl Interval {
         Interval::of(&means)
     }
 
-    /// Half its width over its mean; infinite if it is not known.
+    /// Half the width of the interval over the mean; infinite if the interval is not known.
     pub fn relative_half_width(&self) -> f64 {
         let half = (self.hi - self.lo) / 2.0;
         if half == 0.0 {
@@ -72,7 +73,7 @@ pub fn student_t(p: f64, degrees: u32) -> f64 {
     assert!((0.5..1.0).contains(&p) && degrees > 0, "no quantile {p} of Student's t with {degrees} degrees");
     let degrees = degrees.min(MOST_DEGREES);
     let inside = 2.0 * p - 1.0;
-    // In the angle whose tangent is t / sqrt(degrees), the search has fixed ends.
+    // In terms of the angle whose tangent is t / sqrt(degrees), the search interval has fixed ends.
     let (mut low, mut high) = (0.0, std::f64::consts::FRAC_PI_2);
     loop {
         let angle = low + (high - low) / 2.0;
@@ -87,7 +88,7 @@ pub fn student_t(p: f64, degrees: u32) -> f64 {
     }
 }
 
-/// P(|t| <= sqrt(degrees) tan(angle)).
+/// The probability P(|t| <= sqrt(degrees) tan(angle)).
 fn within(angle: f64, degrees: u32) -> f64 {
     let (sine, cosine) = (libm::sin(angle), libm::cos(angle));
     let square = cosine * cosine;
@@ -100,7 +101,7 @@ fn within(angle: f64, degrees: u32) -> f64 {
         term *= square * (divisor - 1.0) / divisor;
         divisor += 2.0;
         if term < sum * f64::EPSILON / 64.0 {
-            break; // what is left is below the last bit
+            break; // the remaining terms are below the last bit
         }
     }
     if is_odd { (angle + sine * sum) / std::f64::consts::FRAC_PI_2 } else { sine * sum }
@@ -109,14 +110,14 @@ fn within(angle: f64, degrees: u32) -> f64 {
 /// How many values at the beginning belong to the warm-up, by MSER-5; `None` if the series is too short to tell.
 ///
 /// The values are averaged in batches of five, and the cut is where the standard error of the mean of what remains
-/// is least. A cut in the second half is no answer: the run is too short. Source: [white2000].
+/// is least. A cut in the second half means that the run is too short. Source: [white2000].
 pub fn mser5(values: &[f64]) -> Option<usize> {
     const BATCH: usize = 5;
     let batches: Vec<f64> =
         values.chunks_exact(BATCH).map(|batch| batch.iter().sum::<f64>() / BATCH as f64).collect();
     let (mut count, mut mean, mut squares) = (0.0, 0.0, 0.0);
     let mut best = (f64::INFINITY, 0);
-    // From the end to the beginning, so that each cut's sums follow from the next one's.
+    // From the end to the beginning, so that the sums of each cut follow from those of the next one.
     for (cut, value) in batches.iter().enumerate().rev() {
         count += 1.0;
         let distance = value - mean;
@@ -130,9 +131,9 @@ pub fn mser5(values: &[f64]) -> Option<usize> {
     (best.0.is_finite() && best.1 <= batches.len() / 2).then_some(best.1 * BATCH)
 }
 
-/// Jain's fairness index of shares: 1 if all are equal, 1/n if one has everything. Source: [jain84].
+/// Jain's fairness index of `shares`: 1 if all are equal, 1/n if one has everything. Source: [jain84].
 ///
-/// No shares, and shares of nothing, are equal.
+/// The index of no shares, or of shares that are all zero, is 1.
 pub fn jain_index(shares: &[f64]) -> f64 {
     let sum: f64 = shares.iter().sum();
     let squares: f64 = shares.iter().map(|share| share * share).sum();

@@ -1,5 +1,5 @@
-//! How runs stand while they go on, for whoever watches. Watching changes nothing of what happens, and costs a run a
-//! few numbers whenever somebody looks.
+//! The state of runs in progress, for observers. Observing does not change what happens, and costs a run a few numbers
+//! whenever an observer asks.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -9,8 +9,9 @@ use varicap_units::Span;
 
 use crate::results::series::{FlowPoint, FlowSeries, LinkPoint, LinkSeries};
 
-/// Flows and links that a sample tells of: as many as a terminal has room for.
+/// Maximum number of flows that a sample reports: as many as a terminal has room for.
 const MOST_FLOWS: usize = 16;
+/// Maximum number of links that a sample reports.
 const MOST_LINKS: usize = 8;
 
 /// The last interval of the time series of a run.
@@ -20,15 +21,15 @@ pub struct LiveSample {
     pub replication: u64,
     /// Number of the network; several if flows run in isolation.
     pub network: usize,
-    /// How long the run lasts [s].
+    /// Simulated duration of the whole run [s].
     pub duration_s: f64,
-    /// Each flow by its name; none if this sample is of links only.
+    /// The last point of each flow, with the flow's name; empty if this sample is of links only.
     pub flows: Vec<(String, FlowPoint)>,
-    /// Each link by its name; none if this sample is of flows only.
+    /// The last point of each link, with the link's name; empty if this sample is of flows only.
     pub links: Vec<(String, LinkPoint)>,
 }
 
-/// Where runs tell how they stand, whenever they were asked since they last did.
+/// Collects reports from runs in progress. A run reports if it was asked since its last report.
 #[derive(Debug, Default)]
 pub struct Live {
     asked: AtomicU64,
@@ -36,20 +37,20 @@ pub struct Live {
 }
 
 impl Live {
-    /// What was told since the last call; asks all runs again.
+    /// The reports since the last call; asks all runs for another.
     pub fn take(&self) -> Vec<LiveSample> {
         let samples = std::mem::take(&mut *self.samples.lock().unwrap_or_else(PoisonError::into_inner));
         self.asked.fetch_add(1, Ordering::Relaxed);
         samples
     }
 
-    /// What a run of a network tells with.
+    /// A tap through which one run of a network reports.
     pub fn tap(&self, network: usize, replication: u64, duration: Span) -> Tap<'_> {
         Tap { live: self, network, replication, duration, answered: 0 }
     }
 }
 
-/// What a run tells with.
+/// The handle through which a run reports to [`Live`].
 #[derive(Clone, Copy, Debug)]
 pub struct Tap<'a> {
     live: &'a Live,
@@ -60,7 +61,7 @@ pub struct Tap<'a> {
 }
 
 impl Tap<'_> {
-    /// An interval of these series has ended.
+    /// Reports the last points of these series, whose interval has just ended, if that was asked for.
     pub fn tell<'s>(
         &mut self,
         flows: impl Iterator<Item = &'s FlowSeries>,

@@ -1,4 +1,4 @@
-//! What runs gave: one object for people and programs, and tables of every run.
+//! Results of runs: one object for people and programs, and tables of every run.
 
 pub mod columns;
 pub mod fidelity;
@@ -26,18 +26,18 @@ use crate::results::series::{FlowPoint, FlowSeries, LinkPoint, LinkSeries};
 /// Version of the result object and of the tables. It grows when a key or a column changes its name or its meaning.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// What one run gave.
+/// The result of one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunResult {
-    /// Its number among the replications, from zero.
+    /// Number of the run among the replications, from zero.
     pub replication: u64,
     /// The scenario's seed.
     pub seed: u64,
-    /// Simulated time, warm-up included.
+    /// Simulated time, including the warm-up.
     pub simulated: Span,
-    /// Measured time: the warm-up is cut off.
+    /// Measured time, without the warm-up.
     pub measured: Span,
-    /// Events that the engine worked off.
+    /// Number of events that the engine processed.
     pub events: u64,
     /// A row for each flow.
     pub flows: Vec<FlowRow>,
@@ -45,28 +45,28 @@ pub struct RunResult {
     pub groups: Vec<FlowRow>,
     /// A row for each link; several of one name where the scenario isolates flows.
     pub links: Vec<LinkRow>,
-    /// How exactly time was kept, if it was real; simulated time is exact.
+    /// How exactly time was kept, if the run was in real time; simulated time is exact.
     pub fidelity: Option<Fidelity>,
 }
 
-/// What was recorded of one network in one replication.
+/// Everything that was recorded of one network in one replication.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Recorded {
     /// Number of the replication.
     pub replication: u64,
     /// Number of the network, where the scenario isolates flows.
     pub network: usize,
-    /// Name of each flow with a series, and the series.
+    /// The series of each flow that has one, with the flow's name.
     pub flows: Vec<FlowSeries>,
     /// The series of each link.
     pub links: Vec<LinkSeries>,
-    /// What happened to the packets; it stays in the process that recorded it.
+    /// The log of what happened to the packets; it stays in the process that recorded it.
     #[serde(skip)]
     pub packets: Option<PacketLog>,
 }
 
 impl RunResult {
-    /// One result of the networks of one replication; each link says whose it was.
+    /// Joins the results of the networks of one replication; each link says to which flow it belonged.
     pub fn join(networks: &[Network], runs: &[RunResult]) -> RunResult {
         if let [only] = runs {
             return only.clone();
@@ -87,7 +87,7 @@ impl RunResult {
         self.groups.extend(rows.group);
     }
 
-    /// Adds what another world of the same run gave, where the scenario isolates flows.
+    /// Adds the result of another network of the same run, where the scenario isolates flows.
     pub fn add_world(&mut self, other: RunResult) {
         self.events += other.events;
         self.flows.extend(other.flows);
@@ -103,7 +103,8 @@ impl RunResult {
 /// The object that `varicap run --json` prints: means over the runs, each with its 95 % confidence interval.
 ///
 /// An object with a `mean` has the interval beside it as `lo` and `hi`; `ci95` holds the intervals of all numbers by
-/// their place. One run has no interval: its ends are null. A value that some run did not have is the mean of others.
+/// their path. A single run has no interval: both ends are null. If some runs lack a value, the mean is that of the
+/// others.
 pub fn summarise(runs: &[RunResult], scenario: Json) -> Json {
     let rows = |of: fn(&RunResult) -> &[FlowRow]| summaries(&runs.iter().map(of).collect::<Vec<_>>());
     let links: Vec<&[LinkRow]> = runs.iter().map(|run| run.links.as_slice()).collect();
@@ -123,12 +124,12 @@ pub fn summarise(runs: &[RunResult], scenario: Json) -> Json {
     })
 }
 
-/// What ran them.
+/// The engine that ran them.
 pub fn engine(runs: &[RunResult]) -> &'static str {
     if runs.iter().any(|run| run.fidelity.is_some()) { "kernel" } else { "sim" }
 }
 
-/// How exactly time was kept in all runs; one that is invalid makes the whole invalid.
+/// How exactly time was kept in all runs; if one run is invalid, the whole is invalid.
 fn fidelity(runs: &[RunResult]) -> Json {
     let mut kept = runs.iter().filter_map(|run| Some((run.replication, run.fidelity.as_ref()?)));
     let Some((_, first)) = kept.clone().next() else { return json!({ "valid": true }) };
@@ -144,14 +145,14 @@ fn fidelity(runs: &[RunResult]) -> Json {
     together.to_json(&faults)
 }
 
-/// One object for each row, over the runs; every run has the same rows.
+/// One object for each row, summarised over the runs; every run has the same rows.
 fn summaries<R: Row>(runs: &[&[R]]) -> Vec<Json> {
     let count = runs.first().map_or(0, |rows| rows.len());
     assert!(runs.iter().all(|rows| rows.len() == count), "runs of one scenario differ in their rows");
     (0..count).map(|place| summary(&runs.iter().map(|rows| &rows[place]).collect::<Vec<_>>())).collect()
 }
 
-/// One row over the runs.
+/// One row, summarised over the runs.
 fn summary<R: Row>(runs: &[&R]) -> Json {
     let values: Vec<Vec<Value<'_>>> = runs.iter().map(|row| row.values()).collect();
     let (mut object, mut intervals) = (Map::new(), Map::new());
@@ -159,7 +160,7 @@ fn summary<R: Row>(runs: &[&R]) -> Json {
         if let Value::Label(text) = values[0][place] {
             let same = values.iter().all(|row| row[place] == values[0][place]);
             assert!(same, "runs of one scenario differ in their `{}`", column.name);
-            // A label that says nothing is left out, such as the flow of a shared link.
+            // An empty label is left out, such as the flow of a shared link.
             if !text.is_empty() {
                 object.insert(column.path.to_owned(), text.into());
             }
@@ -178,7 +179,7 @@ fn summary<R: Row>(runs: &[&R]) -> Json {
     object.into()
 }
 
-/// Puts a number at a place of at most two keys; what is not a number is null.
+/// Puts a number at a path of at most two keys; anything that is not a number becomes null.
 fn insert(object: &mut Map<String, Json>, path: &str, number: f64) {
     match path.split_once('.') {
         None => object.insert(path.to_owned(), json!(number)),
@@ -189,22 +190,22 @@ fn insert(object: &mut Map<String, Json>, path: &str, number: f64) {
     };
 }
 
-/// The tables of all runs: one row for each run and flow, and for each run and link.
+/// The tables of all runs: one row per run and flow, and one per run and link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunTables {
-    /// A row for each run and flow.
+    /// One row per run and flow.
     pub flows: Table,
-    /// A row for each run and group of several flows.
+    /// One row per run and group of several flows.
     pub groups: Table,
-    /// A row for each run and link.
+    /// One row per run and link.
     pub links: Table,
 }
 
-/// The number of the run, which every table begins with.
+/// The number of the run, the first column of every table.
 const REPLICATION: Column =
     Column::plain("replication", "1", Kind::Count, "Number of the run among the replications, from zero.");
 
-/// The seed of the run, which every table has.
+/// The seed of the run, a column of every table.
 const SEED: Column = Column::plain(
     "seed",
     "1",
@@ -212,7 +213,7 @@ const SEED: Column = Column::plain(
     "Seed of the scenario; with the replication it determines every random number.",
 );
 
-/// Every row of every run.
+/// The tables with every row of every run.
 pub fn runs_table(runs: &[RunResult]) -> RunTables {
     RunTables {
         flows: numbered(runs, |run| &run.flows),

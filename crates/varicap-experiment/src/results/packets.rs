@@ -1,4 +1,4 @@
-//! What happened to every packet, on request: a log in columns, bounded, from which a capture can be written.
+//! A log of what happened to every packet, kept on request: in columns, bounded, and enough to write a capture.
 
 use varicap_net::LossCause;
 use varicap_tcp::{Flags, MAX_SACK_BLOCKS, Segment};
@@ -13,15 +13,15 @@ pub const EVENTS: [&str; 8] =
 /// What happened to a packet at a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketEvent {
-    /// It was offered to the link.
+    /// The packet was offered to the link.
     Arrival,
-    /// It left the server.
+    /// The packet left the server.
     Departure,
-    /// It came out at the far end.
+    /// The packet reached the far end of the link.
     Delivery,
-    /// A queue marked it (ECN).
+    /// A queue marked the packet (ECN).
     Mark,
-    /// It was lost.
+    /// The packet was lost.
     Lost(LossCause),
 }
 
@@ -37,7 +37,7 @@ impl PacketEvent {
         PacketEvent::Lost(LossCause::Policed),
     ];
 
-    /// Its place in [`EVENTS`].
+    /// The index of this event in [`EVENTS`].
     pub const fn code(self) -> u8 {
         match self {
             PacketEvent::Arrival => 0,
@@ -52,35 +52,35 @@ impl PacketEvent {
     }
 }
 
-/// Whose packet it is.
+/// The connection to which a packet belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PacketOwner {
-    /// Index of its flow group in the scenario.
+    /// Index of the flow group in the scenario.
     pub group: u16,
-    /// Number of its flow; transfers that come and go use numbers again.
+    /// Number of the flow; transfers that come and go reuse numbers.
     pub flow: u32,
-    /// Which of the connections that had this number one after the other.
+    /// Which of the successive connections that had this number.
     pub generation: u16,
-    /// Whether it travels from the receiver to the sender.
+    /// Whether the packet travels from the receiver to the sender.
     pub is_reverse: bool,
 }
 
 /// One event of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketRecord {
-    /// When it happened.
+    /// When the event happened.
     pub at: Time,
-    /// Index of the link.
+    /// Index of the link in the scenario.
     pub link: u16,
-    /// What happened.
+    /// What happened to the packet.
     pub event: PacketEvent,
-    /// Whose packet it is.
+    /// The connection to which the packet belongs.
     pub owner: PacketOwner,
-    /// The packet; of a datagram only its sizes count.
+    /// The packet; for a datagram only the sizes are meaningful.
     pub segment: Segment,
 }
 
-/// Events of packets in columns, at most a given number of them.
+/// A log of packet events in columns, with a maximum number of events.
 #[derive(Clone, Debug, Default)]
 pub struct PacketLog {
     limit: usize,
@@ -101,12 +101,12 @@ pub struct PacketLog {
     sent_at: Vec<u64>,
     echo: Vec<u64>,
     sack_count: Vec<u8>,
-    /// The SACK blocks of all events one after the other.
+    /// The SACK blocks of all events, concatenated.
     sack: Vec<(u32, u32)>,
 }
 
 impl PacketLog {
-    /// Its columns.
+    /// The columns of the log.
     pub const COLUMNS: &'static [Column] = &[
         Column::plain("time_ns", "ns", Kind::Count, "When it happened, from the start of the run."),
         Column::choice("event", &EVENTS, "What happened; overflow, aqm and channel are losses."),
@@ -157,12 +157,12 @@ impl PacketLog {
         self.sack.extend_from_slice(blocks);
     }
 
-    /// How many events it holds.
+    /// The number of events in the log.
     pub fn len(&self) -> usize {
         self.at.len()
     }
 
-    /// Whether it holds none.
+    /// Whether the log has no events.
     pub fn is_empty(&self) -> bool {
         self.at.is_empty()
     }
@@ -172,7 +172,7 @@ impl PacketLog {
         self.is_truncated
     }
 
-    /// Its events in order.
+    /// The events of the log in order.
     pub fn records(&self) -> impl Iterator<Item = PacketRecord> + '_ {
         let mut next_block = 0;
         (0..self.len()).map(move |i| {
@@ -206,7 +206,7 @@ impl PacketLog {
         })
     }
 
-    /// Its columns; the large ones are moved, not copied.
+    /// The log as a table; large columns are moved, not copied.
     pub fn into_table(self) -> Table {
         let small = |values: Vec<u16>| Data::SmallCount(values.into_iter().map(u32::from).collect());
         let tiny = |values: Vec<u8>| Data::SmallCount(values.into_iter().map(u32::from).collect());

@@ -7,7 +7,7 @@ use crate::results::histogram::Histogram;
 use crate::results::interval::jain_index;
 use crate::results::measure::{CapacityRange, FlowMeasure, LinkMeasure};
 
-/// Largest group whose flows get a row each; of a larger one only the group is told.
+/// Size of the largest group whose flows get a row each; a larger group gets only its own row.
 const MOST_ROWS_OF_A_GROUP: usize = 64;
 
 row! {
@@ -139,10 +139,10 @@ impl FlowRow {
 /// The rows of one flow group.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GroupRows {
-    /// One for each flow, `NAME` if it is alone and else `NAME.0`, `NAME.1`, …; of a group of more than 64 only
-    /// its own row.
+    /// One row per flow, called `NAME` if the group has one flow and otherwise `NAME.0`, `NAME.1`, …; a group of more
+    /// than 64 flows has only its own row.
     pub flows: Vec<FlowRow>,
-    /// The group taken together, if it has several flows.
+    /// The row of the whole group, if it has several flows.
     pub group: Option<FlowRow>,
 }
 
@@ -164,7 +164,7 @@ impl GroupRows {
 }
 
 impl LinkRow {
-    /// The row of one link; `flow` is the one that had it to itself, or empty.
+    /// The row of one link; `flow` is the flow that had the link to itself, or empty.
     pub fn new(name: &str, flow: &str, measure: &LinkMeasure) -> LinkRow {
         let LinkMeasure { span, done, peak, sojourn, .. } = measure;
         let over_time = |integral: u128| ratio(integral as f64, span.as_nanos() as f64);
@@ -204,12 +204,12 @@ impl LinkRow {
     }
 }
 
-/// A quotient; NaN if nothing is divided by.
+/// A quotient; NaN if the divisor is zero.
 fn ratio(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { f64::NAN }
 }
 
-/// Bits per second [b/s].
+/// A rate in bits per second [b/s].
 fn per_second(bytes: Bytes, span: Span) -> f64 {
     ratio(Work::of(bytes).as_bits_f64(), span.as_secs_f64())
 }

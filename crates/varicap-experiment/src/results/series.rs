@@ -1,4 +1,4 @@
-//! Time series: what flows and links did in each interval, and where they stood at its end.
+//! Time series: what flows and links did in each interval, and their state at its end.
 
 use serde::{Deserialize, Serialize};
 use varicap_tcp::{Sender, State};
@@ -41,12 +41,12 @@ row! {
     }
 }
 
-/// Where a sender stands; a flow without a TCP sender stands nowhere.
+/// The state of a sender; a flow without a TCP sender has none.
 #[derive(Clone, Copy, Debug)]
 pub struct SenderState {
     /// Congestion window [B].
     pub cwnd: Bytes,
-    /// Slow start threshold [B]; none while it is unlimited.
+    /// Slow start threshold [B]; `None` while it is unlimited.
     pub ssthresh: Option<Bytes>,
     /// Data in flight [B].
     pub in_flight: Bytes,
@@ -58,17 +58,17 @@ pub struct SenderState {
     pub state: State,
 }
 
-/// Where a reservation stands.
+/// The state of a reservation.
 #[derive(Clone, Copy, Debug)]
 pub struct ReservedState {
-    /// The rate in force.
+    /// The reserved rate in force.
     pub rate: Rate,
     /// Tokens lost since the start of the run.
     pub lost_tokens: Work,
 }
 
 impl SenderState {
-    /// Of `sender`.
+    /// The state of `sender`.
     pub fn of(sender: &Sender) -> SenderState {
         SenderState {
             cwnd: sender.cwnd(),
@@ -84,19 +84,19 @@ impl SenderState {
 /// The time series of one flow.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct FlowSeries {
-    /// Its name.
+    /// Name of the flow.
     pub name: String,
-    /// One for each interval.
+    /// One point per interval.
     pub points: Vec<FlowPoint>,
     #[serde(skip)]
     last: (Time, FlowTotals),
-    /// Tokens lost so far.
+    /// Tokens of the reservation lost so far.
     #[serde(skip)]
     lost_tokens: Work,
 }
 
 impl FlowSeries {
-    /// Of the flow called `name`, for `intervals` intervals from time zero on.
+    /// An empty series of the flow called `name`, with room for `intervals` intervals from time zero on.
     pub fn new(name: &str, intervals: usize) -> FlowSeries {
         FlowSeries {
             name: name.to_owned(),
@@ -106,7 +106,7 @@ impl FlowSeries {
         }
     }
 
-    /// Ends an interval at `now`.
+    /// Ends an interval at `now` and adds its point.
     pub fn sample(
         &mut self,
         now: Time,
@@ -139,7 +139,7 @@ impl FlowSeries {
         });
     }
 
-    /// Its points as columns.
+    /// The points of the series as a table.
     pub fn table(&self) -> Table {
         table_of(&self.points)
     }
@@ -148,16 +148,16 @@ impl FlowSeries {
 /// The time series of one link.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LinkSeries {
-    /// Its name.
+    /// Name of the link.
     pub name: String,
-    /// One for each interval.
+    /// One point per interval.
     pub points: Vec<LinkPoint>,
     #[serde(skip)]
     last: (Time, LinkTotals),
 }
 
 impl LinkSeries {
-    /// Of the link called `name`, for `intervals` intervals from time zero on.
+    /// An empty series of the link called `name`, with room for `intervals` intervals from time zero on.
     pub fn new(name: &str, intervals: usize) -> LinkSeries {
         LinkSeries {
             name: name.to_owned(),
@@ -166,7 +166,7 @@ impl LinkSeries {
         }
     }
 
-    /// Ends an interval at `now`; the link must have been brought up to `now`.
+    /// Ends an interval at `now` and adds its point; the link must have been advanced to `now`.
     pub fn sample(&mut self, now: Time, meter: &mut LinkMeter) {
         let totals = meter.totals(now);
         let (since, before) = std::mem::replace(&mut self.last, (now, totals));
@@ -183,7 +183,7 @@ impl LinkSeries {
         });
     }
 
-    /// Its points as columns.
+    /// The points of the series as a table.
     pub fn table(&self) -> Table {
         table_of(&self.points)
     }

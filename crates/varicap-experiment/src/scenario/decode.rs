@@ -1,4 +1,4 @@
-//! From the tree of a file to typed values, with the path and the place of every error.
+//! Decoding of a file's tree into typed values, with the path and the place of every error.
 
 use std::fmt::Display;
 
@@ -19,13 +19,13 @@ pub(crate) fn decode<T: DeserializeOwned>(node: &Node) -> Result<T, Fault> {
     T::deserialize(Reader(node))
 }
 
-/// An error on its way up: every table that it passes adds its key.
+/// An error while it propagates upwards: every table that it passes adds its key.
 #[derive(Debug)]
 pub(crate) struct Fault(Box<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    /// Innermost first.
+    /// Keys of the path to the error, innermost first.
     keys: Vec<String>,
     origin: Option<Origin>,
     found: Option<String>,
@@ -45,7 +45,7 @@ impl Fault {
         Fault(Box::new(Inner { keys: Vec::new(), origin: None, found: None, what }))
     }
 
-    /// The innermost value in which it arose.
+    /// Records `node` as the place of the error, unless an inner value was recorded before.
     fn at(mut self, node: &Node) -> Fault {
         if self.0.origin.is_none() {
             self.0.origin = Some(node.origin);
@@ -58,7 +58,7 @@ impl Fault {
         self
     }
 
-    /// It arose from the key itself.
+    /// Records that the error lies in the key itself, not in its value.
     fn at_key(mut self, key: &str, origin: Origin) -> Fault {
         if self.0.origin.is_none() {
             self.0.origin = Some(origin);
@@ -75,7 +75,7 @@ impl Fault {
         self
     }
 
-    /// Where it arose, and as what a user sees. `by_format` says what the format has at a path.
+    /// The place of the error, and the error as a user sees it. `by_format` says what the format allows at a path.
     pub fn into_error(self, by_format: impl FnOnce(&[String]) -> String) -> (Origin, ScenarioError) {
         let Inner { mut keys, origin, found, what } = *self.0;
         if let What::Missing(field) = what {
@@ -83,7 +83,7 @@ impl Fault {
         }
         keys.reverse();
         let (expected, hint) = match what {
-            // serde knows that this is a choice, the format also knows of what.
+            // serde knows that this is a choice; the format also knows the alternatives.
             What::Wrong(expected) if expected == choice::EXPECTED || expected == "enum" => {
                 (by_format(&keys), None)
             }
@@ -102,7 +102,7 @@ fn meant(text: &str, known: &[&str]) -> Option<Box<str>> {
     nearest(text, known.iter().copied()).map(|name| format!("did you mean `{name}`?").into())
 }
 
-/// Rust's names of types in a user's words.
+/// Translates Rust's names of types into words for users.
 fn in_words(expected: &str) -> String {
     match expected {
         "u32" => format!("a whole number from 0 to {}", u32::MAX),
@@ -215,7 +215,7 @@ impl<'de> Deserializer<'de> for Reader<'_> {
         _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Fault> {
-        // serde would also take a list of the fields in their order: nobody could read such a file.
+        // serde would also accept a list of the fields in their order, but such a file would be unreadable.
         match &self.0.value {
             Value::Table(table) => self.visit_table(table, visitor),
             _ => self.wrong("a table"),

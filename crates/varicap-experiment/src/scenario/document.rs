@@ -13,33 +13,33 @@ use toml::de::{DeTable, DeValue};
 
 use crate::error::ScenarioError;
 
-/// Longest file that is read [B].
+/// Size of the largest file that is read [B].
 pub const MAX_FILE: usize = 10_000_000;
-/// Deepest nesting of tables and lists.
+/// Maximum nesting depth of tables and lists.
 pub const MAX_DEPTH: usize = 32;
 
-/// Where a value was written.
+/// The place where a value was written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// Not in a text.
+    /// The value was not read from a text.
     #[default]
     Unknown,
-    /// In the file, at this byte.
+    /// In the file, at this byte offset.
     File(usize),
     /// In this one of the `--set` arguments.
     Set(usize),
 }
 
-/// A value and where it was written.
+/// A value together with the place where it was written.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Node {
     pub value: Value,
     pub origin: Origin,
-    /// Where its key was written, if it has one.
+    /// Where the value's key was written, if it has one.
     pub key: Origin,
 }
 
-/// A value of a file.
+/// A value that a file can hold.
 #[derive(Clone, Debug)]
 pub(crate) enum Value {
     Null,
@@ -47,7 +47,7 @@ pub(crate) enum Value {
     Integer(i64),
     Float(f64),
     Text(String),
-    /// What TOML has and scenarios have not: dates.
+    /// What TOML allows but scenarios do not, such as dates.
     Other(String),
     List(Vec<Node>),
     Table(Table),
@@ -73,7 +73,7 @@ impl Node {
         }
     }
 
-    /// What `key` of a table, or of a list by its number, holds.
+    /// The entry `key` of a table, or the item with that number of a list.
     pub fn get(&self, key: &str) -> Option<&Node> {
         match &self.value {
             Value::Table(table) => table.get(key),
@@ -112,7 +112,7 @@ impl Node {
         })
     }
 
-    /// Reads the right-hand side of `--set key=value`: TOML if it parses, else a plain text.
+    /// Reads the right-hand side of `--set key=value`: as TOML if it parses, else as plain text.
     pub fn from_setting(text: &str, origin: Origin) -> Node {
         let parsed = DeValue::parse(text).ok().and_then(|value| of_value(value, 0).ok());
         match parsed {
@@ -126,7 +126,7 @@ impl Node {
         }
     }
 
-    /// Says of the whole tree where it was written.
+    /// Records for the whole tree where it was written.
     fn mark(&mut self, origin: Origin) {
         (self.origin, self.key) = (origin, origin);
         match &mut self.value {
@@ -137,7 +137,7 @@ impl Node {
     }
 }
 
-/// As an error message shows it: short, on one line.
+/// Shows the value as in an error message: short, on one line.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const LONGEST: usize = 60;
@@ -252,12 +252,12 @@ impl<'de> Deserialize<'de> for Node {
     }
 }
 
-/// A number of a line or column.
+/// A line or column number; `None` if it is zero or too large.
 pub(crate) fn counted(number: usize) -> Option<NonZeroU32> {
     NonZeroU32::new(u32::try_from(number).ok()?)
 }
 
-/// Where the lines of a text begin.
+/// The positions at which the lines of a text begin.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lines {
     text: String,
@@ -270,7 +270,7 @@ impl Lines {
         Lines { text: text.to_owned(), starts }
     }
 
-    /// Line and column of a byte, both from 1; columns count characters.
+    /// Line and column of a byte offset, both from 1; columns count characters.
     pub fn position(&self, byte: usize) -> (Option<NonZeroU32>, Option<NonZeroU32>) {
         let line = self.starts.partition_point(|start| *start <= byte).max(1);
         let start = self.starts.get(line - 1).copied().unwrap_or(0);
@@ -279,7 +279,7 @@ impl Lines {
     }
 }
 
-/// The text that a scenario was read from; it says where a value was written, and whether it was.
+/// The text that a scenario was read from; it knows whether a value was written, and where.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Source {
     pub file: String,
@@ -288,7 +288,7 @@ pub(crate) struct Source {
     pub root: Node,
 }
 
-/// Where a scenario was written does not change what it says.
+/// All sources are equal: where a scenario was written does not change its meaning.
 impl PartialEq for Source {
     fn eq(&self, _: &Source) -> bool {
         true
@@ -301,7 +301,7 @@ impl Source {
         self.root.at(path.iter().copied()).is_some()
     }
 
-    /// Completes an error with the place of its key, or of the nearest table around it.
+    /// Adds to an error the place of its key, or of the nearest table around the key.
     pub fn locate(&self, mut error: ScenarioError) -> ScenarioError {
         if error.line.is_some() || !error.file.is_empty() {
             return error;
@@ -316,7 +316,7 @@ impl Source {
         error
     }
 
-    /// Writes down in `error` where `origin` is.
+    /// Records in `error` where `origin` is.
     pub fn place(&self, error: &mut ScenarioError, origin: Origin) {
         error.file.clone_from(&self.file);
         match origin {
@@ -333,7 +333,7 @@ impl Source {
     }
 }
 
-/// The keys of a dotted path; a key in double quotes may hold dots.
+/// Splits a dotted path into its keys; a key in double quotes may contain dots.
 pub(crate) fn split_path(path: &str) -> Vec<String> {
     let mut keys = vec![String::new()];
     let mut quoted = false;
@@ -347,7 +347,7 @@ pub(crate) fn split_path(path: &str) -> Vec<String> {
     keys
 }
 
-/// The dotted path of some keys.
+/// Joins keys into a dotted path, quoting those that contain dots.
 pub(crate) fn join_path<T: AsRef<str>>(keys: &[T]) -> String {
     let quoted = keys.iter().map(|key| match key.as_ref() {
         key if key.contains('.') || key.is_empty() => format!("\"{key}\""),

@@ -1,7 +1,7 @@
-//! A scenario: topology, flows and what to record, as a file says it.
+//! A scenario as a file describes it: topology, flows and what to record.
 //!
-//! These types are the one definition. The JSON Schema, the Python front and the reference page come from them,
-//! so each comment on a field is what a user reads.
+//! These types are the only definition of the format. The JSON Schema, the Python front and the reference page are
+//! generated from them, so users read the comment on each field.
 
 pub(crate) mod decode;
 pub(crate) mod document;
@@ -23,44 +23,44 @@ pub use reservation::{ReservationConfig, ReservedRate};
 
 use document::Source;
 
-/// The version of this format.
+/// Version of the scenario format.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// A path whose capacity changes in time, the flows over it, and how long and how often to run them.
+/// A path whose capacity changes over time, the flows over it, and how long and how often to run them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
     /// Version of the format. Default: 1.
     #[serde(default = "schema_version")]
     pub schema_version: u32,
-    /// Name in results. Default: the file's name without its ending.
+    /// Name of the scenario in results. Default: the file's name without its extension.
     #[serde(default)]
     pub name: String,
-    /// What it is for.
+    /// What the scenario is for.
     #[serde(default)]
     pub description: String,
     /// Simulated time of each run.
     pub duration: Span,
-    /// What is cut off at the beginning of each run before measuring. Default: 0 s.
+    /// Time that is cut off at the beginning of each run before measuring. Default: 0 s.
     #[serde(default)]
     pub warmup: Span,
-    /// Replications, each with its own random numbers. Default: 10.
+    /// Number of replications, each with its own random numbers. Default: 10.
     #[serde(default = "seeds")]
     pub seeds: u32,
     /// Base seed of all random numbers; the same seed gives the same results. Default: 1.
     #[serde(default = "seed")]
     pub seed: u64,
-    /// Whether each flow has the network to itself, under the same channel, instead of sharing it. Default: false.
+    /// Whether each flow has the network to itself, over the same channel, instead of sharing it. Default: false.
     #[serde(default)]
     pub isolate: bool,
-    /// What every flow's `tcp` table contains unless it says otherwise (key by key).
+    /// Keys that every flow's `tcp` table inherits unless it sets them itself.
     #[serde(default)]
     pub tcp: TcpConfig,
-    /// Links and how they hang together.
+    /// The links and how they are connected.
     pub topology: Topology,
     /// The flows, by name.
     pub flows: IndexMap<String, FlowConfig>,
-    /// What to write down besides the results.
+    /// What to record in addition to the results.
     #[serde(default)]
     pub record: RecordConfig,
     /// Where each value was written.
@@ -69,10 +69,10 @@ pub struct Scenario {
     pub(crate) source: Arc<Source>,
 }
 
-/// Links and how they hang together.
+/// The links and how they are connected.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[expect(clippy::large_enum_variant, reason = "there is one of it")]
+#[expect(clippy::large_enum_variant, reason = "a scenario has only one")]
 pub enum Topology {
     /// One link in each direction, which all flows share.
     Dumbbell(Dumbbell),
@@ -97,14 +97,16 @@ pub struct Dumbbell {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Chain {
-    /// The links n0 to n1, n1 to n2, ….
+    /// The links from n0 to n1, from n1 to n2, ….
     pub forward: Vec<LinkConfig>,
-    /// The links n1 to n0, n2 to n1, …, as many as `forward`. Default: unlimited capacity and queue, `forward`'s delays.
+    /// The links from n1 to n0, from n2 to n1, …, as many as in `forward`. Default: unlimited capacity and queue,
+    /// `forward`'s delays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reverse: Option<Vec<LinkConfig>>,
 }
 
-/// Any directed links between named nodes. Flows take the fewest links (ties: the order of the file), or say `via`.
+/// Any directed links between named nodes. A flow takes the route with the fewest links (ties: the order of the file)
+/// unless it sets `via`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Graph {
@@ -112,34 +114,35 @@ pub struct Graph {
     pub links: IndexMap<String, LinkConfig>,
 }
 
-/// One link of one direction: queue, server with a capacity, loss, delay.
+/// One link in one direction: a queue, a server with a capacity, loss, and delay.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LinkConfig {
-    /// Name in results and of its random streams. Default: `forward`, `reverse`; `forward.1`, …; in a graph its key.
+    /// Name of the link in results and of its random streams. Default: `forward`, `reverse`; `forward.1`, …; in a graph
+    /// its key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// In a graph: the node where it begins.
+    /// In a graph: the node where the link begins.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// In a graph: the node where it ends.
+    /// In a graph: the node where the link ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// What the link offers in time. Default: unlimited.
+    /// Capacity of the link over time. Default: unlimited.
     pub capacity: CapacityConfig,
-    /// How the server measures out its capacity. Default: fluid.
+    /// How the server applies its capacity to a packet in service. Default: fluid.
     pub service: Service,
-    /// Propagation delay. Default: 0 s; on a reverse link that of the forward link.
+    /// Propagation delay of the link. Default: 0 s; on a reverse link that of the forward link.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay: Option<Span>,
-    /// The queue in front of the server. Default: drop-tail of 1 bdp; without limit if the capacity is unlimited.
+    /// The queue in front of the server. Default: drop-tail of 1 bdp; unlimited if the capacity is unlimited.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueConfig>,
     /// Random loss on the wire, after the server. Default: none.
     pub loss: LossConfig,
-    /// What the link adds to each packet. Default: nothing.
+    /// What the link layer adds to each packet. Default: nothing.
     pub framing: Framing,
-    /// The link sends in slots and resends what it loses (ARQ); `{}` is stop-and-wait. Default: it does not.
+    /// The link sends in slots and retransmits what it loses (ARQ); `{}` is stop-and-wait. Default: no ARQ.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arq: Option<ArqConfig>,
 }
@@ -161,56 +164,57 @@ impl Default for LinkConfig {
     }
 }
 
-/// A group of alike flows.
+/// A group of identical flows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct FlowConfig {
-    /// How many there are. Default: 1.
+    /// Number of flows in the group. Default: 1.
     pub count: u32,
-    /// In a chain or graph: the sender's node. Default: in a chain the first.
+    /// In a chain or graph: the sender's node. Default: in a chain, the first node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// In a chain or graph: the receiver's node. Default: in a chain the last.
+    /// In a chain or graph: the receiver's node. Default: in a chain, the last node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// Whether it runs from right to left (from the last node to the first). Default: false.
+    /// Whether the flow runs from right to left (from the last node to the first). Default: false.
     pub backward: bool,
-    /// In a graph: the links from the sender to the receiver. Default: the fewest.
+    /// In a graph: the links from the sender to the receiver, in order. Default: the route with the fewest links.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub via: Option<Vec<String>>,
-    /// In a graph: the links from the receiver to the sender. Default: the fewest.
+    /// In a graph: the links from the receiver back to the sender, in order. Default: the route with the fewest links.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub via_back: Option<Vec<String>>,
-    /// Further delay of each direction, on a private wire of the flow. Default: 0 s.
+    /// Additional delay in each direction, on the flow's own access wire. Default: 0 s.
     pub access_delay: Span,
-    /// When it starts. Default: 0 s.
+    /// When the flow starts. Default: 0 s.
     pub start: Span,
-    /// Each of the group starts within this span after `start`, uniformly. Default: 0 s.
+    /// Each flow of the group starts at a random time within this span after `start`, uniformly. Default: 0 s.
     pub start_spread: Span,
-    /// When its application stops offering data. Default: never.
+    /// When the flow's application stops offering data. Default: never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop: Option<Span>,
-    /// Largest processing delay of an acknowledgement at the sender, uniform from zero; against phase effects.
-    /// Default: a full packet's time on the slowest link where flows share a queue that leaves nothing to chance (all but `red`,
-    /// `ered` and `codel`), at most 10 ms; else 0 s.
+    /// Maximum processing delay of an acknowledgement at the sender, uniform from zero, to avoid phase effects.
+    /// Default: a full packet's time on the slowest link where flows share a queue that leaves nothing to chance (all
+    /// but `red`, `ered` and `codel`), at most 10 ms; else 0 s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jitter: Option<Span>,
-    /// What it transfers. Default: greedy.
+    /// What the flow transfers. Default: greedy.
     pub app: App,
-    /// The TCP connection. Default: the scenario's `tcp` table, which also gives the keys that this one does not.
+    /// The TCP connection. Default: the scenario's `tcp` table, which also supplies the keys that this table omits.
     #[schemars(extend("default" = null))]
     pub tcp: TcpConfig,
-    /// What the network tells the sender about its rate. Default: the exact fair rate if the congestion control is
-    /// `ratcp` or the flow has an ABR source; else nothing.
+    /// The rate that the network advertises to the sender. Default: the exact fair rate if the congestion control is
+    /// `ratcp` or the flow has an ABR source; else none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub feedback: Option<FeedbackConfig>,
-    /// An ABR source behind each sender, which lets packets out at the rate that the network tells. Default: none.
+    /// An ABR source behind each sender, which releases packets at the rate that the network advertises. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub abr: Option<AbrConfig>,
-    /// A rate that the network keeps for each of its senders: packets that conform are marked. Default: none.
+    /// A rate that the network reserves for each sender of the flow; packets that conform to it are marked.
+    /// Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reservation: Option<ReservationConfig>,
-    /// Instead of `app` and `tcp`: datagrams that answer to nothing.
+    /// Instead of `app` and `tcp`: datagrams, which respond to no feedback.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<Datagrams>,
 }
@@ -244,16 +248,16 @@ impl Default for FlowConfig {
 #[serde(remote = "Self", rename_all = "kebab-case")]
 #[schemars(transform = choice::names)]
 pub enum App {
-    /// Always more to send.
+    /// There is always more to send.
     #[default]
     Greedy,
     /// One transfer.
     Transfer(Transfer),
-    /// Transfers that arrive at random, each on a connection of its own.
+    /// Transfers that arrive at random, each on its own connection.
     Arrivals(Arrivals),
-    /// Active and silent periods in turn.
+    /// Alternating active and silent periods.
     OnOff(OnOff),
-    /// What another flow delivers, on a connection of its own: a proxy that splits connections.
+    /// What another flow delivers, forwarded on its own connection: a proxy that splits connections.
     Relay(Relay),
 }
 varicap_units::choice!(App);
@@ -262,19 +266,19 @@ varicap_units::choice!(App);
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Transfer {
-    /// How much.
+    /// Amount of data to transfer.
     pub size: Bytes,
 }
 
-/// Transfers that arrive at random (Poisson), each on a connection of its own.
+/// Transfers that arrive at random (Poisson), each on its own connection.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Arrivals {
-    /// Arrivals per second.
+    /// Mean number of transfers that arrive per second.
     pub rate: Frequency,
-    /// The size of each.
+    /// Sizes of the transfers.
     pub size: Sizes,
-    /// Most transfers at a time; more are turned away and counted. Default: 1000.
+    /// Maximum number of transfers at a time; further ones are turned away and counted. Default: 1000.
     #[serde(default = "at_most")]
     pub at_most: u32,
 }
@@ -283,17 +287,17 @@ pub struct Arrivals {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sizes {
-    /// All the same.
+    /// All transfers have the same size.
     Fixed(Bytes),
-    /// Exponential with this mean.
+    /// Exponentially distributed sizes with this mean.
     Exponential(Bytes),
-    /// Log-normal.
+    /// Log-normally distributed sizes.
     Lognormal(Lognormal),
-    /// Pareto: heavy tails.
+    /// Pareto-distributed sizes: a heavy tail.
     Pareto(Pareto),
 }
 
-/// A log-normal size.
+/// A log-normally distributed size.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Lognormal {
@@ -303,89 +307,90 @@ pub struct Lognormal {
     pub sigma: f64,
 }
 
-/// A Pareto size: P(size > x) = (least/x)^shape.
+/// A Pareto-distributed size: P(size > x) = (least/x)^shape.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Pareto {
     /// Mean of the size.
     pub mean: Bytes,
-    /// The exponent, above 1.
+    /// Exponent of the distribution, above 1.
     pub shape: f64,
 }
 
-/// Active and silent periods in turn, beginning with an active one.
+/// Alternating active and silent periods, beginning with an active one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OnOff {
-    /// Length of an active period (its mean, if exponential).
+    /// Length of an active period (the mean, if exponential).
     pub on: Span,
-    /// Length of a silent period (its mean, if exponential).
+    /// Length of a silent period (the mean, if exponential).
     pub off: Span,
-    /// Whether both are exponential, or fixed. Default: false.
+    /// Whether both lengths are exponentially distributed instead of fixed. Default: false.
     #[serde(default)]
     pub exponential: bool,
-    /// Application data offered while active. Default: always more to send.
+    /// Rate at which the application offers data while active. Default: always more to send.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
 }
 
-/// A proxy: what another flow delivers in order is what this one sends, from the node where that one ends. Each of its
-/// connections or transfers is relayed by one here, which opens when its first data comes; the proxy's buffer is
-/// unlimited. A transfer is complete when it has passed both, counted from the start of the first.
+/// A proxy: this flow sends what another flow delivers in order, from the node where the other flow ends. Each
+/// connection or transfer of the other flow is relayed by one of this flow, which opens when the first data arrives;
+/// the proxy's buffer is unlimited. A transfer is complete when it has passed both; its completion time counts from
+/// the start of the first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Relay {
-    /// The other flow.
+    /// Name of the flow that is relayed.
     pub of: String,
 }
 
-/// What the network tells a flow's sender about its rate, in bits per second without link framing.
+/// The rate that the network advertises to a flow's sender, in bits per second without link framing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct FeedbackConfig {
-    /// The link that tells its rate. Default: of the links to the receiver, the slowest whose capacity varies, or else
-    /// the slowest.
+    /// The link that advertises its rate. Default: of the links to the receiver, the slowest whose capacity varies, or
+    /// else the slowest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
-    /// Several links instead, of whose rates the least is told. Default: one link.
+    /// Several links instead of one; the least of their rates is advertised. Default: one link.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub links: Option<Vec<String>>,
-    /// Which part of the link's capacity is told. Default: fair.
+    /// Which part of the link's capacity is advertised. Default: fair.
     pub share: Share,
     /// How the rate is found. Default: exact.
     pub estimator: EstimatorConfig,
-    /// From the link back to the sender. Default: path.
+    /// How long an update takes from the link to the sender. Default: path.
     pub delay: FeedbackDelay,
-    /// Rates are told in multiples of this, rounded down. Default: as they are.
+    /// Advertised rates are rounded down to multiples of this. Default: no rounding.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quantum: Option<Rate>,
-    /// Probability that an update is lost on its way: the sender keeps the old rate. Default: 0.
+    /// Probability that an update is lost before it reaches the sender, which then keeps the old rate. Default: 0.
     pub loss: Probability,
-    /// A sender that hears nothing for so long forgets the rate, at the next update that does not come. Needs an
-    /// estimator with an interval. Default: it keeps the rate.
+    /// A sender that receives no update for this long forgets the rate, at the next update that fails to arrive. Needs
+    /// an estimator with an interval. Default: the sender keeps the rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires: Option<Span>,
 }
 
-/// Which part of a link's capacity is told to a flow.
+/// Which part of a link's capacity is advertised to a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Share {
-    /// Its max-min fair part among all flows that are active on the link, whatever their congestion control; datagrams
-    /// count with their rate.
+    /// The flow's max-min fair share among all flows that are active on the link, whatever their congestion control;
+    /// datagrams count with their rate.
     #[default]
     Fair,
-    /// All of it: for one flow on a link, or a capacity that is a share already.
+    /// The whole capacity: for a single flow on a link, or a capacity that is already a share.
     Capacity,
 }
 
-/// How long an update takes to the sender.
+/// How long an update takes from the link to the sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self", rename_all = "kebab-case")]
 #[schemars(transform = choice::text)]
 pub enum FeedbackDelay {
-    /// With the packets to the receiver and back with acknowledgements: the propagation delay of both ways from the
-    /// server of the link on.
+    /// The update travels with packets to the receiver and returns with acknowledgements: the propagation delay of both
+    /// directions, starting at the server of the link.
     #[default]
     Path,
     /// A fixed time; may be written as the time alone: `"100 ms"`.
@@ -396,16 +401,16 @@ varicap_units::choice!(FeedbackDelay, |text: &str| {
         .then(|| text.parse::<Span>().map(FeedbackDelay::After))
 });
 
-/// Datagrams that answer to nothing.
+/// Datagrams, which respond to no feedback.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Datagrams {
-    /// Their rate on the wire.
+    /// Rate of the datagrams on the wire.
     pub rate: Rate,
-    /// Their size on the wire. Default: 1500 B.
+    /// Size of each datagram on the wire. Default: 1500 B.
     #[serde(default = "datagram")]
     pub size: Bytes,
-    /// How they are spaced. Default: constant.
+    /// How the datagrams are spaced. Default: constant.
     #[serde(default)]
     pub spacing: Spacing,
 }
@@ -414,24 +419,25 @@ pub struct Datagrams {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Spacing {
-    /// At equal distances.
+    /// At equal intervals.
     #[default]
     Constant,
     /// As a Poisson process.
     Poisson,
 }
 
-/// What to write down besides the results.
+/// What to record in addition to the results.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RecordConfig {
-    /// Interval of time series. Default: 100 ms.
+    /// Interval between the points of time series. Default: 100 ms.
     pub sample: Span,
     /// Whether to keep time series of windows, queues and capacity. Default: false.
     pub series: bool,
-    /// Whether to keep what happened to every packet. Default: false.
+    /// Whether to keep a log of what happened to every packet. Default: false.
     pub packets: bool,
-    /// Most packet events that are kept of a run; the rest is left out and said so. Default: 10000000.
+    /// Maximum number of packet events that are kept of a run; further events are omitted, with a message.
+    /// Default: 10000000.
     pub packet_limit: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Reservations of flows, as a file says them. Source: [minrate, §II-A].
+//! Reservations of flows, as a file describes them. Source: [minrate, §II-A].
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,35 +6,36 @@ use varicap_net::{Nonconformant, StepsConfig};
 use varicap_tcp::{DelayedConfig, Reservation, TimedConfig};
 use varicap_units::{BucketDepth, Rate, Span, choice};
 
-/// What `marked_at` says for the sender itself.
+/// The value of `marked_at` that stands for the sender itself.
 pub(crate) const SOURCE: &str = "source";
 
-/// What is reserved for each connection or stream of a flow: packets that conform to it are marked. Source: [minrate].
+/// A reservation for each connection or stream of a flow: packets that conform to it are marked. Source: [minrate].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReservationConfig {
-    /// Mean rate, as packets count on the wire. It may change during a run.
+    /// Reserved mean rate, counting packets as on the wire. It may change during a run.
     pub rate: ReservedRate,
-    /// Peak rate: packets of one burst that come faster are not marked. Default: none, the speed of the link.
+    /// Peak rate: packets of a burst that arrive faster are not marked. Default: none, the speed of the link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak: Option<Rate>,
-    /// Depth of the token bucket, in bytes or in time at the reserved rate; it is full at first. Default: 50 ms.
+    /// Depth of the token bucket, in bytes or as a time at the reserved rate; the bucket starts full. Default: 50 ms.
     #[serde(default = "bucket")]
     pub bucket: BucketDepth,
-    /// Where what conforms is marked: `source`, or the name of a link on the way to the receiver. Default: source.
+    /// Where conforming packets are marked: `source`, or the name of a link on the path to the receiver.
+    /// Default: source.
     #[serde(default = "source")]
     pub marked_at: String,
-    /// What becomes of packets that do not conform, where a link marks. Default: pass.
+    /// What happens to packets that do not conform, if a link does the marking. Default: pass.
     #[serde(default)]
     pub nonconformant: Nonconformant,
-    /// A timer that sends what conforms even if cwnd does not allow it. Default: none.
+    /// A timer that sends conforming segments even if cwnd does not allow it. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timed: Option<TimedConfig>,
-    /// Segments that find no tokens are held back for a random time. Default: they go at once.
+    /// Segments that find no tokens are held back for a random time. Default: they are sent at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delayed: Option<DelayedConfig>,
-    /// Whether timed transmissions and the reserved part of a rate adaptive window end, for good, when the sender finds
-    /// that a marked packet was lost. Default: false.
+    /// Whether timed transmissions and the reserved part of a rate-adaptive window end permanently when the sender
+    /// detects that a marked packet was lost. Default: false.
     #[serde(default)]
     pub safeguard: bool,
 }
@@ -46,7 +47,7 @@ pub struct ReservationConfig {
 pub enum ReservedRate {
     /// The same at all times; may be written as the rate alone: `"10 Mbit/s"`.
     Constant(Rate),
-    /// A rate from each given instant on.
+    /// A new rate from each given instant on.
     Steps(StepsConfig),
 }
 varicap_units::choice!(ReservedRate, |text: &str| {
@@ -77,7 +78,7 @@ impl ReservationConfig {
         }
     }
 
-    /// What a sender keeps, from the first of its rates on.
+    /// The terms that a sender starts with, at the first of its rates.
     pub fn terms(&self) -> Reservation {
         Reservation {
             rate: self.rates().first().copied().unwrap_or_default(),
@@ -89,7 +90,7 @@ impl ReservationConfig {
         }
     }
 
-    /// Its rates, in the order in which they hold.
+    /// The reserved rates, in the order in which they apply.
     pub(crate) fn rates(&self) -> &[Rate] {
         match &self.rate {
             ReservedRate::Constant(rate) => std::slice::from_ref(rate),

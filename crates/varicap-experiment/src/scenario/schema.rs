@@ -1,4 +1,4 @@
-//! The JSON Schema of scenarios, and walking it along a path of keys.
+//! The JSON Schema of scenarios, and lookups in it along a path of keys.
 
 use std::sync::OnceLock;
 
@@ -16,12 +16,12 @@ pub fn schema() -> &'static Value {
     })
 }
 
-/// What the format has at a path.
+/// What the format allows at a path.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A table with these keys.
     Table(Vec<String>),
-    /// A table whose keys are names of the user's.
+    /// A table whose keys are names chosen by the user.
     Named,
     /// One of these names, with its parameters in a table.
     Choice(Vec<String>),
@@ -29,11 +29,11 @@ pub(crate) enum Kind {
     List,
     /// A text, a number, or true or false.
     Value,
-    /// Nothing that the format knows.
+    /// A path that the format does not have.
     Unknown,
 }
 
-/// What the format has at `path`.
+/// What the format allows at `path`.
 pub(crate) fn kind(path: &[&str]) -> Kind {
     let Some(node) = find(path) else { return Kind::Unknown };
     let parts = alternatives(node);
@@ -55,7 +55,7 @@ pub(crate) fn kind(path: &[&str]) -> Kind {
     Kind::Value
 }
 
-/// What is expected at `path`, in words.
+/// What is expected at `path`, in words for an error message.
 pub(crate) fn expected_at(path: &[String]) -> String {
     let path: Vec<&str> = path.iter().map(String::as_str).collect();
     match kind(&path) {
@@ -66,12 +66,12 @@ pub(crate) fn expected_at(path: &[String]) -> String {
     }
 }
 
-/// What the reference says of the key at `path`.
+/// The reference's description of the key at `path`.
 pub(crate) fn description(path: &[&str]) -> Option<&'static str> {
     find(path)?.get("description")?.as_str()
 }
 
-/// What kind of quantity lies at `path`: the description of its type.
+/// What kind of quantity is expected at `path`: the description of its type.
 fn quantity(path: &[&str]) -> Option<&'static str> {
     let node = find(path)?;
     let refers = |node: &&Value| node.get("$ref").is_some();
@@ -79,7 +79,7 @@ fn quantity(path: &[&str]) -> Option<&'static str> {
     target(part).get("description")?.as_str()
 }
 
-/// What kind of plain value lies at `path`.
+/// What kind of plain value is expected at `path`.
 fn scalar(path: &[&str]) -> &'static str {
     match find(path).and_then(|node| node.get("type")).and_then(Value::as_str) {
         Some("string") => "a text in quotes",
@@ -90,7 +90,7 @@ fn scalar(path: &[&str]) -> &'static str {
     }
 }
 
-/// The schema at `path`, its own description included.
+/// The schema at `path`, including its own description.
 fn find(path: &[&str]) -> Option<&'static Value> {
     path.iter().try_fold(schema(), |node, key| child(node, key))
 }
@@ -122,7 +122,7 @@ fn choice_name(part: &Value) -> Option<String> {
     let required = part.get("required")?.as_array()?;
     let properties = part.get("properties")?.as_object()?;
     match (required.as_slice(), properties.len()) {
-        // A struct with one required key looks alike, but allows what is not required: a variant has nothing else.
+        // A struct with one required key looks similar but also has optional keys; a variant has nothing else.
         ([Value::String(name)], 1) if part.get("title").is_none() && is_variant(part) => Some(name.clone()),
         _ => None,
     }

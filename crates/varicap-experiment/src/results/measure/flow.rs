@@ -9,7 +9,7 @@ use crate::results::histogram::Histogram;
 pub struct SenderTotals {
     /// Data packets sent, retransmissions included.
     pub sent_packets: u64,
-    /// Data packets sent again.
+    /// Data packets retransmitted.
     pub retransmitted_packets: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
@@ -22,7 +22,7 @@ pub struct SenderTotals {
 }
 
 impl SenderTotals {
-    /// The sum of these and `other`.
+    /// The sums of these totals and `other`.
     pub fn plus(&self, other: &SenderTotals) -> SenderTotals {
         SenderTotals {
             sent_packets: self.sent_packets + other.sent_packets,
@@ -34,7 +34,7 @@ impl SenderTotals {
         }
     }
 
-    /// What was counted since `earlier`.
+    /// The differences between these totals and those of an `earlier` time.
     pub fn since(&self, earlier: &SenderTotals) -> SenderTotals {
         SenderTotals {
             sent_packets: self.sent_packets - earlier.sent_packets,
@@ -50,13 +50,13 @@ impl SenderTotals {
 /// What a flow delivered since the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowTotals {
-    /// Packets that reached the receiver, those it had already included.
+    /// Packets that reached the receiver, including those that it had already.
     pub delivered_packets: u64,
-    /// Their bytes on the wire [B].
+    /// Bytes on the wire of the packets that reached the receiver [B].
     pub delivered: Bytes,
-    /// Those of marked packets, which conform to a reservation [B].
+    /// Bytes on the wire of marked packets, which conform to a reservation [B].
     pub compliant: Bytes,
-    /// Application bytes in order [B].
+    /// Application bytes delivered in order [B].
     pub in_order: Bytes,
     /// Integral of cwnd over the time in which it was known [B ns].
     pub cwnd_time: u128,
@@ -65,7 +65,7 @@ pub struct FlowTotals {
 }
 
 impl FlowTotals {
-    /// What was delivered since `earlier`.
+    /// The differences between these totals and those of an `earlier` time.
     pub fn since(&self, earlier: &FlowTotals) -> FlowTotals {
         FlowTotals {
             delivered_packets: self.delivered_packets - earlier.delivered_packets,
@@ -77,7 +77,7 @@ impl FlowTotals {
         }
     }
 
-    /// The sum of these and `other`.
+    /// The sums of these totals and `other`.
     pub fn plus(&self, other: &FlowTotals) -> FlowTotals {
         FlowTotals {
             delivered_packets: self.delivered_packets + other.delivered_packets,
@@ -90,10 +90,10 @@ impl FlowTotals {
     }
 }
 
-/// Transfers that were completed.
+/// Measurements of completed transfers.
 #[derive(Clone, Debug, Default)]
 pub struct Transfers {
-    /// Their sizes in all [B].
+    /// Sum of the sizes of the transfers [B].
     pub size: Bytes,
     /// Flow completion times, from the start of a transfer to its last byte in order at the receiver [ns].
     pub completion: Histogram,
@@ -105,7 +105,7 @@ pub struct Transfers {
 #[derive(Clone, Debug)]
 pub struct FlowMeter {
     totals: FlowTotals,
-    /// Since `settled`; zero while it is not known.
+    /// The congestion window since `settled`; zero while it is not known.
     cwnd: Bytes,
     settled: Time,
     cwnd_minimum: Bytes,
@@ -120,20 +120,20 @@ pub struct FlowMeter {
     is_reserved: bool,
 }
 
-/// What was measured of a flow.
+/// The measurements of a flow.
 #[derive(Clone, Debug)]
 pub struct FlowMeasure {
-    /// How long it was measured.
+    /// How long the flow was measured.
     pub span: Span,
-    /// What it delivered in that time.
+    /// What the flow delivered in that time.
     pub done: FlowTotals,
-    /// What its sender did in that time.
+    /// What the flow's sender did in that time.
     pub sender: SenderTotals,
     /// Least cwnd [B]; zero if it was never known.
     pub cwnd_minimum: Bytes,
     /// Largest cwnd [B]; zero if it was never known.
     pub cwnd_maximum: Bytes,
-    /// Payload of a full segment, which makes bytes into packets [B].
+    /// Payload of a full segment, which converts bytes to packets [B].
     pub mss: Bytes,
     /// Whether the flow has a reservation.
     pub is_reserved: bool,
@@ -144,7 +144,7 @@ pub struct FlowMeasure {
 }
 
 impl FlowMeter {
-    /// A meter of a flow whose full segments carry `mss`, from time zero.
+    /// A meter for a flow whose full segments carry `mss`, starting at time zero.
     pub fn new(mss: Bytes) -> FlowMeter {
         FlowMeter {
             totals: FlowTotals::default(),
@@ -162,7 +162,7 @@ impl FlowMeter {
         }
     }
 
-    /// The flow has a reservation: what conforms to it counts.
+    /// Notes that the flow has a reservation, so that conforming packets are counted.
     pub fn reserve(&mut self) {
         self.is_reserved = true;
     }
@@ -172,7 +172,7 @@ impl FlowMeter {
         self.is_reserved
     }
 
-    /// A packet of `size` on the wire reached the receiver and brought `in_order` new bytes in order.
+    /// Notes that a packet of `size` on the wire reached the receiver and brought `in_order` new bytes in order.
     #[inline]
     pub fn on_data(&mut self, size: Bytes, in_order: Bytes) {
         self.totals.delivered_packets += 1;
@@ -180,24 +180,25 @@ impl FlowMeter {
         self.totals.in_order += in_order;
     }
 
-    /// The packet that reached the receiver, `size` on the wire, was marked.
+    /// Notes that the packet that reached the receiver, `size` on the wire, was marked.
     #[cold]
     pub fn on_marked(&mut self, size: Bytes) {
         self.totals.compliant += size;
     }
 
-    /// The receiver gave `bytes` more in order to its application, where that is not seen packet by packet.
+    /// Notes that the receiver delivered `bytes` more in order to its application, where that is not observed packet by
+    /// packet.
     pub fn on_in_order(&mut self, bytes: Bytes) {
         self.totals.in_order += bytes;
     }
 
-    /// The sender took a sample of the round-trip time.
+    /// Notes that the sender took a sample of the round-trip time.
     #[inline]
     pub fn on_rtt(&mut self, rtt: Span) {
         self.rtt.record(rtt.as_nanos());
     }
 
-    /// The congestion window is `cwnd` from `at` on. Not for a group of transfers, which has many.
+    /// Notes that the congestion window is `cwnd` from `at` on. Not for a group of transfers, which has many windows.
     #[inline]
     pub fn on_cwnd(&mut self, at: Time, cwnd: Bytes) {
         if cwnd != self.cwnd {
@@ -213,13 +214,13 @@ impl FlowMeter {
         self.cwnd_maximum = self.cwnd_maximum.max(cwnd);
     }
 
-    /// The sender is gone: its cwnd is not known any more.
+    /// Notes that the sender is gone, so that its cwnd is no longer known.
     pub fn on_close(&mut self, at: Time) {
         self.settle(at);
         self.cwnd = Bytes::ZERO;
     }
 
-    /// A transfer of `size` took `took` from its start to its last byte in order at the receiver.
+    /// Notes that a transfer of `size` took `took` from its start to its last byte in order at the receiver.
     pub fn on_transfer(&mut self, size: Bytes, took: Span) {
         let transfers = self.transfers.get_or_insert_default();
         transfers.size += size;
@@ -239,13 +240,13 @@ impl FlowMeter {
         }
     }
 
-    /// The totals up to `now`, which must not lie before the last event.
+    /// The totals up to `now`, which must not be earlier than the last event.
     pub fn totals(&mut self, now: Time) -> FlowTotals {
         self.settle(now);
         self.totals
     }
 
-    /// The warm-up is over: measuring begins at `now`, when the sender has counted `sender`.
+    /// Ends the warm-up: measuring begins at `now`, when the sender's counters are `sender`.
     pub fn reset(&mut self, now: Time, sender: SenderTotals) {
         self.base = self.totals(now);
         self.sender_base = sender;
@@ -258,7 +259,7 @@ impl FlowMeter {
         }
     }
 
-    /// What was measured from the last reset (or the start) to `now`, when the sender has counted `sender`.
+    /// The measurements from the last reset (or the start) to `now`, when the sender's counters are `sender`.
     pub fn finish(mut self, now: Time, sender: SenderTotals) -> FlowMeasure {
         let is_known = self.cwnd_maximum > Bytes::ZERO;
         FlowMeasure {
@@ -276,7 +277,7 @@ impl FlowMeter {
 }
 
 impl FlowMeasure {
-    /// Adds what was measured of `other` in the same time, as if both were one flow.
+    /// Adds the measurements of `other` over the same time, as if both were one flow.
     pub fn merge(&mut self, other: &FlowMeasure) {
         self.done = self.done.plus(&other.done);
         self.sender = self.sender.plus(&other.sender);

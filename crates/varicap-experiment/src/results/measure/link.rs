@@ -28,9 +28,9 @@ pub struct LinkTotals {
     pub channel_lost: Bytes,
     /// Frames marked (ECN).
     pub marked_frames: u64,
-    /// Link-layer packets that a link with ARQ sent, again or not.
+    /// Link-layer packets that a link with ARQ sent, including retransmissions.
     pub transmissions: u64,
-    /// Those of them that were sent again.
+    /// Link-layer packets that a link with ARQ retransmitted.
     pub retransmissions: u64,
     /// Frames that conformed to a reservation and were lost for any cause.
     pub reserved_lost_frames: u64,
@@ -46,7 +46,7 @@ impl LinkTotals {
         self.overflowed_frames + self.aqm_dropped_frames + self.policed_frames + self.channel_lost_frames
     }
 
-    /// What was done since `earlier`.
+    /// The differences between these totals and those of an `earlier` time.
     pub fn since(&self, earlier: &LinkTotals) -> LinkTotals {
         LinkTotals {
             offered: self.offered - earlier.offered,
@@ -72,13 +72,13 @@ impl LinkTotals {
 #[derive(Clone, Debug, Default)]
 pub struct LinkMeter {
     totals: LinkTotals,
-    /// What waits since `settled`; the frame in service is not included.
+    /// The backlog since `settled`, without the frame in service.
     waiting: Backlog,
     settled: Time,
-    /// Whether the link passes delivery opportunities: it has no server that holds a frame.
+    /// Whether the link passes delivery opportunities, and therefore has no server that holds a frame.
     is_slotted: bool,
     peak: Backlog,
-    /// Capacity since `rated`.
+    /// The capacity since `rated`.
     rate: Rate,
     rated: Time,
     was_unlimited: bool,
@@ -88,18 +88,18 @@ pub struct LinkMeter {
     since: Time,
 }
 
-/// Between what a capacity moved.
+/// The range in which a capacity varied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CapacityRange {
-    /// The least of it.
+    /// The least capacity.
     pub minimum: Rate,
-    /// The most of it.
+    /// The greatest capacity.
     pub maximum: Rate,
-    /// How long it was at its least.
+    /// How long the capacity was at its least.
     pub at_minimum: Span,
 }
 
-/// No capacity was seen.
+/// The range before any capacity was observed.
 impl Default for CapacityRange {
     fn default() -> CapacityRange {
         CapacityRange { minimum: Rate::UNLIMITED, maximum: Rate::ZERO, at_minimum: Span::ZERO }
@@ -107,7 +107,7 @@ impl Default for CapacityRange {
 }
 
 impl CapacityRange {
-    /// It was `rate` for `span`.
+    /// Adds that the capacity was `rate` for `span`.
     fn extend(&mut self, rate: Rate, span: Span) {
         if span == Span::ZERO {
             return;
@@ -122,35 +122,35 @@ impl CapacityRange {
     }
 }
 
-/// What was measured of a link.
+/// The measurements of a link.
 #[derive(Clone, Debug)]
 pub struct LinkMeasure {
-    /// How long it was measured.
+    /// How long the link was measured.
     pub span: Span,
-    /// What it did in that time.
+    /// What the link did in that time.
     pub done: LinkTotals,
-    /// Most frames, and most bytes, that waited; not always at the same instant.
+    /// The maximum number of frames and of bytes that waited, not necessarily at the same instant.
     pub peak: Backlog,
-    /// Whether its capacity was unlimited at some time: then nothing can be said of its mean.
+    /// Whether the capacity was unlimited at some time, in which case it has no mean.
     pub was_unlimited: bool,
-    /// Between what its capacity moved; means nothing on a link that passes delivery opportunities.
+    /// The range in which the capacity varied; meaningless on a link that passes delivery opportunities.
     pub range: Option<CapacityRange>,
-    /// Times from arrival to departure from the server [ns].
+    /// Times from a frame's arrival to its departure from the server [ns].
     pub sojourn: Histogram,
 }
 
 impl LinkMeter {
-    /// A meter of an empty link, from time zero.
+    /// A meter for an empty link, starting at time zero.
     pub fn new() -> LinkMeter {
         LinkMeter::default()
     }
 
-    /// A frame of `size` was offered to the link, which held `backlog` before it.
+    /// Notes that a frame of `size` was offered to the link, which held `backlog` before it.
     #[inline]
     pub fn on_arrival(&mut self, at: Time, size: Bytes, backlog: Backlog) {
-        self.waiting = backlog; // the link's own word on what waited since the last event
+        self.waiting = backlog; // what the link itself reports as waiting since the last event
         self.settle(at);
-        // Behind another frame it waits; if none waits, there may still be one in service.
+        // The frame waits behind any other; even if none is waiting, there may be one in service.
         if backlog.frames > 0 || self.is_slotted || self.inside() > 0 {
             self.waiting.frames += 1;
             self.waiting.bytes += size;
@@ -158,7 +158,7 @@ impl LinkMeter {
         self.totals.arrived_frames += 1;
     }
 
-    /// Frames that wait or are in service.
+    /// Frames that are waiting or in service.
     #[inline]
     fn inside(&self) -> u64 {
         let totals = &self.totals;
@@ -166,7 +166,7 @@ impl LinkMeter {
         totals.arrived_frames - dropped - totals.carried_frames
     }
 
-    /// A frame of `size` was lost for `cause`.
+    /// Notes that a frame of `size` was lost for `cause`.
     pub fn on_lost(&mut self, at: Time, size: Bytes, cause: LossCause) {
         match cause {
             LossCause::Overflow => self.totals.overflowed_frames += 1,
@@ -175,10 +175,10 @@ impl LinkMeter {
             LossCause::Channel => {
                 self.totals.channel_lost_frames += 1;
                 self.totals.channel_lost += size;
-                return; // it had left the server
+                return; // the frame had left the server
             }
         }
-        // A frame that is lost as it arrives never waited: it makes no peak.
+        // A frame that is lost on arrival never waited, so it does not count towards the peak.
         if at > self.settled {
             self.settle(at);
         }
@@ -188,18 +188,18 @@ impl LinkMeter {
         }
     }
 
-    /// The frame that was lost conformed to a reservation.
+    /// Notes that the frame that was lost conformed to a reservation.
     pub fn on_reserved_lost(&mut self) {
         self.totals.reserved_lost_frames += 1;
     }
 
-    /// A queue marked a frame (ECN).
+    /// Notes that a queue marked a frame (ECN).
     #[inline]
     pub fn on_mark(&mut self) {
         self.totals.marked_frames += 1;
     }
 
-    /// A frame of `size` that arrived at `arrived` left the server; `backlog` is what still waits.
+    /// Notes that a frame of `size` that arrived at `arrived` left the server; `backlog` is still waiting.
     #[inline]
     pub fn on_departure(&mut self, at: Time, arrived: Time, size: Bytes, backlog: Backlog) {
         self.settle(at);
@@ -209,34 +209,34 @@ impl LinkMeter {
         self.sojourn.record(at.since(arrived).as_nanos());
     }
 
-    /// A link with ARQ began to send a link-layer packet; `is_again` if it had been lost before.
+    /// Notes that a link with ARQ began to send a link-layer packet; `is_again` if it had been lost before.
     pub fn on_transmission(&mut self, is_again: bool) {
         self.totals.transmissions += 1;
         self.totals.retransmissions += u64::from(is_again);
     }
 
-    /// From `at` on the link offers `rate`.
+    /// Notes that the link offers `rate` from `at` on.
     pub fn on_capacity(&mut self, at: Time, rate: Rate) {
         self.settle_capacity(at);
         self.rate = rate;
         self.was_unlimited |= rate.is_unlimited();
     }
 
-    /// A delivery opportunity passed: `offered` bytes, used or not.
+    /// Notes that a delivery opportunity of `offered` bytes passed, used or not.
     #[inline]
     pub fn on_opportunity(&mut self, offered: Bytes) {
         self.is_slotted = true;
         self.totals.offered += Work::of(offered);
     }
 
-    /// Adds what waited since the last event to the integrals.
+    /// Adds the backlog since the last event to the integrals.
     #[inline]
     fn settle(&mut self, at: Time) {
         let span = at.since(self.settled).as_nanos();
         self.settled = at;
         self.totals.frame_time += u128::from(span) * u128::from(self.waiting.frames);
         self.totals.byte_time += u128::from(span) * u128::from(self.waiting.bytes.as_u64());
-        // Rare, so that a prediction is cheaper than a maximum.
+        // A new maximum is rare, so a predicted branch is cheaper than computing the maximum.
         if self.waiting.frames > self.peak.frames {
             self.peak.frames = self.waiting.frames;
         }
@@ -253,24 +253,24 @@ impl LinkMeter {
         self.rated = at;
     }
 
-    /// The totals up to `now`, which must not lie before the last event.
+    /// The totals up to `now`, which must not be earlier than the last event.
     pub fn totals(&mut self, now: Time) -> LinkTotals {
         self.settle(now);
         self.settle_capacity(now);
         self.totals
     }
 
-    /// The capacity after the last change of it [b/s]; zero on a link that passes delivery opportunities.
+    /// The capacity after its last change [b/s]; zero on a link that passes delivery opportunities.
     pub fn capacity(&self) -> Rate {
         self.rate
     }
 
-    /// What waits after the last event, the frame in service excluded.
+    /// The backlog after the last event, without the frame in service.
     pub fn waiting(&self) -> Backlog {
         self.waiting
     }
 
-    /// The warm-up is over: measuring begins at `now`; what waits goes on waiting.
+    /// Ends the warm-up: measuring begins at `now`, and the backlog is kept.
     pub fn reset(&mut self, now: Time) {
         self.base = self.totals(now);
         self.since = now;
@@ -280,7 +280,7 @@ impl LinkMeter {
         self.sojourn.clear();
     }
 
-    /// What was measured from the last reset (or the start) to `now`.
+    /// The measurements from the last reset (or the start) to `now`.
     pub fn finish(mut self, now: Time) -> LinkMeasure {
         let done = self.totals(now).since(&self.base);
         LinkMeasure {

@@ -1,7 +1,7 @@
-//! Meters: what is counted while a run goes on, in integers, and read when it is over.
+//! Meters count in integers while a run is in progress, and are read when it is over.
 //!
-//! Totals run from the start of the run and are never set back. A measured value is a difference of totals, so
-//! the cut of the warm-up ([`LinkMeter::reset`], [`FlowMeter::reset`]) and a time series read the same numbers.
+//! Totals start at the beginning of the run and are never reset. A measured value is a difference of totals, so
+//! cutting off the warm-up ([`LinkMeter::reset`], [`FlowMeter::reset`]) and a time series use the same numbers.
 
 mod flow;
 mod link;

@@ -14,7 +14,7 @@ const PROTOCOL_TCP: u8 = 6;
 const PROTOCOL_UDP: u8 = 17;
 /// Port of every receiver (RFC 863: discard).
 const RECEIVER_PORT: u16 = 9;
-/// Port of the first connection of a sender; RFC 6335's dynamic ports begin here.
+/// Port of a sender's first connection; RFC 6335's dynamic ports begin here.
 const SENDER_PORT: u16 = 49_152;
 /// Option bytes that fit in a TCP header (RFC 9293 §3.1) [B].
 const MOST_OPTIONS: usize = 40;
@@ -26,7 +26,7 @@ const OPTION_SACK_PERMITTED: u8 = 4;
 const OPTION_SACK: u8 = 5;
 const OPTION_TIMESTAMPS: u8 = 8;
 
-/// The headers of one packet; the buffer is used again for the next.
+/// The headers of one packet; the buffer is reused for the next.
 #[derive(Debug, Default)]
 pub(super) struct PacketBytes {
     headers: Vec<u8>,
@@ -34,7 +34,7 @@ pub(super) struct PacketBytes {
 }
 
 impl PacketBytes {
-    /// Makes the headers of a packet and tells its whole length [B].
+    /// Makes the headers of a packet and returns the packet's total length [B].
     pub fn fill(&mut self, flow: CapturedFlow, owner: PacketOwner, segment: &Segment) -> io::Result<usize> {
         self.headers.clear();
         self.headers.resize(IP_HEADER, 0);
@@ -58,7 +58,7 @@ impl PacketBytes {
         Ok(length)
     }
 
-    /// The headers, without payload.
+    /// The headers without payload.
     pub fn headers(&self) -> &[u8] {
         &self.headers
     }
@@ -103,7 +103,7 @@ impl PacketBytes {
         } else {
             (initial_sender_number(owner), initial_receiver_number(owner))
         };
-        // A SYN takes the number before the first byte. Every segment but the first SYN acknowledges.
+        // A SYN takes the sequence number before the first byte. Every segment but the first SYN acknowledges.
         let acknowledges = !is_syn || owner.is_reverse;
         let first = mine.wrapping_add(1);
         let seq = if is_syn { mine } else { first.wrapping_add(segment.seq as u32) };
@@ -111,7 +111,7 @@ impl PacketBytes {
         // RFC 7323 §2.2: the window of a SYN is not scaled.
         let scale = if is_syn { 0 } else { window_scale };
         let advertised = u16::try_from(segment.window >> scale).unwrap_or(u16::MAX);
-        // No data flows to a sender: it advertises nothing, which must not read as a closed window.
+        // No data flows to a sender, so it advertises no window; that must not look like a closed window.
         let window = if owner.is_reverse { advertised } else { u16::MAX };
 
         self.ports(owner);
@@ -155,15 +155,15 @@ impl PacketBytes {
 
     fn udp(&mut self, owner: PacketOwner, payload: usize) {
         self.ports(owner);
-        // Too long a datagram is refused when the IP header is made.
+        // A datagram that is too long is refused when the IP header is made.
         let length = u16::try_from(UDP_HEADER + payload).unwrap_or(u16::MAX);
         self.headers.extend_from_slice(&length.to_be_bytes());
         self.headers.extend_from_slice(&[0; 2]);
     }
 
     fn ports(&mut self, owner: PacketOwner) {
-        // Flows beyond 65,536 share addresses and differ in the receiver's port; connections that follow each other
-        // differ in the sender's.
+        // Flows beyond 65,536 share addresses and differ in the receiver's port; successive connections
+        // differ in the sender's port.
         let sender = SENDER_PORT + owner.generation % (u16::MAX - SENDER_PORT);
         let receiver = RECEIVER_PORT.wrapping_add((owner.flow >> 16) as u16);
         let (source, destination) = if owner.is_reverse { (receiver, sender) } else { (sender, receiver) };
@@ -171,14 +171,14 @@ impl PacketBytes {
         self.headers.extend_from_slice(&destination.to_be_bytes());
     }
 
-    /// Over the pseudo-header, the header and the zeros of the payload, which add nothing.
+    /// The checksum over the pseudo-header, the header and the payload, whose zeros add nothing.
     fn transport_checksum(&mut self, protocol: u8, length: u16) {
         let addresses: u32 = self.headers[12..IP_HEADER].chunks(2).map(word).sum();
         let transport: u32 = self.headers[IP_HEADER..].chunks(2).map(word).sum();
         let mut checksum = !folded(addresses + u32::from(protocol) + u32::from(length) + transport);
         let place = IP_HEADER + if protocol == PROTOCOL_TCP { 16 } else { 6 };
         if protocol == PROTOCOL_UDP && checksum == 0 {
-            checksum = u16::MAX; // RFC 768: zero means that there is none
+            checksum = u16::MAX; // RFC 768: zero means that there is no checksum
         }
         self.headers[place..place + 2].copy_from_slice(&checksum.to_be_bytes());
     }

@@ -1,8 +1,8 @@
 //! Captures that Wireshark opens: what arrived at each link, as IPv4 packets with real headers.
 //!
-//! One interface per link, times in nanoseconds from the start of the run. The payload is zeros, so that every
-//! checksum holds; it may be left out of the file. What became of a lost packet is a comment on its record.
-//! Lengths are those of the real headers: they equal the simulated sizes if these count 40 bytes and the options.
+//! There is one interface per link; times are in nanoseconds from the start of the run. The payload is zeros, so that
+//! every checksum holds; it may be left out of the file. The fate of a lost packet is a comment on its record.
+//! Lengths are those of the real headers; they equal the simulated sizes if these count 40 bytes and the options.
 //! Source: draft-ietf-opsawg-pcapng (blocks), RFC 791, RFC 9293, RFC 7323, RFC 2018, RFC 768 (headers).
 
 use std::collections::{HashMap, VecDeque};
@@ -18,12 +18,12 @@ mod headers;
 
 use headers::PacketBytes;
 
-/// What the headers of a flow group need to know.
+/// What is needed to make the headers of a flow group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CapturedFlow {
-    /// TCP segments.
+    /// The group sends TCP segments.
     Tcp {
-        /// Largest payload, as the SYN says it [B].
+        /// Largest payload, as the SYN advertises it [B].
         mss: u16,
         /// Whether segments carry timestamps (RFC 7323).
         timestamps: bool,
@@ -32,12 +32,12 @@ pub enum CapturedFlow {
         /// By how many bits windows are scaled down (RFC 7323).
         window_scale: u8,
     },
-    /// UDP datagrams.
+    /// The group sends UDP datagrams.
     Datagrams,
 }
 
 impl CapturedFlow {
-    /// Of a TCP connection.
+    /// The headers of a TCP connection.
     pub fn of(tcp: &TcpConfig) -> CapturedFlow {
         // RFC 7323 §2.3: at most 14 bits; no more than the receive window needs, so that small windows stay exact.
         let window = match tcp.receive_window {
@@ -55,7 +55,7 @@ impl CapturedFlow {
     }
 }
 
-/// Whether a capture holds the zeros of the payload.
+/// Whether a capture contains the zeros of the payload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Snap {
     /// Headers only: small files, but Wireshark cannot verify TCP checksums.
@@ -89,7 +89,7 @@ impl<W: Write> Capture<W> {
         block.u32(BYTE_ORDER_MAGIC);
         block.u16(1); // version 1.0
         block.u16(0);
-        block.bytes(&u64::MAX.to_le_bytes()); // length of the section: not told
+        block.bytes(&u64::MAX.to_le_bytes()); // length of the section: not specified
         block.option(OPTION_COMMENT, comment.map(str::as_bytes));
         block.option(SECTION_APPLICATION, Some(concat!("varicap ", env!("CARGO_PKG_VERSION")).as_bytes()));
         block.write_to(&mut out)?;
@@ -105,7 +105,7 @@ impl<W: Write> Capture<W> {
         Ok(Capture { out, groups: groups.to_vec(), snap, packet: PacketBytes::default(), block })
     }
 
-    /// Adds a packet that arrived at a link; `comment` says what became of it.
+    /// Adds a packet that arrived at a link; `comment` says what happened to it.
     pub fn packet(&mut self, record: &PacketRecord, comment: Option<&str>) -> io::Result<()> {
         let owner = record.owner;
         let Some(&group) = self.groups.get(usize::from(owner.group)) else {
@@ -161,7 +161,7 @@ pub fn write_capture<W: Write>(
     capture.finish()
 }
 
-/// What tells a packet at a link from all others: two that agree in it are alike in everything.
+/// What identifies a packet at a link: two that agree in this are identical.
 type Identity = (u16, PacketOwner, [u64; 3], u32);
 
 fn identity(record: &PacketRecord) -> Identity {
@@ -180,7 +180,7 @@ fn fates(log: &PacketLog) -> HashMap<Identity, VecDeque<(Time, LossCause)>> {
     fates
 }
 
-/// A block of the file: its type, its length twice, and words between.
+/// A block of the file: its type, its length at both ends, and the words between.
 #[derive(Debug, Default)]
 struct Block {
     bytes: Vec<u8>,
