@@ -1,4 +1,4 @@
-"""The papers that varicap is built on: what each states, and the code that measures it again.
+"""The papers that varicap is built on: what each one states, and the code that reproduces it.
 
 A paper is a folder: ``claims.toml`` (what it states, as data), ``scenarios/*.toml``, and a short module for each table
 or figure, or family of them, with a function ``reproduce(run) -> Outcome``.  Verdicts are computed from the runs of the
@@ -13,7 +13,7 @@ __all__ = ["Paper", "keys", "paper"]
 
 
 def keys() -> list[str]:
-    """The papers that are here, by key.
+    """The keys of the papers that varicap has.
 
     >>> "ratcp" in keys()
     True
@@ -23,7 +23,7 @@ def keys() -> list[str]:
 
 
 def paper(key: str) -> Paper:
-    """What the paper with this key states.  Raises ``KeyError`` if it is not here."""
+    """The paper with this key and its claims.  Raises ``KeyError`` if varicap does not have it."""
     if key not in keys():
         raise KeyError(key)
     source = resources.files(__name__) / key / "claims.toml"

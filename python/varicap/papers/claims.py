@@ -5,7 +5,7 @@
     title = "…"                     # of the paper
     reference = "ratcp"             # its key in REFERENCES.bib
 
-    [figures]                       # what can be run, with a title: a module of the paper's folder each
+    [figures]                       # what can be run, with a title; each is a module of the paper's folder
     fig04 = "Throughput against the loss probability"
     fig05 = { title = "…", by = "bars", flows = ["a"] }  # one of a family: `by` is the module, the rest its arguments
 
@@ -73,14 +73,14 @@ class Claim:
     unit: str
     paper: float | str
     tolerance: str
-    """As written, for readers."""
+    """The tolerance as written, for readers."""
     accept: tuple[float, float]
-    """Values that reproduce it, in its unit."""
+    """The range of values that reproduce the claim, in its unit."""
     reason: str
     expect: Verdict = "reproduced"
     note: str = ""
     cell: tuple[str, str] | None = None
-    """Row and column, if it is a cell of a table."""
+    """Row and column, if the claim is a cell of a table."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class Paper:
 
 
 def read(key: str, text: str) -> Paper:
-    """The paper that this text describes.  Raises `ClaimsError`."""
+    """Read the paper that this text describes.  Raises `ClaimsError`."""
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -145,7 +145,7 @@ def _figure(key: str, name: str, written: Any) -> tuple[str, Maker]:
 
 
 def _cells(table: Mapping[str, Any]) -> Iterator[Claim]:
-    """A claim for each cell of a table."""
+    """The claims of a table, one per cell."""
     name = str(table.get("id", "?"))
     _only(name, table, _TABLE_KEYS)
     columns = table["columns"]
@@ -233,7 +233,7 @@ def _accepted(
 
 
 def _range(low: float, high: float) -> str:
-    """A range in words.
+    """A range as text.
 
     >>> _range(-math.inf, 50.0), _range(1.0, math.inf), _range(0.9, 1.1)
     ('< 50', '> 1', '0.9..1.1')

@@ -21,16 +21,16 @@ class Reproduction:
     paper: Paper
     claims: tuple[Judged, ...]
     grids: tuple[tuple[str, Grid], ...]
-    """What the paper does not have, each with its figure."""
+    """Tables that the paper does not have, each with its figure."""
     plots: tuple[Path, ...]
 
     @property
     def surprises(self) -> list[Judged]:
-        """Claims whose verdict is not the one on record."""
+        """Claims whose verdict differs from the one on record."""
         return [claim for claim in self.claims if not claim.is_expected]
 
     def to_dict(self) -> dict[str, Any]:
-        """As ``varicap reproduce KEY --json`` prints it."""
+        """The same as an object, as ``varicap reproduce KEY --json`` prints it."""
         return {
             "paper": self.paper.key,
             "claims": [claim.to_dict() for claim in self.claims],

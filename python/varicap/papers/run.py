@@ -1,4 +1,4 @@
-"""What a table or figure needs in order to be made again: simulations, and how much effort to spend on them."""
+"""What a table or figure needs in order to be reproduced: simulations, and how much effort to spend on them."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +23,7 @@ _MOST_SEEDS = 60  # that a precision may ask for
 
 @dataclass(frozen=True)
 class Grid:
-    """A table of ours beside the paper's: rows by name, a value for each column."""
+    """A table of ours in addition to the paper's: rows by name, a value for each column."""
 
     title: str
     unit: str
@@ -34,13 +34,13 @@ class Grid:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one table or figure gave."""
+    """The outcome of one table or figure."""
 
     values: Mapping[str, Value]
-    """By the id of the claim."""
+    """Our values, by the id of the claim."""
     draw: Callable[[], "Figure"]
     grids: Sequence[Grid] = ()
-    """What the paper does not have."""
+    """Tables that the paper does not have."""
 
 
 @dataclass
@@ -66,9 +66,9 @@ class Run:
         flows: Sequence[str] | None = None,
         precision: float | None = None,
     ) -> Result:
-        """Run ``scenarios/NAME.toml`` of the paper, with these of its flows (all by default).
+        """Run ``scenarios/NAME.toml`` of the paper with the given flows (all by default).
 
-        The same request twice in a call runs once.  With `precision` there are more replications than `seeds` where
+        A repeated request runs only once in a call.  With `precision` there are more replications than `seeds` where
         intervals would be wider than that share of their means.
         """
         file = resources.files("varicap.papers") / self.key / "scenarios" / f"{scenario}.toml"

@@ -9,7 +9,7 @@ from varicap.statistics import Interval, finite
 
 @dataclass(frozen=True, kw_only=True)
 class Value:
-    """What ours says about a claim: the model's number, the simulator's, the kernel's."""
+    """Our values for a claim: the model's number, the simulator's, the kernel's."""
 
     model: float | None = None
     sim: Interval | None = None
@@ -24,16 +24,16 @@ class Judged:
     value: Value
     verdict: Verdict
     is_settled: bool
-    """Whether the whole interval is on the same side of the border of what is accepted."""
+    """Whether the whole interval lies on one side of the border of the accepted range."""
     note: str
 
     @property
     def is_expected(self) -> bool:
-        """Whether the verdict is the one that a full run gave when the claim was written down, or not settled."""
+        """Whether the verdict is the one that a full run gave when the claim was recorded, or is not settled."""
         return self.verdict == self.claim.expect or not self.is_settled
 
     def to_dict(self) -> dict[str, Any]:
-        """The claim as ``varicap reproduce --json`` prints it."""
+        """The judged claim as ``varicap reproduce --json`` prints it."""
         claim, value = self.claim, self.value
         return {
             "id": claim.id,
@@ -54,7 +54,7 @@ class Judged:
 def judge(claim: Claim, value: Value) -> Judged:
     """Compare our value with what the claim accepts.
 
-    The mean decides.  Where the interval reaches over the border of what is accepted, the note says that the runs do
+    The mean decides.  Where the interval crosses the border of the accepted range, the note says that the runs do
     not settle it.
     """
     ours = Interval(value.model) if claim.engine == "model" and value.model is not None else value.sim

@@ -1,4 +1,4 @@
-"""What a study found: each measure at each point with its interval, and how far it lies from the first point.
+"""The results of a study: each measure at each point with its interval, and its difference from the first point.
 
 All points face the same random numbers (replication r of one and of another), so a difference between two points is a
 mean of differences, replication by replication: its interval is narrower than the two intervals suggest.
@@ -28,18 +28,18 @@ _COLUMNS = (
 )
 _NOT_MEASURES = ("point", "replication", "seed", "flows")
 WATCHED = {"flows": "goodput_bps", "links": "utilisation"}
-"""What `precision` is about, by table."""
+"""The measures to which `precision` applies, by table."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """The runs of some points in one table: points that have the same items and equally many runs."""
+    """The runs of some points in one table: points that have the same items and the same number of runs."""
 
     points: NDArray[np.int64]
     items: tuple[str, ...]
-    """What each row of a run is about: a flow, a link."""
+    """The item that each row of a run describes: a flow or a link."""
     values: Array
-    """Of shape (points, replications, items, measures)."""
+    """The values, of shape (points, replications, items, measures)."""
 
 
 def summarise(tables: Tables, points: Sequence[Point]) -> pa.Table:
@@ -87,7 +87,7 @@ def _lines(kind: str, rows: pa.Table) -> Iterator[tuple[NDArray[Any], ...]]:
 
 
 def blocks_of(rows: pa.Table) -> list[Block]:
-    """The runs of the points, those that are alike together; every run of a point has the same items."""
+    """The runs of the points, grouped by shape; every run of a point has the same items."""
     if rows.num_rows == 0:
         return []
     numbers = np.asarray(rows["point"].to_numpy())
@@ -96,7 +96,7 @@ def blocks_of(rows: pa.Table) -> list[Block]:
     items = np.array(_items(rows), object)
     begins = np.flatnonzero(np.diff(numbers, prepend=-1))
     ends = np.append(begins[1:], len(numbers))
-    # How many rows a run of the point has.
+    # The number of rows that a run of the point has.
     sizes = np.add.reduceat(runs == np.repeat(runs[begins], ends - begins), begins)
     alike: dict[tuple[int, tuple[str, ...]], list[int]] = {}
     for place, (begin, end, size) in enumerate(zip(begins.tolist(), ends.tolist(), sizes.tolist(), strict=True)):
@@ -110,7 +110,7 @@ def blocks_of(rows: pa.Table) -> list[Block]:
 
 
 def widest(tables: Tables) -> dict[int, float]:
-    """Of each point the widest interval of goodput and utilisation, its half width over its mean."""
+    """The widest interval of goodput and utilisation of each point, as its half width over its mean."""
     found: dict[int, float] = {}
     for kind, measure in WATCHED.items():
         rows = tables[kind]
@@ -125,7 +125,7 @@ def widest(tables: Tables) -> dict[int, float]:
 
 
 def _differences(first: Block | None, block: Block) -> tuple[Array, Array, Array]:
-    """From point 0, replication by replication; nothing where the items differ."""
+    """The difference from point 0, replication by replication; nothing where the items differ."""
     if first is None or first.items != block.items:
         nothing = np.full((len(block.points), *block.values.shape[2:]), np.nan)
         return nothing, nothing, nothing
@@ -142,7 +142,7 @@ def _items(rows: pa.Table) -> list[str]:
 
 
 def _measures(rows: pa.Table) -> list[str]:
-    """The columns that are numbers and were measured."""
+    """The columns that hold measured numbers."""
     numeric = [field for field in rows.schema if pa.types.is_floating(field.type) or pa.types.is_integer(field.type)]
     return [field.name for field in numeric if field.name not in _NOT_MEASURES]
 

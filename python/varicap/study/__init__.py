@@ -34,7 +34,7 @@ __all__ = ["Axis", "Design", "DesignError", "Study", "StudyError", "WorkersError
 
 @dataclass
 class _Progress:
-    """How far a study is."""
+    """The progress of a study."""
 
     total: int
     done: int
@@ -66,13 +66,14 @@ def sweep(
 ) -> Study:
     """Run a scenario at many points, `seeds` times each, under the same random numbers at every point.
 
-    `over` are values by dotted path, combined by `design` (see `points`; `count` is for latin and sobol).  With a
-    `folder` a study that was killed goes on where it was: finished runs are kept, none is repeated, and the tables are
-    the same bytes as if nothing had happened.  `precision` adds runs until every interval of goodput and utilisation
-    is within that share of its mean.  Runs go to this machine's cores, `on` ``local:N`` processes or a Dask scheduler,
-    or to any `executor` of `concurrent.futures` with `jobs` workers, in pieces that keep a worker busy for `piece_s`.
+    `over` has values by dotted path, combined by `design` (see `points`; `count` is for latin and sobol).  With a
+    `folder` a study that was killed resumes where it stopped: finished runs are kept, none is repeated, and the tables
+    are the same bytes as if nothing had happened.  `precision` adds runs until every interval of goodput and
+    utilisation is within that share of its mean.  Runs use this machine's cores, `on` ``local:N`` processes or a Dask
+    scheduler, or any `executor` of `concurrent.futures` with `jobs` workers, in pieces that keep a worker busy for
+    `piece_s`.
 
-    Raises `DesignError`, `StudyError`, `WorkersError`, and `ScenarioError` for the first point that makes no sense.
+    Raises `DesignError`, `StudyError`, `WorkersError`, and `ScenarioError` for the first point that is invalid.
 
     >>> study = sweep("examples/fixed.toml", {"flows.reno.tcp.congestion": ["reno", "cubic"]}, seeds=2,
     ...     overrides={"duration": "15 s"})
@@ -124,7 +125,7 @@ def _run_all(
     piece_s: float,
     progress: Progress | None,
 ) -> tuple[Tables, float]:
-    """Run what is missing, and with a precision what its intervals ask for; returns all runs that were wanted."""
+    """Run what is missing, and more runs where a precision requires them; return all runs that were wanted."""
     busy = 0.0
     target = dict.fromkeys(range(count), int(wanted["seeds"]))
     with workers as (executor, number):
@@ -150,7 +151,7 @@ def _run_all(
 
 
 def _missing(links: pa.Table, target: Mapping[int, int]) -> list[Span]:
-    """Runs that are wanted and not there, in order."""
+    """Runs that are wanted and missing, in order."""
     there = set(zip(links["point"].to_pylist(), links["replication"].to_pylist(), strict=True))
     spans: list[Span] = []
     for point, runs in target.items():
@@ -166,7 +167,7 @@ def _missing(links: pa.Table, target: Mapping[int, int]) -> list[Span]:
 
 
 def _only(tables: Tables, target: Mapping[int, int]) -> Tables:
-    """The runs that are wanted: a folder may hold more, of an earlier command with more seeds."""
+    """The runs that are wanted; a folder may hold more, from an earlier command with more seeds."""
     most = pa.array([target[point] for point in sorted(target)], pa.int64())
 
     def wanted(rows: pa.Table) -> pa.Table:

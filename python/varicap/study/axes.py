@@ -20,7 +20,7 @@ class DesignError(ValueError):
 
 @dataclass(frozen=True)
 class Axis:
-    """A key of the scenario and the values that it takes; a range `low..high` where a design chooses them."""
+    """A key of the scenario and the values that it takes, or a range `low..high` from which a design chooses them."""
 
     path: str
     values: tuple[str, ...]
@@ -46,8 +46,8 @@ class Axis:
 def points(axes: Sequence[Axis], design: Design = "product", count: int | None = None, seed: int = 1) -> list[Point]:
     """The points of a study.
 
-    ``product`` takes every combination, the last axis fastest; ``zip`` the first values of all axes, then the second,
-    …; ``latin`` (Latin hypercube) and ``sobol`` spread `count` points over the ranges ``low..high`` of the axes, even
+    ``product`` takes every combination, the last axis fastest; ``zip`` the first value of every axis, then the second,
+    …; ``latin`` (Latin hypercube) and ``sobol`` spread `count` points over the ranges ``low..high`` of the axes, evenly
     in their logarithm where a range ends in `` log``.
 
     >>> points([Axis("a", ("1", "2")), Axis("b", ("3", "4"))])[1]
@@ -90,14 +90,14 @@ def _spread(design: str, dimensions: int, count: int, seed: int) -> list[list[fl
     if design == "latin":
         rows = qmc.LatinHypercube(dimensions, rng=seed).random(count)
     else:
-        # Without scrambling the first points are round numbers; a power of two of them is balanced.
+        # Without scrambling, the first points are round numbers; a power of two of them is balanced.
         sampler = qmc.Sobol(dimensions, scramble=False)
         rows = sampler.random_base2((count - 1).bit_length())[:count]
     return [[float(share) for share in row] for row in rows]
 
 
 def _scale(axis: Axis) -> Callable[[float], str]:
-    """From a share of a range to the value, with the unit of the range."""
+    """The value at a share of a range, with the unit of the range."""
     match = _RANGE.match(axis.values[0]) if len(axis.values) == 1 else None
     if match is None:
         raise DesignError(f"{axis.path}: `{','.join(axis.values)}` is not a range such as 10 ms..100 ms")
@@ -120,7 +120,7 @@ def _scale(axis: Axis) -> Callable[[float], str]:
 
 
 def _split(text: str) -> list[str]:
-    """Parts between the commas that stand outside of brackets and quotes."""
+    """The parts between commas that are outside brackets and quotes."""
     parts, depth, quote = [""], 0, ""
     for letter in text:
         if quote:

@@ -1,4 +1,4 @@
-"""The folder of a study: what was asked, the runs that are done, and the tables when all are.
+"""The folder of a study: what was asked, the finished runs, and the tables once all are finished.
 
 ```text
 plan.json            what was asked; a command that asks for something else is refused
@@ -22,7 +22,7 @@ from varicap.results.summary import KINDS, Tables
 
 
 class StudyError(Exception):
-    """A folder that cannot hold this study, and why.  What was finished stays."""
+    """A folder that cannot hold this study, and why.  Finished runs are kept."""
 
 
 class Folder:
@@ -57,7 +57,7 @@ class Folder:
             self._write(file, text.encode())
 
     def close(self) -> None:
-        """Let others at it."""
+        """Release the folder's lock."""
         if self._lock is not None:
             self._lock.close()
 
@@ -79,13 +79,13 @@ class Folder:
             return self._write(self.path / f"{name}.parquet", sink.getvalue().to_pybytes())
 
     def write_json(self, name: str, value: Any) -> Path:
-        """Write an object."""
+        """Write an object as JSON."""
         text = json.dumps(value, indent=2, ensure_ascii=False) + "\n"
         with _reported(self.path):
             return self._write(self.path / name, text.encode())
 
     def _write(self, path: Path, content: bytes) -> Path:
-        """Write under another name, and rename when all of it is on the disk."""
+        """Write under a temporary name, and rename once all of it is on the disk."""
         temporary = path.with_name(f".{path.name}.tmp")
         try:
             with temporary.open("wb") as file:
@@ -101,7 +101,7 @@ class Folder:
 
 
 def pack(tables: Tables) -> bytes:
-    """Several tables as one piece."""
+    """Join several tables into one piece."""
     sink = pa.BufferOutputStream()
     for kind in KINDS:
         with pa.ipc.new_stream(sink, tables[kind].schema) as stream:
@@ -116,7 +116,7 @@ def unpack(piece: bytes) -> Tables:
 
 
 def _sorted(tables: list[pa.Table]) -> pa.Table:
-    """Rows by point and replication; within a run they keep their order."""
+    """Sort rows by point and replication; within a run they keep their order."""
     if not tables:
         return pa.table({"point": pa.array([], pa.int64()), "replication": pa.array([], pa.int64())})
     rows = pa.concat_tables(tables)
@@ -126,7 +126,7 @@ def _sorted(tables: list[pa.Table]) -> pa.Table:
 
 
 def _same(file: Path, text: str) -> None:
-    """What was asked before must be what is asked now."""
+    """Check that what was asked before is what is asked now."""
     try:
         before, now = json.loads(file.read_text(encoding="utf-8")), json.loads(text)
     except ValueError:
@@ -148,7 +148,7 @@ def _reported(path: Path) -> Iterator[None]:
 
 
 def _locked(file: IO[str] | None) -> bool:
-    """Whether this process is now the only one at work; the lock ends with the process."""
+    """Try to take the lock, and say whether this process has it now; the lock ends with the process."""
     if file is None:
         return False
     try:

@@ -20,7 +20,7 @@ from varicap.study.store import pack
 
 
 class WorkersError(Exception):
-    """Where the runs should have gone cannot be reached, or lacks something."""
+    """The workers that should execute the runs cannot be reached, or lack something."""
 
 
 @dataclass(frozen=True)
@@ -34,19 +34,19 @@ class Span:
 
 @dataclass(frozen=True)
 class Task:
-    """Runs for a worker, with all that it needs to know; traces are read from `base_dir` on its machine."""
+    """Runs for a worker, with all that it needs; traces are read from `base_dir` on the worker's machine."""
 
     scenario: str
     base_dir: str
     seed: int
     spans: tuple[Span, ...]
     points: tuple[Point, ...]
-    """Of each span."""
+    """The point of each span."""
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Finished runs."""
+    """The results of finished runs."""
 
     spans: tuple[Span, ...]
     tables: bytes
@@ -55,12 +55,12 @@ class Piece:
 
     @property
     def name(self) -> str:
-        """No other piece begins with the same run."""
+        """The name of the piece; no other piece begins with the same run."""
         return f"{self.spans[0].point:07d}-{self.spans[0].first:07d}"
 
 
 def run(task: Task) -> Piece:
-    """Simulate; the same task gives the same tables wherever and however often it runs."""
+    """Simulate the runs of a task; it gives the same tables wherever and however often it runs."""
     found: dict[str, list[list[_core.Column]]] = {kind: [] for kind in KINDS}
     busy = 0.0
     for span, point in zip(task.spans, task.points, strict=True):
@@ -75,7 +75,7 @@ def run(task: Task) -> Piece:
 
 
 def _joined(points: list[int], found: "list[list[_core.Column]]") -> pa.Table:
-    """One table of the rows of several points, names as plain text, which is the same in every piece."""
+    """One table with the rows of several points, and names as plain text, which is the same in every piece."""
     columns: list[_core.Column] = []
     for name, unit, description, _ in found[0]:
         parts = [_plain(columns_of_point[len(columns)][3]) for columns_of_point in found]
@@ -86,14 +86,14 @@ def _joined(points: list[int], found: "list[list[_core.Column]]") -> pa.Table:
 
 
 def _plain(values: Any) -> NDArray[Any]:
-    """Values of a column; those that are places in a list of names as the names."""
+    """Values of a column; indices into a list of names become the names."""
     if isinstance(values, tuple):
         return np.array(values[1], object)[values[0]]
     return np.array(values, object) if isinstance(values, list) else values
 
 
 def _typed(values: NDArray[Any]) -> Any:
-    """Names as text even where there are none: a point without groups goes beside one that has some."""
+    """Names as text even where there are none, so that a point without groups can join one that has some."""
     return pa.array(values, pa.string()) if values.dtype == object else values
 
 
@@ -105,9 +105,9 @@ def execute(
     piece_s: float,
     done: Callable[[Piece], None],
 ) -> None:
-    """Hand out the runs of `spans`, and hand each finished piece to `done`, in whatever order they come.
+    """Hand out the runs of `spans`, and pass each finished piece to `done`, in the order in which they finish.
 
-    A worker is busy with a piece for `piece_s`: long against handing it out, short against losing it.
+    A piece keeps a worker busy for `piece_s`: long compared with handing it out, short enough to lose.
     """
     pending = deque(spans)
     pieces = _Pieces(pending, workers, piece_s)
@@ -128,7 +128,7 @@ def execute(
 
 
 class _Pieces:
-    """Cuts spans into pieces of a length in time, from how long the runs before took."""
+    """Cuts spans into pieces of a given duration, estimated from the runs before."""
 
     def __init__(self, pending: deque[Span], workers: int, piece_s: float = 1.0) -> None:
         self.piece_s = piece_s
@@ -142,7 +142,7 @@ class _Pieces:
         self.run_s = each if self.run_s is None else 0.7 * self.run_s + 0.3 * each
 
     def take(self) -> tuple[Span, ...]:
-        """The next runs, as many as a piece holds, yet not more than everybody's share of what is left."""
+        """The next runs: as many as a piece holds, but at most an equal share of what is left."""
         many = 1 if self.run_s is None else int(self.piece_s / max(self.run_s, 1e-6))
         room = max(1, min(many, -(-self.left // (2 * self.workers))))
         taken = []
@@ -159,10 +159,10 @@ class _Pieces:
 
 @contextmanager
 def workers_on(on: str | None, jobs: int | None) -> Iterator[tuple[Executor, int]]:
-    """Where runs go, and how many at a time: this machine's cores, ``local:N`` processes, or ``tcp://host:port``."""
+    """An executor for the runs, and how many run at a time: cores, ``local:N`` processes, or ``tcp://host:port``."""
     if on is None:
         count = jobs or os.cpu_count() or 1
-        with ThreadPoolExecutor(count) as pool:  # the engine runs without the interpreter's lock
+        with ThreadPoolExecutor(count) as pool:  # the engine releases the interpreter's lock
             yield pool, count
         return
     try:

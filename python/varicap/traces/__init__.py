@@ -68,7 +68,7 @@ __all__ = [
     "with_delay",
 ]
 
-# On first use: the command line reads the parameters of links, and must not wait for NumPy.
+# Imported on first use: the command line reads the parameters of links and must not wait for NumPy.
 _HOME = {
     "cellular": ("generate_lte", "generate_lte_rates"),
     "files": ("FORMATS", "Format", "convert", "format_of", "load", "save"),

@@ -5,11 +5,11 @@ While there is coverage, the capacity follows
     C(t) = min(peak, median * exp(S(t) + F(t)))
 
 where S and F are independent Ornstein-Uhlenbeck processes: S is slow (shadowing as the user moves, the load of the
-cell), F is fast (what fading leaves after the scheduler).  Coverage is lost at the epochs of a Poisson process, for
-exponential times, and C(t) = 0 until it is back.  Opportunities to deliver one 1500-byte packet form a Poisson process
-of intensity C(t) / 12 000 bits, on the 1 ms grid of the file format.
+cell), F is fast (the fading that the scheduler does not remove).  Coverage is lost at the epochs of a Poisson process,
+for exponential times, and C(t) = 0 until it returns.  Opportunities to deliver one 1500-byte packet form a Poisson
+process of intensity C(t) / 12 000 bits, on the 1 ms grid of the file format.
 
-This is a generator of plausible channels, not a fit to one network.
+This generates plausible channels; it is not fitted to any one network.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ from varicap.traces.parameters import Cellular, checked, steps_of
 from varicap.traces.randomness import Source, exponential, ornstein_uhlenbeck, poisson_epochs
 from varicap.traces.trace import OPPORTUNITY_BITS, Opportunities, Rates
 
-_STEP_S = 0.010  # the capacity is constant over a step: short against every time constant below
+_STEP_S = 0.010  # the capacity is constant over a step, which is short compared with every time constant below
 
 
 def generate_lte_rates(seed: int, duration_s: float, link: Cellular | None = None) -> Rates:
@@ -32,7 +32,7 @@ def generate_lte_rates(seed: int, duration_s: float, link: Cellular | None = Non
 
 
 def generate_lte(seed: int, duration_s: float, link: Cellular | None = None) -> Opportunities:
-    """Delivery opportunities of an LTE-like link, Poisson about the capacity C(t).
+    """Delivery opportunities of an LTE-like link, a Poisson process whose rate follows the capacity C(t).
 
     >>> times = generate_lte(seed=1, duration_s=30).time_ms
     >>> int(times[-1])
@@ -47,7 +47,7 @@ def generate_lte(seed: int, duration_s: float, link: Cellular | None = None) -> 
     epochs = poisson_epochs(source, float(mean_count[-1]))
     times_s = np.interp(epochs, mean_count, np.arange(len(mean_count)) * _STEP_S)
     times_ms = np.ceil(times_s * 1000).astype(np.int64)
-    # The file's period is its last number, and its first must not be 0: that instant belongs to the end.
+    # The file's period is its last number; the first must not be 0, an instant that belongs to the end.
     times_ms = times_ms[(times_ms >= 1) & (times_ms < end_ms)]
     return Opportunities(np.append(times_ms, end_ms))
 
@@ -62,7 +62,7 @@ def _rates(source: Source, duration_s: float, link: Cellular) -> Rates:
 
 
 def _coverage(source: Source, steps: int, link: Cellular) -> NDArray[np.bool_]:
-    """Whether there is coverage in each step."""
+    """Whether there is coverage, for each step."""
     covered = np.ones(steps, dtype=np.bool_)
     if link.outages_per_min <= 0.0:
         return covered

@@ -1,13 +1,13 @@
-"""Traces in files: Mahimahi's opportunities, rates as CSV, and the pairs of LeoReplayer.
+"""Traces in files: Mahimahi's opportunities, rates as CSV, and LeoReplayer's pairs of files.
 
 | format | capacity | delay |
 |---|---|---|
-| ``mahimahi`` | a line for each opportunity to send 1500 bytes: its instant in ms; the last line is the period | none |
+| ``mahimahi`` | a line for each opportunity to send 1500 bytes: its time in ms; the last line is the period | none |
 | ``csv`` | ``time_s`` and ``rate_bps``, ``rate_kbps`` or ``rate_mbps``, until the next row | ``delay_ms`` |
-| ``leoreplayer`` | ``bw_N.txt``, as Mahimahi's | ``delay_N.txt``: a line for each 10 ms, the one-way delay in ms |
+| ``leoreplayer`` | ``bw_N.txt``, as Mahimahi's | ``delay_N.txt``: a line for every 10 ms, the one-way delay in ms |
 
-Capacities are read by the engine's own readers: what is accepted here is accepted in a scenario, and the other way
-round.
+Capacities are read by the engine's own readers: whatever is accepted here is accepted in a scenario, and vice
+versa.
 """
 
 from collections.abc import Iterable
@@ -30,9 +30,9 @@ _MOST_DELAY_MS = 1e6
 
 
 def load(path: str | Path) -> Trace:
-    """Read a trace, whatever its format: a file, or the folder of a pair of LeoReplayer.
+    """Read a trace in any format: a file, or the folder of a LeoReplayer pair.
 
-    ``bw_N.txt`` brings its ``delay_N.txt`` along.  Raises `TraceError` with file, line, what was found and what was
+    With ``bw_N.txt`` its ``delay_N.txt`` is read too.  Raises `TraceError` with file, line, what was found and what was
     expected.
 
     >>> load("examples/traces/lte-like.down").duration_s
@@ -56,7 +56,7 @@ def load(path: str | Path) -> Trace:
 
 
 def format_of(path: str | Path) -> Format:
-    """The format that a name promises: ``.csv``, ``bw_*.txt``, or opportunities.
+    """The format that a file's name implies: ``.csv``, ``bw_*.txt``, or opportunities.
 
     >>> format_of("a.csv"), format_of("b.down"), format_of("bw_3.txt")
     ('csv', 'mahimahi', 'leoreplayer')
@@ -70,10 +70,10 @@ def format_of(path: str | Path) -> Format:
 def save(
     trace: Trace, path: str | Path, to: Format | None = None, step_s: float = 0.1, note: Iterable[str] = ()
 ) -> list[Path]:
-    """Write a trace, and return the files.
+    """Write a trace, and return the files that were written.
 
-    The name decides the format unless `to` does.  Opportunities become rates as means over `step_s`.  `note` are lines
-    of comment, for CSV: the other formats have none.
+    The name determines the format unless `to` is given.  Opportunities become rates as means over `step_s`.  `note` is
+    text for comment lines in CSV; the other formats have no comments.
     """
     path, to = Path(path), to or format_of(path)
     if to == "csv":
@@ -98,7 +98,7 @@ def convert(source: str | Path, target: str | Path, to: Format | None = None, st
 
 
 def _is_csv(path: Path, text: bytes) -> bool:
-    """By its first line that is no comment."""
+    """The format of a text, by its first line that is not a comment."""
     if path.suffix.lower() == ".csv":
         return True
     begin = (line.strip() for line in text[:4096].splitlines())
@@ -119,7 +119,7 @@ def _delay_file(path: Path) -> Path:
 
 
 def _delays_beside(path: Path) -> Delays | None:
-    """The other half of LeoReplayer's pair."""
+    """Read the file of delays in LeoReplayer's pair."""
     file = _delay_file(path)
     if not path.name.startswith("bw_") or not file.exists():
         return None
@@ -168,7 +168,7 @@ def _csv(trace: Rates, note: Iterable[str]) -> str:
         rounds = np.arange(int(np.ceil(trace.duration_s / delay.duration_s)))[:, None] * delay.duration_s
         changes = (rounds + delay.time_s[None, :]).ravel()
         time_s = np.unique(np.round(np.concatenate([time_s, changes[changes < trace.duration_s]]), 9))
-    # A reader lets the last rate hold as long as the one before it.
+    # A reader makes the last rate last as long as the one before it.
     if len(time_s) < 2 or abs((trace.duration_s - time_s[-1]) - (time_s[-1] - time_s[-2])) > 1e-9:
         time_s = np.append(time_s, (time_s[-1] + trace.duration_s) / 2)
     rates = trace.rate_bps[np.searchsorted(trace.time_s, time_s + 1e-10, side="right") - 1]
@@ -180,7 +180,7 @@ def _csv(trace: Rates, note: Iterable[str]) -> str:
 
 
 def _decimals(values: Array, digits: int) -> list[str]:
-    """Without an exponent and without zeros at the end."""
+    """A number without an exponent and without trailing zeros."""
     return [f"{value:.{digits}f}".rstrip("0").rstrip(".") for value in values.tolist()]
 
 

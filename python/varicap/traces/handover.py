@@ -1,11 +1,11 @@
-"""A link of somebody who moves from cell to cell.
+"""The link of a user who moves from cell to cell.
 
-In a cell the capacity rises from its edge to the middle and falls again, even in its logarithm,
+In each cell the capacity rises from the edge to the middle and falls again, symmetrically in its logarithm,
 
-    C(t) = edge * (peak / edge)^sin(pi u) * exp(F(t)),   u = share of the way through the cell,
+    C(t) = edge * (peak / edge)^sin(pi u) * exp(F(t)),   u = share of the cell that was crossed,
 
-where F is an Ornstein-Uhlenbeck process.  Cells take a mean time to cross, uniform about it; at each border nothing is
-sent for an exponential time, the handover.  A plausible channel, not a fit to one network.
+where F is an Ornstein-Uhlenbeck process.  The time to cross a cell is uniform about its mean; at each border nothing is
+sent for an exponential time, the handover.  The channel is plausible; it is not fitted to any one network.
 """
 
 import numpy as np
@@ -32,7 +32,7 @@ def generate_handover(seed: int, duration_s: float, link: Cells | None = None) -
     time_s = np.arange(steps, dtype=np.float64) * _STEP_S
     most = int(np.ceil(duration_s / (link.crossing_s * (1 - link.crossing_spread)))) + 2
     spread = (2 * uniform(source, most) - 1) * link.crossing_spread
-    # Somebody is on the way already: the first border is anywhere in the first cell.
+    # The user is already moving: the first border is anywhere in the first cell.
     first_s = -float(uniform(source, 1)[0]) * link.crossing_s
     borders = first_s + np.concatenate([[0.0], np.cumsum(link.crossing_s * (1 + spread))])
     gaps_s = exponential(source, len(borders)) * link.gap_s

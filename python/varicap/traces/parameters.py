@@ -1,6 +1,6 @@
 """Parameters of generated links; units are in their names.
 
-Nothing here needs NumPy: the command line makes its options of them.
+Nothing here needs NumPy: the command line makes its options from these parameters.
 """
 
 from dataclasses import dataclass, field, fields
@@ -18,7 +18,7 @@ class TraceError(ValueError):
 
 
 def parameter(default: float, says: str, positive: bool = False) -> Any:
-    """A field of a link's parameters: what it says is the help of an option, too."""
+    """A field of a link's parameters; its description is also the help of an option."""
     return field(default=default, metadata={"says": says, "positive": positive})
 
 

@@ -1,4 +1,4 @@
-"""Traces that a line describes: a constant rate, steps, a Markov chain."""
+"""Traces that a line of text can describe: a constant rate, steps, a Markov chain."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ _MOST_PIECES = 10_000_000
 
 
 def generate_constant(rate_bps: float, duration_s: float) -> Rates:
-    """The same rate for `duration_s`.
+    """A constant rate for `duration_s`.
 
     >>> generate_constant(12e6, 10.0).rate_bps
     array([12000000.])
@@ -22,7 +22,7 @@ def generate_constant(rate_bps: float, duration_s: float) -> Rates:
 
 
 def generate_steps(rates_bps: Sequence[float], hold_s: Sequence[float], duration_s: float) -> Rates:
-    """Rates in turn, each for its time, over and over; a single time is for all.
+    """Rates in turn, each for its time, repeated; a single time applies to all rates.
 
     >>> generate_steps([10e6, 2e6], [5.0], 15.0).time_s
     array([ 0.,  5., 10.])
@@ -36,7 +36,7 @@ def generate_steps(rates_bps: Sequence[float], hold_s: Sequence[float], duration
 
 
 def generate_markov(rates_bps: Sequence[float], mean_holding_s: Sequence[float], duration_s: float, seed: int) -> Rates:
-    """A continuous-time Markov chain of rates: exponential times, then one of the other rates, all alike.
+    """A continuous-time Markov chain of rates: exponential times, then one of the other rates with equal probability.
 
     It begins in its stationary distribution.  The same chain in a scenario (``capacity = { markov = … }``) has another
     path under every seed; a trace is one path, the same in every run.
@@ -47,7 +47,7 @@ def generate_markov(rates_bps: Sequence[float], mean_holding_s: Sequence[float],
     rates, holds = _checked(rates_bps), _holds(mean_holding_s, len(rates_bps))
     steps_of(duration_s, float(holds.min()) / 10)
     source = Source(seed)
-    # All states follow each other alike, so each is visited equally often: what counts is how long it stays.
+    # All transitions are equally likely, so each state is visited equally often; its weight is how long it lasts.
     state = int(np.searchsorted(np.cumsum(holds) / holds.sum(), uniform(source, 1)[0]))
     begins, states, now_s = [], [], 0.0
     while now_s < duration_s:

@@ -1,7 +1,7 @@
 """Random numbers of generated traces.
 
-Random bits come straight from PCG64DXSM, whose output NumPy guarantees for all versions, so that a seed names a trace
-for good.
+Random bits come straight from PCG64DXSM, whose output NumPy guarantees for all versions, so that a seed identifies a
+trace permanently.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ def uniform(source: Source, count: int) -> Array:
 
 
 def exponential(source: Source, count: int) -> Array:
-    """`count` exponential numbers with mean 1."""
+    """`count` exponentially distributed numbers with mean 1."""
     return -np.log(uniform(source, count))
 
 

@@ -1,4 +1,4 @@
-"""A link to a constellation in low orbit that is reconfigured every 15 s.
+"""A link to a constellation in low earth orbit that is reconfigured every 15 s.
 
 Reconfigurations come at offset + k * interval: each assigns another satellite and another share of it.  Between two
 of them the capacity is
@@ -9,10 +9,10 @@ where L is normal, one draw for each interval, and F is an Ornstein-Uhlenbeck pr
 
     least + U + J(t)
 
-where U is uniform up to a spread, one draw for each interval (the length of the way), and J is exponential, one draw
-for each 10 ms (the schedule of the uplink's frames).  At a reconfiguration nothing is sent for an exponential time.
+where U is uniform up to a spread, one draw for each interval (the length of the path), and J is exponential, one draw
+for every 10 ms (the schedule of the uplink's frames).  At a reconfiguration nothing is sent for an exponential time.
 
-The interval of 15 s is what measurements of Starlink found [tanveer23]; the rest are plausible numbers, not a fit.
+The interval of 15 s is what measurements of Starlink found [tanveer23]; the other numbers are plausible, not fitted.
 """
 
 import numpy as np

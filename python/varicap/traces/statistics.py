@@ -1,4 +1,4 @@
-"""What a trace is like: its rates, its outages, how fast and how much it varies."""
+"""Statistics of a trace: its rates, its outages, how fast and how much it varies."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -20,10 +20,10 @@ class Outages:
     """Times without capacity."""
 
     least_s: float
-    """What is shorter does not count [s]."""
+    """Duration below which an outage does not count [s]."""
     count: int
     total_s: float
-    """How long they are together [s]."""
+    """Total duration of the outages [s]."""
     longest_s: float
 
 
@@ -32,15 +32,15 @@ class Info:
     """A trace in numbers."""
 
     kind: str
-    """``opportunities`` or ``rates``."""
+    """The kind of trace, ``opportunities`` or ``rates``."""
     values: int
-    """How many it has."""
+    """How many opportunities or rates the trace has."""
     duration_s: float
     mean_bps: float
     step_s: float
-    """The rates below are means over so much time [s]."""
+    """Time over which the rates below are means [s]."""
     quantiles_bps: Mapping[str, float]
-    """Least (p0), greatest (p100) and what lies between, of the rates [b/s]."""
+    """Quantiles of the rates, from the least (p0) to the greatest (p100) [b/s]."""
     outages: Outages
     correlation_s: float | None
     """Lag at which the autocorrelation of the rates falls below 1/e; None if they do not vary [s]."""
@@ -50,15 +50,15 @@ class Info:
     """Least, mean and greatest one-way delay [ms], if it was recorded."""
 
     def to_dict(self) -> dict[str, Any]:
-        """As ``varicap trace info --json`` prints it."""
+        """The same as an object, as ``varicap trace info --json`` prints it."""
         return asdict(self)
 
 
 def info(trace: Trace, step_s: float = 0.1, outage_s: float = 0.1) -> Info:
-    """A trace in numbers: rates as means over `step_s`, outages that last `outage_s` or longer.
+    """Describe a trace in numbers: rates as means over `step_s`, outages that last `outage_s` or longer.
 
-    The trace is taken as a cycle, as a link takes it.  Opportunities are a point process: over times that hold only a
-    few of them, the variation and the correlation are of their spacing, too.
+    The trace is treated as a cycle, as a link does.  Opportunities are a point process: over times that hold only a
+    few of them, the variation and the correlation include those of their spacing.
 
     >>> from varicap.traces import generate_steps
     >>> found = info(generate_steps([8e6, 0.0], [3.0, 1.0], 8.0))
@@ -75,7 +75,7 @@ def info(trace: Trace, step_s: float = 0.1, outage_s: float = 0.1) -> Info:
         duration_s=trace.duration_s,
         mean_bps=mean_rate_bps(trace),
         step_s=_within(trace, step_s),
-        # Sums leave digits that mean nothing.
+        # Sums leave digits that are only rounding errors.
         quantiles_bps={f"p{share}": round(float(value), 3) for share, value in zip(_QUANTILES, quantiles, strict=True)},
         outages=_outages(trace, outage_s),
         correlation_s=correlation_s(rates, _within(trace, step_s)),
@@ -85,7 +85,7 @@ def info(trace: Trace, step_s: float = 0.1, outage_s: float = 0.1) -> Info:
 
 
 def correlation_s(rates: Array, step_s: float) -> float | None:
-    """Lag at which the autocorrelation of a cycle of values falls below 1/e, between two steps on a line [s].
+    """Lag at which the autocorrelation of a cycle of values falls below 1/e, interpolated between two steps [s].
 
     >>> round(correlation_s(np.repeat([1.0, 3.0], 50), 0.1) or 0.0, 3)  # a triangle: 1 - 4 lag / 10 s
     1.58
@@ -105,7 +105,7 @@ def correlation_s(rates: Array, step_s: float) -> float | None:
 
 
 def _within(trace: Trace, step_s: float) -> float:
-    """The step, no longer than the trace."""
+    """The step, limited to the length of the trace."""
     if not step_s > 0:
         raise TraceError(f"a step is longer than 0 s, not {step_s:g} s")
     return min(step_s, trace.duration_s)
@@ -122,11 +122,11 @@ def _outages(trace: Trace, least_s: float) -> Outages:
 
 
 def _silent(rates: Array, lengths: Array) -> Array:
-    """How long each time without capacity is, over the pieces that make it up and around the end of the cycle."""
+    """Duration of each time without capacity, joining adjacent pieces, also around the end of the cycle."""
     is_silent = rates == 0
     if is_silent.all():
         return np.array([lengths.sum()])
-    turn = int(np.argmin(is_silent))  # the first piece with capacity: no outage reaches over it
+    turn = int(np.argmin(is_silent))  # the first piece with capacity, which no outage spans
     is_silent, lengths = np.roll(is_silent, -turn), np.roll(lengths, -turn)
     number = np.cumsum(np.diff(is_silent.astype(np.int64), prepend=0) == 1)
     return np.bincount(number[is_silent], lengths[is_silent])[1:].astype(np.float64)

@@ -1,6 +1,7 @@
-"""What a trace is: rates over time, or delivery opportunities; and how one becomes the other.
+"""A trace is rates over time, or delivery opportunities; each can be converted to the other.
 
-Conversion keeps the work that a link can do: the integral of the rate is the number of opportunities times their size.
+Conversion preserves the work that a link can do: the integral of the rate is the number of opportunities times their
+size.
 """
 
 from dataclasses import dataclass, replace
@@ -24,14 +25,14 @@ class Delays:
     """One-way delays over time."""
 
     time_s: Array
-    """When each begins [s]; the first at 0."""
+    """When each delay begins [s]; the first at 0."""
     delay_ms: Array
     """The delays [ms]."""
     duration_s: float
-    """After this they begin again [s]."""
+    """Time after which the delays repeat [s]."""
 
     def at(self, time_s: Array) -> Array:
-        """The delay at some instants [ms]."""
+        """The delays at the given instants [ms]."""
         places = np.searchsorted(self.time_s, np.mod(time_s, self.duration_s), side="right") - 1
         return self.delay_ms[places]
 
@@ -45,17 +46,17 @@ class Rates:
     rate_bps: Array
     """The rates [b/s]."""
     duration_s: float
-    """After this the trace begins again [s]."""
+    """Time after which the trace repeats [s]."""
     delay: Delays | None = None
-    """One-way delays that were recorded with it."""
+    """One-way delays that were recorded with the trace."""
 
     @property
     def edges_s(self) -> Array:
-        """Beginnings and the end [s]."""
+        """The times at which the rates begin, and the end of the trace [s]."""
         return np.append(self.time_s, self.duration_s)
 
     def bits_until(self, time_s: Array) -> Array:
-        """What the link can carry from the beginning on [bit]."""
+        """What the link can carry from the beginning to the given instants [bit]."""
         total = np.concatenate([[0.0], np.cumsum(self.rate_bps * np.diff(self.edges_s))])
         return np.asarray(np.interp(time_s, self.edges_s, total))
 
@@ -67,21 +68,21 @@ class Opportunities:
     time_ms: Millis
     """The instants [ms], non-decreasing; the last is the period."""
     delay: Delays | None = None
-    """One-way delays that were recorded with it."""
+    """One-way delays that were recorded with the trace."""
 
     @property
     def duration_s(self) -> float:
-        """After this the trace begins again [s]."""
+        """Time after which the trace repeats [s]."""
         return float(self.time_ms[-1]) / 1000
 
     @property
     def ordered_ms(self) -> Millis:
-        """The same with those at 0, which belong to the end of the round before, at the end."""
+        """The same opportunities with those at 0, which belong to the end of the previous period, moved to the end."""
         zeros = int(np.searchsorted(self.time_ms, 0, side="right"))
         return np.concatenate([self.time_ms[zeros:], np.full(zeros, self.time_ms[-1])])
 
     def bits_until(self, time_s: Array) -> Array:
-        """What the link can carry from the beginning on [bit]."""
+        """What the link can carry from the beginning to the given instants [bit]."""
         until = np.searchsorted(self.ordered_ms, np.asarray(time_s) * 1000 + 1e-6, side="right")
         return until.astype(np.float64) * OPPORTUNITY_BITS
 
@@ -98,7 +99,7 @@ def bins(trace: Trace, step_s: float) -> tuple[Array, Array]:
     count = trace.duration_s / step_s
     if not 0 < count <= MOST_VALUES:
         raise TraceError(f"steps of {step_s:g} s are too short for a trace of {trace.duration_s:g} s")
-    # A last interval of a few milliseconds would have a rate of its own.
+    # A last interval of only a few milliseconds would have an extreme rate.
     edges = np.append(np.arange(max(1, round(count)), dtype=np.float64) * step_s, trace.duration_s)
     return edges, np.diff(trace.bits_until(edges)) / np.diff(edges)
 
@@ -109,7 +110,7 @@ def mean_rate_bps(trace: Trace) -> float:
 
 
 def to_rates(trace: Trace, step_s: float = 0.1) -> Rates:
-    """Rates of a trace: of opportunities their means over `step_s`; a trace of rates stays as it is.
+    """Convert a trace to rates: the means of opportunities over `step_s`; a trace of rates is returned unchanged.
 
     >>> to_rates(Opportunities(np.array([50, 100, 200])), 0.1).rate_bps.tolist()
     [240000.0, 120000.0]
@@ -121,10 +122,10 @@ def to_rates(trace: Trace, step_s: float = 0.1) -> Rates:
 
 
 def to_opportunities(trace: Trace) -> Opportunities:
-    """Opportunities of a trace, each when the link could have carried 1500 bytes more, in whole milliseconds.
+    """Convert a trace to opportunities, each when the link could have carried 1500 bytes more, in whole milliseconds.
 
-    Their number is rounded, and their spacing follows it: nothing is left over.  The last one is at the end, which in
-    this format is the period, even if the trace ends in an outage.
+    Their number is rounded, and their spacing adapted so that nothing is left over.  The last one is at the end, which
+    in this format is the period, even if the trace ends in an outage.
 
     >>> to_opportunities(Rates(np.array([0.0, 0.004]), np.array([6e6, 0.0]), 0.006)).time_ms.tolist()
     [2, 6]
@@ -138,7 +139,7 @@ def to_opportunities(trace: Trace) -> Opportunities:
     end_ms = round(trace.duration_s * 1000)
     if end_ms < 1:
         raise TraceError(f"a trace lasts at least 1 ms, not {trace.duration_s:g} s")
-    # The first instant at which so much was carried, sums being rounded: never one within an outage or after it.
+    # The first instant at which this much was carried, allowing for rounded sums: never within an outage or after it.
     bits = np.arange(1, count + 1, dtype=np.float64) * (float(total[-1]) / max(count, 1)) - _ROUNDING_BITS
     piece = np.clip(np.searchsorted(total, bits, side="left") - 1, 0, len(trace.rate_bps) - 1)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -154,5 +155,5 @@ def to_opportunities(trace: Trace) -> Opportunities:
 
 
 def with_delay(trace: Trace, delay: Delays | None) -> Trace:
-    """The same capacity with other delays."""
+    """A trace with the same capacity and these delays."""
     return replace(trace, delay=delay)

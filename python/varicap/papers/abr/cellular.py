@@ -1,4 +1,4 @@
-"""Beyond the paper: explicit rates on a link of five rates, and on LTE-like traces, beside the TCPs of today."""
+"""Beyond the paper: explicit rates on a link of five rates, and on LTE-like traces, compared with today's TCPs."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -31,7 +31,7 @@ _TRACE_S = 120
 
 
 def reproduce(run: Run) -> Outcome:
-    """How much of the link each uses, and how long its packets wait."""
+    """How much of the link each flow uses, and how long its packets wait."""
     links = {"five states": [_simulated(run, {}, run.pick(12, 5))], "LTE-like traces": _on_traces(run)}
     used = {name: [_efficiency(runs, flow) for runs in links.values()] for flow, name in FLOWS.items()}
     waits = {name: [_wait(runs, flow) for runs in links.values()] for flow, name in FLOWS.items()}
@@ -44,7 +44,7 @@ def reproduce(run: Run) -> Outcome:
 
 
 ByFlow = Mapping[str, Result]
-"""Results by flow: ABC's link has a queue of its own."""
+"""Results by flow: ABC's link has its own queue."""
 
 
 def _simulated(run: Run, overrides: Mapping[str, str], seeds: int) -> ByFlow:
@@ -72,14 +72,14 @@ def _efficiency(runs: Sequence[ByFlow], flow: str) -> Interval:
 
 
 def _wait(runs: Sequence[ByFlow], flow: str) -> Interval:
-    """In the network: what waits in a source's own buffer is not in anyone's way."""
+    """Waiting in the network only: what waits in a source's own buffer delays no other flow."""
     return Interval.of(_of_link(runs, flow, "sojourn_p95_ms"))
 
 
 def _of_link(runs: Sequence[ByFlow], flow: str, column: str) -> Array:
-    """A column of the link that this flow had to itself, a value for each replication."""
+    """A column of the link that this flow had to itself, with a value for each replication."""
     links = [one[flow].links for one in runs]
-    if flow != _MARKED:  # isolated flows have a row of their own for each link
+    if flow != _MARKED:  # isolated flows have their own row for each link
         links = [link.filter(pc.equal(link["flow"], flow)) for link in links]
     return np.concatenate([samples(link, "forward", column) for link in links])
 

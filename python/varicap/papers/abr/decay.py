@@ -18,16 +18,16 @@ PSI = (3.0, 5.0, 7.0, 10.0, 15.0, 20.0)
 SIMULATED = (5.0, 10.0, 20.0)
 _QUICK = (3.0, *SIMULATED)
 RATES = (0.5, 0.505, 0.51, 0.52, 0.53, 0.55, 0.575, 0.6, 0.65, 0.7, 0.75)
-"""Rates of the source, as shares of the high capacity."""
+"""Constant rates of the source, as shares of the high capacity."""
 HIGH_KBPS = 800.0
 
 
 def reproduce(run: Run) -> Outcome:
-    """The best rate by the analysis and by the simulator, and what delta follows."""
+    """The best rate by the analysis and by the simulator, and the delta that follows from it."""
     parameters = {psi: model.Parameters(capacity=SlottedChain.symmetric(psi)) for psi in run.pick(PSI, _QUICK)}
     best = [model.best_constant_rate(of_psi) for of_psi in parameters.values()]
     decays = np.array([one.decay for one in best])
-    # With what the high capacity carries in Delta as the unit of data, since gamma and C_i are per Delta [abr, §IV].
+    # The unit of data is what the high capacity carries in Delta, since gamma and C_i are per Delta [abr, §IV].
     normalised = float(np.mean(decays)) * parameters[PSI[0]].slot_packets
     ours = {psi: [_constant(run, psi, rate) for rate in RATES] for psi in SIMULATED}
     values = {
@@ -39,7 +39,7 @@ def reproduce(run: Run) -> Outcome:
 
 
 def _finite(run: Run) -> Grid:
-    """What EFFCAP(7, 49) would get with a finite delta, eqs. (25) and (26), instead of the least average."""
+    """The efficiency of EFFCAP(7, 49) with a finite delta, eqs. (25) and (26), instead of the least average."""
     shown = run.pick((0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0), (0.5, 1.0, 5.0, 20.0))
     setting = "flows.effcap.feedback.estimator.effective.delta"
     rows = {
@@ -58,7 +58,7 @@ def _constant(run: Run, psi: float, rate: float) -> Array:
 
 
 def _best(ours: Mapping[float, list[Array]]) -> Interval:
-    """Over the psi the largest best rate over the least capacity, the best of each replication."""
+    """The largest ratio, over all psi, of the best rate to the least capacity, in each replication."""
     largest = np.max([np.array(RATES)[np.argmax(points, axis=0)] for points in ours.values()], axis=0)
     return Interval.of(largest / 0.5)
 

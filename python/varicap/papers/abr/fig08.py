@@ -14,7 +14,7 @@ from varicap.report.paper import Curve, curves
 from varicap.statistics import Array, Interval
 
 SLOW = tuple(psi for psi in PSI if psi >= 1)
-"""Where the analysis applies."""
+"""Values of psi for which the analysis applies."""
 
 Simulated = dict[int, dict[float, Array]]
 Analysed = dict[int, dict[float, model.Result]]
@@ -27,12 +27,12 @@ def simulated(run: Run, flow: str) -> Simulated:
 
 
 def analysed(control: Literal["instcap", "tcp"], buffer: int) -> dict[float, model.Result]:
-    """The analysis by psi from 1 on."""
+    """The analysis, for psi of 1 and more."""
     return dict(zip(SLOW, model.sweep(model.Parameters(control=control, buffer_packets=buffer), SLOW), strict=True))
 
 
 def reproduce(run: Run) -> Outcome:
-    """How far apart they are, what the buffer matters, and where the curve ends."""
+    """How far analysis and simulation differ, what difference the buffer makes, and where the curve ends."""
     ours = simulated(run, "instcap")
     theory = {buffer: analysed("instcap", buffer) for buffer in (10, 12)}
     small = [gain(theory[10][psi].optimistic, sim) for psi, sim in ours[10].items() if 1 <= psi <= 2]
@@ -47,7 +47,7 @@ def reproduce(run: Run) -> Outcome:
 
 
 def _nearer(analysis: model.Result, sim: Array) -> Array:
-    """Distance of the nearer account of the analysis [%]."""
+    """Distance of the simulation from the nearer of the analysis's two accounts [%]."""
     return np.minimum(abs(gain(analysis.optimistic, sim)), abs(gain(analysis.conservative, sim)))
 
 

@@ -9,7 +9,7 @@ from varicap.papers.verdict import Value
 
 
 def reproduce(run: Run) -> Outcome:
-    """How far the simulation is below the analysis, and what the buffer matters, against INSTCAP."""
+    """How far the simulation is below the analysis, and how much the buffer matters, compared with INSTCAP."""
     ours, told = simulated(run, "tcp"), simulated(run, "instcap")
     theory = {buffer: analysed("tcp", buffer) for buffer in (10, 12)}
     slow = [psi for psi in ours[10] if psi >= 10]

@@ -24,7 +24,7 @@ _TODAY = {
 
 
 def reproduce(run: Run) -> Outcome:
-    """What the rate control gains where the capacity varies slowly."""
+    """What rate control gains where the capacity varies slowly."""
     psi = grid(run, LARGE)
     ours = {flow: over_psi(run, flow, psi) for flow in KINDS}
     slow = [number for number, value in enumerate(psi) if value > 20]
@@ -40,7 +40,7 @@ def draw(title: str, psi: Sequence[float], ours: dict[str, list[Array]]) -> Figu
 
 
 def today(run: Run, psi: Sequence[float]) -> Grid:
-    """What a TCP of today gets there, alone and over the same rate control."""
+    """What a modern TCP gets on the same link, alone and over the same rate control."""
     several = run.pick((0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 200.0), (0.2, 1.0, 5.0, 20.0))
     shown = [value for value in psi if value in several]
     rows = {name: [Interval.of(one) for one in over_psi(run, flow, shown)] for flow, name in _TODAY.items()}

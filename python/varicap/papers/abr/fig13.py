@@ -12,7 +12,7 @@ from varicap.statistics import Interval
 
 
 def reproduce(run: Run) -> Outcome:
-    """Where TCP alone is better than INSTCAP, and that EFFCAP never is worse than TCP alone."""
+    """Where TCP alone is better than INSTCAP, and whether EFFCAP is ever worse than TCP alone."""
     psi, every = grid(run, SMALL), grid(run, PSI)
     ours = {flow: over_psi(run, flow, psi) for flow in KINDS}
     at_one = psi.index(1.0)

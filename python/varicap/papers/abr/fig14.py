@@ -13,11 +13,11 @@ from varicap.report.paper import curves
 from varicap.statistics import Array
 
 LEAST = {7: "N : 2 Delta", 14: "N : 4 Delta as printed", 21: "N : 4 Delta", 49: "N : 8 Delta"}
-"""N in samples."""
+"""Values of N in samples, by name."""
 
 
 def reproduce(run: Run) -> Outcome:
-    """Whether a longer memory helps where the capacity varies about once a round trip."""
+    """Whether a longer memory helps where the capacity varies about once per round trip."""
     psi = grid(run, PSI)
     ours = {least: [one(run, "effcap", value * DELAY_MS, memory=(7, least)) for value in psi] for least in LEAST}
     about_one = [number for number, value in enumerate(psi) if 0.3 <= value <= 1]

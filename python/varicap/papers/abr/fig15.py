@@ -1,4 +1,4 @@
-"""Fig. 15: EFFCAP's N where the capacity stays 100 ms in a state and the round-trip time varies."""
+"""Fig. 15: EFFCAP's N where the capacity lasts 100 ms on average and the round-trip time varies."""
 
 from functools import partial
 
@@ -14,13 +14,13 @@ DELAYS_MS = (500.0, 400.0, 300.0, 200.0, 150.0, 100.0, 70.0, 50.0)
 _QUICK_MS = (500.0, 200.0, 50.0)
 TIMES = (2, 4, 6, 8, 10, 12)
 _QUICK_TIMES = (2, 12)
-"""k of N : k Delta."""
+"""Values of k in N : k Delta."""
 
 Ours = dict[int, dict[float, Array]]
 
 
 def measured(run: Run, tau_ms: float) -> Ours:
-    """Efficiency by k and delay, the capacity staying tau in a state."""
+    """Efficiency by k and delay, where the capacity stays tau in a state on average."""
     return {
         times: {
             delay: one(run, "effcap", tau_ms, delay_ms=delay, memory=samples_of(times, delay))
@@ -31,7 +31,7 @@ def measured(run: Run, tau_ms: float) -> Ours:
 
 
 def reproduce(run: Run) -> Outcome:
-    """Where the efficiency tends to as N grows."""
+    """The value to which the efficiency tends as N grows."""
     ours = measured(run, 100.0)
     return Outcome(
         {"ABR-C11": Value(sim=mean(list(ours[12].values())))}, partial(draw, "Fig. 15: tau = 100 ms", 100.0, ours)

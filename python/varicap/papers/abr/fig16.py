@@ -1,4 +1,4 @@
-"""Fig. 16: EFFCAP's N where the capacity stays 1 s in a state and the round-trip time varies."""
+"""Fig. 16: EFFCAP's N where the capacity lasts 1 s on average and the round-trip time varies."""
 
 from functools import partial
 

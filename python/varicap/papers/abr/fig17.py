@@ -1,4 +1,4 @@
-"""Fig. 17: EFFCAP's M where the capacity stays 1 s in a state."""
+"""Fig. 17: EFFCAP's M where the capacity lasts 1 s on average."""
 
 from functools import partial
 
@@ -12,7 +12,7 @@ from varicap.statistics import Array, Interval
 
 AVERAGES = tuple(range(1, 11))
 _QUICK_AVERAGES = (1, 4, 7, 10)
-"""M in samples."""
+"""Values of M in samples."""
 DELAYS_MS = (50.0, 100.0, 200.0)
 TIMES = (2, 12)
 
@@ -37,7 +37,7 @@ def from_one_to_ten(points: dict[int, Array]) -> Interval:
 
 
 def of_memory(ours: Ours, delay: float) -> Interval:
-    """What N : 12 Delta gains over N : 2 Delta, mean over M [%]."""
+    """What N : 12 Delta gains over N : 2 Delta, as a mean over M [%]."""
     return mean([gain(long, ours[delay, 2][average]) for average, long in ours[delay, 12].items()])
 
 

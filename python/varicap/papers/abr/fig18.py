@@ -1,4 +1,4 @@
-"""Fig. 18: EFFCAP's M where the capacity stays 100 ms in a state."""
+"""Fig. 18: EFFCAP's M where the capacity lasts 100 ms on average."""
 
 from functools import partial
 
@@ -26,6 +26,6 @@ def reproduce(run: Run) -> Outcome:
 
 
 def _largest_change(points: dict[int, Array]) -> Array:
-    """What the M with the largest mean gains over the one with the least [%]."""
+    """What the M with the largest mean gains over the M with the least [%]."""
     by_mean = sorted(points.values(), key=lambda one: one.mean())
     return gain(by_mean[-1], by_mean[0])

@@ -1,4 +1,4 @@
-"""Fig. 19: two sessions at small psi, each told half of the EFFCAP of its own round trip (case 1)."""
+"""Fig. 19: two sessions at small psi; half of the EFFCAP for its own round trip is advertised to each (case 1)."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -14,7 +14,7 @@ from varicap.statistics import Array, Interval
 
 SMALL = (0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1.0)
 PSI = (*SMALL, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0, 15.0, 20.0, 30.0, 50.0)
-"""Mean time in a state over the larger round trip."""
+"""Values of psi: mean time in a state over the larger round trip."""
 NAMES = {"case 1": "EFFCAP", "case 2": "EFFCAP", "instcap": "INSTCAP", "tcp": "TCP alone"}
 PSI_AXIS = Axis(f"psi: mean time in a state / {LONG_MS:g} ms", scale="log")
 
@@ -23,17 +23,17 @@ Pairs = dict[float, tuple[Array, Array]]
 
 
 def measured(run: Run, kind: str, psi: Sequence[float]) -> Pairs:
-    """Efficiencies of two sessions at each psi, or in a quick run at some."""
+    """Efficiencies of two sessions at each psi, or at some of them in a quick run."""
     return {value: two(run, kind, value) for value in grid(run, psi)}
 
 
 def ratios(pairs: Pairs) -> dict[float, Array]:
-    """What the long session gets of what the short one gets, by psi."""
+    """The efficiency of the long session over that of the short one, by psi."""
     return {psi: long / short for psi, (short, long) in pairs.items()}
 
 
 def between(by_psi: dict[float, Array]) -> list[Array]:
-    """What is there for psi between 0.3 and 20."""
+    """The values for psi between 0.3 and 20."""
     return [one for psi, one in by_psi.items() if 0.3 < psi < 20]
 
 

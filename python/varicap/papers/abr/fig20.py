@@ -11,7 +11,7 @@ from varicap.papers.verdict import Value
 
 
 def reproduce(run: Run) -> Outcome:
-    """How unfair they are to the longer round trip between, and TCP alone."""
+    """How unfair EFFCAP is to the longer round trip at intermediate psi, and how unfair TCP alone is."""
     ours = {kind: measured(run, kind, PSI) for kind in ("case 1", "tcp")}
     effcap, tcp = ratios(ours["case 1"]), ratios(ours["tcp"])
     values = {

@@ -1,4 +1,4 @@
-"""Fig. 21: two sessions at small psi, each told half of the EFFCAP of the mean round trip (case 2)."""
+"""Fig. 21: two sessions at small psi; half of the EFFCAP for the mean round trip is advertised to each (case 2)."""
 
 from functools import partial
 
@@ -11,7 +11,7 @@ from varicap.papers.verdict import Value
 
 
 def reproduce(run: Run) -> Outcome:
-    """The pair that is farthest from equal."""
+    """The pair of efficiencies that is farthest from equal."""
     ours = measured(run, "case 2", SMALL)
     values = {"ABR-C16-small": Value(sim=extreme(list(ratios(ours).values()), np.argmin))}
     return Outcome(values, partial(draw, "Fig. 21: case 2", {"case 2": ours}))

@@ -1,4 +1,4 @@
-"""Fig. 22: two sessions over EFFCAP (case 2) and as TCP alone, with INSTCAP beside them."""
+"""Fig. 22: two sessions over EFFCAP (case 2) and as TCP alone, with INSTCAP for comparison."""
 
 from functools import partial
 
@@ -12,7 +12,7 @@ from varicap.statistics import Array
 
 
 def reproduce(run: Run) -> Outcome:
-    """Which way of choosing M and N is fairer, what it costs, and how fair INSTCAP is."""
+    """Which choice of M and N is fairer, what it costs, and how fair INSTCAP is."""
     ours = {kind: measured(run, kind, PSI) for kind in ("case 2", "tcp", "instcap")}
     own = measured(run, "case 1", PSI)
     own_ratio, common, told = ratios(own), ratios(ours["case 2"]), ratios(ours["instcap"])

@@ -1,4 +1,4 @@
-"""Beyond the paper: four sessions of 120 to 480 ms, each told a quarter of what its EFFCAP, or INSTCAP, finds."""
+"""Beyond the paper: four sessions of 120 to 480 ms; a quarter of EFFCAP, or of INSTCAP, is advertised to each."""
 
 from functools import partial
 
@@ -13,7 +13,7 @@ from varicap.statistics import Array, Interval
 
 DELAYS_MS = (120, 240, 360, 480)
 PSI = (0.3, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
-"""Mean time in a state over the mean round trip, 300 ms."""
+"""Values of psi: mean time in a state over the mean round trip, 300 ms."""
 _MEAN_MS = 300.0
 _MEMORY = (10, 110)  # M and N of the mean round trip, N : 12 Delta
 KINDS = {
@@ -25,7 +25,7 @@ KINDS = {
 
 
 def reproduce(run: Run) -> Outcome:
-    """Jain's index of the four, by kind and psi.  Source: [jain84]."""
+    """Jain's index of the four sessions, by kind and psi.  Source: [jain84]."""
     shown = run.pick(PSI, (1.0, 5.0, 20.0))
     goodputs = {kind: {psi: _goodputs(run, kind, psi) for psi in shown} for kind in KINDS}
     rows = {KINDS[kind]: [_jain(points) for points in by_psi.values()] for kind, by_psi in goodputs.items()}

@@ -18,7 +18,7 @@ INTERVAL_MS = 30.0
 SMALL = (0.16, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0)
 LARGE = (3.0, 5.0, 7.0, 10.0, 15.0, 20.0, 30.0, 50.0, 100.0, 200.0)
 PSI = SMALL + LARGE
-"""Mean time in a state of the capacity, in Delta."""
+"""Values of psi: mean time of the capacity in a state, in units of Delta."""
 LONG_MS = 360.0
 """The larger round trip propagation delay of two sessions [ms]."""
 
@@ -70,7 +70,7 @@ def one(
 
 
 def grid(run: Run, psi: Sequence[float]) -> tuple[float, ...]:
-    """These psi, or in a quick run some of them."""
+    """The given values of psi, or some of them in a quick run."""
     return run.pick(tuple(psi), tuple(value for value in psi if value in _QUICK))
 
 
@@ -86,7 +86,7 @@ def two(run: Run, kind: str, psi: float) -> tuple[Array, Array]:
     ``"case 2"`` (of their mean), ``"instcap"`` or ``"tcp"``; `psi` is the mean time in a state of the capacity over the
     larger round trip.
     """
-    # Who is ahead of two sessions changes slowly: their shares take longer to average out.
+    # Which of two sessions is ahead changes slowly, so their shares take longer to average out.
     overrides = variation(run, psi * LONG_MS, times=run.pick(3.0, 2.0))
     flows = ["tcp-short", "tcp-long"] if kind == "tcp" else ["short", "long"]
     for flow in flows:
@@ -115,17 +115,17 @@ def at_source(flow: str, times: int) -> dict[str, str]:
 
 
 def seeds(run: Run) -> int:
-    """Replications of each point."""
+    """The number of replications of each point."""
     return run.pick(16, 5)
 
 
 def gain(ours: Array | float, other: Array) -> Array:
-    """By how much `ours` exceeds the other, under the same capacity [%]."""
+    """By how much `ours` exceeds the other efficiency, under the same capacity [%]."""
     return np.asarray(100 * (ours / other - 1))
 
 
 def mean(arrays: Sequence[Array]) -> Interval:
-    """Mean over points, with the interval over replications."""
+    """The mean over points, with its interval over replications."""
     return Interval.of(np.mean(arrays, axis=0))
 
 
@@ -135,12 +135,12 @@ def extreme(arrays: Sequence[Array], pick: Callable[[Array], np.intp]) -> Interv
 
 
 def curve(name: str, x: Sequence[float], arrays: Sequence[Array], colour: int) -> Curve:
-    """A line with intervals."""
+    """A line of a figure, with intervals."""
     return Curve(name, x, [Interval.of(one) for one in arrays], colour)
 
 
 def variation(run: Run, tau_ms: float, times: float = 1.0) -> dict[str, str]:
-    """A capacity that stays tau in each state on average, and time enough to see it change often."""
+    """A capacity that stays tau in each state on average, and a run long enough for many changes."""
     change = INTERVAL_MS / tau_ms
     length = times * max(run.pick(600.0, 120.0), run.pick(150.0, 20.0) * tau_ms / 1e3)
     return {

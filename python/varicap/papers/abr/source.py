@@ -1,4 +1,4 @@
-"""Section VI-B: the link tells INSTCAP, and the source finds EFFCAP with the round trip that TCP measures."""
+"""Section VI-B: the link advertises INSTCAP; the source computes EFFCAP with the round trip that TCP measures."""
 
 from functools import partial
 
@@ -16,7 +16,7 @@ _PAIRS = (0.3, 1.0, 5.0, 20.0)
 
 
 def reproduce(run: Run) -> Outcome:
-    """Whether it matters who finds it: for one session, and for how two share."""
+    """Whether it matters who computes EFFCAP: for one session, and for the shares of two."""
     psi = run.pick(PSI, (0.5, 1.0, 5.0, 20.0))
     changes = at_source("effcap", times=8)
     by_link = over_psi(run, "effcap", psi)

@@ -1,1 +1,1 @@
-"""[lrl] again: TCP over links whose capacity answers the load."""
+"""TCP over links whose capacity responds to the load [lrl]."""

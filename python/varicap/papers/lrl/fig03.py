@@ -14,7 +14,7 @@ _SETTLED = 10.0  # [s]
 
 
 def reproduce(run: Run) -> Outcome:
-    """One flow, and the same with more capacity at first and with a lower high threshold."""
+    """One flow, also with more initial capacity and with a lower high threshold."""
     base = measure(run, BASE)
     forward = base.forward
     late = forward.after(_SETTLED)
@@ -35,12 +35,12 @@ def reproduce(run: Run) -> Outcome:
 
 
 def _between(waiting: Array) -> Array:
-    """Share of the values between the thresholds."""
+    """The share of the values that lie between the thresholds."""
     return np.asarray(((waiting >= 1e3 * BASE.low) & (waiting <= 1e3 * BASE.high)).mean(axis=1))
 
 
 def _distance(throughput: Array, capacity: Array) -> Array:
-    """Mean distance of the throughput from the capacity, as a share of it, over seconds after 10 s."""
+    """Mean distance of the throughput from the capacity, as a share of the capacity, over the seconds after 10 s."""
     apart = np.abs(throughput - capacity)[:, int(_SETTLED) :]
     return np.asarray(apart.mean(axis=1) / capacity[:, int(_SETTLED) :].mean(axis=1))
 

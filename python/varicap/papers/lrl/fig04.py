@@ -12,7 +12,7 @@ _WIDE = {f"{REVERSE}.capacity.load-reactive.minimum": "1 Mbit/s"}
 
 
 def reproduce(run: Run) -> Outcome:
-    """One flow, and the same with a return link that does not limit it."""
+    """One flow, also with a return link that does not limit it."""
     base, wide = measure(run, BASE), measure(run, BASE, _WIDE)
     reverse = base.reverse
     late = reverse.after(10.0)

@@ -13,7 +13,7 @@ from varicap.papers.verdict import Value
 from varicap.report.paper import Axis, Curve, curves
 from varicap.statistics import Array, Interval
 
-_PAPERS = (1, 2)  # low thresholds of the claims; 4 is beside them
+_PAPERS = (1, 2)  # low thresholds of the claims; 4 is shown in addition
 
 
 def reproduce(run: Run) -> Outcome:
@@ -45,26 +45,26 @@ def reproduce(run: Run) -> Outcome:
 
 
 def least(rows: list[Array]) -> Array:
-    """Of several ratios the least, over the mean of the runs."""
+    """Of several ratios, the one whose mean over the runs is least."""
     return min(rows, key=lambda row: float(row.mean()))
 
 
 def most(rows: list[Array]) -> Array:
-    """Of several ratios the greatest, over the mean of the runs."""
+    """Of several ratios, the one whose mean over the runs is greatest."""
     return max(rows, key=lambda row: float(row.mean()))
 
 
 def _deviation(curve: dict[float, Array], other: dict[float, Array]) -> Array:
-    """How far two curves are apart, at most, relative to the second."""
+    """The maximum distance of two curves, relative to the second."""
     return most([np.abs(curve[c0].mean() / other[c0].mean() - 1.0)[None] for c0 in (10.0, 20.0, 30.0, 50.0, 100.0)])
 
 
 def draw(title: str, rows: dict[str, list[Interval]]) -> Figure:
-    """Throughput against c0."""
+    """Draw throughput against c0."""
     lines = [Curve(name, C0, row, colour) for colour, (name, row) in enumerate(rows.items())]
     return curves(title, lines, Axis("initial capacity c0 [kb/s]"), Axis("throughput [kb/s]"))
 
 
 def measured_throughput(curve: dict[float, Measured]) -> dict[float, Array]:
-    """Of each point the throughput [kb/s]."""
+    """The throughput of each point [kb/s]."""
     return {c0: at.throughput for c0, at in curve.items()}

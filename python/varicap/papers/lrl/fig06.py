@@ -13,7 +13,7 @@ from varicap.statistics import Array
 
 
 def reproduce(run: Run) -> Outcome:
-    """A curve for each low threshold, and the return link beside it."""
+    """A curve for each low threshold, and one for its return link."""
     measured = {low: by_c0(run, "packets", low) for low in LOWS}
     packets = {low: measured_throughput(curve) for low, curve in measured.items()}
     in_bytes = {low: measured_throughput(by_c0(run, "bytes", low)) for low in LOWS}

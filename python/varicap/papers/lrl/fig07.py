@@ -1,4 +1,4 @@
-"""Fig. 7: from zero capacity on; timeouts are all that fills the queue."""
+"""Fig. 7: starting from zero capacity, where only timeouts fill the queue."""
 
 from functools import partial
 
@@ -14,7 +14,7 @@ _HIGHS = (1, 2, 3, 4)
 
 
 def reproduce(run: Run) -> Outcome:
-    """High thresholds of 1 to 4 kB or packets, and how it goes on after the paper's 58 s."""
+    """High thresholds of 1 to 4 kB or packets, and what happens after the paper's 58 s."""
     in_bytes = {high: measure(run, Setting(1, high, 0)) for high in _HIGHS}
     packets = {high: measure(run, Setting(1, high, 0, "packets")) for high in _HIGHS}
     longer = {"duration": run.pick("5000 s", "600 s"), "record.series": "false"}

@@ -1,4 +1,4 @@
-"""Fig. 9: the same with thresholds in packets."""
+"""Fig. 9: as Fig. 8, with thresholds in packets."""
 
 from functools import partial
 

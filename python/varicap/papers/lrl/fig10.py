@@ -19,7 +19,7 @@ _BOUND = 50.0  # data bytes that return per byte of acknowledgements, see analys
 
 
 def reproduce(run: Run) -> Outcome:
-    """1 to 16 flows, and the same with other return links and queues, which the paper does not have."""
+    """1 to 16 flows, also with other return links and queues, which the paper does not have."""
     ours = {c0: {n: _throughput(run, c0, n) for n in _FLOWS} for c0 in _C0}
     free = {n: _throughput(run, 50, n, FAST_RETURN) for n in _BEYOND}
     tail = {n: _throughput(run, 50, n, _DROP_TAIL) for n in _FLOWS}

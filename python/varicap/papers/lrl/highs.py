@@ -14,12 +14,12 @@ HIGHS = (2, 4, 8, 12, 16, 17)
 
 
 def sweep(run: Run, unit: Unit) -> dict[int, Measured]:
-    """What each high threshold gave."""
+    """The results for each high threshold."""
     return {high: measure(run, Setting(1, high, 20, unit)) for high in HIGHS}
 
 
 def first_openings(runs: dict[int, Measured]) -> Array:
-    """By how much longer each threshold takes than the one before until capacity is allocated, at least [s]."""
+    """How much longer each threshold takes than the one before until capacity is allocated, at least [s]."""
     times = [runs[high].forward.opens_at(20.0) for high in HIGHS]
     return least([later - earlier for earlier, later in pairwise(times)])
 

@@ -1,4 +1,4 @@
-"""The paper's link in both directions, and what its figures measure on it."""
+"""The paper's link in both directions, and the measurements of its figures."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from varicap.statistics import Array, Interval
 
 FORWARD, REVERSE = "topology.dumbbell.forward", "topology.dumbbell.reverse"
 FAST_RETURN = {f"{REVERSE}.capacity": "2 Mbit/s"}
-"""A return link that does not answer the load, and does not limit either."""
+"""A return link that does not respond to the load, and does not limit the flow."""
 
 
 Unit: TypeAlias = Literal["bytes", "packets"]
@@ -35,7 +35,7 @@ class Setting:
     flows: int = 1
 
     def overrides(self) -> dict[str, str]:
-        """As changes of the scenario."""
+        """The setting as changes of the scenario."""
         changes = {"flows.tcp.count": str(self.flows)}
         for link in (FORWARD, REVERSE):
             control = f"{link}.capacity.load-reactive"
@@ -48,18 +48,18 @@ class Setting:
 
 @dataclass(frozen=True)
 class Series:
-    """A link every 100 ms, a row for each replication."""
+    """A link's series at intervals of 100 ms, with a row for each replication."""
 
     time_s: Array
     """Ends of the intervals, shape (n,)."""
     capacity: Array
-    """[kb/s], shape (runs, n)."""
+    """Capacity in each interval [kb/s], shape (runs, n)."""
     throughput: Array
-    """[kb/s], shape (runs, n)."""
+    """Throughput in each interval [kb/s], shape (runs, n)."""
     waiting: Array
-    """What waits at the end of each interval, as the controller's sample sees it [B], shape (runs, n)."""
+    """Backlog at the end of each interval, as the controller samples it [B], shape (runs, n)."""
     mean_waiting: Array
-    """Mean over each interval [B], shape (runs, n)."""
+    """Mean backlog over each interval [B], shape (runs, n)."""
 
     def seconds(self, values: Array) -> Array:
         """Means over whole seconds, shape (runs, whole seconds)."""
@@ -74,7 +74,7 @@ class Series:
     def opens_at(self, c0: float) -> Array:
         """When the capacity first exceeds `c0` [s], NaN if never, shape (runs,)."""
         above = self.capacity > c0 + 1e-6
-        # An interval is told at its end; the capacity rose at its beginning.
+        # An interval is reported at its end; the capacity rose at its beginning.
         first = self.time_s[above.argmax(axis=1)] - 0.1
         return np.where(above.any(axis=1), first, np.nan)
 
@@ -91,19 +91,19 @@ class Series:
 
 @dataclass(frozen=True)
 class Measured:
-    """What one setting gave, a value for each replication."""
+    """The results of one setting, with a value for each replication."""
 
     setting: Setting
     result: Result
 
     @property
     def throughput(self) -> Array:
-        """TCP/IP bytes that came, of all flows together [kb/s]."""
+        """TCP/IP bytes that reached the receivers, of all flows together [kb/s]."""
         return self._together("throughput_bps") / 1e3
 
     @property
     def goodput(self) -> Array:
-        """Application bytes that came in order [kb/s]."""
+        """Application bytes delivered in order [kb/s]."""
         return self._together("goodput_bps") / 1e3
 
     def link(self, name: Literal["forward", "reverse"], column: str) -> Array:
@@ -113,12 +113,12 @@ class Measured:
 
     @cached_property
     def forward(self) -> Series:
-        """The forward link in time."""
+        """The forward link over time."""
         return self._series("forward")
 
     @cached_property
     def reverse(self) -> Series:
-        """The return link in time."""
+        """The return link over time."""
         return self._series("reverse")
 
     def _together(self, column: str) -> Array:
@@ -144,13 +144,13 @@ class Measured:
 
 
 def measure(run: Run, setting: Setting, changes: Mapping[str, str] | None = None) -> Measured:
-    """Simulate the paper's link with this setting; `changes` of the scenario come on top.
+    """Simulate the paper's link with this setting; `changes` of the scenario are applied last.
 
     Runs differ only in the packets that RED drops: without losses all of them are the same.
     """
     overrides = setting.overrides()
     for key, value in (changes or {}).items():
-        # What replaces a table takes the place of the changes inside it.
+        # A change that replaces a table supersedes the changes inside that table.
         overrides = {other: text for other, text in overrides.items() if not other.startswith(f"{key}.")} | {key: value}
     return Measured(setting, run.simulate("one-link", overrides, seeds=run.pick(10, 3)))
 

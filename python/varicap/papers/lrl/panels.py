@@ -1,4 +1,4 @@
-"""Figures of this paper: links in time, and several of them one above the other."""
+"""Figures of this paper: links over time, and several of them one above the other."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from varicap.statistics import Interval
 
 
 def over_time(title: str, series: Series, setting: Setting) -> Figure:
-    """Capacity and throughput of the first run, and below them what waits, in means over seconds."""
+    """Capacity and throughput of the first run, and below them the backlog, in means over seconds."""
     figure = Figure(figsize=(7.0, 5.0), dpi=120, layout="constrained")
     rates, queue = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
     figure.suptitle(title, fontsize=10)
@@ -37,7 +37,7 @@ def over_time(title: str, series: Series, setting: Setting) -> Figure:
 
 
 def capacities(title: str, runs: Sequence[Measured], unit: str) -> Figure:
-    """The forward capacity of the first run in time, a line for each high threshold."""
+    """The forward capacity of the first run over time, a line for each high threshold."""
     figure = Figure(figsize=(7.0, 4.2), dpi=120, layout="constrained")
     axes = figure.subplots()
     style.plain(axes)
@@ -45,7 +45,7 @@ def capacities(title: str, runs: Sequence[Measured], unit: str) -> Figure:
     for number, measured in enumerate(runs):
         series = measured.forward
         name = f"high {measured.setting.high:g} {unit}"
-        # A little beside each other, where lines lie on the same level.
+        # Lines at the same level are drawn slightly apart.
         shift = 0.002 * number * max(float(run.forward.capacity[0].max()) for run in runs)
         colour = style.colour(number)
         axes.step(series.time_s, series.capacity[0] + shift, where="pre", color=colour, linewidth=1.0, label=name)
@@ -57,7 +57,7 @@ def capacities(title: str, runs: Sequence[Measured], unit: str) -> Figure:
 
 
 def bars(title: str, names: Sequence[str], groups: Sequence[tuple[str, Sequence[Interval]]], label: str) -> Figure:
-    """Lying bars side by side, one of each group for each name."""
+    """Horizontal bars side by side, one of each group for each name."""
     figure = Figure(figsize=(7.0, 1.0 + 0.32 * len(names)), dpi=120, layout="constrained")
     axes = figure.subplots()
     style.plain(axes)

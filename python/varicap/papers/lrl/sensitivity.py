@@ -1,4 +1,4 @@
-"""What each choice that the paper does not document does to Figs. 3, 7 and 8."""
+"""The effect on Figs. 3, 7 and 8 of each choice that the paper does not document."""
 
 from functools import partial
 

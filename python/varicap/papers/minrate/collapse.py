@@ -1,6 +1,6 @@
-"""Senders that rely on reservations which nobody keeps: they congest the network, unless a safeguard stops them.
+"""Senders that rely on reservations which no router supports congest the network, unless a safeguard stops them.
 
-Drop-tail queues everywhere, no admission: more and more senders with timer and windowing, each sure of 0.5 Mb/s, on
+Drop-tail queues everywhere, no admission: more and more senders with timer and windowing, each claiming 0.5 Mb/s, on
 the whole chain and across each bottleneck.  The reservations are written as steps of one rate, since varicap refuses
 constant ones that exceed a link.  Source: [minrate, §IV-B, §IX].
 """
@@ -18,18 +18,18 @@ from varicap.statistics import Array
 
 _GROUPS = tuple(f"crowd-{letter}" for letter in "abcdef")
 _OVER_EACH = 4
-"""Groups that cross each bottleneck."""
+"""The number of groups that cross each bottleneck."""
 _COUNTS = (2, 4, 8, 12, 20)
-"""Senders in each group."""
+"""The numbers of senders in each group."""
 _FITTING = 4
-"""With so many the reservations fit the bottlenecks."""
+"""The number of senders with which the reservations fit the bottlenecks."""
 _RATE, _CAPACITY = 0.5, 10.0  # [Mb/s]
 _NO_SUPPORT = queues(DROP_TAIL)
 _KINDS = ("plain", "trusting", "with safeguard")
 
 
 def reproduce(run: Run) -> Outcome:
-    """Goodput of all flows together against what is reserved, of the bottlenecks' capacity."""
+    """Goodput of all flows together against what is reserved, as a share of the bottlenecks' capacity."""
     counts = run.pick(_COUNTS, (_FITTING, _COUNTS[-1]))
     found = {
         recovery: {kind: {count: _crowd(run, kind, count, recovery) for count in counts} for kind in _KINDS}
@@ -72,13 +72,13 @@ def _crowd(run: Run, kind: str, count: int, recovery: str, queueing: Changes = _
 
 
 def _together(found: Measured, count: int, what: str = "goodput") -> Array:
-    """All flows together [Mb/s]."""
+    """Goodput of all flows together [Mb/s]."""
     of = found.goodput if what == "goodput" else found.throughput
     return np.asarray(count * np.sum([of(group) for group in _GROUPS], axis=0))
 
 
 def _load(count: int) -> float:
-    """What is reserved on a bottleneck, of its capacity."""
+    """What is reserved on a bottleneck, as a share of its capacity."""
     return _OVER_EACH * count * _RATE / _CAPACITY
 
 

@@ -1,4 +1,4 @@
-"""Beyond the paper: reservations with CUBIC and SACK, as Figs. 2, 6 and 7."""
+"""Beyond the paper: reservations with CUBIC and SACK, as in Figs. 2, 6 and 7."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Beyond the paper: a sender of datagrams at a constant rate with the same marking, beside TCP."""
+"""Beyond the paper: a sender of datagrams at a constant rate with the same marking, sharing with TCP."""
 
 from functools import partial
 
@@ -12,11 +12,11 @@ from varicap.statistics import Array
 
 _RATE = 2.0  # [Mb/s]
 _RESERVED = (0.0, 0.5, 1.0, 1.5, 2.0)
-"""Of the datagrams' rate [Mb/s]."""
+"""Reserved parts of the datagrams' rate [Mb/s]."""
 
 
 def reproduce(run: Run) -> Outcome:
-    """What of 2 Mb/s of datagrams comes, the more of it is reserved."""
+    """How much of 2 Mb/s of datagrams arrives as more of it is reserved."""
     found = {reserved: _beside(run, reserved) for reserved in run.pick(_RESERVED, (0.0, 2.0))}
     came = {reserved: _came(one, reserved) for reserved, one in found.items()}
     values = {

@@ -1,4 +1,4 @@
-"""Delayed against timed transmissions, with a free and with a congested way back.  Source: [minrate, §IV-A]."""
+"""Delayed against timed transmissions, with a free and with a congested return path.  Source: [minrate, §IV-A]."""
 
 from functools import partial
 
@@ -12,7 +12,7 @@ _WAYS = {"one-way": ONE_WAY, "two-way": TWO_WAY}
 
 
 def reproduce(run: Run) -> Outcome:
-    """Compliant throughput of each reserved flow, of its reservation."""
+    """Compliant throughput of each reserved flow, as a share of its reservation."""
     found = {
         f"{kind}, {way}": measure(run, senders(kind), flows, series=kind in ("plain", "timed") and way == "one-way")
         for kind in _KINDS

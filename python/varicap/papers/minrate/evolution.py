@@ -1,4 +1,4 @@
-"""Networks in which only some queues know of reservations: what Figs. 12 and 13 measure."""
+"""Networks in which only some queues know about reservations, as measured in Figs. 12 and 13."""
 
 from collections.abc import Mapping, Sequence
 
@@ -22,7 +22,7 @@ from varicap.papers.run import Grid, Run
 from varicap.statistics import Array
 
 TOPOLOGIES = ("45Mb/bidir", "45Mb/samedir", "10Mb/bidir", "10Mb/samedir")
-"""Capacity of all links but the bottlenecks, and whether the pairs of cross traffic run one connection each way."""
+"""Capacity of all links but the bottlenecks, and whether pairs of cross traffic have a connection in each direction."""
 _FORWARD, _BACK = ("n6-n7", "n8-n9"), ("n7-n6", "n9-n8")
 _FLOWS = ("r1", "r4", "be")
 _THREE_S = 30  # intervals of the series
@@ -45,7 +45,7 @@ def evolution(
 
 
 def dips(found: Measured) -> Array:
-    """Share of means over 3 s of the 4 Mb/s flow that lie below 3.8 Mb/s."""
+    """The share of the 4 Mb/s flow's means over 3 s that lie below 3.8 Mb/s."""
     times, rates = found.series("r4")
     late = times > WARMUP_S + 1e-9
     return np.asarray((means(rates[:, late], _THREE_S) < 3.8).mean(axis=1))

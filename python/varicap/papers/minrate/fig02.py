@@ -1,4 +1,4 @@
-"""Fig. 2: plain TCP with reservations: throughput, and the part of it that marked packets bring."""
+"""Fig. 2: plain TCP with reservations: throughput, and the part of it that marked packets contribute."""
 
 from functools import partial
 
@@ -11,12 +11,12 @@ from varicap.papers.verdict import Value
 
 
 def base(run: Run) -> Measured:
-    """Three reserved and three best-effort flows one way, which only mark."""
+    """Three reserved flows, which only mark, and three best-effort flows in one direction."""
     return measure(run, senders("plain"), series=True)
 
 
 def reproduce(run: Run) -> Outcome:
-    """Who gets more, and how far each stays below its reservation."""
+    """Which flow gets more, and how far each stays below its reservation."""
     found = base(run)
     values = {
         "F2a-4over2": found.throughput("r4") - found.throughput("r2"),
@@ -43,7 +43,7 @@ def table(found: Measured, title: str) -> Grid:
 
 
 def draw(title: str, found: Measured, second: str, *, compliant: bool) -> Figure:
-    """All flows, and beside them the compliant part or the excess of those with a reservation."""
+    """All flows, and the compliant part or the excess of those with a reservation."""
     flows = [*RATES, "be.0"]
     every = [line(found, flow, colour) for colour, flow in enumerate(flows)]
     marked = [line(found, flow, colour, "compliant_bps") for colour, flow in enumerate(RATES)]

@@ -19,7 +19,7 @@ _FROM_S, _TO_S = 40.0, 45.0  # what is drawn
 
 
 def reproduce(run: Run) -> Outcome:
-    """How steadily tokens are lost, and when most."""
+    """How steadily tokens are lost, and when most of them are lost."""
     found = base(run)
     times, lost = found.series("r4", "lost_tokens_bytes", _PER_SECOND / _PACKET)
     _, cwnd = found.series("r4", "cwnd_bytes", 1 / _MSS)

@@ -1,4 +1,4 @@
-"""Fig. 4: deeper token buckets, with traffic one way and both ways."""
+"""Fig. 4: deeper token buckets, with one-way and two-way traffic."""
 
 from functools import partial
 from itertools import pairwise
@@ -18,7 +18,7 @@ _UNIFORM = queues('{ ered = { spacing = "uniform" } }')
 
 
 def reproduce(run: Run) -> Outcome:
-    """Compliant throughput of the 4 Mb/s flow for each depth; both ways also with RED's other law of spacing."""
+    """Compliant throughput of the 4 Mb/s flow for each depth; two-way also with RED's other law of spacing."""
     one_way = {depth: _compliant(run, depth, ONE_WAY) for depth in _DEPTHS}
     two_way = {depth: _compliant(run, depth, TWO_WAY) for depth in _DEPTHS}
     spaced = run.pick(_DEPTHS, (100, 400))

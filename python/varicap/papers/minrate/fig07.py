@@ -1,4 +1,4 @@
-"""Fig. 7: rate adaptive windows on top of timed transmissions: fairer shares of the excess."""
+"""Fig. 7: rate-adaptive windows in addition to timed transmissions: fairer shares of the excess."""
 
 from functools import partial
 
@@ -16,7 +16,7 @@ AVERAGE = '{ rate-adaptive-window = { rtt = "smoothed" } }'
 
 
 def windowed(run: Run, window: str = "rate-adaptive-window", recovery: str = "reno") -> Measured:
-    """Fig. 6's flows with a rate adaptive window."""
+    """Fig. 6's flows with a rate-adaptive window."""
     return measure(run, senders("windowed", window=window, recovery=recovery), series=True)
 
 

@@ -18,7 +18,7 @@ _BUFFERS = (80, 160)
 
 
 def coarse(run: Run, buffer: int, timer: int, *, recovery: str = "reno", seeds: int | None = None) -> Measured:
-    """A timer of so many ms, and a bucket 30 ms deeper."""
+    """A timer of this interval [ms], and a bucket 30 ms deeper."""
     changes = senders("windowed", bucket=f"{timer + 30} ms", timer=f"{timer} ms", recovery=recovery)
     return measure(run, changes | queues(f'{{ ered = {{ limit = "{buffer} packets" }} }}'), seeds=seeds)
 

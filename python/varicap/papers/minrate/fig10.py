@@ -11,7 +11,7 @@ _PAIRS: tuple[Pairs, ...] = ("fwd", "both")
 
 
 def reproduce(run: Run) -> Outcome:
-    """How slowly it follows a rise, and how quickly a fall."""
+    """How slowly the flow follows a rise of its reservation, and how quickly a fall."""
     found = {pairs: transients(run, pairs, "plain") for pairs in _PAIRS}
     values = {}
     for pairs, one in found.items():

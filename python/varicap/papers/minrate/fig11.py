@@ -1,4 +1,4 @@
-"""Fig. 11: timed transmissions and a rate adaptive window when the reservation changes."""
+"""Fig. 11: timed transmissions and a rate-adaptive window when the reservation changes."""
 
 from functools import partial
 
@@ -11,7 +11,7 @@ _CASES: tuple[tuple[Pairs, str], ...] = (("fwd", "reno"), ("both", "reno"), ("fw
 
 
 def reproduce(run: Run) -> Outcome:
-    """How quickly it follows, with Reno and with SACK."""
+    """How quickly the flow follows its reservation, with Reno and with SACK."""
     found = {f"{pairs}/{recovery}": transients(run, pairs, "windowed", recovery) for pairs, recovery in _CASES}
     values = {}
     for case, one in found.items():

@@ -10,7 +10,7 @@ from varicap.statistics import Array
 
 
 def reproduce(run: Run) -> Outcome:
-    """What each flow gets without any help from the network."""
+    """What each flow gets without any support from the network."""
     values: dict[str, Array] = {}
     reno = {topology: evolution(run, topology, drop_tail=LINKS) for topology in TOPOLOGIES}
     sack = {topology: evolution(run, topology, drop_tail=LINKS, recovery="sack") for topology in TOPOLOGIES}
@@ -24,7 +24,7 @@ def reproduce(run: Run) -> Outcome:
             f"F12b-1/{topology}": new.throughput("r1"),
             f"F12b-more/{topology}": new.throughput("r4") - old.throughput("r4"),
         }
-    # The lock-out of a drop-tail queue is one of equal packets at equal rates: any jitter ends it.
+    # Lock-out at a drop-tail queue needs equal packets at equal rates: any jitter ends it.
     jitter = {
         name: evolution(run, "10Mb/samedir", drop_tail=LINKS, recovery=name, jitter=True) for name in ("reno", "sack")
     }

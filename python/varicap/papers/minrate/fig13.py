@@ -10,7 +10,7 @@ from varicap.statistics import Array
 
 
 def reproduce(run: Run) -> Outcome:
-    """Where ERED is of use."""
+    """Where ERED is useful."""
     values: dict[str, Array] = {}
     at = {topology: evolution(run, topology, drop_tail=OTHERS) for topology in TOPOLOGIES}
     beside = {topology: evolution(run, topology, drop_tail=BOTTLENECKS) for topology in TOPOLOGIES}

@@ -16,7 +16,7 @@ _SETTLING_S, _PHASE_S = 20, 100
 
 
 def reproduce(run: Run) -> Outcome:
-    """Throughput in each phase, but for its first 20 s."""
+    """Throughput in each phase, without its first 20 s."""
     found = measure(run, {}, _FLOWS, scenario="agencies", seeds=run.pick(10, 2))
     a1, a2, b1, b2 = ([_phase(found, flow, number) for number in range(4)] for flow in _FLOWS)
     values = {

@@ -1,4 +1,4 @@
-"""The paper's equations: admission with ERED, depth and timer of a token bucket; and what simulations say of them."""
+"""The paper's equations (admission with ERED, depth and timer of a token bucket), checked by simulation."""
 
 from functools import partial
 
@@ -18,7 +18,7 @@ _MEAN_DEPTHS = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8)  # [s]
 
 
 def reproduce(run: Run) -> Outcome:
-    """The equations, the share of marked packets that is lost, and of tokens."""
+    """The equations, and the shares of marked packets and of tokens that are lost."""
     bounds = {rate: lossless_interval_s(rate * 1e6 * _BUCKET_S / 8, rate * 1e6, _PACKET) for rate in RATES.values()}
     found, before = windowed(run), timed(run)
     lost = sum((found.link(link, "dropped_reserved_packets") for link in ("n0-n1", "n1-n2", "n3-n4")), np.zeros(()))

@@ -1,4 +1,4 @@
-"""How often Reno falls into a loop of timeouts: the burst of RWND + 1 after each overflows the queue again."""
+"""How often Reno falls into a loop of timeouts: the burst of RWND + 1 after each timeout overflows the queue again."""
 
 from functools import partial
 
@@ -21,7 +21,7 @@ _SETTINGS = (
     "Fig. 9, 20 ms in 160 kB",
 )
 _MET = 0.95
-"""A reservation is met from here on, in compliant throughput."""
+"""The share of a reservation from which on the compliant throughput meets it."""
 
 
 def reproduce(run: Run) -> Outcome:

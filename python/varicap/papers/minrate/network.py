@@ -1,4 +1,4 @@
-"""The paper's network, its flows and senders, and what figures measure."""
+"""The paper's network, its flows and senders, and the measurements of its figures."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _STEP = "step"
 _RESERVED = (*RATES, *(f"back-{flow}" for flow in RATES), _STEP)
 
 WARMUP_S = 20
-"""The beginning of each run, which does not count: a connection may wait for a first timeout of 6 and 12 s [s]."""
+"""The beginning of each run, which is not counted: a connection may wait for first timeouts of 6 and 12 s [s]."""
 
 BOTTLENECKS = ("n1-n2", "n2-n1", "n3-n4", "n4-n3")
 OTHERS = tuple(
@@ -31,7 +31,7 @@ OTHERS = tuple(
 LINKS = (*BOTTLENECKS, *OTHERS)
 
 Kind: TypeAlias = Literal["plain", "delayed", "timed", "windowed"]
-"""How senders use their reservation: marking only, delayed or timed transmissions, these and a rate adaptive window."""
+"""How senders use reservations: marking only, delayed or timed transmissions, timed with a rate-adaptive window."""
 Changes: TypeAlias = Mapping[str, str]
 
 
@@ -60,12 +60,12 @@ def senders(
 
 
 def queues(queue: str, links: Sequence[str] = LINKS) -> dict[str, str]:
-    """These links with this queue."""
+    """Changes of the scenario that give these links this queue."""
     return {f"topology.graph.links.{link}.queue": queue for link in links}
 
 
 def capacities(capacity: str, links: Sequence[str]) -> dict[str, str]:
-    """These links with this capacity."""
+    """Changes of the scenario that give these links this capacity."""
     return {f"topology.graph.links.{link}.capacity": capacity for link in links}
 
 
@@ -74,32 +74,32 @@ DROP_TAIL = '{ drop-tail = { limit = "100 packets" } }'
 
 @dataclass(frozen=True)
 class Measured:
-    """What one setting gave, a value for each replication."""
+    """The results of one setting, with a value for each replication."""
 
     result: Result
 
     def throughput(self, flow: str) -> Array:
-        """What came of a flow, or in the mean of each flow of a group [Mb/s]."""
+        """Throughput of a flow, or the mean over the flows of a group [Mb/s]."""
         return self._mean(flow, "throughput_bps", 1e6)
 
     def goodput(self, flow: str) -> Array:
-        """What came in order [Mb/s]."""
+        """Goodput: application bytes delivered in order [Mb/s]."""
         return self._mean(flow, "goodput_bps", 1e6)
 
     def compliant(self, flow: str) -> Array:
-        """What came of its marked packets [Mb/s]."""
+        """Throughput of the flow's marked packets [Mb/s]."""
         return self._mean(flow, "compliant_bps", 1e6)
 
     def excess(self, flow: str) -> Array:
-        """What came of its unmarked packets [Mb/s]."""
+        """Throughput of the flow's unmarked packets [Mb/s]."""
         return self.throughput(flow) - self.compliant(flow)
 
     def timeouts(self, flow: str) -> Array:
-        """Timeouts of a flow."""
+        """The number of timeouts of a flow."""
         return self._mean(flow, "timeouts", 1.0)
 
     def lost_tokens(self, flow: str, rate: float) -> Array:
-        """Share of the tokens that were lost, of a reservation of `rate` [Mb/s]."""
+        """The share of the tokens of a reservation of `rate` [Mb/s] that were lost."""
         summary = self.result.summary
         return 8 * self._mean(flow, "lost_tokens_bytes", 1e6) / (rate * float(summary["measured_s"]))
 
@@ -144,7 +144,7 @@ def measure(
 
 
 def means(values: Array, width: int) -> Array:
-    """Means over `width` intervals each, along the last axis; what is left over at the end is dropped."""
+    """Means over `width` intervals each, along the last axis; a remainder at the end is dropped."""
     whole = values.shape[-1] // width
     return np.asarray(values[..., : whole * width].reshape(*values.shape[:-1], whole, width).mean(axis=-1))
 

@@ -56,7 +56,7 @@ def over_time(title: str, panels: Sequence[tuple[str, Sequence[Line]]], label: s
 
 
 def stacked(title: str, panels: Sequence[tuple[str, str, Sequence[Line]]]) -> Figure:
-    """Panels one above the other, each with a name and a label of its own."""
+    """Panels one above the other, each with its own name and label."""
     figure = Figure(figsize=(7.0, 1.0 + 2.4 * len(panels)), dpi=120, layout="constrained")
     all_axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
     for axes, (name, label, lines) in zip(all_axes, panels, strict=True):

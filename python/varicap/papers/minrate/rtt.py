@@ -1,4 +1,4 @@
-"""The round trip against compliant and non-compliant throughput: the paper's conclusion tells it without a figure."""
+"""The round trip against compliant and non-compliant throughput: in the paper's conclusion, without a figure."""
 
 from functools import partial
 
@@ -10,12 +10,12 @@ from varicap.papers.verdict import Value
 from varicap.report.paper import Axis, Curve, curves
 
 _FURTHER_MS = (0, 25, 50, 100, 200)
-"""Further delay of each direction on the way of the 2 Mb/s flow and of the best-effort flow `far`."""
+"""Additional delay in each direction on the paths of the 2 Mb/s flow and of the best-effort flow `far`."""
 _BASE_MS = 100
 
 
 def reproduce(run: Run) -> Outcome:
-    """A reserved and a best-effort flow further and further away, among others that stay."""
+    """A reserved and a best-effort flow further and further away, among others whose delay does not change."""
     found = {delay: _away(run, delay) for delay in run.pick(_FURTHER_MS, (0, 200))}
     near, far = found[0], found[200]
     values = {
@@ -28,7 +28,7 @@ def reproduce(run: Run) -> Outcome:
 
 
 def _away(run: Run, delay: int) -> Measured:
-    """These flows so many ms further away; a window that fills the longest way."""
+    """Move these flows this many ms further away, with a window that fills the longest path."""
     changes = senders("windowed", recovery="sack") | {"tcp.recovery": "sack", "tcp.receive_window": "1024 packets"}
     changes |= {f"flows.{flow}.access_delay": f"{delay} ms" for flow in ("r2", "far")}
     return measure(run, changes, ("r1", "r2", "be", "far"))

@@ -21,7 +21,7 @@ _FLOWS = {"be": 0.0} | RATES
 
 
 def reproduce(run: Run) -> Outcome:
-    """Excess over reservation, and the ratios to best effort that the analysis foresees."""
+    """Excess over reservation, and the ratios to best effort that the analysis predicts."""
     found = dict(zip(_CASES, (timed(run), windowed(run)), strict=True))
     found["halving cwnd, SACK"] = timed_with_sack(run)
     found["halving cwnd - RWND, SACK"] = windowed_with_sack(run)
@@ -43,12 +43,12 @@ def reproduce(run: Run) -> Outcome:
 
 
 def timed_with_sack(run: Run) -> Measured:
-    """Fig. 6 with SACK: hardly any timeouts, which the analysis leaves out."""
+    """Fig. 6 with SACK: there are hardly any timeouts, which the analysis ignores."""
     return measure(run, senders("timed", recovery="sack") | {"tcp.recovery": "sack"})
 
 
 def windowed_with_sack(run: Run) -> Measured:
-    """Fig. 7 with SACK."""
+    """Fig. 7 with SACK, where there are hardly any timeouts."""
     return measure(run, senders("windowed", recovery="sack") | {"tcp.recovery": "sack"})
 
 
@@ -57,7 +57,7 @@ def _excess(found: Measured, flow: str) -> Array:
 
 
 def _model(window: Window) -> list[float]:
-    """Of best effort, 1, 2 and 4 Mb/s reserved [Mb/s]."""
+    """The excess of best effort and of 1, 2 and 4 Mb/s reserved [Mb/s]."""
     reserved = [1e6 * rate for rate in RATES.values()]
     excess = shares([*reserved, 0.0, 0.0, 0.0], window, Bottleneck()).excess_bps
     return [one / 1e6 for one in (excess[3], *excess[:3])]

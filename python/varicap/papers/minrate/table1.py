@@ -1,4 +1,4 @@
-"""Table I: what it costs to set, handle and cancel a timer, here and in this machine's kernel."""
+"""Table I: the cost of setting, handling and cancelling a timer, in the simulator and in this machine's kernel."""
 
 from functools import partial
 
@@ -16,7 +16,7 @@ _PAPER = {"133 MHz PowerPC (paper)": (7.4, 7.1, 6.5), "33 MHz POWER (paper)": (1
 
 
 def reproduce(run: Run) -> Outcome:
-    """Measured on this machine while the call runs: no simulated time, and no replications."""
+    """Measure on this machine, during the call: there is no simulated time, and there are no replications."""
     measured = bench.timers()
     rows = {f"{row['where']}, {row['timers']} timers": [row[f"{step}_ns"] / 1e3 for step in _STEPS] for row in measured}
     ours = [row for row in measured if row["where"] == "simulator"]

@@ -1,4 +1,4 @@
-"""A reservation that changes between 0.5 and 6 Mb/s every 20 s: what Figs. 10 and 11 measure."""
+"""A reservation that changes between 0.5 and 6 Mb/s every 20 s, as measured in Figs. 10 and 11."""
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -12,7 +12,7 @@ from varicap.papers.run import Run
 from varicap.statistics import Array
 
 Pairs: TypeAlias = Literal["fwd", "both"]
-"""Four best-effort flows beside it, or four each way."""
+"""Four best-effort flows that share the link, or four in each direction."""
 HIGH, PERIOD_S, HALF_S = 6.0, 40.0, 20.0
 _WINDOW = 30
 """Intervals of 0.1 s over which throughput is averaged."""
@@ -33,27 +33,27 @@ class Transients:
         mean = (sums[..., _WINDOW:] - sums[..., :-_WINDOW]) / _WINDOW
         there = mean >= 0.9 * HIGH
         first = np.where(there.any(axis=-1), there.argmax(axis=-1) + _WINDOW + 1, 10 * HALF_S)
-        # The mean over 3 s that begin at the rise would be there at once.
+        # The mean over the 3 s that begin at the rise would reach it at once.
         return np.asarray((first / 10 - _WINDOW / 10).clip(min=0.0).mean(axis=1))
 
     @property
     def first5(self) -> Array:
-        """Throughput in the first 5 s after a rise, of the reservation."""
+        """Throughput in the first 5 s after a rise, as a share of the reservation."""
         return np.asarray(self.rises[..., :50].mean(axis=(1, 2)) / HIGH)
 
     @property
     def last5(self) -> Array:
-        """Throughput in the last 5 s before a fall, of the reservation."""
+        """Throughput in the last 5 s before a fall, as a share of the reservation."""
         return np.asarray(self.rises[..., -50:].mean(axis=(1, 2)) / HIGH)
 
     @property
     def after_fall(self) -> Array:
-        """Throughput in seconds 1 to 4 after a fall, of the old reservation."""
+        """Throughput in seconds 1 to 4 after a fall, as a share of the old reservation."""
         return np.asarray(self.falls[..., 10:40].mean(axis=(1, 2)) / HIGH)
 
 
 def transients(run: Run, pairs: Pairs, kind: Literal["plain", "windowed"], recovery: str = "reno") -> Transients:
-    """Simulate; the first 40 s, in which everything starts, do not count."""
+    """Simulate; the first 40 s, in which everything starts, are not counted."""
     changes = senders(kind, bucket="800 ms" if kind == "plain" else "50 ms", recovery=recovery)
     changes |= {"flows.be.count": "4", "flows.back-be.count": "4", "warmup": "0 s"}
     changes["duration"] = run.pick("200 s", "120 s")

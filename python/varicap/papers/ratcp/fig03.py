@@ -30,7 +30,7 @@ def reproduce(run: Run) -> Outcome:
 
 
 def _match(model: list[float], sim: list[Array]) -> Interval:
-    """Analysis over simulation, mean over the columns."""
+    """The ratio of analysis to simulation, as a mean over the columns."""
     return Interval.of(np.mean([theory / cell for theory, cell in zip(model, sim, strict=True)], axis=0))
 
 

@@ -17,7 +17,7 @@ _RENO = ("ratcp-reno", "tcp-reno")
 _BESIDE = ("newreno", "sack", "cubic", "ratcp-newreno", "ratcp-sack")
 
 
-# What the paper does not say, as Table I has it.
+# What the paper leaves open, chosen as in Table I.
 _AS_IN_TABLE = {
     "tcp.ack": '{ delayed = { segments = 2, timeout = "10 ms" } }',
     "flows.tcp-reno.tcp.repeat_fast_retransmit": "true",

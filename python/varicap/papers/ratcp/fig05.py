@@ -17,7 +17,7 @@ _CASES = [(kind.name, kind, '"every"') for kind in (RATCP, TCP, NEWRENO, SACK, C
 
 
 def reproduce(run: Run) -> Outcome:
-    """Both sessions with the same TCP, once for each kind of it."""
+    """Both sessions with the same TCP, once for each kind of TCP."""
     ours: dict[str, tuple[Array, Array]] = {}
     for name, kind, ack in _CASES:
         changes = kind.changes("tcp") | {"tcp.ack": ack, "duration": run.pick("1020 s", "320 s")}

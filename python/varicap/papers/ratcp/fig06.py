@@ -1,4 +1,4 @@
-"""Fig. 6: an RATCP session beside a TCP session."""
+"""Fig. 6: an RATCP session that shares a link with a TCP session."""
 
 from functools import partial
 

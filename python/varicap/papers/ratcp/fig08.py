@@ -1,4 +1,4 @@
-"""Fig. 8: what files that arrive at random resend, against the load."""
+"""Fig. 8: data retransmitted by files that arrive at random, against the load."""
 
 from collections.abc import Mapping, Sequence
 from operator import attrgetter

@@ -1,4 +1,4 @@
-"""Files that arrive at random: what Figs. 7 and 8 and the text on random loss measure.
+"""Files that arrive at random, as measured in Figs. 7 and 8 and in the text on random loss.
 
 Every kind of TCP gets the same files at the same times.
 """
@@ -23,10 +23,10 @@ LOADS = (0.1, 0.3, 0.5, 0.7, 0.8, 0.9)
 
 @dataclass(frozen=True)
 class Files:
-    """What the files of one kind of TCP got at one load, a value for each replication."""
+    """The results of the files of one kind of TCP at one load, with a value for each replication."""
 
     throughput: Array
-    """Mean over the files of size over completion time [kB/s]."""
+    """Throughput of a file, size over completion time, as a mean over the files [kB/s]."""
     resent: Array
     """Retransmitted data per file [kB]."""
 
@@ -34,7 +34,7 @@ class Files:
 def measure(run: Run, load: float, *, size_kb: float = 200.0, loss: float = 0.0, seeds: int) -> dict[Kind, Files]:
     """Files of a mean size at a load, by the kind of TCP."""
     arrivals = load * CAPACITY_BPS / 8e3 / size_kb
-    # As many files for each mean size.
+    # The same number of files for each mean size.
     span = run.pick(2000, 500) * size_kb / 200.0
     found = {}
     for kind in KINDS:

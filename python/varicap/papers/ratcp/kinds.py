@@ -1,18 +1,18 @@
-"""The kinds of TCP that the figures compare, as changes of a scenario: the paper's two, and those of today."""
+"""The kinds of TCP that the figures compare, as changes of a scenario: the paper's two, and modern ones."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A recovery and a congestion control."""
+    """A kind of TCP: a recovery and a congestion control."""
 
     name: str
     recovery: str
     congestion: str
 
     def changes(self, where: str) -> dict[str, str]:
-        """What to change in the table `where` of a scenario, such as ``tcp``."""
+        """Changes in the table `where` of a scenario, such as ``tcp``."""
         return {
             f"{where}.recovery": self.recovery,
             f"{where}.congestion": self.congestion,

@@ -1,4 +1,4 @@
-"""Table I: the persistent session beside ephemeral ones, by our analysis and by our simulator."""
+"""Table I: the persistent session among ephemeral ones, by our analysis and by our simulator."""
 
 from functools import partial
 
@@ -39,7 +39,7 @@ _SMALL = ("ratcp", "tcp")  # what the table has for the smaller buffer
 
 
 def simulated(run: Run, flow: str, buffer: int = 10) -> list[Array]:
-    """Throughput of a flow at each arrival rate, a value for each replication [kB/s]."""
+    """Throughput of a flow at each arrival rate, with a value for each replication [kB/s]."""
     path = "topology.dumbbell.forward"
     return [
         goodput(
@@ -65,7 +65,7 @@ def modelled(row: str) -> list[float]:
 
 
 def reproduce(run: Run) -> Outcome:
-    """Measure every cell, and what the text says of them."""
+    """Measure every cell, and the statements of the text about them."""
     ours = {row: simulated(run, flow, buffer) for row, flow, buffer in _SIMULATED}
     theory = {row: modelled(row) for row in _MODELLED}
     values = _statements(ours)
@@ -85,7 +85,7 @@ def reproduce(run: Run) -> Outcome:
 
 
 def _distances(key: str, values: dict[str, Value]) -> dict[str, list[float]]:
-    """How far each cell lies from the paper's, as a share of it, by row."""
+    """Distance of each cell from the paper's, as a share of the paper's, by row."""
     far: dict[str, list[float]] = {}
     for claim in papers.paper(key).of("table1"):
         if claim.cell is None:
@@ -98,7 +98,7 @@ def _distances(key: str, values: dict[str, Value]) -> dict[str, list[float]]:
 
 
 def _mean_error(far: dict[str, list[float]], kind: str) -> float:
-    """Mean over the cells of rows of this kind of the distance from the paper [%]."""
+    """Mean distance from the paper over the cells of rows of this kind [%]."""
     errors = [abs(cell) for row, cells in far.items() if row.endswith(kind) for cell in cells]
     return 100.0 * sum(errors) / len(errors)
 
@@ -108,7 +108,7 @@ def _draw(far: dict[str, list[float]]) -> Figure:
 
 
 def _statements(ours: dict[str, list[Array]]) -> dict[str, Value]:
-    """What the text says of the table."""
+    """The statements of the text about the table."""
     ratios = [Interval.of(four / one) for four, one in zip(ours["ratcp-b4"][3:], ours["ratcp-b1"][3:], strict=True)]
     kept = (ours["ratcp-b1-B8"][0] / ours["ratcp-b1"][0]) / (ours["tcp-B8"][0] / ours["tcp"][0])
     fast = [with_rate / plain for with_rate, plain in zip(ours["ratcp-reno-b4"], ours["tcp-reno"], strict=True)][2:7]

@@ -24,14 +24,14 @@ class System:
 
 
 PACKETS = System("System 1", 1, 576 * 8 / 1e6, 1e-3)
-CELLS = System("System 2", 12, 0.400e-3, 1e-4)  # 53 B take 0.424 ms; the paper's numbers want 0.400
+CELLS = System("System 2", 12, 0.400e-3, 1e-4)  # 53 B take 0.424 ms; the paper's numbers fit 0.400
 CELLS_53 = replace(CELLS, name="System 2, 0.424 ms", slot_s=53 * 8 / 1e6)
 
 Durations = Mapping[int, tuple[float, float]]
 MARKOV: Durations = {10: (100.0, 10.0), 30: (30.0, 3.0), 100: (10.0, 1.0)}
 """Mean durations of the good and the bad state by Doppler frequency [ms].  Source: [wireless, Table I]."""
 JAKES: Durations = {10: (115.11, 9.8), 30: (40.12, 3.36), 100: (11.52, 0.98)}
-"""The same, measured by the authors in their fading simulator.  Source: [wireless, Table III]."""
+"""The same durations, measured by the authors in their fading simulator.  Source: [wireless, Table III]."""
 DOPPLERS = tuple(MARKOV)
 
 
@@ -40,7 +40,7 @@ class Column:
     """A column of a table."""
 
     name: str
-    """As `claims.toml` has it: a buffer [frames] or a round trip [ms]."""
+    """The column's value in `claims.toml`: a buffer [frames] or a round trip [ms]."""
     packets: int
     """Buffer [TCP packets]."""
     round_trip_s: float
@@ -56,10 +56,10 @@ class Table:
     durations: Durations
     columns: Sequence[Column]
     column: str = "buffer [TCP packets]"
-    """What the columns are."""
+    """What the columns stand for."""
 
     def links(self, change: "Callable[[int, Column, Parameters], Parameters] | None" = None) -> list[Parameters]:
-        """A link for each cell, row by row, each changed as `change` says."""
+        """A link for each cell, row by row, each modified by `change`."""
         cells = [(doppler, column) for doppler in DOPPLERS for column in self.columns]
         links = [link(self.system, self.durations[doppler], column) for doppler, column in cells]
         if change is None:
@@ -67,11 +67,11 @@ class Table:
         return [change(doppler, column, one) for (doppler, column), one in zip(cells, links, strict=True)]
 
     def ids(self, kind: str = "model") -> list[str]:
-        """The claims of the cells, row by row: of the analysis, or of a flow that is simulated."""
+        """The claims of the cells, row by row: for the analysis, or for a simulated flow."""
         return [f"{self.id}.f{doppler}-{kind}.{column.name}" for doppler in DOPPLERS for column in self.columns]
 
     def cells(self) -> list[str]:
-        """The cells as they are called here, row by row."""
+        """The names of the cells, row by row."""
         return [f"{doppler}/{column.name}" for doppler in DOPPLERS for column in self.columns]
 
 

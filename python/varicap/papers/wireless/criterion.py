@@ -1,4 +1,4 @@
-"""All cells of the analysis together: which loss probability the paper's tables follow, and how it searched."""
+"""All cells of the analysis together: which loss probability the paper's tables follow, and how the paper searched."""
 
 from dataclasses import replace
 from functools import partial
@@ -12,7 +12,7 @@ from varicap.papers.wireless.cells import on_grid, percent, published
 from varicap.papers.wireless.tables import TABLES
 from varicap.report.paper import Axis, Curve, curves
 
-_LAST_DIGIT = 0.0051  # the paper cuts some halves of it and rounds others
+_LAST_DIGIT = 0.0051  # the paper truncates some halves of it and rounds others
 
 
 def reproduce(run: Run) -> Outcome:

@@ -1,4 +1,4 @@
-"""§IV: how long the states last: read off a plot, measured in a fading simulator, and exactly."""
+"""§IV: how long the states last: read from a plot, measured in a fading simulator, and computed exactly."""
 
 from functools import partial
 
@@ -20,7 +20,7 @@ _MEASURED_DB = (-20.0, -15.0, -10.0, -5.0, 0.0)
 
 
 def reproduce(run: Run) -> Outcome:
-    """The durations of Rayleigh fading at 10 dB below the mean power, and the tables by those of our fading signal."""
+    """Durations of Rayleigh fading at 10 dB below the mean power, and the tables with those of our fading signal."""
     unit, ten = Rayleigh(doppler_hz=1.0), Rayleigh(doppler_hz=10.0)
     bad, good = _measured(run, -10.0)
     values = {
@@ -31,7 +31,7 @@ def reproduce(run: Run) -> Outcome:
         "D-good-sim": Value(sim=good),
         "D-bad-sim": Value(sim=bad),
     }
-    # Durations are as many periods of the Doppler frequency at any frequency.
+    # Durations are the same number of periods of the Doppler frequency at any frequency.
     durations = {doppler: (10 * good.mean / doppler, 10 * bad.mean / doppler) for doppler in DOPPLERS}
     grids = []
     for table in (TABLE_2, TABLE_5):

@@ -27,10 +27,10 @@ _EFFORT = 0.3  # of a cell of the tables, for buffers that no table has
 
 @dataclass(frozen=True)
 class _Row:
-    """A Doppler frequency."""
+    """The curves at one Doppler frequency."""
 
     model: Sequence[Result]
-    """Of each of `_BUFFERS`."""
+    """The analysis for each of `_BUFFERS`."""
     simulated: Mapping[int, Mapping[str, Array]]
     """Link utilisation of each flow by buffer [%]."""
 
@@ -75,7 +75,7 @@ def _row(run: Run, table: Table, doppler: int) -> _Row:
 
 
 def _steps(row: _Row) -> Array:
-    """The least step of Tahoe from one buffer to the next [points]."""
+    """Tahoe's smallest step from one buffer to the next [percentage points]."""
     ours = [row.simulated[size]["tahoe"] for size in row.simulated]
     return min((more - less for less, more in pairwise(ours)), key=lambda step: float(step.mean()))
 
@@ -85,7 +85,7 @@ def _least(samples: Sequence[Array]) -> Interval:
 
 
 def _grid(name: str, table: Table, rows: Mapping[int, _Row]) -> Grid:
-    """The figure in numbers: the paper has it as a plot alone."""
+    """The figure in numbers; the paper has it only as a plot."""
     sizes = list(next(iter(rows.values())).simulated)
     found: dict[str, list[Interval]] = {}
     for doppler, row in rows.items():

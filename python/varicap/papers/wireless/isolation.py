@@ -1,7 +1,7 @@
 """§III and VI, beyond the paper: connections that share a wireless link, through one queue and with fair queueing.
 
-The paper studies one connection and leaves its share of link and buffer to fair queueing.  Here a near, a far and an
-undemanding connection share a link with a source of datagrams that sends more and more.
+The paper studies one connection and relies on fair queueing for its share of link and buffer.  Here a near, a far and
+an undemanding connection share a link with a source of datagrams whose rate grows.
 """
 
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ Found = Mapping[str, Mapping[float, Mapping[str, Array]]]
 
 
 def reproduce(run: Run) -> Outcome:
-    """What each connection gets as the datagrams grow, by queue."""
+    """What each connection gets as the rate of the datagrams grows, by queue."""
     rates = run.pick(_RATES_MBPS, _RATES_QUICK_MBPS)
     found = {queue: {rate: _goodputs(run, text, rate) for rate in rates} for queue, text in _QUEUES.items()}
     most = max(rates)

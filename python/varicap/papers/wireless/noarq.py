@@ -1,4 +1,4 @@
-"""What TCP gets without link-level recovery, at each cell's link: the channel's losses are TCP's."""
+"""What TCP gets on each cell's link without link-level recovery, where TCP itself sees the channel's losses."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -22,7 +22,7 @@ _EFFORT = 0.25  # of a cell of the tables
 
 
 def reproduce(run: Run) -> Outcome:
-    """The throughput of [pftk] under as many losses, and the simulator's, by table and Doppler frequency."""
+    """The throughput by [pftk] at the same loss probability, and the simulator's, by table and Doppler frequency."""
     ours = {table: [_percent(one) for one in table.links()[:: len(table.columns)]] for table in TABLES}
     simulated = {table: [_simulated(run, table, doppler) for doppler in DOPPLERS] for table in TABLES}
     values = {}
@@ -35,7 +35,7 @@ def reproduce(run: Run) -> Outcome:
 
 
 def _simulated(run: Run, table: Table, doppler: int) -> Interval:
-    """Tahoe or Reno, whichever gets more [%]."""
+    """Link utilisation by Tahoe or Reno, whichever gets more [%]."""
     channel = channel_of(table.durations, doppler, (1 - ERROR) ** table.system.segments)
     found = utilisation(run, table.system, channel, table.columns[0], effort=_EFFORT, scenario="no-arq")
     return max((Interval.of(one) for one in found.values()), key=lambda one: one.mean)

@@ -1,4 +1,4 @@
-"""A table made again: each cell by analysis and by simulation, and by other readings."""
+"""The outcome of a table: each cell by analysis and by simulation, and by other readings."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -27,7 +27,7 @@ def reproduce(run: Run, table: str) -> Outcome:
 
 
 def outcome(run: Run, table: Table, statements: Statements | None = None) -> Outcome:
-    """Every cell of a table, and what the text says of them."""
+    """Every cell of a table, and the statements of the text about them."""
     by_analysis = percent(estimate_all(table.links()))
     simulated = simulate(run, table)
     values = {one: Value(model=cell) for one, cell in zip(table.ids(), by_analysis, strict=True)}

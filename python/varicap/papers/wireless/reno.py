@@ -53,7 +53,7 @@ def _cells(run: Run, tables: Sequence[Table], choice: Choice) -> Found:
 
 
 def _closest(found: Found) -> Interval:
-    """Reno over Tahoe in the cell where it is most [1]."""
+    """The ratio of Reno to Tahoe in the cell where it is largest [1]."""
     ratios = [reno / tahoe for tahoe, reno in zip(found["tahoe"], found["reno"], strict=True)]
     return Interval.of(max(ratios, key=lambda ratio: float(ratio.mean())))
 
@@ -65,7 +65,7 @@ def _below(found: Found) -> float:
 
 
 def _distances(tables: Sequence[Table], found: Found) -> dict[str, float]:
-    """Root mean square of ours over the paper's less one, by flow [%]."""
+    """Root mean square of the relative difference between ours and the paper's, by flow [%]."""
     far = {}
     for flow in FLOWS:
         paper = published("wireless", [one for table in tables for one in table.ids(flow)])

@@ -13,14 +13,14 @@ from varicap.papers.wireless.cells import DOPPLERS, ERROR, MARKOV, PACKETS
 from varicap.report.paper import Axis, Curve, curves
 
 _LOADS = (0.5, 0.7)
-"""Shares of the output rate."""
+"""Loads, as shares of the output rate."""
 _PIPES = tuple(np.logspace(1, 5, 33).tolist())
 """Bandwidth-delay products [packets]."""
-_FROM = 1e3  # where the logarithm rules
+_FROM = 1e3  # where the logarithm dominates
 
 
 def reproduce(run: Run) -> Outcome:
-    """The slope of the least buffer over log W, against 2 / beta."""
+    """The slope of the least buffer over log W, compared with 2 / beta."""
     sizes = {}
     ratios = []
     for doppler in DOPPLERS:

@@ -8,7 +8,7 @@ from varicap.papers.wireless.cells import CELLS_53, DOPPLERS, ERROR, JAKES, PACK
 from varicap.statistics import Array
 
 FLOWS = ("tahoe", "reno")
-"""What the paper simulates."""
+"""The flows that the paper simulates."""
 
 LINK = "topology.dumbbell.forward"
 Cells = Mapping[str, Array]
@@ -18,12 +18,12 @@ _FRAMES = {PACKETS.segments: {}, CELLS_53.segments: {f"{LINK}.framing.cells": '{
 _WIRE_SHARE = 576 / 536  # of a packet over its payload
 _KBPS = 125.0  # of the raw capacity, 1 Mb/s [kB/s]
 _SETTLE_S = 20
-_PRECISION = 0.02  # of the cells of the tables: half an interval over its mean
+_PRECISION = 0.02  # of the cells of the tables: half the width of an interval over its mean
 
 
 @dataclass(frozen=True)
 class Choice:
-    """How something is done that the paper leaves open."""
+    """A choice for something that the paper leaves open."""
 
     name: str
     changes: Mapping[str, str] = field(default_factory=dict)
@@ -66,7 +66,7 @@ def utilisation(
 
 
 def channel_of(durations: Durations, doppler: int, delivered: float = 1 - ERROR) -> str:
-    """The channel of the paper's simulation, as a scenario has it: fading where the durations are of its simulator."""
+    """The channel of the paper's simulation, for a scenario: fading if the durations are those of its simulator."""
     if durations is JAKES:
         return f'{{ rayleigh = {{ doppler = "{doppler} Hz", delivered = {delivered} }} }}'
     good, bad = durations[doppler]
@@ -76,7 +76,7 @@ def channel_of(durations: Durations, doppler: int, delivered: float = 1 - ERROR)
 def simulate(
     run: Run, table: Table, *, choice: Choice = OURS, flows: Sequence[str] = FLOWS, effort: float = 1.0
 ) -> dict[str, Cells]:
-    """Every cell of a table for each flow."""
+    """Simulate every cell of a table for each flow."""
     found: dict[str, dict[str, Array]] = {flow: {} for flow in flows}
     for doppler in DOPPLERS:
         channel = channel_of(table.durations, doppler)

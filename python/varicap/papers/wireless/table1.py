@@ -11,7 +11,7 @@ from varicap.statistics import Interval
 
 
 def reproduce(run: Run) -> Outcome:
-    """Its cells, and what the text says of slow and fast fading."""
+    """The cells of Table I, and the statements of the text about slow and fast fading."""
     return outcome(run, TABLE_1, _statements)
 
 

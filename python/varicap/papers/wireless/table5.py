@@ -14,7 +14,7 @@ from varicap.statistics import Interval
 
 
 def reproduce(run: Run) -> Outcome:
-    """Its cells, and System 2 against System 1 in fast fading."""
+    """The cells of Table V, and System 2 compared with System 1 in fast fading."""
     return outcome(run, TABLE_5, partial(_statements, simulate(run, TABLE_2)))
 
 

@@ -13,15 +13,15 @@ from varicap.papers.verdict import Value
 from varicap.report.paper import Axis, Curve, curves
 from varicap.statistics import Array, Interval
 
-_LARGE = 1e6  # W at which the limits are taken, with a buffer of its root
+_LARGE = 1e6  # W at which the limits are taken, with a buffer of sqrt(W)
 _CURVE = tuple(np.logspace(1, 4, 40).tolist())
-_PIPE = 100  # packets, where the border of the double slow start is sought
+_PIPE = 100  # packets: where to search for the border of the double slow start
 _PAYLOAD = 536 / 576
 _CAPACITY_KBPS = 576.0  # kB/s, 1000 packets/s
 
 
 def reproduce(run: Run) -> Outcome:
-    """The limits, the formulas against the simulator, and where slow start stops losing."""
+    """The limits, the formulas compared with the simulator, and where slow start stops losing packets."""
     pipes = run.pick((25, 50, 100, 200, 400), (25, 100))
     ours = {name: [_utilisation(run, name, pipe, round(sqrt(pipe))) for pipe in pipes] for name in ("tahoe", "reno")}
     buffers = run.pick(range(26, 43, 2), range(26, 43, 4))
@@ -55,7 +55,7 @@ def _utilisation(run: Run, flow: str, pipe: int, buffer: int) -> Array:
 
 
 def _farthest(pipes: Sequence[int], ours: Sequence[Array], formula: Callable[[float, float], float]) -> Interval:
-    """Simulated over computed, where it is farthest from one."""
+    """The ratio of simulated to computed utilisation, where it is farthest from one."""
     ratios = [Interval.of(one / formula(pipe, round(sqrt(pipe)))) for pipe, one in zip(pipes, ours, strict=True)]
     return max(ratios, key=lambda ratio: abs(ratio.mean - 1))
 
