@@ -923,28 +923,31 @@ class Arq(Part):
 
 @dataclass(frozen=True, kw_only=True)
 class Link(Part):
-    """One link of one direction: queue, server with a capacity, loss, delay."""
+    """One link in one direction: a queue, a server with a capacity, loss, and delay."""
 
     name: str | None = None
-    """Name in results and of its random streams. Default: `forward`, `reverse`; `forward.1`, …; in a graph its key."""
+    """Name of the link in results and of its random streams.
+
+    Default: `forward`, `reverse`; `forward.1`, …; in a graph its key.
+    """
     from_: str | None = None
-    """In a graph: the node where it begins."""
+    """In a graph: the node where the link begins."""
     to: str | None = None
-    """In a graph: the node where it ends."""
+    """In a graph: the node where the link ends."""
     capacity: Capacity = Constant("unlimited")
-    """What the link offers in time. Default: unlimited."""
+    """Capacity of the link over time. Default: unlimited."""
     service: Service = "fluid"
-    """How the server measures out its capacity. Default: fluid."""
+    """How the server applies its capacity to a packet in service. Default: fluid."""
     delay: Span | None = None
-    """Propagation delay. Default: 0 s; on a reverse link that of the forward link."""
+    """Propagation delay of the link. Default: 0 s; on a reverse link that of the forward link."""
     queue: Queue | None = None
-    """The queue in front of the server. Default: drop-tail of 1 bdp; without limit if the capacity is unlimited."""
+    """The queue in front of the server. Default: drop-tail of 1 bdp; unlimited if the capacity is unlimited."""
     loss: Loss = "none"
     """Random loss on the wire, after the server. Default: none."""
     framing: Framing = Framing()
-    """What the link adds to each packet. Default: nothing."""
+    """What the link layer adds to each packet. Default: nothing."""
     arq: Arq | None = None
-    """The link sends in slots and resends what it loses (ARQ); `{}` is stop-and-wait. Default: it does not."""
+    """The link sends in slots and retransmits what it loses (ARQ); `{}` is stop-and-wait. Default: no ARQ."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -966,9 +969,9 @@ class Chain(Part):
     _tag: ClassVar[str] = "chain"
 
     forward: Sequence[Link]
-    """The links n0 to n1, n1 to n2, …."""
+    """The links from n0 to n1, from n1 to n2, …."""
     reverse: Sequence[Link] | None = None
-    """The links n1 to n0, n2 to n1, …, as many as `forward`.
+    """The links from n1 to n0, from n2 to n1, …, as many as in `forward`.
 
     Default: unlimited capacity and queue, `forward`'s delays.
     """
@@ -978,7 +981,7 @@ class Chain(Part):
 class Graph(Part):
     """Any directed links between named nodes.
 
-    Flows take the fewest links (ties: the order of the file), or say `via`.
+    A flow takes the route with the fewest links (ties: the order of the file) unless it sets `via`.
     """
 
     _tag: ClassVar[str] = "graph"
@@ -988,7 +991,7 @@ class Graph(Part):
 
 
 Topology: TypeAlias = Dumbbell | Chain | Graph
-"""Links and how they hang together."""
+"""The links and how they are connected."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -998,12 +1001,12 @@ class Transfer(Part):
     _tag: ClassVar[str] = "transfer"
 
     size: Bytes
-    """How much."""
+    """Amount of data to transfer."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Lognormal(Part):
-    """A log-normal size."""
+    """A log-normally distributed size."""
 
     _tag: ClassVar[str] = "lognormal"
 
@@ -1015,19 +1018,19 @@ class Lognormal(Part):
 
 @dataclass(frozen=True, kw_only=True)
 class Pareto(Part):
-    """A Pareto size: P(size > x) = (least/x)^shape."""
+    """A Pareto-distributed size: P(size > x) = (least/x)^shape."""
 
     _tag: ClassVar[str] = "pareto"
 
     mean: Bytes
     """Mean of the size."""
     shape: float
-    """The exponent, above 1."""
+    """Exponent of the distribution, above 1."""
 
 
 @dataclass(frozen=True)
 class Fixed(Part):
-    """All the same."""
+    """All transfers have the same size."""
 
     _tag: ClassVar[str] = "fixed"
     _bare: ClassVar[bool] = True
@@ -1037,7 +1040,7 @@ class Fixed(Part):
 
 @dataclass(frozen=True)
 class Exponential(Part):
-    """Exponential with this mean."""
+    """Exponentially distributed sizes with this mean."""
 
     _tag: ClassVar[str] = "exponential"
     _bare: ClassVar[bool] = True
@@ -1051,53 +1054,54 @@ Sizes: TypeAlias = Fixed | Exponential | Lognormal | Pareto
 
 @dataclass(frozen=True, kw_only=True)
 class Arrivals(Part):
-    """Transfers that arrive at random (Poisson), each on a connection of its own."""
+    """Transfers that arrive at random (Poisson), each on its own connection."""
 
     _tag: ClassVar[str] = "arrivals"
 
     rate: Frequency
-    """Arrivals per second."""
+    """Mean number of transfers that arrive per second."""
     size: Sizes
-    """The size of each."""
+    """Sizes of the transfers."""
     at_most: int = 1000
-    """Most transfers at a time; more are turned away and counted. Default: 1000."""
+    """Maximum number of transfers at a time; further ones are turned away and counted. Default: 1000."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class OnOff(Part):
-    """Active and silent periods in turn, beginning with an active one."""
+    """Alternating active and silent periods, beginning with an active one."""
 
     _tag: ClassVar[str] = "on-off"
 
     on: Span
-    """Length of an active period (its mean, if exponential)."""
+    """Length of an active period (the mean, if exponential)."""
     off: Span
-    """Length of a silent period (its mean, if exponential)."""
+    """Length of a silent period (the mean, if exponential)."""
     exponential: bool = False
-    """Whether both are exponential, or fixed. Default: false."""
+    """Whether both lengths are exponentially distributed instead of fixed. Default: false."""
     rate: Rate | None = None
-    """Application data offered while active. Default: always more to send."""
+    """Rate at which the application offers data while active. Default: always more to send."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Relay(Part):
-    """A proxy: what another flow delivers in order is what this one sends, from the node where that one ends.
+    """A proxy: this flow sends what another flow delivers in order, from the node where the other flow ends.
 
-    Each of its connections or transfers is relayed by one here, which opens when its first data comes; the proxy's
-    buffer is unlimited. A transfer is complete when it has passed both, counted from the start of the first.
+    Each connection or transfer of the other flow is relayed by one of this flow, which opens when the first data
+    arrives; the proxy's buffer is unlimited. A transfer is complete when it has passed both; its completion time counts
+    from the start of the first.
     """
 
     _tag: ClassVar[str] = "relay"
 
     of: str
-    """The other flow."""
+    """Name of the flow that is relayed."""
 
 
 App: TypeAlias = Literal["greedy"] | Transfer | Arrivals | OnOff | Relay
 """What a TCP flow transfers."""
 
 Share: TypeAlias = Literal["fair", "capacity"]
-"""Which part of a link's capacity is told to a flow."""
+"""Which part of a link's capacity is advertised to a flow."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1185,34 +1189,34 @@ class After(Part):
 
 
 FeedbackDelay: TypeAlias = str | After
-"""How long an update takes to the sender."""
+"""How long an update takes from the link to the sender."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Feedback(Part):
-    """What the network tells a flow's sender about its rate, in bits per second without link framing."""
+    """The rate that the network advertises to a flow's sender, in bits per second without link framing."""
 
     link: str | None = None
-    """The link that tells its rate.
+    """The link that advertises its rate.
 
     Default: of the links to the receiver, the slowest whose capacity varies, or else the slowest.
     """
     links: Sequence[str] | None = None
-    """Several links instead, of whose rates the least is told. Default: one link."""
+    """Several links instead of one; the least of their rates is advertised. Default: one link."""
     share: Share = "fair"
-    """Which part of the link's capacity is told. Default: fair."""
+    """Which part of the link's capacity is advertised. Default: fair."""
     estimator: Estimator = Exact()
     """How the rate is found. Default: exact."""
     delay: FeedbackDelay = "path"
-    """From the link back to the sender. Default: path."""
+    """How long an update takes from the link to the sender. Default: path."""
     quantum: Rate | None = None
-    """Rates are told in multiples of this, rounded down. Default: as they are."""
+    """Advertised rates are rounded down to multiples of this. Default: no rounding."""
     loss: Probability = 0.0
-    """Probability that an update is lost on its way: the sender keeps the old rate. Default: 0."""
+    """Probability that an update is lost before it reaches the sender, which then keeps the old rate. Default: 0."""
     expires: Span | None = None
-    """A sender that hears nothing for so long forgets the rate, at the next update that does not come.
+    """A sender that receives no update for this long forgets the rate, at the next update that fails to arrive.
 
-    Needs an estimator with an interval. Default: it keeps the rate.
+    Needs an estimator with an interval. Default: the sender keeps the rate.
     """
 
 
@@ -1273,28 +1277,31 @@ class Delayed(Part):
 
 @dataclass(frozen=True, kw_only=True)
 class Reservation(Part):
-    """What is reserved for each connection or stream of a flow: packets that conform to it are marked.
+    """A reservation for each connection or stream of a flow: packets that conform to it are marked.
 
     Source: [minrate].
     """
 
     rate: ReservedRate
-    """Mean rate, as packets count on the wire. It may change during a run."""
+    """Reserved mean rate, counting packets as on the wire. It may change during a run."""
     peak: Rate | None = None
-    """Peak rate: packets of one burst that come faster are not marked. Default: none, the speed of the link."""
+    """Peak rate: packets of a burst that arrive faster are not marked. Default: none, the speed of the link."""
     bucket: BucketDepth = "50 ms"
-    """Depth of the token bucket, in bytes or in time at the reserved rate; it is full at first. Default: 50 ms."""
+    """Depth of the token bucket, in bytes or as a time at the reserved rate; the bucket starts full. Default: 50 ms."""
     marked_at: str = "source"
-    """Where what conforms is marked: `source`, or the name of a link on the way to the receiver. Default: source."""
+    """Where conforming packets are marked: `source`, or the name of a link on the path to the receiver.
+
+    Default: source.
+    """
     nonconformant: Nonconformant = "pass"
-    """What becomes of packets that do not conform, where a link marks. Default: pass."""
+    """What happens to packets that do not conform, if a link does the marking. Default: pass."""
     timed: Timed | None = None
-    """A timer that sends what conforms even if cwnd does not allow it. Default: none."""
+    """A timer that sends conforming segments even if cwnd does not allow it. Default: none."""
     delayed: Delayed | None = None
-    """Segments that find no tokens are held back for a random time. Default: they go at once."""
+    """Segments that find no tokens are held back for a random time. Default: they are sent at once."""
     safeguard: bool = False
-    """Whether timed transmissions and the reserved part of a rate adaptive window end, for good, when the sender finds
-    that a marked packet was lost.
+    """Whether timed transmissions and the reserved part of a rate-adaptive window end permanently when the sender
+    detects that a marked packet was lost.
 
     Default: false.
     """
@@ -1306,102 +1313,114 @@ Spacing: TypeAlias = Literal["constant", "poisson"]
 
 @dataclass(frozen=True, kw_only=True)
 class Datagrams(Part):
-    """Datagrams that answer to nothing."""
+    """Datagrams, which respond to no feedback."""
 
     rate: Rate
-    """Their rate on the wire."""
+    """Rate of the datagrams on the wire."""
     size: Bytes = "1500 B"
-    """Their size on the wire. Default: 1500 B."""
+    """Size of each datagram on the wire. Default: 1500 B."""
     spacing: Spacing = "constant"
-    """How they are spaced. Default: constant."""
+    """How the datagrams are spaced. Default: constant."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Flow(Part):
-    """A group of alike flows."""
+    """A group of identical flows."""
 
     count: int = 1
-    """How many there are. Default: 1."""
+    """Number of flows in the group. Default: 1."""
     from_: str | None = None
-    """In a chain or graph: the sender's node. Default: in a chain the first."""
+    """In a chain or graph: the sender's node. Default: in a chain, the first node."""
     to: str | None = None
-    """In a chain or graph: the receiver's node. Default: in a chain the last."""
+    """In a chain or graph: the receiver's node. Default: in a chain, the last node."""
     backward: bool = False
-    """Whether it runs from right to left (from the last node to the first). Default: false."""
+    """Whether the flow runs from right to left (from the last node to the first). Default: false."""
     via: Sequence[str] | None = None
-    """In a graph: the links from the sender to the receiver. Default: the fewest."""
+    """In a graph: the links from the sender to the receiver, in order. Default: the route with the fewest links."""
     via_back: Sequence[str] | None = None
-    """In a graph: the links from the receiver to the sender. Default: the fewest."""
+    """In a graph: the links from the receiver back to the sender, in order.
+
+    Default: the route with the fewest links.
+    """
     access_delay: Span = "0 s"
-    """Further delay of each direction, on a private wire of the flow. Default: 0 s."""
+    """Additional delay in each direction, on the flow's own access wire. Default: 0 s."""
     start: Span = "0 s"
-    """When it starts. Default: 0 s."""
+    """When the flow starts. Default: 0 s."""
     start_spread: Span = "0 s"
-    """Each of the group starts within this span after `start`, uniformly. Default: 0 s."""
+    """Each flow of the group starts at a random time within this span after `start`, uniformly. Default: 0 s."""
     stop: Span | None = None
-    """When its application stops offering data. Default: never."""
+    """When the flow's application stops offering data. Default: never."""
     jitter: Span | None = None
-    """Largest processing delay of an acknowledgement at the sender, uniform from zero; against phase effects.
+    """Maximum processing delay of an acknowledgement at the sender, uniform from zero, to avoid phase effects.
 
     Default: a full packet's time on the slowest link where flows share a queue that leaves nothing to chance (all but
     `red`, `ered` and `codel`), at most 10 ms; else 0 s.
     """
     app: App = "greedy"
-    """What it transfers. Default: greedy."""
+    """What the flow transfers. Default: greedy."""
     tcp: Tcp | None = None
-    """The TCP connection. Default: the scenario's `tcp` table, which also gives the keys that this one does not."""
+    """The TCP connection. Default: the scenario's `tcp` table, which also supplies the keys that this table omits."""
     feedback: Feedback | None = None
-    """What the network tells the sender about its rate.
+    """The rate that the network advertises to the sender.
 
-    Default: the exact fair rate if the congestion control is `ratcp` or the flow has an ABR source; else nothing.
+    Default: the exact fair rate if the congestion control is `ratcp` or the flow has an ABR source; else none.
     """
     abr: Abr | None = None
-    """An ABR source behind each sender, which lets packets out at the rate that the network tells. Default: none."""
+    """An ABR source behind each sender, which releases packets at the rate that the network advertises.
+
+    Default: none.
+    """
     reservation: Reservation | None = None
-    """A rate that the network keeps for each of its senders: packets that conform are marked. Default: none."""
+    """A rate that the network reserves for each sender of the flow; packets that conform to it are marked.
+
+    Default: none.
+    """
     datagrams: Datagrams | None = None
-    """Instead of `app` and `tcp`: datagrams that answer to nothing."""
+    """Instead of `app` and `tcp`: datagrams, which respond to no feedback."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Record(Part):
-    """What to write down besides the results."""
+    """What to record in addition to the results."""
 
     sample: Span = "100 ms"
-    """Interval of time series. Default: 100 ms."""
+    """Interval between the points of time series. Default: 100 ms."""
     series: bool = False
     """Whether to keep time series of windows, queues and capacity. Default: false."""
     packets: bool = False
-    """Whether to keep what happened to every packet. Default: false."""
+    """Whether to keep a log of what happened to every packet. Default: false."""
     packet_limit: int = 10000000
-    """Most packet events that are kept of a run; the rest is left out and said so. Default: 10000000."""
+    """Maximum number of packet events that are kept of a run; further events are omitted, with a message.
+
+    Default: 10000000.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario(ScenarioFile):
-    """A path whose capacity changes in time, the flows over it, and how long and how often to run them."""
+    """A path whose capacity changes over time, the flows over it, and how long and how often to run them."""
 
     schema_version: int = 1
     """Version of the format. Default: 1."""
     name: str = ""
-    """Name in results. Default: the file's name without its ending."""
+    """Name of the scenario in results. Default: the file's name without its extension."""
     description: str = ""
-    """What it is for."""
+    """What the scenario is for."""
     duration: Span
     """Simulated time of each run."""
     warmup: Span = "0 s"
-    """What is cut off at the beginning of each run before measuring. Default: 0 s."""
+    """Time that is cut off at the beginning of each run before measuring. Default: 0 s."""
     seeds: int = 10
-    """Replications, each with its own random numbers. Default: 10."""
+    """Number of replications, each with its own random numbers. Default: 10."""
     seed: int = 1
     """Base seed of all random numbers; the same seed gives the same results. Default: 1."""
     isolate: bool = False
-    """Whether each flow has the network to itself, under the same channel, instead of sharing it. Default: false."""
+    """Whether each flow has the network to itself, over the same channel, instead of sharing it. Default: false."""
     tcp: Tcp = Tcp()
-    """What every flow's `tcp` table contains unless it says otherwise (key by key)."""
+    """Keys that every flow's `tcp` table inherits unless it sets them itself."""
     topology: Topology
-    """Links and how they hang together."""
+    """The links and how they are connected."""
     flows: Mapping[str, Flow]
     """The flows, by name."""
     record: Record = Record()
-    """What to write down besides the results."""
+    """What to record in addition to the results."""
