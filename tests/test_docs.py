@@ -18,6 +18,7 @@ from varicap.cli import app
 
 DOCS = ROOT / "docs"
 GENERATED = [DOCS / f"reference/{page}.md" for page in ("api/index", "commands", "results")]
+GENERATED_HERE = [DOCS / "reference/scenario.md"]  # tools/generate_scenario.py writes it
 RUN = [
     ROOT / "README.md",
     DOCS / "start/tutorial.md",
@@ -44,6 +45,17 @@ def test_python_in_a_page_is_python(file: Path) -> None:
     for block in blocks(file):
         if block.language == "python":
             compile("\n" * block.line + "\n".join(block.lines), file, "exec")
+
+
+@pytest.mark.parametrize("file", [page for page in pages() if page not in GENERATED_HERE], ids=ids)
+def test_lines_of_a_page_fit_into_120_columns(file: Path) -> None:
+    code = {line for block in blocks(file) for line in range(block.line, block.line + len(block.lines))}
+    for number, line in enumerate(file.read_text().splitlines()):
+        if number in code or line.lstrip().startswith("|"):
+            continue
+        # An address cannot be broken over lines.
+        words = re.sub(r"\]\([^)]*\)|https?://\S+", "", line)
+        assert len(words) <= 120, f"{file.name}:{number + 1} has {len(words)} columns"
 
 
 @pytest.mark.skipif(not find_spec("sphinx"), reason="Sphinx is not installed: `make docs` brings it")
