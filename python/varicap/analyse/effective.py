@@ -7,9 +7,9 @@ exp(-delta x), for large x, as long as gamma stays below
 
 For a finite Markov chain with transition matrix P and capacity c_j in state j the limit is the spectral radius of a
 tilted matrix, Gamma(delta) = -1/delta log rho(P diag(exp(-delta c))).  It falls from the mean capacity (delta -> 0)
-to the least mean over a cycle of states (delta -> infinity), which is the least capacity if that state can stay.
+to the least mean over a cycle of states (delta -> infinity), the least capacity if the chain can stay in its state.
 
-From samples, the mean over N sliding blocks of M samples takes the place of the expectation:
+For samples, the mean over N sliding blocks of M samples takes the place of the expectation:
 
     Gamma = -1/(M delta)  log 1/N  sum_j exp(-delta sum_i C_ij)   ->   min_j 1/M sum_i C_ij      (delta -> infinity)
 
@@ -30,9 +30,9 @@ from varicap.analyse import markov
 
 Array = NDArray[np.float64]
 
-# Below this tilt, relative to the spread of the capacities, rounding says more than the tilt does.
+# Below this tilt, relative to the spread of the capacities, rounding errors exceed the effect of the tilt.
 _LEAST_TILT = 1e-12
-# From this tilt on a sum of exponentials is its largest term.
+# From this tilt on, a sum of exponentials equals its largest term.
 _MOST_TILT = 1e7
 
 
@@ -85,7 +85,7 @@ class SlottedChain:
 
     @property
     def least(self) -> float:
-        """What the link carries per slot for certain in the long run: the least mean over a cycle of states.
+        """What the link is certain to carry per slot in the long run: the least mean over a cycle of states.
 
         Source: [karp78], by shortest walks: the least over j of the largest over k of (D_n(j) - D_k(j)) / (n - k).
         """
@@ -134,7 +134,7 @@ def effective_capacity(chain: SlottedChain, delta: float) -> float:
         return mean
     if tilt > _MOST_TILT:
         return chain.least
-    # Centred on the mean for small tilts, on the least capacity for large ones: no power over- or underflows.
+    # Centred on the mean for small tilts, on the least capacity for large ones, so that no power over- or underflows.
     centre = mean if tilt < 1 else least
     exponents = -delta * (capacity - centre)
     values, vectors = np.linalg.eig(transition * np.exp(exponents)[None, :])
@@ -170,8 +170,8 @@ def decay_of(chain: SlottedChain, rate: float) -> float:
 def estimate(samples: ArrayLike, *, average: int, least: int, delta: float = math.inf) -> Array:
     """Effective capacity from samples, after each of them; by default EFFCAP, shape (n,).
 
-    A link that measures its capacity every s and feeds this back is TCP/ABR with EFFCAP(M, N).  Until M samples are
-    there their mean is fed back; then the blocks that are there count, at most N, which M + N - 1 samples make.
+    A link that measures its capacity every s and feeds this back is TCP/ABR with EFFCAP(M, N).  Until there are M
+    samples, their mean is fed back; then all blocks so far count, at most N, which takes M + N - 1 samples.
 
     Parameters
     ----------

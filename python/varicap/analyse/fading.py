@@ -1,6 +1,6 @@
 """How a Rayleigh-faded signal crosses a level, and Markov channels with the same crossings.
 
-The signal comes over many paths from all sides; its amplitude over its root mean square is R, with P(R < r) =
+The signal arrives over many paths from all sides; its amplitude over its root mean square is R, with P(R < r) =
 1 - exp(-r^2), and it changes with the Doppler frequency f_d.  It falls below the level rho at the rate
 
     N(rho) = sqrt(2 pi) f_d rho exp(-rho^2)
@@ -25,13 +25,13 @@ from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 
-_DEEPEST_DB = -200.0  # of a level: there are no fades below, and 1 / rho stays a number
-_HIGHEST_DB = 20.0  # above, the signal is as good as never there
+_DEEPEST_DB = -200.0  # of a level: below it there are no fades, and 1 / rho stays a finite number
+_HIGHEST_DB = 20.0  # above this level, the signal is practically never there
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rayleigh:
-    """A Rayleigh-faded signal and a level.  Raises ``ValueError`` for values that are none."""
+    """A Rayleigh-faded signal and a level.  Raises ``ValueError`` for invalid values."""
 
     doppler_hz: float
     """Doppler frequency, f_d [Hz]: the receiver's speed over the wavelength."""
@@ -80,7 +80,7 @@ class Rayleigh:
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """A faded signal as a Markov chain in continuous time, its states intervals of the amplitude, weakest first."""
+    """A faded signal as a continuous-time Markov chain whose states are intervals of the amplitude, weakest first."""
 
     levels_db: Array
     """Levels between the states [dB], ascending, shape (n - 1,)."""
@@ -91,7 +91,7 @@ class Partition:
 
     @classmethod
     def at(cls, doppler_hz: float, levels_db: ArrayLike) -> Self:
-        """The states between these levels.
+        """The chain whose states lie between these levels.
 
         >>> two = Partition.at(10.0, [-10.0])
         >>> np.round(1e3 / -np.diag(two.rates), 2).tolist()  # mean durations [ms]
@@ -103,7 +103,7 @@ class Partition:
         signals = [Rayleigh(doppler_hz=doppler_hz, level_db=float(level)) for level in levels]
         below = np.array([-expm1(-(signal.amplitude**2)) for signal in signals])
         above = np.array([exp(-(signal.amplitude**2)) for signal in signals])
-        # Each share by the difference that does not cancel.
+        # Each share is computed by the difference that does not cancel.
         by_below, by_above = np.diff(below, prepend=0.0, append=1.0), -np.diff(above, prepend=1.0, append=0.0)
         share = np.where(np.append(below, 1.0) < 0.5, by_below, by_above)
         crossings = np.array([signal.crossing_rate for signal in signals])
@@ -127,7 +127,7 @@ class Partition:
 
 
 def doppler_of(speed_mps: float, carrier_hz: float) -> float:
-    """Doppler frequency of a receiver that moves at this speed [m/s] under this carrier [Hz].
+    """Doppler frequency of a receiver that moves at this speed [m/s] with this carrier frequency [Hz].
 
     >>> round(doppler_of(50 / 3.6, 900e6), 1)
     41.7

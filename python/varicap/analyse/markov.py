@@ -14,12 +14,12 @@ from scipy.sparse.linalg import splu
 
 Array = NDArray[np.float64]
 
-_DENSE_STATES = 200  # below this GTH elimination is faster than setting up a sparse factorisation
-_SHIFT = 1e-11  # large against rounding, small against the gap of any chain that mixes within a run
+_DENSE_STATES = 200  # below this size GTH elimination is faster than setting up a sparse factorisation
+_SHIFT = 1e-11  # large compared with rounding, small compared with the gap of any chain that mixes within a run
 _ITERATIONS = 50  # two or three are usual
-_CHANGE = 1e-12  # total variation between iterations at which they have converged
+_CHANGE = 1e-12  # total variation between iterations below which they have converged
 _ROW_SUM_ERROR = 1e-9  # rounding of a row that was summed from many branches
-_RESIDUAL = 1e-12  # what a solution may leave of `pi P - pi`
+_RESIDUAL = 1e-12  # maximum of `pi P - pi` for a solution
 
 
 class NotConverged(ArithmeticError):  # noqa: N818 -- it names what happened
@@ -27,7 +27,7 @@ class NotConverged(ArithmeticError):  # noqa: N818 -- it names what happened
 
 
 def validate(transition: ArrayLike | sp.sparray) -> sp.csr_array:
-    """The transition matrix in sparse form, after a check that it is one.
+    """The transition matrix in sparse form, after checking that it is a valid one.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def validate(transition: ArrayLike | sp.sparray) -> sp.csr_array:
 def stationary(transition: ArrayLike | sp.sparray) -> Array:
     """The stationary distribution of a finite chain, shape (n,).
 
-    Assumptions: one recurrent class.  Periodic chains are welcome: the solution is then the long-run share of time.
+    Assumptions: one recurrent class.  Periodic chains are allowed: the solution is then the long-run share of time.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def stationary(transition: ArrayLike | sp.sparray) -> Array:
 
 
 def residual(transition: sp.sparray, probabilities: Array) -> float:
-    """How far a distribution is from stationary: ``sum |pi P - pi|``."""
+    """How far a distribution is from being stationary: ``sum |pi P - pi|``."""
     return float(np.abs(probabilities @ transition - probabilities).sum())
 
 
@@ -91,7 +91,7 @@ def recurrent_class(transition: sp.csr_array) -> NDArray[np.intp]:
     Raises
     ------
     ValueError
-        There are several: the long run then depends on the first state.
+        There are several recurrent classes: the long run then depends on the first state.
     """
     positive = sp.csr_array(transition)
     positive.eliminate_zeros()

@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MarkovRenewal:
-    """An embedded chain and the time that it spends in its states."""
+    """An embedded Markov chain and the mean time that it spends in each state."""
 
     transition: Array | sp.sparray
     """Probabilities of the next state, shape (n, n), dense or sparse; one recurrent class."""

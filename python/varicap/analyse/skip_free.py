@@ -6,13 +6,13 @@ the highest level,
 
     H_m(k) = A_m(k) + H_m(k+1) G_{m+k+1},    G_m = (I - H_m(0))^-1 A_m(-1)
 
-where H_m(k) holds the phases in which the chain, after a step from m to m + k or above, first comes to m + k.  Seen
+where H_m(k) holds the phases in which the chain, after a step from m to m + k or above, first reaches m + k.  Observed
 at level 0 alone the chain has the transitions H_0(0); going up from there,
 
     x_m = (sum_{j<m} x_j H_j(m - j)) (I - H_m(0))^-1
 
 Nothing but I - H is a difference, so small probabilities keep their relative accuracy.  Source: [neuts81],
-[ramaswami88] for the way up; here for finitely many levels, each with its own matrices.
+[ramaswami88] for the upward pass; here for finitely many levels, each with its own matrices.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ _LARGE = 1e200  # unnormalised probabilities are scaled back from here
 
 
 def stationary(levels: Sequence[Steps]) -> Array:
-    """The stationary distribution, shape (…, M + 1, S): one for each of the matrices that are stacked in front.
+    """The stationary distribution, shape (…, M + 1, S): one for each matrix along the leading dimensions.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def stationary(levels: Sequence[Steps]) -> Array:
         if m:
             leaving = one - landing[m][..., 0, :, :]
             first_passage[m] = np.asarray(np.linalg.solve(leaving, levels[m][-1]), dtype=float)
-    found = np.zeros((*shape[:-2], len(levels), shape[-1]))  # what comes up to a level from below, then the level
+    found = np.zeros((*shape[:-2], len(levels), shape[-1]))  # what reaches a level from below, then the level itself
     found[..., 0, :] = _of_each(landing[0][..., 0, :, :])
     for m in range(len(levels)):
         if m:

@@ -1,6 +1,6 @@
 """Throughput of TCP over rate control (ABR) on a link whose capacity varies, by Markov renewal analysis.
 
-The path: a segmentation buffer without limit, served at the rate that is fed back; a link with room for B_max packets
+The path: an unlimited segmentation buffer, served at the rate that is fed back; a link with room for B_max packets
 whose capacity is a Markov chain that may change every Delta; a round trip propagation delay Delta.  Time is cut into
 slots of Delta.  At a slot's beginning there are a packets in the segmentation buffer, b at the link, d in the delay;
 the link serves a packet in r, the source, which follows the link by one slot, in s.  With w = a + b + d
@@ -36,7 +36,7 @@ from varicap.analyse.models import abr_chain
 ATM_SHARE = 48 / 53
 """Payload of an ATM cell over its size."""
 
-# Rates between least and mean capacity that the search for the best one tries first, and how much more closely then.
+# Rates between least and mean capacity that the search for the best one tries first, and the later refinements.
 _RATES, _CLOSER = 25, 4
 # Below this many packets per slot a round of slow start no longer fits into one.
 _FEW_PACKETS = 2
@@ -46,9 +46,9 @@ _SLOW_START_LOSES = 1 / 3
 
 @dataclass(frozen=True, kw_only=True)
 class Parameters:
-    """A session and the path that it uses.  Raises ``ValueError`` for values outside the model.
+    """A session and its path.  Raises ``ValueError`` for values outside the model.
 
-    The defaults are those of [abr, §V]; capacities are shares of the whole one, times are in packets that it carries.
+    The defaults are those of [abr, §V].  Capacities are shares of the whole one; times are in packets that it carries.
     """
 
     slot_packets: float = 40.0
@@ -56,7 +56,7 @@ class Parameters:
     buffer_packets: int = 10
     """Buffer of the link, B_max [packets]."""
     capacity: SlottedChain = field(default_factory=lambda: SlottedChain.symmetric(20.0))
-    """Capacity of the link as a share of the whole one, in slots of Delta."""
+    """Capacity of the link as a share of the whole capacity, in slots of Delta."""
     control: Literal["instcap", "constant", "tcp"] = "instcap"
     """The link's rate fed back one slot late, a constant rate, or TCP without rate control."""
     rate: float | None = None
@@ -64,7 +64,7 @@ class Parameters:
     max_window: int = 64
     """Largest cwnd, W_max [packets]."""
     payload_share: float = ATM_SHARE
-    """What cells leave of the capacity for packets; not counted for TCP alone."""
+    """Share of the capacity that cells leave for packets; not applied to TCP alone."""
 
     def __post_init__(self) -> None:
         if self.control not in ("instcap", "constant", "tcp"):
@@ -92,12 +92,12 @@ class Parameters:
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """What the model says about the session, in the long run."""
+    """The model's results for the session in the long run."""
 
     optimistic: float
-    """Throughput if all that reaches the receiver counts, as a share of the mean capacity."""
+    """Throughput as a share of the mean capacity if everything that reaches the receiver counts."""
     conservative: float
-    """Throughput if nothing that a loss's cycle sent counts but acknowledged packets and slow start."""
+    """Throughput if, of a cycle with a loss, only acknowledged packets and slow start count."""
     loss_probability: float
     """Probability that a slot of congestion avoidance loses a packet [1]."""
     timeouts_per_slot: float
@@ -125,7 +125,7 @@ def efficiency(parameters: Parameters) -> Result:
     W_max       `max_window`            packets
     ==========  ======================  =======
 
-    Validity: capacities that stay for more than about five Delta, and buffers that a change can overflow: where none
+    Validity: capacities that last for more than about five Delta, and buffers that a change can overflow: where none
     can be lost the optimum that follows is an upper bound.  `Result.validity` says so.
 
     Source: [abr, §III, eqs. (10) to (21)].
@@ -169,7 +169,7 @@ def sweep(parameters: Parameters, mean_slots: Iterable[float]) -> list[Result]:
 
 @dataclass(frozen=True, kw_only=True)
 class BestRate:
-    """The constant rate that suits TCP best, and what it says about the decay that TCP asks for."""
+    """The constant rate that suits TCP best, and what it implies about the decay that TCP needs."""
 
     rate: float
     """Rate of the source, as a share of the whole capacity."""
@@ -177,7 +177,7 @@ class BestRate:
     """The smallest delta whose effective capacity is this rate [1/packet]; times Delta, with the whole capacity as
     the unit per slot."""
     efficiency: float
-    """Throughput at that rate as a share of the mean capacity, optimistic."""
+    """Optimistic throughput at that rate, as a share of the mean capacity."""
 
 
 def constant(parameters: Parameters, rate: float) -> Parameters:
@@ -188,8 +188,8 @@ def constant(parameters: Parameters, rate: float) -> Parameters:
 def best_constant_rate(parameters: Parameters) -> BestRate:
     """The experiment of [abr, §IV]: the constant rate between least and mean capacity that maximises TCP's throughput.
 
-    Rates are tried evenly over the whole range, and twice more closely around the best.  `control` and `rate` of the
-    parameters do not matter.
+    Rates are tried evenly over the whole range, and then twice more finely around the best.  `control` and `rate`
+    of the parameters are ignored.
 
     Examples
     --------

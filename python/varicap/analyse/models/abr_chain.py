@@ -1,4 +1,4 @@
-"""The embedded Markov chain of the TCP/ABR model: its states, and what may follow each.
+"""The embedded Markov chain of the TCP/ABR model: its states, and the states that may follow each.
 
 A state is (a, b, d, r, s): packets in the segmentation buffer, at the link and in the propagation delay at the
 beginning of a slot, the capacity's state r in this slot and s in the slot before, which decides what the source sends.
@@ -24,14 +24,14 @@ MAX_STATES: Final = 200_000
 
 @dataclass(frozen=True, kw_only=True)
 class Path:
-    """All that decides what happens to packets in a slot, given the capacity's states."""
+    """Everything that determines what happens to packets in a slot, given the capacity's states."""
 
     slot: float
     """Packets that the whole capacity carries in a slot, Delta."""
     capacity: tuple[float, ...]
     """Capacity by state, as a share of the whole."""
     source: tuple[float, ...]
-    """What the ABR source sends by the capacity's state one slot ago, as a share of the whole; empty for TCP alone."""
+    """Rate of the ABR source by the capacity's state one slot ago, as a share of the whole; empty for TCP alone."""
     buffer: int
     """Most packets at the link, B_max."""
     max_window: int
@@ -47,9 +47,9 @@ class Chain:
     loss: Array
     """Probability that a state's slot loses a packet, shape (n,)."""
     optimistic: Array
-    """Mean reward of each state [packets], shape (n,): all that reaches the receiver."""
+    """Mean reward of each state [packets], shape (n,), counting everything that reaches the receiver."""
     conservative: Array
-    """Mean reward of each state [packets], shape (n,): nothing that may be sent again."""
+    """Mean reward of each state [packets], shape (n,), counting nothing that may be retransmitted."""
     slots: Array
     """Mean slots until the next state, shape (n,)."""
     _source: NDArray[np.intp]
@@ -83,7 +83,7 @@ def _pairs_after(one: Array, before: Array, source: Counts, target: Counts, step
 
 @dataclass(frozen=True, kw_only=True)
 class _Branches:
-    """What may follow some states, before the capacity changes: columns of shape (branches,)."""
+    """Branches from some states, before the capacity changes, as columns of shape (branches,)."""
 
     source: NDArray[np.intp]
     chance: Array
@@ -188,7 +188,7 @@ def _next_pairs(pair: Counts, steps: Counts, states: int) -> tuple[NDArray[np.in
 
 
 def _window(path: Path, a: Counts, b: Counts, d: Counts) -> tuple[NDArray[np.intp], Counts, Array]:
-    """Growth of cwnd: Binomial(d, 1 / w), not beyond the largest window.  State, growth and probability."""
+    """Growth of cwnd: Binomial(d, 1 / w), up to the largest window.  Returns state, growth and probability."""
     window = np.maximum(a + b + d, 1)
     chance = growths(d, 1.0 / window, np.minimum(d, path.max_window - window))
     part, growth = np.nonzero(chance)
@@ -196,7 +196,7 @@ def _window(path: Path, a: Counts, b: Counts, d: Counts) -> tuple[NDArray[np.int
 
 
 def _carried(path: Path, share: Array) -> tuple[Array, Array]:
-    """Whole packets that a share of the capacity carries in a slot, and the chance of one more."""
+    """Whole packets that a share of the capacity carries in a slot, and the probability of one more."""
     exact = path.slot * share
     whole = np.floor(exact + EPSILON)
     more = exact - whole
@@ -212,11 +212,11 @@ def _paced(path: Path, columns: tuple[Counts, Counts, Counts, Counts]) -> _Branc
     link, source = np.array(path.capacity)[pair // states], np.array(path.source)[pair % states]
     ready = a + d + growth
     entering = np.minimum(ready, sends)
-    # Of the packets that enter at the source's rate the link, slower, leaves 1 - link / source in its buffer.
+    # Of the packets that enter at the source's rate, the slower link leaves the share 1 - link / source in its buffer.
     kept = np.where(source > link, 1 - link / np.where(source > 0, source, 1.0), 0.0)
     lost = entering * kept > path.buffer - b + EPSILON
     backlog = np.minimum(np.maximum(b + entering - carries, 0), path.buffer)
-    # In a slot with one packet more or less than the mean, what the buffer cannot hold has left.
+    # In a slot with one packet more or less than the mean, the excess over the buffer has already left.
     delay = b + entering - backlog
     before_loss = np.where(lost, d + b + (path.buffer - b) / np.where(lost, kept, 1.0), d)
     return _lose(
@@ -234,7 +234,7 @@ def _paced(path: Path, columns: tuple[Counts, Counts, Counts, Counts]) -> _Branc
 def _phases(
     path: Path, pair: Counts, part: NDArray[np.intp], growth: Counts, chance: Array
 ) -> tuple[NDArray[np.intp], Counts, Array, Counts, Counts]:
-    """Where source or link carry no whole number of packets in a slot, one more at times; both at the same times."""
+    """Where source or link do not carry a whole number of packets in a slot, both have one more at the same times."""
     states = len(path.capacity)
     sends, sends_more = _carried(path, np.array(path.source)[pair % states])
     carries, carries_more = _carried(path, np.array(path.capacity)[pair // states])

@@ -10,9 +10,9 @@ k whose queue exceeds the high threshold; timeouts come at R, 3 R, 7 R, … [lrl
 
 **The open-loop queue.**  Poisson packets of constant size, a link whose capacity has the levels c0, c0 + D, …, c_m, and
 a controller that moves it by a level at each sample.  Work is counted in units of 1/k packet.  At level c a unit takes
-u/c, so an interval T has m = T c / u steps: in each a unit is served, and then come the arrivals of its time.  What the
-samples see, (work, level), is a Markov chain: m steps at a level, then the level that the work calls for.  Within a
-step arrivals are put to its end, an error of the order of u/c; m is rounded to whole steps.  Service integrates the
+u/c, so an interval T has m = T c / u steps: in each a unit is served, then the arrivals of its time follow.  What the
+samples observe, (work, level), is a Markov chain: m steps at a level, then the level that the work calls for.  Within a
+step arrivals are moved to its end, an error of the order of u/c; m is rounded to whole steps.  Service integrates the
 capacity (``service = "fluid"``), and the packet in service does not count.
 """
 
@@ -29,7 +29,7 @@ from varicap.analyse.markov import Array, NotConverged
 def ack_path_bound_bps(
     return_capacity_bps: float, *, packet_bytes: float = 1000.0, packets_per_ack: float = 2.0, ack_bytes: float = 40.0
 ) -> float:
-    """Most data that acknowledgements over a return link let through [b/s].
+    """The largest data rate that acknowledgements over a return link permit [b/s].
 
     Source: [lrl, §5.2]; the paper's setting gives 50 times the return capacity.
 
@@ -47,7 +47,7 @@ class FromZero:
     """High threshold [B or packets]."""
     unit: Literal["bytes", "packets"] = "bytes"
     initial_window: int = 1
-    """[packets]"""
+    """The sender's initial window [packets]."""
     packet_bytes: float = 1000.0
     ack_bytes: float = 40.0
     first_rto_s: float = 6.0
@@ -58,10 +58,10 @@ class FromZero:
     """Whether a queue must exceed the threshold, or reach it."""
     counts_in_service: bool = False
     limit_packets: int = 50
-    """What the queue holds."""
+    """The most that the queue can hold."""
 
     def _needed(self, size_bytes: float) -> float:
-        """Packets that must wait for the link to open; infinite if the queue does not hold so many."""
+        """Packets that must wait for the link to open; infinite if the queue cannot hold that many."""
         in_packets = self.high if self.unit == "packets" else self.high / size_bytes
         least = math.floor(in_packets) + 1 if self.strict else math.ceil(in_packets)
         waiting = max(least - self.counts_in_service, 0)
@@ -72,7 +72,7 @@ class FromZero:
         return max(self._needed(self.packet_bytes) - (self.initial_window - 1), 0)
 
     def opens_s(self) -> float:
-        """When the forward link opens [s]; infinite if never.  Early drops are left out.
+        """When the forward link opens [s]; infinite if never.  Early drops are ignored.
 
         Source: [lrl, Fig. 7].
 
@@ -86,12 +86,12 @@ class FromZero:
         for _ in range(int(count)):
             time += rto
             rto = min(2 * rto, self.maximum_rto_s)
-        # A sample comes before what arrives at its own instant.
+        # A sample is taken before the arrivals of its own instant.
         samples = math.floor(time / self.interval_s + 1e-9) + 1
         return round(samples * self.interval_s, 9)
 
     def return_can_open(self) -> bool:
-        """Whether the return queue can hold enough acknowledgements to open, however many come.
+        """Whether the return queue can hold enough acknowledgements to open its link, however many arrive.
 
         >>> FromZero(high=3000).return_can_open(), FromZero(high=3, unit="packets").return_can_open()
         (False, True)
@@ -101,7 +101,7 @@ class FromZero:
 
 @dataclass(frozen=True, kw_only=True)
 class OpenLoop:
-    """Poisson packets into a link whose capacity a hysteresis sets."""
+    """Poisson packets that arrive at a link whose capacity is set by hysteresis."""
 
     arrivals_per_s: float
     """Packets per second [1/s]."""
@@ -110,38 +110,38 @@ class OpenLoop:
     high: float
     """High threshold [packets]."""
     minimum_bps: float = 20e3
-    """c0 [b/s]."""
+    """Least capacity, c0 [b/s]."""
     maximum_bps: float = 2e6
-    """c_m [b/s]."""
+    """Greatest capacity, c_m [b/s]."""
     increment_bps: float = 50e3
-    """[b/s]"""
+    """Step by which the capacity rises [b/s]."""
     decrement_bps: float = 50e3
-    """[b/s]"""
+    """Step by which the capacity falls [b/s]."""
     interval_s: float = 0.1
     """Time between samples [s]."""
     packet_bytes: float = 1000.0
     limit_packets: int = 20
-    """What may wait, the packet in service excluded."""
+    """The most that may wait, without the packet in service."""
     strict: bool = True
-    """Whether a threshold itself is between the two."""
+    """Whether a backlog equal to a threshold counts as between the two."""
     units: int = 8
     """Units of work in a packet, k."""
 
 
 @dataclass(frozen=True)
 class OpenLoopResult:
-    """What the queue and the capacity are in the long run."""
+    """Queue and capacity in the long run."""
 
     levels_bps: Array
     """Capacities [b/s], shape (levels,)."""
     level_share: Array
-    """Share of time at each of them, shape (levels,)."""
+    """Share of time at each capacity, shape (levels,)."""
     capacity_bps: float
     """Mean allocated capacity [b/s]."""
     waiting_packets: float
-    """Mean of the packets that wait."""
+    """Mean number of packets that wait."""
     loss: float
-    """Share of packets that find the queue full."""
+    """Share of packets that find the queue full and are lost."""
     wait_s: float
     """Mean time that a packet waits before its service, by Little's law [s]."""
     at_minimum: float
@@ -210,8 +210,8 @@ _MOST_LEVELS = 200
 def _at_samples(p: OpenLoop, levels: Array, waiting: Array, kernel: Callable[[int], tuple[Array, Array]]) -> Array:
     """Shares of (level, work) after samples, shape (levels, work), by iteration from the empty queue at c0.
 
-    Levels that hardly any share of time is spent at are left out as they are met, so the iteration is short although
-    the chain is large: a controller forgets within some tens of samples.
+    Levels at which hardly any time is spent are skipped on the way, so the iteration is short although
+    the chain is large: a controller forgets its past within some tens of samples.
     """
     up, down = (waiting >= p.high, waiting <= p.low) if not p.strict else (waiting > p.high, waiting < p.low)
     down = down & ~up

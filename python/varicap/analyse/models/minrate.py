@@ -1,11 +1,11 @@
-r"""What [minrate] states in formulas, and the share of the excess capacity that a reserved flow can expect.
+r"""The formulas of [minrate], and the share of the excess capacity that a reserved flow can expect.
 
-**Token buckets.** A bucket of depth b [B] is looked at every tau seconds by a timer that takes whole packets of m
-bytes out. Up to m - 1 tokens may stay in it, so that none is lost if b >= r tau + m - 1 [minrate, §IV-A, §V-B].  Each
+***Token buckets.** A bucket of depth b [B] is inspected every tau seconds by a timer that takes out whole packets of m
+bytes. Up to m - 1 tokens may stay in it, so that none is lost if b >= r tau + m - 1 [minrate, §IV-A, §V-B].  Each
 router must have room for the buckets of all connections.
 
 **ERED.** At most max_th of a queue are unmarked packets.  They are gone after max_th / L; meanwhile marked packets
-that come at the peak rates gather at (sum r_p - L).  None is lost if that fits into the rest of the buffer B
+that arrive at the peak rates accumulate at (sum r_p - L).  None is lost if that fits into the rest of the buffer B
 [minrate, §II-B]:
 
     (sum r_p - L) max_th / L < B - max_th,    that is    sum r_p < L B / max_th.
@@ -23,7 +23,7 @@ apart, and V_1 at a loss,
 packets of excess are sent in a cycle that lasts T (V_1 - max(V_1 / 2, d)) and, if V_1 / 2 < d, further T [M^2 - (V_1
 / 2 + R)^2] / (2 M) below the reservation, without any excess.  d = 0 gives the law of best effort, sqrt(3 / (2 p)) /
 T: that flow shares fairly.  All flows of a link see the same p and T, which follow from the capacity that the
-reservations leave and from RED's law of p against its queue.  Timeouts are left out.
+reservations leave and from RED's law of p against its queue.  Timeouts are ignored.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ from typing import Literal, TypeAlias
 from scipy.optimize import brentq
 
 Window: TypeAlias = Literal["whole", "best-rtt", "average-rtt"]
-"""What a loss halves: all of cwnd, or what is above the reserved rate times the best or the average round trip."""
+"""What a loss halves: all of cwnd, or the part above the reserved rate times the best or the average round trip."""
 
 _LEAST_LOSS, _MOST_LOSS = 1e-9, 1.0
 
@@ -63,7 +63,7 @@ def least_depth_bytes(interval_s: float, rate_bps: float, packet_bytes: float) -
 
 
 def admissible_peak_bps(rate_bps: float, buffer_bytes: float, max_threshold_bytes: float) -> float:
-    """What the peak rates of all reservations must stay below, so that ERED loses no marked packet [b/s].
+    """The bound below which the sum of all peak rates must stay, so that ERED loses no marked packet [b/s].
 
     Source: [minrate, §II-B].
 
@@ -90,7 +90,7 @@ def is_admissible(peaks_bps: Sequence[float], rate_bps: float, buffer_bytes: flo
 
 
 def highest_threshold_bytes(peaks_bps: Sequence[float], rate_bps: float, buffer_bytes: float) -> float:
-    """What the maximum threshold must stay below for these peak rates [B]; the buffer, if they fit the capacity.
+    """The bound on the maximum threshold for these peak rates [B]; the buffer, if they fit the capacity.
 
     >>> highest_threshold_bytes([10e6, 6e6], 10e6, 100e3)
     62500.0
@@ -99,10 +99,10 @@ def highest_threshold_bytes(peaks_bps: Sequence[float], rate_bps: float, buffer_
 
 
 def excess_window(loss: float, marked: float, reserved: float) -> float:
-    """Unmarked packets that a flow sends per round trip, in the mean [packets].
+    """Mean number of unmarked packets that a flow sends per round trip [packets].
 
-    `loss` is their probability p, `marked` what the reservation fills of a window, M, and `reserved` the part of cwnd
-    that a loss leaves alone, R <= M, both in packets.
+    `loss` is the probability p that one is lost, `marked` the part of a window that the reservation fills, M, and
+    `reserved` the part of cwnd that a loss leaves unchanged, R <= M, both in packets.
 
     >>> round(excess_window(0.01, 0, 0), 3)  # best effort: sqrt(3 / (2 p))
     12.247
@@ -143,7 +143,7 @@ class Bottleneck:
     """Unmarked packets between drops, as a multiple of 1/p: 1.5 where drops wait (ns-2), 0.5 uniform, 1 geometric."""
 
     def rtt_s(self, queue: float) -> float:
-        """The round trip with so many packets waiting [s]."""
+        """The round trip while this many packets wait [s]."""
         return self.base_rtt_s + queue / self.packet_rate
 
     @property
@@ -159,23 +159,23 @@ class Bottleneck:
 
 @dataclass(frozen=True, kw_only=True)
 class Shares:
-    """What each flow can expect."""
+    """What each flow can expect in the long run."""
 
     excess_bps: tuple[float, ...]
     """Rate of unmarked packets of each flow [b/s]."""
     loss: float
-    """Of an unmarked packet [1]."""
+    """Loss probability of an unmarked packet [1]."""
     queue: float
     """Average queue [packets]."""
     rtt_s: float
-    """Round trip with it [s]."""
+    """Round trip with that average queue [s]."""
 
 
 def shares(reservations_bps: Sequence[float], window: Window, at: Bottleneck | None = None) -> Shares:
-    """How flows with these reservations (0: best effort) share what the reservations leave.
+    """How flows with these reservations (0: best effort) share the capacity that the reservations leave.
 
-    `window` says what a loss halves.  Where RED's law is too weak the queue stays at its maximum threshold, and p is
-    what the capacity asks for.
+    `window` says what a loss halves.  Where RED's law is too weak, the queue stays at its maximum threshold, and p is
+    as large as the capacity requires.
 
     >>> found = shares([4e6, 2e6, 1e6, 0, 0, 0], "average-rtt")
     >>> len({round(one) for one in found.excess_bps})

@@ -28,12 +28,12 @@ class Parameters:
     timeout_s: float
     """First retransmission timeout, T_0 [s]."""
     packets_per_ack: int = 1
-    """Data packets that an acknowledgement answers, b."""
+    """Data packets per acknowledgement, b."""
     max_window_packets: float = inf
     """Limit of the window, W_max."""
     duplicate_acks: int = 3
-    """Duplicate acknowledgements of what is in flight that avert a timeout.  One is enough with limited transmit (RFC
-    3042), where each lets out the packet that brings the next; the model's authors had three."""
+    """Duplicate acknowledgements that it takes to avert a timeout.  One is enough with limited transmit (RFC
+    3042), where each releases the packet that causes the next; the model's authors had three."""
 
     def __post_init__(self) -> None:
         if not 0 < self.loss < 1:
@@ -48,7 +48,7 @@ class Parameters:
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """The steady state."""
+    """The results of the model in the steady state."""
 
     send_pps: float
     """Packets sent per second [packets/s]."""
@@ -67,7 +67,7 @@ def throughput(parameters: Parameters) -> Result:
 
     Assumptions: the link never fills, so the round trip is constant; losses of different round trips are independent,
     and of one round trip all that follows a loss is lost.  Independent losses leave more for NewReno and SACK, which
-    then have fewer timeouts: where timeouts rule (`Result.waiting_share`) they get up to a third more.
+    then have fewer timeouts: where timeouts dominate (`Result.waiting_share`) they get up to a third more.
 
     >>> round(throughput(Parameters(loss=0.01, round_trip_s=0.1, timeout_s=0.2)).send_pps * 0.1, 1)
     11.6
@@ -91,7 +91,7 @@ def throughput(parameters: Parameters) -> Result:
 
 
 def _timeout_share(p: float, window: float, needed: int) -> float:
-    """Q, that fewer than `needed` duplicate ACKs follow a loss.  Source: [pftk, eq. (24)], for 3."""
+    """Q, the probability that fewer than `needed` duplicate ACKs follow a loss.  Source: [pftk, eq. (24)], for 3."""
     kept = 1 - p
     early = kept**needed
     later = 1 - kept ** max(window - needed, 0.0)

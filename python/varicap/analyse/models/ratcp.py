@@ -1,4 +1,4 @@
-"""Throughput of a persistent RATCP or TCP session beside ephemeral sessions, by Markov renewal analysis.
+"""Throughput of a persistent RATCP or TCP session among ephemeral sessions, by Markov renewal analysis.
 
 The path: a link of C packets/s with room for B packets, and a round trip propagation delay Delta after it.  While m
 ephemeral sessions are active they use m / (m + 1) of the link and the persistent session has R_m = C / (m + 1).
@@ -40,7 +40,7 @@ Array = NDArray[np.float64]
 _MOVING_FAST = 0.5
 # Below this many packets per slot a round of slow start no longer fits into one.
 _FEW_PACKETS = 2
-# Losses per slot of a full pipe that growth by chance may invent: a recovery of ten slots then costs one part in 10^3.
+# Spurious losses per slot that random growth may cause with a full pipe: recoveries of ten slots then cost 0.1 %.
 _INVENTED = 1e-4
 # More failing slow starts than this are a trap rather than an accident.
 _TRAPPED = 0.5
@@ -48,7 +48,7 @@ _TRAPPED = 0.5
 
 @dataclass(frozen=True, kw_only=True)
 class Parameters:
-    """A persistent session, the path that it uses, and the ephemeral sessions beside it.
+    """A persistent session, its path, and the ephemeral sessions that share the link.
 
     Raises ``ValueError`` for values outside the model.  The defaults are those of [ratcp, §V-A].
     """
@@ -136,7 +136,7 @@ class Parameters:
         return np.maximum(1, carried + self.backlog_packets)
 
     def _changes(self) -> tuple[Array, Array]:
-        """Probabilities per slot of one session more and of one less, by their number."""
+        """Probabilities per slot of one session more and of one less, by the number of sessions."""
         m = np.arange(self.max_sessions + 1)
         up = np.where(m < self.max_sessions, -np.expm1(-self.arrival_rate * self.delay_s), 0.0)
         leaving_rate = m / (m + 1) * self.capacity_pps / self.mean_session_packets
@@ -145,12 +145,12 @@ class Parameters:
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """What the model says about the persistent session, in the long run."""
+    """The model's results for the persistent session in the long run."""
 
     throughput_pps: float
     """Packets delivered per second [packets/s]."""
     throughput_Bps: float  # noqa: N815 -- B/s, not b/s
-    """The same in bytes [B/s]."""
+    """The throughput in bytes [B/s]."""
     fair_share_pps: float
     """Mean of the session's share of the capacity, E C / (M + 1) [packets/s]: what an ideal session would get."""
     loss_probability: float
@@ -206,8 +206,8 @@ def throughput(parameters: Parameters) -> Result:
     M_max       `max_sessions`
     ==========  ======================  ===========
 
-    Validity: the rate changes slowly against Delta; C Delta / (M_max + 1) is some packets; with ``clip="slot"`` also
-    beta < B - 2, and less in buffers below 8.  `Result.validity` says which of these fails.
+    Validity: the rate changes slowly compared with Delta; C Delta / (M_max + 1) is some packets; with ``clip="slot"``
+    also beta < B - 2, and less in buffers below 8.  `Result.validity` says which of these fails.
 
     Source: [ratcp, §III, eq. (1)].
 

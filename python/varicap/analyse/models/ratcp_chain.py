@@ -1,7 +1,7 @@
-"""The embedded Markov chain of the RATCP model: its states, and what may follow each.
+"""The embedded Markov chain of the RATCP model: its states, and the states that may follow each.
 
 The paper's renewal epochs are the slots in congestion avoidance, and a recovery is one long cycle of 3 + L_ss slots.
-Here the slots of a recovery are states of their own.  That changes neither rewards nor time, hence not the
+Here the slots of a recovery are separate states.  That changes neither rewards nor time, hence not the
 throughput, and keeps the chain sparse: a state looks ahead one slot.  The kinds of state:
 
 ``AVOIDANCE`` (b, d, w, m', m)
@@ -39,7 +39,7 @@ MAX_STATES: Final = 400_000
 
 @dataclass(frozen=True, kw_only=True)
 class Path:
-    """All that decides what happens to packets in a slot, given the numbers of sessions."""
+    """Everything that determines what happens to packets in a slot, given the numbers of sessions."""
 
     slot: float
     """Packets that the whole capacity carries in a slot, C Delta."""
@@ -50,11 +50,11 @@ class Path:
     growth: float
     """Growth of cwnd per window of acknowledgements in congestion avoidance [packets]."""
     clip_at_ack: bool
-    """cwnd is held to W_rate at each acknowledgement instead of at the beginning of a slot."""
+    """Whether cwnd is limited to W_rate at each acknowledgement instead of at the beginning of a slot."""
     most_sessions: int
-    """Sessions that may be on the link beside the persistent one."""
+    """Number of ephemeral sessions that may share the link with the persistent one."""
     sessions_change: bool
-    """False if the number of sessions never leaves 0."""
+    """Whether the number of sessions ever differs from 0."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,11 +81,11 @@ class Chain:
     source: NDArray[np.intp]
     """State that each branch leaves, shape (branches,)."""
     target: NDArray[np.intp]
-    """State that it enters."""
+    """State that each branch enters."""
     chance: Array
-    """Its probability, given how the sessions change."""
+    """Probability of each branch, given how the sessions change."""
     steps: Counts
-    """Changes of the sessions that it needs: indices into the flat session chain, -1 for none, shape (2, branches)."""
+    """Changes of sessions that a branch needs: indices into the flat session chain, -1: none, shape (2, branches)."""
     reward: Array
     """Mean reward of each state [packets], shape (n,)."""
     loss: Array
@@ -101,7 +101,7 @@ class Chain:
 
 @dataclass(frozen=True, kw_only=True)
 class _Branches:
-    """What may follow some states, before the sessions change: columns of shape (branches,)."""
+    """Branches from some states, before the sessions change, as columns of shape (branches,)."""
 
     source: NDArray[np.intp]
     chance: Array
@@ -116,7 +116,7 @@ class _Branches:
 
 @lru_cache(maxsize=16)
 def explore(path: Path) -> Chain:
-    """Finds all states that can follow a persistent session in its steady state without sessions beside it."""
+    """Finds all states that can follow a persistent session in its steady state without ephemeral sessions."""
     code = _Code(path)
     known = code.pack(_first(path))
     frontier = known
@@ -313,7 +313,7 @@ def _sessions(path: Path, states: States, branches: _Branches) -> tuple[NDArray[
 
 
 def _enter(path: Path, branches: _Branches, branch: NDArray[np.intp], before: Counts, now: Counts) -> States:
-    """The states that branches lead to.  Where only cwnd is known, the delay holds what fits and the link the rest."""
+    """The states to which branches lead.  Where only cwnd is known, the delay holds what fits and the link the rest."""
     kind, window = branches.kind[branch], branches.window[branch]
     backlog, delay = branches.backlog[branch], branches.delay[branch]
     pipe = np.floor(path.slot / (before + 1) + EPSILON).astype(np.int64)

@@ -11,7 +11,7 @@ Within a run of acknowledgements that release the same number of packets U is li
 zero, where it stays), so that a run is processed in one step, for many slots at a time.
 
 Times are in transmission times of a packet at full capacity: the slot lasts C Delta, ``spacing`` is m' + 1 with m' the
-sessions one slot ago, ``service`` m + 1 with those of now.
+sessions one slot ago, ``service`` m + 1 with the current ones.
 """
 
 from dataclasses import dataclass, field
@@ -27,8 +27,8 @@ Mask = NDArray[np.bool_]
 EPSILON = 1e-9
 """Rounding allowed where a time is compared with a multiple of others [transmission times]."""
 
-# More growth in a slot than is exceeded once in 10^5 slots is left out.  A real window grows by one packet at most per
-# window of acknowledgements; bursts of many are an artefact of growing by chance.
+# Growth that is exceeded only once in 10^5 slots is ignored.  A real window grows by one packet at most per
+# window of acknowledgements; bursts of many are an artefact of random growth.
 _TAIL = 1e-5
 MOST_GROWTH = 12
 """Largest growth of cwnd in a slot [packets]: its mean is 1 at most, so no such quantile lies beyond."""
@@ -67,7 +67,7 @@ class Slots:
     room: int
     """Most packets at the link, the one in service included."""
     lost: Mask = field(init=False)
-    """A packet found no room; nothing after that is looked at."""
+    """Whether a packet found no room; nothing after that is considered."""
     admitted: Counts = field(init=False)
     """Packets that arrived at the link before a loss."""
     growth: Counts = field(init=False)
@@ -84,7 +84,7 @@ class Slots:
         self.work = np.maximum(0.0, self.work - self.spacing)
 
     def run(self, acks: Counts, released: int) -> None:
-        """Takes `acks` acknowledgements, each of which releases `released` packets (0, 1 or 2)."""
+        """Processes `acks` acknowledgements, each of which releases `released` packets (0, 1 or 2)."""
         running = (acks > 0) & ~self.lost
         drift = released * self.service - self.spacing
         if released:
@@ -101,9 +101,9 @@ class Slots:
             self.growth += np.where(running, acks, 0)
 
     def avoid(self, acks: Counts, growth: Counts) -> None:
-        """Takes `acks` acknowledgements of congestion avoidance, over which cwnd grows by `growth` evenly.
+        """Processes `acks` acknowledgements of congestion avoidance, over which cwnd grows evenly by `growth`.
 
-        Growth j of N comes at acknowledgement ceil(j acks / (N + 1)), which then releases two packets.
+        Growth j of N happens at acknowledgement ceil(j acks / (N + 1)), which then releases two packets.
         """
         done = np.zeros_like(acks)
         for nth in range(1, int(growth.max(initial=0)) + 1):

@@ -1,8 +1,8 @@
 """Reno alone on a fixed link with a drop-tail buffer: the deterministic sawtooth.
 
 A round trip without queueing takes T_0, in which the link carries W* = C T_0 packets.  The window w grows by one packet
-every b round trips, and packets come in bursts of b, the last of which finds b - 1 more waiting.  The first packet that
-finds no room is lost, at w_peak = floor(W* + B - (b - 1)) + 1; a round trip later the window is halved to w_low =
+every b round trips, and packets arrive in bursts of b, the last of which finds b - 1 more waiting.  The first packet
+that finds no room is lost, at w_peak = floor(W* + B - (b - 1)) + 1; a round trip later the window is halved to w_low =
 w_peak / 2, and recovery lasts one more round trip, of a full queue.  While w < W*
 the link is idle for W* - w packets of each round trip; else it is busy.  Counted in packets that the link could carry:
 
@@ -32,7 +32,7 @@ class Parameters:
     waiting_packets: float
     """Packets that may wait behind the one in service, B."""
     packets_per_ack: int = 1
-    """Data packets that an acknowledgement answers, b."""
+    """Data packets per acknowledgement, b."""
     max_window_packets: float = inf
     """Limit of the window."""
 
@@ -58,13 +58,13 @@ class Result:
     throughput_pps: float
     """Packets delivered per second [packets/s]."""
     utilisation: float
-    """Of the capacity [1]."""
+    """Share of the capacity that is used [1]."""
     low_packets: float
     """Window after a loss."""
     peak_packets: float
     """Window at a loss; the limit of the window if there is none."""
     period_s: float
-    """From loss to loss [s]; infinite if there is none."""
+    """Time from loss to loss [s]; infinite if there is none."""
 
 
 def throughput(parameters: Parameters) -> Result:

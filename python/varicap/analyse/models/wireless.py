@@ -1,8 +1,8 @@
-"""Throughput of TCP over a wireless link that resends what it loses (ARQ), from its effective capacity.
+"""Throughput of TCP over a wireless link that retransmits what it loses (ARQ), from its effective capacity.
 
-The link hides the channel's losses, so TCP loses what finds the buffer full.  TCP bears a loss probability of about
-1 / W^2, W being the product of its rate and its round trip [lakshman97].  The effective capacity is the largest rate of
-packets for which the buffer (`wireless_queue`) loses no more,
+The link hides the channel's losses, so TCP loses only what finds the buffer full.  It tolerates a loss probability of
+about 1 / W^2, W being the product of its rate and its round trip [lakshman97].  The effective capacity is the largest
+rate of packets for which the buffer (`wireless_queue`) loses no more,
 
     C_eff = max { P_a / T : P_overflow(P_a) <= 1 / (P_a tau / T)^2 },
 
@@ -44,7 +44,7 @@ class Parameters:
     """
 
     slot: Slot
-    """What the channel does to a frame."""
+    """The channel's effect on a frame."""
     slot_s: float
     """Time of a frame on the link, T [s]."""
     buffer_frames: int
@@ -52,9 +52,9 @@ class Parameters:
     round_trip_s: float
     """Round trip without queueing, tau [s]."""
     segments: int = 1
-    """Frames of a TCP packet, n."""
+    """Number of frames in a TCP packet, n."""
     tolerated_loss: float | None = None
-    """Loss probability that TCP bears [1]; by default 1 / W^2."""
+    """Loss probability that TCP tolerates [1]; by default 1 / W^2."""
 
     def __post_init__(self) -> None:
         wireless_queue.check(self.segments, self.buffer_frames)
@@ -70,7 +70,7 @@ class Parameters:
         return self.slot.success / self.segments
 
     def tolerated(self, arrivals: Array) -> Array:
-        """Loss probability that TCP bears at these arrivals per slot [1]."""
+        """Loss probability that TCP tolerates at this number of arrivals per slot [1]."""
         if self.tolerated_loss is not None:
             return np.full_like(arrivals, self.tolerated_loss)
         return np.minimum(1.0, 1 / (arrivals * self.round_trip_s / self.slot_s) ** 2)
@@ -78,14 +78,14 @@ class Parameters:
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """What the model says about a connection in the long run."""
+    """The model's results for a connection in the long run."""
 
     arrivals: float
     """Packets per slot at the effective capacity, P_a [1]."""
     effective_pps: float
     """Effective capacity, C_eff [packets/s]."""
     throughput_pps: float
-    """Throughput of TCP, 3/4 of it [packets/s]."""
+    """Throughput of TCP, 3/4 of the effective capacity [packets/s]."""
     utilisation: float
     """Share of the slots that the throughput fills [1]."""
     output: float
@@ -126,7 +126,7 @@ def estimate(parameters: Parameters) -> Result:
 
 
 def estimate_all(parameters: Sequence[Parameters]) -> list[Result]:
-    """Throughputs over several links, solved together where their channels have two states."""
+    """The throughputs over several links, solved together where their channels have two states."""
     loads: dict[int, float] = {}
     together: dict[int, list[int]] = {}
     for index, one in enumerate(parameters):
@@ -142,8 +142,8 @@ def estimate_all(parameters: Sequence[Parameters]) -> list[Result]:
 def _largest_loads(links: Sequence[Parameters]) -> list[float]:
     """The largest P_a of each link at which the overflow is tolerated; of two states, all with as many segments.
 
-    The overflow grows with the load and what is tolerated falls, so an interval with a change of sign is narrowed by
-    trying some loads in it at once.
+    The overflow grows with the load and the tolerated probability falls, so an interval with a change of sign is
+    narrowed by trying some loads in it at once.
     """
     highest = np.array([_highest(one) for one in links])
     slots, buffers = [one.slot for one in links], [one.buffer_frames for one in links]
@@ -162,7 +162,7 @@ def _largest_loads(links: Sequence[Parameters]) -> list[float]:
 
 
 def _largest_load(link: Parameters) -> float:
-    """The same for any channel."""
+    """The largest tolerated load of a link, for any channel."""
 
     def excess(load: float) -> float:
         tolerated = float(link.tolerated(np.array(load)))

@@ -1,6 +1,6 @@
-"""Channels that lose packets: a Markov chain in continuous time, and what it does to a packet of one slot.
+"""Channels that lose packets: a continuous-time Markov chain, and its effect on a packet of one slot.
 
-A packet fares as in the worst state that it meets: sent in a slot of T during which the channel visits states with
+The worst state that a packet meets decides its fate: sent in a slot of T during which the channel visits states with
 success probabilities s_i, it is received with the least of them.  With R the rates between states and R_c those among
 the states with s_i >= c, the channel's state changes in a slot, together with the fate of the packet, as
 
@@ -32,12 +32,12 @@ _STATES_MISSING = "a channel has rates from state to state, a square matrix, and
 
 @dataclass(frozen=True, eq=False)
 class Slot:
-    """What happens in a slot: by state at its beginning (row) and at its end (column), shape (n, n)."""
+    """What happens in a slot, by state at its beginning (row) and at its end (column), shape (n, n)."""
 
     received: Array
     """Probabilities that a packet is received, with the state at the end."""
     lost: Array
-    """Probabilities that it is not, with the state at the end."""
+    """Probabilities that a packet is lost, with the state at the end."""
     success: float = field(init=False)
     """Probability that a packet is received, over all slots: the output rate of an ARQ link [packets/slot]."""
 
@@ -63,12 +63,12 @@ class Slot:
 
 @dataclass(frozen=True, eq=False)
 class Channel:
-    """A Markov channel in continuous time.  Raises ``ValueError`` if it is not one."""
+    """A continuous-time Markov channel.  Raises ``ValueError`` if the values are invalid."""
 
     rates: Array
     """Rates from state to state [1/s], rows sum to zero, shape (n, n)."""
     success: Array
-    """Probability that a packet sent wholly in a state is received, P_d [1], shape (n,)."""
+    """Probability that a packet sent entirely in a state is received, P_d [1], shape (n,)."""
 
     def __post_init__(self) -> None:
         rates = np.atleast_2d(np.asarray(self.rates, dtype=float))

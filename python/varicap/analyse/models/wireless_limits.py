@@ -1,4 +1,4 @@
-"""What happens to TCP and to buffers as the bandwidth-delay product W = mu tau grows.
+"""Limits of TCP and of buffers as the bandwidth-delay product W = mu tau grows.
 
 On a link without losses whose buffer holds f packets, congestion avoidance sends batches of 1, 2, 3, … packets.  A
 batch of w takes max(w, W + 1) packet times (the first of all W), a loss comes at W + f, and with a buffer that grows
@@ -24,7 +24,7 @@ from scipy.optimize import brentq
 from varicap.analyse.models import wireless_queue
 from varicap.analyse.models.wireless_channel import Slot
 
-_LARGEST_EXPONENT = 600.0  # exp of it is a number
+_LARGEST_EXPONENT = 600.0  # its exponential is still a finite number
 _MOST_FRAMES = 1_000_000
 
 
@@ -44,7 +44,7 @@ def tahoe(pipe: float, buffer: float) -> float:
 def reno(pipe: float, buffer: float) -> float:
     """Utilisation by Reno whose congestion avoidance begins at half the largest window [1].
 
-    Batches from half of W + f up to W + f, counted as for Tahoe; our derivation, the paper gives its limit.
+    Batches from half of W + f up to W + f, counted as for Tahoe; the derivation is ours, the paper gives its limit.
 
     >>> round(reno(1e6, 1e3), 3)
     0.751
@@ -98,7 +98,7 @@ def decay(slot: Slot, arrivals: float, segments: int) -> float:
 
 
 def least_buffer(slot: Slot, arrivals: float, segments: int, tolerated: float) -> int:
-    """The least buffer whose overflow probability is at most `tolerated` [frames].
+    """The smallest buffer whose overflow probability is at most `tolerated` [frames].
 
     >>> from varicap.analyse.models.wireless_channel import Channel
     >>> least_buffer(Channel.good_bad(good_s=0.1, bad_s=0.01).slot(4.608e-3), 0.5, 1, 1e-4)
@@ -118,7 +118,7 @@ def least_buffer(slot: Slot, arrivals: float, segments: int, tolerated: float) -
     if slot.good_bad is not None:
         lost = wireless_queue.overflow_by_buffer(slot, arrivals, segments, high)
         return segments + int((lost > tolerated).sum())
-    low = segments - 1  # too small, and `high` is enough
+    low = segments - 1  # `low` is too small, and `high` is enough
     while high - low > 1:
         middle = (low + high) // 2
         if float(wireless_queue.overflow(slot, arrivals, segments, middle)) > tolerated:

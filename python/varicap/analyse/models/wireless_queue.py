@@ -1,8 +1,8 @@
 """The buffer of a slotted ARQ link: how often a packet finds no room.
 
 A TCP packet arrives in a slot with probability a, as n frames (link-layer packets), just before the slot's end.  In
-each slot the link sends the frame at the head; if it is received it departs at the slot's end, else it is sent again.
-A packet that finds more than B - n frames, the one in service counted, is lost whole.  With the channel's matrices R
+each slot the link sends the frame at the head; if received, it departs at the slot's end, else it is sent again.
+A packet that finds more than B - n frames, including the one in service, is lost whole.  With the channel's matrices R
 (received) and L (lost, `wireless_channel.Slot`) the number of frames and the channel's state are a Markov chain:
 
     from 0:            0  (1-a)(R+L)                         +n  a (R+L)
@@ -34,13 +34,13 @@ from varicap.analyse.models.wireless_channel import Slot
 Array = NDArray[np.float64]
 
 _LARGE = 1e200  # unnormalised probabilities are scaled back from here
-_SMALL = 1e-250  # and taken for nothing from here
+_SMALL = 1e-250  # and treated as zero from here
 _BLOCK = 1024  # levels at a time
 _SETTLED = 1e-12  # change of the logarithm of a level over half a block, against that of the half before
 
 
 def check(segments: int, buffer: int) -> None:
-    """That a packet of so many frames can enter a buffer of so many.  Raises ``ValueError``."""
+    """Check that a packet of this many frames can enter a buffer of this many.  Raises ``ValueError``."""
     for name, value in (("segments", segments), ("buffer", buffer)):
         if isinstance(value, bool) or int(value) != value or value < 1:
             raise ValueError(f"{name} is a whole number of frames, 1 or more, not {value!r}")
@@ -156,7 +156,7 @@ class _GoodBad:
 
 @dataclass(frozen=True)
 class _Block:
-    """Levels `first`..`last` with the n before them, unnormalised."""
+    """Levels `first`..`last` with the n levels before them, unnormalised."""
 
     first: int
     last: int
@@ -166,9 +166,9 @@ class _Block:
     """All levels below `first`, summed, shape (links, loads)."""
 
     def settled(self, segments: int) -> Array | None:
-        """The ratio of a level to the one before where it no longer changes, else nothing; shape (links, loads).
+        """The ratio of a level to the one before, where it no longer changes, else nothing; shape (links, loads).
 
-        Far up the dominant root rules alone.  The ratio is taken over many levels, so that its powers stay exact.
+        Far up, only the dominant root matters.  The ratio is taken over many levels, so that its powers stay exact.
         """
         half = (self.last - self.first) // 2
         if half < _BLOCK // 2 - 1:
@@ -198,7 +198,7 @@ def _levels(rates: _GoodBad, arrivals: Array, segments: int, highest: int) -> Ar
 
 
 def _blocks(rates: _GoodBad, arrivals: Array, segments: int, highest: int, size: int = _BLOCK) -> Iterator[_Block]:
-    """The levels 0..`highest`, `size` at a time, each block scaled as its last level wants."""
+    """The levels 0..`highest`, `size` at a time, each block scaled as its last level requires."""
     stay = arrivals * rates.p00 + rates.p01
     from_good = (1 - arrivals) * rates.p10 / stay
     from_below = arrivals * rates.p00 / stay, arrivals * rates.p10 / stay
@@ -232,7 +232,7 @@ def _top(rates: _GoodBad, arrivals: Array, window: Array, level: NDArray[np.intp
     """The levels B - n + 1..B above the window of B - n, shape (n, 2, …); loads or levels vary along the last axis."""
     segments = window.shape[0]
     totals = window.sum(axis=1)
-    above = np.zeros_like(totals)  # the levels of the window above each of its own
+    above = np.zeros_like(totals)  # the levels of the window above each of its levels
     above[:-1] = np.cumsum(totals[:0:-1], axis=0)[::-1]
     serves = (level - segments + 1 + np.arange(segments)[:, None] >= 1)[:, None, :]
     unserved = window[:, 1] * np.where(serves, 1 - rates.received, 1.0)
