@@ -15,7 +15,7 @@ use varicap_experiment::scenario::Share;
 use varicap_experiment::{FeedbackSpec, FlowSpec, Network, Transport};
 use varicap_net::feedback::{KnownRtt, RateSource, Scale};
 use varicap_net::{Estimator, RateFeedback};
-use varicap_units::{Bytes, Rate, Stream, Streams, Time, Work};
+use varicap_units::{Bytes, Rate, Stream, Streams, Time, Work, stream_name};
 
 use crate::links::Links;
 
@@ -317,7 +317,7 @@ impl Feedback {
         let Some(channel) = self.of_group[usize::from(group)] else { return };
         let channel = &mut self.channels[channel];
         let lossy = channel.spec.loss.get() > 0.0;
-        let losses = lossy.then(|| streams.stream(&format!("flow.{name}.feedback")));
+        let losses = lossy.then(|| streams.stream(&stream_name::feedback(name)));
         let source = channel.source.clone();
         channel.listeners.push(Listener { connection, opened: now, heard: now, losses, source });
         channel.newcomers.push(connection);

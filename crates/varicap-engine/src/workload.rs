@@ -4,7 +4,7 @@ use varicap_experiment::ReservationSpec;
 use varicap_experiment::scenario::{Datagrams, OnOff, Sizes, Spacing};
 use varicap_net::capacity::Steps;
 use varicap_net::{CapacityParts, CapacityProcess, CapacitySegment};
-use varicap_units::{Bytes, Frequency, Rate, Span, Stream, Streams, Time, TokenBucket};
+use varicap_units::{Bytes, Frequency, Rate, Span, Stream, Streams, Time, TokenBucket, stream_name};
 
 /// Draws a size from a distribution; at least one byte.
 pub fn draw_size(sizes: &Sizes, stream: &mut Stream) -> Bytes {
@@ -55,8 +55,8 @@ impl Arrivals {
             sizes: app.size,
             at_most: app.at_most,
             stop,
-            times: streams.stream(&format!("flow.{name}.arrivals")),
-            draws: streams.stream(&format!("flow.{name}.sizes")),
+            times: streams.stream(&stream_name::arrivals(name)),
+            draws: streams.stream(&stream_name::sizes(name)),
             next: start,
             active: 0,
             refused: 0,

@@ -10,7 +10,7 @@ use varicap_experiment::{FlowSpec, Network, ReservationSpec, Transport};
 use varicap_net::LoadReactiveControl;
 use varicap_tcp::congestion::{CongestionControl, Controller};
 use varicap_tcp::{Congestion, Receiver, Reservation, Sender, TcpConfig};
-use varicap_units::{Bytes, Span, Streams, Time};
+use varicap_units::{Bytes, Span, Streams, Time, stream_name};
 
 use crate::connection::{Connection, Feed, Jitter};
 use crate::net::Net;
@@ -43,16 +43,19 @@ impl Openers {
         let flow = &self.flows[group as usize];
         let mut connection = self.connection(now, group, self.meters[group as usize] + member);
         connection.stop = flow.stop;
-        let stream = |part: &str| self.streams.stream(&format!("flow.{}.{member}.{part}", flow.name));
         if flow.jitter > Span::ZERO {
-            connection.delay_answers(Jitter::new(flow.jitter, stream("jitter")));
+            connection.delay_answers(Jitter::new(
+                flow.jitter,
+                self.streams.stream(&stream_name::jitter(&flow.name, member)),
+            ));
         }
         match self.app(group) {
             App::Greedy => connection.sender.write(Bytes::MAX),
             App::Transfer(transfer) => Openers::offer(&mut connection, transfer.size),
             App::OnOff(on_off) => {
                 let chunk = self.mss(group);
-                let feed = OnOffFeed::new(*on_off, chunk, now, stream("app"));
+                let stream = self.streams.stream(&stream_name::app(&flow.name, member));
+                let feed = OnOffFeed::new(*on_off, chunk, now, stream);
                 connection.feed_with(Feed::OnOff(Box::new(feed)));
             }
             // Each arrival opens a connection of its own; a relay is fed by another flow.
@@ -85,11 +88,8 @@ impl Openers {
     pub fn name(&self, connection: &Connection) -> String {
         let group = usize::from(connection.group);
         let flow = &self.flows[group];
-        if flow.carries_arrivals() {
-            flow.name.to_string()
-        } else {
-            format!("{}.{}", flow.name, connection.meter - self.meters[group])
-        }
+        let member = (!flow.carries_arrivals()).then(|| connection.meter - self.meters[group]);
+        stream_name::connection(&flow.name, member)
     }
 
     /// A connection of a group that carries one transfer of `size`, opened at `now`.
@@ -138,7 +138,7 @@ impl Openers {
         }
         let flow = &self.flows[usize::from(group)];
         let member = connection.meter - self.meters[usize::from(group)];
-        let stream = self.streams.stream(&format!("flow.{}.{member}.delay", flow.name));
+        let stream = self.streams.stream(&stream_name::delay(&flow.name, member));
         let terms = Reservation { rate, ..reservation.terms.clone() };
         connection.sender.reserve(now, &terms, stream);
     }
@@ -236,7 +236,7 @@ fn add_sources(
     openings: &mut Vec<Opening>,
 ) {
     let start_of = |member: u32| {
-        let mut stream = streams.stream(&format!("flow.{}.{member}.start", flow.name));
+        let mut stream = streams.stream(&stream_name::start(&flow.name, member));
         stream.start_within(flow.start, flow.start_spread)
     };
     match &flow.transport {
@@ -249,7 +249,7 @@ fn add_sources(
             openings.extend((0..flow.count).map(|member| Opening { at: start_of(member), group, member }));
         }
         Transport::Datagrams(config) => sources.extend((0..flow.count).map(|member| {
-            let stream = streams.stream(&format!("flow.{}.{member}.gaps", flow.name));
+            let stream = streams.stream(&stream_name::gaps(&flow.name, member));
             let marking = flow.reservation.as_ref().filter(|reservation| reservation.marked_at.is_none());
             let mut source = DatagramSource::new(config, start_of(member), flow.stop, stream);
             source.bucket = marking.map(|reservation| Box::new(reservation.bucket(config.size)));

@@ -10,7 +10,7 @@ use varicap_experiment::series::ReservedState;
 use varicap_experiment::{Network, Transport};
 use varicap_net::feedback::KnownRtt;
 use varicap_net::{Frame, Policed};
-use varicap_units::{Bytes, Rate, Span, Stream, Streams, Time};
+use varicap_units::{Bytes, Rate, Span, Stream, Streams, Time, stream_name};
 
 use crate::addresses;
 use crate::bpf::{Listener, Ratcp};
@@ -130,7 +130,7 @@ impl FlowDirector {
                     meter.reserve();
                 }
                 meters.push(meter);
-                let stream = || streams.stream(&format!("flow.{}.{member}.jitter", flow.name));
+                let stream = || streams.stream(&stream_name::jitter(&flow.name, member));
                 let has_jitter = flow.jitter > Span::ZERO && is_tcp && !flow.carries_arrivals();
                 jitters.push(has_jitter.then(|| Jitter {
                     longest: flow.jitter,

@@ -12,6 +12,7 @@ mod parse;
 pub mod part;
 mod rate;
 mod rng;
+pub mod stream_name;
 mod time;
 mod work;
 

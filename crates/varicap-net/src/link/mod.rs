@@ -17,7 +17,7 @@ mod server;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use varicap_units::{Bytes, Rate, Span, Streams, Time, Work};
+use varicap_units::{Bytes, Rate, Span, Streams, Time, Work, stream_name};
 
 use crate::capacity::{Capacity, CapacityParts, CapacityProcess};
 use crate::loss::{Loss, LossParts};
@@ -122,7 +122,7 @@ impl<F: Frame> Link<F> {
     /// The link called `name`, idle at time zero. Its random streams are `link.NAME.capacity`, `link.NAME.loss`,
     /// `link.NAME.channel` and `link.NAME.queue`.
     pub fn new(parts: &LinkParts, name: &str, streams: &Streams) -> Link<F> {
-        let stream = |part: &str| streams.stream(&format!("link.{name}.{part}"));
+        let stream = |part: &str| streams.stream(&stream_name::link(name, part));
         // The first rate is in force at once, yet reported when the link first moves: its change comes at zero.
         let mut queue = Queue::new(parts, &stream);
         let policer = Policer::new(&parts.policing);

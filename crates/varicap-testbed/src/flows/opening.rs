@@ -8,7 +8,7 @@ use varicap_experiment::measure::{FlowMeter, SenderTotals};
 use varicap_experiment::scenario::App;
 use varicap_experiment::{FlowSpec, Transport};
 use varicap_tcp::{Congestion, State};
-use varicap_units::{Bytes, Time};
+use varicap_units::{Bytes, Time, stream_name};
 
 use super::{Connection, Datagrams, Due, Endpoints, LISTENER, SENDER, token};
 use crate::director::Message;
@@ -38,7 +38,7 @@ impl Endpoints {
             self.over.push(SenderTotals::default());
         }
         let start_of = |member: u32| {
-            let mut stream = self.streams.stream(&format!("flow.{}.{member}.start", flow.name));
+            let mut stream = self.streams.stream(&stream_name::start(&flow.name, member));
             stream.start_within(flow.start, flow.start_spread)
         };
         let Transport::Tcp { app, .. } = &flow.transport else {
@@ -70,9 +70,9 @@ impl Endpoints {
     fn add_datagrams(&mut self, group: u16, first: u32, flow: &FlowSpec) -> Result<(), TestbedError> {
         let Transport::Datagrams(config) = &flow.transport else { return Ok(()) };
         for member in 0..flow.count {
-            let mut start = self.streams.stream(&format!("flow.{}.{member}.start", flow.name));
+            let mut start = self.streams.stream(&stream_name::start(&flow.name, member));
             let start = start.start_within(flow.start, flow.start_spread);
-            let gaps = self.streams.stream(&format!("flow.{}.{member}.gaps", flow.name));
+            let gaps = self.streams.stream(&stream_name::gaps(&flow.name, member));
             let source = DatagramSource::new(config, start, flow.stop, gaps);
             let fd = sockets::send_datagrams(group, member).step("make a socket for datagrams")?;
             let due = Due::Datagram { source: self.datagrams.len() as u32 };
@@ -114,7 +114,7 @@ impl Endpoints {
         let generation = self.generations;
         let feed = match (app, member) {
             (App::OnOff(config), Some(member)) => {
-                let stream = self.streams.stream(&format!("flow.{}.{member}.app", flow.name));
+                let stream = self.streams.stream(&stream_name::app(&flow.name, member));
                 Some(Box::new(OnOffFeed::new(*config, tcp.mss, now, stream)))
             }
             _ => None,
@@ -128,10 +128,7 @@ impl Endpoints {
             App::Relay(_) => 0,
             _ => size.map_or(0, Bytes::as_u64),
         };
-        let name = match member {
-            Some(member) => format!("{}.{member}", flow.name),
-            None => flow.name.to_string(),
-        };
+        let name = stream_name::connection(&flow.name, member);
         self.poll.add(&fd, token(SENDER, slot, generation), Interest::ReadWrite).step("wait for a socket")?;
         self.ports.insert((group, port), slot);
         let is_active = feed.is_none();

@@ -1,0 +1,96 @@
+//! The names of all random streams of a run, each spelled here and nowhere else.
+//!
+//! Results depend on them: a stream with another name draws other numbers. So no name may ever change, and two parts
+//! must never share one.
+
+/// What a connection's own streams are named after: its flow group and its number there; transfers that arrive have no
+/// number of their own, and share the names of their group.
+pub fn connection(flow: &str, member: Option<u32>) -> String {
+    match member {
+        Some(member) => format!("{flow}.{member}"),
+        None => flow.to_owned(),
+    }
+}
+
+/// When a member of a flow group starts.
+pub fn start(flow: &str, member: u32) -> String {
+    format!("flow.{flow}.{member}.start")
+}
+
+/// How long the sender of a member of a flow group takes to process each acknowledgement.
+pub fn jitter(flow: &str, member: u32) -> String {
+    format!("flow.{flow}.{member}.jitter")
+}
+
+/// What the application of a member of a flow group does.
+pub fn app(flow: &str, member: u32) -> String {
+    format!("flow.{flow}.{member}.app")
+}
+
+/// The gaps between the datagrams of a member of a flow group.
+pub fn gaps(flow: &str, member: u32) -> String {
+    format!("flow.{flow}.{member}.gaps")
+}
+
+/// How late the timer of a member's reservation runs out.
+pub fn delay(flow: &str, member: u32) -> String {
+    format!("flow.{flow}.{member}.delay")
+}
+
+/// When the transfers of a flow group arrive.
+pub fn arrivals(flow: &str) -> String {
+    format!("flow.{flow}.arrivals")
+}
+
+/// How large the transfers of a flow group are.
+pub fn sizes(flow: &str) -> String {
+    format!("flow.{flow}.sizes")
+}
+
+/// Which rate updates a connection does not hear; `connection` is what [`connection`] says.
+pub fn feedback(connection: &str) -> String {
+    format!("flow.{connection}.feedback")
+}
+
+/// The parts of a link that draw random numbers: its capacity, its loss, the channel that its loss follows, its queue.
+pub const LINK_PARTS: [&str; 4] = ["capacity", "loss", "channel", "queue"];
+
+/// What a part of a link draws; `part` is one of [`LINK_PARTS`].
+pub fn link(link: &str, part: &str) -> String {
+    debug_assert!(LINK_PARTS.contains(&part), "`{part}` is not among the random streams of a link");
+    format!("link.{link}.{part}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_names_never_change() {
+        let of_flow = [
+            start("web", 3),
+            jitter("web", 3),
+            app("web", 3),
+            gaps("web", 3),
+            delay("web", 3),
+            arrivals("web"),
+            sizes("web"),
+            feedback(&connection("web", Some(3))),
+            feedback(&connection("web", None)),
+        ];
+        let expected = [
+            "flow.web.3.start",
+            "flow.web.3.jitter",
+            "flow.web.3.app",
+            "flow.web.3.gaps",
+            "flow.web.3.delay",
+            "flow.web.arrivals",
+            "flow.web.sizes",
+            "flow.web.3.feedback",
+            "flow.web.feedback",
+        ];
+        assert_eq!(of_flow, expected);
+        let of_link = LINK_PARTS.map(|part| link("down", part));
+        assert_eq!(of_link, ["link.down.capacity", "link.down.loss", "link.down.channel", "link.down.queue"]);
+    }
+}
