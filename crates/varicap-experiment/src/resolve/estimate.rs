@@ -12,7 +12,7 @@ use varicap_units::{Amount, Bytes, Rate, Span, Streams, Time};
 
 use crate::error::ScenarioError;
 use crate::resolve::network::{FlowSpec, LinkSpec, Network, Transport};
-use crate::scenario::{App, Scenario, Sizes};
+use crate::scenario::{App, Scenario};
 
 /// CPU time of an event [s]: a packet at a link or at an endpoint, on a slow machine.
 const SECONDS_PER_EVENT: f64 = 40e-9;
@@ -195,9 +195,8 @@ fn offered(network: &Network, flow: &FlowSpec) -> f64 {
     let by_capacity = slowest / 8.0 / packet * duration;
     let by_flow = match &flow.transport {
         Transport::Datagrams(datagrams) => datagrams.rate.as_bps() as f64 / 8.0 / packet * duration,
-        Transport::Tcp { tcp, app } => {
-            by_window(network, flow, tcp).min(by_app(app, tcp, duration) * RETRANSMISSIONS)
-        }
+        Transport::Tcp { tcp, app } => by_window(network, flow, tcp)
+            .min(app.packets(tcp.mss.as_u64() as f64, duration) * RETRANSMISSIONS),
     };
     by_capacity.min(by_flow * count)
 }
@@ -217,29 +216,6 @@ fn by_window(network: &Network, flow: &FlowSpec, tcp: &TcpConfig) -> f64 {
     let by_loss = if loss > 0.0 { 8.0 / libm::sqrt(loss) } else { f64::INFINITY };
     let window = amount(tcp.max_window).min(amount(tcp.receive_window)).min(by_loss).max(1.0);
     window * network.duration.as_secs_f64() / network.base_rtt(flow).as_secs_f64()
-}
-
-/// What the application offers one connection, in packets.
-fn by_app(app: &App, tcp: &TcpConfig, duration: f64) -> f64 {
-    let mss = tcp.mss.as_u64() as f64;
-    let packets = |size: Bytes| size.as_u64() as f64 / mss + 1.0;
-    match app {
-        // A relay is counted by what it could send: what it is given is not known here.
-        App::Greedy | App::Relay(_) => f64::INFINITY,
-        App::Transfer(transfer) => packets(transfer.size),
-        App::Arrivals(arrivals) => {
-            let mean = match arrivals.size {
-                Sizes::Fixed(size) | Sizes::Exponential(size) => size,
-                Sizes::Lognormal(law) => law.mean,
-                Sizes::Pareto(law) => law.mean,
-            };
-            arrivals.rate.as_hz() * duration * packets(mean)
-        }
-        App::OnOff(periods) => match periods.rate {
-            Some(rate) => rate.as_bps() as f64 / 8.0 / mss * duration,
-            None => f64::INFINITY,
-        },
-    }
 }
 
 /// Where more is offered to a link than it can carry, each flow gets its share.

@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use varicap_net::{CapacityConfig, Framing, LossConfig, LossParts, NetError};
 use varicap_tcp::congestion::RateRtt;
 use varicap_tcp::{AckPolicy, Congestion, TcpConfig, Timer};
-use varicap_units::part::{self, FASTEST};
+use varicap_units::part::{self, FASTEST, Part};
 use varicap_units::{Amount, Bytes, Rate, Span};
 
 use crate::error::ScenarioError;
@@ -14,7 +14,7 @@ use crate::resolve::full_packet;
 use crate::resolve::parts::{abr, feedback, queue, reactive, relay, reservation};
 use crate::resolve::topology::Placed;
 use crate::scenario::document::join_path;
-use crate::scenario::{App, Datagrams, FlowConfig, SCHEMA_VERSION, Scenario, Sizes};
+use crate::scenario::{Datagrams, FlowConfig, SCHEMA_VERSION, Scenario};
 
 /// Largest IP packet [B].
 const LARGEST_PACKET: u64 = 65_535;
@@ -283,7 +283,7 @@ fn check_flow(at: &At, flow: &FlowConfig, scenario: &Scenario) -> Checked {
                 feedback::check(&at.inner("feedback"), told, duration)?;
             }
             abr::check(at, flow)?;
-            check_app(&at.inner("app"), &flow.app)?;
+            at.inner("app").part(flow.app.check())?;
             check_tcp(&at.inner("tcp"), &flow.tcp)
         }
     }
@@ -303,55 +303,6 @@ fn check_datagrams(at: &At, datagrams: &Datagrams) -> Checked {
 fn check_packet(at: &At, key: &str, size: Bytes) -> Checked {
     let good = (1..=LARGEST_PACKET).contains(&size.as_u64());
     at.require(key, good, size, format!("1 B to {LARGEST_PACKET} B"))
-}
-
-fn check_app(at: &At, app: &App) -> Checked {
-    match app {
-        // Relays are checked with what they relay.
-        App::Greedy | App::Relay(_) => Ok(()),
-        App::Transfer(transfer) => at.inner("transfer").size("size", transfer.size),
-        App::Arrivals(arrivals) => {
-            let at = at.inner("arrivals");
-            let rate = arrivals.rate;
-            at.require(
-                "rate",
-                rate.as_hz() > 0.0 && rate.as_hz() <= 1e9,
-                rate,
-                "above 0 /s, and at most 1e9 /s",
-            )?;
-            at.at_least_one("at_most", arrivals.at_most)?;
-            check_sizes(&at.inner("size"), &arrivals.size)
-        }
-        App::OnOff(periods) => {
-            let at = at.inner("on-off");
-            at.positive("on", periods.on)?;
-            at.bounded("off", periods.off)?;
-            match periods.rate {
-                Some(rate) => {
-                    let good = rate > Rate::ZERO && rate <= FASTEST;
-                    at.require("rate", good, rate, format!("above 0, and at most {FASTEST}"))
-                }
-                None => Ok(()),
-            }
-        }
-    }
-}
-
-fn check_sizes(at: &At, sizes: &Sizes) -> Checked {
-    match sizes {
-        Sizes::Fixed(size) => at.size("fixed", *size),
-        Sizes::Exponential(mean) => at.size("exponential", *mean),
-        Sizes::Lognormal(law) => {
-            let at = at.inner("lognormal");
-            at.size("mean", law.mean)?;
-            at.require("sigma", (0.0..=10.0).contains(&law.sigma), law.sigma, "0 to 10")
-        }
-        Sizes::Pareto(law) => {
-            let at = at.inner("pareto");
-            at.size("mean", law.mean)?;
-            at.require("shape", law.shape > 1.0, law.shape, "above 1: otherwise there is no mean")
-        }
-    }
 }
 
 fn check_tcp(at: &At, tcp: &TcpConfig) -> Checked {

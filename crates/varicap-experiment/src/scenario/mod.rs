@@ -17,7 +17,9 @@ use varicap_net::{
     AbrConfig, ArqConfig, CapacityConfig, EstimatorConfig, Framing, LossConfig, QueueConfig, Service,
 };
 use varicap_tcp::TcpConfig;
-use varicap_units::{Bytes, Frequency, Probability, Rate, Span, choice};
+use varicap_units::{Bytes, Probability, Rate, Span, choice};
+
+pub use varicap_app::{App, Arrivals, Lognormal, OnOff, Pareto, Relay, Sizes, Transfer};
 
 pub use reservation::{ReservationConfig, ReservedRate};
 
@@ -243,107 +245,6 @@ impl Default for FlowConfig {
     }
 }
 
-/// What a TCP flow transfers.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(remote = "Self", rename_all = "kebab-case")]
-#[schemars(transform = choice::names)]
-pub enum App {
-    /// There is always more to send.
-    #[default]
-    Greedy,
-    /// One transfer.
-    Transfer(Transfer),
-    /// Transfers that arrive at random, each on its own connection.
-    Arrivals(Arrivals),
-    /// Alternating active and silent periods.
-    OnOff(OnOff),
-    /// What another flow delivers, forwarded on its own connection: a proxy that splits connections.
-    Relay(Relay),
-}
-varicap_units::choice!(App);
-
-/// One transfer.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Transfer {
-    /// Amount of data to transfer.
-    pub size: Bytes,
-}
-
-/// Transfers that arrive at random (Poisson), each on its own connection.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Arrivals {
-    /// Mean number of transfers that arrive per second.
-    pub rate: Frequency,
-    /// Sizes of the transfers.
-    pub size: Sizes,
-    /// Maximum number of transfers at a time; further ones are turned away and counted. Default: 1000.
-    #[serde(default = "at_most")]
-    pub at_most: u32,
-}
-
-/// How the sizes of transfers are distributed.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Sizes {
-    /// All transfers have the same size.
-    Fixed(Bytes),
-    /// Exponentially distributed sizes with this mean.
-    Exponential(Bytes),
-    /// Log-normally distributed sizes.
-    Lognormal(Lognormal),
-    /// Pareto-distributed sizes: a heavy tail.
-    Pareto(Pareto),
-}
-
-/// A log-normally distributed size.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Lognormal {
-    /// Mean of the size.
-    pub mean: Bytes,
-    /// Standard deviation of the size's natural logarithm.
-    pub sigma: f64,
-}
-
-/// A Pareto-distributed size: P(size > x) = (least/x)^shape.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Pareto {
-    /// Mean of the size.
-    pub mean: Bytes,
-    /// Exponent of the distribution, above 1.
-    pub shape: f64,
-}
-
-/// Alternating active and silent periods, beginning with an active one.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct OnOff {
-    /// Length of an active period (the mean, if exponential).
-    pub on: Span,
-    /// Length of a silent period (the mean, if exponential).
-    pub off: Span,
-    /// Whether both lengths are exponentially distributed instead of fixed. Default: false.
-    #[serde(default)]
-    pub exponential: bool,
-    /// Rate at which the application offers data while active. Default: always more to send.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rate: Option<Rate>,
-}
-
-/// A proxy: this flow sends what another flow delivers in order, from the node where the other flow ends. Each
-/// connection or transfer of the other flow is relayed by one of this flow, which opens when the first data arrives;
-/// the proxy's buffer is unlimited. A transfer is complete when it has passed both; its completion time counts from
-/// the start of the first.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Relay {
-    /// Name of the flow that is relayed.
-    pub of: String,
-}
-
 /// The rate that the network advertises to a flow's sender, in bits per second without link framing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -462,10 +363,6 @@ fn seeds() -> u32 {
 
 fn seed() -> u64 {
     1
-}
-
-fn at_most() -> u32 {
-    1000
 }
 
 fn datagram() -> Bytes {

@@ -1,0 +1,41 @@
+//! Applications: what a TCP flow transfers, and when its data is offered.
+//!
+//! One application is one file, with its settings, their check, and its behaviour at a connection, and one line in the
+//! registry below. This crate lies under both the scenario, which holds the settings, and the engines, which run the
+//! behaviour; so neither has to know of a new one.
+
+mod arrivals;
+mod greedy;
+mod on_off;
+mod registry;
+mod relay;
+mod sizes;
+mod transfer;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use varicap_units::{Bytes, Time, choice};
+
+pub use arrivals::{Arrivals, TransferArrivals};
+pub use greedy::{Endless, Greedy};
+pub use on_off::{OnOff, OnOffFeed};
+pub use registry::{Application, Feeding, Offer, Start};
+pub use relay::{Relay, Relayed};
+pub use sizes::{Lognormal, Pareto, Sizes};
+pub use transfer::{Transfer, Whole};
+
+registry::apps! {
+    /// What a TCP flow transfers.
+    #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(remote = "Self")]
+    #[schemars(transform = choice::names)]
+    pub enum App {
+        #[default]
+        Greedy[Greedy] feeds Endless = "greedy", "Always more to send.";
+        Transfer(config: Transfer) feeds Whole = "transfer", "One transfer.";
+        Arrivals(config: Arrivals) feeds Whole = "arrivals", "Transfers that arrive at random, each on a connection of its own.";
+        OnOff(config: OnOff) feeds Box<OnOffFeed> = "on-off", "Active and silent periods in turn.";
+        Relay(config: Relay) feeds Relayed = "relay", "What another flow delivers, on a connection of its own: a proxy that splits connections.";
+    }
+}
+varicap_units::choice!(App);

@@ -1,0 +1,72 @@
+//! A proxy that splits connections: it sends what another flow delivers.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use varicap_units::part::Part;
+use varicap_units::{Bytes, Time};
+
+use crate::{Application, Feeding, Offer, Start};
+
+/// A proxy: what another flow delivers in order is what this one sends, from the node where that one ends. Each of its
+/// connections or transfers is relayed by one here, which opens when its first data comes; the proxy's buffer is
+/// unlimited. A transfer is complete when it has passed both, counted from the start of the first.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Relay {
+    /// The other flow.
+    pub of: String,
+}
+
+/// Checked with the flow that is relayed, by whoever knows the whole scenario.
+impl Part for Relay {}
+
+impl Application for Relay {
+    type Feed = Relayed;
+
+    fn feed(&self, start: &Start<'_>) -> Relayed {
+        Relayed { size: start.size, waiting: Bytes::ZERO, is_last: false, due: Time::NEVER }
+    }
+
+    /// It is counted by what it could send: what it is given is not known here.
+    fn packets(&self, _: f64, _: f64) -> f64 {
+        f64::INFINITY
+    }
+}
+
+/// What another connection has delivered, and this one has not offered yet.
+#[derive(Debug)]
+pub struct Relayed {
+    size: Option<Bytes>,
+    waiting: Bytes,
+    /// Nothing more will come, and that has not been passed on yet.
+    is_last: bool,
+    due: Time,
+}
+
+impl Feeding for Relayed {
+    fn poll(&mut self, now: Time) -> Option<Offer> {
+        if now < self.due {
+            return None;
+        }
+        if self.waiting > Bytes::ZERO {
+            return Some(Offer::Write(std::mem::take(&mut self.waiting)));
+        }
+        self.due = Time::NEVER;
+        std::mem::take(&mut self.is_last).then_some(Offer::End)
+    }
+
+    fn poll_at(&self) -> Time {
+        self.due
+    }
+
+    fn size(&self) -> Option<Bytes> {
+        self.size
+    }
+
+    fn relay(&mut self, now: Time, bytes: Bytes, is_last: bool) {
+        debug_assert!(!self.is_last, "nothing comes after the last byte");
+        self.waiting = Bytes::new(self.waiting.as_u64() + bytes.as_u64());
+        self.is_last |= is_last;
+        self.due = now;
+    }
+}
