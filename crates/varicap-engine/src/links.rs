@@ -1,4 +1,4 @@
-//! Links with their meters, private wires, and the ways of packets over both.
+//! Links with their meters, private wires, and the routes of packets over both.
 
 use std::collections::VecDeque;
 
@@ -7,8 +7,7 @@ use varicap_experiment::{FlowSpec, LinkSpec};
 use varicap_net::{Backlog, Frame, Link};
 use varicap_units::{Rate, Span, Streams, Time, Work};
 
-/// Names what packets pass: links first, in the order of the network, then wires.
-pub type NodeId = u32;
+use crate::nodes::{NodeId, Nodes};
 
 /// A link and what measures it.
 #[derive(Debug)]
@@ -26,17 +25,17 @@ impl<F: Frame> Hop<F> {
     }
 }
 
-/// The links of a running network, by their numbers, for who watches them.
+/// The links of a running network, by their numbers, for those who observe them.
 pub trait Links {
     /// Brings a link up to `now`.
     fn advance_link(&mut self, now: Time, link: usize);
-    /// What it offers; its mean, if it has opportunities.
+    /// The capacity that a link offers now; its mean, if it has opportunities.
     fn rate(&self, link: usize) -> Rate;
-    /// What its opportunities so far could have carried; none if it has a rate at each instant.
+    /// What a link's opportunities so far could have carried; none if it has a rate at each instant.
     fn opportunities(&self, link: usize) -> Option<Work>;
-    /// What waits there.
+    /// What waits at a link.
     fn backlog(&self, link: usize) -> Backlog;
-    /// When its capacity changes next.
+    /// When a link's capacity changes next.
     fn changes_at(&self, link: usize) -> Time;
 }
 
@@ -48,17 +47,19 @@ pub struct Wire<F> {
 }
 
 impl<F> Wire<F> {
-    /// An empty wire.
+    /// An empty wire that delays frames by `delay`.
     pub fn new(delay: Span) -> Wire<F> {
         Wire { delay, in_flight: VecDeque::new() }
     }
 
-    /// A frame enters it.
+    /// A frame enters the wire.
     pub fn push(&mut self, now: Time, frame: F) {
-        self.in_flight.push_back((now + self.delay, frame));
+        let due = now + self.delay;
+        debug_assert!(self.in_flight.back().is_none_or(|(last, _)| *last <= due), "time goes back at a wire");
+        self.in_flight.push_back((due, frame));
     }
 
-    /// The next frame that has come out by `now`.
+    /// The next frame that has come out of the wire by `now`.
     pub fn poll(&mut self, now: Time) -> Option<F> {
         if self.poll_at() > now {
             return None;
@@ -66,36 +67,31 @@ impl<F> Wire<F> {
         self.in_flight.pop_front().map(|(_, frame)| frame)
     }
 
-    /// When the next frame comes out.
+    /// When the next frame comes out of the wire.
     pub fn poll_at(&self) -> Time {
         self.in_flight.front().map_or(Time::NEVER, |(due, _)| *due)
     }
 }
 
-/// The wires, and the way of each flow group's packets: there and back.
-pub fn routes<F>(flows: &[FlowSpec], links: usize) -> (Vec<Wire<F>>, Vec<Box<[NodeId]>>) {
+/// The private wires of all flow groups, and the nodes on the route of each group: from its senders, then back to them.
+pub fn routes<F>(flows: &[FlowSpec], nodes: &Nodes) -> (Vec<Wire<F>>, Vec<Box<[NodeId]>>) {
     let mut wires = Vec::new();
     let mut routes = Vec::with_capacity(2 * flows.len());
     for flow in flows {
-        let mut forward: Vec<NodeId> = flow.forward.iter().map(|&link| link as NodeId).collect();
-        let mut reverse: Vec<NodeId> = flow.reverse.iter().map(|&link| link as NodeId).collect();
+        let mut forward: Vec<NodeId> = flow.forward.iter().map(|&link| nodes.link(link)).collect();
+        let mut reverse: Vec<NodeId> = flow.reverse.iter().map(|&link| nodes.link(link)).collect();
         if flow.access_delay > Span::ZERO {
             // Both wires stand at the sender's side, one for the whole group: equal delays keep the order.
-            forward.insert(0, (links + wires.len()) as NodeId);
+            forward.insert(0, nodes.wire(wires.len()));
             wires.push(Wire::new(flow.access_delay));
-            reverse.push((links + wires.len()) as NodeId);
+            reverse.push(nodes.wire(wires.len()));
             wires.push(Wire::new(flow.access_delay));
         }
         if let Some(abr) = &flow.abr {
             // Each connection enters a link of its own; the first one stands for all.
-            forward.insert(0, abr.link(0) as NodeId);
+            forward.insert(0, nodes.link(abr.link(0)));
         }
         routes.extend([forward.into(), reverse.into()]);
     }
     (wires, routes)
-}
-
-/// How many meters a flow group has: one for each member, one for all transfers that arrive.
-pub fn meters_of(flow: &FlowSpec) -> u32 {
-    if flow.carries_arrivals() { 1 } else { flow.count }
 }

@@ -10,7 +10,10 @@ use pyo3::types::PyList;
 use varicap_experiment::results::{Recorded, RunResult, runs_table, summarise};
 use varicap_experiment::{Network, Transport};
 use varicap_net::LoadReactiveControl;
-use varicap_sim::{ControlFactory, Options, PolicyFactory, Recording, RunError as SimError, run_many};
+use varicap_sim::{
+    ControlFactory, Options, PacketRecording, PolicyFactory, Recording, RunError as SimError,
+    SeriesRecording, run_many,
+};
 use varicap_tcp::congestion::CongestionControl;
 use varicap_tcp::{Congestion, TcpConfig};
 
@@ -22,7 +25,7 @@ use crate::records;
 use crate::scenario::PyScenario;
 use crate::tables::columns;
 
-/// What makes controls written in Python, by name.
+/// The Python objects that make controls, by name.
 type Makers = HashMap<String, Py<PyAny>>;
 
 /// What one or more runs of a scenario found.
@@ -123,8 +126,11 @@ pub fn run(
         policies: controls.clone().map(|makers| policies(makers, raised.clone())),
         controls: controls.map(|classes| factory(classes, raised.clone())),
         record: Some(Recording {
-            series: (record.sample, series_below),
-            packets: (usize::try_from(record.packet_limit).unwrap_or(usize::MAX), packets_below),
+            series: SeriesRecording { interval: record.sample, below: series_below },
+            packets: PacketRecording {
+                limit: usize::try_from(record.packet_limit).unwrap_or(usize::MAX),
+                below: packets_below,
+            },
             take: keeper(&recorded),
         }),
     };

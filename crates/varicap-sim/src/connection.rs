@@ -1,21 +1,11 @@
-//! One TCP connection of the world: both endpoints, the application that feeds it, and its processing jitter.
+//! One TCP connection of the world: both endpoints, its application, and its processing jitter.
 
-use varicap_engine::NodeId;
-use varicap_engine::workload::{FeedAction, OnOffFeed};
+use varicap_engine::{Application, Offer, Opening};
 use varicap_net::feedback::KnownRtt;
 use varicap_tcp::{Flags, Receiver, Segment, Sender};
-use varicap_units::{Bytes, Span, Stream, Time};
+use varicap_units::{Span, Stream, Time};
 
 use crate::packet::Packet;
-
-/// What feeds the connection after its start.
-#[derive(Debug)]
-pub enum Feed {
-    /// Everything was offered at the start.
-    Done,
-    /// On and off in turn.
-    OnOff(Box<OnOffFeed>),
-}
 
 /// Delays the sender's answer to acknowledgements, against phase effects.
 #[derive(Debug)]
@@ -49,67 +39,53 @@ pub struct Connection {
     pub sender: Sender,
     /// The receiving half.
     pub receiver: Receiver,
+    /// Its application.
+    pub app: Application,
     /// Index of its flow group.
     pub group: u16,
+    /// Its number in the group; none if it carries a transfer that has arrived, or relays such a transfer.
+    pub member: Option<u32>,
     /// Index of its meter.
     pub meter: u32,
     /// How many connections used the slot before it.
     pub generation: u16,
     /// Whether the slot is in use.
     pub is_open: bool,
-    /// Whether its meter has no other connection.
-    pub is_single: bool,
-    /// Whether its transfer has been delivered in full.
-    pub is_delivered: bool,
-    /// Whether its application has more to send, or a transfer is not over.
-    pub is_active: bool,
     /// Whether another connection relays what it delivers.
     pub is_relayed: bool,
-    /// Size of its transfer, if it carries one.
-    pub size: Option<Bytes>,
-    /// When it was opened; of a relay, when the first connection of its row was.
-    pub opened: Time,
     /// Slot of the connection that relays what it delivers, once there is one.
     pub relay: Option<u32>,
-    /// When its application stops; NEVER if it does not.
-    pub stop: Time,
     /// When the sender may answer the acknowledgements that have arrived; NEVER if nothing waits.
     pub release: Time,
     /// The link of its ABR source, which its data passes first.
-    pub buffer: Option<NodeId>,
-    feed: Feed,
+    pub buffer: Option<usize>,
     jitter: Option<Jitter>,
 }
 
 impl Connection {
-    /// A connection opened at `now`, the only one of its meter.
-    pub fn new(sender: Sender, receiver: Receiver, group: u16, meter: u32, now: Time) -> Connection {
+    /// The connection of `opening`, which counts on `meter`.
+    pub fn new(
+        sender: Sender,
+        receiver: Receiver,
+        app: Application,
+        opening: &Opening,
+        meter: u32,
+    ) -> Connection {
         Connection {
             sender,
             receiver,
-            group,
+            app,
+            group: opening.group,
+            member: opening.member,
             meter,
-            is_single: true,
             generation: 0,
             is_open: true,
-            is_delivered: false,
-            is_active: true,
             is_relayed: false,
-            size: None,
-            opened: now,
             relay: None,
-            stop: Time::NEVER,
             release: Time::NEVER,
             buffer: None,
-            feed: Feed::Done,
             jitter: None,
         }
-    }
-
-    /// Fed by `feed` from now on.
-    pub fn feed_with(&mut self, feed: Feed) {
-        self.is_active = matches!(feed, Feed::Done);
-        self.feed = feed;
     }
 
     /// Delays its answers by `jitter`.
@@ -161,40 +137,33 @@ impl Connection {
         Some(KnownRtt { base: self.sender.min_rtt()?, smoothed: self.sender.smoothed_rtt()? })
     }
 
+    /// Whether its meter has no other connection.
+    #[inline]
+    pub fn is_single(&self) -> bool {
+        self.member.is_some()
+    }
+
     /// Whether its transfer is over: all sent and acknowledged.
     #[inline]
     pub fn is_over(&self) -> bool {
-        self.size.is_some() && self.is_open && self.sender.is_done()
+        self.app.is_transfer() && self.is_open && self.sender.is_done()
     }
 
-    /// Works off what the application does up to `now`.
-    pub fn work_feed(&mut self, now: Time) {
-        if now >= self.stop {
-            self.stop = Time::NEVER;
-            self.feed = Feed::Done;
-            self.sender.withdraw();
-            self.sender.close();
-            self.is_active = false;
-        }
-        if let Feed::OnOff(feed) = &mut self.feed {
-            while now >= feed.poll_at() {
-                match feed.act(now) {
-                    FeedAction::Write(bytes) => self.sender.write(bytes),
-                    FeedAction::Withdraw => self.sender.withdraw(),
-                    FeedAction::Wait => {}
-                }
+    /// Gives the sender what the application offers by `now`.
+    #[inline]
+    pub fn feed(&mut self, now: Time) {
+        while let Some(offer) = self.app.poll(now) {
+            match offer {
+                Offer::Write(bytes) => self.sender.write(bytes),
+                Offer::Withdraw => self.sender.withdraw(),
+                Offer::End => self.sender.close(),
             }
-            self.is_active = feed.is_on();
         }
     }
 
-    /// When one of its parts wants to be polled, but for an answer that is held back.
+    /// When one of its parts wants to be polled, apart from an answer that is held back.
     #[inline]
     pub fn poll_at(&self) -> Time {
-        let feed = match &self.feed {
-            Feed::Done => Time::NEVER,
-            Feed::OnOff(feed) => feed.poll_at(),
-        };
-        self.sender.poll_at().min(self.receiver.poll_at()).min(feed).min(self.stop)
+        self.sender.poll_at().min(self.receiver.poll_at()).min(self.app.poll_at())
     }
 }

@@ -13,6 +13,6 @@ mod timers;
 mod world;
 
 pub use build::{ControlFactory, PolicyFactory};
-pub use record::Recording;
+pub use record::{PacketRecording, Recording, SeriesRecording};
 pub use run::{Options, RunError, run, run_many};
 pub use timers::Timers;

@@ -1,33 +1,64 @@
-//! What lies between the endpoints: links, wires and the routes over them.
+//! What lies between the endpoints: links, wires and the routes over them, and the event list that wakes all nodes.
 
-use varicap_engine::{Hop, Links, NodeId, Reactives, Wire};
-use varicap_experiment::packets::PacketEvent;
-use varicap_net::{Backlog, Link, QueueSample, Setting};
+use varicap_engine::{Hop, Links, Node, NodeId, Nodes, Reactives, Wire, routes};
+use varicap_experiment::FlowSpec;
+use varicap_experiment::measure::LinkMeter;
+use varicap_experiment::packets::{PacketEvent, PacketLog};
+use varicap_net::{Backlog, Link, Policed, QueueSample, Setting};
+use varicap_tcp::Segment;
 use varicap_units::{Rate, Time, Work};
 
 use crate::connection::Connection;
-use crate::observe::{LinkWatch, Observer, Traffic};
+use crate::observe::{LinkWatch, MarkedLosses, Traffic};
 use crate::packet::Packet;
 use crate::scheduler::Scheduler;
 
 /// Links, wires and routes, and the event list that wakes them.
 pub struct Net {
-    /// Nodes 0 and on.
-    pub hops: Vec<Hop<Packet>>,
-    /// The nodes after the links.
-    pub wires: Vec<Wire<Packet>>,
-    /// The nodes on the way of each flow group: from the sender to the receiver, then back.
-    pub routes: Vec<Box<[NodeId]>>,
-    /// Segments under way.
-    pub traffic: Traffic,
+    hops: Vec<Hop<Packet>>,
+    wires: Vec<Wire<Packet>>,
+    /// The nodes on the route of each flow group: from the sender to the receiver, then back.
+    routes: Vec<Box<[NodeId]>>,
+    traffic: Traffic,
+    nodes: Nodes,
     /// The event list.
     pub scheduler: Scheduler,
-    /// Meters of the flows.
-    pub observer: Observer,
+    /// Segments that links and wires have taken in, and given out again. Only kept where assertions are on.
+    #[cfg(debug_assertions)]
+    balance: Balance,
+}
+
+/// Counts what goes into links and wires, and what comes out of them.
+#[cfg(debug_assertions)]
+#[derive(Debug, Default)]
+struct Balance {
+    taken: u64,
+    given: u64,
 }
 
 impl Net {
-    /// Link number `link`, and what watches it.
+    /// The idle network over `hops`.
+    pub fn new(hops: Vec<Hop<Packet>>, flows: &[FlowSpec], nodes: Nodes, log: Option<PacketLog>) -> Net {
+        let (wires, routes) = routes(flows, &nodes);
+        Net {
+            hops,
+            wires,
+            routes,
+            traffic: Traffic::new(log),
+            nodes,
+            scheduler: Scheduler::new(nodes.fixed()),
+            #[cfg(debug_assertions)]
+            balance: Balance::default(),
+        }
+    }
+
+    /// What each node's number stands for.
+    #[inline(always)]
+    pub fn nodes(&self) -> Nodes {
+        self.nodes
+    }
+
+    /// Link number `link`, and what observes it.
     #[inline(always)]
     fn hop(&mut self, link: usize) -> (&mut Link<Packet>, LinkWatch<'_>) {
         let Hop { link: state, meter } = &mut self.hops[link];
@@ -40,7 +71,35 @@ impl Net {
         let (state, mut watch) = self.hop(link);
         let packet = state.poll(now, &mut watch)?;
         watch.traffic.record(now, watch.link, PacketEvent::Delivery, &packet);
+        self.count_out(&packet);
         Some(packet)
+    }
+
+    /// When link number `link` is to be polled next.
+    #[inline(always)]
+    pub fn link_due(&self, link: usize) -> Time {
+        self.hops[link].link.poll_at()
+    }
+
+    /// The next packet that comes out of wire number `wire` at `now`.
+    pub fn poll_wire(&mut self, now: Time, wire: usize) -> Option<Packet> {
+        let packet = self.wires[wire].poll(now)?;
+        self.count_out(&packet);
+        Some(packet)
+    }
+
+    /// A packet has come out of a link or wire.
+    #[inline(always)]
+    fn count_out(&mut self, _packet: &Packet) {
+        #[cfg(debug_assertions)]
+        {
+            self.balance.given += u64::from(_packet.segment != Packet::NO_SEGMENT);
+        }
+    }
+
+    /// When wire number `wire` is to be polled next.
+    pub fn wire_due(&self, wire: usize) -> Time {
+        self.wires[wire].poll_at()
     }
 
     /// Brings every link up to `now`.
@@ -66,34 +125,43 @@ impl Net {
     #[inline(always)]
     pub fn enter(&mut self, now: Time, node: NodeId, mut packet: Packet) {
         packet.hop += 1;
-        let index = node as usize;
-        if index >= self.hops.len() {
-            return self.enter_wire(now, node, packet);
+        #[cfg(debug_assertions)]
+        {
+            self.balance.taken += u64::from(packet.segment != Packet::NO_SEGMENT);
         }
-        let (link, mut watch) = self.hop(index);
+        match self.nodes.of(node) {
+            Node::Link(link) => self.enter_link(now, node, link, packet),
+            Node::Wire(wire) => self.enter_wire(now, node, wire, packet),
+            other => debug_assert!(false, "{other:?} is on the route of a packet"),
+        }
+    }
+
+    #[inline(always)]
+    fn enter_link(&mut self, now: Time, node: NodeId, link: usize, packet: Packet) {
+        let (state, mut watch) = self.hop(link);
         // Behind others it comes out after them: the wake stays.
-        let is_first = link.is_quiet();
-        link.push(now, packet, &mut watch);
+        let is_first = state.is_quiet();
+        state.push(now, packet, &mut watch);
         if is_first {
-            let due = link.poll_at();
+            let due = state.poll_at();
             self.scheduler.wake_by(node, due);
         }
     }
 
     #[cold]
-    fn enter_wire(&mut self, now: Time, node: NodeId, packet: Packet) {
-        let wire = &mut self.wires[node as usize - self.hops.len()];
+    fn enter_wire(&mut self, now: Time, node: NodeId, wire: usize, packet: Packet) {
+        let wire = &mut self.wires[wire];
         wire.push(now, packet);
         let due = wire.poll_at();
         self.scheduler.wake_by(node, due);
     }
 
-    /// From `now` on `node`, a link, has this rate.
-    pub fn set_rate(&mut self, now: Time, node: NodeId, rate: Rate) {
-        let (link, mut watch) = self.hop(node as usize);
-        link.set_rate(now, rate, &mut watch);
-        let due = link.poll_at();
-        self.scheduler.wake_by(node, due);
+    /// From `now` on link number `link` has this rate.
+    pub fn set_rate(&mut self, now: Time, link: usize, rate: Rate) {
+        let (state, mut watch) = self.hop(link);
+        state.set_rate(now, rate, &mut watch);
+        let due = state.poll_at();
+        self.scheduler.wake_by(self.nodes.link(link), due);
     }
 
     /// Sends what the sender of a connection has to send now.
@@ -107,7 +175,7 @@ impl Net {
             let packet = connection.packet(owner, slot, place, 0);
             self.traffic.segments.take();
             match connection.buffer {
-                Some(buffer) => self.enter(now, buffer, packet),
+                Some(buffer) => self.enter(now, self.nodes.link(buffer), packet),
                 None => self.emit(now, packet),
             }
         }
@@ -132,6 +200,52 @@ impl Net {
             self.enter(now, node, packet);
         }
     }
+
+    /// The segment of a packet that is at its endpoint. It may be read until the next one is sent.
+    #[inline]
+    pub fn arrive(&mut self, packet: &Packet) -> &Segment {
+        self.traffic.arrive(packet)
+    }
+
+    /// Marked packets that links lost.
+    pub fn marked_losses(&mut self) -> &mut MarkedLosses {
+        &mut self.traffic.marked_losses
+    }
+
+    /// The log of packet events, if there is one; afterwards there is none.
+    pub fn take_log(&mut self) -> Option<PacketLog> {
+        self.traffic.log.take()
+    }
+
+    /// Where the reservations that links mark stand at `now`.
+    pub fn policed(&mut self, now: Time) -> impl Iterator<Item = Policed> + '_ {
+        self.hops.iter_mut().flat_map(move |hop| hop.link.policed(now))
+    }
+
+    /// The meter of each link.
+    pub fn meters(&mut self) -> impl Iterator<Item = &mut LinkMeter> {
+        self.hops.iter_mut().map(|hop| &mut hop.meter)
+    }
+
+    /// The meter of each link, after the run.
+    pub fn into_meters(self) -> impl Iterator<Item = LinkMeter> {
+        self.hops.into_iter().map(|hop| hop.meter)
+    }
+
+    /// Every link and wire has been polled up to `now`, and no segment was lost track of: what links and wires took in
+    /// came out again, was lost, or is inside and has its place in the pool.
+    #[cfg(debug_assertions)]
+    pub fn assert_conserved(&self, now: Time) {
+        for (link, hop) in self.hops.iter().enumerate() {
+            assert!(hop.link.poll_at() > now, "link {link} was not polled at {now:?}");
+        }
+        for (wire, state) in self.wires.iter().enumerate() {
+            assert!(state.poll_at() > now, "wire {wire} was not polled at {now:?}");
+        }
+        let Balance { taken, given } = &self.balance;
+        let (lost, kept) = (self.traffic.lost_segments, self.traffic.segments.in_use() as u64);
+        assert_eq!(*taken, given + lost + kept, "segments that links and wires took in were lost track of");
+    }
 }
 
 impl Reactives for Net {
@@ -145,7 +259,7 @@ impl Reactives for Net {
         let (state, mut watch) = self.hop(link);
         state.allot(now, setting, &mut watch);
         let due = state.poll_at();
-        self.scheduler.wake_by(link as NodeId, due);
+        self.scheduler.wake_by(self.nodes.link(link), due);
     }
 }
 

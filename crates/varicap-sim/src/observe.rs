@@ -1,7 +1,9 @@
 //! What is measured while a run goes on. Observing never schedules and never draws a random number.
 
+use varicap_engine::meters_of;
 use varicap_experiment::measure::{FlowMeter, LinkMeter, SenderTotals};
 use varicap_experiment::packets::{PacketEvent, PacketLog, PacketOwner, PacketRecord};
+use varicap_experiment::{FlowSpec, Transport};
 use varicap_net::{Backlog, Frame, Lost, Watch};
 use varicap_tcp::{AckOutcome, Flags, Segment, Sender};
 use varicap_units::{Bytes, Rate, Time};
@@ -12,7 +14,7 @@ use crate::packet::{Packet, Pool};
 /// The meters of the flows of a run.
 pub struct Observer {
     /// One for each flow, or for each group of transfers.
-    pub flows: Vec<FlowMeter>,
+    flows: Vec<FlowMeter>,
     /// What the connections that are over have counted, by meter.
     over: Vec<SenderTotals>,
     /// Whether a meter has one connection, whose window is worth following.
@@ -20,13 +22,40 @@ pub struct Observer {
 }
 
 impl Observer {
-    /// Meters for flows with these segment sizes; the flag says whether it is a single connection.
-    pub fn new(flows: &[(Bytes, bool)]) -> Observer {
-        Observer {
-            flows: flows.iter().map(|&(mss, _)| FlowMeter::new(mss)).collect(),
-            over: vec![SenderTotals::default(); flows.len()],
-            is_single: flows.iter().map(|&(_, is_single)| is_single).collect(),
+    /// The meters of `flows`, in the order of the groups and of their members.
+    pub fn new(flows: &[FlowSpec]) -> Observer {
+        let mut observer = Observer { flows: Vec::new(), over: Vec::new(), is_single: Vec::new() };
+        for flow in flows {
+            let (mss, is_single) = match &flow.transport {
+                Transport::Tcp { tcp, .. } => (tcp.mss, !flow.carries_arrivals()),
+                Transport::Datagrams(datagrams) => (datagrams.size, false),
+            };
+            for _ in 0..meters_of(flow) {
+                let mut meter = FlowMeter::new(mss);
+                if flow.reservation.is_some() {
+                    meter.reserve();
+                }
+                observer.flows.push(meter);
+                observer.over.push(SenderTotals::default());
+                observer.is_single.push(is_single);
+            }
         }
+        observer
+    }
+
+    /// How many meters there are.
+    pub fn len(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// Meter number `meter`.
+    pub fn meter(&mut self, meter: usize) -> &mut FlowMeter {
+        &mut self.flows[meter]
+    }
+
+    /// All meters, after the run.
+    pub fn into_meters(self) -> impl Iterator<Item = FlowMeter> {
+        self.flows.into_iter()
     }
 
     /// The warm-up is over: what is measured begins at `now`, when the senders have counted `senders`.
@@ -34,7 +63,7 @@ impl Observer {
         self.flows.iter_mut().zip(senders).for_each(|(meter, sender)| meter.reset(now, sender));
     }
 
-    /// Whether meter number `meter` is of one connection.
+    /// Whether meter number `meter` is that of one connection.
     pub(crate) fn is_single(&self, meter: usize) -> bool {
         self.is_single[meter]
     }
@@ -56,13 +85,10 @@ impl Observer {
         if packet.is_reserved() {
             meter.on_marked(packet.wire_size());
         }
-        if let Some(whole) = connection.size
-            && !connection.is_delivered
-            && connection.receiver.delivered() >= whole.as_u64()
-        {
-            connection.is_delivered = true;
-            meter.on_transfer(whole, now.since(connection.opened));
+        if let Some(transfer) = connection.app.on_delivered(now, in_order) {
+            meter.on_transfer(transfer.size, transfer.took);
         }
+        debug_assert_eq!(connection.app.delivered(), connection.receiver.delivered());
     }
 
     /// An acknowledgement came to its sender.
@@ -76,7 +102,7 @@ impl Observer {
     /// The sender's window may have changed.
     #[inline]
     pub(crate) fn on_window(&mut self, connection: &Connection, now: Time) {
-        if connection.is_single {
+        if connection.is_single() {
             self.flows[connection.meter as usize].on_cwnd(now, connection.sender.cwnd());
         }
     }
@@ -85,7 +111,7 @@ impl Observer {
     pub(crate) fn on_close(&mut self, connection: &Connection, now: Time, marked_losses: u64) {
         let meter = connection.meter as usize;
         self.over[meter] = self.over[meter].plus(&sender_totals(now, &connection.sender, marked_losses));
-        if connection.is_single {
+        if connection.is_single() {
             self.flows[meter].on_close(now);
         }
     }
@@ -95,14 +121,14 @@ impl Observer {
         &self,
         now: Time,
         connections: &[Connection],
-        traffic: &Traffic,
+        marked_losses: &MarkedLosses,
     ) -> Vec<SenderTotals> {
         let mut totals = self.over.clone();
         for (owner, connection) in connections.iter().enumerate().filter(|(_, connection)| connection.is_open)
         {
             let total = &mut totals[connection.meter as usize];
-            let marked_losses = traffic.marked_losses.of_connection(owner as u32);
-            *total = total.plus(&sender_totals(now, &connection.sender, marked_losses));
+            let marked = marked_losses.of_connection(owner as u32);
+            *total = total.plus(&sender_totals(now, &connection.sender, marked));
         }
         totals
     }
@@ -111,20 +137,23 @@ impl Observer {
 /// Segments under way, and what happens to them.
 #[derive(Debug)]
 pub struct Traffic {
-    /// The segments.
+    /// The segments of all packets in the network.
     pub segments: Pool<Segment>,
     /// What happens to each packet, if it is recorded.
     pub log: Option<PacketLog>,
     /// Marked packets that links lost.
     pub marked_losses: MarkedLosses,
+    /// Segments that links lost. Only kept where assertions are on.
+    #[cfg(debug_assertions)]
+    pub lost_segments: u64,
 }
 
-/// Marked packets that links lost, by whom they belonged to.
+/// Marked packets that links lost, by the connection or stream of datagrams that they belonged to.
 #[derive(Debug, Default)]
 pub struct MarkedLosses {
-    /// Of each connection, by its slot.
+    /// Those of each connection, by its slot.
     connections: Vec<u64>,
-    /// Of each stream of datagrams, by its meter.
+    /// Those of each stream of datagrams, by its meter.
     datagrams: Vec<u64>,
 }
 
@@ -157,9 +186,15 @@ impl MarkedLosses {
 }
 
 impl Traffic {
-    /// No segment, no log.
-    pub fn new() -> Traffic {
-        Traffic { segments: Pool::new(), log: None, marked_losses: MarkedLosses::default() }
+    /// Nothing is under way; what happens goes into `log`, if there is one.
+    pub fn new(log: Option<PacketLog>) -> Traffic {
+        Traffic {
+            segments: Pool::new(),
+            log,
+            marked_losses: MarkedLosses::default(),
+            #[cfg(debug_assertions)]
+            lost_segments: 0,
+        }
     }
 
     /// The segment of a packet that is at its endpoint. It may be read until the next one is sent.
@@ -183,11 +218,11 @@ impl Traffic {
 
 /// Observes one link, and gives lost packets back to the pool.
 pub(crate) struct LinkWatch<'a> {
-    /// Its meter.
+    /// Measures the link.
     pub meter: &'a mut LinkMeter,
-    /// Its number.
+    /// The number of the link.
     pub link: u16,
-    /// Its packets.
+    /// What is under way on the links.
     pub traffic: &'a mut Traffic,
 }
 
@@ -207,6 +242,10 @@ impl Watch<Packet> for LinkWatch<'_> {
         }
         self.traffic.record(at, self.link, PacketEvent::Lost(cause), &frame);
         if frame.segment != Packet::NO_SEGMENT {
+            #[cfg(debug_assertions)]
+            {
+                self.traffic.lost_segments += 1;
+            }
             self.traffic.segments.free(frame.segment);
         }
     }

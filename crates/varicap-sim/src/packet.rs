@@ -38,6 +38,7 @@ impl Packet {
 
     /// A datagram of a source whose meter is `owner`.
     pub fn datagram(owner: u32, group: u16, size: Bytes) -> Packet {
+        debug_assert!(size.as_u64() <= u64::from(u16::MAX), "a datagram of {size}");
         let size = size.as_u64() as u16; // the scenario limits datagrams to 65,535 bytes
         Packet { segment: Packet::NO_SEGMENT, owner, generation: 0, group, size, hop: 0, flags: 0 }
     }
@@ -151,7 +152,8 @@ impl<T: Default> Pool<T> {
     /// The slot that [`Pool::vacant`] gave last is in use.
     #[inline]
     pub fn take(&mut self) {
-        self.free.pop();
+        let taken = self.free.pop();
+        debug_assert!(taken.is_some(), "only a vacant slot is taken");
     }
 
     /// The value in `slot`.
@@ -165,9 +167,16 @@ impl<T: Default> Pool<T> {
         &self.slots[slot as usize]
     }
 
+    /// How many slots are in use.
+    #[cfg(debug_assertions)]
+    pub fn in_use(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
     /// The value in `slot` is needed no more.
     #[inline]
     pub fn free(&mut self, slot: u32) {
+        debug_assert!(self.free.len() < self.slots.len(), "more slots become free than were taken");
         self.free.push(slot);
     }
 }

@@ -1,4 +1,4 @@
-//! What a run records besides its rows: time series and packet events. Recording changes nothing of what happens.
+//! What a run records in addition to its rows: time series and packet events. Recording changes nothing of what happens.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use varicap_engine::meters_of;
 use varicap_experiment::Network;
 use varicap_experiment::live::Tap;
 use varicap_experiment::results::Recorded;
-use varicap_experiment::series::{FlowSeries, LinkSeries, SenderState, intervals};
+use varicap_experiment::series::{FlowSeries, LinkSeries, intervals};
 use varicap_units::{Span, Time};
 
 use crate::world::World;
@@ -17,22 +17,47 @@ const MOST_SERIES_OF_A_GROUP: u32 = 64;
 /// What to record of which replications, and where it goes.
 #[derive(Clone)]
 pub struct Recording {
-    /// Interval of the time series, and the number below which replications have them.
-    pub series: (Span, u64),
-    /// Most packet events that are kept of a run, and the number below which replications have them.
-    pub packets: (usize, u64),
+    /// Time series of flows and links.
+    pub series: SeriesRecording,
+    /// What happens to each packet.
+    pub packets: PacketRecording,
     /// Takes what was recorded of a network in a replication, on the thread that ran it.
     pub take: Arc<dyn Fn(Recorded) + Send + Sync>,
+}
+
+/// Which replications have time series, and of which interval.
+#[derive(Clone, Copy, Debug)]
+pub struct SeriesRecording {
+    /// Length of an interval; positive.
+    pub interval: Span,
+    /// Replications with lower numbers have series.
+    pub below: u64,
+}
+
+/// Which replications have a log of packet events, and how long it may become.
+#[derive(Clone, Copy, Debug)]
+pub struct PacketRecording {
+    /// Most events that are kept of a run.
+    pub limit: usize,
+    /// Replications with lower numbers have a log.
+    pub below: u64,
+}
+
+/// The time series of a flow, or of a group of transfers.
+pub(crate) struct MeteredSeries {
+    /// Index of its meter.
+    pub meter: usize,
+    /// The series.
+    pub series: FlowSeries,
 }
 
 /// Takes samples of a world while it runs.
 pub(crate) struct Sampler<'a> {
     interval: Span,
     next: Time,
-    /// Each flow's meter and series.
-    flows: Vec<(usize, FlowSeries)>,
+    flows: Vec<MeteredSeries>,
     links: Vec<LinkSeries>,
-    /// Tells whoever watches.
+    /// Passes the samples on to an observer of the running simulation.
     tap: Option<Tap<'a>>,
     /// Whether the series are wanted afterwards, too.
     is_kept: bool,
@@ -51,7 +76,7 @@ impl<'a> Sampler<'a> {
                 let name =
                     if members == 1 { spec.name.to_string() } else { format!("{}.{member}", spec.name) };
                 if members <= MOST_SERIES_OF_A_GROUP {
-                    flows.push((meter, FlowSeries::new(&name, points)));
+                    flows.push(MeteredSeries { meter, series: FlowSeries::new(&name, points) });
                 }
                 meter += 1;
             }
@@ -69,30 +94,18 @@ impl<'a> Sampler<'a> {
     pub fn sample(&mut self, world: &mut World) {
         let now = self.next;
         self.next += self.interval;
-        let mut senders: Vec<Option<SenderState>> = vec![None; world.net.observer.flows.len()];
-        for connection in world.connections.iter().filter(|connection| connection.is_open) {
-            senders[connection.meter as usize] = Some(SenderState::of(&connection.sender));
-        }
-        let reserved = world.reserved_states(now);
-        for (meter, series) in &mut self.flows {
-            // Of transfers that come and go, the window of one says nothing of the group.
-            let sender = senders[*meter].filter(|_| world.net.observer.is_single(*meter));
-            series.sample(now, &mut world.net.observer.flows[*meter], sender, reserved[*meter]);
-        }
-        for (series, hop) in self.links.iter_mut().zip(&mut world.net.hops) {
-            series.sample(now, &mut hop.meter);
-        }
+        world.sample(now, &mut self.flows, &mut self.links);
         if let Some(tap) = &mut self.tap {
-            tap.tell(self.flows.iter().map(|(_, series)| series), self.links.iter());
+            tap.tell(self.flows.iter().map(|flow| &flow.series), self.links.iter());
         }
         if !self.is_kept {
-            self.flows.iter_mut().for_each(|(_, series)| series.points.clear());
+            self.flows.iter_mut().for_each(|flow| flow.series.points.clear());
             self.links.iter_mut().for_each(|series| series.points.clear());
         }
     }
 
     /// The series.
     pub fn finish(self) -> (Vec<FlowSeries>, Vec<LinkSeries>) {
-        (self.flows.into_iter().map(|(_, series)| series).collect(), self.links)
+        (self.flows.into_iter().map(|flow| flow.series).collect(), self.links)
     }
 }

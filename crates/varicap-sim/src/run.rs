@@ -6,28 +6,27 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rayon::prelude::*;
 use varicap_engine::meters_of;
+use varicap_experiment::Network;
 use varicap_experiment::live::Live;
 use varicap_experiment::packets::PacketLog;
 use varicap_experiment::results::{Recorded, RunResult};
 use varicap_experiment::rows::{GroupRows, LinkRow};
-use varicap_experiment::{FlowSpec, Network, Transport};
-use varicap_units::{Bytes, Span, Streams, Time};
+use varicap_units::{Span, Streams, Time};
 
 use crate::build::{ControlFactory, PolicyFactory};
-use crate::observe::Observer;
 use crate::record::{Recording, Sampler};
 use crate::world::World;
 
-/// What to do besides measuring.
+/// What to do in addition to measuring.
 #[derive(Clone, Default)]
 pub struct Options {
     /// Makes congestion controls that are not built in.
     pub controls: Option<Arc<ControlFactory>>,
     /// Makes controllers of load-reactive links that are not built in.
     pub policies: Option<Arc<PolicyFactory>>,
-    /// What to record besides the rows.
+    /// What to record in addition to the rows.
     pub record: Option<Recording>,
-    /// Who watches, at the interval of `record`'s series.
+    /// An observer of the running simulation, which is shown samples at the interval of `record`'s series.
     pub live: Option<Arc<Live>>,
 }
 
@@ -42,7 +41,7 @@ pub enum RunError {
     Failed(String),
 }
 
-/// Runs replication `replication` of `network` under `seed`. `go_on` is told the simulated time now and then; false
+/// Runs replication `replication` of `network` under `seed`. `go_on` is given the simulated time now and then; false
 /// ends the run.
 pub fn run(
     network: &Network,
@@ -63,27 +62,15 @@ fn run_number(
     options: &Options,
     go_on: &mut dyn FnMut(Time) -> bool,
 ) -> Result<RunResult, RunError> {
-    let meters: Vec<(Bytes, bool)> = network.flows.iter().flat_map(meter_kinds).collect();
-    let mut observer = Observer::new(&meters);
-    let is_reserved = network
-        .flows
-        .iter()
-        .flat_map(|flow| std::iter::repeat_n(flow.reservation.is_some(), meters_of(flow) as usize));
-    observer
-        .flows
-        .iter_mut()
-        .zip(is_reserved)
-        .filter(|(_, reserved)| *reserved)
-        .for_each(|(meter, _)| meter.reserve());
-    let mut world = World::new(network, Streams::new(seed, replication), observer, options);
     let recording = options.record.as_ref();
-    let limit = recording.map(|recording| recording.packets).filter(|(_, below)| replication < *below);
-    world.net.traffic.log = limit.map(|(limit, _)| PacketLog::new(limit));
+    let packets = recording.map(|recording| recording.packets).filter(|packets| replication < packets.below);
+    let log = packets.map(|packets| PacketLog::new(packets.limit));
+    let mut world = World::new(network, Streams::new(seed, replication), log, options);
     let tap = options.live.as_ref().map(|live| live.tap(number, replication, network.duration));
-    let is_kept = recording.is_some_and(|recording| replication < recording.series.1);
+    let is_kept = recording.is_some_and(|recording| replication < recording.series.below);
     let mut sampler = recording
         .filter(|_| is_kept || tap.is_some())
-        .map(|recording| Sampler::new(network, recording.series.0, tap, is_kept));
+        .map(|recording| Sampler::new(network, recording.series.interval, tap, is_kept));
     let end = Time::ZERO + network.duration;
     let warm = Time::ZERO + network.warmup;
     if network.warmup > Span::ZERO {
@@ -94,13 +81,7 @@ fn run_number(
     if let Some(recording) = recording {
         let kept = sampler.filter(|_| is_kept);
         let (flows, links) = kept.map(Sampler::finish).unwrap_or_default();
-        (recording.take)(Recorded {
-            replication,
-            network: number,
-            flows,
-            links,
-            packets: world.net.traffic.log.take(),
-        });
+        (recording.take)(Recorded { replication, network: number, flows, links, packets: world.take_log() });
     }
     Ok(rows(world, network, seed, replication, end))
 }
@@ -127,26 +108,17 @@ fn ran(to_the_end: bool) -> Result<(), RunError> {
     if to_the_end { Ok(()) } else { Err(RunError::Interrupted) }
 }
 
-fn meter_kinds(flow: &FlowSpec) -> Vec<(Bytes, bool)> {
-    let (mss, is_single) = match &flow.transport {
-        Transport::Tcp { tcp, .. } => (tcp.mss, !flow.carries_arrivals()),
-        Transport::Datagrams(datagrams) => (datagrams.size, false),
-    };
-    vec![(mss, is_single); meters_of(flow) as usize]
-}
-
-fn rows(mut world: World, network: &Network, seed: u64, replication: u64, end: Time) -> RunResult {
-    let totals = world.sender_totals(end);
-    let links = network.links.iter().zip(world.net.hops);
-    let links = links.map(|(spec, hop)| LinkRow::new(&spec.name, "", &hop.meter.finish(end))).collect();
-    let mut measures =
-        world.net.observer.flows.into_iter().zip(totals).map(|(meter, sender)| meter.finish(end, sender));
+fn rows(world: World, network: &Network, seed: u64, replication: u64, end: Time) -> RunResult {
+    let measured = world.finish(end);
+    let links = network.links.iter().zip(&measured.links);
+    let links = links.map(|(spec, measure)| LinkRow::new(&spec.name, "", measure)).collect();
+    let mut measures = measured.flows.into_iter();
     let mut result = RunResult {
         replication,
         seed,
         simulated: network.duration,
         measured: network.duration.saturating_sub(network.warmup),
-        events: world.events,
+        events: measured.events,
         links,
         ..RunResult::default()
     };
@@ -160,7 +132,7 @@ fn rows(mut world: World, network: &Network, seed: u64, replication: u64, end: T
 /// Runs the replications `replications` of every network, `jobs` at a time (0: one for each core), and joins what
 /// the networks of one replication gave: several networks are one scenario whose flows run in isolation.
 ///
-/// `progress` is told the share that is done, now and then; false interrupts all.
+/// `progress` is given the share that is done, now and then; false interrupts all.
 pub fn run_many(
     networks: &[Network],
     seed: u64,

@@ -13,12 +13,22 @@ const ARITY: usize = 4;
 /// A pending wake as one number, time above node: its order is the order of the list.
 type Wake = u128;
 
+#[inline(always)]
+const fn node_of(wake: Wake) -> NodeId {
+    NodeId::numbered(wake as u32)
+}
+
+#[inline(always)]
+const fn time_of(wake: Wake) -> Time {
+    Time::from_nanos((wake >> 32) as u64)
+}
+
 /// Fills the heap up to whole families; later than every wake.
 const NONE: Wake = u128::MAX;
 
 #[inline(always)]
 const fn wake_of(node: NodeId, at: Time) -> Wake {
-    (at.as_nanos() as u128) << 32 | node as u128
+    (at.as_nanos() as u128) << 32 | node.number() as u128
 }
 
 /// Nodes that stand apart from the heap: the links of a simple network, which are woken at every packet. Finding the
@@ -26,7 +36,7 @@ const fn wake_of(node: NodeId, at: Time) -> Wake {
 const BUSY: usize = 4;
 
 /// The one event list of a world. Ties are resolved by node, so the order never depends on how often a node was
-/// woken: links are numbered before endpoints, and a departure is worked off before a simultaneous timer.
+/// woken: links are numbered before endpoints, and a departure is handled before a simultaneous timer.
 pub struct Scheduler {
     /// Wakes of the first nodes.
     busy: [Time; BUSY],
@@ -37,6 +47,9 @@ pub struct Scheduler {
     place: Vec<u32>,
     /// Wakes that come once: few at a time and soon, so that they are cheaper apart from the many timers.
     once: BinaryHeap<Reverse<Wake>>,
+    /// The instant that is being handled: nothing is woken before it. Only kept where assertions are on.
+    #[cfg(debug_assertions)]
+    now: Time,
 }
 
 impl Scheduler {
@@ -48,6 +61,8 @@ impl Scheduler {
             len: 0,
             place: vec![ABSENT; nodes],
             once: BinaryHeap::new(),
+            #[cfg(debug_assertions)]
+            now: Time::ZERO,
         }
     }
 
@@ -57,29 +72,46 @@ impl Scheduler {
         let (mut at, mut node) = (self.busy[0], 0);
         for (other, &due) in self.busy.iter().enumerate().skip(1) {
             if due < at {
-                (at, node) = (due, other as NodeId);
+                (at, node) = (due, other as u32);
             }
         }
         let once = self.once.peek().map_or(NONE, |&Reverse(wake)| wake);
         let sorted = self.heap[0].min(once);
         if (sorted >> 32) < u128::from(at.as_nanos()) {
-            return Some((Time::from_nanos((sorted >> 32) as u64), sorted as NodeId));
+            return Some((time_of(sorted), node_of(sorted)));
         }
-        (!at.is_never()).then_some((at, node))
+        (!at.is_never()).then_some((at, NodeId::numbered(node)))
+    }
+
+    /// The world handles what is due at `now`, which is not before what it handled last.
+    #[cfg(debug_assertions)]
+    pub fn reach(&mut self, now: Time) {
+        assert!(self.now <= now, "time goes back from {:?} to {now:?}", self.now);
+        self.now = now;
+    }
+
+    /// No wake lies before the instant that is being handled.
+    #[inline(always)]
+    fn assert_not_past(&self, node: NodeId, at: Time) {
+        #[cfg(debug_assertions)]
+        assert!(at >= self.now, "{node:?} would be woken at {at:?}, before {:?}", self.now);
+        let _ = (node, at);
     }
 
     /// Replaces the node's pending wake; [`Time::NEVER`] cancels it.
     #[inline]
     pub fn wake(&mut self, node: NodeId, at: Time) {
-        match self.busy.get_mut(node as usize) {
+        self.assert_not_past(node, at);
+        match self.busy.get_mut(node.index()) {
             Some(due) => *due = at,
             None => self.wake_sorted(node, at),
         }
     }
 
-    /// Wakes the node at `at` besides its pending wake; [`Scheduler::polled`] ends it.
+    /// Wakes the node at `at` in addition to its pending wake; [`Scheduler::polled`] ends it.
     #[inline]
     pub fn wake_once(&mut self, node: NodeId, at: Time) {
+        self.assert_not_past(node, at);
         self.once.push(Reverse(wake_of(node, at)));
     }
 
@@ -87,19 +119,20 @@ impl Scheduler {
     /// as in [`Scheduler::wake_by`].
     #[inline]
     pub fn polled(&mut self, node: NodeId, now: Time, at: Time) {
+        debug_assert!(at > now, "{node:?} was polled at {now:?} and still wants to be");
         if self.once.peek() == Some(&Reverse(wake_of(node, now))) {
             self.once.pop();
         }
         if self.pending(node) > now { self.wake_by(node, at) } else { self.wake(node, at) }
     }
 
-    /// When the node is woken next, but for wakes that come once.
+    /// When the node is woken next, apart from wakes that come once.
     #[inline]
     fn pending(&self, node: NodeId) -> Time {
-        match self.busy.get(node as usize) {
+        match self.busy.get(node.index()) {
             Some(&due) => due,
-            None => match self.place.get(node as usize) {
-                Some(&place) if place != ABSENT => Time::from_nanos((self.heap[place as usize] >> 32) as u64),
+            None => match self.place.get(node.index()) {
+                Some(&place) if place != ABSENT => time_of(self.heap[place as usize]),
                 _ => Time::NEVER,
             },
         }
@@ -109,7 +142,8 @@ impl Scheduler {
     /// and a timer that is pushed back with every packet costs nothing until it would have fired.
     #[inline]
     pub fn wake_by(&mut self, node: NodeId, at: Time) {
-        if let Some(due) = self.busy.get_mut(node as usize) {
+        self.assert_not_past(node, at);
+        if let Some(due) = self.busy.get_mut(node.index()) {
             *due = at.min(*due);
             return;
         }
@@ -138,7 +172,7 @@ impl Scheduler {
 
     #[inline]
     fn place_of(&mut self, node: NodeId) -> u32 {
-        match self.place.get(node as usize) {
+        match self.place.get(node.index()) {
             Some(&place) => place,
             None => self.grow(node),
         }
@@ -146,7 +180,7 @@ impl Scheduler {
 
     #[cold]
     fn grow(&mut self, node: NodeId) -> u32 {
-        self.place.resize(node as usize + 1, ABSENT);
+        self.place.resize(node.index() + 1, ABSENT);
         ABSENT
     }
 
@@ -167,7 +201,7 @@ impl Scheduler {
 
     fn remove(&mut self, place: usize) {
         let gone = self.heap[place];
-        self.place[gone as NodeId as usize] = ABSENT;
+        self.place[node_of(gone).index()] = ABSENT;
         self.len -= 1;
         let last = std::mem::replace(&mut self.heap[self.len], NONE);
         if place == self.len {
@@ -216,7 +250,7 @@ impl Scheduler {
     #[inline]
     fn put(&mut self, place: usize, wake: Wake) {
         self.heap[place] = wake;
-        self.place[wake as NodeId as usize] = place as u32;
+        self.place[node_of(wake).index()] = place as u32;
     }
 }
 
@@ -226,6 +260,10 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
+    fn node(number: u32) -> NodeId {
+        NodeId::numbered(number)
+    }
+
     fn at(nanos: u64) -> Time {
         Time::from_nanos(nanos)
     }
@@ -233,36 +271,36 @@ mod tests {
     #[test]
     fn ties_go_to_the_lower_node() {
         let mut scheduler = Scheduler::new(4);
-        for node in [3, 1, 2] {
-            scheduler.wake(node, at(5));
+        for number in [3, 1, 2] {
+            scheduler.wake(node(number), at(5));
         }
-        assert_eq!(scheduler.first(), Some((at(5), 1)));
+        assert_eq!(scheduler.first(), Some((at(5), node(1))));
     }
 
     #[test]
     fn wake_by_keeps_an_earlier_wake() {
         let mut scheduler = Scheduler::new(1);
-        scheduler.wake_by(0, at(5));
-        scheduler.wake_by(0, at(9));
-        assert_eq!(scheduler.first(), Some((at(5), 0)));
-        scheduler.wake_by(0, at(2));
-        assert_eq!(scheduler.first(), Some((at(2), 0)));
+        scheduler.wake_by(node(0), at(5));
+        scheduler.wake_by(node(0), at(9));
+        assert_eq!(scheduler.first(), Some((at(5), node(0))));
+        scheduler.wake_by(node(0), at(2));
+        assert_eq!(scheduler.first(), Some((at(2), node(0))));
     }
 
     #[test]
     fn never_cancels() {
         let mut scheduler = Scheduler::new(2);
-        scheduler.wake(0, at(5));
-        scheduler.wake(1, at(7));
-        scheduler.wake(0, Time::NEVER);
-        assert_eq!(scheduler.first(), Some((at(7), 1)));
-        scheduler.wake(1, Time::NEVER);
+        scheduler.wake(node(0), at(5));
+        scheduler.wake(node(1), at(7));
+        scheduler.wake(node(0), Time::NEVER);
+        assert_eq!(scheduler.first(), Some((at(7), node(1))));
+        scheduler.wake(node(1), Time::NEVER);
         assert_eq!(scheduler.first(), None);
     }
 
     #[test]
     fn a_wake_that_comes_once_stands_beside_the_pending_one() {
-        for node in [1, BUSY as NodeId + 1] {
+        for node in [node(1), node(BUSY as u32 + 1)] {
             let mut scheduler = Scheduler::new(1);
             scheduler.wake(node, at(9));
             scheduler.wake_once(node, at(5));
@@ -277,9 +315,9 @@ mod tests {
     #[test]
     fn polling_makes_a_wake_to_come_only_earlier() {
         let mut scheduler = Scheduler::new(1);
-        scheduler.wake(7, at(9));
-        scheduler.polled(7, at(5), at(8));
-        assert_eq!(scheduler.first(), Some((at(8), 7)));
+        scheduler.wake(node(7), at(9));
+        scheduler.polled(node(7), at(5), at(8));
+        assert_eq!(scheduler.first(), Some((at(8), node(7))));
     }
 
     proptest! {
@@ -287,7 +325,8 @@ mod tests {
         fn agrees_with_a_sorted_map(steps in prop::collection::vec((0u32..40, 0u64..50, any::<bool>()), 1..400)) {
             let mut scheduler = Scheduler::new(3);
             let mut model: BTreeMap<NodeId, u64> = BTreeMap::new();
-            for (node, when, lazily) in steps {
+            for (number, when, lazily) in steps {
+                let node = node(number);
                 if when == 0 {
                     scheduler.wake(node, Time::NEVER);
                     model.remove(&node);

@@ -25,8 +25,8 @@ impl Timers {
 
     /// Sets each of them, or moves it.
     pub fn set_all(&mut self) {
-        for (node, &phase) in self.phases.iter().enumerate() {
-            self.scheduler.wake(node as NodeId, self.now + phase);
+        for (node, &phase) in (0..).map(NodeId::numbered).zip(&self.phases) {
+            self.scheduler.wake(node, self.now + phase);
         }
     }
 
@@ -41,8 +41,8 @@ impl Timers {
 
     /// Cancels each of them.
     pub fn cancel_all(&mut self) {
-        for node in 0..self.phases.len() {
-            self.scheduler.wake(node as NodeId, Time::NEVER);
+        for (node, _) in (0..).map(NodeId::numbered).zip(&self.phases) {
+            self.scheduler.wake(node, Time::NEVER);
         }
     }
 

@@ -3,72 +3,54 @@
 //! The loop takes the earliest wake, polls that node and pushes what comes out into the next node at the same
 //! instant. Nothing below this crate knows an event list; nothing here knows how TCP or a queue works.
 
-use std::collections::VecDeque;
-
-use varicap_engine::workload::{Arrivals, DatagramSource, ReservedRates};
-use varicap_engine::{Feedback, NodeId, Pools};
-use varicap_experiment::measure::SenderTotals;
-use varicap_experiment::series::ReservedState;
+use varicap_engine::workload::{DatagramSource, ReservedRates};
+use varicap_engine::{Beginning, Feedback, Node, NodeId, Opening, Openings, Pools};
+use varicap_experiment::measure::{FlowMeasure, LinkMeasure, SenderTotals};
+use varicap_experiment::packets::PacketLog;
+use varicap_experiment::series::{LinkSeries, ReservedState, SenderState};
 use varicap_net::Policed;
 use varicap_units::{Bytes, Rate, Time, Work};
 
 use crate::build::Openers;
 use crate::connection::{Answer, Connection};
 use crate::net::Net;
+use crate::observe::Observer;
 use crate::packet::{FlowOwner, Packet};
+use crate::record::MeteredSeries;
 
-/// What starts by itself: arrivals of transfers, or datagrams.
+/// What acts by itself, each with a node of its own.
 #[derive(Debug)]
 pub enum Source {
-    /// Transfers that arrive at random.
-    Transfers {
-        /// Their flow group.
-        group: u16,
-        /// When, and how large.
-        arrivals: Box<Arrivals>,
-    },
     /// One stream of datagrams.
     Datagrams {
-        /// Its flow group.
+        /// The flow group that the stream belongs to.
         group: u16,
-        /// Its meter.
+        /// The meter that it counts on.
         meter: u32,
-        /// When.
+        /// When each datagram leaves.
         source: Box<DatagramSource>,
     },
-    /// Opens the connections that are there from the beginning, each at its start, in order of time.
-    Openings(VecDeque<Opening>),
-    /// What links tell senders; it lies apart, in [`World`].
+    /// Opens connections; its state lies in the world's [`Openers`].
+    Openings,
+    /// What links advertise to senders; its state lies apart, in [`World`].
     Feedback,
     /// Load-reactive links that share a capacity.
     Pools(Pools),
     /// Changes of a flow's reservation.
     Reservation {
-        /// Its flow group.
+        /// The flow group that has the reservation.
         group: u16,
-        /// When, and to what.
+        /// When its rate changes, and to what.
         changes: ReservedRates,
     },
 }
 
-/// The start of one member of a flow group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Opening {
-    /// When.
-    pub at: Time,
-    /// Whose.
-    pub group: u16,
-    /// Its number in the group.
-    pub member: u32,
-}
-
 impl Source {
-    /// When it next does something.
-    pub fn poll_at(&self) -> Time {
+    /// When it next does something; `openings` are those of the world.
+    fn poll_at(&self, openings: &Openings) -> Time {
         match self {
-            Source::Transfers { arrivals, .. } => arrivals.poll_at(),
             Source::Datagrams { source, .. } => source.poll_at(),
-            Source::Openings(openings) => openings.front().map_or(Time::NEVER, |opening| opening.at),
+            Source::Openings => openings.poll_at(),
             Source::Feedback => Time::ZERO,
             Source::Pools(pools) => pools.poll_at(),
             Source::Reservation { changes, .. } => changes.poll_at(),
@@ -76,27 +58,67 @@ impl Source {
     }
 }
 
-/// Links, wires, sources and connections of one run. Node numbers run in this order.
-pub struct World {
-    /// Links and wires, and the event list.
-    pub net: Net,
-    /// What starts by itself.
-    pub sources: Vec<Source>,
-    /// The connections, in slots that are used again.
-    pub connections: Vec<Connection>,
-    pub(crate) free: Vec<u32>,
-    pub(crate) openers: Openers,
-    /// What links tell senders; its node is the last source.
-    pub(crate) feedback: Option<Feedback>,
-    /// Rates that have just arrived, and who hears them; kept for its memory.
-    pub(crate) heard: Vec<(u32, Rate)>,
-    pub(crate) first_source: usize,
-    pub(crate) first_connection: usize,
-    /// Events worked off so far.
+/// What links advertise to senders, and the node at which it is polled.
+pub struct FeedbackNode {
+    /// What is advertised, and to whom.
+    pub state: Feedback,
+    /// The node that polls it.
+    pub node: NodeId,
+}
+
+/// What a world has measured when its run is over.
+pub struct Measured {
+    /// Events handled in the whole run.
     pub events: u64,
+    /// What each link did.
+    pub links: Vec<LinkMeasure>,
+    /// What each flow, or group of transfers, did.
+    pub flows: Vec<FlowMeasure>,
+}
+
+/// Links, wires, sources and connections of one run.
+pub struct World {
+    net: Net,
+    observer: Observer,
+    sources: Vec<Source>,
+    /// The connections, in slots that are used again.
+    connections: Vec<Connection>,
+    /// Slots of connections that are over.
+    free: Vec<u32>,
+    openers: Openers,
+    feedback: Option<FeedbackNode>,
+    /// Rates that have just arrived, and the connections that hear them; kept for its memory.
+    heard: Vec<(u32, Rate)>,
+    /// Events handled so far.
+    events: u64,
 }
 
 impl World {
+    /// A world at time zero, whose sources are about to begin.
+    pub(crate) fn assemble(
+        mut net: Net,
+        observer: Observer,
+        sources: Vec<Source>,
+        openers: Openers,
+        feedback: Option<FeedbackNode>,
+    ) -> World {
+        for (index, source) in sources.iter().enumerate() {
+            let node = net.nodes().source(index);
+            net.scheduler.wake(node, source.poll_at(&openers.openings));
+        }
+        World {
+            net,
+            observer,
+            sources,
+            connections: Vec::new(),
+            free: Vec::new(),
+            openers,
+            feedback,
+            heard: Vec::new(),
+            events: 0,
+        }
+    }
+
     /// Runs until `end`: every event before it and at it. `go_on` is asked now and then; false stops the run.
     pub fn run_until(&mut self, end: Time, go_on: &mut dyn FnMut(Time) -> bool) -> bool {
         const EVENTS_BETWEEN_QUESTIONS: u64 = 1 << 16;
@@ -104,54 +126,65 @@ impl World {
             if now > end {
                 break;
             }
+            #[cfg(debug_assertions)]
+            self.net.scheduler.reach(now);
             self.step(now, node);
             self.events += 1;
             if self.events.is_multiple_of(EVENTS_BETWEEN_QUESTIONS) && !go_on(now) {
                 return false;
             }
         }
+        #[cfg(debug_assertions)]
+        self.assert_polled(end);
         self.net.advance(end);
         true
     }
 
+    /// Nothing that was due by `now` waits still: "polling late" would be a defect of this loop, not of what is polled.
+    #[cfg(debug_assertions)]
+    fn assert_polled(&self, now: Time) {
+        self.net.assert_conserved(now);
+        for (owner, connection) in self.connections.iter().enumerate().filter(|(_, one)| one.is_open) {
+            // A sender that answers late because of its jitter is polled with the answer.
+            let due = connection.poll_at();
+            assert!(due > now || !connection.release.is_never(), "connection {owner} was due at {due:?}");
+        }
+        let due = self.openers.openings.poll_at();
+        assert!(due > now, "a connection was to open at {due:?}");
+    }
+
     #[inline(always)]
     fn step(&mut self, now: Time, node: NodeId) {
-        let index = node as usize;
-        if index < self.net.hops.len() {
-            self.poll_link(now, node);
-        } else if index >= self.first_connection {
-            self.poll_connection(now, (index - self.first_connection) as u32);
-        } else if index < self.first_source {
-            self.poll_wire(now, node);
-        } else {
-            self.poll_source(now, index - self.first_source);
+        match self.net.nodes().of(node) {
+            Node::Link(link) => self.poll_link(now, node, link),
+            Node::Connection(owner) => self.poll_connection(now, owner),
+            Node::Wire(wire) => self.poll_wire(now, node, wire),
+            Node::Source(source) => self.poll_source(now, source),
         }
     }
 
     #[inline(always)]
-    fn poll_link(&mut self, now: Time, node: NodeId) {
-        let index = node as usize;
+    fn poll_link(&mut self, now: Time, node: NodeId, link: usize) {
         // Most wakes bring one packet: the next due time says so without another poll.
         let mut due = now;
         while due <= now
-            && let Some(packet) = self.net.poll_link(now, index)
+            && let Some(packet) = self.net.poll_link(now, link)
         {
             self.forward(now, packet);
-            due = self.net.hops[index].link.poll_at();
+            due = self.net.link_due(link);
         }
         if due <= now {
-            due = self.net.hops[index].link.poll_at();
+            due = self.net.link_due(link);
         }
         self.net.scheduler.wake(node, due);
     }
 
     #[cold]
-    fn poll_wire(&mut self, now: Time, node: NodeId) {
-        let wire = node as usize - self.net.hops.len();
-        while let Some(packet) = self.net.wires[wire].poll(now) {
+    fn poll_wire(&mut self, now: Time, node: NodeId, wire: usize) {
+        while let Some(packet) = self.net.poll_wire(now, wire) {
             self.forward(now, packet);
         }
-        let due = self.net.wires[wire].poll_at();
+        let due = self.net.wire_due(wire);
         self.net.scheduler.wake(node, due);
     }
 
@@ -161,7 +194,7 @@ impl World {
         if let Some(node) = self.net.next_node(&packet) {
             self.net.enter(now, node, packet);
         } else if packet.segment == Packet::NO_SEGMENT {
-            self.net.observer.on_datagram(&packet);
+            self.observer.on_datagram(&packet);
         } else if packet.is_reverse() {
             self.arrive_at_sender(now, packet);
         } else {
@@ -172,17 +205,17 @@ impl World {
     #[inline(never)]
     fn arrive_at_receiver(&mut self, now: Time, packet: Packet) {
         let net = &mut self.net;
-        let segment = net.traffic.arrive(&packet);
+        let segment = net.arrive(&packet);
         let connection = &mut self.connections[packet.owner as usize];
         if !connection.awaits(&packet) {
             return;
         }
         let news = connection.receiver.push(now, segment);
-        net.observer.on_data(connection, now, news, &packet);
+        self.observer.on_data(connection, now, news, &packet);
         net.send_acks(now, packet.owner, connection);
         let due = connection.receiver.poll_at();
         if !due.is_never() {
-            net.scheduler.wake_by(self.first_connection as NodeId + packet.owner, due);
+            net.scheduler.wake_by(net.nodes().connection(packet.owner), due);
         }
         if connection.is_relayed && news > 0 {
             self.relay(now, packet.owner, news);
@@ -192,20 +225,20 @@ impl World {
     #[inline(never)]
     fn arrive_at_sender(&mut self, now: Time, packet: Packet) {
         let net = &mut self.net;
-        let segment = net.traffic.arrive(&packet);
+        let node = net.nodes().connection(packet.owner);
+        let segment = net.arrive(&packet);
         let connection = &mut self.connections[packet.owner as usize];
         if !connection.awaits(&packet) {
             return;
         }
-        let node = self.first_connection as NodeId + packet.owner;
         let outcome = connection.sender.push(now, segment);
-        net.observer.on_ack(connection, &outcome);
+        self.observer.on_ack(connection, &outcome);
         match connection.hold_back(now) {
             Answer::AtOnce => net.send_data(now, packet.owner, connection),
             Answer::At(release) => net.scheduler.wake_once(node, release),
             Answer::Held => {}
         }
-        net.observer.on_window(connection, now);
+        self.observer.on_window(connection, now);
         net.scheduler.wake_by(node, connection.sender.poll_at());
         if connection.is_over() {
             self.close(now, packet.owner);
@@ -214,20 +247,20 @@ impl World {
 
     fn poll_connection(&mut self, now: Time, owner: u32) {
         let connection = &mut self.connections[owner as usize];
-        let node = self.first_connection as NodeId + owner;
+        let node = self.net.nodes().connection(owner);
         if !connection.is_open {
             return self.net.scheduler.polled(node, now, Time::NEVER);
         }
-        let was_active = connection.is_active;
-        connection.work_feed(now);
-        if connection.is_active != was_active {
-            let (group, is_active) = (connection.group, connection.is_active);
-            note_activity(&mut self.feedback, &mut self.net, now, self.first_connection, group, is_active);
+        let was_active = connection.app.is_active();
+        connection.feed(now);
+        let is_active = connection.app.is_active();
+        if is_active != was_active {
+            note_activity(&mut self.feedback, &mut self.net, now, connection.group, is_active);
         }
         if connection.may_send(now) {
             connection.release = Time::NEVER;
             self.net.send_data(now, owner, connection);
-            self.net.observer.on_window(connection, now);
+            self.observer.on_window(connection, now);
         }
         self.net.send_acks(now, owner, connection);
         self.net.scheduler.polled(node, now, connection.poll_at());
@@ -240,36 +273,24 @@ impl World {
     #[cold]
     fn close(&mut self, now: Time, owner: u32) {
         let connection = &mut self.connections[owner as usize];
+        debug_assert!(connection.is_open, "connection {owner} is closed twice");
         connection.is_open = false;
         let group = connection.group;
         if let Some(feedback) = &mut self.feedback {
-            feedback.on_close(group, owner);
-            if std::mem::take(&mut connection.is_active) {
-                note_activity(&mut self.feedback, &mut self.net, now, self.first_connection, group, false);
+            feedback.state.on_close(group, owner);
+            if connection.app.is_active() {
+                note_activity(&mut self.feedback, &mut self.net, now, group, false);
             }
         }
-        let marked_losses = self.net.traffic.marked_losses.take(owner);
-        self.net.observer.on_close(connection, now, marked_losses);
+        let marked_losses = self.net.marked_losses().take(owner);
+        self.observer.on_close(connection, now, marked_losses);
         self.free.push(owner);
-        for source in &mut self.sources {
-            if let Source::Transfers { group: of, arrivals } = source
-                && *of == group
-            {
-                arrivals.active -= 1;
-            }
-        }
+        self.openers.openings.on_close(group);
     }
 
     #[cold]
     fn poll_source(&mut self, now: Time, index: usize) {
         match &mut self.sources[index] {
-            Source::Transfers { group, arrivals } => {
-                let group = *group;
-                if let Some(size) = arrivals.arrive(now) {
-                    let connection = self.openers.open_transfer(now, group, size);
-                    self.install(now, connection);
-                }
-            }
             Source::Datagrams { group, meter, source } => {
                 let mut packet = Packet::datagram(*meter, *group, source.size);
                 if source.mark(now) {
@@ -278,10 +299,10 @@ impl World {
                 source.send(now);
                 self.forward(now, packet);
             }
-            Source::Openings(openings) => {
-                if let Some(Opening { group, member, .. }) = openings.pop_front() {
-                    let connection = self.openers.open_member(now, group, member);
-                    self.install(now, connection);
+            // One at a time, so that each is an event.
+            Source::Openings => {
+                if let Some(Beginning::Connection(opening)) = self.openers.openings.poll(now) {
+                    self.open(now, &opening);
                 }
             }
             Source::Feedback => return self.poll_feedback(now),
@@ -291,13 +312,13 @@ impl World {
             }
             Source::Pools(pools) => {
                 pools.poll(now, &mut self.net);
-                if self.feedback.is_some() {
-                    self.net.scheduler.wake_by(self.first_connection as NodeId - 1, now);
+                if let Some(feedback) = &self.feedback {
+                    self.net.scheduler.wake_by(feedback.node, now);
                 }
             }
         }
-        let due = self.sources[index].poll_at();
-        self.net.scheduler.wake((self.first_source + index) as NodeId, due);
+        let due = self.sources[index].poll_at(&self.openers.openings);
+        self.net.scheduler.wake(self.net.nodes().source(index), due);
     }
 
     /// From `now` on `rate` is reserved for each sender of a group.
@@ -311,30 +332,30 @@ impl World {
                 bucket.set_rate(now, rate);
             }
         }
-        for (owner, connection) in self.connections.iter_mut().enumerate() {
+        for (owner, connection) in (0..).zip(&mut self.connections) {
             if !connection.is_open || connection.group != group {
                 continue;
             }
             connection.sender.set_reserved_rate(now, rate);
-            let owner = owner as u32;
             if connection.may_send(now) {
                 self.net.send_data(now, owner, connection);
             }
-            self.net.observer.on_window(connection, now);
-            self.net.scheduler.wake_by(self.first_connection as NodeId + owner, connection.sender.poll_at());
+            self.observer.on_window(connection, now);
+            let node = self.net.nodes().connection(owner);
+            self.net.scheduler.wake_by(node, connection.sender.poll_at());
         }
     }
 
-    /// What links tell, and who hears it.
+    /// Links advertise rates, and connections hear those that have come to them.
     #[cold]
     fn poll_feedback(&mut self, now: Time) {
-        let Some(feedback) = &mut self.feedback else { return };
+        let Some(FeedbackNode { state, node }) = &mut self.feedback else { return };
         let connections = &mut self.connections;
         let mut heard = std::mem::take(&mut self.heard);
         let rtt = |owner: u32| connections[owner as usize].known_rtt();
-        feedback.poll(now, &mut self.net, &rtt, &mut |owner, rate| heard.push((owner, rate)));
-        let due = feedback.poll_at(&self.net);
-        self.net.scheduler.wake(self.first_connection as NodeId - 1, due);
+        state.poll(now, &mut self.net, &rtt, &mut |owner, rate| heard.push((owner, rate)));
+        let due = state.poll_at(&self.net);
+        self.net.scheduler.wake(*node, due);
         for (owner, rate) in heard.drain(..) {
             let connection = &mut connections[owner as usize];
             if let Some(buffer) = connection.buffer {
@@ -344,40 +365,39 @@ impl World {
             if connection.may_send(now) {
                 self.net.send_data(now, owner, connection);
             }
-            self.net.observer.on_window(connection, now);
-            self.net.scheduler.wake_by(self.first_connection as NodeId + owner, connection.sender.poll_at());
+            self.observer.on_window(connection, now);
+            let node = self.net.nodes().connection(owner);
+            self.net.scheduler.wake_by(node, connection.sender.poll_at());
         }
         self.heard = heard;
     }
 
-    /// The connection `owner` has delivered `bytes` more in order, which another one takes on.
+    /// The connection `owner` has delivered `bytes` more in order, which another one takes over.
     #[cold]
     fn relay(&mut self, now: Time, owner: u32, bytes: u64) {
         let source = &self.connections[owner as usize];
-        let is_complete = source.size.is_some_and(|size| source.receiver.delivered() >= size.as_u64());
+        let is_last = source.app.is_delivered();
         let slot = match source.relay {
             Some(slot) => slot,
             None => {
-                let Some(connection) = self.openers.open_relay(now, source) else { return };
-                let slot = self.install(now, connection);
+                let relay = self.openers.openings.relay_of(source.group, source.member, &source.app);
+                let Some(opening) = relay else { return };
+                let slot = self.open(now, &opening);
                 self.connections[owner as usize].relay = Some(slot);
                 slot
             }
         };
-        let connection = &mut self.connections[slot as usize];
-        connection.sender.write(Bytes::new(bytes));
-        if is_complete {
-            connection.sender.close();
-        }
+        self.connections[slot as usize].app.relay(now, Bytes::new(bytes), is_last);
         self.poll_connection(now, slot);
     }
 
-    /// Gives a new connection a slot and lets it begin.
-    fn install(&mut self, now: Time, mut connection: Connection) -> u32 {
-        let (group, is_active) = (connection.group, connection.is_active);
-        let name = self.feedback.is_some().then(|| self.openers.name(&connection));
+    /// Opens a connection and lets it begin; returns its slot.
+    fn open(&mut self, now: Time, opening: &Opening) -> u32 {
+        let mut connection = self.openers.open(now, opening);
+        let (group, is_active) = (connection.group, connection.app.is_active());
         let owner = match self.free.pop() {
             Some(slot) => {
+                debug_assert!(!self.connections[slot as usize].is_open, "slot {slot} is in use");
                 connection.generation = self.connections[slot as usize].generation.wrapping_add(1);
                 self.connections[slot as usize] = connection;
                 slot
@@ -387,10 +407,12 @@ impl World {
                 (self.connections.len() - 1) as u32
             }
         };
-        if let (Some(feedback), Some(name)) = (&mut self.feedback, name) {
-            feedback.on_open(now, group, owner, &name, &self.openers.streams);
+        if let Some(feedback) = &mut self.feedback {
+            let openings = &self.openers.openings;
+            let name = openings.name(group, opening.member);
+            feedback.state.on_open(now, group, owner, &name, openings.streams());
             if is_active {
-                note_activity(&mut self.feedback, &mut self.net, now, self.first_connection, group, true);
+                note_activity(&mut self.feedback, &mut self.net, now, group, true);
             }
         }
         self.poll_connection(now, owner);
@@ -401,47 +423,79 @@ impl World {
     pub fn begin_measuring(&mut self, now: Time) {
         let senders = self.sender_totals(now);
         self.net.begin_measuring(now);
-        self.net.observer.begin_measuring(now, senders);
+        self.observer.begin_measuring(now, senders);
+    }
+
+    /// Ends an interval of time series at `now`, up to which the world has run.
+    pub(crate) fn sample(&mut self, now: Time, flows: &mut [MeteredSeries], links: &mut [LinkSeries]) {
+        let mut senders: Vec<Option<SenderState>> = vec![None; self.observer.len()];
+        for connection in self.connections.iter().filter(|connection| connection.is_open) {
+            senders[connection.meter as usize] = Some(SenderState::of(&connection.sender));
+        }
+        let reserved = self.reserved_states(now);
+        for MeteredSeries { meter, series } in flows {
+            // Of transfers that come and go, the window of one says nothing of the group.
+            let sender = senders[*meter].filter(|_| self.observer.is_single(*meter));
+            series.sample(now, self.observer.meter(*meter), sender, reserved[*meter]);
+        }
+        for (series, meter) in links.iter_mut().zip(self.net.meters()) {
+            series.sample(now, meter);
+        }
+    }
+
+    /// The log of packet events, if there is one; afterwards there is none.
+    pub fn take_log(&mut self) -> Option<PacketLog> {
+        self.net.take_log()
+    }
+
+    /// What was measured up to `end`, when the run is over.
+    pub fn finish(mut self, end: Time) -> Measured {
+        let totals = self.sender_totals(end);
+        let flows = self.observer.into_meters().zip(totals).map(|(meter, sender)| meter.finish(end, sender));
+        Measured {
+            events: self.events,
+            flows: flows.collect(),
+            links: self.net.into_meters().map(|meter| meter.finish(end)).collect(),
+        }
     }
 
     /// What the senders of each meter have counted up to `now`.
-    pub fn sender_totals(&mut self, now: Time) -> Vec<SenderTotals> {
-        let mut totals = self.net.observer.sender_totals(now, &self.connections, &self.net.traffic);
+    fn sender_totals(&mut self, now: Time) -> Vec<SenderTotals> {
+        let mut totals = self.observer.sender_totals(now, &self.connections, self.net.marked_losses());
         for source in &self.sources {
             if let Source::Datagrams { meter, source, .. } = source {
                 let total = &mut totals[*meter as usize];
                 total.sent_packets += source.sent;
                 total.lost_tokens += source.bucket.as_ref().map_or(Work::ZERO, |bucket| bucket.lost(now));
-                total.marked_lost_packets += self.net.traffic.marked_losses.of_datagrams(*meter);
+                total.marked_lost_packets += self.net.marked_losses().of_datagrams(*meter);
             }
         }
-        for (meter, state) in self.policed(now) {
-            totals[meter].lost_tokens += state.lost_tokens;
+        for policed in self.policed(now) {
+            totals[policed.meter].lost_tokens += policed.state.lost_tokens;
         }
         totals
     }
 
-    /// Where the reservations that links mark stand, each with its meter.
-    fn policed(&mut self, now: Time) -> Vec<(usize, ReservedState)> {
-        let (connections, openers) = (&self.connections, &self.openers);
-        let links = self.net.hops.iter_mut().flat_map(|hop| hop.link.policed(now));
-        let states = links.map(|Policed { flow, group, rate, lost_tokens }| {
+    /// Where the reservations that links mark stand.
+    fn policed(&mut self, now: Time) -> Vec<PolicedMeter> {
+        let (connections, openings) = (&self.connections, &self.openers.openings);
+        let states = self.net.policed(now).map(|Policed { flow, group, rate, lost_tokens }| {
             let meter = match FlowOwner::of(flow) {
                 FlowOwner::Datagrams(meter) => meter,
                 // A connection that is over has left its slot to others: its tokens count for the first of its group.
                 FlowOwner::Connection(slot) => match connections.get(slot as usize) {
                     Some(connection) if connection.group == group => connection.meter,
-                    _ => openers.first_meter(group),
+                    _ => openings.meter(group, None),
                 },
             };
-            (meter as usize, ReservedState { rate, lost_tokens })
+            PolicedMeter { meter: meter as usize, state: ReservedState { rate, lost_tokens } }
         });
         states.collect()
     }
 
     /// Where the reservation of each meter stands at `now`.
-    pub fn reserved_states(&mut self, now: Time) -> Vec<Option<ReservedState>> {
-        let mut states = vec![None; self.net.observer.flows.len()];
+    fn reserved_states(&mut self, now: Time) -> Vec<Option<ReservedState>> {
+        let mut states = vec![None; self.observer.len()];
         for connection in self.connections.iter().filter(|connection| connection.is_open) {
             let sender = &connection.sender;
             if let Some((rate, lost_tokens)) = sender.reserved_rate().zip(sender.lost_tokens(now)) {
@@ -456,25 +510,24 @@ impl World {
                 states[*meter as usize] = Some(state);
             }
         }
-        for (meter, state) in self.policed(now) {
-            states[meter] = Some(state);
+        for policed in self.policed(now) {
+            states[policed.meter] = Some(policed.state);
         }
         states
     }
 }
 
-/// A connection has become active, or is not any more: what links tell changes.
+/// Where a reservation that a link marks stands, and the meter that it counts on.
+struct PolicedMeter {
+    meter: usize,
+    state: ReservedState,
+}
+
+/// A connection has become active, or is not any more: what links advertise changes.
 #[cold]
-fn note_activity(
-    feedback: &mut Option<Feedback>,
-    net: &mut Net,
-    now: Time,
-    first_connection: usize,
-    group: u16,
-    is_active: bool,
-) {
+fn note_activity(feedback: &mut Option<FeedbackNode>, net: &mut Net, now: Time, group: u16, is_active: bool) {
     if let Some(feedback) = feedback {
-        feedback.on_activity(group, is_active);
-        net.scheduler.wake_by(first_connection as NodeId - 1, now);
+        feedback.state.on_activity(group, is_active);
+        net.scheduler.wake_by(feedback.node, now);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
-use varicap_engine::{Feedback, NodeId, meters_of};
+use varicap_engine::{Feedback, meters_of};
 use varicap_experiment::measure::{FlowMeter, SenderTotals};
 use varicap_experiment::series::ReservedState;
 use varicap_experiment::{Network, Transport};
@@ -19,7 +19,7 @@ use crate::net::Net;
 use crate::packet::{Packet, ipv4};
 use crate::plan::Plan;
 
-/// What the sockets' side tells.
+/// What the sockets' side reports to the director.
 #[derive(Debug)]
 pub enum Message {
     /// A connection was opened.
@@ -39,7 +39,7 @@ pub enum Message {
     Active {
         /// Its flow group.
         group: u16,
-        /// Whether it has.
+        /// Whether it has more to send.
         is_active: bool,
     },
     /// A connection is over.
@@ -81,14 +81,14 @@ pub struct FlowDirector {
     jitters: Vec<Option<Jitter>>,
     feedback: Option<Feedback>,
     ratcp: Option<Arc<Ratcp>>,
-    /// Who hears rates, by connection.
+    /// The connections that hear rates, by their numbers.
     hearers: HashMap<u32, Hearer>,
     messages: Receiver<Message>,
     streams: Streams,
     heard: Vec<(u32, Rate)>,
 }
 
-/// A connection that is told its rate.
+/// A connection to which rates are advertised.
 #[derive(Debug)]
 struct Hearer {
     tag: u32,
@@ -230,10 +230,10 @@ impl Director for FlowDirector {
         Some(Way { route: 2 * group + u16::from(is_reverse), exit: u16::from(!is_reverse), size, tag })
     }
 
-    fn entry(&self, packet: &Packet) -> Option<NodeId> {
+    fn entry(&self, packet: &Packet) -> Option<usize> {
         let group = self.group(packet);
         let first = group.buffer.filter(|_| !packet.is_reverse())?;
-        Some((first + member_of(group, packet.tag)) as NodeId)
+        Some(first + member_of(group, packet.tag))
     }
 
     fn release_at(&mut self, now: Time, packet: &Packet) -> Time {

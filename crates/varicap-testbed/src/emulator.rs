@@ -1,6 +1,6 @@
 //! The emulator: takes packets from TUN devices over the links of a network, each out at its ideal time.
 //!
-//! Links, wires and what they tell are worked off in order of their ideal times, however late the machine wakes us, so
+//! Links, wires and what they advertise are handled in order of their ideal times, however late the machine wakes us, so
 //! that lateness never adds up inside the network. What a receiver answers is stamped with the ideal time of the packet
 //! that it answers, since it is sent while that packet is written. What a sender sends arrives when it is read, never
 //! earlier: its kernel must not measure a round trip shorter than the path, and base its window on it.
@@ -11,7 +11,6 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use varicap_engine::NodeId;
 use varicap_experiment::Network;
 use varicap_units::{Streams, Time};
 
@@ -22,12 +21,12 @@ use crate::packet::{Packet, ipv4};
 use crate::sys::{Bell, Clock, Interest, Poll, Timer};
 use crate::tun::Tun;
 
-/// Knows which way packets go, and watches them.
+/// Knows which route each packet takes, and observes packets on it.
 pub trait Director {
-    /// Which way a packet goes that came out of TUN number `port`; none if it is no part of the emulation.
+    /// The route of a packet that came out of TUN number `port`; none if it is no part of the emulation.
     fn direct(&mut self, now: Time, port: usize, packet: &[u8]) -> Option<Way>;
-    /// The node that a packet enters first, if not the first of its route, in whose place it stands.
-    fn entry(&self, _packet: &Packet) -> Option<NodeId> {
+    /// The link that a packet enters first, if not the first node of its route, in whose place it stands.
+    fn entry(&self, _packet: &Packet) -> Option<usize> {
         None
     }
     /// When a packet that is through may be given to its TUN: `now`, or later for a host that takes its time.
@@ -36,17 +35,17 @@ pub trait Director {
     }
     /// A packet is given to its TUN.
     fn on_release(&mut self, _now: Time, _packet: &Packet, _bytes: &[u8]) {}
-    /// When it wants to be polled.
+    /// When the director wants to be polled.
     fn poll_at(&self, _net: &Net) -> Time {
         Time::NEVER
     }
-    /// What it does by itself.
+    /// The director does what is due by `_now`.
     fn poll(&mut self, _now: Time, _net: &mut Net) {}
-    /// Somebody rang: there may be a message for it.
+    /// Another thread rang: there may be a message for the director.
     fn on_ring(&mut self, _now: Time, _net: &mut Net) {}
 }
 
-/// The way of a packet.
+/// Where a packet goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Way {
     /// Flow group `n` of the network goes by route 2 n from its sender, and by route 2 n + 1 back.
@@ -86,7 +85,7 @@ type Held = Reverse<(Time, u64, u16, Packet)>;
 pub struct Emulator<D> {
     /// The links.
     pub net: Net,
-    /// Who knows the ways.
+    /// Decides where packets go.
     pub director: D,
     /// How exactly it kept time.
     pub lateness: Lateness,
@@ -209,7 +208,7 @@ impl<D: Director> Emulator<D> {
         self.net.first_due().0.min(held).min(self.director.poll_at(&self.net))
     }
 
-    /// Works off what was due up to `now`, in order of time: what is told first, then links, then hosts.
+    /// Handles what was due up to `now`, in order of time: first what is advertised, then links, then hosts.
     fn catch_up(&mut self, now: Time) -> Result<(), TestbedError> {
         loop {
             let told = self.director.poll_at(&self.net);
@@ -280,7 +279,7 @@ impl<D: Director> Emulator<D> {
             self.net.pool.keep(length);
             self.exits[usize::from(way.route)] = way.exit;
             match self.director.entry(&packet) {
-                Some(node) => self.net.enter(now, node, packet),
+                Some(link) => self.net.enter(now, self.net.link(link), packet),
                 None => self.forward(now, packet)?,
             }
         }

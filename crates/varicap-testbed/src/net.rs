@@ -2,20 +2,21 @@
 
 use std::collections::HashMap;
 
-use varicap_engine::{Hop, Links, NodeId, Wire, routes};
+use varicap_engine::{Hop, Links, Node, NodeId, Nodes, Wire, routes};
 use varicap_experiment::Network;
 use varicap_net::{Backlog, Frame, Link, Lost, Watch};
 use varicap_units::{Bytes, Rate, Streams, Time, Work};
 
 use crate::packet::{Packet, Pool};
 
-/// Links and wires, the ways over them, and the bytes of what is on them.
+/// Links and wires, the routes over them, and the bytes of what is on them.
 pub struct Net {
-    /// Nodes 0 and on.
+    /// The links, each with its meter.
     pub hops: Vec<Hop<Packet>>,
     wires: Vec<Wire<Packet>>,
-    /// The nodes on the way of each flow group: there, then back.
+    /// The nodes on the route of each flow group: from its senders, then back to them.
     routes: Vec<Box<[NodeId]>>,
+    nodes: Nodes,
     /// Bytes of the packets.
     pub pool: Pool,
     /// Marked packets that links lost, by their tags.
@@ -68,8 +69,9 @@ impl Net {
     /// The idle network, with random numbers from `streams`, for packets of at most `largest` bytes.
     pub fn new(network: &Network, streams: &Streams, largest: u32) -> Net {
         let hops: Vec<_> = network.links.iter().map(|spec| Hop::new(spec, streams)).collect();
-        let (wires, routes) = routes(&network.flows, hops.len());
-        Net { hops, wires, routes, pool: Pool::new(largest), marked_losses: HashMap::new() }
+        let nodes = Nodes::new(network, 0);
+        let (wires, routes) = routes(&network.flows, &nodes);
+        Net { hops, wires, routes, nodes, pool: Pool::new(largest), marked_losses: HashMap::new() }
     }
 
     fn hop(&mut self, link: usize) -> (&mut Link<Packet>, LinkWatch<'_>) {
@@ -85,25 +87,25 @@ impl Net {
     /// Sends a packet into `node`, the next of its route.
     pub fn enter(&mut self, now: Time, node: NodeId, mut packet: Packet) {
         packet.hop += 1;
-        let index = node as usize;
-        match index.checked_sub(self.hops.len()) {
-            Some(wire) => self.wires[wire].push(now, packet),
-            None => {
-                let (link, mut watch) = self.hop(index);
+        match self.nodes.of(node) {
+            Node::Link(link) => {
+                let (link, mut watch) = self.hop(link);
                 link.push(now, packet, &mut watch);
             }
+            Node::Wire(wire) => self.wires[wire].push(now, packet),
+            other => debug_assert!(false, "{other:?} is on the route of a packet"),
         }
     }
 
     /// The next packet that comes out of `node` at `now`.
     pub fn poll(&mut self, now: Time, node: NodeId) -> Option<Packet> {
-        let index = node as usize;
-        match index.checked_sub(self.hops.len()) {
-            Some(wire) => self.wires[wire].poll(now),
-            None => {
-                let (link, mut watch) = self.hop(index);
+        match self.nodes.of(node) {
+            Node::Link(link) => {
+                let (link, mut watch) = self.hop(link);
                 link.poll(now, &mut watch)
             }
+            Node::Wire(wire) => self.wires[wire].poll(now),
+            Node::Source(_) | Node::Connection(_) => None,
         }
     }
 
@@ -113,11 +115,16 @@ impl Net {
         link.set_rate(now, rate, &mut watch);
     }
 
-    /// Which node gives something next, and when.
+    /// When a link or wire gives something next, and which one; the first of several that do at the same time.
     pub fn first_due(&self) -> (Time, NodeId) {
         let links = self.hops.iter().map(|hop| hop.link.poll_at());
-        let all = links.chain(self.wires.iter().map(Wire::poll_at)).zip(0..);
-        all.min().unwrap_or((Time::NEVER, 0))
+        let all = links.chain(self.wires.iter().map(Wire::poll_at)).zip((0..).map(NodeId::numbered));
+        all.min().unwrap_or((Time::NEVER, NodeId::numbered(0)))
+    }
+
+    /// The node of link number `link`.
+    pub fn link(&self, link: usize) -> NodeId {
+        self.nodes.link(link)
     }
 
     /// Brings every link up to `now`.

@@ -28,13 +28,13 @@ impl Endpoints {
         let meter = connection.meter as usize;
         let Transport::Tcp { tcp, .. } = &self.flows[usize::from(connection.group)].transport else { return };
         let standing = info.sender_state(tcp.mss);
-        if connection.is_single {
+        if connection.member.is_some() {
             if info.is_established() {
                 self.meters[meter].on_cwnd(now, standing.cwnd);
             }
             self.standing[meter] = Some(standing);
         }
-        if connection.offered == u64::MAX && info.is_established() {
+        if connection.outbox.offered == u64::MAX && info.is_established() {
             self.samples += 1;
             self.starved_samples += u64::from(info.unsent() == 0);
         }

@@ -1,4 +1,4 @@
-//! The flows of a scenario as sockets of the kernel, and the applications that feed them: one thread, one event queue.
+//! The flows of a scenario as sockets of the kernel, fed by their applications: one thread, one event queue.
 
 mod measuring;
 mod opening;
@@ -9,7 +9,8 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::mpsc::Sender as Postbox;
 
-use varicap_engine::workload::{Arrivals, DatagramSource, FeedAction, OnOffFeed};
+use varicap_engine::workload::DatagramSource;
+use varicap_engine::{Application, Beginning, Offer, Openings};
 use varicap_experiment::measure::{FlowMeter, SenderTotals};
 use varicap_experiment::series::SenderState;
 use varicap_experiment::{FlowSpec, Network};
@@ -33,13 +34,9 @@ const SAMPLED_AT_ONCE: usize = 100;
 const CHUNK: usize = 65_536;
 static ZEROS: [u8; CHUNK] = [0; CHUNK];
 
-/// What comes at an instant.
+/// What is due at an instant, apart from openings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Due {
-    /// A member of a group starts.
-    Opening { group: u16, member: u32 },
-    /// A transfer of a group arrives.
-    Arrival { group: u16 },
     /// Source number `source` sends a datagram.
     Datagram { source: u32 },
     /// The application of a connection does something.
@@ -56,32 +53,59 @@ struct Datagrams {
     source: DatagramSource,
 }
 
+/// A connection that was opened: its slot may be used by another one later, which has another generation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct ConnectionId {
+    slot: u32,
+    generation: u32,
+}
+
+/// What a sending socket has still to take.
+#[derive(Debug, Default)]
+struct Outbox {
+    /// Bytes that the application has offered; u64::MAX stands for an endless supply.
+    offered: u64,
+    /// Those of them that the kernel has taken.
+    written: u64,
+    /// Nothing more will be offered.
+    is_ending: bool,
+    /// The socket knows that nothing more will come.
+    has_ended: bool,
+}
+
+impl Outbox {
+    /// The application does this at its sender.
+    fn take(&mut self, offer: Offer) {
+        debug_assert!(!self.has_ended || !matches!(offer, Offer::Write(_)), "{offer:?} after the end");
+        match offer {
+            Offer::Write(bytes) => self.offered = self.offered.saturating_add(bytes.as_u64()),
+            Offer::Withdraw => self.offered = self.written,
+            Offer::End => self.is_ending = true,
+        }
+    }
+
+    /// What is offered and not written yet [B].
+    fn left(&self) -> u64 {
+        debug_assert!(self.written <= self.offered, "more was written than offered");
+        self.offered - self.written
+    }
+}
+
 /// A TCP connection: both of its sockets, and its application.
 #[derive(Debug)]
 struct Connection {
     generation: u32,
     group: u16,
+    /// Its number in the group; none if it carries a transfer that has arrived, or relays such a transfer.
+    member: Option<u32>,
     meter: u32,
     sender: OwnedFd,
     receiver: Option<OwnedFd>,
     port: u16,
-    is_single: bool,
-    /// Size of its transfer, if it carries one.
-    size: Option<Bytes>,
-    opened: Time,
-    /// Bytes that the application has offered, and of them those that the kernel has taken.
-    offered: u64,
-    written: u64,
-    /// Nothing more will be offered.
-    is_ending: bool,
-    has_ended: bool,
-    delivered: u64,
-    is_delivered: bool,
-    is_active: bool,
-    feed: Option<Box<OnOffFeed>>,
-    stop: Time,
-    /// The connection that relays what it delivers.
-    relay: Option<(u32, u32)>,
+    app: Application,
+    outbox: Outbox,
+    /// The connection that relays what it delivers, once there is one.
+    relay: Option<ConnectionId>,
     waits_for_room: bool,
     state: State,
     fast_retransmits: u64,
@@ -102,21 +126,17 @@ pub struct Endpoints {
     over: Vec<SenderTotals>,
     flows: Vec<FlowSpec>,
     plans: Vec<FlowPlan>,
-    /// Meter of each group's first member, and which group relays what it delivers.
-    first_meters: Vec<u32>,
-    relays: Vec<Option<u16>>,
-    streams: Streams,
+    openings: Openings,
     clock: Clock,
     poll: Poll,
     timer: Timer,
     agenda: BinaryHeap<Reverse<(Time, Due)>>,
     listeners: Vec<Option<OwnedFd>>,
     datagrams: Vec<Datagrams>,
-    /// Sockets of receivers that nobody reads.
+    /// Sockets of receivers of datagrams, which nobody reads.
     _unread: Vec<OwnedFd>,
-    arrivals: Vec<Option<Arrivals>>,
     connections: Vec<Option<Connection>>,
-    /// Which connection comes from a group and port.
+    /// The slot of the connection from each group and port.
     ports: HashMap<(u16, u16), u32>,
     generations: u32,
     requests: Requests,
@@ -168,9 +188,7 @@ impl Endpoints {
             over: Vec::new(),
             flows: network.flows.clone(),
             plans: plan.flows.clone(),
-            first_meters: Vec::new(),
-            relays: vec![None; network.flows.len()],
-            streams,
+            openings: Openings::new(network.flows.clone().into(), streams),
             clock,
             poll,
             timer,
@@ -178,7 +196,6 @@ impl Endpoints {
             listeners: Vec::new(),
             datagrams: Vec::new(),
             _unread: Vec::new(),
-            arrivals: Vec::new(),
             connections: Vec::new(),
             ports: HashMap::new(),
             generations: 0,
@@ -189,9 +206,6 @@ impl Endpoints {
         };
         for (group, flow) in network.flows.iter().enumerate() {
             endpoints.add_group(group as u16, flow, receivers)?;
-            if let Some(relay) = flow.relay {
-                endpoints.relays[relay.of] = Some(group as u16);
-            }
         }
         endpoints.agenda.push(Reverse((Time::ZERO + SAMPLE, Due::Sample)));
         Ok(endpoints)
@@ -207,14 +221,14 @@ impl Endpoints {
         const LONGEST_WAIT: i32 = 50;
         loop {
             let now = self.clock.now().min(end);
-            self.work_agenda(now)?;
+            self.run_agenda(now)?;
             if now >= end {
                 return Ok(true);
             }
             if !go_on(now) {
                 return Ok(false);
             }
-            let due = self.agenda.peek().map_or(Time::NEVER, |Reverse((at, _))| *at).min(end);
+            let due = self.next_due().min(self.openings.poll_at()).min(end);
             self.timer.arm(&self.clock, due).step("arm a timer")?;
             self.poll.wait(LONGEST_WAIT).step("wait for sockets")?;
             let mut index = 0;
@@ -235,21 +249,39 @@ impl Endpoints {
         }
     }
 
-    fn work_agenda(&mut self, now: Time) -> Result<(), TestbedError> {
-        while let Some(&Reverse((at, due))) = self.agenda.peek() {
+    /// When the first entry of the agenda is due.
+    fn next_due(&self) -> Time {
+        self.agenda.peek().map_or(Time::NEVER, |Reverse((at, _))| *at)
+    }
+
+    /// Opens what is to open by `at`, each connection as of its own time.
+    fn open_due(&mut self, by: Time) -> Result<(), TestbedError> {
+        loop {
+            let at = self.openings.poll_at();
+            match self.openings.poll(by) {
+                Some(Beginning::Connection(opening)) => {
+                    self.open(at, &opening)?;
+                }
+                Some(Beginning::TurnedAway { .. }) => {}
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// Does what is due by `now`, in order of time.
+    fn run_agenda(&mut self, now: Time) -> Result<(), TestbedError> {
+        loop {
+            self.open_due(self.next_due().min(now))?;
+            let Some(&Reverse((at, due))) = self.agenda.peek() else { break };
             if at > now || at.is_never() {
                 break;
             }
             self.agenda.pop();
             match due {
-                Due::Opening { group, member } => {
-                    self.open(at, group, Some(member), None)?;
-                }
-                Due::Arrival { group } => self.arrive(at, group)?,
                 Due::Datagram { source } => self.send_datagram(at, source),
                 Due::Feed { slot, generation } => {
                     if self.is_there(slot, generation) {
-                        self.work_feed(at, slot)?;
+                        self.feed(at, slot)?;
                     }
                 }
                 Due::Sample => {
@@ -264,26 +296,16 @@ impl Endpoints {
         Ok(())
     }
 
+    /// Whether the connection of this generation is still in its slot.
     fn is_there(&self, slot: u32, generation: u32) -> bool {
         let place = self.connections.get(slot as usize).and_then(Option::as_ref);
         place.is_some_and(|connection| connection.generation == generation & 0x3fff_ffff)
     }
 
-    fn tell(&self, message: Message) {
+    fn report(&self, message: Message) {
         // Without the emulator the run is over anyway.
         let _ = self.postbox.send(message);
         self.remote.ring();
-    }
-
-    fn arrive(&mut self, now: Time, group: u16) -> Result<(), TestbedError> {
-        let Some(arrivals) = &mut self.arrivals[usize::from(group)] else { return Ok(()) };
-        let size = arrivals.arrive(now);
-        let next = arrivals.poll_at();
-        self.agenda.push(Reverse((next, Due::Arrival { group })));
-        if size.is_some() {
-            self.open(now, group, None, size)?;
-        }
-        Ok(())
     }
 
     fn send_datagram(&mut self, now: Time, source: u32) {
@@ -298,34 +320,17 @@ impl Endpoints {
         self.agenda.push(Reverse((next, Due::Datagram { source })));
     }
 
-    /// Works off what the application of a connection does up to `now`, and writes what it offers.
-    fn work_feed(&mut self, now: Time, slot: u32) -> Result<(), TestbedError> {
+    /// Takes what the application of a connection offers by `now`, and writes it.
+    fn feed(&mut self, now: Time, slot: u32) -> Result<(), TestbedError> {
         let Some(connection) = &mut self.connections[slot as usize] else { return Ok(()) };
-        let was_active = connection.is_active;
-        if now >= connection.stop {
-            connection.stop = Time::NEVER;
-            connection.feed = None;
-            connection.offered = connection.written;
-            connection.is_ending = true;
-            connection.is_active = false;
+        let was_active = connection.app.is_active();
+        while let Some(offer) = connection.app.poll(now) {
+            connection.outbox.take(offer);
         }
-        let mut next = connection.stop;
-        if let Some(feed) = &mut connection.feed {
-            while now >= feed.poll_at() {
-                match feed.act(now) {
-                    FeedAction::Write(bytes) => {
-                        connection.offered = connection.offered.saturating_add(bytes.as_u64());
-                    }
-                    FeedAction::Withdraw => connection.offered = connection.written,
-                    FeedAction::Wait => {}
-                }
-            }
-            connection.is_active = feed.is_on();
-            next = next.min(feed.poll_at());
-        }
-        let (group, is_active, generation) = (connection.group, connection.is_active, connection.generation);
+        let (is_active, next) = (connection.app.is_active(), connection.app.poll_at());
+        let (group, generation) = (connection.group, connection.generation);
         if is_active != was_active {
-            self.tell(Message::Active { group, is_active });
+            self.report(Message::Active { group, is_active });
         }
         if !next.is_never() {
             self.agenda.push(Reverse((next, Due::Feed { slot, generation })));
@@ -340,13 +345,13 @@ impl Endpoints {
         let Some(connection) = &mut self.connections[slot as usize] else { return Ok(()) };
         let mut is_full = false;
         for _ in 0..MOST_AT_ONCE {
-            let left = connection.offered - connection.written;
+            let left = connection.outbox.left();
             if left == 0 || is_full {
                 break;
             }
             match sys::send(&connection.sender, &ZEROS[..CHUNK.min(left as usize)]) {
                 Ok(count) => {
-                    connection.written += count as u64;
+                    connection.outbox.written += count as u64;
                     is_full = count < CHUNK.min(left as usize);
                 }
                 Err(error) if sys::is_again(&error) => is_full = true,
@@ -354,9 +359,9 @@ impl Endpoints {
                 Err(_) => is_full = true,
             }
         }
-        let wants_room = connection.offered > connection.written;
-        if !wants_room && connection.is_ending && !connection.has_ended {
-            connection.has_ended = sys::end_sending(&connection.sender).is_ok();
+        let wants_room = connection.outbox.left() > 0;
+        if !wants_room && connection.outbox.is_ending && !connection.outbox.has_ended {
+            connection.outbox.has_ended = sys::end_sending(&connection.sender).is_ok();
         }
         if wants_room != connection.waits_for_room {
             connection.waits_for_room = wants_room;
@@ -382,7 +387,8 @@ impl Endpoints {
     fn on_sender(&mut self, slot: u32, readable: bool) -> Result<(), TestbedError> {
         let Some(connection) = &self.connections[slot as usize] else { return Ok(()) };
         // The receiver sends nothing: what can be read is the end.
-        if readable && connection.has_ended && matches!(sys::discard(&connection.sender, CHUNK), Ok(0)) {
+        if readable && connection.outbox.has_ended && matches!(sys::discard(&connection.sender, CHUNK), Ok(0))
+        {
             self.close(slot);
             return Ok(());
         }
@@ -399,7 +405,7 @@ impl Endpoints {
         let Some(connection) = &mut self.connections[slot as usize] else { return Ok(()) };
         let Some(receiver) = &connection.receiver else { return Ok(()) };
         let count = match sys::discard(receiver, MOST_AT_ONCE) {
-            Ok(0) | Err(_) if connection.has_ended => {
+            Ok(0) | Err(_) if connection.outbox.has_ended => {
                 connection.receiver = None;
                 return Ok(());
             }
@@ -407,49 +413,42 @@ impl Endpoints {
             Err(_) => return Ok(()),
         };
         sockets::clamp_window(receiver, &self.plans[usize::from(connection.group)]).step("limit a window")?;
-        connection.delivered += count;
+        let transfer = connection.app.on_delivered(now, count);
+        let group = connection.group;
         let meter = &mut self.meters[connection.meter as usize];
         meter.on_in_order(Bytes::new(count));
-        if let Some(size) = connection.size.filter(|size| connection.delivered >= size.as_u64())
-            && !connection.is_delivered
-        {
-            connection.is_delivered = true;
-            meter.on_transfer(size, now.since(connection.opened));
+        if let Some(transfer) = transfer {
+            meter.on_transfer(transfer.size, transfer.took);
         }
-        if self.relays[usize::from(connection.group)].is_some() && count > 0 {
+        if self.openings.is_relayed(group) && count > 0 {
             self.relay(now, slot, count)?;
         }
         Ok(())
     }
 
-    /// A connection has delivered `count` more bytes, which another one takes on.
+    /// A connection has delivered `count` more bytes, which another one takes over.
     fn relay(&mut self, now: Time, slot: u32, count: u64) -> Result<(), TestbedError> {
         let Some(source) = &self.connections[slot as usize] else { return Ok(()) };
-        let Some(group) = self.relays[usize::from(source.group)] else { return Ok(()) };
-        let (size, opened, is_complete) = (source.size, source.opened, source.is_delivered);
-        let member = source.meter - self.first_meters[usize::from(source.group)];
-        let member = (!self.flows[usize::from(group)].carries_arrivals()).then_some(member);
-        let (relay, generation) = match source.relay {
+        let is_last = source.app.is_delivered();
+        let relay = match source.relay {
             Some(known) => known,
             None => {
-                let relay = self.open(now, group, member, size)?;
-                let known = (relay, self.generations);
-                if let Some(connection) = &mut self.connections[relay as usize] {
-                    connection.opened = opened;
-                }
+                let opening = self.openings.relay_of(source.group, source.member, &source.app);
+                let Some(opening) = opening else { return Ok(()) };
+                let relay = self.open(now, &opening)?;
                 if let Some(source) = &mut self.connections[slot as usize] {
-                    source.relay = Some(known);
+                    source.relay = Some(relay);
                 }
-                known
+                relay
             }
         };
-        if self.is_there(relay, generation)
-            && let Some(connection) = &mut self.connections[relay as usize]
+        if self.is_there(relay.slot, relay.generation)
+            && let Some(connection) = &mut self.connections[relay.slot as usize]
         {
-            connection.offered += count;
-            connection.is_ending |= is_complete;
+            connection.app.relay(now, Bytes::new(count), is_last);
+            self.feed(now, relay.slot)?;
         }
-        self.write(relay)
+        Ok(())
     }
 
     /// A transfer is over: its sockets are closed.
@@ -459,19 +458,17 @@ impl Endpoints {
         let Some(connection) = self.connections[slot as usize].take() else { return };
         let meter = connection.meter as usize;
         self.over[meter] = self.over[meter].plus(&connection.last);
-        if connection.is_single {
+        if connection.member.is_some() {
             self.meters[meter].on_close(now);
             self.standing[meter] = None;
         }
         self.ports.remove(&(connection.group, connection.port));
         let group = connection.group;
-        self.tell(Message::Closed { connection: slot, group });
-        if connection.is_active {
-            self.tell(Message::Active { group, is_active: false });
+        self.report(Message::Closed { connection: slot, group });
+        if connection.app.is_active() {
+            self.report(Message::Active { group, is_active: false });
         }
-        if let Some(arrivals) = &mut self.arrivals[usize::from(group)] {
-            arrivals.active -= 1;
-        }
+        self.openings.on_close(group);
     }
 
     /// Ends every connection at once.

@@ -1,0 +1,226 @@
+//! The application at one connection: what it offers to the sender, and what of it has come to the other end.
+//!
+//! It knows neither sockets nor segments. Whoever runs the connection polls it until `None`, does at the sender what it
+//! says, reports what was delivered, and polls it again at [`Application::poll_at`]:
+//!
+//! ```text
+//! poll ──► Write, Withdraw, End ──► sender ══ network ══► receiver ──► on_delivered ──► relay of another connection
+//! ```
+
+use varicap_app::{App, Feed, Feeding, Offer, Start};
+use varicap_units::{Bytes, Span, Time};
+
+/// A transfer that has been delivered in full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completed {
+    /// How large it was.
+    pub size: Bytes,
+    /// The time since its first connection was opened.
+    pub took: Span,
+}
+
+/// The application at one connection.
+#[derive(Debug)]
+pub struct Application {
+    feed: Feed,
+    /// When its next offer is due, at `stop` or before.
+    due: Time,
+    /// When it stops; NEVER if it does not, or has stopped.
+    stop: Time,
+    stage: Stage,
+    /// When it was opened; of a relay, when the first connection of its row was.
+    opened: Time,
+    /// Size of its transfer, if it carries one.
+    size: Option<Bytes>,
+    /// What came to the other end, in order [B].
+    delivered: u64,
+    /// The amount delivered that completes a transfer [B]; out of reach if there is none, or it is complete.
+    completes_at: u64,
+}
+
+/// Where an application is on its way to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Its feed says what it does.
+    Running,
+    /// It was stopped and has taken back what was left; the end is still to be said.
+    Stopping,
+    /// It will never offer anything again.
+    Over,
+}
+
+impl Application {
+    /// What `app` does at a connection that opens now, until `stop`; `opened` is when the first connection of its row did.
+    pub fn new(app: &App, start: &Start<'_>, opened: Time, stop: Time) -> Application {
+        debug_assert!(opened <= start.at, "a connection opens after those that it relays");
+        let feed = app.feed(start);
+        let size = feed.size();
+        Application {
+            due: feed.poll_at().min(stop),
+            feed,
+            stop,
+            stage: Stage::Running,
+            opened,
+            size,
+            delivered: 0,
+            completes_at: size.map_or(u64::MAX, Bytes::as_u64),
+        }
+    }
+
+    /// What it does next of all that is due by `now`.
+    #[inline]
+    pub fn poll(&mut self, now: Time) -> Option<Offer> {
+        if now < self.due { None } else { self.act(now) }
+    }
+
+    #[cold]
+    fn act(&mut self, now: Time) -> Option<Offer> {
+        let offer = match self.stage {
+            Stage::Running if now >= self.stop => {
+                (self.stage, self.stop) = (Stage::Stopping, Time::NEVER);
+                self.due = now;
+                return Some(Offer::Withdraw);
+            }
+            Stage::Running => self.feed.poll(now),
+            Stage::Stopping => {
+                self.stage = Stage::Over;
+                self.due = Time::NEVER;
+                return Some(Offer::End);
+            }
+            Stage::Over => None,
+        };
+        self.schedule();
+        debug_assert!(offer.is_some() || self.due > now, "an application says when it does something next");
+        offer
+    }
+
+    fn schedule(&mut self) {
+        self.due = if self.stage == Stage::Over { Time::NEVER } else { self.feed.poll_at().min(self.stop) };
+    }
+
+    /// When it does something by itself next.
+    #[inline]
+    pub fn poll_at(&self) -> Time {
+        self.due
+    }
+
+    /// The connection that it relays has delivered `bytes` more, its last ones if `is_last`. Poll it then.
+    pub fn relay(&mut self, now: Time, bytes: Bytes, is_last: bool) {
+        if self.stage == Stage::Running {
+            self.feed.relay(now, bytes, is_last);
+            self.schedule();
+        }
+    }
+
+    /// The other end has received `bytes` more in order by `now`; returns the transfer if these complete it.
+    #[inline]
+    pub fn on_delivered(&mut self, now: Time, bytes: u64) -> Option<Completed> {
+        self.delivered += bytes;
+        if self.delivered < self.completes_at { None } else { self.complete(now) }
+    }
+
+    #[cold]
+    fn complete(&mut self, now: Time) -> Option<Completed> {
+        debug_assert!(
+            self.size.is_none_or(|size| self.delivered == size.as_u64()),
+            "more came than was sent"
+        );
+        self.completes_at = u64::MAX;
+        Some(Completed { size: self.size?, took: now.since(self.opened) })
+    }
+
+    /// What came to the other end so far, in order [B].
+    pub fn delivered(&self) -> u64 {
+        self.delivered
+    }
+
+    /// Whether it carries a transfer that has been delivered in full.
+    pub fn is_delivered(&self) -> bool {
+        self.size.is_some_and(|size| self.delivered >= size.as_u64())
+    }
+
+    /// Whether it carries one transfer, with which its connection ends.
+    pub fn is_transfer(&self) -> bool {
+        self.size.is_some()
+    }
+
+    /// Size of its transfer, if it carries one.
+    pub fn size(&self) -> Option<Bytes> {
+        self.size
+    }
+
+    /// When it was opened; of a relay, when the first connection of its row was.
+    pub fn opened(&self) -> Time {
+        self.opened
+    }
+
+    /// Whether it has more to send, or a transfer that is not over.
+    pub fn is_active(&self) -> bool {
+        self.stage == Stage::Running && self.feed.is_active()
+    }
+
+    /// Whether it may take back something that it has offered.
+    pub fn may_withdraw(&self) -> bool {
+        !self.stop.is_never() || self.feed.withdraws()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use varicap_app::{Relay, Transfer};
+    use varicap_units::Stream;
+
+    fn no_stream() -> Stream {
+        unreachable!("this application draws nothing")
+    }
+
+    fn ms(milliseconds: u64) -> Time {
+        Time::ZERO + Span::from_millis(milliseconds)
+    }
+
+    fn application(app: &App, size: Option<Bytes>, stop: Time) -> Application {
+        let start = Start { at: ms(10), mss: Bytes::new(1000), size, stream: &no_stream };
+        Application::new(app, &start, ms(4), stop)
+    }
+
+    fn offers(application: &mut Application, now: Time) -> Vec<Offer> {
+        std::iter::from_fn(|| application.poll(now)).collect()
+    }
+
+    #[test]
+    fn a_transfer_is_offered_at_once_and_complete_when_all_is_delivered() {
+        let size = Bytes::new(3000);
+        let mut transfer = application(&App::Transfer(Transfer { size }), None, Time::NEVER);
+        assert_eq!(offers(&mut transfer, ms(10)), [Offer::Write(size), Offer::End]);
+        assert!(transfer.poll_at().is_never() && transfer.is_active());
+        assert_eq!(transfer.on_delivered(ms(40), 2000), None);
+        let completed = Completed { size, took: Span::from_millis(56) };
+        assert_eq!(transfer.on_delivered(ms(60), 1000), Some(completed));
+        assert!(transfer.is_delivered());
+    }
+
+    #[test]
+    fn stopping_takes_back_the_rest_and_ends() {
+        let mut greedy = application(&App::Greedy, None, ms(50));
+        assert!(greedy.may_withdraw());
+        assert_eq!(offers(&mut greedy, ms(10)), [Offer::Write(Bytes::MAX)]);
+        assert_eq!(greedy.poll_at(), ms(50));
+        assert_eq!(offers(&mut greedy, ms(49)), []);
+        assert_eq!(offers(&mut greedy, ms(50)), [Offer::Withdraw, Offer::End]);
+        assert!(!greedy.is_active() && greedy.poll_at().is_never());
+    }
+
+    #[test]
+    fn a_relay_passes_on_what_it_is_given_and_ends_with_the_last() {
+        let of = "a".to_owned();
+        let mut relay = application(&App::Relay(Relay { of }), Some(Bytes::new(500)), Time::NEVER);
+        assert_eq!(offers(&mut relay, ms(10)), []);
+        relay.relay(ms(11), Bytes::new(200), false);
+        assert_eq!(relay.poll_at(), ms(11));
+        assert_eq!(offers(&mut relay, ms(11)), [Offer::Write(Bytes::new(200))]);
+        relay.relay(ms(12), Bytes::new(300), true);
+        assert_eq!(offers(&mut relay, ms(12)), [Offer::Write(Bytes::new(300)), Offer::End]);
+        assert_eq!(relay.on_delivered(ms(20), 500).map(|done| done.took), Some(Span::from_millis(16)));
+    }
+}

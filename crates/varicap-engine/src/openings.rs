@@ -1,0 +1,192 @@
+//! What opens connections: members of flow groups at their starts, transfers as they arrive, relays when they are
+//! first given data. Also the meter that each connection counts on.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+use varicap_app::{App, Start, TransferArrivals};
+use varicap_experiment::{FlowSpec, Transport};
+use varicap_units::{Bytes, Streams, Time, stream_name};
+
+use crate::application::Application;
+
+/// A connection that is to be opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opening {
+    /// Its flow group.
+    pub group: u16,
+    /// Its number in the group; none if it carries a transfer that has arrived, or relays such a transfer.
+    pub member: Option<u32>,
+    /// The size of its transfer, if that was decided before it was opened.
+    pub size: Option<Bytes>,
+    /// When it was opened; of a relay, when the first connection of its row was.
+    pub opened: Time,
+}
+
+/// What comes of an instant at which something begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beginning {
+    /// A connection opens.
+    Connection(Opening),
+    /// A transfer is turned away: too many of its group are under way.
+    TurnedAway {
+        /// Its flow group.
+        group: u16,
+    },
+}
+
+/// What begins next; in this order, if at the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Due {
+    /// A transfer of a group arrives.
+    Arrival { group: u16 },
+    /// A member of a group starts.
+    Start { group: u16, member: u32 },
+}
+
+/// What a flow group needs for its connections.
+#[derive(Debug)]
+struct Group {
+    first_meter: u32,
+    arrivals: Option<Box<TransferArrivals>>,
+    /// The group that relays what this one delivers.
+    relay: Option<u16>,
+}
+
+/// Says which connections of a network to open and when, and makes their applications.
+///
+/// Poll it until `None`, then again at [`Openings::poll_at`].
+#[derive(Debug)]
+pub struct Openings {
+    flows: Arc<[FlowSpec]>,
+    groups: Box<[Group]>,
+    agenda: BinaryHeap<Reverse<(Time, Due)>>,
+    streams: Streams,
+}
+
+impl Openings {
+    /// All connections of `flows`, none of which is open yet.
+    pub fn new(flows: Arc<[FlowSpec]>, streams: Streams) -> Openings {
+        let mut agenda = Vec::new();
+        let mut first_meter = 0;
+        let mut groups = Vec::with_capacity(flows.len());
+        for (flow, group) in flows.iter().zip(0u16..) {
+            let mut arrivals = None;
+            match &flow.transport {
+                Transport::Tcp { app: App::Arrivals(app), .. } => {
+                    let source = TransferArrivals::new(app, &flow.name, flow.start, flow.stop, &streams);
+                    agenda.push(Reverse((source.poll_at(), Due::Arrival { group })));
+                    arrivals = Some(Box::new(source));
+                }
+                Transport::Tcp { app: App::Relay(_), .. } | Transport::Datagrams(_) => {}
+                Transport::Tcp { .. } => {
+                    agenda.extend((0..flow.count).map(|member| {
+                        Reverse((start_of(flow, member, &streams), Due::Start { group, member }))
+                    }))
+                }
+            }
+            groups.push(Group { first_meter, arrivals, relay: None });
+            first_meter += meters_of(flow);
+        }
+        for (flow, group) in flows.iter().zip(0u16..) {
+            if let Some(relay) = flow.relay {
+                groups[relay.of].relay = Some(group);
+            }
+        }
+        Openings { flows, groups: groups.into(), agenda: agenda.into(), streams }
+    }
+
+    /// When something begins next.
+    pub fn poll_at(&self) -> Time {
+        self.agenda.peek().map_or(Time::NEVER, |Reverse((at, _))| *at)
+    }
+
+    /// What begins next by `now`; it begins at [`Openings::poll_at`] as it was before.
+    pub fn poll(&mut self, now: Time) -> Option<Beginning> {
+        let &Reverse((at, due)) = self.agenda.peek()?;
+        if at > now || at.is_never() {
+            return None;
+        }
+        self.agenda.pop();
+        match due {
+            Due::Start { group, member } => {
+                let opening = Opening { group, member: Some(member), size: None, opened: at };
+                Some(Beginning::Connection(opening))
+            }
+            Due::Arrival { group } => {
+                let arrivals = self.groups[usize::from(group)].arrivals.as_mut()?;
+                let size = arrivals.arrive(at);
+                self.agenda.push(Reverse((arrivals.poll_at(), due)));
+                Some(match size {
+                    Some(_) => Beginning::Connection(Opening { group, member: None, size, opened: at }),
+                    None => Beginning::TurnedAway { group },
+                })
+            }
+        }
+    }
+
+    /// The connection that relays what a connection of `group` delivers, whose application is `app`; none if nobody does.
+    pub fn relay_of(&self, group: u16, member: Option<u32>, app: &Application) -> Option<Opening> {
+        let group = self.groups[usize::from(group)].relay?;
+        debug_assert_eq!(member.is_none(), self.flows[usize::from(group)].carries_arrivals());
+        Some(Opening { group, member, size: app.size(), opened: app.opened() })
+    }
+
+    /// Whether what a group delivers is relayed by another one.
+    pub fn is_relayed(&self, group: u16) -> bool {
+        self.groups[usize::from(group)].relay.is_some()
+    }
+
+    /// The application of a connection that opens at `now`.
+    pub fn application(&self, now: Time, opening: &Opening) -> Application {
+        let flow = &self.flows[usize::from(opening.group)];
+        let Transport::Tcp { tcp, app } = &flow.transport else {
+            unreachable!("a datagram flow opens no connection")
+        };
+        let member = opening.member.unwrap_or(0);
+        let stream = || self.streams.stream(&stream_name::app(&flow.name, member));
+        let start = Start { at: now, mss: tcp.mss, size: opening.size, stream: &stream };
+        // A transfer that has arrived is never cut short.
+        let stop = if opening.member.is_some() { flow.stop } else { Time::NEVER };
+        Application::new(app, &start, opening.opened, stop)
+    }
+
+    /// A connection of `group` is over.
+    pub fn on_close(&mut self, group: u16) {
+        if let Some(arrivals) = &mut self.groups[usize::from(group)].arrivals {
+            arrivals.on_over();
+        }
+    }
+
+    /// The flow group number `group`.
+    pub fn flow(&self, group: u16) -> &FlowSpec {
+        &self.flows[usize::from(group)]
+    }
+
+    /// The random streams of the run.
+    pub fn streams(&self) -> &Streams {
+        &self.streams
+    }
+
+    /// The meter of a connection.
+    pub fn meter(&self, group: u16, member: Option<u32>) -> u32 {
+        self.groups[usize::from(group)].first_meter + member.unwrap_or(0)
+    }
+
+    /// What the random streams of a connection are named after.
+    pub fn name(&self, group: u16, member: Option<u32>) -> String {
+        stream_name::connection(&self.flows[usize::from(group)].name, member)
+    }
+}
+
+/// When a member of a flow group starts.
+pub fn start_of(flow: &FlowSpec, member: u32, streams: &Streams) -> Time {
+    let mut stream = streams.stream(&stream_name::start(&flow.name, member));
+    stream.start_within(flow.start, flow.start_spread)
+}
+
+/// How many meters a flow group has: one for each member, one for all transfers that arrive.
+pub fn meters_of(flow: &FlowSpec) -> u32 {
+    if flow.carries_arrivals() { 1 } else { flow.count }
+}
