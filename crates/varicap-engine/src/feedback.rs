@@ -1,13 +1,13 @@
-//! What links tell senders about their rate.
+//! What links advertise to senders: the rates that they may send at.
 //!
 //! ```text
 //! link (capacity, flows) ──► share ──► estimator ──► delay line ──► sources of a flow group ──► their rates
 //! ```
 //!
-//! It watches the links that tell anything: it wakes when one of their capacities changes, when a
-//! flow comes or goes, when an estimator has a rate, and when a rate reaches its senders. A run without feedback has
-//! none. It only watches: packets and links are the same with it and without it, up to what senders make of it.
-//! Who sets the rate of a link from outside ([`varicap_net::Link::set_rate`]) polls it as well.
+//! It observes the links that advertise a rate: it is polled when one of their capacities changes, when a flow comes or
+//! goes, when an estimator has a rate, and when a rate reaches its senders. It only observes: packets and links are the
+//! same with it and without it, apart from what senders make of it. Whoever sets the rate of a link from outside
+//! ([`varicap_net::Link::set_rate`]) must poll it as well.
 
 use std::collections::VecDeque;
 
@@ -19,31 +19,31 @@ use varicap_units::{Bytes, Rate, Stream, Streams, Time, Work, stream_name};
 
 use crate::links::Links;
 
-/// What round trips a connection has measured.
+/// The round trips that a connection has measured, by its number.
 pub type Rtts<'a> = dyn Fn(u32) -> Option<KnownRtt> + 'a;
 
 /// Datagrams on a link: each source has a rate that it does not exceed.
 #[derive(Clone, Copy, Debug)]
 struct Demand {
-    /// Of one source, as framed on this link.
+    /// The rate of one source, as framed on this link.
     rate: Rate,
     sources: u64,
     start: Time,
     stop: Time,
 }
 
-/// A link that tells its rate.
+/// A link that advertises its rate.
 #[derive(Debug)]
 struct Teller {
     link: usize,
     /// Flow groups of TCP that send data over it.
     groups: Vec<usize>,
-    /// Lowest rates first.
+    /// Datagrams on the link, lowest rates first.
     demands: Vec<Demand>,
     capacity: Rate,
-    /// What one flow gets of it.
+    /// What one flow gets of the capacity.
     fair: Rate,
-    /// Of a link with opportunities: what those so far could have carried, and the newest of them.
+    /// What the opportunities so far could have carried, and the newest of them, on a link that has opportunities.
     passed: Work,
     fresh: Work,
 }
@@ -74,7 +74,7 @@ impl Teller {
         teller
     }
 
-    /// Looks at the link as it is at `now`.
+    /// Takes note of the link as it is at `now`.
     fn look(&mut self, now: Time, links: &mut impl Links, active: &[u64]) {
         links.advance_link(now, self.link);
         self.capacity = links.rate(self.link);
@@ -115,10 +115,10 @@ impl Teller {
     }
 }
 
-/// What one link tells a flow group.
+/// What one link advertises to a flow group.
 #[derive(Debug)]
 struct Told {
-    /// Index of the link among those that tell.
+    /// Index of the link among those that advertise.
     teller: usize,
     estimator: Estimator,
     /// The last rate; unlimited before the first.
@@ -137,39 +137,40 @@ impl Told {
     }
 }
 
-/// A rate on its way.
+/// A rate on its way to senders.
 #[derive(Clone, Copy, Debug)]
 struct Update {
     due: Time,
     rate: Rate,
-    /// To this connection only, which has just been opened; else to all that were there when it was sent.
+    /// The only connection that hears it, since that has just been opened; else all hear it that were there when it was
+    /// sent.
     newcomer: Option<u32>,
 }
 
-/// A connection that is told.
+/// A connection to which rates are advertised.
 #[derive(Debug)]
 struct Listener {
     connection: u32,
     opened: Time,
-    /// When the last update came.
+    /// When the last update came to the connection.
     heard: Time,
-    /// Decides what is lost.
+    /// Decides which updates are lost.
     losses: Option<Stream>,
-    /// What it makes of what it hears.
+    /// What the connection makes of what it hears.
     source: RateSource,
 }
 
-/// What a flow group is told, and by whom.
+/// What is advertised to a flow group, and by which links.
 #[derive(Debug)]
 struct Channel {
     spec: FeedbackSpec,
     told: Vec<Told>,
-    /// What was sent last.
+    /// The rate that was sent last.
     rate: Option<Rate>,
     /// Rates under way, in the order in which they arrive.
     line: VecDeque<Update>,
     listeners: Vec<Listener>,
-    /// What a new listener starts with.
+    /// The rate source that a new listener starts with.
     source: RateSource,
     newcomers: Vec<u32>,
 }
@@ -228,7 +229,7 @@ impl Channel {
         self.newcomers.clear();
     }
 
-    /// The least of the links' rates, as it is told.
+    /// The least of the links' rates, as it is advertised.
     fn least(&self) -> Rate {
         let least = self.told.iter().map(|told| told.rate).min().unwrap_or(Rate::UNLIMITED);
         match self.spec.quantum.map(Rate::as_bps) {
@@ -239,6 +240,7 @@ impl Channel {
 
     fn send(&mut self, now: Time, rate: Rate, newcomer: Option<u32>) {
         if !self.listeners.is_empty() {
+            debug_assert!(self.line.back().is_none_or(|last| last.due <= now + self.spec.delay));
             self.line.push_back(Update { due: now + self.spec.delay, rate, newcomer });
         }
     }
@@ -275,7 +277,7 @@ impl Channel {
     }
 }
 
-/// All that is told in a world.
+/// All that links advertise in a run.
 #[derive(Debug)]
 pub struct Feedback {
     tellers: Vec<Teller>,
@@ -289,7 +291,7 @@ pub struct Feedback {
 }
 
 impl Feedback {
-    /// The feedback of `network`; `None` if no flow is told anything.
+    /// The feedback of `network`; `None` if nothing is advertised to any flow.
     pub fn new(network: &Network) -> Option<Feedback> {
         let mut links: Vec<usize> = network
             .flows
@@ -319,11 +321,15 @@ impl Feedback {
         let lossy = channel.spec.loss.get() > 0.0;
         let losses = lossy.then(|| streams.stream(&stream_name::feedback(name)));
         let source = channel.source.clone();
+        debug_assert!(
+            channel.listeners.iter().all(|listener| listener.connection != connection),
+            "connection {connection} is opened twice"
+        );
         channel.listeners.push(Listener { connection, opened: now, heard: now, losses, source });
         channel.newcomers.push(connection);
     }
 
-    /// A connection is over.
+    /// The connection `connection` of flow group `group` is over.
     pub fn on_close(&mut self, group: u16, connection: u32) {
         let Some(channel) = self.of_group[usize::from(group)] else { return };
         let channel = &mut self.channels[channel];
@@ -336,11 +342,12 @@ impl Feedback {
     /// A connection of a group has become active, or is not any more.
     pub fn on_activity(&mut self, group: u16, is_active: bool) {
         let active = &mut self.active[usize::from(group)];
+        debug_assert!(is_active || *active > 0, "more connections fall silent than were active");
         *active = if is_active { *active + 1 } else { *active - 1 };
     }
 
-    /// Looks at the links, and gives the rates from now on of connections that have heard something; `rtt` knows what
-    /// round trips a connection has measured.
+    /// Takes note of the links, and calls `hear` with each connection that hears a rate now and that rate; `rtt` knows
+    /// what round trips a connection has measured.
     pub fn poll(
         &mut self,
         now: Time,
@@ -348,6 +355,7 @@ impl Feedback {
         rtt: &Rtts<'_>,
         hear: &mut dyn FnMut(u32, Rate),
     ) {
+        debug_assert!(self.now <= now, "time goes back from {:?} to {now:?}", self.now);
         self.now = now;
         for teller in &mut self.tellers {
             teller.look(now, links, &self.active);
@@ -358,7 +366,7 @@ impl Feedback {
         }
     }
 
-    /// When it is to be polled next.
+    /// When the feedback is to be polled next.
     pub fn poll_at(&self, links: &impl Links) -> Time {
         let changes =
             self.tellers.iter().map(|teller| links.changes_at(teller.link).min(teller.poll_at(self.now)));

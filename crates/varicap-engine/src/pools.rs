@@ -12,13 +12,13 @@ use varicap_units::{Rate, Time};
 
 /// The links of a running network whose samples a pool takes.
 pub trait Reactives {
-    /// Brings a link up to `now`, and tells what waits there and what its controller makes of it.
+    /// Brings a link up to `now`, and returns what waits there and what its controller makes of it.
     fn sample(&mut self, now: Time, link: usize) -> Option<(QueueSample, Setting)>;
-    /// Sets a link from `now` on.
+    /// Gives a link this setting from `now` on.
     fn allot(&mut self, now: Time, link: usize, setting: Setting);
 }
 
-/// Links of one name of a pool.
+/// The links that share one capacity.
 #[derive(Debug)]
 struct Pool {
     parts: Arc<ReactiveParts>,
@@ -56,9 +56,10 @@ impl Pools {
         self.pools.iter().map(|pool| pool.next).min().unwrap_or(Time::NEVER)
     }
 
-    /// Takes the samples that are due by `now`.
+    /// Takes the samples that are due at `now`.
     pub fn poll(&mut self, now: Time, links: &mut impl Reactives) {
         for pool in self.pools.iter_mut().filter(|pool| pool.next <= now) {
+            debug_assert!(pool.next == now, "the sample of {:?} is taken at {now:?}", pool.next);
             pool.sample(now, links);
             pool.next += pool.parts.config.interval;
         }

@@ -14,11 +14,11 @@ pub struct DatagramSource {
     stop: Time,
     stream: Stream,
     next: Time,
-    /// Wire size of each [B].
+    /// Wire size of each datagram [B].
     pub size: Bytes,
-    /// Sent so far.
+    /// Datagrams sent so far.
     pub sent: u64,
-    /// Says which of them are marked, if some are.
+    /// Decides which datagrams are marked, if some are.
     pub bucket: Option<Box<TokenBucket>>,
 }
 
@@ -37,17 +37,17 @@ impl DatagramSource {
         }
     }
 
-    /// When the next one leaves.
+    /// When the next datagram leaves.
     pub fn poll_at(&self) -> Time {
         self.next
     }
 
-    /// Whether the one that leaves now is marked; it takes its tokens.
+    /// Whether the datagram that leaves now is marked; it takes its tokens.
     pub fn mark(&mut self, now: Time) -> bool {
         self.bucket.as_mut().is_some_and(|bucket| bucket.take(now, self.size))
     }
 
-    /// One leaves now.
+    /// A datagram leaves now.
     pub fn send(&mut self, now: Time) {
         debug_assert!(now >= self.next, "a datagram leaves before it is due");
         self.sent += 1;
@@ -70,7 +70,7 @@ pub struct ReservedRates {
 }
 
 impl ReservedRates {
-    /// Of `reservation`; none if it never changes.
+    /// The changes of `reservation`; none if it never changes.
     pub fn new(reservation: &ReservationSpec) -> Option<ReservedRates> {
         let CapacityParts::Steps(timeline) = &reservation.rate else { return None };
         let mut steps = Steps::new(timeline.clone());
@@ -78,7 +78,7 @@ impl ReservedRates {
         Some(ReservedRates { steps, next })
     }
 
-    /// When it changes next.
+    /// When the reservation changes next.
     pub fn poll_at(&self) -> Time {
         self.next
     }

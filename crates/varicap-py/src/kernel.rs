@@ -14,7 +14,7 @@ use crate::interrupt::{Shared, run as run_interruptibly};
 use crate::run::PyResults;
 use crate::scenario::PyScenario;
 
-/// As a Python exception.
+/// The error as a Python exception.
 fn raised(error: &TestbedError) -> PyErr {
     let text = error.to_string();
     match error {
@@ -90,7 +90,7 @@ pub fn kernel_run<'py>(
     let (results, mut recorded): (Vec<RunResult>, Vec<Recorded>) =
         outcomes.into_iter().map(|Outcome { result, recorded }| (result, recorded)).unzip();
     if !series {
-        // They were only for who watched.
+        // They were only for the live display.
         recorded.clear();
     }
     recorded.iter_mut().enumerate().for_each(|(place, one)| one.network = place);

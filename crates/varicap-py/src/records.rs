@@ -16,7 +16,7 @@ use varicap_experiment::{Network, Transport};
 
 use crate::tables::{columns, data};
 
-/// A label of many rows: the place of each row's name in a list of names.
+/// The names of many rows, most of which are the same: for each row, the place of its name in a list of names.
 #[derive(Default)]
 struct Labels {
     places: Vec<u32>,
@@ -34,7 +34,7 @@ impl Labels {
     }
 }
 
-/// Columns that say to which run and part each row belongs, then those of the rows.
+/// Columns that say to which run and part each row belongs, then those of the rows themselves.
 fn series<'py, R: Row + 'static>(
     py: Python<'py>,
     parts: &[(u64, &str, &str, &[R])],
@@ -47,6 +47,7 @@ fn series<'py, R: Row + 'static>(
         names.repeat(name, points.len());
         flows.repeat(flow, points.len());
     }
+    debug_assert!(names.places.len() == runs.len() && flows.places.len() == runs.len());
     let rows = table_of(parts.iter().flat_map(|(.., points)| points.iter()));
     let list = PyList::empty(py);
     list.append((

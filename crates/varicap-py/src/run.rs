@@ -142,13 +142,14 @@ pub fn run(
         return Err(error);
     }
     let runs = runs?.map_err(|error: SimError| RunError::new_err(error.to_string()))?;
+    debug_assert_eq!(runs.len() as u64, count, "each replication has one result");
     let mut recorded = std::mem::take(&mut *recorded.lock().unwrap_or_else(PoisonError::into_inner));
     // Threads end in any order.
     recorded.sort_by_key(|one: &Recorded| (one.replication, one.network));
     Ok(PyResults::new(scenario, runs, recorded))
 }
 
-/// Keeps what each run recorded.
+/// Appends what each run recorded to `recorded`.
 fn keeper(recorded: &Arc<Mutex<Vec<Recorded>>>) -> Arc<dyn Fn(Recorded) + Send + Sync> {
     let recorded = recorded.clone();
     Arc::new(move |one| recorded.lock().unwrap_or_else(PoisonError::into_inner).push(one))

@@ -33,7 +33,7 @@ pub fn shell(
     let Some(network) = scenario.networks.first().filter(|_| !command.is_empty()) else {
         return Err(ScenarioError::new_err("a shell needs a command"));
     };
-    // Links there stand before those back, as many.
+    // The links to the right come first; as many to the left follow.
     let half = network.links.len() / 2;
     let (forward, reverse) = ((0..half).collect(), (half..2 * half).collect());
     let (up, down) = if at_left { (forward, reverse) } else { (reverse, forward) };

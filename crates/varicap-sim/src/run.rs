@@ -86,7 +86,7 @@ fn run_number(
     Ok(rows(world, network, seed, replication, end))
 }
 
-/// Runs until `end`, and stops on the way where an interval of the time series ends.
+/// Runs until `end`, and pauses where an interval of the time series ends.
 fn run_sampled(
     world: &mut World,
     end: Time,

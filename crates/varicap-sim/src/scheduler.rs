@@ -320,6 +320,24 @@ mod tests {
         assert_eq!(scheduler.first(), Some((at(8), node(7))));
     }
 
+    #[test]
+    #[cfg(debug_assertions)]
+    #[should_panic(expected = "would be woken at")]
+    fn a_wake_in_the_past_is_a_defect() {
+        let mut scheduler = Scheduler::new(1);
+        scheduler.reach(at(5));
+        scheduler.wake_by(node(0), at(4));
+    }
+
+    #[test]
+    #[cfg(debug_assertions)]
+    #[should_panic(expected = "time goes back")]
+    fn time_never_goes_back() {
+        let mut scheduler = Scheduler::new(1);
+        scheduler.reach(at(5));
+        scheduler.reach(at(4));
+    }
+
     proptest! {
         #[test]
         fn agrees_with_a_sorted_map(steps in prop::collection::vec((0u32..40, 0u64..50, any::<bool>()), 1..400)) {

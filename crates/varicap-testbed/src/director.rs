@@ -1,4 +1,5 @@
-//! Which way the packets of a scenario's flows go, what is measured of them on the wire, and what their senders are told.
+//! Which routes the packets of a scenario's flows take, what is measured of them on the wire, and which rates are
+//! advertised to their senders.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -32,7 +33,7 @@ pub enum Message {
         name: String,
         /// Its sender's port.
         port: u16,
-        /// Its place among those that are told a rate inside the kernel.
+        /// Its place among the connections that get their rate inside the kernel.
         listener: Option<Listener>,
     },
     /// A connection of a group has more to send, or no more for now.
@@ -103,7 +104,7 @@ fn tag_of(group: u16, port: u16) -> u32 {
 }
 
 impl FlowDirector {
-    /// Of `network`, which the kernel runs by `plan`.
+    /// The flows of `network`, which the kernel runs by `plan`.
     pub fn new(
         network: &Network,
         plan: &Plan,
@@ -153,7 +154,7 @@ impl FlowDirector {
         }
     }
 
-    /// The warm-up is over.
+    /// The warm-up is over: what is measured begins at `now`.
     pub fn begin_measuring(&mut self, now: Time, net: &mut Net) {
         let totals = self.reserved_totals(now, net);
         self.meters.iter_mut().zip(totals).for_each(|(meter, total)| meter.reset(now, total));

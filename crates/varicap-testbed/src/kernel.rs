@@ -11,7 +11,7 @@ pub struct Kernel {
     pub controls: Vec<String>,
 }
 
-/// From this release on, losses are detected by time alone: RFC 6675's way is gone.
+/// From this release on, losses are detected by time alone: RFC 6675's rule is gone.
 const WITHOUT_RFC6675: (u32, u32) = (6, 17);
 
 impl Kernel {

@@ -14,7 +14,7 @@ pub struct Netlink {
     sequence: u32,
 }
 
-/// What a route tells TCP of its destination; zero leaves the kernel's default.
+/// What TCP learns from a route about its destination; zero leaves the kernel's default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RouteMetrics {
     /// MSS that is announced [B].

@@ -33,14 +33,14 @@ const DEVICE: &str = "tun0";
 /// Flow groups with more flows than this have no series: their rows are one as well.
 const MOST_SERIES_OF_A_GROUP: u32 = 64;
 
-/// What to do besides measuring.
+/// What to do in addition to measuring.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options<'a> {
     /// How much of itself the kernel keeps.
     pub mode: Mode,
     /// Interval of time series, if they are recorded.
     pub series: Option<Span>,
-    /// Tells whoever watches, whenever an interval of the series ends.
+    /// An observer of the running scenario, who is shown each interval of the series when it ends.
     pub live: Option<Tap<'a>>,
 }
 
@@ -53,7 +53,7 @@ pub struct Outcome {
     pub recorded: Recorded,
 }
 
-/// Runs replication `replication` of `network` under `seed` in real time. `go_on` is told the time now and then; false
+/// Runs replication `replication` of `network` under `seed` in real time. `go_on` is given the time now and then; false
 /// ends the run. The process must have the rights over namespaces: root's, or those of [`become_root`](crate::netns::become_root).
 pub fn run(
     network: &Network,
@@ -170,7 +170,7 @@ impl Sides {
     }
 }
 
-/// An own address, that of the other side, and what the route there says.
+/// The address on this side, that on the other side, and the metrics of the route between them.
 type Neighbour = ([u8; 4], [u8; 4], RouteMetrics);
 
 /// Parameters, addresses and routes of the namespace that this thread is in.

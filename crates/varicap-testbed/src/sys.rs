@@ -442,7 +442,7 @@ pub fn end_sending(fd: &impl AsRawFd) -> io::Result<()> {
     check(unsafe { libc::shutdown(fd.as_raw_fd(), libc::SHUT_WR) }).map(drop)
 }
 
-/// No more will be sent, and the other end is told that this was no regular end.
+/// No more will be sent, and the other end learns that this was no regular end.
 pub fn reset(fd: &impl AsRawFd) -> io::Result<()> {
     let linger = libc::linger { l_onoff: 1, l_linger: 0 };
     let fields = [linger.l_onoff.to_ne_bytes(), linger.l_linger.to_ne_bytes()];

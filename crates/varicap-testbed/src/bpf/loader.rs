@@ -21,7 +21,7 @@ const NAME_LEN: usize = 16;
 /// What libbpf last complained about.
 static COMPLAINT: Mutex<String> = Mutex::new(String::new());
 
-/// The registered congestion control and the map of what its connections are told.
+/// The registered congestion control and the map of the rates that are advertised to its connections.
 #[derive(Debug)]
 pub(super) struct Loaded {
     told: MapHandle,

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The program is C (`bpf/ratcp.bpf.c`, its object beside it) and is adapted to the running kernel when it is loaded.
-//! That needs root, the kernel's BTF, and a build with the feature `bpf`; what is missing is told by [`BpfError`].
+//! That needs root, the kernel's BTF, and a build with the feature `bpf`; [`BpfError`] says what is missing.
 
 #[cfg(not(feature = "bpf"))]
 mod absent;

@@ -121,7 +121,7 @@ pub struct Endpoints {
     pub standing: Vec<Option<SenderState>>,
     /// Samples of greedy senders, and those of them that found nothing to send.
     pub samples: u64,
-    /// Of these, those in which the application was too slow.
+    /// Those of the samples in which the application was too slow.
     pub starved_samples: u64,
     over: Vec<SenderTotals>,
     flows: Vec<FlowSpec>,
@@ -155,17 +155,17 @@ fn token(kind: u64, slot: u32, generation: u32) -> u64 {
     kind | u64::from(slot) << 2 | u64::from(generation) << 34
 }
 
-/// What the endpoints need besides the network.
+/// What the endpoints need in addition to the network.
 pub struct Surroundings {
     /// When time zero is.
     pub clock: Clock,
-    /// Random numbers.
+    /// The random streams of the run.
     pub streams: Streams,
     /// Where the emulator's director reads.
     pub postbox: Postbox<Message>,
     /// Rings at the emulator.
     pub remote: Remote,
-    /// RATCP, if a flow has it.
+    /// RATCP in the kernel, if a flow uses it.
     pub ratcp: Option<Arc<Ratcp>>,
 }
 
@@ -211,7 +211,7 @@ impl Endpoints {
         Ok(endpoints)
     }
 
-    /// Works until `end`; `go_on` is asked now and then, and false ends it.
+    /// Runs until `end`; `go_on` is asked now and then, and false ends it.
     pub fn run_until(
         &mut self,
         end: Time,

@@ -1,4 +1,4 @@
-//! Any program behind an emulated link: its namespace has one way out, and that is the link.
+//! Any program behind an emulated link: its namespace has one route out, and that is the link.
 //!
 //! ```text
 //!   network outside               this process                       namespace inside
@@ -152,7 +152,7 @@ impl Shell {
             let is_prioritised = sys::go_first();
             let done = emulator.run_until(Time::NEVER);
             if done.is_err() {
-                // Without a link the command would wait for ever.
+                // Without a link the command would wait indefinitely.
                 sys::kill(process);
             }
             emulator.director.meter.clear();
@@ -228,7 +228,7 @@ fn exit_code(status: std::process::ExitStatus) -> i32 {
     status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1)
 }
 
-/// Sends what comes from one end to the other, and opens the way out before packets reach the far end.
+/// Sends what comes from one end to the other, and opens connections outside before packets reach the far end.
 struct Border {
     gate: Gate,
     meter: Meter,

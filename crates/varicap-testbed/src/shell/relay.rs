@@ -35,7 +35,7 @@ const LARGEST_DATAGRAM: usize = 65_536;
 /// Both ends of a connection, as the far end sees it: the command's, then the one that it wants to reach.
 type Ends = (SocketAddrV4, SocketAddrV4);
 
-/// Where packets leave the emulation: opens the way outside before the far end sees them. It lives on the emulator's
+/// Where packets leave the emulation: opens connections outside before the far end sees them. It lives on the emulator's
 /// thread, in the network outside.
 pub struct Gate {
     /// The address that stands for the loopback address outside.
