@@ -55,9 +55,10 @@ pub fn feedback(connection: &str) -> String {
 /// The parts of a link that draw random numbers: its capacity, its loss, the channel that its loss follows, its queue.
 pub const LINK_PARTS: [&str; 4] = ["capacity", "loss", "channel", "queue"];
 
-/// What a part of a link draws; `part` is one of [`LINK_PARTS`].
+/// What a part of a link draws; `part` is one of [`LINK_PARTS`], or `queue.CLASS` for the queue of a class.
 pub fn link(link: &str, part: &str) -> String {
-    debug_assert!(LINK_PARTS.contains(&part), "`{part}` is not among the random streams of a link");
+    let is_known = LINK_PARTS.contains(&part) || part.starts_with("queue.");
+    debug_assert!(is_known, "`{part}` is not among the random streams of a link");
     format!("link.{link}.{part}")
 }
 
@@ -90,6 +91,7 @@ mod tests {
             "flow.web.feedback",
         ];
         assert_eq!(of_flow, expected);
+        assert_eq!(link("down", "queue.bulk"), "link.down.queue.bulk");
         let of_link = LINK_PARTS.map(|part| link("down", part));
         assert_eq!(of_link, ["link.down.capacity", "link.down.loss", "link.down.channel", "link.down.queue"]);
     }
