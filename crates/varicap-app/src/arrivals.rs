@@ -8,15 +8,15 @@ use varicap_units::{Bytes, Frequency, Span, Stream, Streams, Time, stream_name};
 use crate::transfer::packets_of;
 use crate::{Application, Sizes, Start, Whole};
 
-/// Transfers that arrive at random (Poisson), each on a connection of its own.
+/// Transfers that arrive at random (Poisson), each on its own connection.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Arrivals {
-    /// Arrivals per second.
+    /// Mean number of transfers that arrive per second.
     pub rate: Frequency,
-    /// The size of each.
+    /// Sizes of the transfers.
     pub size: Sizes,
-    /// Most transfers at a time; more are turned away and counted. Default: 1000.
+    /// Maximum number of transfers at a time; further ones are turned away and counted. Default: 1000.
     #[serde(default = "at_most")]
     pub at_most: u32,
 }

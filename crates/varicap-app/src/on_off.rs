@@ -7,18 +7,18 @@ use varicap_units::{Bytes, Rate, Span, Stream, Time};
 
 use crate::{Application, Feeding, Offer, Start};
 
-/// Active and silent periods in turn, beginning with an active one.
+/// Alternating active and silent periods, beginning with an active one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OnOff {
-    /// Length of an active period (its mean, if exponential).
+    /// Length of an active period (the mean, if exponential).
     pub on: Span,
-    /// Length of a silent period (its mean, if exponential).
+    /// Length of a silent period (the mean, if exponential).
     pub off: Span,
-    /// Whether both are exponential, or fixed. Default: false.
+    /// Whether both lengths are exponentially distributed instead of fixed. Default: false.
     #[serde(default)]
     pub exponential: bool,
-    /// Application data offered while active. Default: always more to send.
+    /// Rate at which the application offers data while active. Default: always more to send.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
 }

@@ -7,13 +7,14 @@ use varicap_units::{Bytes, Time};
 
 use crate::{Application, Feeding, Offer, Start};
 
-/// A proxy: what another flow delivers in order is what this one sends, from the node where that one ends. Each of its
-/// connections or transfers is relayed by one here, which opens when its first data comes; the proxy's buffer is
-/// unlimited. A transfer is complete when it has passed both, counted from the start of the first.
+/// A proxy: this flow sends what another flow delivers in order, from the node where the other flow ends. Each
+/// connection or transfer of the other flow is relayed by one of this flow, which opens when the first data arrives;
+/// the proxy's buffer is unlimited. A transfer is complete when it has passed both; its completion time counts from
+/// the start of the first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Relay {
-    /// The other flow.
+    /// Name of the flow that is relayed.
     pub of: String,
 }
 

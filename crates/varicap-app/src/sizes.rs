@@ -9,17 +9,17 @@ use varicap_units::{Bytes, Stream};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sizes {
-    /// All the same.
+    /// All transfers have the same size.
     Fixed(Bytes),
-    /// Exponential with this mean.
+    /// Exponentially distributed sizes with this mean.
     Exponential(Bytes),
-    /// Log-normal.
+    /// Log-normally distributed sizes.
     Lognormal(Lognormal),
-    /// Pareto: heavy tails.
+    /// Pareto-distributed sizes: a heavy tail.
     Pareto(Pareto),
 }
 
-/// A log-normal size.
+/// A log-normally distributed size.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Lognormal {
@@ -29,13 +29,13 @@ pub struct Lognormal {
     pub sigma: f64,
 }
 
-/// A Pareto size: P(size > x) = (least/x)^shape.
+/// A Pareto-distributed size: P(size > x) = (least/x)^shape.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Pareto {
     /// Mean of the size.
     pub mean: Bytes,
-    /// The exponent, above 1.
+    /// Exponent of the distribution, above 1.
     pub shape: f64,
 }
 

@@ -11,7 +11,7 @@ use crate::{Application, Feeding, Offer, Start};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Transfer {
-    /// How much.
+    /// Amount of data to transfer.
     pub size: Bytes,
 }
 
