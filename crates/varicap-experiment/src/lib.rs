@@ -3,6 +3,7 @@
 //! A [`Scenario`] is read from a file, checked and resolved into a [`Network`], which every engine takes. It knows
 //! nothing of simulated time passing, of sockets or of drawing.
 
+mod check;
 mod error;
 mod read;
 mod resolve;

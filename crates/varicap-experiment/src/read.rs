@@ -4,10 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::error::{ScenarioError, nearest, one_of};
-use crate::resolve::validate::{LONGEST_NAME, in_name};
+use crate::resolve;
 use crate::scenario::Scenario;
 use crate::scenario::decode::decode;
 use crate::scenario::document::{Lines, MAX_FILE, Node, Origin, Source, Table, Value, join_path, split_path};
+use crate::scenario::name::{LONGEST_NAME, in_name};
 use crate::scenario::schema;
 
 impl Scenario {
@@ -93,7 +94,7 @@ fn read(
         scenario.name = name_of(file_name);
     }
     scenario.source = Arc::new(source);
-    scenario.check()?;
+    resolve::check(&scenario)?;
     Ok(scenario)
 }
 

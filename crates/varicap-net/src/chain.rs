@@ -1,8 +1,8 @@
 //! Finite Markov chains: stationary distribution, drawing of states, states that are held for a while.
 
+use varicap_units::part::{Checked, Fault, require};
 use varicap_units::{Probability, Span, Stream, Time};
 
-use crate::NetError;
 use crate::check::{same_length, transition_matrix};
 
 /// A state is never held for no time, however short its holding time was drawn.
@@ -37,22 +37,19 @@ pub(crate) struct HoldingChain {
 }
 
 impl HoldingChain {
-    /// The chain of the table `table`, in which `list` has a value for each of the `states`.
+    /// The chain of a table in which `list` has a value for each of the `states`.
     pub fn new(
-        table: &str,
         (list, states): (&str, usize),
         mean_holding: &[Span],
         jumps: Option<&[Vec<Probability>]>,
         start: Option<usize>,
-    ) -> Result<HoldingChain, NetError> {
-        check_states(table, (list, states), start)?;
+    ) -> Result<HoldingChain, Fault> {
+        check_states((list, states), start)?;
         let one = singular(list);
-        same_length(&format!("{table}.mean_holding"), mean_holding.len(), states, one)?;
+        same_length("mean_holding", mean_holding.len(), states, one)?;
         if let Some(index) = mean_holding.iter().position(|&mean| mean == Span::ZERO) {
-            let key = format!("{table}.mean_holding[{index}]");
-            return Err(NetError::value(key, Span::ZERO, "a time above zero"));
+            return Err(Fault::new(format!("mean_holding.{index}"), Span::ZERO, "a time above zero"));
         }
-        let key = format!("{table}.jumps");
         let jumps = match jumps {
             // A single state has nowhere to jump to.
             _ if states == 1 => vec![vec![1.0]],
@@ -61,13 +58,13 @@ impl HoldingChain {
                 if let Some(index) = (0..states)
                     .find(|&i| rows.get(i).and_then(|row| row.get(i)).is_some_and(|p| p.get() > 0.0))
                 {
-                    let key = format!("{key}[{index}][{index}]");
-                    return Err(NetError::value(key, rows[index][index], "0: a jump leads to another state"));
+                    let key = format!("jumps.{index}.{index}");
+                    return Err(Fault::new(key, rows[index][index], "0: a jump leads to another state"));
                 }
-                transition_matrix(&key, states, rows, one)?
+                transition_matrix("jumps", states, rows, one)?
             }
         };
-        let visits = stationary(&jumps).ok_or_else(|| falls_apart(&key))?;
+        let visits = stationary(&jumps).ok_or_else(|| falls_apart("jumps"))?;
         let times = mean_holding.iter().map(|mean| mean.as_secs_f64());
         let share = normalised(visits.iter().zip(times).map(|(visits, time)| visits * time).collect());
         Ok(HoldingChain { mean_holding: mean_holding.to_vec(), embedded: Chain::new(&jumps), share, start })
@@ -95,7 +92,7 @@ impl HoldingChain {
         (state, self.held_from(state, at, stream))
     }
 
-    /// Until when a state is held that begins at `at`; a single state for ever.
+    /// Until when a state that begins at `at` is held; a single state is held indefinitely.
     fn held_from(&self, state: usize, at: Time, stream: &mut Stream) -> Time {
         if self.mean_holding.len() == 1 {
             return Time::NEVER;
@@ -105,20 +102,10 @@ impl HoldingChain {
 }
 
 /// Checks that a chain has states, and its first one among them.
-pub(crate) fn check_states(
-    table: &str,
-    (list, states): (&str, usize),
-    start: Option<usize>,
-) -> Result<(), NetError> {
-    if states == 0 {
-        let expected = format!("at least one {}", singular(list));
-        return Err(NetError::value(format!("{table}.{list}"), "empty", expected));
-    }
-    if let Some(start) = start.filter(|&start| start >= states) {
-        let expected = format!("a state from 0 to {}", states - 1);
-        return Err(NetError::value(format!("{table}.start"), start, expected));
-    }
-    Ok(())
+pub(crate) fn check_states((list, states): (&str, usize), start: Option<usize>) -> Checked {
+    require(list, states > 0, "empty", format!("at least one {}", singular(list)))?;
+    let start = start.unwrap_or_default();
+    require("start", start < states, start, format!("a state from 0 to {}", states - 1))
 }
 
 /// What one value of a list of states is called.
@@ -132,8 +119,8 @@ fn every_other_alike(states: usize) -> Vec<Vec<f64>> {
 }
 
 /// Not every state of the chain at `key` is reachable from every other.
-pub(crate) fn falls_apart(key: &str) -> NetError {
-    NetError::value(key, "a chain that falls apart", "every state to be reachable from every other")
+pub(crate) fn falls_apart(key: &str) -> Fault {
+    Fault::new(key, "a chain that falls apart", "every state to be reachable from every other")
 }
 
 /// Sums from the left.

@@ -1,6 +1,7 @@
 //! Reading and checking what users write: lines of traces, rows of probabilities.
 
 use varicap_units::Probability;
+use varicap_units::part::{Checked, Fault, require};
 
 use crate::NetError;
 
@@ -47,34 +48,27 @@ pub(crate) fn read_digits(text: &str) -> Option<u64> {
 /// How far from 1 the sum of a row of probabilities may be: decimals in a file are not exact.
 const ROW_TOLERANCE: f64 = 1e-9;
 
-/// Checks that `rows` is a square matrix of `states` rows, one per `one`, that sum to 1; gives it as numbers.
+/// Checks that the value of `key` is a square matrix of `states` rows, one per `one`, that sum to 1, and returns it as
+/// numbers.
 pub(crate) fn transition_matrix(
     key: &str,
     states: usize,
     rows: &[Vec<Probability>],
     one: &str,
-) -> Result<Vec<Vec<f64>>, NetError> {
-    if rows.len() != states {
-        return Err(NetError::value(key, format!("{} rows", rows.len()), format!("{states}, one per {one}")));
-    }
+) -> Result<Vec<Vec<f64>>, Fault> {
+    let expected = format!("{states}, one per {one}");
+    require(key, rows.len() == states, format!("{} rows", rows.len()), &expected)?;
     for (index, row) in rows.iter().enumerate() {
-        let key = format!("{key}[{index}]");
-        if row.len() != states {
-            let found = format!("{} probabilities", row.len());
-            return Err(NetError::value(key, found, format!("{states}, one per {one}")));
-        }
+        let key = format!("{key}.{index}");
+        require(&key, row.len() == states, format!("{} probabilities", row.len()), &expected)?;
         let sum: f64 = row.iter().map(|p| p.get()).sum();
-        if (sum - 1.0).abs() > ROW_TOLERANCE {
-            return Err(NetError::value(key, format!("a row with sum {sum}"), "probabilities that sum to 1"));
-        }
+        let is_one = (sum - 1.0).abs() <= ROW_TOLERANCE;
+        require(&key, is_one, format!("a row with sum {sum}"), "probabilities that sum to 1")?;
     }
     Ok(rows.iter().map(|row| row.iter().map(|p| p.get()).collect()).collect())
 }
 
-/// Checks that a list has as many values as there are rates or states: one per `one`.
-pub(crate) fn same_length(key: &str, found: usize, states: usize, one: &str) -> Result<(), NetError> {
-    if found == states {
-        return Ok(());
-    }
-    Err(NetError::value(key, format!("{found} values"), format!("{states}, one per {one}")))
+/// Checks that the list at `key` has as many values as there are rates or states: one per `one`.
+pub(crate) fn same_length(key: &str, found: usize, states: usize, one: &str) -> Checked {
+    require(key, found == states, format!("{found} values"), format!("{states}, one per {one}"))
 }

@@ -1,21 +1,19 @@
 //! What may be wrong with the description of a link.
 
-/// A mistake in the description of a link, or in a trace that it names.
+use varicap_units::part::Fault;
+
+/// A mistake in the description of a link, or in a trace that it names. Keys are relative to the table of the part that
+/// found the mistake; whoever knows where that table lies puts its path in front ([`NetError::within`]).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NetError {
     /// A value that makes no sense.
-    #[error("`{key}` is {found}, expected {expected}")]
-    Value {
-        /// The key below the link's table, such as `capacity.markov.jumps[1]`.
-        key: String,
-        /// The offending value.
-        found: String,
-        /// What was expected.
-        expected: String,
-    },
+    #[error("`{}` is {}, expected {}", .0.key, .0.found, .0.expected)]
+    Value(Fault),
     /// A line of a trace that cannot be read.
     #[error("{file}, line {line}: found `{found}`, expected {expected}")]
     Trace {
+        /// The key that names the file; empty if no part does.
+        key: String,
         /// The file, as the scenario names it.
         file: String,
         /// The line, from 1.
@@ -28,32 +26,38 @@ pub enum NetError {
     /// A file that cannot be read at all.
     #[error("{file}: {reason}")]
     File {
+        /// The key that names the file; empty if no part does.
+        key: String,
         /// The file, as the scenario names it.
         file: String,
-        /// Why not.
+        /// Why it cannot be read.
         reason: String,
     },
 }
 
+impl From<Fault> for NetError {
+    fn from(fault: Fault) -> NetError {
+        NetError::Value(fault)
+    }
+}
+
 impl NetError {
-    /// `key` holds `found` where `expected` was expected.
-    pub(crate) fn value(
-        key: impl Into<String>,
-        found: impl ToString,
-        expected: impl Into<String>,
-    ) -> NetError {
-        NetError::Value { key: key.into(), found: found.to_string(), expected: expected.into() }
+    /// The same mistake as seen from the table that holds the part under `key`.
+    pub fn within(self, key: &str) -> NetError {
+        let prefixed =
+            |inner: String| if inner.is_empty() { key.to_owned() } else { format!("{key}.{inner}") };
+        match self {
+            NetError::Value(fault) => NetError::Value(fault.within(key)),
+            NetError::Trace { key, file, line, found, expected } => {
+                NetError::Trace { key: prefixed(key), file, line, found, expected }
+            }
+            NetError::File { key, file, reason } => NetError::File { key: prefixed(key), file, reason },
+        }
     }
 
-    /// The same mistake in a capacity that lies at `key`.
-    pub(crate) fn below(self, key: &str) -> NetError {
-        match self {
-            NetError::Value { key: inner, found, expected } => {
-                let inner = inner.strip_prefix("capacity").unwrap_or(&inner);
-                NetError::Value { key: format!("{key}{inner}"), found, expected }
-            }
-            other => other,
-        }
+    /// `file` cannot be read for this reason.
+    pub(crate) fn file(file: &str, reason: impl Into<String>) -> NetError {
+        NetError::File { key: String::new(), file: file.to_owned(), reason: reason.into() }
     }
 
     /// A line of `file` that cannot be read; what was found is cut to a length that fits a message.
@@ -62,6 +66,6 @@ impl NetError {
         let cut = found.char_indices().nth(LONGEST).map_or(found.len(), |(at, _)| at);
         let dots = if cut < found.len() { "…" } else { "" };
         let found = format!("{}{dots}", found[..cut].escape_debug());
-        NetError::Trace { file: file.to_owned(), line, found, expected: expected.into() }
+        NetError::Trace { key: String::new(), file: file.to_owned(), line, found, expected: expected.into() }
     }
 }

@@ -18,7 +18,11 @@ mod policing;
 pub mod queue;
 pub mod reactive;
 
-pub use capacity::{CapacityParts, CapacityProcess, CapacitySegment};
+pub use capacity::{
+    CapacityConfig, CapacityParts, CapacityProcess, CapacitySegment, MarkovConfig, OpportunitiesConfig,
+    OpportunityParts, OpportunityTrace, ResidualConfig, SessionsConfig, SlottedMarkovConfig, StepsConfig,
+    TraceConfig,
+};
 pub use channel::{ChannelParts, GoodBadConfig, RayleighConfig, StatesConfig};
 pub use config::*;
 pub use error::NetError;
@@ -27,8 +31,8 @@ pub use feedback::{
     MeasuredRtt, Place, RateFeedback,
 };
 pub use frame::{Backlog, Frame, LossCause, Lost, Watch};
-pub use link::{ArqConfig, ArqParts, Link, LinkParts, OpportunityParts, OpportunityTrace};
-pub use loss::LossParts;
+pub use link::{ArqConfig, ArqParts, Link, LinkParts};
+pub use loss::{GilbertElliottConfig, LossConfig, LossParts};
 pub use policing::{Nonconformant, Policed, PolicingParts};
 pub use queue::{
     AccelBrakeConfig, CbqClass, CbqConfig, CoDelConfig, DropFrom, DropSpacing, DropTailConfig, DrrConfig,

@@ -1,110 +1,166 @@
 //! Random loss on the wire, after the server: a lost frame has used its capacity.
+//!
+//! A loss that is drawn for each frame implements [`FrameLoss`] for its configuration; a channel in time, which moves
+//! whatever is sent, implements [`ChannelPart`]. Each is one file, and one line of the registry below.
 
-use varicap_units::{Stream, Time};
+use std::fmt::Debug;
 
-use crate::channel::{Channel, ChannelParts};
-use crate::{GilbertElliottConfig, LossConfig, NetError};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use varicap_units::part::Part;
+use varicap_units::{Probability, Stream, Time, choice};
 
-/// What the loss of a link is made of, checked. Cheap to clone: all runs share it.
-#[derive(Clone, Debug)]
-pub enum LossParts {
-    /// Nothing is lost.
-    None,
-    /// Each frame with the same probability.
-    Bernoulli(f64),
-    /// Two states with a loss probability each, stepped once per frame.
-    GilbertElliott(GilbertElliottConfig),
-    /// A channel in time.
-    Channel(ChannelParts),
+use crate::NetError;
+use crate::channel::{
+    Channel, ChannelPart, ChannelParts, GoodBadConfig, RayleighConfig, StatesConfig, certain,
+};
+
+/// What the configuration of a loss that is drawn for each frame brings along, next to its own check ([`Part`]).
+pub trait FrameLoss: Part {
+    /// Where the loss of one direction of a link stands.
+    type State: LosesFrames;
+
+    /// Long-run share of frames that are lost.
+    fn mean(&self) -> f64;
+
+    /// The loss whose random numbers `stream` draws, in equilibrium.
+    fn start(&self, stream: Stream) -> Self::State;
 }
 
-impl LossParts {
-    /// Checks `config`.
-    pub fn new(config: &LossConfig) -> Result<LossParts, NetError> {
-        Ok(match config {
-            LossConfig::None => LossParts::None,
-            LossConfig::Bernoulli(probability) => LossParts::Bernoulli(probability.get()),
-            LossConfig::GilbertElliott(config) => LossParts::GilbertElliott(*config),
-            LossConfig::Markov(config) => LossParts::Channel(ChannelParts::good_bad(config)?),
-            LossConfig::Rayleigh(config) => LossParts::Channel(ChannelParts::rayleigh(config)?),
-            LossConfig::States(config) => LossParts::Channel(ChannelParts::states(config)?),
-        })
-    }
+/// Draws the fate of one frame after the other.
+pub trait LosesFrames: Debug + Clone {
+    /// Whether the next frame is lost.
+    fn loses(&mut self) -> bool;
+}
 
-    /// Long-run share of frames that are lost; on a channel in time, of frames that are sent in an instant.
-    pub fn mean(&self) -> f64 {
-        match self {
-            LossParts::None => 0.0,
-            LossParts::Bernoulli(probability) => *probability,
-            LossParts::GilbertElliott(config) => {
-                let bad = share_bad(config);
-                bad * config.loss_bad.get() + (1.0 - bad) * config.loss_good.get()
+/// Nothing is lost.
+struct NoLoss;
+
+impl Part for NoLoss {}
+
+/// Generates, from one line for each loss, the choice in a scenario file, what the loss of a link is made of and its
+/// state in a run, with their constructors and their static dispatch.
+macro_rules! losses {
+    (
+        per_frame { $( $Frame:ident ( $FrameConfig:ty ) = $frame_name:literal, $frame_doc:literal; )+ }
+        in_time { $( $Time:ident ( $TimeConfig:ty ) = $time_name:literal, $time_doc:literal; )+ }
+    ) => {
+        varicap_units::parts! {
+            /// Random loss on the wire, after the server: a lost frame has used its capacity. The first two are stepped
+            /// once per frame (per transmission of a link with `arq`); the others are channels in time, whatever is sent.
+            #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+            #[serde(remote = "Self")]
+            #[schemars(transform = choice::text_or_number)]
+            pub enum LossConfig {
+                #[default]
+                None[NoLoss] = "none", "Nothing is lost.";
+                $( $Frame(config: $FrameConfig) = $frame_name, $frame_doc; )+
+                $( $Time(config: $TimeConfig) = $time_name, $time_doc; )+
             }
-            LossParts::Channel(channel) => channel.mean_loss(),
         }
+
+        /// What the loss of a link is made of, checked. Cheap to clone: all runs share it.
+        #[derive(Clone, Debug)]
+        pub enum LossParts {
+            /// Nothing is lost.
+            None,
+            $( #[doc = $frame_doc] $Frame($FrameConfig), )+
+            /// A channel in time.
+            Channel(ChannelParts),
+        }
+
+        impl LossParts {
+            /// Checks `config`. Keys of errors are relative to the choice.
+            pub fn new(config: &LossConfig) -> Result<LossParts, NetError> {
+                config.check()?;
+                Ok(match config {
+                    LossConfig::None => LossParts::None,
+                    $( LossConfig::$Frame(config) => LossParts::$Frame(config.clone()), )+
+                    $( LossConfig::$Time(config) => LossParts::Channel(config.channel()?), )+
+                })
+            }
+
+            /// Long-run share of frames that are lost; on a channel in time, of frames that are sent in an instant.
+            pub fn mean(&self) -> f64 {
+                match self {
+                    LossParts::None => 0.0,
+                    $( LossParts::$Frame(config) => config.mean(), )+
+                    LossParts::Channel(channel) => channel.mean_loss(),
+                }
+            }
+        }
+
+        /// The loss of one direction of a link.
+        #[derive(Clone, Debug)]
+        pub enum Loss {
+            /// Nothing is lost.
+            None,
+            $( #[doc = $frame_doc] $Frame(<$FrameConfig as FrameLoss>::State), )+
+            /// A channel in time, and the end of the last transmission over it.
+            Channel(Box<Channel>, Time),
+        }
+
+        impl Loss {
+            /// The loss of `parts`; `stream` gives the random numbers of its part `loss` (which frames are lost) or
+            /// `channel` (the states of a channel in time).
+            pub fn new(parts: &LossParts, stream: impl Fn(&str) -> Stream) -> Loss {
+                match parts {
+                    LossParts::None => Loss::None,
+                    $( LossParts::$Frame(config) => Loss::$Frame(config.start(stream("loss"))), )+
+                    LossParts::Channel(parts) => {
+                        let channel = Channel::new(parts, stream("channel"), stream("loss"));
+                        Loss::Channel(Box::new(channel), Time::ZERO)
+                    }
+                }
+            }
+
+            #[inline(never)]
+            fn draw(&mut self, ready: Time, end: Time) -> bool {
+                match self {
+                    Loss::None => false,
+                    $( Loss::$Frame(loss) => loss.loses(), )+
+                    Loss::Channel(channel, before) => {
+                        let begin = ready.max(*before);
+                        if ready < end {
+                            *before = end;
+                        }
+                        !channel.receives(begin, end)
+                    }
+                }
+            }
+        }
+    };
+}
+
+losses! {
+    per_frame {
+        Bernoulli(Probability) = "bernoulli",
+            "Each frame with the same probability; may be written as the probability alone: `\"1 %\"`.";
+        GilbertElliott(GilbertElliottConfig) = "gilbert-elliott",
+            "Two states with a loss probability each. Source: Gilbert 1960, Elliott 1963.";
+    }
+    in_time {
+        Markov(GoodBadConfig) = "markov",
+            "A channel that is good or bad for exponential times; what is not sent in a good time wholly is lost.";
+        Rayleigh(RayleighConfig) = "rayleigh",
+            "Rayleigh fading: what is sent while the power is below a threshold is lost.";
+        States(StatesConfig) = "states",
+            "A channel with several states, in continuous time; what is sent fares as in the worst state that it meets.";
     }
 }
-
-/// Long-run share of frames in the bad state; a channel that never turns is good.
-fn share_bad(config: &GilbertElliottConfig) -> f64 {
-    let (to_bad, to_good) = (config.to_bad.get(), config.to_good.get());
-    if to_bad + to_good > 0.0 { to_bad / (to_bad + to_good) } else { 0.0 }
-}
-
-/// The loss of one direction of a link.
-#[derive(Clone, Debug)]
-pub enum Loss {
-    /// Nothing is lost.
-    None,
-    /// Each frame with the same probability.
-    Bernoulli(Bernoulli),
-    /// Two states with a loss probability each.
-    GilbertElliott(GilbertElliott),
-    /// A channel in time, and the end of the last transmission over it.
-    Channel(Box<Channel>, Time),
-}
+choice!(LossConfig, |text: &str| {
+    text.starts_with(|c: char| c.is_ascii_digit() || c == '.')
+        .then(|| text.parse::<Probability>().map(LossConfig::Bernoulli))
+});
 
 impl Loss {
-    /// The loss of `parts`; `stream` gives the random numbers of its part `loss` (which frames are lost) or `channel` (the
-    /// states of a channel in time).
-    pub fn new(parts: &LossParts, stream: impl Fn(&str) -> Stream) -> Loss {
-        match parts {
-            LossParts::None => Loss::None,
-            LossParts::Bernoulli(probability) => {
-                Loss::Bernoulli(Bernoulli { probability: *probability, stream: stream("loss") })
-            }
-            LossParts::GilbertElliott(config) => {
-                Loss::GilbertElliott(GilbertElliott::new(config, stream("loss")))
-            }
-            LossParts::Channel(parts) => {
-                let channel = Channel::new(parts, stream("channel"), stream("loss"));
-                Loss::Channel(Box::new(channel), Time::ZERO)
-            }
-        }
-    }
-
     /// Whether the next frame is lost, which could be sent from `ready` on and is through at `end`: its transmission
     /// begins when the one before it has ended.
     #[inline]
     pub fn loses(&mut self, ready: Time, end: Time) -> bool {
+        debug_assert!(ready <= end, "a transmission that ends at {end:?} was ready at {ready:?} only");
         // Most links lose nothing: that is decided without a call.
         !matches!(self, Loss::None) && self.draw(ready, end)
-    }
-
-    #[inline(never)]
-    fn draw(&mut self, ready: Time, end: Time) -> bool {
-        match self {
-            Loss::None => false,
-            Loss::Bernoulli(loss) => loss.stream.chance(loss.probability),
-            Loss::GilbertElliott(channel) => channel.loses(),
-            Loss::Channel(channel, before) => {
-                let begin = ready.max(*before);
-                if ready < end {
-                    *before = end;
-                }
-                !channel.receives(begin, end)
-            }
-        }
     }
 }
 
@@ -115,6 +171,65 @@ pub struct Bernoulli {
     stream: Stream,
 }
 
+impl FrameLoss for Probability {
+    type State = Bernoulli;
+
+    fn mean(&self) -> f64 {
+        self.get()
+    }
+
+    fn start(&self, stream: Stream) -> Bernoulli {
+        Bernoulli { probability: self.get(), stream }
+    }
+}
+
+impl LosesFrames for Bernoulli {
+    fn loses(&mut self) -> bool {
+        self.stream.chance(self.probability)
+    }
+}
+
+/// The Gilbert-Elliott channel, stepped once per frame.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GilbertElliottConfig {
+    /// Probability of turning bad, per frame.
+    pub to_bad: Probability,
+    /// Probability of turning good, per frame.
+    pub to_good: Probability,
+    /// Loss probability in the good state. Default: 0.
+    #[serde(default)]
+    pub loss_good: Probability,
+    /// Loss probability in the bad state. Default: 1.
+    #[serde(default = "certain")]
+    pub loss_bad: Probability,
+}
+
+impl Part for GilbertElliottConfig {}
+
+impl FrameLoss for GilbertElliottConfig {
+    type State = GilbertElliott;
+
+    fn mean(&self) -> f64 {
+        let bad = self.share_bad();
+        bad * self.loss_bad.get() + (1.0 - bad) * self.loss_good.get()
+    }
+
+    fn start(&self, mut stream: Stream) -> GilbertElliott {
+        let turns = self.to_bad.get() + self.to_good.get() > 0.0;
+        let bad = turns && stream.chance(self.share_bad());
+        GilbertElliott { config: *self, bad, stream }
+    }
+}
+
+impl GilbertElliottConfig {
+    /// Long-run share of frames in the bad state; a channel that never turns is good.
+    fn share_bad(&self) -> f64 {
+        let (to_bad, to_good) = (self.to_bad.get(), self.to_good.get());
+        if to_bad + to_good > 0.0 { to_bad / (to_bad + to_good) } else { 0.0 }
+    }
+}
+
 /// A channel that is good or bad. Source: Gilbert, BSTJ 39 (1960); Elliott, BSTJ 42 (1963).
 #[derive(Clone, Debug)]
 pub struct GilbertElliott {
@@ -123,14 +238,7 @@ pub struct GilbertElliott {
     stream: Stream,
 }
 
-impl GilbertElliott {
-    /// In equilibrium from the start; a channel that never turns is good.
-    fn new(config: &GilbertElliottConfig, mut stream: Stream) -> GilbertElliott {
-        let turns = config.to_bad.get() + config.to_good.get() > 0.0;
-        let bad = turns && stream.chance(share_bad(config));
-        GilbertElliott { config: *config, bad, stream }
-    }
-
+impl LosesFrames for GilbertElliott {
     /// Turns the channel once, then sends a frame through it.
     fn loses(&mut self) -> bool {
         let turn = if self.bad { self.config.to_good } else { self.config.to_bad };
@@ -143,7 +251,7 @@ impl GilbertElliott {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use varicap_units::{Probability, Streams};
+    use varicap_units::Streams;
 
     fn p(value: f64) -> Probability {
         Probability::new(value).unwrap()

@@ -1,7 +1,7 @@
 //! Laws of channels: what a transmission meets, with a stated confidence bound.
 
-use varicap_net::channel::Channel;
-use varicap_net::{ChannelParts, GoodBadConfig, RayleighConfig, StatesConfig};
+use varicap_net::channel::{Channel, ChannelPart};
+use varicap_net::{ChannelParts, GoodBadConfig, LossConfig, LossParts, RayleighConfig, StatesConfig};
 use varicap_units::{Frequency, Probability, Span, Streams, Time};
 
 fn p(value: f64) -> Probability {
@@ -15,7 +15,7 @@ fn channel(parts: &ChannelParts, seed: u64) -> Channel {
 
 fn rayleigh(doppler: f64, threshold_db: f64, oscillators: u32) -> ChannelParts {
     let doppler = Frequency::from_hz(doppler).unwrap();
-    ChannelParts::rayleigh(&RayleighConfig { doppler, threshold_db, delivered: p(1.0), oscillators }).unwrap()
+    RayleighConfig { doppler, threshold_db, delivered: p(1.0), oscillators }.channel().unwrap()
 }
 
 /// Share of slots of `slot` that a channel receives, and its standard error from 20 seeds.
@@ -66,7 +66,7 @@ fn a_slot_is_received_if_the_channel_is_good_throughout_it() {
         bad: Span::from_secs_f64(bad),
         delivered: p(delivered),
     };
-    let parts = ChannelParts::good_bad(&config).unwrap();
+    let parts = config.channel().unwrap();
     let (share, error) = received(&parts, Span::from_secs_f64(slot), 50_000);
     let expected = delivered * good / (good + bad) * (f64::exp_m1(-slot / good) + 1.0);
     // Four standard errors are exceeded once in 16,000 seeds.
@@ -84,7 +84,7 @@ fn several_states_fare_as_the_worst() {
         jumps: None,
         start: None,
     };
-    let parts = ChannelParts::states(&config).unwrap();
+    let parts = config.channel().unwrap();
     let (share, error) = received(&parts, Span::from_millis(5), 50_000);
     let stays = 0.75 * (f64::exp_m1(-5.0 / 30.0) + 1.0);
     let expected = stays + 0.5 * (1.0 - stays);
@@ -121,7 +121,7 @@ fn a_level_that_is_never_crossed_takes_no_time_to_find_out() {
 fn what_is_sent_does_not_change_the_channel() {
     for parts in [rayleigh(30.0, -10.0, 8), {
         let (good, bad) = (Span::from_millis(30), Span::from_millis(3));
-        ChannelParts::good_bad(&GoodBadConfig { good, bad, delivered: p(0.5) }).unwrap()
+        GoodBadConfig { good, bad, delivered: p(0.5) }.channel().unwrap()
     }] {
         let end = Time::ZERO + Span::from_secs(10);
         let mut busy = channel(&parts, 7);
@@ -142,7 +142,7 @@ fn a_transmission_meets_what_lies_within_it_and_no_more() {
         jumps: None,
         start: Some(0),
     };
-    let parts = ChannelParts::states(&config).unwrap();
+    let parts = config.channel().unwrap();
     let (_, bad) = channel(&parts, 3).state(Time::ZERO);
     let (_, good) = channel(&parts, 3).state(bad);
     let moment = Span::from_nanos(1);
@@ -155,35 +155,35 @@ fn a_transmission_meets_what_lies_within_it_and_no_more() {
 
 #[test]
 fn refusals_name_the_key() {
-    let refusal = |parts: Result<ChannelParts, varicap_net::NetError>| parts.unwrap_err().to_string();
+    let refusal = |config| LossParts::new(&config).unwrap_err().to_string();
     let good_bad = |good, bad| {
         let (good, bad) = (Span::from_millis(good), Span::from_millis(bad));
-        refusal(ChannelParts::good_bad(&GoodBadConfig { good, bad, delivered: p(1.0) }))
+        refusal(LossConfig::Markov(GoodBadConfig { good, bad, delivered: p(1.0) }))
     };
-    assert_eq!(good_bad(0, 1), "`loss.markov.good` is 0 s, expected a time above zero");
-    assert_eq!(good_bad(1, 0), "`loss.markov.bad` is 0 s, expected a time above zero");
+    assert_eq!(good_bad(0, 1), "`markov.good` is 0 s, expected a time above zero");
+    assert_eq!(good_bad(1, 0), "`markov.bad` is 0 s, expected a time above zero");
     let fading = |doppler, threshold_db, oscillators| {
         let doppler = Frequency::from_hz(doppler).unwrap();
         let config = RayleighConfig { doppler, threshold_db, delivered: p(1.0), oscillators };
-        refusal(ChannelParts::rayleigh(&config))
+        refusal(LossConfig::Rayleigh(config))
     };
     assert_eq!(
         fading(0.0, -10.0, 8),
-        "`loss.rayleigh.doppler` is 0 /s, expected above 0 Hz, and at most 100000 Hz"
+        "`rayleigh.doppler` is 0 /s, expected above 0 Hz, and at most 100000 Hz"
     );
     assert_eq!(
         fading(10.0, f64::NAN, 8),
-        "`loss.rayleigh.threshold_db` is NaN, expected -200 to 20 dB of the mean power"
+        "`rayleigh.threshold_db` is NaN, expected -200 to 20 dB of the mean power"
     );
-    assert_eq!(fading(10.0, -10.0, 0), "`loss.rayleigh.oscillators` is 0, expected 1 to 1000");
+    assert_eq!(fading(10.0, -10.0, 0), "`rayleigh.oscillators` is 0, expected 1 to 1000");
     let states = |delivered: Vec<Probability>, holding: usize| {
         let mean_holding = vec![Span::from_millis(1); holding];
-        refusal(ChannelParts::states(&StatesConfig { delivered, mean_holding, jumps: None, start: None }))
+        refusal(LossConfig::States(StatesConfig { delivered, mean_holding, jumps: None, start: None }))
     };
-    assert_eq!(states(vec![], 0), "`loss.states.delivered` is empty, expected at least one state");
+    assert_eq!(states(vec![], 0), "`states.delivered` is empty, expected at least one state");
     assert_eq!(
         states(vec![p(1.0), p(0.0)], 3),
-        "`loss.states.mean_holding` is 3 values, expected 2, one per state"
+        "`states.mean_holding` is 3 values, expected 2, one per state"
     );
 }
 

@@ -9,7 +9,7 @@ use varicap_net::{
     CapacityConfig, CapacityParts, Cells, DropTailConfig, Framing, LossCause, LossParts, QueueConfig,
     Service, StepsConfig,
 };
-use varicap_units::{Amount, Bytes, Rate, Span, Time};
+use varicap_units::{Amount, Bytes, Probability, Rate, Span, Time};
 
 /// Rates [kbit/s] from instants [ms] on.
 fn steps(steps: &[(u64, u64)]) -> CapacityParts {
@@ -178,7 +178,7 @@ fn an_unlimited_rate_and_no_delay_take_no_time() {
 #[test]
 fn a_frame_lost_on_the_wire_has_used_its_capacity() {
     let mut parts = parts(constant(12_000_000));
-    parts.loss = LossParts::Bernoulli(1.0);
+    parts.loss = LossParts::Bernoulli(Probability::new(1.0).unwrap());
     let (mut link, mut log) = (link(&parts, 1), Log::default());
     link.push(ms(0), packet(0, 1500), &mut log);
     link.push(ms(0), packet(1, 1500), &mut log);

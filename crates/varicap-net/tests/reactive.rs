@@ -7,10 +7,10 @@ use std::sync::Arc;
 use common::{Log, Packet, Told, drain, link, ms, ns, packet, parts};
 use varicap_net::queue::Limit;
 use varicap_net::{
-    CapacityParts, Combine, ControlPackets, DropTailConfig, Frame, HysteresisConfig, Link, LinkParts,
-    LoadReactiveConfig, LoadReactiveControl, Lost, OccupancyConfig, PiConfig, QueueConfig, QueueSample,
-    ReactiveControlConfig, RedConfig, ResidualConfig, Service, Setting, SmoothedConfig, Step, StepsConfig,
-    TargetDelayConfig, Thresholds, Watch,
+    CapacityParts, Combine, ControlPackets, CustomControl, DropTailConfig, Frame, HysteresisConfig, Link,
+    LinkParts, LoadReactiveConfig, LoadReactiveControl, Lost, OccupancyConfig, PiConfig, QueueConfig,
+    QueueSample, ReactiveControlConfig, RedConfig, ResidualConfig, Service, Setting, SmoothedConfig, Step,
+    StepsConfig, TargetDelayConfig, Thresholds, Watch,
 };
 use varicap_units::{Amount, Bytes, Probability, Rate, Span, Streams, Time};
 
@@ -358,7 +358,10 @@ impl LoadReactiveControl for Script {
 
 #[test]
 fn a_controller_may_set_delay_and_limit_and_frames_keep_their_order() {
-    let config = LoadReactiveConfig { control: ReactiveControlConfig::Custom("s".to_owned()), ..config() };
+    let config = LoadReactiveConfig {
+        control: ReactiveControlConfig::Custom(CustomControl("s".to_owned())),
+        ..config()
+    };
     let parts = LinkParts { delay: Span::from_millis(300), ..reactive_parts(&config) };
     let (mut link, mut log) = (link(&parts, 1), Log::default());
     let limit = Some(Limit { frames: 2, bytes: Bytes::MAX });
@@ -388,7 +391,7 @@ fn losses_of_a_managed_queue_are_told_and_leave_the_count_right() {
     }
     let config = LoadReactiveConfig {
         minimum: Rate::ZERO,
-        control: ReactiveControlConfig::Custom("c".to_owned()),
+        control: ReactiveControlConfig::Custom(CustomControl("c".to_owned())),
         ..config()
     };
     let red = RedConfig { limit: Amount::Packets(5), ..RedConfig::default() };

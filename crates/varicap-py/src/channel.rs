@@ -26,7 +26,8 @@ impl PyChannel {
         let text: String = json.call_method1("dumps", (loss,))?.extract()?;
         let refused = |why: String| ScenarioError::new_err(format!("loss: {why}"));
         let config: LossConfig = serde_json::from_str(&text).map_err(|error| refused(error.to_string()))?;
-        let parts = LossParts::new(&config).map_err(|error| ScenarioError::new_err(error.to_string()))?;
+        let parts = LossParts::new(&config);
+        let parts = parts.map_err(|error| ScenarioError::new_err(error.within("loss").to_string()))?;
         let LossParts::Channel(parts) = parts else {
             return Err(refused("expected a channel in time: markov, states or rayleigh".to_owned()));
         };

@@ -1,7 +1,6 @@
 //! What of a scenario the kernel does as it says, what only nearly, and what not at all.
 
 use varicap_experiment::{FlowSpec, Network, Transport};
-use varicap_net::CapacityParts;
 use varicap_tcp::congestion::{CubicConfig, RenoConfig};
 use varicap_tcp::{AckPolicy, AfterTimeout, Congestion, Recovery, RttSamples, TcpConfig, Timer};
 use varicap_units::{Amount, Bytes, Span};
@@ -110,14 +109,9 @@ impl Plan {
 /// Load-reactive links sample themselves here: nobody shares a pool out, or calls a policy in Python.
 fn check_links(network: &Network) -> Result<(), TestbedError> {
     for link in &network.links {
-        let CapacityParts::LoadReactive(parts) = &link.parts.capacity else { continue };
-        let key = |part: &str| format!("{}.capacity.load-reactive.{part}", link.name);
-        if let Some(pool) = &parts.config.pool {
-            return Err(unsupported(&key("pool"), pool, "only the simulator shares a capacity among links"));
-        }
-        if let Some(policy) = parts.policy() {
-            return Err(unsupported(&key("control"), policy, "only the simulator calls policies in Python"));
-        }
+        let Some(fault) = link.parts.capacity.refused_by_kernel() else { continue };
+        let key = format!("{}.capacity.{}", link.name, fault.key);
+        return Err(unsupported(&key, &fault.found, &fault.expected));
     }
     Ok(())
 }

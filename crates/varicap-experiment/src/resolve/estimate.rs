@@ -5,8 +5,7 @@
 
 use serde::Serialize;
 use varicap_net::capacity::{Capacity, CapacityProcess};
-use varicap_net::feedback::MOST_SAMPLES;
-use varicap_net::{CapacityParts, EstimatorConfig, LossParts};
+use varicap_net::{CapacityParts, LossParts};
 use varicap_tcp::{AckPolicy, TcpConfig};
 use varicap_units::{Amount, Bytes, Rate, Span, Streams, Time};
 
@@ -107,18 +106,13 @@ fn starts(flow: &FlowSpec, duration: f64) -> f64 {
     }
 }
 
-/// Rates that are told by an interval, which may be short: one event for each, and one for each connection that hears it.
+/// Rates that are advertised by an interval, which may be short: one event for each, and one for each connection that
+/// hears it.
 fn updates(network: &Network, flow: &FlowSpec, duration: f64) -> f64 {
     let Some(estimator) = flow.feedback.as_ref().map(|feedback| &feedback.estimator) else { return 0.0 };
     let Some(interval) = estimator.interval() else { return 0.0 };
-    // A finite delta weighs every average anew.
-    let averages = match estimator {
-        EstimatorConfig::Effective(effective) if effective.delta.is_some() => {
-            effective.least.samples(interval, network.base_rtt(flow)).min(MOST_SAMPLES as u64) as f64
-        }
-        _ => 0.0,
-    };
-    let each = 1.0 + averages * EVENTS_PER_EXPONENTIAL;
+    let exponentials = estimator.exponentials(network.base_rtt(flow));
+    let each = 1.0 + exponentials * EVENTS_PER_EXPONENTIAL;
     duration / interval.as_secs_f64() * f64::from(flow.count + 1) * each
 }
 

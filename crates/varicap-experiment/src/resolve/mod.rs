@@ -10,16 +10,19 @@ pub(crate) mod validate;
 
 use std::sync::Arc;
 
-use varicap_net::{CapacityConfig, CapacityParts, LinkParts, LossParts, NetError};
+use varicap_net::{CapacityParts, LinkParts, LossParts, NetError};
 use varicap_tcp::TcpConfig;
 use varicap_units::{Amount, Bytes, Rate, Span, Time};
 
+use crate::check::At;
 use crate::error::ScenarioError;
 use crate::resolve::network::{FlowSpec, LinkSpec, Network, Transport, round_trip};
 use crate::resolve::parts::{abr, arq, feedback, queue, relay, reservation};
 use crate::resolve::topology::{Layout, Placed, Routes};
 use crate::scenario::document::{counted, join_path};
 use crate::scenario::{FlowConfig, Scenario};
+
+pub(crate) use validate::check;
 
 /// Reads a file that a scenario names; an error is its reason.
 pub type ReadFile<'a> = dyn FnMut(&str) -> Result<Arc<[u8]>, String> + 'a;
@@ -58,7 +61,7 @@ impl Scenario {
                 Ok(Group {
                     name,
                     path,
-                    packet: full_packet(flow),
+                    packet: flow.packet(),
                     rtt: base_rtt(&layout, flow, &routes),
                     flow,
                     routes,
@@ -91,14 +94,6 @@ struct Group<'a> {
     rtt: Span,
 }
 
-/// Wire size of a full packet [B].
-pub(crate) fn full_packet(flow: &FlowConfig) -> Bytes {
-    match &flow.datagrams {
-        Some(datagrams) => datagrams.size,
-        None => flow.tcp.packet(),
-    }
-}
-
 /// Round trip without queueing and transmission.
 fn base_rtt(layout: &Layout<'_>, flow: &FlowConfig, routes: &Routes) -> Span {
     let links = routes.forward.iter().chain(&routes.reverse);
@@ -113,8 +108,8 @@ fn resolve_link(
 ) -> Result<LinkSpec, ScenarioError> {
     let config = &link.config;
     let capacity = CapacityParts::from_config(&config.capacity, read_file);
-    let capacity = capacity.map_err(|error| of_link(link, error))?;
-    let loss = LossParts::new(&config.loss).map_err(|error| of_link(link, error))?;
+    let capacity = capacity.map_err(|error| of_link(link, error.within("capacity")))?;
+    let loss = LossParts::new(&config.loss).map_err(|error| of_link(link, error.within("loss")))?;
     let mean_capacity = capacity.mean_rate();
     // Data is what fills a queue: acknowledgements count only where nothing else passes.
     let carries = |route: &[usize]| route.contains(&index);
@@ -150,21 +145,15 @@ fn resolve_link(
 
 /// What is wrong with a link, as a mistake in the scenario.
 fn of_link(link: &Placed<'_>, error: NetError) -> ScenarioError {
-    let key = |key: &str| format!("{}.{}", link.path, key.replace('[', ".").replace(']', ""));
-    let file_key = match &link.config.capacity {
-        CapacityConfig::Trace(_) => key("capacity.trace.file"),
-        CapacityConfig::LoadReactive(_) => key("capacity.load-reactive.residual.trace.file"),
-        _ => key("capacity.opportunities.file"),
-    };
+    let at = At::new(&link.path);
     match error {
-        NetError::Value { key: part, found, expected } => {
-            ScenarioError::at(key(&part), expected).found(found)
+        NetError::Value(fault) => at.fault(fault),
+        NetError::Trace { key, file, line, found, expected } => {
+            let error = ScenarioError::at(at.key(&key), expected).found(found);
+            ScenarioError { file, line: counted(line), ..error }
         }
-        NetError::Trace { file, line, found, expected } => {
-            ScenarioError { file, line: counted(line), ..ScenarioError::at(file_key, expected).found(found) }
-        }
-        NetError::File { file, reason } => {
-            ScenarioError::at(file_key, "a file that can be read").found(file).hint(reason)
+        NetError::File { key, file, reason } => {
+            ScenarioError::at(at.key(&key), "a file that can be read").found(file).hint(reason)
         }
     }
 }
@@ -226,7 +215,7 @@ fn resolve_tcp(group: &Group<'_>, links: &[LinkSpec]) -> Result<TcpConfig, Scena
 }
 
 /// Where flows share a queue that leaves nothing to chance: the time of a packet on the slowest link, so that the order in
-/// which packets of several flows arrive is not fixed for ever (phase effects).
+/// which packets of several flows arrive is not fixed for good (phase effects).
 fn jitter(group: &Group<'_>, groups: &[Group<'_>], links: &[LinkSpec]) -> Span {
     let shared = group.routes.forward.iter().any(|link| {
         let users = groups.iter().filter(|other| other.routes.forward.contains(link));

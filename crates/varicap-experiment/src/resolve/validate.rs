@@ -1,19 +1,18 @@
 //! What makes no sense although it can be read.
 
-use std::fmt::Display;
-
 use indexmap::IndexMap;
-use varicap_net::{CapacityConfig, Framing, LossConfig, LossParts, NetError};
+use varicap_net::Framing;
 use varicap_tcp::congestion::RateRtt;
 use varicap_tcp::{AckPolicy, Congestion, TcpConfig, Timer};
-use varicap_units::part::{self, FASTEST, Part};
-use varicap_units::{Amount, Bytes, Rate, Span};
+use varicap_units::part::{FASTEST, Part};
+use varicap_units::{Amount, Bytes, Rate};
 
+use crate::check::{At, Checked};
 use crate::error::ScenarioError;
-use crate::resolve::full_packet;
 use crate::resolve::parts::{abr, feedback, queue, reactive, relay, reservation};
 use crate::resolve::topology::Placed;
 use crate::scenario::document::join_path;
+use crate::scenario::name::{LONGEST_NAME, in_name};
 use crate::scenario::{Datagrams, FlowConfig, SCHEMA_VERSION, Scenario};
 
 /// Largest IP packet [B].
@@ -23,88 +22,18 @@ const MOST_FLOWS: u64 = 1_000_000;
 /// Most links, and most flow groups.
 const MOST_PARTS: usize = 10_000;
 
-/// Longest name of a scenario, a link or a flow [B].
-pub(crate) const LONGEST_NAME: usize = 100;
-
-pub(crate) type Checked = Result<(), ScenarioError>;
-
-/// A table of the scenario, whose keys are checked.
-pub(crate) struct At(String);
-
-impl At {
-    pub fn new(path: impl Into<String>) -> At {
-        At(path.into())
-    }
-
-    /// The path of one of its keys.
-    pub fn key(&self, key: &str) -> String {
-        if self.0.is_empty() { key.to_owned() } else { format!("{}.{key}", self.0) }
-    }
-
-    pub fn inner(&self, key: &str) -> At {
-        At(format!("{}.{key}", self.0))
-    }
-
-    pub fn require(
-        &self,
-        key: &str,
-        good: bool,
-        found: impl Display,
-        expected: impl Into<String>,
-    ) -> Checked {
-        if good {
-            return Ok(());
-        }
-        Err(ScenarioError::at(self.key(key), expected).found(found))
-    }
-
-    /// What a part says of itself, whose table is this one.
-    pub fn part(&self, checked: part::Checked) -> Checked {
-        checked.map_err(|fault| {
-            let path = if fault.key.is_empty() { self.0.clone() } else { self.key(&fault.key) };
-            let error = ScenarioError::at(path, fault.expected).found(fault.found);
-            match fault.hint {
-                Some(hint) => error.hint(hint),
-                None => error,
-            }
-        })
-    }
-
-    /// Neither zero nor endless.
-    pub fn positive(&self, key: &str, span: Span) -> Checked {
-        self.part(part::positive(key, span))
-    }
-
-    pub fn bounded(&self, key: &str, span: Span) -> Checked {
-        self.part(part::bounded(key, span))
-    }
-
-    pub fn size(&self, key: &str, size: Bytes) -> Checked {
-        self.part(part::size(key, size))
-    }
-
-    pub fn amount(&self, key: &str, amount: Amount) -> Checked {
-        self.part(part::amount(key, amount))
-    }
-
-    pub fn at_least_one(&self, key: &str, number: u32) -> Checked {
-        self.part(part::at_least_one(key, number))
-    }
+/// Checks what can be checked without reading traces.
+pub(crate) fn check(scenario: &Scenario) -> Checked {
+    scenario.check_all().map_err(|error| scenario.source.locate(error))
 }
 
 impl Scenario {
-    /// Checks what can be checked without reading traces.
-    pub(crate) fn check(&self) -> Checked {
-        self.check_all().map_err(|error| self.source.locate(error))
-    }
-
     fn check_all(&self) -> Checked {
-        let top = At(String::new());
+        let top = At::new("");
         let version = self.schema_version;
         top.require("schema_version", version == SCHEMA_VERSION, version, SCHEMA_VERSION.to_string())?;
         // The name becomes a folder of results: a scenario from a stranger must not choose where that lies.
-        let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ' ' | '+' | '=' | ',');
-        let safe = self.name.chars().all(plain)
+        let safe = self.name.chars().all(in_name)
             && !self.name.starts_with(['.', ' '])
             && self.name.len() <= LONGEST_NAME;
         let letters = "at most 100 letters, digits, blanks and `-_.+=,`, not beginning with a dot or blank";
@@ -115,8 +44,8 @@ impl Scenario {
         top.require("seeds", (1..=1_000_000).contains(&self.seeds), self.seeds, "1 to 1000000")?;
         let most = i64::MAX as u64;
         top.require("seed", self.seed <= most, self.seed, format!("at most {most}, the largest in TOML"))?;
-        At("record".to_owned()).positive("sample", self.record.sample)?;
-        check_tcp(&At("tcp".to_owned()), &self.tcp)?;
+        At::new("record").positive("sample", self.record.sample)?;
+        check_tcp(&At::new("tcp"), &self.tcp)?;
         self.check_links()?;
         self.check_flows()
     }
@@ -124,16 +53,11 @@ impl Scenario {
     fn check_links(&self) -> Checked {
         let layout = self.layout()?;
         let count = layout.links.len();
-        At(String::new()).require(
-            "topology",
-            count <= MOST_PARTS,
-            count,
-            format!("at most {MOST_PARTS} links"),
-        )?;
+        At::new("").require("topology", count <= MOST_PARTS, count, format!("at most {MOST_PARTS} links"))?;
         let graph = matches!(self.topology, crate::scenario::Topology::Graph(_));
         let mut names = std::collections::HashSet::new();
         for link in &layout.links {
-            let at = At(link.path.clone());
+            let at = At::new(&link.path);
             check_name(&at, &link.name)?;
             let of_source = link.name.ends_with(abr::ENDING);
             let ending = format!("a name that does not end in `{}`, as those of ABR sources do", abr::ENDING);
@@ -157,7 +81,7 @@ impl Scenario {
     }
 
     fn check_flows(&self) -> Checked {
-        let top = At(String::new());
+        let top = At::new("");
         let groups = self.flows.len();
         top.require("flows", groups > 0, "none", "at least one flow")?;
         top.require("flows", groups <= MOST_PARTS, groups, format!("at most {MOST_PARTS} groups"))?;
@@ -165,11 +89,11 @@ impl Scenario {
         top.require("flows", total <= MOST_FLOWS, total, format!("at most {MOST_FLOWS} flows"))?;
         let layout = self.layout()?;
         for (name, flow) in &self.flows {
-            let at = At(join_path(&["flows", name]));
+            let at = At::new(join_path(&["flows", name]));
             let named = !name.is_empty() && name.len() <= LONGEST_NAME && !name.chars().any(char::is_control);
-            top.require(&at.0, named, name.escape_debug(), "a name of 1 to 100 characters")?;
+            top.require(at.path(), named, name.escape_debug(), "a name of 1 to 100 characters")?;
             check_flow(&at, flow, self)?;
-            let routes = layout.routes(self, &at.0, flow)?;
+            let routes = layout.routes(self, at.path(), flow)?;
             for link in routes.forward.iter().chain(&routes.reverse) {
                 queue::check_class_of(&layout.links[*link], name)?;
             }
@@ -177,11 +101,6 @@ impl Scenario {
         }
         Ok(())
     }
-}
-
-/// Whether the name of a scenario may hold this character.
-pub(crate) fn in_name(c: char) -> bool {
-    c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ' ' | '+' | '=' | ',')
 }
 
 fn check_name(at: &At, name: &str) -> Checked {
@@ -192,49 +111,14 @@ fn check_name(at: &At, name: &str) -> Checked {
 fn check_link(at: &At, link: &Placed<'_>, flows: &IndexMap<String, FlowConfig>) -> Checked {
     let config = &link.config;
     at.bounded("delay", link.delay)?;
-    check_capacity(at, "capacity", &config.capacity)?;
+    at.inner("capacity").part(config.capacity.check())?;
     check_framing(&at.inner("framing"), config.framing)?;
-    check_loss(at, &config.loss)?;
+    at.inner("loss").part(config.loss.check())?;
     let queue = link.queue();
     if link.is_unlimited() {
         queue::check_no_bdp(&at.inner("queue"), &queue)?;
     }
     queue::check(&at.inner("queue"), &queue, flows)
-}
-
-fn check_loss(at: &At, loss: &LossConfig) -> Checked {
-    match LossParts::new(loss) {
-        Err(NetError::Value { key, found, expected }) => {
-            let key = key.replace('[', ".").replace(']', "");
-            Err(ScenarioError::at(at.key(&key), expected).found(found))
-        }
-        _ => Ok(()), // a loss reads no files
-    }
-}
-
-/// Checks the capacity that lies at `key`.
-pub(crate) fn check_capacity(at: &At, key: &str, capacity: &CapacityConfig) -> Checked {
-    let rates = |at: At, rates: &[Rate]| {
-        rates.iter().enumerate().try_for_each(|(i, rate)| check_rate(&at, &i.to_string(), *rate))
-    };
-    match capacity {
-        CapacityConfig::Constant(rate) => check_rate(at, key, *rate),
-        CapacityConfig::Sessions(sessions) => {
-            check_rate(&at.inner(key).inner("sessions"), "capacity", sessions.capacity)
-        }
-        CapacityConfig::Steps(steps) => rates(at.inner(key).inner("steps.rates"), &steps.rates),
-        CapacityConfig::Markov(chain) => rates(at.inner(key).inner("markov.rates"), &chain.rates),
-        CapacityConfig::LoadReactive(config) => {
-            reactive::check(&at.inner(key).inner("load-reactive"), config)
-        }
-        CapacityConfig::Trace(_) | CapacityConfig::Opportunities(_) | CapacityConfig::SlottedMarkov(_) => {
-            Ok(())
-        }
-    }
-}
-
-pub(crate) fn check_rate(at: &At, key: &str, rate: Rate) -> Checked {
-    at.part(part::rate(key, rate))
 }
 
 fn check_framing(at: &At, framing: Framing) -> Checked {
@@ -261,11 +145,11 @@ fn check_flow(at: &At, flow: &FlowConfig, scenario: &Scenario) -> Checked {
     if let Some(jitter) = flow.jitter {
         at.bounded("jitter", jitter)?;
     }
-    reservation::check(at, flow, full_packet(flow))?;
+    reservation::check(at, flow, flow.packet())?;
     match &flow.datagrams {
         Some(datagrams) => {
             for key in ["tcp", "app"] {
-                let path = [&at.0, key].map(String::from).join(".");
+                let path = [at.path(), key].map(String::from).join(".");
                 let keys = crate::scenario::document::split_path(&path);
                 let given = scenario.source.given(&keys.iter().map(String::as_str).collect::<Vec<_>>());
                 let error = ScenarioError::at(path, "either `datagrams` or TCP with its `app`");

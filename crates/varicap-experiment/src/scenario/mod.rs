@@ -5,6 +5,7 @@
 
 pub(crate) mod decode;
 pub(crate) mod document;
+pub(crate) mod name;
 pub(crate) mod reservation;
 pub(crate) mod schema;
 
@@ -219,6 +220,16 @@ pub struct FlowConfig {
     /// Instead of `app` and `tcp`: datagrams, which respond to no feedback.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<Datagrams>,
+}
+
+impl FlowConfig {
+    /// Wire size of its full packets [B].
+    pub(crate) fn packet(&self) -> Bytes {
+        match &self.datagrams {
+            Some(datagrams) => datagrams.size,
+            None => self.tcp.packet(),
+        }
+    }
 }
 
 impl Default for FlowConfig {

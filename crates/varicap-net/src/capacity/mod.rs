@@ -1,25 +1,37 @@
 //! Exogenous capacity: a piecewise-constant path of rates, generated forward in time from its own random stream.
 //!
-//! A path never depends on traffic. Rate 0 is an ordinary state. A load-reactive capacity is no path of its own: a
+//! A path never depends on traffic. Rate 0 is an ordinary state. A load-reactive capacity has no path of its own: a
 //! controller at the link sets it (`reactive`); what has a path is the residual that bounds it.
+//!
+//! A new capacity is one file that implements [`CapacityPart`] for its configuration, and one line of the registry
+//! below, from which the choice in a scenario file, the parts, the paths and their dispatch are generated.
 
+mod constant;
 mod markov;
+mod opportunities;
 mod sessions;
+mod slotted_markov;
 mod steps;
 mod trace;
 
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use varicap_units::{Rate, Stream, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use varicap_units::part::{self, Checked, Fault, Part};
+use varicap_units::{Rate, Stream, Time, choice};
 
-use crate::link::{OpportunityParts, OpportunityTrace};
-use crate::{CapacityConfig, NetError, ReactiveParts};
+use crate::{LoadReactiveConfig, NetError};
 
-pub use markov::{Markov, MarkovParts, SlottedMarkov, SlottedMarkovParts};
-pub use sessions::{Sessions, SessionsParts};
-pub use steps::{Steps, Timeline};
-pub use trace::read_rates;
+pub use constant::Constant;
+pub use markov::{Markov, MarkovConfig, MarkovParts};
+pub(crate) use opportunities::NANOS_PER_MS;
+pub use opportunities::{OpportunitiesConfig, OpportunityParts, OpportunityTrace};
+pub use sessions::{Sessions, SessionsConfig, SessionsParts};
+pub use slotted_markov::{SlottedMarkov, SlottedMarkovConfig, SlottedMarkovParts};
+pub use steps::{Steps, StepsConfig, Timeline};
+pub use trace::{TraceConfig, read_rates};
 
 /// Reads the file of a name, or says why it cannot.
 pub type ReadFile<'a> = dyn FnMut(&str) -> Result<Arc<[u8]>, String> + 'a;
@@ -27,9 +39,9 @@ pub type ReadFile<'a> = dyn FnMut(&str) -> Result<Arc<[u8]>, String> + 'a;
 /// A rate that holds until an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CapacitySegment {
-    /// The capacity [b/s].
+    /// The capacity during the segment [b/s].
     pub rate: Rate,
-    /// Until when; never if for ever.
+    /// The end of the segment; never if the rate holds indefinitely.
     pub until: Time,
 }
 
@@ -40,126 +52,203 @@ pub trait CapacityProcess: Debug + Send {
     fn segment(&mut self, now: Time) -> CapacitySegment;
 }
 
-/// What a path is made of, checked, with its traces read. Cheap to clone: all runs share it.
-#[derive(Clone, Debug)]
-pub enum CapacityParts {
-    /// The same at all times.
-    Constant(Rate),
-    /// This rate until another is set from outside ([`crate::Link::set_rate`]).
-    Held(Rate),
-    /// Rates from given instants on: steps of a scenario, or a trace.
-    Steps(Arc<Timeline>),
-    /// Delivery opportunities.
-    Opportunities(OpportunityParts),
-    /// A continuous-time Markov chain.
-    Markov(Arc<MarkovParts>),
-    /// A Markov chain in slots.
-    SlottedMarkov(Arc<SlottedMarkovParts>),
-    /// What ephemeral sessions leave.
-    Sessions(Arc<SessionsParts>),
-    /// What a controller sets by the queue at the link.
-    LoadReactive(Arc<ReactiveParts>),
+/// What the configuration of a capacity brings along, next to its own check ([`Part`]).
+pub trait CapacityPart: Part {
+    /// What all runs share: checked, with its files read. Cheap to clone.
+    type Parts: Clone + Debug;
+    /// The path of one run.
+    type Path: CapacityProcess;
+    /// Whether the path is drawn at random, so that two links of the same configuration differ.
+    const IS_RANDOM: bool = false;
+
+    /// Checks the configuration, and reads the files that it names through `read_file`.
+    fn read(&self, read_file: &mut ReadFile<'_>) -> Result<Self::Parts, NetError>;
+
+    /// Long-run mean rate [b/s]; see [`CapacityParts::mean_rate`].
+    fn mean_rate(parts: &Self::Parts) -> Rate;
+
+    /// The path of `parts` that `stream` draws.
+    fn path(parts: &Self::Parts, stream: Stream) -> Self::Path;
+
+    /// Why the kernel engine cannot run it, with the key that it objects to; nothing if it can.
+    fn refused_by_kernel(_parts: &Self::Parts) -> Option<Fault> {
+        None
+    }
 }
 
-impl CapacityParts {
-    /// Checks `config` and reads the files that it names through `read_file`.
-    pub fn from_config(
-        config: &CapacityConfig,
-        read_file: &mut ReadFile<'_>,
-    ) -> Result<CapacityParts, NetError> {
-        let mut read =
-            |file: &str| read_file(file).map_err(|reason| NetError::File { file: file.to_owned(), reason });
-        Ok(match config {
-            CapacityConfig::Constant(rate) => CapacityParts::Constant(*rate),
-            CapacityConfig::Steps(steps) => CapacityParts::Steps(Arc::new(Timeline::from_config(steps)?)),
-            CapacityConfig::Trace(trace) => {
-                let text = read(&trace.file)?;
-                CapacityParts::Steps(Arc::new(read_rates(&trace.file, &text, trace.repeat)?))
+/// Generates, from one line for each capacity, the choice in a scenario file, what a link is made of and the path of a
+/// run, with their constructors and their static dispatch. A line marked `as residual` may also bound a load-reactive
+/// link.
+macro_rules! capacities {
+    ($( $Variant:ident ( $Config:ty ) $(as $residual:ident)? = $name:literal, $doc:literal; )+) => {
+        varicap_units::parts! {
+            /// The capacity that a link offers in time.
+            #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+            #[serde(remote = "Self")]
+            #[schemars(transform = choice::text)]
+            #[expect(clippy::large_enum_variant, reason = "there is one for each link")]
+            pub enum CapacityConfig { $( $Variant(config: $Config) = $name, $doc; )+ }
+        }
+
+        /// What a path is made of, checked, with its traces read. Cheap to clone: all runs share it.
+        #[derive(Clone, Debug)]
+        pub enum CapacityParts {
+            $( #[doc = $doc] $Variant(<$Config as CapacityPart>::Parts), )+
+            /// This rate until another is set from outside ([`crate::Link::set_rate`]); no scenario names it.
+            Held(Rate),
+        }
+
+        impl CapacityParts {
+            /// Checks `config` and reads the files that it names through `read_file`. Keys of errors are relative to the
+            /// choice.
+            pub fn from_config(
+                config: &CapacityConfig,
+                read_file: &mut ReadFile<'_>,
+            ) -> Result<CapacityParts, NetError> {
+                let parts = match config {
+                    $( CapacityConfig::$Variant(config) => config.read(read_file).map(CapacityParts::$Variant), )+
+                };
+                parts.map_err(|error| error.within(config.name()))
             }
-            CapacityConfig::Opportunities(config) => {
-                if config.size.as_u64() == 0 {
-                    return Err(NetError::value("capacity.opportunities.size", config.size, "at least 1 B"));
+
+            /// Long-run mean rate [b/s], exact up to rounding: from the stationary distribution of a chain, over one
+            /// round of a trace. Of steps without a period: their last rate. Of a load-reactive capacity: that of its
+            /// residual, the most that it can be.
+            pub fn mean_rate(&self) -> Rate {
+                match self {
+                    $( CapacityParts::$Variant(parts) => <$Config as CapacityPart>::mean_rate(parts), )+
+                    CapacityParts::Held(rate) => *rate,
                 }
-                let text = read(&config.file)?;
-                CapacityParts::Opportunities(OpportunityParts {
-                    trace: Arc::new(OpportunityTrace::parse(&config.file, &text)?),
-                    size: config.size,
-                    mahimahi: config.mahimahi,
-                    repeat: config.repeat,
-                })
             }
-            CapacityConfig::Markov(markov) => CapacityParts::Markov(Arc::new(MarkovParts::new(markov)?)),
-            CapacityConfig::SlottedMarkov(markov) => {
-                CapacityParts::SlottedMarkov(Arc::new(SlottedMarkovParts::new(markov)?))
-            }
-            CapacityConfig::Sessions(sessions) => {
-                CapacityParts::Sessions(Arc::new(SessionsParts::new(sessions)?))
-            }
-            CapacityConfig::LoadReactive(reactive) => {
-                CapacityParts::LoadReactive(Arc::new(ReactiveParts::new(reactive, read_file)?))
-            }
-        })
-    }
 
-    /// Long-run mean rate [b/s], exact up to rounding: from the stationary distribution of a chain, over one round of
-    /// a trace. Of steps without a period: their last rate. Of a load-reactive capacity: that of its residual, the most
-    /// that it can be.
-    pub fn mean_rate(&self) -> Rate {
-        match self {
-            CapacityParts::Constant(rate) | CapacityParts::Held(rate) => *rate,
-            CapacityParts::Steps(timeline) => timeline.mean_rate(),
-            CapacityParts::Opportunities(opportunities) => opportunities.mean_rate(),
-            CapacityParts::Markov(markov) => markov.mean_rate(),
-            CapacityParts::SlottedMarkov(markov) => markov.mean_rate(),
-            CapacityParts::Sessions(sessions) => sessions.mean_rate(),
-            CapacityParts::LoadReactive(reactive) => reactive.residual.mean_rate(),
+            /// Why the kernel engine cannot run it, with the key that it objects to; nothing if it can.
+            pub fn refused_by_kernel(&self) -> Option<Fault> {
+                match self {
+                    $( CapacityParts::$Variant(parts) => {
+                        <$Config as CapacityPart>::refused_by_kernel(parts).map(|fault| fault.within($name))
+                    } )+
+                    CapacityParts::Held(_) => None,
+                }
+            }
         }
-    }
-}
 
-/// The path of one run, dispatched without a pointer.
-#[derive(Debug)]
-pub enum Capacity {
-    /// The same at all times, or set from outside.
-    Constant(Rate),
-    /// Rates from given instants on.
-    Steps(Steps),
-    /// A continuous-time Markov chain.
-    Markov(Markov),
-    /// A Markov chain in slots.
-    SlottedMarkov(SlottedMarkov),
-    /// What ephemeral sessions leave.
-    Sessions(Sessions),
-}
-
-impl Capacity {
-    /// The path of `parts` that `stream` draws. Opportunities are no path of rates: the link serves them itself; here
-    /// they count with their mean, and a load-reactive capacity with its residual.
-    pub fn new(parts: &CapacityParts, stream: Stream) -> Capacity {
-        match parts {
-            CapacityParts::Constant(rate) | CapacityParts::Held(rate) => Capacity::Constant(*rate),
-            CapacityParts::Steps(timeline) => Capacity::Steps(Steps::new(timeline.clone())),
-            CapacityParts::Opportunities(opportunities) => Capacity::Constant(opportunities.mean_rate()),
-            CapacityParts::Markov(markov) => Capacity::Markov(Markov::new(markov.clone(), stream)),
-            CapacityParts::SlottedMarkov(markov) => {
-                Capacity::SlottedMarkov(SlottedMarkov::new(markov.clone(), stream))
-            }
-            CapacityParts::Sessions(sessions) => Capacity::Sessions(Sessions::new(sessions.clone(), stream)),
-            CapacityParts::LoadReactive(reactive) => Capacity::new(&reactive.residual, stream),
+        /// The path of one run, dispatched statically.
+        #[derive(Debug)]
+        pub enum Capacity {
+            $( #[doc = $doc] $Variant(<$Config as CapacityPart>::Path), )+
+            /// The rate that was set at first; others are set at the link.
+            Held(Constant),
         }
-    }
+
+        impl Capacity {
+            /// The path of `parts` that `stream` draws. Opportunities and load-reactive capacities are served by the
+            /// link itself; as paths of rates, the former count with their mean, the latter with their residual.
+            pub fn new(parts: &CapacityParts, stream: Stream) -> Capacity {
+                match parts {
+                    $( CapacityParts::$Variant(parts) => {
+                        Capacity::$Variant(<$Config as CapacityPart>::path(parts, stream))
+                    } )+
+                    CapacityParts::Held(rate) => Capacity::Held(Constant(*rate)),
+                }
+            }
+        }
+
+        impl CapacityProcess for Capacity {
+            fn segment(&mut self, now: Time) -> CapacitySegment {
+                let segment = match self {
+                    $( Capacity::$Variant(path) => path.segment(now), )+
+                    Capacity::Held(path) => path.segment(now),
+                };
+                debug_assert!(segment.until > now, "a segment that ends at {:?} is none at {now:?}", segment.until);
+                segment
+            }
+        }
+
+        residuals! { [] $( $Variant($Config) $(as $residual)? = $name, $doc; )+ }
+    };
 }
 
-impl CapacityProcess for Capacity {
+/// Picks the lines of the registry that are marked `as residual`, and generates what bounds a load-reactive link.
+macro_rules! residuals {
+    ([$($kept:tt)*] $Variant:ident($Config:ty) as residual = $name:literal, $doc:literal; $($rest:tt)*) => {
+        residuals! { [$($kept)* $Variant($Config) = $name, $doc;] $($rest)* }
+    };
+    ([$($kept:tt)*] $Variant:ident($Config:ty) = $name:literal, $doc:literal; $($rest:tt)*) => {
+        residuals! { [$($kept)*] $($rest)* }
+    };
+    ([$( $Variant:ident($Config:ty) = $name:literal, $doc:literal; )+]) => {
+        varicap_units::parts! {
+            /// What others leave of a capacity, in time.
+            #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+            #[serde(remote = "Self")]
+            #[schemars(transform = choice::text)]
+            pub enum ResidualConfig { $( $Variant(config: $Config) = $name, $doc; )+ }
+        }
+
+        impl ResidualConfig {
+            /// Whether its path is drawn at random, so that two links of the same configuration differ.
+            pub fn is_random(&self) -> bool {
+                match self {
+                    $( ResidualConfig::$Variant(_) => <$Config as CapacityPart>::IS_RANDOM, )+
+                }
+            }
+
+            /// Checks it and reads the files that it names through `read_file`. Keys of errors are relative to the
+            /// choice.
+            pub(crate) fn read(&self, read_file: &mut ReadFile<'_>) -> Result<CapacityParts, NetError> {
+                let parts = match self {
+                    $( ResidualConfig::$Variant(config) => config.read(read_file).map(CapacityParts::$Variant), )+
+                };
+                parts.map_err(|error| error.within(self.name()))
+            }
+        }
+    };
+}
+
+capacities! {
+    Constant(Rate) as residual = "constant",
+        "The same at all times; may be written as the rate alone: `\"10 Mbit/s\"`.";
+    Steps(StepsConfig) as residual = "steps", "A rate from each given instant on.";
+    Trace(TraceConfig) as residual = "trace", "A rate trace: a CSV file of times and rates.";
+    Opportunities(OpportunitiesConfig) = "opportunities", "A trace of delivery opportunities in Mahimahi's format.";
+    Markov(MarkovConfig) as residual = "markov", "An n-state continuous-time Markov chain.";
+    SlottedMarkov(SlottedMarkovConfig) as residual = "slotted-markov",
+        "A Markov chain that may change only at the boundaries of slots.";
+    Sessions(SessionsConfig) as residual = "sessions",
+        "What ephemeral sessions leave: C/(m+1) while m of them are active.";
+    LoadReactive(LoadReactiveConfig) = "load-reactive", "What a controller sets by the queue at the link.";
+}
+choice!(CapacityConfig, |text: &str| {
+    constant::shorthand(text).map(|rate| rate.map(CapacityConfig::Constant))
+});
+choice!(ResidualConfig, |text: &str| {
+    constant::shorthand(text).map(|rate| rate.map(ResidualConfig::Constant))
+});
+
+impl CapacityProcess for Box<Capacity> {
     fn segment(&mut self, now: Time) -> CapacitySegment {
-        match self {
-            Capacity::Constant(rate) => CapacitySegment { rate: *rate, until: Time::NEVER },
-            Capacity::Steps(steps) => steps.segment(now),
-            Capacity::Markov(markov) => markov.segment(now),
-            Capacity::SlottedMarkov(markov) => markov.segment(now),
-            Capacity::Sessions(sessions) => sessions.segment(now),
-        }
+        (**self).segment(now)
     }
+}
+
+/// Reads the `file` of a table through `read_file`, and makes of its text what `parse` does.
+fn read_named<T>(
+    file: &str,
+    read_file: &mut ReadFile<'_>,
+    parse: impl FnOnce(&[u8]) -> Result<T, NetError>,
+) -> Result<T, NetError> {
+    let text = read_file(file).map_err(|reason| NetError::file(file, reason));
+    text.and_then(|text| parse(&text)).map_err(|error| error.within("file"))
+}
+
+/// No rate of the list at `key` is faster than those of a scenario may be.
+fn check_rates(key: &str, rates: &[Rate]) -> Checked {
+    let mut numbered = rates.iter().enumerate();
+    numbered.try_for_each(|(index, rate)| part::rate(&format!("{key}.{index}"), *rate))
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// `weights`-average of rates; unlimited if a rate that has weight is.

@@ -6,14 +6,59 @@
 
 use std::sync::Arc;
 
-use varicap_units::{Rate, Span, Stream, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use varicap_units::part::{Checked, Fault, Part, rate, require};
+use varicap_units::{Bytes, Frequency, Rate, Span, Stream, Time};
 
-use super::{CapacityProcess, CapacitySegment};
+use super::{CapacityPart, CapacityProcess, CapacitySegment, ReadFile};
+use crate::NetError;
 use crate::chain::{cumulative, draw, normalised};
-use crate::{NetError, SessionsConfig};
 
 /// Most sessions at a time: the distribution has to be held in memory.
 const MOST_SESSIONS: u32 = 1_000_000;
+
+/// Ephemeral sessions that share the link equally with one persistent session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SessionsConfig {
+    /// Capacity of the whole link, C.
+    pub capacity: Rate,
+    /// Arrivals of sessions.
+    pub arrivals: Frequency,
+    /// Mean of the exponential size of a session.
+    pub mean_size: Bytes,
+    /// Most sessions at a time; more are turned away.
+    pub at_most: u32,
+}
+
+impl Part for SessionsConfig {
+    fn check(&self) -> Checked {
+        let finite = self.capacity > Rate::ZERO && !self.capacity.is_unlimited();
+        require("capacity", finite, self.capacity, "a finite rate above zero")?;
+        rate("capacity", self.capacity)?;
+        require("mean_size", self.mean_size > Bytes::ZERO, self.mean_size, "at least 1 B")?;
+        require("at_most", self.at_most <= MOST_SESSIONS, self.at_most, format!("at most {MOST_SESSIONS}"))
+    }
+}
+
+impl CapacityPart for SessionsConfig {
+    type Parts = Arc<SessionsParts>;
+    type Path = Sessions;
+    const IS_RANDOM: bool = true;
+
+    fn read(&self, _: &mut ReadFile<'_>) -> Result<Arc<SessionsParts>, NetError> {
+        Ok(Arc::new(SessionsParts::new(self)?))
+    }
+
+    fn mean_rate(parts: &Arc<SessionsParts>) -> Rate {
+        parts.mean_rate()
+    }
+
+    fn path(parts: &Arc<SessionsParts>, stream: Stream) -> Sessions {
+        Sessions::new(parts.clone(), stream)
+    }
+}
 
 /// Sessions on a link, checked.
 #[derive(Clone, Debug)]
@@ -21,27 +66,16 @@ pub struct SessionsParts {
     capacity: Rate,
     /// Arrivals per second [1/s].
     arrivals: f64,
-    /// Sessions per second that the whole link would serve, C / S [1/s].
+    /// Sessions that the whole link would serve in a second, C / S [1/s].
     service: f64,
     /// Long-run share of time with m sessions.
     share: Vec<f64>,
 }
 
 impl SessionsParts {
-    /// Checks the sessions of a scenario.
-    pub fn new(config: &SessionsConfig) -> Result<SessionsParts, NetError> {
-        let refuse = |key: &str, found: String, expected: &str| {
-            Err(NetError::value(format!("capacity.sessions.{key}"), found, expected))
-        };
-        if config.capacity == Rate::ZERO || config.capacity.is_unlimited() {
-            return refuse("capacity", config.capacity.to_string(), "a finite rate above zero");
-        }
-        if config.mean_size.as_u64() == 0 {
-            return refuse("mean_size", config.mean_size.to_string(), "at least 1 B");
-        }
-        if config.at_most > MOST_SESSIONS {
-            return refuse("at_most", config.at_most.to_string(), "at most 1000000");
-        }
+    /// The sessions of a scenario, which are checked.
+    pub fn new(config: &SessionsConfig) -> Result<SessionsParts, Fault> {
+        config.check()?;
         let arrivals = config.arrivals.as_hz();
         let service = config.capacity.as_bps() as f64 / (8.0 * config.mean_size.as_u64() as f64);
         let most = config.at_most as usize;
@@ -138,7 +172,7 @@ impl CapacityProcess for Sessions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use varicap_units::{Bytes, Frequency, Streams};
+    use varicap_units::Streams;
 
     fn config(arrivals: f64, at_most: u32) -> SessionsConfig {
         SessionsConfig {
@@ -178,19 +212,13 @@ mod tests {
         let refusal = |change: fn(&mut SessionsConfig)| {
             let mut config = config(1.0, 1);
             change(&mut config);
-            SessionsParts::new(&config).unwrap_err().to_string()
+            NetError::from(SessionsParts::new(&config).unwrap_err()).to_string()
         };
         assert_eq!(
             refusal(|c| c.capacity = Rate::ZERO),
-            "`capacity.sessions.capacity` is 0 bit/s, expected a finite rate above zero"
+            "`capacity` is 0 bit/s, expected a finite rate above zero"
         );
-        assert_eq!(
-            refusal(|c| c.mean_size = Bytes::ZERO),
-            "`capacity.sessions.mean_size` is 0 B, expected at least 1 B"
-        );
-        assert_eq!(
-            refusal(|c| c.at_most = u32::MAX),
-            "`capacity.sessions.at_most` is 4294967295, expected at most 1000000"
-        );
+        assert_eq!(refusal(|c| c.mean_size = Bytes::ZERO), "`mean_size` is 0 B, expected at least 1 B");
+        assert_eq!(refusal(|c| c.at_most = u32::MAX), "`at_most` is 4294967295, expected at most 1000000");
     }
 }

@@ -2,42 +2,80 @@
 
 use std::sync::Arc;
 
-use varicap_units::{Rate, Span, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use varicap_units::part::{Checked, Fault, Part, require};
+use varicap_units::{Rate, Span, Stream, Time};
 
-use super::{CapacityProcess, CapacitySegment};
+use super::{CapacityPart, CapacityProcess, CapacitySegment, ReadFile, check_rates};
+use crate::NetError;
 use crate::check::same_length;
-use crate::{NetError, StepsConfig};
+
+/// A rate from each given instant on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StepsConfig {
+    /// When each rate begins, in increasing order, the first at `"0 s"`.
+    pub at: Vec<Span>,
+    /// The rates, as many as instants.
+    pub rates: Vec<Rate>,
+    /// If given, the steps repeat with this period.
+    #[serde(default)]
+    pub period: Option<Span>,
+}
+
+impl Part for StepsConfig {
+    fn check(&self) -> Checked {
+        let StepsConfig { at, rates, period } = self;
+        same_length("at", at.len(), rates.len(), "rate")?;
+        let Some((first, last)) = at.first().zip(at.last()) else {
+            return Err(Fault::new("rates", "empty", "at least one rate"));
+        };
+        require("at.0", *first == Span::ZERO, first, "0 s")?;
+        if let Some(index) = (1..at.len()).find(|&index| at[index] <= at[index - 1]) {
+            let expected = format!("later than {}", at[index - 1]);
+            return Err(Fault::new(format!("at.{index}"), at[index], expected));
+        }
+        if let Some(period) = period.filter(|period| period <= last) {
+            return Err(Fault::new("period", period, format!("longer than the last step at {last}")));
+        }
+        check_rates("rates", rates)
+    }
+}
+
+impl CapacityPart for StepsConfig {
+    type Parts = Arc<Timeline>;
+    type Path = Steps;
+
+    fn read(&self, _: &mut ReadFile<'_>) -> Result<Arc<Timeline>, NetError> {
+        Ok(Arc::new(Timeline::from_config(self)?))
+    }
+
+    fn mean_rate(parts: &Arc<Timeline>) -> Rate {
+        parts.mean_rate()
+    }
+
+    fn path(parts: &Arc<Timeline>, _: Stream) -> Steps {
+        Steps::new(parts.clone())
+    }
+}
 
 /// Rates and the instants from which they hold, the first at zero.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timeline {
     at: Vec<Span>,
     rates: Vec<Rate>,
-    /// How long it is, later than all its instants; without a length its last rate holds for ever.
+    /// How long it is, later than all its instants; without a length its last rate holds indefinitely.
     length: Option<Span>,
     /// Whether it begins again after its length.
     repeats: bool,
 }
 
 impl Timeline {
-    /// Checks the steps of a scenario.
-    pub fn from_config(config: &StepsConfig) -> Result<Timeline, NetError> {
+    /// The timeline of a scenario's steps, which are checked.
+    pub fn from_config(config: &StepsConfig) -> Result<Timeline, Fault> {
+        config.check()?;
         let StepsConfig { at, rates, period } = config;
-        same_length("capacity.steps.at", at.len(), rates.len(), "rate")?;
-        let Some((first, last)) = at.first().zip(at.last()) else {
-            return Err(NetError::value("capacity.steps.rates", "empty", "at least one rate"));
-        };
-        if *first != Span::ZERO {
-            return Err(NetError::value("capacity.steps.at[0]", first, "0 s"));
-        }
-        if let Some(index) = (1..at.len()).find(|&index| at[index] <= at[index - 1]) {
-            let key = format!("capacity.steps.at[{index}]");
-            return Err(NetError::value(key, at[index], format!("later than {}", at[index - 1])));
-        }
-        if let Some(period) = period.filter(|period| period <= last) {
-            let expected = format!("longer than the last step at {last}");
-            return Err(NetError::value("capacity.steps.period", period, expected));
-        }
         Ok(Timeline { at: at.clone(), rates: rates.clone(), length: *period, repeats: true })
     }
 
@@ -51,7 +89,7 @@ impl Timeline {
         self.at.iter().copied().zip(self.rates.iter().copied())
     }
 
-    /// How long it is; without a length its last rate holds for ever.
+    /// How long it is; without a length its last rate holds indefinitely.
     pub fn length(&self) -> Option<Span> {
         self.length
     }
@@ -147,23 +185,14 @@ mod tests {
 
     #[test]
     fn refusals_name_the_key() {
-        let refusal = |config| Timeline::from_config(&config).unwrap_err().to_string();
-        assert_eq!(
-            refusal(config(&[], &[], None)),
-            "`capacity.steps.rates` is empty, expected at least one rate"
-        );
-        assert_eq!(
-            refusal(config(&[0], &[1, 2], None)),
-            "`capacity.steps.at` is 1 values, expected 2, one per rate"
-        );
-        assert_eq!(refusal(config(&[1], &[1], None)), "`capacity.steps.at[0]` is 1 s, expected 0 s");
-        assert_eq!(
-            refusal(config(&[0, 3, 3], &[1, 2, 3], None)),
-            "`capacity.steps.at[2]` is 3 s, expected later than 3 s"
-        );
+        let refusal = |config| NetError::from(Timeline::from_config(&config).unwrap_err()).to_string();
+        assert_eq!(refusal(config(&[], &[], None)), "`rates` is empty, expected at least one rate");
+        assert_eq!(refusal(config(&[0], &[1, 2], None)), "`at` is 1 values, expected 2, one per rate");
+        assert_eq!(refusal(config(&[1], &[1], None)), "`at.0` is 1 s, expected 0 s");
+        assert_eq!(refusal(config(&[0, 3, 3], &[1, 2, 3], None)), "`at.2` is 3 s, expected later than 3 s");
         assert_eq!(
             refusal(config(&[0, 3], &[1, 2], Some(3))),
-            "`capacity.steps.period` is 3 s, expected longer than the last step at 3 s"
+            "`period` is 3 s, expected longer than the last step at 3 s"
         );
     }
 }

@@ -1,20 +1,58 @@
 //! Reading a rate trace: CSV whose header names its columns.
 
-use varicap_units::{Rate, Span};
+use std::sync::Arc;
 
-use super::Timeline;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use varicap_units::part::Part;
+use varicap_units::{Rate, Span, Stream};
+
+use super::{CapacityPart, ReadFile, Steps, Timeline, read_named, yes};
 use crate::NetError;
 use crate::check::Lines;
+
+/// A CSV file of rates; its header names the columns, `time_s` and `rate_bps`, `rate_kbps` or `rate_mbps`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TraceConfig {
+    /// The file, relative to the scenario's folder.
+    pub file: String,
+    /// After its last row, whose rate holds as long as the one before it, the trace begins again; otherwise its last
+    /// rate stays. Default: true.
+    #[serde(default = "yes")]
+    pub repeat: bool,
+}
+
+impl Part for TraceConfig {}
+
+impl CapacityPart for TraceConfig {
+    type Parts = Arc<Timeline>;
+    type Path = Steps;
+
+    fn read(&self, read_file: &mut ReadFile<'_>) -> Result<Arc<Timeline>, NetError> {
+        let timeline = read_named(&self.file, read_file, |text| read_rates(&self.file, text, self.repeat))?;
+        Ok(Arc::new(timeline))
+    }
+
+    fn mean_rate(parts: &Arc<Timeline>) -> Rate {
+        parts.mean_rate()
+    }
+
+    fn path(parts: &Arc<Timeline>, _: Stream) -> Steps {
+        Steps::new(parts.clone())
+    }
+}
 
 /// Columns of rates and their factor [b/s]; the short names are those of the traces of Pensieve.
 const RATE_COLUMNS: [(&str, f64); 6] =
     [("rate_bps", 1.0), ("rate_kbps", 1e3), ("rate_mbps", 1e6), ("bps", 1.0), ("kbps", 1e3), ("mbps", 1e6)];
 
-/// Largest number of a trace: thirty years in seconds, and an exabit per second.
+/// Latest time in a trace: thirty years [s].
 const LATEST_S: f64 = 1e9;
+/// Largest rate in a trace: an exabit per second [b/s].
 const FASTEST_BPS: f64 = 1e18;
 
-/// Where the header puts time and rate.
+/// The columns of time and rate, as the header names them.
 struct Columns {
     time: usize,
     rate: usize,
@@ -22,8 +60,9 @@ struct Columns {
 }
 
 /// Reads a CSV text with a header. Each rate holds until the next row's time; the path begins with the first row,
-/// whatever its time. Its last rate counts for as long as the one before it, and for ever if it does not repeat. Blank lines and lines that
-/// begin with `#` are skipped, other columns ignored. Memory is a small multiple of the text.
+/// whatever its time. Its last rate counts for as long as the one before it, and holds indefinitely if the trace does
+/// not repeat. Blank lines and lines that begin with `#` are skipped, other columns ignored. Memory is a small multiple
+/// of the text.
 pub fn read_rates(file: &str, text: &[u8], repeat: bool) -> Result<Timeline, NetError> {
     let mut columns = None;
     let mut first = None;
@@ -46,9 +85,8 @@ pub fn read_rates(file: &str, text: &[u8], repeat: bool) -> Result<Timeline, Net
         rates.push(rate);
     }
     let Some(last) = at.last().copied() else {
-        let reason =
-            "has no rows, expected a header such as `time_s,rate_mbps` and at least one row".to_owned();
-        return Err(NetError::File { file: file.to_owned(), reason });
+        let reason = "has no rows, expected a header such as `time_s,rate_mbps` and at least one row";
+        return Err(NetError::file(file, reason));
     };
     // A single row has no length: it is a constant rate.
     let before_last = at.len().checked_sub(2).map(|index| at[index]);

@@ -18,10 +18,12 @@
 
 use std::f64::consts::{PI, SQRT_2, TAU};
 
-use varicap_units::{NANOS_PER_SEC, Span, Stream, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use varicap_units::part::{Checked, Fault, Part, require};
+use varicap_units::{Frequency, NANOS_PER_SEC, Probability, Span, Stream, Time};
 
-use super::RayleighConfig;
-use crate::NetError;
+use super::{ChannelLaw, ChannelPart, ChannelParts, Law, StatePath, certain};
 
 /// Lowest and highest threshold [dB]: far beyond, there are no fades, or nothing else.
 const THRESHOLDS: std::ops::RangeInclusive<f64> = -200.0..=20.0;
@@ -29,11 +31,55 @@ const THRESHOLDS: std::ops::RangeInclusive<f64> = -200.0..=20.0;
 const HIGHEST_DOPPLER: f64 = 1e5;
 /// Most oscillators.
 const MOST_OSCILLATORS: u32 = 1000;
-/// Most steps towards a crossing at a time: a level that is never crossed must not take for ever.
+/// Most steps towards a crossing at a time: a level that is never crossed must not take endlessly long.
 const STEPS_AHEAD: u32 = 1000;
 /// Steps in a period of the Doppler frequency over the square root of the number of oscillators, about: so many were
 /// counted at -10 dB with 4 to 16 of them.
 const STEPS_PER_PERIOD: f64 = 22.0;
+
+/// A Rayleigh-faded channel: a sum of sinusoids with random phases. Source: Jakes 1974, §1.7 ([jakes93]).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RayleighConfig {
+    /// Doppler frequency: the receiver's speed over the wavelength.
+    pub doppler: Frequency,
+    /// Power over its mean [dB] below which the channel is bad. Default: -10 ([wireless, §IV]).
+    #[serde(default = "threshold")]
+    pub threshold_db: f64,
+    /// Probability that a transmission is received during which the power is never below the threshold. Default: 1.
+    #[serde(default = "certain")]
+    pub delivered: Probability,
+    /// Low-frequency oscillators; one more has the Doppler frequency itself. Default: 8.
+    #[serde(default = "oscillators")]
+    pub oscillators: u32,
+}
+
+impl Part for RayleighConfig {
+    fn check(&self) -> Checked {
+        let doppler = self.doppler.as_hz();
+        let expected = format!("above 0 Hz, and at most {HIGHEST_DOPPLER} Hz");
+        require("doppler", doppler > 0.0 && doppler <= HIGHEST_DOPPLER, self.doppler, expected)?;
+        let expected = format!("{} to {} dB of the mean power", THRESHOLDS.start(), THRESHOLDS.end());
+        require("threshold_db", THRESHOLDS.contains(&self.threshold_db), self.threshold_db, expected)?;
+        let good = (1..=MOST_OSCILLATORS).contains(&self.oscillators);
+        require("oscillators", good, self.oscillators, format!("1 to {MOST_OSCILLATORS}"))
+    }
+}
+
+impl ChannelPart for RayleighConfig {
+    fn channel(&self) -> Result<ChannelParts, Fault> {
+        let law = Law::Fading(Rayleigh::new(self)?);
+        Ok(ChannelParts::new([0.0, self.delivered.get()].into(), law))
+    }
+}
+
+fn threshold() -> f64 {
+    -10.0
+}
+
+fn oscillators() -> u32 {
+    8
+}
 
 /// A Rayleigh-faded signal and a level, checked.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -46,36 +92,42 @@ pub struct Rayleigh {
 }
 
 impl Rayleigh {
-    /// Checks the channel of a scenario.
-    pub fn new(config: &RayleighConfig) -> Result<Rayleigh, NetError> {
-        let refuse = |key: &str, found: &dyn ToString, expected: String| {
-            Err(NetError::value(format!("loss.rayleigh.{key}"), found.to_string(), expected))
-        };
-        let doppler = config.doppler.as_hz();
-        if !(doppler > 0.0 && doppler <= HIGHEST_DOPPLER) {
-            let expected = format!("above 0 Hz, and at most {HIGHEST_DOPPLER} Hz");
-            return refuse("doppler", &config.doppler, expected);
-        }
-        if !THRESHOLDS.contains(&config.threshold_db) {
-            let expected = format!("{} to {} dB of the mean power", THRESHOLDS.start(), THRESHOLDS.end());
-            return refuse("threshold_db", &config.threshold_db, expected);
-        }
-        if !(1..=MOST_OSCILLATORS).contains(&config.oscillators) {
-            return refuse("oscillators", &config.oscillators, format!("1 to {MOST_OSCILLATORS}"));
-        }
+    /// The signal of a scenario, which is checked.
+    pub fn new(config: &RayleighConfig) -> Result<Rayleigh, Fault> {
+        config.check()?;
         let level = libm::pow(10.0, config.threshold_db / 10.0);
-        Ok(Rayleigh { doppler, level, oscillators: config.oscillators })
+        Ok(Rayleigh { doppler: config.doppler.as_hz(), level, oscillators: config.oscillators })
     }
 
     /// Share of the time below the level, of an amplitude that is exactly Rayleigh.
     pub fn share_bad(&self) -> f64 {
         -libm::expm1(-self.level)
     }
+}
 
-    /// Roughly the cosines of a second [1/s].
-    pub(super) fn work(&self) -> f64 {
+impl ChannelLaw for Rayleigh {
+    type Path = Fading;
+
+    fn shares(&self) -> Vec<f64> {
+        vec![self.share_bad(), 1.0 - self.share_bad()]
+    }
+
+    fn work(&self) -> f64 {
         let number = f64::from(self.oscillators);
         self.doppler * STEPS_PER_PERIOD * libm::sqrt(number) * (number + 1.0)
+    }
+
+    fn start(&self, mut stream: Stream) -> (Fading, (usize, Time)) {
+        let mut fading = Fading::new(self, &mut stream);
+        let first = fading.next(0, Time::ZERO);
+        (fading, first)
+    }
+}
+
+impl StatePath for Fading {
+    fn next(&mut self, _: usize, at: Time) -> (usize, Time) {
+        let is_good = self.is_good(at);
+        (usize::from(is_good), self.until(at, is_good))
     }
 }
 
@@ -85,7 +137,7 @@ struct Oscillator {
     /// Its part of both quadratures.
     x: f64,
     y: f64,
-    /// [rad/ns].
+    /// Angular frequency [rad/ns].
     frequency: f64,
     phase: f64,
 }
@@ -171,7 +223,7 @@ fn bend(oscillators: &[Oscillator]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use varicap_units::{Frequency, Probability, Streams};
+    use varicap_units::Streams;
 
     fn fading(threshold_db: f64, seed: u64) -> Fading {
         let config = RayleighConfig {

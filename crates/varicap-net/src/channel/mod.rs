@@ -5,19 +5,27 @@
 //! sent while the channel visits states with probabilities p_i of reception, it is received with the least of them.
 //! Source: [wireless, §III-A and V].
 
-mod config;
 mod fading;
+mod good_bad;
+mod states;
 
+use std::fmt::Debug;
 use std::sync::Arc;
 
-use varicap_units::{Span, Stream, Time};
+use varicap_units::part::{Fault, Part};
+use varicap_units::{Probability, Stream, Time};
 
-use crate::NetError;
 use crate::chain::HoldingChain;
 
-pub use config::{GoodBadConfig, RayleighConfig, StatesConfig};
-use fading::Fading;
-pub use fading::Rayleigh;
+pub use fading::{Rayleigh, RayleighConfig};
+pub use good_bad::GoodBadConfig;
+pub use states::StatesConfig;
+
+/// What the configuration of a channel in time brings along, next to its own check ([`Part`]).
+pub trait ChannelPart: Part {
+    /// Checks the configuration; all runs share what it makes.
+    fn channel(&self) -> Result<ChannelParts, Fault>;
+}
 
 /// What a channel is made of, checked. Cheap to clone: all runs share it.
 #[derive(Clone, Debug)]
@@ -27,60 +35,129 @@ pub struct ChannelParts {
     law: Law,
 }
 
-/// How the states follow one another.
-#[derive(Clone, Debug)]
-enum Law {
-    Chain(Arc<HoldingChain>),
-    Fading(Rayleigh),
+/// By which law the states of a channel follow one another.
+trait ChannelLaw {
+    /// The states of one run.
+    type Path: StatePath;
+
+    /// Long-run share of time in each state.
+    fn shares(&self) -> Vec<f64>;
+
+    /// Roughly how much work a second of it is, in random numbers or cosines [1/s].
+    fn work(&self) -> f64;
+
+    /// The states that `stream` draws: the first one, and until when it lasts, at least.
+    fn start(&self, stream: Stream) -> (Self::Path, (usize, Time));
+}
+
+/// The states of a channel in one run.
+trait StatePath {
+    /// The state after `state`, which ends at `at`, and until when it lasts, at least.
+    fn next(&mut self, state: usize, at: Time) -> (usize, Time);
+}
+
+/// Generates, from one line for each law, the law of a channel and its path in a run, dispatched statically.
+macro_rules! laws {
+    ($( $Law:ident ( $Shared:ty ), $doc:literal; )+) => {
+        /// How the states of a channel follow one another.
+        #[derive(Clone, Debug)]
+        enum Law {
+            $( #[doc = $doc] $Law($Shared), )+
+        }
+
+        /// The states of a channel in one run.
+        #[derive(Clone, Debug)]
+        enum Path {
+            $( #[doc = $doc] $Law(<$Shared as ChannelLaw>::Path), )+
+        }
+
+        impl ChannelLaw for Law {
+            type Path = Path;
+
+            fn shares(&self) -> Vec<f64> {
+                match self {
+                    $( Law::$Law(law) => law.shares(), )+
+                }
+            }
+
+            fn work(&self) -> f64 {
+                match self {
+                    $( Law::$Law(law) => law.work(), )+
+                }
+            }
+
+            fn start(&self, stream: Stream) -> (Path, (usize, Time)) {
+                match self {
+                    $( Law::$Law(law) => {
+                        let (path, first) = law.start(stream);
+                        (Path::$Law(path), first)
+                    } )+
+                }
+            }
+        }
+
+        impl StatePath for Path {
+            fn next(&mut self, state: usize, at: Time) -> (usize, Time) {
+                match self {
+                    $( Path::$Law(path) => path.next(state, at), )+
+                }
+            }
+        }
+    };
+}
+
+laws! {
+    Chain(Arc<HoldingChain>), "A Markov chain in continuous time.";
+    Fading(Rayleigh), "A faded signal, above or below a level.";
+}
+
+impl ChannelLaw for Arc<HoldingChain> {
+    type Path = (Arc<HoldingChain>, Stream);
+
+    fn shares(&self) -> Vec<f64> {
+        self.share().to_vec()
+    }
+
+    fn work(&self) -> f64 {
+        let times = self.mean_holding().iter().zip(self.share());
+        times.map(|(mean, share)| share / mean.as_secs_f64()).sum()
+    }
+
+    fn start(&self, mut stream: Stream) -> (Self::Path, (usize, Time)) {
+        let first = self.first(&mut stream);
+        ((self.clone(), stream), first)
+    }
+}
+
+impl StatePath for (Arc<HoldingChain>, Stream) {
+    fn next(&mut self, state: usize, at: Time) -> (usize, Time) {
+        let (chain, stream) = self;
+        HoldingChain::next(chain, state, at, stream)
+    }
 }
 
 impl ChannelParts {
-    /// A channel that is good or bad.
-    pub fn good_bad(config: &GoodBadConfig) -> Result<ChannelParts, NetError> {
-        for (key, mean) in [("good", config.good), ("bad", config.bad)] {
-            if mean == Span::ZERO {
-                return Err(NetError::value(format!("loss.markov.{key}"), mean, "a time above zero"));
-            }
-        }
-        let chain =
-            HoldingChain::new("loss.markov", ("delivered", 2), &[config.bad, config.good], None, None)?;
-        Ok(ChannelParts { delivered: [0.0, config.delivered.get()].into(), law: Law::Chain(Arc::new(chain)) })
-    }
-
-    /// A Rayleigh-faded channel.
-    pub fn rayleigh(config: &RayleighConfig) -> Result<ChannelParts, NetError> {
-        let law = Law::Fading(Rayleigh::new(config)?);
-        Ok(ChannelParts { delivered: [0.0, config.delivered.get()].into(), law })
-    }
-
-    /// A channel with several states.
-    pub fn states(config: &StatesConfig) -> Result<ChannelParts, NetError> {
-        let states = ("delivered", config.delivered.len());
-        let (holding, jumps) = (&config.mean_holding, config.jumps.as_deref());
-        let chain = HoldingChain::new("loss.states", states, holding, jumps, config.start)?;
-        let delivered = config.delivered.iter().map(|probability| probability.get()).collect();
-        Ok(ChannelParts { delivered, law: Law::Chain(Arc::new(chain)) })
+    /// A channel that delivers with these probabilities in its states, which follow `law`.
+    fn new(delivered: Arc<[f64]>, law: Law) -> ChannelParts {
+        debug_assert_eq!(delivered.len(), law.shares().len(), "a probability for each state");
+        ChannelParts { delivered, law }
     }
 
     /// Long-run share of transmissions without length that are not received.
     pub fn mean_loss(&self) -> f64 {
-        let shares = match &self.law {
-            Law::Chain(chain) => chain.share().to_vec(),
-            Law::Fading(fading) => vec![fading.share_bad(), 1.0 - fading.share_bad()],
-        };
+        let shares = self.law.shares();
         shares.iter().zip(&*self.delivered).map(|(share, delivered)| share * (1.0 - delivered)).sum()
     }
 
     /// Roughly how much work a second of this channel is, in random numbers or cosines [1/s].
     pub fn work(&self) -> f64 {
-        match &self.law {
-            Law::Chain(chain) => {
-                let times = chain.mean_holding().iter().zip(chain.share());
-                times.map(|(mean, share)| share / mean.as_secs_f64()).sum()
-            }
-            Law::Fading(fading) => fading.work(),
-        }
+        self.law.work()
     }
+}
+
+/// The default of a probability that something succeeds: it always does.
+pub(crate) fn certain() -> Probability {
+    Probability::new(1.0).unwrap_or_default()
 }
 
 /// A channel of one run.
@@ -96,27 +173,10 @@ pub struct Channel {
     luck: Stream,
 }
 
-#[derive(Clone, Debug)]
-enum Path {
-    Chain(Arc<HoldingChain>, Stream),
-    Fading(Fading),
-}
-
 impl Channel {
     /// The channel whose states `stream` draws; `luck` draws which transmissions are received.
-    pub fn new(parts: &ChannelParts, mut stream: Stream, luck: Stream) -> Channel {
-        let (path, (state, until)) = match &parts.law {
-            Law::Chain(chain) => {
-                let first = chain.first(&mut stream);
-                (Path::Chain(chain.clone(), stream), first)
-            }
-            Law::Fading(rayleigh) => {
-                let fading = Fading::new(rayleigh, &mut stream);
-                let is_good = fading.is_good(Time::ZERO);
-                let first = (usize::from(is_good), fading.until(Time::ZERO, is_good));
-                (Path::Fading(fading), first)
-            }
-        };
+    pub fn new(parts: &ChannelParts, stream: Stream, luck: Stream) -> Channel {
+        let (path, (state, until)) = parts.law.start(stream);
         let ended = vec![Time::ZERO; parts.delivered.len()];
         Channel { path, delivered: parts.delivered.clone(), state, until, ended, luck }
     }
@@ -131,6 +191,7 @@ impl Channel {
 
     /// Whether a transmission from `from` to `to` is received; `to` never decreases.
     pub fn receives(&mut self, from: Time, to: Time) -> bool {
+        debug_assert!(from <= to, "a transmission from {from:?} to {to:?}");
         // What begins as a transmission ends does not touch it; one without length meets one state.
         while self.until < to || self.until <= from {
             self.pass();
@@ -144,12 +205,7 @@ impl Channel {
     fn pass(&mut self) {
         let at = self.until;
         self.ended[self.state] = at;
-        (self.state, self.until) = match &mut self.path {
-            Path::Chain(chain, stream) => chain.next(self.state, at, stream),
-            Path::Fading(fading) => {
-                let is_good = fading.is_good(at);
-                (usize::from(is_good), fading.until(at, is_good))
-            }
-        };
+        (self.state, self.until) = self.path.next(self.state, at);
+        debug_assert!(self.until > at, "a state that ends at {:?} cannot begin at {at:?}", self.until);
     }
 }

@@ -6,26 +6,137 @@
 
 use std::collections::VecDeque;
 
-use varicap_units::{Bytes, Rate, Span, Stretch, Time, Work};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use varicap_units::part::{Checked, Part, positive, require};
+use varicap_units::{Rate, Span, Stretch, Time, Work, choice};
 
-use super::{Instantaneous, RateFeedback};
-use crate::{Backlog, EffectiveConfig};
+use super::{EstimatorPart, Instantaneous, KnownRtt, RateFeedback, Scale};
+use crate::Backlog;
 
-/// What the stretches of a configuration and its delta refer to.
-#[derive(Clone, Copy, Debug)]
-pub struct Scale {
-    /// A round trip.
-    pub rtt: Span,
-    /// A packet [B].
-    pub packet: Bytes,
+/// Most samples of an average, and most averages.
+pub const MOST_SAMPLES: usize = 100_000;
+
+/// Samples are the mean rates of intervals. M of them make an average, a new one with each sample; the least of the
+/// last N averages is told. Until there are so many, what there is counts. Source: [abr, eq. (28)].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct EffectiveConfig {
+    /// Over which a sample is taken, and after which a rate is told. Default: 30 ms.
+    pub interval: Span,
+    /// How many samples make an average (M). Default: 1 rtt ([abr, §VI]).
+    pub average: Stretch,
+    /// Over how many averages the least is taken (N). Default: 7 rtt: with `average` a memory of 8 round trips
+    /// ([abr, §VI]).
+    pub least: Stretch,
+    /// Instead of the least average the effective capacity of the N averages for this delta [1/packet], between their
+    /// mean (0) and their least (unlimited). Default: the least. Source: [abr, eqs. (25), (26)].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delta: Option<f64>,
+    /// Where it is found. Default: link.
+    pub at: Place,
+}
+
+impl Default for EffectiveConfig {
+    fn default() -> EffectiveConfig {
+        EffectiveConfig {
+            interval: Span::from_millis(30),
+            average: Stretch::Rtt(1.0),
+            least: Stretch::Rtt(7.0),
+            delta: None,
+            at: Place::Link,
+        }
+    }
+}
+
+/// Where the effective capacity is found, which decides what a round trip is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self", rename_all = "kebab-case")]
+#[schemars(transform = choice::names)]
+pub enum Place {
+    /// At the link; a round trip is the flow's propagation delay of both ways, known from its set-up.
+    #[default]
+    Link,
+    /// At the source, from samples that the link tells it; a round trip is what the sender measures. A sample that is
+    /// lost on its way does not count. Source: [abr, §VI-B].
+    Source(AtSourceConfig),
+}
+varicap_units::choice!(Place);
+
+/// The effective capacity at the source.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct AtSourceConfig {
+    /// Which round trip counts. Default: base.
+    pub rtt: MeasuredRtt,
+}
+
+/// A round trip that a sender has measured; before that, its propagation delay.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MeasuredRtt {
+    /// The least one.
+    #[default]
+    Base,
+    /// The smoothed one (RFC 6298's SRTT), the waiting in the source's own buffer included.
+    Smoothed,
+}
+
+impl Part for EffectiveConfig {
+    fn check(&self) -> Checked {
+        positive("interval", self.interval)?;
+        check_stretch("average", self.average, self.interval)?;
+        check_stretch("least", self.least, self.interval)?;
+        let delta = self.delta.unwrap_or_default();
+        require("delta", delta.is_finite() && delta >= 0.0, delta, "a finite number, 0 or above")
+    }
+}
+
+fn check_stretch(key: &str, stretch: Stretch, interval: Span) -> Checked {
+    let most = MOST_SAMPLES as u64;
+    let (good, expected) = match stretch {
+        Stretch::Samples(samples) => ((1..=most).contains(&samples), format!("1 to {most} samples")),
+        Stretch::Rtt(factor) => {
+            (factor > 0.0 && factor <= 1e4, "above 0 rtt, and at most 10000 rtt".to_owned())
+        }
+        Stretch::Time(time) => {
+            let longest = interval.saturating_mul(most);
+            (time > Span::ZERO && time <= longest, format!("more than 0 s, and at most {longest}"))
+        }
+    };
+    require(key, good, stretch, expected)
+}
+
+impl EstimatorPart for EffectiveConfig {
+    type Estimator = Box<Effective>;
+
+    fn interval(&self) -> Option<Span> {
+        Some(self.interval)
+    }
+
+    fn estimator(&self, scale: Scale, now: Time, capacity: Rate) -> Box<Effective> {
+        Box::new(Effective::new(self, scale, now, capacity))
+    }
+
+    fn at_source(&self, scale: Scale) -> Option<SourceEstimate> {
+        let Place::Source(AtSourceConfig { rtt }) = self.at else { return None };
+        Some(SourceEstimate { config: self.clone(), rtt, averages: SlidingAverages::new(self, scale) })
+    }
+
+    fn exponentials(&self, rtt: Span) -> f64 {
+        // A finite delta weighs every average anew.
+        let averages = self.least.samples(self.interval, rtt).min(MOST_SAMPLES as u64);
+        self.delta.map_or(0.0, |_| averages as f64)
+    }
 }
 
 /// The least of the last N averages of M samples each, or their effective capacity for a finite delta. Each sample
 /// gives a new average; until there are M samples, the one average is that of all there are.
 #[derive(Clone, Debug)]
 pub struct SlidingAverages {
-    /// M and N.
+    /// M, how many samples make an average.
     average: usize,
+    /// N, over how many averages the least is taken.
     least: usize,
     /// Delta times the packets that a sample of 1 b/s carries, if delta is finite.
     theta: Option<f64>,
@@ -33,7 +144,7 @@ pub struct SlidingAverages {
     samples: VecDeque<u64>,
     /// Sum of the last M of them.
     sum: u128,
-    /// Samples so far.
+    /// How many samples there were so far.
     count: u64,
     /// Averages that count: of the last N all, if delta is finite; else those that are less than all after them.
     /// Each with the number of its last sample.
@@ -60,7 +171,7 @@ impl SlidingAverages {
         averages
     }
 
-    /// A round trip is `rtt` from now on: M and N may become others, and the samples are averaged anew.
+    /// From now on a round trip takes `rtt`: M and N may change, and then the samples are averaged anew.
     pub fn measure(&mut self, config: &EffectiveConfig, rtt: Span) {
         let samples = |stretch: Stretch| {
             usize::try_from(stretch.samples(config.interval, rtt)).unwrap_or(usize::MAX).min(MOST_SAMPLES)
@@ -78,7 +189,7 @@ impl SlidingAverages {
         }
     }
 
-    /// The next sample.
+    /// Adds the next sample.
     pub fn push(&mut self, sample: Rate) {
         self.count += 1;
         if self.samples.len() == self.average + self.least {
@@ -129,14 +240,12 @@ impl SlidingAverages {
     }
 }
 
-/// Most samples of an average, and most averages.
-pub const MOST_SAMPLES: usize = 100_000;
-
-/// Advertises, every interval, the effective capacity that the samples so far show. Source: [abr], EFFCAP.
+/// Advertises, every interval, the effective capacity that the samples so far show; where the source makes the averages
+/// itself, the samples. Source: [abr], EFFCAP.
 #[derive(Clone, Debug)]
 pub struct Effective {
     samples: Instantaneous,
-    averages: SlidingAverages,
+    averages: Option<SlidingAverages>,
 }
 
 impl Effective {
@@ -144,7 +253,7 @@ impl Effective {
     pub fn new(config: &EffectiveConfig, scale: Scale, now: Time, capacity: Rate) -> Effective {
         Effective {
             samples: Instantaneous::new(now, config.interval, capacity),
-            averages: SlidingAverages::new(config, scale),
+            averages: (config.at == Place::Link).then(|| SlidingAverages::new(config, scale)),
         }
     }
 }
@@ -159,8 +268,10 @@ impl RateFeedback for Effective {
     }
 
     fn advertise(&mut self, now: Time) -> Option<Rate> {
-        self.averages.push(self.samples.advertise(now)?);
-        self.averages.rate()
+        let sample = self.samples.advertise(now)?;
+        let Some(averages) = &mut self.averages else { return Some(sample) };
+        averages.push(sample);
+        averages.rate()
     }
 
     fn poll_at(&self) -> Time {
@@ -168,11 +279,34 @@ impl RateFeedback for Effective {
     }
 }
 
+/// The effective capacity, found at the source from the samples that it hears.
+#[derive(Clone, Debug)]
+pub struct SourceEstimate {
+    config: EffectiveConfig,
+    rtt: MeasuredRtt,
+    averages: SlidingAverages,
+}
+
+impl SourceEstimate {
+    /// The estimate after `sample` was heard by a sender whose round trips are `rtt`.
+    pub(super) fn hear(&mut self, sample: Rate, rtt: Option<KnownRtt>) -> Rate {
+        if let Some(rtt) = rtt {
+            let rtt = match self.rtt {
+                MeasuredRtt::Base => rtt.base,
+                MeasuredRtt::Smoothed => rtt.smoothed,
+            };
+            self.averages.measure(&self.config, rtt);
+        }
+        self.averages.push(sample);
+        self.averages.rate().unwrap_or(sample)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Place;
     use proptest::prelude::*;
+    use varicap_units::Bytes;
 
     const SCALE: Scale = Scale { rtt: Span::from_millis(200), packet: Bytes::new(500) };
 
@@ -181,14 +315,14 @@ mod tests {
         EffectiveConfig { average, least, delta: None, interval: Span::from_millis(30), at: Place::Link }
     }
 
-    /// What is told after each of `samples`.
-    fn told(config: &EffectiveConfig, samples: &[u64]) -> Vec<u64> {
+    /// What is advertised after each of `samples`.
+    fn advertised(config: &EffectiveConfig, samples: &[u64]) -> Vec<u64> {
         let mut averages = SlidingAverages::new(config, SCALE);
-        let tell = |sample: &u64| {
+        let rate = |sample: &u64| {
             averages.push(Rate::from_bps(*sample));
             averages.rate().unwrap().as_bps()
         };
-        samples.iter().map(tell).collect()
+        samples.iter().map(rate).collect()
     }
 
     /// The averages of `samples` that count after the last of them, by the definition.
@@ -204,14 +338,14 @@ mod tests {
     }
 
     #[test]
-    fn the_least_of_sliding_averages_is_told() {
+    fn the_least_of_sliding_averages_is_advertised() {
         let samples = [8, 4, 6, 2, 8, 8, 8, 8];
         // Averages of two, from the second sample on: 6 5 4 5 8 8 8.
-        assert_eq!(told(&config(2, 1), &samples), [8, 6, 5, 4, 5, 8, 8, 8]);
-        assert_eq!(told(&config(2, 3), &samples), [8, 6, 5, 4, 4, 4, 5, 8]);
-        assert_eq!(told(&config(1, 1), &samples), samples);
+        assert_eq!(advertised(&config(2, 1), &samples), [8, 6, 5, 4, 5, 8, 8, 8]);
+        assert_eq!(advertised(&config(2, 3), &samples), [8, 6, 5, 4, 4, 4, 5, 8]);
+        assert_eq!(advertised(&config(1, 1), &samples), samples);
         // Before four samples the mean of those there are.
-        assert_eq!(told(&config(4, 9), &samples), [8, 6, 6, 5, 5, 5, 5, 5]);
+        assert_eq!(advertised(&config(4, 9), &samples), [8, 6, 6, 5, 5, 5, 5, 5]);
     }
 
     #[test]
@@ -247,7 +381,7 @@ mod tests {
         let samples = [800_000, 400_000, 400_000, 800_000];
         let at = |delta: f64| {
             let config = EffectiveConfig { delta: Some(delta), ..config(1, 4) };
-            *told(&config, &samples).last().unwrap()
+            *advertised(&config, &samples).last().unwrap()
         };
         // One packet of 500 B in 30 ms is 133.3 kb/s: samples of 6 and 3 packets.
         let closed = |delta: f64| {
@@ -269,7 +403,7 @@ mod tests {
             samples in prop::collection::vec(0u64..1000, 1..60), average in 1u64..9, least in 1u64..20
         ) {
             let config = config(average, least);
-            for (end, told) in told(&config, &samples).into_iter().enumerate() {
+            for (end, told) in advertised(&config, &samples).into_iter().enumerate() {
                 let least = blocks(&config, &samples[..=end]).into_iter().min();
                 prop_assert_eq!(Some(told), least);
             }
@@ -280,7 +414,7 @@ mod tests {
             samples in prop::collection::vec(0u64..1_000_000, 1..40), delta in 0.0f64..50.0
         ) {
             let config = EffectiveConfig { delta: Some(delta), ..config(3, 7) };
-            let told = *told(&config, &samples).last().unwrap();
+            let told = *advertised(&config, &samples).last().unwrap();
             let blocks = blocks(&config, &samples);
             let mean = blocks.iter().sum::<u64>() as f64 / blocks.len() as f64;
             prop_assert!(blocks.iter().min().unwrap() <= &told && told as f64 <= mean + 1.0);

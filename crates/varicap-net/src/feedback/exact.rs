@@ -1,9 +1,43 @@
 //! The capacity itself, at each of its changes or by an interval. Source: [ratcp, §IV] (exact rate feedback).
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use varicap_units::part::{Checked, Part, positive};
 use varicap_units::{Rate, Span, Time};
 
-use super::RateFeedback;
+use super::{EstimatorPart, RateFeedback, Scale};
 use crate::Backlog;
+
+/// The rate itself.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ExactConfig {
+    /// Time from one update to the next. Default: each change is told at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval: Option<Span>,
+}
+
+impl Part for ExactConfig {
+    fn check(&self) -> Checked {
+        self.interval.map_or(Ok(()), |interval| positive("interval", interval))
+    }
+}
+
+impl EstimatorPart for ExactConfig {
+    type Estimator = Exact;
+
+    fn averages(&self) -> bool {
+        false
+    }
+
+    fn interval(&self) -> Option<Span> {
+        self.interval
+    }
+
+    fn estimator(&self, _: Scale, now: Time, capacity: Rate) -> Exact {
+        Exact::new(now, self.interval, capacity)
+    }
+}
 
 /// Advertises the capacity as it is: whenever it changes, or as it is every interval.
 #[derive(Clone, Debug)]

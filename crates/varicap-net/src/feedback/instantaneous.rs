@@ -1,9 +1,44 @@
 //! INSTCAP: the capacity itself, averaged over the interval between two advertisements.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use varicap_units::part::{Checked, Part, positive};
 use varicap_units::{Rate, Span, Time, Work};
 
-use super::RateFeedback;
+use super::{EstimatorPart, RateFeedback, Scale};
 use crate::Backlog;
+
+/// The mean rate of an interval.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct InstantaneousConfig {
+    /// Over which it is taken, and after which it is told. Default: 100 ms.
+    pub interval: Span,
+}
+
+impl Default for InstantaneousConfig {
+    fn default() -> InstantaneousConfig {
+        InstantaneousConfig { interval: Span::from_millis(100) }
+    }
+}
+
+impl Part for InstantaneousConfig {
+    fn check(&self) -> Checked {
+        positive("interval", self.interval)
+    }
+}
+
+impl EstimatorPart for InstantaneousConfig {
+    type Estimator = Instantaneous;
+
+    fn interval(&self) -> Option<Span> {
+        Some(self.interval)
+    }
+
+    fn estimator(&self, _: Scale, now: Time, capacity: Rate) -> Instantaneous {
+        Instantaneous::new(now, self.interval, capacity)
+    }
+}
 
 /// Advertises, every interval, the mean capacity of that interval. Source: [abr], INSTCAP.
 #[derive(Clone, Debug)]
@@ -11,9 +46,9 @@ pub struct Instantaneous {
     interval: Span,
     due: Time,
     capacity: Rate,
-    /// Until when `offered` counts.
+    /// The instant up to which `offered` counts.
     counted: Time,
-    /// Offered since the last advertisement.
+    /// What the link has offered since the last advertisement.
     offered: Work,
 }
 

@@ -1,4 +1,7 @@
-//! What a link tells the source about its capacity, and what the source makes of it.
+//! What a link advertises to the source about its capacity, and what the source makes of it.
+//!
+//! A new estimator is one file that implements [`EstimatorPart`] for its configuration, and one line of the registry
+//! below.
 
 mod config;
 mod effective;
@@ -8,19 +11,43 @@ mod source;
 
 use std::fmt::Debug;
 
-use varicap_units::{Rate, Time, Work};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use varicap_units::part::Part;
+use varicap_units::{Bytes, Rate, Span, Time, Work, choice};
 
 use crate::Backlog;
 
-pub use config::*;
-pub use effective::{Effective, MOST_SAMPLES, Scale, SlidingAverages};
-pub use exact::Exact;
-pub use instantaneous::Instantaneous;
-pub use source::{KnownRtt, RateSource};
+pub use config::AbrConfig;
+pub use effective::{
+    AtSourceConfig, Effective, EffectiveConfig, MOST_SAMPLES, MeasuredRtt, Place, SlidingAverages,
+    SourceEstimate,
+};
+pub use exact::{Exact, ExactConfig};
+pub use instantaneous::{Instantaneous, InstantaneousConfig};
+pub use source::RateSource;
 
-/// An estimator of a link's rate, fed by its watch and polled like a link: observe what happens in order of time, and
+/// What the stretches of a configuration and its delta refer to.
+#[derive(Clone, Copy, Debug)]
+pub struct Scale {
+    /// A round trip.
+    pub rtt: Span,
+    /// A packet [B].
+    pub packet: Bytes,
+}
+
+/// The round trips that a sender knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KnownRtt {
+    /// The least one.
+    pub base: Span,
+    /// The smoothed one.
+    pub smoothed: Span,
+}
+
+/// An estimator of a link's rate, fed by the link's observer and polled like a link: observe what happens in order of time, and
 /// before that advertise what is due. The world delays what is advertised and hands it to a shaper or to a congestion
-/// control. It only watches: it never changes what happens at the link.
+/// control. An estimator only observes: it never changes what happens at the link.
 pub trait RateFeedback: Debug + Send {
     /// From `now` on the link offers `capacity`, and `backlog` waits.
     fn observe(&mut self, now: Time, capacity: Rate, backlog: Backlog);
@@ -33,68 +60,154 @@ pub trait RateFeedback: Debug + Send {
     fn poll_at(&self) -> Time;
 }
 
-/// An estimator, dispatched without a pointer.
-#[derive(Clone, Debug)]
-pub enum Estimator {
-    /// The capacity itself.
-    Exact(Exact),
-    /// Its mean over an interval.
-    Instantaneous(Instantaneous),
-    /// The least of such means, or their effective capacity.
-    Effective(Box<Effective>),
-}
+/// What the configuration of an estimator brings along, next to its own check ([`Part`]).
+pub trait EstimatorPart: Part {
+    /// What runs at the link.
+    type Estimator: RateFeedback;
 
-impl Estimator {
-    /// The part of the estimator that `config` names which is at the link, on one that offers `capacity` from `now`
-    /// on. Stretches and delta refer to `scale`.
-    pub fn new(config: &EstimatorConfig, scale: Scale, now: Time, capacity: Rate) -> Estimator {
-        match config {
-            EstimatorConfig::Exact(exact) => Estimator::Exact(Exact::new(now, exact.interval, capacity)),
-            EstimatorConfig::Instantaneous(mean) => {
-                Estimator::Instantaneous(Instantaneous::new(now, mean.interval, capacity))
-            }
-            EstimatorConfig::Effective(effective) => match effective.at {
-                Place::Link => {
-                    Estimator::Effective(Box::new(Effective::new(effective, scale, now, capacity)))
-                }
-                Place::Source(_) => {
-                    Estimator::Instantaneous(Instantaneous::new(now, effective.interval, capacity))
-                }
-            },
-        }
+    /// Whether it advertises means, which a link of delivery opportunities has as well.
+    fn averages(&self) -> bool {
+        true
+    }
+
+    /// Time from one rate to the next, if rates come regularly.
+    fn interval(&self) -> Option<Span> {
+        None
+    }
+
+    /// What runs at a link that offers `capacity` from `now` on. Stretches and delta refer to `scale`.
+    fn estimator(&self, scale: Scale, now: Time, capacity: Rate) -> Self::Estimator;
+
+    /// The estimate that the source makes of what it hears, if it makes one; `scale` holds until it has measured a
+    /// round trip.
+    fn at_source(&self, _scale: Scale) -> Option<SourceEstimate> {
+        None
+    }
+
+    /// Exponential functions that an update costs for a flow with the round trip `rtt`.
+    fn exponentials(&self, _rtt: Span) -> f64 {
+        0.0
     }
 }
 
-impl RateFeedback for Estimator {
+impl<T: RateFeedback> RateFeedback for Box<T> {
     fn observe(&mut self, now: Time, capacity: Rate, backlog: Backlog) {
-        match self {
-            Estimator::Exact(exact) => exact.observe(now, capacity, backlog),
-            Estimator::Instantaneous(mean) => mean.observe(now, capacity, backlog),
-            Estimator::Effective(effective) => effective.observe(now, capacity, backlog),
-        }
+        (**self).observe(now, capacity, backlog);
     }
 
     fn pass(&mut self, now: Time, work: Work) {
-        match self {
-            Estimator::Exact(exact) => exact.pass(now, work),
-            Estimator::Instantaneous(mean) => mean.pass(now, work),
-            Estimator::Effective(effective) => effective.pass(now, work),
-        }
+        (**self).pass(now, work);
     }
 
     fn advertise(&mut self, now: Time) -> Option<Rate> {
-        match self {
-            Estimator::Exact(exact) => exact.advertise(now),
-            Estimator::Instantaneous(mean) => mean.advertise(now),
-            Estimator::Effective(effective) => effective.advertise(now),
-        }
+        (**self).advertise(now)
     }
 
     fn poll_at(&self) -> Time {
-        match self {
-            Estimator::Exact(exact) => exact.poll_at(),
-            Estimator::Instantaneous(mean) => mean.poll_at(),
-            Estimator::Effective(effective) => effective.poll_at(),
+        (**self).poll_at()
+    }
+}
+
+/// Generates, from one line for each estimator, the choice in a scenario file, and the estimator of a link with its
+/// constructor and its static dispatch.
+macro_rules! estimators {
+    ($( $Variant:ident ( $Config:ty ) = $name:literal, $doc:literal; )+) => {
+        varicap_units::parts! {
+            /// How a link finds the rate that it tells a sender.
+            #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+            #[serde(remote = "Self")]
+            #[schemars(transform = choice::names)]
+            pub enum EstimatorConfig { $( $Variant(config: $Config) = $name, $doc; )+ }
         }
+        choice!(EstimatorConfig);
+
+        /// Everything that its part says is asked of the chosen one; see [`EstimatorPart`].
+        impl EstimatorConfig {
+            /// Whether it advertises means, which a link of delivery opportunities has as well.
+            pub fn averages(&self) -> bool {
+                match self {
+                    $( EstimatorConfig::$Variant(config) => config.averages(), )+
+                }
+            }
+
+            /// Time from one rate to the next, if rates come regularly.
+            pub fn interval(&self) -> Option<Span> {
+                match self {
+                    $( EstimatorConfig::$Variant(config) => config.interval(), )+
+                }
+            }
+
+            /// The estimate that the source makes of what it hears, if it makes one.
+            pub fn at_source(&self, scale: Scale) -> Option<SourceEstimate> {
+                match self {
+                    $( EstimatorConfig::$Variant(config) => config.at_source(scale), )+
+                }
+            }
+
+            /// Exponential functions that an update costs for a flow with the round trip `rtt`.
+            pub fn exponentials(&self, rtt: Span) -> f64 {
+                match self {
+                    $( EstimatorConfig::$Variant(config) => config.exponentials(rtt), )+
+                }
+            }
+        }
+
+        /// An estimator of a link's rate, dispatched statically.
+        #[derive(Clone, Debug)]
+        pub enum Estimator {
+            $( #[doc = $doc] $Variant(<$Config as EstimatorPart>::Estimator), )+
+        }
+
+        impl Estimator {
+            /// The part of the estimator that `config` names which is at the link, on one that offers `capacity` from
+            /// `now` on. Stretches and delta refer to `scale`.
+            pub fn new(config: &EstimatorConfig, scale: Scale, now: Time, capacity: Rate) -> Estimator {
+                match config {
+                    $( EstimatorConfig::$Variant(config) => {
+                        Estimator::$Variant(config.estimator(scale, now, capacity))
+                    } )+
+                }
+            }
+        }
+
+        impl RateFeedback for Estimator {
+            fn observe(&mut self, now: Time, capacity: Rate, backlog: Backlog) {
+                match self {
+                    $( Estimator::$Variant(estimator) => estimator.observe(now, capacity, backlog), )+
+                }
+            }
+
+            fn pass(&mut self, now: Time, work: Work) {
+                match self {
+                    $( Estimator::$Variant(estimator) => estimator.pass(now, work), )+
+                }
+            }
+
+            fn advertise(&mut self, now: Time) -> Option<Rate> {
+                match self {
+                    $( Estimator::$Variant(estimator) => estimator.advertise(now), )+
+                }
+            }
+
+            fn poll_at(&self) -> Time {
+                match self {
+                    $( Estimator::$Variant(estimator) => estimator.poll_at(), )+
+                }
+            }
+        }
+    };
+}
+
+estimators! {
+    Exact(ExactConfig) = "exact", "The rate itself, at each of its changes or by an interval. Source: [ratcp].";
+    Instantaneous(InstantaneousConfig) = "instantaneous",
+        "The mean rate of an interval, told at its end. Source: [abr] (INSTCAP).";
+    Effective(EffectiveConfig) = "effective",
+        "The least of sliding averages, or the effective capacity of a finite delta. Source: [abr] (EFFCAP).";
+}
+
+impl Default for EstimatorConfig {
+    fn default() -> EstimatorConfig {
+        EstimatorConfig::Exact(ExactConfig::default())
     }
 }

@@ -1,32 +1,15 @@
-//! What a source makes of the rates that it is told: its own estimate, and the bounds of an ABR source.
+//! What a source makes of the rates that it hears: its own estimate, and the bounds of an ABR source.
 
-use varicap_units::{Rate, Span};
+use varicap_units::Rate;
 
-use super::{AbrConfig, EffectiveConfig, EstimatorConfig, MeasuredRtt, Place, Scale, SlidingAverages};
-
-/// The round trips that a sender knows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KnownRtt {
-    /// The least one.
-    pub base: Span,
-    /// The smoothed one.
-    pub smoothed: Span,
-}
+use super::{AbrConfig, EstimatorConfig, KnownRtt, Scale, SourceEstimate};
 
 /// The rate at which a source may send: from what it hears, through an estimate of its own if it has one, within the
 /// bounds of its ABR source if it has one. An unlimited rate says that none is known (any more).
 #[derive(Clone, Debug)]
 pub struct RateSource {
-    estimate: Option<Box<Estimate>>,
+    estimate: Option<Box<SourceEstimate>>,
     bounds: Option<Bounds>,
-}
-
-/// The effective capacity, found at the source.
-#[derive(Clone, Debug)]
-struct Estimate {
-    config: EffectiveConfig,
-    rtt: MeasuredRtt,
-    averages: SlidingAverages,
 }
 
 /// The bounds of an ABR source, and its rate.
@@ -42,17 +25,6 @@ struct Bounds {
 impl RateSource {
     /// A source that hears what `estimator` advertises; `scale` holds until it has measured a round trip.
     pub fn new(estimator: &EstimatorConfig, abr: Option<&AbrConfig>, scale: Scale) -> RateSource {
-        let estimate = match estimator {
-            EstimatorConfig::Effective(config) => match config.at {
-                Place::Source(at) => Some(Box::new(Estimate {
-                    config: config.clone(),
-                    rtt: at.rtt,
-                    averages: SlidingAverages::new(config, scale),
-                })),
-                Place::Link => None,
-            },
-            _ => None,
-        };
         let bounds = abr.map(|abr| Bounds {
             initial: abr.first_rate(),
             minimum: abr.minimum,
@@ -60,7 +32,7 @@ impl RateSource {
             increase: abr.increase,
             rate: abr.first_rate(),
         });
-        RateSource { estimate, bounds }
+        RateSource { estimate: estimator.at_source(scale).map(Box::new), bounds }
     }
 
     /// Whether it wants to know the sender's round trips.
@@ -68,19 +40,19 @@ impl RateSource {
         self.estimate.is_some()
     }
 
-    /// The rate from now on, after `told` was heard by a sender whose round trips are `rtt`.
-    pub fn hear(&mut self, told: Rate, rtt: Option<KnownRtt>) -> Rate {
-        let told = match &mut self.estimate {
-            Some(estimate) => estimate.hear(told, rtt),
-            None => told,
+    /// The rate from now on, after `heard` came to a sender whose round trips are `rtt`.
+    pub fn hear(&mut self, heard: Rate, rtt: Option<KnownRtt>) -> Rate {
+        let estimated = match &mut self.estimate {
+            Some(estimate) => estimate.hear(heard, rtt),
+            None => heard,
         };
         match &mut self.bounds {
-            Some(bounds) => bounds.hear(told),
-            None => told,
+            Some(bounds) => bounds.hear(estimated),
+            None => estimated,
         }
     }
 
-    /// The rate from now on, after nothing was heard for so long that what was told has expired.
+    /// The rate from now on, after nothing was heard for so long that the last rate has expired.
     pub fn forget(&mut self) -> Rate {
         match &mut self.bounds {
             Some(bounds) => {
@@ -92,30 +64,16 @@ impl RateSource {
     }
 }
 
-impl Estimate {
-    fn hear(&mut self, sample: Rate, rtt: Option<KnownRtt>) -> Rate {
-        if let Some(rtt) = rtt {
-            let rtt = match self.rtt {
-                MeasuredRtt::Base => rtt.base,
-                MeasuredRtt::Smoothed => rtt.smoothed,
-            };
-            self.averages.measure(&self.config, rtt);
-        }
-        self.averages.push(sample);
-        self.averages.rate().unwrap_or(sample)
-    }
-}
-
 impl Bounds {
-    fn hear(&mut self, told: Rate) -> Rate {
+    fn hear(&mut self, heard: Rate) -> Rate {
         let raised = Rate::from_bps(self.rate.as_bps().saturating_add(self.increase.as_bps()));
-        self.rate = told.min(raised).max(self.minimum).min(self.peak);
+        self.rate = heard.min(raised).max(self.minimum).min(self.peak);
         self.rate
     }
 }
 
 impl AbrConfig {
-    /// The rate before the first one is told.
+    /// The rate before the first one is heard.
     pub fn first_rate(&self) -> Rate {
         self.rate.or(self.initial).unwrap_or(self.peak)
     }
@@ -124,17 +82,17 @@ impl AbrConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::AtSourceConfig;
-    use varicap_units::{Bytes, Stretch};
+    use crate::{AtSourceConfig, EffectiveConfig, MeasuredRtt, Place};
+    use varicap_units::{Bytes, Span, Stretch};
 
     const SCALE: Scale = Scale { rtt: Span::from_millis(60), packet: Bytes::new(500) };
 
-    fn hear_all(source: &mut RateSource, told: &[u64]) -> Vec<u64> {
-        told.iter().map(|bps| source.hear(Rate::from_bps(*bps), None).as_bps()).collect()
+    fn hear_all(source: &mut RateSource, rates: &[u64]) -> Vec<u64> {
+        rates.iter().map(|bps| source.hear(Rate::from_bps(*bps), None).as_bps()).collect()
     }
 
     #[test]
-    fn without_bounds_and_estimate_the_rate_is_what_is_told() {
+    fn without_bounds_and_estimate_the_rate_is_what_is_heard() {
         let mut source = RateSource::new(&EstimatorConfig::default(), None, SCALE);
         assert_eq!(hear_all(&mut source, &[7, 0, 9]), [7, 0, 9]);
         assert!(!source.measures_rtt() && source.forget().is_unlimited());

@@ -10,6 +10,7 @@
 
 use std::collections::VecDeque;
 
+use varicap_units::part::{Checked, Fault, Part, require};
 use varicap_units::{Bytes, Rate, Span, Time};
 
 use super::{ArqConfig, Inside, Link, Transmission};
@@ -20,6 +21,16 @@ use crate::{Backlog, Frame, Framing, LossCause, Lost, NetError, QueueConfig, Wat
 
 /// Largest window: cells of the window are looked through in every slot.
 const LARGEST_WINDOW: u32 = 4096;
+
+impl Part for ArqConfig {
+    fn check(&self) -> Checked {
+        if let Some(slot) = self.slot {
+            require("slot", slot > Span::ZERO, slot, "a time above zero")?;
+        }
+        let good = (1..=LARGEST_WINDOW).contains(&self.window);
+        require("window", good, self.window, format!("1 (stop-and-wait) to {LARGEST_WINDOW}"))
+    }
+}
 
 /// A link with ARQ, checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,7 +48,8 @@ pub struct ArqParts {
 }
 
 impl ArqParts {
-    /// Checks the ARQ of a link of this capacity and framing, over which full packets have `packet` bytes [B].
+    /// Checks the ARQ of a link of this capacity and framing, over which full packets have `packet` bytes [B]. Keys of
+    /// errors are relative to the link.
     pub fn new(
         config: &ArqConfig,
         capacity: &CapacityParts,
@@ -46,21 +58,14 @@ impl ArqParts {
     ) -> Result<ArqParts, NetError> {
         let CapacityParts::Constant(rate) = capacity else {
             let expected = "a constant one, such as \"1 Mbit/s\": with `arq` all slots are of one length";
-            return Err(NetError::value("capacity", "one that varies", expected));
+            return Err(Fault::new("capacity", "one that varies", expected).into());
         };
-        if *rate == Rate::ZERO || rate.is_unlimited() {
-            let expected = "a capacity above 0 and not unlimited: with `arq` a transmission takes a slot";
-            return Err(NetError::value("capacity", rate, expected));
-        }
+        let expected = "a capacity above 0 and not unlimited: with `arq` a transmission takes a slot";
+        require("capacity", *rate > Rate::ZERO && !rate.is_unlimited(), rate, expected)?;
+        config.check().map_err(|fault| fault.within("arq"))?;
         let cell = framing.cells.map_or_else(|| framing.framed(packet), |cells| cells.size);
         let slot = config.slot.unwrap_or_else(|| rate.transmission_time(cell));
-        if slot == Span::ZERO {
-            return Err(NetError::value("arq.slot", slot, "a time above zero"));
-        }
-        if !(1..=LARGEST_WINDOW).contains(&config.window) {
-            let expected = format!("1 (stop-and-wait) to {LARGEST_WINDOW}");
-            return Err(NetError::value("arq.window", config.window, expected));
-        }
+        require("arq.slot", slot > Span::ZERO, slot, "a time above zero")?;
         Ok(ArqParts {
             slot,
             aligned: config.aligned,

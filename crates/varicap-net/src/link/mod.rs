@@ -30,7 +30,6 @@ use arq::Arq;
 pub use arq::ArqParts;
 pub use config::ArqConfig;
 use opportunity::Opportunities;
-pub use opportunity::{OpportunityParts, OpportunityTrace};
 use server::Server;
 
 /// All that a link is made of, with its traces already read.

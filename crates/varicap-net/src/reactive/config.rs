@@ -1,10 +1,19 @@
 //! How a load-reactive capacity is put together, as a scenario file says it.
 
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use varicap_units::{Amount, Probability, Rate, Span, choice};
+use varicap_units::part::{Checked, Fault, OnKernel, Part, bounded, positive, rate, require};
+use varicap_units::{Probability, Rate, Span, Stream, choice};
 
-use crate::{CapacityConfig, MarkovConfig, SessionsConfig, SlottedMarkovConfig, StepsConfig, TraceConfig};
+use super::ReactiveParts;
+use super::control::{ReactiveControlConfig, check_weight, weight};
+use crate::NetError;
+use crate::capacity::{Capacity, CapacityPart, ReadFile, ResidualConfig};
+
+/// Shortest time between samples: shorter ones are more than the packets of any link.
+const SHORTEST: Span = Span::from_nanos(1_000);
 
 /// A capacity that answers the load: a controller samples the queue and sets what the link offers. Source: [lrl, §3].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -50,40 +59,78 @@ pub struct LoadReactiveConfig {
     pub control: ReactiveControlConfig,
 }
 
-/// What others leave of a capacity, in time.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(remote = "Self", rename_all = "kebab-case")]
-#[schemars(transform = choice::text)]
-pub enum ResidualConfig {
-    /// The same at all times; may be written as the rate alone: `"10 Mbit/s"`.
-    Constant(Rate),
-    /// A rate from each given instant on.
-    Steps(StepsConfig),
-    /// A rate trace: a CSV file of times and rates.
-    Trace(TraceConfig),
-    /// An n-state continuous-time Markov chain.
-    Markov(MarkovConfig),
-    /// A Markov chain that may change only at the boundaries of slots.
-    SlottedMarkov(SlottedMarkovConfig),
-    /// What ephemeral sessions leave: C/(m+1) while m of them are active.
-    Sessions(SessionsConfig),
-}
-varicap_units::choice!(ResidualConfig, |text: &str| {
-    let like_a_rate = text == "unlimited" || text.starts_with(|c: char| c.is_ascii_digit() || c == '.');
-    like_a_rate.then(|| text.parse::<Rate>().map(ResidualConfig::Constant))
-});
-
-impl ResidualConfig {
-    /// The same as a capacity.
-    pub fn as_capacity(&self) -> CapacityConfig {
-        match self.clone() {
-            ResidualConfig::Constant(rate) => CapacityConfig::Constant(rate),
-            ResidualConfig::Steps(steps) => CapacityConfig::Steps(steps),
-            ResidualConfig::Trace(trace) => CapacityConfig::Trace(trace),
-            ResidualConfig::Markov(chain) => CapacityConfig::Markov(chain),
-            ResidualConfig::SlottedMarkov(chain) => CapacityConfig::SlottedMarkov(chain),
-            ResidualConfig::Sessions(sessions) => CapacityConfig::Sessions(sessions),
+impl Part for LoadReactiveConfig {
+    fn check(&self) -> Checked {
+        rate("minimum", self.minimum)?;
+        let finite = !self.minimum.is_unlimited();
+        require("minimum", finite, self.minimum, "a rate: what is unlimited cannot answer the load")?;
+        self.check_residual()?;
+        require("interval", self.interval >= SHORTEST, self.interval, format!("at least {SHORTEST}"))?;
+        bounded("interval", self.interval)?;
+        bounded("phase", self.phase)?;
+        if let Some(buffer) = self.buffer {
+            positive("buffer", buffer)?;
         }
+        if let OccupancyConfig::Smoothed(smoothed) = self.occupancy {
+            check_weight("occupancy.smoothed.weight", smoothed.weight)?;
+        }
+        self.control.check().map_err(|fault| fault.within("control"))
+    }
+
+    fn on_kernel(&self) -> OnKernel {
+        match self.pool {
+            Some(_) => OnKernel::Refused("only the simulator shares a capacity among links"),
+            None => self.control.on_kernel(),
+        }
+    }
+}
+
+impl LoadReactiveConfig {
+    /// The residual makes sense, and leaves room for the minimum.
+    fn check_residual(&self) -> Checked {
+        let LoadReactiveConfig { minimum, initial, residual, .. } = self;
+        residual.check().map_err(|fault| fault.within("residual"))?;
+        if let Some(initial) = initial {
+            rate("initial", *initial)?;
+            require("initial", initial >= minimum, initial, format!("at least `minimum`, {minimum}"))?;
+        }
+        // A residual that varies may well fall below the minimum: then pre-emption decides.
+        if let ResidualConfig::Constant(residual) = residual {
+            let most = format!("at most `residual`, {residual}");
+            require("minimum", minimum <= residual, minimum, &most)?;
+            let initial = initial.unwrap_or_default();
+            require("initial", initial <= *residual, initial, &most)?;
+        }
+        Ok(())
+    }
+}
+
+impl CapacityPart for LoadReactiveConfig {
+    type Parts = Arc<ReactiveParts>;
+    /// As a path of rates, what a controller sets counts with its residual, the most that it can be.
+    type Path = Box<Capacity>;
+
+    fn read(&self, read_file: &mut ReadFile<'_>) -> Result<Arc<ReactiveParts>, NetError> {
+        self.check()?;
+        let residual = self.residual.read(read_file).map_err(|error| error.within("residual"))?;
+        Ok(Arc::new(ReactiveParts { config: self.clone(), residual }))
+    }
+
+    fn mean_rate(parts: &Arc<ReactiveParts>) -> Rate {
+        parts.residual.mean_rate()
+    }
+
+    fn path(parts: &Arc<ReactiveParts>, stream: Stream) -> Box<Capacity> {
+        Box::new(Capacity::new(&parts.residual, stream))
+    }
+
+    fn refused_by_kernel(parts: &Arc<ReactiveParts>) -> Option<Fault> {
+        let LoadReactiveConfig { pool, control, .. } = &parts.config;
+        let OnKernel::Refused(why) = parts.config.on_kernel() else { return None };
+        Some(match pool {
+            Some(pool) => Fault::new("pool", pool, why),
+            None => Fault::new("control", control.policy().unwrap_or(control.name()), why),
+        })
     }
 }
 
@@ -129,186 +176,6 @@ pub enum ControlPackets {
     Outside,
 }
 
-/// How a capacity follows the queue.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(remote = "Self", rename_all = "kebab-case")]
-#[schemars(transform = choice::names)]
-pub enum ReactiveControlConfig {
-    /// Up above a high threshold, down below a low one. Source: [lrl, §3.2].
-    Hysteresis(HysteresisConfig),
-    /// Up above a single threshold of the moving average of the queue, down below it. Source: [lrl, §3.1].
-    MovingAverage(MovingAverageConfig),
-    /// Proportional-integral control of the queue towards a target.
-    Pi(PiConfig),
-    /// What arrives, and what brings the queueing delay to a target.
-    TargetDelay(TargetDelayConfig),
-    /// One written in Python, by the name under which it was given to `varicap.run`.
-    Custom(String),
-}
-varicap_units::choice!(ReactiveControlConfig);
-
-impl Default for ReactiveControlConfig {
-    fn default() -> ReactiveControlConfig {
-        ReactiveControlConfig::Hysteresis(HysteresisConfig::default())
-    }
-}
-
-/// Hysteresis control. Source: [lrl, §3.2].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct HysteresisConfig {
-    /// Below this occupancy the capacity falls; in bytes or packets. Default: 2000 B ([lrl, Fig. 3]).
-    pub low: Amount,
-    /// Above this occupancy the capacity rises; in bytes or packets. Default: 6000 B ([lrl, Fig. 3]).
-    pub high: Amount,
-    /// A second pair of thresholds, say in packets beside bytes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub also: Option<Thresholds>,
-    /// How two pairs of thresholds join. Default: either.
-    pub combine: Combine,
-    /// By how much the capacity rises at a sample. Default: 50 kbit/s.
-    pub increment: Step,
-    /// By how much it falls. Default: 50 kbit/s.
-    pub decrement: Step,
-    /// Whether a threshold itself counts as between the two: strictly above, strictly below. Default: true.
-    pub strict: bool,
-}
-
-impl Default for HysteresisConfig {
-    fn default() -> HysteresisConfig {
-        HysteresisConfig {
-            low: Amount::Bytes(varicap_units::Bytes::new(2000)),
-            high: Amount::Bytes(varicap_units::Bytes::new(6000)),
-            also: None,
-            combine: Combine::Either,
-            increment: Step::default(),
-            decrement: Step::default(),
-            strict: true,
-        }
-    }
-}
-
-/// A pair of thresholds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Thresholds {
-    /// Below this occupancy the capacity falls; in bytes or packets.
-    pub low: Amount,
-    /// Above this occupancy the capacity rises; in bytes or packets.
-    pub high: Amount,
-}
-
-/// How two pairs of thresholds join.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Combine {
-    /// Up if one of them says so, down only if both do.
-    #[default]
-    Either,
-    /// Up only if both say so, down if one does.
-    Both,
-}
-
-/// By how much a capacity changes at a sample.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(remote = "Self", rename_all = "kebab-case")]
-#[schemars(transform = choice::text)]
-pub enum Step {
-    /// Always by the same rate; may be written as the rate alone: `"50 kbit/s"`.
-    By(Rate),
-    /// In proportion to what it is.
-    Proportional(ProportionalStep),
-}
-varicap_units::choice!(Step, |text: &str| {
-    text.starts_with(|c: char| c.is_ascii_digit() || c == '.').then(|| text.parse::<Rate>().map(Step::By))
-});
-
-impl Default for Step {
-    /// Source: [lrl, §4].
-    fn default() -> Step {
-        Step::By(Rate::from_bps(50_000))
-    }
-}
-
-/// A change in proportion to the capacity.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct ProportionalStep {
-    /// The share of the capacity by which it changes. Default: 0.5.
-    pub share: Probability,
-    /// The least change, so that a capacity of zero can rise. Default: 10 kbit/s.
-    pub least: Rate,
-}
-
-impl Default for ProportionalStep {
-    fn default() -> ProportionalStep {
-        let share = Probability::new(0.5).unwrap_or_default();
-        ProportionalStep { share, least: Rate::from_bps(10_000) }
-    }
-}
-
-/// A single threshold on the moving average of the queue.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct MovingAverageConfig {
-    /// Above it the capacity rises, below it falls; in bytes or packets. Default: 4000 B.
-    pub threshold: Amount,
-    /// Weight of the newest sample. Default: 0.1.
-    pub weight: Probability,
-    /// By how much the capacity rises at a sample. Default: 50 kbit/s.
-    pub increment: Step,
-    /// By how much it falls. Default: 50 kbit/s.
-    pub decrement: Step,
-}
-
-impl Default for MovingAverageConfig {
-    fn default() -> MovingAverageConfig {
-        MovingAverageConfig {
-            threshold: Amount::Bytes(varicap_units::Bytes::new(4000)),
-            weight: weight(),
-            increment: Step::default(),
-            decrement: Step::default(),
-        }
-    }
-}
-
-/// Proportional-integral control in its incremental form, which does not wind up at a limit.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct PiConfig {
-    /// The occupancy to hold, in bytes or packets. Default: 4000 B.
-    pub target: Amount,
-    /// Bits per second for each bit of a change of the occupancy. Default: 1 /s.
-    pub proportional: f64,
-    /// Bits per second, each second, for each bit above the target. Default: 1 /s².
-    pub integral: f64,
-}
-
-impl Default for PiConfig {
-    fn default() -> PiConfig {
-        let target = Amount::Bytes(varicap_units::Bytes::new(4000));
-        PiConfig { target, proportional: 1.0, integral: 1.0 }
-    }
-}
-
-/// Control of the queueing delay. The capacity is the rate of arrivals and what brings the queue to its target in time.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct TargetDelayConfig {
-    /// The queueing delay to hold. Default: 50 ms.
-    pub target: Span,
-    /// In which time an excess is to be drained. Default: 500 ms.
-    pub horizon: Span,
-    /// Weight of the newest sample in the mean rate of arrivals. Default: 0.1.
-    pub weight: Probability,
-}
-
-impl Default for TargetDelayConfig {
-    fn default() -> TargetDelayConfig {
-        TargetDelayConfig { target: Span::from_millis(50), horizon: Span::from_millis(500), weight: weight() }
-    }
-}
-
 fn residual() -> ResidualConfig {
     ResidualConfig::Constant(Rate::from_bps(100_000_000))
 }
@@ -319,8 +186,4 @@ fn yes() -> bool {
 
 fn interval() -> Span {
     Span::from_millis(100)
-}
-
-fn weight() -> Probability {
-    Probability::new(0.1).unwrap_or_default()
 }

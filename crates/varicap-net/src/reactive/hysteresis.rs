@@ -1,9 +1,105 @@
 //! Hysteresis control. Source: [lrl, §3.2].
 
-use varicap_units::{Amount, Bytes, Rate};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use varicap_units::part::{Checked, Part, require};
+use varicap_units::{Amount, Bytes};
 
-use super::{LoadReactiveControl, Occupancy, QueueSample, Setting};
-use crate::{Combine, HysteresisConfig, MovingAverageConfig, Step, Thresholds};
+use super::control::{
+    LoadReactiveControl, Occupancy, QueueSample, ReactivePart, Setting, check_steps, check_threshold,
+};
+use super::step::Step;
+
+/// Hysteresis control. Source: [lrl, §3.2].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct HysteresisConfig {
+    /// Below this occupancy the capacity falls; in bytes or packets. Default: 2000 B ([lrl, Fig. 3]).
+    pub low: Amount,
+    /// Above this occupancy the capacity rises; in bytes or packets. Default: 6000 B ([lrl, Fig. 3]).
+    pub high: Amount,
+    /// A second pair of thresholds, say in packets beside bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub also: Option<Thresholds>,
+    /// How two pairs of thresholds join. Default: either.
+    pub combine: Combine,
+    /// By how much the capacity rises at a sample. Default: 50 kbit/s.
+    pub increment: Step,
+    /// By how much it falls. Default: 50 kbit/s.
+    pub decrement: Step,
+    /// Whether a threshold itself counts as between the two: strictly above, strictly below. Default: true.
+    pub strict: bool,
+}
+
+impl Default for HysteresisConfig {
+    fn default() -> HysteresisConfig {
+        HysteresisConfig {
+            low: Amount::Bytes(Bytes::new(2000)),
+            high: Amount::Bytes(Bytes::new(6000)),
+            also: None,
+            combine: Combine::Either,
+            increment: Step::default(),
+            decrement: Step::default(),
+            strict: true,
+        }
+    }
+}
+
+/// A pair of thresholds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Thresholds {
+    /// Below this occupancy the capacity falls; in bytes or packets.
+    pub low: Amount,
+    /// Above this occupancy the capacity rises; in bytes or packets.
+    pub high: Amount,
+}
+
+/// How two pairs of thresholds join.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Combine {
+    /// Up if one of them says so, down only if both do.
+    #[default]
+    Either,
+    /// Up only if both say so, down if one does.
+    Both,
+}
+
+impl Part for HysteresisConfig {
+    fn check(&self) -> Checked {
+        Thresholds { low: self.low, high: self.high }.check()?;
+        if let Some(also) = &self.also {
+            also.check().map_err(|fault| fault.within("also"))?;
+        }
+        check_steps(&self.increment, &self.decrement)
+    }
+}
+
+impl Part for Thresholds {
+    fn check(&self) -> Checked {
+        let Thresholds { low, high } = *self;
+        check_threshold("low", low)?;
+        check_threshold("high", high)?;
+        let (good, expected) = match (low, high) {
+            (Amount::Packets(low), Amount::Packets(most)) => (low <= most, format!("at most `high`, {high}")),
+            (Amount::Bytes(low), Amount::Bytes(most)) => (low <= most, format!("at most `high`, {high}")),
+            _ => {
+                let expected = "in the unit of `high`";
+                (false, format!("{expected}, {high}; a second pair of thresholds goes into `also`"))
+            }
+        };
+        require("low", good, low, expected)
+    }
+}
+
+impl ReactivePart for HysteresisConfig {
+    type Control = Hysteresis;
+
+    fn control(&self) -> Hysteresis {
+        Hysteresis { config: self.clone() }
+    }
+}
 
 /// Up above a high threshold, down below a low one, unchanged between them.
 #[derive(Clone, Debug)]
@@ -14,20 +110,15 @@ pub struct Hysteresis {
 /// The regions of Fig. 2, in order of occupancy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Region {
-    /// 0: less capacity would do.
+    /// Region 0: less capacity would do.
     Low,
-    /// 1.
+    /// Region 1: the capacity is kept.
     Between,
-    /// 2: more is needed.
+    /// Region 2: more capacity is needed.
     High,
 }
 
 impl Hysteresis {
-    /// The control of `config`.
-    pub fn new(config: &HysteresisConfig) -> Hysteresis {
-        Hysteresis { config: config.clone() }
-    }
-
     fn region(&self, occupancy: Occupancy) -> Region {
         let HysteresisConfig { low, high, also, combine, strict, .. } = &self.config;
         let first = region(&Thresholds { low: *low, high: *high }, occupancy, *strict);
@@ -57,67 +148,6 @@ impl LoadReactiveControl for Hysteresis {
             Region::High => self.config.increment.above(sample.capacity),
             Region::Between => sample.capacity,
             Region::Low => self.config.decrement.below(sample.capacity),
-        })
-    }
-}
-
-impl Step {
-    /// A step up from `rate`.
-    pub(super) fn above(&self, rate: Rate) -> Rate {
-        Rate::from_bps(rate.as_bps().saturating_add(self.size(rate).as_bps()))
-    }
-
-    /// A step down from `rate`.
-    pub(super) fn below(&self, rate: Rate) -> Rate {
-        Rate::from_bps(rate.as_bps().saturating_sub(self.size(rate).as_bps()))
-    }
-
-    fn size(&self, rate: Rate) -> Rate {
-        match self {
-            Step::By(step) => *step,
-            Step::Proportional(step) => {
-                let share = Rate::from_bps((rate.as_bps() as f64 * step.share.get() + 0.5) as u64);
-                share.max(step.least)
-            }
-        }
-    }
-}
-
-impl Occupancy {
-    /// By how much it exceeds `threshold`, in the threshold's own unit; negative below it.
-    fn against(self, threshold: Amount) -> f64 {
-        match threshold {
-            Amount::Packets(packets) => self.frames - packets as f64,
-            // Only amounts in bytes and packets are accepted as thresholds.
-            other => self.bytes - other.bytes(Bytes::ZERO, Bytes::ZERO).as_u64() as f64,
-        }
-    }
-}
-
-/// Up above a threshold of the moving average of the queue, down below it.
-#[derive(Clone, Debug)]
-pub struct MovingAverage {
-    config: MovingAverageConfig,
-    average: Occupancy,
-}
-
-impl MovingAverage {
-    /// The control of `config`.
-    pub fn new(config: &MovingAverageConfig) -> MovingAverage {
-        MovingAverage { config: *config, average: Occupancy::default() }
-    }
-}
-
-impl LoadReactiveControl for MovingAverage {
-    fn on_sample(&mut self, sample: &QueueSample) -> Setting {
-        self.average.drift(sample.occupancy, self.config.weight.get());
-        let excess = self.average.against(self.config.threshold);
-        Setting::of(if excess > 0.0 {
-            self.config.increment.above(sample.capacity)
-        } else if excess < 0.0 {
-            self.config.decrement.below(sample.capacity)
-        } else {
-            sample.capacity
         })
     }
 }

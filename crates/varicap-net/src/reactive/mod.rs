@@ -5,150 +5,40 @@
 //!                at each sample                                 within [minimum, residual]
 //! ```
 //!
-//! A sample is a change of capacity like any other: links are advanced lazily, and work off samples in order of time,
+//! A sample is a change of capacity like any other: links are advanced lazily, and process samples in order of time,
 //! each at its own instant, after what the residual does at that instant and before what departs or arrives. A new
-//! controller is one file that implements [`LoadReactiveControl`], and a variant of [`Control`].
+//! controller is one file that implements [`ReactivePart`] for its configuration, and one line of the registry in
+//! `control.rs`.
 
 mod config;
-mod continuous;
+mod control;
+mod custom;
 mod hysteresis;
+mod moving_average;
+mod pi;
 mod share;
+mod step;
+mod target_delay;
 
-use std::fmt::Debug;
 use std::sync::Arc;
 
 use varicap_units::{Bytes, Rate, Span, Time};
 
-use crate::capacity::{CapacityParts, CapacitySegment, ReadFile};
+use crate::capacity::{CapacityParts, CapacitySegment};
 use crate::queue::{Limit, Managed, QueueDiscipline, Supply, Transmitter, Waiting};
-use crate::{Backlog, Frame, LossCause, Lost, NetError, Watch};
+use crate::{Backlog, Frame, LossCause, Lost, Watch};
 
-pub use config::*;
-pub use continuous::{Pi, TargetDelay};
-pub use hysteresis::{Hysteresis, MovingAverage};
+pub use config::{ControlPackets, LoadReactiveConfig, OccupancyConfig, SmoothedConfig};
+pub use control::{
+    Control, LoadReactiveControl, Occupancy, QueueSample, ReactiveControlConfig, ReactivePart, Setting,
+};
+pub use custom::{Custom, CustomControl};
+pub use hysteresis::{Combine, Hysteresis, HysteresisConfig, Thresholds};
+pub use moving_average::{MovingAverage, MovingAverageConfig};
+pub use pi::{Pi, PiConfig};
 pub use share::{Claim, max_min};
-
-/// How full a queue is, averaged or not.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Occupancy {
-    /// Frames.
-    pub frames: f64,
-    /// Bytes [B].
-    pub bytes: f64,
-}
-
-impl Occupancy {
-    /// Moves by the share `weight` towards `newest`: a moving average.
-    pub(crate) fn drift(&mut self, newest: Occupancy, weight: f64) {
-        self.frames += weight * (newest.frames - self.frames);
-        self.bytes += weight * (newest.bytes - self.bytes);
-    }
-}
-
-impl From<Backlog> for Occupancy {
-    fn from(backlog: Backlog) -> Occupancy {
-        Occupancy { frames: f64::from(backlog.frames), bytes: backlog.bytes.as_u64() as f64 }
-    }
-}
-
-/// What a controller sees of its link at a sample. Frames that are outside the control are in none of it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct QueueSample {
-    /// When.
-    pub at: Time,
-    /// Time since the last sample; zero at the first.
-    pub span: Span,
-    /// The capacity now.
-    pub capacity: Rate,
-    /// The least capacity that the link is to have.
-    pub minimum: Rate,
-    /// What there is for it at most now.
-    pub residual: Rate,
-    /// The occupancy that the scenario chose: instantaneous, mean or smoothed.
-    pub occupancy: Occupancy,
-    /// What waits now.
-    pub waiting: Backlog,
-    /// Mean of what waited since the last sample.
-    pub mean: Occupancy,
-    /// Moving average of what waited at the samples.
-    pub smoothed: Occupancy,
-    /// What came since the last sample, lost or not.
-    pub arrived: Backlog,
-    /// What was lost at the queue since the last sample.
-    pub lost: Backlog,
-    /// A full-sized packet [B].
-    pub packet: Bytes,
-}
-
-/// What a controller wants of its link until the next sample.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Setting {
-    /// The capacity; the link keeps it between its minimum and the residual.
-    pub capacity: Rate,
-    /// The propagation delay, if it is to change. Frames keep their order.
-    pub delay: Option<Span>,
-    /// The limit of the queue, if it is to change. What waits already stays.
-    pub limit: Option<Limit>,
-}
-
-impl Setting {
-    /// This capacity, and nothing else changed.
-    pub fn of(capacity: Rate) -> Setting {
-        Setting { capacity, delay: None, limit: None }
-    }
-}
-
-/// Sets the capacity of a link by what waits there (a load-reactive control algorithm, LRCA). Source: [lrl, §3.1].
-///
-/// It is told the capacity that the link really has, so one that only says by how much it wants to change it does not
-/// wind up at a limit.
-pub trait LoadReactiveControl: Debug + Send {
-    /// What the link is to offer from this sample on.
-    fn on_sample(&mut self, sample: &QueueSample) -> Setting;
-}
-
-/// A controller, dispatched without a pointer.
-#[derive(Debug)]
-pub enum Control {
-    /// Two thresholds.
-    Hysteresis(Hysteresis),
-    /// One threshold of a moving average.
-    MovingAverage(MovingAverage),
-    /// Proportional-integral.
-    Pi(Pi),
-    /// Towards a queueing delay.
-    TargetDelay(TargetDelay),
-    /// From outside; before it is there, the capacity stays.
-    Boxed(Option<Box<dyn LoadReactiveControl>>),
-}
-
-impl Control {
-    /// The controller that `config` names.
-    pub fn new(config: &ReactiveControlConfig) -> Control {
-        match config {
-            ReactiveControlConfig::Hysteresis(config) => Control::Hysteresis(Hysteresis::new(config)),
-            ReactiveControlConfig::MovingAverage(config) => {
-                Control::MovingAverage(MovingAverage::new(config))
-            }
-            ReactiveControlConfig::Pi(config) => Control::Pi(Pi::new(config)),
-            ReactiveControlConfig::TargetDelay(config) => Control::TargetDelay(TargetDelay::new(config)),
-            ReactiveControlConfig::Custom(_) => Control::Boxed(None),
-        }
-    }
-}
-
-impl LoadReactiveControl for Control {
-    fn on_sample(&mut self, sample: &QueueSample) -> Setting {
-        match self {
-            Control::Hysteresis(control) => control.on_sample(sample),
-            Control::MovingAverage(control) => control.on_sample(sample),
-            Control::Pi(control) => control.on_sample(sample),
-            Control::TargetDelay(control) => control.on_sample(sample),
-            Control::Boxed(Some(control)) => control.on_sample(sample),
-            Control::Boxed(None) => Setting::of(sample.capacity),
-        }
-    }
-}
+pub use step::{ProportionalStep, Step};
+pub use target_delay::{TargetDelay, TargetDelayConfig};
 
 /// What a load-reactive capacity is made of, with the traces of its residual read.
 #[derive(Clone, Debug)]
@@ -160,22 +50,9 @@ pub struct ReactiveParts {
 }
 
 impl ReactiveParts {
-    /// Reads the files that the residual names.
-    pub(crate) fn new(
-        config: &LoadReactiveConfig,
-        read_file: &mut ReadFile<'_>,
-    ) -> Result<ReactiveParts, NetError> {
-        let residual = CapacityParts::from_config(&config.residual.as_capacity(), read_file)
-            .map_err(|error| error.below("capacity.load-reactive.residual"))?;
-        Ok(ReactiveParts { config: config.clone(), residual })
-    }
-
     /// The name of the controller that has to come from outside, if there is to be one.
     pub fn policy(&self) -> Option<&str> {
-        match &self.config.control {
-            ReactiveControlConfig::Custom(name) => Some(name),
-            _ => None,
-        }
+        self.config.control.policy()
     }
 }
 
@@ -234,7 +111,7 @@ impl Reactive {
 
     /// The controller comes from outside.
     pub fn set_control(&mut self, control: Box<dyn LoadReactiveControl>) {
-        self.control = Control::Boxed(Some(control));
+        self.control = Control::Custom(Custom(Some(control)));
     }
 
     /// Samples are taken by someone else from now on.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use varicap_net::{AbrConfig, CapacityParts, DropTailConfig, Framing, LinkParts, LossParts, QueueConfig};
 use varicap_units::{Amount, Bytes, Rate, Span};
 
+use crate::check::{At, Checked};
 use crate::error::ScenarioError;
 use crate::resolve::network::{AbrSpec, FlowSpec, LinkSpec};
-use crate::resolve::validate::{At, Checked, check_rate};
 use crate::scenario::{App, FlowConfig};
 
 /// Most connections of a flow with an ABR source: each has a link of its own.
@@ -30,12 +30,12 @@ pub(crate) fn check(at: &At, flow: &FlowConfig) -> Checked {
     )?;
     let at = at.inner("abr");
     for (key, rate) in [("minimum", Some(abr.minimum)), ("peak", Some(abr.peak)), ("initial", abr.initial)] {
-        rate.map_or(Ok(()), |rate| check_rate(&at, key, rate))?;
+        rate.map_or(Ok(()), |rate| at.rate(key, rate))?;
     }
     if let Some(rate) = abr.rate {
         let good = rate > Rate::ZERO && !rate.is_unlimited();
         at.require("rate", good, rate, "a finite rate above 0")?;
-        check_rate(&at, "rate", rate)?;
+        at.rate("rate", rate)?;
         let alone = AbrConfig { rate: None, service: abr.service, ..AbrConfig::default() };
         let told = AbrConfig { rate: None, ..abr.clone() };
         at.require("rate", alone == told, rate, "a constant rate, or bounds of the rate that is told")?;

@@ -2,6 +2,7 @@
 
 use serde_json::{Value as Json, json};
 use varicap_net::{ArqParts, CapacityParts, LossConfig, NetError, QueueConfig};
+use varicap_units::part::require;
 use varicap_units::{Amount, Bytes};
 
 use crate::resolve::network::LinkSpec;
@@ -20,11 +21,9 @@ pub(crate) fn resolve(
     if let (QueueConfig::DropTail(queue), Some(cells)) = (queue, config.framing.cells) {
         let number = cells_of(config, packet);
         let needed = cells.payload * number;
-        if queue.limit.bytes(packet, bdp) < needed {
-            let expected = format!("room for the {number} cells of a packet: at least {needed}");
-            let key = "queue.drop-tail.limit".to_owned();
-            return Err(NetError::Value { key, found: queue.limit.to_string(), expected });
-        }
+        let expected = format!("room for the {number} cells of a packet: at least {needed}");
+        let fits = queue.limit.bytes(packet, bdp) >= needed;
+        require("queue.drop-tail.limit", fits, queue.limit, expected)?;
     }
     Ok(Some(parts))
 }

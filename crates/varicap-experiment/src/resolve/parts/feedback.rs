@@ -1,14 +1,14 @@
-//! What the network tells a flow about its rate: checked, and resolved to links and a delay.
+//! What the network advertises to a flow about its rate: checked, and resolved to links and a delay.
 
-use varicap_net::feedback::MOST_SAMPLES;
 use varicap_net::{CapacityParts, EstimatorConfig};
 use varicap_tcp::Congestion;
-use varicap_units::{Rate, Span, Stretch};
+use varicap_units::part::Part;
+use varicap_units::{Rate, Span};
 
+use crate::check::{At, Checked};
 use crate::error::{ScenarioError, nearest, one_of};
 use crate::resolve::network::{FeedbackSpec, LinkSpec};
 use crate::resolve::topology::Routes;
-use crate::resolve::validate::{At, Checked};
 use crate::scenario::{FeedbackConfig, FeedbackDelay, FlowConfig};
 
 /// Checks what needs no links.
@@ -38,44 +38,12 @@ pub(crate) fn check(at: &At, feedback: &FeedbackConfig, duration: Span) -> Check
     at.require("expires", expires >= interval, expires, format!("at least the interval, {interval}"))
 }
 
+/// Means are advertised at the end of each interval: one that ends after the run advertises nothing.
 fn check_estimator(at: &At, estimator: &EstimatorConfig, duration: Span) -> Checked {
-    match estimator {
-        EstimatorConfig::Exact(exact) => {
-            exact.interval.map_or(Ok(()), |interval| at.inner("exact").positive("interval", interval))
-        }
-        EstimatorConfig::Instantaneous(mean) => {
-            check_interval(&at.inner("instantaneous"), mean.interval, duration)
-        }
-        EstimatorConfig::Effective(effective) => {
-            let at = at.inner("effective");
-            check_interval(&at, effective.interval, duration)?;
-            check_stretch(&at, "average", effective.average, effective.interval)?;
-            check_stretch(&at, "least", effective.least, effective.interval)?;
-            let delta = effective.delta.unwrap_or_default();
-            at.require("delta", delta.is_finite() && delta >= 0.0, delta, "a finite number, 0 or above")
-        }
-    }
-}
-
-/// Means are told at the end of each interval: one that ends after the run tells nothing.
-fn check_interval(at: &At, interval: Span, duration: Span) -> Checked {
-    at.positive("interval", interval)?;
-    at.require("interval", interval < duration, interval, format!("less than the duration, {duration}"))
-}
-
-fn check_stretch(at: &At, key: &str, stretch: Stretch, interval: Span) -> Checked {
-    let most = MOST_SAMPLES as u64;
-    let (good, expected) = match stretch {
-        Stretch::Samples(samples) => ((1..=most).contains(&samples), format!("1 to {most} samples")),
-        Stretch::Rtt(factor) => {
-            (factor > 0.0 && factor <= 1e4, "above 0 rtt, and at most 10000 rtt".to_owned())
-        }
-        Stretch::Time(time) => {
-            let longest = interval.saturating_mul(most);
-            (time > Span::ZERO && time <= longest, format!("more than 0 s, and at most {longest}"))
-        }
-    };
-    at.require(key, good, stretch, expected)
+    at.part(estimator.check())?;
+    let Some(interval) = estimator.interval().filter(|_| estimator.averages()) else { return Ok(()) };
+    let shorter = format!("less than the duration, {duration}");
+    at.inner(estimator.name()).require("interval", interval < duration, interval, shorter)
 }
 
 /// The feedback of a flow whose table lies at `path`, if it has any.

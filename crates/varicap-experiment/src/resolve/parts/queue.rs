@@ -4,9 +4,9 @@ use indexmap::IndexMap;
 use varicap_net::{CbqClass, CbqConfig, DrrConfig, QueueConfig, RedConfig};
 use varicap_units::{Amount, Bytes};
 
+use crate::check::{At, Checked};
 use crate::error::{ScenarioError, nearest, one_of};
 use crate::resolve::topology::Placed;
-use crate::resolve::validate::{At, Checked};
 use crate::scenario::FlowConfig;
 use crate::scenario::document::join_path;
 

@@ -2,10 +2,10 @@
 
 use varicap_units::Span;
 
+use crate::check::{At, Checked};
 use crate::error::{ScenarioError, nearest, one_of};
 use crate::resolve::network::RelaySpec;
 use crate::resolve::topology::Layout;
-use crate::resolve::validate::{At, Checked};
 use crate::scenario::document::join_path;
 use crate::scenario::{App, FlowConfig, Scenario};
 

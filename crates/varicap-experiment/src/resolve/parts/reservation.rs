@@ -1,14 +1,15 @@
 //! Reservations of flows: checked, and resolved to what a sender keeps. Source: [minrate, §II-A].
 
 use varicap_net::capacity::Timeline;
-use varicap_net::{CapacityConfig, CapacityParts, NetError, Nonconformant, PolicingParts};
+use varicap_net::{CapacityParts, Nonconformant, PolicingParts};
 use varicap_tcp::TcpConfig;
+use varicap_units::part::Part;
 use varicap_units::{Amount, BucketDepth, Bytes, Rate, Work};
 
+use crate::check::{At, Checked};
 use crate::error::{ScenarioError, nearest, one_of};
 use crate::resolve::network::{FlowSpec, LinkSpec, ReservationSpec};
 use crate::resolve::topology::Routes;
-use crate::resolve::validate::{At, Checked, check_capacity};
 use crate::scenario::reservation::{ReservationConfig, ReservedRate, SOURCE};
 use crate::scenario::{App, FlowConfig};
 
@@ -56,29 +57,14 @@ fn check_terms(at: &At, reservation: &ReservationConfig, packet: Bytes) -> Check
 }
 
 fn check_rates(at: &At, reservation: &ReservationConfig) -> Checked {
-    let config = match &reservation.rate {
-        ReservedRate::Constant(rate) => CapacityConfig::Constant(*rate),
-        ReservedRate::Steps(steps) => {
-            Timeline::from_config(steps).map_err(|error| of_steps(at, error))?;
-            CapacityConfig::Steps(steps.clone())
-        }
-    };
-    check_capacity(at, "rate", &config)?;
+    match &reservation.rate {
+        ReservedRate::Constant(rate) => at.rate("rate", *rate)?,
+        ReservedRate::Steps(steps) => at.inner("rate.steps").part(steps.check())?,
+    }
     let unlimited = reservation.rates().iter().any(|rate| rate.is_unlimited());
     at.require("rate", !unlimited, "unlimited", "a finite rate")?;
     let some = reservation.rates().iter().any(|rate| *rate > Rate::ZERO);
     at.require("rate", some, Rate::ZERO, "above 0: without a rate there is no reservation")
-}
-
-/// What is wrong with steps of capacity, as a mistake in a reservation.
-fn of_steps(at: &At, error: NetError) -> ScenarioError {
-    match error {
-        NetError::Value { key, found, expected } => {
-            let key = key.replace("capacity.", "rate.").replace('[', ".").replace(']', "");
-            ScenarioError::at(at.key(&key), expected).found(found)
-        }
-        other => ScenarioError::at(at.key("rate"), "rates and instants").found(other.to_string()),
-    }
 }
 
 /// What only a sender of TCP that marks its packets itself can do.
@@ -122,7 +108,8 @@ pub(crate) fn resolve(
     let rate = match &config.rate {
         ReservedRate::Constant(rate) => CapacityParts::Constant(*rate),
         ReservedRate::Steps(steps) => {
-            let timeline = Timeline::from_config(steps).map_err(|error| of_steps(&at, error))?;
+            let timeline = Timeline::from_config(steps);
+            let timeline = timeline.map_err(|fault| at.inner("rate.steps").fault(fault))?;
             CapacityParts::Steps(timeline.into())
         }
     };

@@ -1,0 +1,201 @@
+//! Delivery opportunities in Mahimahi's format: the trace, and what each opportunity carries. The link serves them itself.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use varicap_units::part::{Checked, Part, require};
+use varicap_units::{Bytes, Rate, Span, Stream};
+
+use super::{CapacityPart, Constant, ReadFile, read_named, yes};
+use crate::NetError;
+use crate::check::{Lines, read_digits};
+
+/// A trace of delivery opportunities: one non-decreasing integer a line, in ms.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OpportunitiesConfig {
+    /// The file, relative to the scenario's folder.
+    pub file: String,
+    /// Bytes that an opportunity carries. Default: 1500 B.
+    #[serde(default = "opportunity")]
+    pub size: Bytes,
+    /// Mahimahi's exact rules: 1504 bytes an opportunity and 4 more in each packet, whole milliseconds. Default: false.
+    #[serde(default)]
+    pub mahimahi: bool,
+    /// Whether the trace begins again after its last opportunity. Default: true.
+    #[serde(default = "yes")]
+    pub repeat: bool,
+}
+
+impl Part for OpportunitiesConfig {
+    fn check(&self) -> Checked {
+        require("size", self.size > Bytes::ZERO, self.size, "at least 1 B")
+    }
+}
+
+impl CapacityPart for OpportunitiesConfig {
+    type Parts = OpportunityParts;
+    /// As a path of rates, opportunities count with their mean.
+    type Path = Constant;
+
+    fn read(&self, read_file: &mut ReadFile<'_>) -> Result<OpportunityParts, NetError> {
+        self.check()?;
+        let trace = read_named(&self.file, read_file, |text| OpportunityTrace::parse(&self.file, text))?;
+        let OpportunitiesConfig { size, mahimahi, repeat, .. } = *self;
+        Ok(OpportunityParts { trace: Arc::new(trace), size, mahimahi, repeat })
+    }
+
+    fn mean_rate(parts: &OpportunityParts) -> Rate {
+        parts.mean_rate()
+    }
+
+    fn path(parts: &OpportunityParts, _: Stream) -> Constant {
+        Constant(parts.mean_rate())
+    }
+}
+
+fn opportunity() -> Bytes {
+    Bytes::new(1500)
+}
+
+/// Bytes that an opportunity carries by Mahimahi's exact rules [B].
+const MAHIMAHI_SIZE: Bytes = Bytes::new(1504);
+
+/// Latest instant of a trace: thirty years [ms].
+const LATEST_MS: u64 = 1_000_000_000_000;
+
+/// Nanoseconds in a millisecond.
+pub(crate) const NANOS_PER_MS: u64 = 1_000_000;
+
+/// Instants of delivery opportunities, in ms from the start; the last one is the period.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpportunityTrace {
+    pub(crate) millis: Vec<u64>,
+}
+
+impl OpportunityTrace {
+    /// Reads one non-decreasing integer a line. Memory is a small multiple of the text.
+    pub fn parse(file: &str, text: &[u8]) -> Result<OpportunityTrace, NetError> {
+        let mut millis: Vec<u64> = Vec::new();
+        let mut last_line = 0;
+        for line in Lines::new(file, text) {
+            let (number, text) = line?;
+            let expected = "one whole number of milliseconds";
+            let instant = read_digits(text).ok_or_else(|| NetError::trace(file, number, text, expected))?;
+            if millis.last().is_some_and(|&before| instant < before) {
+                return Err(NetError::trace(file, number, text, "no less than on the line before"));
+            }
+            if instant > LATEST_MS {
+                return Err(NetError::trace(file, number, text, format!("at most {LATEST_MS} ms")));
+            }
+            millis.push(instant);
+            last_line = number;
+        }
+        match millis.last() {
+            None => Err(NetError::file(file, "is empty, expected one whole number of milliseconds a line")),
+            Some(0) => Err(NetError::trace(file, last_line, "0", "a last instant above zero")),
+            Some(_) => Ok(OpportunityTrace { millis }),
+        }
+    }
+
+    /// Opportunities of one round.
+    pub fn len(&self) -> usize {
+        self.millis.len()
+    }
+
+    /// Never true of a trace that was read.
+    pub fn is_empty(&self) -> bool {
+        self.millis.is_empty()
+    }
+
+    /// The instants [ms].
+    pub fn into_millis(self) -> Vec<u64> {
+        self.millis
+    }
+
+    /// Time after which the trace begins again.
+    pub fn period(&self) -> Span {
+        Span::from_millis(self.millis.last().copied().unwrap_or_default())
+    }
+}
+
+/// A trace of opportunities and what each of them carries.
+#[derive(Clone, Debug)]
+pub struct OpportunityParts {
+    /// Its instants.
+    pub trace: Arc<OpportunityTrace>,
+    /// Bytes that an opportunity carries; ignored under Mahimahi's exact rules [B].
+    pub size: Bytes,
+    /// Whether Mahimahi's exact rules apply.
+    pub mahimahi: bool,
+    /// Whether the trace begins again after its last opportunity.
+    pub repeat: bool,
+}
+
+impl OpportunityParts {
+    /// Bytes that an opportunity carries [B].
+    pub fn carried(&self) -> Bytes {
+        if self.mahimahi { MAHIMAHI_SIZE } else { self.size }
+    }
+
+    /// Long-run mean rate [b/s]. A trace that does not begin again counts over its own length.
+    pub fn mean_rate(&self) -> Rate {
+        let bits = self.trace.len() as u128 * u128::from(self.carried().as_u64()) * 8;
+        let millis = u128::from(self.trace.period().as_nanos() / NANOS_PER_MS).max(1);
+        Rate::from_bps(u64::try_from((bits * 1000 + millis / 2) / millis).unwrap_or(u64::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<OpportunityTrace, NetError> {
+        OpportunityTrace::parse("t.down", text.as_bytes())
+    }
+
+    fn refusal(text: &str) -> String {
+        parse(text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn errors_name_the_line_and_what_was_expected() {
+        assert_eq!(
+            refusal("1\n\n3\n"),
+            "t.down, line 2: found ``, expected one whole number of milliseconds"
+        );
+        assert_eq!(
+            refusal("1\n5\n3\n"),
+            "t.down, line 3: found `3`, expected no less than on the line before"
+        );
+        assert_eq!(refusal("0\n0\n"), "t.down, line 2: found `0`, expected a last instant above zero");
+        assert_eq!(
+            refusal("7 8\n"),
+            "t.down, line 1: found `7 8`, expected one whole number of milliseconds"
+        );
+        assert_eq!(refusal("-3\n"), "t.down, line 1: found `-3`, expected one whole number of milliseconds");
+        assert_eq!(refusal(""), "t.down: is empty, expected one whole number of milliseconds a line");
+        assert_eq!(
+            refusal("99999999999999999999999\n"),
+            "t.down, line 1: found `99999999999999999999999`, expected one whole number of milliseconds"
+        );
+        assert!(refusal("9999999999999999\n").ends_with("at most 1000000000000 ms"));
+        let not_text = OpportunityTrace::parse("t", &[b'1', b'\n', 0xff, b'\n']).unwrap_err();
+        assert_eq!(not_text.to_string(), "t, line 2: found `\u{fffd}`, expected text in UTF-8");
+    }
+
+    #[test]
+    fn a_last_line_without_an_end_and_ends_of_dos_are_read() {
+        assert_eq!(parse("1\r\n4\r\n9").unwrap(), OpportunityTrace { millis: vec![1, 4, 9] });
+    }
+
+    #[test]
+    fn the_mean_counts_a_round_over_its_period() {
+        let trace = Arc::new(parse("1\n1\n2\n4\n").unwrap());
+        let parts = OpportunityParts { trace, size: Bytes::new(1500), mahimahi: false, repeat: true };
+        assert_eq!(parts.mean_rate(), Rate::from_bps(12_000_000));
+        let exact = OpportunityParts { mahimahi: true, ..parts };
+        assert_eq!(exact.mean_rate(), Rate::from_bps(12_032_000));
+    }
+}

@@ -1,0 +1,41 @@
+//! A channel that is good or bad. Source: [wireless, §III-A].
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use varicap_units::part::{Checked, Fault, Part, require};
+use varicap_units::{Probability, Span};
+
+use super::{ChannelPart, ChannelParts, Law, certain};
+use crate::chain::HoldingChain;
+
+/// A channel that is good or bad, each for exponential times. Source: [wireless, §III-A].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GoodBadConfig {
+    /// Mean duration of a good time.
+    pub good: Span,
+    /// Mean duration of a bad time.
+    pub bad: Span,
+    /// Probability that a transmission is received that lies in a good time wholly. Default: 1.
+    #[serde(default = "certain")]
+    pub delivered: Probability,
+}
+
+impl Part for GoodBadConfig {
+    fn check(&self) -> Checked {
+        for (key, mean) in [("good", self.good), ("bad", self.bad)] {
+            require(key, mean > Span::ZERO, mean, "a time above zero")?;
+        }
+        Ok(())
+    }
+}
+
+impl ChannelPart for GoodBadConfig {
+    fn channel(&self) -> Result<ChannelParts, Fault> {
+        self.check()?;
+        let chain = HoldingChain::new(("delivered", 2), &[self.bad, self.good], None, None)?;
+        Ok(ChannelParts::new([0.0, self.delivered.get()].into(), Law::Chain(Arc::new(chain))))
+    }
+}
