@@ -5,7 +5,6 @@ use std::io;
 use varicap_tcp::{Flags, MAX_SACK_BLOCKS, Segment};
 use varicap_units::Time;
 
-use super::CapturedFlow;
 use crate::results::packets::PacketOwner;
 
 const IP_HEADER: usize = 20;
@@ -25,6 +24,24 @@ const OPTION_WINDOW_SCALE: u8 = 3;
 const OPTION_SACK_PERMITTED: u8 = 4;
 const OPTION_SACK: u8 = 5;
 const OPTION_TIMESTAMPS: u8 = 8;
+
+/// What is needed to make the headers of a flow group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CapturedFlow {
+    /// The group sends TCP segments.
+    Tcp {
+        /// Largest payload, as the SYN advertises it [B].
+        mss: u16,
+        /// Whether segments carry timestamps (RFC 7323).
+        timestamps: bool,
+        /// Whether the SYN permits SACK (RFC 2018).
+        sack: bool,
+        /// By how many bits windows are scaled down (RFC 7323).
+        window_scale: u8,
+    },
+    /// The group sends UDP datagrams.
+    Datagrams,
+}
 
 /// The headers of one packet; the buffer is reused for the next.
 #[derive(Debug, Default)]

@@ -16,25 +16,8 @@ use crate::results::packets::{PacketEvent, PacketLog, PacketOwner, PacketRecord}
 
 mod headers;
 
+pub use headers::CapturedFlow;
 use headers::PacketBytes;
-
-/// What is needed to make the headers of a flow group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CapturedFlow {
-    /// The group sends TCP segments.
-    Tcp {
-        /// Largest payload, as the SYN advertises it [B].
-        mss: u16,
-        /// Whether segments carry timestamps (RFC 7323).
-        timestamps: bool,
-        /// Whether the SYN permits SACK (RFC 2018).
-        sack: bool,
-        /// By how many bits windows are scaled down (RFC 7323).
-        window_scale: u8,
-    },
-    /// The group sends UDP datagrams.
-    Datagrams,
-}
 
 impl CapturedFlow {
     /// The headers of a TCP connection.
