@@ -253,6 +253,7 @@ fn yes() -> bool {
 
 /// `weights`-average of rates; unlimited if a rate that has weight is.
 fn mean_of(rates: &[Rate], weights: &[f64]) -> Rate {
+    debug_assert_eq!(rates.len(), weights.len(), "a weight for each rate");
     let mut sum = 0.0;
     for (rate, weight) in rates.iter().zip(weights) {
         if rate.is_unlimited() && *weight > 0.0 {

@@ -81,6 +81,15 @@ impl Timeline {
 
     /// Rates at instants that increase from zero on; `length` is later than all of them.
     pub(super) fn new(at: Vec<Span>, rates: Vec<Rate>, length: Option<Span>, repeats: bool) -> Timeline {
+        debug_assert!(
+            at.first() == Some(&Span::ZERO) && at.is_sorted_by(|a, b| a < b),
+            "instants increase from zero"
+        );
+        debug_assert_eq!(at.len(), rates.len(), "a rate for each instant");
+        debug_assert!(
+            length > at.last().copied() || length.is_none(),
+            "the length is later than all instants"
+        );
         Timeline { at, rates, length, repeats }
     }
 
@@ -136,6 +145,7 @@ impl Steps {
 
 impl CapacityProcess for Steps {
     fn segment(&mut self, now: Time) -> CapacitySegment {
+        debug_assert!(now >= self.base, "time runs backwards: {now:?}, before {:?}", self.base);
         while self.until() <= now {
             self.index += 1;
             if self.index == self.timeline.at.len() {

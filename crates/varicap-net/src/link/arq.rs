@@ -1,6 +1,6 @@
 //! Automatic repeat request: a server that sends in slots, and again what the channel loses.
 //!
-//! In a slot one link-layer packet (a cell) is sent: the oldest that is due, be it anew or for the first time. The
+//! In a slot one link-layer packet (a cell) is sent: the oldest that is due, be it again or for the first time. The
 //! window reaches from the oldest cell that is not known to be received, so one cell is stop-and-wait, several are
 //! selective repeat. Whether a cell is received is known to the sender `ack_delay` after its slot.
 //!
@@ -39,11 +39,11 @@ pub struct ArqParts {
     pub slot: Span,
     /// Whether transmissions begin only at multiples of the slot.
     pub aligned: bool,
-    /// Cells from the oldest one that is not known to be received on.
+    /// Cells that may be under way, counted from the oldest that is not known to be received.
     pub window: usize,
     /// From the end of a transmission until the sender knows its fate.
     pub ack_delay: Span,
-    /// After so many in vain a cell is given up.
+    /// After so many failed retransmissions a cell is given up.
     pub max_retransmissions: Option<u32>,
 }
 
@@ -105,7 +105,7 @@ struct Cell {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
-    /// To be sent, anew or for the first time.
+    /// To be sent, again or for the first time.
     Due,
     /// Sent; whether it is received is known then.
     Sent { known: Time, is_received: bool },
@@ -131,7 +131,7 @@ pub(super) struct Arq {
     on_air: Option<(u64, Time)>,
     /// Cells of frames that wait in a drop-tail queue.
     waiting: u64,
-    is_told: bool,
+    is_reported: bool,
 }
 
 impl Arq {
@@ -148,11 +148,11 @@ impl Arq {
             oldest: 0,
             on_air: None,
             waiting: 0,
-            is_told: false,
+            is_reported: false,
         }
     }
 
-    /// Takes the limit of a drop-tail queue upon itself: it counts cells. Other queues stay as they are.
+    /// Takes over the limit of a drop-tail queue, which counts cells here. Other queues stay as they are.
     pub fn relieve<F: Frame>(&mut self, config: &QueueConfig, queue: Queue<F>, unit: [Bytes; 2]) -> Queue<F> {
         let (QueueConfig::DropTail(drop_tail), [packet, bdp]) = (config, unit) else { return queue };
         let limit = Limit::new(drop_tail.limit, packet, bdp);
@@ -199,7 +199,7 @@ impl Arq {
     /// A frame of `size` that waited goes into service, behind those that are.
     fn take(&mut self, size: Bytes) {
         let cells = self.cells_of(size);
-        // A queue with a limit of its own may lose what waits: then nobody asks.
+        // A queue with a limit of its own may lose what waits: then the count does not matter.
         self.waiting = self.waiting.saturating_sub(cells);
         self.frames.push_back(Served { unsent: cells, missing: cells, is_given_up: false });
     }
@@ -316,7 +316,7 @@ impl Arq {
 }
 
 impl<F: Frame> Link<F> {
-    /// As the end of push, on a link with ARQ.
+    /// The end of a push on a link with ARQ.
     pub(super) fn push_slotted<W: Watch<F>>(&mut self, now: Time, frame: F, watch: &mut W) {
         let (state, waiting, size) = (self.state(), self.backlog(), frame.wire_size());
         let (Transmission::Arq(arq), Queue::Managed(queue)) = (&mut self.transmission, &mut self.queue)
@@ -344,7 +344,7 @@ impl<F: Frame> Link<F> {
     /// A slot ends, one begins, or both.
     pub(super) fn pass_slot<W: Watch<F>>(&mut self, at: Time, watch: &mut W) {
         let Transmission::Arq(arq) = &mut self.transmission else { return };
-        if !std::mem::replace(&mut arq.is_told, true) {
+        if !std::mem::replace(&mut arq.is_reported, true) {
             watch.on_capacity(at, arq.rate);
         }
         arq.hear(at);
@@ -363,6 +363,8 @@ impl<F: Frame> Link<F> {
         if let Some(is_again) = arq.transmit(at) {
             watch.on_transmission(at, is_again);
         }
+        debug_assert!(arq.cells.len() <= arq.parts.window, "more cells than the window has room for");
+        debug_assert!(arq.next() > at, "a slot that was due at {:?} is left at {at:?}", arq.next());
         self.change = arq.next();
         if self.in_service.is_none() {
             // A queue that makes its frames wait is asked again when it gives one.
@@ -370,7 +372,7 @@ impl<F: Frame> Link<F> {
         }
     }
 
-    /// What is through leaves, in order.
+    /// Frames that are through leave, in order.
     fn release<W: Watch<F>>(&mut self, at: Time, watch: &mut W) {
         while let Transmission::Arq(arq) = &mut self.transmission
             && arq.head_is_through()

@@ -1,73 +1,41 @@
-//! A link: queue, server, loss and delay in one state machine that is worked off lazily.
+//! A link: queue, server, loss and delay in one state machine that is advanced lazily.
 //!
 //! ```text
 //! push ──► queue ──► server (capacity) ──► loss ──► delay ──► poll
 //! ```
 //!
 //! There is no event for the departure from the server: whoever pushes or polls brings the link up to `now`, in order
-//! of time, and each doing is reported with its own exact time. At one instant a change of capacity comes first, then
+//! of time, and everything that happens on the way is reported with its own exact time. At one instant a change of capacity comes first, then
 //! departures, then arrivals: what leaves at `now` makes room for what arrives at `now`.
 
 mod arq;
+#[cfg(debug_assertions)]
+mod audit;
 mod config;
 mod opportunity;
+mod parts;
 mod reactive;
 mod server;
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use varicap_units::{Bytes, Rate, Span, Streams, Time, Work, stream_name};
 
 use crate::capacity::{Capacity, CapacityParts, CapacityProcess};
-use crate::loss::{Loss, LossParts};
-use crate::policing::{Policed, Policer, PolicingParts};
+use crate::loss::Loss;
+use crate::policing::{Policed, Policer};
 use crate::queue::{Limit, Queue, QueueDiscipline, Supply, Transmitter, TransmitterState, Waiting};
 use crate::reactive::Reactive;
-use crate::{Backlog, Frame, Framing, LossCause, Lost, QueueConfig, Service, Watch};
+use crate::{Backlog, Frame, Framing, LossCause, Lost, Watch};
 
 use arq::Arq;
 pub use arq::ArqParts;
+#[cfg(debug_assertions)]
+use audit::Tally;
 pub use config::ArqConfig;
 use opportunity::Opportunities;
+pub use parts::LinkParts;
 use server::Server;
-
-/// All that a link is made of, with its traces already read.
-#[derive(Clone, Debug)]
-pub struct LinkParts {
-    /// The capacity in time.
-    pub capacity: CapacityParts,
-    /// How the server measures out its capacity.
-    pub service: Service,
-    /// The queue.
-    pub queue: QueueConfig,
-    /// Random loss after the server; with ARQ, of its transmissions.
-    pub loss: LossParts,
-    /// Whether and how the link resends what it loses; only at a constant capacity.
-    pub arq: Option<ArqParts>,
-    /// Propagation delay.
-    pub delay: Span,
-    /// What the link layer adds to each frame.
-    pub framing: Framing,
-    /// A full-sized packet, in which amounts of packets are meant [B].
-    pub packet: Bytes,
-    /// The bandwidth-delay product, in which amounts of BDP are meant [B].
-    pub bdp: Bytes,
-    /// Names of the flow groups, by the number that [`Frame::group`] gives.
-    pub groups: Arc<[Arc<str>]>,
-    /// The flow groups whose packets are policed as they arrive.
-    pub policing: Vec<PolicingParts>,
-}
-
-impl LinkParts {
-    /// The name of the controller that has to come from outside, if there is to be one.
-    pub fn policy(&self) -> Option<&str> {
-        match &self.capacity {
-            CapacityParts::LoadReactive(parts) => parts.policy(),
-            _ => None,
-        }
-    }
-}
 
 /// A frame inside the link.
 #[derive(Debug)]
@@ -101,14 +69,15 @@ pub struct Link<F> {
     framing: Framing,
     loss: Loss,
     queue: Queue<F>,
-    /// Frames inside: under way, then the one in service, then those that wait for drop-tail, which is but a limit. So
-    /// they are moved only when they come and go. A managed queue keeps its frames until it gives one into service.
+    /// Frames inside: under way, then the one in service, then those that wait. Drop-tail is no more than a limit, so its
+    /// frames wait here, and are moved only when they come and go. A managed queue keeps its own frames until it gives
+    /// one into service.
     line: VecDeque<Inside<F>>,
     /// How many of the line are under way.
     under_way: usize,
     /// Size of the frame in service [B].
     in_service: Option<Bytes>,
-    /// What of the line waits; of a managed queue, frames that ARQ sends ahead of their turn.
+    /// The part of the line that waits; with a managed queue, frames that ARQ sends ahead of their turn.
     waiting: Backlog,
     transmission: Transmission,
     /// What sets the rate by the queue, if anything does; then the queue is managed.
@@ -177,7 +146,16 @@ impl<F: Frame> Link<F> {
     /// Offers a frame to the link.
     #[inline(always)]
     pub fn push<W: Watch<F>>(&mut self, now: Time, frame: F, watch: &mut W) {
-        self.advance(now, watch);
+        #[cfg(debug_assertions)]
+        let (inside, watch) = (self.inside(), &mut Tally::of(watch));
+        self.offer(now, frame, watch);
+        #[cfg(debug_assertions)]
+        self.audit(inside + 1, watch.lost);
+    }
+
+    #[inline(always)]
+    fn offer<W: Watch<F>>(&mut self, now: Time, frame: F, watch: &mut W) {
+        self.bring_to(now, watch);
         watch.on_arrival(now, &frame, self.backlog());
         let Queue::DropTail(limit) = &self.queue else { return self.push_managed(now, frame, watch) };
         let (state, size) = (self.state(), frame.wire_size());
@@ -200,7 +178,17 @@ impl<F: Frame> Link<F> {
     /// The next frame that has come out at the far end by `now`.
     #[inline]
     pub fn poll<W: Watch<F>>(&mut self, now: Time, watch: &mut W) -> Option<F> {
-        self.advance(now, watch);
+        #[cfg(debug_assertions)]
+        let (inside, watch) = (self.inside(), &mut Tally::of(watch));
+        let delivered = self.take_due(now, watch);
+        #[cfg(debug_assertions)]
+        self.audit(inside, watch.lost + usize::from(delivered.is_some()));
+        delivered
+    }
+
+    #[inline(always)]
+    fn take_due<W: Watch<F>>(&mut self, now: Time, watch: &mut W) -> Option<F> {
+        self.bring_to(now, watch);
         if self.first_due() > now {
             return None;
         }
@@ -230,7 +218,7 @@ impl<F: Frame> Link<F> {
         if self.under_way > 0 { self.first_due() } else { self.poll_at_server() }
     }
 
-    /// As poll_at, while nothing is under way.
+    /// When to poll next while nothing is under way.
     fn poll_at_server(&self) -> Time {
         if let (Transmission::Arq(arq), Some(_)) = (&self.transmission, self.in_service) {
             return arq.first_end(self.change) + self.delay;
@@ -247,6 +235,15 @@ impl<F: Frame> Link<F> {
     /// Brings the link up to `now`.
     #[inline]
     pub fn advance<W: Watch<F>>(&mut self, now: Time, watch: &mut W) {
+        #[cfg(debug_assertions)]
+        let (inside, watch) = (self.inside(), &mut Tally::of(watch));
+        self.bring_to(now, watch);
+        #[cfg(debug_assertions)]
+        self.audit(inside, watch.lost);
+    }
+
+    #[inline(always)]
+    fn bring_to<W: Watch<F>>(&mut self, now: Time, watch: &mut W) {
         debug_assert!(now >= self.now, "time runs backwards: {now:?} after {:?}", self.now);
         self.now = now;
         if self.change.min(self.finish) <= now {
@@ -254,7 +251,7 @@ impl<F: Frame> Link<F> {
         }
     }
 
-    /// Works off changes and departures up to `now`, in order of time, a change before a departure.
+    /// Processes changes and departures up to `now`, in order of time, a change before a departure.
     #[inline(never)]
     fn catch_up<W: Watch<F>>(&mut self, now: Time, watch: &mut W) {
         loop {
@@ -321,7 +318,8 @@ impl<F: Frame> Link<F> {
         self.policer.iter_mut().flat_map(move |policer| policer.policed(now))
     }
 
-    /// When the capacity changes next, or the next opportunity comes: who wants to know of it at once polls then.
+    /// When the capacity changes next, or the next opportunity comes. An observer that needs the change at its own instant
+    /// polls then.
     pub fn changes_at(&self) -> Time {
         self.change
     }
@@ -394,7 +392,7 @@ impl<F: Frame> Link<F> {
         }
     }
 
-    /// As the end of push, for queues that are managed: kept apart so that drop-tail stays in registers.
+    /// The end of a push where the queue is managed: kept apart so that drop-tail stays in registers.
     #[inline(never)]
     fn push_managed<W: Watch<F>>(&mut self, now: Time, mut frame: F, watch: &mut W) {
         if let Some(policer) = &mut self.policer
@@ -417,7 +415,7 @@ impl<F: Frame> Link<F> {
         }
     }
 
-    /// What a managed queue gives into service.
+    /// The frame that a managed queue gives into service, if it gives one.
     fn dequeue<W: Watch<F>>(&mut self, at: Time, watch: &mut W) -> Option<Waiting<F>> {
         let supply = Supply { rate: self.rate(), offered: self.opportunities(), framing: self.framing };
         match (&mut self.queue, &mut self.reactive) {
@@ -427,7 +425,7 @@ impl<F: Frame> Link<F> {
         }
     }
 
-    /// As depart, for queues that are managed: what they drop goes before what departs.
+    /// A departure where the queue is managed: what the queue drops goes before what departs.
     #[inline(never)]
     fn depart_managed<W: Watch<F>>(&mut self, at: Time, watch: &mut W) {
         let next = self.dequeue(at, watch);

@@ -70,6 +70,7 @@ impl Opportunities {
 
     /// The opportunity passes.
     pub fn pass(&mut self) {
+        debug_assert!(!self.next().is_never(), "the trace is over");
         self.passed += 1;
         self.index += 1;
         if self.index == self.parts.trace.len() && self.parts.repeat {

@@ -9,7 +9,7 @@ use crate::reactive::{LoadReactiveControl, QueueSample, Setting};
 use crate::{Frame, Watch};
 
 impl<F: Frame> Link<F> {
-    /// Gives a link whose capacity says `custom` its controller; others keep theirs.
+    /// Replaces the controller of a load-reactive link; other links have none.
     pub fn set_control(&mut self, control: Box<dyn LoadReactiveControl>) {
         if let Some(reactive) = &mut self.reactive {
             reactive.set_control(control);
@@ -31,7 +31,7 @@ impl<F: Frame> Link<F> {
         self.reactive.as_mut().map(|reactive| reactive.observe(now, capacity))
     }
 
-    /// What its own controller makes of a sample.
+    /// What the link's own controller makes of a sample.
     pub fn wish(&mut self, sample: &QueueSample) -> Option<Setting> {
         self.reactive.as_mut().map(|reactive| reactive.wish(sample))
     }
@@ -70,6 +70,13 @@ impl<F: Frame> Link<F> {
     }
 
     fn apply<W: Watch<F>>(&mut self, at: Time, setting: Setting, watch: &mut W) {
+        if let Some(reactive) = &self.reactive {
+            debug_assert!(
+                reactive.is_within(setting.capacity, self.rate()),
+                "{} lies outside of minimum and residual",
+                setting.capacity
+            );
+        }
         self.change_rate(at, setting.capacity, watch);
         if let Some(delay) = setting.delay {
             self.delay = delay;
@@ -79,7 +86,7 @@ impl<F: Frame> Link<F> {
         }
     }
 
-    /// As the end of push, where a controller watches the queue.
+    /// The end of a push where a controller observes the queue.
     pub(super) fn push_reactive<W: Watch<F>>(
         &mut self,
         now: Time,
@@ -98,7 +105,7 @@ impl<F: Frame> Link<F> {
         }
     }
 
-    /// A frame that neither waits nor takes capacity; it overtakes what waits, not what is under way.
+    /// Sends a frame that neither waits nor takes capacity; it overtakes what waits, but not what is under way.
     fn pass_by<W: Watch<F>>(&mut self, now: Time, frame: F, watch: &mut W) {
         let backlog = self.backlog();
         watch.on_departure(now, now, &frame, backlog);

@@ -57,6 +57,7 @@ impl Server {
             let takes_no_time = self.rate().is_unlimited() && self.surplus == 0;
             return if takes_no_time { at } else { self.measure(at, size) };
         }
+        debug_assert!(self.surplus < self.rate, "a surplus of {} at {} b/s", self.surplus, self.rate);
         let room = self.rate - self.surplus;
         if self.spare < room {
             self.surplus += self.spare;

@@ -64,7 +64,7 @@ pub(crate) struct Reactive {
     /// The limit that the queue has of its own.
     limit: Limit,
     packet: Bytes,
-    /// When the next sample is due; never if someone else takes them.
+    /// When the next sample is due; never if samples are taken from outside.
     next: Time,
     residual: CapacitySegment,
     sampled: Option<Time>,
@@ -114,7 +114,7 @@ impl Reactive {
         self.control = Control::Custom(Custom(Some(control)));
     }
 
-    /// Samples are taken by someone else from now on.
+    /// From now on samples are taken from outside.
     pub fn hand_over(&mut self) {
         self.next = Time::NEVER;
     }
@@ -148,6 +148,14 @@ impl Reactive {
         } else {
             wanted.min(residual.max(now)).max(minimum)
         }
+    }
+
+    /// Whether the link may have `capacity` after `before`: neither below the minimum nor above the residual, unless the
+    /// residual lies below what the link need not give up.
+    pub fn is_within(&self, capacity: Rate, before: Rate) -> bool {
+        let (minimum, residual) = (self.parts.config.minimum, self.residual.rate);
+        let kept = if self.parts.config.pre_emption { residual } else { residual.max(before).max(minimum) };
+        capacity >= minimum.min(kept) && capacity <= kept
     }
 
     /// The sample that is due at `at` on a link that offers `capacity`: what the link is to offer from then on.
@@ -235,6 +243,7 @@ impl Reactive {
 
     /// Adds what waited since the last event to the integrals.
     fn settle(&mut self, at: Time) {
+        debug_assert!(at >= self.settled, "time runs backwards: {at:?} after {:?}", self.settled);
         let nanos = u128::from(at.since(self.settled).as_nanos());
         self.settled = at;
         let counted = self.counted();
@@ -267,6 +276,12 @@ impl Reactive {
             add(&mut self.waiting, size);
         }
         queue.enqueue(now, frame, transmitter, &mut Losses { watch, reactive: self });
+        debug_assert!(
+            self.agrees_with(queue.backlog()),
+            "{:?} waits, not {:?}",
+            queue.backlog(),
+            self.waiting
+        );
     }
 
     /// Takes the next frame into service.
@@ -287,7 +302,19 @@ impl Reactive {
             take(&mut self.waiting, size);
             add(&mut self.in_service, size);
         }
+        debug_assert!(
+            self.agrees_with(queue.backlog()),
+            "{:?} waits, not {:?}",
+            queue.backlog(),
+            self.waiting
+        );
         next
+    }
+
+    /// Whether the frames that count are those that wait in the queue: all of them, unless some are not counted.
+    fn agrees_with(&self, backlog: Backlog) -> bool {
+        let all = self.parts.config.control_packets == ControlPackets::Inside;
+        if all { self.waiting == backlog } else { self.waiting.frames <= backlog.frames }
     }
 }
 
@@ -301,7 +328,7 @@ fn take(backlog: &mut Backlog, size: Bytes) {
     backlog.bytes -= size;
 }
 
-/// Tells the controller of what its queue loses.
+/// Reports to the controller what its queue loses.
 struct Losses<'a, W> {
     watch: &'a mut W,
     reactive: &'a mut Reactive,

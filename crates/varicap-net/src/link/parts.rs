@@ -1,0 +1,45 @@
+//! What a link is made of.
+
+use std::sync::Arc;
+
+use varicap_units::{Bytes, Span};
+
+use super::ArqParts;
+use crate::{CapacityParts, Framing, LossParts, PolicingParts, QueueConfig, Service};
+
+/// All that a link is made of, with its traces already read.
+#[derive(Clone, Debug)]
+pub struct LinkParts {
+    /// The capacity in time.
+    pub capacity: CapacityParts,
+    /// How the server measures out its capacity.
+    pub service: Service,
+    /// The queue.
+    pub queue: QueueConfig,
+    /// Random loss after the server; with ARQ, of its transmissions.
+    pub loss: LossParts,
+    /// Whether and how the link resends what it loses; only at a constant capacity.
+    pub arq: Option<ArqParts>,
+    /// Propagation delay.
+    pub delay: Span,
+    /// What the link layer adds to each frame.
+    pub framing: Framing,
+    /// A full-sized packet, in which amounts of packets are meant [B].
+    pub packet: Bytes,
+    /// The bandwidth-delay product, in which amounts of BDP are meant [B].
+    pub bdp: Bytes,
+    /// Names of the flow groups, by the number that [`Frame::group`] gives.
+    pub groups: Arc<[Arc<str>]>,
+    /// The flow groups whose packets are policed as they arrive.
+    pub policing: Vec<PolicingParts>,
+}
+
+impl LinkParts {
+    /// The name of the controller that has to come from outside, if there is to be one.
+    pub fn policy(&self) -> Option<&str> {
+        match &self.capacity {
+            CapacityParts::LoadReactive(parts) => parts.policy(),
+            _ => None,
+        }
+    }
+}
