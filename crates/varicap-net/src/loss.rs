@@ -7,6 +7,7 @@ use std::fmt::Debug;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
 use varicap_units::part::Part;
 use varicap_units::{Probability, Stream, Time, choice};
 
@@ -56,6 +57,17 @@ macro_rules! losses {
                 None[NoLoss] = "none", "Nothing is lost.";
                 $( $Frame(config: $FrameConfig) = $frame_name, $frame_doc; )+
                 $( $Time(config: $TimeConfig) = $time_name, $time_doc; )+
+            }
+        }
+
+        impl LossConfig {
+            /// A channel in time in plain numbers ([`ChannelPart::facts`]); none for a loss that is no such channel.
+            pub fn channel_facts(&self) -> Option<Json> {
+                match self {
+                    LossConfig::None => None,
+                    $( LossConfig::$Frame(_) => None, )+
+                    $( LossConfig::$Time(config) => Some(config.facts()), )+
+                }
             }
         }
 
@@ -141,7 +153,7 @@ losses! {
     }
     in_time {
         Markov(GoodBadConfig) = "markov",
-            "A channel that is good or bad for exponential times; what is not sent in a good time wholly is lost.";
+            "A channel that is good or bad for exponential times; what is not sent wholly within a good time is lost.";
         Rayleigh(RayleighConfig) = "rayleigh",
             "Rayleigh fading: what is sent while the power is below a threshold is lost.";
         States(StatesConfig) = "states",

@@ -20,6 +20,7 @@ use std::f64::consts::{PI, SQRT_2, TAU};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value as Json, json};
 use varicap_units::part::{Checked, Fault, Part, require};
 use varicap_units::{Frequency, NANOS_PER_SEC, Probability, Span, Stream, Time};
 
@@ -46,7 +47,7 @@ pub struct RayleighConfig {
     /// Power over its mean [dB] below which the channel is bad. Default: -10 ([wireless, §IV]).
     #[serde(default = "threshold")]
     pub threshold_db: f64,
-    /// Probability that a transmission is received during which the power is never below the threshold. Default: 1.
+    /// Probability that a transmission is received if the power is never below the threshold during it. Default: 1.
     #[serde(default = "certain")]
     pub delivered: Probability,
     /// Low-frequency oscillators; one more has the Doppler frequency itself. Default: 8.
@@ -70,6 +71,15 @@ impl ChannelPart for RayleighConfig {
     fn channel(&self) -> Result<ChannelParts, Fault> {
         let law = Law::Fading(Rayleigh::new(self)?);
         Ok(ChannelParts::new([0.0, self.delivered.get()].into(), law))
+    }
+
+    fn facts(&self) -> Json {
+        json!({
+            "doppler_hz": self.doppler.as_hz(),
+            "threshold_db": self.threshold_db,
+            "delivered": self.delivered,
+            "oscillators": self.oscillators,
+        })
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value as Json, json};
 use varicap_units::part::{Checked, Fault, Part, require};
 use varicap_units::{Probability, Span};
 
@@ -18,7 +19,7 @@ pub struct GoodBadConfig {
     pub good: Span,
     /// Mean duration of a bad time.
     pub bad: Span,
-    /// Probability that a transmission is received that lies in a good time wholly. Default: 1.
+    /// Probability that a transmission that lies wholly within a good time is received. Default: 1.
     #[serde(default = "certain")]
     pub delivered: Probability,
 }
@@ -37,5 +38,13 @@ impl ChannelPart for GoodBadConfig {
         self.check()?;
         let chain = HoldingChain::new(("delivered", 2), &[self.bad, self.good], None, None)?;
         Ok(ChannelParts::new([0.0, self.delivered.get()].into(), Law::Chain(Arc::new(chain))))
+    }
+
+    fn facts(&self) -> Json {
+        json!({
+            "good_s": self.good.as_secs_f64(),
+            "bad_s": self.bad.as_secs_f64(),
+            "delivered": self.delivered,
+        })
     }
 }

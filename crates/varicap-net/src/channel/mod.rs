@@ -12,6 +12,7 @@ mod states;
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use serde_json::Value as Json;
 use varicap_units::part::{Fault, Part};
 use varicap_units::{Probability, Stream, Time};
 
@@ -25,6 +26,9 @@ pub use states::StatesConfig;
 pub trait ChannelPart: Part {
     /// Checks the configuration; all runs share what it makes.
     fn channel(&self) -> Result<ChannelParts, Fault>;
+
+    /// What an analysis needs to know of the channel, in plain numbers: times in seconds, frequencies in hertz.
+    fn facts(&self) -> Json;
 }
 
 /// What a channel is made of, checked. Cheap to clone: all runs share it.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value as Json, json};
 use varicap_units::part::{Checked, Fault, Part};
 use varicap_units::{Probability, Span};
 
@@ -38,5 +39,13 @@ impl ChannelPart for StatesConfig {
         let chain = HoldingChain::new(states, &self.mean_holding, self.jumps.as_deref(), self.start)?;
         let delivered = self.delivered.iter().map(|probability| probability.get()).collect();
         Ok(ChannelParts::new(delivered, Law::Chain(Arc::new(chain))))
+    }
+
+    fn facts(&self) -> Json {
+        json!({
+            "mean_holding_s": self.mean_holding.iter().map(|span| span.as_secs_f64()).collect::<Vec<_>>(),
+            "delivered": self.delivered,
+            "jumps": self.jumps,
+        })
     }
 }

@@ -61,28 +61,9 @@ pub(crate) fn facts(link: &LinkSpec, config: &LinkConfig) -> Json {
     })
 }
 
-/// A channel in time in plain numbers; null for a loss that is none.
+/// A channel in time in plain numbers, and its name as `law`; null for a loss that is none.
 pub(crate) fn channel_facts(loss: &LossConfig) -> Json {
-    match loss {
-        LossConfig::None | LossConfig::Bernoulli(_) | LossConfig::GilbertElliott(_) => Json::Null,
-        LossConfig::Markov(channel) => json!({
-            "law": "markov",
-            "good_s": channel.good.as_secs_f64(),
-            "bad_s": channel.bad.as_secs_f64(),
-            "delivered": channel.delivered,
-        }),
-        LossConfig::Rayleigh(channel) => json!({
-            "law": "rayleigh",
-            "doppler_hz": channel.doppler.as_hz(),
-            "threshold_db": channel.threshold_db,
-            "delivered": channel.delivered,
-            "oscillators": channel.oscillators,
-        }),
-        LossConfig::States(channel) => json!({
-            "law": "states",
-            "mean_holding_s": channel.mean_holding.iter().map(|span| span.as_secs_f64()).collect::<Vec<_>>(),
-            "delivered": channel.delivered,
-            "jumps": channel.jumps,
-        }),
-    }
+    let Some(Json::Object(facts)) = loss.channel_facts() else { return Json::Null };
+    let law = [("law".to_owned(), Json::from(loss.name()))];
+    Json::Object(law.into_iter().chain(facts).collect())
 }
