@@ -30,9 +30,9 @@ pub struct Framing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Cells {
-    /// What of a frame a cell carries. Default: 48 B.
+    /// Bytes of a frame that a cell carries. Default: 48 B.
     pub payload: Bytes,
-    /// What a cell takes on the wire. Default: 53 B.
+    /// Bytes that a cell takes on the wire. Default: 53 B.
     pub size: Bytes,
 }
 

@@ -18,11 +18,11 @@ use crate::Backlog;
 pub const MOST_SAMPLES: usize = 100_000;
 
 /// Samples are the mean rates of intervals. M of them make an average, a new one with each sample; the least of the
-/// last N averages is told. Until there are so many, what there is counts. Source: [abr, eq. (28)].
+/// last N averages is advertised. Until there are so many, those that there are count. Source: [abr, eq. (28)].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct EffectiveConfig {
-    /// Over which a sample is taken, and after which a rate is told. Default: 30 ms.
+    /// Time over which a sample is taken, and after which a rate is advertised. Default: 30 ms.
     pub interval: Span,
     /// How many samples make an average (M). Default: 1 rtt ([abr, §VI]).
     pub average: Stretch,
@@ -33,7 +33,7 @@ pub struct EffectiveConfig {
     /// mean (0) and their least (unlimited). Default: the least. Source: [abr, eqs. (25), (26)].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delta: Option<f64>,
-    /// Where it is found. Default: link.
+    /// Where the effective capacity is found. Default: link.
     pub at: Place,
 }
 
@@ -57,8 +57,8 @@ pub enum Place {
     /// At the link; a round trip is the flow's propagation delay of both ways, known from its set-up.
     #[default]
     Link,
-    /// At the source, from samples that the link tells it; a round trip is what the sender measures. A sample that is
-    /// lost on its way does not count. Source: [abr, §VI-B].
+    /// At the source, from samples that the link advertises; a round trip is what the sender measures. A sample that is
+    /// lost in transit does not count. Source: [abr, §VI-B].
     Source(AtSourceConfig),
 }
 varicap_units::choice!(Place);
@@ -213,6 +213,11 @@ impl SlidingAverages {
             self.averages.pop_back();
         }
         self.averages.push_back((self.count, average));
+        debug_assert!(self.samples.len() <= self.average + self.least, "more samples than the averages need");
+        debug_assert!(
+            self.theta.is_some() || self.averages.iter().is_sorted_by(|a, b| a.1 < b.1),
+            "least first"
+        );
         let oldest = self.count.saturating_sub(self.least as u64);
         while self.averages.front().is_some_and(|(last, _)| *last <= oldest) {
             self.averages.pop_front();

@@ -12,7 +12,7 @@ use crate::Backlog;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ExactConfig {
-    /// Time from one update to the next. Default: each change is told at once.
+    /// Time from one update to the next. Default: each change is advertised at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Span>,
 }
@@ -45,15 +45,15 @@ pub struct Exact {
     interval: Option<Span>,
     due: Time,
     capacity: Rate,
-    /// What was advertised last.
-    told: Option<Rate>,
+    /// The last rate that was advertised.
+    advertised: Option<Rate>,
 }
 
 impl Exact {
     /// Advertises `capacity` at once, and later each change, or what there is at every `interval`.
     pub fn new(now: Time, interval: Option<Span>, capacity: Rate) -> Exact {
         let interval = interval.map(|interval| interval.max(Span::from_nanos(1)));
-        Exact { interval, due: now, capacity, told: None }
+        Exact { interval, due: now, capacity, advertised: None }
     }
 }
 
@@ -61,7 +61,7 @@ impl RateFeedback for Exact {
     fn observe(&mut self, now: Time, capacity: Rate, _backlog: Backlog) {
         self.capacity = capacity;
         if self.interval.is_none() {
-            self.due = if self.told == Some(capacity) { Time::NEVER } else { self.due.min(now) };
+            self.due = if self.advertised == Some(capacity) { Time::NEVER } else { self.due.min(now) };
         }
     }
 
@@ -70,7 +70,7 @@ impl RateFeedback for Exact {
             return None;
         }
         self.due = self.interval.map_or(Time::NEVER, |interval| self.due + interval);
-        self.told = Some(self.capacity);
+        self.advertised = Some(self.capacity);
         Some(self.capacity)
     }
 
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn with_an_interval_what_lies_between_is_not_told() {
+    fn with_an_interval_what_lies_between_is_not_advertised() {
         let mut feedback = Exact::new(Time::ZERO, Some(Span::from_millis(10)), SLOW);
         assert_eq!(feedback.advertise(Time::ZERO), Some(SLOW));
         feedback.observe(ms(4), FAST, Backlog::default());
@@ -116,6 +116,6 @@ mod tests {
         // A change at the very instant comes first.
         feedback.observe(ms(10), FAST, Backlog::default());
         assert_eq!(feedback.advertise(ms(10)), Some(FAST));
-        assert_eq!(feedback.advertise(ms(20)), Some(FAST), "unchanged, and told again");
+        assert_eq!(feedback.advertise(ms(20)), Some(FAST), "unchanged, and advertised again");
     }
 }

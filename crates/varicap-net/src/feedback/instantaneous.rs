@@ -12,7 +12,7 @@ use crate::Backlog;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct InstantaneousConfig {
-    /// Over which it is taken, and after which it is told. Default: 100 ms.
+    /// Time over which the mean is taken, and after which it is advertised. Default: 100 ms.
     pub interval: Span,
 }
 

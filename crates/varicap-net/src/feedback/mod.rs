@@ -113,7 +113,7 @@ impl<T: RateFeedback> RateFeedback for Box<T> {
 macro_rules! estimators {
     ($( $Variant:ident ( $Config:ty ) = $name:literal, $doc:literal; )+) => {
         varicap_units::parts! {
-            /// How a link finds the rate that it tells a sender.
+            /// How a link finds the rate that it advertises to a sender.
             #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
             #[serde(remote = "Self")]
             #[schemars(transform = choice::names)]
@@ -121,7 +121,6 @@ macro_rules! estimators {
         }
         choice!(EstimatorConfig);
 
-        /// Everything that its part says is asked of the chosen one; see [`EstimatorPart`].
         impl EstimatorConfig {
             /// Whether it advertises means, which a link of delivery opportunities has as well.
             pub fn averages(&self) -> bool {
@@ -201,7 +200,7 @@ macro_rules! estimators {
 estimators! {
     Exact(ExactConfig) = "exact", "The rate itself, at each of its changes or by an interval. Source: [ratcp].";
     Instantaneous(InstantaneousConfig) = "instantaneous",
-        "The mean rate of an interval, told at its end. Source: [abr] (INSTCAP).";
+        "The mean rate of an interval, advertised at its end. Source: [abr] (INSTCAP).";
     Effective(EffectiveConfig) = "effective",
         "The least of sliding averages, or the effective capacity of a finite delta. Source: [abr] (EFFCAP).";
 }

@@ -6,8 +6,8 @@ use varicap_units::Span;
 
 /// A link that sends in slots and resends what the channel loses (ARQ), so that loss becomes delay.
 ///
-/// Packets are sent in order as link-layer packets, one in each slot: the cells of `framing`, or whole packets. Of what
-/// is due the oldest is sent first. A packet comes out when all its cells are received and no older one is missing.
+/// Packets are sent in order as link-layer packets, one in each slot: the cells of `framing`, or whole packets. The
+/// oldest that is due is sent first. A packet comes out when all its cells are received and no older one is missing.
 /// Source: [wireless, §II].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -17,12 +17,12 @@ pub struct ArqConfig {
     pub slot: Option<Span>,
     /// Whether transmissions begin only at multiples of the slot, or as soon as there is something to send. Default: true.
     pub aligned: bool,
-    /// Link-layer packets from the oldest one that is not known to be received on: 1 is stop-and-wait, more selective
-    /// repeat. Default: 1.
+    /// Link-layer packets that may be under way, counted from the oldest that is not known to be received: 1 is
+    /// stop-and-wait, more is selective repeat. Default: 1.
     pub window: u32,
     /// From the end of a transmission until the sender knows its fate. Default: 0 s.
     pub ack_delay: Span,
-    /// After so many in vain a link-layer packet is given up, and its whole packet lost. Default: never.
+    /// After so many failed retransmissions a link-layer packet is given up, and its whole packet lost. Default: never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_retransmissions: Option<u32>,
 }

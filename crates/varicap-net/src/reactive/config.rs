@@ -24,7 +24,7 @@ pub struct LoadReactiveConfig {
     /// Capacity before the first sample. Default: `minimum`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initial: Option<Rate>,
-    /// What there is for it at most, c_m: a rate, or a capacity that others vary. Default: 100 Mbit/s ([lrl, §4]).
+    /// The most that there is for the link, c_m: a rate, or a capacity that others vary. Default: 100 Mbit/s ([lrl, §4]).
     #[serde(default = "residual")]
     pub residual: ResidualConfig,
     /// Whether the capacity gives way at once when the residual falls below it, even below `minimum`. Otherwise it keeps
@@ -38,7 +38,7 @@ pub struct LoadReactiveConfig {
     /// Time from one sample to the next. Default: 100 ms.
     #[serde(default = "interval")]
     pub interval: Span,
-    /// The first sample. Default: 0 s.
+    /// When the first sample is taken. Default: 0 s.
     #[serde(default)]
     pub phase: Span,
     /// Which occupancy of the queue the controller compares. Default: instantaneous.
@@ -167,12 +167,12 @@ impl Default for SmoothedConfig {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ControlPackets {
-    /// They wait, are counted and take capacity as all others.
+    /// They wait, are counted and take capacity like all others.
     #[default]
     Inside,
     /// They wait and take capacity, but the occupancy does not count them.
     Uncounted,
-    /// They pass beside queue and server, and are only delayed by the propagation. Source: [lrl, footnote 1].
+    /// They bypass queue and server, and are delayed by the propagation alone. Source: [lrl, footnote 1].
     Outside,
 }
 
