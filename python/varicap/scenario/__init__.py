@@ -544,7 +544,10 @@ class LoadReactive(Part):
     initial: Rate | None = None
     """Capacity before the first sample. Default: `minimum`."""
     residual: Residual = Constant("100 Mbit/s")
-    """What there is for it at most, c_m: a rate, or a capacity that others vary. Default: 100 Mbit/s ([lrl, §4])."""
+    """The most that there is for the link, c_m: a rate, or a capacity that others vary.
+
+    Default: 100 Mbit/s ([lrl, §4]).
+    """
     pre_emption: bool = True
     """Whether the capacity gives way at once when the residual falls below it, even below `minimum`.
 
@@ -558,7 +561,7 @@ class LoadReactive(Part):
     interval: Span = "100 ms"
     """Time from one sample to the next. Default: 100 ms."""
     phase: Span = "0 s"
-    """The first sample. Default: 0 s."""
+    """When the first sample is taken. Default: 0 s."""
     occupancy: Occupancy = "instantaneous"
     """Which occupancy of the queue the controller compares. Default: instantaneous."""
     counts_in_service: bool = False
@@ -820,7 +823,7 @@ class GoodBad(Part):
     bad: Span
     """Mean duration of a bad time."""
     delivered: Probability = 1.0
-    """Probability that a transmission is received that lies in a good time wholly. Default: 1."""
+    """Probability that a transmission that lies wholly within a good time is received. Default: 1."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -834,7 +837,7 @@ class Rayleigh(Part):
     threshold_db: float = -10.0
     """Power over its mean [dB] below which the channel is bad. Default: -10 ([wireless, §IV])."""
     delivered: Probability = 1.0
-    """Probability that a transmission is received during which the power is never below the threshold. Default: 1."""
+    """Probability that a transmission is received if the power is never below the threshold during it. Default: 1."""
     oscillators: int = 8
     """Low-frequency oscillators; one more has the Doppler frequency itself. Default: 8."""
 
@@ -878,9 +881,9 @@ class Cells(Part):
     """Cells of fixed size, as in ATM: 48 bytes of payload in 53."""
 
     payload: Bytes = "48 B"
-    """What of a frame a cell carries. Default: 48 B."""
+    """Bytes of a frame that a cell carries. Default: 48 B."""
     size: Bytes = "53 B"
-    """What a cell takes on the wire. Default: 53 B."""
+    """Bytes that a cell takes on the wire. Default: 53 B."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -897,8 +900,8 @@ class Framing(Part):
 class Arq(Part):
     """A link that sends in slots and resends what the channel loses (ARQ), so that loss becomes delay.
 
-    Packets are sent in order as link-layer packets, one in each slot: the cells of `framing`, or whole packets. Of what
-    is due the oldest is sent first. A packet comes out when all its cells are received and no older one is missing.
+    Packets are sent in order as link-layer packets, one in each slot: the cells of `framing`, or whole packets. The
+    oldest that is due is sent first. A packet comes out when all its cells are received and no older one is missing.
     Source: [wireless, §II].
     """
 
@@ -910,15 +913,18 @@ class Arq(Part):
     Default: true.
     """
     window: int = 1
-    """Link-layer packets from the oldest one that is not known to be received on: 1 is stop-and-wait, more selective
-    repeat.
+    """Link-layer packets that may be under way, counted from the oldest that is not known to be received: 1 is stop-
+    and-wait, more is selective repeat.
 
     Default: 1.
     """
     ack_delay: Span = "0 s"
     """From the end of a transmission until the sender knows its fate. Default: 0 s."""
     max_retransmissions: int | None = None
-    """After so many in vain a link-layer packet is given up, and its whole packet lost. Default: never."""
+    """After so many failed retransmissions a link-layer packet is given up, and its whole packet lost.
+
+    Default: never.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1111,7 +1117,7 @@ class Exact(Part):
     _tag: ClassVar[str] = "exact"
 
     interval: Span | None = None
-    """Time from one update to the next. Default: each change is told at once."""
+    """Time from one update to the next. Default: each change is advertised at once."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1121,7 +1127,7 @@ class Instantaneous(Part):
     _tag: ClassVar[str] = "instantaneous"
 
     interval: Span = "100 ms"
-    """Over which it is taken, and after which it is told. Default: 100 ms."""
+    """Time over which the mean is taken, and after which it is advertised. Default: 100 ms."""
 
 
 Stretch: TypeAlias = str
@@ -1149,14 +1155,14 @@ Place: TypeAlias = Literal["link", "source"] | AtSource
 class Effective(Part):
     """Samples are the mean rates of intervals.
 
-    M of them make an average, a new one with each sample; the least of the last N averages is told. Until there are so
-    many, what there is counts. Source: [abr, eq. (28)].
+    M of them make an average, a new one with each sample; the least of the last N averages is advertised. Until there
+    are so many, those that there are count. Source: [abr, eq. (28)].
     """
 
     _tag: ClassVar[str] = "effective"
 
     interval: Span = "30 ms"
-    """Over which a sample is taken, and after which a rate is told. Default: 30 ms."""
+    """Time over which a sample is taken, and after which a rate is advertised. Default: 30 ms."""
     average: Stretch = "1 rtt"
     """How many samples make an average (M). Default: 1 rtt ([abr, §VI])."""
     least: Stretch = "7 rtt"
@@ -1171,11 +1177,11 @@ class Effective(Part):
     Default: the least. Source: [abr, eqs. (25), (26)].
     """
     at: Place = "link"
-    """Where it is found. Default: link."""
+    """Where the effective capacity is found. Default: link."""
 
 
 Estimator: TypeAlias = Literal["exact", "instantaneous", "effective"] | Exact | Instantaneous | Effective
-"""How a link finds the rate that it tells a sender."""
+"""How a link finds the rate that it advertises to a sender."""
 
 
 @dataclass(frozen=True)
@@ -1222,19 +1228,19 @@ class Feedback(Part):
 
 @dataclass(frozen=True, kw_only=True)
 class Abr(Part):
-    """A segmentation buffer without limit behind the sender, served at the rate that `feedback` tells.
+    """A segmentation buffer without limit behind the sender, served at the rate that `feedback` advertises.
 
     Rates count packets without link framing. Source: [abr, §III-A].
     """
 
     rate: Rate | None = None
-    """A constant rate, instead of one that is told ([abr, §IV])."""
+    """A constant rate, instead of one that is advertised ([abr, §IV])."""
     initial: Rate | None = None
-    """The rate before the first one is told, and after it has expired. Default: `peak`."""
+    """The rate before the first one is advertised, and after the last one has expired. Default: `peak`."""
     minimum: Rate = "0 bit/s"
-    """The least rate, whatever is told. Default: 0 bit/s."""
+    """The least rate, whatever is advertised. Default: 0 bit/s."""
     peak: Rate = "unlimited"
-    """The largest rate, whatever is told. Default: unlimited."""
+    """The largest rate, whatever is advertised. Default: unlimited."""
     increase: Rate = "unlimited"
     """By how much an update may raise the rate; it falls at once. Default: unlimited."""
     service: Service = "at-start"
