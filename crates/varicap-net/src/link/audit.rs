@@ -58,7 +58,5 @@ impl<F: Frame> Link<F> {
         let served = usize::from(self.in_service.is_some());
         let in_line = self.under_way + served + self.waiting.frames as usize;
         assert_eq!(self.line.len(), in_line, "the line holds what is under way, in service and waits in it");
-        let next = self.change.min(self.finish);
-        assert!(next > self.now || self.now.is_never(), "what was due at {next:?} is left at {:?}", self.now);
     }
 }
