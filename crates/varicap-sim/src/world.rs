@@ -155,8 +155,12 @@ impl World {
 
     #[inline(always)]
     fn step(&mut self, now: Time, node: NodeId) {
+        // Links are woken most often.
+        if let Some(link) = self.net.link_of(node) {
+            return self.poll_link(now, node, link);
+        }
         match self.net.nodes().of(node) {
-            Node::Link(link) => self.poll_link(now, node, link),
+            Node::Link(_) => {}
             Node::Connection(owner) => self.poll_connection(now, owner),
             Node::Wire(wire) => self.poll_wire(now, node, wire),
             Node::Source(source) => self.poll_source(now, source),
