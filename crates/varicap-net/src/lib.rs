@@ -34,8 +34,6 @@ pub use frame::{Backlog, Frame, LossCause, Lost, Watch};
 pub use link::{ArqConfig, ArqParts, Link, LinkParts};
 pub use loss::{GilbertElliottConfig, LossConfig, LossParts};
 pub use policing::{Nonconformant, Policed, PolicingParts};
-pub use queue::{
-    AccelBrakeConfig, CbqClass, CbqConfig, CoDelConfig, DropFrom, DropSpacing, DropTailConfig, DrrConfig,
-    EredConfig, Per, QueueConfig, RedConfig, SfqConfig,
-};
+pub use queue::config::*;
+pub use queue::{CbqClass, DropFrom, DropSpacing, Per, QueuePart};
 pub use reactive::*;

@@ -4,9 +4,9 @@ mod common;
 
 use common::{Log, Packet, ms, packet};
 use proptest::prelude::*;
-use varicap_net::queue::{Ered, Limit, QueueDiscipline, Red, Supply, Transmitter, TransmitterState};
+use varicap_net::queue::{Ered, QueueDiscipline, Red, Site, Supply, Transmitter, TransmitterState};
 use varicap_net::{EredConfig, Framing, LossCause};
-use varicap_units::{Amount, Bytes, Rate, Span, Streams, Time};
+use varicap_units::{Amount, Bytes, Rate, Span, Stream, Streams, Time};
 
 const PACKET: Bytes = Bytes::new(1000);
 const BDP: Bytes = Bytes::new(10_000);
@@ -15,14 +15,19 @@ const BUSY: Transmitter = Transmitter { state: TransmitterState::Busy(PACKET), r
 const SUPPLY: Supply =
     Supply { rate: RATE, offered: None, framing: Framing { overhead: Bytes::ZERO, cells: None } };
 
+/// Random streams of link a.
+fn streams(part: &str) -> Stream {
+    Streams::new(1, 0).stream(&format!("link.a.{part}"))
+}
+
+const SITE: Site<'_> = Site { packet: PACKET, bdp: BDP, groups: &[], name: "queue", streams: &streams };
+
 fn ered(config: &EredConfig) -> Ered<Packet> {
-    let limit = Limit::new(config.limit, PACKET, BDP);
-    Ered::new(config, limit, PACKET, BDP, Streams::new(1, 0).stream("link.a.queue"))
+    Ered::new(config, &SITE)
 }
 
 fn red(config: &EredConfig) -> Red<Packet> {
-    let limit = Limit::new(config.limit, PACKET, BDP);
-    Red::new(&config.red(), limit, PACKET, BDP, Streams::new(1, 0).stream("link.a.queue"))
+    Red::new(&config.red(), &SITE)
 }
 
 fn marked(number: u64) -> Packet {

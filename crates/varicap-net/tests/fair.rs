@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use common::{Log, Packet, constant, drain, link, ms, packet, parts};
 use proptest::prelude::*;
-use varicap_net::queue::{Drr, QueueDiscipline, Sfq, Supply, Transmitter, TransmitterState};
+use varicap_net::queue::{Drr, QueueDiscipline, Sfq, Site, Supply, Transmitter, TransmitterState};
 use varicap_net::{DropFrom, DrrConfig, Framing, LinkParts, QueueConfig, SfqConfig};
-use varicap_units::{Amount, Bytes, Rate, Span, Time};
+use varicap_units::{Amount, Bytes, Rate, Span, Stream, Streams, Time};
 
 const RATE: Rate = Rate::from_bps(8_000_000);
 const BUSY: Transmitter = Transmitter { state: TransmitterState::Busy(Bytes::new(1000)), rate: RATE };
@@ -26,12 +26,17 @@ fn frame(number: u64, flow: u16, size: u64) -> Packet {
     Packet { flow, ..packet(number, size) }
 }
 
+/// Random streams, of which fair queueing draws nothing.
+fn streams(part: &str) -> Stream {
+    Streams::new(1, 0).stream(part)
+}
+
 fn drr(config: &DrrConfig) -> Drr<Packet> {
-    Drr::new(config, &four())
+    Drr::new(config, &Site::of(&four(), &streams))
 }
 
 fn sfq(config: &SfqConfig) -> Sfq<Packet> {
-    Sfq::new(config, &four())
+    Sfq::new(config, &Site::of(&four(), &streams))
 }
 
 /// Bytes that each flow gets served of, frame by frame, while every flow of `sizes` always has frames waiting.

@@ -3,9 +3,9 @@
 mod common;
 
 use common::{Log, Packet, Told, ms, ns, packet};
-use varicap_net::queue::{CoDel, Limit, QueueDiscipline, Red, Supply, Transmitter, TransmitterState};
+use varicap_net::queue::{CoDel, QueueDiscipline, Red, Site, Supply, Transmitter, TransmitterState};
 use varicap_net::{CoDelConfig, DropSpacing, Framing, LossCause, RedConfig};
-use varicap_units::{Amount, Bytes, Probability, Rate, Span, Streams, Time};
+use varicap_units::{Amount, Bytes, Probability, Rate, Span, Stream, Streams, Time};
 
 const PACKET: Bytes = Bytes::new(1000);
 
@@ -21,10 +21,16 @@ fn probability(value: f64) -> Probability {
     Probability::new(value).unwrap()
 }
 
+/// Random streams of link a.
+fn streams(part: &str) -> Stream {
+    Streams::new(1, 0).stream(&format!("link.a.{part}"))
+}
+
+const SITE: Site<'_> =
+    Site { packet: PACKET, bdp: Bytes::new(10_000), groups: &[], name: "queue", streams: &streams };
+
 fn red(config: &RedConfig) -> Red<Packet> {
-    let bdp = Bytes::new(10_000);
-    let limit = Limit::new(config.limit, PACKET, bdp);
-    Red::new(config, limit, PACKET, bdp, Streams::new(1, 0).stream("link.a.queue"))
+    Red::new(config, &SITE)
 }
 
 /// A RED whose average is the queue itself, between thresholds of 5 and 15 packets.
@@ -198,7 +204,7 @@ fn a_maximum_probability_of_zero_drops_nothing_below_the_maximum_threshold() {
 
 fn codel(ecn: bool) -> CoDel<Packet> {
     let config = CoDelConfig { ecn, ..CoDelConfig::default() };
-    CoDel::new(&config, Limit::new(config.limit, PACKET, PACKET))
+    CoDel::new(&config, &SITE)
 }
 
 /// Fills a CoDel queue with packets that arrive and leave every ms after `delay`, for `length`; tells what happened.

@@ -50,6 +50,15 @@ impl Fault {
     }
 }
 
+/// The dotted path of some keys; a key that is empty or has a dot of its own is quoted.
+pub fn join<T: AsRef<str>>(keys: &[T]) -> String {
+    let quoted = keys.iter().map(|key| match key.as_ref() {
+        key if key.contains('.') || key.is_empty() => format!("\"{key}\""),
+        key => key.to_owned(),
+    });
+    quoted.collect::<Vec<_>>().join(".")
+}
+
 /// What the kernel engine does with a part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OnKernel {

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde_json::Value;
-use varicap_net::{CbqClass, LinkParts, QueueConfig};
+use varicap_net::QueueConfig;
 use varicap_units::{Amount, Rate, Time, TokenBucket};
 
 use crate::error::ScenarioError;
@@ -147,7 +147,7 @@ fn resolved(scenario: &Scenario, network: &Network, prefix: &str, lines: &mut Ve
         if let Some(arq) = &parts.arq {
             line("slot", arq.slot.to_string(), "Time of a transmission, of one link-layer packet.");
         }
-        line("queue", queue_and_limit(&parts.queue, parts), "The queue and its limit.");
+        line("queue", parts.queue.describe(parts.packet, parts.bdp), "The queue and its limit.");
         if let Some(admission) = admission(network, index) {
             line("admission", admission, ADMISSION);
         }
@@ -183,20 +183,6 @@ fn resolved(scenario: &Scenario, network: &Network, prefix: &str, lines: &mut Ve
         for (key, window) in windows(scenario, flow) {
             line(key, window.to_string(), "The window in bytes.");
         }
-    }
-}
-
-fn queue_and_limit(queue: &QueueConfig, parts: &LinkParts) -> String {
-    if let QueueConfig::Cbq(cbq) = queue {
-        let class = |(name, class): (&String, &CbqClass)| {
-            format!("{name} {} %: {}", 100.0 * class.share.get(), queue_and_limit(&class.queue, parts))
-        };
-        return format!("cbq; {}", cbq.classes.iter().map(class).collect::<Vec<_>>().join("; "));
-    }
-    let (name, limit) = (queue.name(), queue.limit());
-    match limit {
-        Amount::Bdp(_) => format!("{name}, {limit} = {}", limit.bytes(parts.packet, parts.bdp)),
-        _ => format!("{name}, {limit}"),
     }
 }
 

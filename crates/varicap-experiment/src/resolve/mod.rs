@@ -221,7 +221,7 @@ fn jitter(group: &Group<'_>, groups: &[Group<'_>], links: &[LinkSpec]) -> Span {
         let users = groups.iter().filter(|other| other.routes.forward.contains(link));
         let users: u64 = users.map(|other| u64::from(other.flow.count)).sum();
         let spec = &links[*link];
-        users > 1 && queue::is_regular(&spec.parts.queue) && !spec.mean_capacity.is_unlimited()
+        users > 1 && spec.parts.queue.is_regular() && !spec.mean_capacity.is_unlimited()
     });
     match slowest(&group.routes.forward, links) {
         Some(rate) if shared => rate.transmission_time(group.packet).min(LONGEST_JITTER),

@@ -116,7 +116,7 @@ fn check_link(at: &At, link: &Placed<'_>, flows: &IndexMap<String, FlowConfig>) 
     at.inner("loss").part(config.loss.check())?;
     let queue = link.queue();
     if link.is_unlimited() {
-        queue::check_no_bdp(&at.inner("queue"), &queue)?;
+        at.inner("queue").part(queue.check_no_bdp())?;
     }
     queue::check(&at.inner("queue"), &queue, flows)
 }

@@ -10,6 +10,7 @@ use indexmap::IndexMap;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+pub(crate) use varicap_units::part::join as join_path;
 
 use crate::error::ScenarioError;
 
@@ -345,13 +346,4 @@ pub(crate) fn split_path(path: &str) -> Vec<String> {
         }
     }
     keys
-}
-
-/// Joins keys into a dotted path, quoting those that contain dots.
-pub(crate) fn join_path<T: AsRef<str>>(keys: &[T]) -> String {
-    let quoted = keys.iter().map(|key| match key.as_ref() {
-        key if key.contains('.') || key.is_empty() => format!("\"{key}\""),
-        key => key.to_owned(),
-    });
-    quoted.collect::<Vec<_>>().join(".")
 }

@@ -16,7 +16,7 @@ use varicap_units::{Bytes, Rate, Span, Time};
 use super::{ArqConfig, Inside, Link, Transmission};
 use crate::capacity::CapacityParts;
 use crate::loss::Loss;
-use crate::queue::{DropTail, Limit, Queue, QueueDiscipline, Transmitter, TransmitterState};
+use crate::queue::{Limit, LineLimit, Queue, QueueDiscipline, Transmitter, TransmitterState};
 use crate::{Backlog, Frame, Framing, LossCause, Lost, NetError, QueueConfig, Watch};
 
 /// Largest window: cells of the window are looked through in every slot.
@@ -157,7 +157,7 @@ impl Arq {
         let (QueueConfig::DropTail(drop_tail), [packet, bdp]) = (config, unit) else { return queue };
         let limit = Limit::new(drop_tail.limit, packet, bdp);
         self.room = Some(Room { limit, counts_in_service: drop_tail.counts_in_service });
-        Queue::DropTail(DropTail::new(Limit { frames: u64::MAX, bytes: Bytes::MAX }, true)).managed()
+        Queue::Line(LineLimit::NONE).managed()
     }
 
     /// The capacity [b/s].

@@ -157,7 +157,7 @@ impl<F: Frame> Link<F> {
     fn offer<W: Watch<F>>(&mut self, now: Time, frame: F, watch: &mut W) {
         self.bring_to(now, watch);
         watch.on_arrival(now, &frame, self.backlog());
-        let Queue::DropTail(limit) = &self.queue else { return self.push_managed(now, frame, watch) };
+        let Queue::Line(limit) = &self.queue else { return self.push_managed(now, frame, watch) };
         let (state, size) = (self.state(), frame.wire_size());
         if !limit.admits(self.waiting, state, size) {
             return watch.on_lost(Lost { at: now, cause: LossCause::Overflow, frame });
@@ -294,7 +294,7 @@ impl<F: Frame> Link<F> {
     #[inline]
     pub fn backlog(&self) -> Backlog {
         match &self.queue {
-            Queue::DropTail(_) => self.waiting,
+            Queue::Line(_) => self.waiting,
             Queue::Managed(queue) => {
                 let Backlog { frames, bytes } = queue.backlog();
                 Backlog { frames: frames + self.waiting.frames, bytes: bytes + self.waiting.bytes }
@@ -421,7 +421,7 @@ impl<F: Frame> Link<F> {
         match (&mut self.queue, &mut self.reactive) {
             (Queue::Managed(queue), None) => queue.dequeue(at, supply, watch),
             (Queue::Managed(queue), Some(reactive)) => reactive.dequeue(queue, at, supply, watch),
-            (Queue::DropTail(_), _) => None,
+            (Queue::Line(_), _) => None,
         }
     }
 

@@ -4,7 +4,7 @@ use varicap_units::Time;
 
 use super::{Inside, Link, Transmission};
 use crate::capacity::CapacityProcess;
-use crate::queue::{Queue, Transmitter, TransmitterState};
+use crate::queue::{Queue, QueueDiscipline, Transmitter, TransmitterState};
 use crate::reactive::{LoadReactiveControl, QueueSample, Setting};
 use crate::{Frame, Watch};
 

@@ -1,18 +1,71 @@
-//! A queue that tells each sender to accelerate or to brake. Source: [goyal20, §3.1].
+//! A queue that has each sender accelerate or brake. Source: [goyal20, §3.1].
 //!
 //! The target rate is `eta mu - (mu / delta) (x - target)^+` for a capacity mu and a queueing delay x. Of the packets that
-//! leave at rate cr, the fraction `f = min(1, target rate / (2 cr))` stays an accelerate, for each accelerate lets two
+//! leave at rate cr, the fraction `f = min(1, target rate / (2 cr))` stays an accelerate, since each accelerate lets two
 //! packets in for one: the rate of the next round trip is then the target rate. A bucket of tokens spreads them evenly.
 
 use std::collections::VecDeque;
 
-use varicap_units::{Bytes, Span, Time, Work};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use varicap_units::part::{self, Checked, Part};
+use varicap_units::{Amount, Bytes, Span, Time, Work};
 
-use super::{Fifo, Limit, QueueDiscipline, Supply, Transmitter, Waiting};
-use crate::{AccelBrakeConfig, Backlog, Frame, LossCause, Lost, Watch};
+use super::{Fifo, Limit, QueueDiscipline, QueuePart, Site, Supply, Transmitter, Waiting};
+use crate::{Backlog, Frame, LossCause, Lost, Watch};
 
 /// Most tokens: accelerates that may follow each other although the fraction is small.
 const MOST_TOKENS: f64 = 5.0;
+
+/// Accel-Brake Control at the bottleneck: brakes are CE marks, so that only ECN-capable packets get any.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct AccelBrakeConfig {
+    /// Hard limit of the queue. Default: 250 packets ([goyal20, §6]).
+    pub limit: Amount,
+    /// Which part of the capacity is the target rate while the queue is short (eta). Default: 0.98 ([goyal20, §6]).
+    pub eta: f64,
+    /// Queueing delay that is left alone (d_t). Default: 20 ms.
+    pub target: Span,
+    /// In which time more than that is to drain (delta); stable above two thirds of the round trip ([goyal20, §3.1.4]).
+    /// Default: 133 ms ([goyal20, §6]).
+    pub delta: Span,
+    /// Over which the rate of departures is measured. Default: 50 ms.
+    pub window: Span,
+}
+
+impl Default for AccelBrakeConfig {
+    fn default() -> AccelBrakeConfig {
+        AccelBrakeConfig {
+            limit: Amount::Packets(250),
+            eta: 0.98,
+            target: Span::from_millis(20),
+            delta: Span::from_millis(133),
+            window: Span::from_millis(50),
+        }
+    }
+}
+
+impl Part for AccelBrakeConfig {
+    fn check(&self) -> Checked {
+        part::amount("limit", self.limit)?;
+        part::require("eta", self.eta > 0.0 && self.eta <= 1.0, self.eta, "above 0, and at most 1")?;
+        part::bounded("target", self.target)?;
+        part::positive("delta", self.delta)?;
+        part::positive("window", self.window)
+    }
+}
+
+impl QueuePart for AccelBrakeConfig {
+    fn limit(&self) -> Amount {
+        self.limit
+    }
+
+    /// Its target rate follows the capacity of the whole link.
+    fn may_be_inside(&self) -> bool {
+        false
+    }
+}
 
 /// A queue of accelerates and brakes; a brake is a frame that is marked CE.
 #[derive(Debug)]
@@ -36,20 +89,15 @@ struct Departure {
 
 impl<F: Frame> AccelBrake<F> {
     /// An empty queue.
-    pub fn new(config: &AccelBrakeConfig, limit: Limit) -> AccelBrake<F> {
+    pub fn new(config: &AccelBrakeConfig, site: &Site<'_>) -> AccelBrake<F> {
         AccelBrake {
             fifo: Fifo::new(),
-            limit,
+            limit: site.limit(config.limit),
             config: config.clone(),
             tokens: 1.0,
             left: VecDeque::new(),
             carried: Bytes::ZERO,
         }
-    }
-
-    /// From now on no more than `limit` may wait; what waits already stays.
-    pub(super) fn set_limit(&mut self, limit: Limit) {
-        self.limit = limit;
     }
 
     /// The fraction of accelerates now that a frame of `size` leaves after `delay`.
@@ -106,5 +154,9 @@ impl<F: Frame> QueueDiscipline<F> for AccelBrake<F> {
 
     fn backlog(&self) -> Backlog {
         self.fifo.backlog()
+    }
+
+    fn set_limit(&mut self, limit: Limit) {
+        self.limit = limit;
     }
 }

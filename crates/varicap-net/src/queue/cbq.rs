@@ -6,20 +6,167 @@
 //! by their shares both what they are entitled to and what others leave. A class that may not borrow waits until its share
 //! has come: then the link idles although frames wait.
 //!
-//! Whether a class is within its share is told by a token bucket that fills at its share of the capacity of now.
-//! Where all classes borrow and have one priority it makes no difference, and nobody asks.
+//! A token bucket that fills at its share of the present capacity says whether a class is within its share. Where all
+//! classes borrow and have one priority it makes no difference, and the bucket is left alone.
 //!
 //! Deviation: [floyd95] estimates each class's use by an exponential average of its idle times and serves equals by weighted
 //! round robin; a bucket and virtual time give the same shares, exactly.
 
-use varicap_units::{BucketDepth, Bytes, Rate, Time, TokenBucket};
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use varicap_units::part::{self, Checked, Fault, OnKernel, Part};
+use varicap_units::{Amount, BucketDepth, Bytes, Probability, Rate, Time, TokenBucket};
 
+use super::part::below;
 use super::sfq::{Cost, VirtualClock};
-use super::{CbqConfig, Managed, QueueDiscipline, StreamOf, Supply, Transmitter, TransmitterState, Waiting};
-use crate::{Backlog, Frame, LinkParts, Watch};
+use super::{
+    Chosen, Limit, QueueConfig, QueueDiscipline, QueuePart, Site, Supply, Transmitter, TransmitterState,
+    Waiting,
+};
+use crate::{Backlog, Frame, Watch};
 
 /// What a class may have saved of its share: it makes up for the frames of others that it waited for [full packets].
 const BURST: u64 = 4;
+
+/// Most classes of a link.
+const MOST_CLASSES: usize = 100;
+/// How far above 1 the sum of shares may be: decimals in a file are not exact.
+const SHARE_TOLERANCE: f64 = 1e-9;
+
+/// Class-based queueing. What a class does not use goes to the others by their shares.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CbqConfig {
+    /// The classes, by name. Their shares sum to at most 1.
+    pub classes: IndexMap<String, CbqClass>,
+}
+
+/// A class of flows that is entitled to a share of the capacity.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CbqClass {
+    /// Its flows (by name; a group belongs to it as a whole). Default: all that no other class names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flows: Option<Vec<String>>,
+    /// Its share of the capacity.
+    pub share: Probability,
+    /// The queue inside it: any but `cbq` and `accel-brake`. Default: drop-tail of 1 bdp.
+    #[serde(default)]
+    pub queue: QueueConfig,
+    /// Of the classes that are within their shares, those of the lowest number go first; and so do they among those that
+    /// borrow. Default: 1.
+    #[serde(default = "first")]
+    pub priority: u8,
+    /// Whether it may use what other classes leave. If not, it waits for its share even at an idle link. Default: true.
+    #[serde(default = "yes")]
+    pub borrow: bool,
+}
+
+fn first() -> u8 {
+    1
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl Part for CbqConfig {
+    fn check(&self) -> Checked {
+        let count = self.classes.len();
+        let some = format!("1 to {MOST_CLASSES} classes");
+        part::require("classes", (1..=MOST_CLASSES).contains(&count), count, some)?;
+        let total: f64 = self.classes.values().map(|class| class.share.get()).sum();
+        let whole = "shares that sum to at most 1";
+        part::require("classes", total <= 1.0 + SHARE_TOLERANCE, format!("shares of {total}"), whole)?;
+        let mut members = Members::default();
+        self.classes.iter().try_for_each(|(name, class)| {
+            let checked = class.check().and_then(|()| members.add(name, class));
+            below(&key_of(name), checked)
+        })
+    }
+
+    /// The first refusal of a queue inside is its own.
+    fn on_kernel(&self) -> OnKernel {
+        let inside = self.classes.values().map(|class| class.queue.on_kernel());
+        inside.into_iter().find(|fate| matches!(fate, OnKernel::Refused(_))).unwrap_or(OnKernel::AsWritten)
+    }
+}
+
+impl QueuePart for CbqConfig {
+    fn limit(&self) -> Amount {
+        Amount::Unlimited
+    }
+
+    fn flows(&self) -> Vec<(String, &str)> {
+        let flows = self.classes.iter().flat_map(|(name, class)| {
+            let flows = class.flows.iter().flatten().enumerate();
+            flows.map(move |(place, flow)| (format!("{}.flows.{place}", key_of(name)), flow.as_str()))
+        });
+        flows.collect()
+    }
+
+    fn inside(&self) -> Vec<(String, &QueueConfig)> {
+        let inside = |(name, class)| -> (String, _) { (format!("{}.queue", key_of(name)), class) };
+        self.classes.iter().map(|(name, class)| inside((name, &class.queue))).collect()
+    }
+
+    fn may_be_inside(&self) -> bool {
+        false
+    }
+
+    fn fits(&self, packet: Bytes, bdp: Bytes) -> Checked {
+        self.inside().iter().try_for_each(|(key, queue)| below(key, queue.fits(packet, bdp)))
+    }
+
+    fn describe(&self, packet: Bytes, bdp: Bytes) -> String {
+        let class = |(name, class): (&String, &CbqClass)| {
+            format!("; {name} {} %: {}", 100.0 * class.share.get(), class.queue.describe(packet, bdp))
+        };
+        self.classes.iter().map(class).collect()
+    }
+}
+
+impl CbqClass {
+    fn check(&self) -> Checked {
+        part::require("share", self.share.get() > 0.0, self.share, "above 0")?;
+        let expected = "any queue but `cbq` and `accel-brake`";
+        part::require("queue", self.queue.may_be_inside(), self.queue.name(), expected)?;
+        below("queue", self.queue.check())
+    }
+}
+
+/// The key of a class.
+fn key_of(name: &str) -> String {
+    part::join(&["classes", name])
+}
+
+/// Which class each flow belongs to.
+#[derive(Default)]
+struct Members<'a> {
+    owner: IndexMap<&'a str, &'a str>,
+    /// The class of all flows that none names.
+    rest: Option<&'a str>,
+}
+
+impl<'a> Members<'a> {
+    /// Adds a class, whose flows belong to no other.
+    fn add(&mut self, name: &'a str, class: &'a CbqClass) -> Checked {
+        for (place, flow) in class.flows.iter().flatten().enumerate() {
+            if let Some(other) = self.owner.insert(flow, name) {
+                let found = format!("{flow} of `{other}`");
+                return Err(Fault::new(format!("flows.{place}"), found, "a flow of one class"));
+            }
+        }
+        if class.flows.is_none()
+            && let Some(other) = self.rest.replace(name)
+        {
+            let expected = format!("a list: `{other}` has all flows that no class names");
+            return Err(Fault::new("flows", "none", expected));
+        }
+        Ok(())
+    }
+}
 
 /// Classes of flows, each with a queue.
 #[derive(Debug)]
@@ -38,7 +185,7 @@ pub struct Cbq<F> {
 /// A class.
 #[derive(Debug)]
 struct Class<F> {
-    queue: Managed<F>,
+    queue: Chosen<F>,
     cost: Cost,
     /// Start tag of its next frame; if none waits, finish tag of its last.
     tag: u128,
@@ -64,12 +211,12 @@ impl<F: Frame> Class<F> {
 }
 
 impl<F: Frame> Cbq<F> {
-    /// Empty queues of the classes of `config` on a link of `parts`; the random stream of class a is `queue.a`.
-    pub fn new(config: &CbqConfig, parts: &LinkParts, stream: &StreamOf<'_>) -> Cbq<F> {
+    /// Empty queues of the classes; the random stream of class a of `queue` is `queue.a`.
+    pub fn new(config: &CbqConfig, site: &Site<'_>) -> Cbq<F> {
         let configs = || config.classes.values();
-        let depth = BucketDepth::Bytes(parts.packet * BURST);
+        let depth = BucketDepth::Bytes(site.packet * BURST);
         let classes = config.classes.iter().map(|(name, class)| Class {
-            queue: Managed::new(&class.queue, parts, &format!("queue.{name}"), stream),
+            queue: Chosen::new(&class.queue, &Site { name: &format!("{}.{name}", site.name), ..*site }),
             cost: Cost::of_weight(class.share.get()),
             tag: 0,
             priority: class.priority,
@@ -85,11 +232,11 @@ impl<F: Frame> Cbq<F> {
         let priority = configs().next().map_or(0, |first| first.priority);
         Cbq {
             classes: classes.collect(),
-            class_of: parts.groups.iter().map(|group| class_of(group)).collect(),
+            class_of: site.groups.iter().map(|group| class_of(group)).collect(),
             clock: VirtualClock::default(),
             in_service: None,
             has_limits: configs().any(|class| !class.borrow || class.priority != priority),
-            packet: parts.packet,
+            packet: site.packet,
         }
     }
 
@@ -122,12 +269,6 @@ impl<F: Frame> Cbq<F> {
             self.classes.iter_mut().for_each(|class| class.settle(now, rate));
         }
     }
-
-    /// When a class whose frames wait for its share may go, if nothing else comes; never if none does.
-    pub(super) fn ready_at(&self) -> Time {
-        let waiting = self.classes.iter().filter(|class| !class.is_empty());
-        waiting.map(|class| class.allowance.conforms_at(self.packet)).min().unwrap_or(Time::NEVER)
-    }
 }
 
 impl<F: Frame> QueueDiscipline<F> for Cbq<F> {
@@ -145,7 +286,7 @@ impl<F: Frame> QueueDiscipline<F> for Cbq<F> {
 
     fn dequeue<W: Watch<F>>(&mut self, now: Time, supply: Supply, watch: &mut W) -> Option<Waiting<F>> {
         if let Some(served) = self.in_service.take() {
-            // A queue has to be told that the transmitter left it with nothing to send.
+            // A queue has to learn that the transmitter left it with nothing to send.
             let class = &mut self.classes[usize::from(served)];
             if class.is_empty() {
                 class.queue.dequeue(now, supply, watch);
@@ -175,5 +316,14 @@ impl<F: Frame> QueueDiscipline<F> for Cbq<F> {
             let Backlog { frames, bytes } = class.queue.backlog();
             Backlog { frames: sum.frames + frames, bytes: sum.bytes + bytes }
         })
+    }
+
+    /// Each class has a limit of its own.
+    fn set_limit(&mut self, _limit: Limit) {}
+
+    /// When a class whose frames wait for its share may go.
+    fn ready_at(&self) -> Time {
+        let waiting = self.classes.iter().filter(|class| !class.is_empty());
+        waiting.map(|class| class.allowance.conforms_at(self.packet)).min().unwrap_or(Time::NEVER)
     }
 }

@@ -1,13 +1,61 @@
 //! Controlled delay. Source: RFC 8289.
 
-use varicap_units::{Bytes, Span, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use varicap_units::part::{self, Checked, Part};
+use varicap_units::{Amount, Bytes, Span, Time};
 
-use super::{Fifo, Limit, QueueDiscipline, Supply, Transmitter, Waiting};
-use crate::{Backlog, CoDelConfig, Frame, LossCause, Lost, Watch};
+use super::{Fifo, Limit, QueueDiscipline, QueuePart, Site, Supply, Transmitter, Waiting};
+use crate::{Backlog, Frame, LossCause, Lost, Watch};
 
 /// The drop rate of the last episode is taken up again if it ended no longer ago than that many intervals (RFC 8289
 /// §5.5).
 const MEMORY: u64 = 16;
+
+/// Controlled delay.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct CoDelConfig {
+    /// Hard limit of the queue. Default: 1000 packets.
+    pub limit: Amount,
+    /// Acceptable standing queueing delay. Default: 5 ms (RFC 8289 §4.2).
+    pub target: Span,
+    /// How long the delay may stay above the target. Default: 100 ms (RFC 8289 §4.3).
+    pub interval: Span,
+    /// Mark ECN-capable frames instead of dropping them. Default: false.
+    pub ecn: bool,
+}
+
+impl Default for CoDelConfig {
+    fn default() -> CoDelConfig {
+        CoDelConfig {
+            limit: Amount::Packets(1000),
+            target: Span::from_millis(5),
+            interval: Span::from_millis(100),
+            ecn: false,
+        }
+    }
+}
+
+impl Part for CoDelConfig {
+    fn check(&self) -> Checked {
+        part::amount("limit", self.limit)?;
+        part::positive("target", self.target)?;
+        part::positive("interval", self.interval)?;
+        let shorter = format!("at most the interval, {}", self.interval);
+        part::require("target", self.target <= self.interval, self.target, shorter)
+    }
+}
+
+impl QueuePart for CoDelConfig {
+    fn limit(&self) -> Amount {
+        self.limit
+    }
+
+    fn is_regular(&self) -> bool {
+        false
+    }
+}
 
 /// A CoDel queue.
 #[derive(Debug)]
@@ -36,10 +84,10 @@ struct Head<F> {
 
 impl<F: Frame> CoDel<F> {
     /// An empty queue.
-    pub fn new(config: &CoDelConfig, limit: Limit) -> CoDel<F> {
+    pub fn new(config: &CoDelConfig, site: &Site<'_>) -> CoDel<F> {
         CoDel {
             fifo: Fifo::new(),
-            limit,
+            limit: site.limit(config.limit),
             target: config.target,
             interval: config.interval,
             ecn: config.ecn,
@@ -50,10 +98,6 @@ impl<F: Frame> CoDel<F> {
             count: 0,
             last_count: 0,
         }
-    }
-
-    pub(super) fn set_limit(&mut self, limit: Limit) {
-        self.limit = limit;
     }
 
     /// RFC 8289 §5.5, dodequeue.
@@ -158,5 +202,9 @@ impl<F: Frame> QueueDiscipline<F> for CoDel<F> {
 
     fn backlog(&self) -> Backlog {
         self.fifo.backlog()
+    }
+
+    fn set_limit(&mut self, limit: Limit) {
+        self.limit = limit;
     }
 }

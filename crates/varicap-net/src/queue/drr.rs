@@ -7,11 +7,92 @@
 
 use std::collections::VecDeque;
 
-use varicap_units::Time;
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use varicap_units::part::{self, Checked, Part};
+use varicap_units::{Amount, Bytes, Time};
 
-use super::flows::{Arrival, Flows, Sharing};
-use super::{DrrConfig, Limit, QueueDiscipline, Supply, Transmitter, Waiting};
-use crate::{Backlog, Frame, LinkParts, Watch};
+use super::flows::{Arrival, DropFrom, Flows, Per, Sharing, Terms};
+use super::{Limit, QueueDiscipline, QueuePart, Site, Supply, Transmitter, Waiting};
+use crate::{Backlog, Frame, Watch};
+
+/// Least quantum: a large packet must not take many rounds [B].
+const LEAST_QUANTUM: Bytes = Bytes::new(100);
+
+/// Deficit round robin: a flow sends its quantum in each round, and keeps what is too little for its next packet.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct DrrConfig {
+    /// Limit of what waits in all queues together. Default: 1 bdp.
+    pub limit: Amount,
+    /// Limit of the queue of each flow. Default: none but `limit`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flow_limit: Option<Amount>,
+    /// What a flow of weight 1 may send in a round. Default: 1 packets (full-sized).
+    pub quantum: Amount,
+    /// What has a queue of its own. Default: flow.
+    pub per: Per,
+    /// Who loses a packet where all queues together are full. Default: longest.
+    pub drop: DropFrom,
+    /// Weights of flows by name; those of a group have the weight each, or together if `per = "group"`. Default: 1.
+    #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    #[schemars(extend("default" = null))]
+    pub weights: IndexMap<String, f64>,
+}
+
+impl Default for DrrConfig {
+    fn default() -> DrrConfig {
+        DrrConfig {
+            limit: Amount::Bdp(1.0),
+            flow_limit: None,
+            quantum: Amount::Packets(1),
+            per: Per::Flow,
+            drop: DropFrom::Longest,
+            weights: IndexMap::new(),
+        }
+    }
+}
+
+impl DrrConfig {
+    /// How its flows share its room.
+    fn terms(&self) -> Terms<'_> {
+        let DrrConfig { limit, flow_limit, per, drop, ref weights, .. } = *self;
+        Terms { limit, flow_limit, per, drop, weights }
+    }
+}
+
+impl Part for DrrConfig {
+    fn check(&self) -> Checked {
+        part::amount("quantum", self.quantum)?;
+        let least = Amount::Bytes(LEAST_QUANTUM);
+        let good = match self.quantum {
+            Amount::Bytes(quantum) => quantum >= LEAST_QUANTUM,
+            quantum => quantum != Amount::Unlimited,
+        };
+        part::require("quantum", good, self.quantum, format!("a finite amount of at least {least}"))?;
+        self.terms().check()
+    }
+}
+
+impl QueuePart for DrrConfig {
+    fn limit(&self) -> Amount {
+        self.limit
+    }
+
+    fn amounts(&self) -> Vec<(&'static str, Amount)> {
+        let quantum = ("quantum", self.quantum);
+        std::iter::once(quantum).chain(self.terms().flow_limit()).collect()
+    }
+
+    fn flows(&self) -> Vec<(String, &str)> {
+        self.terms().flows()
+    }
+
+    fn fits(&self, packet: Bytes, bdp: Bytes) -> Checked {
+        self.terms().fits(packet, bdp)
+    }
+}
 
 /// A queue for each flow, served in turn.
 #[derive(Debug)]
@@ -35,16 +116,11 @@ struct Share {
 }
 
 impl<F: Frame> Drr<F> {
-    /// An empty queue for a link of `parts`.
-    pub fn new(config: &DrrConfig, parts: &LinkParts) -> Drr<F> {
-        let DrrConfig { limit, flow_limit, per, drop, weights, .. } = config;
-        let sharing = Sharing::new(parts, (*limit, *flow_limit), *per, *drop, |name| weights.get(name));
-        let quantum = config.quantum.bytes(parts.packet, parts.bdp).as_u64().max(1);
+    /// An empty queue.
+    pub fn new(config: &DrrConfig, site: &Site<'_>) -> Drr<F> {
+        let sharing = Sharing::new(config.terms(), site);
+        let quantum = config.quantum.bytes(site.packet, site.bdp).as_u64().max(1);
         Drr { flows: Flows::new(sharing), ring: VecDeque::new(), is_served: false, quantum }
-    }
-
-    pub(super) fn set_limit(&mut self, limit: Limit) {
-        self.flows.set_limit(limit);
     }
 
     /// The first of the ring has had its turn.
@@ -93,5 +169,9 @@ impl<F: Frame> QueueDiscipline<F> for Drr<F> {
 
     fn backlog(&self) -> Backlog {
         self.flows.backlog()
+    }
+
+    fn set_limit(&mut self, limit: Limit) {
+        self.flows.set_limit(limit);
     }
 }

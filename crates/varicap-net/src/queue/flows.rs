@@ -3,11 +3,84 @@
 //! Flows get a slot when their first frame comes and give it back when the discipline forgets them; slots and their rings are
 //! used again, so that nothing is allocated in the steady state.
 
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use varicap_units::part::{self, Checked};
 use varicap_units::{Amount, Bytes, Time};
 
-use super::{DropFrom, Fifo, Limit, Per, Transmitter, TransmitterState, Waiting};
+use super::limit::holds_a_packet;
+use super::{Fifo, Limit, Site, Transmitter, TransmitterState, Waiting};
 use crate::by_flow::ByFlow;
-use crate::{Backlog, Frame, LinkParts, LossCause, Lost, Watch};
+use crate::{Backlog, Frame, LossCause, Lost, Watch};
+
+/// Least and greatest weight of a flow.
+const LEAST_WEIGHT: f64 = 0.01;
+const MOST_WEIGHT: f64 = 1000.0;
+
+/// What has a queue of its own in fair queueing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Per {
+    /// Each connection (of a group with a `count`, each of them).
+    #[default]
+    Flow,
+    /// Each group of flows, whatever its `count`.
+    Group,
+}
+
+/// Who loses a packet where all queues together are full.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DropFrom {
+    /// The flow with the most bytes waiting, its last packet.
+    #[default]
+    Longest,
+    /// The one whose packet arrives.
+    Arriving,
+}
+
+/// What a scenario says of how flows share the room of a queue.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Terms<'a> {
+    /// Limit of what waits in all queues together.
+    pub limit: Amount,
+    /// Limit of the queue of each flow.
+    pub flow_limit: Option<Amount>,
+    pub per: Per,
+    pub drop: DropFrom,
+    /// Weights of flows by name.
+    pub weights: &'a IndexMap<String, f64>,
+}
+
+impl<'a> Terms<'a> {
+    /// Whether the limits and weights make sense.
+    pub fn check(self) -> Checked {
+        part::amount("limit", self.limit)?;
+        self.flow_limit.map_or(Ok(()), |limit| part::amount("flow_limit", limit))?;
+        self.weights.iter().try_for_each(|(name, weight)| {
+            let good = (LEAST_WEIGHT..=MOST_WEIGHT).contains(weight);
+            let expected = format!("a weight from {LEAST_WEIGHT} to {MOST_WEIGHT}");
+            part::require(&part::join(&["weights", name]), good, weight, expected)
+        })
+    }
+
+    /// The flows that have a weight, by the keys that name them.
+    pub fn flows(self) -> Vec<(String, &'a str)> {
+        self.weights.keys().map(|name| (part::join(&["weights", name]), name.as_str())).collect()
+    }
+
+    /// The limit of each flow, if there is one, by its key.
+    pub fn flow_limit(self) -> Option<(&'static str, Amount)> {
+        self.flow_limit.map(|limit| ("flow_limit", limit))
+    }
+
+    /// Whether each limit holds a packet.
+    pub fn fits(self, packet: Bytes, bdp: Bytes) -> Checked {
+        holds_a_packet("limit", self.limit, packet, bdp)?;
+        self.flow_limit().map_or(Ok(()), |(key, limit)| holds_a_packet(key, limit, packet, bdp))
+    }
+}
 
 /// How flows share the room of a queue.
 #[derive(Debug)]
@@ -21,21 +94,15 @@ pub(super) struct Sharing {
 }
 
 impl Sharing {
-    /// As a scenario says it, for a link of `parts`.
-    pub fn new<'a>(
-        parts: &LinkParts,
-        (limit, flow_limit): (Amount, Option<Amount>),
-        per: Per,
-        drop: DropFrom,
-        weight_of: impl Fn(&str) -> Option<&'a f64>,
-    ) -> Sharing {
-        let limit_of = |amount| Limit::new(amount, parts.packet, parts.bdp);
+    /// As a scenario says it, where `site` says.
+    pub fn new(terms: Terms<'_>, site: &Site<'_>) -> Sharing {
+        let weight = |name: &str| terms.weights.get(name).copied().unwrap_or(1.0);
         Sharing {
-            limit: limit_of(limit),
-            flow_limit: flow_limit.map(limit_of),
-            per,
-            drop,
-            weights: parts.groups.iter().map(|name| weight_of(name).copied().unwrap_or(1.0)).collect(),
+            limit: site.limit(terms.limit),
+            flow_limit: terms.flow_limit.map(|limit| site.limit(limit)),
+            per: terms.per,
+            drop: terms.drop,
+            weights: site.groups.iter().map(|name| weight(name)).collect(),
         }
     }
 
@@ -57,7 +124,7 @@ impl Sharing {
 pub(super) struct Flow<F, S> {
     key: u32,
     fifo: Fifo<F>,
-    /// What the discipline knows of it.
+    /// What the discipline keeps about it.
     pub state: S,
 }
 
@@ -214,7 +281,7 @@ impl<F: Frame, S> Flows<F, S> {
             }
             !gone
         });
-        // What the table's order is must not matter.
+        // The order of the table must not matter.
         free.sort_unstable_by(|a, b| b.cmp(a));
     }
 }

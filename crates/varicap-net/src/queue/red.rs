@@ -4,10 +4,103 @@
 //! probability that rises linearly from 0 to the maximum; drops are spaced by a law of choice. Queue and thresholds
 //! count packets, or bytes if the minimum threshold is given in bytes; then a frame counts with its size.
 
-use varicap_units::{Amount, Bytes, NANOS_PER_SEC, Stream, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use varicap_units::part::{self, Checked, Part};
+use varicap_units::{Amount, Bytes, NANOS_PER_SEC, Probability, Stream, Time};
 
-use super::{Fifo, Limit, QueueDiscipline, Supply, Transmitter, Waiting, held};
-use crate::{Backlog, DropSpacing, Frame, LossCause, Lost, RedConfig, Watch};
+use super::{Fifo, Limit, QueueDiscipline, QueuePart, Site, Supply, Transmitter, Waiting, held};
+use crate::{Backlog, Frame, LossCause, Lost, Watch};
+
+/// Random early detection, with the options of ns-2.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RedConfig {
+    /// Hard limit of the queue. Default: 50 packets.
+    pub limit: Amount,
+    /// Average queue at which drops begin. Default: 5 packets.
+    pub min_threshold: Amount,
+    /// Average queue at which the drop probability reaches `max_probability`. Default: 15 packets.
+    pub max_threshold: Amount,
+    /// Largest early drop probability. Default: 0.1.
+    pub max_probability: Probability,
+    /// Weight of the newest sample in the average. Default: 0.002.
+    pub weight: f64,
+    /// Above the maximum threshold the probability rises to 1 at twice that threshold, not at once. Default: false.
+    pub gentle: bool,
+    /// How drops are spaced. Default: wait (ns-2).
+    pub spacing: DropSpacing,
+    /// Mean packet size, for averaging over idle times and for byte mode. Default: 1000 B.
+    pub mean_packet: Bytes,
+    /// Whether the limit counts the frame in service. Default: false.
+    pub counts_in_service: bool,
+    /// Mark ECN-capable frames instead of dropping them. Default: false.
+    pub ecn: bool,
+}
+
+impl Default for RedConfig {
+    fn default() -> RedConfig {
+        RedConfig {
+            limit: Amount::Packets(50),
+            min_threshold: Amount::Packets(5),
+            max_threshold: Amount::Packets(15),
+            max_probability: Probability::new(0.1).unwrap_or_default(),
+            weight: 0.002,
+            gentle: false,
+            spacing: DropSpacing::Wait,
+            mean_packet: Bytes::new(1000),
+            counts_in_service: false,
+            ecn: false,
+        }
+    }
+}
+
+/// How RED spaces its drops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DropSpacing {
+    /// Uniform between 1/p and 2/p packets after the last drop (ns-2's `wait`).
+    Wait,
+    /// Uniform between 1 and 1/p packets after the last drop (Floyd and Jacobson's method 2).
+    Uniform,
+    /// Each packet independently with probability p: geometric spacing (their method 1).
+    Geometric,
+}
+
+impl Part for RedConfig {
+    fn check(&self) -> Checked {
+        part::amount("limit", self.limit)?;
+        part::amount("min_threshold", self.min_threshold)?;
+        part::amount("max_threshold", self.max_threshold)?;
+        let ordered = match (self.min_threshold, self.max_threshold) {
+            (Amount::Packets(least), Amount::Packets(most)) => least < most,
+            (Amount::Bytes(least), Amount::Bytes(most)) => least < most,
+            (Amount::Bdp(least), Amount::Bdp(most)) => least < most,
+            (least, _) => least != Amount::Unlimited,
+        };
+        let below = format!("less than `max_threshold`, {}", self.max_threshold);
+        part::require("min_threshold", ordered, self.min_threshold, below)?;
+        let has_weight = self.weight > 0.0 && self.weight <= 1.0;
+        part::require("weight", has_weight, self.weight, "above 0, and at most 1")?;
+        let probability = self.max_probability;
+        part::require("max_probability", probability.get() > 0.0, probability, "above 0")?;
+        part::size("mean_packet", self.mean_packet)
+    }
+}
+
+impl QueuePart for RedConfig {
+    fn limit(&self) -> Amount {
+        self.limit
+    }
+
+    fn amounts(&self) -> Vec<(&'static str, Amount)> {
+        vec![("min_threshold", self.min_threshold), ("max_threshold", self.max_threshold)]
+    }
+
+    fn is_regular(&self) -> bool {
+        false
+    }
+}
 
 /// A RED queue.
 #[derive(Debug)]
@@ -46,8 +139,9 @@ enum Verdict {
 }
 
 impl<F: Frame> Red<F> {
-    /// An empty queue, whose amounts are meant for packets of `packet` and a path of `bdp` bytes [B].
-    pub fn new(config: &RedConfig, limit: Limit, packet: Bytes, bdp: Bytes, stream: Stream) -> Red<F> {
+    /// An empty queue.
+    pub fn new(config: &RedConfig, site: &Site<'_>) -> Red<F> {
+        let Site { packet, bdp, .. } = *site;
         let in_bytes = !matches!(config.min_threshold, Amount::Packets(_));
         let mean_packet = config.mean_packet.as_u64().max(1) as f64;
         let threshold = |amount: Amount| match amount {
@@ -57,7 +151,7 @@ impl<F: Frame> Red<F> {
         };
         Red {
             fifo: Fifo::new(),
-            limit,
+            limit: site.limit(config.limit),
             min_threshold: threshold(config.min_threshold),
             max_threshold: threshold(config.max_threshold),
             in_bytes,
@@ -68,16 +162,12 @@ impl<F: Frame> Red<F> {
             mean_packet,
             counts_in_service: config.counts_in_service,
             ecn: config.ecn,
-            stream,
+            stream: site.stream(),
             average: 0.0,
             idle_since: Some(Time::ZERO),
             since_drop: 0.0,
             was_above: false,
         }
-    }
-
-    pub(super) fn set_limit(&mut self, limit: Limit) {
-        self.limit = limit;
     }
 
     /// The average queue [packets or B].
@@ -211,5 +301,9 @@ impl<F: Frame> QueueDiscipline<F> for Red<F> {
 
     fn backlog(&self) -> Backlog {
         self.fifo.backlog()
+    }
+
+    fn set_limit(&mut self, limit: Limit) {
+        self.limit = limit;
     }
 }

@@ -10,14 +10,81 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use varicap_units::{Bytes, Time};
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use varicap_units::part::{Checked, Part};
+use varicap_units::{Amount, Bytes, Time};
 
-use super::flows::{Arrival, Flows, Sharing};
-use super::{Limit, QueueDiscipline, SfqConfig, Supply, Transmitter, Waiting};
-use crate::{Backlog, Frame, LinkParts, Watch};
+use super::flows::{Arrival, DropFrom, Flows, Per, Sharing, Terms};
+use super::{Limit, QueueDiscipline, QueuePart, Site, Supply, Transmitter, Waiting};
+use crate::{Backlog, Frame, Watch};
 
 /// Flows that are remembered before the first look for those that are past.
 const FLOWS: usize = 64;
+
+/// Start-time fair queueing: the packet whose service would have begun first in a fair fluid system goes first.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct SfqConfig {
+    /// Limit of what waits in all queues together. Default: 1 bdp.
+    pub limit: Amount,
+    /// Limit of the queue of each flow. Default: none but `limit`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flow_limit: Option<Amount>,
+    /// What has a queue of its own. Default: flow.
+    pub per: Per,
+    /// Who loses a packet where all queues together are full. Default: longest.
+    pub drop: DropFrom,
+    /// Weights of flows by name; those of a group have the weight each, or together if `per = "group"`. Default: 1.
+    #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    #[schemars(extend("default" = null))]
+    pub weights: IndexMap<String, f64>,
+}
+
+impl Default for SfqConfig {
+    fn default() -> SfqConfig {
+        SfqConfig {
+            limit: Amount::Bdp(1.0),
+            flow_limit: None,
+            per: Per::Flow,
+            drop: DropFrom::Longest,
+            weights: IndexMap::new(),
+        }
+    }
+}
+
+impl SfqConfig {
+    /// How its flows share its room.
+    fn terms(&self) -> Terms<'_> {
+        let SfqConfig { limit, flow_limit, per, drop, ref weights } = *self;
+        Terms { limit, flow_limit, per, drop, weights }
+    }
+}
+
+impl Part for SfqConfig {
+    fn check(&self) -> Checked {
+        self.terms().check()
+    }
+}
+
+impl QueuePart for SfqConfig {
+    fn limit(&self) -> Amount {
+        self.limit
+    }
+
+    fn amounts(&self) -> Vec<(&'static str, Amount)> {
+        self.terms().flow_limit().into_iter().collect()
+    }
+
+    fn flows(&self) -> Vec<(String, &str)> {
+        self.terms().flows()
+    }
+
+    fn fits(&self, packet: Bytes, bdp: Bytes) -> Checked {
+        self.terms().fits(packet, bdp)
+    }
+}
 
 /// A queue for each flow, served in the order of virtual time.
 #[derive(Debug)]
@@ -32,7 +99,7 @@ pub struct Sfq<F> {
     most_flows: usize,
 }
 
-/// What is known of a flow.
+/// What the discipline keeps about a flow.
 #[derive(Clone, Copy, Debug)]
 struct Tagged {
     cost: Cost,
@@ -81,16 +148,11 @@ impl VirtualClock {
 }
 
 impl<F: Frame> Sfq<F> {
-    /// An empty queue for a link of `parts`.
-    pub fn new(config: &SfqConfig, parts: &LinkParts) -> Sfq<F> {
-        let SfqConfig { limit, flow_limit, per, drop, weights } = config;
-        let sharing = Sharing::new(parts, (*limit, *flow_limit), *per, *drop, |name| weights.get(name));
+    /// An empty queue.
+    pub fn new(config: &SfqConfig, site: &Site<'_>) -> Sfq<F> {
+        let sharing = Sharing::new(config.terms(), site);
         let (flows, heap, clock) = (Flows::new(sharing), BinaryHeap::new(), VirtualClock::default());
         Sfq { flows, heap, clock, arrivals: 0, most_flows: FLOWS }
-    }
-
-    pub(super) fn set_limit(&mut self, limit: Limit) {
-        self.flows.set_limit(limit);
     }
 
     /// A flow whose finish tag is past begins anew as one that was never seen.
@@ -138,5 +200,9 @@ impl<F: Frame> QueueDiscipline<F> for Sfq<F> {
 
     fn backlog(&self) -> Backlog {
         self.flows.backlog()
+    }
+
+    fn set_limit(&mut self, limit: Limit) {
+        self.flows.set_limit(limit);
     }
 }
