@@ -11,8 +11,8 @@ use varicap_net::capacity::read_rates;
 use varicap_net::{
     ArqConfig, ArqParts, CapacityConfig, CapacityParts, CbqClass, CbqConfig, Cells, CoDelConfig, DropFrom,
     DropTailConfig, DrrConfig, EredConfig, Framing, GilbertElliottConfig, GoodBadConfig, LinkParts,
-    LossConfig, LossParts, MarkovConfig, OpportunityParts, OpportunityTrace, QueueConfig, RayleighConfig,
-    RedConfig, Service, SessionsConfig, SfqConfig, SlottedMarkovConfig, StepsConfig,
+    LossConfig, LossParts, MarkovConfig, OpportunityParts, OpportunityTrace, PieConfig, QueueConfig,
+    RayleighConfig, RedConfig, Service, SessionsConfig, SfqConfig, SlottedMarkovConfig, StepsConfig,
 };
 use varicap_units::{Amount, Bytes, Frequency, Probability, Rate, Span, Time, Work};
 
@@ -119,6 +119,19 @@ fn any_queue() -> impl Strategy<Value = QueueConfig> {
             QueueConfig::Drr(DrrConfig { limit, drop, ..DrrConfig::default() })
         }
     });
+    let pie = (limit.clone(), any::<bool>(), any::<bool>()).prop_map(|(limit, ecn, derandomise)| {
+        let (target, update) = (Span::from_millis(2), Span::from_millis(3));
+        let max_burst = Span::ZERO;
+        QueueConfig::Pie(PieConfig {
+            limit,
+            ecn,
+            derandomise,
+            target,
+            update,
+            max_burst,
+            ..PieConfig::default()
+        })
+    });
     let codel = (limit, any::<bool>()).prop_map(|(limit, ecn)| {
         QueueConfig::CoDel(CoDelConfig {
             limit,
@@ -127,7 +140,7 @@ fn any_queue() -> impl Strategy<Value = QueueConfig> {
             ..CoDelConfig::default()
         })
     });
-    let simple = prop_oneof![drop_tail, red, ered, fair, codel].boxed();
+    let simple = prop_oneof![drop_tail, red, ered, fair, codel, pie].boxed();
     let classes = (simple.clone(), 0.1f64..1.0, any::<bool>()).prop_map(|(queue, share, borrow)| {
         let class = CbqClass { flows: None, share: probability(share), queue, priority: 1, borrow };
         QueueConfig::Cbq(CbqConfig { classes: [("all".to_owned(), class)].into() })

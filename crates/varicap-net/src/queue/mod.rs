@@ -13,6 +13,7 @@ mod flows;
 mod limit;
 mod managed;
 mod part;
+mod pie;
 mod red;
 mod registry;
 mod sfq;
@@ -40,6 +41,7 @@ registry::queues! {
     red::Red(RedConfig) = "red", "Random early detection. Source: Floyd and Jacobson 1993; ns-2's options.";
     ered::Ered(EredConfig) = "ered", "RED for unmarked packets; those that conform to a reservation are lost only when the queue is full. Source: [minrate, §II-B].";
     codel::CoDel(CoDelConfig) = "codel", "Controlled delay. Source: RFC 8289.";
+    pie::Pie(PieConfig) = "pie", "PIE: drops by a proportional integral controller of the queueing delay. Source: RFC 8033.";
     drr::Drr(DrrConfig) = "drr", "Fair queueing by deficit round robin: a queue for each flow, served in turn. Source: [shreedhar96].";
     sfq::Sfq(SfqConfig) = "sfq", "Start-time fair queueing: a queue for each flow, served in the order of virtual time. Source: [goyal97].";
     cbq::Cbq(CbqConfig) = "cbq", "Class-based queueing: classes of flows with a share of the capacity each, and a queue inside each. Source: [floyd95], [minrate, §VIII].";
