@@ -683,6 +683,41 @@ class CoDel(Part):
     """Mark ECN-capable frames instead of dropping them. Default: false."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Pie(Part):
+    """PIE, the proportional integral controller enhanced."""
+
+    _tag: ClassVar[str] = "pie"
+
+    limit: Amount = "1000 packets"
+    """Hard limit of the queue. Default: 1000 packets."""
+    target: Span = "15 ms"
+    """Queueing delay that it aims at (QDELAY_REF). Default: 15 ms (RFC 8033 §4.2)."""
+    update: Span = "15 ms"
+    """Time from one update of the drop probability to the next (T_UPDATE). Default: 15 ms (RFC 8033 §4.2)."""
+    max_burst: Span = "150 ms"
+    """For how long a burst passes before anything is dropped early (MAX_BURST). Default: 150 ms (RFC 8033 §4.4)."""
+    alpha: float = 0.125
+    """Weight of the distance from the target [1/s]. Default: 0.125 (RFC 8033 §4.2)."""
+    beta: float = 1.25
+    """Weight of the change since the last update [1/s]. Default: 1.25 (RFC 8033 §4.2)."""
+    mean_packet: Bytes = "1024 B"
+    """Mean packet size; nothing is dropped early while no more than two such packets wait. Default: 1024 B."""
+    derandomise: bool = False
+    """Space drops evenly: none before the probabilities since the last one sum to 0.85, one for certain from 8.5 on
+    (RFC 8033 §5.4).
+
+    Default: false.
+    """
+    ecn: bool = False
+    """Mark ECN-capable frames instead of dropping them. Default: false."""
+    mark_below: Probability = 0.1
+    """Drop probability from which on ECN-capable frames are dropped as others are (mark_ecnth).
+
+    Default: 0.1 (RFC 8033 §5.1).
+    """
+
+
 Per: TypeAlias = Literal["flow", "group"]
 """What has a queue of its own in fair queueing."""
 
@@ -783,11 +818,12 @@ class AccelBrake(Part):
 
 
 Queue: TypeAlias = (
-    Literal["drop-tail", "red", "ered", "codel", "drr", "sfq", "accel-brake"]
+    Literal["drop-tail", "red", "ered", "codel", "pie", "drr", "sfq", "accel-brake"]
     | DropTail
     | Red
     | Ered
     | CoDel
+    | Pie
     | Drr
     | Sfq
     | Cbq
