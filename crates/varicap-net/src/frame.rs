@@ -8,6 +8,10 @@ pub trait Frame {
     fn wire_size(&self) -> Bytes;
     /// Marks it as having experienced congestion; false if it is not ECN-capable.
     fn mark_ce(&mut self) -> bool;
+    /// Whether [`Frame::mark_ce`] can mark it.
+    fn is_ecn_capable(&self) -> bool {
+        false
+    }
     /// Whether it carries no data of its own: an acknowledgement, a handshake.
     fn is_control(&self) -> bool {
         false

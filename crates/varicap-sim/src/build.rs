@@ -7,6 +7,7 @@ use varicap_engine::{Feedback, Hop, Nodes, Opening, Openings, Pools, start_of};
 use varicap_experiment::packets::PacketLog;
 use varicap_experiment::{FlowSpec, Network, ReservationSpec, Transport};
 use varicap_net::LoadReactiveControl;
+use varicap_net::queue::QueuePolicy;
 use varicap_tcp::congestion::{CongestionControl, Controller};
 use varicap_tcp::{Congestion, Receiver, Reservation, Sender, TcpConfig};
 use varicap_units::{Span, Streams, Time, stream_name};
@@ -23,6 +24,9 @@ pub type ControlFactory = dyn Fn(&str, &TcpConfig) -> Option<Box<dyn CongestionC
 
 /// Makes the controller of a load-reactive link that says `control = { custom = "name" }`, from that name and the link's.
 pub type PolicyFactory = dyn Fn(&str, &str) -> Option<Box<dyn LoadReactiveControl>> + Send + Sync;
+
+/// Makes the queue of a link that says `queue = { custom = "name" }`, from that name and the link's.
+pub type QueueFactory = dyn Fn(&str, &str) -> Option<Box<dyn QueuePolicy>> + Send + Sync;
 
 /// Makes the connections that are to be opened.
 pub struct Openers {
@@ -113,6 +117,9 @@ fn hops(network: &Network, streams: &Streams, options: &Options) -> Vec<Hop<Pack
             && let Some(policy) = policies(name, &spec.name)
         {
             hop.link.set_control(policy);
+        }
+        if let Some(queues) = &options.queues {
+            hop.link.supply_queue(&mut |name| queues(name, &spec.name));
         }
     }
     hops

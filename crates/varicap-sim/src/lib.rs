@@ -12,7 +12,7 @@ mod scheduler;
 mod timers;
 mod world;
 
-pub use build::{ControlFactory, PolicyFactory};
+pub use build::{ControlFactory, PolicyFactory, QueueFactory};
 pub use record::{PacketRecording, Recording, SeriesRecording};
 pub use run::{Options, RunError, run, run_many};
 pub use timers::Timers;

@@ -13,7 +13,7 @@ use varicap_experiment::results::{Recorded, RunResult};
 use varicap_experiment::rows::{GroupRows, LinkRow};
 use varicap_units::{Span, Streams, Time};
 
-use crate::build::{ControlFactory, PolicyFactory};
+use crate::build::{ControlFactory, PolicyFactory, QueueFactory};
 use crate::record::{Recording, Sampler};
 use crate::world::World;
 
@@ -24,6 +24,8 @@ pub struct Options {
     pub controls: Option<Arc<ControlFactory>>,
     /// Makes controllers of load-reactive links that are not built in.
     pub policies: Option<Arc<PolicyFactory>>,
+    /// Makes queues that are not built in.
+    pub queues: Option<Arc<QueueFactory>>,
     /// What to record in addition to the rows.
     pub record: Option<Recording>,
     /// An observer of the running simulation, which is shown samples at the interval of `record`'s series.

@@ -24,7 +24,9 @@ use varicap_units::{Bytes, Rate, Span, Streams, Time, Work, stream_name};
 use crate::capacity::{Capacity, CapacityParts, CapacityProcess};
 use crate::loss::Loss;
 use crate::policing::{Policed, Policer};
-use crate::queue::{Limit, Queue, QueueDiscipline, Supply, Transmitter, TransmitterState, Waiting};
+use crate::queue::{
+    Limit, Queue, QueueDiscipline, Supply, SupplyQueue, Transmitter, TransmitterState, Waiting,
+};
 use crate::reactive::Reactive;
 use crate::{Backlog, Frame, Framing, LossCause, Lost, Watch};
 
@@ -141,6 +143,11 @@ impl<F: Frame> Link<F> {
             reactive,
             policer,
         }
+    }
+
+    /// Supplies its queue with what decides there, if that comes from outside: `supply` is called with its name.
+    pub fn supply_queue(&mut self, supply: &mut SupplyQueue<'_>) {
+        self.queue.supply(supply);
     }
 
     /// Offers a frame to the link.

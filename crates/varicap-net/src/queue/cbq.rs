@@ -21,8 +21,8 @@ use varicap_units::{Amount, BucketDepth, Bytes, Probability, Rate, Time, TokenBu
 use super::part::below;
 use super::sfq::{Cost, VirtualClock};
 use super::{
-    Chosen, Limit, QueueConfig, QueueDiscipline, QueuePart, Site, Supply, Transmitter, TransmitterState,
-    Waiting,
+    Chosen, Limit, QueueConfig, QueueDiscipline, QueuePart, Site, Supply, SupplyQueue, Transmitter,
+    TransmitterState, Waiting,
 };
 use crate::{Backlog, Frame, Watch};
 
@@ -325,5 +325,9 @@ impl<F: Frame> QueueDiscipline<F> for Cbq<F> {
     fn ready_at(&self) -> Time {
         let waiting = self.classes.iter().filter(|class| !class.is_empty());
         waiting.map(|class| class.allowance.conforms_at(self.packet)).min().unwrap_or(Time::NEVER)
+    }
+
+    fn supply(&mut self, supply: &mut SupplyQueue<'_>) {
+        self.classes.iter_mut().for_each(|class| class.queue.supply(supply));
     }
 }

@@ -3,7 +3,8 @@
 use varicap_units::Time;
 
 use super::{
-    Chosen, DropTail, Limit, LineLimit, QueueConfig, QueueDiscipline, Site, Supply, Transmitter, Waiting,
+    Chosen, DropTail, Limit, LineLimit, QueueConfig, QueueDiscipline, Site, Supply, SupplyQueue, Transmitter,
+    Waiting,
 };
 use crate::{Backlog, Frame, Lost, Watch};
 
@@ -80,6 +81,10 @@ impl<F: Frame> QueueDiscipline<F> for Managed<F> {
         let ready = self.queue.ready_at();
         debug_assert!(ready.is_never() || self.backlog().frames > 0, "an empty queue promises a frame");
         ready
+    }
+
+    fn supply(&mut self, supply: &mut SupplyQueue<'_>) {
+        self.queue.supply(supply);
     }
 }
 

@@ -5,6 +5,7 @@
 mod accel_brake;
 mod cbq;
 mod codel;
+mod custom;
 mod drop_tail;
 mod drr;
 mod ered;
@@ -27,6 +28,7 @@ use varicap_units::{Amount, Bytes, Rate, Stream, Time, Work, choice};
 use crate::{Backlog, Frame, Framing, LinkParts, Watch};
 
 pub use cbq::CbqClass;
+pub use custom::{Next, Order, PacketView, QueuePolicy};
 pub(crate) use drop_tail::LineLimit;
 pub(crate) use fifo::Fifo;
 pub use flows::{DropFrom, Per};
@@ -46,6 +48,7 @@ registry::queues! {
     sfq::Sfq(SfqConfig) = "sfq", "Start-time fair queueing: a queue for each flow, served in the order of virtual time. Source: [goyal97].";
     cbq::Cbq(CbqConfig) = "cbq", "Class-based queueing: classes of flows with a share of the capacity each, and a queue inside each. Source: [floyd95], [minrate, §VIII].";
     accel_brake::AccelBrake(AccelBrakeConfig) = "accel-brake", "Marks of an accelerate or a brake, for senders with `congestion = \"accel-brake\"`. Source: [goyal20].";
+    custom::Custom(CustomConfig) = "custom", "One written in Python, by the name under which it was given to `varicap.run`.";
 }
 
 /// A frame and when it arrived.
@@ -103,7 +106,12 @@ pub trait QueueDiscipline<F: Frame> {
     fn ready_at(&self) -> Time {
         Time::NEVER
     }
+    /// Asks for what decides in a queue from outside, by its name; queues inside it do so as well.
+    fn supply(&mut self, _supply: &mut SupplyQueue<'_>) {}
 }
+
+/// Makes the queue from outside that has this name.
+pub type SupplyQueue<'a> = dyn FnMut(&str) -> Option<Box<dyn QueuePolicy>> + 'a;
 
 /// Random streams by the names of what draws from them.
 pub(crate) type StreamOf<'a> = dyn Fn(&str) -> Stream + 'a;
@@ -157,6 +165,13 @@ impl<F: Frame> Queue<F> {
         match &parts.queue {
             QueueConfig::DropTail(config) => Queue::Line(LineLimit::new(config, &site)),
             config => Queue::Managed(Managed::new(config, &site)),
+        }
+    }
+
+    /// Asks for what decides in a queue from outside, by its name.
+    pub fn supply(&mut self, supply: &mut SupplyQueue<'_>) {
+        if let Queue::Managed(queue) = self {
+            queue.supply(supply);
         }
     }
 

@@ -26,6 +26,11 @@ pub trait QueuePart: Part {
         Vec::new()
     }
 
+    /// The name of what is supplied from outside, if it is.
+    fn supplied(&self) -> Option<&str> {
+        None
+    }
+
     /// Whether it may be the queue of a class.
     fn may_be_inside(&self) -> bool {
         true
@@ -71,6 +76,12 @@ impl QueueConfig {
     pub fn is_regular(&self) -> bool {
         let inside = self.part().inside();
         self.part().is_regular() && (inside.is_empty() || inside.iter().any(|(_, queue)| queue.is_regular()))
+    }
+
+    /// The names of what is supplied from outside to it and the queues inside it.
+    pub fn supplied(&self) -> Vec<&str> {
+        let inside = self.part().inside().into_iter().flat_map(|(_, queue)| queue.supplied());
+        self.part().supplied().into_iter().chain(inside).collect()
     }
 
     /// Whether it may be the queue of a class.

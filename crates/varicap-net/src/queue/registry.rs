@@ -87,6 +87,12 @@ macro_rules! queues {
                     $( Chosen::$Queue(queue) => queue.ready_at(), )+
                 }
             }
+
+            fn supply(&mut self, supply: &mut SupplyQueue<'_>) {
+                match self {
+                    $( Chosen::$Queue(queue) => queue.supply(supply), )+
+                }
+            }
         }
     };
 }

@@ -26,6 +26,9 @@ impl Frame for Packet {
     fn mark_ce(&mut self) -> bool {
         self.ecn
     }
+    fn is_ecn_capable(&self) -> bool {
+        self.ecn
+    }
     fn is_reserved(&self) -> bool {
         self.reserved
     }
