@@ -828,6 +828,7 @@ Queue: TypeAlias = (
     | Sfq
     | Cbq
     | AccelBrake
+    | Custom
 )
 """The queue in front of the server."""
 
