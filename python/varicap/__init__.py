@@ -59,7 +59,7 @@ __all__ = [
 _SHORT = {
     "engines": ("comparison", "kernel", "model", "replay"),
     "machine": ("bench", "doctor", "shell"),
-    "parts": ("channel", "feedback", "reactive", "tcp"),
+    "parts": ("channel", "feedback", "queues", "reactive", "tcp"),
     "results": ("export", "saved", "watch"),
 }
 """Modules that are also known without the name of their folder, such as `varicap.tcp`."""

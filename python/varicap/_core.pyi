@@ -180,6 +180,7 @@ def run(
     packets_below: int = 0,
     progress: ProgressCallback | None = None,
     controls: Mapping[str, Callable[..., Any]] | None = None,
+    queues: Mapping[str, Callable[..., Any]] | None = None,
     live: Callable[[str], None] | None = None,
 ) -> Results:
     """Simulate replications `first` to `first + count - 1`; 0 threads are as many as there are cores.
@@ -238,6 +239,39 @@ class Segment:
     @property
     def wire_size(self) -> int:
         """Size on the wire, headers included [B]."""
+
+@final
+class Packet:
+    """A packet in a queue (`varicap.queues`)."""
+
+    @property
+    def size_bytes(self) -> int:
+        """Size on the wire, headers included [B]."""
+    @property
+    def flow(self) -> str:
+        """The name of its flow group."""
+    @property
+    def connection(self) -> int:
+        """A number for its connection and direction: packets with the same belong together."""
+    @property
+    def ecn_capable(self) -> bool:
+        """Whether it can be marked."""
+    @property
+    def reserved(self) -> bool:
+        """Whether it conforms to a reservation."""
+    @property
+    def carries_data(self) -> bool:
+        """Whether it carries data, unlike an acknowledgement."""
+    @property
+    def arrived_s(self) -> float:
+        """When it arrived [s]."""
+    @property
+    def waiting(self) -> bool:
+        """Whether it is still in its queue."""
+    def drop(self, *, early: bool = False) -> None:
+        """Lose it; `early` says that there would have been room."""
+    def mark(self) -> bool:
+        """Mark it (congestion experienced), if it can be; says whether it can."""
 
 @final
 class QueueSample:

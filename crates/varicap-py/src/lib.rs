@@ -11,6 +11,7 @@ mod interrupt;
 mod kernel;
 mod policy;
 mod quantity;
+mod queue;
 mod records;
 mod run;
 mod scenario;
@@ -41,6 +42,8 @@ mod _core {
     use super::policy::PyQueueSample;
     #[pymodule_export]
     use super::quantity::quantity;
+    #[pymodule_export]
+    use super::queue::PyPacket;
     #[pymodule_export]
     use super::run::{PyResults, run};
     #[pymodule_export]

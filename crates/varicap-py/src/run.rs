@@ -10,8 +10,9 @@ use pyo3::types::PyList;
 use varicap_experiment::results::{Recorded, RunResult, runs_table, summarise};
 use varicap_experiment::{Network, Transport};
 use varicap_net::LoadReactiveControl;
+use varicap_net::queue::QueuePolicy;
 use varicap_sim::{
-    ControlFactory, Options, PacketRecording, PolicyFactory, Recording, RunError as SimError,
+    ControlFactory, Options, PacketRecording, PolicyFactory, QueueFactory, Recording, RunError as SimError,
     SeriesRecording, run_many,
 };
 use varicap_tcp::congestion::CongestionControl;
@@ -21,6 +22,7 @@ use crate::control::{PythonControl, Raised, start};
 use crate::errors::{RunError, ScenarioError};
 use crate::interrupt::{Shared, run as run_interruptibly};
 use crate::policy::PythonPolicy;
+use crate::queue::PythonQueue;
 use crate::records;
 use crate::scenario::PyScenario;
 use crate::tables::columns;
@@ -99,7 +101,7 @@ impl PyResults {
 /// Simulates replications `first` to `first + count - 1`; 0 threads are as many as there are cores.
 #[pyfunction]
 #[pyo3(signature = (
-    scenario, *, seed, first, count, threads=0, series_below=0, packets_below=0, progress=None, controls=None, live=None
+    scenario, *, seed, first, count, threads=0, series_below=0, packets_below=0, progress=None, controls=None, queues=None, live=None
 ))]
 #[expect(clippy::too_many_arguments, reason = "they are given by name in Python")]
 pub fn run(
@@ -113,9 +115,11 @@ pub fn run(
     packets_below: u64,
     progress: Option<Bound<'_, PyAny>>,
     controls: Option<HashMap<String, Py<PyAny>>>,
+    queues: Option<HashMap<String, Py<PyAny>>>,
     live: Option<Py<PyAny>>,
 ) -> PyResult<PyResults> {
     check_controls(scenario, controls.as_ref())?;
+    check_queues(scenario, queues.as_ref())?;
     let controls = controls.map(Arc::new);
     let raised = Raised::default();
     let recorded = Arc::new(Mutex::new(Vec::new()));
@@ -125,6 +129,7 @@ pub fn run(
         live: shared.live().cloned(),
         policies: controls.clone().map(|makers| policies(makers, raised.clone())),
         controls: controls.map(|classes| factory(classes, raised.clone())),
+        queues: queues.map(|makers| queue_factory(makers, raised.clone())),
         record: Some(Recording {
             series: SeriesRecording { interval: record.sample, below: series_below },
             packets: PacketRecording {
@@ -182,6 +187,27 @@ fn policies(makers: Arc<Makers>, raised: Raised) -> Arc<PolicyFactory> {
             }
         }
     })
+}
+
+/// Makes the queues that Python brought, by name.
+fn queue_factory(makers: Makers, raised: Raised) -> Arc<QueueFactory> {
+    Arc::new(move |name: &str, link: &str| {
+        let make = makers.get(name)?;
+        let queue = Python::attach(|py| PythonQueue::new(py, name, make, link, &raised));
+        Some(Box::new(queue) as Box<dyn QueuePolicy>)
+    })
+}
+
+/// Every queue that the scenario names must be there.
+fn check_queues(scenario: &PyScenario, queues: Option<&Makers>) -> PyResult<()> {
+    let missing = |name: &&str| !queues.is_some_and(|queues| queues.contains_key(*name));
+    for link in scenario.networks.iter().flat_map(|network| &network.links) {
+        if let Some(name) = link.parts.queue.supplied().into_iter().find(missing) {
+            let says = format!("{}.queue: no queue called `{name}` was given", link.name);
+            return Err(ScenarioError::new_err(format!("{says}; pass it to varicap.run(…, queues=…)")));
+        }
+    }
+    Ok(())
 }
 
 /// Every control that the scenario names must be there.

@@ -63,6 +63,10 @@ impl Frame for Packet {
         capable
     }
 
+    fn is_ecn_capable(&self) -> bool {
+        self.flags & Packet::ECT != 0
+    }
+
     fn is_control(&self) -> bool {
         self.flags & Packet::CONTROL != 0
     }

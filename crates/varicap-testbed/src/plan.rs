@@ -3,6 +3,7 @@
 use varicap_experiment::{FlowSpec, Network, Transport};
 use varicap_tcp::congestion::{CubicConfig, RenoConfig};
 use varicap_tcp::{AckPolicy, AfterTimeout, Congestion, Recovery, RttSamples, TcpConfig, Timer};
+use varicap_units::part::{OnKernel, Part};
 use varicap_units::{Amount, Bytes, Span};
 
 use crate::error::TestbedError;
@@ -106,9 +107,12 @@ impl Plan {
     }
 }
 
-/// Load-reactive links sample themselves here: nobody shares a pool out, or calls a policy in Python.
+/// Load-reactive links sample themselves here: nobody shares a pool out, or calls a policy or a queue in Python.
 fn check_links(network: &Network) -> Result<(), TestbedError> {
     for link in &network.links {
+        if let OnKernel::Refused(why) = link.parts.queue.on_kernel() {
+            return Err(unsupported(&format!("{}.queue", link.name), link.parts.queue.name(), why));
+        }
         let Some(fault) = link.parts.capacity.refused_by_kernel() else { continue };
         let key = format!("{}.capacity.{}", link.name, fault.key);
         return Err(unsupported(&key, &fault.found, &fault.expected));
@@ -434,6 +438,24 @@ mod tests {
         let network = Scenario::from_toml(&toml, "test", &[]).unwrap().resolve(&mut |_| unreachable!());
         let kernel = Kernel { release: (6, 18), controls: vec!["reno".into(), "bbr".into()] };
         Plan::new(&network.unwrap(), mode, &kernel)
+    }
+
+    #[test]
+    fn a_queue_in_python_is_refused_wherever_it_stands() {
+        let refusal = |queue: &str| {
+            let toml =
+                format!("duration = \"1 s\"\n[topology.dumbbell.forward]\nqueue = {queue}\n[flows.a]\n");
+            let network = Scenario::from_toml(&toml, "test", &[]).unwrap().resolve(&mut |_| unreachable!());
+            let kernel = Kernel { release: (6, 18), controls: vec!["reno".into()] };
+            Plan::new(&network.unwrap(), Mode::Stock, &kernel).err().map(|error| error.to_string())
+        };
+        let custom = "{ custom = \"mine\" }";
+        let why = "only the simulator calls queues in Python";
+        assert_eq!(refusal(custom), Some(format!("forward.queue = custom: {why}")));
+        let inside =
+            refusal(&format!("{{ cbq = {{ classes = {{ all = {{ share = 1, queue = {custom} }} }} }} }}"));
+        assert_eq!(inside, Some(format!("forward.queue = cbq: {why}")));
+        assert_eq!(refusal("\"pie\""), None);
     }
 
     #[test]

@@ -39,6 +39,7 @@ def run(
     series: Which | None = None,
     packets: Which | None = None,
     controls: Mapping[str, Any] | None = None,
+    queues: Mapping[str, Any] | None = None,
     jobs: int | None = None,
     progress: Progress | None = None,
     live: watch.Watch | None = None,
@@ -61,6 +62,8 @@ def run(
         raise ValueError(f"a scenario runs at least once, not {wanted} times")
     if controls:
         raise NotApplicableError("the kernel engine: congestion controls in Python are for the simulator")
+    if queues:
+        raise NotApplicableError("the kernel engine: queues in Python are for the simulator")
     if packets or (packets is None and loaded.record_packets):
         raise NotApplicableError("the kernel engine keeps no packets: record.packets is for the simulator")
     with _explained():

@@ -6,6 +6,7 @@ from functools import partial
 import varicap._core as _core
 from varicap.engines.precision import below, replicate
 from varicap.engines.scenarios import AnyScenario, load
+from varicap.parts.queues import MakeQueue
 from varicap.parts.reactive import MakePolicy
 from varicap.parts.tcp import MakeControl
 from varicap.results import watch
@@ -25,6 +26,7 @@ def run(
     series: Which | None = None,
     packets: Which | None = None,
     controls: Mapping[str, MakeControl | MakePolicy] | None = None,
+    queues: Mapping[str, MakeQueue] | None = None,
     jobs: int | None = None,
     progress: Progress | None = None,
     live: watch.Watch | None = None,
@@ -36,7 +38,8 @@ def run(
     the scenario says, of all runs (True) or of the first.  `controls` brings controls written in Python by the
     name that the scenario gives them: congestion controls (`varicap.tcp.CongestionControl`) in
     ``congestion = { custom = "NAME" }``, policies of load-reactive links (`varicap.reactive.Policy`) in
-    ``control = { custom = "NAME" }``; such runs are slower, and go on one core.  `live` is called now and then
+    ``control = { custom = "NAME" }``.  `queues` does the same for queues (`varicap.queues.Queue`) in
+    ``queue = { custom = "NAME" }``.  Such runs are slower, and go on one core.  `live` is called now and then
     with the state of the runs under way (see `varicap.watch`); an observer changes nothing.
 
     >>> result = run("examples/fixed.toml", seeds=3, overrides={"duration": "20 s"})
@@ -61,13 +64,15 @@ def run(
             seed=base_seed,
             first=first,
             count=count,
-            threads=jobs or (1 if controls else 0),
+            threads=jobs or (1 if controls or queues else 0),
             series_below=below(series, first + count),
             packets_below=below(packets, first + count),
             progress=report,
             controls=controls,
+            queues=queues,
             live=None if live is None else partial(watch.report, live),
         )
 
     results = replicate(batch, wanted, precision, max_seeds)
-    return Result(Request(loaded, base_seed, results.runs, series, packets, tuple(controls or ())), results)
+    written = (*(controls or ()), *(queues or ()))
+    return Result(Request(loaded, base_seed, results.runs, series, packets, written), results)
