@@ -86,7 +86,6 @@ macro_rules! capacities {
             #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
             #[serde(remote = "Self")]
             #[schemars(transform = choice::text)]
-            #[expect(clippy::large_enum_variant, reason = "there is one for each link")]
             pub enum CapacityConfig { $( $Variant(config: $Config) = $name, $doc; )+ }
         }
 
