@@ -1,12 +1,12 @@
-//! What is kept for each flow, by the number that a frame gives of it.
+//! What is kept for each flow, by its number.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Values by [`Frame::flow`](crate::Frame::flow). Their order means nothing.
+/// Values by [`Frame::flow`](crate::Frame::flow), in an order that must not matter.
 pub(crate) type ByFlow<V> = HashMap<u32, V, BuildHasherDefault<Mix>>;
 
-/// Numbers of connections are small and follow each other: a multiplication spreads them.
+/// A hash of small numbers that follow each other, as those of connections do: a multiplication spreads them.
 #[derive(Debug, Default)]
 pub(crate) struct Mix(u64);
 

@@ -1,4 +1,4 @@
-//! What a link carries, and what it tells of it.
+//! What a link carries, and what it reports.
 
 use varicap_units::{Bytes, Rate, Time};
 
@@ -20,9 +20,9 @@ pub trait Frame {
     fn is_reserved(&self) -> bool {
         false
     }
-    /// Says whether it conforms to a reservation.
+    /// Records whether it conforms to a reservation.
     fn set_reserved(&mut self, _reserved: bool) {}
-    /// Which connection it belongs to, and which way it goes: no two that pass a link at a time have the same.
+    /// A number for its connection and direction: no two that pass a link at a time have the same.
     fn flow(&self) -> u32 {
         0
     }
@@ -59,13 +59,13 @@ pub enum LossCause {
 pub struct Lost<F> {
     /// When it was lost.
     pub at: Time,
-    /// Why.
+    /// Why it was lost.
     pub cause: LossCause,
-    /// The frame.
+    /// The lost frame.
     pub frame: F,
 }
 
-/// What a link tells of its doings, in order of time. Watching never changes what happens.
+/// An observer of a link, to which it reports in order of time. Observers never change what happens.
 pub trait Watch<F> {
     /// A frame was offered to the link, which held `backlog` before it.
     fn on_arrival(&mut self, _at: Time, _frame: &F, _backlog: Backlog) {}

@@ -42,7 +42,7 @@ pub struct PolicingParts {
 /// Where a policed connection stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policed {
-    /// The number that its frames give.
+    /// The number of [`Frame::flow`] that its frames have.
     pub flow: u32,
     /// Its flow group.
     pub group: u16,
@@ -66,7 +66,7 @@ struct Group {
     rate: Rate,
     /// When the rate changes next.
     until: Time,
-    /// Of each connection.
+    /// The token bucket of each connection.
     buckets: ByFlow<TokenBucket>,
 }
 
@@ -103,7 +103,7 @@ impl Policer {
         (!parts.is_empty()).then(|| Box::new(Policer { groups: groups() }))
     }
 
-    /// Marks a frame that arrives at `now` if it conforms, and unmarks it if not; says whether it may pass.
+    /// Marks a frame that arrives at `now` if it conforms, and unmarks it if not; whether it may pass.
     pub fn police<F: Frame>(&mut self, now: Time, frame: &mut F) -> bool {
         let Some(group) = self.groups.iter_mut().find(|group| group.parts.group == frame.group()) else {
             return true;
