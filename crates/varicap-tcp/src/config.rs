@@ -2,10 +2,16 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use varicap_units::part::{self, Checked, OnKernel, Part};
 use varicap_units::{Amount, Bytes, Span, choice};
 
-use crate::congestion::{CubicConfig, RatcpConfig, RateAdaptiveWindowConfig, RenoConfig};
+use crate::congestion::{Congestion, RenoConfig};
+use crate::recovery::Recovery;
 use crate::segment::OPTION_TIMESTAMPS;
+use crate::timer::Timer;
+
+/// Largest IP packet [B].
+const LARGEST_PACKET: u64 = 65_535;
 
 /// One TCP connection: recovery, congestion control, timer and receiver, each chosen by name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -98,145 +104,34 @@ impl TcpConfig {
     }
 }
 
-/// What is retransmitted, and when recovery ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Recovery {
-    /// Timeouts only: no fast retransmit.
-    OldTahoe,
-    /// Fast retransmit, then slow start.
-    Tahoe,
-    /// Fast retransmit and fast recovery with window inflation. Source: RFC 2581 §3.2.
-    Reno,
-    /// Reno that stays in recovery on partial acknowledgements. Source: RFC 6582.
-    #[serde(rename = "newreno")]
-    NewReno,
-    /// Selective acknowledgements with a scoreboard. Source: RFC 6675.
-    Sack,
+impl Part for TcpConfig {
+    fn check(&self) -> Checked {
+        let (mss, header) = (self.mss, self.header);
+        let good = (1..=LARGEST_PACKET).contains(&mss.as_u64());
+        part::require("mss", good, mss, format!("1 B to {LARGEST_PACKET} B"))?;
+        let most = LARGEST_PACKET - mss.as_u64();
+        part::require("header", header.as_u64() <= most, header, format!("at most {most} B beside the MSS"))?;
+        part::amount("initial_window", self.initial_window)?;
+        part::amount("initial_ssthresh", self.initial_ssthresh)?;
+        part::amount("max_window", self.max_window)?;
+        part::amount("receive_window", self.receive_window)?;
+        part::at_least_one("duplicate_acks", self.duplicate_acks)?;
+        if let Some(burst) = self.max_burst {
+            part::at_least_one("max_burst", burst)?;
+        }
+        let parts: [(&str, &dyn Part); 4] = [
+            ("recovery", &self.recovery),
+            ("ack", &self.ack),
+            ("congestion", &self.congestion),
+            ("timer", &self.timer),
+        ];
+        parts.into_iter().try_for_each(|(key, part)| part.check().map_err(|fault| fault.within(key)))
+    }
 }
-
-/// How much may be in flight.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(remote = "Self", rename_all = "kebab-case")]
-#[schemars(transform = choice::names)]
-pub enum Congestion {
-    /// Slow start and additive increase, multiplicative decrease. Source: RFC 5681.
-    Reno(RenoConfig),
-    /// A cubic function of the time since the last loss. Source: RFC 9438.
-    Cubic(CubicConfig),
-    /// Rate adaptive: at most what the flow's `feedback` allows; Reno as long as it has told nothing. Source: [ratcp].
-    Ratcp(RatcpConfig),
-    /// A part for the flow's `reservation`, reserved rate times RTT, and a variable part that adapts as ever. Source: [minrate].
-    RateAdaptiveWindow(RateAdaptiveWindowConfig),
-    /// A window that each acknowledgement accelerates or brakes, as the bottleneck's `accel-brake` queue marked the packet.
-    /// Every packet is ECN-capable and acknowledged, whatever `ecn` and `ack` say. Source: [goyal20].
-    AccelBrake,
-    /// One written in Python, by the name under which it was given to `varicap.run`.
-    Custom(String),
-}
-varicap_units::choice!(Congestion);
 
 impl Default for Congestion {
     fn default() -> Congestion {
         Congestion::Reno(RenoConfig::default())
-    }
-}
-
-/// The retransmission timer.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(remote = "Self", rename_all = "kebab-case")]
-#[schemars(transform = choice::names)]
-pub enum Timer {
-    /// Smoothed RTT plus four deviations, with a clock granularity and a minimum. Source: RFC 6298.
-    Rfc6298(Rfc6298Timer),
-    /// A coarse clock: everything is counted in whole ticks, as BSD did.
-    Ticks(TickTimer),
-    /// A fixed multiple of the RTT.
-    Multiple(MultipleTimer),
-}
-varicap_units::choice!(Timer);
-
-impl Default for Timer {
-    fn default() -> Timer {
-        Timer::Rfc6298(Rfc6298Timer::default())
-    }
-}
-
-/// RFC 6298's timer.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Rfc6298Timer {
-    /// Least RTO. Default: 1 s (RFC 6298 §2.4; Linux has 200 ms).
-    pub minimum: Span,
-    /// RTO before the first sample. Default: 1 s (RFC 6298 §2.1).
-    pub initial: Span,
-    /// Largest RTO. Default: 60 s (RFC 6298 §2.5).
-    pub maximum: Span,
-    /// Clock granularity G: RTT samples and RTOs are rounded up to it. Default: 1 ms.
-    pub granularity: Span,
-}
-
-impl Default for Rfc6298Timer {
-    fn default() -> Rfc6298Timer {
-        Rfc6298Timer {
-            minimum: Span::from_secs(1),
-            initial: Span::from_secs(1),
-            maximum: Span::from_secs(60),
-            granularity: Span::from_millis(1),
-        }
-    }
-}
-
-/// A coarse tick timer.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct TickTimer {
-    /// Length of a tick. Default: 500 ms (BSD).
-    pub tick: Span,
-    /// Least RTO in ticks. Default: 2.
-    pub minimum_ticks: u32,
-    /// RTO before the first sample. Default: 6 s.
-    pub initial: Span,
-    /// Largest RTO. Default: 64 s.
-    pub maximum: Span,
-}
-
-impl Default for TickTimer {
-    fn default() -> TickTimer {
-        TickTimer {
-            tick: Span::from_millis(500),
-            minimum_ticks: 2,
-            initial: Span::from_secs(6),
-            maximum: Span::from_secs(64),
-        }
-    }
-}
-
-/// An RTO that is a fixed multiple of the RTT.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct MultipleTimer {
-    /// RTO = factor x RTT. Default: 2.
-    pub factor: f64,
-    /// Which RTT is multiplied. Default: smoothed.
-    pub of: RttBase,
-    /// RTO before the first sample. Default: 1 s.
-    pub initial: Span,
-    /// Largest RTO. Default: 60 s.
-    pub maximum: Span,
-    /// Whether the RTO doubles at each expiry. Default: true.
-    pub backoff: bool,
-}
-
-impl Default for MultipleTimer {
-    fn default() -> MultipleTimer {
-        MultipleTimer {
-            factor: 2.0,
-            of: RttBase::Smoothed,
-            initial: Span::from_secs(1),
-            maximum: Span::from_secs(60),
-            backoff: true,
-        }
     }
 }
 
@@ -260,17 +155,23 @@ pub enum RttSamples {
     OnePerWindow,
 }
 
-/// When the receiver acknowledges.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(remote = "Self", rename_all = "kebab-case")]
-#[schemars(transform = choice::names)]
-pub enum AckPolicy {
-    /// Every packet.
-    Every,
-    /// Every second segment or after a timer; out-of-order data at once. Source: RFC 1122 §4.2.3.2, RFC 5681 §4.2.
-    Delayed(DelayedAck),
+varicap_units::parts! {
+    /// When the receiver acknowledges.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(remote = "Self")]
+    #[schemars(transform = choice::names)]
+    pub enum AckPolicy {
+        Every[EveryPacket] = "every", "Every packet.";
+        Delayed(config: DelayedAck) = "delayed",
+            "Every second segment or after a timer; out-of-order data at once. Source: RFC 1122 §4.2.3.2, RFC 5681 §4.2.";
+    }
 }
 varicap_units::choice!(AckPolicy);
+
+/// [`AckPolicy::Every`] has no settings.
+struct EveryPacket;
+
+impl Part for EveryPacket {}
 
 impl Default for AckPolicy {
     fn default() -> AckPolicy {
@@ -291,6 +192,21 @@ pub struct DelayedAck {
 impl Default for DelayedAck {
     fn default() -> DelayedAck {
         DelayedAck { segments: 2, timeout: Span::from_millis(40) }
+    }
+}
+
+impl Part for DelayedAck {
+    fn check(&self) -> Checked {
+        part::at_least_one("segments", self.segments)?;
+        part::positive("timeout", self.timeout)
+    }
+    fn on_kernel(&self) -> OnKernel {
+        match self.segments {
+            2 => OnKernel::Nearly(
+                "ack: Linux acknowledges the first packets at once and delays by 40 ms or more later on",
+            ),
+            _ => OnKernel::Refused("Linux acknowledges every second segment, or every one (`every`)"),
+        }
     }
 }
 

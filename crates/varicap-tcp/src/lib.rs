@@ -14,8 +14,10 @@ mod sender;
 mod timer;
 
 pub use config::*;
+pub use congestion::Congestion;
 pub use receiver::Receiver;
-pub use recovery::State;
+pub use recovery::{Recovery, State};
 pub use reservation::{DelayedConfig, Reservation, TimedConfig, TimerOwner, lossless_interval};
 pub use segment::{Flags, MAX_SACK_BLOCKS, Segment};
 pub use sender::{AckOutcome, Counters, Sender};
+pub use timer::{MultipleTimer, Rfc6298Timer, TickTimer, Timer};

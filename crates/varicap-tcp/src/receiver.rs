@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 
 use varicap_units::{Bytes, Span, Time};
 
-use crate::config::{AckPolicy, Congestion, Recovery, TcpConfig};
+use crate::config::{AckPolicy, TcpConfig};
+use crate::congestion::Congestion;
 use crate::segment::{Flags, MAX_SACK_BLOCKS, OPTION_TIMESTAMPS, Segment, option_sack};
 use crate::sender::in_bytes;
 
@@ -74,7 +75,7 @@ impl Receiver {
             syn_due: false,
             echo_congestion: false,
             echo_each,
-            selective: config.recovery == Recovery::Sack,
+            selective: config.recovery.is_selective(),
             unacknowledged: 0,
             ack_every,
             ack_at: Time::NEVER,

@@ -2,8 +2,7 @@
 
 use varicap_units::{Span, Time};
 
-use crate::config::Timer;
-use crate::timer::TimerRule;
+use crate::timer::{Timer, TimerRule};
 
 /// SRTT, RTTVAR and RTO of one connection.
 #[derive(Clone, Copy, Debug)]

@@ -225,5 +225,5 @@ fn without_a_reservation_it_is_reno() {
     let adaptive = Congestion::RateAdaptiveWindow(RateAdaptiveWindowConfig::default());
     assert_eq!(windows(adaptive), windows(Congestion::default()));
     let sender = Script::greedy(&plain(Recovery::Reno, 2)).sender;
-    assert!(matches!(sender.control(), Controller::RateAdaptive(_)));
+    assert!(matches!(sender.control(), Controller::RateAdaptiveWindow(_)));
 }

@@ -153,6 +153,13 @@ impl Part for Rate {
 
 impl Part for Probability {}
 
+/// A part that someone else answers for, by its name: whoever hands it over to a run, or a kernel that has one.
+impl Part for String {
+    fn on_kernel(&self) -> OnKernel {
+        OnKernel::Named(self.clone())
+    }
+}
+
 /// A fault at `key` unless `good`.
 pub fn require(key: &str, good: bool, found: impl Display, expected: impl Into<String>) -> Checked {
     if good { Ok(()) } else { Err(Fault::new(key, found, expected)) }

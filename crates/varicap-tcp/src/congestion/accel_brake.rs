@@ -7,9 +7,19 @@
 //! Deviation: [goyal20] tells brakes and CE apart by the two ECN codepoints; here a brake is CE, so that an ECN mark of any
 //! other queue is a brake as well.
 
+use varicap_units::part::{OnKernel, Part};
 use varicap_units::{Bytes, Time};
 
 use super::{AckSample, CongestionControl, CongestionEvent, CongestionKind, Cubic, CubicConfig, Start};
+
+/// It has no settings.
+pub struct AccelBrakeConfig;
+
+impl Part for AccelBrakeConfig {
+    fn on_kernel(&self) -> OnKernel {
+        OnKernel::Refused("the kernel has no control that reads such marks")
+    }
+}
 
 /// [goyal20]'s pair of windows.
 #[derive(Clone, Debug)]

@@ -4,9 +4,42 @@
 //! acknowledged segment moves cwnd by `(target - cwnd) / cwnd`, where `target = W(t + RTT)` lies in
 //! `[cwnd, 1.5 cwnd]`; where Reno would be faster, cwnd follows the estimate of Reno's window.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use varicap_units::part::{self, Checked, OnKernel, Part};
 use varicap_units::{Bytes, Span, Time};
 
-use super::{AckSample, CongestionControl, CongestionEvent, CongestionKind, CubicConfig, Start};
+use super::{AckSample, CongestionControl, CongestionEvent, CongestionKind, Start, kernels_own};
+
+/// The constants of RFC 9438.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct CubicConfig {
+    /// Multiplicative decrease factor. Default: 0.7 (RFC 9438 §4.6).
+    pub beta: f64,
+    /// Scaling constant C [MSS/s^3]. Default: 0.4 (RFC 9438 §5.1).
+    pub c: f64,
+    /// Fast convergence (RFC 9438 §4.7). Default: true.
+    pub fast_convergence: bool,
+    /// At least as fast as Reno (RFC 9438 §4.3). Default: true.
+    pub reno_friendly: bool,
+}
+
+impl Default for CubicConfig {
+    fn default() -> CubicConfig {
+        CubicConfig { beta: 0.7, c: 0.4, fast_convergence: true, reno_friendly: true }
+    }
+}
+
+impl Part for CubicConfig {
+    fn check(&self) -> Checked {
+        part::require("beta", self.beta > 0.0 && self.beta < 1.0, self.beta, "between 0 and 1")?;
+        part::require("c", self.c > 0.0, self.c, "above 0")
+    }
+    fn on_kernel(&self) -> OnKernel {
+        kernels_own("cubic", self)
+    }
+}
 
 /// RFC 9438's window. Windows in segments, times in seconds; only sums, products and libm's cbrt, so that
 /// results are the same on any machine.

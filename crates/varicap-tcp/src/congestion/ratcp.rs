@@ -6,12 +6,56 @@
 //! until no more is outstanding than cwnd allows. A loss leaves cwnd at `W_rate`, a timeout sets ssthresh to it.
 //! Before the first rate, or without an RTT yet, all is as in Reno.
 
-use varicap_units::{Bytes, NANOS_PER_SEC, Rate, Span, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use varicap_units::part::{self, Checked, Part};
+use varicap_units::{Amount, Bytes, NANOS_PER_SEC, Rate, Span, Time, choice};
 
-use super::{
-    AckSample, CongestionControl, CongestionEvent, CongestionKind, RatcpConfig, RateRtt, Reno, RenoConfig,
-    Start,
-};
+use super::{AckSample, CongestionControl, CongestionEvent, CongestionKind, Reno, RenoConfig, Start};
+
+/// How the advertised rate becomes a window. Source: [ratcp, §II].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RatcpConfig {
+    /// Target backlog beta at the bottleneck, in whole packets beyond rate times RTT. Default: 1 packets.
+    pub beta: Amount,
+    /// Which RTT is multiplied with the rate. Default: base.
+    pub rtt: RateRtt,
+    /// Whether packets are spaced at the advertised rate instead of sent as acknowledgements come. Default: false.
+    pub pacing: bool,
+}
+
+impl Default for RatcpConfig {
+    fn default() -> RatcpConfig {
+        RatcpConfig { beta: Amount::Packets(1), rtt: RateRtt::Base, pacing: false }
+    }
+}
+
+/// The RTT with which a rate becomes a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self", rename_all = "kebab-case")]
+#[schemars(transform = choice::names)]
+pub enum RateRtt {
+    /// The least RTT seen.
+    Base,
+    /// The smoothed RTT (RFC 6298's SRTT), queueing included.
+    Smoothed,
+    /// A given one, known beforehand.
+    Known(Span),
+}
+varicap_units::choice!(RateRtt);
+
+/// The kernel engine brings it along, and chooses it socket by socket.
+impl Part for RatcpConfig {
+    fn check(&self) -> Checked {
+        let whole = matches!(self.beta, Amount::Packets(packets) if packets <= u64::from(u32::MAX));
+        part::require("beta", whole, self.beta, "whole packets, such as \"1 packets\"")?;
+        match self.rtt {
+            RateRtt::Known(rtt) => part::positive("rtt.known", rtt),
+            RateRtt::Base | RateRtt::Smoothed => Ok(()),
+        }
+    }
+}
 
 /// No rate window is known.
 const UNKNOWN: u64 = u64::MAX;

@@ -6,14 +6,47 @@
 //! 1/V times V/CWND is 1/CWND. A loss halves V, a timeout leaves RWND + 1. V is the state, so that a reservation that
 //! changes moves the window at once. Without a reservation, or before the first RTT sample, RWND is zero.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use varicap_units::part::{OnKernel, Part};
 use varicap_units::{Bytes, Rate, Span, Time};
 
-use super::{
-    AckSample, CongestionControl, CongestionEvent, Cubic, CubicConfig, Growth, RateAdaptiveWindowConfig,
-    Reno, RenoConfig, Start,
-};
+use super::{AckSample, CongestionControl, CongestionEvent, Cubic, CubicConfig, Reno, RenoConfig, Start};
+
 use crate::config::RttBase;
 use crate::reservation::reserved_window;
+
+/// How a window with a reserved part moves. Source: [minrate, Fig. 8].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RateAdaptiveWindowConfig {
+    /// Which RTT makes the reserved rate a window. Default: base (the least RTT seen: the conservative choice of [minrate, §IV-B]).
+    pub rtt: RttBase,
+    /// How the variable part opens and falls. Default: reno, as in [minrate]; cubic goes beyond the paper.
+    pub grow: Growth,
+}
+
+impl Default for RateAdaptiveWindowConfig {
+    fn default() -> RateAdaptiveWindowConfig {
+        RateAdaptiveWindowConfig { rtt: RttBase::Base, grow: Growth::Reno }
+    }
+}
+
+/// How the variable part of a window with a reserved part opens and falls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Growth {
+    /// As in RFC 5681.
+    Reno,
+    /// As in RFC 9438.
+    Cubic,
+}
+
+impl Part for RateAdaptiveWindowConfig {
+    fn on_kernel(&self) -> OnKernel {
+        OnKernel::Refused("the kernel has no window with a reserved part: simulator only")
+    }
+}
 
 /// Parts of a byte that are carried from one acknowledgement to the next.
 const PARTS: u128 = 1 << 16;

@@ -1,8 +1,41 @@
 //! Slow start and additive increase, multiplicative decrease. Source: RFC 5681 §3.1; RFC 3465 (byte counting).
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use varicap_units::part::{self, Checked, OnKernel, Part};
 use varicap_units::{Bytes, Time};
 
-use super::{AckSample, CongestionControl, CongestionEvent, CongestionKind, Increase, RenoConfig, Start};
+use super::{AckSample, CongestionControl, CongestionEvent, CongestionKind, Start, kernels_own};
+
+/// How the window of RFC 5681 grows.
+#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RenoConfig {
+    /// Appropriate byte counting: the most MSS that one ACK may add in slow start (RFC 3465's L). Default: none (RFC 5681: one MSS per ACK).
+    pub byte_counting: Option<u32>,
+    /// By how much congestion avoidance opens the window. Default: per-window (what RFC 5681 §3.1 recommends).
+    pub increase: Increase,
+}
+
+/// By how much congestion avoidance opens the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Increase {
+    /// A segment when a window's worth of acknowledgements is in, as Linux counts them.
+    #[default]
+    PerWindow,
+    /// SMSS*SMSS/cwnd at each acknowledgement, as ns-2: less than a segment per window while windows are small. Source: RFC 5681 (3).
+    PerAck,
+}
+
+impl Part for RenoConfig {
+    fn check(&self) -> Checked {
+        self.byte_counting.map_or(Ok(()), |most| part::at_least_one("byte_counting", most))
+    }
+    fn on_kernel(&self) -> OnKernel {
+        kernels_own("reno", self)
+    }
+}
 
 /// Parts of a byte that are carried over when each acknowledgement opens the window.
 const PARTS: u64 = 1 << 16;

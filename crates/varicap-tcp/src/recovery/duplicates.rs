@@ -1,113 +1,163 @@
-//! Recovery by duplicate ACKs: Tahoe, Reno (RFC 2581 §3.2) and NewReno (RFC 6582).
+//! Recovery by duplicate ACKs, as RFC 5681 §3.2 has it. Its variants say where they differ ([`Family`]).
 
-use super::{AfterRecovery, AfterTimeout, Kind, Reaction, Recovery, Signal, Space, State};
+use std::marker::PhantomData;
 
-impl Recovery {
+use super::{Arrival, Common, Reaction, Rules, Signal, Space, State};
+use crate::config::{AfterRecovery, AfterTimeout, TcpConfig};
+
+/// Where a variant differs from RFC 2581's recovery.
+pub(super) trait Family: Sized {
+    /// Whether duplicate ACKs mean anything.
+    const HEEDS_DUPLICATES: bool = true;
+
+    /// Duplicate ACKs have shown a loss, with `in_flight` bytes in flight. The timer starts anew with the
+    /// retransmission, as in BSD, Linux and ns-2: RFC 6298 would let it run on.
+    fn begin(rules: &mut Duplicates<Self>, common: &mut Common, space: &Space, in_flight: u64) -> Reaction {
+        common.state = State::Recovery;
+        rules.partial_seen = false;
+        rules.lose_head(common, space);
+        // RFC 5681 §3.2 (3): cwnd = ssthresh + 3*SMSS.
+        let inflation = i64::from(common.threshold) * space.mss as i64;
+        common.credit = if rules.inflates { inflation } else { 0 };
+        Reaction { rearm: true, signal: Some(Signal::Reduce { in_flight }), ..Reaction::default() }
+    }
+
+    /// An acknowledgement of new data in recovery, but not of all that was sent when it began; None: it ends recovery.
+    fn on_partial(
+        _rules: &mut Duplicates<Self>,
+        _common: &mut Common,
+        _space: &Space,
+        _before: u64,
+    ) -> Option<Reaction> {
+        None
+    }
+
+    /// Most that the window may be when recovery ends [B].
+    fn limit(_rules: &Duplicates<Self>, _space: &Space) -> u64 {
+        u64::MAX
+    }
+}
+
+/// Recovery by duplicate ACKs.
+#[derive(Clone, Debug)]
+pub(crate) struct Duplicates<F> {
+    /// A partial ACK has come in this recovery.
+    pub(super) partial_seen: bool,
+    pub(super) inflates: bool,
+    pub(super) after_recovery: AfterRecovery,
+    repeat: bool,
+    after_timeout: AfterTimeout,
+    family: PhantomData<F>,
+}
+
+impl<F: Family> Rules for Duplicates<F> {
+    fn new(config: &TcpConfig) -> Duplicates<F> {
+        Duplicates {
+            partial_seen: false,
+            inflates: config.window_inflation,
+            after_recovery: config.after_recovery,
+            repeat: config.repeat_fast_retransmit,
+            after_timeout: config.after_timeout,
+            family: PhantomData,
+        }
+    }
+
+    fn on_ack(&mut self, common: &mut Common, space: &Space, arrival: &Arrival<'_>) -> Reaction {
+        if space.una > arrival.before {
+            self.on_cumulative(common, space, arrival.before)
+        } else if arrival.is_duplicate && F::HEEDS_DUPLICATES {
+            self.on_duplicate(common, space)
+        } else {
+            Reaction::default()
+        }
+    }
+
+    fn on_timeout(&mut self, common: &mut Common, _space: &Space) -> bool {
+        common.credit = 0;
+        self.resend_from_hole(common)
+    }
+
+    fn next_resend(&mut self, common: &mut Common, space: &Space, _room: bool) -> Option<(u64, u64)> {
+        let (from, to) = space.head();
+        (std::mem::take(&mut common.head_due) && from < to).then_some((from, to))
+    }
+}
+
+impl<F: Family> Duplicates<F> {
+    /// Sends again from SND.UNA on; false: only the first segment, for now.
+    pub(super) fn resend_from_hole(&self, common: &mut Common) -> bool {
+        common.head_due = self.after_timeout == AfterTimeout::FirstHole;
+        !common.head_due
+    }
+
+    /// The first unacknowledged segment is lost, and goes out again.
+    pub(super) fn lose_head(&self, common: &mut Common, space: &Space) {
+        let (from, to) = space.head();
+        common.lost += to - from;
+        common.head_due = true;
+    }
+
     /// SND.UNA moved up from `before`.
-    pub(super) fn on_cumulative(&mut self, space: &Space, before: u64) -> Reaction {
-        let recovered = self.recover.is_none_or(|recover| space.una >= recover);
-        match self.state {
-            State::Recovery if self.kind == Kind::NewReno && !recovered => self.on_partial(space, before),
+    fn on_cumulative(&mut self, common: &mut Common, space: &Space, before: u64) -> Reaction {
+        let recovered = common.is_recovered(space);
+        match common.state {
             State::Recovery => {
-                let limit = match self.kind {
-                    // RFC 6582 §3.2 (3), option 1: cwnd = min(ssthresh, max(FlightSize, SMSS) + SMSS).
-                    Kind::NewReno if self.after_recovery == AfterRecovery::FlightSize => {
-                        space.flight().max(space.mss) + space.mss
-                    }
-                    _ => u64::MAX,
-                };
-                self.open();
+                if !recovered && let Some(reaction) = F::on_partial(self, common, space, before) {
+                    return reaction;
+                }
+                let limit = F::limit(self, space);
+                open(common);
                 Reaction { rearm: true, signal: Some(Signal::Recovered { limit }), ..Reaction::default() }
             }
             State::Loss if !recovered => {
-                self.duplicates = 0;
-                self.credit = 0;
+                common.duplicates = 0;
+                common.credit = 0;
                 // FirstHole: each acknowledgement uncovers the next hole.
-                self.head_due = self.after_timeout == AfterTimeout::FirstHole;
+                common.head_due = self.after_timeout == AfterTimeout::FirstHole;
                 Reaction { grow: true, rearm: true, ..Reaction::default() }
             }
             _ => {
-                self.open();
+                open(common);
                 Reaction { grow: true, rearm: true, ..Reaction::default() }
             }
         }
     }
 
-    fn open(&mut self) {
-        self.state = State::Open;
-        self.duplicates = 0;
-        self.credit = 0;
-        self.head_due = false;
-    }
-
-    /// RFC 6582 §3.2 (3): new data, but not all of what was sent when recovery began.
-    fn on_partial(&mut self, space: &Space, before: u64) -> Reaction {
-        let acked = space.una - before;
-        self.head_due = true;
-        if self.inflates {
-            // Deflate by what was acknowledged; add back a segment if it was at least one.
-            self.credit -= acked as i64;
-            if acked >= space.mss {
-                self.credit += space.mss as i64;
-            }
-        }
-        // For the first partial ACK, also reset the retransmit timer (the impatient variant).
-        let rearm = !std::mem::replace(&mut self.partial_seen, true);
-        Reaction { rearm, ..Reaction::default() }
-    }
-
-    /// A duplicate ACK.
-    pub(super) fn on_duplicate(&mut self, space: &Space) -> Reaction {
-        if self.kind == Kind::OldTahoe {
-            return Reaction::default();
-        }
+    fn on_duplicate(&mut self, common: &mut Common, space: &Space) -> Reaction {
         let mss = space.mss as i64;
-        if self.state == State::Recovery {
+        if common.state == State::Recovery {
             // RFC 5681 §3.2 (4): inflate by the segment that has left the network.
-            self.credit += if self.inflates { mss } else { 0 };
+            common.credit += if self.inflates { mss } else { 0 };
             return Reaction::default();
         }
-        if self.duplicates == 0 {
-            self.disorder_from = space.nxt;
-        }
-        self.duplicates += 1;
-        if self.duplicates < self.threshold {
-            if self.state == State::Open {
-                self.state = State::Disorder;
+        common.count_duplicate(space);
+        if common.duplicates < common.threshold {
+            if common.state == State::Open {
+                common.state = State::Disorder;
             }
-            if self.limited_transmit && self.state == State::Disorder {
+            if common.limited_transmit && common.state == State::Disorder {
                 // RFC 3042: a new segment on each of the first duplicate ACKs.
-                self.credit = i64::from(self.duplicates) * mss;
+                common.credit = i64::from(common.duplicates) * mss;
             }
             return Reaction::default();
         }
-        if self.duplicates > self.threshold || !self.may_fast_retransmit(space) {
+        if common.duplicates > common.threshold || !self.may_fast_retransmit(common, space) {
             return Reaction::default();
         }
-        self.fast_retransmit(space)
+        let in_flight = common.flight_before_disorder(space);
+        common.recover = Some(space.max);
+        F::begin(self, common, space, in_flight)
     }
 
     /// RFC 6582 §3.2 (1): the cumulative ACK covers more than what was sent when the last recovery began.
-    fn may_fast_retransmit(&self, space: &Space) -> bool {
-        self.repeat || self.recover.is_none_or(|recover| space.una > recover)
+    fn may_fast_retransmit(&self, common: &Common, space: &Space) -> bool {
+        self.repeat || common.recover.is_none_or(|recover| space.una > recover)
     }
+}
 
-    fn fast_retransmit(&mut self, space: &Space) -> Reaction {
-        let in_flight = self.flight_before_disorder(space);
-        self.recover = Some(space.max);
-        // The timer starts anew with the retransmission, as in BSD, Linux and ns-2: RFC 6298 would let it run on.
-        if self.kind == Kind::Tahoe {
-            self.state = State::Loss;
-            self.credit = 0;
-            let rewind = self.resend_from_hole();
-            let signal = Some(Signal::Restart { in_flight });
-            return Reaction { rearm: true, signal, rewind, ..Reaction::default() };
-        }
-        self.state = State::Recovery;
-        self.partial_seen = false;
-        self.head_due = true;
-        // RFC 5681 §3.2 (3): cwnd = ssthresh + 3*SMSS.
-        self.credit = if self.inflates { i64::from(self.threshold) * space.mss as i64 } else { 0 };
-        Reaction { rearm: true, signal: Some(Signal::Reduce { in_flight }), ..Reaction::default() }
-    }
+fn open(common: &mut Common) {
+    common.state = State::Open;
+    common.duplicates = 0;
+    common.credit = 0;
+    common.head_due = false;
 }

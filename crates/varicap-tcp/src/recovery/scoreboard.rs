@@ -29,6 +29,11 @@ impl Scoreboard {
         self.ranges.is_empty()
     }
 
+    /// SACKed data [B].
+    pub(crate) fn sacked(&self) -> u64 {
+        self.sacked
+    }
+
     /// What leaves the pipe before it is acknowledged, less what was put there twice [B]:
     /// RFC 6675's pipe is SND.NXT - SND.UNA minus this.
     pub(crate) fn outside_pipe(&self) -> i64 {
@@ -138,25 +143,26 @@ impl Scoreboard {
     }
 
     /// Moves the edge of what is lost: below `threshold` discontiguous SACKed ranges, or below more than
-    /// (`threshold` - 1) segments of SACKed bytes. Source: RFC 6675 §4 (IsLost).
-    pub(crate) fn find_lost(&mut self, una: u64, threshold: u32, mss: u64) {
+    /// (`threshold` - 1) segments of SACKed bytes. Returns how much it newly finds to be lost [B].
+    /// Source: RFC 6675 §4 (IsLost).
+    pub(crate) fn find_lost(&mut self, una: u64, threshold: u32, mss: u64) -> u64 {
         let enough = u64::from(threshold.saturating_sub(1)) * mss;
         let mut above = 0;
         for (count, &(start, end)) in self.ranges.iter().rev().take(threshold.max(1) as usize).enumerate() {
             above += end - start;
             if above > enough || count + 1 >= threshold as usize {
-                self.declare_lost(una, start);
-                return;
+                return self.declare_lost(una, start);
             }
         }
+        0
     }
 
-    /// Everything below `edge` that is not SACKed is lost.
-    pub(crate) fn declare_lost(&mut self, una: u64, edge: u64) {
+    /// Everything below `edge` that is not SACKed is lost. Returns how much of it is news [B].
+    pub(crate) fn declare_lost(&mut self, una: u64, edge: u64) -> u64 {
         // While nothing is SACKed or lost, SND.UNA moves without telling us.
         self.lost_edge = self.lost_edge.max(una);
         if edge <= self.lost_edge {
-            return;
+            return 0;
         }
         let mut sacked = 0;
         let first = self.ranges.partition_point(|range| range.1 <= self.lost_edge);
@@ -166,8 +172,10 @@ impl Scoreboard {
             }
             sacked += end.min(edge) - start.max(self.lost_edge);
         }
-        self.lost += edge - self.lost_edge - sacked;
+        let newly_lost = edge - self.lost_edge - sacked;
+        self.lost += newly_lost;
         self.lost_edge = edge;
+        newly_lost
     }
 
     /// A recovery begins: nothing of it has been retransmitted. Source: RFC 6675 §5 (step 3.1).

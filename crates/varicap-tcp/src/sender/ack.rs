@@ -4,7 +4,7 @@ use varicap_units::{Bytes, Span, Time};
 
 use super::{AckOutcome, Sampling, Sender, TimerKind};
 use crate::congestion::{AckSample, CongestionControl, CongestionEvent, CongestionKind};
-use crate::recovery::{Signal, State};
+use crate::recovery::{Arrival, Signal, State};
 use crate::segment::{Flags, Segment};
 
 /// Flags that send an acknowledgement to the slow path.
@@ -124,7 +124,7 @@ impl Sender {
         }
         // RFC 5681 §2: data outstanding, no data, same acknowledgement, same window.
         let is_duplicate = newly_acked == 0 && outstanding && !opened && segment.len == 0;
-        let reaction = self.recovery.on_ack(&self.space, before, is_duplicate, segment);
+        let reaction = self.recovery.on_ack(&self.space, &Arrival { before, is_duplicate, segment });
         self.burst_left = self.max_burst;
         // An acknowledgement that says that there is congestion opens no window, but for a control that reads each mark.
         if reaction.grow && (!marked || self.marks_each) {

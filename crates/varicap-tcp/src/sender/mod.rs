@@ -9,9 +9,9 @@ mod reserved;
 
 use varicap_units::{Amount, Bytes, Rate, Span, Time};
 
-use crate::config::{Congestion, RttSamples, TcpConfig};
-use crate::congestion::{CongestionControl, Controller, Start, Window};
-use crate::recovery::{Recovery, Space, State};
+use crate::config::{RttSamples, TcpConfig};
+use crate::congestion::{Congestion, CongestionControl, Controller, Start, Window};
+use crate::recovery::{LossRecovery, Space, State};
 use crate::reservation::Reserved;
 use crate::rtt::RttEstimator;
 use crate::segment::OPTION_TIMESTAMPS;
@@ -98,7 +98,7 @@ pub struct Sender {
     burst_left: u32,
     max_burst: u32,
     rtt: RttEstimator,
-    recovery: Recovery,
+    recovery: LossRecovery,
     window: Window,
     /// End of the highest retransmission [B]: acknowledgements up to it give no sample (Karn).
     resent_below: u64,
@@ -180,7 +180,7 @@ impl Sender {
             burst_left: max_burst,
             max_burst,
             rtt: RttEstimator::new(&config.timer),
-            recovery: Recovery::new(config),
+            recovery: LossRecovery::new(config),
             window: Window::new(control),
             resent_below: 0,
             timed: (0, Time::ZERO),

@@ -1,0 +1,109 @@
+//! What a line in the registry of congestion controls stands for.
+
+/// The registry of congestion controls: from it come the choice in a scenario file ([`Congestion`]), the control of a
+/// sender ([`Controller`]), its constructor and its static dispatch. A line is
+///
+/// ```text
+/// module: Control(config: Settings) = "name", "What the schema says of it.";
+/// module: Control[Part] = "name", "What the schema says of it.";
+/// ```
+///
+/// where the module's file holds the settings with their [`Part`](varicap_units::part::Part), and the control with its
+/// `new(&Settings, &Start)`. A control in brackets has no settings: a unit struct answers for it, and it has `new(&Start)`.
+macro_rules! controls {
+    ($(
+        $module:ident: $Control:ident $( ($config:ident: $Config:ident) )? $( [$Unit:ident] )?
+            = $name:literal, $doc:literal;
+    )+) => {
+        $( pub use $module::*; )+
+
+        varicap_units::parts! {
+            /// How much may be in flight.
+            #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+            #[serde(remote = "Self")]
+            #[schemars(transform = varicap_units::choice::names)]
+            pub enum Congestion {
+                $( $Control $( ($config: $Config) )? $( [$module::$Unit] )? = $name, $doc; )+
+                Custom(name: String) = "custom",
+                    "One written in Python, by the name under which it was given to `varicap.run`.";
+            }
+        }
+        varicap_units::choice!(Congestion);
+
+        /// The congestion control of a sender: the built-in ones dispatch statically, extensions through a box.
+        #[derive(Debug)]
+        pub enum Controller {
+            $( #[doc = $doc] $Control($Control), )+
+            /// An extension, from another crate or from Python.
+            Boxed(Box<dyn CongestionControl>),
+        }
+
+        impl Controller {
+            /// The control that `choice` names.
+            ///
+            /// # Panics
+            /// If it is [`Congestion::Custom`]: whoever registered it makes it, and hands it over in
+            /// [`Controller::Boxed`].
+            pub fn new(choice: &Congestion, start: &Start) -> Controller {
+                match choice {
+                    $( Congestion::$Control $( ($config) )? => {
+                        Controller::$Control($Control::new($( $config, )? start))
+                    } )+
+                    Congestion::Custom(name) => {
+                        panic!("the congestion control {name:?} must be handed over in a box")
+                    }
+                }
+            }
+        }
+
+        dispatch!(($( $Control )+ Boxed));
+    };
+}
+
+/// Calls the same method of whichever control there is.
+macro_rules! on {
+    (($($Control:ident)+), $self:ident, $control:ident => $call:expr) => {
+        match $self {
+            $( Controller::$Control($control) => $call, )+
+        }
+    };
+}
+
+/// A [`Controller`] is the control that it holds.
+macro_rules! dispatch {
+    ($controls:tt) => {
+        impl CongestionControl for Controller {
+            #[inline]
+            fn on_ack(&mut self, ack: &AckSample) {
+                on!($controls, self, control => control.on_ack(ack))
+            }
+            fn on_congestion(&mut self, event: &CongestionEvent) {
+                on!($controls, self, control => control.on_congestion(event))
+            }
+            fn on_recovered(&mut self, now: Time, limit: Bytes) {
+                on!($controls, self, control => control.on_recovered(now, limit))
+            }
+            fn on_rate_feedback(&mut self, now: Time, rate: Rate) {
+                on!($controls, self, control => control.on_rate_feedback(now, rate))
+            }
+            fn on_reservation(&mut self, now: Time, rate: Option<Rate>) {
+                on!($controls, self, control => control.on_reservation(now, rate))
+            }
+            fn on_idle(&mut self, restart_window: Bytes) {
+                on!($controls, self, control => control.on_idle(restart_window))
+            }
+            #[inline]
+            fn cwnd(&self) -> Bytes {
+                on!($controls, self, control => control.cwnd())
+            }
+            #[inline]
+            fn ssthresh(&self) -> Option<Bytes> {
+                on!($controls, self, control => control.ssthresh())
+            }
+            #[inline]
+            fn pacing_rate(&self) -> Option<Rate> {
+                on!($controls, self, control => control.pacing_rate())
+            }
+        }
+    };
+}

@@ -1,0 +1,25 @@
+//! Fast retransmit, then slow start. Source: [jacobson88].
+
+use varicap_units::part::{OnKernel, Part};
+
+use super::duplicates::{Duplicates, Family};
+use super::{Common, Reaction, Signal, Space, State};
+
+/// Duplicate ACKs are treated as a timeout.
+#[derive(Clone, Debug)]
+pub(crate) struct Tahoe;
+
+impl Part for Tahoe {
+    fn on_kernel(&self) -> OnKernel {
+        OnKernel::Refused("Linux always has fast recovery: simulator only")
+    }
+}
+
+impl Family for Tahoe {
+    fn begin(rules: &mut Duplicates<Tahoe>, common: &mut Common, _space: &Space, in_flight: u64) -> Reaction {
+        common.state = State::Loss;
+        common.credit = 0;
+        let rewind = rules.resend_from_hole(common);
+        Reaction { rearm: true, signal: Some(Signal::Restart { in_flight }), rewind, ..Reaction::default() }
+    }
+}

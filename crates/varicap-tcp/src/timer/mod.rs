@@ -1,0 +1,136 @@
+//! The retransmission timer: how samples are measured, and what RTO follows from them. A rule is a file.
+
+use varicap_units::{Span, Time};
+
+mod multiple;
+mod rfc6298;
+mod step;
+mod ticks;
+
+/// The registry of retransmission timers: the choice in a scenario file, and the static dispatch to the chosen rule.
+macro_rules! timers {
+    ($( $module:ident: $Variant:ident(config: $Config:ident) = $name:literal, $doc:literal; )+) => {
+        $( pub use $module::$Config; )+
+
+        varicap_units::parts! {
+            /// The retransmission timer.
+            #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+            #[serde(remote = "Self")]
+            #[schemars(transform = varicap_units::choice::names)]
+            pub enum Timer {
+                $( $Variant(config: $Config) = $name, $doc; )+
+            }
+        }
+        varicap_units::choice!(Timer);
+
+        /// The chosen rule.
+        #[derive(Clone, Copy, Debug)]
+        enum Chosen {
+            $( $Variant($module::Rule), )+
+        }
+
+        impl TimerRule {
+            pub(crate) fn new(timer: &Timer) -> TimerRule {
+                match timer {
+                    $( Timer::$Variant(config) => {
+                        let rule = $module::Rule::new(config);
+                        TimerRule { limits: rule.limits(), chosen: Chosen::$Variant(rule) }
+                    } )+
+                }
+            }
+
+            /// A round-trip time as this clock sees it, in its units.
+            #[inline]
+            pub(crate) fn measure(&self, sent: Time, now: Time) -> u64 {
+                match &self.chosen { $( Chosen::$Variant(rule) => rule.measure(sent, now), )+ }
+            }
+
+            /// The RTO that follows from the estimator's state [ns], not backed off.
+            #[inline]
+            pub(crate) fn rto(&self, srtt: u64, four_rttvar: u64, least: Span) -> u64 {
+                match &self.chosen { $( Chosen::$Variant(rule) => rule.rto(srtt, four_rttvar, least), )+ }
+            }
+
+            /// When a timer that is set now for `rto` fires.
+            #[inline]
+            pub(crate) fn deadline(&self, now: Time, rto: Span) -> Time {
+                match &self.chosen { $( Chosen::$Variant(rule) => rule.deadline(now, rto), )+ }
+            }
+        }
+    };
+}
+
+timers! {
+    rfc6298: Rfc6298(config: Rfc6298Timer) = "rfc6298",
+        "Smoothed RTT plus four deviations, with a clock granularity and a minimum. Source: RFC 6298.";
+    ticks: Ticks(config: TickTimer) = "ticks", "A coarse clock: everything is counted in whole ticks, as BSD did.";
+    multiple: Multiple(config: MultipleTimer) = "multiple", "A fixed multiple of the RTT.";
+}
+
+impl Default for Timer {
+    fn default() -> Timer {
+        Timer::Rfc6298(Rfc6298Timer::default())
+    }
+}
+
+/// How samples are measured and turned into an RTO.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TimerRule {
+    chosen: Chosen,
+    limits: Limits,
+}
+
+/// What every rule has.
+#[derive(Clone, Copy, Debug)]
+struct Limits {
+    /// Nanoseconds of one unit of the estimator [ns]: 1, or a tick.
+    unit: u64,
+    /// RTO before the first sample [ns].
+    initial: u64,
+    /// RTO with which data starts after a SYN timed out [ns].
+    after_syn_loss: u64,
+    /// Largest RTO [ns].
+    maximum: u64,
+    /// Whether the RTO doubles at each expiry.
+    backs_off: bool,
+}
+
+/// One of the timers.
+trait Rule {
+    /// What it has in common with the others.
+    fn limits(&self) -> Limits;
+    /// A round-trip time as this clock sees it, in its units.
+    fn measure(&self, sent: Time, now: Time) -> u64;
+    /// The RTO that follows from the estimator's state [ns], not backed off.
+    fn rto(&self, srtt: u64, four_rttvar: u64, least: Span) -> u64;
+    /// When a timer that is set now for `rto` fires.
+    #[inline]
+    fn deadline(&self, now: Time, rto: Span) -> Time {
+        now + rto
+    }
+}
+
+impl TimerRule {
+    /// `rto` after `expiries` expiries without a new sample [ns].
+    pub(crate) fn backed_off(&self, rto: u64, expiries: u32) -> u64 {
+        // RFC 6298 (5.5): RTO <- RTO * 2; (2.5): a maximum may be placed on it.
+        let factor = if self.limits.backs_off { 1u64 << expiries.min(32) } else { 1 };
+        rto.saturating_mul(factor).min(self.limits.maximum.max(1))
+    }
+
+    /// The RTO before the first sample [ns].
+    pub(crate) fn initial(&self) -> u64 {
+        self.limits.initial.max(1)
+    }
+
+    /// The RTO with which data starts after a SYN timed out [ns].
+    pub(crate) fn after_syn_loss(&self) -> u64 {
+        self.limits.after_syn_loss.max(1)
+    }
+
+    /// Nanoseconds of one unit of the estimator [ns].
+    #[inline]
+    pub(crate) fn unit(&self) -> u64 {
+        self.limits.unit
+    }
+}
