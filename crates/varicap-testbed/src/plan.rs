@@ -1,8 +1,9 @@
-//! What of a scenario the kernel does as it says, what only nearly, and what not at all.
+//! Which parts of a scenario the kernel runs as written, which only approximately, and which not at all.
+//!
+//! Each part answers for itself ([`Part::on_kernel`]); here are the rules that need the running kernel or span parts.
 
 use varicap_experiment::{FlowSpec, Network, Transport};
-use varicap_tcp::congestion::{CubicConfig, RenoConfig};
-use varicap_tcp::{AckPolicy, AfterTimeout, Congestion, Recovery, RttSamples, TcpConfig, Timer};
+use varicap_tcp::{AckPolicy, AfterTimeout, RttSamples, TcpConfig, Timer};
 use varicap_units::part::{OnKernel, Part};
 use varicap_units::{Amount, Bytes, Span};
 
@@ -131,6 +132,19 @@ impl Notes {
             self.0.push(note);
         }
     }
+
+    /// Asks the part called `name` at `key` what the kernel does with it: the kernel's name of it, if it has one.
+    fn ask(&mut self, key: &str, name: &str, part: &dyn Part) -> Result<Option<String>, TestbedError> {
+        match part.on_kernel() {
+            OnKernel::AsWritten => Ok(None),
+            OnKernel::Named(name) => Ok(Some(name)),
+            OnKernel::Nearly(note) => {
+                self.add(note);
+                Ok(None)
+            }
+            OnKernel::Refused(why) => Err(unsupported(key, name, why)),
+        }
+    }
 }
 
 fn unsupported(key: &str, value: impl ToString, why: impl Into<String>) -> TestbedError {
@@ -225,9 +239,9 @@ fn plan_flow(
             ..RouteMetrics::default()
         },
         to_sender: RouteMetrics { advmss, quickack, ecn: tcp.ecn, ..RouteMetrics::default() },
-        sack: tcp.recovery == Recovery::Sack,
+        sack: tcp.recovery.is_selective(),
         timestamps: tcp.timestamps,
-        congestion: congestion(tcp, &key, kernel)?,
+        congestion: congestion(tcp, &key, kernel, notes)?,
         window_clamp: window_clamp(tcp),
         correction: correction as i32,
         mtu: mtu as u32,
@@ -248,35 +262,21 @@ fn rto_minimum(tcp: &TcpConfig) -> Span {
     }
 }
 
-/// The kernel's name of the congestion control.
+/// The kernel's name of the congestion control; none for one that the engine brings along, and chooses socket by socket.
 fn congestion(
     tcp: &TcpConfig,
     key: &impl Fn(&str) -> String,
     kernel: &Kernel,
+    notes: &mut Notes,
 ) -> Result<Option<String>, TestbedError> {
-    let key = key("congestion");
-    let name = match &tcp.congestion {
-        Congestion::Reno(reno) if *reno == RenoConfig::default() => "reno",
-        Congestion::Cubic(cubic) if *cubic == CubicConfig::default() => "cubic",
-        Congestion::Reno(_) | Congestion::Cubic(_) => {
-            return Err(unsupported(&key, "with options", "the kernel's has none: leave them out"));
-        }
-        // Brought into the kernel under a name of its own, and chosen socket by socket.
-        Congestion::Ratcp(_) => return Ok(None),
-        Congestion::RateAdaptiveWindow(_) => {
-            let why = "the kernel has no window with a reserved part: simulator only";
-            return Err(unsupported(&key, "rate-adaptive-window", why));
-        }
-        Congestion::AccelBrake => {
-            return Err(unsupported(&key, "accel-brake", "the kernel has no control that reads such marks"));
-        }
-        Congestion::Custom(name) => name,
+    let Some(name) = notes.ask(&key("congestion"), tcp.congestion.name(), &tcp.congestion)? else {
+        return Ok(None);
     };
-    if kernel.controls.iter().any(|known| known == name) {
-        return Ok(Some(name.to_owned()));
+    if kernel.controls.contains(&name) {
+        return Ok(Some(name));
     }
     let why = format!("this kernel has {}", kernel.controls.join(", "));
-    Err(unsupported(&key, name, why))
+    Err(unsupported(&key("congestion"), name, why))
 }
 
 fn check_recovery(
@@ -286,21 +286,14 @@ fn check_recovery(
     kernel: &Kernel,
     notes: &mut Notes,
 ) -> Result<(), TestbedError> {
-    let no = |value: &str, why: &str| Err(unsupported(&key("recovery"), value, why));
-    match tcp.recovery {
-        Recovery::OldTahoe => no("old-tahoe", "Linux always has fast retransmit: simulator only"),
-        Recovery::Tahoe => no("tahoe", "Linux always has fast recovery: simulator only"),
-        Recovery::Sack if mode == Mode::Classic && kernel.lacks_rfc6675() => {
-            let why = "this kernel detects losses by time (RACK), not as RFC 6675 does: say `newreno`, or run with \
-                       kernel = stock";
-            no("sack", why)
-        }
-        Recovery::Reno => {
-            notes.add("recovery = reno runs as newreno: Linux stays in recovery on partial acknowledgements");
-            Ok(())
-        }
-        Recovery::Sack | Recovery::NewReno => Ok(()),
+    let name = tcp.recovery.name();
+    notes.ask(&key("recovery"), name, &tcp.recovery)?;
+    if tcp.recovery.is_selective() && mode == Mode::Classic && kernel.lacks_rfc6675() {
+        let why = "this kernel detects losses by time (RACK), not as RFC 6675 does: say `newreno`, or run with \
+                   kernel = stock";
+        return Err(unsupported(&key("recovery"), name, why));
     }
+    Ok(())
 }
 
 fn check_timer(
@@ -308,23 +301,8 @@ fn check_timer(
     key: &impl Fn(&str) -> String,
     notes: &mut Notes,
 ) -> Result<(), TestbedError> {
-    let timer = match &tcp.timer {
-        Timer::Rfc6298(timer) => timer,
-        Timer::Ticks(_) => {
-            return Err(unsupported(
-                &key("timer"),
-                "ticks",
-                "Linux has RFC 6298's timer alone: simulator only",
-            ));
-        }
-        Timer::Multiple(_) => {
-            return Err(unsupported(
-                &key("timer"),
-                "multiple",
-                "Linux has RFC 6298's timer alone: simulator only",
-            ));
-        }
-    };
+    notes.ask(&key("timer"), tcp.timer.name(), &tcp.timer)?;
+    let Timer::Rfc6298(timer) = &tcp.timer else { return Ok(()) };
     if timer.initial != Span::from_secs(1) {
         notes.add(format!("timer: Linux's first RTO is 1 s, not {}", timer.initial));
     }
@@ -339,13 +317,7 @@ fn check_details(
     key: &impl Fn(&str) -> String,
     notes: &mut Notes,
 ) -> Result<(), TestbedError> {
-    if let AckPolicy::Delayed(delayed) = tcp.ack {
-        if delayed.segments != 2 {
-            let why = "Linux acknowledges every second segment, or every one (`every`)";
-            return Err(unsupported(&key("ack.delayed.segments"), delayed.segments, why));
-        }
-        notes.add("ack: Linux acknowledges the first packets at once and delays by 40 ms or more later on");
-    }
+    notes.ask(&key("ack"), tcp.ack.name(), &tcp.ack)?;
     if let Some(burst) = tcp.max_burst {
         return Err(unsupported(&key("max_burst"), burst, "Linux does not limit bursts"));
     }

@@ -2,10 +2,8 @@
 
 use indexmap::IndexMap;
 use varicap_net::Framing;
-use varicap_tcp::congestion::RateRtt;
-use varicap_tcp::{AckPolicy, Congestion, TcpConfig, Timer};
 use varicap_units::part::{FASTEST, Part};
-use varicap_units::{Amount, Bytes, Rate};
+use varicap_units::{Bytes, Rate};
 
 use crate::check::{At, Checked};
 use crate::error::ScenarioError;
@@ -45,7 +43,7 @@ impl Scenario {
         let most = i64::MAX as u64;
         top.require("seed", self.seed <= most, self.seed, format!("at most {most}, the largest in TOML"))?;
         At::new("record").positive("sample", self.record.sample)?;
-        check_tcp(&At::new("tcp"), &self.tcp)?;
+        At::new("tcp").part(self.tcp.check())?;
         self.check_links()?;
         self.check_flows()
     }
@@ -168,7 +166,7 @@ fn check_flow(at: &At, flow: &FlowConfig, scenario: &Scenario) -> Checked {
             }
             abr::check(at, flow)?;
             at.inner("app").part(flow.app.check())?;
-            check_tcp(&at.inner("tcp"), &flow.tcp)
+            at.inner("tcp").part(flow.tcp.check())
         }
     }
 }
@@ -187,77 +185,4 @@ fn check_datagrams(at: &At, datagrams: &Datagrams) -> Checked {
 fn check_packet(at: &At, key: &str, size: Bytes) -> Checked {
     let good = (1..=LARGEST_PACKET).contains(&size.as_u64());
     at.require(key, good, size, format!("1 B to {LARGEST_PACKET} B"))
-}
-
-fn check_tcp(at: &At, tcp: &TcpConfig) -> Checked {
-    check_packet(at, "mss", tcp.mss)?;
-    let most = LARGEST_PACKET.saturating_sub(tcp.mss.as_u64());
-    let header = tcp.header;
-    at.require("header", header.as_u64() <= most, header, format!("at most {most} B beside the MSS"))?;
-    at.amount("initial_window", tcp.initial_window)?;
-    at.amount("initial_ssthresh", tcp.initial_ssthresh)?;
-    at.amount("max_window", tcp.max_window)?;
-    at.amount("receive_window", tcp.receive_window)?;
-    at.at_least_one("duplicate_acks", tcp.duplicate_acks)?;
-    if let Some(burst) = tcp.max_burst {
-        at.at_least_one("max_burst", burst)?;
-    }
-    if let AckPolicy::Delayed(delayed) = tcp.ack {
-        let at = at.inner("ack.delayed");
-        at.at_least_one("segments", delayed.segments)?;
-        at.positive("timeout", delayed.timeout)?;
-    }
-    if let Congestion::Cubic(cubic) = &tcp.congestion {
-        let at = at.inner("congestion.cubic");
-        at.require("beta", cubic.beta > 0.0 && cubic.beta < 1.0, cubic.beta, "between 0 and 1")?;
-        at.require("c", cubic.c > 0.0, cubic.c, "above 0")?;
-    }
-    if let Congestion::Reno(reno) = &tcp.congestion
-        && let Some(most) = reno.byte_counting
-    {
-        at.inner("congestion.reno").at_least_one("byte_counting", most)?;
-    }
-    if let Congestion::Ratcp(ratcp) = &tcp.congestion {
-        let at = at.inner("congestion.ratcp");
-        let whole = matches!(ratcp.beta, Amount::Packets(packets) if packets <= u64::from(u32::MAX));
-        at.require("beta", whole, ratcp.beta, "whole packets, such as \"1 packets\"")?;
-        if let RateRtt::Known(rtt) = ratcp.rtt {
-            at.inner("rtt").positive("known", rtt)?;
-        }
-    }
-    check_timer(&at.inner("timer"), &tcp.timer)
-}
-
-fn check_timer(at: &At, timer: &Timer) -> Checked {
-    match timer {
-        Timer::Rfc6298(timer) => {
-            let at = at.inner("rfc6298");
-            at.positive("maximum", timer.maximum)?;
-            at.positive("initial", timer.initial)?;
-            at.positive("granularity", timer.granularity)?;
-            let most = format!("at most `maximum`, {}", timer.maximum);
-            at.require("minimum", timer.minimum <= timer.maximum, timer.minimum, most.clone())?;
-            at.require("initial", timer.initial <= timer.maximum, timer.initial, most)
-        }
-        Timer::Ticks(timer) => {
-            let at = at.inner("ticks");
-            at.positive("tick", timer.tick)?;
-            at.positive("maximum", timer.maximum)?;
-            at.positive("initial", timer.initial)?;
-            let most = format!("at most `maximum`, {}", timer.maximum);
-            at.at_least_one("minimum_ticks", timer.minimum_ticks)?;
-            let minimum = timer.tick.saturating_mul(u64::from(timer.minimum_ticks));
-            at.require("minimum_ticks", minimum <= timer.maximum, timer.minimum_ticks, most.clone())?;
-            at.require("initial", timer.initial <= timer.maximum, timer.initial, most)
-        }
-        Timer::Multiple(timer) => {
-            let at = at.inner("multiple");
-            let good = timer.factor > 0.0 && timer.factor <= 1e6;
-            at.require("factor", good, timer.factor, "above 0, and at most 1e6")?;
-            at.positive("maximum", timer.maximum)?;
-            at.positive("initial", timer.initial)?;
-            let most = format!("at most `maximum`, {}", timer.maximum);
-            at.require("initial", timer.initial <= timer.maximum, timer.initial, most)
-        }
-    }
 }

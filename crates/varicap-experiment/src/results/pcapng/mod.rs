@@ -9,7 +9,7 @@ use std::collections::{HashMap, VecDeque};
 use std::io::{self, Write};
 
 use varicap_net::LossCause;
-use varicap_tcp::{Recovery, TcpConfig};
+use varicap_tcp::TcpConfig;
 use varicap_units::{Amount, Time};
 
 use crate::results::packets::{PacketEvent, PacketLog, PacketOwner, PacketRecord};
@@ -32,7 +32,7 @@ impl CapturedFlow {
         CapturedFlow::Tcp {
             mss: u16::try_from(tcp.mss.as_u64()).unwrap_or(u16::MAX),
             timestamps: tcp.timestamps,
-            sack: tcp.recovery == Recovery::Sack,
+            sack: tcp.recovery.is_selective(),
             window_scale,
         }
     }
