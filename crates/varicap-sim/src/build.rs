@@ -56,7 +56,11 @@ impl Openers {
         }
         let app = self.openings.application(now, opening);
         let meter = self.openings.meter(opening.group, opening.member);
-        let mut connection = Connection::new(sender, Receiver::new(tcp, now), app, opening, meter);
+        let mut receiver = Receiver::new(tcp, now);
+        if sender.control().wants().each_mark {
+            receiver.echo_each_mark();
+        }
+        let mut connection = Connection::new(sender, receiver, app, opening, meter);
         connection.is_relayed = self.openings.is_relayed(opening.group);
         connection.buffer = flow.abr.as_ref().map(|abr| abr.link(member));
         if flow.jitter > Span::ZERO && opening.member.is_some() {

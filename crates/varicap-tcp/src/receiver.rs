@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 use varicap_units::{Bytes, Span, Time};
 
 use crate::config::{AckPolicy, TcpConfig};
-use crate::congestion::Congestion;
 use crate::segment::{Flags, MAX_SACK_BLOCKS, OPTION_TIMESTAMPS, Segment, option_sack};
 use crate::sender::in_bytes;
 
@@ -59,14 +58,12 @@ impl Receiver {
     /// # Panics
     /// If the receive window is given in bandwidth-delay products: only the scenario knows the path.
     pub fn new(config: &TcpConfig, _now: Time) -> Receiver {
-        let echo_each = config.congestion == Congestion::AccelBrake;
         let (ack_every, ack_delay) = match config.ack {
-            _ if echo_each => (1, Span::ZERO),
             AckPolicy::Every => (1, Span::ZERO),
             AckPolicy::Delayed(delayed) => (delayed.segments.max(1), delayed.timeout),
         };
         let buffer = in_bytes(config.receive_window, config).as_u64();
-        Receiver {
+        let mut receiver = Receiver {
             next: 0,
             last_ack: 0,
             echo: Time::ZERO,
@@ -74,7 +71,7 @@ impl Receiver {
             ack_due: false,
             syn_due: false,
             echo_congestion: false,
-            echo_each,
+            echo_each: false,
             selective: config.recovery.is_selective(),
             unacknowledged: 0,
             ack_every,
@@ -92,7 +89,18 @@ impl Receiver {
             header: config.header.as_u64().min(u64::from(u16::MAX)) as u16,
             timestamps: if config.timestamps && config.count_options { OPTION_TIMESTAMPS } else { 0 },
             count_sack: config.count_options,
+        };
+        if config.congestion.wants().each_mark {
+            receiver.echo_each_mark();
         }
+        receiver
+    }
+
+    /// From now on each packet is acknowledged by itself, with its own mark: for a congestion control that
+    /// [wants](crate::congestion::Wants) each mark.
+    pub fn echo_each_mark(&mut self) {
+        self.echo_each = true;
+        (self.ack_every, self.ack_delay) = (1, Span::ZERO);
     }
 
     /// A segment arrived; returns how many bytes it added in order [B].

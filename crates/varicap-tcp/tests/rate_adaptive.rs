@@ -48,14 +48,11 @@ fn window(config: &RateAdaptiveWindowConfig, ssthresh: u64, packet: u64) -> Rate
 
 fn ack(at_ms: u64, segments: u64, min_rtt: u64, smoothed: u64) -> AckSample {
     AckSample {
-        now: ms(at_ms),
         newly_acked: Bytes::new(segments * MSS),
         in_flight: Bytes::new(100 * MSS),
-        app_limited: false,
         smoothed_rtt: Some(Span::from_millis(smoothed)),
         min_rtt: Some(Span::from_millis(min_rtt)),
-        rtt: None,
-        marked: false,
+        ..AckSample::at(ms(at_ms))
     }
 }
 

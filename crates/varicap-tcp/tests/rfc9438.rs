@@ -32,14 +32,13 @@ impl Flow {
         for _ in 0..segments {
             self.now += RTT / segments;
             self.cubic.on_ack(&AckSample {
-                now: self.now,
                 newly_acked: Bytes::new(MSS),
                 in_flight: self.cubic.cwnd(),
                 app_limited: self.app_limited,
                 smoothed_rtt: Some(RTT),
                 min_rtt: Some(RTT),
                 rtt: Some(RTT),
-                marked: false,
+                ..AckSample::at(self.now)
             });
         }
     }

@@ -10,7 +10,9 @@
 use varicap_units::part::{OnKernel, Part};
 use varicap_units::{Bytes, Time};
 
-use super::{AckSample, CongestionControl, CongestionEvent, CongestionKind, Cubic, CubicConfig, Start};
+use super::{
+    AckSample, CongestionControl, CongestionEvent, CongestionKind, Cubic, CubicConfig, Start, Wants,
+};
 
 /// It has no settings.
 pub struct AccelBrakeConfig;
@@ -91,6 +93,10 @@ impl CongestionControl for AccelBrake {
     fn ssthresh(&self) -> Option<Bytes> {
         self.cubic.ssthresh()
     }
+
+    fn wants(&self) -> Wants {
+        Wants { each_mark: true, ..Wants::default() }
+    }
 }
 
 #[cfg(test)]
@@ -113,14 +119,12 @@ mod tests {
 
     fn ack(control: &mut AccelBrake, marked: bool, in_flight: u64) {
         control.on_ack(&AckSample {
-            now: Time::ZERO + Span::from_secs(1),
             newly_acked: Bytes::new(MSS),
             in_flight: Bytes::new(in_flight * MSS),
-            app_limited: false,
             smoothed_rtt: Some(Span::from_millis(100)),
             min_rtt: Some(Span::from_millis(100)),
-            rtt: None,
             marked,
+            ..AckSample::at(Time::ZERO + Span::from_secs(1))
         });
     }
 

@@ -3,10 +3,11 @@
 use std::fmt::Debug;
 
 use varicap_units::part::OnKernel;
-use varicap_units::{Bytes, Rate, Span, Time};
+use varicap_units::{Bytes, Rate, Span, Time, Work};
 
 #[macro_use]
 mod registry;
+mod delivery;
 mod window;
 
 mod accel_brake;
@@ -15,10 +16,10 @@ mod ratcp;
 mod rate_adaptive;
 mod reno;
 
-pub(crate) use window::Window;
+pub(crate) use window::{Arrived, Window};
 
 controls! {
-    reno: Reno(config: RenoConfig) = "reno", "Slow start and additive increase, multiplicative decrease. Source: RFC 5681.";
+    reno: Reno(config: RenoConfig) inline = "reno", "Slow start and additive increase, multiplicative decrease. Source: RFC 5681.";
     cubic: Cubic(config: CubicConfig) = "cubic", "A cubic function of the time since the last loss. Source: RFC 9438.";
     ratcp: Ratcp(config: RatcpConfig) = "ratcp",
         "Rate adaptive: at most what the flow's `feedback` allows; Reno as long as it has told nothing. Source: [ratcp].";
@@ -28,26 +29,91 @@ controls! {
         "A window that each acknowledgement accelerates or brakes, as the bottleneck's `accel-brake` queue marked the packet.\nEvery packet is ECN-capable and acknowledged, whatever `ecn` and `ack` say. Source: [goyal20].";
 }
 
-/// What a congestion control learns from an acknowledgement of new data.
+/// What a congestion control learns from an acknowledgement.
 #[derive(Clone, Copy, Debug)]
 pub struct AckSample {
     /// When it arrived.
     pub now: Time,
     /// New data that it acknowledged cumulatively: by how much SND.UNA advanced [B].
     pub newly_acked: Bytes,
+    /// Data that it showed to be lost [B].
+    pub newly_lost: Bytes,
     /// Data in flight before it [B].
     pub in_flight: Bytes,
     /// Whether something other than cwnd limited the sender when it last stopped sending: the application, the
     /// receiver's window or the maximum window. Growing then would open a window that nobody has tested.
     pub app_limited: bool,
+    /// Whether it carries an ECN echo: the mark of the very packet that it acknowledges, for a control that wants each.
+    pub marked: bool,
+    /// Whether recovery was under way before or after it.
+    pub in_recovery: bool,
+    /// The RTT sample of this acknowledgement, if it gave one.
+    pub rtt: Option<Span>,
     /// Smoothed RTT, if there was a sample.
     pub smoothed_rtt: Option<Span>,
     /// Least RTT seen, if there was a sample.
     pub min_rtt: Option<Span>,
-    /// The RTT sample of this acknowledgement, if it gave one.
-    pub rtt: Option<Span>,
-    /// Whether the packet that it acknowledges was marked; told only to a control that reacts to each mark.
-    pub marked: bool,
+    /// All data delivered so far, cumulatively or selectively acknowledged [B].
+    pub delivered: Bytes,
+    /// Number of the round trip, counted in packets: a round ends when data is acknowledged that was sent after it began.
+    pub round: u64,
+    /// How fast the path delivered, for a control that wants rate samples.
+    pub rate: Option<RateSample>,
+}
+
+impl AckSample {
+    /// An acknowledgement at `now` of nothing at all.
+    #[inline]
+    pub fn at(now: Time) -> AckSample {
+        AckSample {
+            now,
+            newly_acked: Bytes::ZERO,
+            newly_lost: Bytes::ZERO,
+            in_flight: Bytes::ZERO,
+            app_limited: false,
+            marked: false,
+            in_recovery: false,
+            rtt: None,
+            smoothed_rtt: None,
+            min_rtt: None,
+            delivered: Bytes::ZERO,
+            round: 0,
+            rate: None,
+        }
+    }
+}
+
+/// How much a path delivered in what time. Source: draft-cheng-iccrg-delivery-rate-estimation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateSample {
+    /// Data delivered in the interval [B].
+    pub delivered: Bytes,
+    /// Data delivered before it [B].
+    pub prior_delivered: Bytes,
+    /// The longer of the times that sending and acknowledging it took; more than zero.
+    pub interval: Span,
+    /// Whether the application, rather than the path, may have limited it.
+    pub app_limited: bool,
+}
+
+impl RateSample {
+    /// The delivery rate.
+    pub fn rate(&self) -> Rate {
+        let nanobits = Work::of(self.delivered).as_nanobits();
+        let bps = nanobits / u128::from(self.interval.as_nanos().max(1));
+        Rate::from_bps(u64::try_from(bps).unwrap_or(u64::MAX))
+    }
+}
+
+/// What a congestion control asks of its connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wants {
+    /// Every packet is ECN-capable and acknowledged by itself, with its own mark, and an echo is no congestion event.
+    pub each_mark: bool,
+    /// Acknowledgements carry delivery-rate samples, for which the sender remembers each segment in flight.
+    pub rate_samples: bool,
+    /// It learns of every acknowledgement: of those in recovery, of those with an ECN echo, and of duplicates.
+    pub every_ack: bool,
 }
 
 /// Why the window must fall.
@@ -78,7 +144,7 @@ pub struct CongestionEvent {
 
 /// How much may be in flight. Windows are bytes. Source: RFC 5681 §3 fixes the roles.
 pub trait CongestionControl: Debug + Send {
-    /// New data was acknowledged, outside of recovery.
+    /// New data was acknowledged, outside of recovery; every acknowledgement, if it [wants](Wants) that.
     fn on_ack(&mut self, ack: &AckSample);
     /// A congestion signal: ssthresh and cwnd fall.
     fn on_congestion(&mut self, event: &CongestionEvent);
@@ -87,7 +153,7 @@ pub trait CongestionControl: Debug + Send {
     fn on_recovered(&mut self, _now: Time, _limit: Bytes) {}
     /// The network advertised a rate ([abr], [ratcp]).
     fn on_rate_feedback(&mut self, _now: Time, _rate: Rate) {}
-    /// The reservation is this rate from now on; none: the sender does not trust it any more ([minrate]).
+    /// The reservation is this rate from now on; None: the sender no longer trusts it ([minrate]).
     fn on_reservation(&mut self, _now: Time, _rate: Option<Rate>) {}
     /// The sender was idle for an RTO: fall back to at most `restart_window` (RFC 5681 §4.1).
     fn on_idle(&mut self, restart_window: Bytes);
@@ -100,6 +166,10 @@ pub trait CongestionControl: Debug + Send {
     /// The rate at which to pace, if it paces [b/s].
     fn pacing_rate(&self) -> Option<Rate> {
         None
+    }
+    /// What it asks of its connection; always the same.
+    fn wants(&self) -> Wants {
+        Wants::default()
     }
 }
 
@@ -114,6 +184,19 @@ pub struct Start {
     pub initial_window: Bytes,
     /// Initial slow start threshold [B].
     pub initial_ssthresh: Bytes,
+}
+
+impl Congestion {
+    /// What a control of this configuration asks of its connection; a custom one says so itself.
+    pub fn wants(&self) -> Wants {
+        let unlimited = Bytes::MAX;
+        let one = Bytes::new(1);
+        let start = Start { mss: one, packet: one, initial_window: one, initial_ssthresh: unlimited };
+        match self {
+            Congestion::Custom(_) => Wants::default(),
+            _ => Controller::new(self, &start).wants(),
+        }
+    }
 }
 
 /// The kernel's control of this name, which has no settings: `config` must be the default.

@@ -10,9 +10,11 @@
 ///
 /// where the module's file holds the settings with their [`Part`](varicap_units::part::Part), and the control with its
 /// `new(&Settings, &Start)`. A control in brackets has no settings: a unit struct answers for it, and it has `new(&Start)`.
+/// A control that is marked `inline` learns of new data without a call; rounds are not counted for it, and it must want
+/// nothing. Reno is, whose own work is a few instructions: building the whole sample for it would be most of the cost.
 macro_rules! controls {
     ($(
-        $module:ident: $Control:ident $( ($config:ident: $Config:ident) )? $( [$Unit:ident] )?
+        $module:ident: $Control:ident $( ($config:ident: $Config:ident) )? $( [$Unit:ident] )? $( $inline:ident )?
             = $name:literal, $doc:literal;
     )+) => {
         $( pub use $module::*; )+
@@ -56,7 +58,25 @@ macro_rules! controls {
             }
         }
 
+        impl Controller {
+            /// The control, if it is to learn of new data in line.
+            #[inline]
+            pub(crate) fn in_line(&mut self) -> Option<&mut impl CongestionControl> {
+                match self {
+                    $( $( Controller::$Control(control) => in_line!($inline, control), )? )+
+                    _ => None,
+                }
+            }
+        }
+
         dispatch!(($( $Control )+ Boxed));
+    };
+}
+
+/// The control of a line that is marked `inline`; of one line at most.
+macro_rules! in_line {
+    (inline, $control:ident) => {
+        Some($control)
     };
 }
 
@@ -103,6 +123,9 @@ macro_rules! dispatch {
             #[inline]
             fn pacing_rate(&self) -> Option<Rate> {
                 on!($controls, self, control => control.pacing_rate())
+            }
+            fn wants(&self) -> Wants {
+                on!($controls, self, control => control.wants())
             }
         }
     };

@@ -1,20 +1,45 @@
-//! The congestion control of a sender, and what it said last.
+//! The congestion control of a sender, what it said last, and what is counted on its behalf.
 
-use varicap_units::Rate;
+use varicap_units::{Bytes, Rate, Time};
 
+use super::delivery::Delivery;
 use super::{AckSample, CongestionControl, Controller};
+use crate::segment::Segment;
 
-/// The congestion control of a sender, and what it last said: the way of every segment reads it from here.
+/// What counting rounds and delivery rates needs of an acknowledgement.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrived<'a> {
+    /// The acknowledgement.
+    pub(crate) segment: &'a Segment,
+    /// End of what was ever sent [B].
+    pub(crate) sent: u64,
+}
+
+/// The congestion control, and what it said last: the fast path reads it from here.
 #[derive(Debug)]
 pub(crate) struct Window {
     control: Controller,
     cwnd: u64,
     paces: bool,
+    every_ack: bool,
+    round: u64,
+    /// The round ends when this is acknowledged: the end of what was sent when it began [B].
+    round_end: u64,
+    delivery: Option<Box<Delivery>>,
 }
 
 impl Window {
     pub(crate) fn new(control: Controller) -> Window {
-        let mut window = Window { control, cwnd: 0, paces: false };
+        let wants = control.wants();
+        let mut window = Window {
+            control,
+            cwnd: 0,
+            paces: false,
+            every_ack: wants.every_ack,
+            round: 0,
+            round_end: 0,
+            delivery: wants.rate_samples.then(Box::default),
+        };
         window.update();
         window
     }
@@ -30,34 +55,68 @@ impl Window {
         self.cwnd
     }
 
+    /// Whether it paces.
+    #[inline]
+    pub(crate) fn paces(&self) -> bool {
+        self.paces
+    }
+
     /// The rate at which to pace, if it paces [b/s].
     #[inline]
     pub(crate) fn pacing_rate(&self) -> Option<Rate> {
         if self.paces { self.control.pacing_rate() } else { None }
     }
 
-    /// New data was acknowledged, as `sample` tells.
+    /// New data was acknowledged in the fast path.
     #[inline]
-    pub(crate) fn on_ack(&mut self, sample: impl FnOnce() -> AckSample) {
-        // Reno's few instructions stand in line, and it asks for little of the sample.
-        match &mut self.control {
-            Controller::Reno(reno) => {
-                reno.on_ack(&sample());
-                self.cwnd = reno.cwnd().as_u64();
+    pub(crate) fn on_new_data<'a>(&mut self, news: impl FnOnce() -> (AckSample, Arrived<'a>)) {
+        match self.control.in_line() {
+            Some(control) => {
+                control.on_ack(&news().0);
+                self.cwnd = control.cwnd().as_u64();
             }
-            _ => self.change(|control| control.on_ack(&sample())),
+            None => {
+                let (ack, arrived) = news();
+                self.on_ack(ack, arrived, true);
+            }
         }
     }
 
-    /// Tells the control of something that may change what it says.
+    /// An acknowledgement arrived. It `counts` if it may open the window of an ordinary control.
     #[inline(never)]
-    pub(crate) fn change(&mut self, tell: impl FnOnce(&mut Controller)) {
-        tell(&mut self.control);
+    pub(crate) fn on_ack(&mut self, mut ack: AckSample, arrived: Arrived<'_>, counts: bool) {
+        if arrived.segment.ack > self.round_end {
+            self.round += 1;
+            self.round_end = arrived.sent;
+        }
+        ack.round = self.round;
+        if let Some(delivery) = &mut self.delivery {
+            ack.rate = delivery.on_ack(ack.now, arrived.segment, ack.delivered.as_u64(), ack.min_rtt);
+        }
+        if counts || self.every_ack {
+            self.control.on_ack(&ack);
+            self.update();
+        }
+    }
+
+    /// The bytes of `data` leave now, with `in_flight` bytes in flight before them.
+    #[inline]
+    pub(crate) fn on_sent(&mut self, now: Time, data: (u64, u64), in_flight: u64, app_limited: bool) {
+        if let Some(delivery) = &mut self.delivery {
+            delivery.on_sent(now, data, in_flight, app_limited);
+        }
+    }
+
+    /// Informs the control of something that may change what it says.
+    #[inline(never)]
+    pub(crate) fn change(&mut self, inform: impl FnOnce(&mut Controller)) {
+        inform(&mut self.control);
         self.update();
     }
 
     fn update(&mut self) {
         self.cwnd = self.control.cwnd().as_u64();
+        debug_assert!(self.control.cwnd() > Bytes::ZERO, "a window of nothing never opens again");
         self.paces = self.control.pacing_rate().is_some();
     }
 }

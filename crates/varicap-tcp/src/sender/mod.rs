@@ -4,17 +4,25 @@
 //! after which the sender wants to be polled too.
 
 mod ack;
+mod ecn;
+mod handshake;
+mod offer;
 mod output;
-mod reserved;
+mod release;
+mod sampling;
 
-use varicap_units::{Amount, Bytes, Rate, Span, Time};
+use varicap_units::{Amount, Bytes, Rate, Span, Stream, Time, Work};
 
-use crate::config::{RttSamples, TcpConfig};
-use crate::congestion::{Congestion, CongestionControl, Controller, Start, Window};
+use crate::config::TcpConfig;
+use crate::congestion::{CongestionControl, Controller, Start, Window};
 use crate::recovery::{LossRecovery, Space, State};
-use crate::reservation::Reserved;
-use crate::rtt::RttEstimator;
+use crate::reservation::Reservation;
 use crate::segment::OPTION_TIMESTAMPS;
+use ecn::Ecn;
+use handshake::Handshake;
+use offer::Offer;
+use release::Release;
+use sampling::Sampling;
 
 /// Windows above this are no limit: far more than any path holds, and safe to add to.
 const NO_LIMIT: u64 = 1 << 62;
@@ -38,7 +46,7 @@ pub struct Counters {
     pub acked_bytes: u64,
     /// RTT samples taken.
     pub rtt_samples: u64,
-    /// How often a sender with a safeguard has stopped to trust its reservation: never or once.
+    /// How often a sender with a safeguard has stopped trusting its reservation: never, or once.
     pub reservations_given_up: u64,
 }
 
@@ -60,79 +68,39 @@ enum TimerKind {
     Persist,
 }
 
-/// How a sender tells round-trip times.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sampling {
-    /// From the echoed timestamp, always (RFC 7323).
-    Timestamps,
-    /// From the sending time of what is acknowledged, unless it may have been resent (Karn).
-    EveryAck,
-    /// One segment at a time.
-    OnePerWindow,
-}
-
 /// The sending half of a connection: data goes out as recovery, congestion control, timer and receiver allow.
 ///
-/// It never gives up: a peer that stays silent is asked again at the largest RTO, for ever.
+/// It never gives up: a peer that stays silent is asked again at the largest RTO, indefinitely.
 #[derive(Debug)]
 pub struct Sender {
     space: Space,
     /// End of what the application has offered [B].
     written: u64,
-    /// Right edge of the receiver's window [B]; never moves left (RFC 1122 §4.2.2.16 advises against shrinking).
-    edge: u64,
+    /// The application will offer no more.
+    closed: bool,
+    offer: Offer,
     max_window: u64,
     /// When `timer` fires.
     timer_at: Time,
     timer: TimerKind,
-    sampling: Sampling,
-    connected: bool,
-    /// Connected, and without a reservation: the way of most segments tests both at once.
-    is_plain: bool,
-    closed: bool,
-    /// When it last ran out of things to send, something other than cwnd was the limit.
-    app_limited: bool,
     /// Expiries in a row without an acknowledgement of new data.
     expiries: u32,
-    /// Segments that may yet go out in answer to the last acknowledgement.
-    burst_left: u32,
-    max_burst: u32,
-    rtt: RttEstimator,
-    recovery: LossRecovery,
-    window: Window,
-    /// End of the highest retransmission [B]: acknowledgements up to it give no sample (Karn).
-    resent_below: u64,
-    /// The timed segment's end [B] and sending time; 0: none.
-    timed: (u64, Time),
-    /// When the last segment left, and when pacing lets the next one go.
-    last_sent_at: Time,
-    last_wire_size: u16,
-    paced_until: Time,
-    /// When to poll again for another reason than `timer`: pacing alone held a segment back, or a reservation's timer.
-    wake_at: Time,
+    /// When it last ran out of things to send, something other than cwnd was the limit.
+    app_limited: bool,
     restart_after_idle: bool,
     initial_window: u64,
-    /// The SYN, or a window probe, is due.
-    syn_due: bool,
-    syn_sent_at: Time,
-    syn_expiries: u32,
-    probe_due: bool,
-    ecn: bool,
-    /// Every packet is ECN-capable, and its mark is told to the congestion control by its own acknowledgement.
-    marks_each: bool,
-    /// CWR goes out with the next new segment.
-    cwr_due: bool,
-    /// The window was reduced; ECN echoes count again beyond this.
-    reduced_at: u64,
-    /// FlightSize when it was reduced last [B].
-    reduced_from: u64,
-    /// Largest window that the receiver has offered [B], for silly-window avoidance.
-    largest_offer: u64,
     /// Header and counted options of a data segment [B].
     overhead: u16,
+    handshake: Handshake,
+    sampling: Sampling,
+    recovery: LossRecovery,
+    window: Window,
+    release: Release,
+    ecn: Ecn,
     counters: Counters,
-    /// Its reservation, if it marks what conforms.
-    reserved: Option<Box<Reserved>>,
+    /// When it was last asked anything.
+    #[cfg(debug_assertions)]
+    latest: Time,
 }
 
 impl Sender {
@@ -158,58 +126,42 @@ impl Sender {
         let mss = config.mss.as_u64().max(1);
         let options = if config.timestamps && config.count_options { OPTION_TIMESTAMPS } else { 0 };
         let header = config.header.as_u64().min(u64::from(u16::MAX)) as u16;
-        let max_burst = config.max_burst.unwrap_or(u32::MAX).max(1);
         let offer = in_bytes(config.receive_window, config).as_u64().min(u64::from(u32::MAX));
+        let wants = control.wants();
+        let mut release = Release::new(now, config.max_burst);
+        if wants.rate_samples {
+            release.look_at_each();
+        }
         Sender {
             space: Space { una: 0, nxt: 0, max: 0, mss },
             written: 0,
-            edge: if config.handshake { 0 } else { offer },
+            closed: false,
+            offer: Offer::new(if config.handshake { 0 } else { offer }, offer),
             max_window: in_bytes(config.max_window, config).as_u64().clamp(mss, NO_LIMIT),
             timer_at: Time::NEVER,
             timer: TimerKind::Retransmit,
-            sampling: match (config.timestamps, config.rtt_samples) {
-                (true, _) => Sampling::Timestamps,
-                (false, RttSamples::EveryAck) => Sampling::EveryAck,
-                (false, RttSamples::OnePerWindow) => Sampling::OnePerWindow,
-            },
-            connected: !config.handshake,
-            is_plain: !config.handshake,
-            closed: false,
-            app_limited: true,
             expiries: 0,
-            burst_left: max_burst,
-            max_burst,
-            rtt: RttEstimator::new(&config.timer),
-            recovery: LossRecovery::new(config),
-            window: Window::new(control),
-            resent_below: 0,
-            timed: (0, Time::ZERO),
-            last_sent_at: now,
-            last_wire_size: 0,
-            paced_until: Time::ZERO,
-            wake_at: Time::NEVER,
+            app_limited: true,
             restart_after_idle: config.restart_after_idle,
             initial_window: in_bytes(config.initial_window, config).as_u64().max(mss),
-            syn_due: config.handshake,
-            syn_sent_at: now,
-            syn_expiries: 0,
-            probe_due: false,
-            ecn: config.ecn || config.congestion == Congestion::AccelBrake,
-            marks_each: config.congestion == Congestion::AccelBrake,
-            cwr_due: false,
-            reduced_at: 0,
-            reduced_from: 0,
-            largest_offer: offer,
             overhead: header.saturating_add(options),
+            handshake: Handshake::new(now, config.handshake),
+            sampling: Sampling::new(config),
+            recovery: LossRecovery::new(config),
+            window: Window::new(control),
+            release,
+            ecn: Ecn::new(config.ecn, wants.each_mark),
             counters: Counters::default(),
-            reserved: None,
+            #[cfg(debug_assertions)]
+            latest: now,
         }
     }
 
     /// The application offers `bytes` more; [`Bytes::MAX`] never ends. The sender must then be polled.
     pub fn write(&mut self, bytes: Bytes) {
+        debug_assert!(!self.closed || bytes == Bytes::ZERO, "data after the end");
         self.written = self.written.saturating_add(bytes.as_u64());
-        self.burst_left = self.max_burst;
+        self.release.refill();
     }
 
     /// The application takes back what has not been sent yet.
@@ -229,15 +181,46 @@ impl Sender {
 
     /// The network advertised a rate. The sender must then be polled.
     pub fn on_rate_feedback(&mut self, now: Time, rate: Rate) {
+        self.note_time(now);
         self.window.change(|control| control.on_rate_feedback(now, rate));
-        self.repace();
+        self.release.pace(self.window.pacing_rate(), self.sampling.rtt.rto());
+    }
+
+    /// From `now` on segments that conform to `terms` are marked. Delays are drawn from `stream`. The sender must then
+    /// be polled. Source: [minrate, §IV].
+    pub fn reserve(&mut self, now: Time, terms: &Reservation, stream: Stream) {
+        let packet = Bytes::new(self.space.mss + u64::from(self.overhead));
+        self.release.reserve(now, terms, packet, stream);
+        self.set_reserved_rate(now, terms.rate);
+    }
+
+    /// The reservation is `rate` from `now` on, whoever marks what conforms. The sender must then be polled.
+    pub fn set_reserved_rate(&mut self, now: Time, rate: Rate) {
+        self.note_time(now);
+        self.release.set_reserved_rate(now, rate);
+        self.window.change(|control| control.on_reservation(now, Some(rate)));
+    }
+
+    /// Tokens of the reservation that were lost up to `now`, if it marks by one.
+    pub fn lost_tokens(&self, now: Time) -> Option<Work> {
+        self.release.lost_tokens(now)
+    }
+
+    /// The rate by which it marks, if it does.
+    pub fn reserved_rate(&self) -> Option<Rate> {
+        self.release.reserved_rate()
+    }
+
+    /// Packets that were marked, retransmissions included.
+    pub fn marked_packets(&self) -> u64 {
+        self.release.marked_packets()
     }
 
     /// When to poll again: the earliest of timers and pacing; [`Time::NEVER`] when only an arrival or the
     /// application can change anything. Ask after polling until `None`.
     #[inline]
     pub fn poll_at(&self) -> Time {
-        self.timer_at.min(self.wake_at)
+        self.timer_at.min(self.release.wake_at())
     }
 
     /// Congestion window, at most the configured maximum; the inflation of fast recovery is not included [B].
@@ -259,27 +242,27 @@ impl Sender {
 
     /// SRTT, once there is a sample.
     pub fn smoothed_rtt(&self) -> Option<Span> {
-        self.rtt.smoothed()
+        self.sampling.rtt.smoothed()
     }
 
     /// Least RTT seen, once there is a sample.
     pub fn min_rtt(&self) -> Option<Span> {
-        self.rtt.least()
+        self.sampling.rtt.least()
     }
 
     /// RTO in force, backoff included.
     pub fn rto(&self) -> Span {
-        self.rtt.rto()
+        self.sampling.rtt.rto()
     }
 
     /// Where the sender stands.
     pub fn state(&self) -> State {
-        if self.connected { self.recovery.state() } else { State::Connecting }
+        if self.handshake.connected { self.recovery.state() } else { State::Connecting }
     }
 
     /// What it has done so far.
     pub fn counters(&self) -> Counters {
-        Counters { acked_bytes: self.space.una, rtt_samples: self.rtt.samples(), ..self.counters }
+        Counters { acked_bytes: self.space.una, rtt_samples: self.sampling.rtt.samples(), ..self.counters }
     }
 
     /// The congestion control.
@@ -290,6 +273,27 @@ impl Sender {
     /// How far data was sent: the end of the highest segment [B].
     pub fn sent(&self) -> u64 {
         self.space.max
+    }
+
+    /// Asserts that time does not go back.
+    #[inline]
+    fn note_time(&mut self, _now: Time) {
+        #[cfg(debug_assertions)]
+        {
+            assert!(_now >= self.latest, "{_now:?} is before {:?}", self.latest);
+            self.latest = _now;
+        }
+    }
+
+    /// Asserts what holds between any two calls.
+    #[inline]
+    fn check(&self) {
+        debug_assert!(self.space.is_sound(), "{:?}", self.space);
+        debug_assert!(self.window.cwnd() >= self.space.mss, "cwnd of {} B", self.window.cwnd());
+        debug_assert!(
+            self.space.flight() == 0 || !self.timer_at.is_never(),
+            "data in flight without a timer"
+        );
     }
 }
 

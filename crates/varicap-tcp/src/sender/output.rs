@@ -2,12 +2,11 @@
 
 use std::num::NonZeroU16;
 
-use varicap_units::{Bytes, Span, Time};
+use varicap_units::{Bytes, Time};
 
-use super::{Sampling, Sender, TimerKind};
+use super::{Sender, TimerKind};
 use crate::congestion::{CongestionControl, CongestionKind};
-use crate::recovery::Space;
-use crate::recovery::State;
+use crate::recovery::{Space, State};
 use crate::segment::{Flags, Segment};
 
 /// A segment to be sent, before it is written where it is wanted.
@@ -28,27 +27,26 @@ impl Outgoing {
 }
 
 impl Sender {
-    /// The next segment to send now, if there is one. Works off an expired timer first.
+    /// The next segment to send now, if there is one. Handles an expired timer first.
     #[inline]
     pub fn poll(&mut self, now: Time) -> Option<Segment> {
         let mut segment = Segment::default();
         self.poll_into(now, &mut segment).then_some(segment)
     }
 
-    /// As [`Sender::poll`], for a caller that keeps segments in places of its own: writes it there, or returns false.
+    /// As [`Sender::poll`], for a caller that keeps segments itself: writes it to `place`, or returns false.
     #[inline]
     pub fn poll_into(&mut self, now: Time, place: &mut Segment) -> bool {
+        self.note_time(now);
         let Space { una, nxt, max, mss } = self.space;
         let end = nxt + mss;
         // Almost always: nothing to resend, no timer, and a full segment after others, which the window allows or not.
         let simple = una < nxt
             && nxt == max
-            && end <= self.written.min(self.edge)
+            && end <= self.written.min(self.offer.edge)
             && now < self.timer_at
-            && now >= self.paced_until
-            && self.burst_left > 0
-            && self.is_plain
-            && !self.probe_due
+            && self.release.is_open(now)
+            && !self.offer.probe_due
             && !self.recovery.is_resending();
         if !simple {
             return self.poll_carefully(now, place);
@@ -61,25 +59,50 @@ impl Sender {
         true
     }
 
+    /// [minrate, Fig. 5]: what is granted by a timer comes before what the window allows.
     #[inline(never)]
     fn poll_carefully(&mut self, now: Time, place: &mut Segment) -> bool {
-        let outgoing = if self.reserved.is_some() { self.poll_reserved(now) } else { self.next(now) };
-        let Some(outgoing) = outgoing else { return false };
+        self.release.on_poll();
+        let (before, flight) = (self.space.max, self.space.flight());
+        let outgoing = self.poll_granted(now).or_else(|| self.next_within(now, None));
+        self.check();
+        let Some(mut outgoing) = outgoing else {
+            let is_over = self.is_done();
+            self.release.settle(now, is_over);
+            return false;
+        };
+        let (from, to) = (outgoing.seq, outgoing.seq + u64::from(outgoing.len));
+        let stamp = self.release.stamp(now, self.space.una, (from, to), outgoing.wire_size.get());
+        outgoing.flags = outgoing.flags.with(stamp);
+        if from < to {
+            let app_limited = self.app_limited && from >= before;
+            self.window.on_sent(now, (from, to), flight, app_limited);
+        }
         outgoing.write(now, place);
         true
     }
 
-    pub(super) fn next(&mut self, now: Time) -> Option<Outgoing> {
-        self.next_within(now, None)
+    /// The next segment that may leave whatever cwnd says; the receiver's and the largest window still hold.
+    fn poll_granted(&mut self, now: Time) -> Option<Outgoing> {
+        if !self.release.grants(now, self.handshake.connected) {
+            return None;
+        }
+        let burst_left = self.release.exempt();
+        let outgoing = self.next_within(now, Some(self.max_window));
+        self.release.end_exemption(burst_left);
+        if outgoing.is_none() {
+            self.release.end_grant();
+        }
+        outgoing
     }
 
     /// The next segment that fits into `window`, or else into cwnd as recovery stretches it.
     #[inline]
-    pub(super) fn next_within(&mut self, now: Time, window: Option<u64>) -> Option<Outgoing> {
+    fn next_within(&mut self, now: Time, window: Option<u64>) -> Option<Outgoing> {
         if now >= self.timer_at {
             self.on_expiry(now);
         }
-        if !self.connected || self.probe_due {
+        if !self.handshake.connected || self.offer.probe_due {
             return self.poll_control(now);
         }
         let window = window.unwrap_or_else(|| self.flight_limit());
@@ -105,13 +128,13 @@ impl Sender {
             // Full windows are the window's doing, even if the application has nothing more.
             return self.hold(flight + mss <= self.unclamped_window());
         }
-        if nxt + len > self.edge {
+        if nxt + len > self.offer.edge {
             return self.poll_closing(now, len);
         }
-        if self.burst_left == 0 || self.is_paced(now) {
-            return self.hold_for_pacing(now);
+        if !self.may_leave(now) {
+            return None;
         }
-        if self.holds_back(now) {
+        if self.release.holds_back(now) {
             return self.hold(false);
         }
         if flight == 0 {
@@ -130,20 +153,20 @@ impl Sender {
     #[inline]
     fn hold(&mut self, app_limited: bool) -> Option<Outgoing> {
         self.app_limited = app_limited;
-        self.wake_at = Time::NEVER;
+        self.release.rest();
         None
     }
 
+    /// Whether pacing and the limit of bursts let a segment leave; if not, when to ask again.
     #[inline]
-    fn is_paced(&self, now: Time) -> bool {
-        now < self.paced_until && self.window.pacing_rate().is_some()
-    }
-
-    #[cold]
-    fn hold_for_pacing(&mut self, now: Time) -> Option<Outgoing> {
-        self.app_limited = false;
-        self.wake_at = if self.burst_left > 0 && self.is_paced(now) { self.paced_until } else { Time::NEVER };
-        None
+    fn may_leave(&mut self, now: Time) -> bool {
+        let paces = self.window.paces();
+        let allows = self.release.allows(now, paces);
+        if !allows {
+            self.app_limited = false;
+            self.release.wait(now, paces);
+        }
+        allows
     }
 
     /// The next segment in sequence.
@@ -156,12 +179,10 @@ impl Sender {
             // Going back to a hole.
             flags = self.note_resent(end);
         } else {
-            if self.ecn {
-                flags = self.ecn_flags();
+            if self.ecn.enabled {
+                flags = self.ecn.flags();
             }
-            if self.sampling == Sampling::OnePerWindow && self.timed.0 == 0 {
-                self.timed = (end, now);
-            }
+            self.sampling.on_sent(now, end);
             self.space.max = end;
         }
         self.space.nxt = end;
@@ -173,8 +194,8 @@ impl Sender {
         if from == self.space.una && self.recovery.is_selective() && self.recovery.state() == State::Recovery
         {
             // RFC 6675 §6: the head may turn out to be lost long after SND.UNA moved, so its retransmission starts the
-            // timer anew. That of later holes does not, as in Linux: it would put off the head's timeout for ever.
-            self.timer_at = self.rtt.deadline(now);
+            // timer anew. That of later holes does not, as in Linux: it would put off the head's timeout indefinitely.
+            self.timer_at = self.sampling.rtt.deadline(now);
         }
         self.space.nxt = self.space.nxt.max(to);
         self.finish(now, from, to - from, flags)
@@ -183,21 +204,19 @@ impl Sender {
     #[cold]
     fn note_resent(&mut self, end: u64) -> Flags {
         self.counters.retransmitted_packets += 1;
-        self.resent_below = self.resent_below.max(end);
+        self.sampling.on_resent(end);
         self.space.max = self.space.max.max(end);
-        // Karn: the timed segment's acknowledgement has become ambiguous.
-        self.timed.0 = 0;
-        if self.marks_each { Flags::RESENT.with(Flags::ECT) } else { Flags::RESENT }
+        self.ecn.resent_flags()
     }
 
     #[inline]
     fn finish(&mut self, now: Time, seq: u64, len: u64, flags: Flags) -> Outgoing {
         let wire_size = (len + u64::from(self.overhead)).min(u64::from(u16::MAX)) as u16;
         self.account(now, wire_size);
-        self.burst_left -= 1;
+        self.release.count();
         // RFC 6298 (5.1): start the timer if it is not running.
         if self.timer_at.is_never() {
-            self.timer_at = self.rtt.deadline(now);
+            self.timer_at = self.sampling.rtt.deadline(now);
         }
         Outgoing { seq, len: len as u32, wire_size: nonzero(wire_size), flags }
     }
@@ -206,34 +225,17 @@ impl Sender {
     fn account(&mut self, now: Time, wire_size: u16) {
         self.counters.sent_packets += 1;
         self.counters.sent_bytes += u64::from(wire_size);
-        self.last_sent_at = now;
-        self.last_wire_size = wire_size;
-        if self.window.pacing_rate().is_some() {
-            self.repace();
+        self.release.on_sent(now, wire_size);
+        if self.window.paces() {
+            self.release.pace(self.window.pacing_rate(), self.sampling.rtt.rto());
         }
-    }
-
-    /// When the next segment may go, given the last one. A rate of zero still lets one out each RTO.
-    pub(super) fn repace(&mut self) {
-        let Some(rate) = self.window.pacing_rate() else {
-            self.paced_until = Time::ZERO;
-            return;
-        };
-        let gap: Span = rate.transmission_time(Bytes::new(u64::from(self.last_wire_size)));
-        self.paced_until = self.last_sent_at + gap.min(self.rtt.rto());
-    }
-
-    /// RFC 3168 §6.1: new data is ECN-capable; CWR answers the echo once.
-    #[cold]
-    fn ecn_flags(&mut self) -> Flags {
-        if std::mem::take(&mut self.cwr_due) { Flags::ECT.with(Flags::CWR) } else { Flags::ECT }
     }
 
     /// RFC 5681 §4.1: idle for more than an RTO, cwnd falls to the restart window.
     #[cold]
     fn restart_if_idle(&mut self, now: Time) {
         let has_sent = self.space.max > 0;
-        if self.restart_after_idle && has_sent && self.last_sent_at + self.rtt.rto() < now {
+        if self.restart_after_idle && has_sent && self.release.is_idle(now, self.sampling.rtt.rto()) {
             let restart = Bytes::new(self.initial_window);
             self.window.change(|control| control.on_idle(restart));
         }
@@ -241,8 +243,8 @@ impl Sender {
 
     /// Recovery comes before new data; its last resort after it.
     fn poll_recovering(&mut self, now: Time, window: u64) -> Option<Outgoing> {
-        if self.burst_left == 0 || self.is_paced(now) {
-            return self.hold_for_pacing(now);
+        if !self.may_leave(now) {
+            return None;
         }
         let room = self.space.flight() + self.space.mss <= window;
         if let Some(hole) = self.recovery.next_resend(&self.space, room) {
@@ -252,7 +254,7 @@ impl Sender {
         if let Some(segment) = self.poll_new(now, window) {
             return Some(segment);
         }
-        if !room || self.sends_by_timer(now) {
+        if !room || self.release.is_granting(now) {
             return None;
         }
         let hole = self.recovery.last_resort(&self.space)?;
@@ -262,19 +264,18 @@ impl Sender {
     /// The receiver's window is about to close: avoid silly segments, and probe a closed window.
     #[cold]
     fn poll_closing(&mut self, now: Time, len: u64) -> Option<Outgoing> {
-        let room = self.edge.saturating_sub(self.space.nxt);
-        // RFC 1122 §4.2.3.4 (3): at least half of the largest window; else wait, with a timer. What was sent
-        // before cannot wait: its timer runs.
-        let worthwhile = room >= len || room * 2 >= self.largest_offer || self.space.nxt < self.space.max;
+        let room = self.offer.edge.saturating_sub(self.space.nxt);
+        // What was sent before cannot wait: its timer runs.
+        let worthwhile = self.offer.is_worthwhile(room, len) || self.space.nxt < self.space.max;
         if room > 0 && worthwhile {
-            if self.burst_left == 0 || self.is_paced(now) {
-                return self.hold_for_pacing(now);
+            if !self.may_leave(now) {
+                return None;
             }
             return Some(self.emit(now, room.min(len)));
         }
         if self.space.flight() == 0 && self.timer_at.is_never() {
             self.timer = TimerKind::Persist;
-            self.timer_at = self.rtt.deadline(now);
+            self.timer_at = self.sampling.rtt.deadline(now);
         }
         self.hold(true)
     }
@@ -282,17 +283,15 @@ impl Sender {
     /// A SYN or a window probe.
     #[cold]
     fn poll_control(&mut self, now: Time) -> Option<Outgoing> {
-        if self.probe_due {
-            self.probe_due = false;
+        if std::mem::take(&mut self.offer.probe_due) {
             return self.probe(now);
         }
-        if !std::mem::take(&mut self.syn_due) {
+        if !self.handshake.take_syn(now) {
             return None;
         }
-        self.syn_sent_at = now;
-        self.timer_at = self.rtt.deadline(now);
+        self.timer_at = self.sampling.rtt.deadline(now);
         self.account(now, self.overhead);
-        let flags = if self.syn_expiries > 0 { Flags::SYN.with(Flags::RESENT) } else { Flags::SYN };
+        let flags = if self.handshake.was_lost() { Flags::SYN.with(Flags::RESENT) } else { Flags::SYN };
         Some(Outgoing { seq: 0, len: 0, wire_size: nonzero(self.overhead), flags })
     }
 
@@ -300,7 +299,7 @@ impl Sender {
     fn probe(&mut self, now: Time) -> Option<Outgoing> {
         let seq = self.space.nxt;
         let unsent = self.written - seq;
-        let room = self.edge.saturating_sub(seq).min(self.space.mss);
+        let room = self.offer.edge.saturating_sub(seq).min(self.space.mss);
         if unsent == 0 {
             return None;
         }
@@ -316,18 +315,17 @@ impl Sender {
 
     #[cold]
     fn on_expiry(&mut self, now: Time) {
-        self.rtt.on_expiry();
-        self.burst_left = self.max_burst;
+        self.sampling.rtt.on_expiry();
+        self.release.refill();
         if self.timer == TimerKind::Persist {
-            self.probe_due = true;
-            self.timer_at = self.rtt.deadline(now);
+            self.offer.probe_due = true;
+            self.timer_at = self.sampling.rtt.deadline(now);
             return;
         }
         self.counters.timeouts += 1;
-        if !self.connected {
-            self.syn_due = true;
-            self.syn_expiries += 1;
-            self.timer_at = self.rtt.deadline(now);
+        if !self.handshake.connected {
+            self.handshake.on_expiry();
+            self.timer_at = self.sampling.rtt.deadline(now);
             return;
         }
         let backoff = self.expiries;
@@ -336,14 +334,14 @@ impl Sender {
         if self.recovery.on_timeout(&self.space) {
             self.space.nxt = self.space.una;
         }
-        self.timer_at = self.rtt.deadline(now);
+        self.timer_at = self.sampling.rtt.deadline(now);
     }
 
     /// FlightSize for RFC 5681 (4). Deviation: in recovery at most what it was when that began, as in Linux. Beyond it
     /// lies what inflation let out for data that has left the network; counted again, a timeout would raise ssthresh.
     fn flight_at_expiry(&self) -> u64 {
         let flight = self.space.flight();
-        if self.recovery.state() == State::Recovery { flight.min(self.reduced_from) } else { flight }
+        if self.recovery.state() == State::Recovery { flight.min(self.ecn.reduced_from) } else { flight }
     }
 }
 

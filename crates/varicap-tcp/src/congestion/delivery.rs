@@ -1,0 +1,186 @@
+//! Delivery-rate samples, for controls that ask for them. Source: draft-cheng-iccrg-delivery-rate-estimation.
+//!
+//! Each segment remembers what was delivered when it left. When it is acknowledged, what was delivered since then, over
+//! the longer of the times that sending and acknowledging it took, is a sample of the rate at which the path delivers.
+
+use std::collections::VecDeque;
+
+use varicap_units::{Bytes, Span, Time};
+
+use super::RateSample;
+use crate::segment::Segment;
+
+/// What a segment remembers of the time when it was sent last.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    /// End of its data [B].
+    end: u64,
+    at: Time,
+    /// What had been delivered then [B], and when that was known.
+    delivered: u64,
+    delivered_at: Time,
+    /// When the first segment of its flight left.
+    first_sent_at: Time,
+    app_limited: bool,
+    /// Its delivery has been reported, by a SACK block.
+    is_delivered: bool,
+}
+
+/// The state of the estimation.
+#[derive(Debug, Default)]
+pub(super) struct Delivery {
+    /// All segments in flight, in order of their bytes, without gaps.
+    segments: VecDeque<Sent>,
+    delivered: u64,
+    delivered_at: Time,
+    first_sent_at: Time,
+    /// Samples of what was sent until this much is delivered are limited by the application; 0: none.
+    limited_until: u64,
+}
+
+impl Delivery {
+    /// The bytes from `from` to `to` leave now, with `in_flight` bytes in flight before them.
+    pub(super) fn on_sent(&mut self, now: Time, (from, to): (u64, u64), in_flight: u64, app_limited: bool) {
+        debug_assert!(from < to, "an empty segment");
+        if in_flight == 0 {
+            (self.first_sent_at, self.delivered_at) = (now, now);
+        }
+        if app_limited {
+            self.limited_until = (self.delivered + in_flight).max(1);
+        }
+        let known = self.segments.back().map_or(0, |last| last.end);
+        let sent = Sent {
+            end: to,
+            at: now,
+            delivered: self.delivered,
+            delivered_at: self.delivered_at,
+            first_sent_at: self.first_sent_at,
+            app_limited: self.limited_until > 0,
+            is_delivered: false,
+        };
+        let first = self.segments.partition_point(|segment| segment.end <= from);
+        for again in self.segments.range_mut(first..).take_while(|segment| segment.end <= to) {
+            *again = Sent { end: again.end, is_delivered: again.is_delivered, ..sent };
+        }
+        if to > known {
+            self.segments.push_back(sent);
+        }
+    }
+
+    /// `segment` arrived, after which `delivered` bytes have been delivered. The sample that it gives, unless that is
+    /// over less than the least round trip: then it says nothing.
+    pub(super) fn on_ack(
+        &mut self,
+        now: Time,
+        segment: &Segment,
+        delivered: u64,
+        least: Option<Span>,
+    ) -> Option<RateSample> {
+        let newest = self.take_delivered(segment);
+        if delivered > self.delivered {
+            (self.delivered, self.delivered_at) = (delivered, now);
+        }
+        if self.delivered > self.limited_until {
+            self.limited_until = 0;
+        }
+        let newest = newest?;
+        self.first_sent_at = newest.at;
+        let interval = newest.at.since(newest.first_sent_at).max(now.since(newest.delivered_at));
+        let is_sound = interval > Span::ZERO && least.is_none_or(|least| interval >= least);
+        is_sound.then(|| RateSample {
+            delivered: Bytes::new(self.delivered - newest.delivered),
+            prior_delivered: Bytes::new(newest.delivered),
+            interval,
+            app_limited: newest.app_limited,
+        })
+    }
+
+    /// Of the segments that `segment` newly acknowledges, the one that was sent last.
+    fn take_delivered(&mut self, segment: &Segment) -> Option<Sent> {
+        let mut newest: Option<Sent> = None;
+        let mut see = |sent: &Sent| {
+            let is_newer = newest.is_none_or(|newest| (sent.at, sent.end) >= (newest.at, newest.end));
+            if !sent.is_delivered && is_newer {
+                newest = Some(*sent);
+            }
+        };
+        while self.segments.front().is_some_and(|first| first.end <= segment.ack) {
+            if let Some(first) = self.segments.pop_front() {
+                see(&first);
+            }
+        }
+        // Only in recovery: a walk over what the receiver holds.
+        let count = usize::from(segment.sack_count).min(segment.sack.len());
+        for &(from, to) in &segment.sack[..count] {
+            let (from, to) = (segment.ack + u64::from(from), segment.ack + u64::from(to));
+            let first = self.segments.partition_point(|sent| sent.end <= from);
+            for sent in self.segments.range_mut(first..).take_while(|sent| sent.end <= to) {
+                see(sent);
+                sent.is_delivered = true;
+            }
+        }
+        newest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::segment::Flags;
+    use varicap_units::Rate;
+
+    fn ms(millis: u64) -> Time {
+        Time::ZERO + Span::from_millis(millis)
+    }
+
+    fn ack(number: u64) -> Segment {
+        Segment { ack: number, flags: Flags::ACK, ..Segment::default() }
+    }
+
+    #[test]
+    fn a_burst_through_a_bottleneck_is_measured_at_the_rate_of_its_acknowledgements() {
+        let mut delivery = Delivery::default();
+        let bytes = |n: u64| (n * 1000, (n + 1) * 1000);
+        (0..4).for_each(|n| delivery.on_sent(ms(0), bytes(n), n * 1000, false));
+        // Acknowledgements come 10 ms apart, after 100 ms; each lets another segment leave.
+        let samples: Vec<_> = (0..12)
+            .map(|n| {
+                let now = ms(100 * (n / 4 + 1) + 10 * (n % 4));
+                let sample = delivery.on_ack(now, &ack((n + 1) * 1000), (n + 1) * 1000, None);
+                delivery.on_sent(now, bytes(n + 4), 3000, false);
+                sample.unwrap()
+            })
+            .collect();
+        assert_eq!((samples[3].delivered, samples[3].interval), (Bytes::new(4000), Span::from_millis(130)));
+        let last = samples[11];
+        assert_eq!((last.delivered, last.prior_delivered), (Bytes::new(4000), Bytes::new(8000)));
+        assert_eq!((last.interval, last.rate()), (Span::from_millis(100), Rate::from_bps(320_000)));
+    }
+
+    #[test]
+    fn what_the_application_left_unused_is_marked_until_it_is_delivered() {
+        let mut delivery = Delivery::default();
+        delivery.on_sent(ms(0), (0, 1000), 0, true);
+        delivery.on_sent(ms(0), (1000, 2000), 1000, false);
+        assert!(delivery.on_ack(ms(100), &ack(1000), 1000, None).unwrap().app_limited);
+        delivery.on_sent(ms(100), (2000, 3000), 1000, false);
+        assert!(delivery.on_ack(ms(101), &ack(2000), 2000, None).unwrap().app_limited);
+        assert!(!delivery.on_ack(ms(200), &ack(3000), 3000, None).unwrap().app_limited);
+    }
+
+    #[test]
+    fn selective_acknowledgements_count_once_and_retransmissions_as_what_they_are() {
+        let mut delivery = Delivery::default();
+        (0..4).for_each(|n| delivery.on_sent(ms(0), (n * 1000, (n + 1) * 1000), n * 1000, false));
+        let mut held = ack(0);
+        (held.sack[0], held.sack_count) = ((1000, 4000), 1);
+        assert_eq!(delivery.on_ack(ms(100), &held, 3000, None).unwrap().delivered, Bytes::new(3000));
+        assert_eq!(delivery.on_ack(ms(101), &held, 3000, None), None);
+        delivery.on_sent(ms(110), (0, 1000), 1000, false);
+        let sample = delivery.on_ack(ms(210), &ack(4000), 4000, None).unwrap();
+        assert_eq!((sample.delivered, sample.prior_delivered), (Bytes::new(1000), Bytes::new(3000)));
+        // A sample over less than the least round trip says nothing.
+        delivery.on_sent(ms(220), (4000, 5000), 0, false);
+        assert_eq!(delivery.on_ack(ms(230), &ack(5000), 5000, Some(Span::from_millis(50))), None);
+    }
+}

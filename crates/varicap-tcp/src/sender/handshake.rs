@@ -1,0 +1,53 @@
+//! The three-way handshake.
+
+use varicap_units::Time;
+
+/// Whether the connection is open, and how its SYN fares.
+#[derive(Debug)]
+pub(super) struct Handshake {
+    pub(super) connected: bool,
+    /// The SYN must be sent.
+    syn_due: bool,
+    syn_sent_at: Time,
+    /// How often the SYN has timed out.
+    expiries: u32,
+}
+
+impl Handshake {
+    /// Begins at `now`, or needs none.
+    pub(super) fn new(now: Time, is_needed: bool) -> Handshake {
+        Handshake { connected: !is_needed, syn_due: is_needed, syn_sent_at: now, expiries: 0 }
+    }
+
+    /// Whether the SYN must be sent; it is, now.
+    pub(super) fn take_syn(&mut self, now: Time) -> bool {
+        let is_due = std::mem::take(&mut self.syn_due);
+        if is_due {
+            self.syn_sent_at = now;
+        }
+        is_due
+    }
+
+    /// Whether a SYN has timed out.
+    pub(super) fn was_lost(&self) -> bool {
+        self.expiries > 0
+    }
+
+    /// The SYN timed out.
+    pub(super) fn on_expiry(&mut self) {
+        debug_assert!(!self.connected, "a SYN times out on an open connection");
+        self.syn_due = true;
+        self.expiries += 1;
+    }
+
+    /// The SYN was acknowledged, by a segment that echoes `echo`. When the SYN left, if that is known: Karn's rule, unless
+    /// timestamps are `exact`.
+    pub(super) fn on_answer(&mut self, echo: Time, exact: bool) -> Option<Time> {
+        self.connected = true;
+        self.syn_due = false;
+        match self.expiries {
+            0 => Some(self.syn_sent_at),
+            _ => exact.then_some(echo),
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! The receiver's window: how far it lets the sender go, silly windows, and probes of a closed one. Source: RFC 1122.
+
+use crate::segment::Segment;
+
+/// What the receiver offers.
+#[derive(Debug)]
+pub(super) struct Offer {
+    /// Right edge of the window [B]; never moves left (RFC 1122 §4.2.2.16 advises against shrinking).
+    pub(super) edge: u64,
+    /// Largest window offered so far [B], for silly-window avoidance.
+    largest: u64,
+    /// A window probe must be sent.
+    pub(super) probe_due: bool,
+}
+
+impl Offer {
+    /// `edge` holds from the beginning, `largest` is the receiver's buffer.
+    pub(super) fn new(edge: u64, largest: u64) -> Offer {
+        Offer { edge, largest, probe_due: false }
+    }
+
+    /// The handshake has ended with an offer of `window` bytes.
+    pub(super) fn begin(&mut self, window: u32) {
+        self.edge = u64::from(window);
+        self.largest = self.edge;
+    }
+
+    /// Where the window ends that an acknowledgement offers [B].
+    #[inline]
+    pub(super) fn of(segment: &Segment) -> u64 {
+        segment.ack.saturating_add(u64::from(segment.window))
+    }
+
+    /// New data was acknowledged.
+    #[inline]
+    pub(super) fn on_new_data(&mut self, segment: &Segment) {
+        self.edge = self.edge.max(Offer::of(segment));
+        self.probe_due = false;
+    }
+
+    /// An acknowledgement of nothing new; whether it opens the window.
+    pub(super) fn on_update(&mut self, segment: &Segment) -> bool {
+        self.largest = self.largest.max(u64::from(segment.window));
+        let opened = Offer::of(segment) > self.edge;
+        self.edge = self.edge.max(Offer::of(segment));
+        opened
+    }
+
+    /// Whether `room`, less than the `len` bytes that could be sent, is worth a segment.
+    /// RFC 1122 §4.2.3.4 (3): at least half of the largest window.
+    pub(super) fn is_worthwhile(&self, room: u64, len: u64) -> bool {
+        room >= len || room * 2 >= self.largest
+    }
+}

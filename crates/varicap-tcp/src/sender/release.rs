@@ -1,0 +1,248 @@
+//! What may leave now, when next, and what a loss means: pacing, the limit of bursts, and the reservation of a sender that
+//! has one. The sender asks here, and knows neither.
+
+use varicap_units::{Bytes, Rate, Span, Stream, Time, Work};
+
+use crate::reservation::{Reservation, Reserved};
+use crate::segment::Flags;
+
+/// What stands between a segment that the window allows and the wire.
+#[derive(Debug)]
+pub(super) struct Release {
+    /// From here on segments leave without a further look; NEVER: each is looked at.
+    open_from: Time,
+    /// When pacing lets the next segment go.
+    paced_until: Time,
+    last_sent_at: Time,
+    last_wire_size: u16,
+    /// Segments that may yet go out in answer to the last acknowledgement.
+    burst_left: u32,
+    max_burst: u32,
+    /// When to poll again: pacing alone held a segment back, or a reservation's timer expires.
+    wake_at: Time,
+    looks_at_each: bool,
+    terms: Terms,
+}
+
+/// By which terms segments leave.
+#[derive(Debug)]
+enum Terms {
+    /// By the window and pacing alone.
+    Free,
+    /// A reservation marks what conforms to it, may send by a timer, and may hold segments back. Source: [minrate, §IV].
+    Reserved(Box<Reserved>),
+}
+
+impl Release {
+    pub(super) fn new(now: Time, max_burst: Option<u32>) -> Release {
+        let max_burst = max_burst.unwrap_or(u32::MAX).max(1);
+        Release {
+            open_from: Time::ZERO,
+            paced_until: Time::ZERO,
+            last_sent_at: now,
+            last_wire_size: 0,
+            burst_left: max_burst,
+            max_burst,
+            wake_at: Time::NEVER,
+            looks_at_each: false,
+            terms: Terms::Free,
+        }
+    }
+
+    /// From now on no segment leaves without a look.
+    pub(super) fn look_at_each(&mut self) {
+        self.looks_at_each = true;
+        self.open_from = Time::NEVER;
+    }
+
+    /// Whether segments may leave at `now` without a further look.
+    #[inline]
+    pub(super) fn is_open(&self, now: Time) -> bool {
+        now >= self.open_from && self.burst_left > 0
+    }
+
+    /// Whether a segment that the window allows may leave at `now`, by a control that `paces` or does not.
+    #[inline]
+    pub(super) fn allows(&self, now: Time, paces: bool) -> bool {
+        self.burst_left > 0 && !self.is_paced(now, paces)
+    }
+
+    #[inline]
+    fn is_paced(&self, now: Time, paces: bool) -> bool {
+        paces && now < self.paced_until
+    }
+
+    /// When to poll again.
+    #[inline]
+    pub(super) fn wake_at(&self) -> Time {
+        self.wake_at
+    }
+
+    /// Nothing is to be sent before something arrives.
+    #[inline]
+    pub(super) fn rest(&mut self) {
+        self.wake_at = Time::NEVER;
+    }
+
+    /// A segment was not allowed to leave at `now`.
+    pub(super) fn wait(&mut self, now: Time, paces: bool) {
+        let is_paced = self.burst_left > 0 && self.is_paced(now, paces);
+        self.wake_at = if is_paced { self.paced_until } else { Time::NEVER };
+    }
+
+    /// Something arrived: another burst may leave.
+    #[inline]
+    pub(super) fn refill(&mut self) {
+        self.burst_left = self.max_burst;
+    }
+
+    /// A segment leaves.
+    #[inline]
+    pub(super) fn count(&mut self) {
+        debug_assert!(self.burst_left > 0, "a segment leaves that may not");
+        self.burst_left -= 1;
+    }
+
+    /// `wire_size` bytes leave.
+    #[inline]
+    pub(super) fn on_sent(&mut self, now: Time, wire_size: u16) {
+        debug_assert!(now >= self.last_sent_at, "{now:?} is before {:?}", self.last_sent_at);
+        self.last_sent_at = now;
+        self.last_wire_size = wire_size;
+    }
+
+    /// Whether nothing has left for longer than `span`.
+    pub(super) fn is_idle(&self, now: Time, span: Span) -> bool {
+        self.last_sent_at + span < now
+    }
+
+    /// When the next segment may go, given the last one and the rate to pace at. A rate of zero still lets one out each RTO.
+    pub(super) fn pace(&mut self, rate: Option<Rate>, rto: Span) {
+        self.paced_until = match rate {
+            Some(rate) => {
+                let gap: Span = rate.transmission_time(Bytes::new(u64::from(self.last_wire_size)));
+                self.last_sent_at + gap.min(rto)
+            }
+            None => Time::ZERO,
+        };
+        if !self.looks_at_each {
+            self.open_from = self.paced_until;
+        }
+    }
+
+    /// From `now` on segments that conform to `terms` are marked; `packet` is a full one on the wire.
+    pub(super) fn reserve(&mut self, now: Time, terms: &Reservation, packet: Bytes, stream: Stream) {
+        let mut reserved = Reserved::new(now, terms, packet, stream);
+        self.wake_at = self.wake_at.min(reserved.poll_at(now, false));
+        self.terms = Terms::Reserved(Box::new(reserved));
+        self.look_at_each();
+    }
+
+    /// The reservation, if there is one, is `rate` from `now` on.
+    pub(super) fn set_reserved_rate(&mut self, now: Time, rate: Rate) {
+        if let Terms::Reserved(reserved) = &mut self.terms {
+            reserved.set_rate(now, rate);
+            self.wake_at = self.wake_at.min(reserved.poll_at(now, false));
+        }
+    }
+
+    fn reserved(&self) -> Option<&Reserved> {
+        match &self.terms {
+            Terms::Free => None,
+            Terms::Reserved(reserved) => Some(reserved),
+        }
+    }
+
+    pub(super) fn lost_tokens(&self, now: Time) -> Option<Work> {
+        self.reserved().map(|reserved| reserved.lost_tokens(now))
+    }
+
+    pub(super) fn reserved_rate(&self) -> Option<Rate> {
+        self.reserved().map(Reserved::rate)
+    }
+
+    pub(super) fn marked_packets(&self) -> u64 {
+        self.reserved().map_or(0, Reserved::marked_packets)
+    }
+
+    /// The sender is polled: what wanted to be polled is.
+    pub(super) fn on_poll(&mut self) {
+        if let Terms::Reserved(_) = self.terms {
+            self.wake_at = Time::NEVER;
+        }
+    }
+
+    /// Whether the next segment of a sender that `is_ready` may leave whatever cwnd says: a timer has expired, and a full
+    /// segment conforms. Source: [minrate, Fig. 5].
+    pub(super) fn grants(&mut self, now: Time, is_ready: bool) -> bool {
+        let Terms::Reserved(reserved) = &mut self.terms else { return false };
+        if !reserved.is_expired(now) {
+            return false;
+        }
+        let grants = is_ready && reserved.conforms(now);
+        if !grants {
+            reserved.end_expiry();
+        }
+        grants
+    }
+
+    /// What was granted is not wanted.
+    pub(super) fn end_grant(&mut self) {
+        if let Terms::Reserved(reserved) = &mut self.terms {
+            reserved.end_expiry();
+        }
+    }
+
+    /// Whether segments leave by a timer now.
+    pub(super) fn is_granting(&mut self, now: Time) -> bool {
+        match &mut self.terms {
+            Terms::Free => false,
+            Terms::Reserved(reserved) => reserved.is_expired(now),
+        }
+    }
+
+    /// What is granted is no burst: what was left of it, for [`Release::end_exemption`].
+    pub(super) fn exempt(&mut self) -> u32 {
+        std::mem::replace(&mut self.burst_left, u32::MAX)
+    }
+
+    pub(super) fn end_exemption(&mut self, burst_left: u32) {
+        self.burst_left = burst_left;
+    }
+
+    /// Whether the next segment is held back although the window allows it.
+    #[inline]
+    pub(super) fn holds_back(&mut self, now: Time) -> bool {
+        match &mut self.terms {
+            Terms::Free => false,
+            Terms::Reserved(reserved) => reserved.holds(now),
+        }
+    }
+
+    /// The sender has nothing more to send at `now`, or at all if it `is_over`.
+    pub(super) fn settle(&mut self, now: Time, is_over: bool) {
+        if let Terms::Reserved(reserved) = &mut self.terms {
+            self.wake_at = self.wake_at.min(reserved.poll_at(now, is_over));
+        }
+    }
+
+    /// The marks of the segment that leaves at `now`. All below `una` was acknowledged.
+    pub(super) fn stamp(&mut self, now: Time, una: u64, data: (u64, u64), wire_size: u16) -> Flags {
+        let Terms::Reserved(reserved) = &mut self.terms else { return Flags::default() };
+        if reserved.mark(now, una, data, wire_size) { Flags::RESERVED } else { Flags::default() }
+    }
+
+    /// The segment at `seq` was lost; true: the sender trusts its reservation no more.
+    pub(super) fn on_lost(&mut self, seq: u64) -> bool {
+        match &mut self.terms {
+            Terms::Free => false,
+            Terms::Reserved(reserved) => reserved.on_lost(seq),
+        }
+    }
+
+    /// How much of the data in flight counts when the window falls from `cwnd`: what a timer sent beyond it does not.
+    pub(super) fn counted(&self, in_flight: u64, cwnd: u64) -> u64 {
+        // [minrate, §IV-A]: CWND is cut in half, where RFC 5681 (4) halves the data in flight, which may be more here.
+        if self.reserved().is_some_and(Reserved::is_timed) { in_flight.min(cwnd) } else { in_flight }
+    }
+}

@@ -1,0 +1,97 @@
+//! Which acknowledgements give an RTT sample. Source: Karn's rule; RFC 7323.
+
+use varicap_units::{Span, Time};
+
+use crate::config::{RttSamples, TcpConfig};
+use crate::rtt::RttEstimator;
+use crate::segment::{Flags, Segment};
+
+/// How a sender measures round-trip times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Method {
+    /// From the echoed timestamp, always (RFC 7323).
+    Timestamps,
+    /// From the sending time of what is acknowledged, unless it may have been resent (Karn).
+    EveryAck,
+    /// One segment at a time.
+    OnePerWindow,
+}
+
+/// The round-trip time as a sender sees it.
+#[derive(Debug)]
+pub(super) struct Sampling {
+    method: Method,
+    /// End of the highest retransmission [B]: acknowledgements up to it give no sample (Karn).
+    resent_below: u64,
+    /// The timed segment's end [B] and sending time; 0: none.
+    timed: (u64, Time),
+    pub(super) rtt: RttEstimator,
+}
+
+impl Sampling {
+    pub(super) fn new(config: &TcpConfig) -> Sampling {
+        Sampling {
+            method: match (config.timestamps, config.rtt_samples) {
+                (true, _) => Method::Timestamps,
+                (false, RttSamples::EveryAck) => Method::EveryAck,
+                (false, RttSamples::OnePerWindow) => Method::OnePerWindow,
+            },
+            resent_below: 0,
+            timed: (0, Time::ZERO),
+            rtt: RttEstimator::new(&config.timer),
+        }
+    }
+
+    /// Whether each segment echoes when it was sent.
+    pub(super) fn is_exact(&self) -> bool {
+        self.method == Method::Timestamps
+    }
+
+    /// New data up to `end` leaves.
+    #[inline]
+    pub(super) fn on_sent(&mut self, now: Time, end: u64) {
+        if self.method == Method::OnePerWindow && self.timed.0 == 0 {
+            self.timed = (end, now);
+        }
+    }
+
+    /// Data up to `end` leaves again.
+    pub(super) fn on_resent(&mut self, end: u64) {
+        self.resent_below = self.resent_below.max(end);
+        // Karn: the timed segment's acknowledgement has become ambiguous.
+        self.timed.0 = 0;
+    }
+
+    /// The RTT sample of an acknowledgement that advanced SND.UNA from `before`.
+    #[inline]
+    pub(super) fn on_ack(&mut self, now: Time, segment: &Segment, before: u64) -> Option<Span> {
+        let sent = match self.method {
+            Method::Timestamps => segment.echo,
+            Method::EveryAck => {
+                // Karn: not if what was acknowledged may have been sent twice.
+                if before < self.resent_below || segment.flags.has(Flags::RESENT) {
+                    return None;
+                }
+                segment.echo
+            }
+            Method::OnePerWindow => {
+                if self.timed.0 == 0 || segment.ack < self.timed.0 {
+                    return None;
+                }
+                self.timed.0 = 0;
+                self.timed.1
+            }
+        };
+        self.measure(sent, now)
+    }
+
+    /// What was sent at `sent` was acknowledged now. A time in the future is no sample.
+    #[inline]
+    pub(super) fn measure(&mut self, sent: Time, now: Time) -> Option<Span> {
+        if sent > now {
+            return None;
+        }
+        self.rtt.on_sample(sent, now);
+        Some(now - sent)
+    }
+}
