@@ -325,7 +325,7 @@ class QueueSample:
 
 @final
 class AckSample:
-    """What an acknowledgement of new data tells a congestion control."""
+    """What a congestion control learns from an acknowledgement."""
 
     @property
     def now_s(self) -> float:
@@ -334,11 +334,20 @@ class AckSample:
     def newly_acked(self) -> int:
         """By how much SND.UNA advanced [B]."""
     @property
+    def newly_lost(self) -> int:
+        """Data that it showed to be lost [B]."""
+    @property
     def in_flight(self) -> int:
         """Data in flight before it [B]."""
     @property
     def app_limited(self) -> bool:
         """Whether something other than cwnd limited the sender."""
+    @property
+    def marked(self) -> bool:
+        """Whether it carries an ECN echo: that of the very packet it acknowledges, with `each-mark`."""
+    @property
+    def in_recovery(self) -> bool:
+        """Whether recovery was under way before or after it."""
     @property
     def rtt_s(self) -> float | None:
         """RTT sample of this acknowledgement, if it gave one [s]."""
@@ -348,6 +357,24 @@ class AckSample:
     @property
     def min_rtt_s(self) -> float | None:
         """Least RTT seen, if there was a sample [s]."""
+    @property
+    def delivered(self) -> int:
+        """All data delivered so far, cumulatively or selectively acknowledged [B]."""
+    @property
+    def round(self) -> int:
+        """Number of the round trip: a round ends when data is acknowledged that was sent after it began."""
+    @property
+    def rate_bps(self) -> int | None:
+        """Rate at which the path delivered, with `rate-samples`, if this gave a sample [b/s]."""
+    @property
+    def rate_prior_delivered(self) -> int | None:
+        """Data delivered before the interval of that sample [B]."""
+    @property
+    def rate_interval_s(self) -> float | None:
+        """Interval of that sample [s]."""
+    @property
+    def rate_app_limited(self) -> bool:
+        """Whether the application, rather than the path, may have limited that sample."""
 
 @final
 class CongestionEvent:
@@ -439,7 +466,7 @@ class EventTimers:
 class Receiver:
     """The receiving half of a connection."""
 
-    def __init__(self, *, now_s: float = 0.0, **settings: Any) -> None: ...
+    def __init__(self, *, now_s: float = 0.0, echo_each_mark: bool = False, **settings: Any) -> None: ...
     def push(self, now_s: float, segment: Segment, /) -> int:
         """A segment arrived; returns how many new bytes are in order now."""
     def poll(self, now_s: float, /) -> Segment | None:

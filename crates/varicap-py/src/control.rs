@@ -3,28 +3,47 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use varicap_tcp::TcpConfig;
-use varicap_tcp::congestion::{AckSample, CongestionControl, CongestionEvent, CongestionKind, Start};
+use varicap_tcp::congestion::{AckSample, CongestionControl, CongestionEvent, CongestionKind, Start, Wants};
 use varicap_units::{Bytes, Rate, Span, Time};
 
-/// What an acknowledgement of new data tells a congestion control.
+/// What a congestion control learns from an acknowledgement.
 #[pyclass(frozen, get_all, name = "AckSample", module = "varicap.tcp")]
 pub struct PyAckSample {
     /// When it arrived [s].
     now_s: f64,
     /// By how much SND.UNA advanced [B].
     newly_acked: u64,
+    /// Data that it showed to be lost [B].
+    newly_lost: u64,
     /// Data in flight before it [B].
     in_flight: u64,
     /// Whether something other than cwnd limited the sender.
     app_limited: bool,
+    /// Whether it carries an ECN echo: the mark of the very packet that it acknowledges, for a control that wants each.
+    marked: bool,
+    /// Whether recovery was under way before or after it.
+    in_recovery: bool,
     /// RTT sample of this acknowledgement, if it gave one [s].
     rtt_s: Option<f64>,
     /// Smoothed RTT, if there was a sample [s].
     smoothed_rtt_s: Option<f64>,
     /// Least RTT seen, if there was a sample [s].
     min_rtt_s: Option<f64>,
+    /// All data delivered so far, cumulatively or selectively acknowledged [B].
+    delivered: u64,
+    /// Number of the round trip, counted in packets.
+    round: u64,
+    /// Rate at which the path delivered, for a control that wants rate samples [b/s].
+    rate_bps: Option<u64>,
+    /// Data delivered before the interval of that sample [B].
+    rate_prior_delivered: Option<u64>,
+    /// Interval of that sample [s].
+    rate_interval_s: Option<f64>,
+    /// Whether the application, rather than the path, may have limited that sample.
+    rate_app_limited: bool,
 }
 
 #[pymethods]
@@ -43,11 +62,20 @@ impl From<&AckSample> for PyAckSample {
         PyAckSample {
             now_s: ack.now.as_secs_f64(),
             newly_acked: ack.newly_acked.as_u64(),
+            newly_lost: ack.newly_lost.as_u64(),
             in_flight: ack.in_flight.as_u64(),
             app_limited: ack.app_limited,
+            marked: ack.marked,
+            in_recovery: ack.in_recovery,
             rtt_s: seconds(ack.rtt),
             smoothed_rtt_s: seconds(ack.smoothed_rtt),
             min_rtt_s: seconds(ack.min_rtt),
+            delivered: ack.delivered.as_u64(),
+            round: ack.round,
+            rate_bps: ack.rate.map(|sample| sample.rate().as_bps()),
+            rate_prior_delivered: ack.rate.map(|sample| sample.prior_delivered.as_u64()),
+            rate_interval_s: ack.rate.map(|sample| sample.interval.as_secs_f64()),
+            rate_app_limited: ack.rate.is_some_and(|sample| sample.app_limited),
         }
     }
 }
@@ -119,12 +147,14 @@ impl Raised {
     }
 }
 
-/// A Python object with `on_ack`, `on_congestion` and `cwnd` [B]; further methods are optional.
+/// A Python object with `on_ack`, `on_congestion` and `cwnd` [B]; all else is optional.
 pub struct PythonControl {
     object: Py<PyAny>,
     mss: Bytes,
+    wants: Wants,
     cwnd: Bytes,
     ssthresh: Option<Bytes>,
+    pacing_rate: Option<Rate>,
     raised: Raised,
 }
 
@@ -138,14 +168,21 @@ impl PythonControl {
     /// Calls `class` with the MSS and the initial window [B].
     pub fn new(py: Python<'_>, class: &Py<PyAny>, start: &Start, raised: &Raised) -> PyResult<PythonControl> {
         let object = class.call1(py, (start.mss.as_u64(), start.initial_window.as_u64()))?;
-        let raised = raised.clone();
-        let mut control = PythonControl { object, mss: start.mss, cwnd: start.mss, ssthresh: None, raised };
-        control.read_windows(py)?;
+        let mut control = PythonControl {
+            wants: wants(object.bind(py))?,
+            object,
+            mss: start.mss,
+            cwnd: start.mss,
+            ssthresh: None,
+            pacing_rate: None,
+            raised: raised.clone(),
+        };
+        control.read_answers(py)?;
         Ok(control)
     }
 
-    /// Calls `method` of the object, if it has it, and reads its windows again.
-    fn tell(&mut self, method: &str, call: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<()>) {
+    /// Calls `method` of the object, if it has it, and reads its answers again.
+    fn call(&mut self, method: &str, call: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<()>) {
         if self.raised.is_some() {
             return;
         }
@@ -156,50 +193,72 @@ impl PythonControl {
                 Ok(None) => Ok(()),
                 Err(error) => Err(error),
             };
-            if let Err(error) = called.and_then(|()| self.read_windows(py)) {
+            if let Err(error) = called.and_then(|()| self.read_answers(py)) {
                 self.raised.keep(error);
             }
         });
     }
 
-    fn read_windows(&mut self, py: Python<'_>) -> PyResult<()> {
+    fn read_answers(&mut self, py: Python<'_>) -> PyResult<()> {
         let object = self.object.bind(py);
         let cwnd: f64 = object.getattr("cwnd")?.extract()?;
         // A sender that may not send one segment would never send again.
         self.cwnd = Bytes::new((cwnd as u64).max(self.mss.as_u64()));
-        let ssthresh =
-            object.getattr_opt("ssthresh")?.map(|value| value.extract::<Option<f64>>()).transpose()?;
-        self.ssthresh = ssthresh.flatten().map(|bytes| Bytes::new(bytes as u64));
+        self.ssthresh = optional(object, "ssthresh")?.map(|bytes| Bytes::new(bytes as u64));
+        self.pacing_rate = optional(object, "pacing_rate_bps")?.map(|bps| Rate::from_bps(bps as u64));
         Ok(())
     }
 }
 
+/// A number that the object may have.
+fn optional(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<f64>> {
+    Ok(object.getattr_opt(name)?.map(|value| value.extract::<Option<f64>>()).transpose()?.flatten())
+}
+
+/// What the object says that it wants, by names.
+fn wants(object: &Bound<'_, PyAny>) -> PyResult<Wants> {
+    let mut wants = Wants::default();
+    let Some(names) = object.getattr_opt("wants")? else { return Ok(wants) };
+    for name in names.try_iter()? {
+        match name?.extract::<String>()?.as_str() {
+            "each-mark" => wants.each_mark = true,
+            "rate-samples" => wants.rate_samples = true,
+            "every-ack" => wants.every_ack = true,
+            other => {
+                let known = "`each-mark`, `rate-samples` and `every-ack`";
+                return Err(PyValueError::new_err(format!("`{other}` cannot be wanted; there are {known}")));
+            }
+        }
+    }
+    Ok(wants)
+}
+
 impl CongestionControl for PythonControl {
     fn on_ack(&mut self, ack: &AckSample) {
-        self.tell("on_ack", |method| method.call1((PyAckSample::from(ack),)).map(drop));
+        self.call("on_ack", |method| method.call1((PyAckSample::from(ack),)).map(drop));
     }
 
     fn on_congestion(&mut self, event: &CongestionEvent) {
-        self.tell("on_congestion", |method| method.call1((PyCongestionEvent::from(event),)).map(drop));
+        self.call("on_congestion", |method| method.call1((PyCongestionEvent::from(event),)).map(drop));
     }
 
     fn on_recovered(&mut self, now: Time, limit: Bytes) {
         let limit = (limit < Bytes::MAX).then_some(limit.as_u64());
-        self.tell("on_recovered", |method| method.call1((now.as_secs_f64(), limit)).map(drop));
+        self.call("on_recovered", |method| method.call1((now.as_secs_f64(), limit)).map(drop));
     }
 
     fn on_rate_feedback(&mut self, now: Time, rate: Rate) {
         let rate = (!rate.is_unlimited()).then_some(rate.as_bps());
-        self.tell("on_rate_feedback", |method| method.call1((now.as_secs_f64(), rate)).map(drop));
+        self.call("on_rate_feedback", |method| method.call1((now.as_secs_f64(), rate)).map(drop));
     }
 
     fn on_reservation(&mut self, now: Time, rate: Option<Rate>) {
         let rate = rate.map(Rate::as_bps);
-        self.tell("on_reservation", |method| method.call1((now.as_secs_f64(), rate)).map(drop));
+        self.call("on_reservation", |method| method.call1((now.as_secs_f64(), rate)).map(drop));
     }
 
     fn on_idle(&mut self, restart_window: Bytes) {
-        self.tell("on_idle", |method| method.call1((restart_window.as_u64(),)).map(drop));
+        self.call("on_idle", |method| method.call1((restart_window.as_u64(),)).map(drop));
     }
 
     fn cwnd(&self) -> Bytes {
@@ -208,5 +267,13 @@ impl CongestionControl for PythonControl {
 
     fn ssthresh(&self) -> Option<Bytes> {
         self.ssthresh
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        self.pacing_rate
+    }
+
+    fn wants(&self) -> Wants {
+        self.wants
     }
 }

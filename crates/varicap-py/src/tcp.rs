@@ -340,9 +340,13 @@ pub struct PyReceiver(Receiver);
 #[pymethods]
 impl PyReceiver {
     #[new]
-    #[pyo3(signature = (*, now_s=0.0, **settings))]
-    fn new(now_s: f64, settings: Option<&Bound<'_, PyDict>>) -> PyResult<PyReceiver> {
-        Ok(PyReceiver(Receiver::new(&config(settings)?, instant(now_s)?)))
+    #[pyo3(signature = (*, now_s=0.0, echo_each_mark=false, **settings))]
+    fn new(now_s: f64, echo_each_mark: bool, settings: Option<&Bound<'_, PyDict>>) -> PyResult<PyReceiver> {
+        let mut receiver = Receiver::new(&config(settings)?, instant(now_s)?);
+        if echo_each_mark {
+            receiver.echo_each_mark();
+        }
+        Ok(PyReceiver(receiver))
     }
 
     fn push(&mut self, now_s: f64, segment: &PySegment) -> PyResult<u64> {

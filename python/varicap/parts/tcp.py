@@ -67,18 +67,25 @@ __all__ = ["AckSample", "CongestionControl", "CongestionEvent", "MakeControl", "
 class CongestionControl(Protocol):
     """How much may be in flight; loss detection, retransmission and the RTO belong to the sender.
 
-    Optional in addition: ``ssthresh`` [B]; ``on_recovered(now_s, limit)`` when recovery has ended, where a window
-    above ``limit`` [B] (None: no limit) would let out a burst (RFC 6582 §3.2); ``on_idle(restart_window)`` after an
-    idle RTO (RFC 5681 §4.1); ``on_rate_feedback(now_s, rate_bps)`` when the network advertises a rate to the flow (the
-    flow's ``feedback``; None: it is no longer known); ``on_reservation(now_s, rate_bps)`` when the flow's reservation
-    begins or changes (None: the sender no longer trusts it).
+    Optional attributes: ``ssthresh`` [B]; ``pacing_rate_bps``, the rate at which packets leave, headers included [b/s]
+    (None: as acknowledgements come); ``wants``, names of what the control asks of its connection, set once:
+
+    - ``"each-mark"``: every packet is ECN-capable and acknowledged by itself, and ``ack.marked`` is its own mark;
+    - ``"rate-samples"``: acknowledgements say at what rate the path delivered (``ack.rate_bps``);
+    - ``"every-ack"``: `on_ack` is called in recovery, too, and for duplicates and ECN echoes.
+
+    Optional methods: ``on_recovered(now_s, limit)`` when recovery has ended, where a window above ``limit`` [B] (None:
+    no limit) would let out a burst (RFC 6582 §3.2); ``on_idle(restart_window)`` after an idle RTO (RFC 5681 §4.1);
+    ``on_rate_feedback(now_s, rate_bps)`` when the network advertises a rate (the flow's ``feedback``; None: none is
+    known any more); ``on_reservation(now_s, rate_bps)`` when the flow's reservation begins or changes (None: the sender
+    no longer trusts it).
     """
 
     cwnd: float
     """Congestion window [B]; less than one MSS counts as one MSS."""
 
     def on_ack(self, ack: AckSample) -> None:
-        """New data was acknowledged, outside of recovery."""
+        """New data was acknowledged outside of recovery; with ``"every-ack"``, any acknowledgement arrived."""
 
     def on_congestion(self, event: CongestionEvent) -> None:
         """A fast retransmit or an ECN echo, once per episode, or an expiry of the retransmission timer."""
