@@ -15,6 +15,7 @@ mod cubic;
 mod ratcp;
 mod rate_adaptive;
 mod reno;
+mod vegas;
 
 pub(crate) use window::{Arrived, Window};
 
@@ -25,6 +26,8 @@ controls! {
         "Rate adaptive: at most what the flow's `feedback` allows; Reno as long as it has told nothing. Source: [ratcp].";
     rate_adaptive: RateAdaptiveWindow(config: RateAdaptiveWindowConfig) = "rate-adaptive-window",
         "A part for the flow's `reservation`, reserved rate times RTT, and a variable part that adapts as ever. Source: [minrate].";
+    vegas: Vegas(config: VegasConfig) = "vegas",
+        "A few packets in the bottleneck's queue, by comparing the RTT with the least one. Source: [brakmo95].";
     accel_brake: AccelBrake[AccelBrakeConfig] = "accel-brake",
         "A window that each acknowledgement accelerates or brakes, as the bottleneck's `accel-brake` queue marked the packet.\nEvery packet is ECN-capable and acknowledged, whatever `ecn` and `ack` say. Source: [goyal20].";
 }
