@@ -104,6 +104,20 @@ class RateAdaptiveWindow(Part):
     """How the variable part opens and falls. Default: reno, as in [minrate]; cubic goes beyond the paper."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Vegas(Part):
+    """How much may wait in the bottleneck's queue. Source: [brakmo95, §3.2]."""
+
+    _tag: ClassVar[str] = "vegas"
+
+    alpha: Amount = "2 packets"
+    """With less than this in the queue, the window opens. Default: 2 packets (Linux)."""
+    beta: Amount = "4 packets"
+    """With more than this in the queue, the window closes. Default: 4 packets (Linux)."""
+    gamma: Amount = "1 packets"
+    """With more than this in the queue, slow start ends. Default: 1 packets (Linux)."""
+
+
 @dataclass(frozen=True)
 class Custom(Part):
     """One written in Python, by the name under which it was given to `varicap.run`."""
@@ -115,11 +129,12 @@ class Custom(Part):
 
 
 Congestion: TypeAlias = (
-    Literal["reno", "cubic", "ratcp", "rate-adaptive-window", "accel-brake"]
+    Literal["reno", "cubic", "ratcp", "rate-adaptive-window", "vegas", "accel-brake"]
     | Reno
     | Cubic
     | Ratcp
     | RateAdaptiveWindow
+    | Vegas
     | Custom
 )
 """How much may be in flight."""
