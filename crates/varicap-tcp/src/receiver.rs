@@ -8,8 +8,8 @@ use crate::config::{AckPolicy, TcpConfig};
 use crate::segment::{Flags, MAX_SACK_BLOCKS, OPTION_TIMESTAMPS, Segment, option_sack};
 use crate::sender::in_bytes;
 
-/// The receiving half of a connection. Push one segment, then poll until `None`: acknowledgements of segments
-/// pushed together would melt into one.
+/// The receiving half of a connection. Push one segment, then poll until `None`: segments that are pushed
+/// together would share an acknowledgement.
 #[derive(Debug)]
 pub struct Receiver {
     /// RCV.NXT: next byte expected [B].
@@ -182,6 +182,8 @@ impl Receiver {
             self.release();
             self.ack_due = true;
         }
+        debug_assert!(self.next <= self.edge, "data beyond the window");
+        debug_assert!(self.held.front().is_none_or(|held| held.0 > self.next), "a gap that is none");
         self.next - before
     }
 
@@ -260,6 +262,8 @@ impl Receiver {
     /// Writes the acknowledgement that is due into a place of the caller's.
     #[inline]
     pub fn poll_into(&mut self, now: Time, place: &mut Segment) {
+        debug_assert!(self.is_due(now), "no acknowledgement is due at {now:?}");
+        debug_assert!(self.last_ack <= self.next, "data that was acknowledged is gone");
         self.ack_due = false;
         self.unacknowledged = 0;
         self.ack_at = Time::NEVER;

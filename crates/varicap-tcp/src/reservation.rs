@@ -1,4 +1,4 @@
-//! What a sender does with a reservation: marking, timed and delayed transmissions. Source: [minrate, §II-A, §IV].
+//! How a sender uses a reservation: marking, timed and delayed transmissions. Source: [minrate, §II-A, §IV].
 
 use std::collections::VecDeque;
 
@@ -168,6 +168,7 @@ impl Reserved {
     /// Whether the segment from `from` to `to` conforms; it leaves now, with `wire_size` bytes. All below `una` was
     /// acknowledged.
     pub(crate) fn mark(&mut self, now: Time, una: u64, (from, to): (u64, u64), wire_size: u16) -> bool {
+        debug_assert!(from <= to && wire_size > 0, "{from}..{to} in {wire_size} B");
         let conforms = self.bucket.take(now, Bytes::new(u64::from(wire_size)));
         self.marked_packets += u64::from(conforms);
         if let Some(marks) = &mut self.marks

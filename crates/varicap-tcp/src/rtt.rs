@@ -42,6 +42,7 @@ impl RttEstimator {
     /// A segment sent at `sent` was acknowledged now.
     #[inline]
     pub(crate) fn on_sample(&mut self, sent: Time, now: Time) {
+        debug_assert!(sent <= now, "acknowledged at {now:?}, before it was sent at {sent:?}");
         let sample = self.rule.measure(sent, now);
         self.least = self.least.min(now.since(sent));
         if self.samples == 0 {

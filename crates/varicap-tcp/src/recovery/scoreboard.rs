@@ -57,6 +57,7 @@ impl Scoreboard {
 
     /// SND.UNA moved from `from` to `to`.
     pub(crate) fn advance(&mut self, from: u64, to: u64) {
+        debug_assert!(from <= to, "SND.UNA moves from {from} back to {to}");
         let mut hole = from;
         while let Some(&(start, end)) = self.ranges.front() {
             if start >= to {
@@ -159,7 +160,7 @@ impl Scoreboard {
 
     /// Everything below `edge` that is not SACKed is lost. Returns how much of it is news [B].
     pub(crate) fn declare_lost(&mut self, una: u64, edge: u64) -> u64 {
-        // While nothing is SACKed or lost, SND.UNA moves without telling us.
+        // While nothing is SACKed or lost, SND.UNA moves unnoticed.
         self.lost_edge = self.lost_edge.max(una);
         if edge <= self.lost_edge {
             return 0;

@@ -167,6 +167,7 @@ impl Sender {
     /// The application takes back what has not been sent yet.
     pub fn withdraw(&mut self) {
         self.written = self.written.min(self.space.max);
+        debug_assert!(self.space.nxt <= self.written, "more was sent than offered");
     }
 
     /// The application will offer no more.
@@ -283,6 +284,13 @@ impl Sender {
             assert!(_now >= self.latest, "{_now:?} is before {:?}", self.latest);
             self.latest = _now;
         }
+    }
+
+    /// Asserts that no timer was missed: polling late is a bug.
+    #[inline]
+    fn note_poll(&mut self, now: Time) {
+        self.note_time(now);
+        debug_assert!(now <= self.timer_at, "polled at {now:?}, after the timer at {:?}", self.timer_at);
     }
 
     /// Asserts what holds between any two calls.

@@ -37,7 +37,7 @@ impl Sender {
     /// As [`Sender::poll`], for a caller that keeps segments itself: writes it to `place`, or returns false.
     #[inline]
     pub fn poll_into(&mut self, now: Time, place: &mut Segment) -> bool {
-        self.note_time(now);
+        self.note_poll(now);
         let Space { una, nxt, max, mss } = self.space;
         let end = nxt + mss;
         // Almost always: nothing to resend, no timer, and a full segment after others, which the window allows or not.
@@ -174,6 +174,11 @@ impl Sender {
     fn emit(&mut self, now: Time, len: u64) -> Outgoing {
         let seq = self.space.nxt;
         let end = seq + len;
+        debug_assert!(len > 0 && len <= self.space.mss, "a segment of {len} B");
+        debug_assert!(
+            end <= self.written && end <= self.offer.edge,
+            "{end} was not offered, or not asked for"
+        );
         let mut flags = Flags::default();
         if seq < self.space.max {
             // Going back to a hole.
