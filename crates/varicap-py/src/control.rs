@@ -1,4 +1,4 @@
-//! A congestion control written in Python, as the engine sees it.
+//! A congestion control written in Python, as the engine uses it.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};

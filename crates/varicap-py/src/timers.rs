@@ -1,4 +1,5 @@
-//! Timers by themselves, for [minrate, Table I]: those of the simulator's event list, and the kernel's. Python measures.
+//! Timers by themselves, for [minrate, Table I]: those of the simulator's event list, and the kernel's. What they cost is
+//! measured in Python.
 
 use pyo3::prelude::*;
 use varicap_sim::Timers;

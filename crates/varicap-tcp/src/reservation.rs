@@ -155,7 +155,7 @@ impl Reserved {
         self.marked_packets
     }
 
-    /// Whether a timer sends what conforms, or did until it trusted the reservation no more.
+    /// Whether a timer sends what conforms, or did until the reservation was no longer trusted.
     pub(crate) fn is_timed(&self) -> bool {
         self.timed.is_some()
     }

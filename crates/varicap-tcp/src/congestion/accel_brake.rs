@@ -1,11 +1,12 @@
-//! A window that each acknowledgement accelerates or brakes, as the bottleneck marked the packet. Source: [goyal20, §3].
+//! A window that each acknowledgement accelerates or brakes, as the bottleneck marked the packet.
+//! Source: [goyal20, §3].
 //!
-//! An accelerate lets two packets go for one that has left, a brake none; besides, the window opens by a segment per
-//! round trip, which makes flows fair. Where the bottleneck marks nothing, losses rule: cwnd is the lesser of this window
+//! An accelerate lets two packets go for one that has left, a brake none. In addition, the window opens by a segment
+//! per round trip, which makes flows fair. Where the bottleneck marks nothing, losses rule: cwnd is the lesser of this window
 //! and CUBIC's, and neither grows beyond twice what is in flight.
 //!
-//! Deviation: [goyal20] tells brakes and CE apart by the two ECN codepoints; here a brake is CE, so that an ECN mark of any
-//! other queue is a brake as well.
+//! Deviation: [goyal20] distinguishes brakes from CE by the two ECN codepoints; here a brake is CE, so that an ECN mark
+//! of any other queue is a brake as well.
 
 use varicap_units::part::{OnKernel, Part};
 use varicap_units::{Bytes, Time};

@@ -23,9 +23,9 @@ controls! {
     reno: Reno(config: RenoConfig) inline = "reno", "Slow start and additive increase, multiplicative decrease. Source: RFC 5681.";
     cubic: Cubic(config: CubicConfig) = "cubic", "A cubic function of the time since the last loss. Source: RFC 9438.";
     ratcp: Ratcp(config: RatcpConfig) = "ratcp",
-        "Rate adaptive: at most what the flow's `feedback` allows; Reno as long as it has told nothing. Source: [ratcp].";
+        "Rate adaptive: at most what the flow's `feedback` allows; Reno as long as it has advertised nothing. Source: [ratcp].";
     rate_adaptive: RateAdaptiveWindow(config: RateAdaptiveWindowConfig) = "rate-adaptive-window",
-        "A part for the flow's `reservation`, reserved rate times RTT, and a variable part that adapts as ever. Source: [minrate].";
+        "A part for the flow's `reservation`, reserved rate times RTT, and a variable part that adapts as usual. Source: [minrate].";
     vegas: Vegas(config: VegasConfig) = "vegas",
         "A few packets in the bottleneck's queue, by comparing the RTT with the least one. Source: [brakmo95].";
     accel_brake: AccelBrake[AccelBrakeConfig] = "accel-brake",
@@ -154,7 +154,7 @@ pub trait CongestionControl: Debug + Send {
     /// Recovery has ended. A window above `limit` would let out a burst (RFC 6582 §3.2 step 3, option 1);
     /// [`Bytes::MAX`] where the recovery has no such rule.
     fn on_recovered(&mut self, _now: Time, _limit: Bytes) {}
-    /// The network advertised a rate ([abr], [ratcp]).
+    /// The network advertised a rate [b/s] ([abr], [ratcp]); an unlimited one: it advertises none any more.
     fn on_rate_feedback(&mut self, _now: Time, _rate: Rate) {}
     /// The reservation is this rate from now on; None: the sender no longer trusts it ([minrate]).
     fn on_reservation(&mut self, _now: Time, _rate: Option<Rate>) {}

@@ -1,6 +1,6 @@
 //! What a line in the registry of congestion controls stands for.
 
-/// The registry of congestion controls: from it come the choice in a scenario file ([`Congestion`]), the control of a
+/// The registry of congestion controls, from which come the choice in a scenario file ([`Congestion`]), the control of a
 /// sender ([`Controller`]), its constructor and its static dispatch. A line is
 ///
 /// ```text
@@ -9,7 +9,8 @@
 /// ```
 ///
 /// where the module's file holds the settings with their [`Part`](varicap_units::part::Part), and the control with its
-/// `new(&Settings, &Start)`. A control in brackets has no settings: a unit struct answers for it, and it has `new(&Start)`.
+/// `new(&Settings, &Start)`. A control in brackets has no settings: a unit struct answers for it, and its constructor is
+/// `new(&Start)`.
 /// A control that is marked `inline` learns of new data without a call; rounds are not counted for it, and it must want
 /// nothing. Reno is, whose own work is a few instructions: building the whole sample for it would be most of the cost.
 macro_rules! controls {
@@ -44,7 +45,7 @@ macro_rules! controls {
             /// The control that `choice` names.
             ///
             /// # Panics
-            /// If it is [`Congestion::Custom`]: whoever registered it makes it, and hands it over in
+            /// If it is [`Congestion::Custom`]: the caller that registered it makes it, and passes it in
             /// [`Controller::Boxed`].
             pub fn new(choice: &Congestion, start: &Start) -> Controller {
                 match choice {

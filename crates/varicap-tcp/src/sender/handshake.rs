@@ -40,8 +40,8 @@ impl Handshake {
         self.expiries += 1;
     }
 
-    /// The SYN was acknowledged, by a segment that echoes `echo`. When the SYN left, if that is known: Karn's rule, unless
-    /// timestamps are `exact`.
+    /// The SYN was acknowledged, by a segment that echoes `echo`. Returns when the SYN left, if that is known: after a
+    /// loss it is not (Karn's rule), unless timestamps are `exact`.
     pub(super) fn on_answer(&mut self, echo: Time, exact: bool) -> Option<Time> {
         self.connected = true;
         self.syn_due = false;

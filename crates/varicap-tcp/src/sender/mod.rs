@@ -50,7 +50,7 @@ pub struct Counters {
     pub reservations_given_up: u64,
 }
 
-/// What an acknowledgement brought.
+/// What the sender learned from an acknowledgement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AckOutcome {
     /// The RTT sample that it gave, exact (a coarse clock rounds only what it feeds to the RTO).
@@ -98,7 +98,7 @@ pub struct Sender {
     release: Release,
     ecn: Ecn,
     counters: Counters,
-    /// When it was last asked anything.
+    /// When it was last pushed to or polled.
     #[cfg(debug_assertions)]
     latest: Time,
 }
@@ -195,7 +195,7 @@ impl Sender {
         self.set_reserved_rate(now, terms.rate);
     }
 
-    /// The reservation is `rate` from `now` on, whoever marks what conforms. The sender must then be polled.
+    /// The reservation is `rate` from `now` on, whether the sender or a link marks what conforms. The sender must then be polled.
     pub fn set_reserved_rate(&mut self, now: Time, rate: Rate) {
         self.note_time(now);
         self.release.set_reserved_rate(now, rate);

@@ -1,5 +1,5 @@
-//! What may leave now, when next, and what a loss means: pacing, the limit of bursts, and the reservation of a sender that
-//! has one. The sender asks here, and knows neither.
+//! What may leave now, when next, and what a loss means: pacing, the limit of bursts, and the reservation of a sender
+//! that has one. The sender asks here, and knows none of them.
 
 use varicap_units::{Bytes, Rate, Span, Stream, Time, Work};
 
@@ -29,7 +29,8 @@ pub(super) struct Release {
 enum Terms {
     /// By the window and pacing alone.
     Free,
-    /// A reservation marks what conforms to it, may send by a timer, and may hold segments back. Source: [minrate, §IV].
+    /// A reservation marks what conforms to it, may send by a timer, and may hold segments back.
+    /// Source: [minrate, §IV].
     Reserved(Box<Reserved>),
 }
 
@@ -116,7 +117,8 @@ impl Release {
         self.last_sent_at + span < now
     }
 
-    /// When the next segment may go, given the last one and the rate to pace at. A rate of zero still lets one out each RTO.
+    /// Sets when the next segment may go, given the last one and the rate to pace at. A rate of zero still lets one out
+    /// each RTO.
     pub(super) fn pace(&mut self, rate: Option<Rate>, rto: Span) {
         self.paced_until = match rate {
             Some(rate) => {
@@ -172,7 +174,7 @@ impl Release {
         }
     }
 
-    /// Whether the next segment of a sender that `is_ready` may leave whatever cwnd says: a timer has expired, and a full
+    /// Whether the next segment may leave regardless of cwnd: the sender `is_ready`, a timer has expired, and a full
     /// segment conforms. Source: [minrate, Fig. 5].
     pub(super) fn grants(&mut self, now: Time, is_ready: bool) -> bool {
         let Terms::Reserved(reserved) = &mut self.terms else { return false };
@@ -232,7 +234,7 @@ impl Release {
         if reserved.mark(now, una, data, wire_size) { Flags::RESERVED } else { Flags::default() }
     }
 
-    /// The segment at `seq` was lost; true: the sender trusts its reservation no more.
+    /// The segment at `seq` was lost; true: the sender no longer trusts its reservation.
     pub(super) fn on_lost(&mut self, seq: u64) -> bool {
         match &mut self.terms {
             Terms::Free => false,
