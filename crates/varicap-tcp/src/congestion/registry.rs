@@ -12,7 +12,7 @@
 /// `new(&Settings, &Start)`. A control in brackets has no settings: a unit struct answers for it, and its constructor is
 /// `new(&Start)`.
 /// A control that is marked `inline` learns of new data without a call; rounds are not counted for it, and it must want
-/// nothing. Reno is, whose own work is a few instructions: building the whole sample for it would be most of the cost.
+/// nothing. Reno is: with the whole sample and a call, the example `loopback` takes 686 instructions a packet, not 585.
 macro_rules! controls {
     ($(
         $module:ident: $Control:ident $( ($config:ident: $Config:ident) )? $( [$Unit:ident] )? $( $inline:ident )?
