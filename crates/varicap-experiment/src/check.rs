@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use varicap_units::part::{self, Fault};
-use varicap_units::{Amount, Bytes, Rate, Span};
+use varicap_units::{Rate, Span};
 
 use crate::error::ScenarioError;
 
@@ -72,23 +72,8 @@ impl At {
         self.part(part::bounded(key, span))
     }
 
-    /// A size above zero, and not larger than any in a scenario may be.
-    pub fn size(&self, key: &str, size: Bytes) -> Checked {
-        self.part(part::size(key, size))
-    }
-
-    /// An amount above zero, and not larger than any in a scenario may be.
-    pub fn amount(&self, key: &str, amount: Amount) -> Checked {
-        self.part(part::amount(key, amount))
-    }
-
     /// A rate not faster than any in a scenario may be, or unlimited.
     pub fn rate(&self, key: &str, rate: Rate) -> Checked {
         self.part(part::rate(key, rate))
-    }
-
-    /// A number above zero.
-    pub fn at_least_one(&self, key: &str, number: u32) -> Checked {
-        self.part(part::at_least_one(key, number))
     }
 }
