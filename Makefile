@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 OUT := varicap-out
 SITE := docs/_build/html
+# The package with an extension module whose assertions are on.
+CHECKED := target/checked/python
 # How the extension module is built: `swift` trades a third of its speed for quick builds.
 PROFILE ?= release
 
@@ -25,7 +27,7 @@ export MPLBACKEND := Agg
 # The cargo option for the features of package $(1) that can be built here.
 features = $$(sed 's,.*,--features $(1)/&,' $(FEATURES))
 
-.PHONY: help setup run test test-rust test-python lint format bpf bench reproduce docs docs-rust schema lock clean
+.PHONY: help setup run quick test test-rust test-python checked lint format bpf bench reproduce docs docs-rust schema lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -64,6 +66,15 @@ test-rust: $(PACKAGES) $(FEATURES)
 test-python: setup
 	$(BIN)/python -m pytest --quiet --numprocesses auto -m "not real_time"
 	$(BIN)/python -m pytest --quiet -m real_time
+
+quick: setup ## the fast tier: formats, lint of what changed, unit tests, an example on each engine
+	@sh tools/quick.sh
+
+checked: $(PACKAGES) $(FEATURES) ## the papers' quick runs with every assertion of the engine on (`make test` has them on in Rust)
+	cargo build --profile checked --locked --quiet -p varicap-py $(call features,varicap-py)
+	@rm -rf $(CHECKED) && mkdir -p $(CHECKED) && cp -R python/varicap $(CHECKED) && rm -f $(CHECKED)/varicap/_core*.so
+	@cp target/checked/lib_core.so $(CHECKED)/varicap/_core.abi3.so 2>/dev/null || cp target/checked/lib_core.dylib $(CHECKED)/varicap/_core.abi3.so
+	PYTHONPATH=$(CHECKED) $(BIN)/python -m varicap reproduce all --quick --strict
 
 lint: $(PACKAGES) $(FEATURES) ## formatting, clippy, ruff and mypy; a warning is an error
 	cargo fmt --all --check
