@@ -12,6 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 from conftest import ROOT, Cli
 
+pytestmark = pytest.mark.slow
+
 QUICK = ("--seeds", 2, "--set", "duration=20 s", "--no-plot")
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from controls import bbr, dctcp
 
-from varicap.tcp import AckSample, CongestionEvent, Receiver, Sender
+from varicap.parts.tcp import AckSample, CongestionEvent, Receiver, Sender
 
 
 class Recording:

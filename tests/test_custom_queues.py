@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 import varicap
-from varicap.kernel import run as run_kernel
-from varicap.queues import Packet
+from varicap.engines.kernel import run as run_kernel
+from varicap.parts.queues import Packet
 
 LIMIT = 20
 

@@ -11,6 +11,8 @@ from varicap.questions.effcap import solve as design
 from varicap.questions.effcap.solve import Choice, Path
 from varicap.statistics import Interval
 
+pytestmark = pytest.mark.slow
+
 
 def small(path: Path | None = None, psi: float | None = None, **others: Any) -> design.Design:
     return design.effcap(path, psi, seeds=4, duration_s=120.0, **others)

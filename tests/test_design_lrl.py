@@ -8,6 +8,8 @@ from conftest import ROOT, Cli
 from varicap.engines.scenarios import load_reactive_tables
 from varicap.questions.lrl.solve import Target, lrl
 
+pytestmark = pytest.mark.slow
+
 PAPER = ROOT / "python/varicap/papers/lrl/scenarios/one-link.toml"
 
 

@@ -10,6 +10,8 @@ from varicap import cli as program
 from varicap.questions.ered.solve import Candidates, Queue, ered
 from varicap.questions.token_bucket.solve import token_bucket
 
+pytestmark = pytest.mark.slow
+
 SMALL = Candidates(rate_bps=2.5e6, bucket_bytes=15_625, access_bps=45e6, best_effort=2)
 
 

@@ -16,6 +16,8 @@ from documents import ROOT, Page, blocks, dialogue, matches, pages, prepare
 
 from varicap.cli import app
 
+pytestmark = pytest.mark.slow
+
 DOCS = ROOT / "docs"
 GENERATED = [DOCS / f"reference/{page}.md" for page in ("api/index", "commands", "results")]
 GENERATED_HERE = [DOCS / "reference/scenario.md"]  # tools/generate_scenario.py writes it

@@ -10,6 +10,8 @@ from lrl_q_learning import compare
 import varicap
 from varicap.gym import DOWN, STAY, UP, Cost, LinkEnv, hysteresis, pi, play
 
+pytestmark = pytest.mark.slow
+
 LRL = ROOT / "examples" / "lrl.toml"
 
 

@@ -19,6 +19,8 @@ from varicap.report.live import Dashboard, sparkline
 from varicap.results.manifest import values_sha256
 from varicap.results.watch import Sample
 
+pytestmark = pytest.mark.slow
+
 # Long enough for somebody to look, at 65 536 events between questions.
 LONG = {"duration": "200 s", "topology.dumbbell.forward.capacity": "'20 Mbit/s'"}
 

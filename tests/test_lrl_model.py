@@ -11,6 +11,8 @@ from varicap.analyse.models.lrl import FromZero, OpenLoop, ack_path_bound_bps, o
 from varicap.papers.lrl.link import FORWARD, REVERSE, Setting, measure
 from varicap.papers.run import Run
 
+pytestmark = pytest.mark.slow
+
 DROP_TAIL = {f"{link}.queue": '{ drop-tail = { limit = "50 packets" } }' for link in (FORWARD, REVERSE)}
 
 

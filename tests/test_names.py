@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 SHORT = {
     "varicap.bench": "varicap.machine.bench",
     "varicap.channel": "varicap.parts.channel",

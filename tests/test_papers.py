@@ -20,6 +20,8 @@ from varicap.papers.run import Grid, Run, goodput
 from varicap.papers.verdict import Value, judge
 from varicap.statistics import Interval
 
+pytestmark = pytest.mark.slow
+
 PAPERS = papers.keys()
 
 CLAIM: dict[str, Any] = {

@@ -17,6 +17,8 @@ from varicap.report.web import page as pages
 from varicap.report.web.toml import to_toml
 from varicap.results.saved import FolderError, SavedResult, read
 
+pytestmark = pytest.mark.slow
+
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>'\"&{{7*7}}"
 
 

@@ -24,6 +24,8 @@ from varicap.study import Axis, DesignError, StudyError, points
 from varicap.study.store import Folder
 from varicap.study.work import Span, _Pieces
 
+pytestmark = pytest.mark.slow
+
 LIMIT = "topology.dumbbell.forward.queue.drop-tail.limit"
 LIMITS = ["2 packets", "5 packets", "10 packets"]
 SHORT = {"duration": "12 s", "warmup": "2 s"}

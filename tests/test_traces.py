@@ -18,6 +18,8 @@ from varicap import traces
 from varicap.traces import Cells, Cellular, Delays, Opportunities, Rates, Satellite, TraceError
 from varicap.traces.trace import OPPORTUNITY_BITS
 
+pytestmark = pytest.mark.slow
+
 REAL = ROOT.parent / "shared" / "traces"
 
 

@@ -18,6 +18,8 @@ from varicap.analyse.models.wireless_channel import Channel, Slot, slotted
 from varicap.papers.wireless.cells import percent, published
 from varicap.papers.wireless.tables import TABLES
 
+pytestmark = pytest.mark.slow
+
 TEN_HERTZ = Rayleigh(doppler_hz=10.0)
 PACKET_S, CELL_S = 4.608e-3, 0.4e-3
 GOOD_BAD = Channel.good_bad(good_s=0.1, bad_s=0.01)

@@ -24,6 +24,8 @@ from varicap.questions.packet.solve import packet
 from varicap.questions.radio.confirm import confirm, losses, scenario
 from varicap.questions.radio.link import Radio, read_channel
 
+pytestmark = pytest.mark.slow
+
 SLOW = Radio(channel=Channel.rayleigh(Rayleigh(doppler_hz=10.0)))
 FAST = Radio(channel=Channel.rayleigh(Rayleigh(doppler_hz=100.0)))
 CELLS = SLOW.with_payload(48.0, 5.0)

@@ -14,6 +14,8 @@ from varicap.engines import model
 from varicap.engines.model.path import paths
 from varicap.engines.scenarios import load
 
+pytestmark = pytest.mark.slow
+
 PAPER = ROOT / "python/varicap/papers/wireless/scenarios/arq.toml"
 LINK = "topology.dumbbell.forward"
 BASE = {f"{LINK}.queue.drop-tail.limit": "16 packets"}

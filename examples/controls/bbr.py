@@ -9,7 +9,6 @@ takes, sends at that rate, and keeps about that much in flight: the link is full
 from typing import Any
 
 import varicap
-from varicap.tcp import AckSample, CongestionEvent
 
 STARTUP_GAIN = 2.77  # 4 ln 2: the least that doubles the rate in each round
 CYCLE = (1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0)  # probe for more, drain what that left in the queue, cruise
@@ -36,7 +35,7 @@ class Bbr:
         """The rate of the bottleneck [b/s]: the greatest of the last rounds."""
         return max(self.rates.values(), default=0)
 
-    def on_ack(self, ack: AckSample) -> None:
+    def on_ack(self, ack: varicap.tcp.AckSample) -> None:
         """An acknowledgement arrived: learn from its sample, and follow the model."""
         if ack.rate_bps and (not ack.rate_app_limited or ack.rate_bps > self.rate):
             self.rates[ack.round] = max(self.rates.get(ack.round, 0), ack.rate_bps)
@@ -54,7 +53,7 @@ class Bbr:
         self.pacing_rate_bps = gain * self.rate
         self.cwnd = max((STARTUP_GAIN if self.mode == "startup" else 2.0) * bdp, 4 * self.mss)
 
-    def on_round(self, ack: AckSample) -> None:
+    def on_round(self, ack: varicap.tcp.AckSample) -> None:
         """A round trip has ended: forget old rates, and leave startup when the rate no longer grows."""
         self.rates = {number: rate for number, rate in self.rates.items() if number > ack.round - ROUNDS}
         if self.mode != "startup" or ack.rate_app_limited:
@@ -66,7 +65,7 @@ class Bbr:
         if self.rounds_without_growth >= 3:
             self.mode = "drain"
 
-    def on_congestion(self, event: CongestionEvent) -> None:
+    def on_congestion(self, event: varicap.tcp.CongestionEvent) -> None:
         """The model counts, not losses; only a timeout says that it is wrong."""
         if event.kind == "timeout":
             self.cwnd = 4 * self.mss

@@ -10,7 +10,6 @@ and the link is full.
 from typing import Any
 
 import varicap
-from varicap.tcp import AckSample, CongestionEvent
 
 MARKING = {
     "min_threshold": "19 packets",
@@ -37,7 +36,7 @@ class Dctcp:
         self.acked = self.marked = 0
         self.round = 0
 
-    def on_ack(self, ack: AckSample) -> None:
+    def on_ack(self, ack: varicap.tcp.AckSample) -> None:
         """New data was acknowledged, each packet by itself: count marks, and grow as Reno does."""
         self.acked += ack.newly_acked
         self.marked += ack.newly_acked if ack.marked else 0
@@ -56,7 +55,7 @@ class Dctcp:
             self.ssthresh = self.cwnd
         self.acked = self.marked = 0
 
-    def on_congestion(self, event: CongestionEvent) -> None:
+    def on_congestion(self, event: varicap.tcp.CongestionEvent) -> None:
         """A loss: as Reno does."""
         self.ssthresh = max(event.in_flight / 2, 2 * self.mss)
         self.cwnd = self.mss if event.kind == "timeout" else self.ssthresh
