@@ -3,78 +3,20 @@
 //! The loop takes the earliest wake, polls that node and pushes what comes out into the next node at the same
 //! instant. Nothing below this crate knows an event list; nothing here knows how TCP or a queue works.
 
-use varicap_engine::workload::{DatagramSource, ReservedRates};
-use varicap_engine::{Beginning, Feedback, Node, NodeId, Opening, Openings, Pools};
-use varicap_experiment::measure::{FlowMeasure, LinkMeasure, SenderTotals};
+mod measured;
+mod source;
+
+use varicap_engine::{Beginning, Node, NodeId, Opening};
 use varicap_experiment::packets::PacketLog;
-use varicap_experiment::series::{LinkSeries, ReservedState, SenderState};
-use varicap_net::Policed;
-use varicap_units::{Bytes, Rate, Time, Work};
+use varicap_units::{Bytes, Rate, Time};
 
 use crate::build::Openers;
 use crate::connection::{Answer, Connection};
 use crate::net::Net;
 use crate::observe::Observer;
-use crate::packet::{FlowOwner, Packet};
-use crate::record::MeteredSeries;
+use crate::packet::Packet;
 
-/// What acts by itself, each with a node of its own.
-#[derive(Debug)]
-pub enum Source {
-    /// One stream of datagrams.
-    Datagrams {
-        /// The flow group that the stream belongs to.
-        group: u16,
-        /// The meter that it counts on.
-        meter: u32,
-        /// When each datagram leaves.
-        source: Box<DatagramSource>,
-    },
-    /// Opens connections; its state lies in the world's [`Openers`].
-    Openings,
-    /// What links advertise to senders; its state lies apart, in [`World`].
-    Feedback,
-    /// Load-reactive links that share a capacity.
-    Pools(Pools),
-    /// Changes of a flow's reservation.
-    Reservation {
-        /// The flow group that has the reservation.
-        group: u16,
-        /// When its rate changes, and to what.
-        changes: ReservedRates,
-    },
-}
-
-impl Source {
-    /// When it next does something; `openings` are those of the world.
-    fn poll_at(&self, openings: &Openings) -> Time {
-        match self {
-            Source::Datagrams { source, .. } => source.poll_at(),
-            Source::Openings => openings.poll_at(),
-            Source::Feedback => Time::ZERO,
-            Source::Pools(pools) => pools.poll_at(),
-            Source::Reservation { changes, .. } => changes.poll_at(),
-        }
-    }
-}
-
-/// What links advertise to senders, and the node at which it is polled.
-pub struct FeedbackNode {
-    /// What is advertised, and to whom.
-    pub state: Feedback,
-    /// The node that polls it.
-    pub node: NodeId,
-}
-
-/// What a world has measured when its run is over.
-pub struct Measured {
-    /// Events handled in the whole run.
-    pub events: u64,
-    /// What each link did.
-    pub links: Vec<LinkMeasure>,
-    /// What each flow, or group of transfers, did.
-    pub flows: Vec<FlowMeasure>,
-}
+pub use source::{FeedbackNode, Source};
 
 /// Links, wires, sources and connections of one run.
 pub struct World {
@@ -423,108 +365,10 @@ impl World {
         owner
     }
 
-    /// The warm-up is over: what is measured begins at `now`.
-    pub fn begin_measuring(&mut self, now: Time) {
-        let senders = self.sender_totals(now);
-        self.net.begin_measuring(now);
-        self.observer.begin_measuring(now, senders);
-    }
-
-    /// Ends an interval of time series at `now`, up to which the world has run.
-    pub(crate) fn sample(&mut self, now: Time, flows: &mut [MeteredSeries], links: &mut [LinkSeries]) {
-        let mut senders: Vec<Option<SenderState>> = vec![None; self.observer.len()];
-        for connection in self.connections.iter().filter(|connection| connection.is_open) {
-            senders[connection.meter as usize] = Some(SenderState::of(&connection.sender));
-        }
-        let reserved = self.reserved_states(now);
-        for MeteredSeries { meter, series } in flows {
-            // Of transfers that come and go, the window of one says nothing of the group.
-            let sender = senders[*meter].filter(|_| self.observer.is_single(*meter));
-            series.sample(now, self.observer.meter(*meter), sender, reserved[*meter]);
-        }
-        for (series, meter) in links.iter_mut().zip(self.net.meters()) {
-            series.sample(now, meter);
-        }
-    }
-
     /// The log of packet events, if there is one; afterwards there is none.
     pub fn take_log(&mut self) -> Option<PacketLog> {
         self.net.take_log()
     }
-
-    /// What was measured up to `end`, when the run is over.
-    pub fn finish(mut self, end: Time) -> Measured {
-        let totals = self.sender_totals(end);
-        let flows = self.observer.into_meters().zip(totals).map(|(meter, sender)| meter.finish(end, sender));
-        Measured {
-            events: self.events,
-            flows: flows.collect(),
-            links: self.net.into_meters().map(|meter| meter.finish(end)).collect(),
-        }
-    }
-
-    /// What the senders of each meter have counted up to `now`.
-    fn sender_totals(&mut self, now: Time) -> Vec<SenderTotals> {
-        let mut totals = self.observer.sender_totals(now, &self.connections, self.net.marked_losses());
-        for source in &self.sources {
-            if let Source::Datagrams { meter, source, .. } = source {
-                let total = &mut totals[*meter as usize];
-                total.sent_packets += source.sent;
-                total.lost_tokens += source.bucket.as_ref().map_or(Work::ZERO, |bucket| bucket.lost(now));
-                total.marked_lost_packets += self.net.marked_losses().of_datagrams(*meter);
-            }
-        }
-        for policed in self.policed(now) {
-            totals[policed.meter].lost_tokens += policed.state.lost_tokens;
-        }
-        totals
-    }
-
-    /// Where the reservations that links mark stand.
-    fn policed(&mut self, now: Time) -> Vec<PolicedMeter> {
-        let (connections, openings) = (&self.connections, &self.openers.openings);
-        let states = self.net.policed(now).map(|Policed { flow, group, rate, lost_tokens }| {
-            let meter = match FlowOwner::of(flow) {
-                FlowOwner::Datagrams(meter) => meter,
-                // A connection that is over has left its slot to others: its tokens count for the first of its group.
-                FlowOwner::Connection(slot) => match connections.get(slot as usize) {
-                    Some(connection) if connection.group == group => connection.meter,
-                    _ => openings.meter(group, None),
-                },
-            };
-            PolicedMeter { meter: meter as usize, state: ReservedState { rate, lost_tokens } }
-        });
-        states.collect()
-    }
-
-    /// Where the reservation of each meter stands at `now`.
-    fn reserved_states(&mut self, now: Time) -> Vec<Option<ReservedState>> {
-        let mut states = vec![None; self.observer.len()];
-        for connection in self.connections.iter().filter(|connection| connection.is_open) {
-            let sender = &connection.sender;
-            if let Some((rate, lost_tokens)) = sender.reserved_rate().zip(sender.lost_tokens(now)) {
-                states[connection.meter as usize] = Some(ReservedState { rate, lost_tokens });
-            }
-        }
-        for source in &self.sources {
-            if let Source::Datagrams { meter, source, .. } = source
-                && let Some(bucket) = &source.bucket
-            {
-                let state = ReservedState { rate: bucket.rate(), lost_tokens: bucket.lost(now) };
-                states[*meter as usize] = Some(state);
-            }
-        }
-        for policed in self.policed(now) {
-            states[policed.meter] = Some(policed.state);
-        }
-        states
-    }
-}
-
-/// Where a reservation that a link marks stands, and the meter that it counts on.
-struct PolicedMeter {
-    meter: usize,
-    state: ReservedState,
 }
 
 /// A connection has become active, or is not any more: what links advertise changes.

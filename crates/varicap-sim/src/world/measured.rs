@@ -1,0 +1,120 @@
+//! What a world reads off its senders, meters and reservations: samples of time series, and totals over the run.
+
+use varicap_experiment::measure::{FlowMeasure, LinkMeasure, SenderTotals};
+use varicap_experiment::series::{LinkSeries, ReservedState, SenderState};
+use varicap_net::Policed;
+use varicap_units::{Time, Work};
+
+use super::{Source, World};
+use crate::packet::FlowOwner;
+use crate::record::MeteredSeries;
+
+/// What a world has measured when its run is over.
+pub struct Measured {
+    /// Events handled in the whole run.
+    pub events: u64,
+    /// What each link did.
+    pub links: Vec<LinkMeasure>,
+    /// What each flow, or group of transfers, did.
+    pub flows: Vec<FlowMeasure>,
+}
+
+/// Where a reservation that a link marks stands, and the meter that it counts on.
+struct PolicedMeter {
+    meter: usize,
+    state: ReservedState,
+}
+
+impl World {
+    /// The warm-up is over: what is measured begins at `now`.
+    pub fn begin_measuring(&mut self, now: Time) {
+        let senders = self.sender_totals(now);
+        self.net.begin_measuring(now);
+        self.observer.begin_measuring(now, senders);
+    }
+
+    /// Ends an interval of time series at `now`, up to which the world has run.
+    pub(crate) fn sample(&mut self, now: Time, flows: &mut [MeteredSeries], links: &mut [LinkSeries]) {
+        let mut senders: Vec<Option<SenderState>> = vec![None; self.observer.len()];
+        for connection in self.connections.iter().filter(|connection| connection.is_open) {
+            senders[connection.meter as usize] = Some(SenderState::of(&connection.sender));
+        }
+        let reserved = self.reserved_states(now);
+        for MeteredSeries { meter, series } in flows {
+            // Of transfers that come and go, the window of one says nothing of the group.
+            let sender = senders[*meter].filter(|_| self.observer.is_single(*meter));
+            series.sample(now, self.observer.meter(*meter), sender, reserved[*meter]);
+        }
+        for (series, meter) in links.iter_mut().zip(self.net.meters()) {
+            series.sample(now, meter);
+        }
+    }
+
+    /// What was measured up to `end`, when the run is over.
+    pub fn finish(mut self, end: Time) -> Measured {
+        let totals = self.sender_totals(end);
+        let flows = self.observer.into_meters().zip(totals).map(|(meter, sender)| meter.finish(end, sender));
+        Measured {
+            events: self.events,
+            flows: flows.collect(),
+            links: self.net.into_meters().map(|meter| meter.finish(end)).collect(),
+        }
+    }
+
+    /// What the senders of each meter have counted up to `now`.
+    fn sender_totals(&mut self, now: Time) -> Vec<SenderTotals> {
+        let mut totals = self.observer.sender_totals(now, &self.connections, self.net.marked_losses());
+        for source in &self.sources {
+            if let Source::Datagrams { meter, source, .. } = source {
+                let total = &mut totals[*meter as usize];
+                total.sent_packets += source.sent;
+                total.lost_tokens += source.bucket.as_ref().map_or(Work::ZERO, |bucket| bucket.lost(now));
+                total.marked_lost_packets += self.net.marked_losses().of_datagrams(*meter);
+            }
+        }
+        for policed in self.policed(now) {
+            totals[policed.meter].lost_tokens += policed.state.lost_tokens;
+        }
+        totals
+    }
+
+    /// Where the reservations that links mark stand.
+    fn policed(&mut self, now: Time) -> Vec<PolicedMeter> {
+        let (connections, openings) = (&self.connections, &self.openers.openings);
+        let states = self.net.policed(now).map(|Policed { flow, group, rate, lost_tokens }| {
+            let meter = match FlowOwner::of(flow) {
+                FlowOwner::Datagrams(meter) => meter,
+                // A connection that is over has left its slot to others: its tokens count for the first of its group.
+                FlowOwner::Connection(slot) => match connections.get(slot as usize) {
+                    Some(connection) if connection.group == group => connection.meter,
+                    _ => openings.meter(group, None),
+                },
+            };
+            PolicedMeter { meter: meter as usize, state: ReservedState { rate, lost_tokens } }
+        });
+        states.collect()
+    }
+
+    /// Where the reservation of each meter stands at `now`.
+    fn reserved_states(&mut self, now: Time) -> Vec<Option<ReservedState>> {
+        let mut states = vec![None; self.observer.len()];
+        for connection in self.connections.iter().filter(|connection| connection.is_open) {
+            let sender = &connection.sender;
+            if let Some((rate, lost_tokens)) = sender.reserved_rate().zip(sender.lost_tokens(now)) {
+                states[connection.meter as usize] = Some(ReservedState { rate, lost_tokens });
+            }
+        }
+        for source in &self.sources {
+            if let Source::Datagrams { meter, source, .. } = source
+                && let Some(bucket) = &source.bucket
+            {
+                let state = ReservedState { rate: bucket.rate(), lost_tokens: bucket.lost(now) };
+                states[*meter as usize] = Some(state);
+            }
+        }
+        for policed in self.policed(now) {
+            states[policed.meter] = Some(policed.state);
+        }
+        states
+    }
+}
