@@ -1,0 +1,130 @@
+//! Sockets: connections, datagrams and options.
+
+use std::ffi::c_int;
+use std::io;
+use std::mem::size_of;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use super::{check, owned};
+
+/// A socket; `kind` is SOCK_STREAM, SOCK_DGRAM or SOCK_RAW, it does not block.
+pub fn socket(domain: c_int, kind: c_int, protocol: c_int) -> io::Result<OwnedFd> {
+    // SAFETY: no pointers.
+    owned(unsafe { libc::socket(domain, kind | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC, protocol) })
+}
+
+/// An IPv4 address and a port, as the kernel wants them.
+fn address(ip: [u8; 4], port: u16) -> libc::sockaddr_in {
+    // SAFETY: all zeros are a valid address.
+    let mut address: libc::sockaddr_in = unsafe { std::mem::zeroed() };
+    address.sin_family = libc::AF_INET as libc::sa_family_t;
+    address.sin_port = port.to_be();
+    address.sin_addr.s_addr = u32::from_ne_bytes(ip);
+    address
+}
+
+const ADDRESS_LENGTH: libc::socklen_t = size_of::<libc::sockaddr_in>() as libc::socklen_t;
+
+/// Gives a socket its address; port 0 is any.
+pub fn bind(fd: &impl AsRawFd, ip: [u8; 4], port: u16) -> io::Result<()> {
+    let address = address(ip, port);
+    // SAFETY: the address outlives the call.
+    check(unsafe { libc::bind(fd.as_raw_fd(), (&raw const address).cast(), ADDRESS_LENGTH) }).map(drop)
+}
+
+/// Begins to connect; a connection under way is no error.
+pub fn connect(fd: &impl AsRawFd, ip: [u8; 4], port: u16) -> io::Result<()> {
+    let address = address(ip, port);
+    // SAFETY: the address outlives the call.
+    let result = unsafe { libc::connect(fd.as_raw_fd(), (&raw const address).cast(), ADDRESS_LENGTH) };
+    match check(result) {
+        Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => Ok(()),
+        other => other.map(drop),
+    }
+}
+
+/// Waits for connections.
+pub fn listen(fd: &impl AsRawFd) -> io::Result<()> {
+    // SAFETY: no pointers.
+    check(unsafe { libc::listen(fd.as_raw_fd(), 4096) }).map(drop)
+}
+
+/// The next connection, and the port that it comes from.
+pub fn accept(fd: &impl AsRawFd) -> io::Result<(OwnedFd, u16)> {
+    let mut peer = address([0; 4], 0);
+    let mut length = ADDRESS_LENGTH;
+    // SAFETY: `peer` has room for `length` bytes.
+    let fd = unsafe {
+        libc::accept4(
+            fd.as_raw_fd(),
+            (&raw mut peer).cast(),
+            &mut length,
+            libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC,
+        )
+    };
+    Ok((owned(fd)?, u16::from_be(peer.sin_port)))
+}
+
+/// The port that a socket has.
+pub fn local_port(fd: &impl AsRawFd) -> io::Result<u16> {
+    let mut own = address([0; 4], 0);
+    let mut length = ADDRESS_LENGTH;
+    // SAFETY: `own` has room for `length` bytes.
+    check(unsafe { libc::getsockname(fd.as_raw_fd(), (&raw mut own).cast(), &mut length) })?;
+    Ok(u16::from_be(own.sin_port))
+}
+
+/// Sets an option that is a number.
+pub fn set_option(fd: &impl AsRawFd, level: c_int, name: c_int, value: c_int) -> io::Result<()> {
+    set_option_bytes(fd, level, name, &value.to_ne_bytes())
+}
+
+/// Sets an option that is something else.
+pub fn set_option_bytes(fd: &impl AsRawFd, level: c_int, name: c_int, value: &[u8]) -> io::Result<()> {
+    // SAFETY: the value outlives the call and is as long as we say.
+    check(unsafe {
+        libc::setsockopt(fd.as_raw_fd(), level, name, value.as_ptr().cast(), value.len() as libc::socklen_t)
+    })
+    .map(drop)
+}
+
+/// What an option is; returns how many bytes of `value` were written.
+pub fn get_option(fd: &impl AsRawFd, level: c_int, name: c_int, value: &mut [u8]) -> io::Result<usize> {
+    let mut length = value.len() as libc::socklen_t;
+    // SAFETY: the buffer is ours and as long as we say.
+    check(unsafe { libc::getsockopt(fd.as_raw_fd(), level, name, value.as_mut_ptr().cast(), &mut length) })?;
+    Ok(length as usize)
+}
+
+/// Throws away up to `most` bytes that a TCP socket has received in order; returns how many.
+pub fn discard(fd: &impl AsRawFd, most: usize) -> io::Result<usize> {
+    // SAFETY: with MSG_TRUNC, TCP drops the data without writing it anywhere.
+    let count = unsafe { libc::recv(fd.as_raw_fd(), std::ptr::null_mut(), most, libc::MSG_TRUNC) };
+    if count < 0 { Err(io::Error::last_os_error()) } else { Ok(count as usize) }
+}
+
+/// Sends `bytes` into a connection without a signal if it has ended.
+pub fn send(fd: &impl AsRawFd, bytes: &[u8]) -> io::Result<usize> {
+    // SAFETY: the bytes are ours and as many as we say.
+    let count = unsafe { libc::send(fd.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) };
+    if count < 0 { Err(io::Error::last_os_error()) } else { Ok(count as usize) }
+}
+
+/// No more will be sent; what was written still is.
+pub fn end_sending(fd: &impl AsRawFd) -> io::Result<()> {
+    // SAFETY: no pointers.
+    check(unsafe { libc::shutdown(fd.as_raw_fd(), libc::SHUT_WR) }).map(drop)
+}
+
+/// No more will be sent, and the other end learns that this was no regular end.
+pub fn reset(fd: &impl AsRawFd) -> io::Result<()> {
+    let linger = libc::linger { l_onoff: 1, l_linger: 0 };
+    let fields = [linger.l_onoff.to_ne_bytes(), linger.l_linger.to_ne_bytes()];
+    set_option_bytes(fd, libc::SOL_SOCKET, libc::SO_LINGER, fields.as_flattened())
+}
+
+/// A connection neither sends nor receives any more; a listening socket stops to listen.
+pub fn end_all(fd: &impl AsRawFd) -> io::Result<()> {
+    // SAFETY: no pointers.
+    check(unsafe { libc::shutdown(fd.as_raw_fd(), libc::SHUT_RDWR) }).map(drop)
+}
