@@ -2,6 +2,8 @@
 //!
 //! Each part answers for itself ([`Part::on_kernel`]); here are the rules that need the running kernel or span parts.
 
+mod classic;
+
 use varicap_experiment::{FlowSpec, Network, Transport};
 use varicap_tcp::{AckPolicy, AfterTimeout, RttSamples, TcpConfig, Timer};
 use varicap_units::part::{OnKernel, Part};
@@ -10,6 +12,7 @@ use varicap_units::{Amount, Bytes, Span};
 use crate::error::TestbedError;
 use crate::kernel::Kernel;
 use crate::netlink::RouteMetrics;
+use classic::classic;
 
 /// TCP and IP header without options [B].
 const HEADER: u64 = 40;
@@ -334,56 +337,6 @@ fn check_details(
     ];
     oddities.into_iter().filter(|(is_odd, _)| *is_odd).for_each(|(_, note)| notes.add(note));
     Ok(())
-}
-
-/// Kernel parameters that bring Linux close to the standards.
-fn classic(
-    tcps: &[(&FlowSpec, &TcpConfig)],
-    notes: &mut Notes,
-) -> Result<Vec<(&'static str, String, bool)>, TestbedError> {
-    let Some((first, base)) = tcps.first() else { return Ok(Vec::new()) };
-    // What the kernel has once for a whole namespace.
-    for (flow, tcp) in tcps {
-        let differs = |key: &str, value: String| {
-            let why =
-                format!("in the kernel it is the same for all flows, and `{}` says otherwise", first.name);
-            Err(unsupported(&format!("flows.{}.tcp.{key}", flow.name), value, why))
-        };
-        if tcp.restart_after_idle != base.restart_after_idle {
-            return differs("restart_after_idle", tcp.restart_after_idle.to_string());
-        }
-        if tcp.duplicate_acks != base.duplicate_acks {
-            return differs("duplicate_acks", tcp.duplicate_acks.to_string());
-        }
-    }
-    let flag = |on: bool| if on { "1" } else { "0" }.to_owned();
-    let mut sysctls = vec![
-        ("net.ipv4.tcp_early_retrans", "0".to_owned(), false), // no tail loss probes
-        ("net.ipv4.tcp_frto", "0".to_owned(), false),
-        ("net.ipv4.tcp_recovery", "0".to_owned(), false),
-        ("net.ipv4.tcp_dsack", "0".to_owned(), false),
-        ("net.ipv4.tcp_autocorking", "0".to_owned(), false),
-        ("net.ipv4.tcp_moderate_rcvbuf", "0".to_owned(), false),
-        ("net.ipv4.tcp_comp_sack_nr", "0".to_owned(), true),
-        ("net.ipv4.tcp_backlog_ack_defer", "0".to_owned(), true),
-        ("net.ipv4.tcp_ecn", if tcps.iter().any(|(_, tcp)| tcp.ecn) { "2" } else { "0" }.to_owned(), false),
-        ("net.ipv4.tcp_slow_start_after_idle", flag(base.restart_after_idle), false),
-        ("net.ipv4.tcp_reordering", base.duplicate_acks.to_string(), false),
-        ("net.ipv4.tcp_max_reordering", base.duplicate_acks.to_string(), true),
-    ];
-    if let Timer::Rfc6298(timer) = &base.timer {
-        let maximum = timer.maximum.as_nanos() / 1_000_000;
-        if (1000..=120_000).contains(&maximum) {
-            sysctls.push(("net.ipv4.tcp_rto_max_ms", maximum.to_string(), true));
-        }
-        if tcps
-            .iter()
-            .any(|(_, tcp)| matches!(&tcp.timer, Timer::Rfc6298(other) if other.maximum != timer.maximum))
-        {
-            notes.add(format!("timer: the largest RTO is that of `{}` for all flows", first.name));
-        }
-    }
-    Ok(sysctls)
 }
 
 /// Largest packet of a plan [B]; what a TUN must carry.
