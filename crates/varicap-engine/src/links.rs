@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use varicap_experiment::measure::LinkMeter;
+use varicap_experiment::measure::{LinkMeasure, LinkMeter};
 use varicap_experiment::{FlowSpec, LinkSpec};
 use varicap_net::{Backlog, Frame, Link};
 use varicap_units::{Rate, Span, Streams, Time, Work};
@@ -22,6 +22,27 @@ impl<F: Frame> Hop<F> {
     /// The idle link of `spec`, with random numbers from `streams`.
     pub fn new(spec: &LinkSpec, streams: &Streams) -> Hop<F> {
         Hop { link: Link::new(&spec.parts, &spec.name, streams), meter: LinkMeter::new() }
+    }
+
+    /// The measurements up to `end`, to which the link has been brought, when the run is over.
+    pub fn finish(self, end: Time) -> LinkMeasure {
+        #[cfg(debug_assertions)]
+        self.assert_conserved(end);
+        self.meter.finish(end)
+    }
+
+    /// Asserts that link and meter agree on every frame since the beginning: arrived = carried + dropped + waiting +
+    /// in service. What the channel loses has been carried before.
+    #[cfg(debug_assertions)]
+    pub fn assert_conserved(&self, now: Time) {
+        let totals = self.meter.clone().totals(now);
+        let dropped = totals.overflowed_frames + totals.aqm_dropped_frames + totals.policed_frames;
+        let inside = u64::from(self.link.backlog().frames) + u64::from(self.link.in_service().is_some());
+        assert_eq!(
+            totals.arrived_frames,
+            totals.carried_frames + dropped + inside,
+            "frames of a link: {totals:?}"
+        );
     }
 }
 

@@ -1,6 +1,8 @@
 //! The simulator: a resolved network and a seed in, measured rows out. One run is single-threaded and exactly
 //! repeatable; many runs go over all cores.
 
+#[cfg(debug_assertions)]
+mod audit;
 mod build;
 mod connection;
 mod net;

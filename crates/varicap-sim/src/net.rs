@@ -2,12 +2,14 @@
 
 use varicap_engine::{Hop, Links, Node, NodeId, Nodes, Reactives, Wire, routes};
 use varicap_experiment::FlowSpec;
-use varicap_experiment::measure::LinkMeter;
+use varicap_experiment::measure::{LinkMeasure, LinkMeter};
 use varicap_experiment::packets::{PacketEvent, PacketLog};
 use varicap_net::{Backlog, Link, Policed, QueueSample, Setting};
 use varicap_tcp::Segment;
 use varicap_units::{Rate, Time, Work};
 
+#[cfg(debug_assertions)]
+use crate::audit::Audit;
 use crate::connection::Connection;
 use crate::observe::{LinkWatch, MarkedLosses, Traffic};
 use crate::packet::Packet;
@@ -184,7 +186,7 @@ impl Net {
                 return;
             }
             let packet = connection.packet(owner, slot, place, 0);
-            self.traffic.segments.take();
+            self.traffic.send(&packet);
             match connection.buffer {
                 Some(buffer) => self.enter(now, self.nodes.link(buffer), packet),
                 None => self.emit(now, packet),
@@ -199,7 +201,7 @@ impl Net {
             let (slot, place) = self.traffic.segments.vacant();
             connection.receiver.poll_into(now, place);
             let packet = connection.packet(owner, slot, place, Packet::REVERSE);
-            self.traffic.segments.take();
+            self.traffic.send(&packet);
             self.emit(now, packet);
         }
     }
@@ -207,6 +209,7 @@ impl Net {
     /// Sends a packet on its way.
     #[inline(always)]
     fn emit(&mut self, now: Time, packet: Packet) {
+        debug_assert!(self.next_node(&packet).is_some(), "the route of {packet:?} is empty");
         if let Some(node) = self.next_node(&packet) {
             self.enter(now, node, packet);
         }
@@ -238,9 +241,15 @@ impl Net {
         self.hops.iter_mut().map(|hop| &mut hop.meter)
     }
 
-    /// The meter of each link, after the run.
-    pub fn into_meters(self) -> impl Iterator<Item = LinkMeter> {
-        self.hops.into_iter().map(|hop| hop.meter)
+    /// What each link did up to `end`, when the run is over.
+    pub fn finish(self, end: Time) -> impl Iterator<Item = LinkMeasure> {
+        self.hops.into_iter().map(move |hop| hop.finish(end))
+    }
+
+    /// The segments of each connection. Only kept where assertions are on.
+    #[cfg(debug_assertions)]
+    pub fn audit(&mut self) -> &mut Audit {
+        &mut self.traffic.audit
     }
 
     /// Every link and wire has been polled up to `now`, and no segment was lost track of: what links and wires took in

@@ -8,6 +8,8 @@ use varicap_net::{Backlog, Frame, Lost, Watch};
 use varicap_tcp::{AckOutcome, Flags, Segment, Sender};
 use varicap_units::{Bytes, Rate, Time};
 
+#[cfg(debug_assertions)]
+use crate::audit::Audit;
 use crate::connection::Connection;
 use crate::packet::{Packet, Pool};
 
@@ -146,6 +148,9 @@ pub struct Traffic {
     /// Segments that links lost. Only kept where assertions are on.
     #[cfg(debug_assertions)]
     pub lost_segments: u64,
+    /// The segments of each connection. Only kept where assertions are on.
+    #[cfg(debug_assertions)]
+    pub audit: Audit,
 }
 
 /// Marked packets that links lost, by the connection or stream of datagrams that they belonged to.
@@ -194,12 +199,24 @@ impl Traffic {
             marked_losses: MarkedLosses::default(),
             #[cfg(debug_assertions)]
             lost_segments: 0,
+            #[cfg(debug_assertions)]
+            audit: Audit::default(),
         }
+    }
+
+    /// The segment that was written to the place that the pool gave last leaves with `packet`.
+    #[inline(always)]
+    pub(crate) fn send(&mut self, _packet: &Packet) {
+        self.segments.take();
+        #[cfg(debug_assertions)]
+        self.audit.on_sent(_packet);
     }
 
     /// The segment of a packet that is at its endpoint. It may be read until the next one is sent.
     #[inline]
     pub(crate) fn arrive(&mut self, packet: &Packet) -> &Segment {
+        #[cfg(debug_assertions)]
+        self.audit.on_arrived(packet);
         self.segments.free(packet.segment);
         let segment = self.segments.get_mut(packet.segment);
         if packet.flags & Packet::CE != 0 {
@@ -245,6 +262,7 @@ impl Watch<Packet> for LinkWatch<'_> {
             #[cfg(debug_assertions)]
             {
                 self.traffic.lost_segments += 1;
+                self.traffic.audit.on_lost(&frame);
             }
             self.traffic.segments.free(frame.segment);
         }

@@ -292,7 +292,7 @@ fn emulate(
     };
     let reserved = emulator.director.reserved_totals(end, &mut emulator.net);
     Ok(Wire {
-        links: emulator.net.hops.into_iter().map(|hop| hop.meter.finish(end)).collect(),
+        links: emulator.net.hops.into_iter().map(|hop| hop.finish(end)).collect(),
         flows: finish(emulator.director.meters, end, reserved),
         link_series,
         flow_series: series.into_iter().map(|(_, series)| series).collect(),

@@ -52,13 +52,11 @@ impl World {
 
     /// What was measured up to `end`, when the run is over.
     pub fn finish(mut self, end: Time) -> Measured {
+        #[cfg(debug_assertions)]
+        self.net.audit().assert_conserved(&self.connections);
         let totals = self.sender_totals(end);
         let flows = self.observer.into_meters().zip(totals).map(|(meter, sender)| meter.finish(end, sender));
-        Measured {
-            events: self.events,
-            flows: flows.collect(),
-            links: self.net.into_meters().map(|meter| meter.finish(end)).collect(),
-        }
+        Measured { events: self.events, flows: flows.collect(), links: self.net.finish(end).collect() }
     }
 
     /// What the senders of each meter have counted up to `now`.

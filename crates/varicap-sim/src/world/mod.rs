@@ -353,6 +353,8 @@ impl World {
                 (self.connections.len() - 1) as u32
             }
         };
+        #[cfg(debug_assertions)]
+        self.net.audit().on_open(owner, self.connections[owner as usize].generation);
         if let Some(feedback) = &mut self.feedback {
             let openings = &self.openers.openings;
             let name = openings.name(group, opening.member);

@@ -1,0 +1,149 @@
+//! Where the segments of each connection are, checked in debug builds: each one that was sent has arrived, was lost, or
+//! is still inside the network.
+
+use crate::connection::Connection;
+use crate::packet::Packet;
+
+/// The segments of one connection in one direction.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    sent: u64,
+    arrived: u64,
+    lost: u64,
+    inside: u64,
+}
+
+/// A connection and a direction: what the packet of a segment says of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Holder {
+    owner: u32,
+    generation: u16,
+    is_reverse: bool,
+}
+
+impl Holder {
+    fn of(packet: &Packet) -> Holder {
+        let &Packet { owner, generation, .. } = packet;
+        Holder { owner, generation, is_reverse: packet.is_reverse() }
+    }
+}
+
+/// Follows the segments of each connection from end to end.
+#[derive(Debug, Default)]
+pub struct Audit {
+    /// The counts of each slot's connections, by generation and direction.
+    connections: Vec<Vec<[Counts; 2]>>,
+    /// Whose segment lies in each place of the pool.
+    holders: Vec<Option<Holder>>,
+}
+
+impl Audit {
+    fn counts(&mut self, holder: Holder) -> &mut Counts {
+        let generations = grown(&mut self.connections, holder.owner as usize);
+        &mut grown(generations, usize::from(holder.generation))[usize::from(holder.is_reverse)]
+    }
+
+    /// The connection in slot `owner` is new: generations wrap, and an earlier one may have had its number.
+    pub fn on_open(&mut self, owner: u32, generation: u16) {
+        for is_reverse in [false, true] {
+            *self.counts(Holder { owner, generation, is_reverse }) = Counts::default();
+        }
+    }
+
+    /// An endpoint sends the segment of `packet`.
+    pub fn on_sent(&mut self, packet: &Packet) {
+        let holder = Holder::of(packet);
+        let before = grown(&mut self.holders, packet.segment as usize).replace(holder);
+        assert_eq!(before, None, "the place of a segment under way is used for another one");
+        self.counts(holder).sent += 1;
+    }
+
+    /// The segment of `packet` has come to its endpoint.
+    pub fn on_arrived(&mut self, packet: &Packet) {
+        self.release(packet).arrived += 1;
+    }
+
+    /// A link has lost the segment of `packet`.
+    pub fn on_lost(&mut self, packet: &Packet) {
+        self.release(packet).lost += 1;
+    }
+
+    fn release(&mut self, packet: &Packet) -> &mut Counts {
+        let holder = Holder::of(packet);
+        let held = grown(&mut self.holders, packet.segment as usize).take();
+        assert_eq!(held, Some(holder), "a packet carries the segment that was sent with it");
+        self.counts(holder)
+    }
+
+    /// Asserts that of each connection sent = arrived + lost + inside, and that what left a sender is what it counted.
+    pub fn assert_conserved(&mut self, connections: &[Connection]) {
+        for holder in self.holders.clone().into_iter().flatten() {
+            self.counts(holder).inside += 1;
+        }
+        for (owner, generations) in self.connections.iter().enumerate() {
+            for (generation, counts) in generations.iter().flatten().enumerate() {
+                let Counts { sent, arrived, lost, inside } = *counts;
+                let name = format!("connection {owner}, generation {}", generation / 2);
+                assert_eq!(
+                    sent,
+                    arrived + lost + inside,
+                    "{name}: segments that were sent got lost track of"
+                );
+            }
+        }
+        for (owner, connection) in (0..).zip(connections) {
+            let holder = Holder { owner, generation: connection.generation, is_reverse: false };
+            let counted = connection.sender.counters().sent_packets;
+            assert_eq!(
+                self.counts(holder).sent,
+                counted,
+                "connection {owner}: segments that its sender counted"
+            );
+        }
+    }
+}
+
+/// Entry `index` of a list, which grows with empty ones as far as needed.
+fn grown<T: Clone + Default>(list: &mut Vec<T>, index: usize) -> &mut T {
+    if list.len() <= index {
+        list.resize(index + 1, T::default());
+    }
+    &mut list[index]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet(segment: u32, owner: u32) -> Packet {
+        Packet { segment, owner, generation: 1, group: 0, size: 40, hop: 0, flags: 0 }
+    }
+
+    #[test]
+    fn what_is_under_way_is_inside() {
+        let mut audit = Audit::default();
+        for segment in 0..3 {
+            audit.on_sent(&packet(segment, 7));
+        }
+        audit.on_arrived(&packet(0, 7));
+        audit.on_lost(&packet(2, 7));
+        audit.assert_conserved(&[]);
+    }
+
+    #[test]
+    #[should_panic(expected = "got lost track of")]
+    fn a_segment_that_leaves_the_books_is_noticed() {
+        let mut audit = Audit::default();
+        audit.on_sent(&packet(0, 7));
+        audit.holders.clear();
+        audit.assert_conserved(&[]);
+    }
+
+    #[test]
+    #[should_panic(expected = "sent with it")]
+    fn a_packet_with_a_segment_of_another_connection_is_noticed() {
+        let mut audit = Audit::default();
+        audit.on_sent(&packet(0, 7));
+        audit.on_arrived(&packet(0, 8));
+    }
+}
