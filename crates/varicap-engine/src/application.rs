@@ -1,7 +1,7 @@
-//! The application at one connection: what it offers to the sender, and what of it has come to the other end.
+//! The application at one connection: what it offers to the sender, and how much of it has been delivered.
 //!
-//! It knows neither sockets nor segments. Whoever runs the connection polls it until `None`, does at the sender what it
-//! says, reports what was delivered, and polls it again at [`Application::poll_at`]:
+//! It knows neither sockets nor segments. Its engine polls it until `None`, carries out each offer at the sender,
+//! reports what was delivered, and polls it again at [`Application::poll_at`]:
 //!
 //! ```text
 //! poll ──► Write, Withdraw, End ──► sender ══ network ══► receiver ──► on_delivered ──► relay of another connection
@@ -13,7 +13,7 @@ use varicap_units::{Bytes, Span, Time};
 /// A transfer that has been delivered in full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completed {
-    /// How large it was.
+    /// The size of the transfer.
     pub size: Bytes,
     /// The time since its first connection was opened.
     pub took: Span,
@@ -23,34 +23,35 @@ pub struct Completed {
 #[derive(Debug)]
 pub struct Application {
     feed: Feed,
-    /// When its next offer is due, at `stop` or before.
+    /// The instant at which its next offer is due, at `stop` or before.
     due: Time,
-    /// When it stops; NEVER if it does not, or has stopped.
+    /// The instant at which it stops; NEVER if it does not stop, or has stopped already.
     stop: Time,
     stage: Stage,
-    /// When it was opened; of a relay, when the first connection of its row was.
+    /// The instant at which its connection was opened; for a relay, the first connection of its chain.
     opened: Time,
     /// Size of its transfer, if it carries one.
     size: Option<Bytes>,
-    /// What came to the other end, in order [B].
+    /// Data delivered in order at the other end [B].
     delivered: u64,
-    /// The amount delivered that completes a transfer [B]; out of reach if there is none, or it is complete.
+    /// The amount of delivered data that completes the transfer [B]; out of reach if there is none, or it is complete.
     completes_at: u64,
 }
 
-/// Where an application is on its way to its end.
+/// The stages in the life of an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// Its feed says what it does.
+    /// It offers what its behaviour says.
     Running,
-    /// It was stopped and has taken back what was left; the end is still to be said.
+    /// It was stopped and has withdrawn what was left; it has yet to offer its end.
     Stopping,
     /// It will never offer anything again.
     Over,
 }
 
 impl Application {
-    /// What `app` does at a connection that opens now, until `stop`; `opened` is when the first connection of its row did.
+    /// The application `app` at a connection that opens now, until `stop`. `opened` is the instant at which the first
+    /// connection of its chain was opened.
     pub fn new(app: &App, start: &Start<'_>, opened: Time, stop: Time) -> Application {
         debug_assert!(opened <= start.at, "a connection opens after those that it relays");
         let feed = app.feed(start);
@@ -67,7 +68,7 @@ impl Application {
         }
     }
 
-    /// What it does next of all that is due by `now`.
+    /// The next of its actions that are due by `now`.
     #[inline]
     pub fn poll(&mut self, now: Time) -> Option<Offer> {
         if now < self.due { None } else { self.act(now) }
@@ -98,13 +99,13 @@ impl Application {
         self.due = if self.stage == Stage::Over { Time::NEVER } else { self.feed.poll_at().min(self.stop) };
     }
 
-    /// When it does something by itself next.
+    /// The instant of its next action.
     #[inline]
     pub fn poll_at(&self) -> Time {
         self.due
     }
 
-    /// The connection that it relays has delivered `bytes` more, its last ones if `is_last`. Poll it then.
+    /// The connection that it relays has delivered `bytes` more, the last ones if `is_last`. It must then be polled.
     pub fn relay(&mut self, now: Time, bytes: Bytes, is_last: bool) {
         if self.stage == Stage::Running {
             self.feed.relay(now, bytes, is_last);
@@ -112,7 +113,7 @@ impl Application {
         }
     }
 
-    /// The other end has received `bytes` more in order by `now`; returns the transfer if these complete it.
+    /// Notes that `bytes` more were delivered in order by `now`; returns the transfer if these complete it.
     #[inline]
     pub fn on_delivered(&mut self, now: Time, bytes: u64) -> Option<Completed> {
         self.delivered += bytes;
@@ -129,7 +130,7 @@ impl Application {
         Some(Completed { size: self.size?, took: now.since(self.opened) })
     }
 
-    /// What came to the other end so far, in order [B].
+    /// Data delivered in order at the other end so far [B].
     pub fn delivered(&self) -> u64 {
         self.delivered
     }
@@ -149,7 +150,7 @@ impl Application {
         self.size
     }
 
-    /// When it was opened; of a relay, when the first connection of its row was.
+    /// The instant at which its connection was opened; for a relay, the first connection of its chain.
     pub fn opened(&self) -> Time {
         self.opened
     }

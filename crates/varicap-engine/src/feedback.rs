@@ -4,10 +4,10 @@
 //! link (capacity, flows) ──► share ──► estimator ──► delay line ──► sources of a flow group ──► their rates
 //! ```
 //!
-//! It observes the links that advertise a rate: it is polled when one of their capacities changes, when a flow comes or
-//! goes, when an estimator has a rate, and when a rate reaches its senders. It only observes: packets and links are the
-//! same with it and without it, apart from what senders make of it. Whoever sets the rate of a link from outside
-//! ([`varicap_net::Link::set_rate`]) must poll it as well.
+//! It is polled when the capacity of an advertising link changes, when a flow comes or goes, when an estimator has a
+//! rate, and when a rate reaches its senders. It only observes: it affects packets and links in no way other than
+//! through the senders. Whoever sets the rate of a link from outside ([`varicap_net::Link::set_rate`]) must poll it as
+//! well.
 
 use std::collections::VecDeque;
 
@@ -19,10 +19,10 @@ use varicap_units::{Bytes, Rate, Stream, Streams, Time, Work, stream_name};
 
 use crate::links::Links;
 
-/// The round trips that a connection has measured, by its number.
+/// Looks up the round trips that a connection has measured, by the connection's number.
 pub type Rtts<'a> = dyn Fn(u32) -> Option<KnownRtt> + 'a;
 
-/// Datagrams on a link: each source has a rate that it does not exceed.
+/// The datagram sources of one flow group on a link, and the rate that each of them never exceeds.
 #[derive(Clone, Copy, Debug)]
 struct Demand {
     /// The rate of one source, as framed on this link.
@@ -34,24 +34,25 @@ struct Demand {
 
 /// A link that advertises its rate.
 #[derive(Debug)]
-struct Teller {
+struct Advertiser {
     link: usize,
     /// Flow groups of TCP that send data over it.
     groups: Vec<usize>,
     /// Datagrams on the link, lowest rates first.
     demands: Vec<Demand>,
     capacity: Rate,
-    /// What one flow gets of the capacity.
+    /// One flow's share of the capacity.
     fair: Rate,
-    /// What the opportunities so far could have carried, and the newest of them, on a link that has opportunities.
+    /// On a link with delivery opportunities: what all of them so far could have carried.
     passed: Work,
+    /// On a link with delivery opportunities: what those since the last look could have carried.
     fresh: Work,
 }
 
-impl Teller {
-    fn new(network: &Network, link: usize) -> Teller {
+impl Advertiser {
+    fn new(network: &Network, link: usize) -> Advertiser {
         let passing = |(_, flow): &(usize, &FlowSpec)| flow.forward.contains(&link);
-        let mut teller = Teller {
+        let mut advertiser = Advertiser {
             link,
             groups: Vec::new(),
             demands: Vec::new(),
@@ -62,19 +63,19 @@ impl Teller {
         };
         for (group, flow) in network.flows.iter().enumerate().filter(passing) {
             let Transport::Datagrams(datagrams) = &flow.transport else {
-                teller.groups.push(group);
+                advertiser.groups.push(group);
                 continue;
             };
             let framed = network.links[link].parts.framing.framed(datagrams.size);
             let rate = scaled(datagrams.rate, framed, datagrams.size);
             let (start, stop) = (flow.start, flow.stop);
-            teller.demands.push(Demand { rate, sources: u64::from(flow.count), start, stop });
+            advertiser.demands.push(Demand { rate, sources: u64::from(flow.count), start, stop });
         }
-        teller.demands.sort_by_key(|demand| demand.rate);
-        teller
+        advertiser.demands.sort_by_key(|demand| demand.rate);
+        advertiser
     }
 
-    /// Takes note of the link as it is at `now`.
+    /// Reads the link's state at `now`.
     fn look(&mut self, now: Time, links: &mut impl Links, active: &[u64]) {
         links.advance_link(now, self.link);
         self.capacity = links.rate(self.link);
@@ -85,8 +86,8 @@ impl Teller {
         self.share_out(now, active);
     }
 
-    /// Max-min: each source of datagrams gets at most its rate, and the flows share the rest. If no flow is active,
-    /// what a single one would get.
+    /// Computes one flow's max-min fair share: each source of datagrams gets at most its rate, and the active flows share
+    /// the rest equally. If no flow is active, it is the share that a single one would get.
     fn share_out(&mut self, now: Time, active: &[u64]) {
         if self.capacity.is_unlimited() {
             self.fair = self.capacity;
@@ -108,28 +109,29 @@ impl Teller {
         self.fair = Rate::from_bps(left / users);
     }
 
-    /// When datagrams begin or end next.
+    /// The instant at which datagrams begin or end next.
     fn poll_at(&self, now: Time) -> Time {
         let ends = self.demands.iter().flat_map(|demand| [demand.start, demand.stop]);
         ends.filter(|end| *end > now).min().unwrap_or(Time::NEVER)
     }
 }
 
-/// What one link advertises to a flow group.
+/// The rate that one link advertises to a flow group.
 #[derive(Debug)]
-struct Told {
-    /// Index of the link among those that advertise.
-    teller: usize,
+struct Advertised {
+    /// Index of the link among the advertisers.
+    advertiser: usize,
     estimator: Estimator,
-    /// The last rate; unlimited before the first.
+    /// The last advertised rate; unlimited before the first one.
     rate: Rate,
-    /// A full packet of the group, and what it takes on the link.
+    /// A full packet of the group, without the link's framing.
     packet: Bytes,
+    /// A full packet of the group, as framed on the link.
     framed: Bytes,
 }
 
-impl Told {
-    /// The flow's part of an opportunity of `work`, if it has `part` of the link's `mean`; without framing.
+impl Advertised {
+    /// The flow's share of an opportunity of `work`, without framing, where its share of the link's rate `mean` is `part`.
     fn work(&self, work: Work, part: Rate, mean: Rate) -> Work {
         let ratio = |work: u128, part: u64, whole: u64| work * u128::from(part) / u128::from(whole.max(1));
         let nanobits = ratio(work.as_nanobits(), part.as_bps(), mean.as_bps());
@@ -137,13 +139,12 @@ impl Told {
     }
 }
 
-/// A rate on its way to senders.
+/// A rate under way to the senders.
 #[derive(Clone, Copy, Debug)]
 struct Update {
     due: Time,
     rate: Rate,
-    /// The only connection that hears it, since that has just been opened; else all hear it that were there when it was
-    /// sent.
+    /// The connection that it is for, which has just been opened; `None`: all connections that were open when it was sent.
     newcomer: Option<u32>,
 }
 
@@ -152,22 +153,22 @@ struct Update {
 struct Listener {
     connection: u32,
     opened: Time,
-    /// When the last update came to the connection.
+    /// The instant at which the last update reached the connection.
     heard: Time,
     /// Decides which updates are lost.
     losses: Option<Stream>,
-    /// What the connection makes of what it hears.
+    /// Turns advertised rates into the rate that the connection sends at.
     source: RateSource,
 }
 
-/// What is advertised to a flow group, and by which links.
+/// The feedback to one flow group: the links that advertise to it, and the rates under way.
 #[derive(Debug)]
 struct Channel {
     spec: FeedbackSpec,
-    told: Vec<Told>,
-    /// The rate that was sent last.
+    advertised: Vec<Advertised>,
+    /// The last rate that was sent.
     rate: Option<Rate>,
-    /// Rates under way, in the order in which they arrive.
+    /// Rates under way, in order of arrival.
     line: VecDeque<Update>,
     listeners: Vec<Listener>,
     /// The rate source that a new listener starts with.
@@ -176,16 +177,16 @@ struct Channel {
 }
 
 impl Channel {
-    fn new(network: &Network, flow: &FlowSpec, spec: &FeedbackSpec, tellers: &[Teller]) -> Channel {
+    fn new(network: &Network, flow: &FlowSpec, spec: &FeedbackSpec, advertisers: &[Advertiser]) -> Channel {
         let scale = Scale { rtt: network.base_rtt(flow), packet: flow.packet };
-        let told = spec.links.iter().filter_map(|link| {
-            let teller = tellers.iter().position(|teller| teller.link == *link)?;
+        let advertised = spec.links.iter().filter_map(|link| {
+            let advertiser = advertisers.iter().position(|advertiser| advertiser.link == *link)?;
             let framed = network.links[*link].parts.framing.framed(flow.packet);
             let estimator = Estimator::new(&spec.estimator, scale, Time::ZERO, Rate::ZERO);
-            Some(Told { teller, estimator, rate: Rate::UNLIMITED, packet: flow.packet, framed })
+            Some(Advertised { advertiser, estimator, rate: Rate::UNLIMITED, packet: flow.packet, framed })
         });
         Channel {
-            told: told.collect(),
+            advertised: advertised.collect(),
             spec: spec.clone(),
             rate: None,
             line: VecDeque::new(),
@@ -195,27 +196,33 @@ impl Channel {
         }
     }
 
-    /// Feeds the estimators and sends what they advertise on its way.
-    fn observe(&mut self, now: Time, tellers: &[Teller], links: &impl Links) {
+    /// Feeds the estimators, and sends the rates that they advertise.
+    fn observe(&mut self, now: Time, advertisers: &[Advertiser], links: &impl Links) {
         let mut is_fresh = false;
-        for told in &mut self.told {
-            let teller = &tellers[told.teller];
-            let part = if self.spec.share == Share::Fair { teller.fair } else { teller.capacity };
-            match links.opportunities(teller.link) {
+        for advertised in &mut self.advertised {
+            let advertiser = &advertisers[advertised.advertiser];
+            let part = if self.spec.share == Share::Fair { advertiser.fair } else { advertiser.capacity };
+            match links.opportunities(advertiser.link) {
                 None => {
-                    let backlog = links.backlog(teller.link);
-                    told.estimator.observe(now, scaled(part, told.packet, told.framed), backlog);
+                    let backlog = links.backlog(advertiser.link);
+                    advertised.estimator.observe(
+                        now,
+                        scaled(part, advertised.packet, advertised.framed),
+                        backlog,
+                    );
                 }
-                Some(_) => told.estimator.pass(now, told.work(teller.fresh, part, teller.capacity)),
+                Some(_) => advertised
+                    .estimator
+                    .pass(now, advertised.work(advertiser.fresh, part, advertiser.capacity)),
             }
-            while let Some(rate) = told.estimator.advertise(now) {
-                told.rate = rate;
+            while let Some(rate) = advertised.estimator.advertise(now) {
+                advertised.rate = rate;
                 is_fresh = true;
             }
         }
         if is_fresh {
             let rate = self.least();
-            // What comes by an interval comes even if it says the same.
+            // A rate that is due every interval is sent even if it has not changed.
             if self.rate.replace(rate) != Some(rate) || self.spec.estimator.interval().is_some() {
                 self.newcomers.clear();
                 self.send(now, rate, None);
@@ -229,9 +236,9 @@ impl Channel {
         self.newcomers.clear();
     }
 
-    /// The least of the links' rates, as it is advertised.
+    /// The lowest of the links' rates, rounded down to the quantum in which rates are advertised.
     fn least(&self) -> Rate {
-        let least = self.told.iter().map(|told| told.rate).min().unwrap_or(Rate::UNLIMITED);
+        let least = self.advertised.iter().map(|advertised| advertised.rate).min().unwrap_or(Rate::UNLIMITED);
         match self.spec.quantum.map(Rate::as_bps) {
             Some(quantum) if !least.is_unlimited() => Rate::from_bps(least.as_bps() / quantum * quantum),
             _ => least,
@@ -245,7 +252,7 @@ impl Channel {
         }
     }
 
-    /// Gives the rates that follow from what has arrived by `now`, each with the connection that heard it.
+    /// Delivers the updates that have arrived by `now`: calls `hear` with each connection and its new rate.
     fn deliver(&mut self, now: Time, rtt: &Rtts<'_>, hear: &mut dyn FnMut(u32, Rate)) {
         while let Some(&update) = self.line.front().filter(|update| update.due <= now) {
             self.line.pop_front();
@@ -271,22 +278,22 @@ impl Channel {
     }
 
     fn poll_at(&self) -> Time {
-        let estimates = self.told.iter().map(|told| told.estimator.poll_at());
+        let estimates = self.advertised.iter().map(|advertised| advertised.estimator.poll_at());
         let due = self.line.front().map_or(Time::NEVER, |update| update.due);
         estimates.fold(due, Time::min)
     }
 }
 
-/// All that links advertise in a run.
+/// All feedback from links to senders in a run.
 #[derive(Debug)]
 pub struct Feedback {
-    tellers: Vec<Teller>,
+    advertisers: Vec<Advertiser>,
     channels: Vec<Channel>,
     /// The channel of each flow group.
     of_group: Vec<Option<usize>>,
     /// Active connections of each flow group.
     active: Vec<u64>,
-    /// When it was last polled.
+    /// The instant of the last poll.
     now: Time,
 }
 
@@ -301,20 +308,27 @@ impl Feedback {
             .collect();
         links.sort_unstable();
         links.dedup();
-        let tellers: Vec<Teller> = links.into_iter().map(|link| Teller::new(network, link)).collect();
+        let advertisers: Vec<Advertiser> =
+            links.into_iter().map(|link| Advertiser::new(network, link)).collect();
         let mut channels = Vec::new();
         let mut of_group = vec![None; network.flows.len()];
         for (group, flow) in network.flows.iter().enumerate() {
             if let Some(spec) = &flow.feedback {
                 of_group[group] = Some(channels.len());
-                channels.push(Channel::new(network, flow, spec, &tellers));
+                channels.push(Channel::new(network, flow, spec, &advertisers));
             }
         }
         let active = vec![0; network.flows.len()];
-        (!tellers.is_empty()).then_some(Feedback { tellers, channels, of_group, active, now: Time::ZERO })
+        (!advertisers.is_empty()).then_some(Feedback {
+            advertisers,
+            channels,
+            of_group,
+            active,
+            now: Time::ZERO,
+        })
     }
 
-    /// A connection of `flow`, number `group`, was opened in slot `connection`; `name` is that of its random streams.
+    /// Registers a connection of flow group `group`, opened in slot `connection`; `name` names its random streams.
     pub fn on_open(&mut self, now: Time, group: u16, connection: u32, name: &str, streams: &Streams) {
         let Some(channel) = self.of_group[usize::from(group)] else { return };
         let channel = &mut self.channels[channel];
@@ -329,25 +343,25 @@ impl Feedback {
         channel.newcomers.push(connection);
     }
 
-    /// The connection `connection` of flow group `group` is over.
+    /// Removes the connection in slot `connection` of flow group `group`, which is over.
     pub fn on_close(&mut self, group: u16, connection: u32) {
         let Some(channel) = self.of_group[usize::from(group)] else { return };
         let channel = &mut self.channels[channel];
-        // Not swapped: the order in which listeners hear must not depend on who has left.
+        // Not `swap_remove`: the order of the listeners must not depend on which of them have left.
         channel.listeners.retain(|listener| listener.connection != connection);
         channel.newcomers.retain(|newcomer| *newcomer != connection);
         channel.line.retain(|update| update.newcomer != Some(connection));
     }
 
-    /// A connection of a group has become active, or is not any more.
+    /// Notes that a connection of flow group `group` has become active, or is no longer.
     pub fn on_activity(&mut self, group: u16, is_active: bool) {
         let active = &mut self.active[usize::from(group)];
         debug_assert!(is_active || *active > 0, "more connections fall silent than were active");
         *active = if is_active { *active + 1 } else { *active - 1 };
     }
 
-    /// Takes note of the links, and calls `hear` with each connection that hears a rate now and that rate; `rtt` knows
-    /// what round trips a connection has measured.
+    /// Observes the links, and calls `hear` with each connection that an advertised rate reaches by `now`, and that rate;
+    /// `rtt` looks up the round trips that a connection has measured.
     pub fn poll(
         &mut self,
         now: Time,
@@ -357,21 +371,23 @@ impl Feedback {
     ) {
         debug_assert!(self.now <= now, "time goes back from {:?} to {now:?}", self.now);
         self.now = now;
-        for teller in &mut self.tellers {
-            teller.look(now, links, &self.active);
+        for advertiser in &mut self.advertisers {
+            advertiser.look(now, links, &self.active);
         }
         for channel in &mut self.channels {
-            channel.observe(now, &self.tellers, links);
+            channel.observe(now, &self.advertisers, links);
             channel.deliver(now, rtt, hear);
         }
     }
 
-    /// When the feedback is to be polled next.
+    /// The instant at which the feedback is to be polled next.
     pub fn poll_at(&self, links: &impl Links) -> Time {
-        let changes =
-            self.tellers.iter().map(|teller| links.changes_at(teller.link).min(teller.poll_at(self.now)));
-        let told = self.channels.iter().map(Channel::poll_at);
-        changes.chain(told).fold(Time::NEVER, Time::min)
+        let changes = self
+            .advertisers
+            .iter()
+            .map(|advertiser| links.changes_at(advertiser.link).min(advertiser.poll_at(self.now)));
+        let updates = self.channels.iter().map(Channel::poll_at);
+        changes.chain(updates).fold(Time::NEVER, Time::min)
     }
 }
 

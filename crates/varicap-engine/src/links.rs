@@ -46,17 +46,17 @@ impl<F: Frame> Hop<F> {
     }
 }
 
-/// The links of a running network, by their numbers, for those who observe them.
+/// The links of a running network, by their numbers, as feedback observes them.
 pub trait Links {
     /// Brings a link up to `now`.
     fn advance_link(&mut self, now: Time, link: usize);
     /// The capacity that a link offers now; its mean, if it has opportunities.
     fn rate(&self, link: usize) -> Rate;
-    /// What a link's opportunities so far could have carried; none if it has a rate at each instant.
+    /// The work that a link's opportunities so far could have carried; `None` if it has a rate at each instant.
     fn opportunities(&self, link: usize) -> Option<Work>;
-    /// What waits at a link.
+    /// The backlog of a link.
     fn backlog(&self, link: usize) -> Backlog;
-    /// When a link's capacity changes next.
+    /// The instant at which a link's capacity changes next.
     fn changes_at(&self, link: usize) -> Time;
 }
 
@@ -88,7 +88,7 @@ impl<F> Wire<F> {
         self.in_flight.pop_front().map(|(_, frame)| frame)
     }
 
-    /// When the next frame comes out of the wire.
+    /// The instant at which the next frame comes out of the wire.
     pub fn poll_at(&self) -> Time {
         self.in_flight.front().map_or(Time::NEVER, |(due, _)| *due)
     }
@@ -102,7 +102,7 @@ pub fn routes<F>(flows: &[FlowSpec], nodes: &Nodes) -> (Vec<Wire<F>>, Vec<Box<[N
         let mut forward: Vec<NodeId> = flow.forward.iter().map(|&link| nodes.link(link)).collect();
         let mut reverse: Vec<NodeId> = flow.reverse.iter().map(|&link| nodes.link(link)).collect();
         if flow.access_delay > Span::ZERO {
-            // Both wires stand at the sender's side, one for the whole group: equal delays keep the order.
+            // Both wires are on the sender's side; one serves the whole group, since equal delays keep the order.
             forward.insert(0, nodes.wire(wires.len()));
             wires.push(Wire::new(flow.access_delay));
             reverse.push(nodes.wire(wires.len()));

@@ -1,9 +1,9 @@
-//! Numbers of all that is woken in a run, and what each number stands for.
+//! The nodes of a run, everything that is woken at certain instants, and their numbers.
 
 use varicap_experiment::Network;
 use varicap_units::Span;
 
-/// The number of something that is woken: nodes with lower numbers are polled first at the same instant.
+/// The number of a node. At the same instant, nodes with lower numbers are polled first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(u32);
 
@@ -27,21 +27,21 @@ impl NodeId {
     }
 }
 
-/// What a node is.
+/// The kinds of nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Node {
     /// The link with this number in the network.
     Link(usize),
     /// A private wire of a flow group.
     Wire(usize),
-    /// Something that acts by itself, such as a stream of datagrams; its number is the engine's affair.
+    /// Something that acts by itself, such as a stream of datagrams; the engine assigns its number.
     Source(usize),
     /// The connection in this slot.
     Connection(u32),
 }
 
-/// The layout of the numbers: links, wires, sources, then connections without end. So a departure from a link is
-/// handled before a timer that runs out at the same instant.
+/// The layout of the numbers: links, wires, sources, and then any number of connections. A departure from a link is
+/// therefore handled before a timer that expires at the same instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nodes {
     first_wire: u32,
@@ -93,12 +93,12 @@ impl Nodes {
         NodeId(self.first_connection + slot)
     }
 
-    /// How many nodes there are besides connections.
+    /// The number of nodes that are not connections.
     pub fn fixed(&self) -> usize {
         self.first_connection as usize
     }
 
-    /// What a node is.
+    /// The kind of node that a number stands for.
     #[inline(always)]
     pub fn of(&self, node: NodeId) -> Node {
         let NodeId(number) = node;

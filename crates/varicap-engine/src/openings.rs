@@ -1,5 +1,5 @@
-//! What opens connections: members of flow groups at their starts, transfers as they arrive, relays when they are
-//! first given data. Also the meter that each connection counts on.
+//! When connections open: members of flow groups at their starts, transfers as they arrive, relays with the first data
+//! that they are given. Also assigns each connection its meter.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -20,11 +20,11 @@ pub struct Opening {
     pub member: Option<u32>,
     /// The size of its transfer, if that was decided before it was opened.
     pub size: Option<Bytes>,
-    /// When it was opened; of a relay, when the first connection of its row was.
+    /// The instant at which it opens; for a relay, at which the first connection of its chain did.
     pub opened: Time,
 }
 
-/// What comes of an instant at which something begins.
+/// The outcome of a start or an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beginning {
     /// A connection opens.
@@ -36,7 +36,7 @@ pub enum Beginning {
     },
 }
 
-/// What begins next; in this order, if at the same time.
+/// The cause of an opening, in the order in which those at the same instant are handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Due {
     /// A transfer of a group arrives.
@@ -45,7 +45,7 @@ enum Due {
     Start { group: u16, member: u32 },
 }
 
-/// What a flow group needs for its connections.
+/// A flow group, as far as its openings are concerned.
 #[derive(Debug)]
 struct Group {
     first_meter: u32,
@@ -97,12 +97,12 @@ impl Openings {
         Openings { flows, groups: groups.into(), agenda: agenda.into(), streams }
     }
 
-    /// When something begins next.
+    /// The instant of the next start or arrival.
     pub fn poll_at(&self) -> Time {
         self.agenda.peek().map_or(Time::NEVER, |Reverse((at, _))| *at)
     }
 
-    /// What begins next by `now`; it begins at [`Openings::poll_at`] as it was before.
+    /// The next start or arrival that is due by `now`; its instant is that of [`Openings::poll_at`] before the call.
     pub fn poll(&mut self, now: Time) -> Option<Beginning> {
         let &Reverse((at, due)) = self.agenda.peek()?;
         if at > now || at.is_never() {
@@ -126,7 +126,8 @@ impl Openings {
         }
     }
 
-    /// The connection that relays what a connection of `group` delivers, whose application is `app`; none if nobody does.
+    /// The connection that relays what a connection of `group` with the application `app` delivers; `None` if it is not
+    /// relayed.
     pub fn relay_of(&self, group: u16, member: Option<u32>, app: &Application) -> Option<Opening> {
         let group = self.groups[usize::from(group)].relay?;
         debug_assert_eq!(member.is_none(), self.flows[usize::from(group)].carries_arrivals());
@@ -174,19 +175,19 @@ impl Openings {
         self.groups[usize::from(group)].first_meter + member.unwrap_or(0)
     }
 
-    /// What the random streams of a connection are named after.
+    /// The name of a connection in the names of its random streams.
     pub fn name(&self, group: u16, member: Option<u32>) -> String {
         stream_name::connection(&self.flows[usize::from(group)].name, member)
     }
 }
 
-/// When a member of a flow group starts.
+/// The instant at which a member of a flow group starts.
 pub fn start_of(flow: &FlowSpec, member: u32, streams: &Streams) -> Time {
     let mut stream = streams.stream(&stream_name::start(&flow.name, member));
     stream.start_within(flow.start, flow.start_spread)
 }
 
-/// How many meters a flow group has: one for each member, one for all transfers that arrive.
+/// The number of meters of a flow group: one for each member, or one for all transfers that arrive.
 pub fn meters_of(flow: &FlowSpec) -> u32 {
     if flow.carries_arrivals() { 1 } else { flow.count }
 }

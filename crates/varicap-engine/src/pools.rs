@@ -1,7 +1,7 @@
 //! Load-reactive links that share one capacity.
 //!
-//! One node samples the links of a pool: each controller says what it wants, and all get equitable shares (max-min) of
-//! what there is. It is polled after the links, so that a sample of a pool comes after what departs at its instant.
+//! One node samples the links of a pool: each controller requests a capacity, and the pool's capacity is divided max-min
+//! fairly among the requests. It is polled after the links, so that a sample follows the departures at its instant.
 
 use std::sync::Arc;
 
@@ -12,9 +12,9 @@ use varicap_units::{Rate, Time};
 
 /// The links of a running network whose samples a pool takes.
 pub trait Reactives {
-    /// Brings a link up to `now`, and returns what waits there and what its controller makes of it.
+    /// Brings a link up to `now`, and returns a sample of its queue and the setting that its controller requests.
     fn sample(&mut self, now: Time, link: usize) -> Option<(QueueSample, Setting)>;
-    /// Gives a link this setting from `now` on.
+    /// Puts a setting of a link into effect at `now`.
     fn allot(&mut self, now: Time, link: usize, setting: Setting);
 }
 
@@ -51,7 +51,7 @@ impl Pools {
         (!pools.is_empty()).then_some(Pools { pools })
     }
 
-    /// When the next sample is due.
+    /// The instant at which the next sample is due.
     pub fn poll_at(&self) -> Time {
         self.pools.iter().map(|pool| pool.next).min().unwrap_or(Time::NEVER)
     }

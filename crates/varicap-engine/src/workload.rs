@@ -1,4 +1,4 @@
-//! What starts by itself apart from TCP's applications: datagrams, and changes of a reservation.
+//! The part of the workload that is not TCP: datagrams, and changes of reservations.
 
 use varicap_experiment::ReservationSpec;
 use varicap_experiment::scenario::{Datagrams, Spacing};
@@ -6,7 +6,7 @@ use varicap_net::capacity::Steps;
 use varicap_net::{CapacityParts, CapacityProcess, CapacitySegment};
 use varicap_units::{Bytes, Rate, Span, Stream, Time, TokenBucket};
 
-/// Datagrams sent without regard to anything.
+/// A stream of datagrams, sent without regard to congestion.
 #[derive(Debug)]
 pub struct DatagramSource {
     spacing: Spacing,
@@ -37,17 +37,17 @@ impl DatagramSource {
         }
     }
 
-    /// When the next datagram leaves.
+    /// The instant at which the next datagram leaves.
     pub fn poll_at(&self) -> Time {
         self.next
     }
 
-    /// Whether the datagram that leaves now is marked; it takes its tokens.
+    /// Decides whether the datagram that leaves now is marked as reserved, and takes its tokens if so.
     pub fn mark(&mut self, now: Time) -> bool {
         self.bucket.as_mut().is_some_and(|bucket| bucket.take(now, self.size))
     }
 
-    /// A datagram leaves now.
+    /// Notes that a datagram leaves now, and schedules the next one.
     pub fn send(&mut self, now: Time) {
         debug_assert!(now >= self.next, "a datagram leaves before it is due");
         self.sent += 1;
@@ -78,12 +78,12 @@ impl ReservedRates {
         Some(ReservedRates { steps, next })
     }
 
-    /// When the reservation changes next.
+    /// The instant at which the reservation changes next.
     pub fn poll_at(&self) -> Time {
         self.next
     }
 
-    /// What is reserved from `now` on.
+    /// The reserved rate from `now` on.
     pub fn change(&mut self, now: Time) -> Rate {
         debug_assert!(now >= self.next, "a reservation changes before its time");
         let CapacitySegment { rate, until } = self.steps.segment(now);

@@ -1,4 +1,4 @@
-//! Long work beside a responsive interpreter: it runs on a thread of its own, while this one waits without the
+//! Long work with a responsive interpreter: it runs on a thread of its own, while this one waits without the
 //! interpreter's lock, listens for Ctrl-C and reports progress.
 
 use std::any::Any;
@@ -13,37 +13,37 @@ use varicap_experiment::live::Live;
 
 use crate::errors::RunError;
 
-/// How often Ctrl-C is looked for and progress is reported, at most.
+/// The interval at which Ctrl-C is looked for and progress is reported.
 const INTERVAL: Duration = Duration::from_millis(50);
 
-/// What the work tells, and what it is told.
+/// The state shared by the working thread and the waiting one: progress in one direction, a request to stop in the other.
 #[derive(Default)]
 pub struct Shared {
-    /// Share of the work that is done, in parts of [`Shared::WHOLE`].
+    /// Share of the work that is done, in units of 1 / [`Shared::WHOLE`].
     share: AtomicU64,
-    /// Runs that are done.
+    /// Number of runs that are done.
     runs: AtomicUsize,
-    /// Whether the work shall stop.
+    /// Whether the work was asked to stop.
     stop: AtomicBool,
-    /// Who watches the runs, and what hears of them in JSON.
-    watch: Option<(Arc<Live>, Py<PyAny>)>,
+    /// The source of live samples, and the Python callable that receives them as JSON.
+    observer: Option<(Arc<Live>, Py<PyAny>)>,
 }
 
 impl Shared {
     const WHOLE: f64 = 1e9;
 
-    /// With somebody who watches; the runs tell with what [`Shared::live`] gives.
-    pub fn watched(hears: Option<Py<PyAny>>) -> Shared {
-        Shared { watch: hears.map(|hears| (Arc::default(), hears)), ..Shared::default() }
+    /// Passes live samples to the callable `observer`, if there is one; runs report them to [`Shared::live`].
+    pub fn observed(observer: Option<Py<PyAny>>) -> Shared {
+        Shared { observer: observer.map(|observer| (Arc::default(), observer)), ..Shared::default() }
     }
 
-    /// Where runs tell how they stand, if somebody watches.
+    /// Where runs report live samples, if there is an observer.
     pub fn live(&self) -> Option<&Arc<Live>> {
-        self.watch.as_ref().map(|(live, _)| live)
+        self.observer.as_ref().map(|(live, _)| live)
     }
 
-    /// `share` of the work [0..1] and `runs` are done; false if the work shall stop.
-    pub fn tell(&self, share: f64, runs: usize) -> bool {
+    /// Reports that `share` of the work [0..1] and `runs` runs are done; returns whether to go on.
+    pub fn report(&self, share: f64, runs: usize) -> bool {
         self.share.store((share * Shared::WHOLE) as u64, Ordering::Relaxed);
         self.runs.store(runs, Ordering::Relaxed);
         !self.is_stopped()
@@ -54,17 +54,17 @@ impl Shared {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the work shall stop.
+    /// Whether the work was asked to stop.
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
-    fn report(&self, py: Python<'_>, progress: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-        if let Some((live, hears)) = &self.watch {
+    fn pass_on(&self, py: Python<'_>, progress: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        if let Some((live, observer)) = &self.observer {
             let samples = live.take();
             if !samples.is_empty() {
                 let text = serde_json::to_string(&samples).expect("samples are plain numbers");
-                hears.call1(py, (text,))?;
+                observer.call1(py, (text,))?;
             }
         }
         let Some(progress) = progress else { return Ok(()) };
@@ -93,7 +93,7 @@ pub fn run<T: Send>(
             match py.detach(move || waiting.recv_timeout(INTERVAL)) {
                 Ok(outcome) => {
                     interruption?;
-                    shared.report(py, progress)?;
+                    shared.pass_on(py, progress)?;
                     return outcome.map_err(|panic| RunError::new_err(text_of(&*panic)));
                 }
                 Err(RecvTimeoutError::Disconnected) => {
@@ -103,7 +103,7 @@ pub fn run<T: Send>(
                 Err(RecvTimeoutError::Timeout) => {
                     interruption = py.check_signals();
                     if interruption.is_ok() {
-                        interruption = shared.report(py, progress);
+                        interruption = shared.pass_on(py, progress);
                     }
                     if interruption.is_err() {
                         shared.stop();
@@ -114,7 +114,7 @@ pub fn run<T: Send>(
     })
 }
 
-/// What a panic said.
+/// The message of a panic.
 fn text_of(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
     text.unwrap_or("a panic without a message").to_owned()

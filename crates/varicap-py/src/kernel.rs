@@ -71,7 +71,7 @@ pub fn kernel_run<'py>(
 ) -> PyResult<Bound<'py, PyBytes>> {
     let networks = &scenario.networks;
     let mode = mode_of(mode)?;
-    let shared = Shared::watched(live);
+    let shared = Shared::observed(live);
     let interval = (series || shared.live().is_some()).then_some(scenario.scenario.record.sample);
     let whole: f64 = networks.iter().map(|network| network.duration.as_secs_f64()).sum();
     let done = run_interruptibly(py, &shared, progress.as_ref(), || {
@@ -80,7 +80,7 @@ pub fn kernel_run<'py>(
         for (number, network) in networks.iter().enumerate() {
             let live = shared.live().map(|live| live.tap(number, replication, network.duration));
             let options = Options { mode, series: interval, live };
-            let mut go_on = |now: Time| shared.tell((before + now.as_secs_f64()) / whole, 0);
+            let mut go_on = |now: Time| shared.report((before + now.as_secs_f64()) / whole, 0);
             outcomes.push(run(network, seed, replication, options, &mut go_on)?);
             before += network.duration.as_secs_f64();
         }

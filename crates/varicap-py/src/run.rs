@@ -124,7 +124,7 @@ pub fn run(
     let raised = Raised::default();
     let recorded = Arc::new(Mutex::new(Vec::new()));
     let record = &scenario.scenario.record;
-    let shared = Shared::watched(live);
+    let shared = Shared::observed(live);
     let options = Options {
         live: shared.live().cloned(),
         policies: controls.clone().map(|makers| policies(makers, raised.clone())),
@@ -140,8 +140,8 @@ pub fn run(
         }),
     };
     let runs = run_interruptibly(py, &shared, progress.as_ref(), || {
-        let tell = |share: f64| shared.tell(share, (share * count as f64) as usize) && !raised.is_some();
-        run_many(&scenario.networks, seed, first..first + count, &options, threads, &tell)
+        let report = |share: f64| shared.report(share, (share * count as f64) as usize) && !raised.is_some();
+        run_many(&scenario.networks, seed, first..first + count, &options, threads, &report)
     });
     if let Some(error) = raised.take() {
         return Err(error);

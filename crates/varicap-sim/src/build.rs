@@ -22,7 +22,8 @@ use crate::world::{FeedbackNode, Source, World};
 /// Makes a congestion control for a connection that says `congestion = { custom = "name" }`.
 pub type ControlFactory = dyn Fn(&str, &TcpConfig) -> Option<Box<dyn CongestionControl>> + Send + Sync;
 
-/// Makes the controller of a load-reactive link that says `control = { custom = "name" }`, from that name and the link's.
+/// Makes the controller of a load-reactive link that says `control = { custom = "name" }`, from that name and the
+/// link's.
 pub type PolicyFactory = dyn Fn(&str, &str) -> Option<Box<dyn LoadReactiveControl>> + Send + Sync;
 
 /// Makes the queue of a link that says `queue = { custom = "name" }`, from that name and the link's.
@@ -30,7 +31,7 @@ pub type QueueFactory = dyn Fn(&str, &str) -> Option<Box<dyn QueuePolicy>> + Sen
 
 /// Makes the connections that are to be opened.
 pub struct Openers {
-    /// Says which connections open, and when.
+    /// Decides which connections open, and when.
     pub openings: Openings,
     controls: Option<Arc<ControlFactory>>,
 }
@@ -70,7 +71,7 @@ impl Openers {
         connection
     }
 
-    /// A sender that begins at `now` keeps its reservation as it is then.
+    /// Gives a sender that begins at `now` its reservation, with the rate that is reserved then.
     fn reserve(
         &self,
         now: Time,
@@ -102,7 +103,7 @@ impl World {
         sources.extend(Pools::new(network).map(Source::Pools));
         let feedback = Feedback::new(network);
         if feedback.is_some() {
-            // After the openings: what is advertised at time zero knows of them.
+            // After the openings: rates advertised at time zero take them into account.
             sources.push(Source::Feedback);
         }
         let nodes = Nodes::new(network, sources.len());
@@ -129,7 +130,7 @@ fn hops(network: &Network, streams: &Streams, options: &Options) -> Vec<Hop<Pack
     hops
 }
 
-/// What of a flow group acts by itself: its datagrams, and the changes of its reservation.
+/// Adds the sources of a flow group: its streams of datagrams, and the changes of its reservation.
 fn add_sources(group: u16, flow: &FlowSpec, openings: &Openings, sources: &mut Vec<Source>) {
     let streams = openings.streams();
     if let Transport::Datagrams(config) = &flow.transport {

@@ -7,7 +7,7 @@ use varicap_units::{Span, Stream, Time};
 
 use crate::packet::Packet;
 
-/// Delays the sender's answer to acknowledgements, against phase effects.
+/// Delays the sender's answer to acknowledgements at random, to avoid phase effects.
 #[derive(Debug)]
 pub struct Jitter {
     longest: Span,
@@ -15,20 +15,20 @@ pub struct Jitter {
 }
 
 impl Jitter {
-    /// Uniform from zero to `longest`.
+    /// Delays that are uniformly distributed from zero to `longest`.
     pub fn new(longest: Span, stream: Stream) -> Jitter {
         Jitter { longest, stream }
     }
 }
 
-/// When a sender may answer an acknowledgement.
+/// The time at which a sender may answer an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// At once.
+    /// Immediately.
     AtOnce,
-    /// At this instant.
+    /// At the given instant.
     At(Time),
-    /// Together with one before it.
+    /// Together with an earlier answer that is still held back.
     Held,
 }
 
@@ -47,7 +47,7 @@ pub struct Connection {
     pub member: Option<u32>,
     /// Index of its meter.
     pub meter: u32,
-    /// How many connections used the slot before it.
+    /// The number of connections that used the slot before it (wraps).
     pub generation: u16,
     /// Whether the slot is in use.
     pub is_open: bool,
@@ -55,7 +55,7 @@ pub struct Connection {
     pub is_relayed: bool,
     /// Slot of the connection that relays what it delivers, once there is one.
     pub relay: Option<u32>,
-    /// When the sender may answer the acknowledgements that have arrived; NEVER if nothing waits.
+    /// The instant at which the sender may answer the acknowledgements that have arrived; NEVER if no answer is held back.
     pub release: Time,
     /// The link of its ABR source, which its data passes first.
     pub buffer: Option<usize>,
@@ -88,7 +88,7 @@ impl Connection {
         }
     }
 
-    /// Delays its answers by `jitter`.
+    /// Sets the processing jitter that delays its sender's answers.
     pub fn delay_answers(&mut self, jitter: Jitter) {
         self.jitter = Some(jitter);
     }
@@ -116,7 +116,7 @@ impl Connection {
         Packet { segment: slot, owner, generation, group, size: segment.wire_size, hop: 0, flags }
     }
 
-    /// When the sender may answer what arrived, if not at once.
+    /// Decides when the sender may answer an acknowledgement that arrived at `now`.
     #[inline]
     pub fn hold_back(&mut self, now: Time) -> Answer {
         let Some(jitter) = &mut self.jitter else { return Answer::AtOnce };
@@ -137,7 +137,7 @@ impl Connection {
         Some(KnownRtt { base: self.sender.min_rtt()?, smoothed: self.sender.smoothed_rtt()? })
     }
 
-    /// Whether its meter has no other connection.
+    /// Whether it is the only connection that counts on its meter.
     #[inline]
     pub fn is_single(&self) -> bool {
         self.member.is_some()
@@ -149,7 +149,7 @@ impl Connection {
         self.app.is_transfer() && self.is_open && self.sender.is_done()
     }
 
-    /// Gives the sender what the application offers by `now`.
+    /// Passes what the application offers by `now` to the sender.
     #[inline]
     pub fn feed(&mut self, now: Time) {
         while let Some(offer) = self.app.poll(now) {
@@ -161,7 +161,7 @@ impl Connection {
         }
     }
 
-    /// When one of its parts wants to be polled, apart from an answer that is held back.
+    /// The instant at which one of its parts is to be polled, apart from an answer that is held back.
     #[inline]
     pub fn poll_at(&self) -> Time {
         self.sender.poll_at().min(self.receiver.poll_at()).min(self.app.poll_at())

@@ -54,7 +54,7 @@ impl Net {
         }
     }
 
-    /// What each node's number stands for.
+    /// The layout of the nodes' numbers.
     #[inline(always)]
     pub fn nodes(&self) -> Nodes {
         self.nodes
@@ -86,7 +86,7 @@ impl Net {
         Some(packet)
     }
 
-    /// When link number `link` is to be polled next.
+    /// The instant at which link number `link` is to be polled next.
     #[inline(always)]
     pub fn link_due(&self, link: usize) -> Time {
         self.hops[link].link.poll_at()
@@ -108,7 +108,7 @@ impl Net {
         }
     }
 
-    /// When wire number `wire` is to be polled next.
+    /// The instant at which wire number `wire` is to be polled next.
     pub fn wire_due(&self, wire: usize) -> Time {
         self.wires[wire].poll_at()
     }
@@ -152,7 +152,7 @@ impl Net {
     #[inline(always)]
     fn enter_link(&mut self, now: Time, node: NodeId, link: usize, packet: Packet) {
         let (state, mut watch) = self.hop(link);
-        // Behind others it comes out after them: the wake stays.
+        // Behind other packets it comes out after them: the pending wake stays.
         let is_first = state.is_quiet();
         state.push(now, packet, &mut watch);
         if is_first {
@@ -169,7 +169,7 @@ impl Net {
         self.scheduler.wake_by(node, due);
     }
 
-    /// From `now` on link number `link` has this rate.
+    /// Sets the rate of link number `link` from `now` on.
     pub fn set_rate(&mut self, now: Time, link: usize, rate: Rate) {
         let (state, mut watch) = self.hop(link);
         state.set_rate(now, rate, &mut watch);
@@ -177,7 +177,7 @@ impl Net {
         self.scheduler.wake_by(self.nodes.link(link), due);
     }
 
-    /// Sends what the sender of a connection has to send now.
+    /// Sends the segments that the sender of a connection may send now.
     #[inline(never)]
     pub fn send_data(&mut self, now: Time, owner: u32, connection: &mut Connection) {
         loop {
@@ -206,7 +206,7 @@ impl Net {
         }
     }
 
-    /// Sends a packet on its way.
+    /// Sends a packet into the first node of its route.
     #[inline(always)]
     fn emit(&mut self, now: Time, packet: Packet) {
         debug_assert!(self.next_node(&packet).is_some(), "the route of {packet:?} is empty");
@@ -221,17 +221,17 @@ impl Net {
         self.traffic.arrive(packet)
     }
 
-    /// Marked packets that links lost.
+    /// The reserved packets that links lost.
     pub fn marked_losses(&mut self) -> &mut MarkedLosses {
         &mut self.traffic.marked_losses
     }
 
-    /// The log of packet events, if there is one; afterwards there is none.
+    /// Takes the log of packet events, if there is one.
     pub fn take_log(&mut self) -> Option<PacketLog> {
         self.traffic.log.take()
     }
 
-    /// Where the reservations that links mark stand at `now`.
+    /// The state at `now` of each reservation that links mark.
     pub fn policed(&mut self, now: Time) -> impl Iterator<Item = Policed> + '_ {
         self.hops.iter_mut().flat_map(move |hop| hop.link.policed(now))
     }
@@ -252,8 +252,8 @@ impl Net {
         &mut self.traffic.audit
     }
 
-    /// Every link and wire has been polled up to `now`, and no segment was lost track of: what links and wires took in
-    /// came out again, was lost, or is inside and has its place in the pool.
+    /// Asserts that every link and wire has been polled up to `now`, and that no segment has gone missing: each one that
+    /// entered a link or wire came out again, was lost, or is inside and has its place in the pool.
     #[cfg(debug_assertions)]
     pub fn assert_conserved(&self, now: Time) {
         for (link, hop) in self.hops.iter().enumerate() {

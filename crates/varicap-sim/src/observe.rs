@@ -1,4 +1,4 @@
-//! What is measured while a run goes on. Observing never schedules and never draws a random number.
+//! Measurements during a run. Observing never schedules and never draws a random number.
 
 use varicap_engine::meters_of;
 use varicap_experiment::measure::{FlowMeter, LinkMeter, SenderTotals};
@@ -17,9 +17,9 @@ use crate::packet::{Packet, Pool};
 pub struct Observer {
     /// One for each flow, or for each group of transfers.
     flows: Vec<FlowMeter>,
-    /// What the connections that are over have counted, by meter.
+    /// The totals of connections that are over, by meter.
     over: Vec<SenderTotals>,
-    /// Whether a meter has one connection, whose window is worth following.
+    /// Whether each meter belongs to a single connection, whose window is then sampled.
     is_single: Vec<bool>,
 }
 
@@ -45,7 +45,7 @@ impl Observer {
         observer
     }
 
-    /// How many meters there are.
+    /// The number of meters.
     pub fn len(&self) -> usize {
         self.flows.len()
     }
@@ -70,7 +70,7 @@ impl Observer {
         self.is_single[meter]
     }
 
-    /// A datagram came to its end.
+    /// Counts a datagram that reached its destination.
     pub(crate) fn on_datagram(&mut self, packet: &Packet) {
         let (meter, size) = (&mut self.flows[packet.owner as usize], packet.wire_size());
         meter.on_data(size, size);
@@ -79,7 +79,7 @@ impl Observer {
         }
     }
 
-    /// A data packet came to its receiver, which had `in_order` new bytes from it.
+    /// Counts a data packet that reached its receiver and brought `in_order` new bytes in order.
     #[inline]
     pub(crate) fn on_data(&mut self, connection: &mut Connection, now: Time, in_order: u64, packet: &Packet) {
         let meter = &mut self.flows[connection.meter as usize];
@@ -93,7 +93,7 @@ impl Observer {
         debug_assert_eq!(connection.app.delivered(), connection.receiver.delivered());
     }
 
-    /// An acknowledgement came to its sender.
+    /// Counts an acknowledgement that reached its sender.
     #[inline]
     pub(crate) fn on_ack(&mut self, connection: &Connection, outcome: &AckOutcome) {
         if let Some(rtt) = outcome.rtt {
@@ -101,7 +101,7 @@ impl Observer {
         }
     }
 
-    /// The sender's window may have changed.
+    /// Samples the sender's window, which may have changed.
     #[inline]
     pub(crate) fn on_window(&mut self, connection: &Connection, now: Time) {
         if connection.is_single() {
@@ -109,7 +109,7 @@ impl Observer {
         }
     }
 
-    /// A connection is over.
+    /// Adds the totals of a connection that is over to those of its meter.
     pub(crate) fn on_close(&mut self, connection: &Connection, now: Time, marked_losses: u64) {
         let meter = connection.meter as usize;
         self.over[meter] = self.over[meter].plus(&sender_totals(now, &connection.sender, marked_losses));
@@ -118,7 +118,7 @@ impl Observer {
         }
     }
 
-    /// What the TCP senders of each meter have counted up to `now`.
+    /// The totals of the TCP senders of each meter up to `now`.
     pub fn sender_totals(
         &self,
         now: Time,
@@ -141,9 +141,9 @@ impl Observer {
 pub struct Traffic {
     /// The segments of all packets in the network.
     pub segments: Pool<Segment>,
-    /// What happens to each packet, if it is recorded.
+    /// The log of packet events, if they are recorded.
     pub log: Option<PacketLog>,
-    /// Marked packets that links lost.
+    /// Packets marked as reserved that links lost.
     pub marked_losses: MarkedLosses,
     /// Segments that links lost. Only kept where assertions are on.
     #[cfg(debug_assertions)]
@@ -153,12 +153,12 @@ pub struct Traffic {
     pub audit: Audit,
 }
 
-/// Marked packets that links lost, by the connection or stream of datagrams that they belonged to.
+/// Packets marked as reserved that links lost, by the connection or stream of datagrams that they belonged to.
 #[derive(Debug, Default)]
 pub struct MarkedLosses {
-    /// Those of each connection, by its slot.
+    /// Losses of each connection, by its slot.
     connections: Vec<u64>,
-    /// Those of each stream of datagrams, by its meter.
+    /// Losses of each stream of datagrams, by its meter.
     datagrams: Vec<u64>,
 }
 
@@ -174,24 +174,24 @@ impl MarkedLosses {
         counts[owner] += 1;
     }
 
-    /// Those of the connection in slot `owner`.
+    /// Losses of the connection in slot `owner`.
     pub fn of_connection(&self, owner: u32) -> u64 {
         self.connections.get(owner as usize).copied().unwrap_or(0)
     }
 
-    /// Those of the datagrams of a meter.
+    /// Losses of the stream of datagrams of a meter.
     pub fn of_datagrams(&self, meter: u32) -> u64 {
         self.datagrams.get(meter as usize).copied().unwrap_or(0)
     }
 
-    /// Those of the connection in slot `owner`, which is over: the next one there begins at zero.
+    /// Takes the losses of the connection in slot `owner`, which is over, so that the next one there begins at zero.
     pub fn take(&mut self, owner: u32) -> u64 {
         self.connections.get_mut(owner as usize).map_or(0, std::mem::take)
     }
 }
 
 impl Traffic {
-    /// Nothing is under way; what happens goes into `log`, if there is one.
+    /// An idle network; packet events go into `log`, if there is one.
     pub fn new(log: Option<PacketLog>) -> Traffic {
         Traffic {
             segments: Pool::new(),
@@ -239,7 +239,7 @@ pub(crate) struct LinkWatch<'a> {
     pub meter: &'a mut LinkMeter,
     /// The number of the link.
     pub link: u16,
-    /// What is under way on the links.
+    /// The segments under way.
     pub traffic: &'a mut Traffic,
 }
 
@@ -294,7 +294,7 @@ impl Watch<Packet> for LinkWatch<'_> {
     }
 }
 
-/// Adds an event to the log; apart, since most runs have no log.
+/// Adds an event to the log; out of line, since most runs have no log.
 #[cold]
 #[inline(never)]
 fn push(log: &mut PacketLog, at: Time, link: u16, event: PacketEvent, packet: &Packet, pool: &Pool<Segment>) {

@@ -10,13 +10,13 @@ pub struct Packet {
     pub segment: u32,
     /// The connection, or the datagram source, that it belongs to.
     pub owner: u32,
-    /// Which of the connections that used this slot one after the other (wraps).
+    /// Generation of the connection: how many others used its slot before (wraps).
     pub generation: u16,
     /// Its flow group, which knows its route.
     pub group: u16,
     /// Size on the wire [B].
     pub size: u16,
-    /// Next link of its route.
+    /// Index of the next node of its route.
     pub hop: u8,
     /// Direction, ECN, reservation, whether it carries data.
     pub flags: u8,
@@ -50,17 +50,17 @@ impl Packet {
     }
 }
 
-/// Whose packets have a number of [`Frame::flow`].
+/// The owner of the packets with a number of [`Frame::flow`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlowOwner {
-    /// Those of the connection in a slot.
+    /// The connection in a slot.
     Connection(u32),
-    /// Those of the stream of datagrams of a meter.
+    /// The stream of datagrams of a meter.
     Datagrams(u32),
 }
 
 impl FlowOwner {
-    /// The number of what goes to the receiver; what comes back has the next one.
+    /// The flow number of packets to the receiver; that of packets to the sender is greater by one.
     fn flow(self) -> u32 {
         // A stream of datagrams and a connection may have the same number.
         match self {
@@ -69,7 +69,7 @@ impl FlowOwner {
         }
     }
 
-    /// Whose packets have the number `flow`.
+    /// The owner of the packets with flow number `flow`.
     pub fn of(flow: u32) -> FlowOwner {
         if flow & 2 == 0 { FlowOwner::Connection(flow >> 2) } else { FlowOwner::Datagrams(flow >> 2) }
     }
@@ -121,7 +121,7 @@ impl Frame for Packet {
     }
 }
 
-/// Values that come and go, in slots that are used again: nothing is allocated in the steady state.
+/// Values in slots that are reused, so that nothing is allocated in the steady state.
 #[derive(Debug)]
 pub struct Pool<T> {
     slots: Vec<T>,
@@ -134,8 +134,8 @@ impl<T: Default> Pool<T> {
         Pool { slots: Vec::new(), free: Vec::new() }
     }
 
-    /// A slot for the next value, which may be written where it is to lie; free until [`Pool::take`]. The slot used
-    /// last is used first, while it is still in the cache.
+    /// A free slot, in which the next value may be written in place; it stays free until [`Pool::take`]. The slot that was
+    /// freed last comes first, while it is still in the cache.
     #[inline]
     pub fn vacant(&mut self) -> (u32, &mut T) {
         let slot = match self.free.last() {
@@ -153,7 +153,7 @@ impl<T: Default> Pool<T> {
         slot
     }
 
-    /// The slot that [`Pool::vacant`] gave last is in use.
+    /// Takes the slot that [`Pool::vacant`] returned last.
     #[inline]
     pub fn take(&mut self) {
         let taken = self.free.pop();
@@ -171,13 +171,13 @@ impl<T: Default> Pool<T> {
         &self.slots[slot as usize]
     }
 
-    /// How many slots are in use.
+    /// The number of slots in use.
     #[cfg(debug_assertions)]
     pub fn in_use(&self) -> usize {
         self.slots.len() - self.free.len()
     }
 
-    /// The value in `slot` is needed no more.
+    /// Frees `slot`, whose value is no longer needed.
     #[inline]
     pub fn free(&mut self, slot: u32) {
         debug_assert!(self.free.len() < self.slots.len(), "more slots become free than were taken");

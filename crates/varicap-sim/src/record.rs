@@ -1,4 +1,4 @@
-//! What a run records in addition to its rows: time series and packet events. Recording changes nothing of what happens.
+//! What a run records in addition to its rows: time series and packet events. Recording does not affect the run.
 
 use std::sync::Arc;
 
@@ -11,21 +11,21 @@ use varicap_units::{Span, Time};
 
 use crate::world::World;
 
-/// Flow groups with more flows than this have no series: their rows are one as well.
+/// The largest flow group that has a series for each flow; larger groups have a single result row as well.
 const MOST_SERIES_OF_A_GROUP: u32 = 64;
 
-/// What to record of which replications, and where it goes.
+/// What to record of which replications, and who receives it.
 #[derive(Clone)]
 pub struct Recording {
     /// Time series of flows and links.
     pub series: SeriesRecording,
-    /// What happens to each packet.
+    /// Logs of packet events.
     pub packets: PacketRecording,
-    /// Takes what was recorded of a network in a replication, on the thread that ran it.
+    /// Receives the records of a network in a replication, on the thread that ran it.
     pub take: Arc<dyn Fn(Recorded) + Send + Sync>,
 }
 
-/// Which replications have time series, and of which interval.
+/// Which replications have time series, and at which interval.
 #[derive(Clone, Copy, Debug)]
 pub struct SeriesRecording {
     /// Length of an interval; positive.
@@ -37,7 +37,7 @@ pub struct SeriesRecording {
 /// Which replications have a log of packet events, and how long it may become.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketRecording {
-    /// Most events that are kept of a run.
+    /// The maximum number of events that are kept of a run.
     pub limit: usize,
     /// Replications with lower numbers have a log.
     pub below: u64,
@@ -47,7 +47,7 @@ pub struct PacketRecording {
 pub(crate) struct MeteredSeries {
     /// Index of its meter.
     pub meter: usize,
-    /// The series.
+    /// The time series.
     pub series: FlowSeries,
 }
 
@@ -59,7 +59,7 @@ pub(crate) struct Sampler<'a> {
     links: Vec<LinkSeries>,
     /// Passes the samples on to an observer of the running simulation.
     tap: Option<Tap<'a>>,
-    /// Whether the series are wanted afterwards, too.
+    /// Whether the series are kept for the end of the run, rather than only shown to an observer.
     is_kept: bool,
 }
 
@@ -85,18 +85,18 @@ impl<'a> Sampler<'a> {
         Sampler { interval, next: Time::ZERO + interval, flows, links, tap, is_kept }
     }
 
-    /// When the next interval ends.
+    /// The instant at which the current interval ends.
     pub fn next(&self) -> Time {
         self.next
     }
 
-    /// Ends an interval, up to which the world has run.
+    /// Samples the world at the end of an interval, up to which it has run.
     pub fn sample(&mut self, world: &mut World) {
         let now = self.next;
         self.next += self.interval;
         world.sample(now, &mut self.flows, &mut self.links);
         if let Some(tap) = &mut self.tap {
-            tap.tell(self.flows.iter().map(|flow| &flow.series), self.links.iter());
+            tap.report(self.flows.iter().map(|flow| &flow.series), self.links.iter());
         }
         if !self.is_kept {
             self.flows.iter_mut().for_each(|flow| flow.series.points.clear());
@@ -104,7 +104,7 @@ impl<'a> Sampler<'a> {
         }
     }
 
-    /// The series.
+    /// The time series.
     pub fn finish(self) -> (Vec<FlowSeries>, Vec<LinkSeries>) {
         (self.flows.into_iter().map(|flow| flow.series).collect(), self.links)
     }

@@ -17,7 +17,7 @@ use crate::build::{ControlFactory, PolicyFactory, QueueFactory};
 use crate::record::{Recording, Sampler};
 use crate::world::World;
 
-/// What to do in addition to measuring.
+/// The extensions that a run may use, and what it records in addition to its rows.
 #[derive(Clone, Default)]
 pub struct Options {
     /// Makes congestion controls that are not built in.
@@ -32,7 +32,7 @@ pub struct Options {
     pub live: Option<Arc<Live>>,
 }
 
-/// Why a run did not end.
+/// The reasons for which a run may end without a result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RunError {
     /// The caller stopped it.
@@ -43,8 +43,8 @@ pub enum RunError {
     Failed(String),
 }
 
-/// Runs replication `replication` of `network` under `seed`. `go_on` is given the simulated time now and then; false
-/// ends the run.
+/// Runs replication `replication` of `network` under `seed`. `go_on` is called with the simulated time every so often,
+/// and stops the run by returning false.
 pub fn run(
     network: &Network,
     seed: u64,
@@ -88,7 +88,7 @@ fn run_number(
     Ok(rows(world, network, seed, replication, end))
 }
 
-/// Runs until `end`, and pauses where an interval of the time series ends.
+/// Runs until `end`, pausing at the end of each interval of the time series.
 fn run_sampled(
     world: &mut World,
     end: Time,
@@ -131,10 +131,11 @@ fn rows(world: World, network: &Network, seed: u64, replication: u64, end: Time)
     result
 }
 
-/// Runs the replications `replications` of every network, `jobs` at a time (0: one for each core), and joins what
-/// the networks of one replication gave: several networks are one scenario whose flows run in isolation.
+/// Runs the replications `replications` of every network, `jobs` at a time (0: one for each core), and joins the
+/// results of each replication's networks: several networks are one scenario whose flows run in isolation.
 ///
-/// `progress` is given the share that is done, now and then; false interrupts all.
+/// `progress` is called with the share of the work that is done every so often, and interrupts all runs by returning
+/// false.
 pub fn run_many(
     networks: &[Network],
     seed: u64,
@@ -152,10 +153,10 @@ pub fn run_many(
     let done_ns = AtomicU64::new(0);
     let stopped = AtomicBool::new(false);
     let one = |&(replication, index): &(u64, usize)| {
-        let mut told = Time::ZERO;
+        let mut reported = Time::ZERO;
         let mut go_on = |now: Time| {
-            done_ns.fetch_add(now.since(told).as_nanos(), Ordering::Relaxed);
-            told = now;
+            done_ns.fetch_add(now.since(reported).as_nanos(), Ordering::Relaxed);
+            reported = now;
             let share = done_ns.load(Ordering::Relaxed) as f64 / 1e9 / total;
             if stopped.load(Ordering::Relaxed) || !progress(share.min(1.0)) {
                 stopped.store(true, Ordering::Relaxed);

@@ -31,8 +31,8 @@ const fn wake_of(node: NodeId, at: Time) -> Wake {
     (at.as_nanos() as u128) << 32 | node.number() as u128
 }
 
-/// Nodes that stand apart from the heap: the links of a simple network, which are woken at every packet. Finding the
-/// earliest of so few takes less than keeping them sorted.
+/// The number of nodes that are kept outside the heap: the links of a simple network, which are woken at every packet.
+/// Finding the earliest of so few is cheaper than keeping them sorted.
 const BUSY: usize = 4;
 
 /// The one event list of a world. Ties are resolved by node, so the order never depends on how often a node was
@@ -40,14 +40,15 @@ const BUSY: usize = 4;
 pub struct Scheduler {
     /// Wakes of the first nodes.
     busy: [Time; BUSY],
-    /// Wakes of the others: a 4-ary heap; after its `len` wakes come as many `NONE` as the last family needs, and one family more.
+    /// Wakes of the others: a 4-ary heap. Its `len` wakes are followed by as many `NONE` as complete the last family, and
+    /// by one more family of them.
     heap: Vec<Wake>,
     len: usize,
-    /// Where each node's wake stands in the heap.
+    /// The position of each node's wake in the heap.
     place: Vec<u32>,
-    /// Wakes that come once: few at a time and soon, so that they are cheaper apart from the many timers.
+    /// Wakes that come once: few at a time and soon, so that they are cheaper when kept apart from the many timers.
     once: BinaryHeap<Reverse<Wake>>,
-    /// The instant that is being handled: nothing is woken before it. Only kept where assertions are on.
+    /// The instant that is being handled; no node is woken before it. Only kept where assertions are on.
     #[cfg(debug_assertions)]
     now: Time,
 }
@@ -83,14 +84,14 @@ impl Scheduler {
         (!at.is_never()).then_some((at, NodeId::numbered(node)))
     }
 
-    /// The world handles what is due at `now`, which is not before what it handled last.
+    /// Notes that the wakes at `now` are about to be handled, and asserts that time does not go back.
     #[cfg(debug_assertions)]
     pub fn reach(&mut self, now: Time) {
         assert!(self.now <= now, "time goes back from {:?} to {now:?}", self.now);
         self.now = now;
     }
 
-    /// No wake lies before the instant that is being handled.
+    /// Asserts that no wake lies before the instant that is being handled.
     #[inline(always)]
     fn assert_not_past(&self, node: NodeId, at: Time) {
         #[cfg(debug_assertions)]
@@ -126,7 +127,7 @@ impl Scheduler {
         if self.pending(node) > now { self.wake_by(node, at) } else { self.wake(node, at) }
     }
 
-    /// When the node is woken next, apart from wakes that come once.
+    /// The instant at which the node is woken next, apart from wakes that come once.
     #[inline]
     fn pending(&self, node: NodeId) -> Time {
         match self.busy.get(node.index()) {
@@ -234,7 +235,7 @@ impl Scheduler {
                 break;
             }
             let Some(&[a, b, c, d]) = self.heap[first..].first_chunk::<ARITY>() else { break };
-            // Branches here would be guesses: the order of wakes has no pattern.
+            // Branches here would be mispredicted: the order of wakes has no pattern.
             let (ab, left) = if b < a { (b, 1) } else { (a, 0) };
             let (cd, right) = if d < c { (d, 3) } else { (c, 2) };
             let (least, child) = if cd < ab { (cd, right) } else { (ab, left) };

@@ -1,17 +1,17 @@
-//! The event list by itself, so that its timers can be measured: [minrate, Table I] asks what setting, handling and
-//! cancelling a fine-grained timer cost.
+//! The event list by itself, so that its timers can be measured: [minrate, Table I] gives the cost of setting, handling
+//! and cancelling a fine-grained timer.
 
 use varicap_engine::NodeId;
 use varicap_units::{Span, Streams, Time};
 
 use crate::scheduler::Scheduler;
 
-/// Timers of as many connections on one event list, each set at random within an interval.
+/// The timers of many connections on one event list, each set at random within an interval.
 pub struct Timers {
     scheduler: Scheduler,
     interval: Span,
     now: Time,
-    /// When in the interval each one is set to expire.
+    /// The offset within the interval at which each one is set to expire.
     phases: Vec<Span>,
 }
 
@@ -30,7 +30,7 @@ impl Timers {
         }
     }
 
-    /// Lets as many expire as there are, in order, and sets each anew, an interval later.
+    /// Handles as many expiries as there are timers, in order, and sets each expired timer again, an interval later.
     pub fn handle_all(&mut self) {
         for _ in 0..self.phases.len() {
             let Some((at, node)) = self.scheduler.first() else { return };
@@ -46,7 +46,7 @@ impl Timers {
         }
     }
 
-    /// When the next one expires; never if none is set.
+    /// The instant at which the next one expires; NEVER if none is set.
     pub fn next(&self) -> Time {
         self.scheduler.first().map_or(Time::NEVER, |(at, _)| at)
     }

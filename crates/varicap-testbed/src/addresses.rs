@@ -1,18 +1,19 @@
-//! Addresses and ports of the flows: each group has an address on either side, so that a route can say how its TCP is.
+//! Addresses and ports of the flows: each group has its own address on either side, so that a route can carry the
+//! parameters of its TCP.
 
-/// Address of a group's senders.
+/// The address of a group's senders.
 pub fn sender(group: u16) -> [u8; 4] {
     let [high, low] = group.to_be_bytes();
     [10, 64 + high, low, 1]
 }
 
-/// Address of a group's receivers.
+/// The address of a group's receivers.
 pub fn receiver(group: u16) -> [u8; 4] {
     let [high, low] = group.to_be_bytes();
     [10, 128 + high, low, 1]
 }
 
-/// The group whose receivers have this address.
+/// The group whose receivers have this address, if there is one.
 pub fn group_of_receiver(address: [u8; 4]) -> Option<u16> {
     match address {
         [10, high @ 128..=191, low, 1] => Some(u16::from_be_bytes([high - 128, low])),
@@ -20,10 +21,10 @@ pub fn group_of_receiver(address: [u8; 4]) -> Option<u16> {
     }
 }
 
-/// Port on which receivers wait.
+/// The port on which receivers listen.
 pub const RECEIVER_PORT: u16 = 5001;
 
-/// Port of a group's first sender; the others follow. Transfers that come and go have ports of the kernel's choice.
+/// The port of a group's first sender; the others follow. The kernel chooses the ports of transfers that come and go.
 pub const FIRST_PORT: u16 = 10_000;
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Which routes the packets of a scenario's flows take, what is measured of them on the wire, and which rates are
-//! advertised to their senders.
+//! The emulator's view of a scenario's flows: routes their packets, measures them on the wire, and advertises rates to
+//! their senders.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -20,23 +20,23 @@ use crate::net::Net;
 use crate::packet::{Packet, ipv4};
 use crate::plan::Plan;
 
-/// What the sockets' side reports to the director.
+/// A message from the thread of the sockets to the director.
 #[derive(Debug)]
 pub enum Message {
     /// A connection was opened.
     Opened {
-        /// Its number, not used by another one that is open.
+        /// Its number, unique among open connections.
         connection: u32,
         /// Its flow group.
         group: u16,
-        /// What its random streams are named after.
+        /// Its name in the names of its random streams.
         name: String,
         /// Its sender's port.
         port: u16,
-        /// Its place among the connections that get their rate inside the kernel.
+        /// Its entry in the kernel's map of advertised rates, if it uses RATCP.
         listener: Option<Listener>,
     },
-    /// A connection of a group has more to send, or no more for now.
+    /// A connection of a group has become active, or is no longer.
     Active {
         /// Its flow group.
         group: u16,
@@ -65,7 +65,7 @@ struct Group {
     buffer: Option<usize>,
 }
 
-/// A sender that takes its time to answer (processing jitter).
+/// The processing jitter of a sender, which delays its answers.
 #[derive(Debug)]
 struct Jitter {
     longest: Span,
@@ -73,16 +73,16 @@ struct Jitter {
     release: Time,
 }
 
-/// The flows of a network, as the emulator sees them.
+/// Routes, measures and advises the flows of a network as the emulator sees them.
 pub struct FlowDirector {
     groups: Vec<Group>,
-    /// What each flow, or group of transfers, delivered on the wire, and the round trips of its data.
+    /// A meter for each flow, or group of transfers: what it delivered on the wire, and the round trips of its data.
     pub meters: Vec<FlowMeter>,
     tracks: HashMap<u32, Track>,
     jitters: Vec<Option<Jitter>>,
     feedback: Option<Feedback>,
     ratcp: Option<Arc<Ratcp>>,
-    /// The connections that hear rates, by their numbers.
+    /// The connections to which rates are advertised, by their numbers.
     hearers: HashMap<u32, Hearer>,
     messages: Receiver<Message>,
     streams: Streams,
@@ -154,13 +154,13 @@ impl FlowDirector {
         }
     }
 
-    /// The warm-up is over: what is measured begins at `now`.
+    /// Ends the warm-up: measuring begins at `now`.
     pub fn begin_measuring(&mut self, now: Time, net: &mut Net) {
         let totals = self.reserved_totals(now, net);
         self.meters.iter_mut().zip(totals).for_each(|(meter, total)| meter.reset(now, total));
     }
 
-    /// What came of the reservations of each meter up to `now`. All else that senders did is counted where the sockets are.
+    /// The totals of each meter's reservations up to `now`. All other totals of senders are counted at the sockets.
     pub fn reserved_totals(&self, now: Time, net: &mut Net) -> Vec<SenderTotals> {
         let mut totals = vec![SenderTotals::default(); self.meters.len()];
         for (&tag, lost) in &net.marked_losses {
@@ -172,7 +172,7 @@ impl FlowDirector {
         totals
     }
 
-    /// Where the reservations that links mark stand at `now`, each with its meter.
+    /// The state at `now` of each reservation that links mark, with its meter.
     pub fn reserved_states(&self, now: Time, net: &mut Net) -> Vec<(usize, ReservedState)> {
         let policed = net.hops.iter_mut().flat_map(|hop| hop.link.policed(now));
         let state = |policed: Policed| {
@@ -243,7 +243,7 @@ impl Director for FlowDirector {
         }
         let meter = self.meter(packet);
         let Some(jitter) = self.jitters.get_mut(meter).and_then(Option::as_mut) else { return now };
-        // Answers that come while one is held back go with it.
+        // Answers that arrive while one is held back leave together with it.
         if jitter.release <= now {
             jitter.release = now + jitter.stream.uniform_span(jitter.longest);
         }
@@ -287,8 +287,8 @@ impl Director for FlowDirector {
                 net.set_rate(now, buffer, rate);
             }
             if let (Some(ratcp), Some(listener)) = (&self.ratcp, &mut hearer.listener) {
-                // A socket that is gone hears nothing.
-                let _ = ratcp.tell(listener, rate);
+                // A socket that has been closed no longer needs the rate.
+                let _ = ratcp.advertise(listener, rate);
             }
         }
     }
@@ -325,11 +325,11 @@ impl Director for FlowDirector {
     }
 }
 
-/// The data of one connection that is on the wire, for its round trips.
+/// The data of one connection that is on the wire, from which round trips are measured.
 #[derive(Debug, Default)]
 struct Track {
     flight: VecDeque<Sent>,
-    /// End of all that was sent.
+    /// The end of the highest segment sent.
     end: u32,
     base: Option<Span>,
     smoothed: Span,

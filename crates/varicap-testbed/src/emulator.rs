@@ -1,9 +1,9 @@
-//! The emulator: takes packets from TUN devices over the links of a network, each out at its ideal time.
+//! The emulator: carries packets from TUN devices over the links of a network, and releases each at its ideal time.
 //!
-//! Links, wires and what they advertise are handled in order of their ideal times, however late the machine wakes us, so
-//! that lateness never adds up inside the network. What a receiver answers is stamped with the ideal time of the packet
-//! that it answers, since it is sent while that packet is written. What a sender sends arrives when it is read, never
-//! earlier: its kernel must not measure a round trip shorter than the path, and base its window on it.
+//! Links, wires and feedback are handled in order of their ideal times, however late the machine wakes us, so that
+//! lateness never accumulates inside the network. A receiver's answer is stamped with the ideal time of the packet that
+//! it answers, since it is sent while that packet is written. A sender's packet arrives when it is read, never earlier:
+//! its kernel must not base its window on a round trip shorter than the path.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -21,40 +21,41 @@ use crate::packet::{Packet, ipv4};
 use crate::sys::{Bell, Clock, Interest, Poll, Timer};
 use crate::tun::Tun;
 
-/// Knows which route each packet takes, and observes packets on it.
+/// Decides which route each packet takes, and observes packets at both ends of it.
 pub trait Director {
-    /// The route of a packet that came out of TUN number `port`; none if it is no part of the emulation.
+    /// The route of a packet that came out of TUN number `port`; `None` if it does not belong to the emulation.
     fn direct(&mut self, now: Time, port: usize, packet: &[u8]) -> Option<Way>;
-    /// The link that a packet enters first, if not the first node of its route, in whose place it stands.
+    /// The link that a packet enters instead of the first node of its route, if there is one.
     fn entry(&self, _packet: &Packet) -> Option<usize> {
         None
     }
-    /// When a packet that is through may be given to its TUN: `now`, or later for a host that takes its time.
+    /// The instant at which a packet that came out of the network may be written to its TUN: `now`, or later for a host
+    /// with processing jitter.
     fn release_at(&mut self, now: Time, _packet: &Packet) -> Time {
         now
     }
-    /// A packet is given to its TUN.
+    /// Notes that a packet is written to its TUN.
     fn on_release(&mut self, _now: Time, _packet: &Packet, _bytes: &[u8]) {}
-    /// When the director wants to be polled.
+    /// The instant at which the director is to be polled next.
     fn poll_at(&self, _net: &Net) -> Time {
         Time::NEVER
     }
-    /// The director does what is due by `_now`.
+    /// Handles what is due by `_now`.
     fn poll(&mut self, _now: Time, _net: &mut Net) {}
-    /// Another thread rang: there may be a message for the director.
+    /// Handles messages from other threads, one of which has rung the bell.
     fn on_ring(&mut self, _now: Time, _net: &mut Net) {}
 }
 
-/// Where a packet goes.
+/// The route of a packet, and its attributes on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Way {
-    /// Flow group `n` of the network goes by route 2 n from its sender, and by route 2 n + 1 back.
+    /// The number of the route: flow group `n` of the network has route 2 n from its sender, and route 2 n + 1 back.
     pub route: u16,
     /// The TUN that it leaves by.
     pub exit: u16,
     /// Size that links see [B].
     pub size: u16,
-    /// What the director knows it by.
+    /// The number by which the director identifies its flow.
     pub tag: u32,
 }
 
@@ -66,33 +67,34 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// The emulator ends its run.
+    /// Stops the emulator.
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
         self.bell.ring();
     }
 
-    /// The emulator's director has a message.
+    /// Makes the emulator's director look for messages.
     pub fn ring(&self) {
         self.bell.ring();
     }
 }
 
-/// A packet that is through and waits at its host: until when, behind how many others, and where it goes.
+/// A packet that came out of the network and waits at its host: until when, a number that keeps ties in order, and its
+/// destination.
 type Held = Reverse<(Time, u64, u16, Packet)>;
 
 /// Drives the links of a network with the packets of TUN devices.
 pub struct Emulator<D> {
     /// The links.
     pub net: Net,
-    /// Decides where packets go.
+    /// Decides the routes of packets.
     pub director: D,
-    /// How exactly it kept time.
+    /// How late packets were released.
     pub lateness: Lateness,
-    /// Packets that a namespace would not take: never intended.
+    /// Packets that a namespace refused, which is never intended.
     pub refused_packets: u64,
     tuns: Vec<Tun>,
-    /// The exit of each route, as the director said last.
+    /// The exit of each route, as the director last gave it.
     exits: Vec<u16>,
     held: BinaryHeap<Held>,
     held_so_far: u64,
@@ -103,13 +105,13 @@ pub struct Emulator<D> {
     has_rung: bool,
 }
 
-/// How often the emulator writes what has become due before it reads again.
+/// The number of times that the emulator releases packets that have become due before it reads again.
 const MOST_ROUNDS: usize = 4;
 const BELL: u64 = u64::MAX;
 const TIMER: u64 = u64::MAX - 1;
 
 impl<D: Director> Emulator<D> {
-    /// The links of `network`, idle, between `tuns`; `clock` says when time zero is.
+    /// An emulator of the idle links of `network` between `tuns`; `clock` defines time zero.
     pub fn new(
         network: &Network,
         streams: &Streams,
@@ -145,16 +147,16 @@ impl<D: Director> Emulator<D> {
         })
     }
 
-    /// What stops it from another thread.
+    /// A handle by which another thread stops it or rings its bell.
     pub fn remote(&self) -> Remote {
         self.remote.clone()
     }
 
-    /// Emulates until `end`, or until it is stopped; says whether it came to the end.
+    /// Emulates until `end`, or until it is stopped; returns whether it reached `end`.
     pub fn run_until(&mut self, end: Time) -> Result<bool, TestbedError> {
         loop {
             let mut now = self.clock.now().min(end);
-            // Packets take time to be written, in which others become due.
+            // Writing packets takes time, during which others become due.
             for _ in 0..MOST_ROUNDS {
                 self.catch_up(now)?;
                 now = self.clock.now().min(end);
@@ -202,26 +204,26 @@ impl<D: Director> Emulator<D> {
         Ok(())
     }
 
-    /// When there is something to do.
+    /// The instant at which there is something to do next.
     fn due(&self) -> Time {
         let held = self.held.peek().map_or(Time::NEVER, |Reverse((at, ..))| *at);
         self.net.first_due().0.min(held).min(self.director.poll_at(&self.net))
     }
 
-    /// Handles what was due up to `now`, in order of time: first what is advertised, then links, then hosts.
+    /// Handles what was due up to `now`, in order of time: at the same instant first feedback, then links, then hosts.
     fn catch_up(&mut self, now: Time) -> Result<(), TestbedError> {
         loop {
-            let told = self.director.poll_at(&self.net);
+            let advertised = self.director.poll_at(&self.net);
             let (out, node) = self.net.first_due();
             let held = self.held.peek().map_or(Time::NEVER, |Reverse((at, ..))| *at);
-            let at = told.min(out).min(held);
+            let at = advertised.min(out).min(held);
             if at > now || at.is_never() {
                 return Ok(());
             }
-            if told == at {
+            if advertised == at {
                 self.director.poll(at, &mut self.net);
             } else if out == at {
-                // A frame held up by a change of capacity comes out at another poll.
+                // A frame delayed by a change of capacity comes out at a later poll.
                 while let Some(packet) = self.net.poll(at, node) {
                     self.forward(at, packet)?;
                 }
@@ -231,7 +233,7 @@ impl<D: Director> Emulator<D> {
         }
     }
 
-    /// A packet has come out of a node, or into the network.
+    /// Passes a packet that came out of a node, or into the network, on to the next node or its host.
     fn forward(&mut self, now: Time, packet: Packet) -> Result<(), TestbedError> {
         if let Some(node) = self.net.next_node(&packet) {
             self.net.enter(now, node, packet);
@@ -247,7 +249,7 @@ impl<D: Director> Emulator<D> {
         Ok(())
     }
 
-    /// Gives a packet to its namespace, and takes what a receiver answers.
+    /// Writes a packet to its namespace, and reads the receiver's answer.
     fn release(&mut self, due: Time, exit: u16, packet: Packet) -> Result<(), TestbedError> {
         if packet.is_marked() {
             ipv4::mark_ce(self.net.pool.get_mut(packet.slot));
@@ -266,7 +268,7 @@ impl<D: Director> Emulator<D> {
         self.read_port(due, port)
     }
 
-    /// Takes what a namespace has sent by `now`.
+    /// Reads the packets that a namespace has sent by `now`.
     fn read_port(&mut self, now: Time, port: usize) -> Result<(), TestbedError> {
         loop {
             let (slot, buffer) = self.net.pool.vacant();

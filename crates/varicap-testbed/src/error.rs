@@ -1,26 +1,26 @@
-//! Why the kernel engine cannot do what it is asked.
+//! Errors of the kernel engine.
 
 use std::io;
 
-/// Why a run in real time did not start, or did not end.
+/// An error that kept a run in real time from starting or from finishing.
 #[derive(Debug, thiserror::Error)]
 pub enum TestbedError {
-    /// The kernel cannot do what the scenario says.
+    /// The kernel does not support a setting of the scenario.
     #[error("{key} = {value}: {why}")]
     Unsupported {
         /// The scenario's key.
         key: String,
         /// Its value.
         value: String,
-        /// Why not, and what to do.
+        /// The reason, and what to do about it.
         why: String,
     },
-    /// The machine lacks something, or refused it.
+    /// A step of the setup failed.
     #[error("cannot {step}: {error}")]
     System {
-        /// What was tried.
+        /// The step that was tried.
         step: String,
-        /// What the system said.
+        /// The error of the system.
         error: io::Error,
     },
     /// The machine lacks what the scenario needs.
@@ -34,9 +34,9 @@ pub enum TestbedError {
     Failed(String),
 }
 
-/// Says what was tried when the system refused it.
+/// Adds the step that was tried to an error of the system.
 pub trait Step<T> {
-    /// The error of the step `step`.
+    /// Turns the error into that of the step `step`.
     fn step(self, step: &str) -> Result<T, TestbedError>;
 }
 

@@ -1,28 +1,28 @@
-//! How exactly real time was kept: measured in every run, never assumed.
+//! How exactly a run kept real time: measured in every run, never assumed.
 
 use varicap_experiment::histogram::Histogram;
 use varicap_units::{Span, Time};
 
-/// A packet that is released later than this counts as late.
+/// The lateness above which a packet counts as late.
 pub const LATE: Span = Span::from_millis(1);
-/// An emulator that wakes later than this was stalled by the machine.
+/// The lateness of a wake-up above which the machine is taken to have stalled the emulator.
 pub const STALL: Span = Span::from_millis(5);
 
-/// How late packets left the emulator, against their ideal times.
+/// The lateness of packets released by the emulator, relative to their ideal times.
 #[derive(Clone, Debug, Default)]
 pub struct Lateness {
-    /// Of each packet [ns].
+    /// The lateness of each packet [ns].
     pub packets: Histogram,
     /// Packets later than [`LATE`].
     pub late_packets: u64,
-    /// Times at which the emulator was woken later than [`STALL`].
+    /// The number of times that the emulator was woken later than [`STALL`].
     pub stalls: u64,
-    /// Longest of all.
+    /// The longest lateness of a wake-up.
     pub longest: Span,
 }
 
 impl Lateness {
-    /// A packet that was due at `due` is released at `now`.
+    /// Records that a packet that was due at `due` is released at `now`.
     pub fn on_release(&mut self, due: Time, now: Time) {
         let late = now.since(due);
         self.packets.record(late.as_nanos());
@@ -30,14 +30,14 @@ impl Lateness {
         self.longest = self.longest.max(late);
     }
 
-    /// The emulator wanted to be woken at `due`, and was at `now`.
+    /// Records that the emulator, which was to be woken at `due`, woke at `now`.
     pub fn on_wake(&mut self, due: Time, now: Time) {
         if !due.is_never() && now > due {
             self.stalls += u64::from(now.since(due) > STALL);
         }
     }
 
-    /// Forgets what was, at the end of a warm-up.
+    /// Discards all records, at the end of a warm-up.
     pub fn clear(&mut self) {
         *self = Lateness::default();
     }

@@ -1,8 +1,8 @@
-//! The kernel at hand.
+//! The running kernel: its release and its congestion controls.
 
 use std::io;
 
-/// What the running kernel is and has.
+/// The running kernel, as far as plans depend on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kernel {
     /// Its release, such as (6, 18).
@@ -15,7 +15,7 @@ pub struct Kernel {
 const WITHOUT_RFC6675: (u32, u32) = (6, 17);
 
 impl Kernel {
-    /// The one that runs.
+    /// Queries the running kernel.
     pub fn running() -> io::Result<Kernel> {
         let release = std::fs::read_to_string("/proc/sys/kernel/osrelease")?;
         let controls = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")?;
@@ -26,7 +26,7 @@ impl Kernel {
         })
     }
 
-    /// Whether it cannot recover from losses as RFC 6675 says.
+    /// Whether it can no longer detect losses by RFC 6675's rule.
     pub fn lacks_rfc6675(&self) -> bool {
         self.release >= WITHOUT_RFC6675
     }

@@ -5,7 +5,7 @@
 //!  senders ──► TUN A ──► route: wire, links (varicap-net), wire ──► TUN B ──► receivers
 //! ```
 //!
-//! Only Linux has it; elsewhere the crate is empty.
+//! It exists on Linux only; elsewhere the crate is empty.
 
 #[cfg(target_os = "linux")]
 mod addresses;

@@ -9,7 +9,7 @@ use varicap_units::{Bytes, Rate, Streams, Time, Work};
 
 use crate::packet::{Packet, Pool};
 
-/// Links and wires, the routes over them, and the bytes of what is on them.
+/// Links and wires, the routes over them, and the bytes of the packets on them.
 pub struct Net {
     /// The links, each with its meter.
     pub hops: Vec<Hop<Packet>>,
@@ -19,7 +19,7 @@ pub struct Net {
     nodes: Nodes,
     /// Bytes of the packets.
     pub pool: Pool,
-    /// Marked packets that links lost, by their tags.
+    /// The number of reserved packets that links lost, by their tags.
     pub marked_losses: HashMap<u32, u64>,
 }
 
@@ -79,7 +79,7 @@ impl Net {
         (link, LinkWatch { meter, pool: &mut self.pool, marked_losses: &mut self.marked_losses })
     }
 
-    /// The next node of a packet's route; none if it is through.
+    /// The next node of a packet's route; `None` at the end of it.
     pub fn next_node(&self, packet: &Packet) -> Option<NodeId> {
         self.routes[usize::from(packet.route)].get(usize::from(packet.hop)).copied()
     }
@@ -109,13 +109,13 @@ impl Net {
         }
     }
 
-    /// From `now` on a link has this rate.
+    /// Sets the rate of a link from `now` on.
     pub fn set_rate(&mut self, now: Time, link: usize, rate: Rate) {
         let (link, mut watch) = self.hop(link);
         link.set_rate(now, rate, &mut watch);
     }
 
-    /// When a link or wire gives something next, and which one; the first of several that do at the same time.
+    /// The instant at which a packet comes out of a link or wire next, and that node; the first of several at the same time.
     pub fn first_due(&self) -> (Time, NodeId) {
         let links = self.hops.iter().map(|hop| hop.link.poll_at());
         let all = links.chain(self.wires.iter().map(Wire::poll_at)).zip((0..).map(NodeId::numbered));
@@ -134,7 +134,7 @@ impl Net {
         }
     }
 
-    /// The warm-up is over: links are measured from `now` on.
+    /// Ends the warm-up: links are measured from `now` on.
     pub fn begin_measuring(&mut self, now: Time) {
         self.hops.iter_mut().for_each(|hop| hop.meter.reset(now));
     }

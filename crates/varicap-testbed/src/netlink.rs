@@ -14,7 +14,7 @@ pub struct Netlink {
     sequence: u32,
 }
 
-/// What TCP learns from a route about its destination; zero leaves the kernel's default.
+/// The TCP parameters that a route sets for its destination; zero keeps the kernel's default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RouteMetrics {
     /// MSS that is announced [B].
@@ -56,7 +56,7 @@ const TC_H_ROOT: u32 = u32::MAX;
 const LOOPBACK: u32 = 1;
 
 impl Netlink {
-    /// Of the namespace that this thread is in.
+    /// Opens a connection in the namespace that this thread is in.
     pub fn open() -> io::Result<Netlink> {
         let fd = sys::socket(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_ROUTE)?;
         Ok(Netlink { fd, sequence: 0 })
@@ -67,7 +67,7 @@ impl Netlink {
         let mut body = link_header(index);
         attribute(&mut body, IFLA_MTU, &mtu.to_ne_bytes());
         attribute(&mut body, IFLA_TXQLEN, &queue.to_ne_bytes());
-        // Without offloads a segment is a packet; this keeps TCP from gluing them where it still could.
+        // Without offloads, a segment is a packet; this keeps TCP from joining segments where it still could.
         attribute(&mut body, IFLA_GSO_MAX_SEGS, &1u32.to_ne_bytes());
         self.request(libc::RTM_NEWLINK, 0, &body)
     }
@@ -77,7 +77,7 @@ impl Netlink {
         self.request(libc::RTM_NEWLINK, 0, &link_header(LOOPBACK))
     }
 
-    /// Gives an interface a plain queue of `limit` packets, instead of one with a will of its own.
+    /// Gives an interface a plain FIFO queue of `limit` packets instead of the default discipline.
     pub fn set_fifo(&mut self, index: u32, limit: u32) -> io::Result<()> {
         let mut body = vec![libc::AF_UNSPEC as u8, 0, 0, 0];
         for word in [index, 0, TC_H_ROOT, 0] {
@@ -130,9 +130,10 @@ impl Netlink {
         self.request(libc::RTM_NEWROUTE, libc::NLM_F_CREATE | libc::NLM_F_REPLACE, &body)
     }
 
-    /// The namespace takes packets for any address as its own, except for `peer`, which lies behind interface `index`.
+    /// Makes the namespace accept packets for any address as its own, except for `peer`, which lies behind interface
+    /// `index`.
     pub fn take_all_addresses(&mut self, index: u32, peer: [u8; 4]) -> io::Result<()> {
-        // Both in the table that is asked first, where the longer prefix wins.
+        // Both in the table that is searched first, where the longer prefix wins.
         for (to, bits, out, scope, kind) in [
             (peer, 32, index, libc::RT_SCOPE_LINK, libc::RTN_UNICAST),
             ([0; 4], 0, LOOPBACK, libc::RT_SCOPE_HOST, libc::RTN_LOCAL),
@@ -147,7 +148,7 @@ impl Netlink {
         Ok(())
     }
 
-    /// Sends a request and waits for what the kernel says to it.
+    /// Sends a request and waits for the kernel's answer.
     fn request(&mut self, kind: u16, flags: c_int, body: &[u8]) -> io::Result<()> {
         self.sequence += 1;
         let length = 16 + body.len() as u32;
@@ -190,7 +191,7 @@ impl RouteMetrics {
     }
 }
 
-/// ifinfomsg of an interface that shall be up.
+/// The ifinfomsg of a request to bring an interface up.
 fn link_header(index: u32) -> Vec<u8> {
     let up = libc::IFF_UP as u32;
     let mut body = vec![libc::AF_UNSPEC as u8, 0, 0, 0];

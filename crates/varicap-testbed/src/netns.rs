@@ -1,4 +1,4 @@
-//! Network namespaces without a name: they go when the process that made them goes, however it ends.
+//! Anonymous network namespaces: they disappear with the process that made them, however it ends.
 
 use std::fs::File;
 use std::io;
@@ -8,17 +8,17 @@ use std::process::Command;
 use crate::error::{Step, TestbedError};
 use crate::sys;
 
-/// A network namespace of our own.
+/// A network namespace made by this process.
 #[derive(Debug)]
 pub struct Namespace {
     file: File,
 }
 
 impl Namespace {
-    /// A new one, with a loopback interface that is down and without IPv6, which would chatter over the links. Needs
-    /// root, or [`become_root`] before.
+    /// Makes a namespace with a loopback interface that is down, and without IPv6, whose background traffic would load the
+    /// links. Needs root, or an earlier call of [`become_root`].
     pub fn new() -> Result<Namespace, TestbedError> {
-        // A thread of its own changes over, so that this one stays where it is.
+        // A separate thread enters it, so that this one stays in its own.
         let make = || -> io::Result<Namespace> {
             sys::unshare(libc::CLONE_NEWNET)?;
             for devices in ["all", "default"] {
@@ -30,20 +30,20 @@ impl Namespace {
         on_thread(make).step("make a network namespace")
     }
 
-    /// Does `work` inside it, on a thread that lives as long.
+    /// Runs `work` inside it, on a temporary thread.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, TestbedError> {
         let file = &self.file;
         on_thread(move || sys::enter_network(file).map(|()| work())).step("enter a network namespace")
     }
 
-    /// Makes `command` start inside it, with signals as usual, and end when this thread does.
+    /// Makes `command` start inside it, with default signal handling, and die with this thread.
     pub fn hold(&self, command: &mut Command) -> Result<(), TestbedError> {
         let file = self.file.try_clone().step("keep a network namespace open")?;
         sys::start_inside(command, file);
         Ok(())
     }
 
-    /// Moves this thread into it; what the thread opens from now on belongs to the namespace.
+    /// Moves this thread into it; sockets that the thread opens from now on belong to the namespace.
     pub fn enter(&self) -> Result<(), TestbedError> {
         sys::enter_network(&self.file).step("enter a network namespace")
     }
@@ -55,7 +55,8 @@ pub fn become_root() -> Result<(), TestbedError> {
     own_namespaces(0, 0)
 }
 
-/// As [`become_root`], yet the user keeps the name: programs that this process starts have no rights beyond the user's.
+/// Like [`become_root`], but the user keeps its identity: programs that this process starts have only the user's
+/// rights.
 pub fn become_owner() -> Result<(), TestbedError> {
     let (user, group) = sys::identity();
     own_namespaces(user, group)
@@ -79,7 +80,7 @@ pub fn has_rights() -> bool {
     has_capabilities(&[NET_ADMIN, SYS_ADMIN])
 }
 
-/// Numbers of capabilities(7).
+/// Capability numbers; see capabilities(7).
 pub(crate) const NET_ADMIN: u32 = 12;
 const SYS_ADMIN: u32 = 21;
 
@@ -91,7 +92,7 @@ pub(crate) fn has_capabilities(wanted: &[u32]) -> bool {
     wanted.iter().all(|number| bits >> number & 1 == 1)
 }
 
-/// Whether this process is in the user namespace that the machine began with: some rights count there alone.
+/// Whether this process is in the initial user namespace, the only one where some rights are effective.
 pub(crate) fn is_in_first_user_namespace() -> bool {
     let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     map.split_whitespace().eq(["0", "0", "4294967295"])
@@ -111,7 +112,7 @@ fn sysctl_path(name: &str) -> String {
     format!("/proc/sys/{}", name.replace('.', "/"))
 }
 
-/// Does `work` on a thread of its own and waits for it.
+/// Runs `work` on a separate thread and waits for it.
 fn on_thread<T: Send>(work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
     std::thread::scope(|scope| match scope.spawn(work).join() {
         Ok(done) => done,

@@ -1,20 +1,20 @@
-//! Real packets on simulated links: their bytes wait in a pool, a small handle travels.
+//! Real packets on simulated links: their bytes stay in a pool while a small handle travels.
 
 use varicap_net::Frame;
 use varicap_units::Bytes;
 
-/// A packet under way: where its bytes lie, and where it goes.
+/// The handle of a packet under way: the place of its bytes, and its route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Packet {
-    /// Its place in the pool.
+    /// The slot of its bytes in the pool.
     pub slot: u32,
-    /// What its [`Director`](crate::emulator::Director) knows it by.
+    /// The number by which the [`Director`](crate::emulator::Director) identifies its flow.
     pub tag: u32,
     /// Size that links see [B].
     pub size: u16,
-    /// Its route.
+    /// The number of its route.
     pub route: u16,
-    /// Next node of its route.
+    /// Index of the next node of its route.
     pub hop: u8,
     flags: u8,
 }
@@ -88,7 +88,7 @@ impl Frame for Packet {
     }
 }
 
-/// The bytes of the packets under way, in slots of equal size that are used again.
+/// The bytes of the packets under way, in slots of equal size that are reused.
 #[derive(Debug)]
 pub struct Pool {
     bytes: Vec<u8>,
@@ -98,12 +98,12 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// For packets of at most `largest` bytes.
+    /// An empty pool for packets of at most `largest` bytes.
     pub fn new(largest: u32) -> Pool {
         Pool { bytes: Vec::new(), lengths: Vec::new(), free: Vec::new(), slot_size: largest as usize }
     }
 
-    /// A slot for the next packet, to be taken by [`Pool::keep`].
+    /// A free slot for the next packet; [`Pool::keep`] takes it.
     pub fn vacant(&mut self) -> (u32, &mut [u8]) {
         if self.free.is_empty() {
             self.free.push(self.lengths.len() as u32);
@@ -115,7 +115,7 @@ impl Pool {
         (slot, &mut self.bytes[start..start + self.slot_size])
     }
 
-    /// The slot that [`Pool::vacant`] gave last holds a packet of `length` bytes.
+    /// Takes the slot that [`Pool::vacant`] returned last, which now holds a packet of `length` bytes.
     pub fn keep(&mut self, length: usize) {
         if let Some(slot) = self.free.pop() {
             self.lengths[slot as usize] = length as u16;
@@ -128,31 +128,31 @@ impl Pool {
         &self.bytes[start..start + usize::from(self.lengths[slot as usize])]
     }
 
-    /// The packet in `slot`, to be changed.
+    /// The packet in `slot`, mutably.
     pub fn get_mut(&mut self, slot: u32) -> &mut [u8] {
         let start = slot as usize * self.slot_size;
         &mut self.bytes[start..start + usize::from(self.lengths[slot as usize])]
     }
 
-    /// The packet in `slot` is needed no more.
+    /// Frees `slot`, whose packet is no longer needed.
     pub fn free(&mut self, slot: u32) {
         self.free.push(slot);
     }
 }
 
-/// What stands in an IPv4 header (RFC 791) and in a TCP or UDP header behind it.
+/// The fields of an IPv4 header (RFC 791) and of the TCP or UDP header behind it.
 pub mod ipv4 {
     /// Protocol number of TCP.
     pub const TCP: u8 = 6;
 
-    /// The parts of a packet that an emulator wants to know.
+    /// The header fields that the emulator needs.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Headers {
         /// Protocol number.
         pub protocol: u8,
-        /// Sender.
+        /// Address of the sender.
         pub source: [u8; 4],
-        /// Receiver.
+        /// Address of the receiver.
         pub destination: [u8; 4],
         /// Port of the sender.
         pub source_port: u16,
@@ -160,17 +160,17 @@ pub mod ipv4 {
         pub destination_port: u16,
         /// TCP: sequence number of the first byte.
         pub sequence: u32,
-        /// TCP: next byte that is awaited; only if the ACK flag is set.
+        /// TCP: acknowledgement number, if the ACK flag is set.
         pub acknowledged: Option<u32>,
-        /// TCP: connection begins (SYN).
+        /// TCP: the segment opens the connection (SYN).
         pub is_syn: bool,
-        /// TCP: connection ends (FIN or RST).
+        /// TCP: the segment ends the connection (FIN or RST).
         pub is_last: bool,
-        /// Bytes behind the headers [B].
+        /// Payload behind the headers [B].
         pub payload: u16,
     }
 
-    /// The headers of an IPv4 packet with ports; none if it is something else.
+    /// Parses the headers of an IPv4 packet with ports; `None` for any other packet.
     pub fn parse(packet: &[u8]) -> Option<Headers> {
         let first = *packet.first()?;
         if first >> 4 != 4 {
@@ -203,7 +203,7 @@ pub mod ipv4 {
         Some(headers)
     }
 
-    /// The two ECN bits; zero if it is no IPv4 packet.
+    /// The two ECN bits of a packet; zero if it is not an IPv4 packet.
     pub fn ecn(packet: &[u8]) -> u8 {
         match packet {
             [first, tos, ..] if first >> 4 == 4 => tos & 3,

@@ -1,4 +1,4 @@
-//! What this machine can do of what the kernel engine needs, found out by trying.
+//! Finds out by trying whether this machine has what the kernel engine needs.
 
 use crate::bpf::Ratcp;
 use crate::error::TestbedError;
@@ -6,18 +6,18 @@ use crate::netns::Namespace;
 use crate::sys;
 use crate::tun::Tun;
 
-/// One thing that the engine needs, or would like.
+/// Something that the engine needs, or would benefit from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What it is.
+    /// Its name.
     pub name: &'static str,
-    /// What the system said if it is not there.
+    /// The system's error, if it is not available.
     pub error: Option<String>,
-    /// What to do about it.
+    /// What to do if it is not available.
     pub remedy: &'static str,
 }
 
-/// Tries everything once; nothing of it stays. The process must have the rights over namespaces.
+/// Tries everything once and leaves nothing behind. The process must have the rights over namespaces.
 pub fn probe() -> Vec<Finding> {
     let namespace = Namespace::new();
     let device = match &namespace {
@@ -26,16 +26,16 @@ pub fn probe() -> Vec<Finding> {
     };
     let first = std::thread::scope(|scope| scope.spawn(sys::go_first).join().unwrap_or(false));
     let ratcp = Ratcp::load().map(drop).map_err(|error| error.to_string());
-    let told = |result: Result<(), TestbedError>| result.err().map(|error| error.to_string());
+    let message = |result: Result<(), TestbedError>| result.err().map(|error| error.to_string());
     vec![
         Finding {
             name: "network namespaces",
-            error: told(namespace.map(drop)),
+            error: message(namespace.map(drop)),
             remedy: "allow them to users (sysctl user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns), or be root",
         },
         Finding {
             name: "TUN devices",
-            error: told(device),
+            error: message(device),
             remedy: "make /dev/net/tun accessible (modprobe tun; chmod 0666 /dev/net/tun)",
         },
         Finding {

@@ -28,23 +28,23 @@ use crate::plan::{Mode, Plan, largest_packet};
 use crate::sys::{self, Clock};
 use crate::tun::{Tun, losses};
 
-/// Name of the device on either side.
+/// The name of the TUN device in both namespaces.
 const DEVICE: &str = "tun0";
-/// Flow groups with more flows than this have no series: their rows are one as well.
+/// The largest flow group that has a series for each flow; larger groups have a single result row as well.
 const MOST_SERIES_OF_A_GROUP: u32 = 64;
 
-/// What to do in addition to measuring.
+/// The options of a run in real time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options<'a> {
-    /// How much of itself the kernel keeps.
+    /// How closely the kernel follows the standards.
     pub mode: Mode,
     /// Interval of time series, if they are recorded.
     pub series: Option<Span>,
-    /// An observer of the running scenario, who is shown each interval of the series when it ends.
+    /// An observer of the running scenario, to which each interval of the series is reported when it ends.
     pub live: Option<Tap<'a>>,
 }
 
-/// What a run gave.
+/// The results of a run.
 #[derive(Debug)]
 pub struct Outcome {
     /// The measured rows, with the run's fidelity.
@@ -53,8 +53,9 @@ pub struct Outcome {
     pub recorded: Recorded,
 }
 
-/// Runs replication `replication` of `network` under `seed` in real time. `go_on` is given the time now and then; false
-/// ends the run. The process must have the rights over namespaces: root's, or those of [`become_root`](crate::netns::become_root).
+/// Runs replication `replication` of `network` under `seed` in real time. `go_on` is called with the time every so
+/// often, and stops the run by returning false. The process must have the rights over namespaces: root's, or those of
+/// [`become_root`](crate::netns::become_root).
 pub fn run(
     network: &Network,
     seed: u64,
@@ -67,7 +68,7 @@ pub fn run(
     let ratcp = load_ratcp(network)?;
     let sides = Sides::new(network, &plan, options.mode)?;
     let streams = Streams::new(seed, replication);
-    // Threads and sockets are there before time begins.
+    // Threads and sockets are ready before time zero.
     let clock = Clock::starting_in(Span::from_millis(20 + network.flows.len() as u64));
     let (postbox, messages) = mpsc::channel();
     let director = FlowDirector::new(network, &plan, &streams, ratcp.clone(), messages);
@@ -101,7 +102,7 @@ pub fn run(
             remote.stop();
         }
         let wire = joined(wire.join());
-        // What broke first says why; the other was only interrupted.
+        // The thread that failed first has the reason; the other one was only interrupted.
         match (wire, hosts) {
             (Ok(wire), Ok(hosts)) => Ok((wire, hosts)),
             (Err(error), Err(TestbedError::Interrupted)) | (Err(TestbedError::Interrupted), Err(error)) => {
@@ -124,18 +125,18 @@ pub fn run(
     Ok(outcome(network, seed, replication, wire, hosts, fidelity))
 }
 
-/// Says at once what the kernel cannot do of what `networks` ask for.
+/// Checks, before any run, that the kernel supports everything that `networks` ask for.
 pub fn check(networks: &[Network], mode: Mode) -> Result<(), TestbedError> {
     let kernel = Kernel::running().step("read the kernel's release")?;
     networks.iter().try_for_each(|network| Plan::new(network, mode, &kernel).map(drop))
 }
 
-/// What a thread gave; its panic goes on.
+/// The result of a thread; a panic of the thread is resumed.
 fn joined<T>(done: std::thread::Result<T>) -> T {
     done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// RATCP in the kernel, if a flow has it.
+/// Loads RATCP into the kernel if a flow uses it.
 fn load_ratcp(network: &Network) -> Result<Option<Arc<Ratcp>>, TestbedError> {
     let has_it = |transport: &Transport| matches!(transport, Transport::Tcp { tcp, .. } if matches!(tcp.congestion, Congestion::Ratcp(_)));
     if !network.flows.iter().any(|flow| has_it(&flow.transport)) {
@@ -170,10 +171,10 @@ impl Sides {
     }
 }
 
-/// The address on this side, that on the other side, and the metrics of the route between them.
+/// A local address, the address of the other side, and the metrics of the route to it.
 type Neighbour = ([u8; 4], [u8; 4], RouteMetrics);
 
-/// Parameters, addresses and routes of the namespace that this thread is in.
+/// Sets the parameters, addresses and routes of the namespace that this thread is in.
 fn configure(plan: &Plan, mode: Mode, device: u32, neighbours: &[Neighbour]) -> Result<(), TestbedError> {
     /// Room for what may be under way on any path that the machine can emulate [B].
     const BUFFER: &str = "4096 67108864 67108864";
@@ -181,11 +182,11 @@ fn configure(plan: &Plan, mode: Mode, device: u32, neighbours: &[Neighbour]) -> 
         Err(error) if may_lack && error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         other => other.step(&format!("set {name} to {value}")),
     };
-    // Runs know nothing of each other, and transfers do not run out of ports.
+    // Runs must not influence each other through cached metrics, and transfers must not run out of ports.
     set("net.ipv4.tcp_no_metrics_save", "1", false)?;
     set("net.ipv4.tcp_tw_reuse", "1", false)?;
     set("net.ipv4.tcp_wmem", "4096 1048576 67108864", false)?;
-    // Each connection asks for what its flow has; receivers agree to all.
+    // Each connection requests the options of its flow; receivers accept any of them.
     set("net.ipv4.tcp_sack", "1", false)?;
     set("net.ipv4.tcp_timestamps", "1", false)?;
     if mode == Mode::Classic {
@@ -202,7 +203,7 @@ fn configure(plan: &Plan, mode: Mode, device: u32, neighbours: &[Neighbour]) -> 
     Ok(())
 }
 
-/// What the emulator measured.
+/// The measurements of the emulator.
 struct Wire {
     links: Vec<LinkMeasure>,
     flows: Vec<FlowMeasure>,
@@ -231,7 +232,7 @@ fn series_of(network: &Network, interval: Option<Span>) -> Vec<(usize, FlowSerie
     series
 }
 
-/// Ends of the intervals of a series, and the instant when measuring begins: what interrupts a run, in order.
+/// The instants at which a run pauses, in order: the ends of the intervals of a series, and the end of the warm-up.
 fn stops(network: &Network, interval: Option<Span>) -> Vec<Time> {
     let mut stops = vec![Time::ZERO + network.warmup, Time::ZERO + network.duration];
     if let Some(interval) = interval {
@@ -271,7 +272,7 @@ fn emulate(
                 series.sample(stop, &mut hop.meter);
             }
             if let Some(tap) = &mut tap {
-                tap.tell(std::iter::empty(), link_series.iter());
+                tap.report(std::iter::empty(), link_series.iter());
             }
         }
         if stop == warm {
@@ -314,7 +315,7 @@ fn finish(
     meters.into_iter().zip(senders).map(|(meter, sender)| meter.finish(end, sender)).collect()
 }
 
-/// What was measured at the sockets.
+/// The measurements at the sockets.
 struct Hosts {
     flows: Vec<FlowMeasure>,
     series: Vec<FlowSeries>,
@@ -339,7 +340,7 @@ fn serve(
                 series.sample(stop, &mut endpoints.meters[*meter], endpoints.standing[*meter], None);
             }
             if let Some(tap) = &mut tap {
-                tap.tell(series.iter().map(|(_, series)| series), std::iter::empty());
+                tap.report(series.iter().map(|(_, series)| series), std::iter::empty());
             }
         }
         if stop == warm {
@@ -358,13 +359,13 @@ fn serve(
     })
 }
 
-/// Packets that a namespace lost by itself.
+/// The number of packets that a namespace itself lost, which is never intended.
 fn lost_outside(namespace: &Namespace) -> Result<u64, TestbedError> {
     let lost = namespace.run(|| Ok(losses(DEVICE)? + dropped_by_tcp()?))?;
     lost.step("read the counters of a namespace")
 }
 
-/// Packets that the TCP of this thread's namespace dropped for want of room.
+/// The number of packets that TCP in this thread's namespace dropped for lack of buffer space.
 fn dropped_by_tcp() -> std::io::Result<u64> {
     const COUNTERS: [&str; 6] =
         ["TCPBacklogDrop", "PFMemallocDrop", "ListenDrops", "TCPRcvQDrop", "RcvPruned", "OfoPruned"];

@@ -1,4 +1,4 @@
-//! Sockets as the plan of a flow wants them, and what the kernel says of them.
+//! Sockets configured by the plan of a flow, and the kernel's information about them.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -13,10 +13,10 @@ use crate::netns::set_sysctl;
 use crate::plan::FlowPlan;
 use crate::sys;
 
-/// Data that may wait unsent in the kernel where an application may take it back [B].
+/// The maximum amount of unsent data in the kernel where an application may withdraw data [B].
 const UNSENT: i32 = 16_384;
 
-/// What TCP says in connection requests, which is set for the whole namespace: known, so that it is set when it changes.
+/// The options in TCP's connection requests. They are set for the whole namespace, so the last ones are remembered.
 #[derive(Debug, Default)]
 pub struct Requests {
     sack: Option<bool>,
@@ -37,7 +37,7 @@ impl Requests {
     }
 }
 
-/// A socket that waits for the connections of a group; to be called in the receivers' namespace.
+/// A socket that listens for the connections of a group; to be called in the receivers' namespace.
 pub fn listen(group: u16, plan: &FlowPlan) -> io::Result<OwnedFd> {
     let fd = sys::socket(libc::AF_INET, libc::SOCK_STREAM, 0)?;
     sys::set_option(&fd, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1)?;
@@ -47,15 +47,15 @@ pub fn listen(group: u16, plan: &FlowPlan) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
-/// Limits the window that a receiver advertises, if the plan says so. Linux forgets it whenever it finds out more about
-/// the size of packets in memory, so it is said again as data comes.
+/// Limits the window that a receiver advertises, if the plan says so. Linux discards the limit whenever it revises its
+/// estimate of the size of packets in memory, so it is set again as data arrives.
 pub fn clamp_window(fd: &OwnedFd, plan: &FlowPlan) -> io::Result<()> {
     let Some(clamp) = plan.window_clamp else { return Ok(()) };
     let clamp = i32::try_from(clamp).unwrap_or(i32::MAX);
     sys::set_option(fd, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, clamp)
 }
 
-/// A socket for the datagrams of a group, which nobody reads; to be called in the receivers' namespace.
+/// A socket for the datagrams of a group, which is never read; to be called in the receivers' namespace.
 pub fn receive_datagrams(group: u16) -> io::Result<OwnedFd> {
     let fd = sys::socket(libc::AF_INET, libc::SOCK_DGRAM, 0)?;
     sys::bind(&fd, addresses::receiver(group), addresses::RECEIVER_PORT)?;
@@ -70,7 +70,7 @@ pub fn send_datagrams(group: u16, member: u32) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
-/// A TCP socket of a group; `member` has a port of its own. To be called in the senders' namespace, before `connect`.
+/// A TCP socket of a group, with a fixed port for `member`; to be called in the senders' namespace, before [`connect`].
 pub fn open(group: u16, member: Option<u32>, plan: &FlowPlan, takes_back: bool) -> io::Result<OwnedFd> {
     let fd = sys::socket(libc::AF_INET, libc::SOCK_STREAM, 0)?;
     sys::set_option(&fd, libc::IPPROTO_TCP, libc::TCP_NODELAY, 1)?;
@@ -87,21 +87,21 @@ pub fn open(group: u16, member: Option<u32>, plan: &FlowPlan, takes_back: bool) 
     Ok(fd)
 }
 
-/// Begins to connect a socket of [`open`]; returns its port.
+/// Starts to connect a socket made by [`open`]; returns its port.
 pub fn connect(fd: &OwnedFd, group: u16, plan: &FlowPlan, requests: &mut Requests) -> io::Result<u16> {
     requests.ask_for(plan.sack, plan.timestamps)?;
     sys::connect(fd, addresses::receiver(group), addresses::RECEIVER_PORT)?;
     sys::local_port(fd)
 }
 
-/// The connection ends at once when its socket is closed, without a farewell.
+/// Makes a connection end at once when its socket is closed: by a reset, without the closing handshake.
 pub fn abort_on_close(fd: &OwnedFd) {
     let linger = [1i32.to_ne_bytes(), 0i32.to_ne_bytes()].concat();
-    // It would only last longer.
+    // If this fails, the connection only lingers.
     let _ = sys::set_option_bytes(fd, libc::SOL_SOCKET, libc::SO_LINGER, &linger);
 }
 
-/// What the kernel says of a connection (`struct tcp_info` of <linux/tcp.h>).
+/// The kernel's information about a connection (`struct tcp_info` of `<linux/tcp.h>`).
 #[derive(Clone, Copy, Debug)]
 pub struct TcpInfo {
     bytes: [u8; 256],
@@ -109,14 +109,14 @@ pub struct TcpInfo {
 }
 
 impl TcpInfo {
-    /// Of the connection of `fd`.
+    /// Reads the information about the connection of `fd`.
     pub fn of(fd: &OwnedFd) -> io::Result<TcpInfo> {
         let mut bytes = [0; 256];
         let length = sys::get_option(fd, libc::IPPROTO_TCP, libc::TCP_INFO, &mut bytes)?;
         Ok(TcpInfo { bytes, length })
     }
 
-    /// Four bytes at a place of the structure; zero if this kernel's is shorter.
+    /// The four bytes at an offset of the structure; zero if this kernel's structure is shorter.
     fn word(&self, at: usize) -> u32 {
         let bytes = self.bytes.get(at..at + 4).filter(|_| at + 4 <= self.length);
         bytes.and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_ne_bytes)
@@ -138,12 +138,12 @@ impl TcpInfo {
         self.word(80)
     }
 
-    /// Bytes that wait to be sent for the first time [B].
+    /// Data that has not been sent yet [B].
     pub fn unsent(&self) -> u32 {
         self.word(144)
     }
 
-    /// State of loss recovery.
+    /// The state of loss recovery.
     pub fn state(&self) -> State {
         match self.bytes[1] {
             _ if !self.is_established() => State::Connecting,
@@ -154,7 +154,7 @@ impl TcpInfo {
         }
     }
 
-    /// What the sender has counted; entries into recovery are not among it.
+    /// The sender's counters; the kernel does not count entries into recovery.
     pub fn totals(&self) -> SenderTotals {
         // Timeouts are counted since Linux 6.7.
         let timeouts = u16::from_ne_bytes([self.bytes[240], self.bytes[241]]);
@@ -166,12 +166,12 @@ impl TcpInfo {
         }
     }
 
-    /// Where the sender stands, with segments of `mss`.
+    /// The state of the sender, which has segments of `mss`.
     pub fn sender_state(&self, mss: Bytes) -> SenderState {
         let packets = |count: u32| Bytes::new(u64::from(count) * mss.as_u64());
         let micros = |at: usize| Span::from_micros(u64::from(self.word(at)));
         let (ssthresh, rtt) = (self.word(76), micros(68));
-        // What is out, without what has arrived or is lost, and with what was sent again.
+        // Segments outstanding, less those SACKed or lost, plus those retransmitted.
         let out = self.word(24) + self.word(36);
         SenderState {
             cwnd: packets(self.cwnd()),

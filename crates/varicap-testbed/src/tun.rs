@@ -8,21 +8,21 @@ use crate::netlink::Netlink;
 use crate::netns::Namespace;
 use crate::sys;
 
-/// Packets that the device holds until the emulator reads them; more would be lost unintendedly.
+/// The capacity of the device's queue [packets]; it must never overflow, since that loss would be unintended.
 const QUEUE_PACKETS: u32 = 20_000;
 
 /// A TUN device inside a namespace. The descriptor may be used from any thread and any namespace.
 #[derive(Debug)]
 pub struct Tun {
     fd: OwnedFd,
-    /// Its number in its namespace.
+    /// Its interface number in its namespace.
     pub index: u32,
     /// Largest packet [B].
     pub mtu: u32,
 }
 
 impl Tun {
-    /// Makes the device `name` in `namespace`, up, for packets of at most `mtu` bytes, with a plain queue.
+    /// Makes the device `name` in `namespace` and brings it up, for packets of at most `mtu` bytes, with a plain queue.
     pub fn new(namespace: &Namespace, name: &str, mtu: u32) -> Result<Tun, TestbedError> {
         namespace.run(|| Tun::make(name, mtu))?
     }
@@ -31,7 +31,7 @@ impl Tun {
         let fd = sys::open_tun(name).step("make a TUN device (/dev/net/tun)")?;
         let index = sys::interface_index(name).step("find the TUN device")?;
         let mut netlink = Netlink::open().step("open a netlink socket")?;
-        // Before it is up: the queue of the device is made then.
+        // Before it is brought up, which is when the device's queue is made.
         netlink.bring_up(index, mtu, QUEUE_PACKETS).step("bring the TUN device up")?;
         netlink.set_fifo(index, QUEUE_PACKETS).step("give the TUN device a plain queue (pfifo)")?;
         netlink.bring_loopback_up().step("bring the loopback interface up")?;
@@ -47,7 +47,7 @@ impl Tun {
         }
     }
 
-    /// Gives the namespace a packet. Its kernel works on it before this returns.
+    /// Writes a packet to the namespace, whose kernel processes it before this returns.
     pub fn write(&self, packet: &[u8]) -> io::Result<()> {
         sys::write(&self.fd, packet).map(drop)
     }
@@ -59,7 +59,7 @@ impl AsRawFd for Tun {
     }
 }
 
-/// Packets that the interface called `name` of this thread's namespace has lost, in both directions.
+/// The number of packets that interface `name` of this thread's namespace has lost, in both directions.
 pub fn losses(name: &str) -> io::Result<u64> {
     let table = std::fs::read_to_string("/proc/thread-self/net/dev")?;
     let line = table.lines().find_map(|line| line.trim().strip_prefix(name)?.strip_prefix(':'));

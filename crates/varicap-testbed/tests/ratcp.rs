@@ -36,8 +36,8 @@ impl Connection {
         Connection { ratcp, listener, sender, receiver }
     }
 
-    fn tell(&mut self, rate: u64) {
-        self.ratcp.tell(&mut self.listener, Rate::from_bps(rate)).unwrap();
+    fn advertise(&mut self, rate: u64) {
+        self.ratcp.advertise(&mut self.listener, Rate::from_bps(rate)).unwrap();
     }
 
     /// Sends more than a window of 20 of the loopback device's packets, and reads it.
@@ -103,18 +103,18 @@ fn window_is_rate_times_rtt_and_beta() {
     let _alone = ALONE.lock();
     let mut connection = Connection::new(false);
     // floor(0.8 Mb/s * 100 ms / 552 B) + 1
-    connection.tell(800_000);
+    connection.advertise(800_000);
     connection.send();
     assert_eq!(connection.cwnd(), 19);
-    connection.tell(200_000);
+    connection.advertise(200_000);
     connection.send();
     assert_eq!(connection.cwnd(), 5);
     // No rate, but a window all the same: one packet.
-    connection.tell(0);
+    connection.advertise(0);
     connection.send_bytes(1 << 18);
     assert_eq!(connection.cwnd(), 1);
     // It opens again as Reno's does, by one in a round trip.
-    connection.tell(800_000);
+    connection.advertise(800_000);
     connection.send();
     assert!((2..=19).contains(&connection.cwnd()), "{}", connection.cwnd());
 }
@@ -134,7 +134,7 @@ fn without_a_rate_it_is_reno() {
     let mut connection = (0..30).find_map(|_| undisturbed()).expect("one transfer without a retransmission");
     // Where it began (RFC 6928), or above.
     assert!(connection.cwnd() >= 10, "{}", connection.cwnd());
-    connection.tell(300_000);
+    connection.advertise(300_000);
     connection.send();
     assert_eq!(connection.cwnd(), 7);
 }
@@ -147,7 +147,7 @@ fn pacing_follows_the_rate_in_payload() {
     let _alone = ALONE.lock();
     let mut connection = Connection::new(true);
     // Fast, so that the test does not wait for it.
-    connection.tell(80_000_000_000);
+    connection.advertise(80_000_000_000);
     connection.send();
     let expected = 80_000_000_000 / 8 * connection.mss() / 552;
     assert_eq!(connection.pacing_rate(), expected);

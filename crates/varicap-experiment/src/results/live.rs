@@ -62,7 +62,7 @@ pub struct Tap<'a> {
 
 impl Tap<'_> {
     /// Reports the last points of these series, whose interval has just ended, if that was asked for.
-    pub fn tell<'s>(
+    pub fn report<'s>(
         &mut self,
         flows: impl Iterator<Item = &'s FlowSeries>,
         links: impl Iterator<Item = &'s LinkSeries>,
@@ -93,15 +93,15 @@ mod tests {
     fn a_run_tells_once_each_time_it_is_asked() {
         let live = Live::default();
         let mut tap = live.tap(1, 7, Span::from_secs(3));
-        let mut tell = || tap.tell(std::iter::empty(), std::iter::empty());
-        tell();
+        let mut report = || tap.report(std::iter::empty(), std::iter::empty());
+        report();
         assert!(live.take().is_empty());
-        tell();
-        tell();
+        report();
+        report();
         let samples = live.take();
         assert_eq!(samples.len(), 1);
         assert_eq!((samples[0].network, samples[0].replication, samples[0].duration_s), (1, 7, 3.0));
-        tell();
+        report();
         assert_eq!(live.take().len(), 1);
         assert!(live.take().is_empty());
     }

@@ -1,4 +1,4 @@
-//! What a world reads off its senders, meters and reservations: samples of time series, and totals over the run.
+//! Measurements of a world, read from its senders, meters and reservations: samples of time series, and totals.
 
 use varicap_experiment::measure::{FlowMeasure, LinkMeasure, SenderTotals};
 use varicap_experiment::series::{LinkSeries, ReservedState, SenderState};
@@ -9,31 +9,31 @@ use super::{Source, World};
 use crate::packet::FlowOwner;
 use crate::record::MeteredSeries;
 
-/// What a world has measured when its run is over.
+/// The measurements of a world whose run is over.
 pub struct Measured {
     /// Events handled in the whole run.
     pub events: u64,
-    /// What each link did.
+    /// The measurements of each link.
     pub links: Vec<LinkMeasure>,
-    /// What each flow, or group of transfers, did.
+    /// The measurements of each flow, or group of transfers.
     pub flows: Vec<FlowMeasure>,
 }
 
-/// Where a reservation that a link marks stands, and the meter that it counts on.
+/// The state of a reservation that a link marks, and the meter that it counts on.
 struct PolicedMeter {
     meter: usize,
     state: ReservedState,
 }
 
 impl World {
-    /// The warm-up is over: what is measured begins at `now`.
+    /// Ends the warm-up: measuring begins at `now`.
     pub fn begin_measuring(&mut self, now: Time) {
         let senders = self.sender_totals(now);
         self.net.begin_measuring(now);
         self.observer.begin_measuring(now, senders);
     }
 
-    /// Ends an interval of time series at `now`, up to which the world has run.
+    /// Adds a sample to each time series at `now`, up to which the world has run.
     pub(crate) fn sample(&mut self, now: Time, flows: &mut [MeteredSeries], links: &mut [LinkSeries]) {
         let mut senders: Vec<Option<SenderState>> = vec![None; self.observer.len()];
         for connection in self.connections.iter().filter(|connection| connection.is_open) {
@@ -41,7 +41,7 @@ impl World {
         }
         let reserved = self.reserved_states(now);
         for MeteredSeries { meter, series } in flows {
-            // Of transfers that come and go, the window of one says nothing of the group.
+            // Where transfers come and go, the window of one of them says nothing about the group.
             let sender = senders[*meter].filter(|_| self.observer.is_single(*meter));
             series.sample(now, self.observer.meter(*meter), sender, reserved[*meter]);
         }
@@ -50,7 +50,7 @@ impl World {
         }
     }
 
-    /// What was measured up to `end`, when the run is over.
+    /// Ends the run at `end`, and returns its measurements.
     pub fn finish(mut self, end: Time) -> Measured {
         #[cfg(debug_assertions)]
         self.net.audit().assert_conserved(&self.connections);
@@ -59,7 +59,7 @@ impl World {
         Measured { events: self.events, flows: flows.collect(), links: self.net.finish(end).collect() }
     }
 
-    /// What the senders of each meter have counted up to `now`.
+    /// The totals of the senders of each meter up to `now`.
     fn sender_totals(&mut self, now: Time) -> Vec<SenderTotals> {
         let mut totals = self.observer.sender_totals(now, &self.connections, self.net.marked_losses());
         for source in &self.sources {
@@ -76,7 +76,7 @@ impl World {
         totals
     }
 
-    /// Where the reservations that links mark stand.
+    /// The state at `now` of each reservation that links mark.
     fn policed(&mut self, now: Time) -> Vec<PolicedMeter> {
         let (connections, openings) = (&self.connections, &self.openers.openings);
         let states = self.net.policed(now).map(|Policed { flow, group, rate, lost_tokens }| {
@@ -93,7 +93,7 @@ impl World {
         states.collect()
     }
 
-    /// Where the reservation of each meter stands at `now`.
+    /// The state of each meter's reservation at `now`.
     fn reserved_states(&mut self, now: Time) -> Vec<Option<ReservedState>> {
         let mut states = vec![None; self.observer.len()];
         for connection in self.connections.iter().filter(|connection| connection.is_open) {

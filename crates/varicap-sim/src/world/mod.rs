@@ -23,13 +23,13 @@ pub struct World {
     net: Net,
     observer: Observer,
     sources: Vec<Source>,
-    /// The connections, in slots that are used again.
+    /// The connections, in slots that are reused.
     connections: Vec<Connection>,
     /// Slots of connections that are over.
     free: Vec<u32>,
     openers: Openers,
     feedback: Option<FeedbackNode>,
-    /// Rates that have just arrived, and the connections that hear them; kept for its memory.
+    /// Connections that an advertised rate has just reached, with that rate; kept to reuse its allocation.
     heard: Vec<(u32, Rate)>,
     /// Events handled so far.
     events: u64,
@@ -61,7 +61,8 @@ impl World {
         }
     }
 
-    /// Runs until `end`: every event before it and at it. `go_on` is asked now and then; false stops the run.
+    /// Handles every event up to and including `end`. `go_on` is called every so often, and stops the run by returning
+    /// false; returns whether the run reached `end`.
     pub fn run_until(&mut self, end: Time, go_on: &mut dyn FnMut(Time) -> bool) -> bool {
         const EVENTS_BETWEEN_QUESTIONS: u64 = 1 << 16;
         while let Some((now, node)) = self.net.scheduler.first() {
@@ -82,7 +83,8 @@ impl World {
         true
     }
 
-    /// Nothing that was due by `now` waits still: "polling late" would be a defect of this loop, not of what is polled.
+    /// Asserts that nothing that was due by `now` is still waiting: polling late would be a defect of this loop, not of
+    /// what it polls.
     #[cfg(debug_assertions)]
     fn assert_polled(&self, now: Time) {
         self.net.assert_conserved(now);
@@ -134,7 +136,7 @@ impl World {
         self.net.scheduler.wake(node, due);
     }
 
-    /// A packet has come out of a node.
+    /// Passes a packet that came out of a node on to the next one, or to its endpoint.
     #[inline(always)]
     fn forward(&mut self, now: Time, packet: Packet) {
         if let Some(node) = self.net.next_node(&packet) {
@@ -215,7 +217,7 @@ impl World {
         }
     }
 
-    /// A transfer is over: its slot becomes free.
+    /// Closes a connection whose transfer is over, and frees its slot.
     #[cold]
     fn close(&mut self, now: Time, owner: u32) {
         let connection = &mut self.connections[owner as usize];
@@ -245,7 +247,7 @@ impl World {
                 source.send(now);
                 self.forward(now, packet);
             }
-            // One at a time, so that each is an event.
+            // One at a time, so that each counts as an event.
             Source::Openings => {
                 if let Some(Beginning::Connection(opening)) = self.openers.openings.poll(now) {
                     self.open(now, &opening);
@@ -267,7 +269,7 @@ impl World {
         self.net.scheduler.wake(self.net.nodes().source(index), due);
     }
 
-    /// From `now` on `rate` is reserved for each sender of a group.
+    /// Sets the rate that is reserved for each sender of flow group `group` from `now` on.
     #[cold]
     fn set_reserved_rate(&mut self, now: Time, group: u16, rate: Rate) {
         for source in &mut self.sources {
@@ -292,7 +294,7 @@ impl World {
         }
     }
 
-    /// Links advertise rates, and connections hear those that have come to them.
+    /// Polls the feedback: links advertise rates, and connections react to those that have reached them.
     #[cold]
     fn poll_feedback(&mut self, now: Time) {
         let Some(FeedbackNode { state, node }) = &mut self.feedback else { return };
@@ -318,7 +320,7 @@ impl World {
         self.heard = heard;
     }
 
-    /// The connection `owner` has delivered `bytes` more in order, which another one takes over.
+    /// Passes `bytes` that connection `owner` has just delivered in order to the connection that relays them.
     #[cold]
     fn relay(&mut self, now: Time, owner: u32, bytes: u64) {
         let source = &self.connections[owner as usize];
@@ -367,13 +369,13 @@ impl World {
         owner
     }
 
-    /// The log of packet events, if there is one; afterwards there is none.
+    /// Takes the log of packet events, if there is one.
     pub fn take_log(&mut self) -> Option<PacketLog> {
         self.net.take_log()
     }
 }
 
-/// A connection has become active, or is not any more: what links advertise changes.
+/// Notes that a connection has become active, or is no longer, which changes what links advertise.
 #[cold]
 fn note_activity(feedback: &mut Option<FeedbackNode>, net: &mut Net, now: Time, group: u16, is_active: bool) {
     if let Some(feedback) = feedback {

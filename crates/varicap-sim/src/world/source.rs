@@ -1,10 +1,11 @@
-//! What acts by itself in a world: datagrams, openings of connections, feedback, shared capacities, reservations.
+//! The sources of a world, which act by themselves: datagrams, openings of connections, feedback, shared capacities,
+//! changes of reservations.
 
 use varicap_engine::workload::{DatagramSource, ReservedRates};
 use varicap_engine::{Feedback, NodeId, Openings, Pools};
 use varicap_units::Time;
 
-/// What acts by itself, each with a node of its own.
+/// Something that acts by itself, with a node of its own.
 #[derive(Debug)]
 pub enum Source {
     /// One stream of datagrams.
@@ -13,12 +14,12 @@ pub enum Source {
         group: u16,
         /// The meter that it counts on.
         meter: u32,
-        /// When each datagram leaves.
+        /// Decides when each datagram leaves.
         source: Box<DatagramSource>,
     },
-    /// Opens connections; its state lies in the world's [`Openers`].
+    /// Opens connections; the world keeps its state apart, with what makes the connections.
     Openings,
-    /// What links advertise to senders; its state lies apart, in [`World`].
+    /// Feedback from links to senders; the world keeps its state apart, in a [`FeedbackNode`].
     Feedback,
     /// Load-reactive links that share a capacity.
     Pools(Pools),
@@ -26,13 +27,13 @@ pub enum Source {
     Reservation {
         /// The flow group that has the reservation.
         group: u16,
-        /// When its rate changes, and to what.
+        /// The instants at which its rate changes, and the rates.
         changes: ReservedRates,
     },
 }
 
 impl Source {
-    /// When it next does something; `openings` are those of the world.
+    /// The instant at which it acts next; `openings` are those of the world.
     pub(super) fn poll_at(&self, openings: &Openings) -> Time {
         match self {
             Source::Datagrams { source, .. } => source.poll_at(),
@@ -44,9 +45,9 @@ impl Source {
     }
 }
 
-/// What links advertise to senders, and the node at which it is polled.
+/// The feedback from links to senders, and the node at which it is polled.
 pub struct FeedbackNode {
-    /// What is advertised, and to whom.
+    /// The state of the feedback.
     pub state: Feedback,
     /// The node that polls it.
     pub node: NodeId,

@@ -10,7 +10,7 @@ impl Loaded {
         Err(BpfError::NotBuilt)
     }
 
-    pub(super) fn update(&self, _cookie: u64, _told: &[u8]) -> Result<(), BpfError> {
+    pub(super) fn update(&self, _cookie: u64, _advertised: &[u8]) -> Result<(), BpfError> {
         match *self {}
     }
 

@@ -1,4 +1,4 @@
-//! Brings the object into the kernel, by libbpf.
+//! Loads the BPF object into the kernel, using libbpf.
 
 use std::ffi::OsStr;
 use std::io;
@@ -9,23 +9,24 @@ use libbpf_rs::{
 };
 
 use super::BpfError;
-use super::told::TOLD_LEN;
+use super::advertised::ADVERTISED_LEN;
 
 /// `bpf/ratcp.bpf.c`, built by `make bpf`.
 const OBJECT: &[u8] = include_bytes!("../../bpf/ratcp.bpf.o");
-/// The name in the object, padded as the kernel does.
+/// The placeholder for the name in the object, padded with zeros as in the kernel.
 const PLACEHOLDER: &[u8; NAME_LEN] = b"ratcp\0\0\0\0\0\0\0\0\0\0\0";
-/// TCP_CA_NAME_MAX.
+/// Length of a congestion control's name with its padding (TCP_CA_NAME_MAX) [B].
 const NAME_LEN: usize = 16;
 
-/// What libbpf last complained about.
+/// The warnings of libbpf since the last attempt to load.
 static COMPLAINT: Mutex<String> = Mutex::new(String::new());
 
 /// The registered congestion control and the map of the rates that are advertised to its connections.
 #[derive(Debug)]
 pub(super) struct Loaded {
-    told: MapHandle,
-    /// Unregisters when it is dropped, or its process ends.
+    /// The map `told`: what is advertised to each socket, by its cookie.
+    advertised: MapHandle,
+    /// Unregisters the control when it is dropped or the process ends.
     _link: Link,
 }
 
@@ -37,26 +38,26 @@ impl Loaded {
         rename(&mut object, name)?;
         let mut object = object.load().map_err(refused)?;
         let named = |map: &libbpf_rs::MapMut<'_>| map.name() == OsStr::new("told");
-        let told = object.maps_mut().find(named).ok_or_else(|| broken("no map `told`"))?;
-        debug_assert_eq!(told.value_size() as usize, TOLD_LEN);
-        let told = MapHandle::try_from(&told).map_err(refused)?;
+        let advertised = object.maps_mut().find(named).ok_or_else(|| broken("no map `told`"))?;
+        debug_assert_eq!(advertised.value_size() as usize, ADVERTISED_LEN);
+        let advertised = MapHandle::try_from(&advertised).map_err(refused)?;
         let control = object.maps_mut().find(|map| map.map_type() == MapType::StructOps);
         let link = control.ok_or_else(|| broken("no control"))?.attach_struct_ops().map_err(refused)?;
-        Ok(Loaded { told, _link: link })
+        Ok(Loaded { advertised, _link: link })
     }
 
-    pub(super) fn update(&self, cookie: u64, told: &[u8]) -> Result<(), BpfError> {
-        self.told
-            .update(&cookie.to_ne_bytes(), told, MapFlags::ANY)
+    pub(super) fn update(&self, cookie: u64, advertised: &[u8]) -> Result<(), BpfError> {
+        self.advertised
+            .update(&cookie.to_ne_bytes(), advertised, MapFlags::ANY)
             .map_err(|error| failed("bpf(update)", error))
     }
 
     pub(super) fn remove(&self, cookie: u64) -> Result<(), BpfError> {
-        self.told.delete(&cookie.to_ne_bytes()).map_err(|error| failed("bpf(delete)", error))
+        self.advertised.delete(&cookie.to_ne_bytes()).map_err(|error| failed("bpf(delete)", error))
     }
 }
 
-/// Writes `name` where the object has its placeholder.
+/// Replaces the placeholder in the object by `name`.
 fn rename(object: &mut OpenObject, name: &str) -> Result<(), BpfError> {
     let mut controls = object.maps_mut().filter(|map| map.map_type() == MapType::StructOps);
     let mut control = controls.next().ok_or_else(|| broken("no control"))?;
@@ -85,7 +86,7 @@ fn refused(error: Error) -> BpfError {
     BpfError::Refused(format!("{error:#}\n{}", complaint.trim_end()))
 }
 
-/// The object is built with this crate.
+/// The error for an object without `what`; a mistake in the build, since the object comes with this crate.
 fn broken(what: &str) -> BpfError {
     BpfError::Refused(format!("the object has {what}"))
 }

@@ -1,8 +1,8 @@
 //! RATCP inside the kernel: a congestion control of our own, registered for as long as a run lasts, and the rates that
-//! it is told.
+//! are advertised to its connections.
 //!
 //! ```text
-//! feedback ──► Ratcp::tell ──► map `told`, by socket ──► ratcp.bpf.c, at the next acknowledgement ──► cwnd, pacing
+//! feedback ──► Ratcp::advertise ──► map `told`, by socket ──► ratcp.bpf.c, at the next acknowledgement ──► cwnd, pacing
 //! ```
 //!
 //! The program is C (`bpf/ratcp.bpf.c`, its object beside it) and is adapted to the running kernel when it is loaded.
@@ -10,9 +10,9 @@
 
 #[cfg(not(feature = "bpf"))]
 mod absent;
+mod advertised;
 #[cfg(feature = "bpf")]
 mod loader;
-mod told;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -26,15 +26,16 @@ use crate::netns::{NET_ADMIN, has_capabilities, is_in_first_user_namespace};
 use crate::sys;
 #[cfg(not(feature = "bpf"))]
 use absent as loader;
-use told::Told;
+use advertised::Advertised;
 
-/// Where a kernel describes its types.
+/// The file in which a kernel describes its types.
 const BTF: &str = "/sys/kernel/btf/vmlinux";
-/// Numbers of capabilities(7).
+/// Capability number of CAP_PERFMON; see capabilities(7).
 const PERFMON: u32 = 38;
+/// Capability number of CAP_BPF; see capabilities(7).
 const BPF: u32 = 39;
 
-/// Why no congestion control can be brought into this kernel.
+/// Why RATCP cannot be loaded into this kernel.
 #[derive(Debug, thiserror::Error)]
 pub enum BpfError {
     /// This build has no loader.
@@ -48,7 +49,7 @@ pub enum BpfError {
         "the kernel has no type information (/sys/kernel/btf/vmlinux): it was built without CONFIG_DEBUG_INFO_BTF"
     )]
     NoBtf,
-    /// Not allowed to.
+    /// This process lacks the capabilities.
     #[error(
         "loading BPF programs needs root (CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN in the first user namespace)"
     )]
@@ -59,9 +60,9 @@ pub enum BpfError {
     /// A system call failed.
     #[error("{call}: {source}")]
     System {
-        /// What was called.
+        /// The call that failed.
         call: &'static str,
-        /// What it said.
+        /// The error that it returned.
         source: io::Error,
     },
 }
@@ -77,9 +78,9 @@ pub struct Ratcp {
 /// A connection that uses [`Ratcp`].
 #[derive(Debug)]
 pub struct Listener {
-    /// The socket's, unique on this machine.
+    /// The socket's cookie, unique on this machine.
     cookie: u64,
-    told: Told,
+    advertised: Advertised,
 }
 
 impl Ratcp {
@@ -94,7 +95,7 @@ impl Ratcp {
         if !has_capabilities(&[NET_ADMIN, PERFMON, BPF]) || !is_in_first_user_namespace() {
             return Err(BpfError::NotPermitted);
         }
-        // Another run may use a name already, and two names must not share a hash either: try others.
+        // Another run may have taken the name, and no two names may share a hash: try a few.
         const ATTEMPTS: u32 = 3;
         let mut attempt = 0;
         loop {
@@ -112,7 +113,8 @@ impl Ratcp {
         &self.name
     }
 
-    /// Makes a TCP socket use it, best before it is connected, with packets of `packet` on the wire. No rate is known yet.
+    /// Makes a TCP socket use it, preferably before it is connected; `packet` is the size of a full packet on the wire.
+    /// No rate is known yet.
     pub fn adopt(
         &self,
         socket: &impl AsRawFd,
@@ -123,22 +125,23 @@ impl Ratcp {
         sys::get_option(socket, libc::SOL_SOCKET, libc::SO_COOKIE, &mut cookie)
             .map_err(system("SO_COOKIE"))?;
         let cookie = u64::from_ne_bytes(cookie);
-        let listener = Listener { cookie, told: Told::new(config, packet) };
-        self.loaded.update(cookie, &listener.told.to_bytes())?;
+        let listener = Listener { cookie, advertised: Advertised::new(config, packet) };
+        self.loaded.update(cookie, &listener.advertised.to_bytes())?;
         sys::set_option_bytes(socket, libc::IPPROTO_TCP, libc::TCP_CONGESTION, self.name.as_bytes())
             .map_err(system("TCP_CONGESTION"))?;
         Ok(listener)
     }
 
-    /// Tells a connection its rate; it heeds it at the next acknowledgement. An unlimited rate: none is known.
-    pub fn tell(&self, listener: &mut Listener, rate: Rate) -> Result<(), BpfError> {
-        if listener.told.hear(rate) {
-            self.loaded.update(listener.cookie, &listener.told.to_bytes())?;
+    /// Advertises a rate to a connection, which follows it from its next acknowledgement on. An unlimited rate stands
+    /// for none.
+    pub fn advertise(&self, listener: &mut Listener, rate: Rate) -> Result<(), BpfError> {
+        if listener.advertised.hear(rate) {
+            self.loaded.update(listener.cookie, &listener.advertised.to_bytes())?;
         }
         Ok(())
     }
 
-    /// A connection is over: its place becomes free.
+    /// Frees the entry of a connection that is over.
     pub fn dismiss(&self, listener: Listener) -> Result<(), BpfError> {
         self.loaded.remove(listener.cookie)
     }

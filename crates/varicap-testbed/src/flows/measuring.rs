@@ -1,4 +1,4 @@
-//! What the kernel says of the senders, and what is counted of them.
+//! Measurements of the senders: samples of the kernel's state of each, and totals.
 
 use varicap_experiment::Transport;
 use varicap_experiment::measure::SenderTotals;
@@ -15,7 +15,7 @@ impl Endpoints {
         }
     }
 
-    /// Asks the kernel how a sender stands.
+    /// Queries the kernel's state of a sender.
     pub(super) fn take_info(&mut self, slot: u32, now: Time) {
         let Some(connection) = &mut self.connections[slot as usize] else { return };
         let Ok(info) = TcpInfo::of(&connection.sender) else { return };
@@ -40,7 +40,7 @@ impl Endpoints {
         }
     }
 
-    /// What the senders of each meter have counted so far.
+    /// The totals of the senders of each meter so far.
     pub fn sender_totals(&mut self, now: Time) -> Vec<SenderTotals> {
         self.sample(now);
         let mut totals = self.over.clone();
@@ -54,7 +54,7 @@ impl Endpoints {
         totals
     }
 
-    /// The warm-up is over: what is measured begins at `now`.
+    /// Ends the warm-up: measuring begins at `now`.
     pub fn begin_measuring(&mut self, now: Time) {
         let totals = self.sender_totals(now);
         self.meters.iter_mut().zip(totals).for_each(|(meter, sender)| meter.reset(now, sender));

@@ -26,22 +26,23 @@ use crate::plan::{FlowPlan, Plan};
 use crate::sockets::{self, Requests, TcpInfo};
 use crate::sys::{self, Clock, Interest, Poll, Timer};
 
-/// How often the kernel is asked how each sender stands.
+/// The interval at which the state of each sender is queried.
 const SAMPLE: Span = Span::from_millis(10);
-/// Connections that are asked so often; more are asked less often, so that asking stays cheap.
+/// The number of connections that are queried at that interval; if there are more, each is queried less often, so that
+/// the cost stays low.
 const SAMPLED_AT_ONCE: usize = 100;
-/// What is written at a time [B].
+/// The amount of data written at a time [B].
 const CHUNK: usize = 65_536;
 static ZEROS: [u8; CHUNK] = [0; CHUNK];
 
-/// What is due at an instant, apart from openings.
+/// An entry of the agenda: everything that falls due at an instant, apart from openings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Due {
     /// Source number `source` sends a datagram.
     Datagram { source: u32 },
-    /// The application of a connection does something.
+    /// The application of a connection is to be polled.
     Feed { slot: u32, generation: u32 },
-    /// The senders are asked how they stand.
+    /// The senders are to be queried.
     Sample,
 }
 
@@ -53,28 +54,28 @@ struct Datagrams {
     source: DatagramSource,
 }
 
-/// A connection that was opened: its slot may be used by another one later, which has another generation.
+/// Identifies a connection: a later one in the same slot has another generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ConnectionId {
     slot: u32,
     generation: u32,
 }
 
-/// What a sending socket has still to take.
+/// The data that an application has offered to a sending socket.
 #[derive(Debug, Default)]
 struct Outbox {
     /// Bytes that the application has offered; u64::MAX stands for an endless supply.
     offered: u64,
-    /// Those of them that the kernel has taken.
+    /// Offered bytes that the kernel has taken.
     written: u64,
     /// Nothing more will be offered.
     is_ending: bool,
-    /// The socket knows that nothing more will come.
+    /// The socket's sending direction has been closed.
     has_ended: bool,
 }
 
 impl Outbox {
-    /// The application does this at its sender.
+    /// Carries out an offer of the application.
     fn take(&mut self, offer: Offer) {
         debug_assert!(!self.has_ended || !matches!(offer, Offer::Write(_)), "{offer:?} after the end");
         match offer {
@@ -84,7 +85,7 @@ impl Outbox {
         }
     }
 
-    /// What is offered and not written yet [B].
+    /// Data that is offered but not written yet [B].
     fn left(&self) -> u64 {
         debug_assert!(self.written <= self.offered, "more was written than offered");
         self.offered - self.written
@@ -112,16 +113,16 @@ struct Connection {
     last: SenderTotals,
 }
 
-/// What is measured at the sockets.
+/// The meters at the sockets.
 #[derive(Debug)]
 pub struct Endpoints {
-    /// What each flow, or group of transfers, gave to its application, and how its sender stood.
+    /// A meter for each flow, or group of transfers: data delivered to applications, and samples of senders.
     pub meters: Vec<FlowMeter>,
-    /// Where the single senders stand, by meter.
+    /// The latest state of each flow's sender, by meter.
     pub standing: Vec<Option<SenderState>>,
-    /// Samples of greedy senders, and those of them that found nothing to send.
+    /// The number of samples of greedy senders.
     pub samples: u64,
-    /// Those of the samples in which the application was too slow.
+    /// The number of those samples in which the application had been too slow.
     pub starved_samples: u64,
     over: Vec<SenderTotals>,
     flows: Vec<FlowSpec>,
@@ -133,10 +134,10 @@ pub struct Endpoints {
     agenda: BinaryHeap<Reverse<(Time, Due)>>,
     listeners: Vec<Option<OwnedFd>>,
     datagrams: Vec<Datagrams>,
-    /// Sockets of receivers of datagrams, which nobody reads.
+    /// Sockets that receive datagrams and are never read.
     _unread: Vec<OwnedFd>,
     connections: Vec<Option<Connection>>,
-    /// The slot of the connection from each group and port.
+    /// The slot of each connection, by its group and its sender's port.
     ports: HashMap<(u16, u16), u32>,
     generations: u32,
     requests: Requests,
@@ -146,7 +147,7 @@ pub struct Endpoints {
 }
 
 const TIMER: u64 = u64::MAX;
-/// Bits of a token that say what it is.
+/// The bits of a token that hold its kind.
 const SENDER: u64 = 0;
 const RECEIVER: u64 = 1;
 const LISTENER: u64 = 2;
@@ -155,22 +156,22 @@ fn token(kind: u64, slot: u32, generation: u32) -> u64 {
     kind | u64::from(slot) << 2 | u64::from(generation) << 34
 }
 
-/// What the endpoints need in addition to the network.
+/// The surroundings of the endpoints: clock, random streams, and the emulator that they report to.
 pub struct Surroundings {
-    /// When time zero is.
+    /// The clock, which defines time zero.
     pub clock: Clock,
     /// The random streams of the run.
     pub streams: Streams,
-    /// Where the emulator's director reads.
+    /// The channel from which the emulator's director reads.
     pub postbox: Postbox<Message>,
-    /// Rings at the emulator.
+    /// Rings the emulator's bell.
     pub remote: Remote,
     /// RATCP in the kernel, if a flow uses it.
     pub ratcp: Option<Arc<Ratcp>>,
 }
 
 impl Endpoints {
-    /// The sockets of `network` that are there before it starts. This thread must be in the senders' namespace.
+    /// Makes the sockets of `network` that exist before it starts. This thread must be in the senders' namespace.
     pub fn new(
         network: &Network,
         plan: &Plan,
@@ -211,13 +212,13 @@ impl Endpoints {
         Ok(endpoints)
     }
 
-    /// Runs until `end`; `go_on` is asked now and then, and false ends it.
+    /// Runs until `end`. `go_on` is called every so often, and stops the run by returning false.
     pub fn run_until(
         &mut self,
         end: Time,
         go_on: &mut dyn FnMut(Time) -> bool,
     ) -> Result<bool, TestbedError> {
-        /// Without any event, the caller is still asked so often [ms].
+        /// The interval at which the caller is asked even if nothing happens [ms].
         const LONGEST_WAIT: i32 = 50;
         loop {
             let now = self.clock.now().min(end);
@@ -249,12 +250,12 @@ impl Endpoints {
         }
     }
 
-    /// When the first entry of the agenda is due.
+    /// The instant at which the first entry of the agenda is due.
     fn next_due(&self) -> Time {
         self.agenda.peek().map_or(Time::NEVER, |Reverse((at, _))| *at)
     }
 
-    /// Opens what is to open by `at`, each connection as of its own time.
+    /// Opens the connections that are due by `at`, each as of its own time.
     fn open_due(&mut self, by: Time) -> Result<(), TestbedError> {
         loop {
             let at = self.openings.poll_at();
@@ -268,7 +269,7 @@ impl Endpoints {
         }
     }
 
-    /// Does what is due by `now`, in order of time.
+    /// Handles what is due by `now`, in order of time.
     fn run_agenda(&mut self, now: Time) -> Result<(), TestbedError> {
         loop {
             self.open_due(self.next_due().min(now))?;
@@ -286,7 +287,7 @@ impl Endpoints {
                 }
                 Due::Sample => {
                     let often = self.connections.len().div_ceil(SAMPLED_AT_ONCE).max(1) as u64;
-                    // A sample that is late does not make the next one late.
+                    // A late sample does not delay the next one.
                     let next = (at + SAMPLE.saturating_mul(often)).max(now);
                     self.agenda.push(Reverse((next, Due::Sample)));
                     self.sample(now);
@@ -314,13 +315,13 @@ impl Endpoints {
         let Datagrams { fd, source: state, .. } = &mut self.datagrams[source as usize];
         state.send(now);
         let payload = (state.size.as_u64() as usize).saturating_sub(HEADER).min(CHUNK);
-        // What the socket does not take is lost before the network, and counted as sent.
+        // A datagram that the socket refuses is lost before the network, and counts as sent.
         let _ = sys::send(fd, &ZEROS[..payload]);
         let next = state.poll_at();
         self.agenda.push(Reverse((next, Due::Datagram { source })));
     }
 
-    /// Takes what the application of a connection offers by `now`, and writes it.
+    /// Polls the application of a connection, and writes the data that it offers by `now`.
     fn feed(&mut self, now: Time, slot: u32) -> Result<(), TestbedError> {
         let Some(connection) = &mut self.connections[slot as usize] else { return Ok(()) };
         let was_active = connection.app.is_active();
@@ -338,9 +339,9 @@ impl Endpoints {
         self.write(slot)
     }
 
-    /// Gives the kernel what the application offers, as far as there is room.
+    /// Writes the offered data to the socket, as far as there is room.
     fn write(&mut self, slot: u32) -> Result<(), TestbedError> {
-        /// No connection keeps the others waiting.
+        /// The maximum amount of data written at a time, so that no connection keeps the others waiting [B].
         const MOST_AT_ONCE: usize = 8;
         let Some(connection) = &mut self.connections[slot as usize] else { return Ok(()) };
         let mut is_full = false;
@@ -386,7 +387,7 @@ impl Endpoints {
 
     fn on_sender(&mut self, slot: u32, readable: bool) -> Result<(), TestbedError> {
         let Some(connection) = &self.connections[slot as usize] else { return Ok(()) };
-        // The receiver sends nothing: what can be read is the end.
+        // The receiver sends nothing: a readable sender means the end of the connection.
         if readable && connection.outbox.has_ended && matches!(sys::discard(&connection.sender, CHUNK), Ok(0))
         {
             self.close(slot);
@@ -426,7 +427,7 @@ impl Endpoints {
         Ok(())
     }
 
-    /// A connection has delivered `count` more bytes, which another one takes over.
+    /// Passes `count` bytes that a connection has just delivered to the connection that relays them.
     fn relay(&mut self, now: Time, slot: u32, count: u64) -> Result<(), TestbedError> {
         let Some(source) = &self.connections[slot as usize] else { return Ok(()) };
         let is_last = source.app.is_delivered();
@@ -451,7 +452,7 @@ impl Endpoints {
         Ok(())
     }
 
-    /// A transfer is over: its sockets are closed.
+    /// Closes the sockets of a transfer that is over.
     fn close(&mut self, slot: u32) {
         let now = self.clock.now();
         self.take_info(slot, now);
@@ -471,7 +472,7 @@ impl Endpoints {
         self.openings.on_close(group);
     }
 
-    /// Ends every connection at once.
+    /// Resets every connection.
     pub fn abort(&mut self) {
         for connection in self.connections.iter_mut().filter_map(Option::take) {
             sockets::abort_on_close(&connection.sender);

@@ -108,7 +108,7 @@ impl Endpoints {
         Ok(ConnectionId { slot, generation })
     }
 
-    /// A free slot, and the generation of the connection that will have it.
+    /// A free slot, and the generation of its next connection.
     fn next_place(&mut self) -> ConnectionId {
         let slot = match self.connections.iter().position(Option::is_none) {
             Some(slot) => slot,

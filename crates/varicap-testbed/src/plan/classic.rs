@@ -6,13 +6,13 @@ use varicap_tcp::{TcpConfig, Timer};
 use super::{Notes, unsupported};
 use crate::error::TestbedError;
 
-/// Kernel parameters that bring Linux close to the standards.
+/// The kernel parameters that bring Linux close to the standards; the flag says whether a kernel may lack the parameter.
 pub(super) fn classic(
     tcps: &[(&FlowSpec, &TcpConfig)],
     notes: &mut Notes,
 ) -> Result<Vec<(&'static str, String, bool)>, TestbedError> {
     let Some((first, base)) = tcps.first() else { return Ok(Vec::new()) };
-    // What the kernel has once for a whole namespace.
+    // Settings that the kernel has only once for a whole namespace.
     for (flow, tcp) in tcps {
         let differs = |key: &str, value: String| {
             let why =

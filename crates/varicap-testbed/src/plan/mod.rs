@@ -22,25 +22,25 @@ const TIMESTAMPS: u64 = 12;
 const UDP_HEADER: u64 = 28;
 /// Linux takes no smaller MSS (TCP_MIN_MSS) [B].
 const LEAST_MSS: u64 = 88;
-/// Most connections that are there from the beginning.
+/// The maximum number of connections that are open from the beginning.
 const MOST_CONNECTIONS: u64 = 2000;
 
-/// How much of itself the kernel keeps.
+/// How closely the kernel's TCP is configured to follow the standards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// As close to the standards that the simulator follows as the kernel can be brought.
+    /// As close as the kernel can be brought to the standards that the simulator follows.
     #[default]
     Classic,
-    /// As the kernel is, with the scenario's segments, options and windows.
+    /// The kernel's own behaviour, with the scenario's segments, options and windows.
     Stock,
 }
 
 /// A flow group as the kernel runs it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowPlan {
-    /// What the sender's route says of the receiver.
+    /// The metrics of the sender's route to the receiver.
     pub to_receiver: RouteMetrics,
-    /// What the receiver's route says of the sender.
+    /// The metrics of the receiver's route to the sender.
     pub to_sender: RouteMetrics,
     /// Whether the connection asks for selective acknowledgements.
     pub sack: bool,
@@ -50,7 +50,7 @@ pub struct FlowPlan {
     pub congestion: Option<String>,
     /// Largest window that the receiver advertises [B].
     pub window_clamp: Option<u32>,
-    /// What links see of each packet beyond its real size [B].
+    /// The difference between the size that links count for a packet and its real size [B].
     pub correction: i32,
     /// Largest packet [B].
     pub mtu: u32,
@@ -63,7 +63,7 @@ pub struct Plan {
     pub flows: Vec<FlowPlan>,
     /// Kernel parameters of both namespaces; the flag says that a kernel without the parameter will do.
     pub sysctls: Vec<(&'static str, String, bool)>,
-    /// What is only nearly as the scenario says, or differs by the kernel's nature.
+    /// Where the run follows the scenario only approximately, or differs because of the kernel.
     pub notes: Vec<String>,
 }
 
@@ -111,7 +111,7 @@ impl Plan {
     }
 }
 
-/// Load-reactive links sample themselves here: nobody shares a pool out, or calls a policy or a queue in Python.
+/// Refuses what only the simulator does at links: capacities shared by a pool, and policies and queues in Python.
 fn check_links(network: &Network) -> Result<(), TestbedError> {
     for link in &network.links {
         if let OnKernel::Refused(why) = link.parts.queue.on_kernel() {
@@ -124,7 +124,7 @@ fn check_links(network: &Network) -> Result<(), TestbedError> {
     Ok(())
 }
 
-/// Notes, each once.
+/// The notes of a plan, without duplicates.
 #[derive(Default)]
 struct Notes(Vec<String>);
 
@@ -136,7 +136,7 @@ impl Notes {
         }
     }
 
-    /// Asks the part called `name` at `key` what the kernel does with it: the kernel's name of it, if it has one.
+    /// Asks the part called `name` at `key` how the kernel runs it; returns the kernel's name of it, if it has one.
     fn ask(&mut self, key: &str, name: &str, part: &dyn Part) -> Result<Option<String>, TestbedError> {
         match part.on_kernel() {
             OnKernel::AsWritten => Ok(None),
@@ -154,7 +154,7 @@ fn unsupported(key: &str, value: impl ToString, why: impl Into<String>) -> Testb
     TestbedError::Unsupported { key: key.to_owned(), value: value.to_string(), why: why.into() }
 }
 
-/// The kernel's sockets know no tokens: what conforms is marked at a link, or not at all.
+/// Refuses reservations that need tokens at the sender: the kernel's sockets have none, so only links can mark.
 fn check_reservation(flow: &FlowSpec) -> Result<(), TestbedError> {
     let Some(reservation) = &flow.reservation else { return Ok(()) };
     let key = |part: &str| format!("flows.{}.reservation.{part}", flow.name);
@@ -265,7 +265,7 @@ fn rto_minimum(tcp: &TcpConfig) -> Span {
     }
 }
 
-/// The kernel's name of the congestion control; none for one that the engine brings along, and chooses socket by socket.
+/// The kernel's name of the congestion control; `None` for one that the engine loads itself and sets socket by socket.
 fn congestion(
     tcp: &TcpConfig,
     key: &impl Fn(&str) -> String,
@@ -339,7 +339,7 @@ fn check_details(
     Ok(())
 }
 
-/// Largest packet of a plan [B]; what a TUN must carry.
+/// The largest packet of a plan [B], which a TUN must carry.
 pub fn largest_packet(plan: &Plan) -> u32 {
     plan.flows.iter().map(|flow| flow.mtu).max().unwrap_or(1500)
 }

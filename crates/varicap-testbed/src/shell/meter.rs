@@ -1,4 +1,4 @@
-//! The live line: what passes the link, what it could carry, what waits and what was lost.
+//! The live line: throughput, capacity, backlog and losses of a shell's link.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -9,42 +9,42 @@ use varicap_units::{NANOS_PER_SEC, Rate, Span, Time};
 use crate::net::Net;
 use crate::packet::Packet;
 
-/// How often the line is renewed.
+/// The interval at which the line is updated.
 const INTERVAL: Span = Span::from_millis(500);
-/// Characters that a line has at most: it must not wrap.
+/// The maximum length of the line, which must not wrap [characters].
 const WIDTH: usize = 79;
 
-/// Where the live line goes.
+/// Where the live line is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Show {
-    /// There is none.
+    /// Nowhere.
     Nowhere,
-    /// One line of the terminal, written anew.
+    /// In one line of the terminal, which is overwritten.
     Line,
-    /// The title of the terminal's window, which leaves the terminal to the command.
+    /// In the title of the terminal's window, which leaves the terminal to the command.
     Title,
 }
 
-/// Counts what passes, and shows it.
+/// Counts packets, and shows the live line.
 pub struct Meter {
     show: Show,
-    /// When it is shown next.
+    /// The instant at which the line is shown next.
     pub due: Time,
     last: Time,
-    /// From the command outside, then back.
+    /// The direction from the command to the network outside, then the one back.
     ways: [OneWay; 2],
 }
 
-/// One direction.
+/// One direction of the link.
 struct OneWay {
     arrow: char,
     links: Box<[usize]>,
-    /// Carried since the line was last shown [B].
+    /// Data carried since the line was last shown [B].
     carried: u64,
 }
 
 impl Meter {
-    /// Of a network whose first flow sends from the command outside.
+    /// A meter for a network whose first flow sends from the command to the network outside.
     pub fn new(show: Show, network: &Network) -> Meter {
         let routes = network.flows.first().map(|flow| (flow.forward.clone(), flow.reverse.clone()));
         let (up, down) = routes.unwrap_or_default();
@@ -53,14 +53,14 @@ impl Meter {
         Meter { show, due, last: Time::ZERO, ways: [way('↑', up), way('↓', down)] }
     }
 
-    /// A packet has passed.
+    /// Counts a packet that has passed the link.
     pub fn on_packet(&mut self, packet: &Packet) {
         if let Some(way) = self.ways.get_mut(usize::from(packet.route)) {
             way.carried += u64::from(packet.size);
         }
     }
 
-    /// Shows what passed since the last time.
+    /// Shows the line with what has passed since the last time.
     pub fn show(&mut self, now: Time, net: &mut Net) {
         net.advance(now);
         let span = now.since(self.last).as_nanos().max(1);
@@ -82,7 +82,7 @@ impl Meter {
         self.put(&line);
     }
 
-    /// Leaves the terminal as it was.
+    /// Clears the line or the title.
     pub fn clear(&self) {
         self.put("");
     }
@@ -93,12 +93,12 @@ impl Meter {
             Show::Line => format!("\r\x1b[2K{line}"),
             Show::Title => format!("\x1b]2;{line}\x07"),
         };
-        // A terminal that is gone shows nothing.
+        // A terminal that has been closed is no reason to stop.
         let _ = std::io::stderr().write_all(text.as_bytes());
     }
 }
 
-/// In Mb/s, short.
+/// A rate in Mb/s, with two decimals.
 fn megabits(rate: Rate) -> String {
     if rate.is_unlimited() { "∞".to_owned() } else { format!("{:.2}", rate.as_bps() as f64 / 1e6) }
 }

@@ -5,7 +5,7 @@
 //!   services ◄──► relay ◄──► TUN ◄──► links there and back ◄──► TUN ◄──► the command
 //! ```
 //!
-//! Nothing is changed outside: no device, no route, no rule. All goes with this process, however it ends.
+//! Nothing is changed outside: no device, no route, no rule. Everything disappears with this process, however it ends.
 
 mod meter;
 mod relay;
@@ -38,25 +38,25 @@ use relay::Gate;
 const MTU: u32 = 1500;
 /// The address outside of the outermost shell; each shell inside another is four further.
 const FIRST_OUTSIDE: Ipv4Addr = Ipv4Addr::new(100, 64, 0, 1);
-/// How deep shells may lie in each other.
+/// The maximum depth of nested shells.
 const MOST_DEPTH: u32 = 64;
 
-/// A command and the link that it shall live behind.
+/// A command, and the links behind which it is to run.
 #[derive(Clone, Debug)]
 pub struct Shell {
-    /// The links. Of its flows only the routes count: see [`Shell::between`].
+    /// The links; its flows only define routes, see [`Shell::between`].
     network: Network,
-    /// For everything random about the links.
+    /// The seed of the links' random numbers.
     pub seed: u64,
     /// The program and its arguments.
     pub command: Vec<OsString>,
-    /// Which congestion control sockets at both ends have by default; none: that of the system.
+    /// The default congestion control of sockets at both ends; `None` keeps that of the system.
     pub congestion: Option<String>,
-    /// How the live line is shown.
+    /// Where the live line is shown.
     pub show: Show,
-    /// A link that was not exact makes the exit code 4.
+    /// Whether the exit code is 4 if the emulation was not exact.
     pub strict: bool,
-    /// How many shells this one lies in, as VARICAP_SHELL says.
+    /// The number of shells that this one is nested in, from VARICAP_SHELL.
     pub depth: u32,
 }
 
@@ -71,8 +71,8 @@ impl Shell {
         Shell { network, seed: 1, command, congestion: None, show: Show::Nowhere, strict: false, depth: 0 }
     }
 
-    /// Runs the command behind the link, which a process of its own emulates, and returns its exit code, or 128 and the
-    /// signal that killed it. What keeps the link from being made is said on stderr; the code is then 3.
+    /// Runs the command behind the link, which a separate process emulates, and returns its exit code, or 128 plus the
+    /// signal that killed it. If the link cannot be made, the reason is printed to stderr and the code is 3.
     pub fn run(&self) -> Result<i32, TestbedError> {
         sys::ignore_interrupts();
         match sys::fork().step("start a process")? {
@@ -87,7 +87,7 @@ impl Shell {
         }
     }
 
-    /// In a process with a single thread, whose network is that outside.
+    /// Emulates the link and runs the command, in a single-threaded process whose network is the one outside.
     fn run_here(&self) -> Result<i32, TestbedError> {
         sys::die_with_parent().step("die with the parent")?;
         become_owner()?;
@@ -116,7 +116,7 @@ impl Shell {
         self.emulate(&near, vec![near_tun, far_tun], border, outside)
     }
 
-    /// What sockets of a namespace find.
+    /// Sets the defaults of sockets in this thread's namespace.
     fn configure(&self) -> Result<(), TestbedError> {
         let Some(name) = &self.congestion else { return Ok(()) };
         let done = set_sysctl("net.ipv4.tcp_congestion_control", name);
@@ -125,7 +125,7 @@ impl Shell {
         ))
     }
 
-    /// Runs the command while packets pass.
+    /// Runs the command while another thread emulates the link.
     fn emulate(
         &self,
         near: &Namespace,
@@ -143,7 +143,7 @@ impl Shell {
             Ok(child) => child,
             Err(error) => {
                 eprintln!("varicap: {}: {error}", self.command[0].display());
-                // As shells say it: not found, or found and not a program.
+                // The codes of shells: not found, or found but not executable.
                 return Ok(if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 });
             }
         };
@@ -166,7 +166,7 @@ impl Shell {
         Ok(self.sum_up(&fidelity, exit_code(status)))
     }
 
-    /// Says how exact the link was, if that is asked for or it was not; the exit code.
+    /// Prints how exact the emulation was, if that is requested or it was not exact; returns the exit code.
     fn sum_up(&self, fidelity: &Fidelity, code: i32) -> i32 {
         let faults = fidelity.faults();
         if self.show != Show::Nowhere && !fidelity.lateness.is_empty() {
@@ -187,7 +187,7 @@ impl Shell {
         command.args(&self.command[1..]);
         command.env("VARICAP_GATEWAY", outside.to_string());
         command.env("VARICAP_SHELL", (self.depth + 1).to_string());
-        // As in Mahimahi, inside several shells these are the address outside all of them.
+        // As in Mahimahi, in nested shells these are the address outside all of them.
         if self.depth == 0 {
             command.env("VARICAP_OUTSIDE", outside.to_string());
         }
@@ -198,9 +198,9 @@ impl Shell {
     }
 }
 
-/// Exit code if the machine lacks something.
+/// The exit code if the machine lacks something that the emulation needs.
 const LACKING: i32 = 3;
-/// Exit code of a strict shell whose link was not exact.
+/// The exit code of a strict shell whose emulation was not exact.
 const BREACH: i32 = 4;
 
 fn fidelity(emulator: &Emulator<Border>, is_prioritised: bool) -> Fidelity {
@@ -214,7 +214,7 @@ fn fidelity(emulator: &Emulator<Border>, is_prioritised: bool) -> Fidelity {
     }
 }
 
-/// What the far end and the near end are called in shell number `depth`.
+/// The addresses of the far end and the near end in a shell at depth `depth`.
 fn addresses(depth: u32) -> Result<(Ipv4Addr, Ipv4Addr), TestbedError> {
     if depth >= MOST_DEPTH {
         return Err(TestbedError::Failed(format!("{depth} shells inside each other (VARICAP_SHELL)")));
@@ -228,7 +228,7 @@ fn exit_code(status: std::process::ExitStatus) -> i32 {
     status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1)
 }
 
-/// Sends what comes from one end to the other, and opens connections outside before packets reach the far end.
+/// Routes packets from one end to the other, and opens connections outside before packets reach the far end.
 struct Border {
     gate: Gate,
     meter: Meter,
@@ -239,7 +239,7 @@ const FAR: u16 = 1;
 
 impl Director for Border {
     fn direct(&mut self, _: Time, port: usize, packet: &[u8]) -> Option<Way> {
-        // Route 0 leads from the command outside, route 1 back. A conversation is known by its ports.
+        // Route 0 leads from the command to the network outside, route 1 back. A conversation is identified by its ports.
         let tag = ipv4::parse(packet)
             .map_or(0, |headers| u32::from(headers.source_port) << 16 | u32::from(headers.destination_port));
         let way = Way { route: port as u16, exit: 1 - port as u16, size: packet.len() as u16, tag };

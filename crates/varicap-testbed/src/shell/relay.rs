@@ -4,9 +4,9 @@
 //! command ══ link ══► TUN ──► namespace with every address ──► relay ──► sockets of the network outside
 //! ```
 //!
-//! The far end is a namespace that takes packets for any address as its own. When a connection (or a first datagram)
-//! arrives there, a socket is opened outside first: whether that works decides whether somebody listens at the far end.
-//! Then bytes are copied between the two. So TCP over the link ends at the relay, in this kernel.
+//! The far end is a namespace that accepts packets for any address as its own. When a connection (or a first datagram)
+//! arrives there, a socket is opened outside first: only if that succeeds does the far end listen. Then bytes are copied
+//! between the two. TCP over the link therefore ends at the relay, in this kernel.
 
 use std::collections::HashMap;
 use std::io;
@@ -21,13 +21,13 @@ use crate::netns::Namespace;
 use crate::packet::ipv4::{Headers, TCP};
 use crate::sys;
 
-/// Protocol number of UDP.
+/// The protocol number of UDP.
 const UDP: u8 = 17;
-/// A local service answers at once, or it is busy.
+/// The time in which a local service must accept a connection; otherwise it counts as busy.
 const LOCAL_PATIENCE: Duration = Duration::from_millis(50);
-/// Datagrams between two ports count as one conversation until they pause this long.
+/// The pause after which datagrams between two ports count as a new conversation.
 const UDP_PAUSE: Duration = Duration::from_secs(30);
-/// Connections that were opened outside and that nobody has come for; more are lost SYNs.
+/// The maximum number of connections opened outside that the far end has not accepted; further SYNs are lost.
 const MOST_WAITING: usize = 1024;
 /// Largest datagram [B].
 const LARGEST_DATAGRAM: usize = 65_536;
@@ -44,7 +44,7 @@ pub struct Gate {
     requests: Sender<Request>,
 }
 
-/// What the gate and the far end both know.
+/// State shared by the gate and the far end.
 #[derive(Default)]
 struct Shared {
     /// Opened outside for connections that the far end has not accepted yet.
@@ -53,7 +53,7 @@ struct Shared {
     conversations: Mutex<HashMap<Ends, ()>>,
 }
 
-/// What the gate asks the far end to do, before it lets a packet through.
+/// A request from the gate to the far end, to be fulfilled before the gate lets a packet through.
 enum Request {
     Listen(u16, Sender<()>),
     Close(u16, Sender<()>),
@@ -75,7 +75,7 @@ impl Gate {
         Ok(Gate { outside, shared, requests })
     }
 
-    /// A packet is about to reach the far end.
+    /// Prepares the far end for a packet that is about to reach it.
     pub fn on_packet(&self, headers: &Headers) {
         let from = SocketAddrV4::new(headers.source.into(), headers.source_port);
         let to = SocketAddrV4::new(headers.destination.into(), headers.destination_port);
@@ -100,7 +100,7 @@ impl Gate {
                 drop(waiting);
                 self.ask(|done| Request::Listen(ends.1.port(), done));
             }
-            // Nobody listens outside, so nobody shall listen at the far end: its kernel refuses the connection.
+            // Nothing listens outside, so nothing may listen at the far end: its kernel then refuses the connection.
             Err(_) => {
                 drop(waiting);
                 self.ask(|done| Request::Close(ends.1.port(), done));
@@ -110,7 +110,7 @@ impl Gate {
 
     fn connect(&self, to: SocketAddrV4) -> io::Result<TcpStream> {
         if *to.ip() != self.outside {
-            // How that ends is seen when bytes are copied.
+            // Whether it succeeds shows when bytes are copied.
             let socket = sys::socket(libc::AF_INET, libc::SOCK_STREAM, 0)?;
             sys::connect(&socket, to.ip().octets(), to.port())?;
             return Ok(socket.into());
@@ -136,7 +136,7 @@ impl Gate {
         self.ask(|done| Request::Converse(ends, socket, done));
     }
 
-    /// Asks the far end and waits until it has done it.
+    /// Sends a request to the far end and waits until it is fulfilled.
     fn ask(&self, request: impl FnOnce(Sender<()>) -> Request) {
         let (done, answer) = channel();
         if self.requests.send(request(done)).is_ok() {
@@ -152,7 +152,7 @@ struct FarEnd {
 }
 
 impl FarEnd {
-    /// Does what the gate asks for, until the gate is gone.
+    /// Fulfils the gate's requests until the gate is dropped.
     fn serve(&mut self, requests: &Receiver<Request>) {
         while let Ok(request) = requests.recv() {
             let done = match request {
@@ -241,7 +241,7 @@ impl Shared {
     }
 }
 
-/// Copies until the end of `from`, which is then the end of `to`; a failure of either resets both.
+/// Copies bytes until `from` ends, then ends `to` as well; a failure of either resets both.
 fn copy_stream(mut from: &TcpStream, mut to: &TcpStream) {
     if io::copy(&mut from, &mut to).is_ok() {
         let _ = sys::end_sending(to);
@@ -258,7 +258,7 @@ fn copy_datagrams(from: &UdpSocket, to: &UdpSocket) {
     loop {
         match from.recv(&mut buffer) {
             Ok(length) => drop(to.send(&buffer[..length])),
-            // Nobody listens over there, yet: a datagram more or less.
+            // Nothing listens there yet; the datagram is lost.
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
             Err(_) => return,
         }
@@ -274,7 +274,8 @@ fn spawn(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
     thread::Builder::new().stack_size(1 << 18).spawn(work).map(drop)
 }
 
-/// What another thread was doing when it panicked is whole all the same: single insertions and removals.
+/// Locks a mutex even if another thread panicked with it: only single insertions and removals are made under it, so the
+/// value is consistent all the same.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

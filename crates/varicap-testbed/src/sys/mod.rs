@@ -14,7 +14,7 @@ pub use process::*;
 pub use socket::*;
 pub use waiting::*;
 
-/// -1 as the error that it stands for.
+/// Turns a result of -1 into the error that it stands for.
 fn check(result: c_int) -> io::Result<c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
@@ -24,26 +24,26 @@ fn owned(fd: c_int) -> io::Result<OwnedFd> {
     check(fd).map(|fd| unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Whether an error only says that there is nothing now.
+/// Whether an error only means that the call should be repeated later.
 pub fn is_again(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EINTR))
 }
 
-/// Reads what there is into `buffer`.
+/// Reads what is available into `buffer`; returns the number of bytes.
 pub fn read(fd: &impl AsRawFd, buffer: &mut [u8]) -> io::Result<usize> {
     // SAFETY: the buffer is ours and as long as we say.
     let count = unsafe { libc::read(fd.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) };
     if count < 0 { Err(io::Error::last_os_error()) } else { Ok(count as usize) }
 }
 
-/// Writes `bytes` at once.
+/// Writes `bytes` in one call; returns how many were written.
 pub fn write(fd: &impl AsRawFd, bytes: &[u8]) -> io::Result<usize> {
     // SAFETY: the bytes are ours and as many as we say.
     let count = unsafe { libc::write(fd.as_raw_fd(), bytes.as_ptr().cast(), bytes.len()) };
     if count < 0 { Err(io::Error::last_os_error()) } else { Ok(count as usize) }
 }
 
-/// Makes a TUN device called `name`; it goes with its descriptor.
+/// Makes a TUN device called `name`, which disappears when its descriptor is closed.
 pub fn open_tun(name: &str) -> io::Result<OwnedFd> {
     // SAFETY: the path ends in a zero.
     let fd =

@@ -7,37 +7,37 @@ use std::os::fd::AsRawFd;
 
 use super::{check, is_again};
 
-/// Leaves the namespaces that `flags` (CLONE_NEW…) names for new ones.
+/// Moves this process into new namespaces of the kinds that `flags` (CLONE_NEW…) names.
 pub fn unshare(flags: c_int) -> io::Result<()> {
     // SAFETY: no pointers.
     check(unsafe { libc::unshare(flags) }).map(drop)
 }
 
-/// Enters the network namespace of `fd`; of this thread alone.
+/// Moves this thread alone into the network namespace of `fd`.
 pub fn enter_network(fd: &impl AsRawFd) -> io::Result<()> {
     // SAFETY: no pointers.
     check(unsafe { libc::setns(fd.as_raw_fd(), libc::CLONE_NEWNET) }).map(drop)
 }
 
-/// Effective user and group.
+/// The effective user and group.
 pub fn identity() -> (u32, u32) {
     // SAFETY: no pointers, cannot fail.
     unsafe { (libc::geteuid(), libc::getegid()) }
 }
 
-/// The kernel kills this process as soon as its parent is dead.
+/// Makes the kernel kill this process as soon as its parent is dead.
 pub fn die_with_parent() -> io::Result<()> {
     // SAFETY: no pointers.
     check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) }).map(drop)
 }
 
-/// Process of the parent.
+/// The process number of the parent.
 pub fn parent() -> i32 {
     // SAFETY: no pointers, cannot fail.
     unsafe { libc::getppid() }
 }
 
-/// Ctrl-C at the terminal is for the parent.
+/// Ignores Ctrl-C at the terminal, which is left to the parent.
 pub fn ignore_interrupts() {
     for signal in [libc::SIGINT, libc::SIGQUIT] {
         // SAFETY: ignoring a signal runs no code of ours.
@@ -45,8 +45,8 @@ pub fn ignore_interrupts() {
     }
 }
 
-/// Lets this thread wake as exactly as the machine allows: exact timers, and before all ordinary threads (SCHED_FIFO)
-/// if that is permitted, which it says.
+/// Lets this thread wake as exactly as the machine allows: with exact timers and, if that is permitted, with priority
+/// over all ordinary threads (SCHED_FIFO). Returns whether it was permitted.
 pub fn go_first() -> bool {
     let priority = libc::sched_param { sched_priority: 20 };
     // SAFETY: no pointers; `priority` outlives the call.
@@ -56,22 +56,22 @@ pub fn go_first() -> bool {
     }
 }
 
-/// Keeps processors from sleeping while what it returns is held, if that is permitted: to wake one up takes a virtual
-/// machine a millisecond now and then.
+/// Keeps processors from sleeping while the returned file is open, if that is permitted: waking one up occasionally
+/// takes a virtual machine a millisecond.
 pub fn stay_awake() -> Option<File> {
     let mut latency = OpenOptions::new().write(true).open("/dev/cpu_dma_latency").ok()?;
     latency.write_all(&0_i32.to_ne_bytes()).ok()?;
     Some(latency)
 }
 
-/// A copy of this process with one thread; it sees none, the parent the child's number.
+/// Forks this process; the child has one thread. Returns the child's number in the parent, `None` in the child.
 pub fn fork() -> io::Result<Option<i32>> {
     // SAFETY: the caller answers for what the child does with what other threads held.
     let child = check(unsafe { libc::fork() })?;
     Ok((child != 0).then_some(child))
 }
 
-/// Waits for the end of a child; its exit code, as shells say it: 128 and the signal if one killed it.
+/// Waits for a child to end, and returns its exit code as shells do: 128 plus the signal if one killed it.
 pub fn wait_for(child: i32) -> io::Result<i32> {
     loop {
         let mut status = 0;
@@ -86,7 +86,7 @@ pub fn wait_for(child: i32) -> io::Result<i32> {
     }
 }
 
-/// Ends this process at once: nothing that was inherited from a parent is torn down.
+/// Ends this process at once, without tearing down what it inherited from its parent.
 pub fn exit_now(code: i32) -> ! {
     // SAFETY: does not return.
     unsafe { libc::_exit(code) }
@@ -98,7 +98,7 @@ pub fn kill(process: u32) {
     unsafe { libc::kill(process as libc::pid_t, libc::SIGKILL) };
 }
 
-/// Makes `command` start in a network namespace, with ordinary signals, and die with the thread that starts it.
+/// Makes `command` start in a network namespace, with default signal handling, and die with the thread that starts it.
 pub fn start_inside(command: &mut std::process::Command, namespace: std::fs::File) {
     let enter = move || {
         enter_network(&namespace)?;

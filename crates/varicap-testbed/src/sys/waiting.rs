@@ -17,19 +17,19 @@ fn monotonic() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// Real time, counted from an instant that is time zero of a run. The only clock of the crate.
+/// Real time, counted from time zero of a run. The only clock of the crate.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     zero: u64,
 }
 
 impl Clock {
-    /// Time zero is `ahead` from now.
+    /// A clock whose time zero is `ahead` from now.
     pub fn starting_in(ahead: Span) -> Clock {
         Clock { zero: monotonic() + ahead.as_nanos() }
     }
 
-    /// Now; before time zero it is zero.
+    /// The current time; zero before time zero.
     pub fn now(&self) -> Time {
         Time::from_nanos(monotonic().saturating_sub(self.zero))
     }
@@ -56,7 +56,7 @@ impl Timer {
         Ok(Timer { fd: owned(fd)?, armed: Time::NEVER })
     }
 
-    /// Goes off at `at`; never disarms it.
+    /// Arms the timer to expire at `at`; NEVER disarms it.
     pub fn arm(&mut self, clock: &Clock, at: Time) -> io::Result<()> {
         if at == self.armed {
             return Ok(());
@@ -77,7 +77,7 @@ impl Timer {
         Ok(())
     }
 
-    /// Takes note that it went off.
+    /// Acknowledges an expiry, so that the descriptor is no longer readable.
     pub fn clear(&mut self) {
         let mut count = [0; 8];
         let _ = read(&self.fd, &mut count);
@@ -98,18 +98,18 @@ pub struct Bell {
 }
 
 impl Bell {
-    /// A bell that is quiet.
+    /// A bell that is not ringing.
     pub fn new() -> io::Result<Bell> {
         // SAFETY: no pointers.
         Ok(Bell { fd: owned(unsafe { libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC) })? })
     }
 
-    /// Rings.
+    /// Rings the bell.
     pub fn ring(&self) {
         let _ = write(&self.fd, &1u64.to_ne_bytes());
     }
 
-    /// Is quiet again.
+    /// Silences the bell.
     pub fn clear(&self) {
         let mut count = [0; 8];
         let _ = read(&self.fd, &mut count);
@@ -129,12 +129,12 @@ pub struct Poll {
     events: Vec<libc::epoll_event>,
 }
 
-/// What a descriptor is waited for.
+/// The readiness for which a descriptor is polled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interest {
-    /// Something to read.
+    /// Readable.
     Read,
-    /// Something to read, or room to write.
+    /// Readable or writable.
     ReadWrite,
 }
 
@@ -148,10 +148,10 @@ impl Interest {
     }
 }
 
-/// A descriptor is ready.
+/// A descriptor that is ready.
 #[derive(Clone, Copy, Debug)]
 pub struct Ready {
-    /// The number it was added under.
+    /// The number under which it was added.
     pub token: u64,
     /// It can be read, or has ended.
     pub readable: bool,
@@ -160,19 +160,19 @@ pub struct Ready {
 }
 
 impl Poll {
-    /// Waits for nothing yet.
+    /// A poll that waits for no descriptor yet.
     pub fn new() -> io::Result<Poll> {
         // SAFETY: no pointers.
         let fd = owned(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
         Ok(Poll { fd, events: Vec::with_capacity(256) })
     }
 
-    /// Waits for `fd` as well, under the number `token`.
+    /// Adds `fd`, under the number `token`.
     pub fn add(&self, fd: &impl AsRawFd, token: u64, interest: Interest) -> io::Result<()> {
         self.control(libc::EPOLL_CTL_ADD, fd, token, interest.bits())
     }
 
-    /// Waits for something else of `fd`.
+    /// Changes the readiness for which `fd` is polled.
     pub fn change(&self, fd: &impl AsRawFd, token: u64, interest: Interest) -> io::Result<()> {
         self.control(libc::EPOLL_CTL_MOD, fd, token, interest.bits())
     }
@@ -184,7 +184,7 @@ impl Poll {
         Ok(())
     }
 
-    /// Waits until something is ready, at most `timeout_ms` (-1: for ever).
+    /// Waits until a descriptor is ready, at most `timeout_ms` (-1: indefinitely).
     pub fn wait(&mut self, timeout_ms: i32) -> io::Result<()> {
         self.events.clear();
         // SAFETY: the kernel writes at most `capacity` events and says how many.
@@ -205,7 +205,7 @@ impl Poll {
         Ok(())
     }
 
-    /// Number `index` of what is ready.
+    /// The descriptor with index `index` among those that are ready.
     pub fn ready(&self, index: usize) -> Option<Ready> {
         let event = self.events.get(index)?;
         let (bits, token) = (event.events, event.u64);

@@ -4,16 +4,16 @@ use varicap_tcp::congestion::{RatcpConfig, RateRtt};
 use varicap_units::{Bytes, Rate};
 
 /// Length of `struct told` [B].
-pub(super) const TOLD_LEN: usize = 24;
-/// No rate is known.
+pub(super) const ADVERTISED_LEN: usize = 24;
+/// The rate that stands for none.
 const UNKNOWN: u64 = u64::MAX;
 
-/// How a connection makes a window of its rate, and the rate.
+/// The rate advertised to a connection, and how the connection turns it into a window.
 #[derive(Clone, Debug)]
-pub(super) struct Told {
-    /// [b/s]
+pub(super) struct Advertised {
+    /// The last advertised rate [b/s]; [`UNKNOWN`] if there is none.
     rate: u64,
-    /// [us]
+    /// The given RTT [us], with [`RttKind::Known`].
     known_rtt: u32,
     /// A full packet on the wire [B].
     wire: u32,
@@ -23,7 +23,7 @@ pub(super) struct Told {
     pacing: bool,
 }
 
-/// The numbers of `RTT_*`.
+/// Which RTT the rate is multiplied by; the numbers are those of `RTT_*` in the C source.
 #[derive(Clone, Copy, Debug)]
 enum RttKind {
     Base = 0,
@@ -31,8 +31,8 @@ enum RttKind {
     Known = 2,
 }
 
-impl Told {
-    pub(super) fn new(config: &RatcpConfig, packet: Bytes) -> Told {
+impl Advertised {
+    pub(super) fn new(config: &RatcpConfig, packet: Bytes) -> Advertised {
         let (rtt, known_rtt) = match config.rtt {
             RateRtt::Base => (RttKind::Base, 0),
             RateRtt::Smoothed => (RttKind::Smoothed, 0),
@@ -40,17 +40,24 @@ impl Told {
         };
         // As in the simulator: packets are counted as bytes of size one.
         let beta = narrow(config.beta.bytes(Bytes::new(1), Bytes::ZERO).as_u64());
-        Told { rate: UNKNOWN, known_rtt, wire: narrow(packet.as_u64()), beta, rtt, pacing: config.pacing }
+        Advertised {
+            rate: UNKNOWN,
+            known_rtt,
+            wire: narrow(packet.as_u64()),
+            beta,
+            rtt,
+            pacing: config.pacing,
+        }
     }
 
-    /// Takes a new rate; whether it is another one.
+    /// Stores a newly advertised rate; returns whether it differs from the last one.
     pub(super) fn hear(&mut self, rate: Rate) -> bool {
         let rate = if rate.is_unlimited() { UNKNOWN } else { rate.as_bps() };
         std::mem::replace(&mut self.rate, rate) != rate
     }
 
-    pub(super) fn to_bytes(&self) -> [u8; TOLD_LEN] {
-        let mut bytes = [0; TOLD_LEN];
+    pub(super) fn to_bytes(&self) -> [u8; ADVERTISED_LEN] {
+        let mut bytes = [0; ADVERTISED_LEN];
         bytes[0..8].copy_from_slice(&self.rate.to_ne_bytes());
         bytes[8..12].copy_from_slice(&self.known_rtt.to_ne_bytes());
         bytes[12..16].copy_from_slice(&self.wire.to_ne_bytes());
