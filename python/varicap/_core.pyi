@@ -159,10 +159,10 @@ class Results:
         """Write the packets of the first run, a file for each isolated flow; returns the files."""
 
 class KernelCannotError(ValueError):
-    """What of a scenario the kernel cannot do."""
+    """A setting of a scenario that the kernel does not support."""
 
 class KernelLacksError(RuntimeError):
-    """What this machine lacks for the kernel engine, or refused it."""
+    """Something that the kernel engine needs and this machine lacks or refuses."""
 
 class ProgressCallback(Protocol):
     """Hears the share of the work that is done [0..1], and how many runs."""

@@ -47,7 +47,7 @@ impl Application for Arrivals {
     }
 }
 
-/// The arrivals of a flow group in time: when the next transfer comes, how large it is, and whether there is room.
+/// The arrivals of a flow group in time: when the next transfer arrives, its size, and whether it is admitted.
 #[derive(Debug)]
 pub struct TransferArrivals {
     config: Arrivals,
@@ -79,7 +79,7 @@ impl TransferArrivals {
         arrivals
     }
 
-    /// When the next transfer arrives.
+    /// The instant at which the next transfer arrives.
     pub fn poll_at(&self) -> Time {
         self.next
     }
@@ -97,7 +97,7 @@ impl TransferArrivals {
         Some(size)
     }
 
-    /// A transfer that arrived is over.
+    /// Notes that a transfer that arrived earlier is over.
     pub fn on_over(&mut self) {
         debug_assert!(self.active > 0, "more transfers are over than have begun");
         self.active -= 1;

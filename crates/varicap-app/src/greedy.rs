@@ -26,7 +26,7 @@ impl Application for Greedy {
 /// An endless supply, offered at once.
 #[derive(Debug)]
 pub struct Endless {
-    /// When it is offered; never again after that.
+    /// The instant at which it is offered; NEVER afterwards.
     due: Time,
 }
 

@@ -61,16 +61,16 @@ pub struct OnOffFeed {
     config: OnOff,
     stream: Stream,
     is_on: bool,
-    /// End of the present period.
+    /// The end of the present period.
     until: Time,
-    /// Next write while on, if it writes at a rate.
+    /// The instant of the next write while active, if it writes at a rate.
     next_write: Time,
-    /// What it writes at a time, if it writes at a rate.
+    /// The amount of each write, if it writes at a rate.
     chunk: Bytes,
 }
 
 impl OnOffFeed {
-    /// The present period is over, and another one begins at `now`.
+    /// Ends the present period, and begins the next one at `now`.
     fn turn(&mut self, now: Time) -> Option<Offer> {
         self.is_on = !self.is_on;
         let mean = if self.is_on { self.config.on } else { self.config.off };

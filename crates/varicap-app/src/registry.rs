@@ -3,10 +3,10 @@
 use varicap_units::part::Part;
 use varicap_units::{Bytes, Stream, Time};
 
-/// What an application does at its sender.
+/// An action of an application at its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offer {
-    /// Offers this much more; [`Bytes::MAX`] stands for an endless supply.
+    /// Offers this many bytes more; [`Bytes::MAX`] stands for an endless supply.
     Write(Bytes),
     /// Takes back what has not been sent yet.
     Withdraw,
@@ -29,7 +29,7 @@ pub trait Application: Part {
 
 /// The circumstances in which a connection opens.
 pub struct Start<'a> {
-    /// The instant.
+    /// The instant at which it opens.
     pub at: Time,
     /// Most data in one packet [B].
     pub mss: Bytes,
@@ -40,12 +40,12 @@ pub struct Start<'a> {
     pub stream: &'a dyn Fn() -> Stream,
 }
 
-/// What an application does at one connection: poll it until `None`, then again at [`Feeding::poll_at`].
+/// The behaviour of an application at one connection: poll it until `None`, then again at [`Feeding::poll_at`].
 pub trait Feeding {
-    /// What it does next of all that is due by `now`.
+    /// The next of its actions that are due by `now`.
     fn poll(&mut self, now: Time) -> Option<Offer>;
 
-    /// When it does something by itself next.
+    /// The instant of its next action.
     fn poll_at(&self) -> Time;
 
     /// Whether it has, or waits for, something to send; a flow that is not active takes no share of a link.
@@ -53,7 +53,7 @@ pub trait Feeding {
         true
     }
 
-    /// Whether it ever takes back what it has offered.
+    /// Whether it may withdraw data that it has offered.
     fn withdraws(&self) -> bool {
         false
     }
@@ -63,7 +63,7 @@ pub trait Feeding {
         None
     }
 
-    /// The connection that it relays has delivered `bytes` more at `now`, its last ones if `is_last`.
+    /// Notes that the connection that it relays has delivered `bytes` more at `now`, the last ones if `is_last`.
     fn relay(&mut self, _now: Time, _bytes: Bytes, _is_last: bool) {
         debug_assert!(false, "only a relay takes over what another connection delivers");
     }

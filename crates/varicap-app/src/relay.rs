@@ -28,18 +28,18 @@ impl Application for Relay {
         Relayed { size: start.size, waiting: Bytes::ZERO, is_last: false, due: Time::NEVER }
     }
 
-    /// It is counted by what it could send: what it is given is not known here.
+    /// Estimated by what it could send, since what it will be given is not known here.
     fn packets(&self, _: f64, _: f64) -> f64 {
         f64::INFINITY
     }
 }
 
-/// What another connection has delivered, and this one has not offered yet.
+/// The data that another connection has delivered and this one has not offered yet.
 #[derive(Debug)]
 pub struct Relayed {
     size: Option<Bytes>,
     waiting: Bytes,
-    /// Nothing more will come, and that has not been passed on yet.
+    /// The last data has been delivered, and the end has not been offered yet.
     is_last: bool,
     due: Time,
 }

@@ -86,8 +86,8 @@ impl Advertiser {
         self.share_out(now, active);
     }
 
-    /// Computes one flow's max-min fair share: each source of datagrams gets at most its rate, and the active flows share
-    /// the rest equally. If no flow is active, it is the share that a single one would get.
+    /// Computes one flow's max-min fair share: each source of datagrams gets at most its rate, and the active flows
+    /// share the rest equally. If no flow is active, it is the share that a single one would get.
     fn share_out(&mut self, now: Time, active: &[u64]) {
         if self.capacity.is_unlimited() {
             self.fair = self.capacity;
@@ -131,7 +131,8 @@ struct Advertised {
 }
 
 impl Advertised {
-    /// The flow's share of an opportunity of `work`, without framing, where its share of the link's rate `mean` is `part`.
+    /// The flow's share of an opportunity of `work`, without framing, where its share of the link's rate `mean` is
+    /// `part`.
     fn work(&self, work: Work, part: Rate, mean: Rate) -> Work {
         let ratio = |work: u128, part: u64, whole: u64| work * u128::from(part) / u128::from(whole.max(1));
         let nanobits = ratio(work.as_nanobits(), part.as_bps(), mean.as_bps());
@@ -144,7 +145,8 @@ impl Advertised {
 struct Update {
     due: Time,
     rate: Rate,
-    /// The connection that it is for, which has just been opened; `None`: all connections that were open when it was sent.
+    /// The connection that it is for, which has just been opened; `None`: all connections that were open when it was
+    /// sent.
     newcomer: Option<u32>,
 }
 
@@ -360,8 +362,8 @@ impl Feedback {
         *active = if is_active { *active + 1 } else { *active - 1 };
     }
 
-    /// Observes the links, and calls `hear` with each connection that an advertised rate reaches by `now`, and that rate;
-    /// `rtt` looks up the round trips that a connection has measured.
+    /// Observes the links, and calls `hear` with each connection that an advertised rate reaches by `now`, and that
+    /// rate; `rtt` looks up the round trips that a connection has measured.
     pub fn poll(
         &mut self,
         now: Time,

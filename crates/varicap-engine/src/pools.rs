@@ -1,7 +1,8 @@
 //! Load-reactive links that share one capacity.
 //!
-//! One node samples the links of a pool: each controller requests a capacity, and the pool's capacity is divided max-min
-//! fairly among the requests. It is polled after the links, so that a sample follows the departures at its instant.
+//! One node samples the links of a pool: each controller requests a capacity, and the pool's capacity is divided
+//! max-min fairly among the requests. It is polled after the links, so that a sample follows the departures at its
+//! instant.
 
 use std::sync::Arc;
 

@@ -9,11 +9,11 @@ use varicap_units::{Span, Streams, Time};
 
 use crate::errors::ScenarioError;
 
-/// What transmissions over a link meet, in the course of time.
+/// A channel that varies in time, as transmissions over a link experience it.
 #[pyclass(name = "Channel", module = "varicap.channel")]
 pub struct PyChannel {
     channel: Channel,
-    /// The last instant that it was asked about.
+    /// The latest instant for which it was queried.
     now: Time,
 }
 
@@ -46,7 +46,7 @@ impl PyChannel {
         Ok(self.channel.receives(from, to))
     }
 
-    /// The times of its states from now to `until_s`: each with the state's number and how long it lasts.
+    /// Its states from now to `until_s`: the number of each and how long it lasts.
     fn states(&mut self, until_s: f64) -> PyResult<Vec<(usize, f64)>> {
         let end = self.at(until_s)?;
         let mut found: Vec<(usize, f64)> = Vec::new();

@@ -12,7 +12,7 @@ use varicap_units::{Bytes, Rate, Span, Time};
 /// What a congestion control learns from an acknowledgement.
 #[pyclass(frozen, get_all, name = "AckSample", module = "varicap.tcp")]
 pub struct PyAckSample {
-    /// When it arrived [s].
+    /// The instant at which the acknowledgement arrived [s].
     now_s: f64,
     /// By how much SND.UNA advanced [B].
     newly_acked: u64,
@@ -80,16 +80,16 @@ impl From<&AckSample> for PyAckSample {
     }
 }
 
-/// Why the window must fall.
+/// A congestion signal, upon which the window must shrink.
 #[pyclass(frozen, get_all, name = "CongestionEvent", module = "varicap.tcp")]
 pub struct PyCongestionEvent {
-    /// When it was noticed [s].
+    /// The instant at which it was detected [s].
     now_s: f64,
     /// `"fast-retransmit"`, `"ecn-echo"` or `"timeout"`.
     kind: &'static str,
     /// Expiries of the timer in a row before this one; 0 unless `kind` is `"timeout"`.
     backoff: u32,
-    /// FlightSize when it was noticed [B].
+    /// FlightSize when it was detected [B].
     in_flight: u64,
 }
 
@@ -141,13 +141,13 @@ impl Raised {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    /// Keeps the first of them.
+    /// Keeps the first exception.
     pub fn keep(&self, error: PyErr) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
     }
 }
 
-/// A Python object with `on_ack`, `on_congestion` and `cwnd` [B]; all else is optional.
+/// A Python object with `on_ack`, `on_congestion` and `cwnd` [B]; all other methods and attributes are optional.
 pub struct PythonControl {
     object: Py<PyAny>,
     mss: Bytes,
@@ -181,7 +181,7 @@ impl PythonControl {
         Ok(control)
     }
 
-    /// Calls `method` of the object, if it has it, and reads its answers again.
+    /// Calls `method` of the object, if it has it, and reads the window and the rate anew.
     fn call(&mut self, method: &str, call: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<()>) {
         if self.raised.is_some() {
             return;
@@ -210,12 +210,12 @@ impl PythonControl {
     }
 }
 
-/// A number that the object may have.
+/// An optional numeric attribute of the object.
 fn optional(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<f64>> {
     Ok(object.getattr_opt(name)?.map(|value| value.extract::<Option<f64>>()).transpose()?.flatten())
 }
 
-/// What the object says that it wants, by names.
+/// What the object asks of its connection, by the names in its attribute `wants`.
 fn wants(object: &Bound<'_, PyAny>) -> PyResult<Wants> {
     let mut wants = Wants::default();
     let Some(names) = object.getattr_opt("wants")? else { return Ok(wants) };

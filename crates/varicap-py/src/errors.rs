@@ -1,4 +1,4 @@
-//! Mistakes and failures as Python exceptions.
+//! Errors of scenarios and runs as Python exceptions.
 
 use pyo3::create_exception;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -17,15 +17,20 @@ create_exception!(
     "A run failed: a fault of the engine, never of the scenario."
 );
 
-create_exception!(varicap._core, KernelCannotError, PyValueError, "What of a scenario the kernel cannot do.");
+create_exception!(
+    varicap._core,
+    KernelCannotError,
+    PyValueError,
+    "A setting of a scenario that the kernel does not support."
+);
 create_exception!(
     varicap._core,
     KernelLacksError,
     PyRuntimeError,
-    "What this machine lacks for the kernel engine, or refused it."
+    "Something that the kernel engine needs and this machine lacks or refuses."
 );
 
-/// Puts the exceptions into the module; their attributes are None unless an instance says more.
+/// Adds the exceptions to the module; their attributes are None unless an instance sets them.
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     let scenario_error = py.get_type::<ScenarioError>();
@@ -38,7 +43,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("RunError", py.get_type::<RunError>())
 }
 
-/// A mistake in a scenario, with what is known of it as attributes.
+/// The exception for an error in a scenario, with its details as attributes.
 pub fn scenario_error(error: &varicap_experiment::ScenarioError) -> PyErr {
     let raised = ScenarioError::new_err(error.to_string());
     Python::attach(|py| {

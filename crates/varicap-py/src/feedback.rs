@@ -1,4 +1,4 @@
-//! What a link tells of its rate, for a dialogue by hand. Times are seconds, rates bits per second.
+//! The rate that a link advertises, for a dialogue by hand. Times are seconds, rates bits per second.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -12,7 +12,7 @@ use crate::errors::ScenarioError;
 #[pyclass(name = "Estimator", module = "varicap.feedback")]
 pub struct PyEstimator {
     estimator: Estimator,
-    /// The last instant that it was told of.
+    /// The latest instant that it was given.
     now: Time,
 }
 
@@ -52,17 +52,17 @@ impl PyEstimator {
         Ok(())
     }
 
-    /// The next rate that is due by `now_s`; none if nothing is.
+    /// The next rate that is due by `now_s`; None if there is none.
     fn advertise(&mut self, now_s: f64) -> PyResult<Option<f64>> {
         let now = self.at(now_s)?;
-        let told = self.estimator.advertise(now);
-        if told.is_none() {
+        let rate = self.estimator.advertise(now);
+        if rate.is_none() {
             self.now = now;
         }
-        Ok(told.map(|rate| if rate.is_unlimited() { f64::INFINITY } else { rate.as_bps() as f64 }))
+        Ok(rate.map(|rate| if rate.is_unlimited() { f64::INFINITY } else { rate.as_bps() as f64 }))
     }
 
-    /// When the next rate is due.
+    /// The instant at which the next rate is due.
     #[getter]
     fn poll_at(&self) -> Option<f64> {
         let due = self.estimator.poll_at();

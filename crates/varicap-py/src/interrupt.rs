@@ -16,7 +16,8 @@ use crate::errors::RunError;
 /// The interval at which Ctrl-C is looked for and progress is reported.
 const INTERVAL: Duration = Duration::from_millis(50);
 
-/// The state shared by the working thread and the waiting one: progress in one direction, a request to stop in the other.
+/// The state shared by the working thread and the waiting one: progress in one direction, a request to stop in the
+/// other.
 #[derive(Default)]
 pub struct Shared {
     /// Share of the work that is done, in units of 1 / [`Shared::WHOLE`].

@@ -1,4 +1,4 @@
-//! The kernel engine: what a worker process does, and what becomes of its results in the process that asked.
+//! The kernel engine: the work of a worker process, and its results in the process that requested them.
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -14,7 +14,7 @@ use crate::interrupt::{Shared, run as run_interruptibly};
 use crate::run::PyResults;
 use crate::scenario::PyScenario;
 
-/// The error as a Python exception.
+/// Turns an error of the kernel engine into a Python exception.
 fn raised(error: &TestbedError) -> PyErr {
     let text = error.to_string();
     match error {
@@ -28,14 +28,14 @@ fn mode_of(text: &str) -> PyResult<Mode> {
     text.parse().map_err(|error| raised(&error))
 }
 
-/// Raises if the kernel cannot do what the scenario says.
+/// Raises an exception if the kernel does not support the scenario.
 #[pyfunction]
 pub fn kernel_check(scenario: &PyScenario, mode: &str) -> PyResult<()> {
     check(&scenario.networks, mode_of(mode)?).map_err(|error| raised(&error))
 }
 
-/// Makes this process a worker of `parent`: it dies with it, leaves Ctrl-C to it, and has the rights over namespaces of
-/// its own. The process must have a single thread.
+/// Makes this process a worker of `parent`: it dies with the parent, leaves Ctrl-C to it, and has the rights over
+/// namespaces of its own. The process must have a single thread.
 #[pyfunction]
 pub fn kernel_enter(parent: i32) -> PyResult<()> {
     let lacks = |error: std::io::Error| KernelLacksError::new_err(error.to_string());
@@ -47,8 +47,8 @@ pub fn kernel_enter(parent: i32) -> PyResult<()> {
     netns::become_root().map_err(|error| raised(&error))
 }
 
-/// What this machine can do of what the kernel engine needs: each with what the system said if it cannot, and what to
-/// do. To be called by a worker, after [`kernel_enter`].
+/// What the kernel engine needs of this machine: the name of each item, the system's error if it is missing, and what
+/// to do then. To be called by a worker, after [`kernel_enter`].
 #[pyfunction]
 pub fn kernel_probe(py: Python<'_>) -> Vec<(&'static str, Option<String>, &'static str)> {
     let found = py.detach(probe);
@@ -90,7 +90,7 @@ pub fn kernel_run<'py>(
     let (results, mut recorded): (Vec<RunResult>, Vec<Recorded>) =
         outcomes.into_iter().map(|Outcome { result, recorded }| (result, recorded)).unzip();
     if !series {
-        // They were only for the live display.
+        // They were recorded for the live display only.
         recorded.clear();
     }
     recorded.iter_mut().enumerate().for_each(|(place, one)| one.network = place);

@@ -10,11 +10,11 @@ use varicap_units::{Bytes, NANOS_PER_SEC, Rate, Span};
 
 use crate::control::Raised;
 
-/// What a policy sees of its link at a sample. Packets that are outside the control are in none of it.
+/// A policy's view of its link at a sample. Packets outside the control are not included.
 #[pyclass(frozen, get_all, name = "QueueSample", module = "varicap.reactive")]
 #[derive(Clone, Debug)]
 pub struct PyQueueSample {
-    /// When [s].
+    /// The instant of the sample [s].
     pub at_s: f64,
     /// Time since the last sample; zero at the first [s].
     pub span_s: f64,
@@ -22,21 +22,21 @@ pub struct PyQueueSample {
     pub capacity_bps: f64,
     /// The least capacity that the link is to have [b/s].
     pub minimum_bps: f64,
-    /// What there is for it at most now; infinite if unlimited [b/s].
+    /// The highest capacity that it may have now; infinite if unlimited [b/s].
     pub residual_bps: f64,
-    /// The occupancy that the scenario chose [B].
+    /// The occupancy that the scenario chose as a target [B].
     pub occupancy_bytes: f64,
     /// The same in packets.
     pub occupancy_packets: f64,
-    /// What waits now [B].
+    /// The backlog now [B].
     pub waiting_bytes: u64,
     /// The same in packets.
     pub waiting_packets: u32,
-    /// Mean of what waited since the last sample [B].
+    /// The mean backlog since the last sample [B].
     pub mean_bytes: f64,
     /// The same in packets.
     pub mean_packets: f64,
-    /// What came since the last sample, lost or not [B].
+    /// Data that has arrived since the last sample, lost or not [B].
     pub arrived_bytes: u64,
     /// The same in packets.
     pub arrived_packets: u32,
@@ -115,7 +115,7 @@ impl LoadReactiveControl for PythonPolicy {
     }
 }
 
-/// What a policy answered.
+/// Reads the answer of a policy.
 pub fn setting(answer: &Bound<'_, PyAny>) -> PyResult<Setting> {
     if let Ok(bps) = answer.extract::<f64>() {
         return Ok(Setting::of(capacity(bps)?));

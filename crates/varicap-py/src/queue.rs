@@ -13,12 +13,12 @@ use varicap_units::{NANOS_PER_SEC, Span, Time};
 
 use crate::control::Raised;
 
-/// Where a packet is.
+/// The states of a packet.
 const WAITING: u8 = 0;
 const DROPPED: u8 = 1;
 const GONE: u8 = 2;
 
-/// Orders that packets have collected during a call of their queue.
+/// The orders that a queue has given its packets during a call.
 type Orders = Arc<Mutex<Vec<Order>>>;
 
 /// A packet in a queue.
@@ -31,10 +31,10 @@ pub struct PyPacket {
     /// The name of its flow group.
     #[pyo3(get)]
     flow: String,
-    /// A number for its connection and direction: packets with the same belong together.
+    /// A number that identifies its connection and direction.
     #[pyo3(get)]
     connection: u32,
-    /// Whether it can be marked.
+    /// Whether it is ECN-capable, and can be marked.
     #[pyo3(get)]
     ecn_capable: bool,
     /// Whether it conforms to a reservation.
@@ -43,7 +43,7 @@ pub struct PyPacket {
     /// Whether it carries data, unlike an acknowledgement.
     #[pyo3(get)]
     carries_data: bool,
-    /// When it arrived [s].
+    /// The instant of its arrival at the queue [s].
     #[pyo3(get)]
     arrived_s: f64,
     state: AtomicU8,
@@ -55,7 +55,7 @@ impl PyPacket {
         self.orders.lock().unwrap_or_else(PoisonError::into_inner).push(order);
     }
 
-    /// Whether it still waits; if not, why it cannot be `done`.
+    /// Returns an error unless the packet is waiting and can be `done`: dropped, for instance.
     fn require_waiting(&self, done: &str) -> PyResult<()> {
         let fate = match self.state.load(Ordering::Relaxed) {
             WAITING => return Ok(()),
@@ -80,7 +80,7 @@ impl PyPacket {
         self.state.load(Ordering::Relaxed) == WAITING
     }
 
-    /// Lose it; `early` says that there would have been room.
+    /// Drop it; `early` says that there would have been room.
     #[pyo3(signature = (*, early=false))]
     fn drop(&self, early: bool) -> PyResult<()> {
         self.require_waiting("dropped")?;
@@ -90,7 +90,7 @@ impl PyPacket {
         Ok(())
     }
 
-    /// Mark it (congestion experienced), if it can be; says whether it can.
+    /// Mark it (congestion experienced), if it is ECN-capable; returns whether it is.
     fn mark(&self) -> PyResult<bool> {
         self.require_waiting("marked")?;
         if self.ecn_capable {
@@ -106,7 +106,7 @@ impl PyPacket {
 
 /// A Python object with `enqueue` and `dequeue`.
 pub struct PythonQueue {
-    /// None if it could not be made; then the run is about to end.
+    /// `None` if it could not be made; then the run is about to end.
     object: Option<Py<PyAny>>,
     name: String,
     orders: Orders,
@@ -129,8 +129,8 @@ impl PythonQueue {
         PythonQueue { object, name: name.to_owned(), orders, packets, raised: raised.clone() }
     }
 
-    /// Calls the object, and hands over what its packets have collected. After an exception nothing is called, and
-    /// `otherwise` is the answer.
+    /// Calls the object, and carries out the orders that it has given its packets. After an exception, the object is no
+    /// longer called, and the answer is `otherwise`.
     fn call<T>(
         &mut self,
         orders: &mut Vec<Order>,
@@ -158,7 +158,7 @@ impl PythonQueue {
         })
     }
 
-    /// The packet that `answer` is; it leaves.
+    /// Takes the packet that `answer` stands for out of the queue.
     fn leave(&mut self, packet: &Bound<'_, PyPacket>) -> PyResult<u64> {
         let found = packet.get();
         found.require_waiting("given to the link")?;
@@ -171,7 +171,7 @@ impl PythonQueue {
         Ok(number)
     }
 
-    /// What `dequeue` answered.
+    /// Reads the answer of `dequeue`.
     fn next(&mut self, now: Time, answer: &Bound<'_, PyAny>) -> PyResult<Next> {
         if answer.is_none() {
             return Ok(Next::NotBefore(Time::NEVER));

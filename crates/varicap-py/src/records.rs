@@ -1,4 +1,4 @@
-//! What runs recorded besides their rows, as columns for Python, and captures for Wireshark.
+//! The records of runs in addition to their rows, as columns for Python, and captures for Wireshark.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -16,7 +16,7 @@ use varicap_experiment::{Network, Transport};
 
 use crate::tables::{columns, data};
 
-/// The names of many rows, most of which are the same: for each row, the place of its name in a list of names.
+/// The names of many rows with few distinct names: for each row, the index of its name in a list.
 #[derive(Default)]
 struct Labels {
     places: Vec<u32>,
@@ -34,7 +34,7 @@ impl Labels {
     }
 }
 
-/// Columns that say to which run and part each row belongs, then those of the rows themselves.
+/// The columns that identify the run and the part of each row, followed by those of the rows themselves.
 fn series<'py, R: Row + 'static>(
     py: Python<'py>,
     parts: &[(u64, &str, &str, &[R])],
@@ -68,7 +68,7 @@ fn series<'py, R: Row + 'static>(
     Ok(list)
 }
 
-/// The flow that has network number `network` to itself, or nothing.
+/// The flow that has network number `network` to itself, or an empty name.
 fn owner(networks: &[Network], network: usize) -> &str {
     match networks[network].flows.as_slice() {
         [flow] if networks.len() > 1 => &flow.name,
@@ -130,13 +130,13 @@ pub fn packets<'py>(
     Ok(tables)
 }
 
-/// The description of a column of places that became a column of names.
+/// The description of a column of names, from that of the column of indices that it replaces.
 fn named(description: &str) -> String {
     description.replacen("Index", "Name", 1)
 }
 
-/// Writes the packets of one run into a capture; where flows are isolated into one for each flow, whose name comes
-/// before the ending. Returns the files.
+/// Writes the packets of one run to a capture or, where flows are isolated, to one for each flow, whose name is put
+/// before the file's extension. Returns the files.
 pub fn write_captures(path: &Path, recorded: &[Recorded], networks: &[Network]) -> io::Result<Vec<PathBuf>> {
     let mut written = Vec::new();
     for one in recorded.iter().filter(|one| one.replication == 0) {

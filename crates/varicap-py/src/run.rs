@@ -1,4 +1,4 @@
-//! Running scenarios, and what the runs found.
+//! Simulated runs of scenarios, and the results of runs.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -27,10 +27,10 @@ use crate::records;
 use crate::scenario::PyScenario;
 use crate::tables::columns;
 
-/// The Python objects that make controls, by name.
+/// Python callables that make controls, by name.
 type Makers = HashMap<String, Py<PyAny>>;
 
-/// What one or more runs of a scenario found.
+/// The results of one or more runs of a scenario.
 #[pyclass(name = "Results", module = "varicap._core")]
 pub struct PyResults {
     scenario: serde_json::Value,
@@ -40,7 +40,7 @@ pub struct PyResults {
 }
 
 impl PyResults {
-    /// What `runs` of a scenario found and recorded.
+    /// The results and records of `runs` of a scenario.
     pub fn new(scenario: &PyScenario, runs: Vec<RunResult>, recorded: Vec<Recorded>) -> PyResults {
         let (networks, scenario) = (scenario.networks.clone(), scenario.scenario.to_json());
         PyResults { scenario, networks, runs, recorded }
@@ -54,7 +54,7 @@ impl PyResults {
         self.runs.len()
     }
 
-    /// Takes the runs of `more`, which has none afterwards.
+    /// Moves the runs of `more` into these results.
     fn extend(&mut self, more: &mut PyResults) {
         self.runs.append(&mut more.runs);
         self.recorded.append(&mut more.recorded);
@@ -98,7 +98,7 @@ impl PyResults {
     }
 }
 
-/// Simulates replications `first` to `first + count - 1`; 0 threads are as many as there are cores.
+/// Simulates replications `first` to `first + count - 1`; 0 threads stand for one per core.
 #[pyfunction]
 #[pyo3(signature = (
     scenario, *, seed, first, count, threads=0, series_below=0, packets_below=0, progress=None, controls=None, queues=None, live=None
@@ -149,7 +149,7 @@ pub fn run(
     let runs = runs?.map_err(|error: SimError| RunError::new_err(error.to_string()))?;
     debug_assert_eq!(runs.len() as u64, count, "each replication has one result");
     let mut recorded = std::mem::take(&mut *recorded.lock().unwrap_or_else(PoisonError::into_inner));
-    // Threads end in any order.
+    // Runs finish in any order.
     recorded.sort_by_key(|one: &Recorded| (one.replication, one.network));
     Ok(PyResults::new(scenario, runs, recorded))
 }
@@ -160,7 +160,7 @@ fn keeper(recorded: &Arc<Mutex<Vec<Recorded>>>) -> Arc<dyn Fn(Recorded) + Send +
     Arc::new(move |one| recorded.lock().unwrap_or_else(PoisonError::into_inner).push(one))
 }
 
-/// Makes the congestion controls that Python brought, by name.
+/// Makes congestion controls with the Python callables of these names.
 fn factory(classes: Arc<Makers>, raised: Raised) -> Arc<ControlFactory> {
     Arc::new(move |name: &str, config: &TcpConfig| {
         let class = classes.get(name)?;
@@ -175,7 +175,7 @@ fn factory(classes: Arc<Makers>, raised: Raised) -> Arc<ControlFactory> {
     })
 }
 
-/// Makes the policies of load-reactive links that Python brought, by name.
+/// Makes policies of load-reactive links with the Python callables of these names.
 fn policies(makers: Arc<Makers>, raised: Raised) -> Arc<PolicyFactory> {
     Arc::new(move |name: &str, link: &str| {
         let make = makers.get(name)?;
@@ -189,7 +189,7 @@ fn policies(makers: Arc<Makers>, raised: Raised) -> Arc<PolicyFactory> {
     })
 }
 
-/// Makes the queues that Python brought, by name.
+/// Makes queues with the Python callables of these names.
 fn queue_factory(makers: Makers, raised: Raised) -> Arc<QueueFactory> {
     Arc::new(move |name: &str, link: &str| {
         let make = makers.get(name)?;
@@ -198,7 +198,7 @@ fn queue_factory(makers: Makers, raised: Raised) -> Arc<QueueFactory> {
     })
 }
 
-/// Every queue that the scenario names must be there.
+/// Checks that every queue in Python that the scenario names was given.
 fn check_queues(scenario: &PyScenario, queues: Option<&Makers>) -> PyResult<()> {
     let missing = |name: &&str| !queues.is_some_and(|queues| queues.contains_key(*name));
     for link in scenario.networks.iter().flat_map(|network| &network.links) {
@@ -210,7 +210,7 @@ fn check_queues(scenario: &PyScenario, queues: Option<&Makers>) -> PyResult<()> 
     Ok(())
 }
 
-/// Every control that the scenario names must be there.
+/// Checks that every control in Python that the scenario names was given.
 fn check_controls(scenario: &PyScenario, controls: Option<&HashMap<String, Py<PyAny>>>) -> PyResult<()> {
     let missing = |name: &str| !controls.is_some_and(|controls| controls.contains_key(name));
     for link in scenario.networks.iter().flat_map(|network| &network.links) {

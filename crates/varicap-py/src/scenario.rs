@@ -18,9 +18,9 @@ const MOST_TRACE_BYTES: u64 = 1 << 30;
 /// A scenario that was read and checked.
 #[pyclass(frozen, name = "Scenario", module = "varicap._core")]
 pub struct PyScenario {
-    /// As it was written, with every default.
+    /// The scenario as it was written, with all defaults filled in.
     pub scenario: Scenario,
-    /// What it describes; several networks if each flow has one to itself.
+    /// The networks that it describes: one, or one for each flow if flows are isolated.
     pub networks: Vec<Network>,
     base_dir: String,
     traces: Vec<(String, PathBuf)>,

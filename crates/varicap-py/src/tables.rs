@@ -1,4 +1,4 @@
-//! Tables of the engine as columns for Python: name, unit, description, values. Numbers go over without a copy.
+//! Tables of the engine as columns for Python: name, unit, description, values. Numbers are passed without copying.
 
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
@@ -14,7 +14,7 @@ pub fn columns<'py>(py: Python<'py>, table: Table) -> PyResult<Bound<'py, PyList
     Ok(list)
 }
 
-/// The values of a column; choices are places in a list of names.
+/// The values of a column; choices are indices into a list of names.
 pub fn data<'py>(py: Python<'py>, data: Data) -> PyResult<Bound<'py, PyAny>> {
     Ok(match data {
         Data::Label(values) => PyList::new(py, values)?.into_any(),

@@ -60,7 +60,7 @@ fn seconds(at: Time) -> Option<f64> {
     (!at.is_never()).then(|| at.as_secs_f64())
 }
 
-/// What travels between the two halves.
+/// A segment that travels between the two halves of a connection.
 #[pyclass(frozen, eq, name = "Segment", module = "varicap.tcp")]
 #[derive(Clone, PartialEq)]
 pub struct PySegment(Segment);
@@ -148,7 +148,7 @@ impl PySegment {
         FLAGS.iter().filter(|(_, flag)| self.0.flags.has(*flag)).map(|(name, _)| *name).collect()
     }
 
-    /// When it was sent [s].
+    /// The instant at which it was sent [s].
     #[getter]
     fn sent_at_s(&self) -> f64 {
         self.0.sent_at.as_secs_f64()
@@ -193,7 +193,7 @@ impl PySender {
         self.sender.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Raises what a congestion control raised in the meantime.
+    /// Raises the exception that a congestion control has raised in the meantime, if any.
     fn checked<T>(&self, value: T) -> PyResult<T> {
         self.raised.take().map_or(Ok(value), Err)
     }

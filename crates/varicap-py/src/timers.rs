@@ -1,4 +1,4 @@
-//! Timers by themselves, for [minrate, Table I]: those of the simulator's event list, and the kernel's. What they cost is
+//! Timers by themselves, for [minrate, Table I]: those of the simulator's event list, and the kernel's. Their cost is
 //! measured in Python.
 
 use pyo3::prelude::*;
@@ -56,7 +56,7 @@ mod kernel {
             self.arm_all(later)
         }
 
-        /// Lets each of them expire at once, and reads that it did.
+        /// Makes each of them expire at once, and reads the expiry.
         fn handle_all(&mut self) -> PyResult<()> {
             for timer in &mut self.timers {
                 timer.arm(&self.clock, Time::from_nanos(1))?;

@@ -55,7 +55,8 @@ pub struct Connection {
     pub is_relayed: bool,
     /// Slot of the connection that relays what it delivers, once there is one.
     pub relay: Option<u32>,
-    /// The instant at which the sender may answer the acknowledgements that have arrived; NEVER if no answer is held back.
+    /// The instant at which the sender may answer the acknowledgements that have arrived; NEVER if no answer is held
+    /// back.
     pub release: Time,
     /// The link of its ABR source, which its data passes first.
     pub buffer: Option<usize>,

@@ -252,8 +252,8 @@ impl Net {
         &mut self.traffic.audit
     }
 
-    /// Asserts that every link and wire has been polled up to `now`, and that no segment has gone missing: each one that
-    /// entered a link or wire came out again, was lost, or is inside and has its place in the pool.
+    /// Asserts that every link and wire has been polled up to `now`, and that no segment has gone missing: each one
+    /// that entered a link or wire came out again, was lost, or is inside and has its place in the pool.
     #[cfg(debug_assertions)]
     pub fn assert_conserved(&self, now: Time) {
         for (link, hop) in self.hops.iter().enumerate() {

@@ -134,8 +134,8 @@ impl<T: Default> Pool<T> {
         Pool { slots: Vec::new(), free: Vec::new() }
     }
 
-    /// A free slot, in which the next value may be written in place; it stays free until [`Pool::take`]. The slot that was
-    /// freed last comes first, while it is still in the cache.
+    /// A free slot, in which the next value may be written in place; it stays free until [`Pool::take`]. The slot that
+    /// was freed last comes first, while it is still in the cache.
     #[inline]
     pub fn vacant(&mut self) -> (u32, &mut T) {
         let slot = match self.free.last() {

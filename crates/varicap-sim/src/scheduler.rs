@@ -40,8 +40,8 @@ const BUSY: usize = 4;
 pub struct Scheduler {
     /// Wakes of the first nodes.
     busy: [Time; BUSY],
-    /// Wakes of the others: a 4-ary heap. Its `len` wakes are followed by as many `NONE` as complete the last family, and
-    /// by one more family of them.
+    /// Wakes of the others: a 4-ary heap. Its `len` wakes are followed by as many `NONE` as complete the last family,
+    /// and by one more family of them.
     heap: Vec<Wake>,
     len: usize,
     /// The position of each node's wake in the heap.

@@ -155,8 +155,8 @@ fn a_proxy_relays_into_a_rate_controlled_connection() {
     assert!(busy > 0.99, "{busy}");
 }
 
-/// The paper's link [abr, §V]: a packet of 480 B, ten cells, in 5 ms at the high rate and in 10 ms at the low one; mean time
-/// `psi` round trips in a state; 200 ms; 10 packets; RTO twice the smoothed RTT; no fast retransmit.
+/// The paper's link [abr, §V]: a packet of 480 B, ten cells, in 5 ms at the high rate and in 10 ms at the low one; mean
+/// time `psi` round trips in a state; 200 ms; 10 packets; RTO twice the smoothed RTT; no fast retransmit.
 fn paper(psi: f64, duration: u32, flow: &str) -> String {
     let p = 0.03 / (psi * 0.2);
     let q = 1.0 - p;
@@ -248,7 +248,7 @@ fn at_the_source_effcap_is_what_it_is_at_the_link_unless_samples_are_lost() {
 
 #[test]
 fn a_long_memory_of_fast_changes_tells_the_least_rate_and_a_short_one_of_slow_changes_the_rate_itself() {
-    let told = |psi: f64, estimator: &str| {
+    let advertised = |psi: f64, estimator: &str| {
         let flow = format!(
             "abr = {{}}\nfeedback = {{ estimator = {{ effective = {{ {estimator} }} }}, delay = \"200 ms\" }}"
         );
@@ -256,12 +256,12 @@ fn a_long_memory_of_fast_changes_tells_the_least_rate_and_a_short_one_of_slow_ch
         interval(&runs, |run| link(run, "a.abr").capacity_bps)
     };
     // Without cells the low rate is 384 kb/s, the mean 576.
-    let least = told(1.0, "average = \"1 samples\", least = \"400 samples\"");
+    let least = advertised(1.0, "average = \"1 samples\", least = \"400 samples\"");
     assert_within("the least", least, 384e3, 0.001);
     // Averages of 100 samples, each of which sees about 30 changes.
-    let mean = told(0.5, "average = \"100 samples\", least = \"1 samples\"");
+    let mean = advertised(0.5, "average = \"100 samples\", least = \"1 samples\"");
     assert_within("the mean", mean, 576e3, 0.02);
-    let delta = told(1.0, "average = \"1 samples\", least = \"400 samples\", delta = 0.0");
+    let delta = advertised(1.0, "average = \"1 samples\", least = \"400 samples\", delta = 0.0");
     assert_within("delta = 0", delta, 576e3, 0.03);
 }
 

@@ -24,9 +24,9 @@ fn scenario(rate: &str, queue: &str, flows: &str) -> String {
     )
 }
 
-/// Where the queueing delay settles [s] when `flows` flows share `rate` packets per second over an RTT of `rtt`: in a round
-/// trip the W packets of all flows bring (2f - 1) W + flows, and 2f = eta - (x - d_t) / delta, so that
-/// x = d_t + delta (eta - 1 + flows / W) with W = rate (rtt + x).
+/// Where the queueing delay settles [s] when `flows` flows share `rate` packets per second over an RTT of `rtt`: in a
+/// round trip the W packets of all flows bring (2f - 1) W + flows, and 2f = eta - (x - d_t) / delta, so that x = d_t +
+/// delta (eta - 1 + flows / W) with W = rate (rtt + x).
 fn settles_at(flows: f64, rate: f64, rtt: f64) -> f64 {
     let (target, delta, eta) = (0.020, 0.133, 0.98);
     let mut delay = target;
@@ -67,9 +67,9 @@ fn flows_share_alike_whenever_they_come() {
     let flows = "[flows.a]\n[flows.b]\nstart = \"10 s\"\n[flows.c]\nstart = \"20 s\"";
     let toml = scenario("\"8 Mbit/s\"", "\"accel-brake\"", flows).replace("\"120 s\"", "\"1040 s\"");
     let runs = simulate(&toml, 8);
-    // Each mark moves a window of about 37 packets by one, and the additive increase brings it back in as many round trips,
-    // 4.1 s: its standard deviation is about 37 / sqrt(2), that of its mean over 1000 s 6.4 %, of the difference of two in 8
-    // runs 1.6 % of their sum. Three of these.
+    // Each mark moves a window of about 37 packets by one, and the additive increase brings it back in as many round
+    // trips, 4.1 s: its standard deviation is about 37 / sqrt(2), that of its mean over 1000 s 6.4 %, of the difference
+    // of two in 8 runs 1.6 % of their sum. Three of these.
     for other in [1, 2] {
         let [one, other] = [0, other].map(|flow| interval(&runs, |run| run.flows[flow].goodput_bps).mean);
         let difference = (one - other) / (one + other);

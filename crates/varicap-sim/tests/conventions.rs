@@ -114,8 +114,8 @@ fn share_of_first(jitter: &str, access_ms: f64) -> Interval {
 #[test]
 fn jitter_takes_phase_effects_away() {
     // A packet takes 10.4 ms: RTTs that differ by a part of that can put one flow's packets always just before or just
-    // behind a departure, and its rival starves (Floyd and Jacobson's phase effects). ns-2 gives 0.04 here, and 0.28 with
-    // `overhead_` of the same size.
+    // behind a departure, and its rival starves (Floyd and Jacobson's phase effects). ns-2 gives 0.04 here, and 0.28
+    // with `overhead_` of the same size.
     let locked = share_of_first(r#"jitter = "0 s""#, 2.6);
     let free = share_of_first("", 2.6);
     assert_eq!(locked.lo, locked.hi, "nothing is random without jitter");

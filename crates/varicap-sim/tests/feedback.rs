@@ -14,7 +14,7 @@ use varicap_units::{Bytes, Rate, Time};
 /// What was heard: milliseconds, kbit/s.
 type Heard = Arc<Mutex<Vec<(f64, f64)>>>;
 
-/// A fixed window that writes down what it is told.
+/// A fixed window that records the rates advertised to it.
 #[derive(Debug)]
 struct Probe(Heard);
 
@@ -65,7 +65,7 @@ fn hear_on_path(flows: &str) -> Vec<(f64, f64)> {
 
 #[test]
 fn a_rate_is_heard_exactly_one_delay_after_its_change() {
-    // At no other time: nothing is told between changes.
+    // At no other time: nothing is advertised between changes.
     assert_eq!(hear_on_path("feedback = {}"), [(50.0, 2000.0), (5050.0, 1000.0)]);
     assert_eq!(hear_on_path("feedback = { delay = \"200 ms\" }"), [(200.0, 2000.0), (5200.0, 1000.0)]);
     assert_eq!(hear_on_path("feedback = { delay = \"0 s\" }"), [(0.0, 2000.0), (5000.0, 1000.0)]);
@@ -134,10 +134,10 @@ fn transfers_are_counted_from_their_first_packet_to_their_last_acknowledgement()
 }
 
 #[test]
-fn who_comes_later_hears_the_rate_one_delay_after_coming() {
+fn a_latecomer_learns_the_rate_one_delay_after_it_opens() {
     let flows = "start = \"1.5 s\"\nfeedback = { share = \"capacity\" }\n[flows.b]\n";
     assert_eq!(hear_on_path(flows), [(1550.0, 2000.0), (5050.0, 1000.0)]);
-    // What was sent before it came is not for it: 1.52 s is too early for what is told at 1.5 s.
+    // What was sent before it came is not for it: 1.52 s is too early for what is advertised at 1.5 s.
     let flows = "start = \"4.98 s\"\nfeedback = { share = \"capacity\" }\n[flows.b]\n";
     assert_eq!(hear_on_path(flows), [(5030.0, 2000.0), (5050.0, 1000.0)]);
 }
@@ -197,8 +197,8 @@ fn link_framing_is_taken_off_the_rate() {
     let toml =
         PATH.replace("[topology.dumbbell.reverse]", "framing = { cells = {} }\n[topology.dumbbell.reverse]");
     let heard = hear(&[toml.as_str(), PROBE, "feedback = {}"].concat());
-    let told = 2000.0 * 1040.0 / (22.0 * 53.0);
-    assert!((heard[0].1 - told).abs() < 0.001 + 1e-3, "{heard:?} against {told}");
+    let advertised = 2000.0 * 1040.0 / (22.0 * 53.0);
+    assert!((heard[0].1 - advertised).abs() < 0.001 + 1e-3, "{heard:?} against {advertised}");
 }
 
 #[test]

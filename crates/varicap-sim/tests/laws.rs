@@ -69,8 +69,8 @@ fn delayed_acknowledgements_cost_a_factor_of_the_square_root_of_two() {
 
 #[test]
 fn the_square_root_law_breaks_down_where_timeouts_rule() {
-    // From some per cent of loss on the window is often too small for three duplicate ACKs. The square root law is off by
-    // more and more; the full model stays within 20 % (its own validation against traces shows errors of that size).
+    // From some per cent of loss on the window is often too small for three duplicate ACKs. The square root law is off
+    // by more and more; the full model stays within 20 % (its own validation against traces shows errors of that size).
     for (loss, of_square_root) in [(0.05, 0.87), (0.1, 0.75), (0.2, 0.6)] {
         let found = packets_per_rtt(&lossy(loss, r#""every""#, "400 s"));
         assert!(found.hi < of_square_root * square_root(loss, 1.0), "p = {loss}: {found:?}");

@@ -32,8 +32,8 @@ fn waited(runs: &[RunResult]) -> Interval {
 
 #[test]
 fn four_flows_wait_for_the_target() {
-    // At the default target of 15 ms the controller is at rest where the mean delay is the target. What the link reports
-    // adds the transmission of a packet, 1.2 ms.
+    // At the default target of 15 ms the controller is at rest where the mean delay is the target. What the link
+    // reports adds the transmission of a packet, 1.2 ms.
     let runs = four_flows("\"pie\"");
     assert_within("15 ms", waited(&runs), 15.0 + 1.2, 0.10);
     assert!(interval(&runs, |run| run.links[0].utilisation).lo > 0.9);

@@ -103,8 +103,8 @@ reservation = { rate = "2 Mbit/s", bucket = "10 kB" }"#;
 
 #[test]
 fn the_first_link_marks_what_the_sender_would() {
-    // The sender's packets reach the link as they are sent: both find the same tokens (but for a SYN, which only the link
-    // counts). Until the first loss, after 3.4 s.
+    // The sender's packets reach the link as they are sent: both find the same tokens (but for a SYN, which only the
+    // link counts). Until the first loss, after 3.4 s.
     let row = |marked_at: &str| {
         let flow_toml = format!(
             "tcp.handshake = false\nreservation = {{ rate = \"4 Mbit/s\", marked_at = \"{marked_at}\" }}"

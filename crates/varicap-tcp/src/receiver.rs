@@ -31,7 +31,7 @@ pub struct Receiver {
     /// In-order segments not yet acknowledged, and how many force an acknowledgement.
     unacknowledged: u32,
     ack_every: u32,
-    /// When a delayed acknowledgement goes out.
+    /// The instant at which a delayed acknowledgement is sent.
     ack_at: Time,
     ack_delay: Span,
     /// Out-of-order data: sorted, disjoint, not touching `[start, end)` [B].
@@ -53,7 +53,7 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// A receiver as `config` says.
+    /// A receiver with the settings of `config`.
     ///
     /// # Panics
     /// If the receive window is given in bandwidth-delay products: only the scenario knows the path.
@@ -103,7 +103,7 @@ impl Receiver {
         (self.ack_every, self.ack_delay) = (1, Span::ZERO);
     }
 
-    /// A segment arrived; returns how many bytes it added in order [B].
+    /// Processes a segment that arrived; returns how many bytes it added in order [B].
     #[inline]
     pub fn push(&mut self, now: Time, segment: &Segment) -> u64 {
         let end = segment.seq + u64::from(segment.len);
@@ -187,7 +187,7 @@ impl Receiver {
         self.next - before
     }
 
-    /// Takes in what now is in order.
+    /// Moves out-of-order data that is now in order into the stream.
     fn release(&mut self) {
         while let Some(&(start, end)) = self.held.front() {
             if start > self.next {
@@ -259,7 +259,7 @@ impl Receiver {
         Some(segment)
     }
 
-    /// Writes the acknowledgement that is due into a place of the caller's.
+    /// Writes the acknowledgement that is due to `place`.
     #[inline]
     pub fn poll_into(&mut self, now: Time, place: &mut Segment) {
         debug_assert!(self.is_due(now), "no acknowledgement is due at {now:?}");
@@ -286,7 +286,7 @@ impl Receiver {
         }
     }
 
-    /// What only some acknowledgements carry.
+    /// Adds to an acknowledgement what only some carry: SACK blocks and flags.
     #[inline(never)]
     fn add_extras(&mut self, segment: &mut Segment) {
         if std::mem::take(&mut self.syn_due) {
@@ -322,7 +322,7 @@ impl Receiver {
         }
     }
 
-    /// When a delayed acknowledgement is due; [`Time::NEVER`] if none is.
+    /// The instant at which a delayed acknowledgement is due; [`Time::NEVER`] if none is.
     #[inline]
     pub fn poll_at(&self) -> Time {
         self.ack_at

@@ -98,12 +98,12 @@ pub(crate) struct Reserved {
     /// A full segment on the wire [B].
     packet: Bytes,
     timed: Option<TimedConfig>,
-    /// When the timer expires next.
+    /// The instant at which the timer expires next.
     timer_at: Time,
     /// The timer has expired, and there may be tokens left.
     is_expired: bool,
     delays: Option<Delays>,
-    /// What became of each segment in flight, if marked packets that are lost matter.
+    /// Which segments in flight were marked, if the loss of marked packets matters.
     marks: Option<Marks>,
     marked_packets: u64,
 }
@@ -113,7 +113,7 @@ pub(crate) struct Reserved {
 struct Delays {
     longest: Option<Span>,
     stream: Stream,
-    /// Until when the next segment is held back.
+    /// The instant until which the next segment is held back.
     until: Time,
 }
 
@@ -135,7 +135,7 @@ impl Reserved {
         reserved
     }
 
-    /// From `now` on the mean rate is `rate`.
+    /// Sets the mean rate from `now` on.
     pub(crate) fn set_rate(&mut self, now: Time, rate: Rate) {
         self.bucket.set_rate(now, rate);
         let pending = self.timer_at;
@@ -202,7 +202,7 @@ impl Reserved {
         self.is_expired
     }
 
-    /// The timer's transmissions are over.
+    /// Ends the transmissions of an expiry of the timer.
     pub(crate) fn end_expiry(&mut self) {
         self.is_expired = false;
     }
@@ -226,8 +226,8 @@ impl Reserved {
         is_held
     }
 
-    /// When it wants to be polled: at the timer's expiry, or when a segment was held back long enough. `is_over` says
-    /// that the sender has nothing more to do.
+    /// The instant at which to poll it: at the timer's expiry, or when a segment was held back long enough. `is_over`
+    /// says that the sender has nothing more to do.
     pub(crate) fn poll_at(&mut self, now: Time, is_over: bool) -> Time {
         if is_over {
             return Time::NEVER;
@@ -286,8 +286,8 @@ impl Marks {
     }
 }
 
-/// The window that carries `rate` over a round trip of `rtt`, in payload [B], where a full segment has `mss` payload in a
-/// packet of `packet`. Source: [minrate, §IV-B].
+/// The window that carries `rate` over a round trip of `rtt`, in payload [B], where a full segment has `mss` payload in
+/// a packet of `packet`. Source: [minrate, §IV-B].
 pub(crate) fn reserved_window(rate: Rate, rtt: Span, mss: u64, packet: u64) -> u64 {
     let work = (rate * rtt).as_nanobits().saturating_mul(u128::from(mss));
     let bytes = work / (8 * u128::from(NANOS_PER_SEC) * u128::from(packet.max(1)));

@@ -84,7 +84,7 @@ impl RttEstimator {
         }
     }
 
-    /// When a timer that is set now fires.
+    /// The instant at which a timer that is set now fires.
     #[inline]
     pub(crate) fn deadline(&self, now: Time) -> Time {
         self.rule.deadline(now, self.rto)

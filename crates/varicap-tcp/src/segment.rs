@@ -1,4 +1,4 @@
-//! What travels between the two halves of a connection.
+//! The segments that travel between the two halves of a connection.
 
 use varicap_units::Time;
 
@@ -29,7 +29,7 @@ impl Flags {
         self.0 & other.0 == other.0
     }
 
-    /// These and `other`.
+    /// The union of these flags and `other`.
     pub const fn with(self, other: Flags) -> Flags {
         Flags(self.0 | other.0)
     }
@@ -54,7 +54,7 @@ pub struct Segment {
     pub seq: u64,
     /// Next byte expected from the other side [B].
     pub ack: u64,
-    /// When it was sent; the receiver echoes it (RFC 7323's TSval, exact).
+    /// The instant at which it was sent; the receiver echoes it (RFC 7323's TSval, exact).
     pub sent_at: Time,
     /// The echoed sending time (TSecr).
     pub echo: Time,
@@ -64,7 +64,7 @@ pub struct Segment {
     pub len: u32,
     /// SACK blocks as offsets from `ack` [B], most recent first; the first `sack_count` count.
     pub sack: [(u32, u32); MAX_SACK_BLOCKS],
-    /// How many SACK blocks it carries.
+    /// The number of SACK blocks that it carries.
     pub sack_count: u8,
     /// SYN, ACK, ECN and reservation bits.
     pub flags: Flags,

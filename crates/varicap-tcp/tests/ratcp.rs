@@ -22,7 +22,7 @@ fn rate(packets: u64) -> Rate {
     Rate::from_bps(10 * packets * PACKET)
 }
 
-fn told(script: &mut Script, now: Time, rate: Rate) {
+fn advertise(script: &mut Script, now: Time, rate: Rate) {
     script.at(now);
     script.sender.on_rate_feedback(now, rate);
     script.at(now);
@@ -33,7 +33,7 @@ fn avoiding(recovery: Recovery, window: u64, beta: u64) -> Script {
     let mut config = ratcp(recovery, window, beta);
     config.initial_ssthresh = Amount::Packets(window);
     let mut script = Script::greedy(&config);
-    told(&mut script, ms(100), rate(50));
+    advertise(&mut script, ms(100), rate(50));
     script.expect(&segments(0, window));
     script
 }
@@ -50,7 +50,7 @@ fn the_rate_window_is_whole_packets_of_the_wire_and_beta_more() {
     // 7.9 packets per RTT are 7; header bytes count.
     for (beta, window) in [(0, 7), (1, 8), (4, 11)] {
         let mut script = Script::greedy(&ratcp(Recovery::NewReno, 20, beta));
-        told(&mut script, ms(50), Rate::from_bps(79 * PACKET));
+        advertise(&mut script, ms(50), Rate::from_bps(79 * PACKET));
         assert_eq!(script.cwnd(), window, "beta {beta}");
     }
 }
@@ -58,21 +58,21 @@ fn the_rate_window_is_whole_packets_of_the_wire_and_beta_more() {
 #[test]
 fn the_window_is_a_packet_at_least() {
     let mut script = Script::greedy(&ratcp(Recovery::NewReno, 20, 0));
-    told(&mut script, ms(50), Rate::ZERO);
+    advertise(&mut script, ms(50), Rate::ZERO);
     assert_eq!(script.cwnd(), 1);
 }
 
 #[test]
 fn a_feedback_never_opens_the_window() {
     let mut script = Script::greedy(&ratcp(Recovery::NewReno, 4, 1));
-    told(&mut script, ms(50), rate(20));
+    advertise(&mut script, ms(50), rate(20));
     assert_eq!(script.cwnd(), 4);
 }
 
 #[test]
 fn slow_start_ends_at_the_rate_window() {
     let mut script = Script::greedy(&ratcp(Recovery::NewReno, 2, 1));
-    told(&mut script, ms(50), rate(4));
+    advertise(&mut script, ms(50), rate(4));
     script.at(ms(100));
     ack_each(&mut script, 0, 2);
     assert_eq!(script.cwnd(), 4);
@@ -80,7 +80,7 @@ fn slow_start_ends_at_the_rate_window() {
     // One more fits (W_rate = 5); the next is cut, and congestion avoidance has begun: no packet for each ACK.
     ack_each(&mut script, 2, 2);
     assert_eq!(script.cwnd(), 5);
-    told(&mut script, ms(210), rate(50));
+    advertise(&mut script, ms(210), rate(50));
     ack_each(&mut script, 4, 4);
     assert_eq!(script.cwnd(), 5, "congestion avoidance takes a window of acknowledgements");
     ack_each(&mut script, 8, 1);
@@ -90,10 +90,10 @@ fn slow_start_ends_at_the_rate_window() {
 #[test]
 fn a_drop_of_the_rate_in_slow_start_ends_it() {
     let mut script = Script::greedy(&ratcp(Recovery::NewReno, 8, 1));
-    told(&mut script, ms(50), rate(3));
+    advertise(&mut script, ms(50), rate(3));
     assert_eq!(script.cwnd(), 4);
     // The rate is back at once: without a phase of its own, cwnd < ssthresh would be slow start.
-    told(&mut script, ms(60), rate(50));
+    advertise(&mut script, ms(60), rate(50));
     script.at(ms(100));
     ack_each(&mut script, 0, 4); // 8 were outstanding: these only make up for the reduction
     assert_eq!(script.cwnd(), 4);
@@ -106,13 +106,13 @@ fn a_drop_of_the_rate_in_slow_start_ends_it() {
 #[test]
 fn a_reduced_window_stays_until_what_is_outstanding_matches_it() {
     let mut script = avoiding(Recovery::NewReno, 10, 1);
-    told(&mut script, ms(100), rate(4));
+    advertise(&mut script, ms(100), rate(4));
     assert_eq!(script.cwnd(), 5);
     // h = 10 - 5 acknowledgements are inactive: nothing is sent and nothing counts.
     ack_each(&mut script, 0, 5);
     script.expect_nothing();
     assert_eq!((script.cwnd(), script.in_flight()), (5, 5));
-    told(&mut script, ms(110), rate(50));
+    advertise(&mut script, ms(110), rate(50));
     // From then on each lets one out, and five open the window.
     ack_each(&mut script, 5, 4);
     assert_eq!(script.cwnd(), 5);
@@ -125,8 +125,8 @@ fn a_reduced_window_stays_until_what_is_outstanding_matches_it() {
 fn slow_start_is_not_entered_again_below_ssthresh() {
     // ssthresh is 10; the rate puts cwnd at 3 and then allows everything.
     let mut script = avoiding(Recovery::NewReno, 10, 1);
-    told(&mut script, ms(100), rate(2));
-    told(&mut script, ms(100), rate(50));
+    advertise(&mut script, ms(100), rate(2));
+    advertise(&mut script, ms(100), rate(50));
     ack_each(&mut script, 0, 7);
     assert_eq!((script.cwnd(), script.in_flight(), script.ssthresh()), (3, 3, 10));
     ack_each(&mut script, 7, 3);
@@ -136,7 +136,7 @@ fn slow_start_is_not_entered_again_below_ssthresh() {
 #[test]
 fn congestion_avoidance_stops_at_the_rate_window() {
     let mut script = avoiding(Recovery::NewReno, 4, 1);
-    told(&mut script, ms(100), rate(4));
+    advertise(&mut script, ms(100), rate(4));
     for round in 0..20 {
         let acked = script.sender.counters().acked_bytes / MSS;
         script.at(ms(200 + 100 * round));
@@ -150,12 +150,12 @@ fn congestion_avoidance_stops_at_the_rate_window() {
 #[test]
 fn a_timeout_sets_ssthresh_to_the_rate_window_of_that_moment() {
     let mut script = avoiding(Recovery::OldTahoe, 10, 1);
-    told(&mut script, ms(500), rate(6));
+    advertise(&mut script, ms(500), rate(6));
     script.at(ms(1100));
     assert_eq!((script.cwnd(), script.ssthresh()), (1, 7));
     script.expect(&[nth(0)]);
     // The next expiry takes what the rate is then, not what it was.
-    told(&mut script, ms(2000), rate(12));
+    advertise(&mut script, ms(2000), rate(12));
     script.at(ms(3100));
     assert_eq!((script.cwnd(), script.ssthresh()), (1, 13));
 }
@@ -163,9 +163,9 @@ fn a_timeout_sets_ssthresh_to_the_rate_window_of_that_moment() {
 #[test]
 fn after_a_timeout_slow_start_runs_up_to_ssthresh() {
     let mut script = avoiding(Recovery::OldTahoe, 10, 1);
-    told(&mut script, ms(100), rate(3));
+    advertise(&mut script, ms(100), rate(3));
     script.at(ms(1100)); // the timer: cwnd 1, ssthresh 4
-    told(&mut script, ms(1150), rate(50));
+    advertise(&mut script, ms(1150), rate(50));
     script.ack(MSS);
     ack_each(&mut script, 1, 2);
     assert_eq!(script.cwnd(), 4);
@@ -179,7 +179,7 @@ fn after_a_timeout_slow_start_runs_up_to_ssthresh() {
 fn a_fast_retransmit_keeps_the_window_that_the_rate_allows() {
     for recovery in [Recovery::Reno, Recovery::NewReno, Recovery::Sack] {
         let mut script = avoiding(recovery, 10, 1);
-        told(&mut script, ms(100), rate(20));
+        advertise(&mut script, ms(100), rate(20));
         script.sack(0, &[common::held(1, 2)]);
         script.sack(0, &[common::held(1, 3)]);
         script.sack(0, &[common::held(1, 4)]);
@@ -187,7 +187,7 @@ fn a_fast_retransmit_keeps_the_window_that_the_rate_allows() {
         assert_eq!((script.cwnd(), script.ssthresh()), (10, 10), "{recovery:?}: no halving");
         // With less of a rate, cwnd falls to it.
         let mut script = avoiding(recovery, 10, 1);
-        told(&mut script, ms(100), rate(7));
+        advertise(&mut script, ms(100), rate(7));
         script.sack(0, &[common::held(1, 2)]);
         script.sack(0, &[common::held(1, 3)]);
         script.sack(0, &[common::held(1, 4)]);
@@ -200,7 +200,7 @@ fn congestion_avoidance_resumes_with_the_whole_window_after_recovery() {
     for recovery in [Recovery::Reno, Recovery::NewReno] {
         // In slow start, and with nothing in flight when recovery ends.
         let mut script = Script::greedy(&ratcp(recovery, 10, 1));
-        told(&mut script, ms(100), rate(50));
+        advertise(&mut script, ms(100), rate(50));
         script.duplicates(3);
         let sent = script.sender.sent();
         script.ack(sent);
@@ -215,7 +215,7 @@ fn congestion_avoidance_resumes_with_the_whole_window_after_recovery() {
 #[test]
 fn tahoe_restarts_towards_the_rate_window() {
     let mut script = avoiding(Recovery::Tahoe, 10, 1);
-    told(&mut script, ms(100), rate(20));
+    advertise(&mut script, ms(100), rate(20));
     script.duplicates(3);
     assert_eq!((script.cwnd(), script.ssthresh()), (1, 21));
 }
@@ -227,8 +227,8 @@ fn without_a_rate_all_is_as_in_reno() {
     let play = |config: &TcpConfig, forget: bool| {
         let mut script = Script::greedy(config);
         if forget {
-            told(&mut script, ms(0), rate(50));
-            told(&mut script, ms(0), Rate::UNLIMITED);
+            advertise(&mut script, ms(0), rate(50));
+            advertise(&mut script, ms(0), Rate::UNLIMITED);
         }
         let mut seen = Vec::new();
         let mut look = |script: &Script| seen.push((script.cwnd(), script.ssthresh(), script.in_flight()));
@@ -278,7 +278,7 @@ fn an_rtt_that_turns_out_shorter_cuts_the_window_at_its_acknowledgement() {
     config.congestion =
         Congestion::Ratcp(RatcpConfig { rtt: RateRtt::Base, beta: Amount::Packets(0), pacing: false });
     let mut script = Script::greedy(&config);
-    told(&mut script, ms(150), rate(10));
+    advertise(&mut script, ms(150), rate(10));
     script.at(ms(200));
     ack_each(&mut script, 0, 30); // all took 200 ms; from 20 on each let another one out
     assert_eq!((script.cwnd(), script.in_flight()), (20, 20));
@@ -292,7 +292,7 @@ fn an_idle_sender_starts_again_towards_the_rate_window() {
     let mut config = ratcp(Recovery::NewReno, 4, 1);
     config.initial_ssthresh = Amount::Packets(4);
     let mut script = Script::offering(&config, 8 * MSS);
-    told(&mut script, ms(100), rate(50));
+    advertise(&mut script, ms(100), rate(50));
     ack_each(&mut script, 0, 4);
     ack_each(&mut script, 4, 4);
     assert_eq!(script.cwnd(), 5);
@@ -309,7 +309,7 @@ fn pacing_spaces_packets_at_the_advertised_rate() {
     let mut script = Script::greedy(&config);
     assert_eq!(script.sender.control().pacing_rate(), None);
     script.skip();
-    told(&mut script, ms(100), rate(10)); // a packet each 10 ms
+    advertise(&mut script, ms(100), rate(10)); // a packet each 10 ms
     script.ack(MSS);
     script.ack(3 * MSS);
     script.at(ms(115));

@@ -1,4 +1,5 @@
-//! A sender with a reservation, as dialogues: marking, timed and delayed transmissions, the safeguard. Source: [minrate].
+//! A sender with a reservation, as dialogues: marking, timed and delayed transmissions, the safeguard. Source:
+//! [minrate].
 
 mod common;
 
@@ -67,7 +68,8 @@ fn marking_alone_changes_nothing_else() {
         let config = TcpConfig { limited_transmit: true, ..plain(recovery, 10) };
         let mut sent = Vec::new();
         for mut script in [Script::greedy(&config), reserved(&config, &terms(3))] {
-            // Two losses: Reno's recovery ends at the first, with more in flight than its halved cwnd when the timer expires.
+            // Two losses: Reno's recovery ends at the first, with more in flight than its halved cwnd when the timer
+            // expires.
             script.at(ms(100)).duplicates(5);
             script.at(ms(200)).ack(2 * MSS);
             script.skip();

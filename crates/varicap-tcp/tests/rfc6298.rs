@@ -111,7 +111,8 @@ fn karn_takes_no_sample_from_what_was_resent_and_keeps_the_backoff() {
 fn karn_takes_no_sample_when_the_original_is_acknowledged_after_all() {
     let mut script = Script::greedy(&config(Recovery::Reno, 1));
     script.at(ms(1050));
-    // A timeout in vain: the acknowledgement of the first transmission was on its way. A host cannot tell.
+    // A timeout in vain: the acknowledgement of the first transmission was on its way. A host cannot distinguish the
+    // two.
     let late = Segment { ack: MSS, echo: ms(0), window: u32::MAX, flags: Flags::ACK, ..Segment::default() };
     assert_eq!(script.push(late).rtt, None);
 }
@@ -191,7 +192,7 @@ fn a_lost_syn_ack_is_sent_again() {
     assert_eq!(common::answer(&mut receiver, ms(50), &syn).len(), 1);
     let syn = sender.poll(ms(1000)).expect("another");
     assert_eq!(connect(&mut sender, &mut receiver, ms(1050), &syn).len(), 1);
-    // With timestamps even this one tells the RTT.
+    // With timestamps even this one gives an RTT sample.
     assert_eq!(sender.smoothed_rtt(), Some(Span::from_millis(150)));
 }
 

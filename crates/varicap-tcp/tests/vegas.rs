@@ -10,8 +10,8 @@ use varicap_tcp::congestion::{RenoConfig, VegasConfig};
 use varicap_tcp::{AckPolicy, Congestion, Receiver, Segment, Sender, TcpConfig};
 use varicap_units::{Amount, Bytes, Span, Time};
 
-/// What the bottleneck holds, waiting or being sent: the packets of a round trip, as slow start may double the window once
-/// before it can see the queue.
+/// What the bottleneck holds, waiting or being sent: the packets of a round trip, as slow start may double the window
+/// once before it can see the queue.
 const BUFFER: usize = 100;
 
 /// How a run went: the backlog that each packet found once the first 20 s were over, and how many were lost.

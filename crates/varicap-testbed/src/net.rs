@@ -115,7 +115,8 @@ impl Net {
         link.set_rate(now, rate, &mut watch);
     }
 
-    /// The instant at which a packet comes out of a link or wire next, and that node; the first of several at the same time.
+    /// The instant at which a packet comes out of a link or wire next, and that node; the first of several at the same
+    /// time.
     pub fn first_due(&self) -> (Time, NodeId) {
         let links = self.hops.iter().map(|hop| hop.link.poll_at());
         let all = links.chain(self.wires.iter().map(Wire::poll_at)).zip((0..).map(NodeId::numbered));

@@ -15,8 +15,8 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// Makes a namespace with a loopback interface that is down, and without IPv6, whose background traffic would load the
-    /// links. Needs root, or an earlier call of [`become_root`].
+    /// Makes a namespace with a loopback interface that is down, and without IPv6, whose background traffic would load
+    /// the links. Needs root, or an earlier call of [`become_root`].
     pub fn new() -> Result<Namespace, TestbedError> {
         // A separate thread enters it, so that this one stays in its own.
         let make = || -> io::Result<Namespace> {

@@ -2,8 +2,8 @@
 //! Source: [goyal20, §3].
 //!
 //! An accelerate lets two packets go for one that has left, a brake none. In addition, the window opens by a segment
-//! per round trip, which makes flows fair. Where the bottleneck marks nothing, losses rule: cwnd is the lesser of this window
-//! and CUBIC's, and neither grows beyond twice what is in flight.
+//! per round trip, which makes flows fair. Where the bottleneck marks nothing, losses rule: cwnd is the lesser of this
+//! window and CUBIC's, and neither grows beyond twice what is in flight.
 //!
 //! Deviation: [goyal20] distinguishes brakes from CE by the two ECN codepoints; here a brake is CE, so that an ECN mark
 //! of any other queue is a brake as well.
@@ -27,12 +27,12 @@ impl Part for AccelBrakeConfig {
 /// [goyal20]'s pair of windows.
 #[derive(Clone, Debug)]
 pub struct AccelBrake {
-    /// What marks allow [B].
+    /// The window that marks allow [B].
     window: u64,
     /// Acknowledged data that has not yet opened the window by a segment [B].
     credit: u64,
     mss: u64,
-    /// What losses allow.
+    /// The window that losses allow: CUBIC's.
     cubic: Cubic,
 }
 

@@ -19,7 +19,7 @@ struct Sent {
     /// What had been delivered then [B], and when that was known.
     delivered: u64,
     delivered_at: Time,
-    /// When the first segment of its flight left.
+    /// The instant at which the first segment of its flight left.
     first_sent_at: Time,
     app_limited: bool,
     /// Its delivery has been reported, by a SACK block.

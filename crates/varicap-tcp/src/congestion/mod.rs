@@ -35,7 +35,7 @@ controls! {
 /// What a congestion control learns from an acknowledgement.
 #[derive(Clone, Copy, Debug)]
 pub struct AckSample {
-    /// When it arrived.
+    /// The instant at which it arrived.
     pub now: Time,
     /// New data that it acknowledged cumulatively: by how much SND.UNA advanced [B].
     pub newly_acked: Bytes,
@@ -58,7 +58,8 @@ pub struct AckSample {
     pub min_rtt: Option<Span>,
     /// All data delivered so far, cumulatively or selectively acknowledged [B].
     pub delivered: Bytes,
-    /// Number of the round trip, counted in packets: a round ends when data is acknowledged that was sent after it began.
+    /// Number of the round trip, counted in packets: a round ends when data is acknowledged that was sent after it
+    /// began.
     pub round: u64,
     /// How fast the path delivered, for a control that wants rate samples.
     pub rate: Option<RateSample>,
@@ -119,7 +120,7 @@ pub struct Wants {
     pub every_ack: bool,
 }
 
-/// Why the window must fall.
+/// The kinds of congestion signals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CongestionKind {
     /// A fast retransmit; once per episode.
@@ -137,11 +138,11 @@ pub enum CongestionKind {
 /// A congestion signal.
 #[derive(Clone, Copy, Debug)]
 pub struct CongestionEvent {
-    /// When it was noticed.
+    /// The instant at which it was detected.
     pub now: Time,
-    /// Why.
+    /// The kind of signal.
     pub kind: CongestionKind,
-    /// FlightSize when it was noticed, without what limited transmit sent (RFC 5681 §3.2 step 2) [B].
+    /// FlightSize when it was detected, without what limited transmit sent (RFC 5681 §3.2 step 2) [B].
     pub in_flight: Bytes,
 }
 

@@ -193,7 +193,8 @@ impl CongestionControl for Ratcp {
                     self.reno.ssthresh = self.rate_window;
                 }
             }
-            // [ratcp, §II.B]: cwnd = min(cwnd, W_rate) instead of half. The paper knows no ECN: an echo counts as a loss.
+            // [ratcp, §II.B]: cwnd = min(cwnd, W_rate) instead of half. The paper knows no ECN: an echo counts as a
+            // loss.
             CongestionKind::FastRetransmit | CongestionKind::EcnEcho if self.knows_rate() => {
                 self.reno.set(self.reno.cwnd);
                 self.clip();

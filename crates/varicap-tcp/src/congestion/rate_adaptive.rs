@@ -2,10 +2,10 @@
 //! Source: [minrate, §IV-B, Fig. 8].
 //!
 //! `CWND = RWND + V`, where RWND = reserved rate x RTT and V obeys the ordinary rules of a congestion control, which
-//! sees only the share V/CWND of each acknowledgement: packets sent under RWND must not clock the window. With Reno's rules
-//! that is Fig. 8 as printed, V/CWND for each acknowledgement in slow start and 1/CWND in congestion avoidance, since
-//! 1/V times V/CWND is 1/CWND. A loss halves V, a timeout leaves RWND + 1. V is the state, so that a reservation that
-//! changes moves the window at once. Without a reservation, or before the first RTT sample, RWND is zero.
+//! sees only the share V/CWND of each acknowledgement: packets sent under RWND must not clock the window. With Reno's
+//! rules that is Fig. 8 as printed, V/CWND for each acknowledgement in slow start and 1/CWND in congestion avoidance,
+//! since 1/V times V/CWND is 1/CWND. A loss halves V, a timeout leaves RWND + 1. V is the state, so that a reservation
+//! that changes moves the window at once. Without a reservation, or before the first RTT sample, RWND is zero.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -71,7 +71,7 @@ pub struct RateAdaptiveWindow {
     mss: u64,
     /// A full segment on the wire [B].
     packet: u64,
-    /// What of acknowledged data the variable part has not yet seen [B/PARTS].
+    /// Acknowledged data that has not yet been passed on to the variable part [B/PARTS].
     rest: u128,
 }
 

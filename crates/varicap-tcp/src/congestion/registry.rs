@@ -1,7 +1,7 @@
 //! What a line in the registry of congestion controls stands for.
 
-/// The registry of congestion controls, from which come the choice in a scenario file ([`Congestion`]), the control of a
-/// sender ([`Controller`]), its constructor and its static dispatch. A line is
+/// The registry of congestion controls, from which come the choice in a scenario file ([`Congestion`]), the control of
+/// a sender ([`Controller`]), its constructor and its static dispatch. A line is
 ///
 /// ```text
 /// module: Control(config: Settings) = "name", "What the schema says of it.";
@@ -9,10 +9,10 @@
 /// ```
 ///
 /// where the module's file holds the settings with their [`Part`](varicap_units::part::Part), and the control with its
-/// `new(&Settings, &Start)`. A control in brackets has no settings: a unit struct answers for it, and its constructor is
-/// `new(&Start)`.
-/// A control that is marked `inline` learns of new data without a call; rounds are not counted for it, and it must want
-/// nothing. Reno is: with the whole sample and a call, the example `loopback` takes 686 instructions a packet, not 585.
+/// `new(&Settings, &Start)`. A control in brackets has no settings: a unit struct answers for it, and its constructor
+/// is `new(&Start)`. A control that is marked `inline` learns of new data without a call; rounds are not counted for
+/// it, and it must want nothing. Reno is: with the whole sample and a call, the example `loopback` takes 686
+/// instructions a packet, not 585.
 macro_rules! controls {
     ($(
         $module:ident: $Control:ident $( ($config:ident: $Config:ident) )? $( [$Unit:ident] )? $( $inline:ident )?

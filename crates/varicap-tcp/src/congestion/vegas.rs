@@ -90,7 +90,7 @@ impl Vegas {
         self.reno.cwnd < self.reno.ssthresh
     }
 
-    /// What of the window waits in the queue if a round trip takes `rtt`, and `base` without a queue [B].
+    /// The part of the window that waits in the queue if a round trip takes `rtt`, and `base` without a queue [B].
     fn waiting(&self, rtt: Span, base: Span) -> u64 {
         let (rtt, base) = (u128::from(rtt.as_nanos().max(1)), u128::from(base.as_nanos()));
         u64::try_from(u128::from(self.reno.cwnd) * rtt.saturating_sub(base) / rtt).unwrap_or(u64::MAX)

@@ -122,7 +122,7 @@ impl Space {
     }
 }
 
-/// What the window must do about an acknowledgement.
+/// The change of the window that an acknowledgement calls for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Signal {
     /// A loss was detected: reduce the window, once.
@@ -142,7 +142,7 @@ pub(crate) enum Signal {
     },
 }
 
-/// What the sender must do about an acknowledgement.
+/// The sender's reaction to an acknowledgement.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Reaction {
     /// The congestion control may count the newly acknowledged data.
@@ -192,7 +192,7 @@ trait Rules {
     fn last_resort(&mut self, _common: &mut Common, _space: &Space) -> Option<(u64, u64)> {
         None
     }
-    /// What the receiver holds.
+    /// How much the receiver holds, and how much has left the network otherwise; nothing without a scoreboard.
     fn held(&self) -> Held {
         Held::default()
     }

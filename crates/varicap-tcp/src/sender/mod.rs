@@ -27,7 +27,7 @@ use sampling::Sampling;
 /// Windows above this are no limit: far more than any path holds, and safe to add to.
 const NO_LIMIT: u64 = 1 << 62;
 
-/// What a sender has done so far.
+/// The counters of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Segments sent, retransmissions and SYNs included.
@@ -46,11 +46,11 @@ pub struct Counters {
     pub acked_bytes: u64,
     /// RTT samples taken.
     pub rtt_samples: u64,
-    /// How often a sender with a safeguard has stopped trusting its reservation: never, or once.
+    /// The number of times that a sender with a safeguard has stopped trusting its reservation: zero or one.
     pub reservations_given_up: u64,
 }
 
-/// What the sender learned from an acknowledgement.
+/// The outcome of an acknowledgement at the sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AckOutcome {
     /// The RTT sample that it gave, exact (a coarse clock rounds only what it feeds to the RTO).
@@ -59,7 +59,7 @@ pub struct AckOutcome {
     pub newly_acked: u64,
 }
 
-/// What the one timer of a sender waits for.
+/// The events that the single timer of a sender may wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TimerKind {
     /// The acknowledgement of the oldest data, or of the SYN (RFC 6298).
@@ -80,12 +80,12 @@ pub struct Sender {
     closed: bool,
     offer: Offer,
     max_window: u64,
-    /// When `timer` fires.
+    /// The instant at which `timer` fires.
     timer_at: Time,
     timer: TimerKind,
     /// Expiries in a row without an acknowledgement of new data.
     expiries: u32,
-    /// When it last ran out of things to send, something other than cwnd was the limit.
+    /// Whether something other than cwnd was the limit when it last stopped sending.
     app_limited: bool,
     restart_after_idle: bool,
     initial_window: u64,
@@ -98,7 +98,7 @@ pub struct Sender {
     release: Release,
     ecn: Ecn,
     counters: Counters,
-    /// When it was last pushed to or polled.
+    /// The instant of the last push or poll.
     #[cfg(debug_assertions)]
     latest: Time,
 }
@@ -118,7 +118,7 @@ impl Sender {
         Sender::with_control(config, now, Controller::new(&config.congestion, &start))
     }
 
-    /// A sender with a congestion control of the caller's.
+    /// A sender with a congestion control that the caller supplies.
     ///
     /// # Panics
     /// As [`Sender::new`].
@@ -195,7 +195,8 @@ impl Sender {
         self.set_reserved_rate(now, terms.rate);
     }
 
-    /// The reservation is `rate` from `now` on, whether the sender or a link marks what conforms. The sender must then be polled.
+    /// Sets the reserved rate from `now` on, whether the sender or a link marks what conforms. The sender must then be
+    /// polled.
     pub fn set_reserved_rate(&mut self, now: Time, rate: Rate) {
         self.note_time(now);
         self.release.set_reserved_rate(now, rate);
@@ -256,12 +257,12 @@ impl Sender {
         self.sampling.rtt.rto()
     }
 
-    /// Where the sender stands.
+    /// The sender's state in the life of its connection.
     pub fn state(&self) -> State {
         if self.handshake.connected { self.recovery.state() } else { State::Connecting }
     }
 
-    /// What it has done so far.
+    /// The counters of what it has done so far.
     pub fn counters(&self) -> Counters {
         Counters { acked_bytes: self.space.una, rtt_samples: self.sampling.rtt.samples(), ..self.counters }
     }
@@ -271,7 +272,7 @@ impl Sender {
         self.window.control()
     }
 
-    /// How far data was sent: the end of the highest segment [B].
+    /// The end of the highest segment sent [B].
     pub fn sent(&self) -> u64 {
         self.space.max
     }

@@ -2,7 +2,7 @@
 
 use crate::segment::Segment;
 
-/// What the receiver offers.
+/// The window that the receiver offers, and the need to probe it.
 #[derive(Debug)]
 pub(super) struct Offer {
     /// Right edge of the window [B]; never moves left (RFC 1122 §4.2.2.16 advises against shrinking).
@@ -25,7 +25,7 @@ impl Offer {
         self.largest = self.edge;
     }
 
-    /// Where the window ends that an acknowledgement offers [B].
+    /// The right edge of the window that an acknowledgement offers [B].
     #[inline]
     pub(super) fn of(segment: &Segment) -> u64 {
         segment.ack.saturating_add(u64::from(segment.window))

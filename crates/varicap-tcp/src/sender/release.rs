@@ -6,12 +6,12 @@ use varicap_units::{Bytes, Rate, Span, Stream, Time, Work};
 use crate::reservation::{Reservation, Reserved};
 use crate::segment::Flags;
 
-/// What stands between a segment that the window allows and the wire.
+/// The conditions under which a segment that the window allows may leave.
 #[derive(Debug)]
 pub(super) struct Release {
     /// From here on segments leave without a further look; NEVER: each is looked at.
     open_from: Time,
-    /// When pacing lets the next segment go.
+    /// The instant at which pacing lets the next segment leave.
     paced_until: Time,
     last_sent_at: Time,
     last_wire_size: u16,
@@ -73,7 +73,7 @@ impl Release {
         paces && now < self.paced_until
     }
 
-    /// When to poll again.
+    /// The instant at which to poll again.
     #[inline]
     pub(super) fn wake_at(&self) -> Time {
         self.wake_at
@@ -188,7 +188,7 @@ impl Release {
         grants
     }
 
-    /// What was granted is not wanted.
+    /// Withdraws a grant that the sender did not use.
     pub(super) fn end_grant(&mut self) {
         if let Terms::Reserved(reserved) = &mut self.terms {
             reserved.end_expiry();

@@ -51,7 +51,7 @@ macro_rules! timers {
                 match &self.chosen { $( Chosen::$Variant(rule) => rule.rto(srtt, four_rttvar, least), )+ }
             }
 
-            /// When a timer that is set now for `rto` fires.
+            /// The instant at which a timer that is set now for `rto` fires.
             #[inline]
             pub(crate) fn deadline(&self, now: Time, rto: Span) -> Time {
                 match &self.chosen { $( Chosen::$Variant(rule) => rule.deadline(now, rto), )+ }
@@ -80,7 +80,7 @@ pub(crate) struct TimerRule {
     limits: Limits,
 }
 
-/// What every rule has.
+/// The settings that all rules have in common.
 #[derive(Clone, Copy, Debug)]
 struct Limits {
     /// Nanoseconds of one unit of the estimator [ns]: 1, or a tick.
@@ -97,13 +97,13 @@ struct Limits {
 
 /// One of the timers.
 trait Rule {
-    /// What it has in common with the others.
+    /// The settings that all rules have in common.
     fn limits(&self) -> Limits;
     /// A round-trip time as this clock sees it, in its units.
     fn measure(&self, sent: Time, now: Time) -> u64;
     /// The RTO that follows from the estimator's state [ns], not backed off.
     fn rto(&self, srtt: u64, four_rttvar: u64, least: Span) -> u64;
-    /// When a timer that is set now for `rto` fires.
+    /// The instant at which a timer that is set now for `rto` fires.
     #[inline]
     fn deadline(&self, now: Time, rto: Span) -> Time {
         now + rto

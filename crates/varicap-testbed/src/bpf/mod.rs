@@ -2,7 +2,7 @@
 //! are advertised to its connections.
 //!
 //! ```text
-//! feedback ──► Ratcp::advertise ──► map `told`, by socket ──► ratcp.bpf.c, at the next acknowledgement ──► cwnd, pacing
+//! feedback ──► Ratcp::advertise ──► map `told`, by socket ──► ratcp.bpf.c, at the next ACK ──► cwnd, pacing
 //! ```
 //!
 //! The program is C (`bpf/ratcp.bpf.c`, its object beside it) and is adapted to the running kernel when it is loaded.

@@ -6,7 +6,8 @@ use varicap_tcp::{TcpConfig, Timer};
 use super::{Notes, unsupported};
 use crate::error::TestbedError;
 
-/// The kernel parameters that bring Linux close to the standards; the flag says whether a kernel may lack the parameter.
+/// The kernel parameters that bring Linux close to the standards; the flag says whether a kernel may lack the
+/// parameter.
 pub(super) fn classic(
     tcps: &[(&FlowSpec, &TcpConfig)],
     notes: &mut Notes,

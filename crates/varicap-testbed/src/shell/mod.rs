@@ -239,7 +239,8 @@ const FAR: u16 = 1;
 
 impl Director for Border {
     fn direct(&mut self, _: Time, port: usize, packet: &[u8]) -> Option<Way> {
-        // Route 0 leads from the command to the network outside, route 1 back. A conversation is identified by its ports.
+        // Route 0 leads from the command to the network outside, route 1 back. A conversation is identified by its
+        // ports.
         let tag = ipv4::parse(packet)
             .map_or(0, |headers| u32::from(headers.source_port) << 16 | u32::from(headers.destination_port));
         let way = Way { route: port as u16, exit: 1 - port as u16, size: packet.len() as u16, tag };

@@ -5,8 +5,8 @@
 //! ```
 //!
 //! The far end is a namespace that accepts packets for any address as its own. When a connection (or a first datagram)
-//! arrives there, a socket is opened outside first: only if that succeeds does the far end listen. Then bytes are copied
-//! between the two. TCP over the link therefore ends at the relay, in this kernel.
+//! arrives there, a socket is opened outside first: only if that succeeds does the far end listen. Then bytes are
+//! copied between the two. TCP over the link therefore ends at the relay, in this kernel.
 
 use std::collections::HashMap;
 use std::io;
@@ -35,8 +35,8 @@ const LARGEST_DATAGRAM: usize = 65_536;
 /// Both ends of a connection, as the far end sees it: the command's, then the one that it wants to reach.
 type Ends = (SocketAddrV4, SocketAddrV4);
 
-/// Where packets leave the emulation: opens connections outside before the far end sees them. It lives on the emulator's
-/// thread, in the network outside.
+/// Where packets leave the emulation: opens connections outside before the far end sees them. It lives on the
+/// emulator's thread, in the network outside.
 pub struct Gate {
     /// The address that stands for the loopback address outside.
     outside: Ipv4Addr,
@@ -61,7 +61,8 @@ enum Request {
 }
 
 impl Gate {
-    /// The far end is `namespace`, where `outside` stands for the loopback address of the network that this thread is in.
+    /// The far end is `namespace`, where `outside` stands for the loopback address of the network that this thread is
+    /// in.
     pub fn new(namespace: &Arc<Namespace>, outside: Ipv4Addr) -> Result<Gate, TestbedError> {
         let (requests, receiver) = channel();
         let shared = Arc::new(Shared::default());
