@@ -152,6 +152,14 @@ def test_tables_carry_units_and_a_manifest(cli: Cli, lte: Path, tmp_path: Path) 
     assert json.loads((tmp_path / "out/summary.json").read_text(encoding="utf-8"))["runs"] == 2
 
 
+def test_recording_series_changes_no_result(cli: Cli, lte: Path) -> None:
+    """Frames go into service at instants at which none arrives or departs."""
+    quick = ("--seeds", 2, "--set", "duration=10 s", "--set", "warmup=1 s", "--set", "isolate=false", "-o", "out")
+    assert summary(cli, lte, *quick, "--series")["links"] == summary(cli, lte, *quick)["links"]
+    assert cli("run", lte, *quick, "--series").returncode == 0
+    assert cli("replay", "out/manifest.json").returncode == 0
+
+
 def test_replay_repeats_a_run_and_notices_a_difference(cli: Cli, lte: Path, tmp_path: Path) -> None:
     assert cli("run", lte, *QUICK, "--series", "-o", "out").returncode == 0
     (tmp_path / "out").rename(tmp_path / "moved")

@@ -21,7 +21,7 @@ pub struct Hop<F> {
 impl<F: Frame> Hop<F> {
     /// The idle link of `spec`, with random numbers from `streams`.
     pub fn new(spec: &LinkSpec, streams: &Streams) -> Hop<F> {
-        Hop { link: Link::new(&spec.parts, &spec.name, streams), meter: LinkMeter::new() }
+        Hop { link: Link::new(&spec.parts, &spec.name, streams), meter: LinkMeter::of(&spec.parts.capacity) }
     }
 
     /// The measurements up to `end`, to which the link has been brought, when the run is over.

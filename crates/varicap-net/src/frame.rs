@@ -75,6 +75,9 @@ pub trait Watch<F> {
     fn on_mark(&mut self, _at: Time, _frame: &F) {}
     /// A frame that arrived at `arrived` left the server; `backlog` is what still waits.
     fn on_departure(&mut self, _at: Time, _arrived: Time, _frame: &F, _backlog: Backlog) {}
+    /// From `at` on `backlog` waits, because frames went from there into service, or waited at a server that is idle:
+    /// that is reported where it follows neither from an arrival nor from a departure.
+    fn on_backlog(&mut self, _at: Time, _backlog: Backlog) {}
     /// From `at` on the link offers `rate`.
     fn on_capacity(&mut self, _at: Time, _rate: Rate) {}
     /// A link with ARQ began to send a link-layer packet; `is_again` if it had been lost before.

@@ -284,6 +284,10 @@ impl Watch<Packet> for LinkWatch<'_> {
         self.traffic.record(at, self.link, PacketEvent::Departure, packet);
     }
 
+    fn on_backlog(&mut self, at: Time, backlog: Backlog) {
+        self.meter.on_backlog(at, backlog);
+    }
+
     #[cold]
     fn on_capacity(&mut self, at: Time, rate: Rate) {
         self.meter.on_capacity(at, rate);

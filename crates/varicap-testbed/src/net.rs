@@ -56,6 +56,10 @@ impl Watch<Packet> for LinkWatch<'_> {
         self.meter.on_departure(at, arrived, packet.wire_size(), backlog);
     }
 
+    fn on_backlog(&mut self, at: Time, backlog: Backlog) {
+        self.meter.on_backlog(at, backlog);
+    }
+
     fn on_capacity(&mut self, at: Time, rate: Rate) {
         self.meter.on_capacity(at, rate);
     }

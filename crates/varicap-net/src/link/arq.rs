@@ -330,7 +330,7 @@ impl<F: Frame> Link<F> {
         let rate = arq.rate;
         queue.enqueue(now, frame, Transmitter { state, rate }, watch);
         if self.in_service.is_none() {
-            self.in_service = self.take_frame(now, watch);
+            self.wake_slotted(now, watch);
         }
         let Transmission::Arq(arq) = &self.transmission else { return };
         if arq.is_open() {
@@ -354,7 +354,7 @@ impl<F: Frame> Link<F> {
         }
         self.release(at, watch);
         if self.in_service.is_none() {
-            self.in_service = self.take_frame(at, watch);
+            self.wake_slotted(at, watch);
         }
         self.send_ahead(at, watch);
         let (Transmission::Arq(arq), Queue::Managed(queue)) = (&mut self.transmission, &self.queue) else {
@@ -414,6 +414,12 @@ impl<F: Frame> Link<F> {
             self.waiting.frames += 1;
             self.waiting.bytes += size;
         }
+    }
+
+    /// The idle server asks the queue for a frame.
+    fn wake_slotted<W: Watch<F>>(&mut self, at: Time, watch: &mut W) {
+        self.in_service = self.take_frame(at, watch);
+        watch.on_backlog(at, self.backlog());
     }
 
     /// The next frame of the queue goes into service; its size.

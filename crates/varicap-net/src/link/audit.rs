@@ -37,6 +37,10 @@ impl<F, W: Watch<F>> Watch<F> for Tally<'_, W> {
         self.watch.on_departure(at, arrived, frame, backlog);
     }
 
+    fn on_backlog(&mut self, at: Time, backlog: Backlog) {
+        self.watch.on_backlog(at, backlog);
+    }
+
     fn on_capacity(&mut self, at: Time, rate: Rate) {
         self.watch.on_capacity(at, rate);
     }

@@ -417,9 +417,15 @@ impl<F: Frame> Link<F> {
         let Queue::Managed(queue) = &mut self.queue else { return };
         queue.enqueue(now, frame, Transmitter { state, rate }, watch);
         if state == TransmitterState::Free {
-            let next = self.dequeue(now, watch);
-            self.serve_managed(now, next);
+            self.wake(now, watch);
         }
+    }
+
+    /// The idle server asks the queue for a frame.
+    fn wake<W: Watch<F>>(&mut self, at: Time, watch: &mut W) {
+        let next = self.dequeue(at, watch);
+        self.serve_managed(at, next);
+        watch.on_backlog(at, self.backlog());
     }
 
     /// The frame that a managed queue gives into service, if it gives one.
@@ -435,10 +441,11 @@ impl<F: Frame> Link<F> {
     /// A departure where the queue is managed: what the queue drops goes before what departs.
     #[inline(never)]
     fn depart_managed<W: Watch<F>>(&mut self, at: Time, watch: &mut W) {
-        let next = self.dequeue(at, watch);
-        if self.in_service.is_some() {
-            self.send_off(at, watch);
+        if self.in_service.is_none() {
+            return self.wake(at, watch);
         }
+        let next = self.dequeue(at, watch);
+        self.send_off(at, watch);
         self.serve_managed(at, next);
     }
 

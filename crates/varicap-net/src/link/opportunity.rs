@@ -111,13 +111,15 @@ impl<F: Frame> Link<F> {
     fn take_next<W: Watch<F>>(&mut self, at: Time, watch: &mut W) {
         if let Queue::Managed(_) = &self.queue {
             let next = self.dequeue(at, watch);
-            return self.serve_managed(at, next);
+            self.serve_managed(at, next);
+            return watch.on_backlog(at, self.backlog());
         }
         let Some(next) = self.line.get(self.under_way) else { return };
         let size = next.frame.wire_size();
         self.waiting.frames -= 1;
         self.waiting.bytes -= size;
         self.serve(at, size);
+        watch.on_backlog(at, self.waiting);
     }
 
     /// Sends what one opportunity carries.

@@ -100,8 +100,7 @@ impl<F: Frame> Link<F> {
         }
         reactive.enqueue(queue, now, frame, transmitter, watch);
         if transmitter.state == TransmitterState::Free {
-            let next = self.dequeue(now, watch);
-            self.serve_managed(now, next);
+            self.wake(now, watch);
         }
     }
 

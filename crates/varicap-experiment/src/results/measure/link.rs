@@ -1,6 +1,6 @@
 //! What a link offered, carried, lost and held.
 
-use varicap_net::{Backlog, LossCause};
+use varicap_net::{Backlog, CapacityParts, LossCause};
 use varicap_units::{Bytes, Rate, Span, Time, Work};
 
 use crate::results::histogram::Histogram;
@@ -145,10 +145,16 @@ impl LinkMeter {
         LinkMeter::default()
     }
 
+    /// A meter for an empty link of this capacity, starting at time zero.
+    pub fn of(capacity: &CapacityParts) -> LinkMeter {
+        let is_slotted = matches!(capacity, CapacityParts::Opportunities(_));
+        LinkMeter { is_slotted, ..LinkMeter::default() }
+    }
+
     /// Notes that a frame of `size` was offered to the link, which held `backlog` before it.
     #[inline]
     pub fn on_arrival(&mut self, at: Time, size: Bytes, backlog: Backlog) {
-        self.waiting = backlog; // what the link itself reports as waiting since the last event
+        debug_assert_eq!(self.waiting, backlog, "what waits at {at:?} follows from the events before");
         self.settle(at);
         // The frame waits behind any other; even if none is waiting, there may be one in service.
         if backlog.frames > 0 || self.is_slotted || self.inside() > 0 {
@@ -207,6 +213,15 @@ impl LinkMeter {
         self.totals.carried_frames += 1;
         self.totals.carried += size;
         self.sojourn.record(at.since(arrived).as_nanos());
+    }
+
+    /// Notes that from `at` on `backlog` waits.
+    pub fn on_backlog(&mut self, at: Time, backlog: Backlog) {
+        // What comes and goes at one instant never waited, so it does not count towards the peak.
+        if at > self.settled {
+            self.settle(at);
+        }
+        self.waiting = backlog;
     }
 
     /// Notes that a link with ARQ began to send a link-layer packet; `is_again` if it had been lost before.
