@@ -8,7 +8,7 @@ use common::{Log, Packet, Told, constant, drain, link, ms, packet, parts};
 use proptest::prelude::*;
 use varicap_net::{
     CapacityConfig, CapacityParts, CbqClass, CbqConfig, DropTailConfig, EredConfig, LinkParts, LossCause,
-    QueueConfig, RedConfig, StepsConfig,
+    OpportunityParts, OpportunityTrace, QueueConfig, RedConfig, StepsConfig,
 };
 use varicap_units::{Amount, Bytes, Probability, Rate, Span, Time};
 
@@ -134,6 +134,58 @@ fn a_regulated_class_follows_the_capacity() {
         let got = bytes(&left, 0, from, until);
         assert!(got.abs_diff(law) <= 2000, "{from} ms: {got} not {law}");
     }
+}
+
+/// The capacity goes in turn through these rates [b/s], each for so many milliseconds.
+fn in_turn(turns: &[(u64, u64)]) -> CapacityParts {
+    let at = turns.iter().scan(0, |end, (_, length)| {
+        let begin = *end;
+        *end += length;
+        Some(Span::from_millis(begin))
+    });
+    let steps = CapacityConfig::Steps(StepsConfig {
+        at: at.collect(),
+        rates: turns.iter().map(|(rate, _)| Rate::from_bps(*rate)).collect(),
+        period: Some(Span::from_millis(turns.iter().map(|(_, length)| length).sum())),
+    });
+    CapacityParts::from_config(&steps, &mut |_| unreachable!()).unwrap()
+}
+
+#[test]
+fn an_outage_brings_a_regulated_class_nothing() {
+    let regulated = CbqClass { borrow: false, ..class(&[0], 0.2) };
+    let capacity = in_turn(&[(40_000_000, 4), (0, 36)]);
+    // 4 ms at 40 Mb/s, a fifth of them: 4 kB in 40 ms, although 6 kB come.
+    let left = run(&LinkParts { capacity, ..shared(&[regulated]) }, &[(0, 150_000, 1000, 0, 1000)]);
+    let got = bytes(&left, 0, 200, 1000);
+    assert!(got.abs_diff(80_000) <= 1000, "{got}");
+}
+
+#[test]
+fn shares_follow_a_capacity_that_changes_within_a_frame() {
+    let urgent = CbqClass { priority: 0, ..class(&[1], 0.8) };
+    let capacity = in_turn(&[(19_000_000, 1), (1_000_000, 1)]);
+    let unlimited =
+        QueueConfig::DropTail(DropTailConfig { limit: Amount::Unlimited, counts_in_service: false });
+    let classes = [class(&[0], 0.2), urgent].map(|class| CbqClass { queue: unlimited.clone(), ..class });
+    // All frames come in the first millisecond: afterwards no arrival says what the rate is.
+    let sources = [0, 1].map(|flow| (flow, 2_000_000_000, 1000, 0, 1));
+    let left = run(&LinkParts { capacity, ..shared(&classes) }, &sources);
+    let (a, b) = (bytes(&left, 0, 100, 1000), bytes(&left, 1, 100, 1000));
+    assert!(a.abs_diff(225_000) <= 4000 && b.abs_diff(900_000) <= 4000, "{a} {b}");
+}
+
+#[test]
+fn a_regulated_class_has_its_share_of_what_opportunities_offer() {
+    let instants: String = (1..=20).chain([200]).map(|millis| format!("{millis}\n")).collect();
+    let trace = Arc::new(OpportunityTrace::parse("t", instants.as_bytes()).unwrap());
+    let opportunities = OpportunityParts { trace, size: Bytes::new(1500), mahimahi: false, repeat: true };
+    let regulated = CbqClass { borrow: false, ..class(&[0], 0.5) };
+    let parts = LinkParts { capacity: CapacityParts::Opportunities(opportunities), ..shared(&[regulated]) };
+    let left = run(&parts, &[(0, 2_000_000, 1000, 0, 1000)]);
+    // Half of 21 opportunities in each of four rounds, the last of which are its first 20 ms.
+    let got = bytes(&left, 0, 190, 999);
+    assert!(got.abs_diff(4 * 21 * 750) <= 1000, "{got}");
 }
 
 #[test]

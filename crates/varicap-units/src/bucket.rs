@@ -111,6 +111,13 @@ impl TokenBucket {
         self.lost += self.mean.settle(Span::ZERO);
     }
 
+    /// Adds tokens that no rate brings; those beyond the depth are lost.
+    pub fn bring(&mut self, now: Time, tokens: Work) {
+        self.settle(now);
+        self.mean.tokens += tokens;
+        self.lost += self.mean.settle(Span::ZERO);
+    }
+
     /// Whether a packet of `size` would find its tokens at `now`.
     pub fn conforms(&self, now: Time, size: Bytes) -> bool {
         let (span, work) = (now.since(self.settled), Work::of(size));
@@ -192,6 +199,16 @@ mod tests {
         assert!(!bucket.conforms(Time::from_nanos(1_999_999), PACKET));
         assert!(bucket.conforms(ms(2), PACKET) && bucket.take(ms(2), PACKET));
         assert_eq!(bucket.tokens(ms(3)), Bytes::new(500));
+    }
+
+    #[test]
+    fn tokens_that_no_rate_brings_fill_it_too() {
+        let mut bucket = TokenBucket::new(ms(0), Rate::ZERO, BucketDepth::Bytes(PACKET * 2));
+        assert!(bucket.take(ms(0), PACKET) && bucket.take(ms(1), PACKET) && !bucket.take(ms(2), PACKET));
+        bucket.bring(ms(3), Work::of(PACKET));
+        assert!(bucket.take(ms(3), PACKET));
+        bucket.bring(ms(4), Work::of(PACKET * 3));
+        assert_eq!((bucket.tokens(ms(4)), bucket.lost(ms(4))), (PACKET * 2, Work::of(PACKET)));
     }
 
     #[test]

@@ -127,7 +127,7 @@ impl<F: Frame> Link<F> {
                 (Transmission::Rate(server, path), Time::ZERO)
             }
         };
-        Link {
+        let mut link = Link {
             finish: Time::NEVER,
             change,
             now: Time::ZERO,
@@ -142,6 +142,18 @@ impl<F: Frame> Link<F> {
             transmission,
             reactive,
             policer,
+        };
+        link.report_rate(Time::ZERO);
+        link
+    }
+
+    /// Lets the queue know the rate that is offered from `at` on. Opportunities have none.
+    fn report_rate(&mut self, at: Time) {
+        let rate = self.rate();
+        if let (Queue::Managed(queue), Transmission::Rate(..) | Transmission::Arq(_)) =
+            (&mut self.queue, &self.transmission)
+        {
+            queue.on_rate(at, rate);
         }
     }
 
@@ -291,6 +303,7 @@ impl<F: Frame> Link<F> {
         }
         let finish = self.in_service.is_some().then_some(self.finish);
         self.finish = server.change(at, rate, finish).unwrap_or(Time::NEVER);
+        self.report_rate(at);
         if self.in_service.is_none() && self.backlog().frames > 0 {
             self.finish = at; // the queue waits for what the rate brings: it is asked again
         }

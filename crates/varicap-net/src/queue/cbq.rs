@@ -6,7 +6,7 @@
 //! by their shares both what they are entitled to and what others leave. A class that may not borrow waits until its share
 //! has come: then the link idles although frames wait.
 //!
-//! A token bucket that fills at its share of the present capacity says whether a class is within its share. Where all
+//! A token bucket that fills at its share of the present capacity, or of what opportunities offer, says whether a class is within its share. Where all
 //! classes borrow and have one priority it makes no difference, and the bucket is left alone.
 //!
 //! Deviation: [floyd95] estimates each class's use by an exponential average of its idle times and serves equals by weighted
@@ -16,7 +16,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, Fault, OnKernel, Part};
-use varicap_units::{Amount, BucketDepth, Bytes, Probability, Rate, Time, TokenBucket};
+use varicap_units::{Amount, BucketDepth, Bytes, Probability, Rate, Time, TokenBucket, Work};
 
 use super::part::below;
 use super::sfq::{Cost, VirtualClock};
@@ -179,6 +179,8 @@ pub struct Cbq<F> {
     in_service: Option<u8>,
     /// Whether priorities or classes that may not borrow make it matter who is within its share.
     has_limits: bool,
+    /// What the opportunities that have brought their tokens could have carried.
+    offered: Work,
     packet: Bytes,
 }
 
@@ -201,12 +203,15 @@ impl<F: Frame> Class<F> {
         self.queue.backlog().frames == 0
     }
 
-    /// The link offers `rate` now.
-    fn settle(&mut self, now: Time, rate: Rate) {
-        let rate = Rate::from_bps((rate.as_bps() as f64 * self.share) as u64);
-        if rate != self.allowance.rate() {
-            self.allowance.set_rate(now, rate);
-        }
+    /// The link offers `rate` from `now` on.
+    fn set_rate(&mut self, now: Time, rate: Rate) {
+        self.allowance.set_rate(now, Rate::from_bps((rate.as_bps() as f64 * self.share) as u64));
+    }
+
+    /// The link's opportunities could have carried `work` since the last time.
+    fn bring(&mut self, now: Time, work: Work) {
+        let share = (work.as_nanobits() as f64 * self.share) as u128;
+        self.allowance.bring(now, Work::from_nanobits(share));
     }
 }
 
@@ -236,6 +241,7 @@ impl<F: Frame> Cbq<F> {
             clock: VirtualClock::default(),
             in_service: None,
             has_limits: configs().any(|class| !class.borrow || class.priority != priority),
+            offered: Work::ZERO,
             packet: site.packet,
         }
     }
@@ -264,16 +270,20 @@ impl<F: Frame> Cbq<F> {
         Transmitter { state, ..transmitter }
     }
 
-    fn settle(&mut self, now: Time, rate: Rate) {
-        if self.has_limits {
-            self.classes.iter_mut().for_each(|class| class.settle(now, rate));
-        }
+    /// Opportunities bring the classes their shares of exactly what they offer.
+    fn settle(&mut self, now: Time, supply: Supply) {
+        let Some(offered) = supply.offered.filter(|offered| self.has_limits && *offered != self.offered)
+        else {
+            return;
+        };
+        let since = offered - self.offered;
+        self.offered = offered;
+        self.classes.iter_mut().for_each(|class| class.bring(now, since));
     }
 }
 
 impl<F: Frame> QueueDiscipline<F> for Cbq<F> {
     fn enqueue<W: Watch<F>>(&mut self, now: Time, frame: F, transmitter: Transmitter, watch: &mut W) {
-        self.settle(now, transmitter.rate);
         let number = self.class_of.get(usize::from(frame.group())).copied().unwrap_or_default();
         let transmitter = self.seen_by(number, now, transmitter);
         let clock = self.clock.now();
@@ -292,7 +302,7 @@ impl<F: Frame> QueueDiscipline<F> for Cbq<F> {
                 class.queue.dequeue(now, supply, watch);
             }
         }
-        self.settle(now, supply.rate);
+        self.settle(now, supply);
         // A queue may drop all that it has when it is asked.
         while let Some(number) = self.next(now) {
             let class = &mut self.classes[usize::from(number)];
@@ -316,6 +326,15 @@ impl<F: Frame> QueueDiscipline<F> for Cbq<F> {
             let Backlog { frames, bytes } = class.queue.backlog();
             Backlog { frames: sum.frames + frames, bytes: sum.bytes + bytes }
         })
+    }
+
+    fn on_rate(&mut self, now: Time, rate: Rate) {
+        for class in &mut self.classes {
+            class.queue.on_rate(now, rate);
+            if self.has_limits {
+                class.set_rate(now, rate);
+            }
+        }
     }
 
     /// Each class has a limit of its own.

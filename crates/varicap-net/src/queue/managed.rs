@@ -1,6 +1,6 @@
 //! A queue of a link that keeps its frames. In debug builds its contract is checked at each call.
 
-use varicap_units::Time;
+use varicap_units::{Rate, Time};
 
 use super::{
     Chosen, DropTail, Limit, LineLimit, QueueConfig, QueueDiscipline, Site, Supply, SupplyQueue, Transmitter,
@@ -10,24 +10,27 @@ use crate::{Backlog, Frame, Lost, Watch};
 
 /// A queue that keeps its frames and decides about each of them.
 ///
-/// Contract, asserted in debug builds: time never runs backwards; what arrived has been lost, has left or waits, in frames
+/// Contract, asserted in debug builds: time never runs backwards; each change of rate is reported to it; what arrived has been lost, has left or waits, in frames
 /// and in bytes.
 #[derive(Debug)]
 pub(crate) struct Managed<F> {
     queue: Chosen<F>,
     /// When it was last called; kept in debug builds only.
     called: Time,
+    /// The rate that was reported to it last, if any; kept in debug builds only.
+    rate: Option<Rate>,
 }
 
 impl<F: Frame> Managed<F> {
     /// The queue of `config`, empty, where `site` says.
     pub fn new(config: &QueueConfig, site: &Site<'_>) -> Managed<F> {
-        Managed { queue: Chosen::new(config, site), called: Time::ZERO }
+        Managed { queue: Chosen::new(config, site), called: Time::ZERO, rate: None }
     }
 
     /// Drop-tail that keeps its frames.
     pub fn drop_tail(limit: LineLimit) -> Managed<F> {
-        Managed { queue: Chosen::DropTail(Box::new(DropTail::within(limit))), called: Time::ZERO }
+        let queue = Chosen::DropTail(Box::new(DropTail::within(limit)));
+        Managed { queue, called: Time::ZERO, rate: None }
     }
 
     fn note(&mut self, now: Time) {
@@ -53,6 +56,8 @@ impl<F: Frame> QueueDiscipline<F> for Managed<F> {
     fn dequeue<W: Watch<F>>(&mut self, now: Time, supply: Supply, watch: &mut W) -> Option<Waiting<F>> {
         if cfg!(debug_assertions) {
             self.note(now);
+            let reported = if supply.offered.is_none() { Some(supply.rate) } else { None };
+            assert_eq!(self.rate, reported, "a rate that the queue does not know of");
             let before = self.backlog();
             let mut audit = Audit { watch, lost: Backlog::default() };
             let next = self.queue.dequeue(now, supply, &mut audit);
@@ -71,6 +76,14 @@ impl<F: Frame> QueueDiscipline<F> for Managed<F> {
 
     fn backlog(&self) -> Backlog {
         self.queue.backlog()
+    }
+
+    fn on_rate(&mut self, now: Time, rate: Rate) {
+        if cfg!(debug_assertions) {
+            self.note(now);
+            self.rate = Some(rate);
+        }
+        self.queue.on_rate(now, rate);
     }
 
     fn set_limit(&mut self, limit: Limit) {

@@ -100,6 +100,9 @@ pub trait QueueDiscipline<F: Frame> {
     fn dequeue<W: Watch<F>>(&mut self, now: Time, supply: Supply, watch: &mut W) -> Option<Waiting<F>>;
     /// What waits; the frame in service is not included.
     fn backlog(&self) -> Backlog;
+    /// From `now` on the transmitter offers `rate`. A link reports its first rate and each change, be the transmitter busy,
+    /// idle or stopped; one that passes opportunities has no rate ([`Supply::offered`]).
+    fn on_rate(&mut self, _now: Time, _rate: Rate) {}
     /// From now on no more than `limit` may wait; what waits already stays.
     fn set_limit(&mut self, limit: Limit);
     /// When it will give a frame after it gave none, if nothing else comes and the rate stays; never if none waits.

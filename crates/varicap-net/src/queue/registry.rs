@@ -76,6 +76,12 @@ macro_rules! queues {
                 }
             }
 
+            fn on_rate(&mut self, now: Time, rate: Rate) {
+                match self {
+                    $( Chosen::$Queue(queue) => queue.on_rate(now, rate), )+
+                }
+            }
+
             fn set_limit(&mut self, limit: Limit) {
                 match self {
                     $( Chosen::$Queue(queue) => queue.set_limit(limit), )+
