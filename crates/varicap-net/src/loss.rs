@@ -108,7 +108,7 @@ macro_rules! losses {
             /// Nothing is lost.
             None,
             $( #[doc = $frame_doc] $Frame(<$FrameConfig as FrameLoss>::State), )+
-            /// A channel in time, and the end of the last transmission over it.
+            /// A channel in time, and before when the next transmission over it cannot have begun.
             Channel(Box<Channel>, Time),
         }
 
@@ -131,10 +131,10 @@ macro_rules! losses {
                 match self {
                     Loss::None => false,
                     $( Loss::$Frame(loss) => loss.loses(), )+
-                    Loss::Channel(channel, before) => {
-                        let begin = ready.max(*before);
+                    Loss::Channel(channel, free) => {
+                        let begin = ready.max(*free);
                         if ready < end {
-                            *before = end;
+                            *free = end;
                         }
                         !channel.receives(begin, end)
                     }
@@ -166,8 +166,22 @@ choice!(LossConfig, |text: &str| {
 });
 
 impl Loss {
+    /// The transmission that ends next cannot begin before `at`, although its frame is there and none is being sent: it
+    /// waited for its queue to let it go, or for an outage to end.
+    #[inline]
+    pub fn hold_until(&mut self, at: Time) {
+        if let Loss::Channel(_, free) = self {
+            debug_assert!(
+                at >= *free,
+                "a transmission begins at {at:?}, before the last has ended at {free:?}"
+            );
+            *free = at;
+        }
+    }
+
     /// Whether the next frame is lost, which could be sent from `ready` on and is through at `end`: its transmission
-    /// begins when the one before it has ended.
+    /// begins when the one before it has ended, unless it was held up ([`Loss::hold_until`]), and lasts until `end`, an
+    /// outage within it included.
     #[inline]
     pub fn loses(&mut self, ready: Time, end: Time) -> bool {
         debug_assert!(ready <= end, "a transmission that ends at {end:?} was ready at {ready:?} only");

@@ -1,8 +1,14 @@
 //! Laws of channels: what a transmission meets, with a stated confidence bound.
 
+mod common;
+
+use common::{Log, constant, drain, link, packet, parts};
 use varicap_net::channel::{Channel, ChannelPart};
-use varicap_net::{ChannelParts, GoodBadConfig, LossConfig, LossParts, RayleighConfig, StatesConfig};
-use varicap_units::{Frequency, Probability, Span, Streams, Time};
+use varicap_net::{
+    CapacityConfig, CapacityParts, CbqClass, CbqConfig, ChannelParts, DropTailConfig, GoodBadConfig,
+    LinkParts, LossCause, LossConfig, LossParts, QueueConfig, RayleighConfig, StatesConfig, StepsConfig,
+};
+use varicap_units::{Amount, Bytes, Frequency, Probability, Rate, Span, Streams, Time};
 
 fn p(value: f64) -> Probability {
     Probability::new(value).unwrap()
@@ -151,6 +157,59 @@ fn a_transmission_meets_what_lies_within_it_and_no_more() {
     assert!(!receives(bad, bad) && receives(good, good));
     let mut late = channel(&parts, 3);
     assert!(!late.receives(bad, good + moment) && late.receives(good, good + moment + moment));
+}
+
+/// Share of the frames of `size`, of which one comes to a link every `gap`, that the channel loses, and its standard error from 20 seeds.
+fn lost(parts: &LinkParts, size: u64, gap: Span) -> (f64, f64) {
+    let shares: Vec<f64> = (0..20)
+        .map(|seed| {
+            let (mut link, mut log, mut now) = (link(parts, seed), Log::default(), Time::ZERO);
+            for number in 0..20_000 {
+                drain(&mut link, now, &mut log);
+                link.push(now, packet(number, size), &mut log);
+                now += gap;
+            }
+            drain(&mut link, now, &mut log);
+            let lost = log.losses().into_iter().filter(|(_, cause, _)| *cause == LossCause::Channel);
+            lost.count() as f64 / log.departures().len() as f64
+        })
+        .collect();
+    mean_and_error(&shares)
+}
+
+/// A channel that is good and bad for these times [ms], and the share of transmissions of `length` that it loses.
+fn good_bad(good: f64, bad: f64, length: f64) -> (LossParts, f64) {
+    let [mean_good, mean_bad] = [good, bad].map(|millis| Span::from_secs_f64(millis / 1e3));
+    let config = GoodBadConfig { good: mean_good, bad: mean_bad, delivered: p(1.0) };
+    let loss = LossParts::new(&LossConfig::Markov(config)).unwrap();
+    (loss, 1.0 - good / (good + bad) * (f64::exp_m1(-length / good) + 1.0))
+}
+
+#[test]
+fn what_waits_for_its_share_is_not_yet_sent() {
+    let (loss, expected) = good_bad(20.0, 1.0, 1.2);
+    let limit = Amount::Packets(4);
+    let queue = QueueConfig::DropTail(DropTailConfig { limit, counts_in_service: true });
+    let class = CbqClass { flows: None, share: p(0.1), queue, priority: 1, borrow: false };
+    let queue = QueueConfig::Cbq(CbqConfig { classes: [("all".to_owned(), class)].into() });
+    // 1500 bytes at 10 Mb/s come twice as often as the share of a tenth lets them go.
+    let parts = LinkParts { queue, loss, ..parts(constant(10_000_000)) };
+    let (share, error) = lost(&parts, 1500, Span::from_millis(6));
+    assert!((share - expected).abs() < 4.0 * error && error < 2e-3, "{share} ± {error}, {expected}");
+}
+
+#[test]
+fn what_waits_for_the_end_of_an_outage_is_not_yet_sent() {
+    let (loss, expected) = good_bad(200.0, 5.0, 0.1);
+    let steps = CapacityConfig::Steps(StepsConfig {
+        at: [0, 5].map(Span::from_millis).into(),
+        rates: [10_000_000, 0].map(Rate::from_bps).into(),
+        period: Some(Span::from_millis(55)),
+    });
+    let capacity = CapacityParts::from_config(&steps, &mut |_| unreachable!()).unwrap();
+    // One frame comes while the link is open, and six while it is closed.
+    let (share, error) = lost(&LinkParts { loss, ..parts(capacity) }, 125, Span::from_micros(8_300));
+    assert!((share - expected).abs() < 4.0 * error && error < 4e-3, "{share} ± {error}, {expected}");
 }
 
 #[test]

@@ -303,6 +303,9 @@ impl<F: Frame> Link<F> {
         }
         let finish = self.in_service.is_some().then_some(self.finish);
         self.finish = server.change(at, rate, finish).unwrap_or(Time::NEVER);
+        if server.take_delayed() {
+            self.loss.hold_until(at);
+        }
         self.report_rate(at);
         if self.in_service.is_none() && self.backlog().frames > 0 {
             self.finish = at; // the queue waits for what the rate brings: it is asked again
@@ -472,6 +475,7 @@ impl<F: Frame> Link<F> {
         };
         let size = frame.wire_size();
         self.line.push_back(Inside { time: arrived, frame });
+        self.loss.hold_until(at);
         self.serve(at, size);
     }
 

@@ -25,6 +25,8 @@ pub(super) struct Server {
     surplus: u64,
     /// Work left of the frame in service while the rate is zero [nb].
     left: u64,
+    /// Whether the frame in service met a rate of zero as it came, so that its transmission begins when that ends.
+    is_delayed: bool,
     /// Size of the last frame, for which `whole` and `spare` hold: whole * rate = work + spare. While it is
     /// remembered the rate is neither zero nor unlimited, and the surplus is below it.
     size: Bytes,
@@ -39,6 +41,7 @@ impl Server {
             rate: rate.as_bps(),
             surplus: 0,
             left: 0,
+            is_delayed: false,
             size: NOTHING_REMEMBERED,
             whole: Span::ZERO,
             spare: 0,
@@ -86,6 +89,7 @@ impl Server {
             return at;
         }
         let left = work - self.surplus;
+        self.is_delayed = self.rate == 0;
         self.transmit(at, left)
     }
 
@@ -108,6 +112,11 @@ impl Server {
     #[inline]
     pub fn idle(&mut self) {
         self.surplus = 0;
+    }
+
+    /// Whether the last change let a frame begin that had met a rate of zero; true once for each.
+    pub fn take_delayed(&mut self) -> bool {
+        self.rate != 0 && std::mem::take(&mut self.is_delayed)
     }
 
     /// From `at` on the rate is another. Takes and gives the end of the frame in service (`None` if there is none).
