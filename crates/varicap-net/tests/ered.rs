@@ -20,7 +20,8 @@ fn streams(part: &str) -> Stream {
     Streams::new(1, 0).stream(&format!("link.a.{part}"))
 }
 
-const SITE: Site<'_> = Site { packet: PACKET, bdp: BDP, groups: &[], name: "queue", streams: &streams };
+const SITE: Site<'_> =
+    Site { packet: PACKET, bdp: BDP, overhead: Bytes::ZERO, groups: &[], name: "queue", streams: &streams };
 
 fn ered(config: &EredConfig) -> Ered<Packet> {
     Ered::new(config, &SITE)

@@ -6,8 +6,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use common::{Log, Told, drain, link, ms, ns, packet, parts};
-use varicap_net::{CapacityParts, LinkParts, OpportunityParts, OpportunityTrace};
-use varicap_units::{Bytes, Span, Time};
+use varicap_net::{
+    CapacityParts, CbqClass, CbqConfig, DropTailConfig, LinkParts, OpportunityParts, OpportunityTrace,
+    QueueConfig,
+};
+use varicap_units::{Amount, Bytes, Probability, Span, Time};
 
 fn opportunities(text: &str, mahimahi: bool, repeat: bool) -> LinkParts {
     let trace = Arc::new(OpportunityTrace::parse("t", text.as_bytes()).unwrap());
@@ -55,6 +58,34 @@ fn mahimahi_adds_four_bytes_and_keeps_the_remainder() {
         _ => None,
     });
     assert_eq!(third, Some(ms(1)));
+}
+
+#[test]
+fn mahimahi_counts_its_four_bytes_against_a_limit_in_bytes() {
+    let admitted = |mahimahi, limit, managed: bool| {
+        let tail = DropTailConfig { limit, counts_in_service: false };
+        let class = |queue| CbqClass {
+            flows: None,
+            share: Probability::new(1.0).unwrap(),
+            queue,
+            priority: 1,
+            borrow: true,
+        };
+        let tail = QueueConfig::DropTail(tail);
+        let classes = CbqConfig { classes: [("all".to_owned(), class(tail.clone()))].into() };
+        let queue = if managed { QueueConfig::Cbq(classes) } else { tail };
+        let parts = LinkParts { queue, ..opportunities("10\n", mahimahi, true) };
+        let (mut link, mut log) = (link(&parts, 1), Log::default());
+        (0..20).for_each(|number| link.push(ms(1), packet(number, 1500), &mut log));
+        20 - log.losses().len()
+    };
+    let limit = |bytes| Amount::Bytes(Bytes::new(bytes));
+    for managed in [false, true] {
+        assert_eq!(admitted(false, limit(15_000), managed), 10);
+        assert_eq!(admitted(true, limit(15_000), managed), 9);
+        assert_eq!(admitted(true, limit(15_040), managed), 10);
+        assert_eq!(admitted(true, Amount::Packets(10), managed), 10);
+    }
 }
 
 #[test]

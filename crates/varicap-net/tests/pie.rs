@@ -17,8 +17,14 @@ fn streams(part: &str) -> Stream {
     Streams::new(1, 0).stream(&format!("link.a.{part}"))
 }
 
-const SITE: Site<'_> =
-    Site { packet: PACKET, bdp: Bytes::new(10_000), groups: &[], name: "queue", streams: &streams };
+const SITE: Site<'_> = Site {
+    packet: PACKET,
+    bdp: Bytes::new(10_000),
+    overhead: Bytes::ZERO,
+    groups: &[],
+    name: "queue",
+    streams: &streams,
+};
 
 fn pie(config: &PieConfig) -> Pie<Packet> {
     Pie::new(config, &SITE)
@@ -70,7 +76,7 @@ fn stuck() -> Pie<Packet> {
 
 /// Lets the queue catch up: the packet that comes is too large for it.
 fn touch(queue: &mut Pie<Packet>, now: Time) {
-    queue.set_limit(varicap_net::queue::Limit { frames: 0, bytes: Bytes::ZERO });
+    queue.set_limit(varicap_net::queue::Limit { frames: 0, bytes: Bytes::ZERO, overhead: Bytes::ZERO });
     queue.enqueue(now, packet(0, 1000), BUSY, &mut Log::default());
 }
 

@@ -26,8 +26,14 @@ fn streams(part: &str) -> Stream {
     Streams::new(1, 0).stream(&format!("link.a.{part}"))
 }
 
-const SITE: Site<'_> =
-    Site { packet: PACKET, bdp: Bytes::new(10_000), groups: &[], name: "queue", streams: &streams };
+const SITE: Site<'_> = Site {
+    packet: PACKET,
+    bdp: Bytes::new(10_000),
+    overhead: Bytes::ZERO,
+    groups: &[],
+    name: "queue",
+    streams: &streams,
+};
 
 fn red(config: &RedConfig) -> Red<Packet> {
     Red::new(config, &SITE)

@@ -364,7 +364,7 @@ fn a_controller_may_set_delay_and_limit_and_frames_keep_their_order() {
     };
     let parts = LinkParts { delay: Span::from_millis(300), ..reactive_parts(&config) };
     let (mut link, mut log) = (link(&parts, 1), Log::default());
-    let limit = Some(Limit { frames: 2, bytes: Bytes::MAX });
+    let limit = Some(Limit { frames: 2, ..Limit::NONE });
     let fast = Setting { capacity: kbps(9999), delay: Some(Span::from_millis(20)), limit };
     link.set_control(Box::new(Script(vec![fast, Setting::of(kbps(80)), Setting::of(kbps(80))])));
     push_many(&mut link, ms(90), 4, &mut log);

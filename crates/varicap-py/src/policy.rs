@@ -124,8 +124,11 @@ pub fn setting(answer: &Bound<'_, PyAny>) -> PyResult<Setting> {
     let delay = optional("delay_s")?.map(|seconds| positive("delay_s", seconds * NANOS_PER_SEC as f64));
     let packets = optional("limit_packets")?.map(|packets| positive("limit_packets", packets)).transpose()?;
     let bytes = optional("limit_bytes")?.map(|bytes| positive("limit_bytes", bytes)).transpose()?;
-    let limit = (packets.is_some() || bytes.is_some())
-        .then(|| Limit { frames: packets.unwrap_or(u64::MAX), bytes: bytes.map_or(Bytes::MAX, Bytes::new) });
+    let limit = (packets.is_some() || bytes.is_some()).then(|| Limit {
+        frames: packets.unwrap_or(u64::MAX),
+        bytes: bytes.map_or(Bytes::MAX, Bytes::new),
+        ..Limit::NONE
+    });
     Ok(Setting {
         capacity: capacity(answer.getattr("capacity_bps")?.extract()?)?,
         delay: delay.transpose()?.map(Span::from_nanos),

@@ -62,6 +62,9 @@ fn opportunity() -> Bytes {
 /// Bytes that an opportunity carries by Mahimahi's exact rules [B].
 const MAHIMAHI_SIZE: Bytes = Bytes::new(1504);
 
+/// What Mahimahi adds to each packet: the header of its TUN device [B].
+const MAHIMAHI_OVERHEAD: Bytes = Bytes::new(4);
+
 /// Latest instant of a trace: thirty years [ms].
 const LATEST_MS: u64 = 1_000_000_000_000;
 
@@ -137,6 +140,11 @@ impl OpportunityParts {
     /// Bytes that an opportunity carries [B].
     pub fn carried(&self) -> Bytes {
         if self.mahimahi { MAHIMAHI_SIZE } else { self.size }
+    }
+
+    /// What each frame has beyond its size, as it waits and as it is sent [B].
+    pub fn overhead(&self) -> Bytes {
+        if self.mahimahi { MAHIMAHI_OVERHEAD } else { Bytes::ZERO }
     }
 
     /// Long-run mean rate [b/s]. A trace that does not begin again counts over its own length.

@@ -12,9 +12,6 @@ use crate::capacity::{NANOS_PER_MS, OpportunityParts};
 use crate::queue::Queue;
 use crate::{Frame, Watch};
 
-/// What Mahimahi adds to each packet: the header of its TUN device [B].
-const MAHIMAHI_OVERHEAD: Bytes = Bytes::new(4);
-
 /// Where a link is in its trace of opportunities.
 #[derive(Clone, Debug)]
 pub(super) struct Opportunities {
@@ -82,7 +79,7 @@ impl Opportunities {
     /// A frame of `size` bytes goes into service.
     pub fn begin(&mut self, at: Time, size: Bytes) {
         self.began = at;
-        self.left = if self.parts.mahimahi { size + MAHIMAHI_OVERHEAD } else { size };
+        self.left = size + self.parts.overhead();
     }
 
     /// When the frame in service was begun.

@@ -35,6 +35,14 @@ pub struct LinkParts {
 }
 
 impl LinkParts {
+    /// What each frame that waits counts beyond its size [B].
+    pub(crate) fn queue_overhead(&self) -> Bytes {
+        match &self.capacity {
+            CapacityParts::Opportunities(parts) => parts.overhead(),
+            _ => Bytes::ZERO,
+        }
+    }
+
     /// The name of the controller that has to come from outside, if there is to be one.
     pub fn policy(&self) -> Option<&str> {
         match &self.capacity {

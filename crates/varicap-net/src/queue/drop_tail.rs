@@ -53,10 +53,15 @@ impl LineLimit {
         LineLimit { limit: site.limit(config.limit), counts_in_service: config.counts_in_service }
     }
 
+    /// Whether frames count no more than their size, so that the link's own line may keep them.
+    pub fn is_bare(&self) -> bool {
+        self.limit.overhead == Bytes::ZERO
+    }
+
     /// Whether a frame of `size` may come in beside what waits.
     #[inline]
     pub fn admits(&self, waiting: Backlog, state: TransmitterState, size: Bytes) -> bool {
-        self.limit.has_room(waiting, state, self.counts_in_service, size)
+        self.limit.has_bare_room(waiting, state, self.counts_in_service, size)
     }
 }
 
@@ -80,7 +85,8 @@ impl<F: Frame> DropTail<F> {
 
 impl<F: Frame> QueueDiscipline<F> for DropTail<F> {
     fn enqueue<W: Watch<F>>(&mut self, now: Time, frame: F, transmitter: Transmitter, watch: &mut W) {
-        if self.line.admits(self.fifo.backlog(), transmitter.state, frame.wire_size()) {
+        let LineLimit { limit, counts_in_service } = self.line;
+        if limit.has_room(self.fifo.backlog(), transmitter.state, counts_in_service, frame.wire_size()) {
             self.fifo.push(now, frame);
         } else {
             watch.on_lost(Lost { at: now, cause: LossCause::Overflow, frame });

@@ -160,7 +160,7 @@ impl Reserve {
             if limit.frames == u64::MAX { limit.frames } else { limit.frames.saturating_sub(self.frames) };
         let bytes =
             if limit.bytes == Bytes::MAX { limit.bytes } else { limit.bytes.saturating_sub(self.bytes) };
-        Limit { frames, bytes }
+        Limit { frames, bytes, ..limit }
     }
 }
 

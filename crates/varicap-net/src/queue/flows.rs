@@ -201,7 +201,7 @@ impl<F: Frame, S> Flows<F, S> {
         let is_free = transmitter.state == TransmitterState::Free && self.held.frames == 0;
         let room = is_free || limit.admits(self.held, size);
         let fits = is_free || flow_limit.is_none_or(|limit| limit.admits(own, size));
-        if !fits || !room && (drop == DropFrom::Arriving || size > limit.bytes) {
+        if !fits || !room && (drop == DropFrom::Arriving || size + limit.overhead > limit.bytes) {
             watch.on_lost(Lost { at: now, cause: LossCause::Overflow, frame });
             return Arrival { first: None, emptied: None };
         }
@@ -221,9 +221,10 @@ impl<F: Frame, S> Flows<F, S> {
     fn make_room<W: Watch<F>>(&mut self, now: Time, before: Backlog, watch: &mut W) -> Option<u32> {
         let limit = self.sharing.limit;
         let frames = limit.frames.max(u64::from(before.frames));
-        let bytes = limit.bytes.max(before.bytes);
+        let counted = |held: Backlog| held.bytes + limit.overhead * u64::from(held.frames);
+        let bytes = limit.bytes.max(counted(before));
         let mut emptied = None;
-        while u64::from(self.held.frames) > frames || self.held.bytes > bytes {
+        while u64::from(self.held.frames) > frames || counted(self.held) > bytes {
             // At equal lengths the last slot.
             let longest = (0..self.slots.len()).max_by_key(|slot| self.slots[*slot].fifo.backlog().bytes)?;
             let waiting = self.slots[longest].fifo.pop_last()?;

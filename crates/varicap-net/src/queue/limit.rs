@@ -13,28 +13,49 @@ pub struct Limit {
     pub frames: u64,
     /// Bytes [B].
     pub bytes: Bytes,
+    /// What each frame counts beyond its size [B].
+    pub overhead: Bytes,
 }
 
 impl Limit {
     /// No limit at all.
-    pub const NONE: Limit = Limit { frames: u64::MAX, bytes: Bytes::MAX };
+    pub const NONE: Limit = Limit { frames: u64::MAX, bytes: Bytes::MAX, overhead: Bytes::ZERO };
 
     /// Packets limit the frames, everything else the bytes. A multiple of the BDP is at least one packet, for
     /// less would let nothing through.
     pub fn new(amount: Amount, packet: Bytes, bdp: Bytes) -> Limit {
         match amount {
-            Amount::Packets(frames) => Limit { frames, bytes: Bytes::MAX },
-            Amount::Bdp(_) => Limit { frames: u64::MAX, bytes: amount.bytes(packet, bdp).max(packet) },
-            Amount::Bytes(_) | Amount::Unlimited => {
-                Limit { frames: u64::MAX, bytes: amount.bytes(packet, bdp) }
-            }
+            Amount::Packets(frames) => Limit { frames, ..Limit::NONE },
+            Amount::Bdp(_) => Limit { bytes: amount.bytes(packet, bdp).max(packet), ..Limit::NONE },
+            Amount::Bytes(_) | Amount::Unlimited => Limit { bytes: amount.bytes(packet, bdp), ..Limit::NONE },
         }
     }
 
     /// Whether a frame of `bytes` fits beside `held`.
     #[inline]
     pub fn admits(&self, held: Backlog, bytes: Bytes) -> bool {
+        let overhead = self.overhead * (u64::from(held.frames) + 1);
+        self.admits_bare(held, bytes.saturating_add(overhead))
+    }
+
+    /// As [`Limit::admits`], where frames count their size alone: the fast path.
+    #[inline]
+    fn admits_bare(&self, held: Backlog, bytes: Bytes) -> bool {
         u64::from(held.frames) < self.frames && held.bytes.saturating_add(bytes) <= self.bytes
+    }
+
+    /// As [`Limit::has_room`], where frames count their size alone: the fast path.
+    #[inline]
+    pub(crate) fn has_bare_room(
+        &self,
+        waiting: Backlog,
+        state: TransmitterState,
+        counts_in_service: bool,
+        bytes: Bytes,
+    ) -> bool {
+        debug_assert_eq!(self.overhead, Bytes::ZERO, "frames count more than their size");
+        let free = state == TransmitterState::Free;
+        (free && !counts_in_service) || self.admits_bare(held(waiting, state, counts_in_service), bytes)
     }
 
     /// Whether a frame of `bytes` fits beside what waits and, if `counts_in_service`, what is in service. A frame

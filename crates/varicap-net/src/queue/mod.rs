@@ -126,6 +126,8 @@ pub struct Site<'a> {
     pub packet: Bytes,
     /// The bandwidth-delay product, in which amounts of BDP are meant [B].
     pub bdp: Bytes,
+    /// What the link adds to each frame before it waits, which limits in bytes count [B].
+    pub overhead: Bytes,
     /// Names of the flow groups, by the number that [`Frame::group`] gives.
     pub groups: &'a [Arc<str>],
     /// The name of its random stream.
@@ -138,12 +140,14 @@ impl<'a> Site<'a> {
     /// The queue of a link of `parts`, whose random streams are `streams`.
     pub fn of(parts: &'a LinkParts, streams: &'a StreamOf<'a>) -> Site<'a> {
         let LinkParts { packet, bdp, ref groups, .. } = *parts;
-        Site { packet, bdp, groups, name: "queue", streams }
+        Site { packet, bdp, overhead: parts.queue_overhead(), groups, name: "queue", streams }
     }
 
     /// What `amount` limits here.
     pub fn limit(&self, amount: Amount) -> Limit {
-        Limit::new(amount, self.packet, self.bdp)
+        let limit = Limit::new(amount, self.packet, self.bdp);
+        let overhead = if limit.bytes == Bytes::MAX { Bytes::ZERO } else { self.overhead };
+        Limit { overhead, ..limit }
     }
 
     /// Its random stream.
@@ -166,7 +170,10 @@ impl<F: Frame> Queue<F> {
     pub fn new(parts: &LinkParts, streams: &StreamOf<'_>) -> Queue<F> {
         let site = Site::of(parts, streams);
         match &parts.queue {
-            QueueConfig::DropTail(config) => Queue::Line(LineLimit::new(config, &site)),
+            QueueConfig::DropTail(config) => {
+                let limit = LineLimit::new(config, &site);
+                if limit.is_bare() { Queue::Line(limit) } else { Queue::Line(limit).managed() }
+            }
             config => Queue::Managed(Managed::new(config, &site)),
         }
     }

@@ -188,7 +188,7 @@ impl Reactive {
     fn limit_of(&self, capacity: Rate, time: Span) -> Limit {
         let bits = (capacity * time).as_nanobits() / u128::from(varicap_units::NANOS_PER_SEC);
         let bytes = Bytes::new(u64::try_from(bits / 8).unwrap_or(u64::MAX)).max(self.packet);
-        Limit { frames: self.limit.frames, bytes: bytes.min(self.limit.bytes) }
+        Limit { bytes: bytes.min(self.limit.bytes), ..self.limit }
     }
 
     /// What there is to see at `at`; the next sample sees what comes after.
