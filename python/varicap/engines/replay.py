@@ -1,16 +1,17 @@
 """Repeat a run from its manifest, and compare every value."""
 
-import json
-import tempfile
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
+import varicap._core as _core
 from varicap.engines.scenarios import load
 from varicap.engines.sim import run
-from varicap.results.manifest import MANIFEST_VERSION, ManifestError, sha256, values_sha256, with_traces_beside
+from varicap.results.manifest import ManifestError, read_manifest, values_sha256, with_traces_beside
 from varicap.statistics import Progress
 
 
@@ -33,15 +34,18 @@ class Replay:
 
     @property
     def identical(self) -> bool:
-        """Whether every value of every table is the same."""
-        return all(table.same_values for table in self.tables)
+        """Whether there are tables, and every value of every one is the same."""
+        return bool(self.tables) and all(table.same_values for table in self.tables)
 
 
 def replay(manifest: str | Path, *, jobs: int | None = None, progress: Progress | None = None) -> Replay:
     """Run what a manifest describes again, and say of each table whether it is identical."""
     path = Path(manifest)
     recorded = _read(path)
-    scenario = load(with_traces_beside(path, recorded), base_dir=path.parent)
+    try:
+        scenario = load(with_traces_beside(path, recorded), base_dir=path.parent)
+    except _core.ScenarioError as error:
+        raise ManifestError(f"{path}: its scenario: {error}") from None
     result = run(
         scenario,
         seed=recorded["seed"],
@@ -52,34 +56,36 @@ def replay(manifest: str | Path, *, jobs: int | None = None, progress: Progress 
         progress=progress,
     )
     tables = result.tables()
-    comparisons = []
-    with tempfile.TemporaryDirectory() as folder:
-        for file, digests in recorded["tables"].items():
-            rows = tables.get(Path(file).stem)
-            if rows is None:
-                comparisons.append(Comparison(file, same_values=False, same_bytes=False))
-                continue
-            written = Path(folder) / file
-            pq.write_table(rows, written, compression="zstd")
-            same_values = values_sha256(rows) == digests["values_sha256"]
-            comparisons.append(Comparison(file, same_values, sha256(written) == digests["sha256"]))
-    return Replay(path, tuple(comparisons), recorded["software"]["varicap"])
+    comparisons = tuple(
+        _compared(file, tables.get(file.removesuffix(".parquet")), digests)
+        for file, digests in recorded["tables"].items()
+    )
+    return Replay(path, comparisons, recorded["software"]["varicap"])
+
+
+def _compared(file: str, rows: pa.Table | None, digests: dict[str, Any]) -> Comparison:
+    """A table of the repetition beside its digests; nothing is written, whatever the manifest calls it."""
+    if rows is None:
+        return Comparison(file, same_values=False, same_bytes=False)
+    sink = pa.BufferOutputStream()
+    pq.write_table(rows, sink, compression="zstd")
+    same_bytes = hashlib.sha256(sink.getvalue()).hexdigest() == digests["sha256"]
+    return Comparison(file, values_sha256(rows) == digests["values_sha256"], same_bytes)
 
 
 def _read(path: Path) -> dict[str, Any]:
-    try:
-        recorded = json.loads(path.read_text(encoding="utf-8"))
-        version = recorded["manifest_version"]
-        recorded["engine"], recorded["scenario"], recorded["tables"], recorded["software"]["varicap"]
-    except OSError as error:
-        raise ManifestError(f"{path}: {error.strerror}") from None
-    except (UnicodeDecodeError, json.JSONDecodeError, KeyError, TypeError):
-        raise ManifestError(f"{path}: not a manifest that `varicap run -o` wrote") from None
-    if version != MANIFEST_VERSION:
-        raise ManifestError(f"{path}: manifest version {version}; this varicap reads version {MANIFEST_VERSION}")
+    recorded = read_manifest(path)
+    if recorded["engine"] == "kernel":
+        raise ManifestError(f"{path}: a run in real time (engine kernel) cannot be repeated to the byte")
     if recorded["engine"] != "sim":
-        raise ManifestError(f"{path}: a run in real time (engine {recorded['engine']}) cannot be repeated to the byte")
+        raise ManifestError(f"{path}: `engine` is {recorded['engine']}, which this varicap does not have")
     if recorded["python_controls"]:
         names = ", ".join(recorded["python_controls"])
         raise ManifestError(f"{path}: it used controls written in Python ({names}), which a manifest cannot hold")
-    return dict(recorded)
+    series, packets = recorded["series"], recorded["packets"]
+    every = ["flows", "links", *(["flow_series", "link_series"] if series else []), *(["packets"] if packets else [])]
+    # A manifest that leaves a table out would vouch for less than the run left.
+    missing = [f"{name}.parquet" for name in every if f"{name}.parquet" not in recorded["tables"]]
+    if missing:
+        raise ManifestError(f"{path}: `tables` lacks {', '.join(missing)}, so there is nothing to compare with")
+    return recorded

@@ -7,6 +7,7 @@ the seeds, and the digests of the traces, which lie beside it in ``traces/``.
 import hashlib
 import json
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -19,15 +20,36 @@ from typing import Any, Literal, TypeAlias
 import pyarrow as pa
 
 import varicap._core as _core
+from varicap.results.stored import Each, FolderError, Maybe, ShapeError, Whole, check, check_version, read_json
 
 MANIFEST_VERSION = 1
+
+_SHAPE = {
+    "engine": str,
+    "scenario": dict,
+    "seed": Whole(0, 2**64 - 1),
+    "runs": Whole(1, 2**32 - 1),
+    "series": bool,
+    "packets": bool,
+    "python_controls": [str],
+    "traces": Each({"file": str, "sha256": str}),
+    "tables": Each({"sha256": str, "values_sha256": str}),
+    "software": {"varicap": str, "git": Maybe({"revision": Maybe(str), "modified": Maybe(bool)})},
+}
 
 Which: TypeAlias = bool | Literal["first"]
 """Which runs record: all, none, or only the first, which is enough for a figure or a capture."""
 
 
-class ManifestError(ValueError):
-    """A manifest that cannot be replayed, and why."""
+_TRACE = re.compile(r"traces/(?!\.\.?$)[^/\\\0]+")
+"""The file of a trace, as `copy_traces` names it: one that lies in the folder ``traces/`` beside the manifest."""
+
+FILES = frozenset(f"{name}.parquet" for name in ("flows", "links", "groups", "flow_series", "link_series", "packets"))
+"""The files of tables that runs leave."""
+
+
+class ManifestError(FolderError):
+    """A manifest that cannot be read or replayed, and why."""
 
 
 @dataclass(frozen=True)
@@ -148,6 +170,23 @@ def copy_traces(scenario: _core.Scenario, folder: Path) -> dict[str, Any]:
 def write_json(path: Path, value: Any) -> None:
     """Write `value` as people can read it, the same bytes on every system."""
     path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8", newline="\n")
+
+
+def read_manifest(path: Path) -> dict[str, Any]:
+    """A manifest of runs, checked: each key has the type that `describe` gives it, and names only files of ours."""
+    recorded = read_json(path, ManifestError, "a manifest that `varicap run -o` wrote")
+    check_version(path, recorded, "manifest_version", MANIFEST_VERSION, ManifestError)
+    try:
+        check(recorded, _SHAPE)
+    except ShapeError as error:
+        raise ManifestError(f"{path}: {error}") from None
+    for name in recorded["tables"]:
+        if name not in FILES:
+            raise ManifestError(f"{path}: `tables` names {name}, which is no table of varicap")
+    for name, trace in recorded["traces"].items():
+        if not _TRACE.fullmatch(trace["file"]):
+            raise ManifestError(f"{path}: `traces.{name}.file` is not a file of traces/")
+    return recorded
 
 
 def with_traces_beside(path: Path, recorded: dict[str, Any]) -> dict[str, Any]:

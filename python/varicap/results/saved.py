@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from varicap.results.manifest import MANIFEST_VERSION
+from varicap.results.stored import FolderError
 from varicap.results.study import STUDY_VERSION, Study
 from varicap.results.summary import KINDS
 from varicap.results.tables import Recorded
@@ -22,9 +23,7 @@ from varicap.results.tables import Recorded
 if TYPE_CHECKING:
     pass
 
-
-class FolderError(ValueError):
-    """A folder that holds no results that this version can read, and why."""
+__all__ = ["FolderError", "SavedResult", "manifest_of", "read"]
 
 
 @dataclass(frozen=True)
