@@ -5,6 +5,7 @@ A shape is written as the value that it describes: a type, a tuple of types, an 
 """
 
 import json
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any, TypeAlias
 Shape: TypeAlias = Any
 
 _MOST_DEPTH = 64
+_GREATEST = sys.float_info.max
 _NAMES = {str: "text", int: "a whole number", float: "a number", bool: "true or false", dict: "an object"}
 
 
@@ -123,7 +125,9 @@ def _is(value: Any, kind: type) -> bool:
     """Whether a value of JSON is of a type; a whole number is a number too, and true is none."""
     if isinstance(value, bool):
         return kind is bool
-    return isinstance(value, int | float) if kind is float else isinstance(value, kind)
+    if kind is float:
+        return isinstance(value, int | float) and abs(value) <= _GREATEST
+    return isinstance(value, kind)
 
 
 def _below(key: str, name: str) -> str:
