@@ -97,6 +97,7 @@ def sweep(
                 on=on,
                 jobs=jobs,
                 progress=progress,
+                notify=say,
             )
     except study.DesignError as error:
         raise typer.BadParameter(str(error), param_hint="--over") from None

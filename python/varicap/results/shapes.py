@@ -61,7 +61,11 @@ _BY_MODEL = {
     "links": [dict],
     "fidelity": _FIDELITY,
 }
-_ANSWER = {"model": str, "goodput_bps": dict.fromkeys(_MEAN, float), "throughput_bps": _MEAN, "details": Each(float)}
+_ANSWER = {
+    "model": str,
+    **dict.fromkeys(("goodput_bps", "throughput_bps"), dict.fromkeys(_MEAN, float)),
+    "details": Each(float),
+}
 _STUDY = {
     "scenario": _SCENARIO,
     "points": [Each(str)],
@@ -166,7 +170,10 @@ def _fault(value: Any, shape: Shape, key: str = "") -> str:
 
 def _fault_of_scenario(scenario: Mapping[str, Any]) -> str:
     """What shapes cannot say: quantities that are none, and a chain with more links back than there."""
-    chain = (scenario.get("topology") or {}).get("chain") or {}
+    topology = scenario.get("topology") or {}
+    if empty := [key for key, value in topology.items() if value is None]:
+        return f"`scenario.topology.{empty[0]}` is null"
+    chain = topology.get("chain") or {}
     if len(chain.get("reverse") or []) > len(chain.get("forward") or []):
         return "`scenario.topology.chain.reverse` has more links than `forward`"
     quantities = [("warmup", units.seconds, scenario.get("warmup"))]

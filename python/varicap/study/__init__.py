@@ -8,6 +8,7 @@ axes ──design──► points ──► runs in pieces of a second ──►
 import json
 import tempfile
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import nullcontext
@@ -63,6 +64,7 @@ def sweep(
     jobs: int | None = None,
     piece_s: float = 1.0,
     progress: Progress | None = None,
+    notify: Callable[[str], None] = warnings.warn,
 ) -> Study:
     """Run a scenario at many points, `seeds` times each, under the same random numbers at every point.
 
@@ -71,7 +73,8 @@ def sweep(
     are the same bytes as if nothing had happened.  `precision` adds runs until every interval of goodput and
     utilisation is within that share of its mean.  Runs use this machine's cores, `on` ``local:N`` processes or a Dask
     scheduler, or any `executor` of `concurrent.futures` with `jobs` workers, in pieces that keep a worker busy for
-    `piece_s`.
+    `piece_s`.  What is found damaged in the folder is set aside, reported to `notify`, and computed again; a trace that
+    changes while runs go on ends the study.
 
     Raises `DesignError`, `StudyError`, `WorkersError`, and `ScenarioError` for the first point that is invalid.
 
@@ -85,23 +88,25 @@ def sweep(
     base_seed = base.seed if seed is None else seed
     chosen = points(axes, design, count, base_seed)
     text = base.to_json()
+    traces = dict(base.trace_files())
     for point in chosen:
-        _core.Scenario.from_json(text, base.name, base.base_dir, list(point))
+        traces |= _core.Scenario.from_json(text, base.name, base.base_dir, list(point)).trace_files()
     runs = base.seeds if seeds is None else seeds
-    plan = {
+    plan: dict[str, Any] = {
         "study_version": STUDY_VERSION,
         "scenario": json.loads(text),
         "points": [dict(point) for point in chosen],
         "seed": base_seed,
-        "traces": {name: sha256(path) for name, path in base.trace_files()},
+        "traces": {name: sha256(path) for name, path in traces.items()},
     }
+    digests = tuple(plan["traces"].items())
     wanted = {"seeds": runs, "precision": precision, "max_seeds": max_seeds if precision else None}
 
     def make(spans: tuple[Span, ...]) -> Task:
-        return Task(text, base.base_dir, base_seed, spans, tuple(chosen[span.point] for span in spans))
+        return Task(text, base.base_dir, base_seed, spans, tuple(chosen[span.point] for span in spans), digests)
 
     with tempfile.TemporaryDirectory() as scratch:
-        store = Folder(Path(scratch) if folder is None else Path(folder))
+        store = Folder(Path(scratch) if folder is None else Path(folder), notify)
         store.open(plan)
         try:
             workers = nullcontext((executor, jobs or 1)) if executor is not None else workers_on(on, jobs)

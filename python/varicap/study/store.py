@@ -2,16 +2,18 @@
 
 ```text
 plan.json            what was asked; a command that asks for something else is refused
-parts/               finished runs, each file written under another name and then renamed
+parts/               finished runs, each file written under another name and then renamed; it ends in its digest
+*.damaged            what was found changed, set aside: its runs are repeated
 flows.parquet …      the tables of all runs, written when all are done, the same bytes after any interruptions
 manifest.json        the same facts for readers, with versions, host and digests
 ```
 """
 
 import contextlib
+import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -19,6 +21,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from varicap.results.summary import KINDS, Tables
+
+_MAGIC = b"varicap part 1\n"
+"""Between the tables of a part and its digest."""
 
 
 class StudyError(Exception):
@@ -28,9 +33,11 @@ class StudyError(Exception):
 class Folder:
     """A study's folder, locked for one process at a time."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, notify: Callable[[str], None] = lambda _: None) -> None:
         self.path = path
         self.parts = path / "parts"
+        self._notify = notify
+        self._plan = b""
         self._lock: IO[str] | None = None
 
     def open(self, plan: Mapping[str, Any]) -> None:
@@ -51,10 +58,14 @@ class Folder:
             unfinished.unlink()
         file = self.path / "plan.json"
         text = json.dumps(plan, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
+        self._plan = text.encode()
+        before = _plan_in(file) if file.exists() else None
+        if before is not None:
+            _refuse_another(file, before, json.loads(text))
+            return
         if file.exists():
-            _same(file, text)
-        else:
-            self._write(file, text.encode())
+            self._set_aside(file, "not the plan of a study; it is written again")
+        self._write(file, self._plan)
 
     def close(self) -> None:
         """Release the folder's lock."""
@@ -64,12 +75,42 @@ class Folder:
     def add(self, name: str, piece: bytes) -> None:
         """Keep a piece of finished runs: all of it or nothing."""
         with _reported(self.path):
-            self._write(self.parts / f"{name}.arrow", piece)
+            self._write(self.parts / f"{name}.arrow", piece + _MAGIC + self._digest(piece))
 
     def read(self) -> Tables:
-        """All finished runs, in the order of points and replications; empty tables if there are none."""
-        pieces = [unpack(file.read_bytes()) for file in sorted(self.parts.glob("*.arrow"))]
+        """All finished runs, in the order of points and replications; empty tables if there are none.
+
+        A part that is not as it was written, or has runs that another has, is set aside as if it had never been.
+        """
+        pieces: list[Tables] = []
+        known: set[tuple[int, int]] = set()
+        with _reported(self.path):
+            for file in sorted(self.parts.glob("*.arrow")):
+                tables = self._part(file)
+                if tables is None:
+                    self._set_aside(file, "not as it was written; its runs are repeated")
+                    continue
+                runs = _runs(tables)
+                if known & runs:
+                    self._set_aside(file, "has runs that another part has")
+                    continue
+                known |= runs
+                pieces.append(tables)
         return {kind: _sorted([piece[kind] for piece in pieces]) for kind in KINDS}
+
+    def _part(self, file: Path) -> Tables | None:
+        """The tables of a part of this study; None if it has another digest than that which it ends in."""
+        piece, magic, digest = file.read_bytes().rpartition(_MAGIC)
+        return unpack(piece) if magic and digest == self._digest(piece) else None
+
+    def _digest(self, piece: bytes) -> bytes:
+        """A digest of a part and of the plan that it belongs to."""
+        return hashlib.sha256(self._plan + piece).hexdigest().encode()
+
+    def _set_aside(self, file: Path, why: str) -> None:
+        """Rename a file so that nothing reads it, and say so."""
+        file.replace(file.with_name(f"{file.name}.damaged"))
+        self._notify(f"{file}: {why} (kept as {file.name}.damaged)")
 
     def write_table(self, name: str, table: pa.Table) -> Path:
         """Write a table of the results."""
@@ -125,12 +166,23 @@ def _sorted(tables: list[pa.Table]) -> pa.Table:
     return rows.append_column("place", place).sort_by(keys).drop_columns(["place"]).combine_chunks()
 
 
-def _same(file: Path, text: str) -> None:
-    """Check that what was asked before is what is asked now."""
+def _runs(tables: Tables) -> set[tuple[int, int]]:
+    """The point and the replication of each run."""
+    links = tables["links"]
+    return set(zip(links["point"].to_pylist(), links["replication"].to_pylist(), strict=True))
+
+
+def _plan_in(file: Path) -> dict[str, Any] | None:
+    """What was asked before; None if the file does not say."""
     try:
-        before, now = json.loads(file.read_text(encoding="utf-8")), json.loads(text)
-    except ValueError:
-        raise StudyError(f"{file}: not the plan of a study") from None
+        plan = json.loads(file.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError):
+        return None
+    return plan if isinstance(plan, dict) else None
+
+
+def _refuse_another(file: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Check that what was asked before is what is asked now."""
     keys = [key for key in dict.fromkeys((*before, *now)) if before.get(key) != now.get(key)]
     if keys:
         raise StudyError(

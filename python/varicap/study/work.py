@@ -3,10 +3,11 @@
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 import varicap._core as _core
+from varicap.results.manifest import sha256
 from varicap.results.summary import KINDS, Point
 from varicap.results.tables import arrow
-from varicap.study.store import pack
+from varicap.study.store import StudyError, pack
 
 
 class WorkersError(Exception):
@@ -42,6 +44,8 @@ class Task:
     spans: tuple[Span, ...]
     points: tuple[Point, ...]
     """The point of each span."""
+    traces: tuple[tuple[str, str], ...] = ()
+    """The digest of each trace of the study, by its name in the scenario."""
 
 
 @dataclass(frozen=True)
@@ -63,15 +67,33 @@ def run(task: Task) -> Piece:
     """Simulate the runs of a task; it gives the same tables wherever and however often it runs."""
     found: dict[str, list[list[_core.Column]]] = {kind: [] for kind in KINDS}
     busy = 0.0
+    used: dict[str, Path] = {}
     for span, point in zip(task.spans, task.points, strict=True):
         scenario = _core.Scenario.from_json(task.scenario, "scenario", task.base_dir, list(point))
+        used |= scenario.trace_files()
         begin = time.perf_counter()
         results = _core.run(scenario, seed=task.seed, first=span.first, count=span.count, threads=1)
         busy += time.perf_counter() - begin
         for kind in KINDS:
             found[kind].append(getattr(results, kind)())
+    _refuse_other_traces(task, used)
     numbers = [span.point for span in task.spans]
     return Piece(task.spans, pack({kind: _joined(numbers, columns) for kind, columns in found.items()}), busy)
+
+
+def _refuse_other_traces(task: Task, used: Mapping[str, Path]) -> None:
+    """Raise `StudyError` if a trace that was read is not the one that the study began with."""
+    planned = dict(task.traces)
+    for name, path in used.items():
+        try:
+            same = sha256(path) == planned[name]
+        except OSError:
+            same = False
+        if not same:
+            raise StudyError(
+                f"{path}: the trace is not the one that the study began with; what was finished is kept: "
+                "put the trace back, or choose another folder"
+            )
 
 
 def _joined(points: list[int], found: "list[list[_core.Column]]") -> pa.Table:
