@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeAlias
 import typer
 
 import varicap._core as _core
+from varicap.report.printable import printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.console import Console
+    from rich.segment import Segment
     from rich.table import Table
 
 OK, RUN_FAILED, USAGE, MACHINE_LACKS, BREACH = 0, 1, 2, 3, 4
@@ -32,7 +34,12 @@ _AUTHOR = {".pdf": "Creator", ".svg": "Creator", ".png": "Software"}
 
 def say(message: str) -> None:
     """Print a message for people, to stderr."""
-    typer.echo(f"varicap: {message}", err=True)
+    typer.echo(f"varicap: {printable(message, lines=True)}", err=True)
+
+
+def echo(text: str) -> None:
+    """Print a line, or several, to stdout; what a terminal would obey is spelled out, in JSON as JSON has it."""
+    typer.echo(printable(text, lines=True))
 
 
 def say_nothing(_message: str) -> None:
@@ -62,7 +69,8 @@ def one_of(what: str, name: str, known: list[str]) -> str:
         return name
     close = difflib.get_close_matches(name, known, n=1)
     meant = f"; did you mean `{close[0]}`?" if close else ""
-    raise typer.BadParameter(f"no {what} `{name}`{meant} There are: {', '.join(known)}", param_hint=what.upper())
+    there = printable(", ".join(known))
+    raise typer.BadParameter(f"no {what} `{name}`{printable(meant)} There are: {there}", param_hint=what.upper())
 
 
 def overrides(given: list[str]) -> list[tuple[str, str]]:
@@ -97,8 +105,14 @@ def folder_name(name: str) -> str:
 
 
 def console(stderr: bool = False) -> "Console":
-    """Where tables go."""
-    from rich.console import Console
+    """Where tables go.  Names in them cannot steer the terminal: only styles of ours become escape sequences."""
+    from rich.console import Console as Plain
+    from rich.segment import Segment as Piece
+
+    class Console(Plain):
+        def render(self, *args: Any, **options: Any) -> "Iterator[Segment]":
+            for text, style, control in super().render(*args, **options):
+                yield Piece(text if control else printable(text, lines=True), style, control)
 
     stream = sys.stderr if stderr else sys.stdout
     # Piped tables keep their columns whole; a terminal has its own width.
@@ -121,7 +135,7 @@ def progress_bar(name: str, quiet: bool) -> Iterator[Callable[[float, int, int],
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TaskProgressColumn(),
         TextColumn("{task.fields[runs]}"),

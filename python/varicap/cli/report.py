@@ -1,11 +1,13 @@
 """`varicap report`, `plot` and `export`: pages, figures and files of other tools, from folders of results."""
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from varicap.report.printable import printable
 from varicap.terminal import USAGE, Quiet, draw, fail, one_of, say, say_nothing
 
 if TYPE_CHECKING:
@@ -93,7 +95,8 @@ def export(
     except (FolderError, shapes.ExportError) as error:
         fail(str(error), USAGE)
     if output is None:
-        typer.echo(text, nl=False)
+        # A pipe gets what a file would; a terminal nothing that it would obey.
+        typer.echo(printable(text, lines=True) if sys.stdout.isatty() else text, nl=False)
     else:
         output.write_text(text, encoding="utf-8", newline="\n")
 

@@ -21,6 +21,7 @@ from varicap.terminal import (
     SetValue,
     console,
     draw,
+    echo,
     fail,
     folder_name,
     live_view,
@@ -142,7 +143,7 @@ def run(
         for path in result.write_pcapng(pcap):
             tell(f"wrote {path}")
     if as_json:
-        typer.echo(json.dumps(result.summary, ensure_ascii=False))
+        echo(json.dumps(result.summary, ensure_ascii=False))
     else:
         _print_tables(result.summary)
     _check_fidelity(result.summary, strict, tell)
@@ -169,7 +170,7 @@ def _analyse(
     if output is not None:
         tell(f"wrote {result.save(output)}")
     if as_json:
-        typer.echo(json.dumps(result.summary, ensure_ascii=False))
+        echo(json.dumps(result.summary, ensure_ascii=False))
     else:
         _print_tables(result.summary)
     for flow in result.summary["flows"]:
@@ -227,7 +228,7 @@ def compare(
     tell = say_nothing if quiet else say
     compared = done.to_dict()
     if as_json:
-        typer.echo(json.dumps(compared, ensure_ascii=False))
+        echo(json.dumps(compared, ensure_ascii=False))
     else:
         terminal = console()
         for table in report.rich_tables(compared):
@@ -259,11 +260,11 @@ def replay(
         fail(str(error), USAGE)
     if as_json:
         tables = [{"table": t.table, "same_values": t.same_values, "same_bytes": t.same_bytes} for t in repeated.tables]
-        typer.echo(json.dumps({"manifest": str(manifest), "identical": repeated.identical, "tables": tables}))
+        echo(json.dumps({"manifest": str(manifest), "identical": repeated.identical, "tables": tables}))
     else:
         for table in repeated.tables:
             verdict = "identical" if table.same_bytes else "identical values" if table.same_values else "DIFFERS"
-            typer.echo(f"{table.table}: {verdict}")
+            echo(f"{table.table}: {verdict}")
     if not repeated.identical:
         if repeated.recorded_version != _core.__version__:
             say(f"the manifest is of varicap {repeated.recorded_version}, this is {_core.__version__}")
@@ -273,12 +274,12 @@ def replay(
 def _explain(scenario: _core.Scenario, as_json: bool) -> None:
     lines = json.loads(scenario.explain())
     if as_json:
-        typer.echo(json.dumps(lines, ensure_ascii=False))
+        echo(json.dumps(lines, ensure_ascii=False))
         return
     width = max((len(line["key"]) for line in lines), default=0)
     for line in lines:
         origin = "" if line["given"] else "  # follows" if line["key"].startswith("resolved.") else "  # default"
-        typer.echo(f"{line['key']:<{width}}  {line['value']}{origin}")
+        echo(f"{line['key']:<{width}}  {line['value']}{origin}")
 
 
 def _warn(scenario: _core.Scenario, tell: Callable[[str], None]) -> None:

@@ -19,6 +19,7 @@ from varicap.terminal import (
     SetValue,
     console,
     draw,
+    echo,
     fail,
     folder_name,
     overrides,
@@ -110,7 +111,7 @@ def sweep(
     if drawn:
         draw(done.figure, folder / "chart.png", tell)
     if as_json:
-        typer.echo(json.dumps(_object(done), ensure_ascii=False))
+        echo(json.dumps(_object(done), ensure_ascii=False))
     else:
         _print_table(done)
         if len(done.points) > _MOST_ROWS:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 import typer
 
 from varicap import units
-from varicap.terminal import USAGE, AsJson, Quiet, console, draw, fail, one_of, say, say_nothing
+from varicap.terminal import USAGE, AsJson, Quiet, console, draw, echo, fail, one_of, say, say_nothing
 from varicap.traces.parameters import Cells, Cellular, Satellite
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def info(
     loaded = {str(file): _told(partial(traces.load, file)) for file in files}
     found = {name: _told(partial(traces.info, each, step_s, outage_s)) for name, each in loaded.items()}
     if as_json:
-        typer.echo(json.dumps([{"file": name, **each.to_dict()} for name, each in found.items()], ensure_ascii=False))
+        echo(json.dumps([{"file": name, **each.to_dict()} for name, each in found.items()], ensure_ascii=False))
         return
     terminal = console()
     for part in report.parts(found):
@@ -317,7 +317,7 @@ def _save(
             "mean_bps": mean,
             "capacity": {key: {"file": str(written[0])}},
         }
-        typer.echo(json.dumps(found, ensure_ascii=False))
+        echo(json.dumps(found, ensure_ascii=False))
     elif not quiet:
         files = " and ".join(str(path) for path in written)
         say(f"wrote {files}: {made.duration_s:g} s, {mean / 1e6:.3g} Mb/s on average")

@@ -68,9 +68,9 @@ def windows(comparison: "Comparison") -> Figure:
             axes.axhline(level / 1e3, color=style.engine("model"), linestyle="--", linewidth=0.8)
         style.plain(axes)
         axes.set_ylim(bottom=0)
-        axes.set_title(name, fontsize=9, loc="left")
+        axes.set_title(style.literal(name), fontsize=9, loc="left")
         axes.set_ylabel("cwnd [kB]", fontsize=8)
     panels[0].legend(fontsize=8, frameon=False, ncols=3, loc="lower right", bbox_to_anchor=(1.0, 0.98), borderpad=0.1)
     panels[-1].set_xlabel("time [s]", fontsize=8)
-    figure.suptitle(f"{comparison.scenario}: windows of the first run", fontsize=10)
+    figure.suptitle(f"{style.literal(comparison.scenario)}: windows of the first run", fontsize=10)
     return figure

@@ -55,7 +55,7 @@ def overview(result: "Recorded", run: int = 0) -> Figure:
 
 def _name(summary: dict[str, Any]) -> str:
     scenario = summary["scenario"]
-    return str(scenario["name"] if isinstance(scenario, dict) else scenario)
+    return style.literal(str(scenario["name"] if isinstance(scenario, dict) else scenario))
 
 
 def _panels(result: "Recorded", run: int) -> list[Panel]:
@@ -110,10 +110,17 @@ def _rates(axes: "Axes", panel: Panel, names: list[str]) -> None:
     axes.fill_between(time_s, capacity, step="pre", color=style.CAPACITY, linewidth=0, label="capacity")
     for name, rows in panel.flows.items():
         throughput = _bins(_column(rows, "throughput_bps", 1e-6))
-        axes.step(time_s, throughput, where="pre", color=style.colour(names.index(name)), linewidth=0.9, label=name)
+        axes.step(
+            time_s,
+            throughput,
+            where="pre",
+            color=style.colour(names.index(name)),
+            linewidth=0.9,
+            label=style.literal(name),
+        )
     axes.set_ylim(bottom=0)
     axes.set_ylabel("throughput [Mb/s]", fontsize=8)
-    axes.set_title(panel.title, fontsize=9, loc="left")
+    axes.set_title(style.literal(panel.title), fontsize=9, loc="left")
     _legend(axes)
 
 

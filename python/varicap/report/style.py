@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from varicap.report.printable import printable
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -20,6 +22,11 @@ def colour(index: int) -> str:
 def engine(name: str) -> str:
     """The colour of an engine, the same in every figure."""
     return {"sim": COLOURS[0], "kernel": COLOURS[1], "model": COLOURS[2]}[name]
+
+
+def literal(text: str) -> str:
+    """Text of unknown origin for a figure, in which a dollar sign would begin a formula."""
+    return printable(text).replace("$", r"\$")
 
 
 def plain(axes: "Axes") -> None:

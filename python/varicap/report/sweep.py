@@ -38,11 +38,11 @@ def chart(study: "Study", measure: str = "goodput_bps") -> Figure:
     axes.margins(x=0.03)
     axes.set_ylim(bottom=0)
     axes.set_ylabel(f"{measure.removesuffix('_bps').removesuffix('_ms').replace('_', ' ')} [{unit}]", fontsize=8)
-    axes.set_xlabel(paths[0] if paths else "", fontsize=8)
+    axes.set_xlabel(style.literal(paths[0]) if paths else "", fontsize=8)
     if list(places.values()) == [float(place) for place in range(len(places))]:
-        axes.set_xticks(list(places.values()), list(places), fontsize=8)
+        axes.set_xticks(list(places.values()), [style.literal(value) for value in places], fontsize=8)
     axes.legend(fontsize=7, frameon=False)
-    axes.set_title(study.name, fontsize=10, loc="left")
+    axes.set_title(style.literal(study.name), fontsize=10, loc="left")
     return figure
 
 
@@ -66,5 +66,13 @@ def _curve(
     mean = np.array([row["mean"] for row in points])
     half = np.nan_to_num(np.array([row["hi"] for row in points]) - mean)
     axes.errorbar(
-        at, mean, yerr=half, color=style.colour(number), linewidth=1.0, marker="o", markersize=3, capsize=2, label=label
+        at,
+        mean,
+        yerr=half,
+        color=style.colour(number),
+        linewidth=1.0,
+        marker="o",
+        markersize=3,
+        capsize=2,
+        label=style.literal(label),
     )

@@ -8,6 +8,8 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
+from varicap.report.printable import printable
+
 Summary = dict[str, Any]
 Row = list[str]
 
@@ -128,22 +130,24 @@ def rich_tables(summary: Summary) -> list[Table]:
     """The tables for a terminal."""
     tables = []
     for number, (headings, body) in enumerate(rows(summary)):
-        table = Table(title=Text(_title(summary)) if number == 0 else None, title_justify="left", title_style="bold")
+        table = Table(
+            title=Text(printable(_title(summary))) if number == 0 else None, title_justify="left", title_style="bold"
+        )
         for column, heading in enumerate(headings):
             # As text, since rich would take "[ms]" for a style.
             is_text = column == 0 or heading == "more"
             table.add_column(Text(heading), justify="left" if is_text else "right", no_wrap=column == 0)
         for row in body:
-            table.add_row(*map(Text, row))
+            table.add_row(*(Text(printable(cell)) for cell in row))
         tables.append(table)
     return tables
 
 
 def titled(title: str, headings: Iterable[str], left: Collection[str] = ()) -> Table:
     """An empty table of numbers below a title; the columns with the headings `left` hold words."""
-    table = Table(title=Text(title), title_justify="left", title_style="bold", padding=(0, 0, 0, 1))
+    table = Table(title=Text(printable(title)), title_justify="left", title_style="bold", padding=(0, 0, 0, 1))
     for heading in headings:
-        table.add_column(Text(heading), justify="left" if heading in left else "right")
+        table.add_column(Text(printable(heading)), justify="left" if heading in left else "right")
     return table
 
 

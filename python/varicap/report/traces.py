@@ -33,7 +33,7 @@ def figure(traces: Mapping[str, Trace], step_s: float | None = None) -> "Figure"
     for number, (name, trace) in enumerate(traces.items()):
         edges, rates = bins(trace, min(step, trace.duration_s))
         colour = style.colour(number)
-        grid[0, 0].stairs(rates / 1e6, edges, baseline=None, color=colour, linewidth=0.9, label=name)
+        grid[0, 0].stairs(rates / 1e6, edges, baseline=None, color=colour, linewidth=0.9, label=style.literal(name))
         _distribution(grid[0, 1], rates / 1e6, colour)
         if trace.delay is not None:
             delays = trace.delay.at((edges[:-1] + edges[1:]) / 2)
