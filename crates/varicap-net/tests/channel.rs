@@ -8,7 +8,7 @@ use varicap_net::{
     CapacityConfig, CapacityParts, CbqClass, CbqConfig, ChannelParts, DropTailConfig, GoodBadConfig,
     LinkParts, LossCause, LossConfig, LossParts, QueueConfig, RayleighConfig, StatesConfig, StepsConfig,
 };
-use varicap_units::{Amount, Bytes, Frequency, Probability, Rate, Span, Streams, Time};
+use varicap_units::{Amount, Frequency, Probability, Rate, Span, Streams, Time};
 
 fn p(value: f64) -> Probability {
     Probability::new(value).unwrap()
