@@ -339,7 +339,7 @@ def test_points_that_are_not_alike_are_summarised_each_by_itself() -> None:
         (["--over", LIMIT], 2, "PATH=VALUE"),
         (["--design", "spiral"], 2, "spiral"),
         (["--on", "tcp://127.0.0.1:1"], 3, "127.0.0.1:1"),
-        (["-o", ROOT / "README.md"], 1, "README.md"),
+        (["-o", ROOT / "README.md"], 2, "README.md is not a folder"),
     ],
 )
 def test_a_mistake_has_its_exit_code(cli: Cli, tmp_path: Path, arguments: list[object], code: int, says: str) -> None:

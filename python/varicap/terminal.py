@@ -1,7 +1,9 @@
 """What commands share at the terminal: exit codes, messages, progress, and the reading of arguments."""
 
 import difflib
+import os
 import sys
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -61,6 +63,33 @@ def draw(figure: "Callable[[], Figure]", path: Path, report: Callable[[str], Non
     path.parent.mkdir(parents=True, exist_ok=True)
     drawn.savefig(path, metadata={_AUTHOR.get(path.suffix.lower(), "Software"): f"varicap {_core.__version__}"})
     report(f"wrote {path}")
+
+
+def check_folder(path: Path) -> None:
+    """Refuse a folder that cannot be made or written, before anything is computed for it."""
+    there = next(each for each in (path, *path.absolute().parents) if os.path.lexists(each))
+    if not there.is_dir():
+        fail(f"-o {path}: {there} is not a folder", USAGE)
+    try:
+        # Nothing is left behind; what permissions say is not the whole truth.
+        with tempfile.TemporaryFile(dir=there):
+            pass
+    except OSError as error:
+        fail(f"-o {path}: nothing can be written in {there}: {error.strerror}", USAGE)
+
+
+def check_file(path: Path) -> None:
+    """Refuse a file that cannot be written, before anything is computed for it."""
+    if path.is_dir():
+        fail(f"-o {path}: is a folder, not a file", USAGE)
+    if not os.path.lexists(path):
+        check_folder(path.parent)
+    elif path.is_file():
+        try:
+            with path.open("ab"):
+                pass
+        except OSError as error:
+            fail(f"-o {path}: cannot be written: {error.strerror}", USAGE)
 
 
 def one_of(what: str, name: str, known: list[str]) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from varicap.report.printable import printable
-from varicap.terminal import USAGE, Quiet, draw, fail, one_of, say, say_nothing
+from varicap.terminal import USAGE, Quiet, check_file, draw, fail, one_of, say, say_nothing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -35,6 +35,8 @@ def report(
     from varicap.report import page
     from varicap.results.saved import FolderError
 
+    if output is not None:
+        check_file(output)
     try:
         file = page(folder, output or folder / "report.html", run=run)
     except FolderError as error:
@@ -62,6 +64,7 @@ def plot(
 
     if output.suffix.removeprefix(".").lower() not in _FORMATS:
         raise typer.BadParameter(f"`{output}` does not end in .{', .'.join(_FORMATS)}", param_hint="--output")
+    check_file(output)
     try:
         draw(lambda: _figure(folder, measure, run), output, say_nothing if quiet else say)
     except FolderError as error:
@@ -84,6 +87,8 @@ def export(
     from varicap.results.saved import FolderError, SavedResult, read
 
     one_of("shape", to, ["iperf3", "flowmonitor", "mahimahi"])
+    if output is not None:
+        check_file(output)
     try:
         found = read(folder)
         if not isinstance(found, SavedResult):
@@ -98,6 +103,7 @@ def export(
         # A pipe gets what a file would; a terminal nothing that it would obey.
         typer.echo(printable(text, lines=True) if sys.stdout.isatty() else text, nl=False)
     else:
+        output.parent.mkdir(parents=True, exist_ok=True)
         output.write_text(text, encoding="utf-8", newline="\n")
 
 

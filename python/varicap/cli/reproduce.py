@@ -12,6 +12,7 @@ from varicap.terminal import (
     AsJson,
     Jobs,
     Quiet,
+    check_folder,
     console,
     fail,
     one_of,
@@ -58,6 +59,7 @@ def reproduce(
     chosen = known if key == "all" else [one_of("paper", key, known)]
     if key == "all" and figure is not None:
         raise typer.BadParameter("a figure is of one paper, not of `all`", param_hint="FIGURE")
+    check_folder(output)
     done = [_reproduce(papers.paper(one), figure, quick, output / one, jobs, quiet, not as_json) for one in chosen]
     if as_json:
         objects = [one.to_dict() for one in done]

@@ -19,6 +19,8 @@ from varicap.terminal import (
     Jobs,
     Quiet,
     SetValue,
+    check_file,
+    check_folder,
     console,
     draw,
     echo,
@@ -117,6 +119,11 @@ def run(
     if engine is Engine.kernel and seeds is None and share is None and not quiet:
         say("one run in real time (more with --seeds)")
     drawn = plot if plot is not None else not as_json
+    folder = output or Path("varicap-out") / folder_name(scenario.name)
+    if output is not None or series or packets or drawn:
+        check_folder(folder)
+    if pcap is not None:
+        check_file(pcap)
     with _shown(scenario.name, live, quiet) as watched:
         result = engines.run(
             scenario,
@@ -134,7 +141,6 @@ def run(
     tell = say_nothing if quiet else say
     if share is not None and not is_precise(result.summary, share):
         tell(f"{result.runs} runs (--max-seeds) were not enough for --precision {precision}")
-    folder = output or Path("varicap-out") / folder_name(scenario.name)
     if output is not None or series or packets:
         tell(f"wrote {result.save(folder)}; varicap report {folder} makes a page of it")
     if drawn:
@@ -166,6 +172,8 @@ def _analyse(
     """Answer by analysis: no runs, no plots."""
     from varicap.engines import model
 
+    if output is not None:
+        check_folder(output)
     result = model.solve(scenario)
     if output is not None:
         tell(f"wrote {result.save(output)}")
@@ -214,6 +222,9 @@ def compare(
     from varicap.engines import comparison
     from varicap.report import engines as report
 
+    drawn = plot if plot is not None else not as_json
+    if drawn:
+        check_folder(output or Path("varicap-out"))
     asked: list[engines.Engine] = [engine.value for engine in only or Engine]
     with progress_bar(str(file), quiet) as progress:
         done = comparison.compare(
@@ -236,7 +247,7 @@ def compare(
     for answer in compared["engines"]:
         if "not_applicable" in answer:
             tell(f"{answer['engine']}: {answer['not_applicable']}")
-    if (plot if plot is not None else not as_json) and done.runs:
+    if drawn and done.runs:
         draw(done.figure, (output or Path("varicap-out") / folder_name(done.scenario)) / "windows.png", tell)
 
 

@@ -17,6 +17,7 @@ from varicap.terminal import (
     Jobs,
     Quiet,
     SetValue,
+    check_folder,
     console,
     draw,
     echo,
@@ -81,6 +82,7 @@ def sweep(
     scenario = load(file, overrides(set_ or []))
     folder = output or Path("varicap-out") / f"{folder_name(scenario.name)}-sweep"
     drawn = plot if plot is not None else not as_json
+    check_folder(folder)
     try:
         axes = [study.Axis.read(text) for text in over or []]
         _load_meanwhile("scipy.special", *(["varicap.report.sweep"] if drawn else []))

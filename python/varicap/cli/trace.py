@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 import typer
 
 from varicap import units
-from varicap.terminal import USAGE, AsJson, Quiet, console, draw, echo, fail, one_of, say, say_nothing
+from varicap.terminal import USAGE, AsJson, Quiet, check_file, console, draw, echo, fail, one_of, say, say_nothing
 from varicap.traces.parameters import Cells, Cellular, Satellite
 
 if TYPE_CHECKING:
@@ -117,6 +117,7 @@ def plot(
 
     if output.suffix.lower() not in (".pdf", ".svg", ".png"):
         raise typer.BadParameter(f"`{output}` does not end in .pdf, .svg, .png", param_hint="--output")
+    check_file(output)
     step_s = None if step is None else _quantity("--step", units.seconds, step)
     loaded = {str(file): _told(partial(traces.load, file)) for file in files}
     names = _short(list(loaded))

@@ -8,7 +8,7 @@ import typer
 
 from varicap import units
 from varicap.questions.radio import options
-from varicap.terminal import USAGE, AsJson, Jobs, Quiet, draw, fail, print_tables, say, say_nothing
+from varicap.terminal import USAGE, AsJson, Jobs, Quiet, check_folder, draw, fail, print_tables, say, say_nothing
 
 commands = typer.Typer()
 
@@ -62,6 +62,9 @@ def buffer(
     from varicap.questions.buffer.solve import buffer as design
     from varicap.questions.radio.link import Radio
 
+    drawn = plot if plot is not None else not as_json
+    if drawn:
+        check_folder(output)
     try:
         described = options.ChannelOptions(
             doppler=doppler, level=level, states=states, good=good, bad=bad, file=channel, error=error
@@ -90,7 +93,7 @@ def buffer(
     else:
         print_tables(report.tables(found))
         typer.echo(report.conclusion(found))
-    if plot if plot is not None else not as_json:
+    if drawn:
         draw(lambda: report.figure(found), output / "buffer.png", say_nothing if quiet else say)
 
 
