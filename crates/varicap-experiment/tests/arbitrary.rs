@@ -51,7 +51,7 @@ const FILES: [&str; 6] = [
     framing = { cells = { payload = "48 B", size = "53 B" } }
     queue = { drop-tail = { limit = "4608 B", counts_in_service = false } }
     loss = { rayleigh = { doppler = "10 Hz", threshold_db = -10, delivered = 0.99, oscillators = 8 } }
-    arq = { slot = "0.4 ms", aligned = false, window = 4, ack_delay = "1 ms", max_retransmissions = 3 }
+    arq = { slot = "0.5 ms", aligned = false, window = 4, ack_delay = "1 ms", max_retransmissions = 3 }
     [topology.dumbbell.reverse]
     loss = { states = { delivered = [0, 0.5, 1], mean_holding = ["1 ms", "2 ms", "9 ms"], jumps = [[0, 1, 0], [0.5, 0, 0.5], [0, 1, 0]], start = 1 } }
     [flows.a]

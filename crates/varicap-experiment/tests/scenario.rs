@@ -218,8 +218,11 @@ fn runs_that_would_take_too_much_are_refused() {
     let long = cost(&[("topology.dumbbell.forward.capacity", "100 Gbit/s"), ("duration", "1 h")]);
     let error = long.check_limits(1, 2, gigabyte, minute).unwrap_err().to_string();
     assert!(error.contains("expected at most 60 s (--max-time)"), "{error}");
-    for busy in ["{ arq = { slot = '1 ns' } }", "{ loss = { markov = { good = '1 ns', bad = '1 ns' } } }"] {
-        let link = busy.replacen('{', "{ capacity = '0.8 Mbit/s', delay = '50 ms',", 1);
+    for busy in [
+        "{ capacity = '5000 Gbit/s', arq = { slot = '1 ns' } }",
+        "{ capacity = '0.8 Mbit/s', loss = { markov = { good = '1 ns', bad = '1 ns' } } }",
+    ] {
+        let link = busy.replacen('{', "{ delay = '50 ms',", 1);
         let error = cost(&[("topology.dumbbell.forward", &link)]).check_limits(1, 2, None, minute);
         assert!(error.unwrap_err().to_string().contains("--max-time"), "{busy}");
     }

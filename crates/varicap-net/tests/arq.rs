@@ -308,6 +308,11 @@ fn refusals_name_the_key() {
         refusal(ArqConfig { slot: Some(Span::ZERO), ..config() }, constant(1_000)),
         "`arq.slot` is 0 s, expected a time above zero"
     );
+    // 1500 bytes at 1 Mb/s take 12 ms: in less, more would come through than the link can carry.
+    assert_eq!(
+        refusal(ArqConfig { slot: Some(Span::from_millis(10)), ..config() }, constant(1_000_000)),
+        "`arq.slot` is 10 ms, expected at least 12 ms, the time of a link-layer packet of 1500 B at 1 Mbit/s"
+    );
     assert_eq!(
         refusal(ArqConfig { window: 0, ..config() }, constant(1_000)),
         "`arq.window` is 0, expected 1 (stop-and-wait) to 4096"

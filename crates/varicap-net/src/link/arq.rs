@@ -35,7 +35,7 @@ impl Part for ArqConfig {
 /// A link with ARQ, checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArqParts {
-    /// Time of a transmission, above zero.
+    /// Time of a transmission: at least what a link-layer packet takes at the link's capacity, above zero.
     pub slot: Span,
     /// Whether transmissions begin only at multiples of the slot.
     pub aligned: bool,
@@ -66,6 +66,9 @@ impl ArqParts {
         let cell = framing.cells.map_or_else(|| framing.framed(packet), |cells| cells.size);
         let slot = config.slot.unwrap_or_else(|| rate.transmission_time(cell));
         require("arq.slot", slot > Span::ZERO, slot, "a time above zero")?;
+        let least = rate.transmission_time(cell);
+        let expected = format!("at least {least}, the time of a link-layer packet of {cell} at {rate}");
+        require("arq.slot", slot >= least, slot, expected)?;
         Ok(ArqParts {
             slot,
             aligned: config.aligned,
