@@ -13,7 +13,7 @@ use varicap_net::{
     CoDelConfig, DropTailConfig, DrrConfig, EredConfig, Frame, Framing, Link, LinkParts, Lost,
     OpportunityParts, OpportunityTrace, PieConfig, QueueConfig, RedConfig, SfqConfig, StepsConfig, Watch,
 };
-use varicap_units::{Amount, Bytes, Probability, Rate, Span, Time};
+use varicap_units::{Amount, Bytes, Probability, Rate, Span, Time, Work};
 
 /// Measures a link as a run does.
 struct Measured(LinkMeter);
@@ -27,6 +27,9 @@ impl Watch<Packet> for Measured {
     }
     fn on_departure(&mut self, at: Time, arrived: Time, frame: &Packet, backlog: Backlog) {
         self.0.on_departure(at, arrived, frame.wire_size(), backlog);
+    }
+    fn on_bypass(&mut self, _: Time, frame: &Packet) {
+        self.0.on_bypass(frame.wire_size());
     }
     fn on_backlog(&mut self, at: Time, backlog: Backlog) {
         self.0.on_backlog(at, backlog);
@@ -161,6 +164,25 @@ fn looks_change_nothing_at_a_link_with_opportunities_or_at_a_queue_that_lets_it_
     let groups = ["a", "b"].map(Arc::from).into();
     let idling = LinkParts { queue: cbq(false), groups, ..parts(common::constant(4_000_000)) };
     same(&idling, &traffic, Span::from_micros(130));
+}
+
+#[test]
+fn no_link_sends_more_after_a_cut_than_its_capacity_and_no_more_is_lost_than_was_there() {
+    for parts in links() {
+        let parts = LinkParts { queue: QueueConfig::DropTail(drop_tail()), ..parts };
+        for cut in 1..40 {
+            let (mut link, mut watch) = (link(&parts, 1), Measured(LinkMeter::of(&parts.capacity)));
+            (0..15).for_each(|number| link.push(Time::ZERO, packet(number, 1500), &mut watch));
+            let (begin, end) = (Span::from_micros(997 * cut), Span::from_millis(60));
+            brought_up_to(&mut link, Time::ZERO + begin, &mut watch);
+            watch.0.reset(Time::ZERO + begin, link.begun());
+            brought_up_to(&mut link, Time::ZERO + end, &mut watch);
+            let measure = watch.0.finish(Time::ZERO + end);
+            let (used, offered) = (Work::of(measure.used), measure.done.offered);
+            assert!(used <= offered, "{used:?} of {offered:?} after {begin} of {:?}", parts.capacity);
+            assert!(measure.done.lost_frames() <= measure.done.arrived_frames + measure.held_frames);
+        }
+    }
 }
 
 proptest! {

@@ -75,6 +75,8 @@ pub trait Watch<F> {
     fn on_mark(&mut self, _at: Time, _frame: &F) {}
     /// A frame that arrived at `arrived` left the server; `backlog` is what still waits.
     fn on_departure(&mut self, _at: Time, _arrived: Time, _frame: &F, _backlog: Backlog) {}
+    /// The frame that departs next takes no capacity: it passes by the queue and the server.
+    fn on_bypass(&mut self, _at: Time, _frame: &F) {}
     /// From `at` on `backlog` waits, because frames went from there into service, or waited at a server that is idle:
     /// that is reported where it follows neither from an arrival nor from a departure.
     fn on_backlog(&mut self, _at: Time, _backlog: Backlog) {}

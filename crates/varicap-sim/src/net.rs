@@ -122,7 +122,7 @@ impl Net {
 
     /// The warm-up is over: links are measured from `now` on.
     pub fn begin_measuring(&mut self, now: Time) {
-        self.hops.iter_mut().for_each(|hop| hop.meter.reset(now));
+        self.hops.iter_mut().for_each(|hop| hop.meter.reset(now, hop.link.begun()));
     }
 
     /// The next node of a packet's route; none if it is at its endpoint.

@@ -284,6 +284,10 @@ impl Watch<Packet> for LinkWatch<'_> {
         self.traffic.record(at, self.link, PacketEvent::Departure, packet);
     }
 
+    fn on_bypass(&mut self, _: Time, packet: &Packet) {
+        self.meter.on_bypass(packet.wire_size());
+    }
+
     fn on_backlog(&mut self, at: Time, backlog: Backlog) {
         self.meter.on_backlog(at, backlog);
     }

@@ -56,6 +56,10 @@ impl Watch<Packet> for LinkWatch<'_> {
         self.meter.on_departure(at, arrived, packet.wire_size(), backlog);
     }
 
+    fn on_bypass(&mut self, _: Time, packet: &Packet) {
+        self.meter.on_bypass(packet.wire_size());
+    }
+
     fn on_backlog(&mut self, at: Time, backlog: Backlog) {
         self.meter.on_backlog(at, backlog);
     }
@@ -141,7 +145,7 @@ impl Net {
 
     /// Ends the warm-up: links are measured from `now` on.
     pub fn begin_measuring(&mut self, now: Time) {
-        self.hops.iter_mut().for_each(|hop| hop.meter.reset(now));
+        self.hops.iter_mut().for_each(|hop| hop.meter.reset(now, hop.link.begun()));
     }
 }
 

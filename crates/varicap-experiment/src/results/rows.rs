@@ -53,7 +53,7 @@ row! {
         real capacity_max_bps ("capacity_bps.max", "b/s") "Greatest capacity.";
         real capacity_at_min ("capacity_at_min.mean", "1") "Share of the measured time in which the capacity was at its least.";
         real throughput_bps ("throughput_bps.mean", "b/s") "TCP/IP bytes that came through, over the measured time.";
-        real utilisation ("utilisation.mean", "1") "TCP/IP bytes that left the server, of the capacity offered.";
+        real utilisation ("utilisation.mean", "1") "TCP/IP bytes that the server sent in the measured time, of the capacity offered; packets that take no capacity do not count.";
         count offered_packets ("offered_packets", "packets") "Packets that arrived at the link, lost ones included.";
         count delivered_packets ("delivered_packets", "packets") "Packets that left the server and were not lost on the channel.";
         count dropped_packets ("dropped_packets", "packets") "Packets lost for any cause.";
@@ -65,7 +65,7 @@ row! {
         count marked_packets ("marked_packets", "packets") "Packets marked with congestion experienced.";
         count transmissions ("transmissions", "1") "Link-layer packets that a link with ARQ sent, each as often as it was sent.";
         count retransmissions ("retransmissions", "1") "Those of them that were sent again.";
-        real loss_ratio ("loss_ratio", "1") "Lost packets, of those that arrived.";
+        real loss_ratio ("loss_ratio", "1") "Lost packets, of those that arrived or were at the link when measuring began.";
         real backlog_mean_packets ("backlog_packets.mean", "packets") "Mean over time of the packets waiting, the one in service excluded.";
         count backlog_max_packets ("backlog_packets.max", "packets") "Most packets waiting.";
         real backlog_mean_bytes ("backlog_bytes.mean", "B") "Mean over time of the bytes waiting, the packet in service excluded.";
@@ -179,7 +179,7 @@ impl LinkRow {
             capacity_max_bps: range(&|range| range.maximum.as_bps() as f64),
             capacity_at_min: range(&|range| ratio(range.at_minimum.as_secs_f64(), span.as_secs_f64())),
             throughput_bps: per_second(done.carried - done.channel_lost, *span),
-            utilisation: ratio(Work::of(done.carried).as_bits_f64(), offered),
+            utilisation: ratio(Work::of(measure.used).as_bits_f64(), offered),
             offered_packets: done.arrived_frames,
             delivered_packets: done.carried_frames - done.channel_lost_frames,
             dropped_packets: done.lost_frames(),
@@ -191,7 +191,7 @@ impl LinkRow {
             marked_packets: done.marked_frames,
             transmissions: done.transmissions,
             retransmissions: done.retransmissions,
-            loss_ratio: ratio(done.lost_frames() as f64, done.arrived_frames as f64),
+            loss_ratio: ratio(done.lost_frames() as f64, (done.arrived_frames + measure.held_frames) as f64),
             backlog_mean_packets: over_time(done.frame_time),
             backlog_max_packets: u64::from(peak.frames),
             backlog_mean_bytes: over_time(done.byte_time),

@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use varicap_units::part::{Checked, Fault, Part, require};
 use varicap_units::{Bytes, Rate, Span, Time};
 
-use super::{ArqConfig, Inside, Link, Transmission};
+use super::{ArqConfig, Inside, Link, Transmission, share};
 use crate::capacity::CapacityParts;
 use crate::loss::Loss;
 use crate::queue::{Limit, LineLimit, Queue, QueueDiscipline, Transmitter, TransmitterState};
@@ -246,6 +246,15 @@ impl Arq {
         {
             frame.missing -= 1;
         }
+    }
+
+    /// What is received of the frames in service, of these sizes.
+    pub fn begun(&self, sizes: impl Iterator<Item = Bytes>) -> Bytes {
+        let parts = self.frames.iter().zip(sizes).map(|(frame, size)| {
+            let cells = self.cells_of(size);
+            share(size, u128::from(cells - frame.missing), u128::from(cells))
+        });
+        parts.fold(Bytes::ZERO, |sum, part| sum + part)
     }
 
     /// What the sender knows at `at`: what is received leaves the window, what is not is due again or given up.

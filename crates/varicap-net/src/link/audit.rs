@@ -37,6 +37,10 @@ impl<F, W: Watch<F>> Watch<F> for Tally<'_, W> {
         self.watch.on_departure(at, arrived, frame, backlog);
     }
 
+    fn on_bypass(&mut self, at: Time, frame: &F) {
+        self.watch.on_bypass(at, frame);
+    }
+
     fn on_backlog(&mut self, at: Time, backlog: Backlog) {
         self.watch.on_backlog(at, backlog);
     }

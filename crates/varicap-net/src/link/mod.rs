@@ -88,6 +88,13 @@ pub struct Link<F> {
     policer: Option<Box<Policer>>,
 }
 
+/// What `part` of `whole` is of `size` bytes, rounded up.
+fn share(size: Bytes, part: u128, whole: u128) -> Bytes {
+    debug_assert!(part <= whole, "{part} of {whole}");
+    let bytes = (u128::from(size.as_u64()) * part).div_ceil(whole.max(1));
+    Bytes::new(bytes as u64) // at most the size
+}
+
 impl<F: Frame> Link<F> {
     /// The link called `name`, idle at time zero. Its random streams are `link.NAME.capacity`, `link.NAME.loss`,
     /// `link.NAME.channel` and `link.NAME.queue`.
@@ -329,6 +336,27 @@ impl<F: Frame> Link<F> {
     #[inline]
     pub fn in_service(&self) -> Option<&F> {
         self.in_service.and_then(|_| self.line.get(self.under_way)).map(|inside| &inside.frame)
+    }
+
+    /// The part of the frames in service that is sent already, of the time to which the link was brought [B].
+    pub fn begun(&self) -> Bytes {
+        let Some(frame) = self.in_service() else { return Bytes::ZERO };
+        let size = frame.wire_size();
+        match &self.transmission {
+            Transmission::Rate(server, _) => {
+                let (whole, left) = (Work::of(self.framing.framed(size)), server.left(self.now, self.finish));
+                share(
+                    size,
+                    whole.as_nanobits() - left.as_nanobits().min(whole.as_nanobits()),
+                    whole.as_nanobits(),
+                )
+            }
+            Transmission::Opportunities(path) => path.begun(size, self.framing.framed(size)),
+            Transmission::Arq(arq) => {
+                let sizes = self.line.iter().skip(self.under_way).map(|inside| inside.frame.wire_size());
+                arq.begun(sizes)
+            }
+        }
     }
 
     /// Frames inside: waiting, in service and under way.

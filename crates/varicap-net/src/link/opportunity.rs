@@ -7,7 +7,7 @@
 
 use varicap_units::{Bytes, Rate, Span, Time, Work};
 
-use super::{Link, Transmission};
+use super::{Link, Transmission, share};
 use crate::capacity::{NANOS_PER_MS, OpportunityParts};
 use crate::queue::Queue;
 use crate::{Frame, Watch};
@@ -85,6 +85,12 @@ impl Opportunities {
     /// When the frame in service was begun.
     pub fn began(&self) -> Time {
         self.began
+    }
+
+    /// What is sent of the frame of `size` bytes in service, `framed` on the link.
+    pub fn begun(&self, size: Bytes, framed: Bytes) -> Bytes {
+        let whole = (framed + self.parts.overhead()).as_u64();
+        share(size, u128::from(whole - self.left.as_u64()), u128::from(whole))
     }
 
     /// Sends what it may of the frame in service; what it took of `budget`, and whether the frame is through.

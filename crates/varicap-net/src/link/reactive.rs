@@ -107,6 +107,7 @@ impl<F: Frame> Link<F> {
     /// Sends a frame that neither waits nor takes capacity; it overtakes what waits, but not what is under way.
     fn pass_by<W: Watch<F>>(&mut self, now: Time, frame: F, watch: &mut W) {
         let backlog = self.backlog();
+        watch.on_bypass(now, &frame);
         watch.on_departure(now, now, &frame, backlog);
         self.line.insert(self.under_way, Inside { time: now + self.delay, frame });
         if self.loss.loses(now, now) {

@@ -5,7 +5,7 @@
 //! beyond the frame before. A busy server therefore carries exactly R in the long run. 64 bits hold the work of a
 //! frame of 2 GB.
 
-use varicap_units::{Bytes, NANOS_PER_SEC, Rate, Span, Time};
+use varicap_units::{Bytes, NANOS_PER_SEC, Rate, Span, Time, Work};
 
 use crate::Service;
 
@@ -117,6 +117,15 @@ impl Server {
     /// Whether the last change let a frame begin that had met a rate of zero; true once for each.
     pub fn take_delayed(&mut self) -> bool {
         self.rate != 0 && std::mem::take(&mut self.is_delayed)
+    }
+
+    /// What is left at `now` of the frame in service that ends at `finish`, at the present rate.
+    pub fn left(&self, now: Time, finish: Time) -> Work {
+        if finish.is_never() {
+            return Work::from_nanobits(u128::from(self.left));
+        }
+        let carried = u128::from(finish.since(now).as_nanos()) * u128::from(self.rate);
+        Work::from_nanobits(carried.saturating_sub(u128::from(self.surplus)))
     }
 
     /// From `at` on the rate is another. Takes and gives the end of the frame in service (`None` if there is none).

@@ -16,6 +16,8 @@ pub struct LinkTotals {
     pub carried_frames: u64,
     /// Bytes that left the server [B].
     pub carried: Bytes,
+    /// Bytes that passed by the server, counted as carried, yet without taking capacity [B].
+    pub bypassed: Bytes,
     /// Frames lost because the queue was full.
     pub overflowed_frames: u64,
     /// Frames dropped early by active queue management.
@@ -53,6 +55,7 @@ impl LinkTotals {
             arrived_frames: self.arrived_frames - earlier.arrived_frames,
             carried_frames: self.carried_frames - earlier.carried_frames,
             carried: self.carried - earlier.carried,
+            bypassed: self.bypassed - earlier.bypassed,
             overflowed_frames: self.overflowed_frames - earlier.overflowed_frames,
             aqm_dropped_frames: self.aqm_dropped_frames - earlier.aqm_dropped_frames,
             policed_frames: self.policed_frames - earlier.policed_frames,
@@ -86,6 +89,9 @@ pub struct LinkMeter {
     sojourn: Histogram,
     base: LinkTotals,
     since: Time,
+    /// Frames that were inside when measuring began, and the bytes that were sent of those in service [B].
+    held: u64,
+    begun: Bytes,
 }
 
 /// The range in which a capacity varied.
@@ -129,6 +135,11 @@ pub struct LinkMeasure {
     pub span: Span,
     /// What the link did in that time.
     pub done: LinkTotals,
+    /// Frames that were waiting or in service when measuring began: they are carried or lost in that time, too.
+    pub held_frames: u64,
+    /// Bytes for which the capacity of that time was used: of a frame that was in service as measuring began, what was left
+    /// to send; nothing of those that passed by the server [B].
+    pub used: Bytes,
     /// The maximum number of frames and of bytes that waited, not necessarily at the same instant.
     pub peak: Backlog,
     /// Whether the capacity was unlimited at some time, in which case it has no mean.
@@ -215,6 +226,11 @@ impl LinkMeter {
         self.sojourn.record(at.since(arrived).as_nanos());
     }
 
+    /// Notes that the frame of `size` that departs next took no capacity.
+    pub fn on_bypass(&mut self, size: Bytes) {
+        self.totals.bypassed += size;
+    }
+
     /// Notes that from `at` on `backlog` waits.
     pub fn on_backlog(&mut self, at: Time, backlog: Backlog) {
         // What comes and goes at one instant never waited, so it does not count towards the peak.
@@ -285,9 +301,10 @@ impl LinkMeter {
         self.waiting
     }
 
-    /// Ends the warm-up: measuring begins at `now`, and the backlog is kept.
-    pub fn reset(&mut self, now: Time) {
+    /// Ends the warm-up: measuring begins at `now`, and the backlog is kept. Of the frames in service `begun` is sent [B].
+    pub fn reset(&mut self, now: Time, begun: Bytes) {
         self.base = self.totals(now);
+        (self.held, self.begun) = (self.inside(), begun);
         self.since = now;
         self.peak = self.waiting;
         self.was_unlimited = self.rate.is_unlimited();
@@ -298,7 +315,10 @@ impl LinkMeter {
     /// The measurements from the last reset (or the start) to `now`.
     pub fn finish(mut self, now: Time) -> LinkMeasure {
         let done = self.totals(now).since(&self.base);
+        debug_assert!(done.lost_frames() <= done.arrived_frames + self.held, "more is lost than there was");
         LinkMeasure {
+            held_frames: self.held,
+            used: (done.carried - done.bypassed).saturating_sub(self.begun),
             span: now.since(self.since),
             done,
             range: (!self.is_slotted && !self.was_unlimited).then_some(self.range),
@@ -412,7 +432,7 @@ mod tests {
         let mut meter = LinkMeter::new();
         meter.on_capacity(at(0), Rate::ZERO);
         meter.on_capacity(at(1000), Rate::from_bps(500));
-        meter.reset(at(2000));
+        meter.reset(at(2000), Bytes::ZERO);
         meter.on_capacity(at(3000), Rate::from_bps(900));
         meter.on_capacity(at(3000), Rate::from_bps(100)); // for no time at all
         meter.on_capacity(at(3000), Rate::from_bps(700));
@@ -439,11 +459,13 @@ mod tests {
         meter.on_arrival(at(0), SIZE, waiting(0));
         meter.on_arrival(at(0), SIZE, waiting(1));
         meter.on_departure(at(10), at(0), SIZE, waiting(1));
-        meter.reset(at(15));
+        meter.reset(at(15), Bytes::new(500));
         meter.on_departure(at(20), at(0), SIZE, waiting(0));
         let measure = meter.finish(at(1015));
         assert_eq!(measure.span, Span::from_secs(1));
         assert_eq!((measure.done.carried_frames, measure.done.arrived_frames), (1, 0));
+        // Half of the frame in service was sent before, and one more waited.
+        assert_eq!((measure.used, measure.held_frames), (Bytes::new(500), 2));
         assert_eq!(measure.done.frame_time, frame_ms(5));
         assert_eq!(measure.done.offered, Work::of(SIZE));
         assert_eq!(measure.peak, waiting(1));
