@@ -135,11 +135,7 @@ impl Server {
         let finish = finish?;
         let left = if finish.is_never() {
             self.left
-        } else if self.service == Service::AtStart {
-            // The next frame is sent at the new rate, also in what is left of the nanosecond in which this one ends.
-            self.surplus = (u128::from(self.surplus) * u128::from(self.rate) / u128::from(old.max(1))) as u64;
-            return Some(finish);
-        } else if finish <= at {
+        } else if finish <= at || self.service == Service::AtStart {
             return Some(finish);
         } else {
             // Below the work of one frame, since a frame takes at most ceil(work / rate).
@@ -201,26 +197,6 @@ mod tests {
             let planned = server.change(ns(1_000), Rate::from_bps(8_000_000), Some(planned));
             assert_eq!(planned, Some(ns(finish)), "{service:?}");
         }
-    }
-
-    #[test]
-    fn work_in_hand_is_time_where_frames_keep_the_rate_of_their_start() {
-        // 64 bytes take 5.12 ns; what is left of the sixth is worth less than a bit at 1 Mb/s.
-        let mut server = Server::new(Service::AtStart, Rate::from_bps(100_000_000_000));
-        let first = server.begin(Time::ZERO, Bytes::new(64));
-        let first = server.change(ns(3), Rate::from_bps(1_000_000), Some(first));
-        assert_eq!(first, Some(ns(6)));
-        assert_eq!(server.begin(ns(6), Bytes::new(64)), ns(6 + 512_000));
-        // At a rate that is back before the frame ends, nothing is gained or lost.
-        let mut server = Server::new(Service::AtStart, Rate::from_bps(3));
-        let mut at = Time::ZERO;
-        for _ in 0..3_000 {
-            let finish = server.begin(at, Bytes::new(1));
-            server.change(at, Rate::from_bps(6), Some(finish));
-            server.change(at, Rate::from_bps(3), Some(finish));
-            at = finish;
-        }
-        assert_eq!(at, Time::ZERO + Span::from_secs(8_000));
     }
 
     #[test]
