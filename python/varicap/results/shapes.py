@@ -189,7 +189,7 @@ def _fault_of_scenario(scenario: Mapping[str, Any]) -> str:
 
 
 def _fault_of_numbers(item: Mapping[str, Any], place: str) -> str:
-    """What of an item is not a number, null, or an object of these."""
+    """The places in an item that hold neither a number, nor null, nor an object of these."""
     for key, value in item.items():
         if key in ("name", "group", "flow", "ci95"):
             continue
