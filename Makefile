@@ -15,6 +15,7 @@ PACKAGES := $(VENV)/.packages-installed
 DOCS_PACKAGES := $(VENV)/.docs-packages-installed
 FEATURES := $(VENV)/.features-found
 EXTENSION := $(VENV)/.extension-built
+BROWSER := $(VENV)/.browser-looked-for
 
 RUST_SOURCES := $(shell find crates -path '*/src/*.rs' -o -name build.rs -path 'crates/*' -o -name '*.bpf.o' -path 'crates/*' -o -name Cargo.toml -path 'crates/*')
 
@@ -50,6 +51,10 @@ $(DOCS_PACKAGES): docs/requirements.txt $(PACKAGES)
 $(FEATURES): $(TOOLS) tools/find_features.sh
 	@sh tools/find_features.sh > $@
 
+$(BROWSER): tools/find_browser.sh $(TOOLS)
+	@sh tools/find_browser.sh
+	@touch $@
+
 $(EXTENSION): $(PACKAGES) $(FEATURES) $(RUST_SOURCES) Cargo.toml Cargo.lock pyproject.toml
 	$(BIN)/maturin develop --profile $(PROFILE) --quiet $(call features,varicap-py)
 	@touch $@
@@ -63,7 +68,7 @@ test: test-rust test-python ## every test
 test-rust: $(PACKAGES) $(FEATURES)
 	cargo test --workspace --locked --quiet $(call features,varicap-testbed)
 
-test-python: setup
+test-python: setup $(BROWSER)
 	$(BIN)/python -m pytest --quiet --numprocesses auto -m "not real_time"
 	$(BIN)/python -m pytest --quiet -m real_time
 
