@@ -13,6 +13,7 @@ PROFILE ?= release
 TOOLS := $(VENV)/.tools-found
 PACKAGES := $(VENV)/.packages-installed
 DOCS_PACKAGES := $(VENV)/.docs-packages-installed
+RELEASE_PACKAGES := $(VENV)/.release-packages-installed
 FEATURES := $(VENV)/.features-found
 EXTENSION := $(VENV)/.extension-built
 BROWSER := $(VENV)/.browser-looked-for
@@ -28,7 +29,7 @@ export MPLBACKEND := Agg
 # The cargo option for the features of package $(1) that can be built here.
 features = $$(sed 's,.*,--features $(1)/&,' $(FEATURES))
 
-.PHONY: help setup run quick test test-rust test-python checked lint format bpf bench reproduce docs docs-rust schema lock clean
+.PHONY: help setup run quick test test-rust test-python checked lint format bpf bench reproduce docs docs-rust schema lock wheels smoke audit licences clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -46,6 +47,10 @@ $(PACKAGES): requirements.txt $(TOOLS)
 
 $(DOCS_PACKAGES): docs/requirements.txt $(PACKAGES)
 	$(BIN)/python -m pip install --require-hashes -r docs/requirements.txt
+	@touch $@
+
+$(RELEASE_PACKAGES): tools/requirements.txt $(PACKAGES)
+	$(BIN)/python -m pip install --require-hashes -r tools/requirements.txt
 	@touch $@
 
 $(FEATURES): $(TOOLS) tools/find_features.sh
@@ -114,14 +119,29 @@ docs: setup $(DOCS_PACKAGES) docs-rust ## the site, into docs/_build/html; a war
 docs-rust:
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 
-RESOLVE := uv pip compile pyproject.toml --universal --python-version 3.11 --upgrade --generate-hashes --no-header \
+RESOLVE := uv pip compile --universal --python-version 3.11 --upgrade --generate-hashes --no-header \
 	--no-emit-index-url --quiet
 
-lock: pyproject.toml ## resolve the Python packages again, into requirements.txt and docs/requirements.txt (needs uv)
-	$(RESOLVE) --extra plot --extra dev --output-file requirements.txt
-	$(RESOLVE) --extra docs --constraint requirements.txt --output-file docs/requirements.txt
+lock: pyproject.toml ## resolve the Python packages again, into the three requirements.txt (needs uv)
+	$(RESOLVE) pyproject.toml --extra plot --extra dev --output-file requirements.txt
+	$(RESOLVE) pyproject.toml --extra docs --constraint requirements.txt --output-file docs/requirements.txt
+	$(RESOLVE) --group pyproject.toml:release --constraint requirements.txt --output-file tools/requirements.txt
+
+wheels: $(RELEASE_PACKAGES) ## wheels for Linux and the source distribution, into dist (TARGETS: Rust's names), and try them
+	@sh tools/build_wheels.sh $(BIN) $(PROFILE) $(TARGETS)
+	@$(MAKE) --no-print-directory smoke
+
+smoke: $(TOOLS) ## install each package in dist into an empty environment and use it there, without a compiler
+	@$$(cat $(TOOLS)) tools/smoke.py dist/*
+
+audit: $(RELEASE_PACKAGES) ## licences, sources and known weaknesses of what is used (needs cargo-deny and the network)
+	cargo deny --all-features check
+	$(BIN)/pip-audit --require-hashes --disable-pip --requirement requirements.txt
+
+licences: setup ## THIRD_PARTY.md: what the extension module links, with its licences
+	$(BIN)/python tools/licences.py
 
 clean: ## remove what was built and computed
-	rm -rf $(VENV) $(OUT) target docs/_build docs/reference/api docs/reference/commands.md docs/reference/results.md .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(OUT) target dist docs/_build docs/reference/api docs/reference/commands.md docs/reference/results.md .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	rm -f python/varicap/_core*.so python/varicap/_core*.pyd
 	find python tests tools -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,53 @@
+"""What the extension module links is listed with its licence, and each text is there."""
+
+import re
+import tomllib
+
+import licences
+import pytest
+from conftest import ROOT
+
+PAGE = (ROOT / "THIRD_PARTY.md").read_text()
+
+
+@pytest.fixture(scope="module")
+def linked() -> set[tuple[str, str, str, str]]:
+    """Name, version, offered and chosen licence of each crate that is linked."""
+    return {(crate.name, crate.version, crate.licence, crate.chosen) for crate in licences.linked()}
+
+
+def listed() -> set[tuple[str, ...]]:
+    table = PAGE.partition("## Crates")[2].partition("\n\nRust's")[0]
+    rows = [tuple(cell.strip() for cell in line.strip("| ").split("|")) for line in table.strip().splitlines()[2:]]
+    return set(rows)
+
+
+def test_every_linked_crate_is_listed(linked: set[tuple[str, str, str, str]]) -> None:
+    assert len(linked) > 40
+    assert listed() == linked, "`make licences` writes THIRD_PARTY.md"
+
+
+def test_listed_versions_are_locked() -> None:
+    locked = tomllib.loads((ROOT / "Cargo.lock").read_text())["package"]
+    assert {row[:2] for row in listed()} <= {(crate["name"], crate["version"]) for crate in locked}
+
+
+def test_the_text_of_each_licence_is_there() -> None:
+    owners = {name for line in re.findall(r"^### (.+)$", PAGE, re.M) for name in line.split(", ")}
+    missing = {row[0] for row in listed() if row[3] != "Apache-2.0"} - owners
+    assert not missing
+    for words in ("GNU LESSER GENERAL PUBLIC LICENSE", "GNU GENERAL PUBLIC LICENSE", "Boost Software License"):
+        assert words in PAGE
+    assert "Apache License" in (ROOT / "LICENSE-APACHE").read_text()
+
+
+def test_python_packages_of_a_plain_installation_are_listed() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    names = {re.split(r"[^\w-]", line)[0] for line in project["dependencies"]}
+    assert all(f"\n| {name} | " in PAGE for name in names)
+    assert "not stated" not in PAGE
+
+
+def test_wheels_carry_the_list() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert set(project["license-files"]) >= {"LICENSE-MIT", "LICENSE-APACHE", "THIRD_PARTY.md"}
