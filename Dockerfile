@@ -1,0 +1,25 @@
+# docker build --tag varicap .
+# docker run --rm --volume "$PWD:/work" varicap run examples/lte.toml -o out
+# The kernel engine also needs --cap-add NET_ADMIN --cap-add SYS_ADMIN --device /dev/net/tun.
+FROM rust:1-slim-bookworm AS build
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends gcc libc6-dev libelf-dev make pkg-config python3-venv zlib1g-dev \
+    && rm -rf /var/lib/apt/lists/*
+WORKDIR /varicap
+COPY tools/requirements.txt tools/
+RUN python3 -m venv /tools && /tools/bin/pip install --no-cache-dir --require-hashes -r tools/requirements.txt
+COPY . .
+RUN /tools/bin/maturin build --release --locked --strip --auditwheel skip --features varicap-py/bpf --out dist
+
+FROM debian:bookworm-slim
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends libelf1 python3-venv zlib1g \
+    && rm -rf /var/lib/apt/lists/*
+COPY --from=build /varicap/dist /dist
+RUN python3 -m venv /opt/varicap \
+    && /opt/varicap/bin/pip install --no-cache-dir "varicap[plot] @ file://$(ls /dist/*.whl)" \
+    && rm -r /dist
+ENV PATH=/opt/varicap/bin:$PATH
+WORKDIR /work
+ENTRYPOINT ["varicap"]
+CMD ["--help"]

@@ -1,0 +1,91 @@
+"""What a release is made of agrees with the project, and its parts with each other."""
+
+import json
+import re
+import tomllib
+from typing import Any
+
+import project_urls
+import pytest
+import yaml
+from conftest import ROOT
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+VERSION = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
+WORKFLOWS = ROOT / ".github/workflows"
+
+
+def test_citation_and_archive_say_the_same() -> None:
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    archived = json.loads((ROOT / ".zenodo.json").read_text())
+    assert cited["version"] == VERSION
+    assert archived["title"] == cited["title"]
+    assert [author["name"] for author in archived["creators"]] == [author["name"] for author in cited["authors"]]
+
+
+def test_conda_has_the_dependencies_of_the_project() -> None:
+    recipe = (ROOT / "conda/meta.yaml").read_text()
+    run = recipe.partition("  run:\n")[2].partition("\n\n")[0]
+    named = {re.sub(r"\s+", "", line).removeprefix("-") for line in run.splitlines() if "#" not in line}
+    plot = {line.replace("matplotlib", "matplotlib-base") for line in PROJECT["optional-dependencies"]["plot"]}
+    assert named == {*PROJECT["dependencies"], *plot, f"python{PROJECT['requires-python']}"}
+    assert "version" in re.findall(r"Cargo.toml\", '\^(\w+) =", recipe)
+
+
+@pytest.mark.parametrize("file", sorted(WORKFLOWS.glob("*.yml")), ids=lambda file: file.name)
+def test_a_workflow_calls_what_is_there(file: Any) -> None:
+    jobs = yaml.safe_load(file.read_text())["jobs"]
+    steps = [step for job in jobs.values() for step in job["steps"]]
+    assert all(("run" in step) != ("uses" in step) for step in steps)
+    for command in (step["run"] for step in steps if "run" in step):
+        for name in re.findall(r"(?:tools|\.ci)/[\w./-]+", command):
+            assert (ROOT / name).exists(), f"{name} is not there"
+        for target in re.findall(r"make (\w+)", command):
+            assert f"\n{target}:" in (ROOT / "Makefile").read_text()
+
+
+def test_a_release_is_published_from_a_tag_and_only_after_every_package_was_tried() -> None:
+    jobs = yaml.safe_load((WORKFLOWS / "release.yml").read_text())["jobs"]
+    assert set(jobs["publish"]["needs"]) == set(jobs) - {"publish"}
+    assert jobs["publish"]["if"] == "github.ref_type == 'tag'"
+    assert [job for job in jobs if "permissions" in jobs[job]] == ["publish"]
+
+
+def test_wheels_are_checked_for_the_systems_whose_crates_are() -> None:
+    workflow = yaml.safe_load((WORKFLOWS / "release.yml").read_text())["jobs"]
+    desktop = {entry["target"] for entry in workflow["desktop"]["strategy"]["matrix"]["include"]}
+    linux = set(re.findall(r"\w+-unknown-linux-\w+", (ROOT / "tools/build_wheels.sh").read_text()))
+    assert linux <= set(rustup_targets(workflow["linux"]["steps"])) | {"x86_64-unknown-linux-gnu"}
+    held = tomllib.loads((ROOT / "deny.toml").read_text())["graph"]["targets"]
+    assert desktop | linux == set(held)
+
+
+def rustup_targets(steps: list[dict[str, str]]) -> list[str]:
+    """The targets that a job adds."""
+    return [word for step in steps for word in step.get("run", "").split() if "-unknown-" in word]
+
+
+def test_the_address_of_the_repository_is_written_once() -> None:
+    text = (ROOT / "pyproject.toml").read_text()
+    address = "https://forge.example/somebody/varicap"
+    stamped = project_urls.with_urls(project_urls.with_urls(text, "https://old.example/a/b"), address)
+    expected = {"Source": address, "Issues": f"{address}/issues"}
+    found = tomllib.loads(stamped)
+    assert found["project"].pop("urls").items() >= expected.items()
+    assert found == {**tomllib.loads(text), "project": found["project"]}
+    assert found["project"] == {name: value for name, value in PROJECT.items() if name != "urls"}
+
+
+@pytest.mark.parametrize("address", ["", "varicap", "http://a.example/b", 'https://a.example/"b'])
+def test_what_is_no_address_is_refused(address: str) -> None:
+    with pytest.raises(SystemExit, match="expected the https address of a repository"):
+        project_urls.with_urls("", address)
+
+
+def test_an_image_is_built_from_what_the_project_locks() -> None:
+    steps = (ROOT / "Dockerfile").read_text()
+    for name in re.findall(r"--require-hashes -r (\S+)", steps):
+        assert (ROOT / name).exists()
+        assert f"COPY {name}" in steps
+    ignored = (ROOT / ".dockerignore").read_text().split()
+    assert {".venv", "target", "dist", ".git"} <= set(ignored)
