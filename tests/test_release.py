@@ -7,8 +7,11 @@ from typing import Any
 
 import project_urls
 import pytest
+import typer.main
 import yaml
 from conftest import ROOT
+
+from varicap.cli import app
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 VERSION = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
@@ -89,3 +92,29 @@ def test_an_image_is_built_from_what_the_project_locks() -> None:
         assert f"COPY {name}" in steps
     ignored = (ROOT / ".dockerignore").read_text().split()
     assert {".venv", "target", "dist", ".git"} <= set(ignored)
+
+
+def test_the_artefact_page_has_every_paper() -> None:
+    page = (ROOT / "docs/artefact.md").read_text()
+    rows = re.findall(r"^\| \[(\w+)\] \| \d+ of \d+ \| `varicap reproduce (\w+) --quick` \| \d+ s \|$", page, re.M)
+    papers = sorted(file.parent.name for file in ROOT.glob("python/varicap/papers/*/claims.toml"))
+    assert rows == [(key, key) for key in papers]
+
+
+def test_commands_in_the_tables_of_the_artefact_page_exist() -> None:
+    commands = re.findall(r"\| `([^`]+)` \|", (ROOT / "docs/artefact.md").read_text())
+    assert len(commands) > 15
+    for words in map(str.split, commands):
+        if words[0] == "varicap":
+            assert words[1] in typer.main.get_command(app).commands  # type: ignore[attr-defined]
+        for name in words:
+            if name.startswith(("examples/", "tests/")):
+                assert (ROOT / name).is_file()
+
+
+def test_the_paper_cites_what_the_bibliography_has() -> None:
+    text = (ROOT / "paper/paper.md").read_text()
+    cited = set(re.findall(r"@(\w+)", text))
+    keys = set(re.findall(r"^@\w+\{(\w+),", (ROOT / "REFERENCES.bib").read_text(), re.M))
+    assert len(cited) > 5
+    assert cited <= keys
