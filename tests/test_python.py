@@ -1,17 +1,21 @@
 """The package as a library."""
 
 import json
+import os
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from conftest import Cli
 
 import varicap
 from varicap import _core
+from varicap.cli import GROUPS
 from varicap.report.table import html, rows
 
 
@@ -22,6 +26,43 @@ def test_nothing_heavy_is_loaded_before_it_is_known_what_to_do(module: str) -> N
     script = f"import sys, {module}; print(*[name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "unneeded"),
+    [
+        (["--help"], {"numpy", "pyarrow", "scipy", "matplotlib", "distributed", "varicap.engines.model"}),
+        (["run", "--help"], {"numpy", "pyarrow", "scipy", "matplotlib", "varicap.cli.trace", "varicap.questions"}),
+        (
+            ["run", "FIXED", "--no-plot", "--seeds", "2", "--set", "duration='11 s'"],
+            {"scipy", "matplotlib", "pandas", "distributed", "varicap.engines.model", "varicap.questions"}
+            | {"varicap.papers", "varicap.study", "varicap.traces", "varicap.cli.sweep", "varicap.report.web"},
+        ),
+    ],
+)
+def test_a_command_loads_only_what_it_needs(
+    cli: Cli, fixed: Path, arguments: list[str], unneeded: set[str], tmp_path: Path
+) -> None:
+    """What a run costs beyond its simulation is mostly imports."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import atexit, sys\natexit.register(lambda: print(*sys.modules, file=open('loaded', 'w')))\n"
+    )
+    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    done = cli(*(fixed if each == "FIXED" else each for each in arguments), env={"PYTHONPATH": path})
+    assert done.returncode == 0, done.stderr
+    loaded = set((tmp_path / "loaded").read_text().split())
+    assert "varicap.cli" in loaded
+    assert loaded & unneeded == set()
+
+
+def test_each_command_is_in_the_module_where_it_is_looked_for() -> None:
+    for group, names in GROUPS.items():
+        module = import_module(f"varicap.cli.{group}")
+        found = [command.name or command.callback.__name__ for command in module.commands.registered_commands]
+        found += [inner.name for inner in module.commands.registered_groups]
+        assert set(names) == {name.replace("_", "-") for name in found}, group
+    modules = {file.stem for file in (Path(varicap.__file__).parent / "cli").glob("[!_]*.py")}
+    assert modules == set(GROUPS)
 
 
 def test_every_public_name_exists() -> None:

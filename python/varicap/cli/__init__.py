@@ -5,36 +5,65 @@ commands.
 """
 
 import sys
-from typing import Annotated, NoReturn
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
 import varicap._core as _core
-from varicap.cli import bench, design, inspect, report, reproduce, run, shell, sweep, trace
 from varicap.errors import MachineLacksError, NotApplicableError
 from varicap.terminal import MACHINE_LACKS, OK, RUN_FAILED, USAGE, fail
+
+if TYPE_CHECKING:
+    app: typer.Typer
+    """The program with all its commands."""
 
 _EXIT_CODES = (
     "Exit codes: 0 ok, 1 a run failed, 2 usage or scenario error, 3 the machine or this version lacks something, "
     "4 fidelity breach under --strict, 130 interrupted."
 )
 
-app = typer.Typer(
-    name="varicap",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    help="A laboratory for TCP over links whose capacity changes in time.",
-    epilog=_EXIT_CODES,
-)
-for group in (run, sweep, report, reproduce, design, trace, shell, bench, inspect):
-    app.add_typer(group.commands)
+GROUPS = {
+    "run": ("run", "compare", "replay"),
+    "sweep": ("sweep",),
+    "report": ("report", "plot", "export"),
+    "reproduce": ("reproduce",),
+    "design": ("design",),
+    "trace": ("trace",),
+    "shell": ("shell",),
+    "bench": ("bench",),
+    "inspect": ("schema", "columns", "doctor"),
+}
+"""The modules of this package in the order of the help, and the commands that each has."""
+
+
+def program(word: str | None = None) -> typer.Typer:
+    """The program: with the commands of one module if `word` is one of them, which spares the others' imports."""
+    built = typer.Typer(
+        name="varicap",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        help="A laboratory for TCP over links whose capacity changes in time.",
+        epilog=_EXIT_CODES,
+    )
+    built.callback()(_program)
+    needed = [group for group, names in GROUPS.items() if word in names] or list(GROUPS)
+    for group in needed:
+        built.add_typer(import_module(f"varicap.cli.{group}").commands)
+    return built
+
+
+def __getattr__(name: str) -> Any:
+    if name != "app":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return program()
 
 
 def main() -> NoReturn:
     """The program `varicap`: runs a command and exits with its code."""
     try:
-        app()
+        program(next(iter(sys.argv[1:]), None))()
     except _core.ScenarioError as error:
         fail(str(error), USAGE)
     except NotApplicableError as error:
@@ -54,7 +83,6 @@ def _version(wanted: bool) -> None:
         raise typer.Exit(OK)
 
 
-@app.callback()
 def _program(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
