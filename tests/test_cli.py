@@ -56,7 +56,9 @@ def test_a_table_goes_to_stdout_and_nothing_else(cli: Cli, fixed: Path) -> None:
     assert done.returncode == 0
     assert "goodput [Mb/s]" in done.stdout
     assert "±" in done.stdout
-    assert done.stderr == ""
+    assert done.stderr.splitlines() == [
+        "varicap: wrote varicap-out/fixed/manifest.json; varicap report varicap-out/fixed makes a page of it"
+    ]
     assert "\x1b" not in done.stdout
 
 
@@ -205,6 +207,33 @@ def test_recording_without_a_folder_writes_into_the_default_one(cli: Cli, fixed:
         "manifest.json",
         "summary.json",
     }
+
+
+def test_a_run_keeps_its_tables_and_what_was_there_before(cli: Cli, fixed: Path, tmp_path: Path) -> None:
+    assert cli("run", fixed, *QUICK).returncode == 0
+    page = cli("report", "varicap-out/fixed")
+    assert page.returncode == 0, page.stderr
+    (tmp_path / "varicap-out/fixed/notes").write_text("mine")
+    again = cli("run", fixed, *QUICK)
+    assert "now in" not in again.stderr, "the same results"
+    other = cli("run", fixed, *QUICK, "--seed", 7)
+    assert "other results that were in varicap-out/fixed are now in varicap-out/fixed-1" in other.stderr
+    assert (tmp_path / "varicap-out/fixed-1/notes").read_text() == "mine"
+    assert cli("replay", "varicap-out/fixed-1/manifest.json").returncode == 0
+    assert cli("run", fixed, *QUICK, "--series").returncode == 0
+    assert cli("run", fixed, *QUICK).returncode == 0, "has no series"
+    assert (tmp_path / "varicap-out/fixed-3/flow_series.parquet").is_file()
+
+
+def test_a_folder_of_ones_own_is_written_again_and_that_is_said(cli: Cli, fixed: Path, tmp_path: Path) -> None:
+    assert cli("run", fixed, *QUICK, "-o", "out").stderr.count("in place of") == 0
+    assert "in place of earlier results" in cli("run", fixed, *QUICK, "-o", "out", "--seed", 7).stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_json_alone_keeps_nothing(cli: Cli, fixed: Path, tmp_path: Path) -> None:
+    assert cli("run", fixed, *QUICK, "--json").returncode == 0
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_precision_adds_runs_until_the_intervals_are_narrow(cli: Cli, fixed: Path) -> None:

@@ -21,7 +21,7 @@ FLOORS = (
     ("gym", "machine", "report", "study"),
     ("engines",),
     ("results",),
-    ("_names", "analyse", "errors", "parts", "scenario", "statistics", "traces", "units"),
+    ("_interrupt", "_names", "analyse", "errors", "parts", "scenario", "statistics", "traces", "units"),
     ("_core",),
 )
 FLOOR = {room: -number for number, rooms in enumerate(FLOORS) for room in rooms}

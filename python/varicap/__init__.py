@@ -6,6 +6,11 @@
 2
 """
 
+# First, so that Ctrl-C is handled while all else is imported.
+from varicap import _interrupt  # noqa: F401
+
+# isort: split
+
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 

@@ -1,5 +1,7 @@
 """Errors other than a mistake in a scenario (`varicap.ScenarioError`) or a fault of the engine (`RunError`)."""
 
+from typing import Any
+
 
 class NotApplicableError(ValueError):
     """An engine cannot answer a scenario; the text says for each flow what stands in the way."""
@@ -7,3 +9,14 @@ class NotApplicableError(ValueError):
 
 class MachineLacksError(RuntimeError):
     """What an engine needs is not on this machine; the text says what, and what to do about it."""
+
+
+class InterruptedRuns(KeyboardInterrupt):
+    """Ctrl-C while replications were simulated, of which some were finished."""
+
+    def __init__(self, result: Any, wanted: int) -> None:
+        super().__init__(f"{result.runs} of {wanted} runs were finished")
+        self.result = result
+        """The finished runs, as if no more had been asked for."""
+        self.wanted = wanted
+        """How many runs there would have been."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeAlias
 import typer
 
 import varicap._core as _core
+from varicap import _interrupt
 from varicap.report.printable import printable
 
 if TYPE_CHECKING:
@@ -52,6 +53,12 @@ def fail(message: str, code: int) -> NoReturn:
     """Say why, and exit with `code`."""
     say(message)
     sys.exit(code)
+
+
+def interrupted(message: str) -> None:
+    """Say what Ctrl-C left; the program ends with its exit code and says no more."""
+    say(message)
+    _interrupt.said()
 
 
 def draw(figure: "Callable[[], Figure]", path: Path, report: Callable[[str], None]) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 import varicap._core as _core
+from varicap import _interrupt
 from varicap.errors import MachineLacksError, NotApplicableError
 from varicap.terminal import MACHINE_LACKS, OK, RUN_FAILED, USAGE, fail
 
@@ -63,7 +64,19 @@ def __getattr__(name: str) -> Any:
 def main() -> NoReturn:
     """The program `varicap`: runs a command and exits with its code."""
     try:
-        program(next(iter(sys.argv[1:]), None))()
+        _run()
+    except BaseException:
+        # Whatever a library made of the exception.
+        if _interrupt.asked():
+            _interrupt.leave()
+        raise
+
+
+def _run() -> NoReturn:
+    commands = program(next(iter(sys.argv[1:]), None))
+    _interrupt.begin()
+    try:
+        commands()
     except _core.ScenarioError as error:
         fail(str(error), USAGE)
     except NotApplicableError as error:

@@ -5,12 +5,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import varicap._core as _core
+from varicap import _interrupt
 from varicap.engines.scenarios import load
+from varicap.errors import InterruptedRuns
 from varicap.terminal import (
     BREACH,
     RUN_FAILED,
@@ -26,6 +28,7 @@ from varicap.terminal import (
     echo,
     fail,
     folder_name,
+    interrupted,
     live_view,
     overrides,
     progress_bar,
@@ -33,6 +36,9 @@ from varicap.terminal import (
     say_nothing,
     share_of,
 )
+
+if TYPE_CHECKING:
+    from varicap.results.result import Result
 
 commands = typer.Typer()
 
@@ -104,7 +110,6 @@ def run(
 ) -> None:
     """Run a scenario and print what each flow got."""
     from varicap import engines
-    from varicap.engines.precision import is_precise
 
     scenario = load(file, overrides(set_ or []))
     if explain:
@@ -120,29 +125,41 @@ def run(
         say("one run in real time (more with --seeds)")
     drawn = plot if plot is not None else not as_json
     folder = output or Path("varicap-out") / folder_name(scenario.name)
-    if output is not None or series or packets or drawn:
+    kept = output is not None or series or packets or drawn or not as_json
+    if kept:
         check_folder(folder)
     if pcap is not None:
         check_file(pcap)
-    with _shown(scenario.name, live, quiet) as watched:
-        result = engines.run(
-            scenario,
-            engine="sim" if engine is Engine.sim else "kernel",
-            **({"kernel": kernel.value} if engine is Engine.kernel else {}),
-            seeds=seeds,
-            seed=seed,
-            precision=share,
-            max_seeds=max_seeds,
-            series=True if series or scenario.record_series else "first" if drawn else None,
-            packets=True if packets or scenario.record_packets else "first" if pcap else None,
-            jobs=jobs,
-            **watched,
-        )
     tell = say_nothing if quiet else say
-    if share is not None and not is_precise(result.summary, share):
-        tell(f"{result.runs} runs (--max-seeds) were not enough for --precision {precision}")
-    if output is not None or series or packets:
-        tell(f"wrote {result.save(folder)}; varicap report {folder} makes a page of it")
+    try:
+        with _shown(scenario.name, live, quiet) as watched:
+            result = engines.run(
+                scenario,
+                engine="sim" if engine is Engine.sim else "kernel",
+                **({"kernel": kernel.value} if engine is Engine.kernel else {}),
+                seeds=seeds,
+                seed=seed,
+                precision=share,
+                max_seeds=max_seeds,
+                series=True if series or scenario.record_series else "first" if drawn else None,
+                packets=True if packets or scenario.record_packets else "first" if pcap else None,
+                jobs=jobs,
+                **watched,
+            )
+    except InterruptedRuns as stop:
+        if kept:
+            _keep(stop.result, folder, output is not None, say_nothing)
+        of = f"{stop.result.runs} of {stop.wanted} runs were finished"
+        there = f"; they are kept in {folder}" if kept else " and are not kept, without -o"
+        interrupted(f"interrupted: {of}{there}. The same command begins anew; varicap sweep goes on")
+        raise
+    except KeyboardInterrupt:
+        interrupted("interrupted: no run was finished, nothing is kept")
+        raise
+    if share is not None:
+        _tell_precision(result, share, max_seeds, tell)
+    if kept:
+        _keep(result, folder, output is not None, tell)
     if drawn:
         draw(result.figure, folder / "plot.png", tell)
     if pcap is not None:
@@ -153,6 +170,27 @@ def run(
     else:
         _print_tables(result.summary)
     _check_fidelity(result.summary, strict, tell)
+
+
+def _keep(result: "Result", folder: Path, chosen: bool, tell: Callable[[str], None]) -> None:
+    """Save the tables.  Results of other runs give way in a folder that the user chose, and are moved elsewhere."""
+    from varicap.results.kept import keep
+
+    with _interrupt.HeldBack():
+        replacing = ", in place of earlier results" if chosen and (folder / "manifest.json").exists() else ""
+        manifest, moved = (result.save(folder), None) if chosen else keep(result, folder)
+        if moved is not None:
+            tell(f"other results that were in {folder} are now in {moved}")
+        tell(f"wrote {manifest}{replacing}; varicap report {folder} makes a page of it")
+
+
+def _tell_precision(result: "Result", wanted: float, max_seeds: int, tell: Callable[[str], None]) -> None:
+    """Say what --precision reached, and with how many runs."""
+    from varicap.engines.precision import precision_of
+
+    reached = precision_of(result.summary)
+    short = "" if reached <= wanted else f": not the {100 * wanted:g} % of --precision, with {max_seeds} --max-seeds"
+    tell(f"{result.runs} runs: the widest interval is ± {100 * reached:.3g} % of its mean{short}")
 
 
 @contextmanager

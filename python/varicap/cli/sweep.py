@@ -1,7 +1,8 @@
 """`varicap sweep`."""
 
 import json
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
@@ -23,6 +24,7 @@ from varicap.terminal import (
     echo,
     fail,
     folder_name,
+    interrupted,
     overrides,
     progress_bar,
     say,
@@ -32,6 +34,7 @@ from varicap.terminal import (
 
 if TYPE_CHECKING:
     from varicap.results.study import Study
+    from varicap.statistics import Progress
     from varicap.study import Design
 
 commands = typer.Typer()
@@ -86,7 +89,7 @@ def sweep(
     try:
         axes = [study.Axis.read(text) for text in over or []]
         _load_meanwhile("scipy.special", *(["varicap.report.sweep"] if drawn else []))
-        with progress_bar(scenario.name, quiet) as progress:
+        with progress_bar(scenario.name, quiet) as progress, _saying_what_is_kept(folder, progress) as counted:
             done = study.sweep(
                 scenario,
                 axes,
@@ -99,7 +102,7 @@ def sweep(
                 folder=folder,
                 on=on,
                 jobs=jobs,
-                progress=progress,
+                progress=counted,
                 notify=say,
             )
     except study.DesignError as error:
@@ -118,6 +121,26 @@ def sweep(
         _print_table(done)
         if len(done.points) > _MOST_ROWS:
             tell(f"the table has {_MOST_ROWS} of {len(done.points)} points; {folder / 'summary.parquet'} has them all")
+
+
+@contextmanager
+def _saying_what_is_kept(folder: Path, shown: "Progress | None") -> "Iterator[Progress]":
+    """Report on Ctrl-C what is kept; counts the runs that are done, and passes their number on."""
+    runs = (0, 0)
+
+    def count(share: float, done: int, total: int) -> None:
+        nonlocal runs
+        runs = done, total
+        if shown is not None:
+            shown(share, done, total)
+
+    try:
+        yield count
+    except KeyboardInterrupt:
+        done, total = runs
+        of = f"{done} of {total} runs are kept in {folder}" if done else "no run was finished"
+        interrupted(f"interrupted: {of}; the same command goes on{' from there' if done else ''}")
+        raise
 
 
 def _load_meanwhile(*modules: str) -> None:

@@ -78,8 +78,10 @@ def run(
         replications = range(first, first + count)
         return _run_all(loaded, base_seed, replications, kernel, below(series, first + count), report, live)
 
-    results = replicate(batch, wanted, precision, max_seeds)
-    return Result(Request(loaded, base_seed, results.runs, series, engine="kernel", kernel=kernel), results)
+    def made(results: _core.Results) -> Result:
+        return Result(Request(loaded, base_seed, results.runs, series, engine="kernel", kernel=kernel), results)
+
+    return replicate(batch, wanted, precision, max_seeds, made)
 
 
 @contextmanager

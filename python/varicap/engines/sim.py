@@ -1,5 +1,6 @@
 """The simulator: replications of a scenario on all cores, repeated until the intervals are tight enough."""
 
+import os
 from collections.abc import Iterable, Mapping
 from functools import partial
 
@@ -40,7 +41,8 @@ def run(
     ``congestion = { custom = "NAME" }``, policies of load-reactive links (`varicap.reactive.Policy`) in
     ``control = { custom = "NAME" }``.  `queues` does the same for queues (`varicap.queues.Queue`) in
     ``queue = { custom = "NAME" }``.  Such runs are slower, and go on one core.  `live` is called now and then
-    with the state of the runs under way (see `varicap.watch`); an observer changes nothing.
+    with the state of the runs under way (see `varicap.watch`); an observer changes nothing.  Ctrl-C raises
+    `varicap.errors.InterruptedRuns`, a `KeyboardInterrupt`, with the result of the runs that were finished.
 
     >>> result = run("examples/fixed.toml", seeds=3, overrides={"duration": "20 s"})
     >>> result.flows.num_rows
@@ -73,6 +75,10 @@ def run(
             live=None if live is None else partial(watch.report, live),
         )
 
-    results = replicate(batch, wanted, precision, max_seeds)
     written = (*(controls or ()), *(queues or ()))
-    return Result(Request(loaded, base_seed, results.runs, series, packets, written), results)
+
+    def made(results: _core.Results) -> Result:
+        return Result(Request(loaded, base_seed, results.runs, series, packets, written), results)
+
+    workers = jobs or (1 if written else os.cpu_count() or 1)
+    return replicate(batch, wanted, precision, max_seeds, made, workers)

@@ -184,8 +184,17 @@ def workers_on(on: str | None, jobs: int | None) -> Iterator[tuple[Executor, int
     """An executor for the runs, and how many run at a time: cores, ``local:N`` processes, or ``tcp://host:port``."""
     if on is None:
         count = jobs or os.cpu_count() or 1
-        with ThreadPoolExecutor(count) as pool:  # the engine releases the interpreter's lock
+        pool = ThreadPoolExecutor(count)  # the engine releases the interpreter's lock
+        try:
             yield pool, count
+        except KeyboardInterrupt:
+            # A run that goes on for hours cannot be told to stop, and is not waited for.
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+        pool.shutdown()
         return
     try:
         import distributed

@@ -1,0 +1,116 @@
+"""Ctrl-C of the program: exit code 130 and one line, never a traceback.
+
+```text
+importing ──begin──► working ──Ctrl-C──► unwinding ──Ctrl-C──► gone
+    └──Ctrl-C──► gone
+```
+
+While modules are imported there is nothing to clean up, and an exception would surface in the middle of whatever
+library is loading.  While a command works, Ctrl-C raises `KeyboardInterrupt` as usual, so that what is finished can be
+kept.  Importing this module takes effect only in the program `varicap`, not where the package is used as a library.
+"""
+
+# While these are imported Ctrl-C still is what Python makes of it: `_signal` is `signal` without its enumerations.
+import _signal as signal  # type: ignore[import-not-found,unused-ignore]
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
+CODE = 130
+"""The exit code of a shell's command that Ctrl-C ended."""
+
+_asked = False
+_said = False
+
+
+def asked() -> bool:
+    """Whether Ctrl-C was pressed since `begin`."""
+    return _asked
+
+
+def begin() -> None:
+    """From now on Ctrl-C raises `KeyboardInterrupt`, and a second one ends the process."""
+    if signal.getsignal(signal.SIGINT) is _leave_at_once:
+        signal.signal(signal.SIGINT, _raise)
+        sys.unraisablehook = _once_more
+
+
+def said() -> None:
+    """A command has reported what was kept, so that `leave` has nothing to add."""
+    global _said
+    _said = True
+
+
+class HeldBack:
+    """Lets Ctrl-C wait until the block is over, such as the writing of files that belong together."""
+
+    def __enter__(self) -> None:
+        self._waiting: list[int] = []
+        self._ours = signal.getsignal(signal.SIGINT) is _raise
+        if self._ours:
+            signal.signal(signal.SIGINT, lambda number, _frame: self._waiting.append(number))
+
+    def __exit__(self, *_: object) -> None:
+        if self._ours:
+            signal.signal(signal.SIGINT, _raise)
+            if self._waiting:
+                signal.raise_signal(signal.SIGINT)
+
+
+def leave() -> "NoReturn":
+    """End the process, all of whose context managers have been left.
+
+    Threads that still simulate are not waited for.
+    """
+    if not _said:
+        os.write(2, b"varicap: interrupted\n")
+    for stream in (sys.stdout, sys.stderr):
+        # A reader that is gone is no reason to stay.
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            continue
+    os._exit(CODE)
+
+
+def _leave_at_once(_signal: int, _frame: object) -> None:
+    os.write(2, b"varicap: interrupted\n")
+    os._exit(CODE)
+
+
+def _raise(_signal: int, _frame: object) -> None:
+    global _asked
+    _asked = True
+    signal.signal(signal.SIGINT, _leave_at_once)
+    raise KeyboardInterrupt
+
+
+def _once_more(lost: "Any") -> None:
+    """Interrupt again where the first interruption came in a destructor or a callback, which lose exceptions."""
+    if lost.exc_type is KeyboardInterrupt:
+        import threading
+
+        signal.signal(signal.SIGINT, _raise)
+        # Not from here: this is still the callback.
+        again = threading.Timer(0.01, signal.raise_signal, [signal.SIGINT])
+        again.daemon = True
+        again.start()
+    else:
+        sys.__unraisablehook__(lost)
+
+
+def _is_program() -> bool:
+    """Whether this process runs `varicap` or `python -m varicap`, and not another module of the package."""
+    given = sys.orig_argv
+    if sys.argv[:1] == ["-m"]:
+        return "varicap" in given[given.index("-m") + 1 :][:1] if "-m" in given else False
+    name = os.path.basename(sys.argv[0]) if sys.argv else ""  # noqa: PTH119 - pathlib takes longer than all else here
+    return name in ("varicap", "varicap.exe", "varicap-script.py")
+
+
+# A shell starts what runs in the background with the signal ignored; so it stays.
+if _is_program() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, _leave_at_once)
