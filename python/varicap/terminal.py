@@ -31,6 +31,9 @@ SetValue: TypeAlias = Annotated[
 Quiet: TypeAlias = Annotated[bool, typer.Option("-q", "--quiet", help="No progress, no messages.")]
 
 
+_WIDEST = 1000
+"""Of tables in a pipe, which nothing is to break [characters]."""
+
 # Under which name each format keeps the program that made it.
 _AUTHOR = {".pdf": "Creator", ".svg": "Creator", ".png": "Software"}
 
@@ -140,8 +143,11 @@ def folder_name(name: str) -> str:
     return plain or "scenario"
 
 
-def console(stderr: bool = False) -> "Console":
-    """Where tables go.  Names in them cannot steer the terminal: only styles of ours become escape sequences."""
+def console(stderr: bool = False, plain: int = 140) -> "Console":
+    """Where tables go; into a pipe they are `plain` characters wide at most.
+
+    Names in them cannot steer the terminal: only styles of ours become escape sequences.
+    """
     from rich.console import Console as Plain
     from rich.segment import Segment as Piece
 
@@ -151,15 +157,26 @@ def console(stderr: bool = False) -> "Console":
                 yield Piece(text if control else printable(text, lines=True), style, control)
 
     stream = sys.stderr if stderr else sys.stdout
-    # Piped tables keep their columns whole; a terminal has its own width.
-    return Console(stderr=stderr, width=None if stream.isatty() else 140, highlight=False)
+    # A terminal has its own width, and COLUMNS sets any.
+    own = stream.isatty() or "COLUMNS" in os.environ
+    return Console(stderr=stderr, width=None if own else plain, highlight=False)
 
 
-def print_tables(tables: "Iterable[Table]") -> None:
-    """Print tables to stdout."""
-    out = console()
+def print_tables(tables: "Iterable[Table]", more: str = "--json") -> None:
+    """Print tables to stdout: as wide as they are into a pipe, and as wide as there is room on a terminal.
+
+    What does not fit is named below, and `more` says what else shows it.
+    """
+    from varicap.report.table import fit
+
+    out = console(plain=_WIDEST)
+    dropped: list[str] = []
     for table in tables:
+        dropped += fit(table, out.width)
         out.print(table)
+    if dropped:
+        names = printable(", ".join(dict.fromkeys(dropped)))
+        out.print(f"Not shown, for want of room: {names}. A wider terminal or {more} has them.", markup=False)
 
 
 @contextmanager

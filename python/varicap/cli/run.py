@@ -23,7 +23,6 @@ from varicap.terminal import (
     SetValue,
     check_file,
     check_folder,
-    console,
     draw,
     echo,
     fail,
@@ -31,6 +30,7 @@ from varicap.terminal import (
     interrupted,
     live_view,
     overrides,
+    print_tables,
     progress_bar,
     say,
     say_nothing,
@@ -279,9 +279,7 @@ def compare(
     if as_json:
         echo(json.dumps(compared, ensure_ascii=False))
     else:
-        terminal = console()
-        for table in report.rich_tables(compared):
-            terminal.print(table)
+        print_tables(report.rich_tables(compared), "--json")
     for answer in compared["engines"]:
         if "not_applicable" in answer:
             tell(f"{answer['engine']}: {answer['not_applicable']}")
@@ -341,6 +339,4 @@ def _warn(scenario: _core.Scenario, tell: Callable[[str], None]) -> None:
 def _print_tables(summary: dict[str, Any]) -> None:
     from varicap.report.table import rich_tables
 
-    terminal = console()
-    for table in rich_tables(summary):
-        terminal.print(table)
+    print_tables(rich_tables(summary), "--json")

@@ -26,6 +26,7 @@ from varicap.terminal import (
     folder_name,
     interrupted,
     overrides,
+    print_tables,
     progress_bar,
     say,
     say_nothing,
@@ -33,6 +34,8 @@ from varicap.terminal import (
 )
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from varicap.results.study import Study
     from varicap.statistics import Progress
     from varicap.study import Design
@@ -118,7 +121,7 @@ def sweep(
     if as_json:
         echo(json.dumps(_object(done), ensure_ascii=False))
     else:
-        _print_table(done)
+        _print_table(done, folder)
         if len(done.points) > _MOST_ROWS:
             tell(f"the table has {_MOST_ROWS} of {len(done.points)} points; {folder / 'summary.parquet'} has them all")
 
@@ -168,17 +171,24 @@ def _object(done: "Study") -> dict[str, Any]:
     return {"scenario": done.name, "points": [dict(point) for point in done.points], "summary": rows}
 
 
-def _print_table(done: "Study") -> None:
-    """Goodput of each flow and utilisation of each link, a row for each of the first points."""
+def _print_table(done: "Study", folder: Path) -> None:
+    """Goodput of each flow and utilisation of each link at the first points; a row for each flow if they are many."""
+    from varicap.report import points
+    from varicap.report.table import width_of
+
+    table = _table(done, *points.table(done, _MOST_ROWS))
+    if width_of(table) > console().width:
+        table = _table(done, *points.tall(done, _MOST_ROWS))
+    print_tables([table], str(folder / "summary.parquet"))
+
+
+def _table(done: "Study", headings: list[str], rows: list[list[str]]) -> "Table":
     from rich.table import Table
     from rich.text import Text
 
-    from varicap.report import points
-
-    headings, rows = points.table(done, _MOST_ROWS)
     table = Table(title=Text(f"{done.name}: goodput and utilisation, ± 95 % interval"), title_justify="left")
     for heading in headings:
         table.add_column(Text(heading), justify="right")
     for row in rows:
         table.add_row(*map(Text, row))
-    console().print(table)
+    return table

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 _SHOWN = {"goodput_bps": ("Mb/s", 1e-6), "utilisation": ("%", 100.0)}
 
+_NAMES = {"goodput_bps": "goodput", "utilisation": "utilisation"}
+
 
 def table(study: "Study", most: int | None = None) -> tuple[list[str], list[list[str]]]:
     """Headings and rows: goodput of each flow and utilisation of each link, a row for each of the first points."""
@@ -33,6 +35,32 @@ def table(study: "Study", most: int | None = None) -> tuple[list[str], list[list
         [*(value for _, value in point), *(cells.get((number, *column), "–") for column in columns)]
         for number, point in enumerate(study.points[:most])
     ]
+
+
+def tall(study: "Study", most: int | None = None) -> tuple[list[str], list[list[str]]]:
+    """The same as `table` for many flows: a row for each point and flow, and for each link that several flows share.
+
+    A flow with links of its own has the utilisation of that which it uses most; a value of an axis is written once.
+    """
+    wanted = pc.and_(pc.is_in(study.summary["measure"], pa.array(list(_SHOWN))), pc.is_valid(study.summary["mean"]))
+    cells: dict[int, dict[str, dict[str, tuple[float, str]]]] = {}
+    for row in study.summary.filter(wanted).to_pylist():
+        if row["kind"] == "groups" or row["mean"] != row["mean"] or (most is not None and row["point"] >= most):
+            continue
+        # A flow's own link is called after both; names of flows may have a stroke, too.
+        name = row["name"] if row["kind"] == "flows" else row["name"].rpartition("/")[0] or row["name"]
+        low, high = (None if row[end] != row[end] else row[end] for end in ("lo", "hi"))
+        cell = row["mean"], with_interval(row["mean"], low, high, _SHOWN[row["measure"]][1])
+        of_name = cells.setdefault(row["point"], {}).setdefault(name, {})
+        of_name[row["measure"]] = max(of_name.get(row["measure"], cell), cell)
+    rows = []
+    for number, point in enumerate(study.points[:most]):
+        values = [value for _, value in point]
+        for name, found in cells.get(number, {}).items():
+            rows.append([*values, name, *(found.get(measure, (0.0, "–"))[1] for measure in _SHOWN)])
+            values = [""] * len(values)
+    headings = [path.rsplit(".", 1)[-1] for path, _ in study.points[0]]
+    return [*headings, "flow or link", *(f"{name} [{_SHOWN[key][0]}]" for key, name in _NAMES.items())], rows
 
 
 def places(values: list[str]) -> Mapping[str, float]:

@@ -5,6 +5,7 @@ from html import escape
 from math import floor, isnan, log10
 from typing import Any
 
+from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
@@ -49,6 +50,12 @@ _ARQ_HEADINGS = ("link", "link-layer packets sent", "sent again", "lost by the c
 
 _MODEL_HEADINGS = ("flow", "model", "goodput [Mb/s]", "throughput [Mb/s]", "more")
 
+_FIRST_TO_GO = (
+    *("fast retransmits", "delivered", "sent", "more", "throughput [Mb/s]", "RTT p50 [ms]"),
+    *("capacity [Mb/s]", "p95 [ms]", "timeouts", "resent"),
+)
+"""Columns without which a table still says what happened, the least important first."""
+
 _MOST_OF_A_GROUP = 8
 _MOST_BOTTLENECKS = 8
 _MOST_DIGITS = 5  # of a mean, however small its interval
@@ -61,6 +68,12 @@ def with_interval(mean: float | None, low: float | None, high: float | None, sca
     '4.12 ± 0.05'
     >>> with_interval(0.9999999, 0.9999998, 1.0)
     '1.00000 ± 0'
+
+    Runs that all agree have no interval: what they have in common, such as a trace, decides, and two of them say as
+    little about others as ten.
+
+    >>> with_interval(289.0, 289.0, 289.0)
+    '289'
     >>> with_interval(12.0, None, None)
     '12.0'
     >>> with_interval(None, None, None)
@@ -78,7 +91,7 @@ def with_interval(mean: float | None, low: float | None, high: float | None, sca
         return significant(value, 3)
     half = (high - low) / 2 * scale
     if half <= 0.0:
-        return f"{significant(value, 3)} ± 0"
+        return significant(value, 3)
     leading = half / 10 ** floor(log10(half))
     # Two digits of a half width that begins with 1, otherwise one.
     digits = max(0, -floor(log10(half)) + (1 if leading < 1.95 else 0))
@@ -129,9 +142,12 @@ def rows(summary: Summary) -> list[tuple[tuple[str, ...], list[Row]]]:
 def rich_tables(summary: Summary) -> list[Table]:
     """The tables for a terminal."""
     tables = []
-    for number, (headings, body) in enumerate(rows(summary)):
+    found = rows(summary)
+    for number, (headings, body) in enumerate(found):
         table = Table(
-            title=Text(printable(_title(summary))) if number == 0 else None, title_justify="left", title_style="bold"
+            title=Text(printable(_title(summary, found))) if number == 0 else None,
+            title_justify="left",
+            title_style="bold",
         )
         for column, heading in enumerate(headings):
             # As text, since rich would take "[ms]" for a style.
@@ -141,6 +157,62 @@ def rich_tables(summary: Summary) -> list[Table]:
             table.add_row(*(Text(printable(cell)) for cell in row))
         tables.append(table)
     return tables
+
+
+def fit(table: Table, width: int) -> list[str]:
+    """Make a table as narrow as `width`, and return the headings of the columns that it took.
+
+    Headings are broken between words; then columns go, the least important first.  No word is ever cut, and the first
+    column stays.
+
+    >>> table = titled("Flows", ["flow", "goodput [Mb/s]", "timeouts"])
+    >>> table.add_row("reno", "4.27 ± 0.05", "0")
+    >>> fit(table, 40), fit(table, 28)
+    ([], ['timeouts'])
+    """
+    if width_of(table) <= width:
+        return []
+    for column in table.columns:
+        column.no_wrap = True
+        column.header = Text(
+            "\n".join(_lines_of(str(column.header), max(map(cell_len, map(str, column.cells)), default=0)))
+        )
+    dropped = []
+    while width_of(table) > width and len(table.columns) > 1:
+        least = max(table.columns[1:], key=lambda column: _dispensable(str(column.header), table.columns.index(column)))
+        table.columns.remove(least)
+        dropped.append(" ".join(str(least.header).split()))
+    return dropped
+
+
+def width_of(table: Table) -> int:
+    """How wide a table is if nothing in it is broken."""
+    cells = (max(_widest_line(each) for each in (column.header, *column.cells)) for column in table.columns)
+    sides = sum(table.padding[side] for side in (1, 3))
+    return sum(cells) + (sides + 1) * len(table.columns) + 1
+
+
+def _widest_line(text: Any) -> int:
+    return max((cell_len(line) for line in str(text).splitlines()), default=0)
+
+
+def _lines_of(heading: str, room: int) -> list[str]:
+    """A heading broken between words, as wide as its longest word or the room that there is."""
+    words = heading.split()
+    room = max([room, *map(cell_len, words)])
+    lines = words[:1]
+    for word in words[1:]:
+        if cell_len(lines[-1]) + 1 + cell_len(word) <= room:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(word)
+    return lines
+
+
+def _dispensable(heading: str, place: int) -> tuple[int, int]:
+    """The larger, the sooner a column goes; of columns that nothing is known of, the last."""
+    plain = " ".join(heading.split())
+    return (len(_FIRST_TO_GO) - _FIRST_TO_GO.index(plain) if plain in _FIRST_TO_GO else 0, place)
 
 
 def titled(title: str, headings: Iterable[str], left: Collection[str] = ()) -> Table:
@@ -153,8 +225,9 @@ def titled(title: str, headings: Iterable[str], left: Collection[str] = ()) -> T
 
 def html(summary: Summary) -> str:
     """The tables for a notebook."""
-    parts = [f"<p><b>{escape(_title(summary))}</b></p>"]
-    for headings, body in rows(summary):
+    found = rows(summary)
+    parts = [f"<p><b>{escape(_title(summary, found))}</b></p>"]
+    for headings, body in found:
         head = "".join(f"<th>{escape(heading)}</th>" for heading in headings)
         lines = ("".join(f"<td>{escape(cell)}</td>" for cell in row) for row in body)
         parts.append(f"<table><tr>{head}</tr>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>")
@@ -171,12 +244,13 @@ def _lines(summary: Summary) -> list[Summary]:
     return list(lines.values())
 
 
-def _title(summary: Summary) -> str:
+def _title(summary: Summary, tables: list[tuple[tuple[str, ...], list[Row]]]) -> str:
     if summary["engine"] == "model":
         return f"{summary['scenario']['name']}: by analysis, in the long run"
     runs = summary["runs"]
     each = summary["measured_s"]
-    interval = ", ± 95 % interval" if runs > 1 else ""
+    agreed = any(cell not in ("", "–") and "±" not in cell for _, body in tables for row in body for cell in row[1:])
+    interval = f", ± 95 % interval{' (none where all runs agree)' if agreed else ''}" if runs > 1 else ""
     name = summary["scenario"]["name"] if isinstance(summary["scenario"], dict) else summary["scenario"]
     return f"{name}: {runs} run{'s' if runs != 1 else ''} of {each:g} s measured{interval}"
 
