@@ -287,6 +287,15 @@ def test_bench_measures_a_workload_of_ones_own(cli: Cli) -> None:
     assert 5 < workload["peak_mb"] < 500
 
 
+def test_a_quick_bench_measures_short_workloads(cli: Cli) -> None:
+    done = cli("bench", "--quick", "--json")
+    assert done.returncode == 0, done.stderr
+    workloads = json.loads(done.stdout)["workloads"]
+    assert [workload["flows"] for workload in workloads] == [1, 10, 100]
+    assert all(40_000 < workload["delivered_packets"] < 50_001 for workload in workloads), "6 s at 100 Mb/s"
+    assert cli("bench", "--quick", "--flows", 2).returncode == 2
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="no pty")
 def test_ctrl_c_ends_a_run_long_before_its_end(fixed: Path, tmp_path: Path) -> None:
     """Some hundred years of simulated time are not to be waited for, on any machine."""

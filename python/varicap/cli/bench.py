@@ -17,6 +17,9 @@ def bench(
     buffer: Annotated[str, typer.Option(help="Its drop-tail buffer.")] = "1 bdp",
     delay: Annotated[str, typer.Option(help="Its one-way propagation delay.")] = "10 ms",
     duration: Annotated[str, typer.Option(help="Its simulated time.")] = "60 s",
+    quick: Annotated[
+        bool, typer.Option("--quick", help="One to a hundred flows over 100 Mb/s for 6 s each: a few seconds in all.")
+    ] = False,
     timers: Annotated[bool, typer.Option("--timers", help="What timers cost instead, here and in the kernel.")] = False,
     ack_every: Annotated[int, typer.Option(min=1, help="Packets per acknowledgement.")] = 2,
     as_json: AsJson = False,
@@ -27,7 +30,11 @@ def bench(
     if timers:
         _show_timers(workloads.timers(), as_json)
         return
-    chosen = workloads.STANDARD
+    if quick and flows is not None:
+        raise typer.BadParameter(
+            "is for the standard workloads; a workload of your own has --duration", param_hint="--quick"
+        )
+    chosen = workloads.QUICK if quick else workloads.STANDARD
     if flows is not None:
         chosen = (workloads.Workload("own", flows, rate, buffer, delay, duration, ack_every),)
     measured = []
