@@ -1,6 +1,7 @@
 """Queues of links written in Python."""
 
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -35,7 +36,7 @@ class Fifo:
         return self.packets.popleft() if self.packets else None
 
 
-def run(queue: type, **options: Any) -> varicap.Result:
+def run(queue: Callable[..., Any], **options: Any) -> varicap.Result:
     return varicap.run(scenario({"custom": "mine"}, **options), seeds=1, queues={"mine": queue})
 
 

@@ -16,7 +16,8 @@ from conftest import Cli
 import varicap
 from varicap import _core
 from varicap.cli import GROUPS
-from varicap.report.table import html, rows
+from varicap.report.notebook import html
+from varicap.report.table import rows
 
 
 @pytest.mark.parametrize("module", ["varicap.cli", "varicap.engines.kernel_worker"])

@@ -1,6 +1,7 @@
 """Load-reactive links from Python: results, policies, and what they answer."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import ROOT
@@ -47,7 +48,7 @@ def test_a_policy_in_python_does_what_the_same_policy_built_in_does() -> None:
 
 
 def test_a_policy_may_set_the_delay_and_the_limit() -> None:
-    def shrink(_link: str) -> object:
+    def shrink(_link: str) -> Any:
         return lambda sample: Setting(5e6, delay_s=0.005 if sample.at_s > 10 else 0.2, limit_packets=10)
 
     result = varicap.run(LRL, seeds=1, overrides=CUSTOM, controls={"mine": shrink}, series=True)
@@ -60,13 +61,13 @@ def test_a_policy_may_set_the_delay_and_the_limit() -> None:
     ("answer", "message"),
     [("fast", "no attribute"), (float("nan"), "gave NaN as capacity_bps"), (Setting(1e6, delay_s=-1), "delay_s")],
 )
-def test_a_policy_that_makes_no_sense_ends_the_run(answer: object, message: str) -> None:
+def test_a_policy_that_makes_no_sense_ends_the_run(answer: Any, message: str) -> None:
     with pytest.raises((ValueError, AttributeError), match=message):
         varicap.run(LRL, seeds=1, overrides=CUSTOM, controls={"mine": lambda _link: lambda _sample: answer})
 
 
 def test_a_policy_that_raises_ends_the_run() -> None:
-    def make(_link: str) -> object:
+    def make(_link: str) -> Any:
         return lambda _sample: 1 / 0
 
     with pytest.raises(ZeroDivisionError):

@@ -38,6 +38,7 @@ from varicap.terminal import (
 )
 
 if TYPE_CHECKING:
+    from varicap.results.manifest import Which
     from varicap.results.result import Result
 
 commands = typer.Typer()
@@ -136,13 +137,13 @@ def run(
             result = engines.run(
                 scenario,
                 engine="sim" if engine is Engine.sim else "kernel",
-                **({"kernel": kernel.value} if engine is Engine.kernel else {}),
+                kernel=kernel.value if engine is Engine.kernel else None,
                 seeds=seeds,
                 seed=seed,
                 precision=share,
                 max_seeds=max_seeds,
-                series=True if series or scenario.record_series else "first" if drawn else None,
-                packets=True if packets or scenario.record_packets else "first" if pcap else None,
+                series=_recorded(series or scenario.record_series, drawn),
+                packets=_recorded(packets or scenario.record_packets, pcap is not None),
                 jobs=jobs,
                 **watched,
             )
@@ -170,6 +171,10 @@ def run(
     else:
         _print_tables(result.summary)
     _check_fidelity(result.summary, strict, tell)
+
+
+def _recorded(all_runs: bool, first: bool) -> "Which | None":
+    return True if all_runs else "first" if first else None
 
 
 def _keep(result: "Result", folder: Path, chosen: bool, tell: Callable[[str], None]) -> None:

@@ -4,13 +4,20 @@ An engine is imported when it is asked: the process of the kernel engine, which 
 starts threads.
 """
 
+from collections.abc import Iterable, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
+from typing import TYPE_CHECKING, Literal, TypeAlias, overload
 
 if TYPE_CHECKING:
     from varicap.engines.model import ModelResult
     from varicap.engines.scenarios import AnyScenario
+    from varicap.parts.queues import MakeQueue
+    from varicap.parts.reactive import MakePolicy
+    from varicap.parts.tcp import MakeControl
+    from varicap.results.manifest import Which
     from varicap.results.result import Result
+    from varicap.results.watch import Watch
+    from varicap.statistics import Progress
 
 Engine: TypeAlias = Literal["sim", "model", "kernel"]
 
@@ -19,16 +26,68 @@ ENGINES: tuple[Engine, ...] = ("sim", "model", "kernel")
 
 
 @overload
-def run(scenario: "AnyScenario", *, engine: Literal["sim", "kernel"] = "sim", **options: Any) -> "Result": ...
+def run(
+    scenario: "AnyScenario",
+    *,
+    engine: Literal["sim", "kernel"] = "sim",
+    seeds: int | None = ...,
+    seed: int | None = ...,
+    precision: float | None = ...,
+    max_seeds: int = ...,
+    overrides: "Mapping[str, str] | Iterable[tuple[str, str]]" = ...,
+    series: "Which | None" = ...,
+    packets: "Which | None" = ...,
+    controls: "Mapping[str, MakeControl | MakePolicy] | None" = ...,
+    queues: "Mapping[str, MakeQueue] | None" = ...,
+    kernel: Literal["classic", "stock"] | None = ...,
+    jobs: int | None = ...,
+    progress: "Progress | None" = ...,
+    live: "Watch | None" = ...,
+) -> "Result": ...
 @overload
-def run(scenario: "AnyScenario", *, engine: Literal["model"], overrides: Any = (), **options: Any) -> "ModelResult": ...
-def run(scenario: "AnyScenario", *, engine: Engine = "sim", **options: Any) -> "Result | ModelResult":
+def run(
+    scenario: "AnyScenario",
+    *,
+    engine: Literal["model"],
+    seeds: int | None = ...,
+    seed: int | None = ...,
+    precision: float | None = ...,
+    max_seeds: int = ...,
+    overrides: "Mapping[str, str] | Iterable[tuple[str, str]]" = ...,
+    series: "Which | None" = ...,
+    packets: "Which | None" = ...,
+    controls: "Mapping[str, MakeControl | MakePolicy] | None" = ...,
+    queues: "Mapping[str, MakeQueue] | None" = ...,
+    kernel: Literal["classic", "stock"] | None = ...,
+    jobs: int | None = ...,
+    progress: "Progress | None" = ...,
+    live: "Watch | None" = ...,
+) -> "ModelResult": ...
+def run(
+    scenario: "AnyScenario",
+    *,
+    engine: Engine = "sim",
+    seeds: int | None = None,
+    seed: int | None = None,
+    precision: float | None = None,
+    max_seeds: int = 1000,
+    overrides: "Mapping[str, str] | Iterable[tuple[str, str]]" = (),
+    series: "Which | None" = None,
+    packets: "Which | None" = None,
+    controls: "Mapping[str, MakeControl | MakePolicy] | None" = None,
+    queues: "Mapping[str, MakeQueue] | None" = None,
+    kernel: Literal["classic", "stock"] | None = None,
+    jobs: int | None = None,
+    progress: "Progress | None" = None,
+    live: "Watch | None" = None,
+) -> "Result | ModelResult":
     """Answer a scenario.
 
-    ``sim`` simulates it and takes the options of `varicap.engines.sim.run`: seeds, precision, series, controls, ….
-    ``model`` picks the analysis whose assumptions hold, and takes `overrides` only.  ``kernel`` runs Linux's TCP over
-    the same links in real time, and takes the options of `varicap.kernel.run`.  Raises `NotApplicableError` where an
-    engine cannot answer this scenario, `MachineLacksError` where this machine cannot run it.
+    ``sim`` simulates it and takes all options but `kernel`; `varicap.engines.sim.run` explains them.
+    ``model`` picks the analysis whose assumptions hold; of the options it uses `overrides` only.  ``kernel`` runs
+    Linux's TCP over the same links in real time, and takes the options of `varicap.kernel.run`.  Raises
+    `NotApplicableError` where an engine cannot answer this scenario, `MachineLacksError` where this machine cannot run
+    it.
 
     >>> result = run("examples/fixed.toml", seeds=2, overrides={"duration": "20 s"})
     >>> result.runs
@@ -36,7 +95,12 @@ def run(scenario: "AnyScenario", *, engine: Engine = "sim", **options: Any) -> "
     >>> run("examples/fixed.toml", engine="model").summary["flows"][0]["model"]
     'sawtooth'
     """
+    options = {name: value for name, value in locals().items() if name not in ("scenario", "engine", "kernel")}
     if engine not in ENGINES:
         raise ValueError(f"the engine is one of {', '.join(ENGINES)}, not {engine!r}")
+    if kernel is not None:
+        if engine != "kernel":
+            raise ValueError(f"`kernel` is for engine='kernel', not {engine!r}")
+        options["kernel"] = kernel
     answered: Result | ModelResult = import_module(f"varicap.engines.{engine}").run(scenario, **options)
     return answered

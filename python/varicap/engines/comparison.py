@@ -27,7 +27,7 @@ MEASURES = {
 """What is compared, by its key in a summary: its name, its unit, and how many of the unit one is."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """What each engine says of one scenario."""
 
@@ -59,6 +59,12 @@ class Comparison:
     def figure(self) -> "Figure":
         """The window of each flow over time, a line for each engine; of the model its ends, dashed."""
         return shown.figure(self)
+
+    def __repr__(self) -> str:
+        return shown.text(self)
+
+    def _repr_html_(self) -> str:
+        return shown.html(self)
 
 
 def compare(

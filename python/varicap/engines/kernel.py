@@ -20,7 +20,7 @@ from varicap.errors import MachineLacksError, NotApplicableError
 from varicap.results import watch
 from varicap.results.manifest import Request, Which
 from varicap.results.result import Result
-from varicap.statistics import Progress
+from varicap.statistics.progress import Progress, shown
 
 Mode: TypeAlias = Literal["classic", "stock"]
 """``classic`` brings Linux as close to the standards as it can be brought, ``stock`` leaves its recovery, timers and
@@ -72,8 +72,8 @@ def run(
 
     def batch(first: int, count: int, total: int) -> _core.Results:
         def report(share: float, done: int) -> None:
-            if progress is not None:
-                progress(share / total, done, total)
+            if watched is not None:
+                watched(share / total, done, total)
 
         replications = range(first, first + count)
         return _run_all(loaded, base_seed, replications, kernel, below(series, first + count), report, live)
@@ -81,7 +81,8 @@ def run(
     def made(results: _core.Results) -> Result:
         return Result(Request(loaded, base_seed, results.runs, series, engine="kernel", kernel=kernel), results)
 
-    return replicate(batch, wanted, precision, max_seeds, made)
+    with shown(progress, loaded.name) as watched:
+        return replicate(batch, wanted, precision, max_seeds, made)
 
 
 @contextmanager

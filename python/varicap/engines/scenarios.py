@@ -73,7 +73,9 @@ def _read(path: Path) -> str:
     try:
         # A device or a pipe might never end.
         if path.exists() and not path.is_file():
-            raise _core.ScenarioError(f"{path}: not a file")
+            results = path.is_dir() and (path / "manifest.json").exists()
+            hint = ", but a folder of results, which varicap.read reads" if results else ""
+            raise _core.ScenarioError(f"{path}: not a file{hint}")
         if path.stat().st_size > _MOST_BYTES:
             raise _core.ScenarioError(f"{path}: more than {_MOST_BYTES // 10**6} MB, which no scenario needs")
         return path.read_text(encoding="utf-8")

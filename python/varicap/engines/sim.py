@@ -13,7 +13,7 @@ from varicap.parts.tcp import MakeControl
 from varicap.results import watch
 from varicap.results.manifest import Request, Which
 from varicap.results.result import Result
-from varicap.statistics import Progress
+from varicap.statistics.progress import Progress, shown
 
 
 def run(
@@ -58,8 +58,8 @@ def run(
 
     def batch(first: int, count: int, total: int) -> _core.Results:
         def report(share: float, done: int) -> None:
-            if progress is not None:
-                progress((first + share * count) / total, first + done, total)
+            if watched is not None:
+                watched((first + share * count) / total, first + done, total)
 
         return _core.run(
             loaded,
@@ -81,4 +81,5 @@ def run(
         return Result(Request(loaded, base_seed, results.runs, series, packets, written), results)
 
     workers = jobs or (1 if written else os.cpu_count() or 1)
-    return replicate(batch, wanted, precision, max_seeds, made, workers)
+    with shown(progress, loaded.name) as watched:
+        return replicate(batch, wanted, precision, max_seeds, made, workers)

@@ -47,8 +47,15 @@ def draw(of: "Recorded | Study | Comparison") -> "Figure":
     return overview(of)
 
 
-def html(summary: dict[str, Any]) -> str:
-    """The tables of a summary for a notebook."""
-    from varicap.report import table
+def html(of: "dict[str, Any] | Study | Comparison") -> str:
+    """The numbers of a summary, a study or a comparison for a notebook."""
+    from varicap.report import notebook
 
-    return table.html(summary)
+    return notebook.html(of)
+
+
+def text(of: "Recorded | Study | Comparison") -> str:
+    """The same numbers for the interactive interpreter."""
+    from varicap.report import notebook
+
+    return notebook.text(of)

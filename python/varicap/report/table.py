@@ -1,7 +1,6 @@
 """The results of runs as a table, each number with the half width of its 95 % interval."""
 
 from collections.abc import Callable, Collection, Iterable
-from html import escape
 from math import floor, isnan, log10
 from typing import Any
 
@@ -145,7 +144,7 @@ def rich_tables(summary: Summary) -> list[Table]:
     found = rows(summary)
     for number, (headings, body) in enumerate(found):
         table = Table(
-            title=Text(printable(_title(summary, found))) if number == 0 else None,
+            title=Text(printable(title_of(summary, found))) if number == 0 else None,
             title_justify="left",
             title_style="bold",
         )
@@ -223,17 +222,6 @@ def titled(title: str, headings: Iterable[str], left: Collection[str] = ()) -> T
     return table
 
 
-def html(summary: Summary) -> str:
-    """The tables for a notebook."""
-    found = rows(summary)
-    parts = [f"<p><b>{escape(_title(summary, found))}</b></p>"]
-    for headings, body in found:
-        head = "".join(f"<th>{escape(heading)}</th>" for heading in headings)
-        lines = ("".join(f"<td>{escape(cell)}</td>" for cell in row) for row in body)
-        parts.append(f"<table><tr>{head}</tr>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>")
-    return "".join(parts)
-
-
 def _lines(summary: Summary) -> list[Summary]:
     """The flows, but of a group with many of them only the group."""
     large = {group["name"]: group for group in summary["groups"] if group["flows"] > _MOST_OF_A_GROUP}
@@ -244,7 +232,8 @@ def _lines(summary: Summary) -> list[Summary]:
     return list(lines.values())
 
 
-def _title(summary: Summary, tables: list[tuple[tuple[str, ...], list[Row]]]) -> str:
+def title_of(summary: Summary, tables: list[tuple[tuple[str, ...], list[Row]]]) -> str:
+    """What was run, and what the numbers of its tables are."""
     if summary["engine"] == "model":
         return f"{summary['scenario']['name']}: by analysis, in the long run"
     runs = summary["runs"]

@@ -6,9 +6,9 @@ digests of the traces, which lie beside it in ``traces/``.
 """
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,16 +18,13 @@ import varicap._core as _core
 from varicap.results.manifest import Request, copy_traces, describe, sha256, values_sha256, write_json
 from varicap.results.tables import Recorded, arrow
 
-if TYPE_CHECKING:
-    pass
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result(Recorded):
     """Results of one or more runs of a scenario."""
 
     request: Request
-    data: _core.Results = field(repr=False)
+    data: _core.Results
 
     @property
     def summary(self) -> dict[str, Any]:

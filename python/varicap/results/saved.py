@@ -24,7 +24,7 @@ from varicap.results.tables import Recorded
 __all__ = ["FolderError", "SavedResult", "manifest_of", "read"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SavedResult(Recorded):
     """The results of runs in a folder that `varicap run -o` wrote."""
 
@@ -70,7 +70,8 @@ def read(folder: str | Path) -> SavedResult | Study:
     """
     path = Path(folder)
     if not path.is_dir():
-        raise FolderError(f"{path}: {'not a folder' if path.exists() else 'there is no such folder'}")
+        hint = "; varicap.load reads scenarios" if path.suffix in (".toml", ".json") else ""
+        raise FolderError(f"{path}: {'not a folder' if path.exists() else 'there is no such folder'}{hint}")
     if (path / "plan.json").is_file():
         return _study(path)
     if not (path / "summary.json").is_file():

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 STUDY_VERSION = 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Study:
     """A finished study."""
 
@@ -43,3 +43,9 @@ class Study:
     def figure(self) -> "Figure":
         """Goodput over the first axis, with intervals."""
         return shown.figure(self)
+
+    def __repr__(self) -> str:
+        return shown.text(self)
+
+    def _repr_html_(self) -> str:
+        return shown.html(self)

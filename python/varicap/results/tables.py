@@ -61,6 +61,9 @@ class Recorded(ABC):
         """Capacity, throughput and queue over time in the first run, which must have recorded series."""
         return shown.figure(self)
 
+    def __repr__(self) -> str:
+        return shown.text(self)
+
     def _repr_html_(self) -> str:
         return shown.html(self.summary)
 

@@ -25,7 +25,7 @@ from varicap.engines.scenarios import AnyScenario, load
 from varicap.results.manifest import host, sha256, software
 from varicap.results.study import STUDY_VERSION, Study
 from varicap.results.summary import KINDS, Tables, widest
-from varicap.statistics import Progress
+from varicap.statistics.progress import Progress, shown
 from varicap.study.axes import Axis, Design, DesignError, axes_of, points
 from varicap.study.store import Folder, StudyError
 from varicap.study.work import Piece, Span, Task, WorkersError, execute, workers_on
@@ -111,7 +111,8 @@ def sweep(
         try:
             workers = nullcontext((executor, jobs or 1)) if executor is not None else workers_on(on, jobs)
             begin = time.perf_counter()
-            tables, busy = _run_all(store, make, len(chosen), wanted, workers, piece_s, progress)
+            with shown(progress, base.name) as watched:
+                tables, busy = _run_all(store, make, len(chosen), wanted, workers, piece_s, watched)
             facts = {**plan, **wanted, "busy_s": round(busy, 3), "wall_s": round(time.perf_counter() - begin, 3)}
             study = Study(base.name, tuple(chosen), tables, None if folder is None else store.path)
             if folder is not None:

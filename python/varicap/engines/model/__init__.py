@@ -33,7 +33,7 @@ class NoModelError(NotApplicableError):
     """No model fits any flow of the scenario; the text says of each which assumption fails."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ModelResult:
     """What the models say of a scenario."""
 
@@ -47,6 +47,9 @@ class ModelResult:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(self.summary, indent=2, ensure_ascii=False) + "\n", encoding="utf-8", newline="\n")
         return path
+
+    def __repr__(self) -> str:
+        return shown.text(self)
 
     def _repr_html_(self) -> str:
         return shown.html(self.summary)
