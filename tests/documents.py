@@ -120,7 +120,9 @@ class Page:
 
 def pages() -> list[Path]:
     """Everything that the project says in Markdown."""
-    return sorted([*ROOT.glob("*.md"), *(file for file in ROOT.glob("docs/**/*.md") if "_build" not in file.parts)])
+    # Of what is built: the site, and the pages of notebooks.
+    built = {"_build", "notebooks"}
+    return sorted([*ROOT.glob("*.md"), *(file for file in ROOT.glob("docs/**/*.md") if not built & {*file.parts})])
 
 
 def blocks(file: Path) -> list[Block]:
