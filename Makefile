@@ -142,6 +142,6 @@ licences: setup ## THIRD_PARTY.md: what the extension module links, with its lic
 	$(BIN)/python tools/licences.py
 
 clean: ## remove what was built and computed
-	rm -rf $(VENV) $(OUT) target dist docs/_build docs/reference/api docs/reference/commands.md docs/reference/results.md .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(OUT) target dist docs/_build docs/notebooks docs/reference/api docs/reference/commands.md docs/reference/results.md .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	rm -f python/varicap/_core*.so python/varicap/_core*.pyd
 	find python tests tools -name __pycache__ -type d -prune -exec rm -rf {} +

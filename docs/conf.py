@@ -23,6 +23,7 @@ extensions = [
     "commands",
     "docstrings",
     "mathml",
+    "notebooks",
 ]
 exclude_patterns = ["_build", "_ext"]
 nitpicky = False
