@@ -20,6 +20,7 @@ pytestmark = pytest.mark.slow
 
 DOCS = ROOT / "docs"
 GENERATED = [DOCS / f"reference/{page}.md" for page in ("api/index", "commands", "results")]
+GENERATED += [DOCS / f"notebooks/{file.stem}.md" for file in (ROOT / "examples/notebooks").glob("*.ipynb")]
 GENERATED_HERE = [DOCS / f"reference/{name}.md" for name in ("scenario", "commands", "results")]
 RUN = [
     ROOT / "README.md",
