@@ -89,7 +89,7 @@ def test_runs_that_take_hours_are_not_waited_for(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert "no run was finished" in said
+    assert "nothing is kept" in said
 
 
 def test_finished_runs_are_a_result(fixed: Path) -> None:
@@ -131,7 +131,7 @@ def test_run_keeps_the_finished_runs(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("varicap.engines.run", interrupted)
     done = CliRunner().invoke(app, ["run", FIXED, *options])
     assert done.exit_code == 130
-    assert "3 of 100 runs were finished" in done.stderr
+    assert "3 of 100 runs " in done.stderr
     folder = tmp_path / "varicap-out/fixed"
     if options == ["--json"]:
         assert "not kept" in done.stderr

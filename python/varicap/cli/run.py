@@ -150,12 +150,12 @@ def run(
     except InterruptedRuns as stop:
         if kept:
             _keep(stop.result, folder, output is not None, say_nothing)
-        of = f"{stop.result.runs} of {stop.wanted} runs were finished"
-        there = f"; they are kept in {folder}" if kept else " and are not kept, without -o"
-        interrupted(f"interrupted: {of}{there}. The same command begins anew; varicap sweep goes on")
+        there = f"are kept in {folder}" if kept else "were finished, and are not kept without -o"
+        of = f"{stop.result.runs} of {stop.wanted} runs {there}"
+        interrupted(f"interrupted: {of}; the same command begins anew, and varicap sweep goes on")
         raise
     except KeyboardInterrupt:
-        interrupted("interrupted: no run was finished, nothing is kept")
+        interrupted("interrupted: nothing is kept")
         raise
     if share is not None:
         _tell_precision(result, share, max_seeds, tell)

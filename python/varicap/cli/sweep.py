@@ -141,8 +141,8 @@ def _saying_what_is_kept(folder: Path, shown: "Progress | None") -> "Iterator[Pr
         yield count
     except KeyboardInterrupt:
         done, total = runs
-        of = f"{done} of {total} runs are kept in {folder}" if done else "no run was finished"
-        interrupted(f"interrupted: {of}; the same command goes on{' from there' if done else ''}")
+        of = f"{done} of {total} runs are kept in {folder}; the same command goes on from there"
+        interrupted(f"interrupted: {of if done else 'nothing is kept'}")
         raise
 
 
