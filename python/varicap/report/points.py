@@ -1,6 +1,6 @@
 """The points of a study: as rows of a table, and as places on an axis."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -63,7 +63,7 @@ def tall(study: "Study", most: int | None = None) -> tuple[list[str], list[list[
     return [*headings, "flow or link", *(f"{name} [{_SHOWN[key][0]}]" for key, name in _NAMES.items())], rows
 
 
-def places(values: list[str]) -> Mapping[str, float]:
+def places(values: Sequence[str]) -> Mapping[str, float]:
     """Where each value stands: at its number if all have the same unit, else in their order.
 
     >>> places(["5 ms", "20 ms"]), places(["sack", "reno"])
@@ -76,3 +76,37 @@ def places(values: list[str]) -> Mapping[str, float]:
     except ValueError:
         pass
     return {value: float(place) for place, value in enumerate(dict.fromkeys(values))}
+
+
+def is_scattered(study: "Study", path: str) -> bool:
+    """Whether nearly every point has a value of its own, as in latin and sobol designs."""
+    values = {dict(point)[path] for point in study.points}
+    return len(values) > max(4, 0.8 * len(study.points))
+
+
+def short(path: str, paths: Sequence[str] = ()) -> str:
+    """The end of a path in words, with as much before it as distinguishes it from the other `paths`.
+
+    >>> short("topology.dumbbell.forward.queue.drop-tail.limit")
+    'drop-tail limit'
+    >>> short("flows.a.tcp.recovery", ["flows.a.tcp.recovery", "flows.b.tcp.recovery"])
+    'a tcp recovery'
+    """
+    parts = path.split(".")
+    length = min(2, len(parts))
+    others = [other.split(".") for other in paths if other != path]
+    while length < len(parts) and any(other[-length:] == parts[-length:] for other in others):
+        length += 1
+    return " ".join(part.replace("_", " ") for part in parts[-length:])
+
+
+def label_of(path: str, values: Sequence[str], paths: Sequence[str] = ()) -> str:
+    """A path in words, and the unit of its values if they have one.
+
+    >>> label_of("topology.dumbbell.forward.capacity", ["1 Mbit/s", "2 Mbit/s"])
+    'forward capacity [Mbit/s]'
+    """
+    units = {value.partition(" ")[2] for value in values}
+    numbers = all(value.partition(" ")[0].replace(".", "", 1).isdigit() for value in values)
+    unit = f" [{units.pop()}]" if len(units) == 1 and numbers and units != {""} else ""
+    return short(path, paths) + unit
