@@ -13,6 +13,8 @@ from varicap.terminal import USAGE, Quiet, check_file, draw, fail, one_of, say, 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from varicap.results.shown import Looks
+
 commands = typer.Typer()
 
 _FORMATS = ("pdf", "svg", "png")
@@ -46,7 +48,8 @@ def report(
 
 
 @commands.command(
-    epilog="Examples: varicap plot results -o fig.pdf | varicap plot study --measure rtt_p95_ms -o fig.svg"
+    epilog="Examples: varicap plot results -o fig.pdf --style paper --panels rates,delay | "
+    "varicap plot study --measure rtt_p95_ms --panels heat -o fig.svg"
 )
 def plot(
     folder: Folder,
@@ -54,19 +57,50 @@ def plot(
         "figure.pdf"
     ),
     measure: Annotated[
-        str | None, typer.Option(help="Of a study: a measure of its summary (default: goodput_bps).")
+        str | None,
+        typer.Option(
+            help="Of a study: a measure of its summary (default: goodput_bps). Of runs: the delay of the scatter."
+        ),
     ] = None,
-    run: Annotated[int, typer.Option(min=0, help="Of runs: the one that is drawn.")] = 0,
+    run: Annotated[int | None, typer.Option(min=0, help="Of runs: the one whose series are drawn.")] = None,
+    panels: Annotated[
+        str | None,
+        typer.Option(
+            help="Of runs: rates, queue, delay, window, cwnd, rtt, scatter, fct (default: rates,queue). "
+            "Of a study: curves, multiples, heat or scatter."
+        ),
+    ] = None,
+    flows: Annotated[str | None, typer.Option(help="The flows that are drawn, such as a,b (default: all).")] = None,
+    style: Annotated[str, typer.Option(help="screen, paper (one column) or slides.")] = "screen",
+    width: Annotated[str | None, typer.Option(help="In inches, or such as '8.5 cm'.")] = None,
+    height: Annotated[str | None, typer.Option(help="In inches, or such as '6 cm'.")] = None,
+    font: Annotated[
+        str | None, typer.Option(help="An installed family of fonts, or serif, sans-serif, monospace.")
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="The title; '' for none (default: the scenario's name).")] = None,
+    log: Annotated[str, typer.Option(help="Logarithmic axes: x, y or xy.")] = "",
     quiet: Quiet = False,
 ) -> None:
-    """Draw a figure for a paper: a run over time, or a study over its first axis with intervals."""
+    """Draw a figure for a paper or a talk: runs over time and together, or a study with intervals."""
     from varicap.results.saved import FolderError
 
     if output.suffix.removeprefix(".").lower() not in _FORMATS:
         raise typer.BadParameter(f"`{output}` does not end in .{', .'.join(_FORMATS)}", param_hint="--output")
     check_file(output)
+    looks: Looks = {
+        **({} if run is None else {"run": run}),
+        "measure": measure,
+        "panels": panels,
+        "flows": flows,
+        "style": style,
+        "width": width,
+        "height": height,
+        "font": font,
+        "title": title,
+        "log": log,
+    }
     try:
-        draw(lambda: _figure(folder, measure, run), output, say_nothing if quiet else say)
+        draw(lambda: _figure(folder, looks), output, say_nothing if quiet else say)
     except FolderError as error:
         fail(str(error), USAGE)
 
@@ -107,18 +141,11 @@ def export(
         output.write_text(text, encoding="utf-8", newline="\n")
 
 
-def _figure(folder: Path, measure: str | None, run: int) -> "Figure":
-    from varicap.report.figure import overview
-    from varicap.report.sweep import chart
+def _figure(folder: Path, looks: "Looks") -> "Figure":
     from varicap.results.saved import FolderError, read
-    from varicap.results.study import Study
 
     found = read(folder)
     try:
-        if isinstance(found, Study):
-            return chart(found, measure or "goodput_bps")
-        if measure is not None:
-            raise FolderError(f"{folder}: --measure is for studies, and this holds runs")
-        return overview(found, run)
+        return found.figure(**looks)
     except ValueError as error:
         raise FolderError(f"{folder}: {error}") from None

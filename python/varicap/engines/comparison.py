@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from varicap import engines
 from varicap.engines import ENGINES, Engine
@@ -56,9 +56,12 @@ class Comparison:
             "differences": differences(self.summaries),
         }
 
-    def figure(self) -> "Figure":
-        """The window of each flow over time, a line for each engine; of the model its ends, dashed."""
-        return shown.figure(self)
+    def figure(self, **looks: Unpack[shown.Looks]) -> "Figure":
+        """The window of each flow over time, a line for each engine; of the model its ends, dashed.
+
+        Keywords choose the flows and how they look, as the options of ``varicap plot`` do.
+        """
+        return shown.figure(self, **looks)
 
     def __repr__(self) -> str:
         return shown.text(self)

@@ -1,13 +1,14 @@
 """Drawing only: tables for the terminal, figures, and pages, from the results of runs."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from varicap.engines.comparison import Comparison
     from varicap.report.web.source import Reportable
+    from varicap.results.shown import Looks
     from varicap.results.study import Study
     from varicap.results.tables import Recorded
 
@@ -29,22 +30,39 @@ def page(of: "Reportable", path: str | Path = "report.html", *, run: int = 0) ->
     return write(of, path, run)
 
 
-def draw(of: "Recorded | Study | Comparison") -> "Figure":
-    """The figure of runs over time, of a study over its first axis, or of the engines' windows."""
+def draw(of: "Recorded | Study | Comparison", **looks: "Unpack[Looks]") -> "Figure":
+    """The figure of runs over time, of a study over its first axis, or of the engines' windows.
+
+    Raises ``ValueError`` for a look, a panel or a flow that there is not.
+    """
     from varicap.engines.comparison import Comparison
+    from varicap.report.look import Look
     from varicap.results.study import Study
 
+    given: dict[str, Any] = dict(looks)
+    run, panels, flows, measure = (given.pop(name, None) for name in ("run", "panels", "flows", "measure"))
+    # What is left says how the figure looks; a word that nobody knows is a TypeError, as of any function.
+    look = Look(**given)
     if isinstance(of, Comparison):
         from varicap.report.engines import windows
 
-        return windows(of)
+        _refuse("a comparison", run=run, panels=panels, measure=measure)
+        return windows(of, flows=flows, look=look)
     if isinstance(of, Study):
         from varicap.report.sweep import chart
 
-        return chart(of)
+        _refuse("a study", run=run)
+        return chart(of, measure or "goodput_bps", panels=panels, flows=flows, look=look)
     from varicap.report.figure import overview
 
-    return overview(of)
+    return overview(of, run or 0, panels=panels, flows=flows, measure=measure, look=look)
+
+
+def _refuse(what: str, **given: object) -> None:
+    """Raise ``ValueError`` for options that say nothing of what is drawn."""
+    for name, value in given.items():
+        if value:
+            raise ValueError(f"`{name}` is not for {what}")
 
 
 def html(of: "dict[str, Any] | Study | Comparison") -> str:

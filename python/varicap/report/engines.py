@@ -1,10 +1,10 @@
 """Engines side by side: what each says as a table, and the windows of their flows over time."""
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow.compute as pc
-from matplotlib.figure import Figure
 from rich.table import Table
 from rich.text import Text
 
@@ -13,9 +13,14 @@ from varicap.report import style
 from varicap.report.table import significant
 
 if TYPE_CHECKING:
-    from varicap.engines.comparison import Comparison
+    from matplotlib.figure import Figure
 
-_MOST_FLOWS = 6
+    from varicap.engines.comparison import Comparison
+    from varicap.report.look import Look
+
+_MOST_FLOWS = 6  # drawn unless somebody chooses
+_BEHIND = {"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 0.5}
+_MODEL = "model: least and largest window"
 
 
 def rich_tables(compared: dict[str, Any]) -> list[Table]:
@@ -52,25 +57,48 @@ def _levels(comparison: "Comparison", flow: str) -> list[float]:
     return []
 
 
-def windows(comparison: "Comparison") -> Figure:
-    """Cwnd over time, a panel for each flow and a line for each engine that runs packets."""
+def windows(
+    comparison: "Comparison", *, flows: Collection[str] | str | None = None, look: "Look | None" = None
+) -> "Figure":
+    """Cwnd over time, a panel for each flow and a line for each engine that runs packets.
+
+    Raises ``ValueError`` for a flow that there is not.
+    """
+    from varicap.report.look import Look, chosen
+
+    look = look or Look()
     runs = comparison.runs
-    names = list(dict.fromkeys(flow["name"] for run in runs.values() for flow in run.summary["flows"]))[:_MOST_FLOWS]
-    figure = Figure(figsize=(9, 0.8 + 2.2 * max(1, len(names))), dpi=120, layout="constrained")
-    panels = figure.subplots(max(1, len(names)), 1, squeeze=False, sharex=True)[:, 0]
-    for axes, name in zip(panels, names, strict=False):
-        for engine, run in runs.items():
-            series = run.flow_series
-            rows = series.filter(pc.and_(pc.equal(series["flow"], name), pc.equal(series["replication"], 0)))
-            cwnd = np.asarray(rows["cwnd_bytes"].to_numpy(), dtype=np.float64) / 1e3
-            axes.plot(rows["time_s"].to_numpy(), cwnd, color=style.engine(engine), label=engine, linewidth=1.0)
-        for level in _levels(comparison, name):
-            axes.axhline(level / 1e3, color=style.engine("model"), linestyle="--", linewidth=0.8)
-        style.plain(axes)
-        axes.set_ylim(bottom=0)
-        axes.set_title(style.literal(name), fontsize=9, loc="left")
-        axes.set_ylabel("cwnd [kB]", fontsize=8)
-    panels[0].legend(fontsize=8, frameon=False, ncols=3, loc="lower right", bbox_to_anchor=(1.0, 0.98), borderpad=0.1)
-    panels[-1].set_xlabel("time [s]", fontsize=8)
-    figure.suptitle(f"{style.literal(comparison.scenario)}: windows of the first run", fontsize=10)
+    every = list(dict.fromkeys(str(flow["name"]) for run in runs.values() for flow in run.summary["flows"]))
+    names = every[:_MOST_FLOWS] if flows is None else chosen("flow", flows, every)
+    more = f" ({len(every) - len(names)} more flows are not drawn)" if flows is None and len(names) < len(every) else ""
+    title = f"{comparison.scenario}: windows of the first run{more}"
+    with look.figure(9.0, 0.8 + 2.2 * max(1, len(names)), title) as figure:
+        panels = figure.subplots(max(1, len(names)), 1, squeeze=False, sharex=True)[:, 0]
+        for axes, name in zip(panels, names, strict=False):
+            for engine, run in runs.items():
+                series = run.flow_series
+                rows = series.filter(pc.and_(pc.equal(series["flow"], name), pc.equal(series["replication"], 0)))
+                cwnd = np.asarray(rows["cwnd_bytes"].to_numpy(), dtype=np.float64) / 1e3
+                axes.plot(rows["time_s"].to_numpy(), cwnd, color=style.engine(engine), label=engine)
+            for level, end in zip(_levels(comparison, name), ("least", "largest"), strict=False):
+                colour = style.engine("model")
+                axes.axhline(level / 1e3, color=colour, linestyle="--", linewidth=0.8 * look.line, label=_MODEL)
+                place = {"xy": (1.0, level / 1e3), "xycoords": ("axes fraction", "data")}
+                about = {"textcoords": "offset points", "ha": "right", "va": "bottom", "color": colour, "bbox": _BEHIND}
+                axes.annotate(end, xytext=(-2, 1), fontsize=look.size - 1, **place, **about)
+            look.plain(axes)
+            axes.set_title(style.literal(name))
+            axes.set_ylabel("cwnd [kB]")
+        handles = [axes.get_legend_handles_labels() for axes in panels]
+        named = {label: handle for lines, labels in handles for handle, label in zip(lines, labels, strict=True)}
+        panels[0].legend(
+            named.values(),
+            named.keys(),
+            frameon=False,
+            ncols=4,
+            loc="lower right",
+            bbox_to_anchor=(1.0, 0.98),
+            borderpad=0.1,
+        )
+        panels[-1].set_xlabel("time [s]")
     return figure

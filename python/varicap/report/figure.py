@@ -1,25 +1,32 @@
-"""Figures of runs over time."""
+"""Figures of runs: panels over time of one of them, and clouds of all of them."""
 
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from varicap.report import style
+from varicap import units
+from varicap.report import clouds, style
+from varicap.report.look import Look, chosen
 from varicap.report.table import bottlenecks
+from varicap.report.waiting import waiting_ms
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import FigureBase
 
+    from varicap.report.look import Drawn
     from varicap.results.tables import Recorded
 
 Array = NDArray[np.float64]
 
 _MOST_POINTS = 300
+_MOST_FLOWS = 14  # drawn unless somebody chooses
+_APART = 4.2  # width of a panel [in] below which panels stand one above the other, at 8 pt
 
 
 @dataclass(frozen=True)
@@ -29,57 +36,138 @@ class Panel:
     title: str
     link: pa.Table
     flows: dict[str, pa.Table]
+    alone: str | None
+    """The flow that has the link to itself."""
 
 
-def overview(result: "Recorded", run: int = 0) -> Figure:
-    """Capacity and throughput on the left, the queue on the right; a row for each link that can be a bottleneck.
+@dataclass(frozen=True)
+class _Runs:
+    """What all panels need to know."""
 
-    Draws the run with this number, which must have recorded series.
+    names: list[str]
+    """All flows; their places are their colours."""
+    segments: dict[str, float]
+    """Bytes of a full segment, by flow."""
+    look: Look
+    wide: float
+    """Width of the figure [in]."""
+
+    def line(self, name: str, width: float = 0.9) -> dict[str, Any]:
+        """How the line of a flow is drawn."""
+        number = self.names.index(name)
+        colour, kind = style.colour(number), style.line(number)
+        return {"color": colour, "linestyle": kind, "linewidth": width * self.look.line, "label": style.literal(name)}
+
+
+def overview(
+    result: "Recorded",
+    run: int = 0,
+    *,
+    panels: Collection[str] | str | None = None,
+    flows: Collection[str] | str | None = None,
+    measure: str | None = None,
+    look: Look | None = None,
+) -> "Drawn":
+    """Runs as a figure of some `PANELS`: capacity and throughput beside the queue, unless others are chosen.
+
+    Panels over time show the run with this number, which must have recorded series, in a row for each link that can be
+    a bottleneck; clouds show all runs.  `measure` is the delay of the scatter.  A flow has one colour in all panels.
+    Raises ``ValueError`` for a panel or a flow that there is not, and for series that were not recorded.
     """
-    panels = _panels(result, run)
-    figure = Figure(figsize=(11, 0.7 + 2.1 * len(panels)), dpi=120, layout="constrained")
-    grid = figure.subplots(len(panels), 2, squeeze=False, sharex=True, width_ratios=(3, 2))
-    names = list(dict.fromkeys(name for panel in panels for name in panel.flows))
-    for (left, right), panel in zip(grid, panels, strict=True):
-        _rates(left, panel, names)
-        _queue(right, panel)
-    for axes in grid[-1]:
-        axes.set_xlabel("time [s]", fontsize=8)
-    summary = result.summary
-    figure.suptitle(
-        f"{_name(summary)}: run {run + 1} of {result.runs}" if result.runs > 1 else _name(summary),
-        fontsize=10,
-    )
+    look = look or Look()
+    wanted = chosen("panel", panels, PANELS) if panels is not None else ["rates", "queue"]
+    names = [str(flow["name"]) for flow in result.summary["flows"]]
+    drawn_flows = chosen("flow", flows, names)
+    over_time = [name for name in wanted if name in OVER_TIME]
+    of_runs = [name for name in wanted if name in clouds.CLOUDS]
+    if measure is not None and "scatter" not in of_runs:
+        raise ValueError("a measure is for studies, and for the panel `scatter` of runs")
+    shown = _panels(result, run, drawn_flows) if over_time else []
+    left_out = 0
+    if flows is None and len(drawn_flows) > _MOST_FLOWS:
+        left_out = len(drawn_flows) - _MOST_FLOWS
+        shown = [_fewer(panel, drawn_flows[:_MOST_FLOWS]) for panel in shown]
+    title = _name(result.summary)
+    if over_time and result.runs > 1:
+        title += f": run {run} of runs 0 to {result.runs - 1}"
+    if left_out and over_time:
+        title += f" ({left_out} more flows are not drawn)"
+    each = look.inches(11.0, 1.0)[0] / max(1, len(over_time))
+    stacked = len(over_time) > 2 or each < _APART * look.size / 8.0
+    lines = len(shown) * len(over_time) if stacked else len(shown)
+    natural = 7.5 if stacked or not over_time else 11.0
+    runs = _Runs(names, _segments(result.summary), look, look.inches(natural, 1.0)[0])
+    heights = [(2.1 if lines > 2 else 2.6) * lines, 3.2 if of_runs else 0.0]
+    with look.figure(natural, 0.7 + sum(heights), title) as figure:
+        parts = [(height, kind) for height, kind in zip(heights, (over_time, of_runs), strict=True) if height]
+        places = figure.subfigures(len(parts), 1, squeeze=False, height_ratios=[height for height, _ in parts])[:, 0]
+        for place, (_, kind) in zip(places, parts, strict=True):
+            if kind is over_time:
+                _over_time(place, shown, over_time, stacked, runs)
+            else:
+                clouds.draw(place, result, of_runs, drawn_flows, measure, look)
     return figure
+
+
+def _over_time(place: "FigureBase", shown: list[Panel], kinds: list[str], stacked: bool, runs: _Runs) -> None:
+    """A row for each link; one below the other if they would be too narrow side by side."""
+    columns = 1 if stacked else len(kinds)
+    order = [(panel, kind) for panel in shown for kind in kinds]
+    ratios = [3 if kind == "rates" else 2 for kind in kinds] if not stacked else [1]
+    grid = place.subplots(len(order) // columns, columns, squeeze=False, sharex=True, width_ratios=ratios)
+    beside: dict[str, list[Axes]] = {}
+    for axes, (panel, kind) in zip(grid.flat, order, strict=True):
+        OVER_TIME[kind](axes, panel, runs)
+        _head(axes, panel.title if kind == kinds[0] else "", runs)
+        beside.setdefault(kind, []).append(axes)
+    for alike in beside.values():
+        _share(alike, runs.look)
+    for axes in grid[-1]:
+        axes.set_xlabel("time [s]")
+
+
+def _share(alike: "list[Axes]", look: Look) -> None:
+    """One scale for panels of a kind, so that they can be compared by eye."""
+    top = max(axes.get_ylim()[1] for axes in alike)
+    for axes in alike:
+        look.plain(axes)
+        if "y" not in look.log:
+            axes.set_ylim(0, top)
 
 
 def _name(summary: dict[str, Any]) -> str:
     scenario = summary["scenario"]
-    return style.literal(str(scenario["name"] if isinstance(scenario, dict) else scenario))
+    return str(scenario["name"] if isinstance(scenario, dict) else scenario)
 
 
-def _panels(result: "Recorded", run: int) -> list[Panel]:
+def _segments(summary: dict[str, Any]) -> dict[str, float]:
+    scenario = summary["scenario"] if isinstance(summary["scenario"], dict) else {}
+    groups = scenario.get("flows") or {}
+    sizes = {name: units.size(((flow.get("tcp") or {}).get("mss")) or "1460 B") for name, flow in groups.items()}
+    return {str(flow["name"]): sizes.get(flow["group"], 1460.0) for flow in summary["flows"]}
+
+
+def _panels(result: "Recorded", run: int, wanted: list[str]) -> list[Panel]:
     links = _of_run(result.link_series, run)
     flows = _of_run(result.flow_series, run)
     if links.num_rows == 0:
         raise ValueError(f"no series of run {run} were recorded (series=True, --series)")
-    owner = {flow["name"] for flow in result.summary["flows"]}
     panels = []
     for link in bottlenecks(result.summary):
         rows = links.filter(pc.equal(links["link"], link["name"]))
         own = link.get("flow")
         if own is not None:
             rows = rows.filter(pc.equal(rows["flow"], own))
-        names = [own] if own is not None else _names(flows, owner)
-        each = {name: flows.filter(pc.equal(flows["flow"], name)) for name in names}
-        title = f"{own} over {link['name']}" if own is not None else link["name"]
-        panels.append(Panel(title, rows, each))
+        names = [name for name in wanted if own is None or name == own]
+        if names:
+            each = {name: flows.filter(pc.equal(flows["flow"], name)) for name in names}
+            panels.append(Panel(f"{own} over {link['name']}" if own is not None else link["name"], rows, each, own))
     return panels
 
 
-def _names(flows: pa.Table, known: set[str]) -> list[str]:
-    names = [name for name in pc.unique(flows["flow"]).to_pylist() if name in known or not known]
-    return names[: len(style.COLOURS)]
+def _fewer(panel: Panel, names: list[str]) -> Panel:
+    kept = {name: rows for name, rows in panel.flows.items() if name in names or panel.alone}
+    return Panel(panel.title, panel.link, kept, panel.alone)
 
 
 def _of_run(rows: pa.Table, run: int) -> pa.Table:
@@ -103,39 +191,126 @@ def _ends(time_s: Array) -> Array:
     return time_s[size - 1 :: size][: len(time_s) // size]
 
 
-def _rates(axes: "Axes", panel: Panel, names: list[str]) -> None:
-    style.plain(axes)
+def _rates(axes: "Axes", panel: Panel, runs: _Runs) -> None:
+    """Capacity and throughput; of a flow alone on the link what the link sent, which the capacity bounds."""
     time_s = _ends(_column(panel.link, "time_s"))
     capacity = _bins(_column(panel.link, "capacity_bps", 1e-6))
     axes.fill_between(time_s, capacity, step="pre", color=style.CAPACITY, linewidth=0, label="capacity")
     for name, rows in panel.flows.items():
-        throughput = _bins(_column(rows, "throughput_bps", 1e-6))
-        axes.step(
-            time_s,
-            throughput,
-            where="pre",
-            color=style.colour(names.index(name)),
-            linewidth=0.9,
-            label=style.literal(name),
-        )
-    axes.set_ylim(bottom=0)
-    axes.set_ylabel("throughput [Mb/s]", fontsize=8)
-    axes.set_title(style.literal(panel.title), fontsize=9, loc="left")
-    _legend(axes)
+        source = panel.link if panel.alone else rows
+        throughput = _bins(_column(source, "throughput_bps", 1e-6))
+        axes.step(_ends(_column(source, "time_s")), throughput, where="pre", **runs.line(name))
+    axes.set_ylabel("throughput [Mb/s]")
 
 
-def _queue(axes: "Axes", panel: Panel) -> None:
-    style.plain(axes)
+def _queue(axes: "Axes", panel: Panel, runs: _Runs) -> None:
     time_s = _column(panel.link, "time_s")
-    axes.plot(time_s, _column(panel.link, "backlog_packets"), color=style.QUEUE, linewidth=0.8)
+    backlog = _column(panel.link, "backlog_packets")
+    axes.plot(time_s, backlog, color=style.QUEUE, linewidth=0.8 * runs.look.line, label="queue")
+    _losses(axes, panel, time_s)
+    axes.set_ylabel("queue [packets]")
+
+
+def _delay(axes: "Axes", panel: Panel, runs: _Runs) -> None:
+    time_s = _column(panel.link, "time_s")
+    waiting = waiting_ms(time_s, _column(panel.link, "backlog_bytes"), _column(panel.link, "capacity_bps"))
+    axes.plot(time_s, waiting, color=style.QUEUE, linewidth=0.8 * runs.look.line, label="queueing delay")
+    _losses(axes, panel, time_s)
+    axes.set_ylabel("queueing delay [ms]")
+
+
+def _window(axes: "Axes", panel: Panel, runs: _Runs) -> None:
+    """Window, what is in flight, the queue, and the capacity on a scale of its own."""
+    time_s = _column(panel.link, "time_s")
+    right = axes.twinx()
+    right.fill_between(
+        time_s, _column(panel.link, "capacity_bps", 1e-6), step="pre", color=style.CAPACITY, linewidth=0, alpha=0.7
+    )
+    right.set_ylabel("capacity [Mb/s]")
+    right.set_ylim(bottom=0)
+    right.spines[["top", "left", "bottom"]].set_visible(False)
+    axes.set_zorder(right.get_zorder() + 1)
+    axes.patch.set_visible(False)
+    axes.fill_between([], [], color=style.CAPACITY, alpha=0.7, label="capacity")
+    waiting = _column(panel.link, "backlog_bytes", 1e-3)
+    axes.plot(time_s, waiting, color=style.QUEUE, linewidth=0.8 * runs.look.line, label="queue")
+    alone = len(panel.flows) == 1
+    for name, rows in panel.flows.items():
+        line = runs.line(name)
+        at, window = _column(rows, "time_s"), _column(rows, "cwnd_bytes", 1e-3)
+        if np.isfinite(window).any():
+            axes.plot(at, window, **{**line, **({"label": "window"} if alone else {})})
+            flying = {"linestyle": ":", "alpha": 0.8, "label": "in flight" if alone else None}
+            axes.plot(at, _column(rows, "in_flight_bytes", 1e-3), **{**line, **flying})
+    if not alone:
+        axes.plot([], [], ":", color=style.QUEUE, linewidth=runs.look.line, label="in flight")
+    _losses(axes, panel, time_s)
+    axes.set_ylabel("window, queue [kB]")
+
+
+def _cwnd(axes: "Axes", panel: Panel, runs: _Runs) -> None:
+    for name, rows in panel.flows.items():
+        _line(axes, rows, "cwnd_bytes", 1 / runs.segments[name], runs.line(name))
+    axes.set_ylabel("cwnd [packets]")
+
+
+def _rtt(axes: "Axes", panel: Panel, runs: _Runs) -> None:
+    for name, rows in panel.flows.items():
+        _line(axes, rows, "srtt_s", 1e3, runs.line(name))
+    axes.set_ylabel("smoothed RTT [ms]")
+
+
+def _line(axes: "Axes", rows: pa.Table, column: str, scale: float, how: dict[str, Any]) -> None:
+    """A column over time; groups whose connections come and go have no window to draw."""
+    values = _column(rows, column, scale)
+    if np.isfinite(values).any():
+        axes.plot(_column(rows, "time_s"), values, **how)
+
+
+def _losses(axes: "Axes", panel: Panel, time_s: Array) -> None:
+    """Marks that stand on the axis of time."""
     (when,) = np.nonzero(_column(panel.link, "dropped_packets"))
     if len(when):
-        axes.plot(time_s[when], np.zeros(len(when)), "|", color=style.LOSS, markersize=6, label="losses", clip_on=False)
-        _legend(axes)
-    axes.set_ylim(bottom=0)
-    axes.set_ylabel("queue [packets]", fontsize=8)
+        axes.vlines(
+            time_s[when], 0, 0.045, transform=axes.get_xaxis_transform(), color=style.LOSS, label="losses", zorder=4
+        )
 
 
-def _legend(axes: "Axes") -> None:
-    """Above the frame, where it hides nothing."""
-    axes.legend(fontsize=7, frameon=False, loc="lower right", bbox_to_anchor=(1.0, 0.98), ncols=8, borderpad=0.1)
+def _head(axes: "Axes", title: str, runs: _Runs) -> None:
+    """Above the frame the title and the names of the lines, in as many lines as they need: there they hide nothing."""
+    handles, labels = axes.get_legend_handles_labels()
+    columns = axes.get_subplotspec().get_gridspec().ncols  # type: ignore[union-attr]
+    # A letter is half as wide as high, and a mark takes as much room as five letters.
+    letters = runs.wide * 72 / columns / (0.52 * runs.look.size) - 14
+    needed = sum(len(label) + 5 for label in labels)
+    together = needed + len(title) <= letters
+    across = max(1, int(letters / max((len(label) + 5 for label in labels), default=1)))
+    across = len(labels) if needed <= letters else min(across, len(labels))
+    axes.legend(
+        handles,
+        labels,
+        frameon=False,
+        loc="lower right",
+        bbox_to_anchor=(1.0, 0.98),
+        ncols=max(1, across),
+        borderpad=0.1,
+        labelspacing=0.2,
+        columnspacing=1.2,
+        handlelength=1.4,
+    )
+    lines = 0 if together else -(-len(labels) // max(1, across))
+    axes.set_title(style.literal(title), pad=6 + 1.25 * runs.look.size * lines)
+
+
+OVER_TIME: "dict[str, Callable[[Axes, Panel, _Runs], None]]" = {
+    "rates": _rates,
+    "queue": _queue,
+    "delay": _delay,
+    "window": _window,
+    "cwnd": _cwnd,
+    "rtt": _rtt,
+}
+"""Panels of one run over time."""
+
+PANELS = (*OVER_TIME, *clouds.CLOUDS)
+"""What a figure of runs can show."""

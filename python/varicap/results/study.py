@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import pyarrow as pa
 
@@ -40,9 +40,12 @@ class Study:
         """Each measure at each point with its interval, and its difference from point 0."""
         return summarise(self.tables, self.points)
 
-    def figure(self) -> "Figure":
-        """Goodput over the first axis, with intervals."""
-        return shown.figure(self)
+    def figure(self, **looks: Unpack[shown.Looks]) -> "Figure":
+        """Goodput over the first axis, with intervals; a panel for each value of the further axes.
+
+        Keywords choose the measure, panels and flows, and how they look, as the options of ``varicap plot`` do.
+        """
+        return shown.figure(self, **looks)
 
     def __repr__(self) -> str:
         return shown.text(self)

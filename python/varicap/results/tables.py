@@ -1,7 +1,7 @@
 """The tables that runs leave, by the same names wherever they are."""
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import pyarrow as pa
 
@@ -57,9 +57,12 @@ class Recorded(ABC):
         """What happened to every packet, in order of time; empty unless the runs recorded packets."""
         return self.table("packets")
 
-    def figure(self) -> "Figure":
-        """Capacity, throughput and queue over time in the first run, which must have recorded series."""
-        return shown.figure(self)
+    def figure(self, **looks: Unpack[shown.Looks]) -> "Figure":
+        """Capacity, throughput and queue over time in the first run, which must have recorded series.
+
+        Keywords choose the run, panels and flows, and how they look, as the options of ``varicap plot`` do.
+        """
+        return shown.figure(self, **looks)
 
     def __repr__(self) -> str:
         return shown.text(self)
