@@ -2,13 +2,14 @@
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from varicap.report.printable import printable
-from varicap.terminal import USAGE, Quiet, check_file, draw, fail, one_of, say, say_nothing
+from varicap.terminal import USAGE, Quiet, check_file, draw, fail, one_of, print_tables, say, say_nothing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -106,6 +107,56 @@ def plot(
 
 
 @commands.command(
+    epilog="Examples: varicap table results --differences | varicap table results --format latex -o table.tex"
+)
+def table(
+    folder: Folder,
+    differences: Annotated[
+        bool, typer.Option("--differences", help="Of runs: how the flows differ from one of them, run by run.")
+    ] = False,
+    against: Annotated[
+        str | None, typer.Option(help="The flow from which the others differ (default: the first).")
+    ] = None,
+    format_: Annotated[
+        str | None,
+        typer.Option("--format", help="latex (for the package booktabs) or markdown (default: by the file's ending)."),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="The file, such as t.tex or t.md (default: to stdout).")
+    ] = None,
+) -> None:
+    """Print the tables of a folder, or the differences between its flows, for a terminal or a paper."""
+    from rich.text import Text
+
+    from varicap.report.formats import FORMATS
+    from varicap.report.table import titled
+    from varicap.results.saved import FolderError
+
+    if format_ is None and output is not None:
+        format_ = {".tex": "latex", ".md": "markdown"}.get(output.suffix)
+        if format_ is None:
+            raise typer.BadParameter(
+                f"`{output}` does not end in .tex or .md; --format says which", param_hint="--output"
+            )
+    if format_ is not None:
+        one_of("format", format_, list(FORMATS))
+    if output is not None:
+        check_file(output)
+    try:
+        tables = _tables(folder, differences or against is not None, against)
+    except FolderError as error:
+        fail(str(error), USAGE)
+    if format_ is not None:
+        _write("\n".join(FORMATS[format_](headings, rows) for _, headings, rows in tables), output)
+        return
+    for title, headings, rows in tables:
+        shown = titled(title, headings, left=headings[:1])
+        for row in rows:
+            shown.add_row(*map(Text, row))
+        print_tables([shown])
+
+
+@commands.command(
     epilog="Examples: varicap export results --to iperf3 -o iperf.json | "
     "varicap export results --to mahimahi --link forward"
 )
@@ -133,12 +184,39 @@ def export(
             text = shapes.flowmonitor(found, run) if to == "flowmonitor" else shapes.mahimahi(found, link, run)
     except (FolderError, shapes.ExportError) as error:
         fail(str(error), USAGE)
+    _write(text, output)
+
+
+def _write(text: str, output: Path | None) -> None:
+    """Into the file, or to stdout."""
     if output is None:
         # A pipe gets what a file would; a terminal nothing that it would obey.
         typer.echo(printable(text, lines=True) if sys.stdout.isatty() else text, nl=False)
     else:
         output.parent.mkdir(parents=True, exist_ok=True)
         output.write_text(text, encoding="utf-8", newline="\n")
+
+
+def _tables(folder: Path, differ: bool, against: str | None) -> "list[tuple[str, Sequence[str], list[list[str]]]]":
+    """Title, headings and rows of the tables of a folder."""
+    from varicap.report import differences, points, table
+    from varicap.results.saved import FolderError, read
+    from varicap.results.study import Study
+
+    found = read(folder)
+    if isinstance(found, Study):
+        if differ:
+            raise FolderError(f"{folder}: a study, whose page has the differences from its first point")
+        return [(found.name, *points.table(found))]
+    if not differ:
+        return [("", headings, rows) for headings, rows in table.rows(found.summary)]
+    try:
+        headings, rows = differences.table(found.differences(against))
+    except ValueError as error:
+        raise FolderError(f"{folder}: {error}") from None
+    if not rows:
+        raise FolderError(f"{folder}: one flow has no other to differ from")
+    return [(differences.NOTE, headings, rows)]
 
 
 def _figure(folder: Path, looks: "Looks") -> "Figure":

@@ -53,8 +53,8 @@ def summarise(tables: Tables, points: Sequence[Point]) -> pa.Table:
 
 def _lines(kind: str, rows: pa.Table) -> Iterator[tuple[NDArray[Any], ...]]:
     """The columns of the summary for one table, point by point."""
-    measures = _measures(rows)
-    units = np.array([_unit(rows.schema.field(name)) for name in measures], object)
+    measures = measures_of(rows)
+    units = np.array([unit_of(rows.schema.field(name)) for name in measures], object)
     blocks = blocks_of(rows)
     if not blocks:
         return
@@ -92,7 +92,7 @@ def blocks_of(rows: pa.Table) -> list[Block]:
         return []
     numbers = np.asarray(rows["point"].to_numpy())
     runs = np.asarray(rows["replication"].to_numpy())
-    values = np.stack([np.asarray(rows[name].to_numpy(), np.float64) for name in _measures(rows)], axis=1)
+    values = np.stack([np.asarray(rows[name].to_numpy(), np.float64) for name in measures_of(rows)], axis=1)
     items = np.array(_items(rows), object)
     begins = np.flatnonzero(np.diff(numbers, prepend=-1))
     ends = np.append(begins[1:], len(numbers))
@@ -115,7 +115,7 @@ def widest(tables: Tables) -> dict[int, float]:
     for kind, measure in WATCHED.items():
         rows = tables[kind]
         for block in blocks_of(rows):
-            mean, low, high = intervals(block.values[..., _measures(rows).index(measure)])
+            mean, low, high = intervals(block.values[..., measures_of(rows).index(measure)])
             half = (high - low) / 2
             share = np.where(mean == 0, 0.0, np.where(np.isnan(half), np.inf, half / np.where(mean == 0, 1, abs(mean))))
             share = np.where(np.isnan(mean), 0.0, share)
@@ -141,12 +141,13 @@ def _items(rows: pa.Table) -> list[str]:
     return [f"{flow}/{name}" if flow else name for name, flow in zip(names, rows["flow"].to_pylist(), strict=True)]
 
 
-def _measures(rows: pa.Table) -> list[str]:
+def measures_of(rows: pa.Table) -> list[str]:
     """The columns that hold measured numbers."""
     numeric = [field for field in rows.schema if pa.types.is_floating(field.type) or pa.types.is_integer(field.type)]
     return [field.name for field in numeric if field.name not in _NOT_MEASURES]
 
 
-def _unit(field: pa.Field) -> str:
+def unit_of(field: pa.Field) -> str:
+    """The unit of a column; nothing if it has none."""
     unit: bytes = (field.metadata or {}).get(b"unit", b"")
     return unit.decode()

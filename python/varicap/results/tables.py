@@ -7,6 +7,7 @@ import pyarrow as pa
 
 import varicap._core as _core
 from varicap.results import shown
+from varicap.results.differences import differences
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -56,6 +57,13 @@ class Recorded(ABC):
     def packets(self) -> pa.Table:
         """What happened to every packet, in order of time; empty unless the runs recorded packets."""
         return self.table("packets")
+
+    def differences(self, reference: str | None = None) -> pa.Table:
+        """How each flow differs from the `reference` (the first flow unless named), measure by measure.
+
+        Differences are taken run by run, and have their 95 % interval.
+        """
+        return differences(self.flows, self.links, reference)
 
     def figure(self, **looks: Unpack[shown.Looks]) -> "Figure":
         """Capacity, throughput and queue over time in the first run, which must have recorded series.

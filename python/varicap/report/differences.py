@@ -1,0 +1,65 @@
+"""Differences between flows of the same runs: as a table, and which of them are more than chance."""
+
+from collections.abc import Mapping
+from math import isfinite
+from typing import Any
+
+import pyarrow as pa
+
+from varicap.report.measures import Measure, measure_of
+from varicap.report.table import with_interval
+
+Row = Mapping[str, Any]
+
+NOTE = "Differences are taken run by run. * The 95 % interval does not include zero."
+
+_SHOWN = (
+    ("goodput_bps",),
+    ("sojourn_p95_ms", "rtt_p95_ms"),
+    ("loss_ratio", "retransmitted_packets"),
+    ("timeouts",),
+    ("fct_mean_ms",),
+)
+"""Columns of the table: of each the first measure that there is."""
+
+
+_RELATED = ("Mb/s", "ms")
+"""Units in which a reference is far enough from zero that a difference in percent of it says something."""
+
+
+def significant(row: Row) -> bool:
+    """Whether a difference is more than chance: its interval does not include zero."""
+    return isfinite(row["lo"]) and (row["lo"] > 0.0 or row["hi"] < 0.0)
+
+
+def table(found: pa.Table) -> tuple[list[str], list[list[str]]]:
+    """Headings and rows: a row for each flow, the measures that matter as columns."""
+    rows = {(row["flow"], row["measure"]): row for row in found.to_pylist()}
+    flows = list(dict.fromkeys(flow for flow, _ in rows))
+    there = dict.fromkeys(measure for _, measure in rows)
+    columns = [next((one for one in choice if one in there), None) for choice in _SHOWN]
+    shown = [column for column in columns if column and any(_says(rows.get((flow, column))) for flow in flows)]
+    if not flows:
+        return [], []
+    units = {measure: row["unit"] for (_, measure), row in rows.items()}
+    measures = [measure_of(column, units[column]) for column in shown]
+    reference = next(iter(rows.values()))["reference"]
+    headings = [f"less {reference}", *(measure.label for measure in measures)]
+    return headings, [
+        [flow, *(cell(rows.get((flow, measure.column)), measure) for measure in measures)] for flow in flows
+    ]
+
+
+def cell(row: Row | None, measure: Measure) -> str:
+    """A difference with its interval, and in percent of the reference."""
+    if row is None or not isfinite(row["difference"]):
+        return "–"
+    low, high = (row[end] if isfinite(row[end]) else None for end in ("lo", "hi"))
+    text = with_interval(row["difference"], low, high, measure.scale)
+    sign = "" if text.startswith("-") or float(text.split()[0]) == 0.0 else "+"
+    share = f" ({row['percent']:+.1f} %)" if isfinite(row["percent"]) and measure.unit in _RELATED else ""
+    return f"{sign}{text}{share}{' *' if significant(row) else ''}"
+
+
+def _says(row: Row | None) -> bool:
+    return row is not None and bool(row["difference"] or significant(row))
