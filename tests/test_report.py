@@ -78,12 +78,15 @@ def test_a_page_of_runs_has_series_distributions_and_where_they_come_from(runs: 
     assert len(text) < 1_000_000
     data = data_of(text)
     assert data["times"][:2] == [0.1, 0.2]
-    assert {"rates-0", "rates-3", "queue", "cwnd", "rtt", "delay", "backlog", "goodput"} <= set(data["charts"])
+    over_time = {"rates-0", "rates-3", "queue", "waiting", "cwnd", "rtt"}
+    assert over_time | {"tradeoff", "delay", "backlog", "goodput"} <= set(data["charts"])
     throughput = next(each for each in data["charts"]["rates-3"]["columns"] if each["label"] == "cubic")
     saved = read(runs)
     assert isinstance(saved, SavedResult)
-    rows = saved.flow_series.to_pylist()
-    recorded = [row["throughput_bps"] for row in rows if row["flow"] == "cubic" and row["replication"] == 0]
+    # What the link sent, which the capacity bounds; what arrives in an interval it does not.
+    rows = [row for row in saved.link_series.to_pylist() if (row["flow"], row["link"]) == ("cubic", "forward")]
+    recorded = [row["throughput_bps"] for row in rows if row["replication"] == 0]
+    assert all(row["throughput_bps"] <= row["capacity_bps"] * (1 + 1e-9) for row in rows)
     assert throughput["values"] == pytest.approx([value / 1e6 for value in recorded], rel=1e-4)
     assert "reno, newreno, sack and cubic on an LTE-like link" in text
     assert json.loads((runs / "manifest.json").read_text())["traces"]["traces/lte-like.down"]["sha256"] in text
@@ -224,33 +227,33 @@ def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[browser.Page]:
 
 def test_a_browser_draws_zooms_and_downloads(tab: browser.Page, runs: Path, tmp_path: Path) -> None:
     tab.open(varicap.report.page(runs, tmp_path / "page.html"))
-    assert tab.eval("varicap.plots.length") == 7
+    assert tab.eval("varicap.plots.length") == 8
     # Every canvas has more than one colour.
     drawn = """varicap.plots.every(({ctx}) => new Set(new Uint32Array(
         ctx.getImageData(0, 0, ctx.canvas.width, ctx.canvas.height).data.buffer)).size > 20)"""
     assert tab.eval(drawn)
     spans = "varicap.plots.map(({scales}) => scales.x.max - scales.x.min)"
-    assert tab.eval(spans) == pytest.approx([19.9] * 7)
+    assert tab.eval(spans) == pytest.approx([19.9] * 8)
     tab.eval("document.querySelector('#figure-cwnd').scrollIntoView()")
     place = "(({left, top, width, height}) => [left, top, width, height])"
-    left, top, width, height = tab.eval(f"{place}(varicap.plots[5].over.getBoundingClientRect())")
+    left, top, width, height = tab.eval(f"{place}(varicap.plots[6].over.getBoundingClientRect())")
     tab.drag(left + 0.25 * width, top + height / 2, left + 0.75 * width)
-    assert tab.eval(spans) == pytest.approx([9.95] * 7, rel=0.02)
+    assert tab.eval(spans) == pytest.approx([9.95] * 8, rel=0.02)
     # By keyboard: the cursor of all, closer, everything.
     tab.eval("document.querySelector('[data-chart=cwnd]').focus()")
     tab.key("ArrowRight")
     before = tab.eval("varicap.plots.map(({cursor}) => cursor.idx)")
     tab.key("ArrowRight")
-    assert tab.eval("varicap.plots.map(({cursor}) => cursor.idx)") == [before[0] + 1] * 7
+    assert tab.eval("varicap.plots.map(({cursor}) => cursor.idx)") == [before[0] + 1] * 8
     tab.key("+")
-    assert tab.eval(spans) == pytest.approx([9.95 / 2] * 7, rel=0.02)
+    assert tab.eval(spans) == pytest.approx([9.95 / 2] * 8, rel=0.02)
     assert "s to" in tab.eval("document.getElementById('range').textContent")
     tab.key("0")
-    assert tab.eval(spans) == pytest.approx([19.9] * 7)
+    assert tab.eval(spans) == pytest.approx([19.9] * 8)
     # A flow that is hidden in one chart is hidden in all.
     tab.eval("document.querySelector('#figure-cwnd .u-series:nth-child(2) th').click()")
     hidden = "varicap.plots.map(({series}) => series.filter(({label, show}) => label === 'reno' && !show).length)"
-    assert tab.eval(hidden) == [1, 0, 0, 0, 1, 1, 1]
+    assert tab.eval(hidden) == [1, 0, 0, 0, 1, 1, 1, 1]
     csv = tab.eval("varicap.makers.csv('cwnd').text()")
     assert csv.splitlines()[0] == "time [s],reno [packets],newreno [packets],sack [packets],cubic [packets]"
     assert len(csv.splitlines()) == 201
@@ -297,13 +300,13 @@ def test_a_browser_shows_the_run_that_is_chosen(tab: browser.Page, runs: Path, t
     # Zoom and hidden flows stay; keys and downloads are of this run.
     assert tab.eval(spans) == pytest.approx(span)
     hidden = "varicap.plots.map(({series}) => series.filter(({label, show}) => label === 'reno' && !show).length)"
-    assert tab.eval(hidden) == [1, 0, 0, 0, 1, 1, 1]
+    assert tab.eval(hidden) == [1, 0, 0, 0, 1, 1, 1, 1]
     assert tab.eval("varicap.fileName('cwnd', 'csv')") == "lte-cwnd-run-2.csv"
     assert tab.eval("varicap.fileName('goodput', 'csv')") == "lte-goodput.csv"
     tab.eval("document.querySelector('[data-chart=cwnd]').focus()")
     tab.key("0")
-    assert tab.eval(spans) == pytest.approx([19.9] * 7)
-    assert tab.eval("document.querySelectorAll('.uplot').length") == 7
+    assert tab.eval(spans) == pytest.approx([19.9] * 8)
+    assert tab.eval("document.querySelectorAll('.uplot').length") == 8
     choose(1)
     assert tab.eval(windows) == first[0]
     # By keyboard, as any list of choices.

@@ -78,8 +78,9 @@ def chart(
     kept = [row for row in rows if row["name"] in wanted]
     drawing = _Drawing(study, found, kept, names, wanted, look or Look())
     if panels is None:
-        several = len(drawing.paths) > 1
-        return (_multiples if several else _curves)(drawing)
+        # Of one flow the curves of the further axes stand in one panel, as long as colours tell them apart.
+        few = len(names) == 1 and len(_combinations(drawing, drawing.paths[1:])) <= len(style.COLOURS)
+        return (_multiples if len(drawing.paths) > 1 and not few else _curves)(drawing)
     (panel,) = names_of = chosen("panel", panels, PANELS)
     if len(names_of) > 1:
         raise ValueError("a figure of a study has one kind of panels")
@@ -278,7 +279,8 @@ def _curve(
         return
     place = places(drawing.values(path)) if path else {"": 0.0}
     rows = sorted(rows, key=lambda row: place[row[path] if path else ""])
-    flow = drawing.names.index(rows[0]["name"])
+    # Where there is but one flow, colours tell the further axes apart.
+    flow = drawing.names.index(rows[0]["name"]) if len(drawing.names) > 1 else number
     axes.errorbar(
         [place[row[path] if path else ""] for row in rows],
         [row["mean"] for row in rows],

@@ -23,7 +23,9 @@ class Column:
     role: str = "line"
     """line, step, area, or ticks (counts, drawn as marks at the foot)."""
     flow: int | None = None
-    """The number of the flow, which gives it its colour."""
+    """The number of the flow, which gives it its colour; what is no flow's is grey."""
+    dash: int = 0
+    """Which style of line it has, if there are several of one colour."""
 
     @property
     def heading(self) -> str:
@@ -46,6 +48,8 @@ class Chart:
     drawing: Markup | None = None
     table: tuple[tuple[str, ...], ...] = field(default=())
     """Headings and rows to read in the chart's place."""
+    wide: bool = False
+    """Whether it needs the whole width of the page."""
 
 
 def listed(values: Array, digits: int = 5) -> list[float | None]:

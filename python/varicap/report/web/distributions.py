@@ -1,6 +1,6 @@
 """Distributions: delays, queues, and the goodput of each run."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -8,10 +8,11 @@ import pyarrow.compute as pc
 
 from varicap import units
 from varicap.report.table import bottlenecks
+from varicap.report.transfers import completion_ms
 from varicap.report.web.charts import SPREAD, Array, Chart, Column, listed, spread
 from varicap.report.web.series import MOST_FLOWS
 from varicap.report.web.source import Source
-from varicap.report.web.svg import Axis, Curve, axis, plot
+from varicap.report.web.svg import NEUTRAL, Axis, Curve, axis, plot
 
 _SHARES = np.concatenate([np.linspace(0.0, 0.9, 91), np.linspace(0.905, 0.99, 18), np.linspace(0.991, 1.0, 10)])
 
@@ -29,9 +30,11 @@ def distributions(source: Source) -> Iterator[Chart]:
             "ms",
             delays,
             "From the sender to the receiver, of each data packet that arrived; all runs, after the warm-up.",
+            _colours(source),
         )
     else:
         yield from _round_trips(source, warmup)
+    yield from _completions(source, warmup)
     yield from _queues(source, warmup)
     yield from _goodputs(source)
 
@@ -70,6 +73,7 @@ def _round_trips(source: Source, warmup_s: float) -> Iterator[Chart]:
             found,
             "As the senders smooth it, at the instants of the time series; all recorded runs, after the warm-up. "
             "Record packets to see the delays of single packets.",
+            _colours(source),
         )
 
 
@@ -87,14 +91,36 @@ def _queues(source: Source, warmup_s: float) -> Iterator[Chart]:
             rows.filter(own)["backlog_packets"].to_numpy(), np.float64
         )
     note = "Packets that wait, at the instants of the time series; all recorded runs, after the warm-up."
-    yield _cumulative("backlog", "Queue", "packets", found, note)
+    # The queue of a link that flows share has no flow's colour.
+    own = {str(link["flow"]) for link in bottlenecks(source.summary) if link.get("flow")}
+    colours = {name: number for name, number in _colours(source).items() if name in own}
+    yield _cumulative("backlog", "Queue", "packets", found, note, colours)
 
 
-def _cumulative(key: str, title: str, unit: str, found: dict[str, Array], note: str) -> Chart:
+def _completions(source: Source, warmup_s: float) -> Iterator[Chart]:
+    """How long transfers took, from the packets of all runs."""
+    found = completion_ms(source.packets, source.flows, warmup_s)
+    shown = {group: times for group, times in list(found.items())[:MOST_FLOWS] if len(times)}
+    if shown:
+        count = sum(len(times) for times in shown.values())
+        note = f"From the first packet to the last byte, of {count} transfers; all runs, after the warm-up."
+        yield _cumulative("fct", "Flow completion time", "ms", shown, note, _colours(source))
+
+
+def _colours(source: Source) -> dict[str, int]:
+    """The number of each flow, and of the first flow of each group."""
+    flows = (source.summary or {})["flows"]
+    numbers = {str(flow["group"]): number for number, flow in reversed(list(enumerate(flows)))}
+    return {**numbers, **{str(flow["name"]): number for number, flow in enumerate(flows)}}
+
+
+def _cumulative(
+    key: str, title: str, unit: str, found: dict[str, Array], note: str, colours: Mapping[str, int]
+) -> Chart:
     """The share of the time, or of the packets, that is at most so much."""
     levels = {name: np.quantile(values, _SHARES) for name, values in found.items()}
     curves = [
-        Curve(name, tuple(level), tuple(_SHARES), number, style="steps")
+        Curve(name, tuple(level), tuple(_SHARES), colours.get(name, NEUTRAL - number), style="steps")
         for number, (name, level) in enumerate(levels.items())
     ]
     rows = tuple((name, *spread(values)) for name, values in found.items())
@@ -142,7 +168,7 @@ def _goodputs(source: Source) -> Iterator[Chart]:
         ]
         columns.append(Column(flow["name"], "Mb/s", listed(values, 7)))
         lines.append((flow["name"], *spread(values)))
-    text = "Means [Mb/s]: " + ", ".join(f"{name} {mean}" for name, mean, *_ in lines) + "."
+    text = "Means over the runs [Mb/s]: " + ", ".join(f"{name} {mean}" for name, mean, *_ in lines) + "."
     names = tuple((float(place), _short(flow["name"])) for place, flow in enumerate(flows))
     across = Axis("", -0.6, len(flows) - 0.4, names)
     yield Chart(

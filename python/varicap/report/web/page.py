@@ -10,15 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import varicap._core as _core
-from varicap.report import points, table
+from varicap.report import differences, points, table
 from varicap.report.web import path as paths
 from varicap.report.web.charts import Chart
 from varicap.report.web.distributions import distributions
 from varicap.report.web.markup import Markup, data, joined, tag
 from varicap.report.web.series import Series, series
+from varicap.report.web.short import sentences, tradeoff
 from varicap.report.web.source import Reportable, Source, source
 from varicap.report.web.sweeps import sweeps
 from varicap.report.web.toml import to_toml
+from varicap.results.differences import differences as paired
 
 
 def write(of: Reportable, path: str | Path, run: int = 0) -> Path:
@@ -35,7 +37,11 @@ def html(of: Reportable, run: int = 0) -> str:
     shown = source(of)
     over_time = series(shown, run)
     still = list(sweeps(shown.study)) if shown.study else list(distributions(shown))
+    # The first screen has a chart: of a study its first, of runs how flows trade delay for goodput.
+    first = still[:1] if shown.study else list(tradeoff(shown))
+    still = still[1:] if shown.study else still
     sections = [
+        _section("short", "In short", *_in_short(shown, first)),
         _section("summary", "Summary", *_summary(shown)),
         _section("path", "Path", *_path(shown)),
         _section("time", "Over time", *_over_time(shown, over_time)),
@@ -45,9 +51,9 @@ def html(of: Reportable, run: int = 0) -> str:
         _section("scenario", "Scenario", *_texts(shown)),
     ]
     there = [section for section in sections if section is not None]
-    charts = [*(over_time.charts if over_time else ()), *still]
+    charts = [*first, *(over_time.charts if over_time else ()), *still]
     body = joined(
-        tag("a", "To the results", href="#summary", class_="skip"),
+        tag("a", "To the results", href=f"#{there[0][0]}", class_="skip"),
         _header(shown, [(identity, title) for identity, title, _ in there]),
         tag("main", *(markup for _, _, markup in there)),
         tag("footer", f"Made by varicap {_core.__version__}. One file: nothing is fetched, nothing is sent."),
@@ -137,6 +143,15 @@ def _runs(shown: Source) -> int:
     return len({*zip(flows["point"].to_pylist(), flows["replication"].to_pylist(), strict=True)})
 
 
+def _in_short(shown: Source, first: list[Chart]) -> Iterable[Markup]:
+    """The findings in words beside a chart."""
+    told = [tag("li", sentence) for sentence in sentences(shown)]
+    words = tag("ul", *told, class_="story") if told else Markup()
+    if not first and not told:
+        return ()
+    return (tag("div", words, *(_figure(chart, chart.drawing or Markup()) for chart in first), class_="first"),)
+
+
 def _summary(shown: Source) -> Iterable[Markup]:
     note = tag("p", "Means over the runs, ± half of the 95 % confidence interval.", class_="note")
     if shown.study is not None:
@@ -148,7 +163,18 @@ def _summary(shown: Source) -> Iterable[Markup]:
     several = shown.summary["engine"] != "model" and shown.summary["runs"] > 1
     fidelity = shown.summary.get("fidelity") or {}
     warning = Markup() if fidelity.get("valid", True) else _warning(fidelity)
-    return (warning, note if several else Markup(), *tables)
+    return (warning, note if several else Markup(), *tables, *_differences(shown))
+
+
+def _differences(shown: Source) -> Iterable[Markup]:
+    """How flows differ from the first of them."""
+    if (shown.summary or {}).get("engine") == "model":
+        return ()
+    headings, rows = differences.table(paired(shown.flows, shown.links))
+    if not rows:
+        return ()
+    note = tag("p", differences.NOTE, class_="note")
+    return (tag("h3", f"Differences from {headings[0].removeprefix('less ')}"), note, paths.rows(headings, rows, True))
 
 
 def _warning(fidelity: Mapping[str, Any]) -> Markup:
@@ -233,11 +259,14 @@ def _figure(chart: Chart, drawing: Markup) -> Markup:
     return tag(
         "figure",
         tag("figcaption", tag("h3", chart.title, id=f"{chart.key}-title"), tag("p", chart.text, class_="text")),
-        drawing,
+        tag("div", drawing, class_="scroll", tabindex=0, role="region", aria_label=chart.title)
+        if chart.wide
+        else drawing,
         tag("p", chart.note, class_="note") if chart.note else Markup(),
         tag("div", *buttons, class_="buttons"),
         numbers,
         id=f"figure-{chart.key}",
+        class_="wide" if chart.wide else None,
         aria_labelledby=f"{chart.key}-title",
     )
 
@@ -277,6 +306,7 @@ def _chart(chart: Chart) -> dict[str, Any]:
             "heading": each.heading,
             "role": each.role,
             "flow": each.flow,
+            "dash": each.dash,
             "values": list(each.values),
         }
         for each in chart.columns

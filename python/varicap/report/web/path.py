@@ -4,13 +4,25 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from varicap.report import story
 from varicap.report.web.markup import Markup, joined, tag
 from varicap.report.web.source import Route, Source
 
 _GAP = 190
+_LEAST = 260  # from the first node to the last, which a telephone has room for
+_LETTERS = 34
 _MARGIN = 70
 _RADIUS = 15
 _MOST_NODES = 24
+_FEW_RATES = 3
+_KINDS = {
+    "steps": "changing in steps",
+    "markov": "changing at random",
+    "slotted-markov": "changing at random, in slots",
+    "sessions": "what sessions leave",
+    "load-reactive": "following the load",
+}
+"""Capacities in words, where they have no file and too many rates to name."""
 _UNLIMITED = {"capacity": "unlimited", "loss": "none"}
 
 
@@ -76,7 +88,7 @@ def picture(source: Source) -> Markup:
     nodes = list(dict.fromkeys(node for link in links for node in (link.begin, link.end)))
     if not links or len(nodes) > _MOST_NODES:
         return Markup()
-    across = {node: _MARGIN + place * max(_GAP, 380 // (len(nodes) - 1 or 1)) for place, node in enumerate(nodes)}
+    across = {node: _MARGIN + place * max(_GAP, _LEAST // (len(nodes) - 1 or 1)) for place, node in enumerate(nodes)}
     levels = _levels(links, nodes)
     height = 14 + 32 * max(levels)
     drawn = [_arrow(link, across, height, level) for link, level in zip(links, levels, strict=True)]
@@ -142,16 +154,35 @@ def _heads() -> Markup:
 
 
 def _centred(text: str, x: float, y: float, kind: str) -> Markup:
-    return tag("text", text if len(text) <= 30 else f"{text[:29]}…", x=x, y=y, text_anchor="middle", class_=kind)
+    return tag(
+        "text",
+        text if len(text) <= _LETTERS else f"{text[: _LETTERS - 1]}…",
+        x=x,
+        y=y,
+        text_anchor="middle",
+        class_=kind,
+    )
 
 
 def _capacity(keys: Mapping[str, Any]) -> str:
-    value = keys.get("capacity") or "unlimited"
+    value = _plain(keys.get("capacity")) or "unlimited"
+    if not isinstance(value, dict):
+        return str(value)
+    kind, parts = next(iter(value.items()), ("", {}))
+    parts = parts if isinstance(parts, dict) else {}
+    if "file" in parts:
+        return f"trace {str(parts['file']).rsplit('/', 1)[-1]}"
+    rates = parts.get("rates")
+    if isinstance(rates, list) and 0 < len(rates) <= _FEW_RATES:
+        return f"changing, {_and([str(rate) for rate in rates])}"
+    return _KINDS.get(kind, str(kind).replace("-", " "))
+
+
+def _plain(value: Any) -> Any:
+    """A capacity; one that is constant as its rate alone."""
     while isinstance(value, dict) and len(value) == 1 and "constant" in value:
         value = value["constant"]
-    if isinstance(value, dict):
-        return str(next(iter(value), ""))
-    return str(value)
+    return value
 
 
 def _delay(link: Link) -> str:
@@ -162,16 +193,26 @@ def details(value: Any) -> str:
     """A choice with its parameters in one line.
 
     >>> details({"drop-tail": {"limit": "10 packets", "counts_in_service": True}})
-    'drop-tail: limit 10 packets, counts_in_service true'
+    'drop-tail: limit 10 packets, counts in service: yes'
+    >>> details({"mean_holding": ["15 s", "2 s"]})
+    'mean holding 15 s and 2 s'
     """
     if isinstance(value, dict) and len(value) == 1 and isinstance(next(iter(value.values())), dict):
         ((name, keys),) = value.items()
         return f"{name}: {details(keys)}" if keys else str(name)
     if isinstance(value, dict):
-        return ", ".join(f"{key} {details(each)}" for key, each in value.items())
+        return ", ".join(_detail(key.replace("_", " "), each) for key, each in value.items() if each is not None)
     if isinstance(value, list):
-        return " ".join(details(each) for each in value)
-    return str(value).lower() if isinstance(value, bool) else str(value)
+        return _and([details(each) for each in value])
+    return ("yes" if value else "no") if isinstance(value, bool) else str(value)
+
+
+def _detail(key: str, value: Any) -> str:
+    return f"{key}{':' if isinstance(value, bool) else ''} {details(value)}"
+
+
+def _and(words: list[str]) -> str:
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
 def tables(source: Source) -> Markup:
@@ -180,7 +221,7 @@ def tables(source: Source) -> Markup:
         (
             link.name,
             f"{link.begin} → {link.end}",
-            *(details(link.keys.get(key) or "–") for key in ("capacity", "delay")),
+            *(details(_plain(link.keys.get(key)) or "–") for key in ("capacity", "delay")),
             details(link.keys.get("queue") or source.queues.get(link.name, "–")),
             details(link.keys.get("loss") or "–"),
         )
@@ -190,10 +231,32 @@ def tables(source: Source) -> Markup:
         (name, str(flow.get("count", 1)), _route(source.routes.get(name)), _tcp(flow), details(flow.get("app") or "–"))
         for name, flow in list((source.scenario.get("flows") or {}).items())
     ]
+    differ = story.distinctions(source.scenario)
+    apart = [
+        (name, *(_apart(of[name], list(of.values())) for of in differ.values()))
+        for name in (source.scenario.get("flows") or {})
+    ]
     return joined(
         rows(("link", "from → to", "capacity", "delay", "queue", "loss"), links),
         rows(("flow", "flows", "links", "TCP", "application"), flows),
+        joined(tag("h3", "What distinguishes the flows"), rows(("flow", *differ), apart)) if differ else Markup(),
     )
+
+
+def _apart(value: Any, values: list[Any]) -> str:
+    """What distinguishes a value from the others: its name, if that does.
+
+    >>> cubic, reno = {"cubic": {"beta": 0.7}}, {"reno": {}}
+    >>> _apart(cubic, [cubic, reno]), _apart(cubic, [cubic, {"cubic": {"beta": 0.5}}])
+    ('cubic', 'cubic: beta 0.7')
+    """
+    if value is None:
+        return "–"
+    names = [next(iter(each)) if isinstance(each, dict) and len(each) == 1 else None for each in values]
+    several = {repr(each): name for each, name in zip(values, names, strict=True)}
+    if isinstance(value, dict) and None not in names and len(set(names)) == len(several):
+        return str(next(iter(value)))
+    return details(value)
 
 
 def _route(route: Route | None) -> str:

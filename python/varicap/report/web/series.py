@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from varicap import units
-from varicap.report.table import bottlenecks
+from varicap.report.table import bottlenecks, significant
+from varicap.report.waiting import waiting_ms
 from varicap.report.web.charts import SPREAD, Array, Chart, Column, listed, spread
 from varicap.report.web.source import Source
 from varicap.results.saved import FolderError
@@ -20,6 +21,11 @@ _MOST_LINKS = 8
 _MOST_NUMBERS = 400_000
 _MOST_POINTS = 6_000
 _MOST_RUNS = 10
+_WAITING = ("time_s", "backlog_bytes", "capacity_bps")
+_ARRIVED = (
+    "Flows are counted where they arrive, the propagation delay after the link; over a short interval one can "
+    "therefore lie above the capacity. The grey line is what the link sent."
+)
 _FINE_POINTS = 2_000
 """A run has so many points, if it has so many samples, before the page takes another run."""
 
@@ -67,7 +73,7 @@ class Series:
     """Runs that have series."""
     grid: Grid
     flows: tuple[str, ...]
-    """The flows that are drawn; their places are their colours."""
+    """The flows that are drawn."""
     left_out: int
     charts: tuple[Chart, ...]
     """Of the run that is shown first."""
@@ -86,15 +92,17 @@ def series(source: Source, run: int) -> Series | None:
     names = _names(flows)
     shown = _some_of_each(names, source.summary)
     panels = bottlenecks(source.summary)[:_MOST_LINKS]
-    columns = 4 * len(shown) + 2 * len(panels)
+    columns = 4 * len(shown) + 3 * len(panels)
     recorded = sorted(pc.unique(source.link_series["replication"]).to_pylist())
     runs = _runs(recorded, run, columns * min(len(np.unique(links["time_s"].to_numpy())), _FINE_POINTS))
     grid = _grid(links, columns * len(runs))
+    warmup = units.seconds(str(source.scenario.get("warmup") or "0 s"))
 
     def charts(number: int) -> tuple[Chart, ...]:
         of_links, of_flows = (_of_run(table, number) for table in (source.link_series, source.flow_series))
-        drawn = _Drawn(source, of_links, of_flows, tuple(shown), grid)
-        return (*drawn.rates(panels), *drawn.queue(panels), *drawn.windows(), *drawn.round_trips())
+        drawn = _Drawn(source, number, of_links, of_flows, tuple(shown), grid, warmup)
+        over_links = (*drawn.rates(panels), *drawn.queue(panels), *drawn.waiting(panels))
+        return (*over_links, *drawn.windows(), *drawn.round_trips())
 
     others = {number: charts(number) for number in runs if number != run}
     return Series(run, len(recorded), grid, tuple(shown), len(names) - len(shown), charts(run), others)
@@ -105,10 +113,12 @@ class _Drawn:
     """What the charts are made of."""
 
     source: Source
+    run: int
     links: pa.Table
     flows: pa.Table
     names: tuple[str, ...]
     grid: Grid
+    warmup_s: float
 
     def rates(self, panels: list[dict[str, Any]]) -> Iterator[Chart]:
         """Of each link the capacity, and the throughput of the flows over it."""
@@ -118,46 +128,74 @@ class _Drawn:
             over = [own] if own else self._over(link["name"])
             capacity = self.grid.mean(rows, "capacity_bps", 1e-6)
             columns = [Column("capacity", "Mb/s", listed(capacity), "area")] if np.isfinite(capacity).any() else []
-            if len(over) != 1:
-                through = self.grid.mean(rows, "throughput_bps", 1e-6)
-                columns.append(Column("throughput", "Mb/s", listed(through), "step"))
-            columns += [self._flow(name, "throughput_bps", "Mb/s", 1e-6, "step") for name in over]
+            # What the link sent never exceeds what it could send; what has arrived may, over a short interval.
+            through = listed(self.grid.mean(rows, "throughput_bps", 1e-6))
+            if len(over) == 1:
+                columns.append(Column(over[0], "Mb/s", through, "step", self._number(over[0])))
+            else:
+                columns.append(Column("throughput", "Mb/s", through, "step"))
+                columns += [self._flow(name, "throughput_bps", "Mb/s", 1e-6, "step") for name in over]
             title = (
                 f"{own} over {link['name']}: capacity and throughput"
                 if own
                 else f"{link['name']}: capacity and throughput"
             )
-            yield _chart(f"rates-{number}", title, "Mb/s", columns)
+            note = _ARRIVED if len(over) > 1 else ""
+            yield self._chart(f"rates-{number}", title, "Mb/s", columns, self._goodputs(over), note)
 
     def queue(self, panels: list[dict[str, Any]]) -> Iterator[Chart]:
         """Packets that wait at each link, and losses."""
         columns: list[Column] = []
         losses: list[Column] = []
-        for link in panels:
-            rows, own = self._link(link), link.get("flow")
-            label = str(own or link["name"])
-            place = self.names.index(own) if own in self.names else len(losses)
-            columns.append(Column(label, "packets", listed(self.grid.mean(rows, "backlog_packets")), "line", place))
+        for number, link in enumerate(panels):
+            rows, (label, place, dash) = self._link(link), self._named(link, number)
+            waiting = listed(self.grid.mean(rows, "backlog_packets"))
+            columns.append(Column(label, "packets", waiting, "line", place, dash))
             lost = self.grid.total(rows, "dropped_packets")
             if lost.any():
-                losses.append(Column(f"{label}, lost", "packets", listed(lost), "ticks", place))
+                losses.append(Column(f"{label}, lost", "packets", listed(lost), "ticks", place, dash))
         if columns:
-            yield _chart("queue", "Queue, and losses as marks", "packets", [*columns, *losses])
+            yield self._chart("queue", "Queue, and losses as crosses on it", "packets", [*columns, *losses])
+
+    def waiting(self, panels: list[dict[str, Any]]) -> Iterator[Chart]:
+        """How long each link keeps a packet waiting."""
+        columns = []
+        for number, link in enumerate(panels):
+            rows, (label, place, dash) = self._link(link), self._named(link, number)
+            series = (np.asarray(rows[name].to_numpy(), np.float64) for name in _WAITING)
+            delay = pa.table({"time_s": rows["time_s"], "waiting_ms": waiting_ms(*series)})
+            columns.append(Column(label, "ms", listed(self.grid.mean(delay, "waiting_ms")), "line", place, dash))
+        there = [column for column in columns if any(value is not None for value in column.values)]
+        if there:
+            note = "Until what waits at an instant has been sent, at the capacity that follows."
+            yield self._chart("waiting", "Queueing delay", "ms", there, note=note)
+
+    def _named(self, link: dict[str, Any], number: int) -> tuple[str, int | None, int]:
+        """Name, colour and dash of what a link has; the queue of a link that flows share has no flow's colour."""
+        own = link.get("flow")
+        if own in self.names:
+            return str(own), self._number(own), 0
+        return str(own or link["name"]), None, number
 
     def windows(self) -> Iterator[Chart]:
         """Congestion windows, in segments."""
         columns = [self._flow(name, "cwnd_bytes", "packets", 1 / self._mss(name), "line") for name in self.names]
-        yield from _if_any("cwnd", "Congestion window (cwnd)", "packets", columns)
+        yield from self._if_any("cwnd", "Congestion window (cwnd)", "packets", columns)
 
     def round_trips(self) -> Iterator[Chart]:
         """Round-trip times as the senders smooth them."""
         columns = [self._flow(name, "srtt_s", "ms", 1e3, "line") for name in self.names]
-        yield from _if_any("rtt", "Round-trip time, smoothed by the sender", "ms", columns)
+        yield from self._if_any("rtt", "Round-trip time, smoothed by the sender", "ms", columns)
 
     def _flow(self, name: str, column: str, unit: str, scale: float, role: str) -> Column:
         rows = self.flows.filter(pc.equal(self.flows["flow"], name))
         values = self.grid.mean(rows, column, scale)
-        return Column(name, unit, listed(values), role, self.names.index(name))
+        return Column(name, unit, listed(values), role, self._number(name))
+
+    def _number(self, flow: str) -> int:
+        """The place of a flow among all flows, which gives it its colour in every chart."""
+        flows = (self.source.summary or {})["flows"]
+        return next((number for number, each in enumerate(flows) if each["name"] == flow), len(flows))
 
     def _link(self, link: dict[str, Any]) -> pa.Table:
         rows = self.links.filter(pc.equal(self.links["link"], link["name"]))
@@ -180,22 +218,33 @@ class _Drawn:
         tcp = self.source.scenario["flows"].get(self._group(flow), {}).get("tcp") or {}
         return units.size(tcp.get("mss", "1460 B"))
 
+    def _chart(self, key: str, title: str, unit: str, columns: list[Column], more: str = "", note: str = "") -> Chart:
+        """A chart whose words and numbers are of the time that the tables cover, after the warm-up."""
+        after = self.grid.times > self.warmup_s * (1 + 1e-9)
+        values = [(column, np.array(column.values, np.float64)[after]) for column in columns]
+        rows = tuple((column.label, *spread(each)) for column, each in values if column.role != "ticks")
+        means = ", ".join(f"{label} {mean}" for label, mean, *_ in rows)
+        losses = sum(int(np.nansum(each)) for column, each in values if column.role == "ticks")
+        lost = f" {losses} packet{'s were' if losses != 1 else ' was'} lost." if losses else ""
+        when = " after the warm-up" if self.warmup_s else ""
+        text = f"Means of this run{when} [{unit}]: {means}.{lost}{more}"
+        return Chart(key, title, unit, tuple(columns), text, note, table=((f"[{unit}]", *SPREAD), *rows))
 
-def _chart(key: str, title: str, unit: str, columns: list[Column]) -> Chart:
-    values = [(column, np.array(column.values, np.float64)) for column in columns]
-    rows = tuple((column.label, *spread(each)) for column, each in values if column.role != "ticks")
-    means = ", ".join(f"{label} {mean}" for label, mean, *_ in rows)
-    losses = sum(int(np.nansum(each)) for column, each in values if column.role == "ticks")
-    lost = f" {losses} packets were lost." if losses else ""
-    text = f"Means [{unit}]: {means}.{lost}"
-    return Chart(key, title, unit, tuple(columns), text, table=((f"[{unit}]", *SPREAD), *rows))
+    def _if_any(self, key: str, title: str, unit: str, columns: list[Column]) -> Iterator[Chart]:
+        """Datagrams have no window: nothing is left out, nothing empty is drawn."""
+        there = [column for column in columns if any(value is not None for value in column.values)]
+        if there:
+            yield self._chart(key, title, unit, there)
 
-
-def _if_any(key: str, title: str, unit: str, columns: list[Column]) -> Iterator[Chart]:
-    """Datagrams have no window: nothing is left out, nothing empty is drawn."""
-    there = [column for column in columns if any(value is not None for value in column.values)]
-    if there:
-        yield _chart(key, title, unit, there)
+    def _goodputs(self, names: list[str]) -> str:
+        """What of the throughput is goodput, as the tables have it for this run."""
+        rows = self.source.flows
+        if rows.num_rows == 0:
+            return ""
+        own = rows.filter(pc.equal(rows["replication"], self.run))
+        found = dict(zip(own["name"].to_pylist(), own["goodput_bps"].to_pylist(), strict=True))
+        said = ", ".join(f"{name} {significant(found[name] / 1e6, 3)}" for name in names if name in found)
+        return f" Goodput, without headers and what was sent twice: {said}." if said else ""
 
 
 def _names(flows: pa.Table) -> list[str]:

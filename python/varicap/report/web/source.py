@@ -43,6 +43,7 @@ class Source:
     flow_series: pa.Table = field(default_factory=lambda: pa.table({}))
     link_series: pa.Table = field(default_factory=lambda: pa.table({}))
     flows: pa.Table = field(default_factory=lambda: pa.table({}))
+    links: pa.Table = field(default_factory=lambda: pa.table({}))
     packets: pa.Table = field(default_factory=lambda: pa.table({}))
     routes: dict[str, Route] = field(default_factory=dict)
     """By group of flows; empty where the scenario cannot be read any more."""
@@ -93,6 +94,7 @@ def _of_runs(result: Result | SavedResult | ModelResult) -> Source:
         flow_series=result.flow_series,
         link_series=result.link_series,
         flows=result.flows,
+        links=result.links,
         packets=result.packets,
         **_resolved(_beside(folder, manifest) or scenario, folder, loaded),
     )

@@ -10,9 +10,13 @@ from varicap.report.web.markup import Markup, joined, tag
 COLOURS = 7
 """Colours of the page's style, c0 to c6; curves after them are dashed."""
 
+NEUTRAL = -1
+"""The colour of what is no flow's; numbers below it are dashed."""
+
 _WIDTH, _HEIGHT = 520, 300
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56, 14, 10, 44
 _LINE = 18
+_IN_A_ROW = 2  # panels of multiples
 _LETTER = 7.2  # mean width of a letter of the legend
 
 
@@ -28,6 +32,9 @@ class Curve:
     high: Sequence[float] = ()
     style: str = "points"
     """points (with lines between), dots (without), steps."""
+    left: Sequence[float] = ()
+    right: Sequence[float] = ()
+    """The ends of the intervals of x, if they have any."""
 
 
 @dataclass(frozen=True)
@@ -92,16 +99,37 @@ def _round_step(wanted: float) -> float:
 def plot(curves: Sequence[Curve], across: Axis, up: Axis, text: str) -> Markup:
     """A drawing; `text` is read to those who cannot see it."""
     legend, height = _legend(curves)
-    top = _TOP + height
+    drawn = joined(legend, _framed(curves, across, up, _TOP + height))
+    return _whole(text, drawn, _WIDTH, _HEIGHT + height)
+
+
+def multiples(panels: Sequence[tuple[str, Sequence[Curve]]], across: Axis, up: Axis, text: str) -> Markup:
+    """A drawing of several panels with the same axes, each below its title; the names stand above them all."""
+    named = {curve.label: curve for _, curves in panels for curve in curves}
+    legend, height = _legend(list(named.values()))
+    parts = [legend]
+    for number, (title, curves) in enumerate(panels):
+        x, y = (number % _IN_A_ROW) * _WIDTH, height + (number // _IN_A_ROW) * (_HEIGHT + _LINE)
+        heading = tag("text", title, x=_LEFT, y=_LINE - 4, class_="name")
+        frame = _framed(curves, across, up, _TOP + _LINE)
+        parts.append(tag("g", heading, frame, transform=f"translate({x} {y})"))
+    rows = -(-len(panels) // _IN_A_ROW)
+    width = _WIDTH * min(len(panels), _IN_A_ROW)
+    return _whole(text, joined(*parts), width, height + rows * (_HEIGHT + _LINE))
+
+
+def _framed(curves: Sequence[Curve], across: Axis, up: Axis, top: int) -> Markup:
+    """A frame that begins at `top`, with the curves in it."""
     frame = _Frame(across, up, top, top + _HEIGHT - _TOP - _BOTTOM)
-    drawn = [_curve(frame, curve) for curve in curves]
+    return joined(_axes(frame), *(_curve(frame, curve) for curve in curves))
+
+
+def _whole(text: str, drawn: Markup, width: int, height: int) -> Markup:
     return tag(
         "svg",
         tag("title", text),
-        legend,
-        _axes(frame),
-        *drawn,
-        viewBox=f"0 0 {_WIDTH} {_HEIGHT + height}",
+        drawn,
+        viewBox=f"0 0 {width} {height}",
         role="img",
         class_="plot",
         xmlns="http://www.w3.org/2000/svg",
@@ -152,13 +180,14 @@ def _curve(frame: _Frame, curve: Curve) -> Markup:
     if not points:
         return Markup()
     parts = [_bar(frame, curve, place) for place in range(len(curve.low))]
+    parts += [_side(frame, curve, place) for place in range(len(curve.left))]
     if curve.style != "dots":
         parts.append(tag("path", d=_line(points, curve.style == "steps"), class_=f"curve {_dash(curve.colour)}"))
     if curve.style != "steps":
         parts += [
             tag("circle", cx=x, cy=y, r=3.2 if curve.style == "points" else 2.4, class_="point") for x, y in points
         ]
-    return tag("g", *parts, class_=f"c{curve.colour % COLOURS} {curve.style}")
+    return tag("g", *parts, class_=f"{_colour(curve.colour)} {curve.style}")
 
 
 def _bar(frame: _Frame, curve: Curve, place: int) -> Markup:
@@ -168,6 +197,15 @@ def _bar(frame: _Frame, curve: Curve, place: int) -> Markup:
         return Markup()
     at, foot, head = frame.x(x), frame.y(max(low, frame.up.low)), frame.y(min(high, frame.up.high))
     return tag("path", d=f"M{at} {foot}V{head}M{at - 4} {foot}h8M{at - 4} {head}h8", class_="bar")
+
+
+def _side(frame: _Frame, curve: Curve, place: int) -> Markup:
+    """An error bar of x."""
+    y, low, high = curve.y[place], curve.left[place], curve.right[place]
+    if not (isfinite(low) and isfinite(high)):
+        return Markup()
+    at, begin, end = frame.y(y), frame.x(max(low, frame.across.low)), frame.x(min(high, frame.across.high))
+    return tag("path", d=f"M{begin} {at}H{end}M{begin} {at - 4}v8M{end} {at - 4}v8", class_="bar")
 
 
 def _line(points: Sequence[tuple[float, float]], steps: bool) -> str:
@@ -193,7 +231,7 @@ def _legend(curves: Sequence[Curve]) -> tuple[Markup, int]:
                 "g",
                 mark,
                 tag("text", label, x=f"{x + 21:.0f}", y=y, class_="name"),
-                class_=f"c{curve.colour % COLOURS}",
+                class_=_colour(curve.colour),
             )
         )
         x += width
@@ -201,4 +239,9 @@ def _legend(curves: Sequence[Curve]) -> tuple[Markup, int]:
 
 
 def _dash(colour: int) -> str:
-    return "" if colour < COLOURS else "dashed"
+    return "dashed" if colour >= COLOURS or colour < NEUTRAL else ""
+
+
+def _colour(colour: int) -> str:
+    """The class that gives a curve its colour; what is no flow's, such as a queue, is grey."""
+    return f"c{colour % COLOURS}" if colour >= 0 else "neutral"

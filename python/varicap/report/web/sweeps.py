@@ -1,43 +1,22 @@
 """Charts of a study: each measure over an axis, with error bars."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
 import pyarrow.compute as pc
 
-from varicap.report.points import places
+from varicap.report.measures import IN_REPORTS, Measure
+from varicap.report.points import is_scattered, places, short
 from varicap.report.table import with_interval
 from varicap.report.web.charts import Chart, Column
-from varicap.report.web.svg import Axis, Curve, axis, plot
+from varicap.report.web.svg import Axis, Curve, axis, multiples, plot
 from varicap.results.study import Study
 
-_MOST_CURVES = 14
+_MOST_CURVES = 7
+_MOST_PANELS = 24
 _WIDE = 30  # greatest over least, from which on an axis is logarithmic
 
-
-@dataclass(frozen=True)
-class Measure:
-    """A column of the study's tables, as readers want it."""
-
-    kind: str
-    column: str
-    title: str
-    unit: str
-    scale: float = 1.0
-
-
-_MEASURES = (
-    Measure("flows", "goodput_bps", "Goodput", "Mb/s", 1e-6),
-    Measure("links", "utilisation", "Utilisation", "%", 100.0),
-    Measure("flows", "rtt_p50_ms", "Round-trip time, median", "ms"),
-    Measure("flows", "rtt_p95_ms", "Round-trip time, 95th percentile", "ms"),
-    Measure("links", "sojourn_p95_ms", "Queueing delay, 95th percentile", "ms"),
-    Measure("links", "loss_ratio", "Lost packets", "%", 100.0),
-    Measure("flows", "timeouts", "Timeouts", "per run"),
-    Measure("flows", "fct_mean_ms", "Flow completion time, mean", "ms"),
-)
 
 Row = dict[str, Any]
 
@@ -47,8 +26,8 @@ def sweeps(study: Study) -> Iterator[Chart]:
     paths = [path for path, _ in study.points[0]]
     summary = study.summary
     limited = _limited(summary.filter(pc.equal(summary["measure"], "utilisation")).to_pylist())
-    scattered = len(paths) > 1 and all(_is_scattered(study, path) for path in paths)
-    for measure in _MEASURES:
+    scattered = len(paths) > 1 and all(is_scattered(study, path) for path in paths)
+    for measure in IN_REPORTS:
         chosen = pc.and_(pc.equal(summary["kind"], measure.kind), pc.equal(summary["measure"], measure.column))
         rows = [row for row in summary.filter(chosen).to_pylist() if isfinite(row["mean"])]
         rows = [row for row in rows if measure.kind != "links" or row["name"] in limited]
@@ -64,43 +43,43 @@ def _limited(rows: list[Row]) -> set[str]:
     return {row["name"] for row in rows if isfinite(row["mean"])}
 
 
-def _is_scattered(study: Study, path: str) -> bool:
-    """Whether nearly every point has a value of its own, as in latin and sobol designs."""
-    values = {dict(point)[path] for point in study.points}
-    return len(values) > max(4, 0.8 * len(study.points))
-
-
 def _chart(key: str, measure: Measure, rows: list[Row], path: str, others: tuple[str, ...], scattered: bool) -> Chart:
     place = places([row[path] for row in rows]) if path else {"": 0.0}
-    several = len({row["name"] for row in rows}) > 1
-    groups: dict[str, list[Row]] = {}
-    for row in rows:
-        parts = [row["name"]] if several or not others else []
-        groups.setdefault(", ".join([*parts, *(row[other] for other in others)]), []).append(row)
-    shown = dict(list(groups.items())[:_MOST_CURVES])
-    curves = [
-        _curve(
-            label,
-            number,
-            sorted(group, key=lambda row: place[row[path] if path else ""]),
-            path,
-            place,
-            measure,
-            scattered,
-        )
-        for number, (label, group) in enumerate(shown.items())
-    ]
-    left_out = len(groups) - len(shown)
+    names = list(dict.fromkeys(row["name"] for row in rows))
+    place_of = {value: number for number, value in enumerate(names)}
+    panels: dict[str, dict[str, list[Row]]] = {}
+    for row in sorted(rows, key=lambda row: place[row[path] if path else ""]):
+        combination = ", ".join(f"{short(other, others)} {row[other]}" for other in others)
+        panels.setdefault(combination, {}).setdefault(row["name"], []).append(row)
+    # In the order of the points, not of the first axis.
+    order = list(dict.fromkeys(", ".join(f"{short(other, others)} {row[other]}" for other in others) for row in rows))
+    shown = order[:_MOST_PANELS]
+    left_out = len(order) - len(shown)
+    together = len(names) == 1 and len(order) <= _MOST_CURVES
+
+    def curve(label: str, number: int, group: list[Row]) -> Curve:
+        return _curve(label, number, group, path, place, measure, scattered)
+
+    drawn = [(each, [curve(name, place_of[name], group) for name, group in panels[each].items()]) for each in shown]
+    if together:
+        # Of one flow, or link, colours tell the further axes apart.
+        groups = enumerate((each, group) for each in shown for group in panels[each].values())
+        drawn = [("", [curve(each if others else names[0], number, group) for number, (each, group) in groups])]
+    curves = [each for _, of_panel in drawn for each in of_panel]
     best = max(rows, key=lambda row: row["mean"])
     text = (
-        (f"Over {path}. " if path else "")
+        (f"Over {short(path)}. " if path else "")
         + f"Greatest [{measure.unit}]: {_cell(best, measure)}, {best['name']}"
         + "".join(f", {_last(each)} {best[each]}" for each in (path, *others) if each)
         + "."
     )
     every = [value for curve in curves for value in (*curve.y, *curve.high) if isfinite(value)]
-    note = f"{left_out} more curves are left out; the tables have them." if left_out else ""
+    note = f"{left_out} more panels are left out; the tables have them." if left_out else ""
     paths = [each for each in (path, *others) if each]
+    across = _across(path, place)
+    up = axis(measure.label, every, from_zero=True)
+    said = f"{measure.title}, with 95 % intervals. {text}"
+    drawing = plot(drawn[0][1], across, up, said) if len(drawn) == 1 else multiples(drawn, across, up, said)
     return Chart(
         key,
         measure.title + (f" over {_last(path)}" if scattered else ""),
@@ -115,12 +94,7 @@ def _chart(key: str, measure: Measure, rows: list[Row], path: str, others: tuple
         ),
         text,
         note,
-        plot(
-            curves,
-            _across(path, place),
-            axis(f"{measure.title.lower()} [{measure.unit}]", every, from_zero=True),
-            f"{measure.title}, with 95 % intervals. {text}",
-        ),
+        drawing,
         (
             (*map(_last, paths), "of", f"[{measure.unit}]", "difference from point 0"),
             *(
@@ -128,6 +102,7 @@ def _chart(key: str, measure: Measure, rows: list[Row], path: str, others: tuple
                 for row in rows
             ),
         ),
+        wide=len(drawn) > 1,
     )
 
 
@@ -149,11 +124,11 @@ def _across(path: str, place: Any) -> Axis:
         units = {name.partition(" ")[2] for name in place}
         unit = f" [{units.pop()}]" if len(units) == 1 and units != {""} else ""
         wide = min(values) > 0 and max(values) / min(values) >= _WIDE
-        found = axis(f"{_last(path)}{unit}", values, logarithmic=wide)
+        found = axis(f"{short(path)}{unit}", values, logarithmic=wide)
         few = len(values) <= 8 and not wide
         return Axis(found.label, found.low, found.high, _apart(found, values)) if few else found
     ticks = tuple((number, name if len(name) <= 16 else f"{name[:15]}…") for name, number in place.items())
-    return Axis(_last(path), -0.5, len(values) - 0.5, ticks)
+    return Axis(short(path), -0.5, len(values) - 0.5, ticks)
 
 
 def _apart(found: Axis, values: list[float]) -> tuple[tuple[float, str], ...]:

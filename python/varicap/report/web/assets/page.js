@@ -8,6 +8,7 @@
   const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const colourOf = (column) => {
     if (column.role === "area") return style("--shade");
+    if (column.role === "ticks") return style("--loss");
     return column.flow == null ? style("--soft") : style(`--c${column.flow % 7}`);
   };
 
@@ -18,26 +19,34 @@
     const common = { label: column.label, stroke, points: { show: false }, value: (_, value) => number(value) };
     if (column.role === "area") return { ...common, fill: stroke, width: 0, paths: stepped };
     if (column.role === "ticks") return { ...common, scale: "count", paths: () => null };
-    const dash = column.flow >= 7 ? [6, 3] : undefined;
+    const dash = [undefined, [6, 3], [2, 3], [8, 3, 2, 3]][(column.flow == null ? column.dash : Math.floor(column.flow / 7)) % 4];
     return { ...common, width: column.role === "step" ? 1.25 : 1.5, dash, paths: column.role === "step" ? stepped : undefined };
   }
 
-  // Losses are marks at the foot of the chart, a row for each link.
+  // Losses are crosses on the line of their queue.
   function marks(columns) {
-    const rows = columns.map((column, index) => [column, index + 1]).filter(([column]) => column.role === "ticks");
+    const crosses = columns.map((column, index) => [column, index + 1]).filter(([column]) => column.role === "ticks");
     return (plot) => {
       const { ctx, bbox, data } = plot;
-      const size = 5 * devicePixelRatio;
-      rows.forEach(([column, index], row) => {
-        if (!plot.series[index].show) return;
-        ctx.fillStyle = rows.length > 1 ? colourOf(column) : style("--loss");
-        const foot = bbox.top + bbox.height - row * (size + 1);
+      const size = 3 * devicePixelRatio;
+      for (const [column, index] of crosses) {
+        const line = 1 + columns.findIndex((each) => `${each.label}, lost` === column.label);
+        if (!plot.series[index].show || !plot.series[line].show) continue;
+        ctx.strokeStyle = style("--loss");
+        ctx.lineWidth = 1.3 * devicePixelRatio;
+        ctx.beginPath();
         data[index].forEach((count, at) => {
           if (!count) return;
           const x = plot.valToPos(data[0][at], "x", true);
-          if (x >= bbox.left && x <= bbox.left + bbox.width) ctx.fillRect(x - devicePixelRatio / 2, foot - size, devicePixelRatio, size);
+          const y = plot.valToPos(data[line][at] ?? 0, "y", true);
+          if (x < bbox.left || x > bbox.left + bbox.width) return;
+          ctx.moveTo(x - size, y - size);
+          ctx.lineTo(x + size, y + size);
+          ctx.moveTo(x - size, y + size);
+          ctx.lineTo(x + size, y - size);
         });
-      });
+        ctx.stroke();
+      }
     };
   }
 

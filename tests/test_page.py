@@ -1,0 +1,252 @@
+"""What a page says and shows first, and that its numbers, colours and words agree with the tables."""
+
+import html
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import browser
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from test_report import data_of
+
+import varicap
+from varicap.report import story
+from varicap.report.differences import significant
+from varicap.report.web import page as pages
+from varicap.report.web.path import links_of, picture
+from varicap.report.web.source import source
+from varicap.results.result import Result
+from varicap.results.study import Study
+
+pytestmark = pytest.mark.slow
+
+SHARED: dict[str, Any] = {
+    "name": "shared",
+    "duration": "15 s",
+    "warmup": "3 s",
+    "topology": {
+        "dumbbell": {
+            "forward": {"capacity": "4 Mbit/s", "delay": "20 ms", "queue": {"drop-tail": {"limit": "30 packets"}}}
+        }
+    },
+    "flows": {
+        "early": {"start_spread": "1 s"},
+        "late": {"start": "4 s", "access_delay": "15 ms", "start_spread": "1 s", "tcp": {"congestion": "cubic"}},
+        "web": {"app": {"arrivals": {"rate": "2 /s", "size": {"exponential": "20 kB"}}}},
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def shared() -> Result:
+    return varicap.run(SHARED, seeds=4, series=True, packets=True)
+
+
+@pytest.fixture(scope="module")
+def alone() -> Result:
+    return varicap.run("examples/lte.toml", seeds=4, series=True, overrides={"duration": "30 s"})
+
+
+@pytest.fixture(scope="module")
+def study() -> Study:
+    flows = {name: SHARED["flows"][name] for name in ("early", "late")}
+    over = {
+        "topology.dumbbell.forward.queue.drop-tail.limit": ["10 packets", "20 packets", "40 packets"],
+        "topology.dumbbell.forward.capacity": ["1 Mbit/s", "2 Mbit/s", "4 Mbit/s"],
+    }
+    return varicap.sweep({**SHARED, "flows": flows}, over, seeds=3)
+
+
+@pytest.fixture(scope="module")
+def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[browser.Page]:
+    if browser.executable() is None:
+        pytest.skip("no Chromium on this machine: install it to see pages drawn")
+    with browser.browser(tmp_path_factory.mktemp("chromium")) as page:
+        yield page
+
+
+def told(text: str) -> list[str]:
+    """The sentences of the first section."""
+    (section,) = re.findall(r'<ul class="story">(.*?)</ul>', text)
+    return [html.unescape(each) for each in re.findall(r"<li>(.*?)</li>", section)]
+
+
+def test_the_story_says_what_the_intervals_support(alone: Result) -> None:
+    sentences = told(pages.html(alone))
+    rows = {(row["flow"], row["measure"]): row for row in alone.differences().to_pylist()}
+    assert sentences[0].endswith("Mb/s of goodput, the most.")
+    seen = set()
+    for flow in ("newreno", "sack", "cubic"):
+        (sentence,) = [each for each in sentences if each.startswith(f"{flow} against reno: ")]
+        for measure, words in (("goodput_bps", "goodput"), ("sojourn_p95_ms", "queueing delay")):
+            row = rows[flow, measure]
+            seen.add(significant(row))
+            claimed = re.search(rf"([+-])[\d.]+ ± [\d.]+ % {words}", sentence)
+            assert bool(claimed) == significant(row)
+            if claimed:
+                assert claimed[1] == ("+" if row["difference"] > 0 else "-")
+            else:
+                assert re.search(rf"no significant difference in .*{words}", sentence)
+    assert seen == {True, False}
+    assert sentences[-1] == "The flows differ in recovery and congestion: see Path."
+
+
+def test_flows_that_do_not_differ_are_not_told_apart() -> None:
+    twins = {**SHARED, "isolate": True, "flows": {"one": {}, "other": {}}}
+    sentences = told(pages.html(varicap.run(twins, seeds=3)))
+    assert sentences[1:] == [
+        "other against one: no significant difference in goodput or queueing delay (95th percentile)."
+    ]
+    once = told(pages.html(varicap.run(SHARED, seeds=1)))
+    assert "may be chance" in once[1]
+    assert not any(re.search(r"[+-][\d.]+ ", sentence) for sentence in once)
+
+
+def test_more_for_less_is_no_price() -> None:
+    row: dict[str, Any] = {"flow": "b", "reference": "a", "measure": "goodput_bps"}
+    row |= {"difference": 1e5, "lo": 5e4, "hi": 1.5e5}
+    row |= {"percent": 10.0, "percent_lo": 5.0, "percent_hi": 15.0}
+    less = {"difference": -1.5, "lo": -2.0, "hi": -1.0, "percent": -10.0, "percent_lo": -12.0, "percent_hi": -8.0}
+    delay = {**row, **less, "measure": "rtt_p95_ms"}
+    assert "+10 ± 5 % goodput and -10 ± 2 % round-trip time" in story._difference("b", row, delay)
+
+
+def test_a_study_tells_its_ends_and_its_best_points(study: Study) -> None:
+    first, early, late = told(pages.html(study))
+    ends = [f"drop-tail limit {limit} packets, forward capacity {rate} Mbit/s" for limit, rate in ((10, 1), (40, 4))]
+    assert first == f"From {ends[0]} to {ends[1]}:"
+    rows = [row for row in study.summary.to_pylist() if row["measure"] == "goodput_bps"]
+    for sentence, flow in ((early, "early"), (late, "late")):
+        best = max((row for row in rows if row["name"] == flow), key=lambda row: float(row["mean"]))
+        assert sentence.startswith(f"{flow}: ")
+        assert f"at drop-tail limit {best['topology.dumbbell.forward.queue.drop-tail.limit']}" in sentence
+
+
+def test_means_over_time_are_those_of_the_tables(alone: Result, shared: Result) -> None:
+    for result, key, flow in ((alone, "rates-3", "cubic"), (shared, "rates-0", "late")):
+        chart = data_of(pages.html(result))["charts"][key]
+        numbers = {row[0]: row[1:] for row in chart["numbers"]}
+        (row,) = [row for row in result.flows.to_pylist() if (row["name"], row["replication"]) == (flow, 0)]
+        links = [row for row in result.links.to_pylist() if row["name"] == "forward" and row["replication"] == 0]
+        link = next(row for row in links if row["flow"] in ("", flow))
+        expected = link["throughput_bps"] if link["flow"] else row["throughput_bps"]
+        assert float(numbers[flow][0]) == pytest.approx(expected / 1e6, rel=5e-3)
+        assert float(numbers["capacity"][0]) == pytest.approx(link["capacity_bps"] / 1e6, rel=5e-3)
+        assert "after the warm-up" in chart["text"]
+        (goodput,) = re.findall(rf"Goodput, .*?{flow} (\d+\.\d+)", chart["text"])
+        assert float(goodput) == pytest.approx(row["goodput_bps"] / 1e6, rel=5e-3)
+    queue = data_of(pages.html(shared))["charts"]["queue"]
+    assert f"{link['dropped_packets']} packets were lost" in queue["text"]
+
+
+def test_every_chart_gives_a_flow_its_colour_and_a_shared_queue_none(shared: Result, alone: Result) -> None:
+    text = pages.html(shared)
+    charts = data_of(text)["charts"]
+    flows = {"early": 0, "late": 1, "web": 2}
+    for key in ("rates-0", "queue", "waiting", "cwnd", "rtt"):
+        for column in charts[key]["columns"]:
+            assert column["flow"] == flows.get(column["label"]), (key, column["label"])
+    for key, name in (("delay", "late"), ("tradeoff", "late")):
+        drawing = text[text.index(f'id="figure-{key}"') :]
+        (names,) = re.findall(rf'<g class="(c\d)"><path[^>]*></path><text[^>]*>{name}</text>', drawing)[:1]
+        assert names == "c1"
+    backlog = text[text.index('id="figure-backlog"') :]
+    assert 'class="neutral steps"' in backlog[: backlog.index("</svg>")]
+    own = data_of(pages.html(alone))["charts"]["queue"]["columns"]
+    assert [column["flow"] for column in own if column["role"] == "line"] == [0, 1, 2, 3]
+
+
+def test_a_sweep_of_two_axes_has_a_panel_for_each_value_and_a_colour_for_each_flow(study: Study) -> None:
+    text = pages.html(study)
+    drawing = text[text.index('id="figure-goodput-bps-0"') :]
+    drawing = drawing[: drawing.index("</svg>")]
+    assert [f"forward capacity {rate} Mbit/s" in drawing for rate in (1, 2, 4)] == [True] * 3
+    assert drawing.count('class="c0 points"') == drawing.count('class="c1 points"') == 3
+    assert drawing.count('class="bar"') == 18
+    assert "c2" not in drawing
+
+
+def test_captions_are_words() -> None:
+    lte = varicap.run("examples/lte.toml", seeds=1, overrides={"duration": "10 s"})
+    shown = source(lte)
+    assert links_of(shown.scenario)
+    assert "trace lte-like.down, 20 ms" in picture(shown)
+    markov = varicap.run("examples/markov.toml", seeds=1, overrides={"duration": "20 s"})
+    text = pages.html(markov)
+    body = text[text.index('<section id="path">') :]
+    body = body[: body.index("</section>")]
+    assert "mean_holding" not in body
+    assert re.search(r"mean holding [\d.]+ s and [\d.]+ s", body)
+
+
+def test_the_page_says_what_distinguishes_the_flows(shared: Result) -> None:
+    differ = story.distinctions(source(shared).scenario)
+    assert {"start", "access delay", "congestion", "app"} <= set(differ)
+    assert differ["start"] == {"early": "0 s", "late": "4 s", "web": "0 s"}
+    text = pages.html(shared)
+    table = text[text.index("What distinguishes the flows") :]
+    row = re.search(r'<tr><th scope="row">late</th>(.*?)</tr>', table)
+    assert row
+    assert {"4 s", "15 ms", "cubic"} <= set(re.findall(r">([^<]+)</td>", row[1]))
+
+
+def test_completion_times_are_on_the_page(shared: Result) -> None:
+    chart = data_of(pages.html(shared))["charts"]["fct"]
+    rows = shared.flows.filter(pc.equal(shared.flows["name"], "web"))
+    (levels,) = [column["values"] for column in chart["columns"] if column["label"] == "web"]
+    assert min(levels) > 60  # two round trips of 40 ms, less what the sender need not wait for
+    assert min(levels) < pc.min(rows["fct_p50_ms"]).as_py() < max(levels)
+    assert "fct" not in data_of(pages.html(varicap.run(SHARED, seeds=1, series=True)))["charts"]
+
+
+def test_the_first_screen_has_a_chart(tab: browser.Page, shared: Result, study: Study, tmp_path: Path) -> None:
+    for of in (shared, study):
+        tab.open(varicap.report.page(of, tmp_path / "page.html"), width=1280)
+        middle = "(({top, height}) => top + height / 2)(document.querySelector('figure svg').getBoundingClientRect())"
+        assert tab.eval(middle) < 800
+    assert tab.complaints == []
+
+
+def test_losses_lie_on_the_line_of_their_queue(tab: browser.Page, alone: Result, tmp_path: Path) -> None:
+    tab.open(varicap.report.page(alone, tmp_path / "page.html"), width=1280)
+    red = """(() => {
+        const plot = varicap.plots.find(({chartKey}) => chartKey === 'queue');
+        const labels = plot.series.map(({label}) => label);
+        const { width, height } = plot.ctx.canvas;
+        const pixels = plot.ctx.getImageData(0, 0, width, height).data;
+        const found = [];
+        labels.forEach((label, ticks) => {
+            if (!String(label).endsWith(', lost')) return;
+            const line = labels.indexOf(label.slice(0, -6));
+            plot.data[ticks].forEach((count, at) => {
+                if (!count) return;
+                const x = Math.round(plot.valToPos(plot.data[0][at], 'x', true));
+                const y = Math.round(plot.valToPos(plot.data[line][at], 'y', true));
+                const [r, g, b] = pixels.slice(4 * (y * width + x));
+                found.push(r > 150 && g < 90 && b < 90);
+            });
+        });
+        return [found.length, found.filter(Boolean).length];
+    })()"""
+    every, marked = tab.eval(red)
+    assert every > 5
+    assert marked > 0.9 * every
+
+
+def test_a_telephone_shows_the_whole_path_and_that_tables_go_on(
+    tab: browser.Page, shared: Result, tmp_path: Path
+) -> None:
+    tab.open(varicap.report.page(shared, tmp_path / "page.html"), width=360)
+    cut = "(box => box.scrollWidth - box.clientWidth)(document.querySelector('svg.path').parentElement)"
+    assert tab.eval(cut) <= 0
+    boxes = "[...document.querySelectorAll('.scroll')].filter(box => box.scrollWidth > box.clientWidth + 1)"
+    assert tab.eval(f"{boxes}.length") > 0
+    assert tab.eval(f"{boxes}.every(box => getComputedStyle(box).backgroundImage.includes('gradient'))")
+    assert tab.complaints == []
+
+
+def test_a_table_of_no_flows_has_no_story() -> None:
+    assert list(story.of_runs({"engine": "model", "flows": []}, pa.table({}), pa.table({}))) == []
