@@ -118,10 +118,11 @@ def _curves(drawing: _Drawing) -> "Drawn":
                 _curve(axes, drawing, _of(drawing, name, others, combination), path, label, number)
         _finish(axes, drawing, path)
         axes.set_ylabel(drawing.measure.label)
+        heading = style.literal(", ".join(short(other, drawing.paths) for other in others)) or None
         if len(combinations) * len(drawing.wanted) > _BESIDE:
-            axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False)
+            axes.legend(title=heading, loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False)
         else:
-            axes.legend(frameon=False)
+            axes.legend(title=heading, frameon=False)
     return figure
 
 
