@@ -15,6 +15,7 @@ from conftest import EXAMPLES, Cli
 from typer.testing import CliRunner
 
 import varicap
+from varicap import _interrupt
 from varicap.cli import app
 from varicap.errors import InterruptedRuns
 from varicap.results.manifest import values_sha256
@@ -138,6 +139,20 @@ def test_run_keeps_the_finished_runs(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert not folder.exists()
     else:
         assert json.loads((folder / "manifest.json").read_text())["runs"] == 3
+
+
+def test_files_that_belong_together_are_written_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_interrupt, "_asked", False)
+    before = signal.signal(signal.SIGINT, _interrupt._raise)
+    written = []
+    try:
+        with pytest.raises(KeyboardInterrupt), _interrupt.HeldBack():
+            signal.raise_signal(signal.SIGINT)
+            written.append("all")
+        assert _interrupt.asked()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert written == ["all"]
 
 
 def test_as_a_library_it_leaves_signals_alone() -> None:
