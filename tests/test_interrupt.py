@@ -143,12 +143,17 @@ def test_run_keeps_the_finished_runs(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_files_that_belong_together_are_written_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_interrupt, "_asked", False)
-    before = signal.signal(signal.SIGINT, _interrupt._raise)
     written = []
-    try:
-        with pytest.raises(KeyboardInterrupt), _interrupt.HeldBack():
+
+    def write() -> None:
+        with _interrupt.HeldBack():
             signal.raise_signal(signal.SIGINT)
             written.append("all")
+
+    before = signal.signal(signal.SIGINT, _interrupt._raise)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            write()
         assert _interrupt.asked()
     finally:
         signal.signal(signal.SIGINT, before)
