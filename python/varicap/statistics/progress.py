@@ -4,7 +4,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from html import escape
 from typing import Any, TypeAlias
 
 Progress: TypeAlias = Callable[[float, int, int], None]
@@ -54,6 +53,8 @@ class _Bar:
         now_s = time.monotonic()
         if now_s < self._next_s:
             return
+        from html import escape  # nothing but a notebook needs it
+
         self._next_s = now_s + _EACH_S
         words = f"{self._name}: {done} of {total} runs"
         self._show(
