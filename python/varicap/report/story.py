@@ -10,6 +10,7 @@ from varicap.report.differences import significant
 from varicap.report.measures import measure_of
 from varicap.report.points import short
 from varicap.report.table import bottlenecks, with_interval
+from varicap.report.table import significant as significant_digits
 from varicap.results.differences import differences
 from varicap.results.study import Study
 
@@ -45,7 +46,9 @@ def _leader(summary: Mapping[str, Any]) -> Iterator[str]:
     most = max(flows, key=lambda flow: float(flow["goodput_bps"]["mean"]))
     got = _mega(most["goodput_bps"])
     shared = [link for link in bottlenecks(dict(summary)) if not link.get("flow")]
-    rate = f"{most['name']} got {got} Mb/s of goodput" + (", the most" if len(flows) > 1 else "")
+    # Of means one is the highest, whether or not that is more than chance: no more is said.
+    rate = f"{most['name']} {'has the highest mean goodput,' if len(flows) > 1 else 'got'} {got} Mb/s"
+    rate += "" if len(flows) > 1 else " of goodput"
     used = [link for link in shared[:_MOST] if link["utilisation"]["mean"] is not None]
     if used:
         shares = (
@@ -69,9 +72,9 @@ def _difference(name: str, rate: Row | None, delay: Row | None) -> str:
     """One sentence: what of goodput and delay differs by more than chance.
 
     >>> row = {"flow": "b", "reference": "a", "measure": "goodput_bps", "difference": 1e5, "lo": 5e4, "hi": 1.5e5,
-    ...     "percent": 2.7, "percent_lo": 1.35, "percent_hi": 4.05}
+    ...     "percent": 2.7, "percent_lo": 1.2, "percent_hi": 4.2}
     >>> _difference("b", row, {**row, "measure": "rtt_p95_ms", "percent": 57.0, "percent_lo": 50.0, "percent_hi": 64.0})
-    'b against a: +2.7 ± 1.4 % goodput for +57 ± 7 % round-trip time (95th percentile).'
+    'b against a: +2.7 ± 1.5 % goodput for +57 ± 7 % round-trip time (95th percentile).'
     >>> _difference("b", {**row, "lo": -1.0}, None)
     'b against a: no significant difference in goodput.'
     """
@@ -96,6 +99,9 @@ def _percent(row: Row) -> str:
         text = with_interval(row["difference"], row["lo"], row["hi"], measure.scale)
         return f"{'' if text.startswith('-') else '+'}{text} {measure.unit}"
     text = with_interval(row["percent"], row["percent_lo"], row["percent_hi"])
+    if text.endswith("± 0"):
+        # An interval without width says nothing of how many digits count.
+        text = f"{significant_digits(row['percent'], 2)} ± 0"
     return f"{'' if text.startswith('-') else '+'}{text} %"
 
 
@@ -122,7 +128,10 @@ def of_study(study: Study) -> Iterator[str]:
             if last and row["point"] == last and (row["name"], row["measure"]) == (name, measure)
         ]
         said = f"{', '.join(changes)}; " if changes else ""
-        yield f"{name}: {said}most goodput, {most} Mb/s, at {where}." if where else f"{name}: {most} Mb/s of goodput."
+        if where:
+            yield f"{name}: {said}highest mean goodput, {most} Mb/s, at {where}."
+        else:
+            yield f"{name}: {most} Mb/s of goodput."
     if len(names) > _MOST:
         yield f"{len(names) - _MOST} more flows are in the tables."
 
