@@ -32,6 +32,8 @@ congestion = "cubic"
 """
 
 PYTHON = """
+from importlib.metadata import files
+
 import varicap
 from varicap.scenario import Dumbbell, DropTail, Flow, Link, Scenario, Tcp
 
@@ -40,6 +42,8 @@ scenario = Scenario(duration="10 s", topology=Dumbbell(forward=path), flows={"re
 result = varicap.run(scenario, seeds=2)
 assert 0 < result.summary["flows"][0]["goodput_bps"]["mean"] < 1e6
 assert result.flows.num_rows == 2
+carried = {file.name for file in files("varicap") or []}
+assert carried >= {"LICENSE-MIT", "LICENSE-APACHE", "THIRD_PARTY.md"}, carried
 """
 
 
