@@ -20,7 +20,7 @@ use crate::bpf::{BpfError, Ratcp};
 use crate::director::FlowDirector;
 use crate::emulator::Emulator;
 use crate::error::{Step, TestbedError};
-use crate::flows::{Endpoints, Surroundings};
+use crate::flows::{Endpoints, Samples, Surroundings};
 use crate::kernel::Kernel;
 use crate::netlink::{Netlink, RouteMetrics};
 use crate::netns::{Namespace, set_sysctl};
@@ -30,6 +30,10 @@ use crate::tun::{Tun, losses};
 
 /// The name of the TUN device in both namespaces.
 const DEVICE: &str = "tun0";
+/// The limit of a sender's buffer in the kernel [B]. It begins with it: Linux lets a buffer grow with cwnd, but during loss
+/// recovery cwnd is halved while everything behind the first hole stays buffered, so that a grown buffer would be full
+/// and no new data be sent until recovery ends. Only data in flight can fill it; see [`Endpoints::new`].
+const SEND_BUFFER: u64 = 64 << 20;
 /// The largest flow group that has a series for each flow; larger groups have a single result row as well.
 const MOST_SERIES_OF_A_GROUP: u32 = 64;
 
@@ -116,8 +120,9 @@ pub fn run(
         unintended_drops: wire.fidelity.unintended_drops
             + lost_outside(&senders)?
             + lost_outside(&receivers)?,
-        samples: hosts.samples,
-        starved_samples: hosts.starved_samples,
+        samples: hosts.samples.all,
+        starved_samples: hosts.samples.starved,
+        warnings: warnings(&hosts.samples),
         kernel: std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned(),
         notes: std::mem::take(&mut plan.notes),
         ..wire.fidelity.clone()
@@ -185,7 +190,7 @@ fn configure(plan: &Plan, mode: Mode, device: u32, neighbours: &[Neighbour]) -> 
     // Runs must not influence each other through cached metrics, and transfers must not run out of ports.
     set("net.ipv4.tcp_no_metrics_save", "1", false)?;
     set("net.ipv4.tcp_tw_reuse", "1", false)?;
-    set("net.ipv4.tcp_wmem", "4096 1048576 67108864", false)?;
+    set("net.ipv4.tcp_wmem", &format!("4096 {SEND_BUFFER} {SEND_BUFFER}"), false)?;
     // Each connection requests the options of its flow; receivers accept any of them.
     set("net.ipv4.tcp_sack", "1", false)?;
     set("net.ipv4.tcp_timestamps", "1", false)?;
@@ -319,8 +324,7 @@ fn finish(
 struct Hosts {
     flows: Vec<FlowMeasure>,
     series: Vec<FlowSeries>,
-    samples: u64,
-    starved_samples: u64,
+    samples: Samples,
 }
 
 fn serve(
@@ -350,13 +354,35 @@ fn serve(
     let end = Time::ZERO + network.duration;
     let totals = endpoints.sender_totals(end);
     endpoints.abort();
-    let (samples, starved_samples) = (endpoints.samples, endpoints.starved_samples);
+    let samples = endpoints.samples;
     Ok(Hosts {
         flows: finish(endpoints.meters, end, totals),
         series: series.into_iter().map(|(_, series)| series).collect(),
         samples,
-        starved_samples,
     })
+}
+
+/// What a reader of the result must know about senders that were limited by something else than the network.
+fn warnings(samples: &Samples) -> Vec<String> {
+    /// The share of full buffers from which it is reported.
+    const MOST_FULL: f64 = 0.01;
+    let mut warnings = Vec::new();
+    if 2 * samples.slow_recovery > samples.all {
+        warnings.push(
+            "a sender without SACK spent most of its time in loss recovery: Linux resends one lost packet per round \
+             trip and restarts its timer each time (RFC 6582's slow-but-steady variant), so that a burst of losses \
+             holds up delivery until the last one is repaired; the simulator's timer expires instead. `recovery = \
+             \"sack\"` with --kernel stock repairs many losses per round trip"
+                .to_owned(),
+        );
+    }
+    if samples.full as f64 > MOST_FULL * samples.all as f64 {
+        let limit = SEND_BUFFER >> 20;
+        warnings.push(format!(
+            "a sender had to wait because its buffer in the kernel ({limit} MiB) was full of data in flight"
+        ));
+    }
+    warnings
 }
 
 /// The number of packets that a namespace itself lost, which is never intended.

@@ -14,7 +14,7 @@ use crate::plan::FlowPlan;
 use crate::sys;
 
 /// The maximum amount of unsent data in the kernel where an application may withdraw data [B].
-const UNSENT: i32 = 16_384;
+pub const UNSENT: i32 = 16_384;
 
 /// The options in TCP's connection requests. They are set for the whole namespace, so the last ones are remembered.
 #[derive(Debug, Default)]
@@ -70,16 +70,15 @@ pub fn send_datagrams(group: u16, member: u32) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
-/// A TCP socket of a group, with a fixed port for `member`; to be called in the senders' namespace, before [`connect`].
-pub fn open(group: u16, member: Option<u32>, plan: &FlowPlan, takes_back: bool) -> io::Result<OwnedFd> {
+/// A TCP socket of a group, with a fixed port for `member`, that takes up to `unsent` bytes of unsent data; to be called in
+/// the senders' namespace, before [`connect`].
+pub fn open(group: u16, member: Option<u32>, plan: &FlowPlan, unsent: i32) -> io::Result<OwnedFd> {
     let fd = sys::socket(libc::AF_INET, libc::SOCK_STREAM, 0)?;
     sys::set_option(&fd, libc::IPPROTO_TCP, libc::TCP_NODELAY, 1)?;
     if let Some(name) = &plan.congestion {
         sys::set_option_bytes(&fd, libc::IPPROTO_TCP, libc::TCP_CONGESTION, name.as_bytes())?;
     }
-    if takes_back {
-        sys::set_option(&fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, UNSENT)?;
-    }
+    sys::set_option(&fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, unsent)?;
     if let Some(member) = member {
         sys::set_option(&fd, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1)?;
         sys::bind(&fd, addresses::sender(group), addresses::FIRST_PORT + member as u16)?;

@@ -28,12 +28,15 @@ pub struct Fidelity {
     pub unintended_drops: u64,
     /// Samples of greedy senders.
     pub samples: u64,
-    /// Samples of greedy senders that found no data waiting to be sent, because the application was too slow.
+    /// Samples of greedy senders that found everything sent and room for more: the application was too slow.
     pub starved_samples: u64,
     /// Whether the emulator had priority over all ordinary threads (SCHED_FIFO).
     pub is_prioritised: bool,
     /// The kernel's release.
     pub kernel: String,
+    /// What a reader of the result must know: what limited a sender other than the network.
+    #[serde(default)]
+    pub warnings: Vec<String>,
     /// Notes on where the kernel's behaviour differs from the scenario.
     pub notes: Vec<String>,
 }
@@ -56,7 +59,7 @@ impl Fidelity {
         }
         if self.starved_samples as f64 > MOST_STARVED * self.samples as f64 {
             faults.push(format!(
-                "{} of {} times a sender had nothing to send",
+                "{} of {} times a sender had nothing to send because the machine was late",
                 self.starved_samples, self.samples
             ));
         }
@@ -72,9 +75,11 @@ impl Fidelity {
         self.samples += other.samples;
         self.starved_samples += other.starved_samples;
         self.is_prioritised &= other.is_prioritised;
-        for note in &other.notes {
-            if !self.notes.contains(note) {
-                self.notes.push(note.clone());
+        for (own, others) in [(&mut self.notes, &other.notes), (&mut self.warnings, &other.warnings)] {
+            for text in others {
+                if !own.contains(text) {
+                    own.push(text.clone());
+                }
             }
         }
     }
@@ -86,6 +91,7 @@ impl Fidelity {
             "valid": faults.is_empty(),
             "faults": faults,
             "notes": self.notes,
+            "warnings": self.warnings,
             "packets": self.lateness.count(),
             "lateness_ms": {
                 "p50": millis(self.lateness.quantile(0.5)),
@@ -129,6 +135,8 @@ mod tests {
     #[test]
     fn runs_are_taken_together() {
         let mut both = Fidelity { notes: vec!["a".into()], is_prioritised: true, ..kept(1, 1) };
+        both.merge(&Fidelity { warnings: vec!["slow".into()], is_prioritised: true, ..Fidelity::default() });
+        assert_eq!(both.to_json(&[])["warnings"][0], "slow");
         both.merge(&Fidelity { notes: vec!["a".into(), "b".into()], is_prioritised: false, ..kept(2, 3) });
         assert_eq!((both.late_packets, both.lateness.count(), both.is_prioritised), (3, 2002, false));
         assert_eq!(both.notes, ["a", "b"]);

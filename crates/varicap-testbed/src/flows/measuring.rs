@@ -5,8 +5,9 @@ use varicap_experiment::measure::SenderTotals;
 use varicap_tcp::State;
 use varicap_units::Time;
 
-use super::{Datagrams, Endpoints};
+use super::{Datagrams, Endpoints, Samples};
 use crate::sockets::TcpInfo;
+use crate::sys;
 
 impl Endpoints {
     pub(super) fn sample(&mut self, now: Time) {
@@ -35,8 +36,13 @@ impl Endpoints {
             self.standing[meter] = Some(standing);
         }
         if connection.outbox.offered == u64::MAX && info.is_established() {
-            self.samples += 1;
-            self.starved_samples += u64::from(info.unsent() == 0);
+            let samples = &mut self.samples;
+            samples.all += 1;
+            if info.unsent() == 0 {
+                let has_room = sys::is_writable(&connection.sender);
+                *(if has_room { &mut samples.starved } else { &mut samples.full }) += 1;
+            }
+            samples.slow_recovery += u64::from(state == State::Recovery && !tcp.recovery.is_selective());
         }
     }
 
@@ -58,6 +64,6 @@ impl Endpoints {
     pub fn begin_measuring(&mut self, now: Time) {
         let totals = self.sender_totals(now);
         self.meters.iter_mut().zip(totals).for_each(|(meter, sender)| meter.reset(now, sender));
-        (self.samples, self.starved_samples) = (0, 0);
+        self.samples = Samples::default();
     }
 }

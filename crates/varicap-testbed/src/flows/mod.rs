@@ -33,6 +33,10 @@ const SAMPLE: Span = Span::from_millis(10);
 const SAMPLED_AT_ONCE: usize = 100;
 /// The amount of data written at a time [B].
 const CHUNK: usize = 65_536;
+/// The amount of unsent data that all connections may have in the kernel [B], and bounds for each.
+const UNSENT_OF_ALL: u64 = 64 << 20;
+const LEAST_UNSENT: u64 = 64 << 10;
+const MOST_UNSENT: u64 = 8 << 20;
 static ZEROS: [u8; CHUNK] = [0; CHUNK];
 
 /// An entry of the agenda: everything that falls due at an instant, apart from openings.
@@ -113,6 +117,19 @@ struct Connection {
     last: SenderTotals,
 }
 
+/// Samples of senders that always have more to send.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Samples {
+    /// All of them.
+    pub all: u64,
+    /// Those at which everything had been sent though there was room for more: the application had been too slow.
+    pub starved: u64,
+    /// Those at which everything had been sent and what was in flight filled the buffer.
+    pub full: u64,
+    /// Those of senders without SACK that were in loss recovery.
+    pub slow_recovery: u64,
+}
+
 /// The meters at the sockets.
 #[derive(Debug)]
 pub struct Endpoints {
@@ -120,10 +137,10 @@ pub struct Endpoints {
     pub meters: Vec<FlowMeter>,
     /// The latest state of each flow's sender, by meter.
     pub standing: Vec<Option<SenderState>>,
-    /// The number of samples of greedy senders.
-    pub samples: u64,
-    /// The number of those samples in which the application had been too slow.
-    pub starved_samples: u64,
+    /// Samples of greedy senders.
+    pub samples: Samples,
+    /// The maximum amount of unsent data in the kernel for each connection [B].
+    unsent: i32,
     over: Vec<SenderTotals>,
     flows: Vec<FlowSpec>,
     plans: Vec<FlowPlan>,
@@ -171,7 +188,8 @@ pub struct Surroundings {
 }
 
 impl Endpoints {
-    /// Makes the sockets of `network` that exist before it starts. This thread must be in the senders' namespace.
+    /// Makes the sockets of `network` that exist before it starts. This thread must be in the senders' namespace. Each
+    /// socket takes only so much unsent data that this thread may be late; the rest of its buffer is for data in flight.
     pub fn new(
         network: &Network,
         plan: &Plan,
@@ -179,13 +197,15 @@ impl Endpoints {
         around: Surroundings,
     ) -> Result<Endpoints, TestbedError> {
         let Surroundings { clock, streams, postbox, remote, ratcp } = around;
+        let connections: u64 = network.flows.iter().map(|flow| u64::from(flow.count)).sum();
+        let unsent = (UNSENT_OF_ALL / connections.max(1)).clamp(LEAST_UNSENT, MOST_UNSENT) as i32;
         let (poll, timer) = (Poll::new().step("make an event queue")?, Timer::new().step("make a timer")?);
         poll.add(&timer, TIMER, Interest::Read).step("wait for a timer")?;
         let mut endpoints = Endpoints {
             meters: Vec::new(),
             standing: Vec::new(),
-            samples: 0,
-            starved_samples: 0,
+            samples: Samples::default(),
+            unsent,
             over: Vec::new(),
             flows: network.flows.clone(),
             plans: plan.flows.clone(),

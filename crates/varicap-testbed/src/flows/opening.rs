@@ -13,7 +13,7 @@ use super::{Connection, ConnectionId, Datagrams, Due, Endpoints, LISTENER, Outbo
 use crate::director::Message;
 use crate::error::{Step, TestbedError};
 use crate::netns::Namespace;
-use crate::sockets;
+use crate::sockets::{self, UNSENT};
 use crate::sys::Interest;
 
 impl Endpoints {
@@ -72,7 +72,8 @@ impl Endpoints {
             return Err(TestbedError::Failed("a datagram flow opens no connection".to_owned()));
         };
         let app = self.openings.application(now, opening);
-        let fd = sockets::open(group, member, plan, app.may_withdraw()).step("make a TCP socket")?;
+        let fd = sockets::open(group, member, plan, if app.may_withdraw() { UNSENT } else { self.unsent })
+            .step("make a TCP socket")?;
         let mut listener = None;
         if let (Congestion::Ratcp(config), Some(ratcp)) = (&tcp.congestion, &self.ratcp) {
             let adopted = ratcp.adopt(&fd, config, flow.packet);

@@ -122,6 +122,13 @@ impl AsRawFd for Bell {
     }
 }
 
+/// Whether `fd` can be written to now, as [`Interest::ReadWrite`] would find it.
+pub fn is_writable(fd: &impl AsRawFd) -> bool {
+    let mut one = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLOUT, revents: 0 };
+    // SAFETY: `one` is a single pollfd and outlives the call.
+    unsafe { libc::poll(&mut one, 1, 0) > 0 && one.revents & libc::POLLOUT != 0 }
+}
+
 /// Waits for many descriptors at once (epoll).
 #[derive(Debug)]
 pub struct Poll {
