@@ -77,6 +77,38 @@ def test_reno_is_the_simulators_reno_on_a_fixed_link(fixed: Path) -> None:
     assert real["fidelity"]["unintended_drops"] == 0
 
 
+def fast(recovery: str) -> dict[str, Any]:
+    """Slow start loses hundreds of packets at once: 100 Mb/s, and a window that doubles up to 28 ms too far."""
+    link = {"capacity": "100 Mbit/s", "queue": {"drop-tail": {"limit": "1 bdp"}}}
+    return scenario(link, duration="5 s", tcp={"recovery": recovery, "mss": "1448 B", "timestamps": True})
+
+
+@needs_kernel
+def test_a_burst_of_losses_without_sack_leaves_data_to_send_and_is_explained() -> None:
+    summary = kernel.run(fast("newreno")).summary
+    fidelity, flow = summary["fidelity"], summary["flows"][0]
+    # The send buffer was full of data in flight in 99 of 100 samples, and an application of ours got the blame.
+    assert fidelity["starved_samples"] < 20
+    assert not [fault for fault in fidelity["faults"] if "nothing to send" in fault]
+    # One lost packet per round trip, and new data beside it.
+    assert flow["retransmitted_packets"] == pytest.approx(4 / 0.0405, rel=0.2)
+    assert flow["sent_packets"] > 20 * flow["retransmitted_packets"]
+    assert any("slow-but-steady" in warning for warning in fidelity["warnings"])
+
+
+@needs_kernel
+def test_with_sack_and_stock_a_fast_link_is_full() -> None:
+    summary = valid(lambda: kernel.run(fast("sack"), kernel="stock").summary, tries=3)
+    assert summary["links"][0]["utilisation"]["mean"] > 0.95
+    assert summary["fidelity"]["warnings"] == []
+
+
+@needs_kernel
+def test_the_benchmark_loses_nothing_so_that_it_measures_the_emulator() -> None:
+    (held,) = doctor.ceiling((100,))
+    assert held.utilisation > 0.95, held
+
+
 @needs_kernel
 def test_the_same_seed_gives_the_same_capacity_and_the_run_says_where_it_is_from(tmp_path: Path) -> None:
     markov = {"markov": {"rates": ["4 Mbit/s", "1 Mbit/s"], "mean_holding": ["0.5 s", "0.5 s"]}}
@@ -159,11 +191,14 @@ def test_a_run_that_time_could_not_be_kept_in_is_not_valid(cli: Cli, tmp_path: P
         """,
         encoding="utf-8",
     )
-    done = cli("run", file, "--engine", "kernel", "--strict", "--json")
-    assert done.returncode == 4, done.stderr
-    fidelity = json.loads(done.stdout)["fidelity"]
-    assert not fidelity["valid"]
-    assert fidelity["faults"][0] in done.stderr
+    for quiet in ((), ("-q",)):
+        done = cli("run", file, "--engine", "kernel", "--strict", "--json", *quiet)
+        assert done.returncode == 4, done.stderr
+        fidelity = json.loads(done.stdout)["fidelity"]
+        assert not fidelity["valid"]
+        assert fidelity["faults"][0] in done.stderr
+    compared = cli("compare", file, "--engine", "kernel", "--json", "-q")
+    assert "kernel: this result is not valid: " in compared.stderr
 
 
 def descendants(process: int) -> list[int]:
@@ -241,6 +276,25 @@ def test_nothing_is_left_however_a_run_ends(how: str) -> None:
     until(lambda: not registered & set(doctor.congestion_controls()))
     if how == "worker killed":
         assert "the process of the kernel engine ended" in told
+
+
+@needs_kernel
+@pytest.mark.skipif("bbr" not in doctor.congestion_controls(), reason="SKIPPED: this kernel has no bbr")
+def test_a_control_of_the_kernel_alone_is_compared_without_the_simulator(cli: Cli, fixed: Path) -> None:
+    short = ("--set", "duration=3 s", "--set", "warmup=1 s", "--json", "-q")
+    done = cli("compare", fixed, "--set", 'flows.reno.tcp.congestion={ custom = "bbr" }', *short)
+    assert done.returncode == 0, done.stderr
+    answers = {answer["engine"]: answer for answer in json.loads(done.stdout)["engines"]}
+    assert goodput(answers["kernel"]) > 0
+    assert "nobody brought a control called `bbr`" in answers["sim"]["not_applicable"]
+    # Quiet, and yet it says that a column is missing.
+    assert (
+        "sim: the simulator has none of the kernel's controls: flows.reno.tcp.congestion: nobody brought" in done.stderr
+    )
+    nobody = cli("compare", fixed, "--set", 'flows.reno.tcp.congestion={ custom = "nobody" }', *short)
+    assert nobody.returncode == 2
+    assert "nobody brought a control called `nobody`" in nobody.stderr
+    assert "this kernel has" in nobody.stderr
 
 
 @needs_kernel

@@ -26,6 +26,9 @@ class ScenarioError(ValueError):
     expected: str | None
     """What was expected."""
 
+class MissingControlError(ScenarioError):
+    """A congestion control that the simulator does not have; the kernel may have it."""
+
 class RunError(RuntimeError):
     """A run failed: a fault of the engine, never of the scenario."""
 

@@ -12,6 +12,12 @@ create_exception!(
 );
 create_exception!(
     varicap._core,
+    MissingControlError,
+    ScenarioError,
+    "A congestion control that the simulator does not have; the kernel may have it."
+);
+create_exception!(
+    varicap._core,
     RunError,
     PyRuntimeError,
     "A run failed: a fault of the engine, never of the scenario."
@@ -38,6 +44,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
         scenario_error.setattr(attribute, py.None())?;
     }
     module.add("ScenarioError", scenario_error)?;
+    module.add("MissingControlError", py.get_type::<MissingControlError>())?;
     module.add("KernelCannotError", py.get_type::<KernelCannotError>())?;
     module.add("KernelLacksError", py.get_type::<KernelLacksError>())?;
     module.add("RunError", py.get_type::<RunError>())

@@ -19,7 +19,7 @@ use varicap_tcp::congestion::CongestionControl;
 use varicap_tcp::{Congestion, TcpConfig};
 
 use crate::control::{PythonControl, Raised, start};
-use crate::errors::{RunError, ScenarioError};
+use crate::errors::{MissingControlError, RunError, ScenarioError};
 use crate::interrupt::{Shared, run as run_interruptibly};
 use crate::policy::PythonPolicy;
 use crate::queue::PythonQueue;
@@ -226,7 +226,9 @@ fn check_controls(scenario: &PyScenario, controls: Option<&HashMap<String, Py<Py
         {
             let says =
                 format!("flows.{}.tcp.congestion: nobody brought a control called `{name}`", flow.name);
-            return Err(ScenarioError::new_err(format!("{says}; pass it to varicap.run(…, controls=…)")));
+            return Err(MissingControlError::new_err(format!(
+                "{says}; pass it to varicap.run(…, controls=…)"
+            )));
         }
     }
     Ok(())

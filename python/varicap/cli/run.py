@@ -233,10 +233,13 @@ def _analyse(
 
 
 def _check_fidelity(summary: dict[str, Any], strict: bool, tell: Callable[[str], None]) -> None:
+    for warning in summary["fidelity"].get("warnings", []):
+        tell(warning)
     if summary["fidelity"]["valid"]:
         return
     faults = summary["fidelity"].get("faults", [])
-    tell(f"this result is not valid: {'; '.join(faults) if faults else 'see `fidelity` in --json'}")
+    # Also with --quiet: a number that does not hold must not look like one that does.
+    say(f"this result is not valid: {'; '.join(faults) if faults else 'see `fidelity` in --json'}")
     if strict:
         raise typer.Exit(BREACH)
 
@@ -286,8 +289,15 @@ def compare(
     else:
         print_tables(report.rich_tables(compared), "--json")
     for answer in compared["engines"]:
+        # Also with --quiet: neither a missing column nor an invalid one may go unnoticed.
         if "not_applicable" in answer:
-            tell(f"{answer['engine']}: {answer['not_applicable']}")
+            say(f"{answer['engine']}: {answer['not_applicable']}")
+            continue
+        fidelity = answer.get("fidelity", {})
+        if faults := fidelity.get("faults"):
+            say(f"{answer['engine']}: this result is not valid: {'; '.join(faults)}")
+        for warning in fidelity.get("warnings", []):
+            tell(f"{answer['engine']}: {warning}")
     if drawn and done.runs:
         draw(done.figure, (output or Path("varicap-out") / folder_name(done.scenario)) / "windows.png", tell)
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
+import varicap._core as _core
 from varicap import engines
 from varicap.engines import ENGINES, Engine
 from varicap.engines.model import ModelResult
@@ -82,6 +83,9 @@ def compare(
 ) -> Comparison:
     """Ask every engine (or `only` some) about a scenario.  Raises `ScenarioError` if it cannot be read.
 
+    An engine that cannot answer is left out, with the reason: the simulator if a congestion control, such as
+    ``custom = "bbr"``, exists in the kernel only.
+
     `kernel` says how much of itself the kernel keeps (see `varicap.kernel`).
 
     >>> both = compare("examples/fixed.toml", only=("sim", "model"), seeds=2, overrides={"duration": "30 s"})
@@ -94,11 +98,19 @@ def compare(
         "kernel": {"series": "first", "kernel": kernel, "progress": progress},
     }
     answers: dict[str, Result | ModelResult | str] = {}
+    missing: _core.MissingControlError | None = None
     for engine in only:
         try:
             answers[engine] = engines.run(loaded, engine=engine, **options.get(engine, {}))
         except (NotApplicableError, MachineLacksError) as error:
             answers[engine] = str(error)
+        except _core.MissingControlError as error:
+            missing = error
+            answers[engine] = f"the simulator has none of the kernel's controls: {error}"
+    if missing is not None and not any(isinstance(found, Result) for found in answers.values()):
+        # No engine has it, so that there is nothing to compare.
+        others = [str(found) for name, found in answers.items() if name == "kernel"]
+        raise _core.MissingControlError("; ".join([str(missing), *others]))
     return Comparison(json.loads(loaded.to_json())["name"], answers)
 
 
