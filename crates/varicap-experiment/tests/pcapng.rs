@@ -11,8 +11,10 @@ use varicap_net::LossCause;
 use varicap_tcp::{Flags, Segment, TcpConfig};
 use varicap_units::{Amount, Bytes, Time};
 
-const PLAIN: CapturedFlow = CapturedFlow::Tcp { mss: 1460, timestamps: false, sack: true, window_scale: 7 };
-const STAMPED: CapturedFlow = CapturedFlow::Tcp { mss: 1448, timestamps: true, sack: true, window_scale: 0 };
+const PLAIN: CapturedFlow =
+    CapturedFlow::Tcp { mss: 1460, timestamps: false, sack: true, window_scale: 7, ecn: false };
+const STAMPED: CapturedFlow =
+    CapturedFlow::Tcp { mss: 1448, timestamps: true, sack: true, window_scale: 0, ecn: false };
 const DATA: PacketOwner = PacketOwner { group: 0, flow: 0, generation: 0, is_reverse: false };
 const ACK: PacketOwner = PacketOwner { group: 0, flow: 0, generation: 0, is_reverse: true };
 
@@ -154,6 +156,46 @@ fn congestion_experienced_and_its_echo_are_in_the_headers() {
     assert_eq!(one(record(DATA, capable), PLAIN).0.header().ecn().value(), 0b10);
     let echo = Segment { flags: Flags::ACK.with(Flags::ECE), ..data(0, 0) };
     assert!(one(record(ACK, echo), PLAIN).1.ece());
+}
+
+#[test]
+fn a_handshake_negotiates_ecn_where_the_scenario_asks_for_it() {
+    let CapturedFlow::Tcp { mss, timestamps, sack, window_scale, .. } = PLAIN else { unreachable!() };
+    let capable = CapturedFlow::Tcp { mss, timestamps, sack, window_scale, ecn: true };
+    let ecn_of = |owner, flags, group| {
+        let (ip, tcp) = one(record(owner, Segment { flags, ..data(0, 0) }), group);
+        (ip.header().ecn().value(), tcp.ece(), tcp.cwr())
+    };
+    // RFC 3168 §6.1.1: SYN with ECE and CWR, SYN-ACK with ECE alone, neither of them ECN-capable itself.
+    assert_eq!(ecn_of(DATA, Flags::SYN, capable), (0, true, true));
+    assert_eq!(ecn_of(ACK, Flags::SYN.with(Flags::ACK), capable), (0, true, false));
+    assert_eq!(ecn_of(DATA, Flags::ACK, capable), (0, false, false));
+    assert_eq!(ecn_of(DATA, Flags::SYN, PLAIN), (0, false, false));
+}
+
+#[test]
+fn a_packet_that_the_queue_marks_has_experienced_congestion() {
+    let mut log = PacketLog::new(10);
+    let capable = |seq| record(DATA, Segment { flags: Flags::ACK.with(Flags::ECT), ..data(seq, 1000) });
+    let event = |record, event| PacketRecord { at: Time::from_nanos(20_000_000), event, ..record };
+    for event in [
+        capable(0),
+        capable(1000),
+        event(capable(1000), PacketEvent::Mark),
+        event(capable(1000), PacketEvent::Lost(LossCause::Channel)),
+        capable(2000),
+    ] {
+        log.push(&event);
+    }
+    let file = write_capture(Vec::new(), &log, &["forward"], &[PLAIN], Snap::Whole).unwrap();
+    let (packets, _) = parse(&file);
+    let ecn: Vec<u8> = packets.iter().map(|packet| tcp_of(packet).0.header().ecn().value()).collect();
+    assert_eq!(ecn, [0b10, 0b11, 0b10]);
+    let comment = packets[1].options.iter().find_map(|option| match option {
+        EnhancedPacketOption::Comment(text) => Some(text.to_string()),
+        _ => None,
+    });
+    assert_eq!(comment.unwrap(), "marked by the queue at 0.02 s; lost on the channel at 0.02 s");
 }
 
 #[test]

@@ -38,6 +38,8 @@ pub enum CapturedFlow {
         sack: bool,
         /// By how many bits windows are scaled down (RFC 7323).
         window_scale: u8,
+        /// Whether the handshake negotiates ECN (RFC 3168).
+        ecn: bool,
     },
     /// The group sends UDP datagrams.
     Datagrams,
@@ -113,7 +115,7 @@ impl PacketBytes {
     }
 
     fn tcp(&mut self, flow: CapturedFlow, owner: PacketOwner, segment: &Segment) {
-        let CapturedFlow::Tcp { mss, timestamps, sack, window_scale } = flow else { return };
+        let CapturedFlow::Tcp { mss, timestamps, sack, window_scale, ecn } = flow else { return };
         let is_syn = segment.flags.has(Flags::SYN);
         let (mine, theirs) = if owner.is_reverse {
             (initial_receiver_number(owner), initial_sender_number(owner))
@@ -134,7 +136,8 @@ impl PacketBytes {
         self.ports(owner);
         self.headers.extend_from_slice(&seq.to_be_bytes());
         self.headers.extend_from_slice(&(if acknowledges { expected } else { 0 }).to_be_bytes());
-        self.headers.extend_from_slice(&[0, tcp_flags(segment.flags, acknowledges)]);
+        let flags = if is_syn && ecn { segment.flags.with(ecn_setup(acknowledges)) } else { segment.flags };
+        self.headers.extend_from_slice(&[0, tcp_flags(flags, acknowledges)]);
         self.headers.extend_from_slice(&window.to_be_bytes());
         self.headers.extend_from_slice(&[0; 4]); // checksum and urgent pointer
         let options = self.headers.len();
@@ -199,6 +202,11 @@ impl PacketBytes {
         }
         self.headers[place..place + 2].copy_from_slice(&checksum.to_be_bytes());
     }
+}
+
+/// The flags of a SYN, or of its answer, by which a connection negotiates ECN. Source: RFC 3168 §6.1.1.
+fn ecn_setup(is_answer: bool) -> Flags {
+    if is_answer { Flags::ECE } else { Flags::ECE.with(Flags::CWR) }
 }
 
 fn tcp_flags(flags: Flags, acknowledges: bool) -> u8 {

@@ -9,7 +9,7 @@ use std::collections::{HashMap, VecDeque};
 use std::io::{self, Write};
 
 use varicap_net::LossCause;
-use varicap_tcp::TcpConfig;
+use varicap_tcp::{Flags, TcpConfig};
 use varicap_units::{Amount, Time};
 
 use crate::results::packets::{PacketEvent, PacketLog, PacketOwner, PacketRecord};
@@ -34,6 +34,7 @@ impl CapturedFlow {
             timestamps: tcp.timestamps,
             sack: tcp.recovery.is_selective(),
             window_scale,
+            ecn: tcp.ecn,
         }
     }
 }
@@ -120,7 +121,8 @@ impl<W: Write> Capture<W> {
     }
 }
 
-/// Writes what arrived at each link of `log`, with the fate of lost packets as comments.
+/// Writes what arrived at each link of `log`, with the fate of lost packets as comments. A packet that the link's queue
+/// marks is shown as it leaves the queue, with "congestion experienced".
 pub fn write_capture<W: Write>(
     out: W,
     log: &PacketLog,
@@ -131,15 +133,23 @@ pub fn write_capture<W: Write>(
     let cut = format!("The log was full: only its first {} events are here.", log.len());
     let mut capture = Capture::new(out, links, groups, snap, log.is_truncated().then_some(cut.as_str()))?;
     let mut fates = fates(log);
-    for record in log.records().filter(|record| record.event == PacketEvent::Arrival) {
-        let lost = fates.get_mut(&identity(&record)).and_then(VecDeque::pop_front);
-        let comment = lost.map(|(at, cause)| match cause {
-            LossCause::Overflow => "dropped: the queue was full".to_owned(),
-            LossCause::Aqm => format!("dropped by active queue management at {at:?}"),
-            LossCause::Policed => "dropped: it did not conform to its reservation".to_owned(),
-            LossCause::Channel => format!("lost on the channel at {at:?}"),
-        });
-        capture.packet(&record, comment.as_deref())?;
+    for mut record in log.records().filter(|record| record.event == PacketEvent::Arrival) {
+        let fate = fates.get_mut(&identity(&record));
+        let Fate { marks, losses } = fate.map(Fate::next).unwrap_or_default();
+        let mut comments = Vec::new();
+        for at in marks {
+            record.segment.flags = record.segment.flags.with(Flags::CE);
+            comments.push(format!("marked by the queue at {at:?}"));
+        }
+        for (at, cause) in losses {
+            comments.push(match cause {
+                LossCause::Overflow => "dropped: the queue was full".to_owned(),
+                LossCause::Aqm => format!("dropped by active queue management at {at:?}"),
+                LossCause::Policed => "dropped: it did not conform to its reservation".to_owned(),
+                LossCause::Channel => format!("lost on the channel at {at:?}"),
+            });
+        }
+        capture.packet(&record, (!comments.is_empty()).then(|| comments.join("; ")).as_deref())?;
     }
     capture.finish()
 }
@@ -152,12 +162,31 @@ fn identity(record: &PacketRecord) -> Identity {
     (*link, *owner, [segment.seq, segment.ack, segment.sent_at.as_nanos()], segment.len)
 }
 
-/// The losses of each packet, in order.
-fn fates(log: &PacketLog) -> HashMap<Identity, VecDeque<(Time, LossCause)>> {
-    let mut fates: HashMap<Identity, VecDeque<(Time, LossCause)>> = HashMap::new();
+/// What befell packets of one identity at a link, in order of time.
+#[derive(Debug, Default)]
+struct Fate {
+    marks: VecDeque<Time>,
+    losses: VecDeque<(Time, LossCause)>,
+}
+
+impl Fate {
+    /// What befell the next of these packets.
+    fn next(&mut self) -> Fate {
+        let (mark, loss) = (self.marks.pop_front(), self.losses.pop_front());
+        Fate { marks: mark.into_iter().collect(), losses: loss.into_iter().collect() }
+    }
+}
+
+/// The fate of each packet that was marked or lost.
+fn fates(log: &PacketLog) -> HashMap<Identity, Fate> {
+    let mut fates: HashMap<Identity, Fate> = HashMap::new();
     for record in log.records() {
-        if let PacketEvent::Lost(cause) = record.event {
-            fates.entry(identity(&record)).or_default().push_back((record.at, cause));
+        match record.event {
+            PacketEvent::Mark => fates.entry(identity(&record)).or_default().marks.push_back(record.at),
+            PacketEvent::Lost(cause) => {
+                fates.entry(identity(&record)).or_default().losses.push_back((record.at, cause));
+            }
+            PacketEvent::Arrival | PacketEvent::Departure | PacketEvent::Delivery => {}
         }
     }
     fates
