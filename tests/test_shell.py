@@ -10,12 +10,15 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import EXAMPLES, Cli
+
+from varicap.machine import doctor
 
 VARICAP = [sys.executable, "-m", "varicap"]
 # A user without any privilege, though the device /dev/net/tun may still be root's.
@@ -46,6 +49,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     """A web server on the loopback address outside; its port."""
     folder = tmp_path_factory.mktemp("www")
     (folder / "file").write_bytes(os.urandom(200_000))
+    with (folder / "large").open("wb") as large:
+        large.truncate(100_000_000)
 
     class Quiet(http.server.SimpleHTTPRequestHandler):
         def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -243,16 +248,84 @@ def test_kill_leaves_nothing_behind(victim: str) -> None:
     try:
         _wait_until(lambda: any(_children(child) for child in _children(program.pid)), "no command")
         (emulator,) = _children(program.pid)
-        (command,) = _children(emulator)
+        (init,) = _children(emulator)
+        _wait_until(lambda: bool(_children(init)), "no command")
+        (command,) = _children(init)
         _wait_until(lambda: Path(f"/proc/{command}/comm").read_text() == "sleep\n", "no command")
         assert Path(f"/proc/{command}/ns/net").readlink() != Path("/proc/self/ns/net").readlink()
         os.kill(program.pid if victim == "program" else emulator, 9)
         assert program.wait(10) == (-9 if victim == "program" else 137)
-        for process in (emulator, command):
+        for process in (emulator, init, command):
             _wait_until(partial(_is_gone, process), "a process is left")
     finally:
         program.kill()
         program.wait()
+
+
+def _commands() -> list[str]:
+    """The command lines of all processes."""
+    lines = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            lines.append(file.read_bytes().replace(b"\0", b" ").decode(errors="replace").strip())
+    return lines
+
+
+@pytest.mark.parametrize("prefix", [[], ROOTLESS], ids=["as-is", "rootless"])
+def test_no_process_survives_the_command(prefix: list[str]) -> None:
+    """Neither one that left its parent and its session, nor one whose parent was killed with the shell."""
+    if not _can_shell(prefix):
+        pytest.skip("SKIPPED: unprivileged user namespaces are not allowed here")
+    marks = [f"sleep 6{os.getpid()}.{number}" for number in range(3)]
+    done = shell("--delay", "1ms", "--", "sh", "-c", f"setsid sh -c '{marks[0]} & {marks[1]}' & exit 4", prefix=prefix)
+    assert done.returncode == 4, done.stderr
+    _wait_until(lambda: not set(marks) & set(_commands()), "a process is left")
+    command = [*prefix, *VARICAP, "shell", "--delay", "1ms", "--", "sh", "-c", f"{marks[2]} & wait"]
+    program = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+    _wait_until(lambda: marks[2] in _commands(), "no command")
+    program.terminate()
+    program.wait(10)
+    _wait_until(lambda: marks[2] not in _commands(), "a process is left")
+
+
+def test_processes_see_their_own_numbers() -> None:
+    script = "import os; print(os.getpid() == int(os.readlink('/proc/self')), os.getpid() < 100)"
+    assert shell("--delay", "1ms", "--", sys.executable, "-c", script).stdout.split() == ["True", "True"]
+
+
+ASK = """
+import os, socket, sys
+with socket.create_connection((os.environ["VARICAP_OUTSIDE"], int(sys.argv[1])), timeout=10) as s:
+    print(s.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).decode().strip(chr(0)))
+"""
+
+
+@pytest.mark.parametrize("prefix", [[], ROOTLESS], ids=["as-is", "rootless"])
+def test_the_congestion_control_is_chosen_or_named(server: int, prefix: list[str]) -> None:
+    if not _can_shell(prefix):
+        pytest.skip("SKIPPED: unprivileged user namespaces are not allowed here")
+    for control in doctor.congestion_controls():
+        # Also one that users may not choose for a socket of theirs.
+        done = shell("--delay", "1ms", "--congestion", control, "--", *ask(server), prefix=prefix)
+        assert (done.returncode, done.stdout.strip()) == (0, control), done.stderr
+        assert "default" not in done.stderr
+    default = Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip()
+    done = shell("--delay", "1ms", "--", *ask(server), prefix=prefix)
+    assert done.stdout.strip() == default
+    assert f"congestion control at both ends: {default}, this system's default" in done.stderr
+
+
+def ask(port: int) -> list[str]:
+    return [sys.executable, "-c", ASK, str(port)]
+
+
+def test_a_relay_that_is_slower_than_the_link_is_reported(server: int) -> None:
+    """No machine relays 100 Gb/s through this."""
+    link = ["--link", "100 Gbit/s", "100 Gbit/s", "--delay", "1ms", "--strict"]
+    program = FETCH.replace("/file", "/large")
+    done = shell(*link, "--", sys.executable, "-c", program, str(server), "VARICAP_OUTSIDE")
+    assert done.returncode == 4, done.stderr
+    assert "the link was not exact: the relay was the bottleneck, not the link" in done.stderr
 
 
 def test_wrong_input_is_told(cli: Cli, tmp_path: Path) -> None:

@@ -29,6 +29,20 @@ pub struct RouteMetrics {
     pub rto_min_ms: u32,
     /// Ask for ECN.
     pub ecn: bool,
+    /// Congestion control of connections over the route, from [`control_name`].
+    pub congestion: [u8; CONTROL_NAME],
+}
+
+/// The maximum length of a congestion control's name with a zero at its end (TCP_CA_NAME_MAX) [B].
+const CONTROL_NAME: usize = 16;
+
+/// The name of a congestion control in [`RouteMetrics`]; names that are longer than the kernel's are cut.
+pub fn control_name(name: &str) -> [u8; CONTROL_NAME] {
+    let mut bytes = [0; CONTROL_NAME];
+    for (to, from) in bytes[..CONTROL_NAME - 1].iter_mut().zip(name.bytes()) {
+        *to = from;
+    }
+    bytes
 }
 
 // Numbers of <linux/rtnetlink.h>, <linux/if_link.h> and <linux/if_addr.h>.
@@ -43,6 +57,7 @@ const RTAX_FEATURES: u16 = 12;
 const RTAX_RTO_MIN: u16 = 13;
 const RTAX_INITRWND: u16 = 14;
 const RTAX_QUICKACK: u16 = 15;
+const RTAX_CC_ALGO: u16 = 16;
 const RTAX_FEATURE_ECN: u32 = 1;
 const IFLA_MTU: u16 = 4;
 const IFLA_TXQLEN: u16 = 13;
@@ -132,7 +147,12 @@ impl Netlink {
 
     /// Makes the namespace accept packets for any address as its own, except for `peer`, which lies behind interface
     /// `index`.
-    pub fn take_all_addresses(&mut self, index: u32, peer: [u8; 4]) -> io::Result<()> {
+    pub fn take_all_addresses(
+        &mut self,
+        index: u32,
+        peer: [u8; 4],
+        to_peer: &RouteMetrics,
+    ) -> io::Result<()> {
         // Both in the table that is searched first, where the longer prefix wins.
         for (to, bits, out, scope, kind) in [
             (peer, 32, index, libc::RT_SCOPE_LINK, libc::RTN_UNICAST),
@@ -143,6 +163,10 @@ impl Netlink {
             body.extend(0u32.to_ne_bytes());
             attribute(&mut body, RTA_DST, &to);
             attribute(&mut body, RTA_OIF, &out.to_ne_bytes());
+            let metrics = to_peer.attributes();
+            if kind == libc::RTN_UNICAST && !metrics.is_empty() {
+                attribute(&mut body, RTA_METRICS, &metrics);
+            }
             self.request(libc::RTM_NEWROUTE, libc::NLM_F_CREATE | libc::NLM_F_REPLACE, &body)?;
         }
         Ok(())
@@ -186,6 +210,9 @@ impl RouteMetrics {
         let mut bytes = Vec::new();
         for (name, value) in all.into_iter().filter(|(_, value)| *value > 0) {
             attribute(&mut bytes, name, &value.to_ne_bytes());
+        }
+        if self.congestion[0] != 0 {
+            attribute(&mut bytes, RTAX_CC_ALGO, &self.congestion);
         }
         bytes
     }

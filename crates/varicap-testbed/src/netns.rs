@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io;
 use std::path::Path;
-use std::process::Command;
 
 use crate::error::{Step, TestbedError};
 use crate::sys;
@@ -34,13 +33,6 @@ impl Namespace {
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, TestbedError> {
         let file = &self.file;
         on_thread(move || sys::enter_network(file).map(|()| work())).step("enter a network namespace")
-    }
-
-    /// Makes `command` start inside it, with default signal handling, and die with this thread.
-    pub fn hold(&self, command: &mut Command) -> Result<(), TestbedError> {
-        let file = self.file.try_clone().step("keep a network namespace open")?;
-        sys::start_inside(command, file);
-        Ok(())
     }
 
     /// Moves this thread into it; sockets that the thread opens from now on belong to the namespace.

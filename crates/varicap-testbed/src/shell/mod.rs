@@ -7,11 +7,11 @@
 //!
 //! Nothing is changed outside: no device, no route, no rule. Everything disappears with this process, however it ends.
 
+mod init;
 mod meter;
 mod relay;
 
 use std::ffi::OsString;
-use std::io;
 use std::net::Ipv4Addr;
 use std::process::Command;
 use std::sync::Arc;
@@ -23,13 +23,15 @@ use varicap_units::{Span, Streams, Time};
 
 use crate::emulator::{Director, Emulator, Way};
 use crate::error::{Step, TestbedError};
+use crate::kernel::Kernel;
 use crate::net::Net;
-use crate::netlink::{Netlink, RouteMetrics};
-use crate::netns::{Namespace, become_owner, set_sysctl};
+use crate::netlink::{Netlink, RouteMetrics, control_name};
+use crate::netns::{Namespace, become_owner, sysctl};
 use crate::packet::{Packet, ipv4};
 use crate::sys::{self, Clock};
 use crate::tun::Tun;
 
+use init::Init;
 use meter::Meter;
 pub use meter::Show;
 use relay::Gate;
@@ -38,6 +40,8 @@ use relay::Gate;
 const MTU: u32 = 1500;
 /// The address outside of the outermost shell; each shell inside another is four further.
 const FIRST_OUTSIDE: Ipv4Addr = Ipv4Addr::new(100, 64, 0, 1);
+/// The kernel parameter with the congestion control of sockets that choose none.
+const DEFAULT_CONTROL: &str = "net.ipv4.tcp_congestion_control";
 /// The maximum depth of nested shells.
 const MOST_DEPTH: u32 = 64;
 
@@ -97,57 +101,53 @@ impl Shell {
         let far_tun = Tun::new(&far, "outside", MTU)?;
         let near_tun = Tun::new(&near, "inside", MTU)?;
         let (far_index, near_index) = (far_tun.index, near_tun.index);
+        let metrics = self.metrics()?;
         let lay_far = || {
             let mut netlink = Netlink::open()?;
             netlink.add_address(far_index, outside.octets())?;
-            netlink.take_all_addresses(far_index, inside.octets())
+            netlink.take_all_addresses(far_index, inside.octets(), &metrics)
         };
         let lay_near = || {
             let mut netlink = Netlink::open()?;
             netlink.add_address(near_index, inside.octets())?;
-            netlink.add_route(near_index, ([0; 4], 0), None, &RouteMetrics::default())
+            netlink.add_route(near_index, ([0; 4], 0), None, &metrics)
         };
         far.run(lay_far)?.step("configure the far end of the link")?;
         near.run(lay_near)?.step("configure the near end of the link")?;
-        for namespace in [&*far, &near] {
-            namespace.run(|| self.configure())??;
+        if self.congestion.is_none() {
+            let control = near.run(|| sysctl(DEFAULT_CONTROL))?.unwrap_or_else(|_| "unknown".to_owned());
+            eprintln!(
+                "varicap: congestion control at both ends: {control}, this system's default (--congestion)"
+            );
         }
+        // Before there are other threads.
+        let init = Init::new(&near, self.command(outside))?;
         let border = Border { gate: Gate::new(&far, outside)?, meter: Meter::new(self.show, &self.network) };
-        self.emulate(&near, vec![near_tun, far_tun], border, outside)
+        self.emulate(init, vec![near_tun, far_tun], border)
     }
 
-    /// Sets the defaults of sockets in this thread's namespace.
-    fn configure(&self) -> Result<(), TestbedError> {
-        let Some(name) = &self.congestion else { return Ok(()) };
-        let done = set_sysctl("net.ipv4.tcp_congestion_control", name);
-        done.step(&format!(
-            "choose the congestion control `{name}` (see `varicap doctor` for those there are)"
-        ))
+    /// The metrics of the routes over the link. A route chooses the congestion control of connections; a namespace's
+    /// default could only be one that the administrator allows to every user (tcp_allowed_congestion_control).
+    fn metrics(&self) -> Result<RouteMetrics, TestbedError> {
+        let Some(name) = &self.congestion else { return Ok(RouteMetrics::default()) };
+        let controls = Kernel::running().step("read the kernel's congestion controls")?.controls;
+        if !controls.contains(name) {
+            let known = controls.join(", ");
+            return Err(TestbedError::Lacks(format!(
+                "no congestion control `{name}`: this kernel has {known}"
+            )));
+        }
+        Ok(RouteMetrics { congestion: control_name(name), ..RouteMetrics::default() })
     }
 
     /// Runs the command while another thread emulates the link.
-    fn emulate(
-        &self,
-        near: &Namespace,
-        tuns: Vec<Tun>,
-        border: Border,
-        outside: Ipv4Addr,
-    ) -> Result<i32, TestbedError> {
-        let mut command = self.command(outside);
-        near.hold(&mut command)?;
+    fn emulate(&self, init: Init, tuns: Vec<Tun>, border: Border) -> Result<i32, TestbedError> {
+        let relayed = border.gate.relayed();
         let streams = Streams::new(self.seed, 0);
         let clock = Clock::starting_in(Span::ZERO);
         let mut emulator = Emulator::new(&self.network, &streams, tuns, border, clock)?;
         let remote = emulator.remote();
-        let mut child = match command.spawn() {
-            Ok(child) => child,
-            Err(error) => {
-                eprintln!("varicap: {}: {error}", self.command[0].display());
-                // The codes of shells: not found, or found but not executable.
-                return Ok(if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 });
-            }
-        };
-        let process = child.id();
+        let process = init.process;
         let ferry = move || {
             let is_prioritised = sys::go_first();
             let done = emulator.run_until(Time::NEVER);
@@ -159,16 +159,17 @@ impl Shell {
             done.map(|_| fidelity(&emulator, is_prioritised))
         };
         let ferry = thread::Builder::new().name("emulator".to_owned()).spawn(ferry).step("start a thread")?;
-        let status = child.wait().step("wait for the command")?;
+        let code = init.run()?;
         remote.stop();
         let fidelity =
             ferry.join().map_err(|_| TestbedError::Failed("the emulator panicked".to_owned()))??;
-        Ok(self.sum_up(&fidelity, exit_code(status)))
+        Ok(self.sum_up(&fidelity, relayed.fault(), code))
     }
 
     /// Prints how exact the emulation was, if that is requested or it was not exact; returns the exit code.
-    fn sum_up(&self, fidelity: &Fidelity, code: i32) -> i32 {
-        let faults = fidelity.faults();
+    fn sum_up(&self, fidelity: &Fidelity, relay: Option<String>, code: i32) -> i32 {
+        let mut faults = fidelity.faults();
+        faults.extend(relay);
         if self.show != Show::Nowhere && !fidelity.lateness.is_empty() {
             let millis = |q| fidelity.lateness.quantile(q).unwrap_or(0) as f64 / 1e6;
             let (packets, half, most) = (fidelity.lateness.count(), millis(0.5), millis(0.99));
@@ -221,11 +222,6 @@ fn addresses(depth: u32) -> Result<(Ipv4Addr, Ipv4Addr), TestbedError> {
     }
     let outside = u32::from(FIRST_OUTSIDE) + 4 * depth;
     Ok((Ipv4Addr::from(outside), Ipv4Addr::from(outside + 1)))
-}
-
-fn exit_code(status: std::process::ExitStatus) -> i32 {
-    use std::os::unix::process::ExitStatusExt;
-    status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1)
 }
 
 /// Routes packets from one end to the other, and opens connections outside before packets reach the far end.

@@ -9,8 +9,9 @@
 //! copied between the two. TCP over the link therefore ends at the relay, in this kernel.
 
 use std::collections::HashMap;
-use std::io;
+use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream, UdpSocket};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -32,6 +33,11 @@ const MOST_WAITING: usize = 1024;
 /// Largest datagram [B].
 const LARGEST_DATAGRAM: usize = 65_536;
 
+/// The amount copied at a time [B].
+const CHUNK: usize = 256 << 10;
+/// The interval at which the relay's connections are looked at.
+const SAMPLE: Duration = Duration::from_millis(10);
+
 /// Both ends of a connection, as the far end sees it: the command's, then the one that it wants to reach.
 type Ends = (SocketAddrV4, SocketAddrV4);
 
@@ -51,6 +57,33 @@ struct Shared {
     waiting: Mutex<HashMap<Ends, TcpStream>>,
     /// Conversations by UDP.
     conversations: Mutex<HashMap<Ends, ()>>,
+    /// The connections whose bytes are being copied: from which socket to which.
+    copied: Mutex<Vec<(Arc<TcpStream>, Arc<TcpStream>)>>,
+    /// How often there was something to copy.
+    busy: AtomicU64,
+    /// How often of these the next network had already sent everything while bytes waited to be copied.
+    slow: AtomicU64,
+}
+
+/// How well the relay keeps up.
+#[derive(Clone)]
+pub struct Relayed(Arc<Shared>);
+
+impl Relayed {
+    /// What is wrong with the relay, if it was slower than the networks on both of its sides.
+    pub fn fault(&self) -> Option<String> {
+        /// The share of samples in which it may be slow, and the number of them that says nothing yet.
+        const MOST_SLOW: f64 = 0.05;
+        const TOO_FEW: u64 = 10;
+        let (busy, slow) = (self.0.busy.load(Ordering::Relaxed), self.0.slow.load(Ordering::Relaxed));
+        let is_slow = slow >= TOO_FEW && slow as f64 > MOST_SLOW * busy as f64;
+        is_slow.then(|| {
+            format!(
+                "the relay was the bottleneck, not the link: {slow} of {busy} times bytes waited for it while the \
+                 next network had nothing to send"
+            )
+        })
+    }
 }
 
 /// A request from the gate to the far end, to be fulfilled before the gate lets a packet through.
@@ -73,7 +106,20 @@ impl Gate {
             }
         };
         thread::Builder::new().name("relay".to_owned()).spawn(serve).step("start a thread")?;
+        let observed = shared.clone();
+        let watch = move || {
+            loop {
+                thread::sleep(SAMPLE);
+                observed.sample();
+            }
+        };
+        thread::Builder::new().name("watch".to_owned()).spawn(watch).step("start a thread")?;
         Ok(Gate { outside, shared, requests })
+    }
+
+    /// How well the relay keeps up, also while it is at work.
+    pub fn relayed(&self) -> Relayed {
+        Relayed(self.shared.clone())
     }
 
     /// Prepares the far end for a packet that is about to reach it.
@@ -215,8 +261,26 @@ impl FarEnd {
 }
 
 impl Shared {
+    /// Looks at every connection: are there bytes to be copied, and does the network that they go to wait for them?
+    fn sample(&self) {
+        for (from, to) in &*lock(&self.copied) {
+            let (waiting, unsent) = (sys::unread(&**from).unwrap_or(0), sys::unsent(&**to).unwrap_or(0));
+            if waiting + unsent > 0 {
+                self.busy.fetch_add(1, Ordering::Relaxed);
+                self.slow.fetch_add(u64::from(waiting > 0 && unsent == 0), Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Copies bytes until `from` ends, as [`copy_stream`] does, and is observed meanwhile.
+    fn copy(&self, from: &Arc<TcpStream>, to: &Arc<TcpStream>) {
+        lock(&self.copied).push((from.clone(), to.clone()));
+        copy_stream(from, to);
+        lock(&self.copied).retain(|(known, _)| !Arc::ptr_eq(known, from));
+    }
+
     /// Joins a connection that the far end has accepted to the one that was opened outside for it.
-    fn join(&self, near: TcpStream) {
+    fn join(self: &Arc<Self>, near: TcpStream) {
         let ends = || -> io::Result<Option<Ends>> {
             let (SocketAddr::V4(from), SocketAddr::V4(to)) = (near.peer_addr()?, near.local_addr()?) else {
                 return Ok(None);
@@ -233,24 +297,42 @@ impl Shared {
                 stream.set_nonblocking(false)?;
                 stream.set_nodelay(true)?;
             }
-            let (from, to) = (outside.try_clone()?, near.try_clone()?);
-            spawn(move || copy_stream(&from, &to))
+            Ok(())
         };
-        if begin().is_ok() {
-            let _ = spawn(move || copy_stream(&near, &outside));
+        if begin().is_err() {
+            return;
+        }
+        let (near, outside) = (Arc::new(near), Arc::new(outside));
+        for (from, to) in [(outside.clone(), near.clone()), (near, outside)] {
+            let shared = self.clone();
+            let _ = spawn(move || shared.copy(&from, &to));
         }
     }
 }
 
 /// Copies bytes until `from` ends, then ends `to` as well; a failure of either resets both.
-fn copy_stream(mut from: &TcpStream, mut to: &TcpStream) {
-    if io::copy(&mut from, &mut to).is_ok() {
+fn copy_stream(from: &TcpStream, to: &TcpStream) {
+    if copy_bytes(from, to).is_ok() {
         let _ = sys::end_sending(to);
         return;
     }
     for stream in [from, to] {
         let _ = sys::reset(stream);
         let _ = sys::end_all(stream);
+    }
+}
+
+/// Copies bytes until `from` ends. Not `io::copy`: splicing keeps the buffers of `from` occupied, so that a service on the
+/// loopback interface sees a closed window most of the time.
+fn copy_bytes(mut from: &TcpStream, mut to: &TcpStream) -> io::Result<()> {
+    let mut buffer = vec![0; CHUNK];
+    loop {
+        match from.read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(length) => to.write_all(&buffer[..length])?,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Processes and threads: their namespaces, signals, priorities and ends.
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_long};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
@@ -93,15 +93,56 @@ pub fn exit_now(code: i32) -> ! {
 }
 
 /// Kills a process.
-pub fn kill(process: u32) {
+pub fn kill(process: i32) {
     // SAFETY: no pointers.
-    unsafe { libc::kill(process as libc::pid_t, libc::SIGKILL) };
+    unsafe { libc::kill(process, libc::SIGKILL) };
 }
 
-/// Makes `command` start in a network namespace, with default signal handling, and die with the thread that starts it.
-pub fn start_inside(command: &mut std::process::Command, namespace: std::fs::File) {
-    let enter = move || {
-        enter_network(&namespace)?;
+/// Forks this process, which must have a single thread; the child is the first process of a new process namespace, whose
+/// other processes the kernel kills when the child ends. Returns the child's number in the parent, `None` in the child.
+pub fn fork_as_init() -> io::Result<Option<i32>> {
+    let flags = c_long::from(libc::CLONE_NEWPID | libc::SIGCHLD);
+    // SAFETY: without a stack of its own the child goes on where the parent is, as after fork; no other thread exists
+    // that could hold a lock.
+    let child = unsafe { libc::syscall(libc::SYS_clone, flags, 0_usize, 0_usize, 0_usize, 0_usize) };
+    if child < 0 { Err(io::Error::last_os_error()) } else { Ok((child != 0).then_some(child as i32)) }
+}
+
+/// Waits for `child` as [`wait_for`] does, and for every other process that is left to this one until then.
+pub fn reap_until(child: i32) -> io::Result<i32> {
+    loop {
+        let mut status = 0;
+        // SAFETY: `status` outlives the call.
+        match check(unsafe { libc::waitpid(-1, &mut status, 0) }) {
+            Ok(ended) if ended == child && libc::WIFEXITED(status) => return Ok(libc::WEXITSTATUS(status)),
+            Ok(ended) if ended == child && libc::WIFSIGNALED(status) => {
+                return Ok(128 + libc::WTERMSIG(status));
+            }
+            Ok(_) => {}
+            Err(error) if is_again(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Shows this process and those that it starts a `/proc` of their own process namespace. Mounts of theirs do not reach
+/// other processes.
+pub fn mount_own_proc() -> io::Result<()> {
+    unshare(libc::CLONE_NEWNS)?;
+    let (root, proc) = (c"/".as_ptr(), c"/proc".as_ptr());
+    let safe = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
+    let none = std::ptr::null();
+    // SAFETY: every string ends in a zero; the other pointers may be null.
+    unsafe {
+        check(libc::mount(none, root, none, libc::MS_REC | libc::MS_SLAVE, none.cast()))?;
+        check(libc::mount(c"proc".as_ptr(), proc, c"proc".as_ptr(), safe, none.cast()))?;
+    }
+    Ok(())
+}
+
+/// Makes `command` start with default signal handling, and die with the thread that starts it.
+pub fn start_as_usual(command: &mut std::process::Command) {
+    let prepare = || {
         die_with_parent()?;
         for signal in [libc::SIGINT, libc::SIGQUIT] {
             // SAFETY: the default action is no code of ours.
@@ -110,5 +151,5 @@ pub fn start_inside(command: &mut std::process::Command, namespace: std::fs::Fil
         Ok(())
     };
     // SAFETY: nothing but system calls between fork and exec.
-    unsafe { std::os::unix::process::CommandExt::pre_exec(command, enter) };
+    unsafe { std::os::unix::process::CommandExt::pre_exec(command, prepare) };
 }

@@ -103,6 +103,25 @@ pub fn discard(fd: &impl AsRawFd, most: usize) -> io::Result<usize> {
     if count < 0 { Err(io::Error::last_os_error()) } else { Ok(count as usize) }
 }
 
+/// The amount of data that a TCP socket has received and nobody has read yet [B].
+pub fn unread(fd: &impl AsRawFd) -> io::Result<u64> {
+    queued(fd, libc::FIONREAD as u64)
+}
+
+/// The amount of data that was written to a TCP socket and not sent yet [B].
+pub fn unsent(fd: &impl AsRawFd) -> io::Result<u64> {
+    /// Of <linux/sockios.h>.
+    const SIOCOUTQNSD: u64 = 0x894B;
+    queued(fd, SIOCOUTQNSD)
+}
+
+fn queued(fd: &impl AsRawFd, request: u64) -> io::Result<u64> {
+    let mut count: c_int = 0;
+    // SAFETY: both requests write a single int.
+    check(unsafe { libc::ioctl(fd.as_raw_fd(), request as _, &mut count) })?;
+    Ok(count.max(0) as u64)
+}
+
 /// Sends `bytes` into a connection, without raising SIGPIPE if it has ended; returns how many were taken.
 pub fn send(fd: &impl AsRawFd, bytes: &[u8]) -> io::Result<usize> {
     // SAFETY: the bytes are ours and as many as we say.
