@@ -79,6 +79,9 @@ pub fn open(group: u16, member: Option<u32>, plan: &FlowPlan, unsent: i32) -> io
         sys::set_option_bytes(&fd, libc::IPPROTO_TCP, libc::TCP_CONGESTION, name.as_bytes())?;
     }
     sys::set_option(&fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, unsent)?;
+    // However this process ends, the connection then ends with it. An orphan would go on resending for minutes, and keep
+    // its congestion control and its namespace. A transfer is closed when both directions have ended, which sends no reset.
+    abort_on_close(&fd);
     if let Some(member) = member {
         sys::set_option(&fd, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1)?;
         sys::bind(&fd, addresses::sender(group), addresses::FIRST_PORT + member as u16)?;
@@ -94,7 +97,7 @@ pub fn connect(fd: &OwnedFd, group: u16, plan: &FlowPlan, requests: &mut Request
 }
 
 /// Makes a connection end at once when its socket is closed: by a reset, without the closing handshake.
-pub fn abort_on_close(fd: &OwnedFd) {
+fn abort_on_close(fd: &OwnedFd) {
     let linger = [1i32.to_ne_bytes(), 0i32.to_ne_bytes()].concat();
     // If this fails, the connection only lingers.
     let _ = sys::set_option_bytes(fd, libc::SOL_SOCKET, libc::SO_LINGER, &linger);

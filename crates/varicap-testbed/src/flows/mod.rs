@@ -492,10 +492,8 @@ impl Endpoints {
         self.openings.on_close(group);
     }
 
-    /// Resets every connection.
+    /// Resets every connection that has not ended.
     pub fn abort(&mut self) {
-        for connection in self.connections.iter_mut().filter_map(Option::take) {
-            sockets::abort_on_close(&connection.sender);
-        }
+        self.connections.clear();
     }
 }
