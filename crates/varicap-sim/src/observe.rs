@@ -219,7 +219,7 @@ impl Traffic {
         self.audit.on_arrived(packet);
         self.segments.free(packet.segment);
         let segment = self.segments.get_mut(packet.segment);
-        if packet.flags & Packet::CE != 0 {
+        if packet.is_marked() {
             segment.flags = segment.flags.with(Flags::CE);
         }
         segment
@@ -320,6 +320,9 @@ fn push(log: &mut PacketLog, at: Time, link: u16, event: PacketEvent, packet: &P
     };
     if packet.is_reserved() {
         segment.flags = segment.flags.with(Flags::RESERVED); // a link may have marked it
+    }
+    if packet.is_marked() {
+        segment.flags = segment.flags.with(Flags::CE);
     }
     log.push(&PacketRecord { at, link, event, owner, segment });
 }

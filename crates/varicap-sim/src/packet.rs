@@ -75,6 +75,14 @@ impl FlowOwner {
     }
 }
 
+impl Packet {
+    /// Whether a queue has marked it (CE).
+    #[inline]
+    pub fn is_marked(&self) -> bool {
+        self.flags & Packet::CE != 0
+    }
+}
+
 impl Frame for Packet {
     #[inline]
     fn wire_size(&self) -> Bytes {
