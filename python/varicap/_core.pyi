@@ -510,6 +510,7 @@ def kernel_run(
     replication: int,
     mode: str,
     series: bool,
+    packets: bool = False,
     progress: ProgressCallback | None = None,
     live: Callable[[str], None] | None = None,
 ) -> bytes:

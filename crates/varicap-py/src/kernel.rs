@@ -57,7 +57,7 @@ pub fn kernel_probe(py: Python<'_>) -> Vec<(&'static str, Option<String>, &'stat
 
 /// Runs one replication in real time, and returns what [`kernel_results`] reads.
 #[pyfunction]
-#[pyo3(signature = (scenario, *, seed, replication, mode, series, progress=None, live=None))]
+#[pyo3(signature = (scenario, *, seed, replication, mode, series, packets=false, progress=None, live=None))]
 #[expect(clippy::too_many_arguments, reason = "they are given by name in Python")]
 pub fn kernel_run<'py>(
     py: Python<'py>,
@@ -66,6 +66,7 @@ pub fn kernel_run<'py>(
     replication: u64,
     mode: &str,
     series: bool,
+    packets: bool,
     progress: Option<Bound<'py, PyAny>>,
     live: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyBytes>> {
@@ -73,13 +74,15 @@ pub fn kernel_run<'py>(
     let mode = mode_of(mode)?;
     let shared = Shared::observed(live);
     let interval = (series || shared.live().is_some()).then_some(scenario.scenario.record.sample);
+    let limit = usize::try_from(scenario.scenario.record.packet_limit).unwrap_or(usize::MAX);
+    let limit = packets.then_some(limit);
     let whole: f64 = networks.iter().map(|network| network.duration.as_secs_f64()).sum();
     let done = run_interruptibly(py, &shared, progress.as_ref(), || {
         let mut outcomes: Vec<Outcome> = Vec::new();
         let mut before = 0.0;
         for (number, network) in networks.iter().enumerate() {
             let live = shared.live().map(|live| live.tap(number, replication, network.duration));
-            let options = Options { mode, series: interval, live };
+            let options = Options { mode, series: interval, packets: limit, live };
             let mut go_on = |now: Time| shared.report((before + now.as_secs_f64()) / whole, 0);
             outcomes.push(run(network, seed, replication, options, &mut go_on)?);
             before += network.duration.as_secs_f64();
@@ -91,7 +94,7 @@ pub fn kernel_run<'py>(
         outcomes.into_iter().map(|Outcome { result, recorded }| (result, recorded)).unzip();
     if !series {
         // They were recorded for the live display only.
-        recorded.clear();
+        recorded.iter_mut().for_each(|one| (one.flows, one.links) = (Vec::new(), Vec::new()));
     }
     recorded.iter_mut().enumerate().for_each(|(place, one)| one.network = place);
     let mut bytes = Vec::new();
@@ -109,8 +112,8 @@ pub fn kernel_results(scenario: &PyScenario, runs: Vec<Vec<u8>>) -> PyResult<PyR
         let (result, more): (RunResult, Vec<Recorded>) =
             ciborium::from_reader(bytes.as_slice()).map_err(|error| RunError::new_err(error.to_string()))?;
         results.push(result);
-        // A run without series recorded nothing.
-        recorded.extend(more.into_iter().filter(|one| !one.links.is_empty()));
+        // A run without series and packets recorded nothing.
+        recorded.extend(more.into_iter().filter(|one| !one.links.is_empty() || one.packets.is_some()));
     }
     Ok(PyResults::new(scenario, results, recorded))
 }

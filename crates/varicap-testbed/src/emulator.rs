@@ -277,6 +277,9 @@ impl<D: Director> Emulator<D> {
             };
             let Some(way) = self.director.direct(now, port, bytes) else { continue };
             let packet = Packet::new(slot, bytes, way.route, way.tag, way.size);
+            if let Some(trace) = &mut self.net.trace {
+                trace.on_sent(now, &packet, bytes);
+            }
             let length = bytes.len();
             self.net.pool.keep(length);
             self.exits[usize::from(way.route)] = way.exit;

@@ -44,6 +44,8 @@ mod sockets;
 #[cfg(target_os = "linux")]
 pub mod sys;
 #[cfg(target_os = "linux")]
+mod trace;
+#[cfg(target_os = "linux")]
 pub mod tun;
 
 #[cfg(target_os = "linux")]

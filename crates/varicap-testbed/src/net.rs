@@ -4,10 +4,12 @@ use std::collections::HashMap;
 
 use varicap_engine::{Hop, Links, Node, NodeId, Nodes, Wire, routes};
 use varicap_experiment::Network;
+use varicap_experiment::packets::PacketEvent;
 use varicap_net::{Backlog, Frame, Link, Lost, Watch};
 use varicap_units::{Bytes, Rate, Streams, Time, Work};
 
 use crate::packet::{Packet, Pool};
+use crate::trace::Trace;
 
 /// Links and wires, the routes over them, and the bytes of the packets on them.
 pub struct Net {
@@ -21,22 +23,36 @@ pub struct Net {
     pub pool: Pool,
     /// The number of reserved packets that links lost, by their tags.
     pub marked_losses: HashMap<u32, u64>,
+    /// The log of what happens to packets, if it is kept.
+    pub trace: Option<Trace>,
 }
 
 /// Observes one link, and gives lost packets back to the pool.
 struct LinkWatch<'a> {
+    link: u16,
+    trace: &'a mut Option<Trace>,
     meter: &'a mut varicap_experiment::measure::LinkMeter,
     pool: &'a mut Pool,
     marked_losses: &'a mut HashMap<u32, u64>,
 }
 
+impl LinkWatch<'_> {
+    fn log(&mut self, at: Time, event: PacketEvent, packet: &Packet) {
+        if let Some(trace) = self.trace {
+            trace.record(at, self.link, event, packet);
+        }
+    }
+}
+
 impl Watch<Packet> for LinkWatch<'_> {
     fn on_arrival(&mut self, at: Time, packet: &Packet, backlog: Backlog) {
         self.meter.on_arrival(at, packet.wire_size(), backlog);
+        self.log(at, PacketEvent::Arrival, packet);
     }
 
     fn on_lost(&mut self, Lost { at, cause, frame }: Lost<Packet>) {
         self.meter.on_lost(at, frame.wire_size(), cause);
+        self.log(at, PacketEvent::Lost(cause), &frame);
         if frame.is_reserved() {
             self.meter.on_reserved_lost();
             *self.marked_losses.entry(frame.tag).or_default() += 1;
@@ -48,12 +64,14 @@ impl Watch<Packet> for LinkWatch<'_> {
         self.meter.on_transmission(is_again);
     }
 
-    fn on_mark(&mut self, _: Time, _: &Packet) {
+    fn on_mark(&mut self, at: Time, packet: &Packet) {
         self.meter.on_mark();
+        self.log(at, PacketEvent::Mark, packet);
     }
 
     fn on_departure(&mut self, at: Time, arrived: Time, packet: &Packet, backlog: Backlog) {
         self.meter.on_departure(at, arrived, packet.wire_size(), backlog);
+        self.log(at, PacketEvent::Departure, packet);
     }
 
     fn on_bypass(&mut self, _: Time, packet: &Packet) {
@@ -79,12 +97,22 @@ impl Net {
         let hops: Vec<_> = network.links.iter().map(|spec| Hop::new(spec, streams)).collect();
         let nodes = Nodes::new(network, 0);
         let (wires, routes) = routes(&network.flows, &nodes);
-        Net { hops, wires, routes, nodes, pool: Pool::new(largest), marked_losses: HashMap::new() }
+        Net {
+            hops,
+            wires,
+            routes,
+            nodes,
+            pool: Pool::new(largest),
+            marked_losses: HashMap::new(),
+            trace: None,
+        }
     }
 
     fn hop(&mut self, link: usize) -> (&mut Link<Packet>, LinkWatch<'_>) {
+        let number = link as u16;
         let Hop { link, meter } = &mut self.hops[link];
-        (link, LinkWatch { meter, pool: &mut self.pool, marked_losses: &mut self.marked_losses })
+        let (pool, marked_losses, trace) = (&mut self.pool, &mut self.marked_losses, &mut self.trace);
+        (link, LinkWatch { link: number, trace, meter, pool, marked_losses })
     }
 
     /// The next node of a packet's route; `None` at the end of it.
@@ -110,7 +138,9 @@ impl Net {
         match self.nodes.of(node) {
             Node::Link(link) => {
                 let (link, mut watch) = self.hop(link);
-                link.poll(now, &mut watch)
+                let packet = link.poll(now, &mut watch)?;
+                watch.log(now, PacketEvent::Delivery, &packet);
+                Some(packet)
             }
             Node::Wire(wire) => self.wires[wire].poll(now),
             Node::Source(_) | Node::Connection(_) => None,

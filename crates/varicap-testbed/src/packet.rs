@@ -203,6 +203,64 @@ pub mod ipv4 {
         Some(headers)
     }
 
+    /// What of a TCP header is needed to log it, beyond [`Headers`].
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct Tcp {
+        /// The ECN echo flag.
+        pub ece: bool,
+        /// The flag by which a sender reports that it has reduced its window.
+        pub cwr: bool,
+        /// Advertised window, not scaled.
+        pub window: u16,
+        /// By how many bits the windows that follow are scaled down, in a SYN.
+        pub window_scale: Option<u8>,
+        /// The timestamp, and the one that it echoes.
+        pub timestamps: Option<(u32, u32)>,
+        /// SACK blocks.
+        pub sack: Vec<(u32, u32)>,
+    }
+
+    /// The TCP header of an IPv4 packet with its options; `None` for any other packet.
+    pub fn tcp(packet: &[u8]) -> Option<Tcp> {
+        const WINDOW_SCALE: u8 = 3;
+        const SACK: u8 = 5;
+        const TIMESTAMPS: u8 = 8;
+        parse(packet).filter(|headers| headers.protocol == TCP)?;
+        let header = packet.get(usize::from(packet[0] & 15) * 4..)?;
+        let flags = *header.get(13)?;
+        let mut tcp = Tcp {
+            ece: flags & 0x40 != 0,
+            cwr: flags & 0x80 != 0,
+            window: be16(header, 14)?,
+            ..Tcp::default()
+        };
+        let mut options = header.get(20..usize::from(header[12] >> 4) * 4)?;
+        while let [kind, rest @ ..] = options {
+            match kind {
+                0 => break,
+                1 => {
+                    options = rest;
+                    continue;
+                }
+                _ => {}
+            }
+            let Some(option) = rest.first().and_then(|length| options.get(2..usize::from(*length))) else {
+                break; // it does not fit
+            };
+            match *kind {
+                WINDOW_SCALE => tcp.window_scale = option.first().copied(),
+                TIMESTAMPS => tcp.timestamps = be32(option, 0).zip(be32(option, 4)),
+                SACK => {
+                    let blocks = option.chunks_exact(8);
+                    tcp.sack = blocks.filter_map(|block| be32(block, 0).zip(be32(block, 4))).collect();
+                }
+                _ => {}
+            }
+            options = &options[2 + option.len()..];
+        }
+        Some(tcp)
+    }
+
     /// The two ECN bits of a packet; zero if it is not an IPv4 packet.
     pub fn ecn(packet: &[u8]) -> u8 {
         match packet {
@@ -272,6 +330,20 @@ mod tests {
         assert_eq!(ipv4::parse(&[0x60; 60]), None);
         let acknowledgement = Packet::new(0, &packet, 0, 0, 52);
         assert!(acknowledgement.is_control(), "it carries no data");
+    }
+
+    #[test]
+    fn options_of_a_header_are_read_as_far_as_they_fit() {
+        let mut packet = packet();
+        packet[32] = 0x80; // eight words: twelve bytes of options
+        packet[33] = 0xd0; // CWR, ECE, ACK
+        packet[34..36].copy_from_slice(&[1, 2]);
+        packet[40..52].copy_from_slice(&[1, 1, 8, 10, 0, 0, 0, 7, 0, 0, 0, 9]);
+        let tcp = ipv4::tcp(&packet).unwrap();
+        assert_eq!((tcp.ece, tcp.cwr, tcp.window, tcp.timestamps), (true, true, 258, Some((7, 9))));
+        packet[40..52].copy_from_slice(&[3, 3, 7, 1, 5, 10, 0, 0, 1, 0, 0, 0]);
+        let tcp = ipv4::tcp(&packet).unwrap();
+        assert_eq!((tcp.window_scale, tcp.sack.len()), (Some(7), 0), "the second option is cut off");
     }
 
     #[test]

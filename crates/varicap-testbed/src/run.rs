@@ -8,6 +8,7 @@ use varicap_engine::meters_of;
 use varicap_experiment::fidelity::Fidelity;
 use varicap_experiment::live::Tap;
 use varicap_experiment::measure::{FlowMeasure, LinkMeasure};
+use varicap_experiment::packets::PacketLog;
 use varicap_experiment::results::{Recorded, RunResult};
 use varicap_experiment::rows::{GroupRows, LinkRow};
 use varicap_experiment::series::{FlowSeries, LinkSeries, intervals};
@@ -26,6 +27,7 @@ use crate::netlink::{Netlink, RouteMetrics};
 use crate::netns::{Namespace, set_sysctl};
 use crate::plan::{Mode, Plan, largest_packet};
 use crate::sys::{self, Clock};
+use crate::trace::Trace;
 use crate::tun::{Tun, losses};
 
 /// The name of the TUN device in both namespaces.
@@ -44,6 +46,8 @@ pub struct Options<'a> {
     pub mode: Mode,
     /// Interval of time series, if they are recorded.
     pub series: Option<Span>,
+    /// The maximum number of events in the packet log, if it is kept.
+    pub packets: Option<usize>,
     /// An observer of the running scenario, to which each interval of the series is reported when it ends.
     pub live: Option<Tap<'a>>,
 }
@@ -77,7 +81,8 @@ pub fn run(
     let (postbox, messages) = mpsc::channel();
     let director = FlowDirector::new(network, &plan, &streams, ratcp.clone(), messages);
     let Sides { senders, receivers, tuns } = sides;
-    let emulator = Emulator::new(network, &streams, tuns, director, clock)?;
+    let mut emulator = Emulator::new(network, &streams, tuns, director, clock)?;
+    emulator.net.trace = options.packets.map(|limit| Trace::new(network, limit));
     let around = Surroundings { clock, streams, postbox, remote: emulator.remote(), ratcp };
     let is_over = AtomicBool::new(false);
     let measured = std::thread::scope(|scope| {
@@ -214,6 +219,7 @@ struct Wire {
     flows: Vec<FlowMeasure>,
     link_series: Vec<LinkSeries>,
     flow_series: Vec<FlowSeries>,
+    packets: Option<PacketLog>,
     fidelity: Fidelity,
     events: u64,
 }
@@ -298,6 +304,7 @@ fn emulate(
     };
     let reserved = emulator.director.reserved_totals(end, &mut emulator.net);
     Ok(Wire {
+        packets: emulator.net.trace.take().map(Trace::into_log),
         links: emulator.net.hops.into_iter().map(|hop| hop.finish(end)).collect(),
         flows: finish(emulator.director.meters, end, reserved),
         link_series,
@@ -442,6 +449,7 @@ fn outcome(
             host.lost_tokens_bytes = wire.lost_tokens_bytes;
         });
     }
-    let recorded = Recorded { replication, flows, links: wire.link_series, ..Recorded::default() };
+    let (links, packets) = (wire.link_series, wire.packets);
+    let recorded = Recorded { replication, flows, links, packets, ..Recorded::default() };
     Outcome { result, recorded }
 }

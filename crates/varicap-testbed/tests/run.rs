@@ -32,7 +32,7 @@ fn measured(flows: &str) -> Option<Outcome> {
         eprintln!("skipped: making namespaces in a process with threads needs root");
         return None;
     }
-    let options = Options { mode: Mode::Classic, series: Some(Span::from_millis(100)), live: None };
+    let options = Options { mode: Mode::Classic, series: Some(Span::from_millis(100)), ..Options::default() };
     Some(run(&network(flows), 1, 0, options, &mut |_| true).unwrap())
 }
 

@@ -48,9 +48,10 @@ def run(
 
     The same seed gives the same capacity and the same losses as in the simulator, packet by packet.  The summary's
     ``fidelity`` says how exactly time was kept, whether the runs are valid, and what the kernel does otherwise than the
-    scenario says.  `jobs` has no effect.  `live` is called with
-    the state of the run (see `varicap.watch`).  Raises `NotApplicableError` with key, value and reason where the kernel
-    cannot do what the scenario says, `MachineLacksError` where this machine cannot run it.
+    scenario says.  `jobs` has no effect.  `live` is called with the state of the run (see `varicap.watch`).  `packets`
+    logs what the links did to each packet, with the numbers, windows and flags of its real headers.  Raises
+    `NotApplicableError` with key, value and reason where the kernel cannot do what the scenario says,
+    `MachineLacksError` where this machine cannot run it.
     """
     del jobs  # runs beside each other would disturb each other
     if sys.platform != "linux":
@@ -64,11 +65,10 @@ def run(
         raise NotApplicableError("the kernel engine: congestion controls in Python are for the simulator")
     if queues:
         raise NotApplicableError("the kernel engine: queues in Python are for the simulator")
-    if packets or (packets is None and loaded.record_packets):
-        raise NotApplicableError("the kernel engine keeps no packets: record.packets is for the simulator")
     with _explained():
         _core.kernel_check(loaded, kernel)
     series = loaded.record_series if series is None else series
+    packets = loaded.record_packets if packets is None else packets
 
     def batch(first: int, count: int, total: int) -> _core.Results:
         def report(share: float, done: int) -> None:
@@ -76,10 +76,12 @@ def run(
                 watched(share / total, done, total)
 
         replications = range(first, first + count)
-        return _run_all(loaded, base_seed, replications, kernel, below(series, first + count), report, live)
+        recorded = below(series, first + count), below(packets, first + count)
+        return _run_all(loaded, base_seed, replications, kernel, recorded, report, live)
 
     def made(results: _core.Results) -> Result:
-        return Result(Request(loaded, base_seed, results.runs, series, engine="kernel", kernel=kernel), results)
+        asked = Request(loaded, base_seed, results.runs, series, packets, engine="kernel", kernel=kernel)
+        return Result(asked, results)
 
     with shown(progress, loaded.name) as watched:
         return replicate(batch, wanted, precision, max_seeds, made)
@@ -108,7 +110,7 @@ def _run_all(
     seed: int,
     replications: range,
     mode: Mode,
-    series_below: int,
+    recorded_below: tuple[int, int],
     report: Callable[[float, int], None],
     live: watch.Watch | None,
 ) -> _core.Results:
@@ -120,7 +122,8 @@ def _run_all(
         "first": replications.start,
         "count": len(replications),
         "mode": mode,
-        "series_below": series_below,
+        "series_below": recorded_below[0],
+        "packets_below": recorded_below[1],
         "live": live is not None,
     }
     runs: list[bytes] = []

@@ -35,6 +35,7 @@ def main() -> None:
                 replication=replication,
                 mode=request["mode"],
                 series=replication < request["series_below"],
+                packets=replication < request["packets_below"],
                 progress=lambda share, _: _send(out, {"share": share}),
                 live=(lambda samples: _send(out, {"samples": samples})) if request["live"] else None,
             )

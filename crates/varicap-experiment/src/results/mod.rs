@@ -60,8 +60,7 @@ pub struct Recorded {
     pub flows: Vec<FlowSeries>,
     /// The series of each link.
     pub links: Vec<LinkSeries>,
-    /// The log of what happened to the packets; it stays in the process that recorded it.
-    #[serde(skip)]
+    /// The log of what happened to the packets.
     pub packets: Option<PacketLog>,
 }
 

@@ -1,5 +1,6 @@
 //! A log of what happened to every packet, kept on request: in columns, bounded, and enough to write a capture.
 
+use serde::{Deserialize, Serialize};
 use varicap_net::LossCause;
 use varicap_tcp::{Flags, MAX_SACK_BLOCKS, Segment};
 use varicap_units::Time;
@@ -81,7 +82,7 @@ pub struct PacketRecord {
 }
 
 /// A log of packet events in columns, with a maximum number of events.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct PacketLog {
     limit: usize,
     is_truncated: bool,
