@@ -444,7 +444,7 @@ def test_programs_in_the_kernel_vanish_with_a_run_that_is_killed(fixed: Path) ->
     command += ["--set", "flows.reno.tcp.congestion=ratcp", "--set", "duration=60 s"]
     program = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     try:
-        until(lambda: bool(maps.named("told") - before))
+        until(lambda: bool(maps.named("told") - before), 30)
         time.sleep(3)  # data is in flight
         ours = maps.named("told") - before
         assert ours
