@@ -105,7 +105,7 @@ pub fn discard(fd: &impl AsRawFd, most: usize) -> io::Result<usize> {
 
 /// The amount of data that a TCP socket has received and nobody has read yet [B].
 pub fn unread(fd: &impl AsRawFd) -> io::Result<u64> {
-    queued(fd, libc::FIONREAD as u64)
+    queued(fd, libc::FIONREAD as _)
 }
 
 /// The amount of data that was written to a TCP socket and not sent yet [B].
