@@ -19,7 +19,7 @@ FLOORS = (
     ("questions",),
     ("papers", "terminal"),
     ("gym", "machine", "report", "study"),
-    ("engines",),
+    ("engines", "templates"),
     ("results",),
     ("_interrupt", "_names", "analyse", "errors", "parts", "scenario", "statistics", "traces", "units"),
     ("_core",),

@@ -19,7 +19,7 @@ from varicap._names import ShortNames, on_first_use
 from varicap.results.shown import drawn_by
 
 if TYPE_CHECKING:
-    from varicap import analyse, papers, report, scenario, study, traces, units
+    from varicap import analyse, papers, report, scenario, study, templates, traces, units
     from varicap import questions as design
     from varicap.engines import model, run
     from varicap.engines.comparison import compare
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from varicap.results.result import Result
     from varicap.results.saved import SavedResult, read
     from varicap.study import sweep
+    from varicap.templates import new
 
 __all__ = [
     "MachineLacksError",
@@ -46,6 +47,7 @@ __all__ = [
     "feedback",
     "load",
     "model",
+    "new",
     "papers",
     "reactive",
     "read",
@@ -56,6 +58,7 @@ __all__ = [
     "study",
     "sweep",
     "tcp",
+    "templates",
     "traces",
     "units",
     "watch",
@@ -87,6 +90,7 @@ _on_first_use = on_first_use(
         "varicap.results.result": ["Result"],
         "varicap.results.saved": ["SavedResult", "read"],
         "varicap.study": ["sweep"],
+        "varicap.templates": ["new"],
     },
 )
 

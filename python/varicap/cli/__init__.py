@@ -25,9 +25,10 @@ _EXIT_CODES = (
 )
 
 GROUPS = {
+    "new": ("new",),
     "run": ("run", "compare", "replay"),
     "sweep": ("sweep",),
-    "report": ("report", "plot", "export"),
+    "report": ("report", "plot", "table", "export"),
     "reproduce": ("reproduce",),
     "design": ("design",),
     "trace": ("trace",),

@@ -1,0 +1,117 @@
+"""Starting scenarios: short, commented, and ready to run, with the traces that they need.
+
+>>> from varicap import templates
+>>> templates.names()
+['handover', 'lte', 'satellite', 'sharing', 'web', 'wifi']
+>>> print(templates.text("web").splitlines()[1].split("#")[0].strip())
+name = "web"
+"""
+
+import difflib
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import varicap._core as _core
+
+if TYPE_CHECKING:
+    from varicap.traces import Rates
+
+_HERE = Path(__file__).parent
+_STEP_S = 0.1
+"""Traces are written in steps of this [s], so that their files stay small."""
+
+
+class TemplateError(ValueError):
+    """A template that does not exist, or files that stand where it would be written."""
+
+
+def names() -> list[str]:
+    """The names of all templates."""
+    return sorted(path.stem for path in _HERE.glob("*.toml"))
+
+
+def description(name: str) -> str:
+    """What a template is about, in a sentence."""
+    return text(name).splitlines()[0].removeprefix("# ")
+
+
+def text(name: str) -> str:
+    """The scenario of a template."""
+    if name not in names():
+        close = difflib.get_close_matches(name, names(), n=1)
+        meant = f"; did you mean `{close[0]}`?" if close else ""
+        raise TemplateError(f"there is no template `{name}`{meant} There are: {', '.join(names())}")
+    return (_HERE / f"{name}.toml").read_text(encoding="utf-8")
+
+
+def new(name: str, path: str | Path | None = None, *, force: bool = False) -> list[Path]:
+    """Write a template to `path` (``NAME.toml`` by default), and beside it the trace that it needs, if any.
+
+    Returns what was written, the scenario first.  Files that are there stay as they are, and `TemplateError` is
+    raised, unless `force` is given.
+    """
+    scenario = text(name)
+    target = Path(f"{name}.toml") if path is None else Path(path)
+    trace = target.parent / _trace_name(name) if name in _TRACES else None
+    wanted = [target] if trace is None else [target, trace]
+    there = [str(each) for each in wanted if os.path.lexists(each)]
+    if there and not force:
+        raise TemplateError(f"{' and '.join(there)}: there is such a file already; it stays as it is without --force")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if trace is not None:
+        _replace(trace, _trace_text(name))
+    _replace(target, scenario)
+    return wanted
+
+
+def _trace_name(name: str) -> str:
+    return f"{name}-capacity.csv"
+
+
+def _trace_text(name: str) -> str:
+    """The trace of a template as CSV; the same text on any machine."""
+    made = _TRACES[name]()
+    many = round(_STEP_S / float(made.time_s[1] - made.time_s[0]))
+    means = made.rate_bps[: len(made.rate_bps) // many * many].reshape(-1, many).mean(axis=1)
+    head = [f"# varicap {_core.__version__}: generated for `varicap new {name}`, measured nowhere", "time_s,rate_bps"]
+    rows = [f"{place * _STEP_S:.1f},{rate:.0f}" for place, rate in enumerate(means)]
+    # The last row ends the trace, which then begins anew.
+    return "\n".join([*head, *rows, f"{len(means) * _STEP_S:.1f},{means[0]:.0f}", ""])
+
+
+def _lte() -> "Rates":
+    from varicap.traces.cellular import generate_lte_rates
+
+    return generate_lte_rates(7, 120.0)
+
+
+def _satellite() -> "Rates":
+    from varicap.traces.satellite import generate_leo
+
+    return generate_leo(7, 180.0)
+
+
+def _handover() -> "Rates":
+    from varicap.traces.handover import generate_handover
+
+    return generate_handover(7, 180.0)
+
+
+_TRACES: Mapping[str, Callable[[], "Rates"]] = {"lte": _lte, "satellite": _satellite, "handover": _handover}
+
+
+def _replace(path: Path, content: str) -> None:
+    """Write a file whole or not at all; a link that stands there is replaced, and not what it points to."""
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as file:
+        file.write(content)
+    Path(file.name).chmod(0o666 & ~_umask())
+    Path(file.name).replace(path)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

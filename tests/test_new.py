@@ -1,0 +1,87 @@
+"""`varicap new`: templates that run as they are, and are written over nobody's file."""
+
+import json
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import varicap
+from varicap import templates
+from varicap.cli import app
+
+NAMES = templates.names()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_template_runs_as_it_is(name: str, tmp_path: Path) -> None:
+    scenario, *_ = templates.new(name, tmp_path / "mine.toml")
+    result = varicap.run(scenario, seeds=1, overrides={"duration": "15 s"})
+    assert all(flow["goodput_bps"]["mean"] > 10_000 for flow in result.summary["flows"])
+    # What is said of its time can be simulated, too.
+    assert varicap.load(scenario).seeds == 10
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_template_is_short_and_every_key_has_a_comment(name: str) -> None:
+    text = templates.text(name)
+    lines = text.splitlines()
+    assert len(lines) < 40
+    assert all(len(line) <= 120 for line in lines)
+    assert lines[0].startswith("# ")
+    assert templates.description(name) == lines[0][2:]
+    for line in lines:
+        if re.match(r"[a-z_]+ = |\[topology", line):
+            assert re.search(r" # \w", line), f"{name}: {line}"
+    assert tomllib.loads(text)["name"] == name
+
+
+def test_the_command_writes_a_scenario_and_its_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, ["new", "lte"])
+    assert done.exit_code == 0, done.output
+    assert "varicap run lte.toml" in done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["lte-capacity.csv", "lte.toml"]
+    again = (tmp_path / "lte-capacity.csv").read_bytes()
+    assert CliRunner().invoke(app, ["new", "lte", "--force"]).exit_code == 0
+    assert (tmp_path / "lte-capacity.csv").read_bytes() == again
+    done = CliRunner().invoke(app, ["new", "sharing", "-o", "deep/er.toml", "--json"])
+    assert json.loads(done.stdout) == {"files": ["deep/er.toml"]}
+    shown = CliRunner().invoke(app, ["new", "web", "-o", "-"])
+    assert shown.stdout == templates.text("web")
+
+
+@pytest.mark.parametrize("there", ["lte.toml", "lte-capacity.csv"])
+def test_no_file_is_overwritten_unless_force_is_given(
+    there: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(there).write_text("mine")
+    done = CliRunner().invoke(app, ["new", "lte"])
+    assert done.exit_code == 2
+    assert f"{there}: there is such a file already" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == [there]
+    assert Path(there).read_text() == "mine"
+    assert CliRunner().invoke(app, ["new", "lte", "--force"]).exit_code == 0
+    assert Path(there).read_text() != "mine"
+
+
+def test_a_link_is_replaced_and_not_what_it_points_to(tmp_path: Path) -> None:
+    (tmp_path / "precious").write_text("mine")
+    (tmp_path / "web.toml").symlink_to("precious")
+    templates.new("web", tmp_path / "web.toml", force=True)
+    assert (tmp_path / "precious").read_text() == "mine"
+    assert (tmp_path / "web.toml").read_text() == templates.text("web")
+
+
+def test_templates_are_listed_and_misspelt_names_understood() -> None:
+    listed = CliRunner().invoke(app, ["new", "--list"]).stdout
+    assert all(re.search(rf"^{name} +\S", listed, re.MULTILINE) for name in NAMES)
+    assert [one["name"] for one in json.loads(CliRunner().invoke(app, ["new", "--list", "--json"]).stdout)] == NAMES
+    done = CliRunner().invoke(app, ["new", "satelite"])
+    assert done.exit_code == 2
+    assert "did you mean `satellite`?" in done.stderr
+    with pytest.raises(templates.TemplateError, match="there is no template `x`"):
+        varicap.new("x")
