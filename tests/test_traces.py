@@ -317,6 +317,10 @@ def test_what_cannot_be_read_is_told_with_its_line(cli: Cli, tmp_path: Path, nam
         ("convert a.down bw_1.txt", "wants delays, and this trace has none; `varicap trace convert --delay`"),
         ("convert a.down b.txt --to leoreplayer --delay '20 ms'", "called bw_N.txt"),
         ("convert zero.csv b.down --delay fast", "fast"),
+        ("convert a.down", "the new file is missing: -o FILE"),
+        ("convert a.down b.csv -o c.csv", "given twice: b.csv and -o c.csv"),
+        ("convert a.down -o a.down/b.csv", "is not a folder"),
+        ("info a.down -o .", "is a folder, not a file"),
         ("plot a.down -o a.docx", "does not end in"),
         ("generate constant -o a.down", "--rate"),
         ("generate constant --rate 5 -o b.down", "unit"),
@@ -382,3 +386,18 @@ def test_options_of_the_command_line_default_to_those_of_python(cli: Cli, tmp_pa
 def test_help_does_not_wait_for_numpy() -> None:
     code = "import sys, varicap.cli; sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_every_command_takes_its_file_by_the_same_option(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "a.down").write_text("100\n200\n")
+    for arguments in (
+        ["convert", "a.down", "-o", "one.csv"],
+        ["convert", "a.down", "two.csv"],
+        ["plot", "a.down", "-o", "a.svg"],
+        ["generate", "constant", "--rate", "1 Mbit/s", "-o", "c.csv"],
+    ):
+        done = cli("trace", *arguments)
+        assert done.returncode == 0, done.stderr
+    assert (tmp_path / "one.csv").read_bytes() == (tmp_path / "two.csv").read_bytes()
+    shown = cli("trace", "info", "a.down", "--json", "-o", "info.json").stdout
+    assert json.loads((tmp_path / "info.json").read_text()) == json.loads(shown)

@@ -47,6 +47,9 @@ def info(
     files: Files,
     step: Annotated[str, typer.Option(help="Rates are means over so much time.")] = "100 ms",
     outage: Annotated[str, typer.Option(help="The shortest time without capacity that counts.")] = "100 ms",
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Write the numbers to this file, as --json prints them.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Describe traces: rates, outages, how much they vary over 10 ms to 10 s, how soon they forget."""
@@ -56,11 +59,16 @@ def info(
     from varicap import traces
     from varicap.report import traces as report
 
+    if output is not None:
+        check_file(output)
     step_s, outage_s = _quantity("--step", units.seconds, step), _quantity("--outage", units.seconds, outage)
     loaded = {str(file): _told(partial(traces.load, file)) for file in files}
     found = {name: _told(partial(traces.info, each, step_s, outage_s)) for name, each in loaded.items()}
+    numbers = [{"file": name, **each.to_dict()} for name, each in found.items()]
+    if output is not None:
+        output.write_text(json.dumps(numbers, ensure_ascii=False) + "\n", encoding="utf-8")
     if as_json:
-        echo(json.dumps([{"file": name, **each.to_dict()} for name, each in found.items()], ensure_ascii=False))
+        echo(json.dumps(numbers, ensure_ascii=False))
         return
     terminal = console()
     for part in report.parts(found):
@@ -74,12 +82,18 @@ def info(
 
 
 @trace.command(
-    epilog="Examples: varicap trace convert lte.down lte.csv --step '50 ms' | "
-    "varicap trace convert rates.csv rates.down | varicap trace convert bw_1.txt starlink.csv"
+    epilog="Examples: varicap trace convert lte.down -o lte.csv --step '50 ms' | "
+    "varicap trace convert rates.csv -o rates.down | varicap trace convert bw_1.txt -o starlink.csv"
 )
 def convert(
     source: Annotated[Path, typer.Argument(metavar="FILE", help="The trace, in any format.", show_default=False)],
-    target: Annotated[Path, typer.Argument(metavar="NEW", help="The new file.", show_default=False)],
+    target: Annotated[
+        Path | None, typer.Argument(metavar="NEW", help="The new file; or -o.", show_default=False)
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="The new file: .csv for rates, bw_N.txt for LeoReplayer, else Mahimahi."),
+    ] = None,
     to: To = None,
     step: Annotated[str, typer.Option(help="Rates of opportunities are means over so much time.")] = "100 ms",
     delay: Annotated[
@@ -91,11 +105,17 @@ def convert(
     """Write a trace in another format; the work that the link can do stays the same."""
     from varicap import traces
 
+    if target is not None and output is not None:
+        raise typer.BadParameter(f"the new file is given twice: {target} and -o {output}", param_hint="--output")
+    new = target or output
+    if new is None:
+        raise typer.BadParameter("the new file is missing: -o FILE", param_hint="--output")
+    check_file(new)
     step_s = _quantity("--step", units.seconds, step)
     loaded = _told(lambda: traces.load(source))
     if delay is not None:
         loaded = _told(lambda: traces.with_delay(loaded, _constant_delay(delay, loaded)))
-    _save(loaded, target, to, as_json, quiet, step_s=step_s)
+    _save(loaded, new, to, as_json, quiet, step_s=step_s)
 
 
 @trace.command(
