@@ -233,6 +233,15 @@ def test_json_has_the_numbers_and_no_plot(cli: Cli, tmp_path: Path) -> None:
     assert not (tmp_path / "varicap-out").exists()
 
 
+def test_a_buffer_may_be_counted_in_frames(cli: Cli) -> None:
+    # A packet of 576 B takes twelve frames of 48 B.
+    link = ("--doppler", "10 Hz", "--frame", "48 B", "--header", "5 B", "--no-sim", "--json")
+    found = [
+        json.loads(cli("design", "buffer", *link, "--buffer", size).stdout) for size in ("125 frames", "10 packets")
+    ]
+    assert found[0]["buffer_packets"] == found[1]["buffer_packets"] == 10
+
+
 def test_frames_from_the_command_line(cli: Cli) -> None:
     done = cli("design", "packet", "--doppler", "100 Hz", "--frame", "576 B", "--frame", "48 B", "--no-sim", "--json")
     assert done.returncode == 0, done.stderr
@@ -290,6 +299,8 @@ def test_a_file_that_is_no_channel_is_told(tmp_path: Path, text: str, message: s
         (("buffer", "--good", "1 s"), "both mean durations"),
         (("buffer", "--error", "150 %"), "not a probability"),
         (("buffer", "--error", "1 %", "--buffer", "8"), "not a buffer with its unit"),
+        (("buffer", "--error", "1 %", "--frame", "48 B", "--buffer", "5 frames"), "1 packet or more"),
+        (("packet", "--error", "1 %", "--buffer", "120 frames"), "not a buffer with its unit"),
         (("buffer", "--error", "1 %", "--buffer", "100 B"), "1 packet or more"),
         (("buffer", "--doppler", "10 Hz", "--target", "90 %"), "no buffer gives TCP 0.9 Mb/s"),
         (("packet", "--doppler", "10 Hz", "--frame", "1 kB"), "at most a packet"),

@@ -26,7 +26,10 @@ def buffer(
         ),
     ] = None,
     size: Annotated[
-        str | None, typer.Option("--buffer", help="The buffer that is there, such as '8 packets'.", show_default="none")
+        str | None,
+        typer.Option(
+            "--buffer", help="The buffer that is there, such as '8 packets' or '120 frames'.", show_default="none"
+        ),
     ] = None,
     doppler: options.Doppler = None,
     level: options.Level = -10.0,
@@ -82,7 +85,9 @@ def buffer(
         found = design(
             link,
             target_bps=None if target is None else _target(target, link.capacity_bps),
-            buffer_packets=None if size is None else options.packets("--buffer", size, link.packet_bytes),
+            buffer_packets=None
+            if size is None
+            else options.packets("--buffer", size, link.packet_bytes, link.segments),
             simulate=simulate,
             jobs=jobs,
         )

@@ -116,14 +116,16 @@ def read(option: str, unit: Callable[[str], float], text: str) -> float:
         raise typer.BadParameter(str(error), param_hint=option) from None
 
 
-def packets(option: str, text: str, packet_bytes: float) -> int:
-    """A buffer such as ``8 packets`` or ``4608 B``, in whole packets."""
-    match = re.fullmatch(r"\s*(\d+)\s*(?:packets?|pkts?)\s*", text)
-    if match:
+def packets(option: str, text: str, packet_bytes: float, frames_per_packet: int | None = None) -> int:
+    """A buffer such as ``8 packets``, ``4608 B``, or ``120 frames`` where these are known, in whole packets."""
+    if match := re.fullmatch(r"\s*(\d+)\s*(?:packets?|pkts?)\s*", text):
         return int(match.group(1))
+    if frames_per_packet and (match := re.fullmatch(r"\s*(\d+)\s*frames?\s*", text)):
+        return int(match.group(1)) // frames_per_packet
     try:
         return int(units.size(text) // packet_bytes)
     except ValueError:
+        frames = ', "120 frames"' if frames_per_packet else ""
         raise typer.BadParameter(
-            f'`{text}` is not a buffer with its unit, such as "8 packets" or "30 kB"', param_hint=option
+            f'`{text}` is not a buffer with its unit, such as "8 packets"{frames} or "30 kB"', param_hint=option
         ) from None
