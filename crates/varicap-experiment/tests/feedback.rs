@@ -120,7 +120,7 @@ fn links_that_tell_nothing_are_refused() {
     let unlimited = "duration = \"1 s\"\n[topology.dumbbell.forward]\ndelay = \"1 ms\"\n[flows.a]\ntcp = { congestion = \"ratcp\" }";
     assert_refused(
         unlimited,
-        "x.toml:4: flows.a.feedback.link: found `none`, expected a link with a finite rate on the way to the receiver; a rate needs a link that has one",
+        "x.toml:5: flows.a.tcp.congestion: found `ratcp`, expected a link with a finite rate on the way to the receiver; a rate needs a link that has one",
     );
 }
 
@@ -187,6 +187,11 @@ feedback = { link = "forward" }
     assert_refused(
         text,
         "x.toml:6: flows.a.feedback.link: found `forward`, expected a link with a finite rate at each instant; delivery opportunities have a mean: estimator = \"instantaneous\"",
+    );
+    let default = text.replace("feedback = { link = \"forward\" }", "tcp = { congestion = \"ratcp\" }");
+    assert_refused(
+        &default,
+        "x.toml:6: flows.a.tcp.congestion: found `ratcp`, expected a link with a finite rate on the way to the receiver; delivery opportunities have no rate at each instant, only a mean: write `feedback = { estimator = \"instantaneous\" }` for the flow",
     );
     let mean = text.replace("link = \"forward\"", "estimator = \"instantaneous\"");
     assert_eq!(resolve(&mean).unwrap().flows[0].feedback.as_ref().unwrap().links, [0]);

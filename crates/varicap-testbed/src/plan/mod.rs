@@ -293,7 +293,7 @@ fn check_recovery(
     notes.ask(&key("recovery"), name, &tcp.recovery)?;
     if tcp.recovery.is_selective() && mode == Mode::Classic && kernel.lacks_rfc6675() {
         let why = "this kernel detects losses by time (RACK), not as RFC 6675 does: say `newreno`, or run with \
-                   kernel = stock";
+                   `--kernel stock` (in Python kernel=\"stock\"), which leaves recovery to the kernel";
         return Err(unsupported(&key("recovery"), name, why));
     }
     Ok(())
@@ -430,7 +430,7 @@ mod tests {
     #[test]
     fn what_the_kernel_cannot_do_is_refused_with_key_value_and_reason() {
         assert!(refusal("recovery = \"old-tahoe\"").starts_with("flows.a.tcp.recovery = old-tahoe: "));
-        assert!(refusal("recovery = \"sack\"").contains("kernel = stock"));
+        assert!(refusal("recovery = \"sack\"").contains("`--kernel stock`"));
         assert!(
             refusal("recovery = \"newreno\", timer = \"ticks\"").starts_with("flows.a.tcp.timer = ticks: ")
         );

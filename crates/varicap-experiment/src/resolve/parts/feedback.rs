@@ -73,11 +73,7 @@ pub(crate) fn resolve(
             names.iter().enumerate().map(one).collect::<Result<Vec<_>, _>>()?
         }
         (None, None) => {
-            let none = || {
-                let error =
-                    ScenarioError::at(at.key("link"), "a link with a finite rate on the way to the receiver");
-                error.found("none").hint("a rate needs a link that has one")
-            };
+            let none = || without_link(path, flow, routes, links);
             vec![slowest(routes, links, averages).ok_or_else(none)?]
         }
     };
@@ -97,6 +93,25 @@ pub(crate) fn resolve(
         loss: config.loss,
         expires: config.expires,
     }))
+}
+
+/// No link to the receiver has a rate to advertise: at the key by which the flow asked for one.
+fn without_link(path: &str, flow: &FlowConfig, routes: &Routes, links: &[LinkSpec]) -> ScenarioError {
+    let (key, found) = match (&flow.feedback, &flow.abr) {
+        (Some(_), _) => ("feedback.link", "none"),
+        (None, Some(_)) => ("abr", "abr"),
+        (None, None) => ("tcp.congestion", flow.tcp.congestion.name()),
+    };
+    let error =
+        ScenarioError::at(format!("{path}.{key}"), "a link with a finite rate on the way to the receiver");
+    let serves = |link: &usize| matches!(links[*link].parts.capacity, CapacityParts::Opportunities(_));
+    let hint = if routes.forward.iter().any(serves) {
+        "delivery opportunities have no rate at each instant, only a mean: \
+         write `feedback = { estimator = \"instantaneous\" }` for the flow"
+    } else {
+        "a rate needs a link that has one"
+    };
+    error.found(found).hint(hint)
 }
 
 /// From the server of `link` with the packets to the receiver, and back with the acknowledgements.
