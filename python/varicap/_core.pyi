@@ -13,18 +13,32 @@ Column: TypeAlias = tuple[str, str, str, NDArray[Any] | list[str] | tuple[NDArra
 """Name, unit, description and values of one column of a table; choices are places in a list of names."""
 
 class ScenarioError(ValueError):
-    """A scenario that cannot be read or makes no sense; its text says all that the attributes say."""
+    """A scenario that cannot be read or makes no sense.
+
+    Its text has a sentence for each mistake, its attributes describe the first one.
+    """
 
     file: str | None
     """The file's name."""
     line: int | None
     """Line in the file, from 1."""
+    column: int | None
+    """Column in the line, from 1, in characters."""
     key: str | None
     """Dotted path of the value."""
     found: str | None
     """The offending text."""
     expected: str | None
     """What was expected."""
+    hint: str | None
+    """What was probably meant, or how to correct the mistake."""
+    errors: Sequence[Mapping[str, Any]]
+    """All mistakes, at most 20: these attributes by their names, and the `excerpt` of the file, with where the wrong
+    part begins in it (`excerpt_start`) and how long it is (`excerpt_length`), in characters."""
+    more: int
+    """How many more mistakes there are."""
+    shown: str | None
+    """The mistakes as a terminal of 80 columns shows them, each with its line quoted and the wrong part marked."""
 
 class MissingControlError(ScenarioError):
     """A congestion control that the simulator does not have; the kernel may have it."""
@@ -75,8 +89,16 @@ class Scenario:
     def from_toml(text: str, name: str, base_dir: str, overrides: Sequence[tuple[str, str]]) -> Scenario:
         """Read TOML; `name` appears in errors, traces are looked up from `base_dir`."""
     @staticmethod
-    def from_json(text: str, name: str, base_dir: str, overrides: Sequence[tuple[str, str]]) -> Scenario:
-        """Read JSON of the same shape."""
+    def from_json(
+        text: str,
+        name: str,
+        base_dir: str,
+        overrides: Sequence[tuple[str, str]],
+        *,
+        is_file: bool = False,
+        option: str = "--set",
+    ) -> Scenario:
+        """Read JSON of the same shape; errors name its lines if it is a file, and the option that gives overrides."""
     @property
     def name(self) -> str:
         """Its name in results."""

@@ -64,6 +64,14 @@ def interrupted(message: str) -> None:
     _interrupt.said()
 
 
+def mistakes(error: _core.ScenarioError) -> str:
+    """What is wrong with a scenario: each mistake with its line quoted, and how many there are if there are several."""
+    if error.shown is None:
+        return str(error)
+    number = len(error.errors) + error.more
+    return error.shown if number < 2 else f"{number} mistakes in the scenario\n\n{error.shown}"
+
+
 def draw(figure: "Callable[[], Figure]", path: Path, report: Callable[[str], None]) -> None:
     """Draw into `path`; on a machine without matplotlib, say so and exit."""
     try:

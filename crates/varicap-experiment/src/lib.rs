@@ -5,12 +5,15 @@
 
 mod check;
 mod error;
+mod mistakes;
 mod read;
 mod resolve;
 pub mod results;
 pub mod scenario;
 
-pub use error::ScenarioError;
+pub use error::{Excerpt, ScenarioError};
+pub use mistakes::Mistakes;
+pub use read::{Format, Written};
 pub use resolve::ReadFile;
 pub use resolve::estimate::Estimate;
 pub use resolve::explain::{Explained, explain};

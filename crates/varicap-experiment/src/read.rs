@@ -3,13 +3,39 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::error::{ScenarioError, nearest, one_of};
+use crate::error::{ScenarioError, meant, one_of};
 use crate::resolve;
 use crate::scenario::Scenario;
-use crate::scenario::decode::decode;
+use crate::scenario::decode::{Mistake, decode};
 use crate::scenario::document::{Lines, MAX_FILE, Node, Origin, Source, Table, Value, join_path, split_path};
 use crate::scenario::name::{LONGEST_NAME, in_name};
 use crate::scenario::schema;
+
+/// A scenario as somebody wrote it, and the settings of the command line.
+#[derive(Clone, Copy, Debug)]
+pub struct Written<'a> {
+    /// The text.
+    pub text: &'a str,
+    /// Its notation.
+    pub format: Format,
+    /// The name of its file.
+    pub file: &'a str,
+    /// Values by their dotted path, in the notation of a file; later ones win.
+    pub settings: &'a [(String, String)],
+    /// The option of the command line that gives the settings.
+    pub option: &'a str,
+}
+
+/// A notation of scenarios.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// TOML.
+    Toml,
+    /// JSON of the same shape that somebody wrote.
+    Json,
+    /// JSON that stands for the value of a program; errors do not name its lines, which nobody has seen.
+    Value,
+}
 
 impl Scenario {
     /// Reads a scenario from a TOML text; `overrides` are the `--set key=value` of the command line; later ones win.
@@ -18,16 +44,16 @@ impl Scenario {
         file_name: &str,
         overrides: &[(String, String)],
     ) -> Result<Scenario, ScenarioError> {
-        read(text, file_name, overrides, Node::from_toml)
+        Written { text, format: Format::Toml, file: file_name, settings: overrides, option: "--set" }.read()
     }
 
-    /// Reads a scenario from a JSON text of the same shape; `overrides` are as for [`Scenario::from_toml`].
+    /// Reads a scenario from the JSON value of a program; `overrides` are as for [`Scenario::from_toml`].
     pub fn from_json(
         text: &str,
         file_name: &str,
         overrides: &[(String, String)],
     ) -> Result<Scenario, ScenarioError> {
-        read(text, file_name, overrides, Node::from_json)
+        Written { text, format: Format::Value, file: file_name, settings: overrides, option: "--set" }.read()
     }
 
     /// The whole scenario as TOML, every default written out.
@@ -63,39 +89,67 @@ fn without_nulls(json: &mut serde_json::Value) {
     }
 }
 
-fn read(
-    text: &str,
-    file_name: &str,
-    overrides: &[(String, String)],
-    parse: fn(&str) -> Result<Node, ScenarioError>,
-) -> Result<Scenario, ScenarioError> {
-    let mut source = Source { file: file_name.to_owned(), settings: overrides.to_vec(), ..Source::default() };
-    let in_file = |error: ScenarioError| ScenarioError { file: file_name.to_owned(), ..error };
-    if text.len() > MAX_FILE {
-        let size = format!("{} bytes", text.len());
-        return Err(in_file(ScenarioError::at("", format!("at most {MAX_FILE} bytes")).found(size)));
+impl Written<'_> {
+    /// The scenario; an error is the first mistake. [`Written::mistakes`] finds the others.
+    pub fn read(&self) -> Result<Scenario, ScenarioError> {
+        let mut source = self.source()?;
+        for index in 0..self.settings.len() {
+            self.apply(&mut source, index)?;
+        }
+        share_tcp(&mut source.root);
+        let scenario = self.scenario(source).map_err(|(source, mut mistake)| {
+            source.place(&mut mistake.error, mistake.origin);
+            mistake.error
+        })?;
+        resolve::check(&scenario)?;
+        Ok(scenario)
     }
-    source.lines = Lines::of(text);
-    source.root = parse(text).map_err(in_file)?;
-    for (index, (path, value)) in overrides.iter().enumerate() {
-        let origin = Origin::Set(index);
-        set(&mut source.root, path, Node::from_setting(value, origin)).map_err(|mut error| {
+
+    /// The tree of the text, without the settings.
+    pub(crate) fn source(&self) -> Result<Source, ScenarioError> {
+        let in_file = |error: ScenarioError| ScenarioError { file: self.file.to_owned(), ..error };
+        if self.text.len() > MAX_FILE {
+            let size = format!("{} bytes", self.text.len());
+            return Err(in_file(ScenarioError::at("", format!("at most {MAX_FILE} bytes")).found(size)));
+        }
+        let parsed = match self.format {
+            Format::Toml => Node::from_toml(self.text),
+            Format::Json => Node::from_json_file(self.text),
+            Format::Value => Node::from_json(self.text),
+        };
+        Ok(Source {
+            file: self.file.to_owned(),
+            lines: Lines::of(self.text),
+            settings: self.settings.to_vec(),
+            option: self.option.to_owned(),
+            root: parsed.map_err(in_file)?,
+        })
+    }
+
+    /// Puts a setting into the tree.
+    pub(crate) fn apply(&self, source: &mut Source, index: usize) -> Result<(), ScenarioError> {
+        let (path, value) = &self.settings[index];
+        let node = Node::from_setting(path, value, index);
+        let origin = node.key;
+        set(&mut source.root, path, node).map_err(|mut error| {
             source.place(&mut error, origin);
             error
-        })?;
+        })
     }
-    share_tcp(&mut source.root);
-    let mut scenario: Scenario = decode(&source.root).map_err(|fault| {
-        let (origin, mut error) = fault.into_error(schema::expected_at);
-        source.place(&mut error, origin);
-        error
-    })?;
-    if scenario.name.is_empty() {
-        scenario.name = name_of(file_name);
+
+    /// The scenario that a tree describes, not checked.
+    #[expect(clippy::result_large_err, reason = "the tree is handed back, to be mended")]
+    pub(crate) fn scenario(&self, source: Source) -> Result<Scenario, (Source, Mistake)> {
+        let mut scenario: Scenario = match decode(&source.root) {
+            Ok(scenario) => scenario,
+            Err(fault) => return Err((source, fault.into_mistake())),
+        };
+        if scenario.name.is_empty() {
+            scenario.name = name_of(self.file);
+        }
+        scenario.source = Arc::new(source);
+        Ok(scenario)
     }
-    scenario.source = Arc::new(source);
-    resolve::check(&scenario)?;
-    Ok(scenario)
 }
 
 /// The name of a scenario that has none: its file's name, without characters that a name may not contain.
@@ -180,14 +234,15 @@ fn enter<'a>(
 
 fn unknown(path: String, key: &str, names: &[String]) -> ScenarioError {
     let error = ScenarioError::at(path, format!("the key {}", one_of(names))).found(key);
-    match nearest(key, names.iter().map(String::as_str)) {
-        Some(name) => error.hint(format!("did you mean `{name}`?")),
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    match meant(key, &names) {
+        Some((_, hint)) => error.hint(hint),
         None => error,
     }
 }
 
 /// Gives every flow those keys of the scenario's `tcp` table that its own `tcp` table lacks.
-fn share_tcp(root: &mut Node) {
+pub(crate) fn share_tcp(root: &mut Node) {
     let Some(shared) = root.get("tcp").cloned() else { return };
     let Value::Table(defaults) = &shared.value else { return };
     let Some(Value::Table(flows)) = root.get_mut("flows").map(|node| &mut node.value) else { return };

@@ -79,7 +79,7 @@ fn wrong_values_say_what_was_expected() {
         (
             "\"0.8 Mbit/s\"",
             "[]",
-            "x.toml:3: topology.dumbbell.forward.capacity: found `[…]`, expected `constant`, `steps`, `trace`, `opportunities`, `markov`, `slotted-markov`, `sessions` or `load-reactive`, with parameters in a table",
+            "x.toml:3: topology.dumbbell.forward.capacity: found `[…]`, expected `constant`, `steps`, `trace`, `opportunities`, `markov`, `slotted-markov`, `sessions` or `load-reactive`, with parameters in a table; such as { constant = \"0.8 Mbit/s\" }",
         ),
         (
             "\"0.8 Mbit/s\"",
@@ -104,7 +104,7 @@ fn wrong_values_say_what_was_expected() {
         (
             "count = 1",
             "count = -1",
-            "x.toml:7: flows.reno.count: found `-1`, expected a whole number from 0 to 4294967295",
+            "x.toml:7: flows.reno.count: found `-1`, expected a whole number from 0 to 4294967295; it is negative",
         ),
         (
             "count = 1",
@@ -257,7 +257,7 @@ fn missing_keys_are_named() {
         (
             "[topology.dumbbell.forward]",
             "[topology.dumbbell]",
-            "x.toml:3: topology.dumbbell.capacity: found `capacity`, expected the key `forward` or `reverse`",
+            "x.toml:3: topology.dumbbell.capacity: found `capacity`, expected the key `forward` or `reverse`; did you mean `forward.capacity`?",
         ),
         (
             "[topology.dumbbell.forward]",

@@ -3,6 +3,13 @@
 use pyo3::create_exception;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyTuple};
+use varicap_experiment::Mistakes;
+
+/// What an exception says of the first mistake.
+const ATTRIBUTES: [&str; 7] = ["file", "line", "column", "key", "found", "expected", "hint"];
+/// Columns of the terminal for which mistakes are shown.
+const COLUMNS: usize = 80;
 
 create_exception!(
     varicap._core,
@@ -40,9 +47,11 @@ create_exception!(
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     let scenario_error = py.get_type::<ScenarioError>();
-    for attribute in ["file", "line", "column", "key", "found", "expected", "hint"] {
+    for attribute in ATTRIBUTES.into_iter().chain(["shown"]) {
         scenario_error.setattr(attribute, py.None())?;
     }
+    scenario_error.setattr("errors", PyTuple::empty(py))?;
+    scenario_error.setattr("more", 0)?;
     module.add("ScenarioError", scenario_error)?;
     module.add("MissingControlError", py.get_type::<MissingControlError>())?;
     module.add("KernelCannotError", py.get_type::<KernelCannotError>())?;
@@ -50,24 +59,47 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("RunError", py.get_type::<RunError>())
 }
 
-/// The exception for an error in a scenario, with its details as attributes.
+/// The exception for one mistake in a scenario.
 pub fn scenario_error(error: &varicap_experiment::ScenarioError) -> PyErr {
-    let raised = ScenarioError::new_err(error.to_string());
-    Python::attach(|py| {
-        let value = raised.value(py);
-        let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-        let set = || -> PyResult<()> {
-            value.setattr("file", text(&error.file))?;
-            value.setattr("line", error.line)?;
-            value.setattr("column", error.column)?;
-            value.setattr("key", text(&error.key))?;
-            value.setattr("found", error.found.as_deref())?;
-            value.setattr("expected", text(&error.expected))?;
-            value.setattr("hint", error.hint.as_deref())
-        };
-        match set() {
-            Ok(()) => raised,
-            Err(fault) => fault,
-        }
+    scenario_errors(&error.clone().into())
+}
+
+/// The exception for the mistakes in a scenario: its attributes are those of the first, `errors` has all of them.
+pub fn scenario_errors(mistakes: &Mistakes) -> PyErr {
+    let raised = ScenarioError::new_err(mistakes.to_string());
+    Python::attach(|py| match describe(py, raised.value(py), mistakes) {
+        Ok(()) => raised,
+        Err(fault) => fault,
     })
+}
+
+fn describe(py: Python<'_>, value: &Bound<'_, PyAny>, mistakes: &Mistakes) -> PyResult<()> {
+    let described: PyResult<Vec<_>> = mistakes.errors.iter().map(|error| details(py, error)).collect();
+    let described = described?;
+    if let Some(first) = described.first() {
+        for attribute in ATTRIBUTES {
+            value.setattr(attribute, first.get_item(attribute)?)?;
+        }
+    }
+    value.setattr("errors", PyList::new(py, described)?)?;
+    value.setattr("more", mistakes.more)?;
+    value.setattr("shown", mistakes.show(COLUMNS))
+}
+
+/// What the attributes say of a mistake, and the line that it is in.
+fn details<'py>(py: Python<'py>, error: &varicap_experiment::ScenarioError) -> PyResult<Bound<'py, PyDict>> {
+    let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    let found = PyDict::new(py);
+    found.set_item("file", text(&error.file))?;
+    found.set_item("line", error.line)?;
+    found.set_item("column", error.column)?;
+    found.set_item("key", text(&error.key))?;
+    found.set_item("found", error.found.as_deref())?;
+    found.set_item("expected", text(&error.expected))?;
+    found.set_item("hint", error.hint.as_deref())?;
+    let excerpt = error.excerpt.as_deref();
+    found.set_item("excerpt", excerpt.map(|excerpt| excerpt.text.as_str()))?;
+    found.set_item("excerpt_start", excerpt.map(|excerpt| excerpt.start))?;
+    found.set_item("excerpt_length", excerpt.map(|excerpt| excerpt.length))?;
+    Ok(found)
 }

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use varicap_experiment::{Estimate, Network, Scenario, explain, facts};
+use varicap_experiment::{Estimate, Format, Network, Scenario, Written, explain, facts};
 use varicap_units::{Bytes, QuantityError, Span};
 
-use crate::errors::{ScenarioError, scenario_error};
+use crate::errors::{ScenarioError, scenario_error, scenario_errors};
 
 /// Largest trace that is read [B]; more would be a mistake rather than a trace.
 const MOST_TRACE_BYTES: u64 = 1 << 30;
@@ -27,10 +27,16 @@ pub struct PyScenario {
 }
 
 impl PyScenario {
-    fn new(py: Python<'_>, scenario: Scenario, base_dir: String) -> PyResult<PyScenario> {
+    fn new(py: Python<'_>, written: Written<'_>, base_dir: String) -> PyResult<PyScenario> {
         let mut files = Files::below(&base_dir);
-        let networks = py.detach(|| scenario.networks(&mut |name| files.read(name)));
-        let networks = networks.map_err(|error| scenario_error(&error))?;
+        let read = py.detach(|| {
+            let both = written.read().and_then(|scenario| {
+                let networks = scenario.networks(&mut |name| files.read(name))?;
+                Ok((scenario, networks))
+            });
+            both.map_err(|first| written.mistakes(first, &mut |name| files.read(name)))
+        });
+        let (scenario, networks) = read.map_err(|mistakes| scenario_errors(&mistakes))?;
         let traces = files.read.into_iter().map(|(name, (path, _))| (name, path)).collect();
         Ok(PyScenario { scenario, networks, base_dir, traces })
     }
@@ -46,20 +52,25 @@ impl PyScenario {
         base_dir: String,
         overrides: Vec<(String, String)>,
     ) -> PyResult<PyScenario> {
-        let scenario = py.detach(|| Scenario::from_toml(text, name, &overrides));
-        PyScenario::new(py, scenario.map_err(|error| scenario_error(&error))?, base_dir)
+        let written =
+            Written { text, format: Format::Toml, file: name, settings: &overrides, option: "--set" };
+        PyScenario::new(py, written, base_dir)
     }
 
     #[staticmethod]
+    #[pyo3(signature = (text, name, base_dir, overrides, *, is_file=false, option="--set"))]
     fn from_json(
         py: Python<'_>,
         text: &str,
         name: &str,
         base_dir: String,
         overrides: Vec<(String, String)>,
+        is_file: bool,
+        option: &str,
     ) -> PyResult<PyScenario> {
-        let scenario = py.detach(|| Scenario::from_json(text, name, &overrides));
-        PyScenario::new(py, scenario.map_err(|error| scenario_error(&error))?, base_dir)
+        let format = if is_file { Format::Json } else { Format::Value };
+        let written = Written { text, format, file: name, settings: &overrides, option };
+        PyScenario::new(py, written, base_dir)
     }
 
     #[getter]

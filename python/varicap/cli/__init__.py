@@ -13,7 +13,7 @@ import typer
 import varicap._core as _core
 from varicap import _interrupt
 from varicap.errors import MachineLacksError, NotApplicableError
-from varicap.terminal import MACHINE_LACKS, OK, RUN_FAILED, USAGE, fail
+from varicap.terminal import MACHINE_LACKS, OK, RUN_FAILED, USAGE, fail, mistakes
 
 if TYPE_CHECKING:
     app: typer.Typer
@@ -79,7 +79,7 @@ def _run() -> NoReturn:
     try:
         commands()
     except _core.ScenarioError as error:
-        fail(str(error), USAGE)
+        fail(mistakes(error), USAGE)
     except NotApplicableError as error:
         fail(str(error), USAGE)
     except MachineLacksError as error:

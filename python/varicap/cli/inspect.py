@@ -1,14 +1,16 @@
-"""`varicap schema`, `columns` and `doctor`: what this varicap and this machine are."""
+"""`varicap check`, `schema`, `columns` and `doctor`: what is wrong with a scenario, and what is installed here."""
 
 import json
 import os
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import varicap._core as _core
-from varicap.terminal import MACHINE_LACKS, AsJson, fail
+from varicap.engines.scenarios import load
+from varicap.terminal import MACHINE_LACKS, USAGE, AsJson, SetValue, echo, fail, overrides
 
 if TYPE_CHECKING:
     from varicap.machine.doctor import Held
@@ -20,6 +22,29 @@ commands = typer.Typer()
 def schema() -> None:
     """Print the JSON Schema of scenario files."""
     typer.echo(_core.schema())
+
+
+@commands.command(epilog="Example: varicap check examples/lte.toml --set duration='20 s'")
+def check(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="The scenario: TOML or JSON, - for stdin.", show_default=False)
+    ],
+    set_: SetValue = None,
+    as_json: AsJson = False,
+) -> None:
+    """Report all mistakes of a scenario, each with its line, and run nothing (exit code 2 if there is one)."""
+    try:
+        scenario = load(file, overrides(set_ or []))
+    except _core.ScenarioError as error:
+        if not as_json:
+            raise
+        wrong = [*error.errors] or [{"file": str(file), "expected": str(error)}]
+        echo(json.dumps({"errors": wrong, "more": error.more}, ensure_ascii=False))
+        raise typer.Exit(USAGE) from None
+    if as_json:
+        echo(json.dumps({"errors": [], "more": 0}))
+    else:
+        echo(f"{scenario.name}: no mistake")
 
 
 @commands.command()

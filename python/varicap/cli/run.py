@@ -69,7 +69,9 @@ KernelMode = Annotated[
     "varicap run examples/fixed.toml --set topology.dumbbell.forward.delay='20 ms' -o results"
 )
 def run(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The scenario, a TOML file.", show_default=False)],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="The scenario: TOML or JSON, - for stdin.", show_default=False)
+    ],
     engine: Annotated[Engine, typer.Option(help="What answers.")] = Engine.sim,
     kernel: KernelMode = Kernel.classic,
     seeds: Annotated[
@@ -246,7 +248,9 @@ def _check_fidelity(summary: dict[str, Any], strict: bool, tell: Callable[[str],
 
 @commands.command(epilog="Example: varicap compare examples/fixed.toml")
 def compare(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The scenario, a TOML file.", show_default=False)],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="The scenario: TOML or JSON, - for stdin.", show_default=False)
+    ],
     only: Annotated[
         list[Engine] | None, typer.Option("--engine", help="Ask this one; may be given again (default: all).")
     ] = None,

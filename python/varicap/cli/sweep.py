@@ -52,7 +52,9 @@ _MOST_ROWS = 100
     "'topology.dumbbell.forward.delay=5 ms..500 ms log' --design sobol --points 32 -o study"
 )
 def sweep(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The scenario, a TOML file.", show_default=False)],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="The scenario: TOML or JSON, - for stdin.", show_default=False)
+    ],
     over: Annotated[
         list[str] | None,
         typer.Option(metavar="PATH=V1,V2,…", help="Values of a key, or a range LOW..HIGH; may be given again."),

@@ -24,7 +24,7 @@ from varicap.engines.precision import more_runs
 from varicap.engines.scenarios import AnyScenario, load
 from varicap.results.manifest import host, sha256, software
 from varicap.results.study import STUDY_VERSION, Study
-from varicap.results.summary import KINDS, Tables, widest
+from varicap.results.summary import KINDS, Point, Tables, widest
 from varicap.statistics.progress import Progress, shown
 from varicap.study.axes import Axis, Design, DesignError, axes_of, points
 from varicap.study.store import Folder, StudyError
@@ -90,7 +90,7 @@ def sweep(
     text = base.to_json()
     traces = dict(base.trace_files())
     for point in chosen:
-        traces |= _core.Scenario.from_json(text, base.name, base.base_dir, list(point)).trace_files()
+        traces |= _at(base, text, point).trace_files()
     runs = base.seeds if seeds is None else seeds
     plan: dict[str, Any] = {
         "study_version": STUDY_VERSION,
@@ -120,6 +120,18 @@ def sweep(
         finally:
             store.close()
     return study
+
+
+def _at(base: _core.Scenario, text: str, point: Point) -> _core.Scenario:
+    """The scenario at a point; a mistake there is reported with the point."""
+    try:
+        return _core.Scenario.from_json(text, base.name, base.base_dir, list(point), option="--over")
+    except _core.ScenarioError as error:
+        where = "at the point " + ", ".join(f"{path}={value}" for path, value in point)
+        raised = _core.ScenarioError(f"{error}; {where}")
+        vars(raised).update(vars(error))
+        raised.shown = f"{error.shown}\n  = {where}"
+        raise raised from None
 
 
 def _run_all(

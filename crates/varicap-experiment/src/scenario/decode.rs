@@ -11,8 +11,9 @@ use serde::forward_to_deserialize_any;
 
 use varicap_units::choice;
 
-use crate::error::{ScenarioError, nearest, one_of};
+use crate::error::{ScenarioError, in_another_table, meant, one_of};
 use crate::scenario::document::{Node, Origin, Table, Value, join_path};
+use crate::scenario::schema;
 
 /// Reads `T` from a tree.
 pub(crate) fn decode<T: DeserializeOwned>(node: &Node) -> Result<T, Fault> {
@@ -29,6 +30,7 @@ struct Inner {
     keys: Vec<String>,
     origin: Option<Origin>,
     found: Option<String>,
+    is_negative: bool,
     what: What,
 }
 
@@ -42,7 +44,7 @@ enum What {
 
 impl Fault {
     fn new(what: What) -> Fault {
-        Fault(Box::new(Inner { keys: Vec::new(), origin: None, found: None, what }))
+        Fault(Box::new(Inner { keys: Vec::new(), origin: None, found: None, is_negative: false, what }))
     }
 
     /// Records `node` as the place of the error, unless an inner value was recorded before.
@@ -52,7 +54,10 @@ impl Fault {
             match (&self.0.what, &node.value) {
                 (What::Missing(_), Value::Text(name)) => self.0.keys.push(name.clone()),
                 (What::Missing(_), _) => {}
-                (_, value) => self.0.found = Some(value.to_string()),
+                (_, value) => {
+                    self.0.found = Some(value.to_string());
+                    self.0.is_negative = value.is_negative();
+                }
             }
         }
         self
@@ -75,31 +80,84 @@ impl Fault {
         self
     }
 
-    /// The place of the error, and the error as a user sees it. `by_format` says what the format allows at a path.
-    pub fn into_error(self, by_format: impl FnOnce(&[String]) -> String) -> (Origin, ScenarioError) {
-        let Inner { mut keys, origin, found, what } = *self.0;
+    /// The error as a user sees it.
+    pub fn into_mistake(self) -> Mistake {
+        let Inner { mut keys, origin, found, is_negative, what } = *self.0;
         if let What::Missing(field) = what {
             keys.insert(0, field.to_owned());
         }
         keys.reverse();
+        let path: Vec<&str> = keys.iter().map(String::as_str).collect();
+        let mut repair = Repair::Replace;
         let (expected, hint) = match what {
             // serde knows that this is a choice; the format also knows the alternatives.
             What::Wrong(expected) if expected == choice::EXPECTED || expected == "enum" => {
-                (by_format(&keys), None)
+                (schema::expected_at(&keys), example(&path))
             }
+            What::Wrong(expected) if is_negative => (expected, Some("it is negative".to_owned())),
+            What::Wrong(expected) if is_form(&expected) => (expected, example(&path)),
             What::Wrong(expected) => (expected, None),
-            What::Missing(_) => (by_format(&keys), Some("it is missing and has no default".into())),
-            What::UnknownKey(key, known) => (format!("the key {}", one_of(known)), meant(&key, known)),
-            What::UnknownName(name, known) => (one_of(known), meant(&name, known)),
+            What::Missing(_) => {
+                repair = Repair::Add;
+                let hint = "it is missing and has no default".to_owned();
+                (schema::expected_at(&keys), Some(hint))
+            }
+            What::UnknownKey(key, known) => {
+                let (name, mut hint) = meant(&key, known).unzip();
+                repair = Repair::Rename(name.flatten().map(str::to_owned));
+                let around = &path[..path.len().saturating_sub(1)];
+                if let Some(inner) = in_another_table(&key, around).filter(|_| hint.is_none()) {
+                    hint = Some(format!("did you mean `{inner}`?"));
+                }
+                (format!("the key {}", one_of(known)), hint)
+            }
+            What::UnknownName(name, known) => {
+                let meant = meant(&name, known).map(|(_, hint)| hint);
+                (one_of(known), meant.or_else(|| example(&path).filter(|_| is_quantity(&name))))
+            }
         };
-        let error =
-            ScenarioError { key: join_path(&keys), found, expected, hint, ..ScenarioError::default() };
-        (origin.unwrap_or_default(), error)
+        let mut error = ScenarioError::at(join_path(&keys), expected);
+        error.found = found.map(String::into_boxed_str);
+        error.hint = hint.map(String::into_boxed_str);
+        Mistake { error, origin: origin.unwrap_or_default(), repair }
     }
 }
 
-fn meant(text: &str, known: &[&str]) -> Option<Box<str>> {
-    nearest(text, known.iter().copied()).map(|name| format!("did you mean `{name}`?").into())
+/// An error in a tree, and what to do with the tree to find the next one.
+#[derive(Debug)]
+pub(crate) struct Mistake {
+    pub error: ScenarioError,
+    pub origin: Origin,
+    pub repair: Repair,
+}
+
+/// What makes a tree readable beyond a mistake.
+#[derive(Debug)]
+pub(crate) enum Repair {
+    /// Another value at the key, or none: this one cannot be read.
+    Replace,
+    /// The same for a value that can be read but makes no sense.
+    Withdraw,
+    /// A value for a key that is missing.
+    Add,
+    /// The key under this name, or without it.
+    Rename(Option<String>),
+}
+
+/// Whether several values are expected, and not one.
+fn is_form(expected: &str) -> bool {
+    ["a table", "a list in brackets"].contains(&expected)
+        || ["a table `{", "exactly one of", "`"].iter().any(|start| expected.starts_with(start))
+}
+
+/// Whether a name looks like a number with or without a unit.
+fn is_quantity(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_digit() || c == '.' || c == '-')
+}
+
+/// How what is expected at `path` may be written, as a hint.
+fn example(path: &[&str]) -> Option<String> {
+    schema::example(path).map(|example| format!("such as {example}"))
 }
 
 /// Translates Rust's names of types into words for users.

@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::num::NonZeroU32;
+use std::sync::Arc;
 
 use indexmap::IndexMap;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -12,7 +13,8 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 pub(crate) use varicap_units::part::join as join_path;
 
-use crate::error::ScenarioError;
+use crate::error::{Excerpt, ScenarioError};
+use crate::scenario::positions;
 
 /// Size of the largest file that is read [B].
 pub const MAX_FILE: usize = 10_000_000;
@@ -25,10 +27,23 @@ pub(crate) enum Origin {
     /// The value was not read from a text.
     #[default]
     Unknown,
-    /// In the file, at this byte offset.
-    File(usize),
-    /// In this one of the `--set` arguments.
-    Set(usize),
+    /// In the file.
+    File(Extent),
+    /// In this one of the settings of the command line, as `key=value`.
+    Set(usize, Extent),
+}
+
+/// The bytes of a text from `start` to `end`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Extent {
+    pub start: usize,
+    pub end: usize,
+}
+
+impl From<std::ops::Range<usize>> for Extent {
+    fn from(range: std::ops::Range<usize>) -> Extent {
+        Extent { start: range.start, end: range.end }
+    }
 }
 
 /// A value together with the place where it was written.
@@ -98,42 +113,77 @@ impl Node {
 
     /// Reads a TOML text.
     pub fn from_toml(text: &str) -> Result<Node, ScenarioError> {
-        let table = DeTable::parse(text).map_err(|error| syntax(text, &error))?;
-        let origin = Origin::File(table.span().start);
+        let table = DeTable::parse(text).map_err(|error| syntax(&Lines::of(text), &error))?;
+        let origin = Origin::File(Extent::default());
         Ok(Node { value: Value::Table(of_table(table.into_inner(), 0)?), origin, key: origin })
     }
 
-    /// Reads a JSON text; positions of values are not kept.
+    /// Reads a JSON text that stands for a value, such as one from a program: nobody has seen its lines.
     pub fn from_json(text: &str) -> Result<Node, ScenarioError> {
-        serde_json::from_str(text).map_err(|error| ScenarioError {
-            line: counted(error.line()),
-            column: counted(error.column()),
-            expected: format!("valid JSON: {error}"),
-            ..ScenarioError::default()
+        serde_json::from_str(text).map_err(|error| {
+            let mut wrong = ScenarioError::at("", format!("valid JSON: {error}"));
+            (wrong.line, wrong.column) = (counted(error.line()), counted(error.column()));
+            wrong
         })
     }
 
-    /// Reads the right-hand side of `--set key=value`: as TOML if it parses, else as plain text.
-    pub fn from_setting(text: &str, origin: Origin) -> Node {
-        let parsed = DeValue::parse(text).ok().and_then(|value| of_value(value, 0).ok());
-        match parsed {
-            Some(Node { value: Value::Other(_), .. }) | None => {
-                Node::new(Value::Text(text.to_owned()), origin)
-            }
-            Some(mut node) => {
-                node.mark(origin);
-                node
-            }
-        }
+    /// Reads a JSON text that somebody wrote.
+    pub fn from_json_file(text: &str) -> Result<Node, ScenarioError> {
+        let mut node: Node = serde_json::from_str(text).map_err(|error| {
+            let lines = Lines::of(text);
+            let start = lines.byte(error.line(), error.column());
+            let mut wrong = ScenarioError::at("", format!("valid JSON: {}", without_position(&error)));
+            lines.show(&mut wrong, Extent { start, end: start + 1 });
+            wrong
+        })?;
+        positions::mark(&mut node, text);
+        Ok(node)
     }
 
-    /// Records for the whole tree where it was written.
-    fn mark(&mut self, origin: Origin) {
-        (self.origin, self.key) = (origin, origin);
+    /// Reads the right-hand side of the setting with this index, `key=value`: as TOML if it parses, else as plain text.
+    pub fn from_setting(key: &str, text: &str, index: usize) -> Node {
+        let before = key.len() + 1;
+        let whole = Origin::Set(index, Extent { start: before, end: before + text.len() });
+        let parsed = DeValue::parse(text).ok().and_then(|value| of_value(value, 0).ok());
+        let mut node = match parsed {
+            Some(Node { value: Value::Other(_), .. }) | None => {
+                Node::new(Value::Text(text.to_owned()), whole)
+            }
+            Some(mut node) => {
+                node.move_to(index, before);
+                node
+            }
+        };
+        node.key = Origin::Set(index, Extent { start: 0, end: key.len() });
+        node
+    }
+
+    /// Records for the whole tree that it was written `before` bytes into a setting.
+    fn move_to(&mut self, index: usize, before: usize) {
+        for origin in [&mut self.origin, &mut self.key] {
+            if let Origin::File(Extent { start, end }) = *origin {
+                *origin = Origin::Set(index, Extent { start: before + start, end: before + end });
+            }
+        }
         match &mut self.value {
-            Value::Table(table) => table.values_mut().for_each(|node| node.mark(origin)),
-            Value::List(items) => items.iter_mut().for_each(|node| node.mark(origin)),
+            Value::Table(table) => table.values_mut().for_each(|node| node.move_to(index, before)),
+            Value::List(items) => items.iter_mut().for_each(|node| node.move_to(index, before)),
             _ => {}
+        }
+    }
+}
+
+impl Value {
+    /// Whether this is a number below zero, with or without a unit.
+    pub fn is_negative(&self) -> bool {
+        match self {
+            Value::Integer(value) => *value < 0,
+            Value::Float(value) => *value < 0.0,
+            Value::Text(text) | Value::Other(text) => text
+                .trim_start()
+                .strip_prefix('-')
+                .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())),
+            _ => false,
         }
     }
 }
@@ -165,14 +215,14 @@ fn of_table(table: DeTable<'_>, depth: usize) -> Result<Table, ScenarioError> {
         .into_iter()
         .map(|(key, value)| {
             let mut node = of_value(value, depth)?;
-            node.key = Origin::File(key.span().start);
+            node.key = Origin::File(key.span().into());
             Ok((key.into_inner().into_owned(), node))
         })
         .collect()
 }
 
 fn of_value(value: Spanned<DeValue<'_>>, depth: usize) -> Result<Node, ScenarioError> {
-    let origin = Origin::File(value.span().start);
+    let origin = Origin::File(value.span().into());
     if depth > MAX_DEPTH {
         return Err(ScenarioError::at("", format!("tables and lists nested at most {MAX_DEPTH} deep")));
     }
@@ -196,10 +246,24 @@ fn of_value(value: Spanned<DeValue<'_>>, depth: usize) -> Result<Node, ScenarioE
     Ok(Node { value, origin, key: origin })
 }
 
-fn syntax(text: &str, error: &toml::de::Error) -> ScenarioError {
-    let (line, column) = Lines::of(text).position(error.span().map_or(0, |span| span.start));
+/// All errors of the syntax of a TOML text; there is at least one.
+pub(crate) fn syntax_errors(text: &str) -> Vec<ScenarioError> {
+    let lines = Lines::of(text);
+    let (_, errors) = DeTable::parse_recoverable(text);
+    errors.iter().map(|error| syntax(&lines, error)).collect()
+}
+
+fn syntax(lines: &Lines, error: &toml::de::Error) -> ScenarioError {
     let message = error.message().lines().collect::<Vec<_>>().join(", ");
-    ScenarioError { line, column, expected: format!("valid TOML: {message}"), ..ScenarioError::default() }
+    let mut wrong = ScenarioError::at("", format!("valid TOML: {message}"));
+    lines.show(&mut wrong, error.span().unwrap_or_default().into());
+    wrong
+}
+
+/// What serde_json says, whose position is said elsewhere.
+fn without_position(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    text.rsplit_once(" at line ").map_or(text.clone(), |(message, _)| message.to_owned())
 }
 
 impl<'de> Deserialize<'de> for Node {
@@ -258,25 +322,38 @@ pub(crate) fn counted(number: usize) -> Option<NonZeroU32> {
     NonZeroU32::new(u32::try_from(number).ok()?)
 }
 
-/// The positions at which the lines of a text begin.
+/// A text, and the positions at which its lines begin.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lines {
-    text: String,
-    starts: Vec<usize>,
+    text: Arc<str>,
+    starts: Arc<[usize]>,
 }
 
 impl Lines {
     pub fn of(text: &str) -> Lines {
         let starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
-        Lines { text: text.to_owned(), starts }
+        Lines { text: text.into(), starts }
     }
 
-    /// Line and column of a byte offset, both from 1; columns count characters.
-    pub fn position(&self, byte: usize) -> (Option<NonZeroU32>, Option<NonZeroU32>) {
-        let line = self.starts.partition_point(|start| *start <= byte).max(1);
+    /// Puts into `error` where an extent begins, and the line that it begins in.
+    pub fn show(&self, error: &mut ScenarioError, extent: Extent) {
+        let line = self.starts.partition_point(|start| *start <= extent.start).max(1);
         let start = self.starts.get(line - 1).copied().unwrap_or(0);
-        let before = self.text.get(start..byte.min(self.text.len())).unwrap_or("");
-        (counted(line), counted(before.chars().count() + 1))
+        let end = self.starts.get(line).copied().unwrap_or(self.text.len());
+        let written = self.text.get(start..end).unwrap_or("");
+        let before = self.text.get(start..extent.start.min(self.text.len())).unwrap_or("");
+        (error.line, error.column) = (counted(line), counted(before.chars().count() + 1));
+        // What is missing from the whole file is missing nowhere in particular.
+        if extent == Extent::default() {
+            return;
+        }
+        let end = extent.end.max(extent.start);
+        error.excerpt = Some(Box::new(Excerpt::of(written, extent.start - start, end - start)));
+    }
+
+    /// The byte at a line and a column, both from 1, where columns count bytes.
+    fn byte(&self, line: usize, column: usize) -> usize {
+        self.starts.get(line.saturating_sub(1)).copied().unwrap_or(0) + column.saturating_sub(1)
     }
 }
 
@@ -286,6 +363,8 @@ pub(crate) struct Source {
     pub file: String,
     pub lines: Lines,
     pub settings: Vec<(String, String)>,
+    /// The option of the command line that gave the settings.
+    pub option: String,
     pub root: Node,
 }
 
@@ -309,9 +388,17 @@ impl Source {
         }
         let mut node = &self.root;
         let mut origin = Origin::Unknown;
+        let mut is_whole = true;
         for key in split_path(&error.key) {
-            let Some(next) = node.get(&key) else { break };
+            let Some(next) = node.get(&key) else {
+                is_whole = false;
+                break;
+            };
             (node, origin) = (next, next.key);
+        }
+        // A value shows what is wrong; a table is better known by its name.
+        if is_whole && !matches!(node.value, Value::Table(_)) {
+            origin = node.origin;
         }
         self.place(&mut error, origin);
         error
@@ -322,12 +409,13 @@ impl Source {
         error.file.clone_from(&self.file);
         match origin {
             Origin::Unknown => {}
-            Origin::File(byte) => {
-                (error.line, error.column) = self.lines.position(byte);
-            }
-            Origin::Set(index) => {
+            Origin::File(extent) => self.lines.show(error, extent),
+            Origin::Set(index, extent) => {
                 if let Some((key, value)) = self.settings.get(index) {
-                    error.file = format!("--set {key}={value}");
+                    error.file = format!("{} {key}={value}", self.option);
+                    let before = self.option.len() + 1;
+                    let excerpt = Excerpt::of(&error.file, before + extent.start, before + extent.end);
+                    error.excerpt = Some(Box::new(excerpt));
                 }
             }
         }

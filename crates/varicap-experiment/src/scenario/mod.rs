@@ -6,6 +6,7 @@
 pub(crate) mod decode;
 pub(crate) mod document;
 pub(crate) mod name;
+pub(crate) mod positions;
 pub(crate) mod reservation;
 pub(crate) mod schema;
 

@@ -66,6 +66,47 @@ pub(crate) fn expected_at(path: &[String]) -> String {
     }
 }
 
+/// How a value at `path` may be written in TOML, with its required keys only; None if nothing short would do.
+pub(crate) fn example(path: &[&str]) -> Option<String> {
+    let path: Vec<String> = path.iter().map(|key| (*key).to_owned()).collect();
+    example_at(&path, 3)
+}
+
+fn example_at(path: &[String], depth: usize) -> Option<String> {
+    let depth = depth.checked_sub(1)?;
+    let keys: Vec<&str> = path.iter().map(String::as_str).collect();
+    let below = |key: &str| example_at(&[path, &[key.to_owned()]].concat(), depth);
+    match kind(&keys) {
+        Kind::Choice(names) => {
+            let of = |name: &String| Some(format!("{{ {name} = {} }}", below(name)?));
+            names.iter().find_map(of)
+        }
+        Kind::Table(_) => {
+            let required =
+                alternatives(find(&keys)?).into_iter().find_map(|part| part.get("required")?.as_array());
+            let of = |name: &str| Some(format!("{name} = {}", below(name)?));
+            let entries: Option<Vec<String>> = required?.iter().filter_map(Value::as_str).map(of).collect();
+            Some(format!("{{ {} }}", entries?.join(", ")))
+        }
+        Kind::List => {
+            let item = below("0")?;
+            Some(format!("[{item}]"))
+        }
+        Kind::Named | Kind::Unknown => None,
+        Kind::Value => {
+            let text = quantity(&keys).unwrap_or_else(|| scalar(&keys));
+            let quoted = text.split_once("such as ").map(|(_, examples)| examples.split([',', ' ']));
+            let quantity = text.split('"').nth(1).map(|text| format!("\"{text}\""));
+            match text {
+                "a whole number" => Some("1".to_owned()),
+                "a number" => Some("0.5".to_owned()),
+                "true or false" => Some("true".to_owned()),
+                _ => quantity.or_else(|| quoted?.next().map(str::to_owned)),
+            }
+        }
+    }
+}
+
 /// The reference's description of the key at `path`.
 pub(crate) fn description(path: &[&str]) -> Option<&'static str> {
     find(path)?.get("description")?.as_str()
@@ -131,4 +172,24 @@ fn choice_name(part: &Value) -> Option<String> {
 fn is_variant(part: &Value) -> bool {
     let defs = schema().get("$defs").and_then(Value::as_object);
     !defs.is_some_and(|defs| defs.values().any(|def| std::ptr::eq(def, part)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_example_has_what_is_required() {
+        let of = |path: &str| example(&path.split('.').collect::<Vec<_>>());
+        assert_eq!(of("flows.a.app.arrivals.size").as_deref(), Some("{ fixed = \"64 kB\" }"));
+        assert_eq!(of("flows.a.app.transfer").as_deref(), Some("{ size = \"64 kB\" }"));
+        assert_eq!(of("flows.a.count").as_deref(), Some("1"));
+        assert_eq!(of("flows.a.nonsense"), None);
+        for form in
+            ["topology.dumbbell.forward.capacity", "topology.dumbbell.forward.loss", "flows.a.datagrams"]
+        {
+            let example = of(form).unwrap();
+            assert!(toml::from_str::<toml::Table>(&format!("x = {example}")).is_ok(), "{example}");
+        }
+    }
 }

@@ -1,0 +1,258 @@
+//! All mistakes of a scenario: what is wrong is mended in the tree, which is then read again, until nothing is wrong.
+//!
+//! An error that only follows from another, or from how that was mended, is not a mistake of the user's: it is mended,
+//! too, but not reported.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use crate::error::ScenarioError;
+use crate::read::{Format, Written, share_tcp};
+use crate::resolve::{self, ReadFile};
+use crate::scenario::Scenario;
+use crate::scenario::decode::{Mistake, Repair};
+use crate::scenario::document::{Node, Origin, Source, Table, Value, split_path, syntax_errors};
+use crate::scenario::schema::{self, Kind};
+
+/// Most mistakes that are reported.
+const MOST: usize = 20;
+/// Most times that a tree is read again, and most values that are read in all: a large file is not read that often.
+const MOST_ROUNDS: usize = 400;
+const MOST_WORK: usize = 4_000_000;
+
+/// The mistakes of a scenario, in the order of its text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Mistakes {
+    /// The first ones; at least one, at most 20.
+    pub errors: Vec<ScenarioError>,
+    /// How many more there are, as far as they were counted.
+    pub more: usize,
+}
+
+impl Mistakes {
+    fn of(mut errors: Vec<ScenarioError>) -> Mistakes {
+        // Options come after the file.
+        errors.sort_by_key(|error| (error.line.is_none(), error.line, error.column));
+        let more = errors.len().saturating_sub(MOST);
+        errors.truncate(MOST);
+        Mistakes { errors, more }
+    }
+}
+
+impl Mistakes {
+    /// The mistakes as a terminal of so many columns shows them. The first line leaves room for a program's name.
+    pub fn show(&self, columns: usize) -> String {
+        let mut shown: Vec<String> = self.errors.iter().map(|error| error.show(columns)).collect();
+        shown.extend(self.rest());
+        shown.join("\n\n")
+    }
+
+    fn rest(&self) -> Option<String> {
+        (self.more > 0).then(|| format!("and {} more", self.more))
+    }
+}
+
+/// A sentence for each mistake, on a line of its own.
+impl fmt::Display for Mistakes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sentences = self.errors.iter().map(ToString::to_string).chain(self.rest());
+        f.write_str(&sentences.collect::<Vec<_>>().join("\n"))
+    }
+}
+
+impl From<ScenarioError> for Mistakes {
+    fn from(error: ScenarioError) -> Mistakes {
+        Mistakes { errors: vec![error], more: 0 }
+    }
+}
+
+impl Written<'_> {
+    /// All mistakes of the scenario; `first` is the one that stopped it from being read or resolved.
+    pub fn mistakes(&self, first: ScenarioError, read_file: &mut ReadFile<'_>) -> Mistakes {
+        let mut source = match self.source() {
+            Ok(source) => source,
+            Err(error) if self.format == Format::Toml && error.line.is_some() => {
+                let in_file = |error| ScenarioError { file: self.file.to_owned(), ..error };
+                let errors: Vec<_> = syntax_errors(self.text).into_iter().map(in_file).collect();
+                return if errors.is_empty() { first.into() } else { Mistakes::of(errors) };
+            }
+            Err(_) => return first.into(),
+        };
+        let mut search = Search::default();
+        for index in 0..self.settings.len() {
+            if let Err(error) = self.apply(&mut source, index) {
+                search.errors.push(error);
+            }
+        }
+        share_tcp(&mut source.root);
+        let rounds = (MOST_WORK / values(&source.root).max(1)).clamp(2, MOST_ROUNDS);
+        for _ in 0..rounds {
+            let Some((mistake, tree)) = self.next(source, &mut search, read_file) else { break };
+            source = tree;
+            if !search.take(mistake, &mut source) {
+                break;
+            }
+        }
+        // What cannot be found again is reported as it was.
+        if search.errors.is_empty() { first.into() } else { Mistakes::of(search.errors) }
+    }
+
+    /// The next mistake in a tree.
+    fn next(
+        &self,
+        source: Source,
+        search: &mut Search,
+        read_file: &mut ReadFile<'_>,
+    ) -> Option<(Mistake, Source)> {
+        let scenario = match self.scenario(source) {
+            Ok(scenario) => scenario,
+            Err((source, mut mistake)) => {
+                source.place(&mut mistake.error, mistake.origin);
+                return Some((mistake, source));
+            }
+        };
+        if search.is_without_ground() {
+            return None;
+        }
+        let error = resolve::check(&scenario).err().or_else(|| {
+            // Traces are read for a scenario that makes sense without them.
+            search.is_resolving |= search.errors.is_empty();
+            if search.is_resolving { scenario.networks(read_file).err() } else { None }
+        })?;
+        let Scenario { source, .. } = scenario;
+        let source = std::sync::Arc::unwrap_or_clone(source);
+        Some((Mistake { error, origin: Origin::Unknown, repair: Repair::Withdraw }, source))
+    }
+}
+
+/// The mistakes so far, and what was mended.
+#[derive(Debug, Default)]
+struct Search {
+    errors: Vec<ScenarioError>,
+    /// Paths of what was wrong, and of what was put in its place.
+    mended: Vec<Vec<String>>,
+    /// How many values were tried at a path.
+    tried: HashMap<Vec<String>, usize>,
+    /// Whether nothing was wrong before the scenario was resolved.
+    is_resolving: bool,
+}
+
+impl Search {
+    /// Reports a mistake unless it follows from another, and mends it; whether that was possible.
+    fn take(&mut self, mistake: Mistake, source: &mut Source) -> bool {
+        let Mistake { error, repair, .. } = mistake;
+        let path = split_path(&error.key);
+        let is_new = !self.follows(&error, &path, matches!(repair, Repair::Withdraw));
+        if is_new {
+            self.errors.push(error);
+        }
+        match repair {
+            Repair::Rename(name) => rename(&mut source.root, &path, name),
+            Repair::Add | Repair::Replace | Repair::Withdraw => {
+                let is_done = self.mend(&mut source.root, &path);
+                self.mended.push(path);
+                is_done
+            }
+        }
+    }
+
+    /// Whether an error follows from another, or from how that was mended; a value that makes no sense may compare
+    /// itself with one that was.
+    fn follows(&self, error: &ScenarioError, path: &[String], is_comparison: bool) -> bool {
+        let is_reported = self.errors.iter().any(|other| {
+            (&other.file, other.line, other.column, &other.expected)
+                == (&error.file, error.line, error.column, &error.expected)
+                && (other.line.is_some() || other.key == error.key)
+        });
+        let hint = error.hint.as_deref().unwrap_or_default();
+        let says = [&error.expected, error.found.as_deref().unwrap_or_default(), hint];
+        is_reported
+            || self.mended.iter().any(|mended| {
+                let is_related = mended.starts_with(path) || path.starts_with(mended);
+                let name = mended.last().map_or("", String::as_str);
+                is_related || is_comparison && says.iter().any(|text| has_word(text, name))
+            })
+    }
+
+    /// Whether what all else refers to is missing or invented.
+    fn is_without_ground(&self) -> bool {
+        self.mended.iter().any(|path| path.len() == 1 && ["topology", "flows"].contains(&path[0].as_str()))
+    }
+
+    /// Takes what is wrong at `path` out of the tree, or puts something else in its place.
+    fn mend(&mut self, root: &mut Node, path: &[String]) -> bool {
+        let Some((key, around)) = path.split_last() else { return false };
+        let is_there = at(root, path).is_some();
+        let tried = self.tried.entry(path.to_vec()).or_default();
+        let is_first = *tried == 0 && is_there;
+        if let Some(Node { value: Value::Table(table), .. }) = at(root, around) {
+            if is_first {
+                table.shift_remove(key);
+                *tried = 1;
+                return true;
+            }
+            let keys: Vec<&str> = path.iter().map(String::as_str).collect();
+            if let Some(value) = substitutes(&keys).into_iter().nth(tried.saturating_sub(1)) {
+                *tried = (*tried).max(1) + 1;
+                table.insert(key.clone(), Node { value, ..Node::default() });
+                return true;
+            }
+        }
+        // An item of a list, or nothing fits: without the table or the list around it.
+        !around.is_empty() && self.mend(root, around)
+    }
+}
+
+/// Gives the key at `path` another name, or removes it; false if it is not there.
+fn rename(root: &mut Node, path: &[String], name: Option<String>) -> bool {
+    let Some((key, around)) = path.split_last() else { return false };
+    let Some(Node { value: Value::Table(table), .. }) = at(root, around) else { return false };
+    let Some(node) = table.shift_remove(key) else { return false };
+    if let Some(name) = name {
+        table.entry(name).or_insert(node);
+    }
+    true
+}
+
+fn at<'a>(root: &'a mut Node, path: &[String]) -> Option<&'a mut Node> {
+    path.iter().try_fold(root, |node, key| node.get_mut(key))
+}
+
+/// Values that may make sense at a path where none was given that does.
+fn substitutes(path: &[&str]) -> Vec<Value> {
+    let table = |name: &str| Value::Table(Table::from_iter([(name.to_owned(), Node::default())]));
+    match schema::kind(path) {
+        Kind::Table(_) => vec![Value::default()],
+        Kind::Named => vec![Value::default(), table("x")],
+        Kind::Choice(names) => {
+            let plain = names.iter().map(|name| Value::Text(name.clone()));
+            plain.chain(names.iter().map(|name| table(name))).collect()
+        }
+        Kind::List => vec![Value::List(Vec::new())],
+        Kind::Value | Kind::Unknown => {
+            let texts = ["1000 h", "1 Mb/s", "1 kB", "1 /s", "x"].map(|text| Value::Text(text.to_owned()));
+            let others = [Value::Integer(1), Value::Float(0.5), Value::Bool(true)];
+            texts.into_iter().chain(others).collect()
+        }
+    }
+}
+
+/// How many values a tree has.
+fn values(node: &Node) -> usize {
+    1 + match &node.value {
+        Value::Table(table) => table.values().map(values).sum(),
+        Value::List(items) => items.iter().map(values).sum(),
+        _ => 0,
+    }
+}
+
+/// Whether `text` has this name as a word of its own.
+fn has_word(text: &str, name: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    !name.is_empty()
+        && text.match_indices(name).any(|(at, _)| {
+            let before = text[..at].chars().next_back();
+            let after = text[at + name.len()..].chars().next();
+            !before.is_some_and(is_part) && !after.is_some_and(is_part)
+        })
+}
