@@ -80,8 +80,11 @@ impl Written<'_> {
         };
         let mut search = Search::default();
         for index in 0..self.settings.len() {
+            let before = source.root.clone();
             if let Err(error) = self.apply(&mut source, index) {
                 search.errors.push(error);
+                // Not half a setting.
+                source.root = before;
             }
         }
         share_tcp(&mut source.root);

@@ -181,7 +181,7 @@ fn unknown_names_say_which_there_are() {
         (
             "delay = ",
             "bandwidth = ",
-            "x.toml:4: topology.dumbbell.forward.bandwidth: found `bandwidth`, expected the key `name`, `from`, `to`, `capacity`, `service`, `delay`, `queue`, `loss`, `framing` or `arq`",
+            "x.toml:4: topology.dumbbell.forward.bandwidth: found `bandwidth`, expected the key `name`, `from`, `to`, `capacity`, `service`, `delay`, `queue`, `loss`, `framing` or `arq`; did you mean `capacity`?",
         ),
         (
             "recovery = \"sack\"",
@@ -236,7 +236,7 @@ fn unknown_names_say_which_there_are() {
         (
             "count = 1",
             "app = { arrivals = { rate = \"2 /s\", size = \"1 MB\" } }",
-            "x.toml:7: flows.reno.app.arrivals.size: found `\"1 MB\"`, expected `fixed`, `exponential`, `lognormal` or `pareto`",
+            "x.toml:7: flows.reno.app.arrivals.size: found `\"1 MB\"`, expected `fixed`, `exponential`, `lognormal` or `pareto`; such as { fixed = \"1 MB\" }",
         ),
         (
             "count = 1",

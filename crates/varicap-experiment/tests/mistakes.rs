@@ -133,12 +133,15 @@ fn settings_are_quoted_with_the_wrong_part_marked() {
     let text = "duration = \"5 s\"\n[topology.dumbbell.forward]\n[flows.a]\n";
     let settings = [
         ("flows.a.cont", "2"),
+        ("flows.a.tcp.timer.rfc6289.minimum", "1 s"),
         ("duration", "5"),
         ("topology.dumbbell.forward.queue", "{ red = { min_threshold = \"20 packets\" } }"),
     ];
     let found = places(&mistakes(text, Format::Toml, &settings));
     let expected = [
         (0, "flows.a.cont", "flows.a.cont"),
+        // What is wrong with half a setting is nobody's mistake.
+        (0, "flows.a.tcp.timer.rfc6289", "flows.a.tcp.timer.rfc6289.minimum"),
         (0, "duration", "5"),
         (0, "topology.dumbbell.forward.queue.red.min_threshold", "\"20 packets\""),
     ];

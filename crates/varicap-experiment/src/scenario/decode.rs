@@ -113,7 +113,12 @@ impl Fault {
             }
             What::UnknownName(name, known) => {
                 let meant = meant(&name, known).map(|(_, hint)| hint);
-                (one_of(known), meant.or_else(|| example(&path).filter(|_| is_quantity(&name))))
+                (
+                    one_of(known),
+                    meant.or_else(|| {
+                        example(&path).filter(|_| is_quantity(&name)).map(|text| with(&text, &name))
+                    }),
+                )
             }
         };
         let mut error = ScenarioError::at(join_path(&keys), expected);
@@ -153,6 +158,14 @@ fn is_form(expected: &str) -> bool {
 /// Whether a name looks like a number with or without a unit.
 fn is_quantity(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_digit() || c == '.' || c == '-')
+}
+
+/// An example with this quantity in place of its own.
+fn with(example: &str, quantity: &str) -> String {
+    match example.split('"').collect::<Vec<_>>().as_slice() {
+        [before, _, after] => format!("{before}\"{quantity}\"{after}"),
+        _ => example.to_owned(),
+    }
 }
 
 /// How what is expected at `path` may be written, as a hint.
