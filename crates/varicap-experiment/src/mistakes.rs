@@ -25,8 +25,10 @@ const MOST_WORK: usize = 4_000_000;
 pub struct Mistakes {
     /// The first ones; at least one, at most 20.
     pub errors: Vec<ScenarioError>,
-    /// How many more there are, as far as they were counted.
+    /// How many more were found.
     pub more: usize,
+    /// Whether the search ended before all were found: a very large file is not read again for each mistake.
+    pub is_cut: bool,
 }
 
 impl Mistakes {
@@ -35,7 +37,7 @@ impl Mistakes {
         errors.sort_by_key(|error| (error.line.is_none(), error.line, error.column));
         let more = errors.len().saturating_sub(MOST);
         errors.truncate(MOST);
-        Mistakes { errors, more }
+        Mistakes { errors, more, is_cut: false }
     }
 }
 
@@ -48,7 +50,12 @@ impl Mistakes {
     }
 
     fn rest(&self) -> Option<String> {
-        (self.more > 0).then(|| format!("and {} more", self.more))
+        match (self.more, self.is_cut) {
+            (0, false) => None,
+            (0, true) => Some("and perhaps more".to_owned()),
+            (more, false) => Some(format!("and {more} more")),
+            (more, true) => Some(format!("and at least {more} more")),
+        }
     }
 }
 
@@ -62,7 +69,7 @@ impl fmt::Display for Mistakes {
 
 impl From<ScenarioError> for Mistakes {
     fn from(error: ScenarioError) -> Mistakes {
-        Mistakes { errors: vec![error], more: 0 }
+        Mistakes { errors: vec![error], more: 0, is_cut: false }
     }
 }
 
@@ -89,15 +96,23 @@ impl Written<'_> {
         }
         share_tcp(&mut source.root);
         let rounds = (MOST_WORK / values(&source.root).max(1)).clamp(2, MOST_ROUNDS);
+        let mut is_cut = true;
         for _ in 0..rounds {
-            let Some((mistake, tree)) = self.next(source, &mut search, read_file) else { break };
+            let next = self.next(source, &mut search, read_file);
+            let Some((mistake, tree)) = next else {
+                is_cut = false;
+                break;
+            };
             source = tree;
             if !search.take(mistake, &mut source) {
                 break;
             }
         }
         // What cannot be found again is reported as it was.
-        if search.errors.is_empty() { first.into() } else { Mistakes::of(search.errors) }
+        if search.errors.is_empty() {
+            return first.into();
+        }
+        Mistakes { is_cut, ..Mistakes::of(search.errors) }
     }
 
     /// The next mistake in a tree.
@@ -169,11 +184,13 @@ impl Search {
         });
         let hint = error.hint.as_deref().unwrap_or_default();
         let says = [&error.expected, error.found.as_deref().unwrap_or_default(), hint];
+        // No value compares itself with the same key of another table.
+        let is_other = |name: &str| is_comparison && path.last().is_none_or(|key| key != name);
         is_reported
             || self.mended.iter().any(|mended| {
                 let is_related = mended.starts_with(path) || path.starts_with(mended);
                 let name = mended.last().map_or("", String::as_str);
-                is_related || is_comparison && says.iter().any(|text| has_word(text, name))
+                is_related || is_other(name) && says.iter().any(|text| has_word(text, name))
             })
     }
 
