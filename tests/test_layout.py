@@ -21,12 +21,12 @@ FLOORS = (
     ("gym", "machine", "report", "study"),
     ("engines", "templates"),
     ("results",),
-    ("_interrupt", "_names", "analyse", "errors", "parts", "scenario", "statistics", "traces", "units"),
+    ("_files", "_interrupt", "_names", "analyse", "errors", "parts", "scenario", "statistics", "traces", "units"),
     ("_core",),
 )
 FLOOR = {room: -number for number, rooms in enumerate(FLOORS) for room in rooms}
-SHARED = {"units", "errors", "_names"}
-"""May be imported from their own floor: words that every room speaks."""
+SHARED = {"units", "errors", "_files", "_names"}
+"""May be imported from their own floor: words that every room speaks, and how files are read."""
 
 
 def room_of(module: str) -> str:

@@ -154,6 +154,11 @@ impl Written<'_> {
 
 /// The name of a scenario that has none: its file's name, without characters that a name may not contain.
 fn name_of(file: &str) -> String {
+    // A pipe of a shell's has a number rather than a name.
+    let is_pipe = ["/dev", "/proc"].iter().any(|folder| Path::new(file).starts_with(folder));
+    if is_pipe {
+        return "scenario".to_owned();
+    }
     let stem = Path::new(file).file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
     let plain: String = stem.chars().filter(|c| in_name(*c)).take(LONGEST_NAME / 4).collect();
     let plain = plain.trim_matches(['.', ' ']);

@@ -24,7 +24,7 @@ access_delay = "3 ms"
 fn resolve(text: &str) -> Result<Network, String> {
     let read = |text: &str| {
         let scenario = Scenario::from_toml(text, "x.toml", &[])?;
-        scenario.resolve(&mut |_| Ok(b"1\n2\n".as_slice().into()))
+        scenario.resolve(&mut |_| Ok(Box::new(b"1\n2\n".as_slice())))
     };
     read(text).map_err(|error| error.to_string())
 }

@@ -1,7 +1,5 @@
 //! Reading and resolving scenarios: defaults, merging, settings, routes.
 
-use std::sync::Arc;
-
 use varicap_experiment::{Estimate, Network, Scenario, ScenarioError, Transport, explain};
 use varicap_units::{Amount, Bytes, Rate, Span};
 
@@ -40,7 +38,8 @@ fn examples_are_read_and_resolved() {
             let scenario = read(&text);
             let mut files = |name: &str| {
                 let bytes = std::fs::read(folder.join(name)).map_err(|error| error.to_string())?;
-                Ok(Arc::from(bytes))
+                let file: Box<dyn std::io::BufRead> = Box::new(std::io::Cursor::new(bytes));
+                Ok(file)
             };
             let networks = scenario.networks(&mut files).unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(networks.len(), if scenario.isolate { scenario.flows.len() } else { 1 });

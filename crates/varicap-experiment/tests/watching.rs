@@ -115,7 +115,7 @@ fn queues() -> Vec<QueueConfig> {
 }
 
 fn opportunities() -> CapacityParts {
-    let trace = Arc::new(OpportunityTrace::parse("t", b"3\n4\n4\n11\n15\n").unwrap());
+    let trace = Arc::new(OpportunityTrace::parse("t", &b"3\n4\n4\n11\n15\n"[..]).unwrap());
     CapacityParts::Opportunities(OpportunityParts {
         trace,
         size: Bytes::new(1500),

@@ -1,43 +1,61 @@
 //! Reading and checking what users write: lines of traces, rows of probabilities.
 
+use std::io::{BufRead, Read};
+
 use varicap_units::Probability;
 use varicap_units::part::{Checked, Fault, require};
 
 use crate::NetError;
 
-/// The lines of a text with their numbers from 1, refusing what is not UTF-8.
-pub(crate) struct Lines<'a> {
+/// Longest line of a trace [B].
+const LONGEST_LINE: usize = 1 << 16;
+/// Most entries of a trace, as many as a generated one may have; a rate takes 16 bytes of memory.
+const MOST_ENTRIES: usize = 50_000_000;
+
+/// The lines of a text with their numbers from 1, refusing what is not UTF-8; only one of them is held at a time.
+pub(crate) struct Lines<'a, R> {
     file: &'a str,
-    rest: &'a [u8],
+    text: R,
+    line: Vec<u8>,
     number: usize,
 }
 
-impl<'a> Lines<'a> {
-    pub fn new(file: &'a str, text: &'a [u8]) -> Lines<'a> {
-        Lines { file, rest: text, number: 0 }
+impl<'a, R: BufRead> Lines<'a, R> {
+    pub fn new(file: &'a str, text: R) -> Lines<'a, R> {
+        Lines { file, text, line: Vec::new(), number: 0 }
+    }
+
+    /// The next line, without its end; nothing after the last one.
+    pub fn next(&mut self) -> Result<Option<(usize, &str)>, NetError> {
+        self.line.clear();
+        let mut text = self.text.by_ref().take(LONGEST_LINE as u64 + 1);
+        let read = text.read_until(b'\n', &mut self.line);
+        if read.map_err(|error| NetError::file(self.file, error.to_string()))? == 0 {
+            return Ok(None);
+        }
+        self.number += 1;
+        let line = self.line.strip_suffix(b"\n").unwrap_or(&self.line);
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let refused = |expected: String| {
+            let found = String::from_utf8_lossy(&line[..line.len().min(256)]);
+            NetError::trace(self.file, self.number, &found, expected)
+        };
+        if line.len() > LONGEST_LINE {
+            return Err(refused(format!("a line of at most {LONGEST_LINE} bytes")));
+        }
+        match std::str::from_utf8(line) {
+            Ok(text) => Ok(Some((self.number, text))),
+            Err(_) => Err(refused("text in UTF-8".to_owned())),
+        }
     }
 }
 
-impl<'a> Iterator for Lines<'a> {
-    type Item = Result<(usize, &'a str), NetError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.rest.is_empty() {
-            return None;
-        }
-        let end = self.rest.iter().position(|&byte| byte == b'\n');
-        let line = &self.rest[..end.unwrap_or(self.rest.len())];
-        self.rest = end.map_or(&[], |end| &self.rest[end + 1..]);
-        self.number += 1;
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
-        Some(match std::str::from_utf8(line) {
-            Ok(text) => Ok((self.number, text)),
-            Err(_) => {
-                let found = String::from_utf8_lossy(&line[..line.len().min(256)]);
-                Err(NetError::trace(self.file, self.number, &found, "text in UTF-8"))
-            }
-        })
+/// A trace of `entries` may have one more.
+pub(crate) fn require_room(file: &str, entries: usize) -> Result<(), NetError> {
+    if entries < MOST_ENTRIES {
+        return Ok(());
     }
+    Err(NetError::file(file, format!("has more than {MOST_ENTRIES} entries, more than a trace may have")))
 }
 
 /// A number of decimal digits only.

@@ -60,9 +60,9 @@ impl NetError {
         NetError::File { key: String::new(), file: file.to_owned(), reason: reason.into() }
     }
 
-    /// A line of `file` that cannot be read; what was found is cut to a length that fits a message.
+    /// A line of `file` that cannot be read. Little of it is quoted, since the file may be anything that can be read.
     pub(crate) fn trace(file: &str, line: usize, found: &str, expected: impl Into<String>) -> NetError {
-        const LONGEST: usize = 60;
+        const LONGEST: usize = 20;
         let cut = found.char_indices().nth(LONGEST).map_or(found.len(), |(at, _)| at);
         let dots = if cut < found.len() { "…" } else { "" };
         let found = format!("{}{dots}", found[..cut].escape_debug());

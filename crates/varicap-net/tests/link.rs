@@ -2,8 +2,6 @@
 
 mod common;
 
-use std::sync::Arc;
-
 use common::{Log, Told, constant, drain, link, ms, ns, packet, parts};
 use varicap_net::{
     CapacityConfig, CapacityParts, Cells, DropTailConfig, Framing, LossCause, LossParts, QueueConfig,
@@ -206,7 +204,7 @@ fn files_are_read_through_the_caller() {
     let mut asked = Vec::new();
     let parts = CapacityParts::from_config(&config, &mut |file| {
         asked.push(file.to_owned());
-        Ok(Arc::from(&b"time_s,rate_mbps\n0,1\n1,3\n"[..]))
+        Ok(Box::new(&b"time_s,rate_mbps\n0,1\n1,3\n"[..]))
     });
     assert_eq!(parts.unwrap().mean_rate(), Rate::from_bps(2_000_000));
     assert_eq!(asked, ["a.csv"]);

@@ -134,7 +134,7 @@ fn real_traces_have_their_published_means() {
         ("Verizon-EVDO-driving.down", 0.52, 0.005),
     ] {
         let text = std::fs::read(folder.join(file)).unwrap();
-        let trace = Arc::new(OpportunityTrace::parse(file, &text).unwrap());
+        let trace = Arc::new(OpportunityTrace::parse(file, &text[..]).unwrap());
         let parts = OpportunityParts { trace, size: Bytes::new(1500), mahimahi: false, repeat: true };
         let mean = parts.mean_rate().as_bps() as f64 / 1e6;
         assert!((mean - megabits).abs() <= half_digit, "{file}: {mean}");

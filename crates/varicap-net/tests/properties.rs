@@ -409,7 +409,7 @@ proptest! {
 
     #[test]
     fn any_bytes_are_read_or_refused_as_a_trace_of_opportunities(text in any_text()) {
-        if let Ok(trace) = OpportunityTrace::parse("t", &text) {
+        if let Ok(trace) = OpportunityTrace::parse("t", &text[..]) {
             prop_assert!(trace.len() <= text.len());
         }
     }
@@ -417,7 +417,7 @@ proptest! {
     #[test]
     fn any_bytes_are_read_or_refused_as_a_trace_of_rates(text in any_text(), header in any::<bool>()) {
         let text = if header { [b"time_s,rate_mbps\n".as_slice(), &text].concat() } else { text };
-        if let Ok(timeline) = read_rates("t", &text, true) {
+        if let Ok(timeline) = read_rates("t", &text[..], true) {
             timeline.mean_rate();
         }
     }

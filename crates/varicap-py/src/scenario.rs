@@ -1,9 +1,10 @@
 //! A scenario that was read and resolved, as a Python object.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::sync::Arc;
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -13,7 +14,7 @@ use varicap_units::{Bytes, QuantityError, Span};
 use crate::errors::{ScenarioError, scenario_error, scenario_errors};
 
 /// Largest trace that is read [B]; more would be a mistake rather than a trace.
-const MOST_TRACE_BYTES: u64 = 1 << 30;
+const MOST_TRACE_BYTES: u64 = 1 << 29;
 
 /// A scenario that was read and checked.
 #[pyclass(frozen, name = "Scenario", module = "varicap._core")]
@@ -31,13 +32,13 @@ impl PyScenario {
         let mut files = Files::below(&base_dir);
         let read = py.detach(|| {
             let both = written.read().and_then(|scenario| {
-                let networks = scenario.networks(&mut |name| files.read(name))?;
+                let networks = scenario.networks(&mut |name| files.open(name))?;
                 Ok((scenario, networks))
             });
-            both.map_err(|first| written.mistakes(first, &mut |name| files.read(name)))
+            both.map_err(|first| written.mistakes(first, &mut |name| files.open(name)))
         });
         let (scenario, networks) = read.map_err(|mistakes| scenario_errors(&mistakes))?;
-        let traces = files.read.into_iter().map(|(name, (path, _))| (name, path)).collect();
+        let traces = files.opened.into_iter().collect();
         Ok(PyScenario { scenario, networks, base_dir, traces })
     }
 }
@@ -158,32 +159,41 @@ fn limit<T: FromStr<Err = QuantityError>>(text: &str, option: &str) -> PyResult<
     text.parse().map_err(|error| ScenarioError::new_err(format!("--{option}: {error}")))
 }
 
-/// The files that a scenario names, each read once.
+/// The files that a scenario names.
 struct Files {
     base_dir: PathBuf,
-    read: BTreeMap<String, (PathBuf, Arc<[u8]>)>,
+    opened: BTreeMap<String, PathBuf>,
 }
 
 impl Files {
     fn below(base_dir: &str) -> Files {
-        Files { base_dir: Path::new(base_dir).to_owned(), read: BTreeMap::new() }
+        Files { base_dir: Path::new(base_dir).to_owned(), opened: BTreeMap::new() }
     }
 
-    fn read(&mut self, name: &str) -> Result<Arc<[u8]>, String> {
-        if let Some((_, bytes)) = self.read.get(name) {
-            return Ok(bytes.clone());
-        }
+    fn open(&mut self, name: &str) -> Result<Box<dyn BufRead>, String> {
         let path = self.base_dir.join(name);
-        let facts = std::fs::metadata(&path).map_err(|error| error.to_string())?;
-        // A pipe or a device would never end.
-        if !facts.is_file() {
-            return Err("it is not a file".to_owned());
-        }
-        if facts.len() > MOST_TRACE_BYTES {
-            return Err(format!("it has {} bytes, more than {MOST_TRACE_BYTES}", facts.len()));
-        }
-        let bytes: Arc<[u8]> = std::fs::read(&path).map_err(|error| error.to_string())?.into();
-        self.read.insert(name.to_owned(), (path, bytes.clone()));
-        Ok(bytes)
+        let file = open_regular(&path)?;
+        self.opened.insert(name.to_owned(), path);
+        Ok(file)
     }
+}
+
+/// Opens a file that ends and that can be read again, as a sweep and a replay do; from a pipe or a device neither is
+/// sure.
+fn open_regular(path: &Path) -> Result<Box<dyn BufRead>, String> {
+    let facts = std::fs::metadata(path).map_err(|error| error.to_string())?;
+    if !facts.is_file() {
+        return Err("it is not a file that can be read again; write what it has to one".to_owned());
+    }
+    if facts.len() > MOST_TRACE_BYTES {
+        return Err(format!("it has {} bytes, more than {MOST_TRACE_BYTES}", facts.len()));
+    }
+    // A file of the kernel has no size, and may have no end.
+    let real = path.canonicalize().map_err(|error| error.to_string())?;
+    if facts.len() == 0 && ["/proc", "/sys"].iter().any(|folder| real.starts_with(folder)) {
+        return Err("it is a file of the kernel, not a trace".to_owned());
+    }
+    let file = File::open(path).map_err(|error| error.to_string())?;
+    // What is appended meanwhile is not read.
+    Ok(Box::new(BufReader::new(file.take(facts.len()))))
 }

@@ -1,13 +1,12 @@
 """From what a user has of a scenario, a file or a value, to a scenario that is checked."""
 
 import json
-import stat
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import varicap._core as _core
+from varicap._files import read_scenario
 
 
 class TypedScenario(Protocol):
@@ -17,8 +16,6 @@ class TypedScenario(Protocol):
         """The scenario as a file would hold it."""
         ...
 
-
-_MOST_BYTES = 16_000_000
 
 AnyScenario: TypeAlias = str | Path | Mapping[str, Any] | TypedScenario | _core.Scenario
 """A file (TOML or JSON, ``-`` for standard input), a mapping of the same shape, a `varicap.scenario.Scenario`, or what
@@ -73,38 +70,9 @@ def load_reactive_tables(scenario: Any, path: str = "") -> list[str]:
 
 def _from_file(path: Path, pairs: list[tuple[str, str]], base_dir: str) -> _core.Scenario:
     """Read a file, a pipe (process substitution), or standard input as ``-``."""
-    text, is_stream = _read(path)
+    text, is_stream = read_scenario(path)
     name, folder = ("stdin" if str(path) == "-" else "pipe", base_dir) if is_stream else (str(path), str(path.parent))
     # No TOML text begins with a brace.
     if path.suffix.lower() == ".json" or text.lstrip().startswith("{"):
         return _core.Scenario.from_json(text, name, folder, pairs, is_file=True)
     return _core.Scenario.from_toml(text, name, folder, pairs)
-
-
-def _read(path: Path) -> tuple[str, bool]:
-    """The text of a scenario, and whether it came through a pipe; what cannot be read is the user's mistake."""
-    try:
-        if str(path) == "-":
-            return _text(sys.stdin.buffer, path), True
-        kind = path.stat().st_mode
-        # A device might never end; a pipe is read no further than a scenario can be long.
-        if not (stat.S_ISREG(kind) or stat.S_ISFIFO(kind)):
-            results = path.is_dir() and (path / "manifest.json").exists()
-            hint = ", but a folder of results, which varicap.read reads" if results else ""
-            raise _core.ScenarioError(f"{path}: not a file{hint}")
-        with path.open("rb") as file:
-            return _text(file, path), stat.S_ISFIFO(kind)
-    except FileNotFoundError:
-        raise _core.ScenarioError(f"{path}: there is no such file") from None
-    except OSError as error:
-        raise _core.ScenarioError(f"{path}: {error.strerror}") from None
-
-
-def _text(file: BinaryIO, path: Path) -> str:
-    data = file.read(_MOST_BYTES + 1)
-    if len(data) > _MOST_BYTES:
-        raise _core.ScenarioError(f"{path}: more than {_MOST_BYTES // 10**6} MB, which no scenario needs")
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise _core.ScenarioError(f"{path}: not a text file: byte {error.start} is not UTF-8") from None

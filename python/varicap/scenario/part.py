@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self, Union, get_args, get_origin, get_type_hints
 
 import varicap._core as _core
+from varicap._files import read_scenario
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class ScenarioFile(Part):
         """Read a file; `overrides` are what `--set` gives on the command line."""
         path = Path(path)
         pairs = list((overrides or {}).items())
-        read = _core.Scenario.from_toml(path.read_text(encoding="utf-8"), str(path), str(path.parent), pairs)
+        read = _core.Scenario.from_toml(read_scenario(path), str(path), str(path.parent), pairs)
         return cls.from_dict(json.loads(read.to_json()))
 
 

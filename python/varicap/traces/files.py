@@ -17,6 +17,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 import varicap._core as _core
+from varicap._files import UnreadableError, read_whole
 from varicap.traces.parameters import TraceError
 from varicap.traces.trace import Array, Delays, Opportunities, Rates, Trace, to_opportunities, to_rates
 
@@ -25,12 +26,14 @@ FORMATS: tuple[Format, ...] = ("mahimahi", "csv", "leoreplayer")
 
 DELAY_STEP_S = 0.010
 """Interval of LeoReplayer's delays [s]."""
-_MOST_BYTES = 1 << 30
+_MOST_BYTES = 500_000_000
+_QUOTED = 20
+"""How much of a file an error quotes, at most: it may be any file that can be read."""
 _MOST_DELAY_MS = 1e6
 
 
 def load(path: str | Path) -> Trace:
-    """Read a trace in any format: a file, or the folder of a LeoReplayer pair.
+    """Read a trace in any format: a file, the folder of a LeoReplayer pair, or a pipe such as ``<(gunzip -c a.gz)``.
 
     With ``bw_N.txt`` its ``delay_N.txt`` is read too.  Raises `TraceError` with file, line, what was found and what was
     expected.
@@ -44,7 +47,7 @@ def load(path: str | Path) -> Trace:
     text = _read(path)
     try:
         if not _is_csv(path, text):
-            times = _core.read_opportunities(str(path), text).astype(np.int64)
+            times = _core.read_opportunities(str(path), text).view(np.int64)
             return Opportunities(times, _delays_beside(path))
         time_s, rate_bps, length_s = _core.read_rates(str(path), text)
     except TraceError:
@@ -158,7 +161,7 @@ def _delay_column(path: Path, text: bytes, time_s: Array, duration_s: float) -> 
 
 
 def _wrong(path: Path, line: int, found: bytes, expected: str) -> TraceError:
-    shown = found[:60].decode(errors="replace")
+    shown = repr(found[:_QUOTED].decode(errors="replace"))[1:-1] + ("…" if len(found) > _QUOTED else "")
     return TraceError(f"{path}, line {line}: found `{shown}`, expected {expected}")
 
 
@@ -196,12 +199,6 @@ def _write(path: Path, text: str) -> Path:
 
 def _read(path: Path) -> bytes:
     try:
-        if path.exists() and not path.is_file():
-            raise TraceError(f"{path}: not a file")
-        if path.stat().st_size > _MOST_BYTES:
-            raise TraceError(f"{path}: more than {_MOST_BYTES >> 30} GiB, which no trace needs")
-        return path.read_bytes()
-    except FileNotFoundError:
-        raise TraceError(f"{path}: there is no such file") from None
-    except OSError as error:
-        raise TraceError(f"{path}: {error.strerror}") from None
+        return read_whole(path, _MOST_BYTES)
+    except UnreadableError as error:
+        raise TraceError(f"{path}: {error}") from None

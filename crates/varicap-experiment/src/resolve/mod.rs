@@ -24,8 +24,8 @@ use crate::scenario::{FlowConfig, Scenario};
 
 pub(crate) use validate::check;
 
-/// Reads a file that a scenario names; an error is its reason.
-pub type ReadFile<'a> = dyn FnMut(&str) -> Result<Arc<[u8]>, String> + 'a;
+/// Opens a file that a scenario names; an error is its reason.
+pub type ReadFile<'a> = varicap_net::capacity::ReadFile<'a>;
 
 /// A full packet where no flow says what it is: Ethernet's [B].
 const PACKET: Bytes = Bytes::new(1500);

@@ -14,11 +14,10 @@ mod slotted_markov;
 mod steps;
 mod trace;
 
-use std::fmt::Debug;
-use std::sync::Arc;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::fmt::Debug;
+use std::io::BufRead;
 use varicap_units::part::{self, Checked, Fault, Part};
 use varicap_units::{Rate, Stream, Time, choice};
 
@@ -33,8 +32,8 @@ pub use slotted_markov::{SlottedMarkov, SlottedMarkovConfig, SlottedMarkovParts}
 pub use steps::{Steps, StepsConfig, Timeline};
 pub use trace::{TraceConfig, read_rates};
 
-/// Reads the file of a name, or says why it cannot.
-pub type ReadFile<'a> = dyn FnMut(&str) -> Result<Arc<[u8]>, String> + 'a;
+/// Opens the file of a name, or says why it cannot. A trace is read from it line by line and never held as a text.
+pub type ReadFile<'a> = dyn FnMut(&str) -> Result<Box<dyn BufRead>, String> + 'a;
 
 /// A rate that holds until an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -230,14 +229,14 @@ impl CapacityProcess for Box<Capacity> {
     }
 }
 
-/// Reads the `file` of a table through `read_file`, and makes of its text what `parse` does.
+/// Opens the `file` of a table through `read_file`, and makes of its text what `parse` does.
 fn read_named<T>(
     file: &str,
     read_file: &mut ReadFile<'_>,
-    parse: impl FnOnce(&[u8]) -> Result<T, NetError>,
+    parse: impl FnOnce(Box<dyn BufRead>) -> Result<T, NetError>,
 ) -> Result<T, NetError> {
     let text = read_file(file).map_err(|reason| NetError::file(file, reason));
-    text.and_then(|text| parse(&text)).map_err(|error| error.within("file"))
+    text.and_then(parse).map_err(|error| error.within("file"))
 }
 
 /// No rate of the list at `key` is faster than those of a scenario may be.

@@ -1,5 +1,6 @@
 //! Delivery opportunities in Mahimahi's format: the trace, and what each opportunity carries. The link serves them itself.
 
+use std::io::BufRead;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
@@ -9,7 +10,7 @@ use varicap_units::{Bytes, Rate, Span, Stream};
 
 use super::{CapacityPart, Constant, ReadFile, read_named, yes};
 use crate::NetError;
-use crate::check::{Lines, read_digits};
+use crate::check::{Lines, read_digits, require_room};
 
 /// A trace of delivery opportunities: one non-decreasing integer a line, in ms.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -78,12 +79,12 @@ pub struct OpportunityTrace {
 }
 
 impl OpportunityTrace {
-    /// Reads one non-decreasing integer a line. Memory is a small multiple of the text.
-    pub fn parse(file: &str, text: &[u8]) -> Result<OpportunityTrace, NetError> {
+    /// Reads one non-decreasing integer a line. A line takes 8 bytes of memory.
+    pub fn parse(file: &str, text: impl BufRead) -> Result<OpportunityTrace, NetError> {
         let mut millis: Vec<u64> = Vec::new();
         let mut last_line = 0;
-        for line in Lines::new(file, text) {
-            let (number, text) = line?;
+        let mut lines = Lines::new(file, text);
+        while let Some((number, text)) = lines.next()? {
             let expected = "one whole number of milliseconds";
             let instant = read_digits(text).ok_or_else(|| NetError::trace(file, number, text, expected))?;
             if millis.last().is_some_and(|&before| instant < before) {
@@ -92,6 +93,7 @@ impl OpportunityTrace {
             if instant > LATEST_MS {
                 return Err(NetError::trace(file, number, text, format!("at most {LATEST_MS} ms")));
             }
+            require_room(file, millis.len())?;
             millis.push(instant);
             last_line = number;
         }
@@ -186,11 +188,42 @@ mod tests {
         assert_eq!(refusal(""), "t.down: is empty, expected one whole number of milliseconds a line");
         assert_eq!(
             refusal("99999999999999999999999\n"),
-            "t.down, line 1: found `99999999999999999999999`, expected one whole number of milliseconds"
+            "t.down, line 1: found `99999999999999999999…`, expected one whole number of milliseconds"
         );
         assert!(refusal("9999999999999999\n").ends_with("at most 1000000000000 ms"));
-        let not_text = OpportunityTrace::parse("t", &[b'1', b'\n', 0xff, b'\n']).unwrap_err();
+        let not_text = OpportunityTrace::parse("t", &[b'1', b'\n', 0xff, b'\n'][..]).unwrap_err();
         assert_eq!(not_text.to_string(), "t, line 2: found `\u{fffd}`, expected text in UTF-8");
+    }
+
+    #[test]
+    fn an_error_quotes_a_few_characters_spelled_out() {
+        let error = refusal(&format!("\u{1b}[2J\u{202e}{}\n", "secret ".repeat(1000)));
+        let quoted = "found `\\u{1b}[2J\\u{202e}secret secret s…`";
+        assert!(error.contains(quoted), "{error}");
+    }
+
+    #[test]
+    fn what_never_ends_is_refused_before_it_fills_the_memory() {
+        let lines = std::io::BufReader::new(std::io::repeat(b'\n'));
+        let ones = std::io::Read::chain(&b"1"[..], lines);
+        assert!(OpportunityTrace::parse("t", std::io::BufReader::new(ones)).is_err());
+        let error = OpportunityTrace::parse("t", std::io::BufReader::new(std::io::repeat(b'1'))).unwrap_err();
+        assert!(error.to_string().contains("expected a line of at most 65536 bytes"), "{error}");
+        let error = OpportunityTrace::parse("t", std::io::BufReader::new(Ones(b'\n'))).unwrap_err();
+        assert_eq!(error.to_string(), "t: has more than 50000000 entries, more than a trace may have");
+    }
+
+    /// `1` on a line, without an end.
+    struct Ones(u8);
+
+    impl std::io::Read for Ones {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            for byte in &mut *buffer {
+                self.0 = if self.0 == b'1' { b'\n' } else { b'1' };
+                *byte = self.0;
+            }
+            Ok(buffer.len())
+        }
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! Running scenarios from their text.
 #![allow(dead_code)] // each test file uses its own part
 
+use std::io::Cursor;
 pub use varicap_experiment::interval::Interval;
 use varicap_experiment::results::RunResult;
+
 use varicap_experiment::{ReadFile, Scenario};
 use varicap_sim::{Options, run_many};
 
@@ -13,7 +15,7 @@ pub fn simulate(toml: &str, seeds: u64) -> Vec<RunResult> {
 
 /// As [`simulate`], where every file that the scenario names holds `text`.
 pub fn simulate_with(toml: &str, text: &str, seeds: u64) -> Vec<RunResult> {
-    run(toml, &mut |_| Ok(text.as_bytes().into()), seeds)
+    run(toml, &mut |_| Ok(Box::new(Cursor::new(text.to_owned()))), seeds)
 }
 
 fn run(toml: &str, read_file: &mut ReadFile<'_>, seeds: u64) -> Vec<RunResult> {
