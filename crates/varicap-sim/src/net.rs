@@ -215,6 +215,18 @@ impl Net {
         }
     }
 
+    /// Notes when a datagram leaves its source, if packets are recorded.
+    #[inline]
+    pub fn send_datagram(&mut self, now: Time, packet: &mut Packet) {
+        self.traffic.send_datagram(now, packet);
+    }
+
+    /// Forgets a datagram that is at its endpoint.
+    #[inline]
+    pub fn arrive_datagram(&mut self, packet: &Packet) {
+        self.traffic.end_datagram(packet);
+    }
+
     /// The segment of a packet that is at its endpoint. It may be read until the next one is sent.
     #[inline]
     pub fn arrive(&mut self, packet: &Packet) -> &Segment {

@@ -165,8 +165,7 @@ pub struct MarkedLosses {
 impl MarkedLosses {
     #[cold]
     fn count(&mut self, packet: &Packet) {
-        let datagram = packet.segment == Packet::NO_SEGMENT;
-        let counts = if datagram { &mut self.datagrams } else { &mut self.connections };
+        let counts = if packet.is_datagram() { &mut self.datagrams } else { &mut self.connections };
         let owner = packet.owner as usize;
         if counts.len() <= owner {
             counts.resize(owner + 1, 0);
@@ -210,6 +209,27 @@ impl Traffic {
         self.segments.take();
         #[cfg(debug_assertions)]
         self.audit.on_sent(_packet);
+    }
+
+    /// Gives a datagram that leaves now a segment if packets are recorded: the log says when it was sent.
+    #[inline]
+    pub(crate) fn send_datagram(&mut self, now: Time, packet: &mut Packet) {
+        if self.log.is_some() {
+            let (slot, place) = self.segments.vacant();
+            let size = packet.size;
+            *place = Segment { wire_size: size, len: u32::from(size), sent_at: now, ..Segment::default() };
+            packet.segment = slot;
+            self.segments.take();
+        }
+    }
+
+    /// Frees the segment of a datagram that has arrived or was lost, if it has one.
+    #[inline]
+    pub(crate) fn end_datagram(&mut self, packet: &Packet) {
+        debug_assert!(packet.is_datagram(), "{packet:?} belongs to a connection");
+        if packet.segment != Packet::NO_SEGMENT {
+            self.segments.free(packet.segment);
+        }
     }
 
     /// The segment of a packet that is at its endpoint. It may be read until the next one is sent.
@@ -258,10 +278,15 @@ impl Watch<Packet> for LinkWatch<'_> {
             self.traffic.marked_losses.count(&frame);
         }
         self.traffic.record(at, self.link, PacketEvent::Lost(cause), &frame);
-        if frame.segment != Packet::NO_SEGMENT {
+        #[cfg(debug_assertions)]
+        {
+            self.traffic.lost_segments += u64::from(frame.segment != Packet::NO_SEGMENT);
+        }
+        if frame.is_datagram() {
+            self.traffic.end_datagram(&frame);
+        } else {
             #[cfg(debug_assertions)]
             {
-                self.traffic.lost_segments += 1;
                 self.traffic.audit.on_lost(&frame);
             }
             self.traffic.segments.free(frame.segment);
@@ -312,12 +337,7 @@ fn push(log: &mut PacketLog, at: Time, link: u16, event: PacketEvent, packet: &P
         generation: packet.generation,
         is_reverse: packet.is_reverse(),
     };
-    let mut segment = match packet.segment {
-        Packet::NO_SEGMENT => {
-            Segment { wire_size: packet.size, len: u32::from(packet.size), ..Segment::default() }
-        }
-        slot => *pool.get(slot),
-    };
+    let mut segment = *pool.get(packet.segment);
     if packet.is_reserved() {
         segment.flags = segment.flags.with(Flags::RESERVED); // a link may have marked it
     }

@@ -6,7 +6,7 @@ use varicap_units::Bytes;
 /// A packet in the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// Its segment's place in the pool; [`Packet::NO_SEGMENT`] for a datagram.
+    /// Its segment's place in the pool. A datagram has [`Packet::NO_SEGMENT`], unless packets are recorded.
     pub segment: u32,
     /// The connection, or the datagram source, that it belongs to.
     pub owner: u32,
@@ -23,7 +23,7 @@ pub struct Packet {
 }
 
 impl Packet {
-    /// A datagram carries no segment.
+    /// A datagram that is not recorded carries no segment.
     pub const NO_SEGMENT: u32 = u32::MAX;
     /// It travels from the receiver to the sender.
     pub const REVERSE: u8 = 1;
@@ -35,12 +35,28 @@ impl Packet {
     pub const RESERVED: u8 = 8;
     /// Carries no data of its own.
     pub const CONTROL: u8 = 16;
+    /// A datagram: it belongs to no connection.
+    pub const DATAGRAM: u8 = 32;
 
     /// A datagram of a source whose meter is `owner`.
     pub fn datagram(owner: u32, group: u16, size: Bytes) -> Packet {
         debug_assert!(size.as_u64() <= u64::from(u16::MAX), "a datagram of {size}");
         let size = size.as_u64() as u16; // the scenario limits datagrams to 65,535 bytes
-        Packet { segment: Packet::NO_SEGMENT, owner, generation: 0, group, size, hop: 0, flags: 0 }
+        Packet {
+            segment: Packet::NO_SEGMENT,
+            owner,
+            generation: 0,
+            group,
+            size,
+            hop: 0,
+            flags: Packet::DATAGRAM,
+        }
+    }
+
+    /// Whether it is a datagram.
+    #[inline]
+    pub fn is_datagram(&self) -> bool {
+        self.flags & Packet::DATAGRAM != 0
     }
 
     /// Whether it travels from the receiver to the sender.
@@ -117,9 +133,10 @@ impl Frame for Packet {
     }
 
     fn flow(&self) -> u32 {
-        let owner = match self.segment {
-            Packet::NO_SEGMENT => FlowOwner::Datagrams(self.owner),
-            _ => FlowOwner::Connection(self.owner),
+        let owner = if self.is_datagram() {
+            FlowOwner::Datagrams(self.owner)
+        } else {
+            FlowOwner::Connection(self.owner)
         };
         owner.flow() | u32::from(self.is_reverse())
     }

@@ -141,8 +141,9 @@ impl World {
     fn forward(&mut self, now: Time, packet: Packet) {
         if let Some(node) = self.net.next_node(&packet) {
             self.net.enter(now, node, packet);
-        } else if packet.segment == Packet::NO_SEGMENT {
+        } else if packet.is_datagram() {
             self.observer.on_datagram(&packet);
+            self.net.arrive_datagram(&packet);
         } else if packet.is_reverse() {
             self.arrive_at_sender(now, packet);
         } else {
@@ -245,6 +246,7 @@ impl World {
                     packet.flags |= Packet::RESERVED;
                 }
                 source.send(now);
+                self.net.send_datagram(now, &mut packet);
                 self.forward(now, packet);
             }
             // One at a time, so that each counts as an event.
