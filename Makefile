@@ -29,7 +29,7 @@ export MPLBACKEND := Agg
 # The cargo option for the features of package $(1) that can be built here.
 features = $$(sed 's,.*,--features $(1)/&,' $(FEATURES))
 
-.PHONY: help setup run quick test test-rust test-python checked lint format bpf bench reproduce docs docs-rust schema lock wheels smoke audit licences clean
+.PHONY: help setup run quick test test-rust test-python checked lint format bpf bench reproduce fuzz docs docs-rust schema lock wheels smoke audit licences clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -106,6 +106,11 @@ bench: setup ## the standard workloads: ns per delivered packet, packets per CPU
 
 reproduce: setup ## the papers, claim by claim
 	$(BIN)/varicap reproduce all
+
+SECONDS ?= 60
+
+fuzz: setup ## random input of all kinds for SECONDS (60); what fails is kept, and the command that repeats it printed
+	$(BIN)/python tools/fuzz --seconds $(SECONDS)
 
 schema: $(PACKAGES) ## the published schema, the typed Python front and the reference page, from the Rust types
 	VARICAP_PUBLISH=1 cargo test --quiet --locked -p varicap-experiment --test schema

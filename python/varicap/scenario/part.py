@@ -51,7 +51,7 @@ class ScenarioFile(Part):
         """Read a file; `overrides` are what `--set` gives on the command line."""
         path = Path(path)
         pairs = list((overrides or {}).items())
-        read = _core.Scenario.from_toml(read_scenario(path), str(path), str(path.parent), pairs)
+        read = _core.Scenario.from_toml(read_scenario(path)[0], str(path), str(path.parent), pairs)
         return cls.from_dict(json.loads(read.to_json()))
 
 

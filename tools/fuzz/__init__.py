@@ -1,0 +1,1 @@
+"""Fuzzers: ``make fuzz`` tries what strangers might do, with seeds."""
