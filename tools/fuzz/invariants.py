@@ -47,13 +47,13 @@ def bounds(result: Result) -> None:
         for name in ("utilisation", "loss_ratio"):
             share = row.get(name)
             if share is not None and share == share:
-                assert -ROUNDING <= share <= 1 + ROUNDING, f"{name} is {share} at {row['link']}"
+                assert -ROUNDING <= share <= 1 + ROUNDING, f"{name} is {share} in {row}"
         for name, value in row.items():
             if isinstance(value, int | float) and value == value:
-                assert value >= 0 or name == "seed", f"{name} is {value} at {row['link']}"
+                assert value >= 0 or name == "seed", f"{name} is {value} in {row}"
     for row in result.flows.to_pylist():
         goodput = row.get("goodput_bps")
-        assert goodput is None or goodput != goodput or goodput >= 0, f"goodput {goodput} of {row['flow']}"
+        assert goodput is None or goodput != goodput or goodput >= 0, f"goodput {goodput} in {row}"
 
 
 def same(one: Result, other: Result, how: str) -> None:
