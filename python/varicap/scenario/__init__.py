@@ -891,7 +891,10 @@ class Rayleigh(Part):
     delivered: Probability = 1.0
     """Probability that a transmission is received if the power is never below the threshold during it. Default: 1."""
     oscillators: int = 8
-    """Low-frequency oscillators; one more has the Doppler frequency itself. Default: 8."""
+    """Low-frequency oscillators; one more has the Doppler frequency itself.
+
+    Few make deep fades rarer than Rayleigh's: 8 give 9 % fewer bad times at -10 dB, 64 the right number. Default: 8.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
