@@ -71,26 +71,31 @@ def _one_worker(kind: str, seed: int, count: int, seconds: float, scratch: Path)
     """How many trials a worker began, and what was wrong with the last."""
     command = [sys.executable, __file__, "--worker", kind, "--seed", str(seed), "--count", str(count)]
     command += ["--seconds", str(seconds), "--keep", str(scratch)]
-    begun, said = 0, ""
+    begun, said, rest = 0, "", b""
     with (scratch / "stderr").open("w+") as errors:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, bufsize=1)
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors)
         assert process.stdout is not None
         with selectors.DefaultSelector() as selector:
             selector.register(process.stdout, selectors.EVENT_READ)
+            # Read without a buffer: what waited there would look like a trial that does not end.
             while selector.select(HANG_S):
-                line = process.stdout.readline()
-                if not line:
+                piece = os.read(process.stdout.fileno(), 1 << 16)
+                if not piece:
                     break
-                begun += line.startswith("begin")
-                said = line.removeprefix("failed ").strip() if line.startswith("failed") else said
+                *lines, rest = (rest + piece).split(b"\n")
+                begun += sum(line.startswith(b"begin") for line in lines)
+                ends = [line.removeprefix(b"failed ") for line in lines if line.startswith(b"failed ")]
+                said = ends[-1].decode(errors="replace") if ends else said
             else:
                 process.kill()
                 said = f"it has not ended in {HANG_S:g} s"
+        process.stdout.close()
         code = process.wait()
         errors.seek(0)
         if code and not said:
             said = f"the process ended with {code}: {errors.read()[-2000:]}"
-    return begun, said.replace("\\n", "\n") if said else None
+    # Before the first trial nothing but the start itself can fail.
+    return (begun if not said else max(begun, 1)), said.replace("\\n", "\n") if said else None
 
 
 def worker(kind: str, seed: int, count: int, seconds: float, scratch: Path) -> int:
