@@ -436,7 +436,7 @@ class Sender:
     def close(self) -> None:
         """No more data will come."""
     def on_rate_feedback(self, now_s: float, rate_bps: int | None, /) -> None:
-        """The network told this rate [b/s]; None: none is known any more."""
+        """The network advertised this rate [b/s]; None: none is known any more."""
     def set_reserved_rate(self, now_s: float, rate_bps: int, /) -> None:
         """The reservation is this rate from now on [b/s]."""
     def push(self, now_s: float, segment: Segment, /) -> None:
@@ -464,6 +464,15 @@ class Sender:
     def rto_s(self) -> float:
         """Retransmission timeout [s]."""
     @property
+    def min_rtt_s(self) -> float | None:
+        """Least RTT seen [s]."""
+    @property
+    def expiries(self) -> int:
+        """Expiries of the retransmission timer since new data was acknowledged."""
+    @property
+    def beliefs(self) -> tuple[int, int, int] | None:
+        """What the scoreboard counts as SACKed, as lost and as resent above SND.UNA [B]; None without SACK."""
+    @property
     def reserved_rate_bps(self) -> int | None:
         """The rate by which it marks what conforms [b/s]; None without a reservation."""
     def lost_tokens(self, now_s: float, /) -> float | None:
@@ -473,7 +482,7 @@ class Sender:
         """`open`, `disorder`, `recovery` or `loss`."""
     @property
     def counters(self) -> dict[str, int]:
-        """Packets sent and sent again, timeouts, fast retransmits, packets marked, reservations given up."""
+        """Packets sent and resent, timeouts, fast retransmits, ECN reductions, marked packets, reservations given up."""
 
 @final
 class EventTimers:
@@ -498,6 +507,12 @@ class Receiver:
         """The next acknowledgement to send now, if any."""
     def poll_at(self) -> float | None:
         """When to poll again although nothing arrived [s]; None if nothing is pending."""
+    def acknowledge(self, now_s: float, /) -> Segment:
+        """The acknowledgement that data of the same host carries along, due or not; none is due afterwards."""
+    def read_on_demand(self) -> None:
+        """From now on the application reads when `read` says so, not at once."""
+    def read(self, size: int, /) -> None:
+        """The application reads up to so many bytes that are in order; the receiver must then be polled."""
     @property
     def delivered(self) -> int:
         """Bytes in order so far."""

@@ -300,6 +300,21 @@ impl PySender {
     }
 
     #[getter]
+    fn min_rtt_s(&mut self) -> Option<f64> {
+        self.sender().min_rtt().map(Span::as_secs_f64)
+    }
+
+    #[getter]
+    fn expiries(&mut self) -> u32 {
+        self.sender().expiries()
+    }
+
+    #[getter]
+    fn beliefs(&mut self) -> Option<(u64, u64, u64)> {
+        self.sender().beliefs().map(|beliefs| (beliefs.sacked, beliefs.lost, beliefs.resent))
+    }
+
+    #[getter]
     fn reserved_rate_bps(&mut self) -> Option<u64> {
         self.sender().reserved_rate().map(Rate::as_bps)
     }
@@ -322,6 +337,7 @@ impl PySender {
         dict.set_item("retransmitted_packets", counters.retransmitted_packets)?;
         dict.set_item("timeouts", counters.timeouts)?;
         dict.set_item("fast_retransmits", counters.fast_retransmits)?;
+        dict.set_item("ecn_reductions", counters.ecn_reductions)?;
         dict.set_item("marked_packets", self.sender().marked_packets())?;
         dict.set_item("reservations_given_up", counters.reservations_given_up)?;
         Ok(dict)
@@ -359,6 +375,18 @@ impl PyReceiver {
 
     fn poll_at(&self) -> Option<f64> {
         seconds(self.0.poll_at())
+    }
+
+    fn acknowledge(&mut self, now_s: f64) -> PyResult<PySegment> {
+        Ok(PySegment(self.0.acknowledge(instant(now_s)?)))
+    }
+
+    fn read_on_demand(&mut self) {
+        self.0.read_on_demand();
+    }
+
+    fn read(&mut self, size: u64) {
+        self.0.read(Bytes::new(size));
     }
 
     #[getter]

@@ -16,7 +16,7 @@ mod timer;
 pub use config::*;
 pub use congestion::Congestion;
 pub use receiver::Receiver;
-pub use recovery::{Recovery, State};
+pub use recovery::{Beliefs, Recovery, State};
 pub use reservation::{DelayedConfig, Reservation, TimedConfig, TimerOwner, lossless_interval};
 pub use segment::{Flags, MAX_SACK_BLOCKS, Segment};
 pub use sender::{AckOutcome, Counters, Sender};

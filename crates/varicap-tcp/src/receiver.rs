@@ -259,6 +259,14 @@ impl Receiver {
         Some(segment)
     }
 
+    /// The acknowledgement that data of this host carries along at `now`, due or not; none is due afterwards.
+    pub fn acknowledge(&mut self, now: Time) -> Segment {
+        let mut segment = Segment::default();
+        self.ack_due = true;
+        self.poll_into(now, &mut segment);
+        segment
+    }
+
     /// Writes the acknowledgement that is due to `place`.
     #[inline]
     pub fn poll_into(&mut self, now: Time, place: &mut Segment) {

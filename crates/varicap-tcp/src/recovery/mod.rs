@@ -61,6 +61,9 @@ macro_rules! recoveries {
             fn held(&self) -> Held {
                 match self { $( Chosen::$Variant(rules) => rules.held(), )+ }
             }
+            fn beliefs(&self) -> Option<Beliefs> {
+                match self { $( Chosen::$Variant(rules) => rules.beliefs(), )+ }
+            }
         }
     };
 }
@@ -166,6 +169,17 @@ pub(crate) struct Arrival<'a> {
     pub(crate) segment: &'a Segment,
 }
 
+/// What a scoreboard believes of the data above SND.UNA, as Linux's `TCP_INFO` counts it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Beliefs {
+    /// Held by the receiver [B].
+    pub sacked: u64,
+    /// Lost, whether it was resent or not [B].
+    pub lost: u64,
+    /// Resent, and neither SACKed nor acknowledged since [B].
+    pub resent: u64,
+}
+
 /// What the receiver is known to hold above SND.UNA, and what has left the network otherwise.
 #[derive(Clone, Copy, Debug, Default)]
 struct Held {
@@ -195,6 +209,10 @@ trait Rules {
     /// How much the receiver holds, and how much has left the network otherwise; nothing without a scoreboard.
     fn held(&self) -> Held {
         Held::default()
+    }
+    /// What it believes of the data in flight, if it has a scoreboard.
+    fn beliefs(&self) -> Option<Beliefs> {
+        None
     }
 }
 
@@ -292,6 +310,11 @@ impl LossRecovery {
     /// SACKed data above SND.UNA [B].
     pub(crate) fn sacked(&self) -> u64 {
         self.chosen.held().sacked
+    }
+
+    /// What it believes of the data in flight, if it has a scoreboard.
+    pub(crate) fn beliefs(&self) -> Option<Beliefs> {
+        self.chosen.beliefs()
     }
 
     /// Data found to be lost so far [B].

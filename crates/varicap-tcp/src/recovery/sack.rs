@@ -3,7 +3,7 @@
 use varicap_units::part::Part;
 
 use super::scoreboard::Scoreboard;
-use super::{Arrival, Common, Held, Reaction, Rules, Signal, Space, State};
+use super::{Arrival, Beliefs, Common, Held, Reaction, Rules, Signal, Space, State};
 use crate::config::TcpConfig;
 
 /// Selective acknowledgements.
@@ -109,6 +109,10 @@ impl Rules for Selective {
 
     fn held(&self) -> Held {
         Held { sacked: self.board.sacked(), outside_pipe: self.board.outside_pipe() }
+    }
+
+    fn beliefs(&self) -> Option<Beliefs> {
+        Some(self.board.beliefs())
     }
 }
 

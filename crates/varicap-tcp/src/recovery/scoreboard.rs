@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 
+use super::Beliefs;
 use crate::segment::Segment;
 
 /// The sender's picture of the receiver's out-of-order data. Ranges are `[start, end)` in bytes.
@@ -38,6 +39,11 @@ impl Scoreboard {
     /// RFC 6675's pipe is SND.NXT - SND.UNA minus this.
     pub(crate) fn outside_pipe(&self) -> i64 {
         (self.sacked + self.lost) as i64 - self.resent as i64
+    }
+
+    /// What it believes of the data above SND.UNA.
+    pub(crate) fn beliefs(&self) -> Beliefs {
+        Beliefs { sacked: self.sacked, lost: self.lost, resent: self.resent }
     }
 
     /// Whether the first unacknowledged byte is lost. Source: RFC 6675 §4 (IsLost).

@@ -15,7 +15,7 @@ use varicap_units::{Amount, Bytes, Rate, Span, Stream, Time, Work};
 
 use crate::config::TcpConfig;
 use crate::congestion::{CongestionControl, Controller, Start, Window};
-use crate::recovery::{LossRecovery, Space, State};
+use crate::recovery::{Beliefs, LossRecovery, Space, State};
 use crate::reservation::Reservation;
 use crate::segment::OPTION_TIMESTAMPS;
 use ecn::Ecn;
@@ -240,6 +240,16 @@ impl Sender {
     #[inline]
     pub fn in_flight(&self) -> Bytes {
         Bytes::new(self.recovery.in_flight(&self.space))
+    }
+
+    /// What the scoreboard believes of the data in flight; none without SACK.
+    pub fn beliefs(&self) -> Option<Beliefs> {
+        self.recovery.beliefs()
+    }
+
+    /// Expiries of the retransmission timer in a row, without an acknowledgement of new data between them.
+    pub fn expiries(&self) -> u32 {
+        self.expiries
     }
 
     /// SRTT, once there is a sample.
