@@ -60,8 +60,18 @@ times slower than with one that is built in.
 from typing import Protocol
 
 from varicap._core import AckSample, CongestionEvent, Receiver, Segment, Sender
+from varicap.parts.dialogue import dialogue
 
-__all__ = ["AckSample", "CongestionControl", "CongestionEvent", "MakeControl", "Receiver", "Segment", "Sender"]
+__all__ = [
+    "AckSample",
+    "CongestionControl",
+    "CongestionEvent",
+    "MakeControl",
+    "Receiver",
+    "Segment",
+    "Sender",
+    "dialogue",
+]
 
 
 class CongestionControl(Protocol):

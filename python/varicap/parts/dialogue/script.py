@@ -14,6 +14,10 @@ class ScriptError(ValueError):
         self.name, self.line, self.column, self.message = name, line, column, message
 
 
+class LacksError(Exception):
+    """The script has come to something that varicap does not have; the text says what."""
+
+
 class Timing(Enum):
     """How an event's time is given."""
 

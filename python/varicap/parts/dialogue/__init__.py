@@ -1,0 +1,57 @@
+"""Dialogues in packetdrill's language: scripts that a simulated connection must follow.
+
+>>> played = dialogue(text='''
+... 0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
+... +0 bind(3, ..., ...) = 0
+... +0 listen(3, 1) = 0
+... +0 < S 0:0(0) win 65535 <mss 1000>
+... +0 > S. 0:0(0) ack 1 <mss 1460>
+... +.1 < . 1:1(0) ack 1 win 65535
+... +0 accept(3, ..., ...) = 4
+... +0 write(4, ..., 2000) = 2000
+... +0 > P. 1:2001(2000) ack 1
+... ''')
+>>> played.verdict.value
+'passed'
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from varicap.parts.dialogue.outcome import Dialogue, Row, Verdict
+from varicap.parts.dialogue.parse import parse
+from varicap.parts.dialogue.play import play
+from varicap.parts.dialogue.script import Lack, ScriptError
+
+__all__ = ["Dialogue", "Lack", "Row", "ScriptError", "Verdict", "dialogue"]
+
+
+def dialogue(
+    path: str | Path | None = None,
+    /,
+    *,
+    text: str | None = None,
+    control: Callable[[int, int], Any] | None = None,
+    **tcp: Any,
+) -> Dialogue:
+    """Play a script, of a file or given as text, against the simulated endpoints.
+
+    The other arguments are settings as in a scenario's ``tcp`` table, such as ``recovery="newreno"``; they count more
+    than what the script sets.  A congestion control written in Python is `control`, as for a sender.
+
+    The script is never executed: its shell commands are read for settings, its blocks of code go through a small
+    evaluator.
+
+    Raises:
+        ScriptError: the script cannot be read; the text begins with file, line and column.
+        ScenarioError: a setting is wrong.
+    """
+    if (path is None) == (text is None):
+        raise TypeError("a dialogue is a file, or a text: say one of both")
+    if control is not None:
+        tcp["control"] = control
+    if path is None:
+        return play(parse(text or ""), Path.cwd(), tcp)
+    file = Path(path)
+    return play(parse(file.read_text(errors="replace"), str(path)), file.parent, tcp)

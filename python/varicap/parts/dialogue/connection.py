@@ -1,0 +1,492 @@
+"""A connection of the simulated host: a sender and a receiver, joined as a TCP of both directions joins them.
+
+The simulated halves know neither sequence numbers on the wire nor FINs; here both are added.  Data starts at sequence
+number 1 in both directions, as packetdrill counts.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from varicap._core import Receiver, ScenarioError, Segment, Sender
+from varicap.parts.dialogue.commands import Host
+from varicap.parts.dialogue.script import LacksError, Options, Packet, Stamp
+
+TIMESTAMPS_SIZE = 12
+_MOST_WINDOW = (1 << 32) - 1
+_LEAST_MSS = 88
+"""Linux's least for a segment, whatever the peer offers [B]."""
+_DEFAULT_MSS = 536
+"""If the peer offers none. Source: RFC 9293 §3.7.1."""
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A segment that left, and how the sender stood then."""
+
+    at: float
+    packet: Packet
+    standing: "Standing | None" = None
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How a sender stands [segments]."""
+
+    in_flight: float
+    cwnd: float
+    ssthresh: float | None
+    state: str
+
+
+@dataclass
+class Peer:
+    """What the handshake has settled."""
+
+    mss: int
+    sack: bool = False
+    scale: int | None = None
+    stamps: bool = False
+    ecn: bool = False
+
+
+@dataclass(frozen=True)
+class _Record:
+    """Data that left: its place in the stream, when, and whether it had left before."""
+
+    start: int
+    end: int
+    at: float
+    is_resent: bool
+
+
+@dataclass
+class _Counts:
+    segments_in: int = 0
+    segments_out: int = 0
+    data_in: int = 0
+    data_out: int = 0
+    bytes_out: int = 0
+    bytes_resent: int = 0
+    last_data_in: float | None = None
+    last_data_out: float | None = None
+    last_ack_in: float | None = None
+
+
+@dataclass
+class _Stream:
+    """The end of the data in one direction."""
+
+    fin: int | None = None
+    """Place of the FIN in the stream, once there is one."""
+    done: bool = False
+    """The FIN was received in order, or acknowledged."""
+
+
+@dataclass
+class _Stamps:
+    """Timestamps (RFC 7323)."""
+
+    ours: dict[int, float] = field(default_factory=dict)
+    """When the segments left whose clock values the script names."""
+    recent: int = 0
+    """TS.Recent: what the peer is shown of its own clock."""
+    last_ack: int = 0
+    """Last.ACK.sent, as a sequence number."""
+
+    def hear(self, packet: Packet) -> None:
+        """RFC 7323 §4.3: the earliest segment that was not acknowledged counts."""
+        if packet.options is not None and packet.options.stamp is not None and packet.start <= self.last_ack:
+            self.recent = max(self.recent, packet.options.stamp.value)
+
+
+class Connection:
+    """One end of a connection; the script is the other end and the network."""
+
+    def __init__(
+        self, host: Host, tcp: Mapping[str, Any], now: float, emit: Callable[[Sent], None], syn: Packet | None = None
+    ) -> None:
+        self.host, self.tcp, self.emit = host, dict(tcp), emit
+        self.state = "SYN_SENT" if syn is None else "SYN_RECV"
+        self.opened_at = now
+        self.peer = Peer(mss=host.mss)
+        self.window = 0
+        self.una = self.sent_end = self.written = self.read_end = 0
+        self.ours, self.theirs = _Stream(), _Stream()
+        self.is_closing = self.is_read_closed = False
+        self.fin_due_at: float | None = None
+        self.records: list[_Record] = []
+        self.heard: list[tuple[float, Segment]] = []
+        self.counts = _Counts()
+        self.stamps = _Stamps()
+        self.cwr_until = self.ecn_reductions = 0
+        self.error: str | None = None
+        self.is_active = syn is None
+        if syn is not None:
+            self.stamps.hear(syn)
+            self._agree(syn)
+        self._make(now)
+        self.drain(now)
+
+    # What the handshake settles.
+
+    def _agree(self, syn: Packet) -> None:
+        """Settle the options, by the SYN or the SYN-ACK of the peer and what this host is willing to do."""
+        host, options = self.host, syn.options or Options()
+        stamps = options.stamp is not None and host.timestamps
+        mss = min(host.mss, max(options.mss or _DEFAULT_MSS, _LEAST_MSS))
+        mss = max(mss - TIMESTAMPS_SIZE, 1) if stamps else mss
+        scale = options.window_scale if host.window_scaling else None
+        if self.is_active:
+            ecn = host.ecn == 1 and "E" in syn.flags and "W" not in syn.flags
+        else:
+            ecn = host.ecn in {1, 2} and "E" in syn.flags and "W" in syn.flags
+        self.peer = Peer(mss, options.sack_ok and host.sack, scale, stamps, ecn)
+        self.window = syn.window or 0
+
+    def _make(self, now: float) -> None:
+        """Make the halves with what was settled; they live through what has been heard so far."""
+        settings = dict(self.tcp)
+        settings["mss"] = f"{self.peer.mss} B"
+        settings["timestamps"] = self.peer.stamps
+        settings["ecn"] = self.peer.ecn
+        if not self.peer.sack and settings.get("recovery", "sack") == "sack":
+            # Without the peer's consent; RFC 6582 is what RFC 6675 falls back to.
+            settings["recovery"] = "newreno"
+        if self.host.buffer is not None:
+            settings["receive_window"] = f"{self.host.buffer} B"
+        self.settings = settings
+        self.sender = Sender(now_s=self.opened_at, handshake=True, **settings)
+        of_both = {key: value for key, value in settings.items() if key != "control"}
+        self.receiver = Receiver(now_s=self.opened_at, handshake=True, **of_both)
+        self.receiver.read_on_demand()
+        if self.heard or now > self.opened_at:
+            self.sender.poll(self.opened_at)
+        for at, segment in [*self.heard, (now, None)]:
+            while (due := self.sender.poll_at()) is not None and due < at:
+                self.sender.poll(due)
+            if segment is not None:
+                self.sender.push(at, segment)
+
+    def change(self, now: float, key: str, value: Any) -> None:
+        """Change a setting of TCP: the connection is made again, which is the same as long as it has sent no data."""
+        if self.written or self.sent_end or self.receiver.delivered:
+            raise LacksError(f"a change of {key} after data")
+        self.tcp[key] = value
+        try:
+            self._make(now)
+        except ScenarioError:
+            raise LacksError(f"{key} {value}") from None
+
+    # Time.
+
+    def poll_at(self) -> float | None:
+        """When something happens although nothing arrives [s]."""
+        if self.state in {"CLOSE", "TIME_WAIT"}:
+            return None
+        times = (self.sender.poll_at(), self.receiver.poll_at(), self.fin_due_at)
+        return min((at for at in times if at is not None), default=None)
+
+    def drain(self, now: float) -> None:
+        """Let everything out that may leave now."""
+        if self.state in {"CLOSE", "TIME_WAIT"}:
+            return
+        if self.fin_due_at is not None and now >= self.fin_due_at:
+            if self.una >= self.sent_end:
+                raise LacksError("a FIN that is sent again")
+            # The timer is the data's.
+            self.fin_due_at = now + self.sender.rto_s
+        while (segment := self.sender.poll(now)) is not None:
+            if "SYN" in segment.flags:
+                self._send_syn(now)
+            else:
+                self._send_data(now, segment)
+        if self.state not in {"SYN_SENT", "SYN_RECV"}:
+            self._send_fin_if_due(now)
+            while (answer := self.receiver.poll(now)) is not None:
+                self._send_ack(now, answer)
+
+    # What leaves.
+
+    def _send(self, now: float, packet: Packet) -> None:
+        self.counts.segments_out += 1
+        self.emit(Sent(now, packet, self.standing()))
+
+    def _send_syn(self, now: float) -> None:
+        host = self.host
+        if self.is_active:
+            stamp = self._stamp(now) if host.timestamps else None
+            options = Options(host.mss, self.own_scale(), host.sack, stamp)
+            packet = Packet(False, "SEW" if host.ecn == 1 else "S", 0, 0, options=options)
+        else:
+            stamp = self._stamp(now) if self.peer.stamps else None
+            self.stamps.last_ack = 1
+            scale = self.own_scale() if self.peer.scale is not None else None
+            options = Options(host.mss, scale, self.peer.sack, stamp)
+            packet = Packet(False, "SE." if self.peer.ecn else "S.", 0, 0, 1, options=options)
+        self._send(now, replace(packet, window=self._advertised(host.buffer, 0), ecn="noecn"))
+
+    def _send_data(self, now: float, segment: Segment) -> None:
+        carried = self.receiver.acknowledge(now)
+        start, end = segment.seq, segment.seq + segment.len
+        is_resent = start < self.sent_end
+        self.records.append(_Record(start, end, now, is_resent))
+        self.counts.data_out += 1
+        self.counts.bytes_out += segment.len
+        self.counts.bytes_resent += segment.len if is_resent else 0
+        self.counts.last_data_out = now
+        self.sent_end = max(self.sent_end, end)
+        flags = "F" if self.is_closing and end == self.written else ""
+        if flags:
+            self._note_fin(now)
+        flags += ("E" if "ECE" in carried.flags else "") + ("W" if "CWR" in segment.flags else "") + "."
+        ecn = "ect0" if "ECT" in segment.flags else "noecn"
+        self._send(now, self._packet(now, flags, start + 1, segment.len, carried, ecn))
+
+    def _send_ack(self, now: float, answer: Segment) -> None:
+        flags = "E." if "ECE" in answer.flags else "."
+        self._send(now, self._packet(now, flags, self._next(), 0, answer))
+
+    def acknowledge(self, now: float) -> None:
+        """Send an acknowledgement at once."""
+        self._send_ack(now, self.receiver.acknowledge(now))
+
+    def _send_fin_if_due(self, now: float) -> None:
+        if not self.is_closing or self.ours.fin is not None or self.sent_end < self.written:
+            return
+        carried = self.receiver.acknowledge(now)
+        packet = self._packet(now, "F.", self._next(), 0, carried)
+        self._note_fin(now)
+        self._send(now, packet)
+
+    def _note_fin(self, now: float) -> None:
+        if self.ours.fin is None:
+            self.ours.fin = self.written
+            self.state = "LAST_ACK" if self.state == "CLOSE_WAIT" else "FIN_WAIT1"
+        self.fin_due_at = now + self.sender.rto_s
+
+    def _packet(self, now: float, flags: str, start: int, length: int, carried: Segment, ecn: str = "noecn") -> Packet:
+        ack = (carried.ack or 0) + 1 + self.theirs.done
+        stamp = self._stamp(now) if self.peer.stamps else None
+        self.stamps.last_ack = ack
+        sack = tuple((start + 1, end + 1) for start, end in carried.sack) if self.peer.sack else ()
+        scale = (self.own_scale() or 0) if self.peer.scale is not None else 0
+        limit = None if self.host.buffer is None else carried.window
+        window = self._advertised(limit, scale)
+        return Packet(False, flags, start, length, ack, window, Options(stamp=stamp, sack=sack), ecn)
+
+    def _next(self) -> int:
+        """The sequence number of what would be sent next."""
+        return self.sent_end + 1 + (self.ours.fin is not None)
+
+    def own_scale(self) -> int | None:
+        """As Linux chooses it: by the most that the receive buffer may become."""
+        if not self.host.window_scaling:
+            return None
+        most = self.host.most_buffer if self.host.buffer is None else self.host.buffer
+        return min(max(most.bit_length() - 16, 0), 14)
+
+    @staticmethod
+    def _advertised(window: int | None, scale: int) -> int | None:
+        return None if window is None else min(window >> scale, 0xFFFF)
+
+    def _stamp(self, now: float) -> Stamp:
+        return Stamp(round(now * 1e3), self.stamps.recent)
+
+    # What arrives.
+
+    def push(self, now: float, packet: Packet) -> None:
+        """A segment of the peer arrived."""
+        self.counts.segments_in += 1
+        if "R" in packet.flags:
+            self.error = "ECONNREFUSED" if self.state == "SYN_SENT" else "ECONNRESET"
+            self.state = "CLOSE"
+            return
+        if self.state == "SYN_SENT":
+            self._on_syn_ack(now, packet)
+        elif self.state == "SYN_RECV":
+            self._on_third(now, packet)
+        elif "S" in packet.flags:
+            # RFC 9293 §3.10.7.4: a SYN in a synchronised state is challenged.
+            self.acknowledge(now)
+        elif "." in packet.flags:
+            self._on_segment(now, packet)
+        self.drain(now)
+
+    def _on_syn_ack(self, now: float, packet: Packet) -> None:
+        self.stamps.hear(packet)
+        if "S" not in packet.flags or "." not in packet.flags or packet.ack != 1:
+            raise LacksError("a SYN-SENT connection that hears anything but its SYN-ACK")
+        self._agree(packet)
+        self._make(now)
+        self._establish(now, packet, is_scaled=False)
+        self.receiver.push(now, Segment(flags=["SYN"], sent_at_s=now))
+        self.drain(now)
+
+    def _on_third(self, now: float, packet: Packet) -> None:
+        if "S" in packet.flags:
+            self._send_syn(now)
+        elif "." in packet.flags and packet.ack == 1:
+            self._establish(now, packet, is_scaled=True)
+            self._on_segment(now, packet)
+
+    def _establish(self, now: float, packet: Packet, *, is_scaled: bool) -> None:
+        self._take_window(packet, is_scaled=is_scaled)
+        answer = Segment(ack=0, flags=["SYN", "ACK"], window=self.window, echo_s=self.opened_at, sent_at_s=now)
+        self._hear(now, answer)
+        self.state = "ESTABLISHED"
+        self.counts.last_data_in = now
+
+    def _hear(self, now: float, segment: Segment) -> None:
+        self.heard.append((now, segment))
+        self.sender.push(now, segment)
+
+    def _take_window(self, packet: Packet, *, is_scaled: bool) -> None:
+        if packet.window is not None:
+            shift = (self.peer.scale or 0) if is_scaled else 0
+            self.window = min(packet.window << shift, _MOST_WINDOW)
+
+    def _on_segment(self, now: float, packet: Packet) -> None:
+        ack = (packet.ack or 0) - 1
+        is_acceptable = 0 <= ack <= self.sent_end + (self.ours.fin is not None)
+        if not is_acceptable:
+            # RFC 9293 §3.10.7.4: it acknowledges what was not sent, and is answered and dropped.
+            self.acknowledge(now)
+            return
+        self.stamps.hear(packet)
+        self._on_ack(now, packet, ack)
+        self._on_data(now, packet)
+
+    def _on_ack(self, now: float, packet: Packet, ack: int) -> None:
+        self._take_window(packet, is_scaled=True)
+        self.counts.last_ack_in = now
+        if self.ours.fin is not None and ack > self.ours.fin:
+            ack = self.ours.fin
+            self._on_fin_acknowledged()
+        sack = []
+        if self.peer.sack and packet.options is not None:
+            blocks = [(max(start - 1, ack), end - 1) for start, end in packet.options.sack]
+            # What lies below the acknowledgement is D-SACK, which the simulated sender does not read.
+            sack = [block for block in blocks if block[0] < block[1]]
+        flags = ["ACK"]
+        if "E" in packet.flags and self.peer.ecn:
+            flags.append("ECE")
+        echo, is_resent = self._echo_of(packet, now)
+        if is_resent:
+            flags.append("RESENT")
+        segment = Segment(
+            ack=ack,
+            sack=sack,
+            window=self.window,
+            flags=flags,
+            sent_at_s=now,
+            echo_s=echo,
+            len=packet.length,
+            seq=max(packet.start - 1, 0),
+            wire_size=40,
+        )
+        is_news = ack > self.una
+        self.una = max(self.una, ack)
+        self._hear(now, segment)
+        reductions = self.sender.counters["ecn_reductions"]
+        if reductions > self.ecn_reductions:
+            self.ecn_reductions, self.cwr_until = reductions, self.sent_end
+        if is_news and self.fin_due_at is not None:
+            self.fin_due_at = now + self.sender.rto_s
+
+    def _echo_of(self, packet: Packet, now: float) -> tuple[float, bool]:
+        """The sending time that the peer echoes, and whether what it had had been sent before."""
+        stamp = packet.options.stamp if packet.options is not None else None
+        if self.peer.stamps and stamp is not None and stamp.echo in self.stamps.ours:
+            return self.stamps.ours[stamp.echo], False
+        # As a receiver does: the first segment that it had not acknowledged.
+        for record in reversed(self.records):
+            if record.start <= self.una < record.end:
+                return record.at, record.is_resent
+        return now, False
+
+    def _on_fin_acknowledged(self) -> None:
+        if self.ours.done:
+            return
+        self.ours.done, self.fin_due_at = True, None
+        self.state = {"FIN_WAIT1": "FIN_WAIT2", "CLOSING": "TIME_WAIT", "LAST_ACK": "CLOSE"}[self.state]
+
+    def _on_data(self, now: float, packet: Packet) -> None:
+        start, end = packet.start - 1, packet.end - 1
+        if "F" in packet.flags and self.theirs.fin is None:
+            self.theirs.fin = end
+        if packet.length > 0:
+            if self.ours.fin is not None and self.is_read_closed:
+                raise LacksError("data for a socket that was closed (a reset)")
+            self.counts.data_in += 1
+            self.counts.last_data_in = now
+            flags = []
+            if self.peer.ecn:
+                flags += ["CE"] if packet.ecn == "ce" else []
+                flags += ["CWR"] if "W" in packet.flags else []
+            first = max(start, 0)
+            if end <= first:
+                self.acknowledge(now)
+            # What is larger than a segment was put together on the way, as by Linux's GRO.
+            for piece in range(first, end, self.host.mss):
+                length = min(end - piece, self.host.mss)
+                self.receiver.push(now, Segment(seq=piece, len=length, flags=flags, sent_at_s=now))
+        elif "F" not in packet.flags and start < self.receiver.delivered:
+            # RFC 9293 §3.10.7.4: not acceptable, and answered; so are keepalives.
+            self.acknowledge(now)
+        if self.theirs.fin is not None and self.theirs.fin == self.receiver.delivered and not self.theirs.done:
+            self._on_fin(now)
+        elif "F" in packet.flags and self.theirs.done:
+            self.acknowledge(now)
+
+    def _on_fin(self, now: float) -> None:
+        self.theirs.done = True
+        changes = {"ESTABLISHED": "CLOSE_WAIT", "FIN_WAIT1": "CLOSING", "FIN_WAIT2": "TIME_WAIT"}
+        self.acknowledge(now)
+        self.state = changes.get(self.state, self.state)
+
+    # What the application does.
+
+    def write(self, now: float, size: int) -> None:
+        """The application offers data."""
+        self.written += size
+        self.sender.write(size)
+        self.drain(now)
+
+    @property
+    def unread(self) -> int:
+        """Data that the application may read [B]."""
+        return self.receiver.delivered - self.read_end
+
+    def read(self, now: float, size: int) -> int:
+        """The application reads up to `size` bytes; how many there were."""
+        size = min(size, self.unread)
+        self.read_end += size
+        self.receiver.read(size)
+        self.drain(now)
+        return size
+
+    def close_writing(self, now: float) -> None:
+        """The application will write no more."""
+        if self.state in {"SYN_SENT", "SYN_RECV"}:
+            self.state = "CLOSE"
+            return
+        if not self.is_closing:
+            self.is_closing = True
+            self.sender.close()
+            self.drain(now)
+
+    # How it stands.
+
+    def standing(self) -> Standing:
+        """How the sender stands now."""
+        mss, ssthresh = self.peer.mss, self.sender.ssthresh
+        state = "cwr" if self.is_reduced else self.sender.state
+        return Standing(
+            self.sender.in_flight / mss, self.sender.cwnd / mss, None if ssthresh is None else ssthresh / mss, state
+        )
+
+    @property
+    def is_reduced(self) -> bool:
+        """Whether the window fell for an ECN echo and what was in flight then still is."""
+        return self.sender.state in {"open", "disorder"} and self.una < self.cwr_until

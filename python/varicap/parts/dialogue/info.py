@@ -1,0 +1,120 @@
+"""What `TCP_INFO` shows of a connection, as far as the simulated one knows it."""
+
+from varicap.parts.dialogue.asserts import Known
+from varicap.parts.dialogue.connection import Connection
+
+_STATES = [
+    "ESTABLISHED",
+    "SYN_SENT",
+    "SYN_RECV",
+    "FIN_WAIT1",
+    "FIN_WAIT2",
+    "TIME_WAIT",
+    "CLOSE",
+    "CLOSE_WAIT",
+    "LAST_ACK",
+    "LISTEN",
+    "CLOSING",
+]
+_CONGESTION = ("open", "disorder", "cwr", "recovery", "loss")
+_INFINITE = 0x7FFFFFFF
+
+CONSTANTS: dict[str, Known] = {
+    **{f"TCP_{name}": number for number, name in enumerate(_STATES, 1)},
+    **{f"TCP_CA_{name}": number for number, name in enumerate(("Open", "Disorder", "CWR", "Recovery", "Loss"))},
+    "TCPI_OPT_TIMESTAMPS": 1,
+    "TCPI_OPT_SACK": 2,
+    "TCPI_OPT_WSCALE": 4,
+    "TCPI_OPT_ECN": 8,
+    "TCP_INFINITE_SSTHRESH": _INFINITE,
+}
+"""Names that a block may use beside those of `TCP_INFO`."""
+
+NAMES = frozenset(
+    "tcpi_" + name
+    for name in [
+        "state",
+        "ca_state",
+        "retransmits",
+        "backoff",
+        "options",
+        "snd_wscale",
+        "rcv_wscale",
+        "rto",
+        "snd_mss",
+        "advmss",
+        "unacked",
+        "sacked",
+        "lost",
+        "retrans",
+        "last_data_sent",
+        "last_data_recv",
+        "last_ack_recv",
+        "rtt",
+        "min_rtt",
+        "snd_ssthresh",
+        "snd_cwnd",
+        "reordering",
+        "total_retrans",
+        "bytes_sent",
+        "bytes_retrans",
+        "segs_out",
+        "segs_in",
+        "data_segs_out",
+        "data_segs_in",
+        "notsent_bytes",
+        "snd_wnd",
+    ]
+)
+"""The names of `TCP_INFO` that a simulated connection has; a script that asks for others is skipped."""
+
+NEED_SACK = {"tcpi_sacked", "tcpi_lost", "tcpi_retrans"}
+"""Names that have a value only if the connection has a scoreboard."""
+
+
+def info(connection: Connection, now: float) -> dict[str, Known]:
+    """The values of `NAMES`, without those that the connection cannot know."""
+    sender, peer, counts = connection.sender, connection.peer, connection.counts
+    mss, ssthresh, beliefs = peer.mss, sender.ssthresh, sender.beliefs
+    standing = connection.standing()
+    flags = (peer.stamps, peer.sack, peer.scale is not None, peer.ecn)
+    unacked = {record.start for record in connection.records if record.end > connection.una}
+    fin_is_out = connection.ours.fin is not None and not connection.ours.done
+    values: dict[str, Known] = {
+        "state": _STATES.index(connection.state) + 1,
+        "ca_state": _CONGESTION.index(standing.state) if standing.state in _CONGESTION else 0,
+        "retransmits": sender.expiries,
+        "backoff": sender.expiries,
+        "options": sum(1 << bit for bit, flag in enumerate(flags) if flag),
+        "snd_wscale": peer.scale or 0,
+        "rcv_wscale": (connection.own_scale() or 0) if peer.scale is not None else 0,
+        "rto": round(sender.rto_s * 1e6),
+        "snd_mss": mss,
+        "advmss": connection.host.mss,
+        "unacked": len(unacked) + fin_is_out,
+        "last_data_sent": _since(counts.last_data_out, now),
+        "last_data_recv": _since(counts.last_data_in, now),
+        "last_ack_recv": _since(counts.last_ack_in, now),
+        "rtt": round((sender.smoothed_rtt_s or 0.0) * 1e6),
+        "snd_ssthresh": _INFINITE if ssthresh is None else ssthresh // mss,
+        "snd_cwnd": sender.cwnd // mss,
+        "reordering": connection.settings.get("duplicate_acks", 3),
+        "total_retrans": sender.counters["retransmitted_packets"],
+        "bytes_sent": counts.bytes_out,
+        "bytes_retrans": counts.bytes_resent,
+        "segs_out": counts.segments_out,
+        "segs_in": counts.segments_in,
+        "data_segs_out": counts.data_out,
+        "data_segs_in": counts.data_in,
+        "notsent_bytes": connection.written - connection.sent_end,
+        "snd_wnd": connection.window,
+    }
+    if sender.min_rtt_s is not None:
+        values["min_rtt"] = round(sender.min_rtt_s * 1e6)
+    if beliefs is not None:
+        values |= {name: -(-size // mss) for name, size in zip(("sacked", "lost", "retrans"), beliefs, strict=True)}
+    return {f"tcpi_{name}": value for name, value in values.items()}
+
+
+def _since(at: float | None, now: float) -> int:
+    return 0 if at is None else round((now - at) * 1e3)

@@ -1,0 +1,334 @@
+"""System calls of a script on the simulated host: those that open, feed and close a connection."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from varicap.parts.dialogue.commands import Setup, merged
+from varicap.parts.dialogue.connection import Connection, Sent
+from varicap.parts.dialogue.script import ANYTHING, Call, LacksError, Named, Packet, Value, Word, shown
+
+_ANYTHING = {
+    *("SO_REUSEADDR", "SO_REUSEPORT", "SO_SNDBUF", "SO_PRIORITY", "SO_MARK"),
+    *("TCP_NODELAY", "IP_TOS", "IP_MTU_DISCOVER", "IP_FREEBIND"),
+}
+"""Options without effect: the simulated sender has no send buffer that fills and no Nagle algorithm, and no routes."""
+
+_LACKED_OPTIONS = {
+    "SO_ZEROCOPY": "MSG_ZEROCOPY",
+    "SO_KEEPALIVE": "keepalive",
+    "TCP_KEEPIDLE": "keepalive",
+    "TCP_KEEPINTVL": "keepalive",
+    "TCP_KEEPCNT": "keepalive",
+    "TCP_FASTOPEN": "TCP fast open",
+    "TCP_FASTOPEN_CONNECT": "TCP fast open",
+    "TCP_FASTOPEN_KEY": "TCP fast open",
+    "TCP_FASTOPEN_NO_COOKIE": "TCP fast open",
+    "TCP_CORK": "TCP_CORK",
+    "TCP_INQ": "TCP_INQ",
+}
+_KNOWN_OPTIONS = {"SO_RCVBUF", "TCP_MAXSEG", "TCP_CONGESTION", "SO_ERROR"} | _ANYTHING
+_PLAIN_FLAGS = {"0", "MSG_NOSIGNAL", "MSG_DONTWAIT"}
+_LACKED_FLAGS = {"MSG_FASTOPEN": "TCP fast open", "MSG_OOB": "urgent data"}
+_MOST_DATA = 1 << 40
+
+
+@dataclass
+class Socket:
+    """A file descriptor of the script."""
+
+    is_listening: bool = False
+    is_blocking: bool = True
+    connection: Connection | None = None
+
+
+class WouldBlockError(Exception):
+    """A call that does not return yet."""
+
+
+Result = tuple[int, str | None]
+"""What a call returns, and the name of the error."""
+
+
+class Sockets:
+    """The sockets of the host, and the connections that packets of the script belong to."""
+
+    def __init__(self, setup: Setup, given: Mapping[str, Any], emit: Callable[[Sent], None]) -> None:
+        self.setup, self.given, self.emit = setup, given, emit
+        self.sockets: dict[int, Socket] = {}
+        self.accepting: list[Connection] = []
+        self.connection: Connection | None = None
+
+    # Calls, each by its name: `_NAME(now, arguments)`.
+
+    def call(self, now: float, call: Call) -> Result:
+        """Do a call.
+
+        Raises:
+            WouldBlockError: it does not return yet.
+            LacksError: it needs what varicap does not have.
+        """
+        action, least = _CALLS[call.name]
+        if len(call.arguments) < least:
+            raise LacksError(f"{call.name} with fewer than {least} arguments")
+        if call.name != "socket" and _descriptor(call) not in self.sockets:
+            return -1, "EBADF"
+        return action(self, now, call)
+
+    def _socket(self, now: float, call: Call) -> Result:
+        descriptor = call.result if isinstance(call.result, int) else 3
+        if descriptor < 0 or descriptor in self.sockets:
+            return max(self.sockets, default=2) + 1, None
+        self.sockets[descriptor] = Socket()
+        return descriptor, None
+
+    def _bind(self, now: float, call: Call) -> Result:
+        self._of(call)
+        return 0, None
+
+    def _listen(self, now: float, call: Call) -> Result:
+        self._of(call).is_listening = True
+        return 0, None
+
+    def _accept(self, now: float, call: Call) -> Result:
+        listening = self._of(call)
+        ready = [each for each in self.accepting if each.state != "SYN_RECV"]
+        if not ready:
+            return self._wait(listening)
+        self.accepting.remove(ready[0])
+        descriptor = call.result if isinstance(call.result, int) and call.result >= 0 else 4
+        if descriptor in self.sockets:
+            return max(self.sockets) + 1, None
+        self.sockets[descriptor] = Socket(connection=ready[0])
+        return descriptor, None
+
+    def _connect(self, now: float, call: Call) -> Result:
+        socket = self._of(call)
+        if socket.connection is None:
+            self._only_one()
+            self.connection = socket.connection = Connection(
+                self.setup.host, merged(self.setup, self.given), now, self.emit
+            )
+            if not socket.is_blocking:
+                return -1, "EINPROGRESS"
+        connection = socket.connection
+        if connection.state == "SYN_SENT":
+            return self._wait(socket) if socket.is_blocking else (-1, "EALREADY")
+        return (0, None) if connection.error is None else (-1, connection.error)
+
+    def _write(self, now: float, call: Call) -> Result:
+        return self._send_data(now, self._of(call), _size(call.arguments[2]))
+
+    def _read(self, now: float, call: Call) -> Result:
+        socket = self._of(call)
+        connection = socket.connection
+        if connection is None or connection.state in {"SYN_SENT", "SYN_RECV"}:
+            return -1, "ENOTCONN"
+        if connection.unread > 0:
+            return connection.read(now, _size(call.arguments[2])), None
+        if connection.error is not None:
+            error, connection.error = connection.error, None
+            return -1, error
+        if connection.theirs.done or connection.state == "CLOSE":
+            return 0, None
+        if "MSG_DONTWAIT" in _flags(call):
+            return -1, "EAGAIN"
+        return self._wait(socket)
+
+    def _close(self, now: float, call: Call) -> Result:
+        socket = self._of(call)
+        connection = socket.connection
+        self.sockets = {key: each for key, each in self.sockets.items() if each is not socket}
+        if connection is not None:
+            if connection.unread and connection.state != "CLOSE":
+                raise LacksError("a socket that is closed with unread data (a reset)")
+            connection.close_writing(now)
+            connection.is_read_closed = True
+        return 0, None
+
+    def _shutdown(self, now: float, call: Call) -> Result:
+        connection = self._of(call).connection
+        if connection is None:
+            return -1, "ENOTCONN"
+        connection.close_writing(now)
+        return 0, None
+
+    def _fcntl(self, now: float, call: Call) -> Result:
+        socket = self._of(call)
+        if call.arguments[1] == Word("F_GETFL"):
+            return 2 if socket.is_blocking else 2 | 0x800, None
+        socket.is_blocking = all("O_NONBLOCK" not in shown(argument) for argument in call.arguments[2:])
+        return 0, None
+
+    def _setsockopt(self, now: float, call: Call) -> Result:
+        socket, name = self._of(call), shown(call.arguments[2])
+        value = _first(call.arguments[3])
+        match name:
+            case "SO_RCVBUF" if isinstance(value, int):
+                self._before_data(socket, name)
+                self.setup.host.buffer = max(value, 1)
+            case "TCP_MAXSEG" if isinstance(value, int):
+                self._before_data(socket, name)
+                if not 88 <= value <= 32767:
+                    return -1, "EINVAL"
+                self.setup.host.mss = value
+            case "TCP_CONGESTION":
+                control = value if isinstance(value, str) else shown(value)
+                if "congestion" in self.given:
+                    return 0, None
+                if socket.connection is None:
+                    self.setup.tcp["congestion"] = control
+                else:
+                    socket.connection.change(now, "congestion", control)
+        return 0, None
+
+    def _getsockopt(self, now: float, call: Call) -> Result:
+        socket, name, expected = self._of(call), shown(call.arguments[2]), _first(call.arguments[3])
+        found: Any = None
+        if name == "SO_ERROR":
+            found = 0 if socket.connection is None or socket.connection.error is None else expected
+        elif name == "TCP_MAXSEG":
+            found = self.setup.host.mss if socket.connection is None else socket.connection.peer.mss
+        if found is not None and expected is not ANYTHING and found != expected:
+            return found, f"{name} is {found}"
+        return 0, None
+
+    # Packets.
+
+    def push(self, now: float, packet: Packet) -> None:
+        """A packet of the script arrives."""
+        connection = self.connection
+        is_syn = "S" in packet.flags and "." not in packet.flags
+        is_wanted = is_syn and any(socket.is_listening for socket in self.sockets.values())
+        if is_wanted and (connection is None or connection.state == "CLOSE"):
+            self._only_one()
+            self.connection = Connection(self.setup.host, merged(self.setup, self.given), now, self.emit, packet)
+            self.accepting.append(self.connection)
+            return
+        if connection is not None and connection.state != "CLOSE":
+            connection.push(now, packet)
+        elif "R" not in packet.flags:
+            # RFC 9293 §3.10.7.1: nobody is there.
+            if "." in packet.flags:
+                reset = Packet(False, "R", packet.ack or 0, 0, ecn="noecn")
+            else:
+                end = packet.end + ("S" in packet.flags) + ("F" in packet.flags)
+                reset = Packet(False, "R.", 0, 0, end, ecn="noecn")
+            self.emit(Sent(now, reset))
+
+    # Helpers.
+
+    def _of(self, call: Call) -> Socket:
+        return self.sockets[_descriptor(call)]
+
+    def _only_one(self) -> None:
+        if self.connection is not None and self.connection.state not in {"CLOSE", "TIME_WAIT"}:
+            raise LacksError("two connections at once")
+
+    @staticmethod
+    def _wait(socket: Socket) -> Result:
+        if socket.is_blocking:
+            raise WouldBlockError
+        return -1, "EAGAIN"
+
+    @staticmethod
+    def _before_data(socket: Socket, name: str) -> None:
+        if socket.connection is not None:
+            raise LacksError(f"{name} of an open connection")
+
+    def _send_data(self, now: float, socket: Socket, size: int) -> Result:
+        connection = socket.connection
+        if connection is None or connection.state == "SYN_SENT":
+            return (-1, "ENOTCONN") if connection is None else self._wait(socket)
+        if connection.error is not None:
+            error, connection.error = connection.error, None
+            return -1, error
+        if connection.is_closing or connection.state == "CLOSE":
+            return -1, "EPIPE"
+        connection.write(now, size)
+        return size, None
+
+
+# Each call, and the least number of its arguments.
+_CALLS: dict[str, tuple[Callable[[Sockets, float, Call], Result], int]] = {
+    "socket": (Sockets._socket, 0),
+    "bind": (Sockets._bind, 1),
+    "listen": (Sockets._listen, 1),
+    "accept": (Sockets._accept, 1),
+    "connect": (Sockets._connect, 1),
+    "write": (Sockets._write, 3),
+    "send": (Sockets._write, 3),
+    "sendto": (Sockets._write, 3),
+    "read": (Sockets._read, 3),
+    "recv": (Sockets._read, 3),
+    "recvfrom": (Sockets._read, 3),
+    "close": (Sockets._close, 1),
+    "shutdown": (Sockets._shutdown, 2),
+    "fcntl": (Sockets._fcntl, 2),
+    "setsockopt": (Sockets._setsockopt, 4),
+    "getsockopt": (Sockets._getsockopt, 4),
+}
+
+
+def lacks(call: Call) -> str | None:
+    """What a call needs that varicap does not have."""
+    if call.name not in _CALLS:
+        return f"the call {call.name}"
+    names = [shown(argument) for argument in call.arguments]
+    if call.name == "socket" and any("INET6" in name or "DGRAM" in name for name in names):
+        return "IPv6" if any("INET6" in name for name in names) else "UDP"
+    if call.error == "EFAULT":
+        return "memory that is not there (EFAULT)"
+    if call.name in {"setsockopt", "getsockopt"}:
+        return _option_lacks(call, names)
+    if call.name == "shutdown" and names[1:] != ["SHUT_WR"]:
+        return "shutdown of the reading half"
+    if call.name in {"write", "send", "sendto"}:
+        return _send_lacks(call)
+    if call.name in {"recv", "recvfrom"} and not _flags(call) <= _PLAIN_FLAGS:
+        return f"{call.name} with {'|'.join(sorted(_flags(call) - _PLAIN_FLAGS))}"
+    return None
+
+
+def _option_lacks(call: Call, names: Sequence[str]) -> str | None:
+    name = names[2] if len(names) > 2 else "nothing"
+    if name in _LACKED_OPTIONS:
+        return _LACKED_OPTIONS[name]
+    if name not in _KNOWN_OPTIONS or (call.name == "getsockopt" and name in {"SO_SNDBUF", "SO_RCVBUF"}):
+        return f"the socket option {name}" if call.name == "setsockopt" else f"reading the socket option {name}"
+    if call.result != 0:
+        return f"a {name} that fails"
+    return None
+
+
+def _send_lacks(call: Call) -> str | None:
+    for flag in sorted(_flags(call) - _PLAIN_FLAGS):
+        return _LACKED_FLAGS.get(flag, flag if flag.startswith("MSG_") else f"{call.name} with the flags {flag}")
+    asked = call.arguments[2] if len(call.arguments) > 2 else None
+    is_short = isinstance(call.result, int) and isinstance(asked, int) and 0 <= call.result < asked
+    if call.until is not None or is_short or call.error == "EAGAIN":
+        return "a send buffer that fills"
+    return None
+
+
+def _flags(call: Call) -> set[str]:
+    text = shown(call.arguments[3]) if len(call.arguments) > 3 and call.name not in {"read", "write"} else "0"
+    return set(text.split("|"))
+
+
+def _descriptor(call: Call) -> int:
+    first = call.arguments[0]
+    return first if isinstance(first, int) else -1
+
+
+def _size(value: Value) -> int:
+    if not isinstance(value, int) or not 0 <= value <= _MOST_DATA:
+        raise LacksError(f"a call with the size {shown(value)}")
+    return value
+
+
+def _first(value: Value) -> Value:
+    """The value of ``[1]``, or of a plain argument."""
+    if isinstance(value, Sequence) and not isinstance(value, str) and len(value) == 1:
+        return value[0]
+    return value.value if isinstance(value, Named) else value
