@@ -32,6 +32,7 @@ GROUPS = {
     "reproduce": ("reproduce",),
     "design": ("design",),
     "trace": ("trace",),
+    "dialogue": ("dialogue",),
     "shell": ("shell",),
     "bench": ("bench",),
     "inspect": ("schema", "columns", "doctor"),

@@ -1,0 +1,133 @@
+"""`varicap dialogue`: scripts in packetdrill's language against the simulated endpoints."""
+
+import json
+import shutil
+import sys
+import tomllib
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from varicap.terminal import OK, RUN_FAILED, USAGE, AsJson, Quiet, echo, fail, overrides, say
+
+if TYPE_CHECKING:
+    from varicap.parts.dialogue import Dialogue
+
+commands = typer.Typer()
+
+_PLAIN_WIDTH = 120
+"""Of a timeline that is not shown on a terminal."""
+
+
+@commands.command(
+    epilog="Examples: varicap dialogue tests/dialogues | "
+    "varicap dialogue slow-start.pkt --set initial_window='4 packets' | "
+    "varicap dialogue scripts --settings newreno.toml --json"
+)
+def dialogue(
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE…", help="Scripts, or folders with files *.pkt.", show_default=False),
+    ],
+    settings: Annotated[
+        Path | None,
+        typer.Option(help="A TOML file with a table `tcp` as in a scenario; it counts more than the scripts."),
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="A setting of TCP, such as recovery='newreno'."),
+    ] = None,
+    timelines: Annotated[
+        bool, typer.Option("--timelines", help="Show the timelines of each difference, not only of a single file.")
+    ] = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Play scripts in packetdrill's language against the simulated endpoints, and show the first difference.
+
+    Exits with 1 if a script differs, with 2 if one cannot be read; a script that needs what varicap does not have is
+    skipped.
+    """
+    from varicap.parts.dialogue import ScriptError
+    from varicap.parts.dialogue import dialogue as play
+
+    tcp = _settings(settings, set_ or [])
+    played: list[Dialogue] = []
+    unread: list[str] = []
+    for file in _scripts(files):
+        try:
+            played.append(play(file, **tcp))
+        except ScriptError as error:
+            unread.append(str(error))
+            if not as_json:
+                say(str(error))
+            continue
+        if not as_json:
+            _show(played[-1], timelines or files == [file], quiet)
+    counts = Counter(each.verdict.value for each in played)
+    if as_json:
+        done = {"counts": _counts(counts, unread), "dialogues": [each.to_dict() for each in played], "unread": unread}
+        typer.echo(json.dumps(done, ensure_ascii=False))
+    elif len(played) + len(unread) > 1:
+        said = {"passed": "passed", "differs": "differ", "skipped": "skipped", "unread": "cannot be read"}
+        echo(", ".join(f"{number} {said[key]}" for key, number in _counts(counts, unread).items() if number))
+    sys.exit(USAGE if unread else RUN_FAILED if counts["differs"] else OK)
+
+
+def _counts(counts: Counter[str], unread: list[str]) -> dict[str, int]:
+    return {key: counts[key] for key in ("passed", "differs", "skipped")} | {"unread": len(unread)}
+
+
+def _show(played: "Dialogue", is_whole: bool, quiet: bool) -> None:
+    if not is_whole:
+        echo(played.headline())
+        return
+    width = shutil.get_terminal_size((_PLAIN_WIDTH, 24)).columns if sys.stdout.isatty() else _PLAIN_WIDTH
+    echo(played.text(width=width))
+    if played.ignored and not quiet:
+        say(f"no effect here: {', '.join(played.ignored)}")
+    if played.passed and played.unasked and not quiet:
+        say(f"after the last expected segment, {played.unasked} more were sent")
+
+
+def _scripts(files: list[Path]) -> list[Path]:
+    found = []
+    for file in files:
+        inside = sorted(file.rglob("*.pkt")) if file.is_dir() else [file]
+        if not inside:
+            fail(f"{file}: a folder without scripts (*.pkt)", USAGE)
+        if not file.exists():
+            fail(f"{file}: no such file or folder", USAGE)
+        found += inside
+    return found
+
+
+def _settings(path: Path | None, given: list[str]) -> dict[str, Any]:
+    """The ``tcp`` keys of a file and of `--set`, which counts more."""
+    tcp: dict[str, Any] = {}
+    if path is not None:
+        try:
+            read = tomllib.loads(path.read_text())
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            fail(f"{path}: {error}", USAGE)
+        tcp = read.get("tcp", read)
+        if not isinstance(tcp, dict) or ("tcp" in read and len(read) > 1):
+            fail(f"{path}: expected one table, `tcp`", USAGE)
+    for key, text in overrides(given):
+        *parents, last = key.removeprefix("tcp.").split(".")
+        table = tcp
+        for parent in parents:
+            inner = table.get(parent)
+            table[parent] = table = inner if isinstance(inner, dict) else {}
+        table[last] = _value(text)
+    return tcp
+
+
+def _value(text: str) -> object:
+    """A value as TOML writes it; a bare word is text."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
