@@ -10,8 +10,15 @@ from sphinx.application import Sphinx
 
 import varicap
 
-# The command line has a page of its own; figures of papers and the insides of pages are not for import.
-HIDDEN = ("varicap.cli", "varicap.terminal", "varicap.report.web", "varicap.papers.", "varicap.engines.kernel_worker")
+# The command line has a page of its own; figures of papers, the insides of pages and of dialogues are not for import.
+HIDDEN = (
+    "varicap.cli",
+    "varicap.terminal",
+    "varicap.report.web",
+    "varicap.papers.",
+    "varicap.engines.kernel_worker",
+    "varicap.parts.dialogue.",
+)
 OF_COMMANDS = (".command", ".options")
 SHOWN = ("varicap.papers.claims", "varicap.papers.verdict", "varicap.papers.run", "varicap.papers.reproduce")
 

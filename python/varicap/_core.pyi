@@ -482,7 +482,7 @@ class Sender:
         """`open`, `disorder`, `recovery` or `loss`."""
     @property
     def counters(self) -> dict[str, int]:
-        """Packets sent and resent, timeouts, fast retransmits, ECN reductions, marked packets, reservations given up."""
+        """Packets sent and resent, timeouts, fast retransmits, ECN reductions, packets marked, reservations ended."""
 
 @final
 class EventTimers:
