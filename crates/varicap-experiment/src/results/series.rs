@@ -96,11 +96,11 @@ pub struct FlowSeries {
 }
 
 impl FlowSeries {
-    /// An empty series of the flow called `name`, with room for `intervals` intervals from time zero on.
+    /// An empty series of the flow called `name` from time zero on, which is to have `intervals` intervals.
     pub fn new(name: &str, intervals: usize) -> FlowSeries {
         FlowSeries {
             name: name.to_owned(),
-            points: Vec::with_capacity(intervals),
+            points: Vec::with_capacity(intervals.min(POINTS_AT_FIRST)),
             last: (Time::ZERO, FlowTotals::default()),
             lost_tokens: Work::ZERO,
         }
@@ -157,11 +157,11 @@ pub struct LinkSeries {
 }
 
 impl LinkSeries {
-    /// An empty series of the link called `name`, with room for `intervals` intervals from time zero on.
+    /// An empty series of the link called `name` from time zero on, which is to have `intervals` intervals.
     pub fn new(name: &str, intervals: usize) -> LinkSeries {
         LinkSeries {
             name: name.to_owned(),
-            points: Vec::with_capacity(intervals),
+            points: Vec::with_capacity(intervals.min(POINTS_AT_FIRST)),
             last: (Time::ZERO, LinkTotals::default()),
         }
     }
@@ -188,6 +188,9 @@ impl LinkSeries {
         table_of(&self.points)
     }
 }
+
+/// The points for which a series has room from the beginning; a longer one grows while it is recorded.
+const POINTS_AT_FIRST: usize = 1 << 14;
 
 /// Whole intervals in `duration`: how many points a series has.
 pub fn intervals(duration: Span, interval: Span) -> usize {
@@ -293,5 +296,11 @@ mod tests {
     fn intervals_are_counted_without_overflow() {
         assert_eq!(intervals(Span::from_secs(60), Span::from_millis(100)), 600);
         assert_eq!(intervals(Span::from_secs(60), Span::ZERO), 0);
+    }
+
+    #[test]
+    fn an_endless_series_takes_no_endless_memory() {
+        assert!(FlowSeries::new("a", usize::MAX).points.capacity() < 1_000_000);
+        assert!(LinkSeries::new("a", usize::MAX).points.capacity() < 1_000_000);
     }
 }
