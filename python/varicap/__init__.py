@@ -14,7 +14,7 @@ from varicap import _interrupt  # noqa: F401
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from varicap._core import ScenarioError, __version__
+from varicap._core import LimitError, ScenarioError, __version__
 from varicap._names import ShortNames, on_first_use
 from varicap.results.shown import drawn_by
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from varicap.templates import new
 
 __all__ = [
+    "LimitError",
     "MachineLacksError",
     "NotApplicableError",
     "Result",

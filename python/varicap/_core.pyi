@@ -43,8 +43,29 @@ class ScenarioError(ValueError):
 class MissingControlError(ScenarioError):
     """A congestion control that the simulator does not have; the kernel may have it."""
 
+class LimitError(ScenarioError):
+    """A run that would take, or has taken, more memory or time than it may."""
+
 class RunError(RuntimeError):
     """A run failed: a fault of the engine, never of the scenario."""
+
+@final
+class Budget:
+    """The memory and the time that runs may take together, from its making on; None is no limit."""
+
+    def __new__(cls, max_memory: str | None, max_time: str | None, *, time_for_each: bool = False) -> Budget:
+        """With `time_for_each` the time is that of each run."""
+    def check(
+        self,
+        scenario: Scenario,
+        *,
+        runs: int,
+        threads: int,
+        series: int = 0,
+        packets: int = 0,
+        real_time: bool = False,
+    ) -> None:
+        """Raise `LimitError` if `runs` runs on `threads` cores (0: all) would need more, by a rough estimate."""
 
 @final
 class Channel:
@@ -129,8 +150,6 @@ class Scenario:
         """Each trace: its name in the scenario and its path."""
     def capacity_bps(self, link: str) -> float:
         """Long-run mean capacity of a link [b/s]."""
-    def check_limits(self, max_memory: str | None, max_time: str | None, runs: int, threads: int) -> None:
-        """Raise `ScenarioError` if `runs` runs on `threads` cores (0: all) would need more memory or time."""
 
 def shell(
     scenario: Scenario,
@@ -207,11 +226,12 @@ def run(
     controls: Mapping[str, Callable[..., Any]] | None = None,
     queues: Mapping[str, Callable[..., Any]] | None = None,
     live: Callable[[str], None] | None = None,
+    budget: Budget | None = None,
 ) -> Results:
     """Simulate replications `first` to `first + count - 1`; 0 threads are as many as there are cores.
 
     Those below `series_below` record time series, those below `packets_below` packet events.  `live` hears now and then
-    how the runs stand, as JSON (`varicap.watch`).
+    how the runs stand, as JSON (`varicap.watch`).  Runs that exceed the `budget` end in a `LimitError`.
     """
 
 def schema() -> str:

@@ -164,7 +164,9 @@ class LinkEnv(gym.Env[Observation, np.int64]):
             return action
 
         try:
-            sim.run(self._scenario, seeds=1, seed=seed, controls={_CONTROL: lambda _link: policy}, jobs=1)
+            sim.run(
+                self._scenario, seeds=1, seed=seed, controls={_CONTROL: lambda _link: policy}, jobs=1, max_time=None
+            )
         except _EpisodeOver:
             return
         except Exception as error:

@@ -28,6 +28,12 @@ Jobs: TypeAlias = Annotated[int | None, typer.Option("-j", "--jobs", min=1, help
 SetValue: TypeAlias = Annotated[
     list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Change a value of the scenario.")
 ]
+MaxMemory: TypeAlias = Annotated[
+    str, typer.Option("--max-memory", help="Refuse, or stop, runs that add more to the memory of the process.")
+]
+MaxTime: TypeAlias = Annotated[
+    str, typer.Option("--max-time", help="Refuse, or stop, runs that take longer, all together.")
+]
 Quiet: TypeAlias = Annotated[bool, typer.Option("-q", "--quiet", help="No progress, no messages.")]
 
 

@@ -15,7 +15,7 @@ pub use error::{Excerpt, ScenarioError};
 pub use mistakes::Mistakes;
 pub use read::{Format, Written};
 pub use resolve::ReadFile;
-pub use resolve::estimate::Estimate;
+pub use resolve::estimate::{Estimate, Limits, Plan, changes_per_second};
 pub use resolve::explain::{Explained, explain};
 pub use resolve::facts::facts;
 pub use resolve::network::{

@@ -1,6 +1,8 @@
 //! Reading and resolving scenarios: defaults, merging, settings, routes.
 
-use varicap_experiment::{Estimate, Network, Scenario, ScenarioError, Transport, explain};
+use std::sync::Arc;
+
+use varicap_experiment::{Estimate, Limits, Network, Plan, Scenario, ScenarioError, Transport, explain};
 use varicap_units::{Amount, Bytes, Rate, Span};
 
 const FIXED: &str = r#"
@@ -208,42 +210,77 @@ fn runs_that_would_take_too_much_are_refused() {
         let scenario = set(FIXED, settings).unwrap();
         Estimate::of(&scenario, &[resolve(&scenario)])
     };
-    let gigabyte = Some(Bytes::new(1_000_000_000));
-    let minute = Some(Span::from_secs(60));
+    let limits = Limits { memory: Some(Bytes::new(1_000_000_000)), time: Some(Span::from_secs(60)) };
+    let memory = Limits { time: None, ..limits };
+    let minute = Limits { memory: None, ..limits };
     // 0.8 Mb/s for 60 s are 11111 packets of 540 bytes, with two events each, and as many acknowledgements.
     let small = cost(&[]);
     assert!((small.events - 44444.0).abs() < 100.0, "{small:?}");
-    assert_eq!(small.check_limits(10, 2, gigabyte, minute), Ok(()));
+    assert_eq!(small.check_limits(&Plan::new(10, 2), &limits), Ok(()));
     let long = cost(&[("topology.dumbbell.forward.capacity", "100 Gbit/s"), ("duration", "1 h")]);
-    let error = long.check_limits(1, 2, gigabyte, minute).unwrap_err().to_string();
+    let error = long.check_limits(&Plan::new(1, 2), &limits).unwrap_err().to_string();
     assert!(error.contains("expected at most 60 s (--max-time)"), "{error}");
     for busy in [
         "{ capacity = '5000 Gbit/s', arq = { slot = '1 ns' } }",
         "{ capacity = '0.8 Mbit/s', loss = { markov = { good = '1 ns', bad = '1 ns' } } }",
     ] {
         let link = busy.replacen('{', "{ delay = '50 ms',", 1);
-        let error = cost(&[("topology.dumbbell.forward", &link)]).check_limits(1, 2, None, minute);
+        let error = cost(&[("topology.dumbbell.forward", &link)]).check_limits(&Plan::new(1, 2), &minute);
         assert!(error.unwrap_err().to_string().contains("--max-time"), "{busy}");
     }
     // Nothing limits a greedy flow without capacity, loss and window.
     let endless = cost(&[("topology.dumbbell.forward", "{ delay = '1 ms' }")]);
-    let error = endless.check_limits(1, 2, gigabyte, None).unwrap_err().to_string();
+    let error = endless.check_limits(&Plan::new(1, 2), &memory).unwrap_err().to_string();
     assert!(error.contains("endless"), "{error}");
     let lossy = cost(&[("topology.dumbbell.forward", "{ delay = '1 ms', loss = 0.01 }")]);
-    assert_eq!(lossy.check_limits(1, 2, gigabyte, minute), Ok(()));
+    assert_eq!(lossy.check_limits(&Plan::new(1, 2), &limits), Ok(()));
     // A capacity that changes every nanosecond.
     let busy = "{ markov = { rates = ['0 b/s', '1 Mb/s'], mean_holding = ['1 ns', '1 ns'] } }";
     let busy = cost(&[("topology.dumbbell.forward.capacity", busy)]);
-    assert!(busy.check_limits(1, 2, gigabyte, minute).is_err());
+    assert!(busy.check_limits(&Plan::new(1, 2), &limits).is_err());
     let many = cost(&[("flows.reno.count", "1000000")]);
-    assert!(many.check_limits(1, 2, gigabyte, minute).is_err());
+    assert!(many.check_limits(&Plan::new(1, 2), &limits).is_err());
     let hundred_thousand = cost(&[("flows.reno.count", "100000")]);
-    assert_eq!(hundred_thousand.check_limits(1, 1, gigabyte, minute), Ok(()));
+    assert_eq!(hundred_thousand.check_limits(&Plan::new(1, 1), &limits), Ok(()));
     // What never gets through costs its source all the same.
     let flood = "{ arrivals = { rate = '1e9 /s', size = { fixed = '1 B' } } }";
-    assert!(cost(&[("flows.reno.app", flood)]).check_limits(1, 2, gigabyte, minute).is_err());
+    assert!(cost(&[("flows.reno.app", flood)]).check_limits(&Plan::new(1, 2), &limits).is_err());
     let deluge = "{ datagrams = { rate = '1000 Gbit/s', size = '100 B' } }";
-    assert!(cost(&[("flows.reno", deluge)]).check_limits(1, 2, gigabyte, minute).is_err());
+    assert!(cost(&[("flows.reno", deluge)]).check_limits(&Plan::new(1, 2), &limits).is_err());
+}
+
+#[test]
+fn what_is_sent_at_once_and_what_is_recorded_counts() {
+    let cost = |settings: &[(&str, &str)]| {
+        let scenario = set(FIXED, settings).unwrap();
+        Estimate::of(&scenario, &[resolve(&scenario)])
+    };
+    let limits = Limits { memory: Some(Bytes::new(200_000_000)), time: Some(Span::from_secs(5)) };
+    let run = Plan::new(1, 1);
+    // A window of 4 GiB leaves at once, into a queue without a limit, or is lost at one with a limit.
+    let flood = [("flows.reno.tcp.initial_window", "unlimited"), ("flows.reno.tcp.mss", "1460 B")];
+    assert!(cost(&flood).check_limits(&run, &Limits { memory: None, ..limits }).is_ok());
+    let queue = ("topology.dumbbell.forward.queue", "{ drop-tail = { limit = 'unlimited' } }");
+    let error = cost(&[flood[0], flood[1], queue]).check_limits(&run, &limits).unwrap_err().to_string();
+    assert!(error.contains("--max-memory"), "{error}");
+    let tiny = [flood[0], ("flows.reno.tcp.mss", "1 B")];
+    let error = cost(&tiny).check_limits(&run, &limits).unwrap_err().to_string();
+    assert!(error.contains("--max-time"), "{error}");
+    let file = ("flows.reno.app", "{ transfer = '100 kB' }");
+    assert_eq!(cost(&[flood[0], flood[1], queue, file]).check_limits(&run, &limits), Ok(()));
+    // 10 Mb/s for 60 s are some 140,000 packets, each of which gives several events at each link.
+    let fast = cost(&[("topology.dumbbell.forward.capacity", "100 Mbit/s"), ("duration", "50 s")]);
+    assert_eq!(fast.check_limits(&run, &limits), Ok(()));
+    let packets = Plan { packets: 1, ..run };
+    let error = fast.check_limits(&packets, &limits).unwrap_err().to_string();
+    assert!(error.contains("--max-memory"), "{error}");
+    let series = Plan { series: 1000, ..run };
+    assert_eq!(cost(&[]).check_limits(&Plan { series: 1, ..run }, &limits), Ok(()));
+    assert!(cost(&[]).check_limits(&series, &limits).is_err());
+    // A minute in real time takes a minute.
+    let real_time = Plan { is_real_time: true, ..run };
+    assert_eq!(cost(&[]).check_limits(&run, &limits), Ok(()));
+    assert!(cost(&[]).check_limits(&real_time, &limits).unwrap_err().to_string().contains("real time"));
 }
 
 #[test]

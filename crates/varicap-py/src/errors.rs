@@ -25,6 +25,12 @@ create_exception!(
 );
 create_exception!(
     varicap._core,
+    LimitError,
+    ScenarioError,
+    "A run that would take, or has taken, more memory or time than it may."
+);
+create_exception!(
+    varicap._core,
     RunError,
     PyRuntimeError,
     "A run failed: a fault of the engine, never of the scenario."
@@ -54,6 +60,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     scenario_error.setattr("more", 0)?;
     module.add("ScenarioError", scenario_error)?;
     module.add("MissingControlError", py.get_type::<MissingControlError>())?;
+    module.add("LimitError", py.get_type::<LimitError>())?;
     module.add("KernelCannotError", py.get_type::<KernelCannotError>())?;
     module.add("KernelLacksError", py.get_type::<KernelLacksError>())?;
     module.add("RunError", py.get_type::<RunError>())
@@ -66,7 +73,15 @@ pub fn scenario_error(error: &varicap_experiment::ScenarioError) -> PyErr {
 
 /// The exception for the mistakes in a scenario: its attributes are those of the first, `errors` has all of them.
 pub fn scenario_errors(mistakes: &Mistakes) -> PyErr {
-    let raised = ScenarioError::new_err(mistakes.to_string());
+    with_details(ScenarioError::new_err(mistakes.to_string()), mistakes)
+}
+
+/// The exception for a run that would exceed a limit, with its details as attributes.
+pub fn limit_error(error: &varicap_experiment::ScenarioError) -> PyErr {
+    with_details(LimitError::new_err(error.to_string()), &error.clone().into())
+}
+
+fn with_details(raised: PyErr, mistakes: &Mistakes) -> PyErr {
     Python::attach(|py| match describe(py, raised.value(py), mistakes) {
         Ok(()) => raised,
         Err(fault) => fault,

@@ -2,6 +2,7 @@
 //!
 //! No run holds the interpreter's lock. `python/varicap/_core.pyi` has the types.
 
+mod budget;
 mod channel;
 mod control;
 mod errors;
@@ -29,6 +30,8 @@ use pyo3::prelude::*;
 mod _core {
     use super::*;
 
+    #[pymodule_export]
+    use super::budget::PyBudget;
     #[pymodule_export]
     use super::channel::PyChannel;
     #[pymodule_export]

@@ -18,8 +18,9 @@ use varicap_sim::{
 use varicap_tcp::congestion::CongestionControl;
 use varicap_tcp::{Congestion, TcpConfig};
 
+use crate::budget::PyBudget;
 use crate::control::{PythonControl, Raised, start};
-use crate::errors::{MissingControlError, RunError, ScenarioError};
+use crate::errors::{LimitError, MissingControlError, RunError, ScenarioError};
 use crate::interrupt::{Shared, run as run_interruptibly};
 use crate::policy::PythonPolicy;
 use crate::queue::PythonQueue;
@@ -101,7 +102,7 @@ impl PyResults {
 /// Simulates replications `first` to `first + count - 1`; 0 threads stand for one per core.
 #[pyfunction]
 #[pyo3(signature = (
-    scenario, *, seed, first, count, threads=0, series_below=0, packets_below=0, progress=None, controls=None, queues=None, live=None
+    scenario, *, seed, first, count, threads=0, series_below=0, packets_below=0, progress=None, controls=None, queues=None, live=None, budget=None
 ))]
 #[expect(clippy::too_many_arguments, reason = "they are given by name in Python")]
 pub fn run(
@@ -117,6 +118,7 @@ pub fn run(
     controls: Option<HashMap<String, Py<PyAny>>>,
     queues: Option<HashMap<String, Py<PyAny>>>,
     live: Option<Py<PyAny>>,
+    budget: Option<&Bound<'_, PyBudget>>,
 ) -> PyResult<PyResults> {
     check_controls(scenario, controls.as_ref())?;
     check_queues(scenario, queues.as_ref())?;
@@ -138,6 +140,7 @@ pub fn run(
             },
             take: keeper(&recorded),
         }),
+        budget: budget.map(|budget| budget.get().budget.clone()),
     };
     let runs = run_interruptibly(py, &shared, progress.as_ref(), || {
         let report = |share: f64| shared.report(share, (share * count as f64) as usize) && !raised.is_some();
@@ -146,12 +149,20 @@ pub fn run(
     if let Some(error) = raised.take() {
         return Err(error);
     }
-    let runs = runs?.map_err(|error: SimError| RunError::new_err(error.to_string()))?;
+    let runs = runs?.map_err(|error: SimError| raised_by(&error))?;
     debug_assert_eq!(runs.len() as u64, count, "each replication has one result");
     let mut recorded = std::mem::take(&mut *recorded.lock().unwrap_or_else(PoisonError::into_inner));
     // Runs finish in any order.
     recorded.sort_by_key(|one: &Recorded| (one.replication, one.network));
     Ok(PyResults::new(scenario, runs, recorded))
+}
+
+/// The exception for a run without a result.
+fn raised_by(error: &SimError) -> PyErr {
+    match error {
+        SimError::OverBudget { .. } => LimitError::new_err(error.to_string()),
+        SimError::Interrupted | SimError::Failed(_) => RunError::new_err(error.to_string()),
+    }
 }
 
 /// Appends what each run recorded to `recorded`.

@@ -4,12 +4,10 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use varicap_experiment::{Estimate, Format, Network, Scenario, Written, explain, facts};
-use varicap_units::{Bytes, QuantityError, Span};
+use varicap_experiment::{Format, Network, Scenario, Written, explain, facts};
 
 use crate::errors::{ScenarioError, scenario_error, scenario_errors};
 
@@ -121,22 +119,6 @@ impl PyScenario {
         facts(&self.scenario, &self.networks).to_string()
     }
 
-    fn check_limits(
-        &self,
-        max_memory: Option<&str>,
-        max_time: Option<&str>,
-        runs: u32,
-        threads: usize,
-    ) -> PyResult<()> {
-        let max_memory: Option<Bytes> = max_memory.map(|text| limit(text, "max-memory")).transpose()?;
-        let max_time: Option<Span> = max_time.map(|text| limit(text, "max-time")).transpose()?;
-        let threads =
-            if threads == 0 { std::thread::available_parallelism().map_or(1, usize::from) } else { threads };
-        let estimate = Estimate::of(&self.scenario, &self.networks);
-        let checked = estimate.check_limits(runs, threads, max_memory, max_time);
-        checked.map_err(|error| scenario_error(&error))
-    }
-
     fn trace_files(&self) -> Vec<(String, PathBuf)> {
         self.traces.clone()
     }
@@ -152,11 +134,6 @@ impl PyScenario {
         let flows: Vec<&str> = self.scenario.flows.keys().map(String::as_str).collect();
         format!("<scenario {}: {} of {}>", self.scenario.name, self.scenario.duration, flows.join(", "))
     }
-}
-
-/// Reads the quantity of an option.
-fn limit<T: FromStr<Err = QuantityError>>(text: &str, option: &str) -> PyResult<T> {
-    text.parse().map_err(|error| ScenarioError::new_err(format!("--{option}: {error}")))
 }
 
 /// The files that a scenario names.

@@ -12,6 +12,7 @@ use varicap_tcp::congestion::{CongestionControl, Controller};
 use varicap_tcp::{Congestion, Receiver, Reservation, Sender, TcpConfig};
 use varicap_units::{Span, Streams, Time, stream_name};
 
+use crate::budget::Guard;
 use crate::connection::{Connection, Jitter};
 use crate::net::Net;
 use crate::observe::Observer;
@@ -91,8 +92,15 @@ impl Openers {
 }
 
 impl World {
-    /// The world of `network` with the random numbers of `streams`; packet events go into `log`, if there is one.
-    pub fn new(network: &Network, streams: Streams, log: Option<PacketLog>, options: &Options) -> World {
+    /// The world of `network` with the random numbers of `streams`; packet events go into `log`, if there is one, and
+    /// `guard` watches what it takes.
+    pub(crate) fn new(
+        network: &Network,
+        streams: Streams,
+        log: Option<PacketLog>,
+        guard: Option<Guard>,
+        options: &Options,
+    ) -> World {
         let flows: Arc<[FlowSpec]> = network.flows.clone().into();
         let openings = Openings::new(flows.clone(), streams);
         let mut sources = Vec::new();
@@ -108,7 +116,7 @@ impl World {
         }
         let nodes = Nodes::new(network, sources.len());
         let feedback = feedback.map(|state| FeedbackNode { state, node: nodes.source(sources.len() - 1) });
-        let net = Net::new(hops(network, &streams, options), &flows, nodes, log);
+        let net = Net::new(hops(network, &streams, options), &flows, nodes, log, guard);
         let openers = Openers { openings, controls: options.controls.clone() };
         World::assemble(net, Observer::new(&flows), sources, openers, feedback)
     }

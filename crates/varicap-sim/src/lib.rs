@@ -3,6 +3,7 @@
 
 #[cfg(debug_assertions)]
 mod audit;
+mod budget;
 mod build;
 mod connection;
 mod net;
@@ -14,6 +15,7 @@ mod scheduler;
 mod timers;
 mod world;
 
+pub use budget::{Budget, Exceeded};
 pub use build::{ControlFactory, PolicyFactory, QueueFactory};
 pub use record::{PacketRecording, Recording, SeriesRecording};
 pub use run::{Options, RunError, run, run_many};

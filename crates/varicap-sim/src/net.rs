@@ -10,6 +10,7 @@ use varicap_units::{Rate, Time, Work};
 
 #[cfg(debug_assertions)]
 use crate::audit::Audit;
+use crate::budget::Guard;
 use crate::connection::Connection;
 use crate::observe::{LinkWatch, MarkedLosses, Traffic};
 use crate::packet::Packet;
@@ -39,14 +40,20 @@ struct Balance {
 }
 
 impl Net {
-    /// The idle network over `hops`.
-    pub fn new(hops: Vec<Hop<Packet>>, flows: &[FlowSpec], nodes: Nodes, log: Option<PacketLog>) -> Net {
+    /// The idle network over `hops`, in which as many packets may be as `guard` allows.
+    pub fn new(
+        hops: Vec<Hop<Packet>>,
+        flows: &[FlowSpec],
+        nodes: Nodes,
+        log: Option<PacketLog>,
+        guard: Option<Guard>,
+    ) -> Net {
         let (wires, routes) = routes(flows, &nodes);
         Net {
             hops,
             wires,
             routes,
-            traffic: Traffic::new(log),
+            traffic: Traffic::new(log, guard),
             nodes,
             scheduler: Scheduler::new(nodes.fixed()),
             #[cfg(debug_assertions)]

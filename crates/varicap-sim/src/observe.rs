@@ -10,6 +10,7 @@ use varicap_units::{Bytes, Rate, Time};
 
 #[cfg(debug_assertions)]
 use crate::audit::Audit;
+use crate::budget::Guard;
 use crate::connection::Connection;
 use crate::packet::{Packet, Pool};
 
@@ -145,6 +146,10 @@ pub struct Traffic {
     pub log: Option<PacketLog>,
     /// Packets marked as reserved that links lost.
     pub marked_losses: MarkedLosses,
+    /// Watches what the run takes.
+    guard: Option<Guard>,
+    /// Losses before the guard is asked again.
+    losses_left: u32,
     /// Segments that links lost. Only kept where assertions are on.
     #[cfg(debug_assertions)]
     pub lost_segments: u64,
@@ -189,13 +194,21 @@ impl MarkedLosses {
     }
 }
 
+/// Losses after which the guard of a run is asked: one event may lose millions of packets.
+const LOSSES_BETWEEN_QUESTIONS: u32 = 1 << 16;
+
+/// Events of the log after which the guard of a run is asked.
+const EVENTS_BETWEEN_QUESTIONS: usize = 1 << 16;
+
 impl Traffic {
-    /// An idle network; packet events go into `log`, if there is one.
-    pub fn new(log: Option<PacketLog>) -> Traffic {
+    /// An idle network, as large as `guard` allows; packet events go into `log`, if there is one.
+    pub fn new(log: Option<PacketLog>, guard: Option<Guard>) -> Traffic {
         Traffic {
-            segments: Pool::new(),
+            segments: Pool::new(guard.clone()),
             log,
             marked_losses: MarkedLosses::default(),
+            guard,
+            losses_left: LOSSES_BETWEEN_QUESTIONS,
             #[cfg(debug_assertions)]
             lost_segments: 0,
             #[cfg(debug_assertions)]
@@ -245,10 +258,36 @@ impl Traffic {
         segment
     }
 
+    /// A link has lost a packet.
+    #[cold]
+    fn note_loss(&mut self) {
+        self.losses_left -= 1;
+        if self.losses_left == 0 {
+            self.losses_left = LOSSES_BETWEEN_QUESTIONS;
+            if let Some(guard) = &self.guard {
+                guard.insist(0);
+            }
+        }
+    }
+
     #[inline]
     pub(crate) fn record(&mut self, at: Time, link: u16, event: PacketEvent, packet: &Packet) {
-        if let Some(log) = &mut self.log {
-            push(log, at, link, event, packet, &self.segments);
+        if self.log.is_some() {
+            self.push(at, link, event, packet);
+        }
+    }
+
+    /// Adds an event to the log; out of line, since most runs have no log.
+    #[cold]
+    #[inline(never)]
+    fn push(&mut self, at: Time, link: u16, event: PacketEvent, packet: &Packet) {
+        let Some(log) = &mut self.log else { return };
+        log.push(&record_of(at, link, event, packet, &self.segments));
+        if log.len().is_multiple_of(EVENTS_BETWEEN_QUESTIONS)
+            && let Some(guard) = &self.guard
+        {
+            // The table that is made of the log counts, too, before there is one.
+            guard.insist(log.len() as u64 * PacketLog::BYTES_PER_EVENT);
         }
     }
 }
@@ -272,6 +311,7 @@ impl Watch<Packet> for LinkWatch<'_> {
 
     #[cold]
     fn on_lost(&mut self, Lost { at, cause, frame }: Lost<Packet>) {
+        self.traffic.note_loss();
         self.meter.on_lost(at, frame.wire_size(), cause);
         if frame.is_reserved() {
             self.meter.on_reserved_lost();
@@ -327,10 +367,8 @@ impl Watch<Packet> for LinkWatch<'_> {
     }
 }
 
-/// Adds an event to the log; out of line, since most runs have no log.
-#[cold]
-#[inline(never)]
-fn push(log: &mut PacketLog, at: Time, link: u16, event: PacketEvent, packet: &Packet, pool: &Pool<Segment>) {
+/// The entry in the log for what happened to a packet.
+fn record_of(at: Time, link: u16, event: PacketEvent, packet: &Packet, pool: &Pool<Segment>) -> PacketRecord {
     let owner = PacketOwner {
         group: packet.group,
         flow: packet.owner,
@@ -344,7 +382,7 @@ fn push(log: &mut PacketLog, at: Time, link: u16, event: PacketEvent, packet: &P
     if packet.is_marked() {
         segment.flags = segment.flags.with(Flags::CE);
     }
-    log.push(&PacketRecord { at, link, event, owner, segment });
+    PacketRecord { at, link, event, owner, segment }
 }
 
 fn sender_totals(now: Time, sender: &Sender, marked_losses: u64) -> SenderTotals {

@@ -3,6 +3,8 @@
 use varicap_net::Frame;
 use varicap_units::Bytes;
 
+use crate::budget::Guard;
+
 /// A packet in the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
@@ -151,12 +153,17 @@ impl Frame for Packet {
 pub struct Pool<T> {
     slots: Vec<T>,
     free: Vec<u32>,
+    /// Watches how far the pool grows.
+    guard: Option<Guard>,
 }
 
 impl<T: Default> Pool<T> {
-    /// An empty pool.
-    pub fn new() -> Pool<T> {
-        Pool { slots: Vec::new(), free: Vec::new() }
+    /// New slots after which the guard is asked.
+    const SLOTS_BETWEEN_QUESTIONS: usize = 1 << 14;
+
+    /// An empty pool that grows as far as `guard` allows.
+    pub fn new(guard: Option<Guard>) -> Pool<T> {
+        Pool { slots: Vec::new(), free: Vec::new(), guard }
     }
 
     /// A free slot, in which the next value may be written in place; it stays free until [`Pool::take`]. The slot that
@@ -173,6 +180,11 @@ impl<T: Default> Pool<T> {
     #[cold]
     fn grow(&mut self) -> u32 {
         let slot = self.slots.len() as u32;
+        if self.slots.len().is_multiple_of(Self::SLOTS_BETWEEN_QUESTIONS)
+            && let Some(guard) = &self.guard
+        {
+            guard.insist((self.slots.len() * (size_of::<T>() + size_of::<u32>())) as u64);
+        }
         self.slots.push(T::default());
         self.free.push(slot);
         slot
@@ -221,7 +233,7 @@ mod tests {
 
     #[test]
     fn the_pool_uses_slots_again() {
-        let mut pool = Pool::new();
+        let mut pool = Pool::new(None);
         let insert = |pool: &mut Pool<u32>, value| {
             let (slot, place) = pool.vacant();
             *place = value;
@@ -237,7 +249,7 @@ mod tests {
 
     #[test]
     fn a_vacant_slot_stays_free_until_it_is_taken() {
-        let mut pool: Pool<u32> = Pool::new();
+        let mut pool: Pool<u32> = Pool::new(None);
         let first = pool.vacant().0;
         assert_eq!(pool.vacant().0, first);
         pool.take();

@@ -90,6 +90,11 @@ impl<'a> Sampler<'a> {
         self.next
     }
 
+    /// How many points a sample has.
+    pub fn width(&self) -> usize {
+        self.flows.len() + self.links.len()
+    }
+
     /// Samples the world at the end of an interval, up to which it has run.
     pub fn sample(&mut self, world: &mut World) {
         let now = self.next;

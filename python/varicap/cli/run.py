@@ -11,6 +11,7 @@ import typer
 
 import varicap._core as _core
 from varicap import _interrupt
+from varicap.engines.limits import MAX_MEMORY, MAX_TIME
 from varicap.engines.scenarios import load
 from varicap.errors import InterruptedRuns
 from varicap.terminal import (
@@ -19,6 +20,8 @@ from varicap.terminal import (
     USAGE,
     AsJson,
     Jobs,
+    MaxMemory,
+    MaxTime,
     Quiet,
     SetValue,
     check_file,
@@ -106,8 +109,8 @@ def run(
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with 4 if the result is not valid (`fidelity` says why).")
     ] = False,
-    max_memory: Annotated[str, typer.Option(help="Refuse a scenario that would need more.")] = "4 GB",
-    max_time: Annotated[str, typer.Option(help="Refuse a scenario that would take longer.")] = "1 h",
+    max_memory: MaxMemory = MAX_MEMORY,
+    max_time: MaxTime = MAX_TIME,
     jobs: Jobs = None,
     quiet: Quiet = False,
 ) -> None:
@@ -123,7 +126,6 @@ def run(
         _analyse(scenario, output, as_json, strict, say_nothing if quiet else say)
         return
     share = None if precision is None else share_of(precision)
-    scenario.check_limits(max_memory, max_time, scenario.seeds if seeds is None else seeds, jobs or 0)
     if engine is Engine.kernel and seeds is None and share is None and not quiet:
         say("one run in real time (more with --seeds)")
     drawn = plot if plot is not None else not as_json
@@ -147,6 +149,8 @@ def run(
                 series=_recorded(series or scenario.record_series, drawn),
                 packets=_recorded(packets or scenario.record_packets, pcap is not None),
                 jobs=jobs,
+                max_memory=max_memory,
+                max_time=max_time,
                 **watched,
             )
     except InterruptedRuns as stop:
@@ -264,6 +268,8 @@ def compare(
         bool | None, typer.Option("--plot/--no-plot", help="Draw the windows (default: unless --json).")
     ] = None,
     as_json: AsJson = False,
+    max_memory: MaxMemory = MAX_MEMORY,
+    max_time: MaxTime = MAX_TIME,
     jobs: Jobs = None,
     quiet: Quiet = False,
 ) -> None:
@@ -284,6 +290,8 @@ def compare(
             kernel=kernel.value,
             overrides=overrides(set_ or []),
             jobs=jobs,
+            max_memory=max_memory,
+            max_time=max_time,
             progress=progress,
         )
     tell = say_nothing if quiet else say
@@ -312,6 +320,8 @@ def replay(
         Path, typer.Argument(metavar="MANIFEST", help="A manifest.json of `varicap run -o`.", show_default=False)
     ],
     as_json: AsJson = False,
+    max_memory: MaxMemory = MAX_MEMORY,
+    max_time: MaxTime = MAX_TIME,
     jobs: Jobs = None,
     quiet: Quiet = False,
 ) -> None:
@@ -321,7 +331,7 @@ def replay(
 
     try:
         with progress_bar(str(manifest), quiet) as progress:
-            repeated = repeat(manifest, jobs=jobs, progress=progress)
+            repeated = repeat(manifest, jobs=jobs, max_memory=max_memory, max_time=max_time, progress=progress)
     except ManifestError as error:
         fail(str(error), USAGE)
     if as_json:

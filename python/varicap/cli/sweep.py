@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from varicap.engines.limits import MAX_MEMORY, MAX_TIME
 from varicap.engines.scenarios import load
 from varicap.terminal import (
     MACHINE_LACKS,
     RUN_FAILED,
     AsJson,
     Jobs,
+    MaxMemory,
     Quiet,
     SetValue,
     check_folder,
@@ -81,6 +83,8 @@ def sweep(
     ] = None,
     plot: Annotated[bool | None, typer.Option("--plot/--no-plot", help="Draw it (default: unless --json).")] = None,
     as_json: AsJson = False,
+    max_memory: MaxMemory = MAX_MEMORY,
+    max_time: Annotated[str, typer.Option(help="Refuse, or stop, a run that takes longer.")] = MAX_TIME,
     jobs: Jobs = None,
     quiet: Quiet = False,
 ) -> None:
@@ -107,6 +111,8 @@ def sweep(
                 folder=folder,
                 on=on,
                 jobs=jobs,
+                max_memory=max_memory,
+                max_time=max_time,
                 progress=counted,
                 notify=say,
             )

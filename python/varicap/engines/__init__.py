@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Literal, TypeAlias, overload
 
+from varicap.engines.limits import MAX_MEMORY, MAX_TIME
+
 if TYPE_CHECKING:
     from varicap.engines.model import ModelResult
     from varicap.engines.scenarios import AnyScenario
@@ -41,6 +43,8 @@ def run(
     queues: "Mapping[str, MakeQueue] | None" = ...,
     kernel: Literal["classic", "stock"] | None = ...,
     jobs: int | None = ...,
+    max_memory: str | None = ...,
+    max_time: str | None = ...,
     progress: "Progress | None" = ...,
     live: "Watch | None" = ...,
 ) -> "Result": ...
@@ -60,6 +64,8 @@ def run(
     queues: "Mapping[str, MakeQueue] | None" = ...,
     kernel: Literal["classic", "stock"] | None = ...,
     jobs: int | None = ...,
+    max_memory: str | None = ...,
+    max_time: str | None = ...,
     progress: "Progress | None" = ...,
     live: "Watch | None" = ...,
 ) -> "ModelResult": ...
@@ -78,6 +84,8 @@ def run(
     queues: "Mapping[str, MakeQueue] | None" = None,
     kernel: Literal["classic", "stock"] | None = None,
     jobs: int | None = None,
+    max_memory: str | None = MAX_MEMORY,
+    max_time: str | None = MAX_TIME,
     progress: "Progress | None" = None,
     live: "Watch | None" = None,
 ) -> "Result | ModelResult":

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 import varicap._core as _core
 from varicap import engines
 from varicap.engines import ENGINES, Engine
+from varicap.engines.limits import MAX_MEMORY, MAX_TIME
 from varicap.engines.model import ModelResult
 from varicap.engines.scenarios import AnyScenario, load
 from varicap.errors import MachineLacksError, NotApplicableError
@@ -79,6 +80,8 @@ def compare(
     overrides: Mapping[str, str] | Sequence[tuple[str, str]] = (),
     kernel: Literal["classic", "stock"] = "classic",
     jobs: int | None = None,
+    max_memory: str | None = MAX_MEMORY,
+    max_time: str | None = MAX_TIME,
     progress: Progress | None = None,
 ) -> Comparison:
     """Ask every engine (or `only` some) about a scenario.  Raises `ScenarioError` if it cannot be read.
@@ -86,16 +89,18 @@ def compare(
     An engine that cannot answer is left out, with the reason: the simulator if a congestion control, such as
     ``custom = "bbr"``, exists in the kernel only.
 
-    `kernel` says how much of itself the kernel keeps (see `varicap.kernel`).
+    `kernel` says how much of itself the kernel keeps (see `varicap.kernel`).  `max_memory` and `max_time` limit each
+    engine that runs packets: `LimitError`.
 
     >>> both = compare("examples/fixed.toml", only=("sim", "model"), seeds=2, overrides={"duration": "30 s"})
     >>> [row["flow"] for row in both.to_dict()["differences"]]
     ['reno']
     """
     loaded = load(scenario, overrides)
+    limits = {"max_memory": max_memory, "max_time": max_time}
     options: dict[Engine, dict[str, Any]] = {
-        "sim": {"seeds": seeds, "series": "first", "jobs": jobs, "progress": progress},
-        "kernel": {"series": "first", "kernel": kernel, "progress": progress},
+        "sim": {"seeds": seeds, "series": "first", "jobs": jobs, "progress": progress, **limits},
+        "kernel": {"series": "first", "kernel": kernel, "progress": progress, **limits},
     }
     answers: dict[str, Result | ModelResult | str] = {}
     missing: _core.MissingControlError | None = None

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import Any, Literal, TypeAlias
 
 import varicap._core as _core
+from varicap.engines.limits import MAX_MEMORY, MAX_TIME, budget_for
 from varicap.engines.precision import below, replicate
 from varicap.engines.scenarios import AnyScenario, load
 from varicap.errors import MachineLacksError, NotApplicableError
@@ -41,6 +42,8 @@ def run(
     controls: Mapping[str, Any] | None = None,
     queues: Mapping[str, Any] | None = None,
     jobs: int | None = None,
+    max_memory: str | None = MAX_MEMORY,
+    max_time: str | None = MAX_TIME,
     progress: Progress | None = None,
     live: watch.Watch | None = None,
 ) -> Result:
@@ -49,7 +52,8 @@ def run(
     The same seed gives the same capacity and the same losses as in the simulator, packet by packet.  The summary's
     ``fidelity`` says how exactly time was kept, whether the runs are valid, and what the kernel does otherwise than the
     scenario says.  `jobs` has no effect.  `live` is called with the state of the run (see `varicap.watch`).  `packets`
-    logs what the links did to each packet, with the numbers, windows and flags of its real headers.  Raises
+    logs what the links did to each packet, with the numbers, windows and flags of its real headers.  Runs that would
+    need more than `max_memory` or, in real time, `max_time` are refused: `LimitError`.  Raises
     `NotApplicableError` with key, value and reason where the kernel cannot do what the scenario says,
     `MachineLacksError` where this machine cannot run it.
     """
@@ -69,6 +73,16 @@ def run(
         _core.kernel_check(loaded, kernel)
     series = loaded.record_series if series is None else series
     packets = loaded.record_packets if packets is None else packets
+    budget_for(
+        loaded,
+        max_memory,
+        max_time,
+        runs=wanted,
+        jobs=1,
+        series=below(series, wanted),
+        packets=below(packets, wanted),
+        real_time=True,
+    )
 
     def batch(first: int, count: int, total: int) -> _core.Results:
         def report(share: float, done: int) -> None:

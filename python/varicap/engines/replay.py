@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import varicap._core as _core
+from varicap.engines.limits import MAX_MEMORY, MAX_TIME
 from varicap.engines.scenarios import load
 from varicap.engines.sim import run
 from varicap.results.manifest import ManifestError, read_manifest, values_sha256, with_traces_beside
@@ -38,8 +39,18 @@ class Replay:
         return bool(self.tables) and all(table.same_values for table in self.tables)
 
 
-def replay(manifest: str | Path, *, jobs: int | None = None, progress: Progress | None = None) -> Replay:
-    """Run what a manifest describes again, and say of each table whether it is identical."""
+def replay(
+    manifest: str | Path,
+    *,
+    jobs: int | None = None,
+    max_memory: str | None = MAX_MEMORY,
+    max_time: str | None = MAX_TIME,
+    progress: Progress | None = None,
+) -> Replay:
+    """Run what a manifest describes again, and say of each table whether it is identical.
+
+    Runs that need more than `max_memory` or `max_time` are refused or stopped: `LimitError`.
+    """
     path = Path(manifest)
     recorded = _read(path)
     try:
@@ -53,6 +64,8 @@ def replay(manifest: str | Path, *, jobs: int | None = None, progress: Progress 
         series=recorded["series"],
         packets=recorded["packets"],
         jobs=jobs,
+        max_memory=max_memory,
+        max_time=max_time,
         progress=progress,
     )
     tables = result.tables()

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 
 import varicap._core as _core
+from varicap.engines.limits import MAX_MEMORY, MAX_TIME, budget_for
 from varicap.engines.precision import below, replicate
 from varicap.engines.scenarios import AnyScenario, load
 from varicap.parts.queues import MakeQueue
@@ -29,6 +30,8 @@ def run(
     controls: Mapping[str, MakeControl | MakePolicy] | None = None,
     queues: Mapping[str, MakeQueue] | None = None,
     jobs: int | None = None,
+    max_memory: str | None = MAX_MEMORY,
+    max_time: str | None = MAX_TIME,
     progress: Progress | None = None,
     live: watch.Watch | None = None,
 ) -> Result:
@@ -44,6 +47,10 @@ def run(
     with the state of the runs under way (see `varicap.watch`); an observer changes nothing.  Ctrl-C raises
     `varicap.errors.InterruptedRuns`, a `KeyboardInterrupt`, with the result of the runs that were finished.
 
+    Runs that would add more than `max_memory` to the memory of the process, or take more than `max_time` on the clock,
+    all together, are refused before they start, by a rough estimate, and stopped when they do so: `LimitError`.  None
+    lifts a limit.
+
     >>> result = run("examples/fixed.toml", seeds=3, overrides={"duration": "20 s"})
     >>> result.flows.num_rows
     3
@@ -56,6 +63,17 @@ def run(
     series = loaded.record_series if series is None else series
     packets = loaded.record_packets if packets is None else packets
 
+    threads = jobs or (1 if controls or queues else 0)
+    budget = budget_for(
+        loaded,
+        max_memory,
+        max_time,
+        runs=wanted,
+        jobs=threads,
+        series=below(series, wanted),
+        packets=below(packets, wanted),
+    )
+
     def batch(first: int, count: int, total: int) -> _core.Results:
         def report(share: float, done: int) -> None:
             if watched is not None:
@@ -66,13 +84,14 @@ def run(
             seed=base_seed,
             first=first,
             count=count,
-            threads=jobs or (1 if controls or queues else 0),
+            threads=threads,
             series_below=below(series, first + count),
             packets_below=below(packets, first + count),
             progress=report,
             controls=controls,
             queues=queues,
             live=None if live is None else partial(watch.report, live),
+            budget=budget,
         )
 
     written = (*(controls or ()), *(queues or ()))

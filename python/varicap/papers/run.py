@@ -81,7 +81,13 @@ class Run:
         request = (loaded.to_json(), seeds, precision)
         if request not in self._done:
             self._done[request] = sim.run(
-                loaded, seeds=seeds, seed=self.seed, precision=precision, max_seeds=_MOST_SEEDS, jobs=self.jobs
+                loaded,
+                seeds=seeds,
+                seed=self.seed,
+                precision=precision,
+                max_seeds=_MOST_SEEDS,
+                jobs=self.jobs,
+                max_time=None,  # the scenarios are ours, and some take hours on a slow machine
             )
         return self._done[request]
 

@@ -6,8 +6,10 @@ axes ──design──► points ──► runs in pieces of a second ──►
 """
 
 import json
+import os
 import tempfile
 import time
+import uuid
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
@@ -20,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import varicap._core as _core
+from varicap.engines.limits import MAX_MEMORY, MAX_TIME
 from varicap.engines.precision import more_runs
 from varicap.engines.scenarios import AnyScenario, load
 from varicap.results.manifest import host, sha256, software
@@ -27,6 +30,7 @@ from varicap.results.study import STUDY_VERSION, Study
 from varicap.results.summary import KINDS, Point, Tables, widest
 from varicap.statistics.progress import Progress, shown
 from varicap.study.axes import Axis, Design, DesignError, axes_of, points
+from varicap.study.budget import Limits, check
 from varicap.study.store import Folder, StudyError
 from varicap.study.work import Piece, Span, Task, WorkersError, execute, workers_on
 
@@ -62,6 +66,8 @@ def sweep(
     on: str | None = None,
     executor: Executor | None = None,
     jobs: int | None = None,
+    max_memory: str | None = MAX_MEMORY,
+    max_time: str | None = MAX_TIME,
     piece_s: float = 1.0,
     progress: Progress | None = None,
     notify: Callable[[str], None] = warnings.warn,
@@ -74,7 +80,9 @@ def sweep(
     utilisation is within that share of its mean.  Runs use this machine's cores, `on` ``local:N`` processes or a Dask
     scheduler, or any `executor` of `concurrent.futures` with `jobs` workers, in pieces that keep a worker busy for
     `piece_s`.  What is found damaged in the folder is set aside, reported to `notify`, and computed again; a trace that
-    changes while runs go on ends the study.
+    changes while runs go on ends the study.  A process that runs pieces may grow by `max_memory`, and each run may take
+    `max_time`; a point that would exceed them by an estimate is refused before the study begins, and one that does so
+    ends it, with what was finished kept: `LimitError` names the point.
 
     Raises `DesignError`, `StudyError`, `WorkersError`, and `ScenarioError` for the first point that is invalid.
 
@@ -89,9 +97,13 @@ def sweep(
     chosen = points(axes, design, count, base_seed)
     text = base.to_json()
     traces = dict(base.trace_files())
-    for point in chosen:
-        traces |= _at(base, text, point).trace_files()
     runs = base.seeds if seeds is None else seeds
+    limits = Limits(max_memory, max_time, uuid.uuid4().hex)
+    at_a_time = 1 if on is not None or executor is not None else min(jobs or os.cpu_count() or 1, runs * len(chosen))
+    for number, point in enumerate(chosen):
+        at_point = _at(base, text, point)
+        traces |= at_point.trace_files()
+        check(limits, number, point, at_point, at_a_time)
     plan: dict[str, Any] = {
         "study_version": STUDY_VERSION,
         "scenario": json.loads(text),
@@ -103,7 +115,7 @@ def sweep(
     wanted = {"seeds": runs, "precision": precision, "max_seeds": max_seeds if precision else None}
 
     def make(spans: tuple[Span, ...]) -> Task:
-        return Task(text, base.base_dir, base_seed, spans, tuple(chosen[span.point] for span in spans), digests)
+        return Task(text, base.base_dir, base_seed, spans, tuple(chosen[span.point] for span in spans), digests, limits)
 
     with tempfile.TemporaryDirectory() as scratch:
         store = Folder(Path(scratch) if folder is None else Path(folder), notify)

@@ -18,6 +18,7 @@ import varicap._core as _core
 from varicap.results.manifest import sha256
 from varicap.results.summary import KINDS, Point
 from varicap.results.tables import arrow
+from varicap.study.budget import NO_LIMITS, Limits, naming
 from varicap.study.store import StudyError, pack
 
 
@@ -46,6 +47,7 @@ class Task:
     """The point of each span."""
     traces: tuple[tuple[str, str], ...] = ()
     """The digest of each trace of the study, by its name in the scenario."""
+    limits: Limits = NO_LIMITS
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,9 @@ def run(task: Task) -> Piece:
         scenario = _core.Scenario.from_json(task.scenario, "scenario", task.base_dir, list(point))
         used |= scenario.trace_files()
         begin = time.perf_counter()
-        results = _core.run(scenario, seed=task.seed, first=span.first, count=span.count, threads=1)
+        budget = task.limits.budget()
+        with naming(span.point, point):
+            results = _core.run(scenario, seed=task.seed, first=span.first, count=span.count, threads=1, budget=budget)
         busy += time.perf_counter() - begin
         for kind in KINDS:
             found[kind].append(getattr(results, kind)())
@@ -129,24 +133,33 @@ def execute(
 ) -> None:
     """Hand out the runs of `spans`, and pass each finished piece to `done`, in the order in which they finish.
 
-    A piece keeps a worker busy for `piece_s`: long compared with handing it out, short enough to lose.
+    A piece keeps a worker busy for `piece_s`: long compared with handing it out, short enough to lose.  After a run
+    that exceeded a limit no more pieces are handed out; those under way are finished first.
     """
     pending = deque(spans)
     pieces = _Pieces(pending, workers, piece_s)
     running: set[Future[Piece]] = set()
+    exceeded: _core.LimitError | None = None
     try:
-        while pending or running:
-            while pending and len(running) < 2 * workers:
+        while running or (pending and exceeded is None):
+            while pending and exceeded is None and len(running) < 2 * workers:
                 running.add(executor.submit(run, make(pieces.take())))
             finished, running = wait(running, return_when=FIRST_COMPLETED)
             for future in finished:
-                piece = future.result()
+                try:
+                    piece = future.result()
+                except _core.LimitError as error:
+                    exceeded = exceeded or error
+                    running = {other for other in running if not other.cancel()}
+                    continue
                 pieces.learn(piece)
                 done(piece)
     except BaseException:
         for future in running:
             future.cancel()
         raise
+    if exceeded is not None:
+        raise _core.LimitError(f"{exceeded}; what was finished is kept") from exceeded
 
 
 class _Pieces:

@@ -11,6 +11,7 @@ use varicap_units::{Amount, Bytes, Rate, Span, Streams, Time};
 
 use crate::error::ScenarioError;
 use crate::resolve::network::{FlowSpec, LinkSpec, Network, Transport};
+use crate::results::packets::PacketLog;
 use crate::scenario::{App, Scenario};
 
 /// CPU time of an event [s]: a packet at a link or at an endpoint, on a slow machine.
@@ -27,12 +28,12 @@ const PER_FLOW: f64 = 8e3;
 const PER_LINK: f64 = 64e3;
 /// Memory of a packet on its way and in the sender's scoreboard [B].
 const PER_PACKET: f64 = 200.0;
-/// Memory of a recorded packet event [B].
-const PER_PACKET_EVENT: f64 = 80.0;
-/// Memory of a sample of all series of a flow or of a link [B].
-const PER_SAMPLE: f64 = 80.0;
+/// Memory of a sample of all series of a flow or of a link, and of its copy in a table [B].
+const PER_SAMPLE: f64 = 200.0;
 /// How many changes of a capacity are generated to see how often it changes.
 const PROBE: u32 = 10_000;
+/// The same, where little depends on it.
+const SHORT_PROBE: u32 = 1_000;
 
 /// What a run of a scenario will take, roughly and rather too much.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -43,8 +44,43 @@ pub struct Estimate {
     pub cpu_s: f64,
     /// Memory of one run [B].
     pub memory_bytes: f64,
-    /// Memory of what one run records and keeps to the end [B].
-    pub kept_bytes: f64,
+    /// Memory of the time series of one run that records them [B].
+    pub series_bytes: f64,
+    /// Memory of the packet events of one run that records them [B].
+    pub packets_bytes: f64,
+    /// Simulated time of one run [s].
+    pub simulated_s: f64,
+}
+
+/// What may be taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Memory; none for any amount.
+    pub memory: Option<Bytes>,
+    /// Time on the clock; none for any.
+    pub time: Option<Span>,
+}
+
+/// Runs that are to be carried out together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// How many there are.
+    pub runs: u32,
+    /// How many go on at a time.
+    pub threads: usize,
+    /// How many of them record time series.
+    pub series: u32,
+    /// How many of them record packet events.
+    pub packets: u32,
+    /// Whether simulated time passes as on the clock.
+    pub is_real_time: bool,
+}
+
+impl Plan {
+    /// `runs` runs that record nothing, `threads` at a time.
+    pub fn new(runs: u32, threads: usize) -> Plan {
+        Plan { runs, threads, series: 0, packets: 0, is_real_time: false }
+    }
 }
 
 impl Estimate {
@@ -55,43 +91,48 @@ impl Estimate {
             let one = of_network(scenario, network);
             total.events += one.events;
             total.cpu_s += one.cpu_s;
-            total.kept_bytes += one.kept_bytes;
+            total.series_bytes += one.series_bytes;
+            total.packets_bytes += one.packets_bytes;
+            total.simulated_s += one.simulated_s;
             // Networks of isolated flows may run one beside another.
             total.memory_bytes += one.memory_bytes;
         }
         total
     }
 
-    /// Refuses `runs` runs on `threads` threads that would need more memory or time (on the clock) than allowed.
-    pub fn check_limits(
-        &self,
-        runs: u32,
-        threads: usize,
-        max_memory: Option<Bytes>,
-        max_time: Option<Span>,
-    ) -> Result<(), ScenarioError> {
-        let threads = threads.max(1) as f64;
-        let runs = f64::from(runs.max(1));
-        let memory = BASE + self.memory_bytes * threads.min(runs) + self.kept_bytes * runs;
-        let seconds = self.cpu_s * runs / threads.min(runs);
-        if let Some(most) = max_memory
+    /// Refuses runs that would need more memory or time than `limits` allow.
+    pub fn check_limits(&self, plan: &Plan, limits: &Limits) -> Result<(), ScenarioError> {
+        let runs = f64::from(plan.runs.max(1));
+        let at_a_time = runs.min(plan.threads.max(1) as f64);
+        let recorded = kept(plan.series, self.series_bytes) + kept(plan.packets, self.packets_bytes);
+        let memory = BASE + self.memory_bytes * at_a_time + recorded;
+        let simulated = self.cpu_s * runs / at_a_time;
+        let seconds = if plan.is_real_time { self.simulated_s * runs } else { simulated };
+        if let Some(most) = limits.memory
             && memory > most.as_u64() as f64
         {
             let error = ScenarioError::at("", format!("at most {most} (--max-memory)"));
             return Err(error.found(format!("a need for about {} of memory", round_bytes(memory))));
         }
-        if let Some(most) = max_time
+        if let Some(most) = limits.time
             && seconds > most.as_secs_f64()
         {
             let error = ScenarioError::at("", format!("at most {most} (--max-time)"));
+            let about = round_seconds(seconds);
+            if plan.is_real_time {
+                return Err(error.found(format!("{about} in real time")));
+            }
             let events =
                 if self.events.is_finite() { format!("{:.1e}", self.events) } else { "endless".to_owned() };
-            return Err(
-                error.found(format!("about {} of work ({events} events a run)", round_seconds(seconds)))
-            );
+            return Err(error.found(format!("about {about} of work ({events} events a run)")));
         }
         Ok(())
     }
+}
+
+/// Memory of what `runs` runs record, of which each takes `bytes`; endless amounts that no run records are nothing.
+fn kept(runs: u32, bytes: f64) -> f64 {
+    if runs == 0 { 0.0 } else { f64::from(runs) * bytes }
 }
 
 /// What a source begins by itself, whether or not a link has room for it: arrivals, datagrams.
@@ -146,13 +187,17 @@ fn of_network(scenario: &Scenario, network: &Network) -> Estimate {
     let mut packets: Vec<f64> = network.flows.iter().map(|flow| offered(network, flow)).collect();
     share(network, duration, &mut packets);
     let mut estimate = Estimate::default();
-    let mut flows = 0.0;
-    for (flow, packets) in network.flows.iter().zip(&packets) {
+    let (mut flows, mut crossings) = (0.0, 0.0);
+    for (flow, &carried) in network.flows.iter().zip(&packets) {
+        // What a link has no room for is sent all the same.
+        let packets = carried.max(at_once(flow, duration));
         let acks = packets / f64::from(packets_per_ack(flow)).max(1.0);
         let answers = if matches!(flow.transport, Transport::Tcp { .. }) { acks } else { 0.0 };
         estimate.events += packets * (flow.forward.len() + usize::from(flow.abr.is_some()) + 1) as f64
             + answers * (flow.reverse.len() + 1) as f64;
-        estimate.memory_bytes += in_flight(flow, links, *packets) * PER_PACKET;
+        crossings += packets * (flow.forward.len() + usize::from(flow.abr.is_some())) as f64
+            + answers * flow.reverse.len() as f64;
+        estimate.memory_bytes += in_flight(flow, links, carried, duration) * PER_PACKET;
         flows += f64::from(flow.count);
         estimate.events +=
             starts(flow, duration) + updates(network, flow, duration) + expiries(flow, duration);
@@ -161,21 +206,19 @@ fn of_network(scenario: &Scenario, network: &Network) -> Estimate {
         }
     }
     estimate.memory_bytes += flows * PER_FLOW + links.len() as f64 * PER_LINK;
-    let moves =
-        |link: &LinkSpec| changes(&link.parts.capacity, network.duration) + slots_and_fades(link) * duration;
+    let moves = |link: &LinkSpec| {
+        changes(&link.parts.capacity, network.duration, PROBE) + slots_and_fades(link) * duration
+    };
     let changes: f64 = links.iter().map(moves).sum();
     estimate.cpu_s = estimate.events * SECONDS_PER_EVENT + changes * SECONDS_PER_CHANGE;
     estimate.events += changes;
     let record = &scenario.record;
-    if record.series {
-        let samples = duration / record.sample.as_secs_f64();
-        estimate.kept_bytes += samples * PER_SAMPLE * (flows + links.len() as f64);
-    }
-    if record.packets {
-        // A packet that passes a link gives an arrival, a departure and a delivery.
-        let recorded = (estimate.events * 3.0).min(record.packet_limit as f64);
-        estimate.kept_bytes += recorded * PER_PACKET_EVENT;
-    }
+    let samples = duration / record.sample.as_secs_f64();
+    estimate.series_bytes = samples * PER_SAMPLE * (flows + links.len() as f64);
+    // A packet that passes a link gives an arrival, a departure and a delivery.
+    let recorded = (crossings * 3.0).min(record.packet_limit as f64);
+    estimate.packets_bytes = recorded * PacketLog::BYTES_PER_EVENT as f64;
+    estimate.simulated_s = duration;
     estimate
 }
 
@@ -201,14 +244,10 @@ const RETRANSMISSIONS: f64 = 2.0;
 /// What window and losses allow one connection.
 fn by_window(network: &Network, flow: &FlowSpec, tcp: &TcpConfig) -> f64 {
     let loss: f64 = flow.forward.iter().map(|link| network.links[*link].parts.loss.mean()).sum();
-    let mss = tcp.mss.as_u64() as f64;
-    let amount = |amount: Amount| match amount {
-        Amount::Unlimited => f64::INFINITY,
-        other => other.bytes(tcp.mss, Bytes::ZERO).as_u64() as f64 / mss,
-    };
     // Reno keeps sqrt(3/(2p)) packets in flight; CUBIC more, up to several times that.
     let by_loss = if loss > 0.0 { 8.0 / libm::sqrt(loss) } else { f64::INFINITY };
-    let window = amount(tcp.max_window).min(amount(tcp.receive_window)).min(by_loss).max(1.0);
+    let window =
+        in_packets(tcp.max_window, tcp).min(in_packets(tcp.receive_window, tcp)).min(by_loss).max(1.0);
     window * network.duration.as_secs_f64() / network.base_rtt(flow).as_secs_f64()
 }
 
@@ -227,23 +266,50 @@ fn share(network: &Network, duration: f64, packets: &mut [f64]) {
     }
 }
 
-/// Packets of a group that may be on their way at once.
-fn in_flight(flow: &FlowSpec, links: &[LinkSpec], packets: f64) -> f64 {
+/// Packets of a group that its senders may send at once, when they begin.
+fn at_once(flow: &FlowSpec, duration: f64) -> f64 {
+    let Transport::Tcp { tcp, app } = &flow.transport else { return 0.0 };
+    let mss = tcp.mss.as_u64() as f64;
+    let begun = match app {
+        App::Arrivals(arrivals) => f64::from(arrivals.at_most),
+        _ => f64::from(flow.count),
+    };
+    let by_window = in_packets(tcp.initial_window, tcp).min(most_in_flight(tcp)) * begun;
+    by_window.min(app.packets(mss, duration) * f64::from(flow.count))
+}
+
+/// Packets that the windows of a connection allow to be on their way.
+fn most_in_flight(tcp: &TcpConfig) -> f64 {
+    let mss = tcp.mss.as_u64() as f64;
+    // A receiver advertises no more than 32 bits hold.
+    in_packets(tcp.max_window, tcp).min(in_packets(tcp.receive_window, tcp)).min(f64::from(u32::MAX) / mss)
+}
+
+/// A window in packets.
+fn in_packets(window: Amount, tcp: &TcpConfig) -> f64 {
+    match window {
+        Amount::Unlimited => f64::INFINITY,
+        limit => limit.bytes(tcp.mss, Bytes::ZERO).as_u64() as f64 / tcp.mss.as_u64() as f64,
+    }
+}
+
+/// Packets of a group that may be on their way at once, of which links carry `packets` in the course of the run.
+fn in_flight(flow: &FlowSpec, links: &[LinkSpec], packets: f64, duration: f64) -> f64 {
     let held = |link: &LinkSpec| {
         let room = link.parts.queue.room(link.parts.packet, link.parts.bdp);
         let pipe = rate_of(link) / 8.0 * link.parts.delay.as_secs_f64();
         let queue = if room == Bytes::MAX { f64::INFINITY } else { room.as_u64() as f64 };
         (queue + if pipe.is_nan() { 0.0 } else { pipe }) / flow.packet.as_u64() as f64
     };
+    // A window grows with what gets through; an ABR source holds what its rate does not let go.
+    let begun = packets + at_once(flow, duration);
     let path: f64 = flow.forward.iter().map(|link| held(&links[*link])).sum();
-    let window = match &flow.transport {
-        Transport::Tcp { tcp, .. } => match tcp.max_window {
-            Amount::Unlimited => f64::INFINITY,
-            limit => limit.bytes(tcp.mss, Bytes::ZERO).as_u64() as f64 / tcp.mss.as_u64() as f64,
-        },
+    let path = if flow.abr.is_some() { f64::INFINITY } else { path };
+    let windows = match &flow.transport {
+        Transport::Tcp { tcp, .. } => most_in_flight(tcp) * f64::from(flow.count),
         Transport::Datagrams(_) => f64::INFINITY,
     };
-    packets.min(path).min(window * f64::from(flow.count))
+    begun.min(path).min(windows)
 }
 
 fn packets_per_ack(flow: &FlowSpec) -> u32 {
@@ -272,8 +338,16 @@ fn slots_and_fades(link: &LinkSpec) -> f64 {
     fades + link.parts.arq.as_ref().map_or(0.0, |arq| 1.0 / arq.slot.as_secs_f64())
 }
 
-/// How often a capacity changes in `duration`, from the beginning of one of its paths.
-fn changes(parts: &CapacityParts, duration: Span) -> f64 {
+/// Changes of a link's capacity, slots and fades, in each second of a run [1/s].
+pub fn changes_per_second(link: &LinkSpec, duration: Span) -> f64 {
+    if duration == Span::ZERO {
+        return 0.0;
+    }
+    changes(&link.parts.capacity, duration, SHORT_PROBE) / duration.as_secs_f64() + slots_and_fades(link)
+}
+
+/// How often a capacity changes in `duration`, from the first `probe` changes of one of its paths.
+fn changes(parts: &CapacityParts, duration: Span, probe: u32) -> f64 {
     if let CapacityParts::Opportunities(opportunities) = parts {
         let period = opportunities.trace.period().as_secs_f64().max(1e-3);
         let rounds = if opportunities.repeat { (duration.as_secs_f64() / period).max(1.0) } else { 1.0 };
@@ -281,16 +355,16 @@ fn changes(parts: &CapacityParts, duration: Span) -> f64 {
     }
     if let CapacityParts::LoadReactive(reactive) = parts {
         let samples = duration.as_secs_f64() / reactive.config.interval.as_secs_f64();
-        return samples + changes(&reactive.residual, duration);
+        return samples + changes(&reactive.residual, duration, probe);
     }
     let mut path = Capacity::new(parts, Streams::new(0, 0).stream("estimate"));
     let mut now = Time::ZERO;
-    for seen in 0..PROBE {
+    for seen in 0..probe {
         let until = path.segment(now).until;
         if until.since(Time::ZERO) >= duration {
             return f64::from(seen);
         }
         now = until;
     }
-    f64::from(PROBE) * duration.as_secs_f64() / now.as_secs_f64()
+    f64::from(probe) * duration.as_secs_f64() / now.as_secs_f64()
 }

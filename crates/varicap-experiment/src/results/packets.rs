@@ -107,6 +107,9 @@ pub struct PacketLog {
 }
 
 impl PacketLog {
+    /// Memory of an event in a log that grows, and in the table that is made of it, roughly [B].
+    pub const BYTES_PER_EVENT: u64 = 240;
+
     /// The columns of the log.
     pub const COLUMNS: &'static [Column] = &[
         Column::plain("time_ns", "ns", Kind::Count, "When it happened, from the start of the run."),

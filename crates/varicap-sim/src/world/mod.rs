@@ -83,6 +83,11 @@ impl World {
         true
     }
 
+    /// The instant that the run has reached: that of the next event, or of the one that is being handled.
+    pub fn reached(&mut self) -> Option<Time> {
+        self.net.scheduler.first().map(|(now, _)| now)
+    }
+
     /// Asserts that nothing that was due by `now` is still waiting: polling late would be a defect of this loop, not of
     /// what it polls.
     #[cfg(debug_assertions)]

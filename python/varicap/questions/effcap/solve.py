@@ -386,8 +386,7 @@ def _efficiencies(
         flows=flows,
     )
     loaded = load(scenario)
-    loaded.check_limits(_MOST_MEMORY, _MOST_TIME, seeds, jobs or 0)
-    done = sim.run(loaded, seeds=seeds, seed=seed, jobs=jobs)
+    done = sim.run(loaded, seeds=seeds, seed=seed, jobs=jobs, max_memory=_MOST_MEMORY, max_time=_MOST_TIME)
     found = {}
     for name, flow in flows.items():
         mine = done.links.filter(pc.equal(done.links["flow"], name))

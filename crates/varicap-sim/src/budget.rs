@@ -1,0 +1,182 @@
+//! The memory and the time that runs may take together, watched while they run: an estimate may err, a limit may not.
+//!
+//! A run looks at its budget where it pauses anyway, every so many events. A single event may send or lose millions of
+//! packets, though; so do two places off the fast path, where the pool of segments grows and where packets are lost.
+//! From there a run ends by unwinding, so that no packet pays for a test.
+
+use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::time::Instant;
+
+use varicap_experiment::Limits;
+use varicap_units::{Bytes, Span};
+
+/// The limits of runs that share a process, and the state in which they began.
+#[derive(Debug)]
+pub struct Budget {
+    limits: Limits,
+    /// Whether the time is that of each run, rather than of all of them.
+    is_for_each: bool,
+    begun: Instant,
+    /// Memory of the process at the beginning; none where the system does not say.
+    before: Option<u64>,
+}
+
+/// The limit that a run exceeded, and what it had reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Exceeded {
+    /// More memory.
+    #[error("expected at most {most} of memory (--max-memory), found {} MB", reached.as_u64() / 1_000_000)]
+    Memory {
+        /// The limit.
+        most: Bytes,
+        /// By how much the process had grown.
+        reached: Bytes,
+    },
+    /// More time.
+    #[error("expected at most {most} (--max-time), found {:.1} s on the clock", reached.as_secs_f64())]
+    Time {
+        /// The limit.
+        most: Span,
+        /// Time since the beginning.
+        reached: Span,
+    },
+}
+
+impl Budget {
+    /// A budget that begins now, for all runs together.
+    pub fn new(limits: Limits) -> Budget {
+        Budget { limits, is_for_each: false, begun: Instant::now(), before: resident() }
+    }
+
+    /// A budget that begins now: memory for all runs together, time for each of them.
+    pub fn for_each(limits: Limits) -> Budget {
+        Budget { is_for_each: true, ..Budget::new(limits) }
+    }
+
+    /// The limits.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+}
+
+/// Watches the budget of one run.
+#[derive(Clone, Debug)]
+pub(crate) struct Guard {
+    budget: Arc<Budget>,
+    begun: Instant,
+}
+
+impl Guard {
+    /// The guard of a run that begins now.
+    pub fn new(budget: &Arc<Budget>) -> Guard {
+        let begun = if budget.is_for_each { Instant::now() } else { budget.begun };
+        Guard { budget: budget.clone(), begun }
+    }
+
+    /// Checks the budget; `counted` bytes are known to be in use, whatever the system says.
+    pub fn check(&self, counted: u64) -> Result<(), Exceeded> {
+        let Limits { memory, time } = self.budget.limits;
+        if let Some(most) = time {
+            let took = self.begun.elapsed().as_nanos();
+            let reached = Span::from_nanos(u64::try_from(took).unwrap_or(u64::MAX));
+            if reached > most {
+                return Err(Exceeded::Time { most, reached });
+            }
+        }
+        if let Some(most) = memory {
+            let grown = self.budget.before.and_then(|before| Some(resident()?.saturating_sub(before)));
+            let reached = Bytes::new(grown.unwrap_or(0).max(counted));
+            if reached > most {
+                return Err(Exceeded::Memory { most, reached });
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks the budget in the middle of an event, and ends the run by unwinding with an [`Exceeded`].
+    #[cold]
+    pub fn insist(&self, counted: u64) {
+        if let Err(exceeded) = self.check(counted) {
+            resume_unwind(Box::new(exceeded));
+        }
+    }
+}
+
+/// Memory of this process that is in use [B]; none where the system does not say.
+#[cfg(target_os = "linux")]
+fn resident() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = text.split_ascii_whitespace().nth(1)?.parse().ok()?;
+    Some(pages * page_size()?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn resident() -> Option<u64> {
+    None
+}
+
+/// Size of a page [B], from what the kernel passed to this process.
+#[cfg(target_os = "linux")]
+fn page_size() -> Option<u64> {
+    const AT_PAGESZ: usize = 6;
+    static SIZE: std::sync::OnceLock<Option<u64>> = std::sync::OnceLock::new();
+    *SIZE.get_or_init(|| {
+        let words = std::fs::read("/proc/self/auxv").ok()?;
+        let word = |bytes: &[u8]| bytes.try_into().ok().map(usize::from_ne_bytes);
+        let entries = words.chunks_exact(2 * size_of::<usize>());
+        let mut entries = entries.filter_map(|entry| {
+            let (key, value) = entry.split_at(size_of::<usize>());
+            Some((word(key)?, word(value)?))
+        });
+        entries.find(|(key, _)| *key == AT_PAGESZ).map(|(_, value)| value as u64)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn guard(memory: Option<u64>, time: Option<Span>) -> Guard {
+        Guard::new(&Arc::new(Budget::new(Limits { memory: memory.map(Bytes::new), time })))
+    }
+
+    #[test]
+    fn no_limit_is_never_exceeded() {
+        assert_eq!(guard(None, None).check(u64::MAX), Ok(()));
+    }
+
+    #[test]
+    fn what_is_counted_holds_even_where_the_system_is_silent() {
+        let guard = guard(Some(1_000_000_000), None);
+        assert_eq!(guard.check(0), Ok(()));
+        let (most, reached) = (Bytes::new(1_000_000_000), Bytes::new(2_000_000_000));
+        assert_eq!(guard.check(2_000_000_000), Err(Exceeded::Memory { most, reached }));
+    }
+
+    #[test]
+    fn time_begins_with_the_budget_or_with_each_run() {
+        let limits = Limits { memory: None, time: Some(Span::from_millis(40)) };
+        let (all, each) = (Arc::new(Budget::new(limits)), Arc::new(Budget::for_each(limits)));
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        assert!(matches!(Guard::new(&all).check(0), Err(Exceeded::Time { .. })));
+        assert_eq!(Guard::new(&each).check(0), Ok(()));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn memory_that_is_written_counts() {
+        let guard = guard(Some(50_000_000), None);
+        assert_eq!(guard.check(0), Ok(()));
+        let block = std::hint::black_box(vec![1_u8; 100_000_000]);
+        let Err(Exceeded::Memory { reached, .. }) = guard.check(0) else { panic!("100 MB go unnoticed") };
+        assert!(reached >= Bytes::new(50_000_000) && reached < Bytes::new(400_000_000), "{reached}");
+        drop(block);
+    }
+
+    #[test]
+    #[should_panic]
+    fn in_the_middle_of_an_event_the_run_unwinds() {
+        guard(Some(1), None).insist(2);
+    }
+}

@@ -1,0 +1,95 @@
+//! Runs that take more memory or time than they may end with an error, wherever they spend it.
+
+use std::sync::Arc;
+
+use varicap_experiment::{Limits, Scenario};
+use varicap_sim::{
+    Budget, Exceeded, Options, PacketRecording, Recording, RunError, SeriesRecording, run_many,
+};
+use varicap_units::{Bytes, Span, Time};
+
+const MEMORY: u64 = 100_000_000;
+
+/// Runs a scenario within [`MEMORY`] and 500 ms, which also records what `below` says.
+fn run(toml: &str, series_below: u64, packets_below: u64) -> Result<usize, RunError> {
+    let scenario = Scenario::from_toml(toml, "test.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
+    let networks = scenario.networks(&mut |name| Err(format!("no file {name} in a test"))).unwrap();
+    let limits = Limits { memory: Some(Bytes::new(MEMORY)), time: Some(Span::from_millis(500)) };
+    let interval = scenario.record.sample;
+    let options = Options {
+        budget: Some(Arc::new(Budget::new(limits))),
+        record: Some(Recording {
+            series: SeriesRecording { interval, below: series_below },
+            packets: PacketRecording { limit: usize::MAX, below: packets_below },
+            take: Arc::new(|_| ()),
+        }),
+        ..Options::default()
+    };
+    let begun = std::time::Instant::now();
+    let runs = run_many(&networks, 1, 0..1, &options, 1, &|_| true);
+    assert!(begun.elapsed().as_secs_f64() < 20.0, "it went on for {:?}", begun.elapsed());
+    runs.map(|runs| runs.len())
+}
+
+fn link(text: &str) -> String {
+    format!("duration = '2 s'\n[topology.dumbbell.forward]\ndelay = '50 ms'\n{text}\n[flows.a]\n")
+}
+
+#[test]
+fn what_fits_runs_to_its_end() {
+    assert_eq!(run(&link("capacity = '1 Mbit/s'"), 1, 1), Ok(1));
+}
+
+#[test]
+fn a_window_that_leaves_at_once_ends_at_the_limit() {
+    let flood = "count = 8\nabr = {}\ntcp = { initial_window = 'unlimited' }";
+    let ended = run(&format!("{}{flood}", link("capacity = '1 Mbit/s'")), 0, 0);
+    let Err(RunError::OverBudget { exceeded: Exceeded::Memory { most, reached }, at }) = ended else {
+        panic!("{ended:?}")
+    };
+    assert!(most == Bytes::new(MEMORY) && at < Time::ZERO + Span::from_millis(200), "{at:?}");
+    assert!(reached.as_u64() < 2 * MEMORY, "{reached}");
+}
+
+#[test]
+fn packets_that_are_lost_at_once_take_time() {
+    let flood = "tcp = { initial_window = 'unlimited', mss = '1 B' }";
+    let small = "capacity = '64 kbit/s'\nqueue = { drop-tail = { limit = '10 packets' } }";
+    let ended = run(&format!("{}{flood}", link(small)), 0, 0);
+    let Err(RunError::OverBudget { at, .. }) = ended else { panic!("{ended:?}") };
+    assert!(at < Time::ZERO + Span::from_millis(200), "{at:?}");
+}
+
+#[test]
+fn a_long_run_ends_at_the_limit_and_says_where() {
+    let long = link("capacity = '100 Gbit/s'").replace("2 s", "100000000 s");
+    for series in [0, 1] {
+        let ended = run(&long, series, 0);
+        let Err(error @ RunError::OverBudget { exceeded: Exceeded::Time { .. }, at }) = ended else {
+            panic!("{ended:?}")
+        };
+        assert!(at > Time::ZERO);
+        let text = error.to_string();
+        assert!(text.contains("of simulated time: expected at most 500 ms (--max-time)"), "{text}");
+    }
+}
+
+#[test]
+fn idle_time_passes_within_the_limit() {
+    // One packet, then nothing but samples, or changes of capacity, for years.
+    let short = "app = { transfer = '100 B' }";
+    let samples = format!("{}{short}", link("capacity = '1 Mbit/s'").replace("2 s", "1000000000 s"));
+    let ended = run(&samples, 1, 0);
+    assert!(matches!(ended, Err(RunError::OverBudget { .. })), "{ended:?}");
+    let changing =
+        "capacity = { markov = { rates = ['1 Mb/s', '2 Mb/s'], mean_holding = ['1 us', '1 us'] } }";
+    let ended = run(&format!("{}{short}", link(changing).replace("2 s", "1000000 s")), 0, 0);
+    assert!(matches!(ended, Err(RunError::OverBudget { exceeded: Exceeded::Time { .. }, .. })), "{ended:?}");
+}
+
+#[test]
+fn recorded_packets_count() {
+    let busy = link("capacity = '10 Gbit/s'\nqueue = { drop-tail = { limit = '1000 packets' } }");
+    let ended = run(&busy, 0, 1);
+    assert!(matches!(ended, Err(RunError::OverBudget { .. })), "{ended:?}");
+}

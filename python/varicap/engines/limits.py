@@ -1,0 +1,36 @@
+"""The memory and the time that runs may take: refused beforehand by an estimate, and kept while they run."""
+
+import varicap._core as _core
+
+MAX_MEMORY = "4 GB"
+"""What runs may add to the memory of the process, unless they are given more or less."""
+
+MAX_TIME = "1 h"
+"""The time that runs may take on the clock, unless they are given more or less."""
+
+
+def budget_for(
+    scenario: _core.Scenario,
+    max_memory: str | None,
+    max_time: str | None,
+    *,
+    runs: int,
+    jobs: int,
+    series: int = 0,
+    packets: int = 0,
+    real_time: bool = False,
+) -> _core.Budget:
+    """A budget that begins now; raises `LimitError` if `runs` runs, `jobs` at a time (0: all cores), would exceed it.
+
+    `series` and `packets` are the numbers of runs that record them.
+    """
+    budget = _core.Budget(max_memory, max_time)
+    budget.check(
+        scenario,
+        runs=min(runs, 2**32 - 1),
+        threads=jobs,
+        series=min(series, runs, 2**32 - 1),
+        packets=min(packets, runs, 2**32 - 1),
+        real_time=real_time,
+    )
+    return budget
