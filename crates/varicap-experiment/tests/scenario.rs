@@ -230,8 +230,10 @@ fn runs_that_would_take_too_much_are_refused() {
     }
     // Nothing limits a greedy flow without capacity, loss and window.
     let endless = cost(&[("topology.dumbbell.forward", "{ delay = '1 ms' }")]);
-    let error = endless.check_limits(&Plan::new(1, 2), &memory).unwrap_err().to_string();
+    let error = endless.check_limits(&Plan::new(1, 2), &minute).unwrap_err().to_string();
     assert!(error.contains("endless"), "{error}");
+    // What a receiver can advertise bounds what is in flight, at more than a gigabyte of packets.
+    assert!(endless.check_limits(&Plan::new(1, 2), &memory).is_err());
     let lossy = cost(&[("topology.dumbbell.forward", "{ delay = '1 ms', loss = 0.01 }")]);
     assert_eq!(lossy.check_limits(&Plan::new(1, 2), &limits), Ok(()));
     // A capacity that changes every nanosecond.
@@ -266,7 +268,7 @@ fn what_is_sent_at_once_and_what_is_recorded_counts() {
     let tiny = [flood[0], ("flows.reno.tcp.mss", "1 B")];
     let error = cost(&tiny).check_limits(&run, &limits).unwrap_err().to_string();
     assert!(error.contains("--max-time"), "{error}");
-    let file = ("flows.reno.app", "{ transfer = '100 kB' }");
+    let file = ("flows.reno.app", "{ transfer = { size = '100 kB' } }");
     assert_eq!(cost(&[flood[0], flood[1], queue, file]).check_limits(&run, &limits), Ok(()));
     // 10 Mb/s for 60 s are some 140,000 packets, each of which gives several events at each link.
     let fast = cost(&[("topology.dumbbell.forward.capacity", "100 Mbit/s"), ("duration", "50 s")]);

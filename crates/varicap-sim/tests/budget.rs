@@ -10,11 +10,11 @@ use varicap_units::{Bytes, Span, Time};
 
 const MEMORY: u64 = 100_000_000;
 
-/// Runs a scenario within [`MEMORY`] and 500 ms, which also records what `below` says.
-fn run(toml: &str, series_below: u64, packets_below: u64) -> Result<usize, RunError> {
+/// Runs a scenario within [`MEMORY`] and `time`; the first runs record series or packets.
+fn run_within(time: Span, toml: &str, series_below: u64, packets_below: u64) -> Result<usize, RunError> {
     let scenario = Scenario::from_toml(toml, "test.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
     let networks = scenario.networks(&mut |name| Err(format!("no file {name} in a test"))).unwrap();
-    let limits = Limits { memory: Some(Bytes::new(MEMORY)), time: Some(Span::from_millis(500)) };
+    let limits = Limits { memory: Some(Bytes::new(MEMORY)), time: Some(time) };
     let interval = scenario.record.sample;
     let options = Options {
         budget: Some(Arc::new(Budget::new(limits))),
@@ -35,6 +35,11 @@ fn link(text: &str) -> String {
     format!("duration = '2 s'\n[topology.dumbbell.forward]\ndelay = '50 ms'\n{text}\n[flows.a]\n")
 }
 
+/// Runs a scenario within half a second.
+fn run(toml: &str, series_below: u64, packets_below: u64) -> Result<usize, RunError> {
+    run_within(Span::from_millis(500), toml, series_below, packets_below)
+}
+
 #[test]
 fn what_fits_runs_to_its_end() {
     assert_eq!(run(&link("capacity = '1 Mbit/s'"), 1, 1), Ok(1));
@@ -43,7 +48,8 @@ fn what_fits_runs_to_its_end() {
 #[test]
 fn a_window_that_leaves_at_once_ends_at_the_limit() {
     let flood = "count = 8\nabr = {}\ntcp = { initial_window = 'unlimited' }";
-    let ended = run(&format!("{}{flood}", link("capacity = '1 Mbit/s'")), 0, 0);
+    let minute = Span::from_secs(60);
+    let ended = run_within(minute, &format!("{}{flood}", link("capacity = '1 Mbit/s'")), 0, 0);
     let Err(RunError::OverBudget { exceeded: Exceeded::Memory { most, reached }, at }) = ended else {
         panic!("{ended:?}")
     };
@@ -77,7 +83,7 @@ fn a_long_run_ends_at_the_limit_and_says_where() {
 #[test]
 fn idle_time_passes_within_the_limit() {
     // One packet, then nothing but samples, or changes of capacity, for years.
-    let short = "app = { transfer = '100 B' }";
+    let short = "app = { transfer = { size = '100 B' } }";
     let samples = format!("{}{short}", link("capacity = '1 Mbit/s'").replace("2 s", "1000000000 s"));
     let ended = run(&samples, 1, 0);
     assert!(matches!(ended, Err(RunError::OverBudget { .. })), "{ended:?}");
@@ -89,7 +95,10 @@ fn idle_time_passes_within_the_limit() {
 
 #[test]
 fn recorded_packets_count() {
-    let busy = link("capacity = '10 Gbit/s'\nqueue = { drop-tail = { limit = '1000 packets' } }");
-    let ended = run(&busy, 0, 1);
-    assert!(matches!(ended, Err(RunError::OverBudget { .. })), "{ended:?}");
+    let busy = link("capacity = '300 Mbit/s'").replace("50 ms", "1 ms").replace("2 s", "20 s");
+    let ended = run_within(Span::from_secs(60), &busy, 0, 1);
+    assert!(
+        matches!(ended, Err(RunError::OverBudget { exceeded: Exceeded::Memory { .. }, .. })),
+        "{ended:?}"
+    );
 }
