@@ -160,6 +160,11 @@ impl Openings {
         }
     }
 
+    /// All flow groups, by their numbers.
+    pub fn flows(&self) -> &[FlowSpec] {
+        &self.flows
+    }
+
     /// The flow group number `group`.
     pub fn flow(&self, group: u16) -> &FlowSpec {
         &self.flows[usize::from(group)]

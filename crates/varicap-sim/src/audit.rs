@@ -1,5 +1,10 @@
-//! Where the segments of each connection are, checked in debug builds: each one that was sent has arrived, was lost, or
-//! is still inside the network.
+//! Checked in debug builds: where the segments of each connection are (each one that was sent has arrived, was lost, or
+//! is still inside the network), and that no measurement says what cannot be.
+
+use varicap_experiment::LinkSpec;
+use varicap_experiment::measure::{FlowTotals, LinkMeasure, LinkTotals};
+use varicap_net::Service;
+use varicap_units::{Bytes, Work};
 
 use crate::connection::Connection;
 use crate::packet::Packet;
@@ -93,6 +98,8 @@ impl Audit {
         }
         for (owner, connection) in (0..).zip(connections) {
             let holder = Holder { owner, generation: connection.generation, is_reverse: false };
+            let (sent, delivered) = (connection.sender.sent(), connection.receiver.delivered());
+            assert!(delivered <= sent, "connection {owner}: {delivered} B were delivered, {sent} B sent");
             let counted = connection.sender.counters().sent_packets;
             assert_eq!(
                 self.counts(holder).sent,
@@ -101,6 +108,42 @@ impl Audit {
             );
         }
     }
+}
+
+/// Asserts that a flow received no more data than its packets held, and that the last links of all flows let through
+/// what was received: `flows` has the last link of each and its totals, `links` the totals of the links.
+pub fn assert_received(flows: &[(Option<usize>, FlowTotals)], links: &[LinkTotals]) {
+    let mut received = vec![Bytes::ZERO; links.len()];
+    for (number, (last, totals)) in flows.iter().enumerate() {
+        let FlowTotals { in_order, delivered, .. } = *totals;
+        assert!(in_order <= delivered, "flow {number}: {in_order} of data in {delivered} of packets");
+        if let Some(last) = *last {
+            received[last] += delivered;
+        }
+    }
+    for (number, (received, link)) in received.into_iter().zip(links).enumerate() {
+        let through = link.carried - link.channel_lost;
+        assert!(received <= through, "link {number}: {received} were received, {through} came through");
+    }
+}
+
+/// Asserts that a link carried no more than its capacity offered, and lost no more than it had.
+pub fn assert_link(spec: &LinkSpec, measure: &LinkMeasure) {
+    // With at-start service a frame keeps its rate when the capacity falls, and may take more than is offered then.
+    assert_measure(&spec.name, spec.parts.service == Service::AtStart, measure);
+}
+
+fn assert_measure(name: &str, keeps_rate: bool, measure: &LinkMeasure) {
+    let LinkMeasure { done, used, held_frames, was_unlimited, .. } = measure;
+    // What had been sent of a frame at the cut of the warm-up was rounded down to a byte.
+    let offered = done.offered + Work::of(Bytes::new(1));
+    assert!(
+        *was_unlimited || keeps_rate || Work::of(*used) <= offered,
+        "link {name}: {used} were sent, capacity for {} bits was offered",
+        done.offered.as_bits_f64()
+    );
+    let (had, lost) = (done.arrived_frames + held_frames, done.lost_frames());
+    assert!(lost <= had && done.carried_frames <= had, "link {name}: {lost} lost of {had} packets");
 }
 
 /// Entry `index` of a list, which grows with empty ones as far as needed.
@@ -114,6 +157,9 @@ fn grown<T: Clone + Default>(list: &mut Vec<T>, index: usize) -> &mut T {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use varicap_experiment::measure::LinkMeter;
+    use varicap_net::Backlog;
+    use varicap_units::{Rate, Span, Time};
 
     fn packet(segment: u32, owner: u32) -> Packet {
         Packet { segment, owner, generation: 1, group: 0, size: 40, hop: 0, flags: 0 }
@@ -137,6 +183,65 @@ mod tests {
         audit.on_sent(&packet(0, 7));
         audit.holders.clear();
         audit.assert_conserved(&[]);
+    }
+
+    fn totals(in_order: u64, delivered: u64) -> FlowTotals {
+        FlowTotals {
+            in_order: Bytes::new(in_order),
+            delivered: Bytes::new(delivered),
+            ..FlowTotals::default()
+        }
+    }
+
+    fn through(carried: u64) -> LinkTotals {
+        LinkTotals { carried: Bytes::new(carried), channel_lost: Bytes::new(100), ..LinkTotals::default() }
+    }
+
+    #[test]
+    fn what_came_through_may_be_received() {
+        assert_received(
+            &[(Some(0), totals(900, 1000)), (Some(0), totals(0, 500)), (None, totals(7, 7))],
+            &[through(1600)],
+        );
+    }
+
+    #[test]
+    #[should_panic(expected = "1500 B were received, 1499 B came through")]
+    fn nobody_receives_more_than_came_through() {
+        assert_received(&[(Some(0), totals(900, 1000)), (Some(0), totals(0, 500))], &[through(1599)]);
+    }
+
+    #[test]
+    #[should_panic(expected = "of data in")]
+    fn no_packet_holds_more_data_than_it_has_bytes() {
+        assert_received(&[(None, totals(1001, 1000))], &[]);
+    }
+
+    /// A link of 8 Mb/s that is busy for a second, which leaves so many frames of 1000 bytes.
+    fn busy(frames: u64) -> LinkMeasure {
+        let mut meter = LinkMeter::new();
+        meter.on_capacity(Time::ZERO, Rate::from_bps(8_000_000));
+        let end = Time::ZERO + Span::from_secs(1);
+        for _ in 0..frames {
+            meter.on_arrival(Time::ZERO, Bytes::new(1000), meter.waiting());
+        }
+        for left in (0..frames as u32).rev() {
+            let frames = left.saturating_sub(1);
+            let bytes = Bytes::new(1000) * u64::from(frames);
+            meter.on_departure(end, Time::ZERO, Bytes::new(1000), Backlog { frames, bytes });
+        }
+        meter.finish(end)
+    }
+
+    #[test]
+    fn a_busy_link_carries_what_it_offers() {
+        assert_measure("a", false, &busy(1000));
+    }
+
+    #[test]
+    #[should_panic(expected = "link a: 1001 kB were sent, capacity for 8000000 bits was offered")]
+    fn no_link_carries_more_than_it_offers() {
+        assert_measure("a", false, &busy(1001));
     }
 
     #[test]

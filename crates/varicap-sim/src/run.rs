@@ -195,6 +195,10 @@ impl Course<'_, '_> {
 
 fn rows(world: World, network: &Network, seed: u64, replication: u64, end: Time) -> RunResult {
     let measured = world.finish(end);
+    #[cfg(debug_assertions)]
+    for (spec, measure) in network.links.iter().zip(&measured.links) {
+        crate::audit::assert_link(spec, measure);
+    }
     let links = network.links.iter().zip(&measured.links);
     let links = links.map(|(spec, measure)| LinkRow::new(&spec.name, "", measure)).collect();
     let mut measures = measured.flows.into_iter();

@@ -1,5 +1,7 @@
 //! Measurements of a world, read from its senders, meters and reservations: samples of time series, and totals.
 
+#[cfg(debug_assertions)]
+use varicap_engine::meters_of;
 use varicap_experiment::measure::{FlowMeasure, LinkMeasure, SenderTotals};
 use varicap_experiment::series::{LinkSeries, ReservedState, SenderState};
 use varicap_net::Policed;
@@ -53,10 +55,27 @@ impl World {
     /// Ends the run at `end`, and returns its measurements.
     pub fn finish(mut self, end: Time) -> Measured {
         #[cfg(debug_assertions)]
-        self.net.audit().assert_conserved(&self.connections);
+        {
+            self.net.audit().assert_conserved(&self.connections);
+            self.assert_received(end);
+        }
         let totals = self.sender_totals(end);
         let flows = self.observer.into_meters().zip(totals).map(|(meter, sender)| meter.finish(end, sender));
         Measured { events: self.events, flows: flows.collect(), links: self.net.finish(end).collect() }
+    }
+
+    /// Asserts that what flows received by `now` came through their last links.
+    #[cfg(debug_assertions)]
+    fn assert_received(&mut self, now: Time) {
+        let mut flows = Vec::new();
+        for (group, flow) in (0..).zip(self.openers.openings.flows()) {
+            let first = self.openers.openings.meter(group, None) as usize;
+            for meter in first..first + meters_of(flow) as usize {
+                flows.push((flow.forward.last().copied(), self.observer.meter(meter).totals(now)));
+            }
+        }
+        let links: Vec<_> = self.net.meters().map(|meter| meter.totals(now)).collect();
+        crate::audit::assert_received(&flows, &links);
     }
 
     /// The totals of the senders of each meter up to `now`.
