@@ -84,7 +84,7 @@ fn a_long_run_ends_at_the_limit_and_says_where() {
 fn idle_time_passes_within_the_limit() {
     // One packet, then nothing but samples, or changes of capacity, for years.
     let short = "app = { transfer = { size = '100 B' } }";
-    let samples = format!("{}{short}", link("capacity = '1 Mbit/s'").replace("2 s", "1000000000 s"));
+    let samples = format!("{}{short}", link("capacity = '1 Mbit/s'").replace("2 s", "300000000 s"));
     let ended = run(&samples, 1, 0);
     assert!(matches!(ended, Err(RunError::OverBudget { .. })), "{ended:?}");
     let changing =
