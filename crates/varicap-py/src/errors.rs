@@ -66,11 +66,6 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("RunError", py.get_type::<RunError>())
 }
 
-/// The exception for one mistake in a scenario.
-pub fn scenario_error(error: &varicap_experiment::ScenarioError) -> PyErr {
-    scenario_errors(&error.clone().into())
-}
-
 /// The exception for the mistakes in a scenario: its attributes are those of the first, `errors` has all of them.
 pub fn scenario_errors(mistakes: &Mistakes) -> PyErr {
     with_details(ScenarioError::new_err(mistakes.to_string()), mistakes)

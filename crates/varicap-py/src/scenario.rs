@@ -9,7 +9,7 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use varicap_experiment::{Format, Network, Scenario, Written, explain, facts};
 
-use crate::errors::{ScenarioError, scenario_error, scenario_errors};
+use crate::errors::{ScenarioError, scenario_errors};
 
 /// Largest trace that is read [B]; more would be a mistake rather than a trace.
 const MOST_TRACE_BYTES: u64 = 1 << 29;

@@ -4,6 +4,11 @@
 //! packets, though; so do two places off the fast path, where the pool of segments grows and where packets are lost.
 //! From there a run ends by unwinding, so that no packet pays for a test.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a limit of time is one of the clock; no result depends on it"
+)]
+
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::time::Instant;
