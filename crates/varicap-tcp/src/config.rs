@@ -185,7 +185,7 @@ impl Default for AckPolicy {
 pub struct DelayedAck {
     /// Full-sized segments per acknowledgement. Default: 2.
     pub segments: u32,
-    /// Longest delay of an acknowledgement. Default: 40 ms (Linux's least; RFC 1122 allows 500 ms).
+    /// Longest delay of an acknowledgement, at most 500 ms (RFC 5681 §4.2). Default: 40 ms (Linux's least).
     pub timeout: Span,
 }
 
@@ -198,7 +198,9 @@ impl Default for DelayedAck {
 impl Part for DelayedAck {
     fn check(&self) -> Checked {
         part::at_least_one("segments", self.segments)?;
-        part::positive("timeout", self.timeout)
+        part::positive("timeout", self.timeout)?;
+        let good = self.timeout <= Span::from_millis(500);
+        part::require("timeout", good, self.timeout, "at most 500 ms (RFC 5681 §4.2)")
     }
     fn on_kernel(&self) -> OnKernel {
         match self.segments {

@@ -4,7 +4,11 @@
 mod common;
 
 use common::{MSS, Script, answer, config, data, ms, nth, segments};
-use varicap_tcp::{AckPolicy, DelayedAck, Flags, Receiver, Recovery, Segment, Sender, State, TcpConfig};
+use varicap_tcp::congestion::CubicConfig;
+use varicap_tcp::{
+    AckPolicy, Congestion, DelayedAck, Flags, Receiver, Recovery, Segment, Sender, State, TcpConfig,
+};
+use varicap_units::part::Part;
 use varicap_units::{Amount, Bytes, Span, Time};
 
 fn receiver(config: &TcpConfig) -> Receiver {
@@ -152,6 +156,30 @@ fn congestion_is_echoed_until_the_sender_says_that_it_has_reduced() {
     assert!(echoes(&mut receiver, with(2, Flags::ECT)));
     assert!(!echoes(&mut receiver, with(3, Flags::ECT.with(Flags::CWR))));
     assert!(echoes(&mut receiver, with(4, Flags::ECT.with(Flags::CWR).with(Flags::CE))));
+}
+
+/// RFC 5681 §4.2: within 500 ms of the first segment that is not acknowledged.
+#[test]
+fn an_acknowledgement_is_delayed_by_half_a_second_at_most() {
+    let within = |millis| DelayedAck { timeout: Span::from_millis(millis), ..DelayedAck::default() };
+    assert_eq!(within(500).check(), Ok(()));
+    assert_eq!(within(501).check().unwrap_err().key, "timeout");
+}
+
+/// RFC 3168 §6.1.2: what falls at an echo is the window, be it a single segment.
+#[test]
+fn an_echo_does_not_open_a_window_of_one_segment() {
+    for congestion in [Congestion::default(), Congestion::Cubic(CubicConfig::default())] {
+        let config = TcpConfig { ecn: true, congestion, ..config(Recovery::Sack, 1) };
+        let mut script = Script::greedy(&config);
+        script.at(ms(100)).push(Segment {
+            ack: MSS,
+            window: u32::MAX,
+            flags: Flags::ACK.with(Flags::ECE),
+            ..Segment::default()
+        });
+        assert_eq!((script.cwnd(), script.ssthresh()), (1, 2));
+    }
 }
 
 #[test]

@@ -233,6 +233,45 @@ fn timeout_of_the_next_segment_lowers_ssthresh_again() {
 }
 
 #[test]
+fn a_smaller_window_is_no_duplicate_ack_either() {
+    let config = TcpConfig { receive_window: Amount::Packets(8), ..config(Recovery::Reno, 8) };
+    let mut script = Script::greedy(&config);
+    script.skip();
+    for window in [7, 6, 5, 4] {
+        script.window(window * MSS as u32).duplicates(1);
+    }
+    script.expect_nothing();
+    assert_eq!(script.sender.state(), State::Open);
+}
+
+/// RFC 9293 §3.8.6: no new data beyond a window that the receiver has taken back.
+#[test]
+fn a_sender_respects_a_window_that_shrinks() {
+    let mut script = Script::greedy(&config(Recovery::Reno, 8));
+    script.skip();
+    script.at(ms(100)).window(20 * MSS as u32).ack(MSS);
+    script.expect(&segments(8, 2));
+    script.window(2 * MSS as u32).ack(2 * MSS);
+    script.expect_nothing();
+    script.ack(10 * MSS);
+    script.expect(&segments(10, 2));
+}
+
+/// RFC 9293 §3.8.6.1: whoever takes back the whole window is asked for another one.
+#[test]
+fn a_window_taken_back_altogether_is_probed() {
+    let mut script = Script::greedy(&config(Recovery::NewReno, 4));
+    script.skip();
+    script.at(ms(100)).window(0).ack(MSS);
+    script.expect_nothing();
+    script.at(ms(4000));
+    script.expect_at(ms(3100), MSS..MSS + 1);
+    script.window(8 * MSS as u32).ack(MSS + 1);
+    assert_eq!(script.sender.state(), State::Loss);
+    assert!(script.last().data.start > MSS, "it goes on");
+}
+
+#[test]
 fn a_window_update_is_no_duplicate_ack() {
     let config = TcpConfig { receive_window: Amount::Packets(8), ..config(Recovery::Reno, 8) };
     let mut script = Script::greedy(&config);

@@ -203,7 +203,7 @@ class DelayedAck(Part):
     segments: int = 2
     """Full-sized segments per acknowledgement. Default: 2."""
     timeout: Span = "40 ms"
-    """Longest delay of an acknowledgement. Default: 40 ms (Linux's least; RFC 1122 allows 500 ms)."""
+    """Longest delay of an acknowledgement, at most 500 ms (RFC 5681 §4.2). Default: 40 ms (Linux's least)."""
 
 
 AckPolicy: TypeAlias = Literal["every", "delayed"] | DelayedAck

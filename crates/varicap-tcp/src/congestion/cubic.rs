@@ -180,7 +180,9 @@ impl CongestionControl for Cubic {
             CongestionKind::FastRetransmit | CongestionKind::EcnEcho => {
                 self.reduce(event.in_flight);
                 self.at_plateau = false;
-                self.set_bytes(self.ssthresh);
+                // RFC 3168 §6.1.2: an echo opens no window, not even that of a single segment.
+                let most = if event.kind == CongestionKind::EcnEcho { self.cwnd } else { u64::MAX };
+                self.set_bytes(self.ssthresh.min(most));
             }
             CongestionKind::Timeout { backoff } => {
                 // RFC 5681 §3.1: a segment that times out again holds ssthresh constant.

@@ -146,9 +146,14 @@ impl CongestionControl for Reno {
 
     fn on_congestion(&mut self, event: &CongestionEvent) {
         match event.kind {
-            CongestionKind::FastRetransmit | CongestionKind::EcnEcho => {
+            CongestionKind::FastRetransmit => {
                 self.ssthresh = self.halved(event.in_flight);
                 self.set(self.ssthresh);
+            }
+            CongestionKind::EcnEcho => {
+                self.ssthresh = self.halved(event.in_flight);
+                // RFC 3168 §6.1.2: an echo opens no window, not even that of a single segment.
+                self.set(self.ssthresh.min(self.cwnd));
             }
             CongestionKind::Timeout { backoff } => {
                 // RFC 5681 §3.1: a segment that times out again holds ssthresh constant.

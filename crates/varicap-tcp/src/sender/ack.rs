@@ -90,8 +90,8 @@ impl Sender {
         let (in_flight, lost) = (self.recovery.in_flight(&self.space), self.recovery.lost());
         let is_new = segment.ack > before;
         // RFC 5681 §2: data outstanding, no data, same acknowledgement, same window.
-        let opened = Offer::of(segment) > self.offer.edge;
-        let is_duplicate = !is_new && self.space.flight() > 0 && !opened && segment.len == 0;
+        let is_update = Offer::of(segment) != self.offer.edge;
+        let is_duplicate = !is_new && self.space.flight() > 0 && !is_update && segment.len == 0;
         let mut rtt = None;
         if is_new {
             self.take_new_data(segment);

@@ -5,7 +5,8 @@ use crate::segment::Segment;
 /// The window that the receiver offers, and the need to probe it.
 #[derive(Debug)]
 pub(super) struct Offer {
-    /// Right edge of the window [B]; never moves left (RFC 1122 §4.2.2.16 advises against shrinking).
+    /// Right edge of the window [B]. A receiver should not move it left, and a sender must bear it
+    /// (RFC 9293 §3.8.6).
     pub(super) edge: u64,
     /// Largest window offered so far [B], for silly-window avoidance.
     largest: u64,
@@ -34,16 +35,15 @@ impl Offer {
     /// New data was acknowledged.
     #[inline]
     pub(super) fn on_new_data(&mut self, segment: &Segment) {
-        self.edge = self.edge.max(Offer::of(segment));
+        self.edge = Offer::of(segment);
         self.probe_due = false;
     }
 
     /// An acknowledgement of nothing new; whether it opens the window.
     pub(super) fn on_update(&mut self, segment: &Segment) -> bool {
         self.largest = self.largest.max(u64::from(segment.window));
-        let opened = Offer::of(segment) > self.edge;
-        self.edge = self.edge.max(Offer::of(segment));
-        opened
+        let before = std::mem::replace(&mut self.edge, Offer::of(segment));
+        self.edge > before
     }
 
     /// Whether `room`, less than the `len` bytes that could be sent, is worth a segment.

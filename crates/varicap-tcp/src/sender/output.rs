@@ -278,9 +278,12 @@ impl Sender {
             }
             return Some(self.emit(now, room.min(len)));
         }
-        if self.space.flight() == 0 && self.timer_at.is_never() {
+        if self.space.flight() == 0 {
+            // A receiver that took back its whole window is probed as any closed one when the timer that runs expires.
             self.timer = TimerKind::Persist;
-            self.timer_at = self.sampling.rtt.deadline(now);
+            if self.timer_at.is_never() {
+                self.timer_at = self.sampling.rtt.deadline(now);
+            }
         }
         self.hold(true)
     }
