@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from conftest import ROOT
-from tools.fuzz import cases, invariants
+from fuzz import cases, invariants
 
 import varicap
 from varicap.results.result import Result

@@ -408,7 +408,8 @@ class Maps:
         self.call = ctypes.CDLL(None, use_errno=True).syscall
 
     def named(self, name: str) -> set[int]:
-        found, number = set(), 0
+        found: set[int] = set()
+        number = 0
         while True:
             attributes = ctypes.create_string_buffer(struct.pack("<II", number, 0) + bytes(120))
             if self.call(self.NUMBER, self.NEXT_ID, attributes, 128) < 0:

@@ -10,7 +10,7 @@ from conftest import Cli
 import varicap
 import varicap.study
 from varicap.engines.replay import replay
-from varicap.parts.tcp import AckSample, CongestionEvent
+from varicap.parts.tcp import AckSample, CongestionControl, CongestionEvent
 from varicap.results.summary import Point
 from varicap.study.budget import naming
 
@@ -129,7 +129,7 @@ def test_python_refuses_as_the_command_line_does(fixed: Path) -> None:
         varicap.run(fixed, max_memory="much")
 
 
-class Slow:
+class Slow(CongestionControl):
     """A control that takes its time, which no estimate foresees."""
 
     def __init__(self, mss: int, initial_window: int) -> None:

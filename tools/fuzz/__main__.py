@@ -18,7 +18,7 @@ import time
 import traceback
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 HANG_S = 60.0
 """A trial that takes longer is a failure; most take milliseconds."""
@@ -103,7 +103,7 @@ def worker(kind: str, seed: int, count: int, seconds: float, scratch: Path) -> i
     # The protocol keeps its own stdout: what a trial prints is none of it.
     out = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
-    from tools.fuzz.cases import KINDS as CASES
+    from fuzz.cases import KINDS as CASES
 
     end = time.monotonic() + seconds
     for each in range(seed, seed + count):

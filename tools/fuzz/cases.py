@@ -14,12 +14,12 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from tools.fuzz import grammar, invariants
-from tools.fuzz.grammar import ROOT
-
 import varicap
 import varicap._core as _core
+from fuzz import grammar, invariants
+from fuzz.grammar import ROOT
 from varicap.cli import main
+from varicap.engines.limits import budget_for
 from varicap.traces import TraceError
 from varicap.traces.files import load as load_trace
 
@@ -222,7 +222,7 @@ def runs(rng: random.Random, folder: Path) -> None:
             # Within the limits even if it is watched.
             series = [("record.series", "true")]
             loaded = _core.Scenario.from_json(text, "fuzz.json", str(ROOT / "examples"), series)
-            loaded.check_limits("100 MB", "200 ms", loaded.seeds, 1)
+            budget_for(loaded, "100 MB", "200 ms", runs=loaded.seeds, jobs=1, series=loaded.seeds)
         except varicap.ScenarioError:
             continue
         if '"custom"' in text:

@@ -1,7 +1,5 @@
 //! Reading and resolving scenarios: defaults, merging, settings, routes.
 
-use std::sync::Arc;
-
 use varicap_experiment::{Estimate, Limits, Network, Plan, Scenario, ScenarioError, Transport, explain};
 use varicap_units::{Amount, Bytes, Rate, Span};
 
