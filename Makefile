@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 OUT := varicap-out
 SITE := docs/_build/html
 # The package with an extension module whose assertions are on.
-CHECKED := target/checked/python
+CHECKED := target/debug/python
 # How the extension module is built: `swift` trades a third of its speed for quick builds.
 PROFILE ?= release
 
@@ -81,9 +81,9 @@ quick: setup ## the fast tier: formats, lint of what changed, unit tests, an exa
 	@sh tools/quick.sh
 
 checked: $(PACKAGES) $(FEATURES) ## the papers' quick runs with every assertion of the engine on (`make test` has them on in Rust)
-	cargo build --profile checked --locked --quiet -p varicap-py $(call features,varicap-py)
+	cargo build --locked --quiet -p varicap-py $(call features,varicap-py)
 	@rm -rf $(CHECKED) && mkdir -p $(CHECKED) && cp -R python/varicap $(CHECKED) && rm -f $(CHECKED)/varicap/_core*.so
-	@cp target/checked/lib_core.so $(CHECKED)/varicap/_core.abi3.so 2>/dev/null || cp target/checked/lib_core.dylib $(CHECKED)/varicap/_core.abi3.so
+	@cp target/debug/lib_core.so $(CHECKED)/varicap/_core.abi3.so 2>/dev/null || cp target/debug/lib_core.dylib $(CHECKED)/varicap/_core.abi3.so
 	PYTHONPATH=$(CHECKED) $(BIN)/python -m varicap reproduce all --quick --strict
 
 lint: $(PACKAGES) $(FEATURES) ## formatting, clippy, ruff and mypy; a warning is an error

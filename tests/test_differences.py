@@ -59,7 +59,7 @@ def test_one_run_has_differences_without_an_interval_and_none_is_marked() -> Non
 
 def test_a_difference_is_marked_if_its_interval_does_not_include_zero(result: Result) -> None:
     headings, rows = table(result.differences())
-    assert headings[:2] == ["less reno", "goodput [Mb/s]"]
+    assert headings[:2] == ["against reno", "goodput [Mb/s]"]
     found = {row["flow"]: row for row in result.differences().to_pylist() if row["measure"] == "goodput_bps"}
     for flow, cell, *_ in rows:
         assert cell.endswith("*") == (found[flow]["lo"] > 0 or found[flow]["hi"] < 0)
@@ -89,11 +89,11 @@ def test_tables_from_the_command_line(cli: Cli, result: Result, tmp_path: Path) 
     done = cli("table", "results", "--differences")
     assert done.returncode == 0, done.stderr
     assert "run by run" in done.stdout
-    assert "less reno" in done.stdout
+    assert "against reno" in done.stdout
     assert cli("table", "results", "--against", "sack", "-o", "t.tex").returncode == 0
     tex = (tmp_path / "t.tex").read_text()
     assert tex.count(r"\\") == 4
-    assert "less sack &" in tex
+    assert "against sack &" in tex
     assert cli("table", "results").stdout.count("cubic") == 1
     assert cli("table", "results", "-o", "t.md").returncode == 0
     assert (tmp_path / "t.md").read_text().startswith("| flow | goodput \\[Mb/s\\] |")

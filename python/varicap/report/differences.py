@@ -44,7 +44,7 @@ def table(found: pa.Table) -> tuple[list[str], list[list[str]]]:
     units = {measure: row["unit"] for (_, measure), row in rows.items()}
     measures = [measure_of(column, units[column]) for column in shown]
     reference = next(iter(rows.values()))["reference"]
-    headings = [f"less {reference}", *(measure.label for measure in measures)]
+    headings = [f"against {reference}", *(measure.label for measure in measures)]
     return headings, [
         [flow, *(cell(rows.get((flow, measure.column)), measure) for measure in measures)] for flow in flows
     ]
