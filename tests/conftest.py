@@ -1,6 +1,7 @@
 """What the tests share: the command line as a user has it, and scenarios short enough for a test."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,7 +12,14 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
 
+os.environ.pop("COLUMNS", None)  # workers of pytest-xdist have that of a terminal, by which tables would be cut
+
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def heed() -> None:
+    """Let Ctrl-C end a new process, even if whoever runs the tests ignores it, as a shell's background jobs do."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import pyarrow.parquet as pq
 import pytest
-from conftest import ROOT, Cli
+from conftest import ROOT, Cli, heed
 
 pytestmark = pytest.mark.slow
 
@@ -332,6 +332,7 @@ class Terminal:
             env={**os.environ, "TERM": "xterm", **(env or {})},
             stdout=subprocess.DEVNULL,
             stderr=theirs,
+            preexec_fn=heed,
         )
         os.close(theirs)
 

@@ -62,7 +62,7 @@ def test_what_breaks_a_worker_is_reported_with_its_command(breaks: str, says: st
     driver = ROOT / "tools" / "fuzz" / "__main__.py"
     broken = tmp_path / "fuzz" / "__main__.py"
     broken.parent.mkdir()
-    text = driver.read_text(encoding="utf-8").replace("parents[2]", f"parents[0] / {str(ROOT)!r}")
+    text = driver.read_text(encoding="utf-8").replace("parents[1]", f"parents[0] / {str(ROOT / 'tools')!r}")
     broken.write_text(text.replace("CASES[kind](", f"exec({breaks!r}) or CASES[kind]("), encoding="utf-8")
     command = [
         sys.executable,

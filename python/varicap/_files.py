@@ -3,8 +3,9 @@
 import re
 import stat
 import sys
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 import varicap._core as _core
 
@@ -30,7 +31,7 @@ def read_whole(path: str | Path, most: int) -> bytes:
     Devices, named pipes and files of the kernel may never end, and are refused.  Raises `UnreadableError`.
 
     >>> read_whole("examples/traces/lte-like.down", 10**9)[:5]
-    b'2\n4\n7'
+    b'3\n6\n8'
     """
     path = Path(path)
     try:
@@ -77,7 +78,8 @@ def _is_of_kernel(path: Path) -> bool:
 def _at_most(pipe: BinaryIO, most: int) -> bytes:
     """What comes out of a pipe, which is not asked for more once it has given too much."""
     text = bytearray()
-    while piece := pipe.read(_PIECE):
+    # What is there already may be too much: no waiting until a piece is whole.
+    while piece := cast(BufferedReader, pipe).read1(_PIECE):
         text += piece
         if len(text) > most:
             raise UnreadableError(f"more than {_size(most)}, which none needs")
