@@ -109,8 +109,8 @@ reproduce: setup ## the papers, claim by claim
 
 SECONDS ?= 60
 
-fuzz: setup ## random input of all kinds for SECONDS (60); what fails is kept, and the command that repeats it printed
-	$(BIN)/python tools/fuzz --seconds $(SECONDS)
+fuzz: setup ## random input of all kinds for SECONDS (60), from SEED on; what fails is kept, and the command that repeats it printed
+	$(BIN)/python tools/fuzz --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 
 schema: $(PACKAGES) ## the published schema, the typed Python front and the reference page, from the Rust types
 	VARICAP_PUBLISH=1 cargo test --quiet --locked -p varicap-experiment --test schema
