@@ -12,6 +12,11 @@ def as_written(app: Sphinx, what: str, name: str, thing: Any, options: Any, line
     lines[:] = list(_blocks(list(lines)))
 
 
+def of_matplotlib(app: Sphinx, what: str, name: str, thing: Any, skip: bool, options: Any) -> bool | None:
+    """Leave out what Matplotlib adds to our figures, which is documented there and in roles that are known there."""
+    return True if str(getattr(thing, "__module__", "")).startswith("matplotlib") else None
+
+
 def _blocks(lines: list[str]) -> Iterator[str]:
     before = margin = ""
     while lines:
@@ -53,4 +58,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """What Sphinx calls."""
     app.connect("autodoc-process-docstring", as_written, priority=400)
     app.connect("autodoc-process-docstring", numpy_sections)
+    app.connect("autodoc-skip-member", of_matplotlib)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
