@@ -146,8 +146,8 @@ def folders(rng: random.Random, folder: Path) -> None:
     damaged = folder / "damaged"
     shutil.copytree(saved, damaged)
     files = sorted(path for path in damaged.rglob("*") if path.is_file())
-    for _ in range(rng.choice([1, 1, 2])):
-        damage(rng, rng.choice(files))
+    for file in rng.sample(files, rng.choice([1, 1, 2])):
+        damage(rng, file)
     command = (
         ["report", str(damaged), "-q"] if study or rng.random() < 0.5 else ["replay", str(damaged / "manifest.json")]
     )
