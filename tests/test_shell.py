@@ -320,14 +320,14 @@ def ask(port: int) -> list[str]:
 
 
 def test_a_relay_that_is_slower_than_the_link_is_reported(server: int) -> None:
-    """No machine relays 100 Gb/s through this: on a busy one the relay is too slow, on a quiet one the link itself."""
+    """On a single processor the emulator of 100 Gb/s, which has priority, leaves the relay little of it."""
     link = ["--link", "100 Gbit/s", "100 Gbit/s", "--delay", "1ms", "--strict"]
     program = FETCH.replace("/file", "/large")
-    done = shell(*link, "--", sys.executable, "-c", program, str(server), "VARICAP_OUTSIDE")
+    one = ["taskset", "--cpu-list", str(min(os.sched_getaffinity(0)))]
+    done = shell(*link, "--", sys.executable, "-c", program, str(server), "VARICAP_OUTSIDE", prefix=one)
     assert done.returncode == 4, done.stderr
-    faults = ("the relay was the bottleneck, not the link", "of the packets were more than 1 ms late")
     assert "the link was not exact: " in done.stderr
-    assert any(fault in done.stderr for fault in faults), done.stderr
+    assert "the relay was the bottleneck, not the link" in done.stderr
 
 
 def test_wrong_input_is_told(cli: Cli, tmp_path: Path) -> None:
