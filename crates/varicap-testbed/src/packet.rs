@@ -203,7 +203,7 @@ pub mod ipv4 {
         Some(headers)
     }
 
-    /// What of a TCP header is needed to log it, beyond [`Headers`].
+    /// The part of a TCP header that the packet log needs in addition to [`Headers`].
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     pub struct Tcp {
         /// The ECN echo flag.

@@ -16,7 +16,7 @@ from varicap.results.study import Study
 
 Row = Mapping[str, Any]
 
-_MOST = 6  # flows, and links, of which a sentence each is told
+_MOST = 6  # flows, and links, that get a sentence each
 _DELAYS = ("sojourn_p95_ms", "rtt_p95_ms")
 _WORDS = {"sojourn_p95_ms": "queueing delay (95th percentile)", "rtt_p95_ms": "round-trip time (95th percentile)"}
 

@@ -78,7 +78,7 @@ def chart(
     kept = [row for row in rows if row["name"] in wanted]
     drawing = _Drawing(study, found, kept, names, wanted, look or Look())
     if panels is None:
-        # Of one flow the curves of the further axes stand in one panel, as long as colours tell them apart.
+        # The curves of one flow over the further axes share a panel while colours can distinguish them.
         few = len(names) == 1 and len(_combinations(drawing, drawing.paths[1:])) <= len(style.COLOURS)
         return (_multiples if len(drawing.paths) > 1 and not few else _curves)(drawing)
     (panel,) = names_of = chosen("panel", panels, PANELS)

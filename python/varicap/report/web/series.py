@@ -237,7 +237,7 @@ class _Drawn:
             yield self._chart(key, title, unit, there)
 
     def _goodputs(self, names: list[str]) -> str:
-        """What of the throughput is goodput, as the tables have it for this run."""
+        """The goodput behind the throughput, as the tables have it for this run."""
         rows = self.source.flows
         if rows.num_rows == 0:
             return ""
