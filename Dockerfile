@@ -1,6 +1,6 @@
 # docker build --tag varicap .
 # docker run --rm --volume "$PWD:/work" varicap run examples/lte.toml -o out
-# The kernel engine also needs --cap-add NET_ADMIN --cap-add SYS_ADMIN --device /dev/net/tun.
+# The kernel engine sets parameters of its own network namespaces below /proc/sys: give it --privileged.
 FROM rust:1-slim-bookworm AS build
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends gcc libc6-dev libelf-dev make pkg-config python3-venv zlib1g-dev \

@@ -1,5 +1,6 @@
 """The fuzzers notice what they are there to notice."""
 
+import json
 import random
 import subprocess
 import sys
@@ -10,9 +11,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from conftest import ROOT
-from fuzz import cases, invariants
+from fuzz import cases, grammar, invariants, networks
 
 import varicap
+import varicap._core as _core
 from varicap.results.result import Result
 
 
@@ -20,8 +22,9 @@ def changed(result: Result, column: str, value: float) -> Any:
     """A result of which one column of the links says something else."""
     links = result.links
     place = links.column_names.index(column)
-    wrong = links.set_column(place, links.schema.field(place), pa.array([value] * links.num_rows, pa.float64()))
-    return SimpleNamespace(links=wrong, flows=result.flows)
+    field = links.schema.field(place)
+    wrong = links.set_column(place, field, pa.array([value] * links.num_rows).cast(field.type))
+    return SimpleNamespace(links=wrong, flows=result.flows, tables=lambda: {"links": wrong, "flows": result.flows})
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +38,66 @@ def test_numbers_that_cannot_be_are_noticed(result: Result, column: str, value: 
     invariants.bounds(result)
     with pytest.raises(AssertionError, match=column):
         invariants.bounds(changed(result, column, value))
+
+
+def test_what_comes_out_must_have_gone_in(result: Result) -> None:
+    invariants.conserved(result, {"reno": 1})
+    for column, value, says in [
+        ("delivered_packets", 1e6, "have left of those offered"),
+        ("offered_packets", 1e6, "are nowhere"),
+        ("throughput_bps", 1.0, "were received"),
+    ]:
+        with pytest.raises(AssertionError, match=says):
+            invariants.conserved(changed(result, column, value), {"reno": 1})
+
+
+def test_a_second_run_has_no_excuse(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What ran once and is refused in another manner is a failure, as is any result that differs."""
+    whole = varicap.run
+
+    def refusing(*arguments: Any, **how: Any) -> Result:
+        if how["series"]:
+            raise varicap.ScenarioError("not with series")
+        done: Result = whole(*arguments, **how)
+        return done
+
+    networks.write_traces(tmp_path)
+    scenario, _ = networks.scenario(random.Random(3))
+    assert invariants.check(random.Random(1), scenario, str(tmp_path))
+    monkeypatch.setattr(varicap, "run", refusing)
+    with pytest.raises(varicap.ScenarioError, match="not with series"):
+        invariants.check(random.Random(1), scenario, str(tmp_path))
+
+
+def names(definition: str) -> set[str]:
+    """The names of the parts that the schema knows by a definition."""
+    found: set[str] = set()
+    known = grammar.SCHEMA["$defs"][definition]
+    forms = [*known.get("anyOf", ()), *known.get("oneOf", ())]
+    for form in [*forms, *(inner for outer in forms for inner in outer.get("oneOf", ()))]:
+        found |= {*form.get("enum", ()), *form.get("properties", ())} | ({form["const"]} if "const" in form else set())
+    return found
+
+
+@pytest.mark.parametrize("definition", networks.PARTS)
+def test_runs_know_every_part(definition: str) -> None:
+    """A new part is drawn by `networks`, or it is listed there with the reason why not."""
+    assert names(definition) - set(networks.ELSEWHERE) == networks.PARTS[definition]
+
+
+def test_nearly_every_scenario_is_valid_and_every_part_is_drawn(tmp_path: Path) -> None:
+    networks.write_traces(tmp_path)
+    valid, drawn = 0, set()
+    for seed in range(400):
+        scenario, chosen = networks.scenario(random.Random(seed))
+        try:
+            _core.Scenario.from_json(json.dumps(scenario), "scenario", str(tmp_path), [])
+        except varicap.ScenarioError:
+            continue
+        valid += 1
+        drawn |= set(chosen.values())
+    assert valid > 300
+    assert set().union(*networks.PARTS.values()) <= drawn
 
 
 def test_results_that_differ_are_noticed(result: Result) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 import pytest
-from conftest import EXAMPLES, Cli
+from conftest import EXAMPLES, Cli, heed
 
 import varicap
 from varicap.engines import kernel
@@ -244,7 +244,8 @@ LONG = scenario({"capacity": "2 Mbit/s"}, duration="60 s")
 def started(case: Mapping[str, Any]) -> tuple["subprocess.Popen[bytes]", int, set[str]]:
     """A long run under way: the process that asked, its worker, and the namespaces that the worker has made."""
     script = "import json, sys; from varicap import kernel; kernel.run(json.loads(sys.argv[1]))"
-    asked = subprocess.Popen([sys.executable, "-c", script, json.dumps(case)], stderr=subprocess.PIPE)
+    command = [sys.executable, "-c", script, json.dumps(case)]
+    asked = subprocess.Popen(command, stderr=subprocess.PIPE, preexec_fn=heed)
     own = str(Path("/proc/self/ns/net").readlink())
     worker = int(until(lambda: descendants(asked.pid))[0])
     inside = until(lambda: namespaces(worker) - {own})

@@ -18,10 +18,9 @@ missing() {
 }
 
 packages=$(missing | tr '\n' ' ')
-if [ -n "$packages" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
-    say "installing $packages"
+if [ -n "$packages" ]; then
     # shellcheck disable=SC2086
-    { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends $packages; } >&2
+    sh tools/install.sh $packages
     packages=$(missing | tr '\n' ' ')
 fi
 if [ -n "$packages" ]; then

@@ -1,0 +1,168 @@
+"""Random scenarios that are valid by construction: each part that links and flows can have, with settings that matter.
+
+What the schema alone suggests is seldom valid beyond the simplest, since settings must agree with each other; the kinds
+`schema` and `toml` try that.  Here every choice is one that a user could have made.
+"""
+
+import random
+from pathlib import Path
+from typing import Any, TypeAlias
+
+Json: TypeAlias = Any
+
+RATES = ["200 kb/s", "1 Mb/s", "2 Mb/s", "10 Mb/s", "40 Mb/s"]
+SPANS = ["500 us", "3 ms", "20 ms", "70 ms"]
+
+
+def write_traces(folder: Path) -> None:
+    """The files that the scenarios name."""
+    (folder / "rates.csv").write_text("time_s,rate_mbps\n0,3\n0.05,0\n0.08,8\n0.2,1\n", encoding="utf-8")
+    (folder / "cell.down").write_text("1\n1\n4\n9\n9\n9\n30\n", encoding="utf-8")
+
+
+def _capacities(rng: random.Random) -> dict[str, Json]:
+    some = rng.sample(RATES, 2)
+    holding = [rng.choice(SPANS), rng.choice(SPANS)]
+    hysteresis = {"low": "2 packets", "high": "8 packets", "increment": "500 kb/s", "decrement": "250 kb/s"}
+    reactive = {"minimum": "100 kb/s", "initial": "400 kb/s", "residual": "8 Mb/s", "interval": rng.choice(SPANS[1:])}
+    return {
+        "constant": some[0],
+        "steps": {"steps": {"at": ["0 s", "40 ms", "90 ms"], "rates": [some[0], "0 b/s", some[1]], "period": "120 ms"}},
+        "trace": {"trace": {"file": "rates.csv"}},
+        "opportunities": {"opportunities": {"file": "cell.down", "mahimahi": rng.random() < 0.5}},
+        "markov": {"markov": {"rates": [*some, "0 b/s"][: rng.choice([2, 3])], "mean_holding": []}},
+        "slotted-markov": {
+            "slotted-markov": {"rates": some, "step": rng.choice(SPANS), "transitions": [[0.9, 0.1], [0.3, 0.7]]}
+        },
+        "sessions": {
+            "sessions": {"capacity": "8 Mb/s", "arrivals": "20 /s", "mean_size": "20 kB", "at_most": rng.randint(1, 9)}
+        },
+        "load-reactive": {"load-reactive": {**reactive, "control": {"hysteresis": hysteresis}}},
+    } | {"_holding": holding}
+
+
+def _queues(rng: random.Random) -> dict[str, Json]:
+    limit = rng.choice(["12 packets", "30 kB", "200 packets"])
+    ramp = {"min_threshold": "3 packets", "max_threshold": "9 packets", "weight": 0.1, "ecn": rng.random() < 0.5}
+    classes = {
+        "first": {"flows": ["f0"], "share": 0.3, "priority": rng.randint(0, 1), "borrow": rng.random() < 0.5},
+        "rest": {"share": rng.choice([0.3, 0.7])},
+    }
+    return {
+        "drop-tail": {"drop-tail": {"limit": limit, "counts_in_service": rng.random() < 0.5}},
+        "red": {"red": {"limit": "20 packets", **ramp}},
+        "ered": {"ered": {"limit": "20 packets", "reserve": "4 packets", **ramp}},
+        "codel": {"codel": {"target": "2 ms", "interval": "20 ms", "ecn": rng.random() < 0.5}},
+        "pie": {"pie": {"target": "4 ms", "ecn": rng.random() < 0.5}},
+        "drr": {"drr": {"limit": limit, "per": "flow"}},
+        "sfq": {"sfq": {"limit": limit}},
+        "cbq": {"cbq": {"classes": classes}},
+        "accel-brake": {"accel-brake": {}},
+    }
+
+
+def _losses(rng: random.Random) -> dict[str, Json]:
+    holding = [rng.choice(SPANS), rng.choice(SPANS)]
+    return {
+        "none": None,
+        "bernoulli": {"bernoulli": rng.choice([0.001, 0.02, 0.2])},
+        "gilbert-elliott": {"gilbert-elliott": {"to_bad": 0.02, "to_good": 0.3, "loss_bad": 0.8}},
+        "markov": {"markov": {"good": holding[0], "bad": holding[1]}},
+        "rayleigh": {"rayleigh": {"doppler": "30 Hz", "threshold_db": -8.0}},
+        "states": {"states": {"delivered": [1.0, 0.7, 0.0], "mean_holding": [*holding, "5 ms"]}},
+    }
+
+
+def _apps(rng: random.Random) -> dict[str, Json]:
+    size = rng.choice(["1 B", "30 kB", "400 kB"])
+    return {
+        "greedy": "greedy",
+        "transfer": {"transfer": {"size": size}},
+        "arrivals": {"arrivals": {"rate": "15 /s", "size": {"fixed": size}}},
+        "on-off": {"on-off": {"on": rng.choice(SPANS), "off": rng.choice(SPANS), "exponential": rng.random() < 0.5}},
+    }
+
+
+CONGESTION = ["reno", "cubic", "vegas", "accel-brake"]
+RECOVERY = ["old-tahoe", "tahoe", "reno", "newreno", "sack"]
+PARTS = {
+    "CapacityConfig": set(_capacities(random.Random(0))) - {"_holding"},
+    "QueueConfig": set(_queues(random.Random(0))),
+    "LossConfig": set(_losses(random.Random(0))),
+    "App": set(_apps(random.Random(0))),
+    "Recovery": set(RECOVERY),
+    "Congestion": set(CONGESTION),
+}
+"""The names that scenarios draw from, by the schema's definitions."""
+ELSEWHERE = {
+    "custom": "needs a class in Python",
+    "relay": "names another flow",
+    "ratcp": "needs feedback: drawn with it",
+    "rate-adaptive-window": "needs a reservation: drawn with it",
+}
+"""Names that are not in `PARTS`, and why."""
+
+
+def _link(rng: random.Random, chosen: dict[str, str]) -> Json:
+    capacities = _capacities(rng)
+    holding = capacities.pop("_holding")
+    chosen["capacity"], chosen["queue"] = rng.choice(sorted(capacities)), rng.choice(sorted(_queues(rng)))
+    chosen["loss"] = rng.choice(sorted(_losses(rng)))
+    capacity = capacities[chosen["capacity"]]
+    if chosen["capacity"] == "markov":
+        rates = capacity["markov"]["rates"]
+        capacity["markov"]["mean_holding"] = [*holding, "10 ms"][: len(rates)]
+    link = {"capacity": capacity, "delay": rng.choice(SPANS), "queue": _queues(rng)[chosen["queue"]]}
+    if loss := _losses(rng)[chosen["loss"]]:
+        link["loss"] = loss
+    if rng.random() < 0.3:
+        link["service"] = "at-start"
+    elif chosen["capacity"] == "constant" and rng.random() < 0.3:
+        link["arq"] = {"window": rng.choice([1, 8]), "max_retransmissions": rng.choice([None, 3])}
+    return link
+
+
+def _flow(rng: random.Random, chosen: dict[str, str]) -> Json:
+    if rng.random() < 0.2:
+        spacing = rng.choice(["constant", "poisson"])
+        return {"datagrams": {"rate": rng.choice(RATES), "size": rng.choice(["64 B", "1200 B"]), "spacing": spacing}}
+    chosen["app"], chosen["congestion"] = rng.choice(sorted(_apps(rng))), rng.choice(CONGESTION)
+    chosen["recovery"] = rng.choice(RECOVERY)
+    tcp = {
+        "congestion": chosen["congestion"],
+        "recovery": chosen["recovery"],
+        "ecn": rng.random() < 0.3,
+        "timestamps": rng.random() < 0.3,
+        "ack": rng.choice(["every", "delayed"]),
+    }
+    flow = {"tcp": tcp, "app": _apps(rng)[chosen["app"]], "count": rng.choice([1, 1, 1, 3])}
+    if rng.random() < 0.15:
+        tcp["congestion"], flow["feedback"] = "ratcp", {"link": "forward"}
+        if chosen["capacity"] == "opportunities":
+            flow["feedback"]["estimator"] = {"instantaneous": {}}
+    elif rng.random() < 0.15:
+        tcp["congestion"], flow["app"] = "rate-adaptive-window", "greedy"
+        flow["reservation"] = {"rate": "400 kb/s"}
+    return flow
+
+
+def scenario(rng: random.Random) -> tuple[Json, dict[str, str]]:
+    """A scenario whose files `write_traces` has written, and the names of the parts that were drawn last."""
+    chosen: dict[str, str] = {}
+    forward = _link(rng, chosen)
+    topology: Json = {"dumbbell": {"forward": forward}}
+    if rng.random() < 0.3:
+        topology["dumbbell"]["reverse"] = {
+            "capacity": rng.choice(RATES),
+            "delay": rng.choice(SPANS),
+            "queue": {"drop-tail": {"limit": "50 packets"}},
+        }
+    return {
+        "schema_version": 1,
+        "duration": rng.choice(["300 ms", "1 s", "2 s"]),
+        "warmup": rng.choice(["0 s", "0 s", "100 ms"]),
+        "seeds": 2,
+        "seed": rng.randrange(1000),
+        "topology": topology,
+        "flows": {f"f{number}": _flow(rng, chosen) for number in range(rng.choice([1, 2, 3]))},
+    }, chosen
