@@ -266,3 +266,23 @@ fn every_packet_is_delivered_lost_or_inside() {
         assert_eq!(sent, run.links[0].offered_packets, "what enters the network is what was sent");
     }
 }
+
+#[test]
+fn a_slot_that_the_warm_up_ends_in_counts_from_there() {
+    // Slots of 12 ms: one lies over the cut at 100 ms, and one ends with the run.
+    let toml = r#"
+        duration = "300 ms"
+        warmup = "100 ms"
+        [topology.dumbbell.forward]
+        capacity = "1 Mbit/s"
+        delay = "1 ms"
+        arq = { window = 1 }
+        queue = { drop-tail = { limit = "20 packets" } }
+        [topology.dumbbell.reverse]
+        delay = "1 ms"
+        [flows.a.datagrams]
+        rate = "4 Mbit/s"
+        size = "1500 B"
+        "#;
+    assert_eq!(simulate(toml, 1)[0].links[0].utilisation, 1.0);
+}

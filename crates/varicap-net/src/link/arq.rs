@@ -248,11 +248,18 @@ impl Arq {
         }
     }
 
-    /// What is received of the frames in service, of these sizes.
-    pub fn begun(&self, sizes: impl Iterator<Item = Bytes>) -> Bytes {
-        let parts = self.frames.iter().zip(sizes).map(|(frame, size)| {
+    /// What is received at `now` of the frames in service, of these sizes; of the cell on air what is sent so far.
+    pub fn begun(&self, now: Time, sizes: impl Iterator<Item = Bytes>) -> Bytes {
+        let slot = u128::from(self.parts.slot.as_nanos());
+        let on_air = self.on_air.and_then(|(number, end)| {
+            let cell = self.cells.get(number.checked_sub(self.oldest)? as usize)?;
+            let is_received = matches!(cell.fate, Fate::Sent { is_received: true, .. });
+            is_received.then(|| (cell.frame, slot - u128::from(end.since(now).as_nanos()).min(slot)))
+        });
+        let parts = (self.head..).zip(&self.frames).zip(sizes).map(|((number, frame), size)| {
             let cells = self.cells_of(size);
-            share(size, u128::from(cells - frame.missing), u128::from(cells))
+            let sent = on_air.filter(|(of, _)| *of == number).map_or(0, |(_, sent)| sent);
+            share(size, u128::from(cells - frame.missing) * slot + sent, u128::from(cells) * slot)
         });
         parts.fold(Bytes::ZERO, |sum, part| sum + part)
     }

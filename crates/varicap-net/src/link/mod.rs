@@ -354,7 +354,7 @@ impl<F: Frame> Link<F> {
             Transmission::Opportunities(path) => path.begun(size, self.framing.framed(size)),
             Transmission::Arq(arq) => {
                 let sizes = self.line.iter().skip(self.under_way).map(|inside| inside.frame.wire_size());
-                arq.begun(sizes)
+                arq.begun(self.now, sizes)
             }
         }
     }
