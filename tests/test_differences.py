@@ -12,6 +12,7 @@ from conftest import Cli
 import varicap
 from varicap.report.differences import table
 from varicap.report.formats import latex
+from varicap.report.table import rows as rows_of
 from varicap.results.result import Result
 from varicap.statistics import Interval
 
@@ -39,6 +40,18 @@ def test_differences_are_paired_by_run(result: Result) -> None:
         np.asarray(link.filter(pc.equal(link["flow"], flow))["sojourn_p95_ms"].to_numpy()) for flow in ("cubic", "reno")
     ]
     assert rows["cubic", "sojourn_p95_ms"]["difference"] == pytest.approx((delay[0] - delay[1]).mean())
+
+
+def test_a_delay_is_that_of_the_link_in_the_summary_and_not_of_the_senders_own_buffer() -> None:
+    explicit = varicap.run("examples/explicit.toml", seeds=3, overrides={"duration": "20 s"})
+    rows = {(row["flow"], row["measure"]): row for row in explicit.differences().to_pylist()}
+    cells = {row[0]: row for _, body in rows_of(explicit.summary) for row in body}
+    delays = {
+        link["flow"]: link["sojourn_ms"]["p95"] for link in explicit.summary["links"] if link["name"] == "forward"
+    }
+    for flow in ("accel-brake", "instcap", "effcap"):
+        assert rows[flow, "sojourn_p95_ms"]["difference"] == pytest.approx(delays[flow] - delays["cubic"])
+        assert float(cells[flow][4].split()[0]) == pytest.approx(delays[flow], rel=0.1)
 
 
 def test_the_reference_can_be_chosen(result: Result) -> None:

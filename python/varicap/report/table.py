@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from varicap.report.printable import printable
+from varicap.results.bottleneck import busiest, is_buffer
 
 Summary = dict[str, Any]
 Row = list[str]
@@ -251,32 +252,28 @@ def _limited(links: list[Summary]) -> list[Summary]:
 
 def bottlenecks(summary: Summary) -> list[Summary]:
     """Links with a finite capacity; of those that one flow has to itself only the one that it uses most."""
-    finite = [link for link in summary["links"] if link["utilisation"]["mean"] is not None and not is_buffer(link)]
+    finite = [
+        link for link in summary["links"] if link["utilisation"]["mean"] is not None and not is_buffer(link["name"])
+    ]
     if not finite:
         return list(summary["links"][:1])
     chosen: list[Summary] = []
     for flow in dict.fromkeys(link.get("flow") for link in finite):
         own = [link for link in finite if link.get("flow") == flow]
-        used = max(link["utilisation"]["mean"] for link in own)
-        chosen += (
-            own[:_MOST_BOTTLENECKS]
-            if flow is None
-            else [link for link in own if link["utilisation"]["mean"] == used][:1]
-        )
+        chosen += own[:_MOST_BOTTLENECKS] if flow is None else filter(None, [_busiest(own)])
     # Without isolation every link counts, but one that carries little more than acknowledgements says nothing.
     busy = [link for link in chosen if link["utilisation"]["mean"] > 0.3]
     return (busy or chosen)[:_MOST_BOTTLENECKS]
 
 
-def is_buffer(link: Summary) -> bool:
-    """Whether it is the segmentation buffer of an ABR source, which is as busy as the network lets it be."""
-    return str(link["name"]).endswith(".abr")
-
-
 def _bottleneck(flow: str, links: list[Summary]) -> Summary | None:
     """The link, of those that are this flow's alone, that is used most."""
-    own = [link for link in _limited(links) if link.get("flow") == flow and not is_buffer(link)]
-    return max(own, key=lambda link: link["utilisation"]["mean"] or 0.0, default=None)
+    return _busiest([link for link in _limited(links) if link.get("flow") == flow])
+
+
+def _busiest(own: list[Summary]) -> Summary | None:
+    name = busiest({link["name"]: link["utilisation"]["mean"] for link in own})
+    return next((link for link in own if link["name"] == name), None)
 
 
 def _cell(item: Summary, scale: float = 1.0) -> Callable[..., str]:

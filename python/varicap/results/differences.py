@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from varicap.results.bottleneck import busiest
 from varicap.results.summary import measures_of, unit_of
 from varicap.statistics import Array, intervals
 
@@ -81,11 +82,15 @@ def _of_own_links(flows: pa.Table, links: pa.Table, names: list[str]) -> Mapping
     found: dict[str, dict[str, Array]] = {measure: {} for measure in OF_LINKS}
     for name in names:
         own = links.filter(pc.equal(links["flow"], groups[name]))
-        used = own.group_by("name").aggregate([("utilisation", "mean")]).to_pylist()
-        used = [row for row in used if np.isfinite(row["utilisation_mean"])]
-        if not used:
+        # Without a finite capacity nothing waits; an outage has no utilisation, and is a bottleneck all the same.
+        limited = own.filter(pc.is_finite(own["capacity_bps"]))
+        used = (
+            limited.filter(pc.is_finite(limited["utilisation"])).group_by("name").aggregate([("utilisation", "mean")])
+        )
+        means = dict(zip(used["name"].to_pylist(), used["utilisation_mean"].to_pylist(), strict=True))
+        most = busiest({link: means.get(link) for link in dict.fromkeys(limited["name"].to_pylist())})
+        if most is None:
             return {}
-        most = max(used, key=lambda row: float(row["utilisation_mean"]))["name"]
         for measure, values in _by_run(own.filter(pc.equal(own["name"], most)), [most], list(OF_LINKS)).items():
             found[measure][name] = values[most]
     return found
