@@ -14,10 +14,11 @@ from test_report import data_of
 
 import varicap
 from varicap.report import story
-from varicap.report.differences import significant
+from varicap.report.differences import significant, table
 from varicap.report.web import page as pages
 from varicap.report.web.path import links_of, picture
 from varicap.report.web.source import source
+from varicap.results.differences import differences as paired
 from varicap.results.result import Result
 from varicap.results.study import Study
 
@@ -250,3 +251,87 @@ def test_a_telephone_shows_the_whole_path_and_that_tables_go_on(
 
 def test_a_table_of_no_flows_has_no_story() -> None:
     assert list(story.of_runs({"engine": "model", "flows": []}, pa.table({}), pa.table({}))) == []
+
+
+def summary_of(rates: dict[int, list[float]], control: dict[int, str] | None = None) -> Study:
+    """A study of one flow whose goodput in each run is given, by point."""
+    rows = [(point, run, rate) for point, of in rates.items() for run, rate in enumerate(of)]
+    points, runs, values = (list(column) for column in zip(*rows, strict=True))
+    goodput = pa.field("goodput_bps", pa.float64(), metadata={"unit": "b/s"})
+    fields = [("point", pa.int64()), ("replication", pa.int64()), ("name", pa.string()), goodput]
+    flows = pa.table([points, runs, ["a"] * len(rows), values], schema=pa.schema(fields))
+    nothing = flows.slice(0, 0)
+    places = tuple((("x", (control or {}).get(point, str(point))),) for point in rates)
+    return Study("made up", places, {"flows": flows, "groups": nothing, "links": nothing}, None)
+
+
+def test_a_change_between_points_has_the_sign_and_percent_of_the_paired_runs() -> None:
+    # Ten runs of 3 ± 0.75 Mb/s, each of which has a tenth more at the last point: 0.3 ± 0.075 Mb/s.
+    first = [2e6, 4e6] * 5
+    _, sentence = story.of_study(summary_of({0: first, 1: [1.1 * rate for rate in first]}))
+    assert sentence == "a: +10 ± 3 % goodput; highest mean goodput, 3.3 ± 0.8 Mb/s, at x 1."
+    _, sentence = story.of_study(summary_of({0: first, 1: [0.9 * rate for rate in first]}))
+    assert sentence == "a: -10 ± 3 % goodput; highest mean goodput, 3.0 ± 0.8 Mb/s, at x 0."
+    _, sentence = story.of_study(summary_of({0: first, 1: [*first[1:], first[0]]}))
+    assert sentence.startswith("a: no significant change of goodput; ")
+
+
+def test_the_change_is_related_to_the_runs_that_both_points_have() -> None:
+    # In its first four runs the first point has 2 Mb/s in the mean, over all of them 5 Mb/s.
+    few = [1e6, 3e6, 1e6, 3e6]
+    swept = summary_of({0: [*few, *[8e6] * 4], 1: [1.49e6, 3.51e6, 1.5e6, 3.5e6]})
+    row = next(row for row in swept.summary.to_pylist() if row["point"] == 1)
+    assert (row["difference_base"], row["difference_runs"], row["runs"]) == (2e6, 4, 4)
+    _, sentence = story.of_study(swept)
+    # The highest mean of all runs is at the first point, so that no gain can be stated beside it.
+    assert sentence.startswith(
+        "a: goodput not comparable (over the 4 runs that both points have it changes one way, over all runs the other);"
+    )
+    _, sentence = story.of_study(summary_of({0: few, 1: [1.49e6, 3.51e6, 1.5e6, 3.5e6, *[8e6] * 4]}))
+    assert re.match(r"a: \+25\.0 ± 0\.\d+ % goodput \(over the 4 runs that both points have\); ", sentence)
+
+
+def test_what_one_run_shows_may_be_chance_and_what_all_runs_share_is_no_interval() -> None:
+    _, once = story.of_study(summary_of({0: [2e6], 1: [2.2e6]}))
+    assert once.startswith("a: +10.0 % goodput (one run: may be chance); ")
+    _, alike = story.of_study(summary_of({0: [1.1e6] * 3, 1: [1.3e6] * 3}))
+    assert alike.startswith("a: +18.2 % goodput (the same in all runs); ")
+    _, gone = story.of_study(summary_of({0: [float("nan")] * 3, 1: [1.3e6] * 3}))
+    assert gone.startswith("a: goodput not comparable; ")
+
+
+def test_points_that_share_the_highest_mean_are_all_named() -> None:
+    _, some = story.of_study(summary_of({0: [2e6], 1: [3e6], 2: [3e6]}))
+    assert some.endswith("highest mean goodput, 3.00 Mb/s, at x 1 and at x 2.")
+    _, every = story.of_study(summary_of({0: [2e6], 1: [2e6], 2: [2e6]}))
+    assert every.endswith("the same mean goodput, 2.00 Mb/s, at all points.")
+
+
+def test_flows_that_share_the_highest_mean_are_all_named() -> None:
+    def flow(name: str, rate: float) -> dict[str, Any]:
+        return {"name": name, "goodput_bps": {"mean": rate, "lo": None, "hi": None}}
+
+    def leader(*flows: dict[str, Any]) -> str:
+        (sentence,) = story._leader({"flows": flows, "links": []})
+        return sentence
+
+    a, b, c = flow("a", 2e6), flow("b", 2e6), flow("c", 1e6)
+    assert leader(a, b, c) == "a and b have the highest mean goodput, 2.00 Mb/s."
+    assert leader(a, b) == "All flows have the same mean goodput, 2.00 Mb/s."
+    assert leader(a, c) == "a has the highest mean goodput, 2.00 Mb/s."
+    assert leader(a) == "a got 2.00 Mb/s of goodput."
+
+
+def test_a_difference_that_every_run_has_is_stated_but_not_called_significant() -> None:
+    flows = [(name, run, rate) for name, rate in (("a", 1.1e6), ("b", 1.3e6)) for run in range(3)]
+    names, runs, rates = (list(column) for column in zip(*flows, strict=True))
+    goodput = pa.field("goodput_bps", pa.float64(), metadata={"unit": "b/s"})
+    fields = [("name", pa.string()), ("group", pa.string()), ("replication", pa.int64()), goodput]
+    found = paired(pa.table([names, names, runs, rates], schema=pa.schema(fields)), pa.table({}))
+    (row,) = found.to_pylist()
+    assert not significant(row)
+    assert story._difference("b", row, None) == "b against a: +18.2 % goodput (the same in all runs)."
+    ((_, cell),) = table(found)[1]
+    assert cell == "+0.200 (+18.2 %)"
+    once = {**row, "lo": float("nan"), "hi": float("nan"), "percent_lo": float("nan"), "percent_hi": float("nan")}
+    assert story._difference("b", once, None) == "b against a: +18.2 % goodput (one run: may be chance)."

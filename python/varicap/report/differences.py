@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from math import isfinite
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
 
@@ -27,9 +27,34 @@ _RELATED = ("Mb/s", "ms")
 """Units in which a reference is far enough from zero that a difference in percent of it says something."""
 
 
+_ROUNDING = 1e-12
+"""Of a difference: the width of an interval that comes from the rounding of sums alone."""
+
+Standing: TypeAlias = Literal["unknown", "single", "constant", "chance", "significant"]
+
+
+def standing(row: Row) -> Standing:
+    """What a difference with its interval says.
+
+    One run says nothing of others.  The same difference in every run is a fact of these runs, but its interval without
+    width is no evidence of others: what the runs have in common may decide.
+
+    >>> standing({"difference": 1.0, "lo": 1.0, "hi": 1.0}), standing({"difference": 1.0, "lo": 0.5, "hi": 1.5})
+    ('constant', 'significant')
+    """
+    difference, low, high = row["difference"], row["lo"], row["hi"]
+    if not isfinite(difference):
+        return "unknown"
+    if not isfinite(low):
+        return "single"
+    if high - low <= _ROUNDING * abs(difference):
+        return "constant" if difference else "chance"
+    return "significant" if low > 0.0 or high < 0.0 else "chance"
+
+
 def significant(row: Row) -> bool:
-    """Whether a difference is more than chance: its interval does not include zero."""
-    return isfinite(row["lo"]) and (row["lo"] > 0.0 or row["hi"] < 0.0)
+    """Whether a difference is more than chance: its interval has a width, and does not include zero."""
+    return standing(row) == "significant"
 
 
 def table(found: pa.Table) -> tuple[list[str], list[list[str]]]:

@@ -1,23 +1,29 @@
 """What runs found, in sentences: computed from their tables, and never more than the intervals support."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
 from typing import Any
 
 import pyarrow as pa
 
-from varicap.report.differences import significant
+from varicap.report.differences import Standing, standing
 from varicap.report.measures import measure_of
 from varicap.report.points import short
 from varicap.report.table import bottlenecks, with_interval
-from varicap.report.table import significant as significant_digits
 from varicap.results.differences import differences
 from varicap.results.study import Study
 
 Row = Mapping[str, Any]
 
 _MOST = 6  # flows, and links, that get a sentence each
+_MOST_PLACES = 3
 _DELAYS = ("sojourn_p95_ms", "rtt_p95_ms")
+_RESTS_ON: Mapping[Standing, str] = {
+    "significant": "",
+    "constant": "the same in all runs",
+    "single": "one run: may be chance",
+}
+"""What is stated, and what it rests on if not on an interval."""
 _WORDS = {"sojourn_p95_ms": "queueing delay (95th percentile)", "rtt_p95_ms": "round-trip time (95th percentile)"}
 
 
@@ -29,7 +35,7 @@ def of_runs(summary: Mapping[str, Any], flows: pa.Table, links: pa.Table) -> Ite
     found = {(row["flow"], row["measure"]): row for row in differences(flows, links).to_pylist()}
     names = list(dict.fromkeys(name for name, _ in found))
     if names and summary["runs"] < 2:
-        yield "One run has no intervals: how flows differ may be chance. More runs (--seeds) tell."
+        yield "One run has no intervals: how flows differ may be chance. Use more runs (--seeds) to find out."
         return
     for name in names[:_MOST]:
         delay = next((found[name, each] for each in _DELAYS if (name, each) in found), None)
@@ -39,16 +45,22 @@ def of_runs(summary: Mapping[str, Any], flows: pa.Table, links: pa.Table) -> Ite
 
 
 def _leader(summary: Mapping[str, Any]) -> Iterator[str]:
-    """What was got, by whom, of how much."""
+    """Which flow got most, and how much of the links they share was used."""
     flows = [flow for flow in summary["flows"] if flow["goodput_bps"]["mean"] is not None]
     if not flows:
         return
-    most = max(flows, key=lambda flow: float(flow["goodput_bps"]["mean"]))
-    got = _mega(most["goodput_bps"])
+    # The highest mean is a fact of these runs, more than chance or not: nothing else is claimed.
+    first = _highest([flow["goodput_bps"] for flow in flows])
+    names = [flows[place]["name"] for place in first]
+    got = f"{_common([flows[place]['goodput_bps'] for place in first])} Mb/s"
+    if len(flows) == 1:
+        rate = f"{names[0]} got {got} of goodput"
+    elif len(names) == len(flows):
+        rate = f"All flows have the same mean goodput, {got}"
+    else:
+        who = _listed(names) if len(names) <= _MOST else f"{len(names)} flows"
+        rate = f"{who} {'have' if len(names) > 1 else 'has'} the highest mean goodput, {got}"
     shared = [link for link in bottlenecks(dict(summary)) if not link.get("flow")]
-    # Of means one is the highest, whether or not that is more than chance: no more is said.
-    rate = f"{most['name']} {'has the highest mean goodput,' if len(flows) > 1 else 'got'} {got} Mb/s"
-    rate += "" if len(flows) > 1 else " of goodput"
     used = [link for link in shared[:_MOST] if link["utilisation"]["mean"] is not None]
     if used:
         shares = (
@@ -60,6 +72,27 @@ def _leader(summary: Mapping[str, Any]) -> Iterator[str]:
         yield f"{rate}."
 
 
+def _highest(of: Sequence[Mapping[str, Any]]) -> list[int]:
+    """The places of all that have the highest mean."""
+    most = max(float(each["mean"]) for each in of)
+    return [place for place, each in enumerate(of) if each["mean"] == most]
+
+
+def _common(of: Sequence[Mapping[str, Any]]) -> str:
+    """A rate [Mb/s] of several that have the same mean; its interval, if they have that in common too."""
+    alike = len({(each["lo"], each["hi"]) for each in of}) == 1
+    return _mega(of[0]) if alike else _mega({**of[0], "lo": None, "hi": None})
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names as a sentence has them.
+
+    >>> _listed(["a"]), _listed(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
 def _mega(interval: Mapping[str, Any]) -> str:
     return _of(interval, 1e-6)
 
@@ -69,7 +102,7 @@ def _of(interval: Mapping[str, Any], scale: float) -> str:
 
 
 def _difference(name: str, rate: Row | None, delay: Row | None) -> str:
-    """One sentence: what of goodput and delay differs by more than chance.
+    """One sentence: how goodput and delay differ, where that can be said.
 
     >>> row = {"flow": "b", "reference": "a", "measure": "goodput_bps", "difference": 1e5, "lo": 5e4, "hi": 1.5e5,
     ...     "percent": 2.7, "percent_lo": 1.2, "percent_hi": 4.2}
@@ -82,15 +115,27 @@ def _difference(name: str, rate: Row | None, delay: Row | None) -> str:
     if not there:
         return f"{name}: nothing to compare."
     words = {"goodput_bps": "goodput", **_WORDS}
-    known = [row for row in there if significant(row)]
-    unclear = [words[row["measure"]] for row in there if not significant(row)]
+    known = [(row, standing(row)) for row in there if standing(row) in _RESTS_ON]
+    unclear = [words[row["measure"]] for row in there if standing(row) not in _RESTS_ON]
     begin = f"{name} against {there[0]['reference']}: "
     if not known:
         return f"{begin}no significant difference in {' or '.join(unclear)}."
     # More goodput for more delay is a price; what is better or worse in both is not.
-    link = " for " if len({row["difference"] > 0 for row in known}) == 1 else " and "
-    said = link.join(f"{_percent(row)} {words[row['measure']]}" for row in known)
+    link = " for " if len({row["difference"] > 0 for row, _ in known}) == 1 else " and "
+    said = _stated([(f"{_percent(row)} {words[row['measure']]}", _RESTS_ON[how]) for row, how in known], link)
     return f"{begin}{said}{f'; no significant difference in {unclear[0]}' if unclear else ''}."
+
+
+def _stated(statements: Sequence[tuple[str, str]], link: str) -> str:
+    """Statements, each with what it rests on; once, if that is the same for all.
+
+    >>> _stated([("+1 % goodput", "one run"), ("+2 % delay", "one run")], " for ")
+    '+1 % goodput for +2 % delay (one run)'
+    """
+    rests = dict.fromkeys(on for _, on in statements)
+    if len(rests) == 1:
+        statements = [(text, "") for text, _ in statements[:-1]] + [statements[-1]]
+    return link.join(f"{text} ({on})" if on else text for text, on in statements)
 
 
 def _percent(row: Row) -> str:
@@ -99,9 +144,6 @@ def _percent(row: Row) -> str:
         text = with_interval(row["difference"], row["lo"], row["hi"], measure.scale)
         return f"{'' if text.startswith('-') else '+'}{text} {measure.unit}"
     text = with_interval(row["percent"], row["percent_lo"], row["percent_hi"])
-    if text.endswith("± 0"):
-        # An interval without width says nothing of how many digits count.
-        text = f"{significant_digits(row['percent'], 2)} ± 0"
     return f"{'' if text.startswith('-') else '+'}{text} %"
 
 
@@ -110,6 +152,7 @@ def of_study(study: Study) -> Iterator[str]:
     paths = [path for path, _ in study.points[0]]
     rows = [row for row in study.summary.to_pylist() if row["kind"] == "flows" and isfinite(row["mean"])]
     names = list(dict.fromkeys(row["name"] for row in rows))
+    firsts = {(row["name"], row["measure"]): row for row in rows if row["point"] == 0}
     last = len(study.points) - 1
     if last and paths:
         ends = " to ".join(_point(study.points[number], paths) for number in (0, last))
@@ -118,35 +161,52 @@ def of_study(study: Study) -> Iterator[str]:
         rates = [row for row in rows if row["name"] == name and row["measure"] == "goodput_bps"]
         if not rates:
             continue
-        best = max(rates, key=lambda row: float(row["mean"]))
-        most = _of({end: best[end] if isfinite(best[end]) else None for end in ("mean", "lo", "hi")}, 1e-6)
-        where = _point(tuple((path, best[path]) for path in paths), paths)
         changes = [
-            _change(row, words)
+            _change(row, first, words)
             for measure, words in (("goodput_bps", "goodput"), ("rtt_p95_ms", _WORDS["rtt_p95_ms"]))
             for row in rows
             if last and row["point"] == last and (row["name"], row["measure"]) == (name, measure)
+            for first in [firsts.get((name, measure))]
         ]
-        said = f"{', '.join(changes)}; " if changes else ""
-        if where:
-            yield f"{name}: {said}highest mean goodput, {most} Mb/s, at {where}."
-        else:
-            yield f"{name}: {most} Mb/s of goodput."
+        said = f"{_stated(changes, ', ')}; " if changes else ""
+        yield f"{name}: {said}{_best(rates, paths)}."
     if len(names) > _MOST:
         yield f"{len(names) - _MOST} more flows are in the tables."
 
 
-def _change(row: Row, words: str) -> str:
-    """How a measure changed from the first point, if that is more than chance."""
-    ends = {"lo": row["difference_lo"], "hi": row["difference_hi"]}
-    base = row["mean"] - row["difference"]
+def _best(rates: Sequence[Row], paths: list[str]) -> str:
+    """Where the mean goodput of a flow is highest."""
+    known = [{end: row[end] if isfinite(row[end]) else None for end in ("mean", "lo", "hi")} for row in rates]
+    places = _highest(known)
+    most = f"{_common([known[place] for place in places])} Mb/s"
+    if not paths:
+        return f"{most} of goodput"
+    if len(places) == len(rates) > 1:
+        return f"the same mean goodput, {most}, at all points"
+    where = [_point(tuple((path, rates[place][path]) for path in paths), paths) for place in places]
+    said = f"at {' and at '.join(where)}" if len(where) <= _MOST_PLACES else f"at {len(where)} of {len(rates)} points"
+    return f"highest mean goodput, {most}, {said}"
+
+
+def _change(row: Row, first: Row | None, words: str) -> tuple[str, str]:
+    """How a measure changed from the first point, and what that rests on."""
+    ends = {"difference": row["difference"], "lo": row["difference_lo"], "hi": row["difference_hi"]}
+    how = standing(ends)
+    if how == "unknown" or first is None:
+        return f"{words} not comparable", ""
+    counted = ""
+    if row["difference_runs"] < max(row["runs"], first["runs"]):
+        counted = f"over the {row['difference_runs']} runs that both points have"
+        if (row["mean"] - first["mean"]) * row["difference"] < 0.0:
+            # Means of other runs, which are given beside this, would contradict it.
+            return f"{words} not comparable", f"{counted} it changes one way, over all runs the other"
+    if how == "chance":
+        return f"no significant change of {words}", counted
+    base = row["difference_base"]
     share = 100.0 / abs(base) if base else float("nan")
-    if not isfinite(ends["lo"]) or not isfinite(row["difference"]):
-        return f"{words} not comparable"
-    if not significant(ends):
-        return f"no significant change of {words}"
-    percent = {f"percent_{end}": value * share for end, value in ends.items()}
-    return f"{_percent({**row, **ends, 'percent': row['difference'] * share, **percent})} {words}"
+    percent = {"percent": row["difference"] * share} | {f"percent_{end}": ends[end] * share for end in ("lo", "hi")}
+    rests = _RESTS_ON[how] if how == "single" else ", ".join(filter(None, (_RESTS_ON[how], counted)))
+    return f"{_percent({**row, **ends, **percent})} {words}", rests
 
 
 def _point(point: tuple[tuple[str, str], ...], paths: list[str]) -> str:

@@ -1,7 +1,9 @@
 """The results of a study: each measure at each point with its interval, and its difference from the first point.
 
 All points face the same random numbers (replication r of one and of another), so a difference between two points is a
-mean of differences, replication by replication: its interval is narrower than the two intervals suggest.
+mean of differences, replication by replication. What the channel does to both cancels, so that its interval is
+narrower than the two intervals suggest wherever the points' runs go up and down together.  It counts the runs that both
+points have; `difference_base` is the mean of point 0 over these, to which the difference can be related.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,7 +26,7 @@ Tables = dict[str, pa.Table]
 
 _COLUMNS = (
     *("point", "kind", "name", "measure", "unit", "runs", "mean", "lo", "hi"),
-    *("difference", "difference_lo", "difference_hi"),
+    *("difference", "difference_lo", "difference_hi", "difference_runs", "difference_base"),
 )
 _NOT_MEASURES = ("point", "replication", "seed", "flows")
 WATCHED = {"flows": "goodput_bps", "links": "utilisation"}
@@ -124,13 +126,20 @@ def widest(tables: Tables) -> dict[int, float]:
     return found
 
 
-def _differences(first: Block | None, block: Block) -> tuple[Array, Array, Array]:
-    """The difference from point 0, replication by replication; nothing where the items differ."""
+def _differences(first: Block | None, block: Block) -> tuple[Array, ...]:
+    """The difference from point 0, replication by replication, and over how many runs of what mean at point 0.
+
+    There is nothing where the items differ.
+    """
     if first is None or first.items != block.items:
-        nothing = np.full((len(block.points), *block.values.shape[2:]), np.nan)
-        return nothing, nothing, nothing
+        shape = (len(block.points), *block.values.shape[2:])
+        nothing = np.full(shape, np.nan)
+        return nothing, nothing, nothing, np.zeros(shape, np.int64), nothing
     runs = min(block.values.shape[1], first.values.shape[1])
-    return intervals(block.values[:, :runs] - first.values[:1, :runs])
+    begin = first.values[:1, :runs]
+    paired = block.values[:, :runs] - begin
+    base, _, _ = intervals(np.where(np.isfinite(paired), begin, np.nan))
+    return *intervals(paired), np.isfinite(paired).sum(axis=1), base
 
 
 def _items(rows: pa.Table) -> list[str]:
