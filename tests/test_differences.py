@@ -10,9 +10,10 @@ import pytest
 from conftest import Cli
 
 import varicap
-from varicap.report.differences import table
+from varicap.report.differences import note, table
 from varicap.report.formats import latex
 from varicap.report.table import rows as rows_of
+from varicap.report.web.page import html
 from varicap.results.result import Result
 from varicap.statistics import Interval
 
@@ -52,6 +53,23 @@ def test_a_delay_is_that_of_the_link_in_the_summary_and_not_of_the_senders_own_b
     for flow in ("accel-brake", "instcap", "effcap"):
         assert rows[flow, "sojourn_p95_ms"]["difference"] == pytest.approx(delays[flow] - delays["cubic"])
         assert float(cells[flow][4].split()[0]) == pytest.approx(delays[flow], rel=0.1)
+
+
+def test_links_are_compared_between_groups_only() -> None:
+    changes = {"flows.reno.count": "2", "duration": "10 s"}
+    found = varicap.run("examples/lte.toml", seeds=2, overrides=changes).differences().to_pylist()
+    of_links = {row["flow"] for row in found if row["measure"] == "sojourn_p95_ms"}
+    assert {row["flow"] for row in found} == {"reno.1", "newreno", "sack", "cubic"}
+    assert of_links == {"newreno", "sack", "cubic"}
+
+
+def test_the_note_of_one_run_has_no_interval() -> None:
+    one = varicap.run("examples/lte.toml", seeds=1, overrides={"duration": "10 s"})
+    assert note(one.differences()) == "Differences in one run, which has no interval: they may be chance."
+    assert "%" not in note(one.differences())
+    page = html(one)
+    assert note(one.differences()) in page
+    assert "95 %" not in page
 
 
 def test_the_reference_can_be_chosen(result: Result) -> None:

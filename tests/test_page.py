@@ -92,6 +92,8 @@ def test_the_story_says_what_the_intervals_support(alone: Result) -> None:
             else:
                 assert re.search(rf"no significant difference in .*{words}", sentence)
     assert seen == {True, False}
+    (heading,) = re.findall(r"<h3>(Differences[^<]*)</h3>", pages.html(alone))
+    assert heading == "Differences from reno"
     assert sentences[-1] == "The flows differ in recovery and congestion: see Path."
 
 

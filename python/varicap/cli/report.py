@@ -211,12 +211,12 @@ def _tables(folder: Path, differ: bool, against: str | None) -> "list[tuple[str,
     if not differ:
         return [("", headings, rows) for headings, rows in table.rows(found.summary)]
     try:
-        headings, rows = differences.table(found.differences(against))
+        differ_by = found.differences(against)
     except ValueError as error:
         raise FolderError(f"{folder}: {error}") from None
-    if not rows:
+    if differ_by.num_rows == 0:
         raise FolderError(f"{folder}: one flow has no other to differ from")
-    return [(differences.NOTE, headings, rows)]
+    return [(differences.note(differ_by), *differences.table(differ_by))]
 
 
 def _figure(folder: Path, looks: "Looks") -> "Figure":

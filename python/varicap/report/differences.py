@@ -11,7 +11,12 @@ from varicap.report.table import with_interval
 
 Row = Mapping[str, Any]
 
-NOTE = "Differences are taken run by run. * The 95 % interval does not include zero."
+NOTE = (
+    "Differences are taken run by run. * The 95 % interval does not include zero; without ± all runs have the same "
+    "difference. Percentages take the mean of the reference as exact; intervals are not adjusted for the number of "
+    "comparisons."
+)
+_OF_ONE_RUN = "Differences in one run, which has no interval: they may be chance."
 
 _SHOWN = (
     ("goodput_bps",),
@@ -55,6 +60,11 @@ def standing(row: Row) -> Standing:
 def significant(row: Row) -> bool:
     """Whether a difference is more than chance: its interval has a width, and does not include zero."""
     return standing(row) == "significant"
+
+
+def note(found: pa.Table) -> str:
+    """How the table of these differences is to be read."""
+    return NOTE if max(found["runs"].to_pylist(), default=0) > 1 else _OF_ONE_RUN
 
 
 def table(found: pa.Table) -> tuple[list[str], list[list[str]]]:

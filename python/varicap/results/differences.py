@@ -1,7 +1,9 @@
 """How flows of the same runs differ: means of differences, run by run.
 
-In a run all flows face the same channel and the same random numbers, so the difference between two of them varies less
-from run to run than either does: its interval is narrower than the two intervals suggest.
+In a run all flows face the same channel and the same random numbers.  Where a good run for one is a good run for the
+other, as it is for flows in isolation, the difference varies less from run to run than either flow does, and its
+interval is narrower than the two intervals suggest.  Flows that compete for a link may do the opposite: what one gets
+the other lacks, and the interval is wider.  It is right in both cases, which the two intervals by themselves are not.
 """
 
 from collections.abc import Mapping
@@ -24,7 +26,10 @@ def differences(flows: pa.Table, links: pa.Table, reference: str | None = None) 
 
     The columns ``difference``, ``lo`` and ``hi`` are in the measure's unit, with a 95 % interval of the paired
     differences where there are two runs or more; ``percent`` and its ends relate them to the mean of the reference.
-    A flow that has its links to itself is compared by the delays and losses of its bottleneck too.
+    Where every group of flows has its links to itself, flows of two groups are compared by the delays and losses of
+    their bottlenecks too.
+    The intervals are of the differences alone: those in percent take the mean of the reference as exact, and none is
+    widened for the number of comparisons.
     Raises ``ValueError`` for a flow that there is not.
     """
     names = list(dict.fromkeys(flows["name"].to_pylist())) if flows.num_rows else []
@@ -32,13 +37,15 @@ def differences(flows: pa.Table, links: pa.Table, reference: str | None = None) 
         raise ValueError(f"no flow `{reference}`; there are: {', '.join(names)}")
     first = reference if reference is not None else (names[0] if names else "")
     of_flows = _by_run(flows, names, measures_of(flows))
-    values = {**of_flows, **_of_own_links(flows, links, names)}
+    of_links = _of_own_links(flows, links, names)
+    groups = dict(zip(flows["name"].to_pylist(), flows["group"].to_pylist(), strict=True)) if names else {}
     units = {name: unit_of(table.schema.field(name)) for table in (links, flows) for name in measures_of(table)}
     rows: list[dict[str, Any]] = []
     for name in names:
         if name == first:
             continue
-        for measure, table in values.items():
+        # Flows of one group share their links, which do not differ from themselves.
+        for measure, table in (of_flows if groups[name] == groups[first] else {**of_flows, **of_links}).items():
             paired = (table[name] - table[first])[None]
             (difference,), (low,), (high,) = intervals(paired)
             both = np.isfinite(paired[0])

@@ -145,9 +145,9 @@ def _runs(shown: Source) -> int:
 
 def _in_short(shown: Source, first: list[Chart]) -> Iterable[Markup]:
     """The findings in words beside a chart."""
-    told = [tag("li", sentence) for sentence in sentences(shown)]
-    words = tag("ul", *told, class_="story") if told else Markup()
-    if not first and not told:
+    findings = [tag("li", sentence) for sentence in sentences(shown)]
+    words = tag("ul", *findings, class_="story") if findings else Markup()
+    if not first and not findings:
         return ()
     return (tag("div", words, *(_figure(chart, chart.drawing or Markup()) for chart in first), class_="first"),)
 
@@ -170,11 +170,12 @@ def _differences(shown: Source) -> Iterable[Markup]:
     """How flows differ from the first of them."""
     if (shown.summary or {}).get("engine") == "model":
         return ()
-    headings, rows = differences.table(paired(shown.flows, shown.links))
+    found = paired(shown.flows, shown.links)
+    headings, rows = differences.table(found)
     if not rows:
         return ()
-    note = tag("p", differences.NOTE, class_="note")
-    return (tag("h3", f"Differences from {headings[0].removeprefix('less ')}"), note, paths.rows(headings, rows, True))
+    note = tag("p", differences.note(found), class_="note")
+    return (tag("h3", f"Differences from {found['reference'][0]}"), note, paths.rows(headings, rows, True))
 
 
 def _warning(fidelity: Mapping[str, Any]) -> Markup:

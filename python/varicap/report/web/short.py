@@ -22,13 +22,13 @@ def sentences(source: Source) -> list[str]:
         return list(story.of_study(source.study))
     if source.summary is None:
         return []
-    told = list(story.of_runs(source.summary, source.flows, source.links))
+    findings = list(story.of_runs(source.summary, source.flows, source.links))
     differ = story.distinctions(source.scenario)
-    if told and len(differ) > 1:
-        told.append(f"The flows differ in {', '.join(list(differ)[:-1])} and {list(differ)[-1]}: see Path.")
-    elif told and differ:
-        told.append(f"The flows differ in {next(iter(differ))} alone: see Path.")
-    return told
+    if findings and len(differ) > 1:
+        findings.append(f"The flows differ in {', '.join(list(differ)[:-1])} and {list(differ)[-1]}: see Path.")
+    elif findings and differ:
+        findings.append(f"The flows differ in {next(iter(differ))} alone: see Path.")
+    return findings
 
 
 def tradeoff(source: Source) -> Iterator[Chart]:
