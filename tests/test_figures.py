@@ -17,6 +17,7 @@ from varicap.report.figure import PANELS, overview
 from varicap.report.sweep import chart
 from varicap.report.transfers import completion_ms
 from varicap.report.waiting import waiting_ms
+from varicap.report.web.sweeps import sweeps
 from varicap.results.result import Result
 from varicap.results.study import Study
 
@@ -289,3 +290,36 @@ def test_plot_from_the_command_line(cli: Cli, folder: Path, tmp_path: Path) -> N
     assert done.returncode == 0, done.stderr
     assert done.stderr == "varicap: wrote all.png\n"
     assert (tmp_path / "all.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"panels": "curves,heat"}, "one kind of panels, and not 2: curves, heat"),
+        ({"panels": "scatter", "measure": "utilisation"}, "no delay `utilisation`; there are: rtt_mean_ms"),
+        ({"panels": "scatter", "measure": "utilisation", "flows": "reno"}, "no delay `utilisation`; there are"),
+        ({"panels": "scatter", "measure": "timeouts"}, "no delay `timeouts`; there are: rtt_mean_ms"),
+        (
+            {"panels": "scatter", "measure": "sojourn_p95_ms"},
+            "no delay `sojourn_p95_ms`; did you mean `rtt_p95_ms`\\? There are",
+        ),
+        ({"measure": "fct_mean_ms"}, "`fct_mean_ms` was not measured at any point of this study"),
+        ({"measure": "fct_mean_ms", "panels": "heat"}, "`fct_mean_ms` was not measured at any point"),
+        ({"measure": "fct_mean_ms", "panels": "scatter"}, "`fct_mean_ms` was not measured at any point"),
+        ({"run": 0}, "`run` is not for a study"),
+    ],
+)
+def test_what_a_study_cannot_show_is_refused(study: Study, options: Any, complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        study.figure(**options)
+
+
+def test_an_axis_of_small_numbers_keeps_its_unit() -> None:
+    delays = {"topology.dumbbell.forward.delay": ["1e-3 s", "2e-3 s"], CAPACITY: ["1 Mbit/s", "2 Mbit/s"]}
+    swept = varicap.sweep(SCENARIO, delays, seeds=1, overrides={"duration": "4 s"})
+    for panels in ("curves", "heat"):
+        axes = chart(swept, panels=panels).axes[0]
+        assert axes.get_xlabel() == "forward delay [s]"
+        assert "1e-3 s" not in [label.get_text() for label in axes.get_xticklabels()]
+    goodput = next(each for each in sweeps(swept) if each.key == "goodput-bps-0")
+    assert "forward delay [s]" in str(goodput.drawing)

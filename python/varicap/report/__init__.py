@@ -61,7 +61,7 @@ def draw(of: "Recorded | Study | Comparison", **looks: "Unpack[Looks]") -> "Figu
 def _refuse(what: str, **given: object) -> None:
     """Raise ``ValueError`` for options that say nothing of what is drawn."""
     for name, value in given.items():
-        if value:
+        if value is not None:
             raise ValueError(f"`{name}` is not for {what}")
 
 

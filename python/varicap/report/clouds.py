@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from varicap import units
 from varicap.report import style
-from varicap.report.look import Look, pick
+from varicap.report.look import Look, halves, pick
 from varicap.report.measures import measure_of
 from varicap.report.transfers import completion_ms
 from varicap.statistics import Interval
@@ -60,7 +60,7 @@ def _scatter(axes: "Axes", result: "Recorded", flows: list[str], measure: str | 
         if region is not None and len(pairs) >= _FEW:
             axes.fill(*region.outline().T, facecolor=colour, edgecolor="none", alpha=0.18)
         axes.errorbar(
-            [x.mean], [y.mean], xerr=_half(x), yerr=_half(y), fmt="o", color=colour, label=style.literal(name)
+            [x.mean], [y.mean], xerr=_halves(x), yerr=_halves(y), fmt="o", color=colour, label=style.literal(name)
         )
     look.plain(axes, zero=False)
     axes.margins(x=0.08, y=0.12)
@@ -104,10 +104,8 @@ def _scaled(rows: pa.Table, column: str, scale: float) -> Array:
     return values * scale
 
 
-def _half(interval: Interval) -> list[list[float]] | None:
-    if interval.lo is None or interval.hi is None:
-        return None
-    return [[interval.mean - interval.lo], [interval.hi - interval.mean]]
+def _halves(interval: Interval) -> list[list[float]]:
+    return halves([(interval.mean, interval.lo, interval.hi)])
 
 
 CLOUDS: "dict[str, Callable[[Axes, Recorded, list[str], str | None, Look], None]]" = {

@@ -3,9 +3,10 @@
 import difflib
 import math
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from matplotlib import font_manager, rc_context
@@ -63,6 +64,12 @@ class Drawn(Figure):
         """Write the figure; in PDF with TrueType fonts, in SVG with text as text."""
         with rc_context(self.settings):
             super().savefig(*arguments, **options)
+
+    def _repr_png_(self) -> bytes:
+        """The figure as a notebook shows it, which by itself knows figures of pyplot only."""
+        image = BytesIO()
+        self.savefig(image, format="png")
+        return image.getvalue()
 
 
 @dataclass(frozen=True)
@@ -153,6 +160,19 @@ class Look:
             # Signs that the font lacks are taken from one that has them.
             settings["font.family"] = [self.font, "DejaVu Sans"]
         return settings
+
+
+def halves(means: Iterable[tuple[float, float | None, float | None]]) -> list[list[float]]:
+    """What lies below and above each mean in its interval, as error bars; nothing where there is no interval.
+
+    >>> halves([(2.0, 1.5, 3.0), (2.0, None, None)])
+    [[0.5, 0.0], [1.0, 0.0]]
+    """
+    ends = [
+        (0.0, 0.0) if low is None or high is None or math.isnan(high - low) else (mean - low, high - mean)
+        for mean, low, high in means
+    ]
+    return [[below for below, _ in ends], [above for _, above in ends]]
 
 
 def pick(what: str, name: str, known: Collection[str]) -> str:

@@ -1,7 +1,9 @@
 """The points of a study: as rows of a table, and as places on an axis."""
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -63,19 +65,40 @@ def tall(study: "Study", most: int | None = None) -> tuple[list[str], list[list[
     return [*headings, "flow or link", *(f"{name} [{_SHOWN[key][0]}]" for key, name in _NAMES.items())], rows
 
 
-def places(values: Sequence[str]) -> Mapping[str, float]:
+@dataclass(frozen=True)
+class Numbers:
+    """Values of an axis that are numbers of one unit."""
+
+    of: Mapping[str, float]
+    unit: str
+
+    @classmethod
+    def among(cls, values: Iterable[str]) -> Self | None:
+        """These values, if every one of them is a finite number, and all have the same unit or none has one.
+
+        >>> Numbers.among(["1e-3 s", "2e-3 s"])
+        Numbers(of={'1e-3 s': 0.001, '2e-3 s': 0.002}, unit='s')
+        >>> Numbers.among(["sack", "reno"]), Numbers.among(["1 s", "2 ms"]), Numbers.among(["nan"])
+        (None, None, None)
+        """
+        split = {value: value.partition(" ") for value in values}
+        units = {unit for _, _, unit in split.values()}
+        try:
+            numbers = {value: float(number) for value, (number, _, _) in split.items()}
+        except ValueError:
+            return None
+        return cls(numbers, units.pop()) if len(units) == 1 and all(map(isfinite, numbers.values())) else None
+
+
+def places(values: Iterable[str]) -> Mapping[str, float]:
     """Where each value stands: at its number if all have the same unit, else in their order.
 
     >>> places(["5 ms", "20 ms"]), places(["sack", "reno"])
     ({'5 ms': 5.0, '20 ms': 20.0}, {'sack': 0.0, 'reno': 1.0})
     """
-    split = [value.split(" ", 1) for value in dict.fromkeys(values)]
-    try:
-        if len({tuple(parts[1:]) for parts in split}) == 1:
-            return {" ".join(parts): float(parts[0]) for parts in split}
-    except ValueError:
-        pass
-    return {value: float(place) for place, value in enumerate(dict.fromkeys(values))}
+    there = list(dict.fromkeys(values))
+    numbers = Numbers.among(there)
+    return numbers.of if numbers else {value: float(place) for place, value in enumerate(there)}
 
 
 def is_scattered(study: "Study", path: str) -> bool:
@@ -105,8 +128,8 @@ def label_of(path: str, values: Sequence[str], paths: Sequence[str] = ()) -> str
 
     >>> label_of("topology.dumbbell.forward.capacity", ["1 Mbit/s", "2 Mbit/s"])
     'forward capacity [Mbit/s]'
+    >>> label_of("topology.dumbbell.forward.delay", ["1e-3 s", "2e-3 s"])
+    'forward delay [s]'
     """
-    units = {value.partition(" ")[2] for value in values}
-    numbers = all(value.partition(" ")[0].replace(".", "", 1).isdigit() for value in values)
-    unit = f" [{units.pop()}]" if len(units) == 1 and numbers and units != {""} else ""
-    return short(path, paths) + unit
+    numbers = Numbers.among(values)
+    return short(path, paths) + (f" [{numbers.unit}]" if numbers and numbers.unit else "")

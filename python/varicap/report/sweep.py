@@ -11,9 +11,10 @@ import numpy as np
 import pyarrow.compute as pc
 
 from varicap.report import style
-from varicap.report.look import Look, chosen, pick
+from varicap.report.clouds import DELAYS
+from varicap.report.look import Look, chosen, halves, pick
 from varicap.report.measures import Measure, measure_of
-from varicap.report.points import is_scattered, label_of, places, short
+from varicap.report.points import Numbers, is_scattered, label_of, places, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,27 +71,35 @@ def chart(
     """A measure of a study with 95 % intervals, as `PANELS` names it; a flow has one colour in all of them.
 
     By itself a study of one axis is drawn as curves, one of several as small multiples: a panel for each value of the
-    further axes.  Every flow and point is drawn.  Raises ``ValueError`` if there is no such measure, panel or flow.
+    further axes.  Every flow and point is drawn.  In a scatter the measure is the delay, by default the mean RTT.
+    Raises ``ValueError`` if there is no such measure, panel or flow.
     """
+    panel = None if panels is None else _panel(panels)
+    if panel == "scatter" and measure != "goodput_bps":
+        pick("delay", measure, DELAYS)
     rows, found = _measured(study, measure)
     names = list(dict.fromkeys(row["name"] for row in rows))
     wanted = chosen("flow" if found.kind == "flows" else "link", flows, names)
     kept = [row for row in rows if row["name"] in wanted]
     drawing = _Drawing(study, found, kept, names, wanted, look or Look())
-    if panels is None:
+    if panel is None:
         # The curves of one flow over the further axes share a panel while colours can distinguish them.
         few = len(names) == 1 and len(_combinations(drawing, drawing.paths[1:])) <= len(style.COLOURS)
         return (_multiples if len(drawing.paths) > 1 and not few else _curves)(drawing)
-    (panel,) = names_of = chosen("panel", panels, PANELS)
-    if len(names_of) > 1:
-        raise ValueError("a figure of a study has one kind of panels")
     kinds: dict[str, Callable[[_Drawing], Drawn]] = {
         "curves": _curves,
         "multiples": _multiples,
         "heat": _heat,
         "scatter": _scatter,
     }
-    return kinds[pick("panel", panel, PANELS)](drawing)
+    return kinds[panel](drawing)
+
+
+def _panel(panels: Collection[str] | str) -> str:
+    names = chosen("panel", panels, PANELS)
+    if len(names) > 1:
+        raise ValueError(f"a figure of a study has one kind of panels, and not {len(names)}: {', '.join(names)}")
+    return names[0]
 
 
 def _measured(study: "Study", column: str) -> tuple[list[Row], Measure]:
@@ -103,7 +112,10 @@ def _measured(study: "Study", column: str) -> tuple[list[Row], Measure]:
     measure = measure_of(column, rows[0]["unit"], rows[0]["kind"])
     ends = ("mean", "lo", "hi")
     scaled = [{**row, **{key: row[key] * measure.scale for key in ends}} for row in rows]
-    return [row for row in scaled if isfinite(row["mean"])], measure
+    known = [row for row in scaled if isfinite(row["mean"])]
+    if not known:
+        raise ValueError(f"`{column}` was not measured at any point of this study")
+    return known, measure
 
 
 def _curves(drawing: _Drawing) -> "Drawn":
@@ -215,23 +227,15 @@ def _numbers(axes: "Axes", map_: Any, middle: float, look: Look) -> None:
 
 def _bare(value: str, values: Sequence[str]) -> str:
     """A value without its unit, if the axis says the unit."""
-    return style.literal(f"{places(values)[value]:g}" if _are_numbers(values) else value)
-
-
-def _are_numbers(values: Sequence[str]) -> bool:
-    try:
-        return len({value.partition(" ")[2] for value in values if float(value.partition(" ")[0]) is not None}) == 1
-    except ValueError:
-        return False
+    numbers = Numbers.among(values)
+    return style.literal(f"{numbers.of[value]:g}" if numbers else value)
 
 
 def _scatter(drawing: _Drawing) -> "Drawn":
     """Goodput against delay: a cross of two intervals for each flow and point."""
-    column = drawing.measure.column if drawing.measure.column.endswith("_ms") else "rtt_mean_ms"
-    delays, delay = _measured(drawing.study, column)
+    column = drawing.measure.column
+    delays, delay = _measured(drawing.study, "rtt_mean_ms" if column == "goodput_bps" else column)
     rates, rate = _measured(drawing.study, "goodput_bps")
-    if not delays or delay.kind != "flows":
-        raise ValueError(f"a scatter needs a delay of flows, such as rtt_p95_ms, and not {column}")
     with drawing.look.figure(6.4, 4.4, drawing.study.name) as figure:
         axes = figure.subplots()
         found = {(row["point"], row["name"]): row for row in delays}
@@ -245,8 +249,8 @@ def _scatter(drawing: _Drawing) -> "Drawn":
             axes.errorbar(
                 [x["mean"] for x, _ in pairs],
                 [y["mean"] for _, y in pairs],
-                xerr=_half([x for x, _ in pairs]),
-                yerr=_half([y for _, y in pairs]),
+                xerr=_halves([x for x, _ in pairs]),
+                yerr=_halves([y for _, y in pairs]),
                 fmt=_MARKERS[number % len(_MARKERS)],
                 color=style.colour(number),
                 elinewidth=0.6 * drawing.look.line,
@@ -285,7 +289,7 @@ def _curve(
     axes.errorbar(
         [place[row[path] if path else ""] for row in rows],
         [row["mean"] for row in rows],
-        yerr=_half(rows),
+        yerr=_halves(rows),
         color=style.colour(flow),
         linestyle=line or (style.LINES[number % len(style.LINES)] if number else style.line(flow)),
         marker=_MARKERS[number % len(_MARKERS)],
@@ -295,11 +299,8 @@ def _curve(
     )
 
 
-def _half(rows: list[Row]) -> list[list[float]]:
-    """What lies below and above the means in their intervals; nothing where there is no interval."""
-    ends = [(row["mean"] - row["lo"], row["hi"] - row["mean"]) for row in rows]
-    halves: list[list[float]] = np.nan_to_num(np.array(ends, np.float64).reshape(-1, 2)).T.tolist()
-    return halves
+def _halves(rows: list[Row]) -> list[list[float]]:
+    return halves((row["mean"], row["lo"], row["hi"]) for row in rows)
 
 
 def _finish(axes: "Axes", drawing: _Drawing, path: str) -> None:
@@ -308,7 +309,7 @@ def _finish(axes: "Axes", drawing: _Drawing, path: str) -> None:
     axes.set_xlabel(drawing.label(path) if path else "")
     if not path:
         axes.set_xticks([])
-    elif not _are_numbers(drawing.values(path)):
+    elif Numbers.among(drawing.values(path)) is None:
         place = places(drawing.values(path))
         axes.set_xticks(list(place.values()), [style.literal(value) for value in place])
 

@@ -4,9 +4,7 @@
 """
 
 from collections.abc import Collection
-from functools import partial
 from importlib import import_module
-from io import BytesIO
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 if TYPE_CHECKING:
@@ -47,8 +45,6 @@ def drawn_by(module: str) -> None:
 def figure(of: Any, **looks: Unpack[Looks]) -> "Figure":
     """The figure of what a run, a study or a comparison found; in a notebook it shows itself."""
     drawn: Figure = import_module(_drawer).draw(of, **looks)
-    # Notebooks know figures of pyplot only, which this is not.
-    vars(drawn)["_repr_png_"] = partial(_png, drawn)
     return drawn
 
 
@@ -62,9 +58,3 @@ def text(of: Any) -> str:
     """The same tables for the interactive interpreter."""
     tables: str = import_module(_drawer).text(of)
     return tables
-
-
-def _png(drawn: "Figure") -> bytes:
-    image = BytesIO()
-    drawn.savefig(image, format="png")
-    return image.getvalue()

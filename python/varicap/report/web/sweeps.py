@@ -1,13 +1,13 @@
 """Charts of a study: each measure over an axis, with error bars."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import isfinite
 from typing import Any
 
 import pyarrow.compute as pc
 
 from varicap.report.measures import IN_REPORTS, Measure
-from varicap.report.points import is_scattered, places, short
+from varicap.report.points import Numbers, is_scattered, label_of, places, short
 from varicap.report.table import with_interval
 from varicap.report.web.charts import Chart, Column
 from varicap.report.web.svg import Axis, Curve, axis, multiples, plot
@@ -117,14 +117,12 @@ def _curve(label: str, number: int, rows: list[Row], path: str, place: Any, meas
     )
 
 
-def _across(path: str, place: Any) -> Axis:
+def _across(path: str, place: Mapping[str, float]) -> Axis:
     """Numbers at their places; names in their order."""
     values = list(place.values())
-    if values != [float(number) for number in range(len(values))]:
-        units = {name.partition(" ")[2] for name in place}
-        unit = f" [{units.pop()}]" if len(units) == 1 and units != {""} else ""
+    if Numbers.among(place):
         wide = min(values) > 0 and max(values) / min(values) >= _WIDE
-        found = axis(f"{short(path)}{unit}", values, logarithmic=wide)
+        found = axis(label_of(path, list(place)), values, logarithmic=wide)
         few = len(values) <= 8 and not wide
         return Axis(found.label, found.low, found.high, _apart(found, values)) if few else found
     ticks = tuple((number, name if len(name) <= 16 else f"{name[:15]}…") for name, number in place.items())
