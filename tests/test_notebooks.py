@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from rich.cells import cell_len
 
 import varicap
 from varicap.engines import kernel, model, sim
@@ -52,6 +53,21 @@ def test_names_in_tables_are_escaped(fixed: Path) -> None:
     for found in (study, varicap.run(odd, seeds=1), varicap.compare(odd, only=("sim",), seeds=1)):
         assert "<td><b>" not in found._repr_html_()
         assert "&lt;b&gt;" in found._repr_html_()
+
+
+def test_a_terminal_obeys_no_name_and_columns_stand_below_each_other(fixed: Path, tmp_path: Path) -> None:
+    varicap.run(fixed, seeds=1, overrides=SHORT).save(tmp_path)
+    summary = json.loads((tmp_path / "summary.json").read_text(encoding="utf-8"))
+    (flow,) = summary["flows"]
+    summary["flows"] = [{**flow, "name": name} for name in ("red \x1b[31m", "容量", "plain")]
+    summary["scenario"]["name"] = "\x1b[2J"
+    (tmp_path / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
+    shown = repr(varicap.read(tmp_path))
+    assert "\x1b" not in shown
+    assert r"red \u001b[31m" in shown
+    flows = [line for line in shown.splitlines() if line.strip().startswith(("red ", "容量", "plain"))]
+    assert len(flows) == 3
+    assert len({cell_len(line) for line in flows}) == 1
 
 
 def test_figures_show_themselves(fixed: Path) -> None:

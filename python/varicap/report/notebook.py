@@ -4,8 +4,11 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from rich.cells import cell_len
+
 from varicap.engines.comparison import Comparison
 from varicap.report import points
+from varicap.report.printable import printable
 from varicap.report.table import Summary, rows, significant, title_of
 from varicap.results.study import Study
 
@@ -28,7 +31,7 @@ def text(of: "Recorded | Study | Comparison") -> str:
     """The numbers as lines of text, after the name of the type."""
     title, grids = _numbers(of if isinstance(of, Study | Comparison) else of.summary)
     lines = [line for grid in grids for line in _lines(*grid)]
-    return "\n  ".join([f"{type(of).__name__} of {title}", *lines])
+    return "\n  ".join([f"{type(of).__name__} of {printable(title)}", *lines])
 
 
 def _numbers(of: "Summary | Study | Comparison") -> tuple[str, list[Grid]]:
@@ -62,5 +65,10 @@ def _html(headings: Sequence[str], body: list[list[str]]) -> str:
 
 
 def _lines(headings: Sequence[str], body: list[list[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(headings, *body, strict=True)]
-    return ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in (headings, *body)]
+    """Columns as wide as a terminal shows their cells, which come from files and are made safe for it."""
+    grid = [[printable(cell) for cell in row] for row in (headings, *body)]
+    widths = [max(map(cell_len, column)) for column in zip(*grid, strict=True)]
+    return [
+        "  ".join(" " * (width - cell_len(cell)) + cell for cell, width in zip(row, widths, strict=True))
+        for row in grid
+    ]
