@@ -148,6 +148,8 @@ def test_a_heat_map_has_every_point(study: Study) -> None:
         map_ = np.asarray(image.get_array())
         assert map_.shape == (4, 4)
         assert map_.T.ravel() == pytest.approx([row["mean"] for row in rows if row["name"] == name])
+        # As many digits in every cell: 0.700 beside 0.728.
+        assert {len(text.get_text().replace(".", "").lstrip("0")) for text in axes.texts} == {3}
     assert len({axes.images[0].get_clim() for axes in figure.axes[:2]}) == 1
     with pytest.raises(ValueError, match="a heat map has two axes, and this study has 1"):
         chart(varicap.sweep(SCENARIO, {LIMIT: ["5 packets"]}, seeds=1), panels="heat")

@@ -222,7 +222,7 @@ def _numbers(axes: "Axes", map_: Any, middle: float, look: Look) -> None:
     for (row, column), value in np.ndenumerate(map_):
         if isfinite(value):
             colour = "black" if value > middle else "white"
-            axes.text(column, row, f"{value:.3g}", ha="center", va="center", color=colour, fontsize=look.size - 1)
+            axes.text(column, row, f"{value:#.3g}".removesuffix("."), ha="center", va="center", color=colour, fontsize=look.size - 1)
 
 
 def _bare(value: str, values: Sequence[str]) -> str:
