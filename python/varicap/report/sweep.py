@@ -222,7 +222,8 @@ def _numbers(axes: "Axes", map_: Any, middle: float, look: Look) -> None:
     for (row, column), value in np.ndenumerate(map_):
         if isfinite(value):
             colour = "black" if value > middle else "white"
-            axes.text(column, row, f"{value:#.3g}".removesuffix("."), ha="center", va="center", color=colour, fontsize=look.size - 1)
+            digits = f"{value:#.3g}".removesuffix(".")
+            axes.text(column, row, digits, ha="center", va="center", color=colour, fontsize=look.size - 1)
 
 
 def _bare(value: str, values: Sequence[str]) -> str:
