@@ -181,6 +181,14 @@ def test_a_call_waits_for_what_it_needs_and_the_next_call_for_it() -> None:
     assert (blocked.what, blocked.line) == ("the call does not return", LINES + 1)
     second = after_handshake("+0...0.1 read(4, ..., 500) = 500", "+0 write(4, ..., 10) = 10", data)
     assert second.what == "read has not returned at 0.200000 s"
+    never = "+1...1.1 read(4, ..., 500) = 500"
+    for after in ([], ["+0 write(4, ..., 10) = 10", "+0 > . 1:11(10) ack 1"]):
+        assert after_handshake(never, *after).what == "read has not returned at 1.200000 s"
+    # The tolerance is a share of the time since the event before, not since the beginning.
+    absolute = after_handshake(
+        "9 write(4, ..., 1) = 1", "10...10.1 read(4, ..., 500) = 500", "10.5 < P. 1:501(500) ack 1 win 65535"
+    )
+    assert absolute.what == "read has not returned at 10.100000 s"
     assert after_handshake(
         "+0 fcntl(4, F_SETFL, O_RDWR|O_NONBLOCK) = 0", "+0 read(4, ..., 5) = -1 EAGAIN (Try again)"
     ).passed

@@ -66,8 +66,9 @@ def play(script: Script, folder: Path, given: Mapping[str, Any]) -> Dialogue:
 class _Blocked:
     """A call that has not returned."""
 
-    def __init__(self, event: Event, call: Call, until: float, row: int) -> None:
-        self.event, self.call, self.until, self.row = event, call, until, row
+    def __init__(self, event: Event, call: Call, until: float, tolerance: float, row: int) -> None:
+        self.event, self.call, self.until, self.tolerance, self.row = event, call, until, tolerance, row
+        self.deadline = until + tolerance + 1e-9
 
 
 class _Player:
@@ -138,7 +139,7 @@ class _Player:
             if not self.lacks:
                 for event in self.script.events:
                     self._event(event)
-                self._finish()
+                self._let_return()
         except LacksError as lack:
             self.lacks.append(Lack(event.line if event else 1, str(lack)))
         except _DiffersError as difference:
@@ -162,17 +163,17 @@ class _Player:
             self._expect(event, action, at, offset)
         else:
             self._reach(at)
-            self._act(event, offset)
+            self._act(event, at, offset)
         self.last, self.last_at = event, at
 
-    def _act(self, event: Event, offset: float) -> None:
+    def _act(self, event: Event, at: float, offset: float) -> None:
         match event.action:
             case Packet() as packet:
                 self.rows.append(Row(self.now, event.line, str(packet)))
                 self.sockets.push(self.now, packet)
                 self._wake()
             case Call() as call:
-                self._call(event, call, offset)
+                self._call(event, call, at, offset)
             case Code():
                 self._check(event)
             case Command() as command:
@@ -213,25 +214,29 @@ class _Player:
         while self._step(at):
             pass
         self.now = max(self.now, at)
-        self._check_blocked()
+        if self.blocked is not None and self.now > self.blocked.deadline:
+            raise _not_returned(self.blocked)
 
     # Calls.
 
-    def _call(self, event: Event, call: Call, offset: float) -> None:
-        if self.blocked is not None:
-            # As in packetdrill, one call at a time.
-            limit = self.blocked.until + self.tolerance
-            while self.blocked is not None and self._step(limit):
-                pass
-            if self.blocked is not None:
-                self._reach(limit + 1e-6)
+    def _call(self, event: Event, call: Call, at: float, offset: float) -> None:
+        # As in packetdrill, one call at a time.
+        self._let_return()
         self.rows.append(Row(self.now, event.line, str(call)))
         until = self.now if call.until is None else round(offset + call.until / 1e6, 9)
-        self.blocked = _Blocked(event, call, until, len(self.rows) - 1)
+        self.blocked = _Blocked(event, call, until, self._tolerance_until(at), len(self.rows) - 1)
         self._wake()
         if self.blocked is not None and call.until is None:
             self.rows.pop()
             raise _DiffersError("the call does not return", "(blocked)")
+
+    def _let_return(self) -> None:
+        """Wait until the call has returned that has not, which nothing but a timer can help any more."""
+        while self.blocked is not None and self._step(self.blocked.deadline):
+            pass
+        if self.blocked is not None:
+            self.now = max(self.now, self.blocked.deadline)
+            raise _not_returned(self.blocked)
 
     def _wake(self) -> None:
         """Try the call again that has not returned."""
@@ -249,7 +254,7 @@ class _Player:
         if not is_expected or error != call.error:
             wanted = f"{shown(call.result)}{f' {call.error}' if call.error else ''}"
             what = f"{call.name} returns {returned.removeprefix('= ')}, not {wanted}"
-        elif abs(self.now - blocked.until) > self._tolerance_after(blocked.event.when.at):
+        elif abs(self.now - blocked.until) > blocked.tolerance + 1e-9:
             what = f"{call.name} returns at {self.now:.6f} s, not at {blocked.until:.6f} s"
         else:
             before = self.rows[blocked.row]
@@ -258,25 +263,16 @@ class _Player:
         del self.rows[blocked.row]
         raise _DiffersError(what, returned, where=(blocked.event.line, str(call)))
 
-    def _check_blocked(self) -> None:
-        blocked = self.blocked
-        if blocked is not None and self.now > blocked.until + self._tolerance_after(blocked.event.when.at):
-            what = f"{blocked.call.name} has not returned at {blocked.until:.6f} s"
-            raise _DiffersError(what, "(blocked)", where=(blocked.event.line, str(blocked.call)))
-
-    def _finish(self) -> None:
-        if self.blocked is not None:
-            self._reach(self.blocked.until + self.tolerance + 1e-6)
-
     # Packets that are expected.
 
-    def _tolerance_after(self, since_us: float) -> float:
-        return max(self.tolerance, self.share * since_us / 1e6)
+    def _tolerance_until(self, at: float) -> float:
+        """The tolerance of an event at the time `at`, which depends on how long the event before is ago."""
+        return max(self.tolerance, self.share * (at - self.last_at))
 
     def _expect(self, event: Event, expected: Packet, at: float, offset: float) -> None:
         is_any = event.when.timing is Timing.ANY
         until = at if event.when.until is None else round(offset + event.when.until / 1e6, 9)
-        tolerance = max(self.tolerance, self.share * (at - self.last_at))
+        tolerance = self._tolerance_until(at)
         limit = self.now + _LONGEST_WAIT_S if is_any else until + tolerance + 1e-9
         pieces: list[Sent] = []
         place = expected.start
@@ -346,6 +342,11 @@ class _Player:
             where = (failed.line, f"assert {failed.text}")
             raise _DiffersError(str(failed), failed.values, where=where) from None
         self.rows.append(Row(self.now, event.line, str(event.action), "holds"))
+
+
+def _not_returned(blocked: _Blocked) -> _DiffersError:
+    what = f"{blocked.call.name} has not returned at {blocked.until:.6f} s"
+    return _DiffersError(what, "(blocked)", where=(blocked.event.line, str(blocked.call)))
 
 
 def _is_anchored(event: Event) -> bool:
