@@ -3,6 +3,7 @@
 import json
 import random
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ from conftest import ROOT, Cli
 
 import varicap
 from varicap._core import AckSample, CongestionEvent
-from varicap.parts.dialogue import Dialogue, ScriptError, Verdict, dialogue
+from varicap.parts.dialogue import Dialogue, ScriptError, Verdict, compare, dialogue
+from varicap.parts.dialogue.script import Packet
 
 SCRIPTS = sorted((ROOT / "tests/dialogues").glob("*.pkt"))
 
@@ -66,6 +68,7 @@ def test_each_script_of_the_project_cites_its_source(script: Path) -> None:
         ("ecn-sender", r"> \[ect0\]", "> [noecn]", "[ect0], not [noecn]"),
         ("timestamps", "ecr 700", "ecr 710", "ecr 700, not 710"),
         ("timestamps", "<mss 1460,sackOK,TS val 9000 ecr 500>", "<mss 1460,sackOK>", "TS there, not missing"),
+        ("timestamps", "> . 1:1001(.*) val 10210", r"> . 1:1001\1 val 10400", "TS val 10210, not 10400"),
         ("zero-window", "ack 1 win 3000 <", "ack 1 win 2999 <", "win 3000, not 2999"),
         ("zero-window", "= 2000\n", "= 1999\n", "read returns 2000, not 1999"),
         ("close", "EPIPE", "ENOTCONN", "write returns -1 EPIPE, not -1 ENOTCONN"),
@@ -138,6 +141,63 @@ def test_the_tolerance_is_packetdrills() -> None:
     assert not after_handshake(*events, "+.98 > . 1:1001(1000) ack 1", head=head.format(19000)).passed
     with pytest.raises(ScriptError, match=r"script:1:1: --tolerance_usecs=soon is not a number"):
         dialogue(text="--tolerance_usecs=soon\n" + HANDSHAKE)
+
+
+def test_the_clock_of_timestamps_counts_if_the_script_says_how_long_a_tick_is() -> None:
+    stamped = HANDSHAKE.replace("sackOK>", "sackOK,TS val 500 ecr 0>", 1)
+    stamped = stamped.replace("1460,sackOK>", "1460,sackOK,TS val 123456 ecr 500>")
+    stamped = stamped.replace("ack 1 win 65535\n", "ack 1 win 65535 <TS val 600 ecr 123456>\n")
+    stamped += "+0 write(4, ..., 900) = 900\n+0 > . 1:901(900) ack 1 <TS val {} ecr 600>"
+    # As in packetdrill, where the option is 0 unless it is given.
+    for head in ("", "--tcp_ts_tick_usecs=0\n"):
+        assert dialogue(text=head + stamped.format(5)).passed
+    head = "--tcp_ts_tick_usecs=1000\n"
+    assert dialogue(text=head + stamped.format(123556)).passed
+    assert dialogue(text=head + stamped.format(5)).what == "TS val 123556, not 5"
+    assert dialogue(text=head + stamped.format(123576)).what == "TS val 123556, not 123576"
+    other = dialogue(text="--tcp_ts_tick_usecs=10\n" + stamped.format(133456))
+    assert [lack.what for lack in other.lacks] == ["a clock of timestamps with 10 us to the tick"]
+    with pytest.raises(ScriptError, match="--tcp_ts_tick_usecs=fast is not a number"):
+        dialogue(text="--tcp_ts_tick_usecs=fast\n" + HANDSHAKE)
+
+
+def test_only_full_segments_with_the_same_header_make_up_a_large_one() -> None:
+    small = ["+0 write(4, ..., 500) = 500"] * 2
+    assert after_handshake(*small, "+0 > . 1:501(500) ack 1", "+0 > . 501:1001(500) ack 1").passed
+    assert after_handshake(*small, "+0 > . 1:1001(1000) ack 1").what == "data 1:501(500), not 1:1001(1000)"
+    assert after_handshake(
+        "+0 write(4, ..., 1500) = 1500", "+0 write(4, ..., 1000) = 1000", "+0 > . 1:2501(2500) ack 1"
+    ).what.startswith("data 1001:1501(500), not 1001:2501(1500)")
+    strict = ["+0 write(4, ..., 1500) = 1500", "+0 > . 1:1501(1500) ack 1"]
+    assert after_handshake(*strict).passed
+    assert after_handshake(*strict, head="--strict_segments\n").what == "data 1:1001(1000), not 1:1501(1500)"
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ({"flags": "E."}, "flags E. at 1001, after . at 1"),
+        ({"flags": "W."}, "flags W. at 1001, after . at 1"),
+        ({"ack": 2}, "ack 2 at 1001, after 1 at 1"),
+        ({"ecn": "noecn"}, "[noecn] at 1001, after [ect0] at 1"),
+    ],
+)
+def test_the_parts_of_a_large_segment_agree(change: dict[str, Any], what: str) -> None:
+    first = Packet(False, ".", 1, 1000, 1, ecn="ect0")
+    second = replace(first, start=1001)
+    assert compare.disagreement(first, second) is None
+    assert compare.disagreement(replace(first, flags="W."), second) is None
+    assert compare.disagreement(first, replace(second, **change)) == what
+
+
+def test_what_comes_after_a_segment_counts_from_when_it_was_sent() -> None:
+    events = ["+0 write(4, ..., 1000) = 1000", "+0 > . 1:1001(1000) ack 1", "{} > . 1:1001(1000) ack 1"]
+    for when in ("*", "+0~+5"):
+        first = [event.format(when) for event in events]
+        assert after_handshake(*first, "+2 > . 1:1001(1000) ack 1").passed
+        for wrong in ("+1.7", "+2.3"):
+            # An eighth of that is less than 0.3 s.
+            assert not after_handshake(*first, f"{wrong} > . 1:1001(1000) ack 1").passed
 
 
 @pytest.mark.parametrize(

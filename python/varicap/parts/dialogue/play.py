@@ -1,5 +1,6 @@
 """Playing a script against the simulated host: who does what, when, and where the two first differ."""
 
+import re
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import replace
@@ -31,6 +32,9 @@ _PATIENCE_S = 5.0
 _LONGEST_WAIT_S = 3600.0
 """For a packet that may come at any time."""
 _SHOWN_AFTER = 4
+_LONGEST_TICK_US = 1_000_000
+_TICK_US = 1000
+"""Of the clock in the timestamps of a simulated host."""
 
 
 class _DiffersError(Exception):
@@ -75,6 +79,9 @@ class _Player:
     def __init__(self, script: Script, folder: Path, given: Mapping[str, Any]) -> None:
         self.script, self.folder, self.all_given = script, folder, dict(given)
         self.tolerance, self.share = _tolerance(script)
+        self.is_strict = "strict_segments" in script.options
+        self.tick_us = _tick(script)
+        self.first_stamps: tuple[int, int] | None = None
         self.setup = commands.Setup()
         commands.for_host(self.setup, given)
         self.blocks: dict[int, asserts.Block] = {}
@@ -101,6 +108,8 @@ class _Player:
         found, assigned = [], set(CONSTANTS)
         if "6" in self.script.options.get("ip_version", ""):
             found.append(Lack(1, "IPv6"))
+        if self.tick_us not in {0, _TICK_US}:
+            found.append(Lack(1, f"a clock of timestamps with {self.tick_us} us to the tick"))
         for event in self.script.events:
             what = sockets.lacks(event.action) if isinstance(event.action, Call) else None
             line = event.line
@@ -160,7 +169,9 @@ class _Player:
         at = round(offset + event.when.at / 1e6, 9)
         action = event.action
         if isinstance(action, Packet) and not action.is_inbound:
+            # Its time may be given as a range, or not at all: what comes after it counts from the actual one.
             self._expect(event, action, at, offset)
+            at = self.now
         else:
             self._reach(at)
             self._act(event, at, offset)
@@ -275,31 +286,40 @@ class _Player:
         tolerance = self._tolerance_until(at)
         limit = self.now + _LONGEST_WAIT_S if is_any else until + tolerance + 1e-9
         pieces: list[Sent] = []
-        place = expected.start
         while True:
             sent = self._next_sent(limit, pieces)
             packet = sent.packet
-            is_part = packet.start == place and 0 < packet.length <= expected.end - place
-            what = None
-            if not is_part and (expected.length or pieces):
-                what = f"data {compare.data(packet)}, not {place}:{expected.end}({expected.end - place})"
-            elif not is_any and not at - tolerance - 1e-9 <= sent.at <= limit:
+            what = self._not_a_part(expected, packet, pieces)
+            if what is None and not is_any and not at - tolerance - 1e-9 <= sent.at <= limit:
                 what = _timing(at, until, tolerance)
             if what is not None:
                 self._show_parts(pieces)
                 raise _DiffersError(what, _shown(packet, expected), sent.at, taken=1)
             pieces.append(self.queue.popleft())
-            place += packet.length
-            if place >= expected.end:
+            if packet.end >= expected.end:
                 break
         whole = compare.whole([piece.packet for piece in pieces])
         actual = _shown(whole, expected)
         if found := compare.differences(expected, whole):
             self.queue.extendleft(reversed(pieces))
             raise _DiffersError("; ".join(found), actual, pieces[0].at, taken=len(pieces))
-        self._note_stamp(expected, pieces[0].at)
+        self._check_stamp(expected, pieces[0], actual)
         self.now = max(self.now, pieces[-1].at)
         self.rows.append(Row(pieces[0].at, event.line, str(expected), actual, pieces[-1].standing))
+
+    def _not_a_part(self, expected: Packet, packet: Packet, before: list[Sent]) -> str | None:
+        """Why what was sent after the parts `before` of an expected segment is not its next part, if it is not.
+
+        A segment larger than the MSS is expected as the full segments that make it up, and what is left over.
+        """
+        if not expected.length and not before:
+            return None
+        place = before[-1].packet.end if before else expected.start
+        connection = self.sockets.connection
+        mss = expected.length if connection is None or self.is_strict else connection.peer.mss
+        if packet.start != place or packet.length != min(mss, expected.end - place):
+            return f"data {compare.data(packet)}, not {place}:{expected.end}({expected.end - place})"
+        return compare.disagreement(before[0].packet, packet) if before else None
 
     def _show_parts(self, pieces: list[Sent]) -> None:
         """Before a difference: what was sent of an expected segment until then."""
@@ -324,10 +344,23 @@ class _Player:
             raise _DiffersError(f"{what} until {limit:.6f} s", _shown(late.packet), late.at, taken=1)
         raise _DiffersError(f"{what} until {limit:.6f} s, nor in the {_PATIENCE_S:g} s after it", at=max(now, limit))
 
-    def _note_stamp(self, expected: Packet, at: float) -> None:
-        connection = self.sockets.connection
-        if connection is not None and expected.options is not None and expected.options.stamp is not None:
-            connection.stamps.ours[expected.options.stamp.value] = at
+    def _check_stamp(self, expected: Packet, sent: Sent, actual: str) -> None:
+        """Compare the clock that a segment shows, from the first one on, and note what the script calls its value."""
+        connection, packet = self.sockets.connection, sent.packet
+        wanted = None if expected.options is None else expected.options.stamp
+        had = None if packet.options is None else packet.options.stamp
+        if connection is None or wanted is None or had is None:
+            return
+        connection.stamps.ours[wanted.value] = sent.at
+        if not self.tick_us:
+            return
+        self.first_stamps = self.first_stamps or (wanted.value, had.value)
+        meant = wanted.value - self.first_stamps[0] + self.first_stamps[1]
+        # As in packetdrill, the share is that of the time since the beginning: the clock runs on.
+        tolerance = max(self.tolerance, self.share * sent.at)
+        if abs(had.value - meant) * self.tick_us / 1e6 > tolerance:
+            wrong = f"TS val {had.value - self.first_stamps[1] + self.first_stamps[0]}, not {wanted.value}"
+            raise _DiffersError(wrong, actual, sent.at)
 
     # Assertions.
 
@@ -363,6 +396,14 @@ def _shown(packet: Packet, expected: Packet | None = None) -> str:
 def _timing(at: float, until: float, tolerance: float) -> str:
     meant = f"{at:.6f} s" if until == at else f"{at:.6f} s to {until:.6f} s"
     return f"it was to be sent at {meant}, with a tolerance of {tolerance * 1e3:g} ms"
+
+
+def _tick(script: Script) -> int:
+    """How many microseconds a tick of the clock in timestamps has for the script; 0: their values do not count."""
+    text = script.options.get("tcp_ts_tick_usecs", "0")
+    if not re.fullmatch("[0-9]{1,7}", text) or int(text) > _LONGEST_TICK_US:
+        raise ScriptError(script.name, 1, 1, f"--tcp_ts_tick_usecs={text} is not a number from 0 to {_LONGEST_TICK_US}")
+    return int(text)
 
 
 def _tolerance(script: Script) -> tuple[float, float]:
