@@ -214,6 +214,7 @@ def test_what_comes_after_a_segment_counts_from_when_it_was_sent() -> None:
         ("+0 epoll_wait(5, {events=EPOLLIN, fd=4}, 1, 0) = 1", "the call epoll_wait"),
         ("+0 write(4, ..., 5000) = 2000", "a send buffer that fills"),
         ("+0 %{ assert tcpi_delivered == 3 }%", "tcpi_delivered"),
+        ("+0 %{ assert tcpi_reordering == 3 }%", "tcpi_reordering"),
         ("+0 %{ import os }%", "import in a block of code"),
         ("+0 %{ assert ().__class__ }%", "attribute in a block of code"),
         ("+0 %{ print(open('/etc/passwd')) }%", "a call of open in a block of code"),
@@ -254,6 +255,17 @@ def test_a_call_waits_for_what_it_needs_and_the_next_call_for_it() -> None:
     ).passed
 
 
+def test_options_at_the_head_have_their_effect_or_are_named() -> None:
+    head = "--local_ip=192.168.0.1\n--mtu={}\n"
+    assert after_handshake(head=head.format(1500)).passed
+    assert after_handshake(head=head.format(1400)).what == "mss 1360, not 1460"
+    assert after_handshake(head=head.format(1400), mss="1460 B").passed
+    for option in ("--mss=1000", "--non_fatal=packet", "--tcp_ts_ecr_scaled"):
+        played = after_handshake(head=option + "\n")
+        assert played.verdict is Verdict.SKIPPED
+        assert [(lack.line, lack.what) for lack in played.lacks] == [(1, f"the option {option.split('=')[0]}")]
+
+
 def test_what_is_found_to_lack_on_the_way_is_a_skip_too() -> None:
     # The FIN would have to be sent again; that the data before it was fine makes no pass of it.
     played = after_handshake("+0 close(4) = 0", "+0 > F. 1:1(0) ack 1", "+1 > F. 1:1(0) ack 1")
@@ -283,6 +295,13 @@ def test_what_is_found_to_lack_on_the_way_is_a_skip_too() -> None:
         ("0 %{ assert 2 << 100000 }%", "1:1", "a number that is too large"),
         ("0 %{ assert 'a' * 1000000 }%", "1:1", "an operation on text"),
         ("0 %{ assert '%1000d' % 1 }%", "1:1", "a format that is too wide"),
+        ("0 %{\nassert (1 == 2, 'x') }%", "2:1", "the assertion of a tuple always holds"),
+        ("0 %{ tcpi_snd_cwnd = 77 }%", "1:1", "tcpi_snd_cwnd is what TCP_INFO shows"),
+        ("0 %{ TCP_ESTABLISHED += 1 }%", "1:1", "TCP_ESTABLISHED is what TCP_INFO shows"),
+        ("\n--tolerance_usec=1\n0 socket(...) = 3", "2:1", "there is no option `--tolerance_usec`"),
+        ("--mtu=12\n0 socket(...) = 3", "1:1", "--mtu=12 is not a number from 128 to 65535"),
+        ("0 socket(...) = EAGAIN", "1:17", "expected what the call returns, a number or `...`, not `EAGAIN`"),
+        ("0 socket(...) = [3]", "1:17", "expected what the call returns"),
         ("", "1:1", "the script has no events"),
         ("0 f(" + "[" * 100, "1:37", "arguments more than 32 deep"),
         ("1e9 socket() = 3", "1:1", "expected the time"),

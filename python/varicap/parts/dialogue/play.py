@@ -32,7 +32,8 @@ _PATIENCE_S = 5.0
 _LONGEST_WAIT_S = 3600.0
 """For a packet that may come at any time."""
 _SHOWN_AFTER = 4
-_LONGEST_TICK_US = 1_000_000
+_HEADERS = 40
+"""Of IPv4 and TCP without options, which an MSS leaves out of the MTU [B]."""
 _TICK_US = 1000
 """Of the clock in the timestamps of a simulated host."""
 
@@ -78,11 +79,15 @@ class _Blocked:
 class _Player:
     def __init__(self, script: Script, folder: Path, given: Mapping[str, Any]) -> None:
         self.script, self.folder, self.all_given = script, folder, dict(given)
-        self.tolerance, self.share = _tolerance(script)
+        self.tolerance = _number(script, "tolerance_usecs", 4000.0, 0.0, 1e9) / 1e6
+        self.share = _number(script, "tolerance_percent", 12.5, 0.0, 100.0) / 1e2
+        """Tolerance as a share of the time since the event before."""
         self.is_strict = "strict_segments" in script.options
-        self.tick_us = _tick(script)
+        self.tick_us = _number(script, "tcp_ts_tick_usecs", 0.0, 0.0, 1e6)
+        """A tick of the clock in timestamps; 0: the script does not speak of their values."""
         self.first_stamps: tuple[int, int] | None = None
         self.setup = commands.Setup()
+        self.setup.host.mss = int(_number(script, "mtu", 1500, 128, 65535)) - _HEADERS
         commands.for_host(self.setup, given)
         self.blocks: dict[int, asserts.Block] = {}
         self.lacks = [*script.lacks, *self._static_lacks()]
@@ -109,7 +114,7 @@ class _Player:
         if "6" in self.script.options.get("ip_version", ""):
             found.append(Lack(1, "IPv6"))
         if self.tick_us not in {0, _TICK_US}:
-            found.append(Lack(1, f"a clock of timestamps with {self.tick_us} us to the tick"))
+            found.append(Lack(1, f"a clock of timestamps with {self.tick_us:g} us to the tick"))
         for event in self.script.events:
             what = sockets.lacks(event.action) if isinstance(event.action, Call) else None
             line = event.line
@@ -398,24 +403,12 @@ def _timing(at: float, until: float, tolerance: float) -> str:
     return f"it was to be sent at {meant}, with a tolerance of {tolerance * 1e3:g} ms"
 
 
-def _tick(script: Script) -> int:
-    """How many microseconds a tick of the clock in timestamps has for the script; 0: their values do not count."""
-    text = script.options.get("tcp_ts_tick_usecs", "0")
-    if not re.fullmatch("[0-9]{1,7}", text) or int(text) > _LONGEST_TICK_US:
-        raise ScriptError(script.name, 1, 1, f"--tcp_ts_tick_usecs={text} is not a number from 0 to {_LONGEST_TICK_US}")
-    return int(text)
-
-
-def _tolerance(script: Script) -> tuple[float, float]:
-    """The script's tolerances: in seconds, and as a share of the time since the event before."""
-    found = []
-    for key, default, most in (("tolerance_usecs", 4000.0, 1e9), ("tolerance_percent", 12.5, 100.0)):
-        text = script.options.get(key)
-        try:
-            value = default if text is None else float(text)
-        except ValueError:
-            value = -1.0
-        if not 0 <= value <= most:
-            raise ScriptError(script.name, 1, 1, f"--{key}={text} is not a number from 0 to {most:g}")
-        found.append(value)
-    return found[0] / 1e6, found[1] / 1e2
+def _number(script: Script, key: str, default: float, least: float, most: float) -> float:
+    """The value of an option at the head of a script."""
+    text = script.options.get(key)
+    if text is None:
+        return default
+    value = float(text) if re.fullmatch(r"[0-9]{1,12}(\.[0-9]{0,12})?", text) else -1.0
+    if not least <= value <= most:
+        raise ScriptError(script.name, 1, 1, f"--{key}={text} is not a number from {least:.12g} to {most:.12g}")
+    return value
