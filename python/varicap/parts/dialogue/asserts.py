@@ -67,8 +67,6 @@ _NODES = (
     *_SIGNS,
 )
 """All of Python that a block may contain."""
-_IS_GIVEN = re.compile("tcpi_|TCP")
-"""How the names begin that come from `TCP_INFO`."""
 
 
 class AssertFailedError(Exception):
@@ -125,7 +123,7 @@ class Block:
             what = None if all(isinstance(target, ast.Name) for target in targets) else "assignment to other than names"
         elif isinstance(node, ast.Assert) and isinstance(node.test, ast.Tuple) and node.test.elts:
             raise CodeError(self._line(node), "the assertion of a tuple always holds: write it without parentheses")
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and _IS_GIVEN.match(node.id):
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id.startswith("tcpi_"):
             raise CodeError(self._line(node), f"{node.id} is what TCP_INFO shows, and cannot be assigned")
         elif not isinstance(node, _NODES):
             what = type(node).__name__.lower()

@@ -134,14 +134,17 @@ class _Player:
         return found
 
     def _apply(self, command: Command) -> None:
+        before = (commands.copied(self.setup.host), dict(self.setup.tcp))
         commands.apply(self.setup, command.text, self.folder)
         # What was given counts more than what the script sets.
         self.sockets.given = commands.for_host(self.setup, self.all_given)
+        if self.sockets.is_open and before != (self.setup.host, self.setup.tcp):
+            raise LacksError("settings that change after the connection was opened")
         try:
             Sender(**commands.merged(self.setup, self.sockets.given))
         except ScenarioError as error:
             # What was given is right by itself: it is the script's.
-            raise LacksError(f"other settings than its commands make ({error})") from None
+            raise LacksError(f"settings that its commands do not allow ({error})") from None
 
     # The whole.
 

@@ -1,10 +1,11 @@
 """System calls of a script on the simulated host: those that open, feed and close a connection."""
 
+import errno
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from varicap.parts.dialogue.commands import Setup, merged
+from varicap.parts.dialogue.commands import Setup, control, copied, merged
 from varicap.parts.dialogue.connection import Connection, Sent
 from varicap.parts.dialogue.script import ANYTHING, Call, LacksError, Named, Packet, Value, Word, shown
 
@@ -28,6 +29,7 @@ _LACKED_OPTIONS = {
     "TCP_INQ": "TCP_INQ",
 }
 _KNOWN_OPTIONS = {"SO_RCVBUF", "TCP_MAXSEG", "TCP_CONGESTION", "SO_ERROR"} | _ANYTHING
+_READ_OPTIONS = {"TCP_MAXSEG", "TCP_CONGESTION", "SO_ERROR"}
 _PLAIN_FLAGS = {"0", "MSG_NOSIGNAL", "MSG_DONTWAIT"}
 _LACKED_FLAGS = {"MSG_FASTOPEN": "TCP fast open", "MSG_OOB": "urgent data"}
 _MOST_DATA = 1 << 40
@@ -59,7 +61,12 @@ class Sockets:
         self.accepting: list[Connection] = []
         self.connection: Connection | None = None
 
-    # Calls, each by its name: `_NAME(now, arguments)`.
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a connection that is not over."""
+        return self.connection is not None and self.connection.state not in {"CLOSE", "TIME_WAIT"}
+
+    # Calls.
 
     def call(self, now: float, call: Call) -> Result:
         """Do a call.
@@ -107,7 +114,7 @@ class Sockets:
         if socket.connection is None:
             self._only_one()
             self.connection = socket.connection = Connection(
-                self.setup.host, merged(self.setup, self.given), now, self.emit
+                copied(self.setup.host), merged(self.setup, self.given), now, self.emit
             )
             if not socket.is_blocking:
                 return -1, "EINPROGRESS"
@@ -173,25 +180,38 @@ class Sockets:
                     return -1, "EINVAL"
                 self.setup.host.mss = value
             case "TCP_CONGESTION":
-                control = value if isinstance(value, str) else shown(value)
-                if "congestion" in self.given:
-                    return 0, None
+                named = value if isinstance(value, str) else shown(value)
                 if socket.connection is None:
-                    self.setup.tcp["congestion"] = control
-                else:
-                    socket.connection.change(now, "congestion", control)
+                    control(self.setup, named)
+                elif not self.setup.given & {"congestion", "control"}:
+                    socket.connection.change(now, "congestion", named)
         return 0, None
 
     def _getsockopt(self, now: float, call: Call) -> Result:
         socket, name, expected = self._of(call), shown(call.arguments[2]), _first(call.arguments[3])
-        found: Any = None
+        connection = socket.connection
+        wanted: Value = shown(expected) if isinstance(expected, Word) else expected
+        found: Value
         if name == "SO_ERROR":
-            found = 0 if socket.connection is None or socket.connection.error is None else expected
+            found, wanted = self._error(connection), _errno(wanted)
         elif name == "TCP_MAXSEG":
-            found = self.setup.host.mss if socket.connection is None else socket.connection.peer.mss
-        if found is not None and expected is not ANYTHING and found != expected:
-            return found, f"{name} is {found}"
+            found = self.setup.host.mss if connection is None else connection.peer.mss
+        else:
+            settings = merged(self.setup, self.given) if connection is None else connection.tcp
+            if "control" in settings:
+                raise LacksError("the name of a congestion control in Python")
+            found = str(settings.get("congestion", "reno"))
+        if expected is not ANYTHING and found != wanted:
+            return 0, f"with {name} {found}"
         return 0, None
+
+    @staticmethod
+    def _error(connection: Connection | None) -> str | int:
+        """The error of a socket, which is read once."""
+        if connection is None or connection.error is None:
+            return 0
+        found, connection.error = connection.error, None
+        return found
 
     # Packets.
 
@@ -202,7 +222,9 @@ class Sockets:
         is_wanted = is_syn and any(socket.is_listening for socket in self.sockets.values())
         if is_wanted and (connection is None or connection.state == "CLOSE"):
             self._only_one()
-            self.connection = Connection(self.setup.host, merged(self.setup, self.given), now, self.emit, packet)
+            self.connection = Connection(
+                copied(self.setup.host), merged(self.setup, self.given), now, self.emit, packet
+            )
             self.accepting.append(self.connection)
             return
         if connection is not None and connection.state != "CLOSE":
@@ -222,7 +244,7 @@ class Sockets:
         return self.sockets[_descriptor(call)]
 
     def _only_one(self) -> None:
-        if self.connection is not None and self.connection.state not in {"CLOSE", "TIME_WAIT"}:
+        if self.is_open:
             raise LacksError("two connections at once")
 
     @staticmethod
@@ -294,7 +316,7 @@ def _option_lacks(call: Call, names: Sequence[str]) -> str | None:
     name = names[2] if len(names) > 2 else "nothing"
     if name in _LACKED_OPTIONS:
         return _LACKED_OPTIONS[name]
-    if name not in _KNOWN_OPTIONS or (call.name == "getsockopt" and name in {"SO_SNDBUF", "SO_RCVBUF"}):
+    if name not in _KNOWN_OPTIONS or (call.name == "getsockopt" and name not in _READ_OPTIONS):
         return f"the socket option {name}" if call.name == "setsockopt" else f"reading the socket option {name}"
     if call.result != 0:
         return f"a {name} that fails"
@@ -309,6 +331,13 @@ def _send_lacks(call: Call) -> str | None:
     if call.until is not None or is_short or call.error == "EAGAIN":
         return "a send buffer that fills"
     return None
+
+
+def _errno(wanted: Value) -> Value:
+    """The name of an error that a script gives by its name or its number; 0 is none."""
+    if isinstance(wanted, int):
+        return errno.errorcode.get(wanted, wanted) if wanted else 0
+    return wanted
 
 
 def _flags(call: Call) -> set[str]:
