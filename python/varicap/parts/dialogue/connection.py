@@ -5,11 +5,12 @@ number 1 in both directions, as packetdrill counts.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from varicap._core import Receiver, ScenarioError, Segment, Sender
 from varicap.parts.dialogue.commands import Host
+from varicap.parts.dialogue.records import Counts, Peer, Record, Sent, Stamps, Standing, Stream
 from varicap.parts.dialogue.script import LacksError, Options, Packet, Stamp
 
 TIMESTAMPS_SIZE = 12
@@ -18,86 +19,6 @@ _LEAST_MSS = 88
 """Linux's least for a segment, whatever the peer offers [B]."""
 _DEFAULT_MSS = 536
 """If the peer offers none. Source: RFC 9293 §3.7.1."""
-
-
-@dataclass(frozen=True)
-class Sent:
-    """A segment that left, and how the sender stood then."""
-
-    at: float
-    packet: Packet
-    standing: "Standing | None" = None
-
-
-@dataclass(frozen=True)
-class Standing:
-    """How a sender stands [segments]."""
-
-    in_flight: float
-    cwnd: float
-    ssthresh: float | None
-    state: str
-
-
-@dataclass
-class Peer:
-    """What the handshake has settled."""
-
-    mss: int
-    sack: bool = False
-    scale: int | None = None
-    stamps: bool = False
-    ecn: bool = False
-
-
-@dataclass(frozen=True)
-class _Record:
-    """Data that left: its place in the stream, when, and whether it had left before."""
-
-    start: int
-    end: int
-    at: float
-    is_resent: bool
-
-
-@dataclass
-class _Counts:
-    segments_in: int = 0
-    segments_out: int = 0
-    data_in: int = 0
-    data_out: int = 0
-    bytes_out: int = 0
-    bytes_resent: int = 0
-    last_data_in: float | None = None
-    last_data_out: float | None = None
-    last_ack_in: float | None = None
-
-
-@dataclass
-class _Stream:
-    """The end of the data in one direction."""
-
-    fin: int | None = None
-    """Place of the FIN in the stream, once there is one."""
-    done: bool = False
-    """The FIN was received in order, or acknowledged."""
-
-
-@dataclass
-class _Stamps:
-    """Timestamps (RFC 7323)."""
-
-    ours: dict[int, float] = field(default_factory=dict)
-    """When the segments left whose clock values the script names."""
-    recent: int = 0
-    """TS.Recent: what the peer is shown of its own clock."""
-    last_ack: int = 0
-    """Last.ACK.sent, as a sequence number."""
-
-    def hear(self, packet: Packet) -> None:
-        """RFC 7323 §4.3: the earliest segment that was not acknowledged counts."""
-        if packet.options is not None and packet.options.stamp is not None and packet.start <= self.last_ack:
-            self.recent = max(self.recent, packet.options.stamp.value)
 
 
 class Connection:
@@ -112,13 +33,13 @@ class Connection:
         self.peer = Peer(mss=host.mss)
         self.window = 0
         self.una = self.sent_end = self.written = self.read_end = 0
-        self.ours, self.theirs = _Stream(), _Stream()
+        self.ours, self.theirs = Stream(), Stream()
         self.is_closing = self.is_read_closed = False
         self.fin_due_at: float | None = None
-        self.records: list[_Record] = []
+        self.records: list[Record] = []
         self.heard: list[tuple[float, Segment]] = []
-        self.counts = _Counts()
-        self.stamps = _Stamps()
+        self.counts = Counts()
+        self.stamps = Stamps()
         self.cwr_until = self.ecn_reductions = 0
         self.error: str | None = None
         self.is_active = syn is None
@@ -230,7 +151,7 @@ class Connection:
         carried = self.receiver.acknowledge(now)
         start, end = segment.seq, segment.seq + segment.len
         is_resent = start < self.sent_end
-        self.records.append(_Record(start, end, now, is_resent))
+        self.records.append(Record(start, end, now, is_resent))
         self.counts.data_out += 1
         self.counts.bytes_out += segment.len
         self.counts.bytes_resent += segment.len if is_resent else 0

@@ -9,9 +9,9 @@ from typing import Any
 
 from varicap._core import ScenarioError, Sender
 from varicap.parts.dialogue import asserts, commands, compare, sockets
-from varicap.parts.dialogue.connection import Sent
 from varicap.parts.dialogue.info import CONSTANTS, NAMES, info
 from varicap.parts.dialogue.outcome import Dialogue, Row, Verdict
+from varicap.parts.dialogue.records import Sent
 from varicap.parts.dialogue.script import (
     Call,
     Code,

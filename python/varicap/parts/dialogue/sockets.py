@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from varicap.parts.dialogue.commands import Setup, control, copied, merged
-from varicap.parts.dialogue.connection import Connection, Sent
+from varicap.parts.dialogue.connection import Connection
+from varicap.parts.dialogue.records import Sent
 from varicap.parts.dialogue.script import ANYTHING, Call, LacksError, Named, Packet, Value, Word, shown
 
 _ANYTHING = {
