@@ -303,6 +303,124 @@ def test_a_setting_that_the_user_overrides_is_no_lack() -> None:
     assert after_handshake(head=head, congestion="reno").passed
 
 
+def stamped(*events: str) -> Dialogue:
+    """After a handshake with timestamps, in which the peer's last was 600."""
+    text = HANDSHAKE.replace("sackOK>", "sackOK,TS val 500 ecr 0>", 1)
+    text = text.replace("1460,sackOK>", "1460,sackOK,TS val 9000 ecr 500>")
+    return dialogue(text=text.replace("win 65535\n", "win 65535 <TS val 600 ecr 9000>\n") + "\n".join(events))
+
+
+CLOSED = "+0 %{ assert tcpi_state == TCP_CLOSE, tcpi_state }%"
+OPEN = "+0 %{ assert tcpi_state == TCP_ESTABLISHED, tcpi_state }%"
+ANSWER = "+0 > . 1:1(0) ack 1"
+
+
+@pytest.mark.parametrize(
+    ("events", "tcp"),
+    [
+        pytest.param(["+0 < R 1:1(0)", CLOSED], {}, id="the next number resets (RFC 5961 §3.2)"),
+        pytest.param(["+0 < R 5:5(0)", ANSWER, OPEN], {}, id="another in the window is challenged"),
+        pytest.param(
+            ["+0 < R 5000001:5000001(0)", OPEN, "+0 < P. 1:2(1) ack 1 win 65535", "+.04 > . 1:1(0) ack 2"],
+            {"receive_window": "10000 B"},
+            id="one outside is dropped",
+        ),
+        pytest.param(["+0 < S 0:0(0) win 1", ANSWER, OPEN], {}, id="a SYN is challenged (RFC 5961 §4)"),
+        pytest.param(["+0 < . 4294967295:4294967295(0) ack 1 win 9", ANSWER], {}, id="an old number is answered"),
+        pytest.param(
+            ["+0 < . 999999:1000999(1000) ack 1 win 9", ANSWER], {"receive_window": "5000 B"}, id="data outside is too"
+        ),
+        pytest.param(
+            [
+                *("+0 write(4, ..., 3000) = 3000", "+0 > . 1:3001(3000) ack 1", "+.1 < . 1:1(0) ack 3001 win 65535"),
+                *("+0 < . 1:1(0) ack 1 win 0", "+0 write(4, ..., 1000) = 1000", "+0 > . 3001:4001(1000) ack 1"),
+            ],
+            {},
+            id="an old acknowledgement has no window (RFC 9293 §3.10.7.4)",
+        ),
+        pytest.param(
+            ["+0 < . 1:1(0) ack 4294000000 win 9", ANSWER, "+0 < . 1:1(0) ack 900 win 9", ANSWER],
+            {},
+            id="an acknowledgement older than a window, or of what was not sent, is answered (RFC 5961 §5)",
+        ),
+    ],
+)
+def test_segments_that_are_not_acceptable_are_answered_or_dropped(events: list[str], tcp: dict[str, Any]) -> None:
+    played = after_handshake(*events, **tcp)
+    assert played.passed, played.text()
+    assert played.unasked == 0
+
+
+def test_old_and_missing_timestamps_keep_data_out() -> None:
+    nothing = "+0 fcntl(4, F_SETFL, O_NONBLOCK) = 0\n+0 read(4, ..., 500) = -1 EAGAIN"
+    # PAWS, RFC 7323 §5.3: answered; §3.2: dropped silently.
+    old = ["+0 < P. 1:501(500) ack 1 win 65535 <TS val 5 ecr 9000>", "+0 > . 1:1(0) ack 1 <TS val 9100 ecr 600>"]
+    assert stamped(*old, nothing).passed
+    without = stamped("+0 < P. 1:501(500) ack 1 win 65535", nothing)
+    assert without.passed
+    assert without.unasked == 0
+    assert stamped("+0 < P. 1:501(500) ack 1 win 65535 <TS val 601 ecr 9000>", "+0 read(4, ..., 500) = 500").passed
+
+
+def test_a_reset_in_the_handshake_leaves_nothing_to_accept() -> None:
+    reset = HANDSHAKE.replace("+.1 < .", "+.1 < R.")
+    assert dialogue(text=reset).what == "the call does not return"
+    wrong = HANDSHAKE.replace("1:1(0) ack 1 win 65535\n+0 accept(3, ..., ...) = 4", "1:1(0) ack 7 win 1\n+0 > R 7:7(0)")
+    assert dialogue(text=wrong).passed
+    text = "0 socket(...) = 3\n+0...0.2 connect(3, ..., ...) = {}\n+0 > S 0:0(0) <...>\n+.1 < {}\n"
+    text += "+.1 < S. 0:0(0) ack 1 win 9 <mss 1000>"
+    assert dialogue(text=text.format("0", "R. 0:0(0) ack 9")).passed
+    assert dialogue(text=text.format("0", "R 0:0(0)")).passed
+    refused = dialogue(text=text.format("-1 ECONNREFUSED", "R. 0:0(0) ack 1"))
+    assert refused.what == "connect returns at 0.100000 s, not at 0.200000 s"
+
+
+WRITE = ["+0 write(4, ..., 5000) = 5000", "+0 > . 1:5001(5000) ack 1"]
+GAP = "+.1 < . 1:1(0) ack 1 win 65535 <sack 2001:3001>"
+
+
+@pytest.mark.parametrize(
+    ("setting", "events", "behaviour"),
+    [
+        ("tcp_recovery=1", [*WRITE, GAP], "RACK"),
+        ("tcp_fack=1", [*WRITE, GAP], "FACK"),
+        ("tcp_frto=2", [*WRITE, "+1 > . 1:1001(1000) ack 1", "+.1 < . 1:1(0) ack 1001 win 65535"], "F-RTO"),
+        ("tcp_early_retrans=3", [*WRITE, "+.3 %{ assert 1 }%"], "tail loss probe"),
+        (
+            "tcp_dsack=1",
+            ["+0 < . 1:1001(1000) ack 1 win 9", "+0 < . 1:1001(1000) ack 1 win 9"],
+            "D-SACK",
+        ),
+        (
+            "tcp_dsack=1",
+            [
+                *("+0 < . 1001:2001(1000) ack 1 win 9", "+0 > . 1:1(0) ack 1 <sack 1001:2001>"),
+                "+0 < . 1001:2001(1000) ack 1 win 9",
+            ],
+            "D-SACK",
+        ),
+    ],
+)
+def test_behaviour_that_a_setting_asks_for_is_a_lack_where_it_would_show(
+    setting: str, events: list[str], behaviour: str
+) -> None:
+    head = "`sysctl -q net.ipv4.{}`\n"
+    played = after_handshake(*events, head=head.format(setting))
+    assert [lack.what for lack in played.lacks] == [f"{behaviour} ({setting})"]
+    assert played.lacks[0].line == LINES + 1 + len(events)
+    before = after_handshake(*events[:-1], head=head.format(setting))
+    assert before.passed, before.text()
+    assert before.ignored == [f"{setting} (no {behaviour})"]
+    assert after_handshake(*events, head=head.format(setting.split("=")[0] + "=0")).passed
+
+
+def test_a_duplicate_that_the_peer_reports_is_a_lack() -> None:
+    for block in ("1:1001", "3001:3501 3001:4001"):
+        played = after_handshake(*WRITE, f"+.1 < . 1:1(0) ack 2001 win 65535 <sack {block}>")
+        assert [lack.what for lack in played.lacks] == ["a sender that reads D-SACK"]
+    assert after_handshake(*WRITE, "+.1 < . 1:1(0) ack 2001 win 65535 <sack 3001:4001>").passed
+
+
 def test_options_at_the_head_have_their_effect_or_are_named() -> None:
     head = "--local_ip=192.168.0.1\n--mtu={}\n"
     assert after_handshake(head=head.format(1500)).passed

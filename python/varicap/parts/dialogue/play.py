@@ -345,12 +345,16 @@ class _Player:
         what = f"nothing was sent from {before[-1].packet.end} on" if before else "nothing was sent"
         now = self.now
         # Only for the report: what comes too late.
-        while not self.queue and self._step(limit + _PATIENCE_S):
-            pass
+        then = f"nor in the {_PATIENCE_S:g} s after it"
+        try:
+            while not self.queue and self._step(limit + _PATIENCE_S):
+                pass
+        except LacksError as lack:
+            then = f"and what comes then needs {lack}"
         if self.queue:
             late = self.queue[0]
             raise _DiffersError(f"{what} until {limit:.6f} s", _shown(late.packet), late.at, taken=1)
-        raise _DiffersError(f"{what} until {limit:.6f} s, nor in the {_PATIENCE_S:g} s after it", at=max(now, limit))
+        raise _DiffersError(f"{what} until {limit:.6f} s, {then}", at=max(now, limit))
 
     def _check_stamp(self, expected: Packet, sent: Sent, actual: str) -> None:
         """Compare the clock that a segment shows, from the first one on, and note what the script calls its value."""

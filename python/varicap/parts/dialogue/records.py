@@ -47,6 +47,8 @@ class Record:
 
 @dataclass
 class Counts:
+    """What passed through a connection."""
+
     segments_in: int = 0
     segments_out: int = 0
     data_in: int = 0

@@ -229,7 +229,10 @@ class Sockets:
             self.accepting.append(self.connection)
             return
         if connection is not None and connection.state != "CLOSE":
+            was_accepted = connection.state != "SYN_RECV"
             connection.push(now, packet)
+            if connection.state == "CLOSE" and not was_accepted:
+                self.accepting.remove(connection)
         elif "R" not in packet.flags:
             # RFC 9293 §3.10.7.1: nobody is there.
             if "." in packet.flags:
