@@ -12,6 +12,7 @@ from conftest import ROOT, Cli
 
 import varicap
 from varicap._core import AckSample, CongestionEvent
+from varicap._files import UnreadableError
 from varicap.parts.dialogue import Dialogue, ScriptError, Verdict, compare, dialogue
 from varicap.parts.dialogue.script import Packet
 
@@ -334,6 +335,7 @@ ANSWER = "+0 > . 1:1(0) ack 1"
             [
                 *("+0 write(4, ..., 3000) = 3000", "+0 > . 1:3001(3000) ack 1", "+.1 < . 1:1(0) ack 3001 win 65535"),
                 *("+0 < . 1:1(0) ack 1 win 0", "+0 write(4, ..., 1000) = 1000", "+0 > . 3001:4001(1000) ack 1"),
+                "+0 %{ assert tcpi_snd_wnd == 65535, tcpi_snd_wnd }%",
             ],
             {},
             id="an old acknowledgement has no window (RFC 9293 §3.10.7.4)",
@@ -529,6 +531,35 @@ def test_the_command_plays_files_and_folders(cli: Cli, tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "broken.pkt:1:4: " in done.stderr
     assert cli("dialogue", tmp_path / "none").returncode == 2
+
+
+def test_the_command_reads_only_what_is_a_file(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "folder.pkt").mkdir()
+    (tmp_path / "good.pkt").write_text(HANDSHAKE)
+    assert cli("dialogue", tmp_path).returncode == 0
+    (tmp_path / "zero.pkt").symlink_to("/dev/zero")
+    assert cli("dialogue", tmp_path).returncode == 0
+    done = cli("dialogue", tmp_path / "zero.pkt", tmp_path / "good.pkt")
+    assert done.returncode == 2
+    assert "zero.pkt: not a file" in done.stderr
+    assert "1 passed, 1 cannot be read" in done.stdout
+    for settings in ("missing.toml", "zero.pkt"):
+        done = cli("dialogue", tmp_path / "good.pkt", "--settings", tmp_path / settings)
+        assert done.returncode == 2
+        assert "Traceback" not in done.stderr
+    with pytest.raises(UnreadableError, match=r"zero\.pkt: not a file"):
+        dialogue(tmp_path / "zero.pkt")
+
+
+def test_the_command_names_for_a_folder_what_had_no_effect_and_what_was_not_expected(cli: Cli, tmp_path: Path) -> None:
+    head = "`sysctl -q net.ipv4.tcp_frto=2`\n"
+    for name in "ab":
+        (tmp_path / f"{name}.pkt").write_text(head + HANDSHAKE)
+    (tmp_path / "c.pkt").write_text(HANDSHAKE + "+0 write(4, ..., 2000) = 2000\n")
+    done = cli("dialogue", tmp_path)
+    assert "asked for it: tcp_frto=2 (no F-RTO) in 2\n" in done.stderr
+    assert "c.pkt (2)" in done.stderr
+    assert "a.pkt" not in done.stderr
 
 
 def test_the_command_takes_settings(cli: Cli, tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 
 from varicap import units
 from varicap._core import ScenarioError, Sender
-from varicap.parts.dialogue.script import LacksError
+from varicap._files import UnreadableError, read_whole
+from varicap.parts.dialogue.script import MOST_OF_A_SCRIPT, LacksError
 
 _LONGEST = 100_000
 
@@ -219,8 +220,8 @@ def _lines(command: str) -> Iterator[list[str]]:
 
 def _script(setup: Setup, path: Path, depth: int) -> None:
     try:
-        text = path.read_text(errors="replace")
-    except OSError:
+        text = read_whole(path, MOST_OF_A_SCRIPT).decode(errors="replace")
+    except UnreadableError:
         _ignore(setup, f"{path.name} (it cannot be read)")
         return
     _read(setup, text, path.parent, depth + 1)
