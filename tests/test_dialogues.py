@@ -1,4 +1,4 @@
-"""Dialogues in packetdrill's language: those of the project hold, and a script that is wrong is found out."""
+"""Dialogues in packetdrill's language: those of the project hold, and a script that is wrong differs."""
 
 import json
 import random
@@ -46,7 +46,7 @@ def mutated(name: str, pattern: str, replacement: str, **tcp: Any) -> Dialogue:
 def test_the_simulated_endpoints_follow_the_standards(script: Path) -> None:
     played = dialogue(script)
     assert played.verdict is Verdict.PASSED, played.text()
-    assert played.unasked == 0, "the script looks at all that is sent"
+    assert played.unasked == 0, "the script looks at all that is sent until its last event"
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
@@ -434,7 +434,7 @@ def test_options_at_the_head_have_their_effect_or_are_named() -> None:
         assert [(lack.line, lack.what) for lack in played.lacks] == [(1, f"the option {option.split('=')[0]}")]
 
 
-def test_what_is_found_to_lack_on_the_way_is_a_skip_too() -> None:
+def test_what_turns_out_to_be_missing_on_the_way_is_a_skip_too() -> None:
     # The FIN would have to be sent again; that the data before it was fine makes no pass of it.
     played = after_handshake("+0 close(4) = 0", "+0 > F. 1:1(0) ack 1", "+1 > F. 1:1(0) ack 1")
     assert played.verdict is Verdict.SKIPPED

@@ -55,10 +55,7 @@ def copied(host: Host) -> Host:
 
 
 def merged(setup: Setup, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The ``tcp`` settings of a connection: the defaults, then the script's, then those that were given.
-
-    A preset of a stack goes first, before what the script sets.
-    """
+    """The ``tcp`` settings of a connection: the script's, then those that were given."""
     return {**setup.tcp, **given}
 
 

@@ -29,7 +29,7 @@ def disagreement(first: Packet, piece: Packet) -> str | None:
 
 
 def differences(expected: Packet, sent: Packet) -> list[str]:
-    """In what a segment that was sent is not the expected one; PSH, padding and the order of options do not count.
+    """How a segment that was sent differs from the expected one; PSH, padding and the order of options do not count.
 
     Raises:
         LacksError: the script expects a window, and the receive buffer has no size.

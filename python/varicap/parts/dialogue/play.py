@@ -109,7 +109,7 @@ class _Player:
     # What a script needs.
 
     def _static_lacks(self) -> list[Lack]:
-        """What is known to lack before anything is played. Blocks of code are read on the way."""
+        """What is missing as far as it shows before anything is played; blocks of code are read on the way."""
         found, assigned = [], set(CONSTANTS)
         if "6" in self.script.options.get("ip_version", ""):
             found.append(Lack(1, "IPv6"))
@@ -144,7 +144,7 @@ class _Player:
             Sender(**commands.merged(self.setup, self.sockets.given))
         except ScenarioError as error:
             # What was given is right by itself: it is the script's.
-            raise LacksError(f"settings that its commands do not allow ({error})") from None
+            raise LacksError(f"settings that varicap refuses ({error})") from None
 
     # The whole.
 
