@@ -243,7 +243,9 @@ class _Player:
         self._let_return()
         self.rows.append(Row(self.now, event.line, str(call)))
         until = self.now if call.until is None else round(offset + call.until / 1e6, 9)
-        self.blocked = _Blocked(event, call, until, self._tolerance_until(at), len(self.rows) - 1)
+        # packetdrill's is a share of the time that the call takes; here it is also at most that of any other event.
+        tolerance = min(self._tolerance_until(at), max(self.tolerance, self.share * (until - at)))
+        self.blocked = _Blocked(event, call, until, tolerance, len(self.rows) - 1)
         self._wake()
         if self.blocked is not None and call.until is None:
             self.rows.pop()
