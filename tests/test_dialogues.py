@@ -238,6 +238,11 @@ def test_what_comes_after_a_segment_counts_from_when_it_was_sent() -> None:
         ),
         ("+0 shutdown(4, SHUT_RDWR) = 0", "shutdown of the reading half"),
     ],
+        ("+0 fcntl(4, F_GETFD, 0) = 0", "fcntl with F_GETFD, 0"),
+        ("+0 fcntl(4, F_SETFL, O_RDWR|O_NONSENSE) = 0", "fcntl with F_SETFL, O_RDWR|O_NONSENSE"),
+        ('+0 read(4, "abc", 3) = 3', "the content of data that is read"),
+        ("+0 setsockopt(4, SOL_SOCKET, SO_ERROR, [0], 4) = 0", "the socket option SO_ERROR"),
+        ('+0 setsockopt(4, SOL_SOCKET, SO_RCVBUF, "many", 4) = 0', 'SO_RCVBUF with the value "many"'),
 )
 def test_what_varicap_lacks_is_named_and_skipped(event: str, what: str) -> None:
     played = after_handshake(event)
@@ -293,6 +298,22 @@ def test_settings_of_a_socket_and_its_error_are_read() -> None:
 
 
 def test_a_command_that_changes_nothing_may_stand_anywhere() -> None:
+def test_a_send_buffer_with_a_size_is_a_lack_once_more_is_written() -> None:
+    buffer = "+0 setsockopt(4, SOL_SOCKET, SO_SNDBUF, [2000], 4) = 0"
+    write = "+0 write(4, ..., 2000) = 2000"
+    assert after_handshake(buffer, write, "+.1 < . 1:1(0) ack 2001 win 65535", write).passed
+    played = after_handshake(buffer, write, "+.1 < . 1:1(0) ack 2000 win 65535", write)
+    assert [lack.what for lack in played.lacks] == ["a send buffer that fills"]
+
+
+def test_a_socket_may_be_made_non_blocking() -> None:
+    for begin in (
+        "0 socket(..., SOCK_STREAM|SOCK_NONBLOCK, 0) = 3",
+        "0 socket(...) = 3\n+0 fcntl(3, F_SETFL, 2048) = 0",
+    ):
+        assert dialogue(text=f"{begin}\n+0 listen(3, 1) = 0\n+0 accept(3, ..., ...) = -1 EAGAIN").passed
+
+
     head = "`sysctl -q net.ipv4.tcp_timestamps=1`\n"
     assert after_handshake("+0 `sysctl -q net.ipv4.tcp_timestamps=1 net.core.rmem_max=9; sleep 1`", head=head).passed
     # Before the connection it counts.
@@ -305,6 +326,13 @@ def test_a_setting_that_the_user_overrides_is_no_lack() -> None:
     assert after_handshake(head=head).verdict is Verdict.SKIPPED
     assert after_handshake(head=head, congestion="reno").passed
 
+    before = (
+        "+0 setsockopt(3, SOL_TCP, TCP_MAXSEG, [1000], 4) = 0\n+0 setsockopt(3, SOL_SOCKET, SO_RCVBUF, [999], 4) = 0"
+    )
+    text = HANDSHAKE.replace("+0 listen", f"{before}\n+0 listen")
+    assert dialogue(text=text).what == "mss 1000, not 1460"
+    text = text.replace("ack 1 <mss", "ack 1 win 5000 <mss")
+    assert dialogue(text=text, mss="1460 B", receive_window="5000 B").passed
 
 def stamped(*events: str) -> Dialogue:
     """After a handshake with timestamps, in which the peer's last was 600."""
