@@ -13,11 +13,12 @@ from varicap._files import UnreadableError, read_whole
 from varicap.parts.dialogue.script import MOST_OF_A_SCRIPT, LacksError
 
 _LONGEST = 100_000
+_DEEPEST = 3
 
 
 @dataclass
 class Host:
-    """What the simulated host does besides its TCP settings: what it offers in a handshake, as Linux's sysctls say."""
+    """What the simulated host has in addition to its TCP settings, mostly what it offers in a handshake."""
 
     mss: int = 1460
     sack: bool = True
@@ -171,7 +172,7 @@ _WITHOUT_MEANING = {
     "tcp_syncookies": "no backlog that overflows",
     "tcp_no_metrics_save": "no metrics are kept",
 }
-"""Settings that change nothing in whatever a dialogue can be about."""
+"""Settings whose effect no dialogue can show, and why."""
 
 
 def apply(setup: Setup, command: str, folder: Path) -> None:
@@ -192,7 +193,11 @@ def _read(setup: Setup, command: str, folder: Path, depth: int) -> None:
             _route(setup, words)
         elif name == "tc" and not {"pfifo", "delete", "del"} & {words[-1], *words[2:3]}:
             raise LacksError(f"a queue of the host ({' '.join(words)})")
-        elif name.endswith(".sh") and not name.startswith("sysctl_restore") and depth < 3:
+        elif name in {"iptables", "ip6tables", "nft"}:
+            raise LacksError(f"a filter of the host ({' '.join(words)})")
+        elif name.endswith(".sh") and not name.startswith("sysctl_restore"):
+            if depth == _DEEPEST:
+                raise LacksError(f"files of commands more than {_DEEPEST} deep ({name})")
             _script(setup, folder / words[0], depth)
         elif not name.startswith("sysctl_restore"):
             _ignore(setup, " ".join(words[:3]))
@@ -218,9 +223,8 @@ def _lines(command: str) -> Iterator[list[str]]:
 def _script(setup: Setup, path: Path, depth: int) -> None:
     try:
         text = read_whole(path, MOST_OF_A_SCRIPT).decode(errors="replace")
-    except UnreadableError:
-        _ignore(setup, f"{path.name} (it cannot be read)")
-        return
+    except UnreadableError as error:
+        raise LacksError(f"the commands of {path.name} ({error})") from None
     _read(setup, text, path.parent, depth + 1)
 
 
