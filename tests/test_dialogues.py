@@ -395,6 +395,15 @@ def test_old_and_missing_timestamps_keep_data_out() -> None:
     assert stamped("+0 < P. 1:501(500) ack 1 win 65535 <TS val 601 ecr 9000>", "+0 read(4, ..., 500) = 500").passed
 
 
+def test_timestamps_go_on_after_their_largest_value() -> None:
+    events = []
+    for at, value in ((1, 2147480000), (501, 4294960000), (1001, 5)):
+        events.append(f"+0 < P. {at}:{at + 500}(500) ack 1 win 65535 <TS val {value} ecr 9000>")
+        events.append(f"* > . 1:1(0) ack {at + 500} <TS val 1 ecr {value}>")
+    played = stamped(*events)
+    assert played.passed, played.text()
+
+
 def test_a_reset_in_the_handshake_leaves_nothing_to_accept() -> None:
     reset = HANDSHAKE.replace("+.1 < .", "+.1 < R.")
     assert dialogue(text=reset).what == "the call does not return"
@@ -448,7 +457,7 @@ def test_behaviour_that_a_setting_asks_for_is_a_lack_where_it_would_show(
 
 
 def test_a_duplicate_that_the_peer_reports_is_a_lack() -> None:
-    for block in ("1:1001", "3001:3501 3001:4001"):
+    for block in ("1:1001", "1001:3001", "3001:3501 3001:4001"):
         played = after_handshake(*WRITE, f"+.1 < . 1:1(0) ack 2001 win 65535 <sack {block}>")
         assert [lack.what for lack in played.lacks] == ["a sender that reads D-SACK"]
     assert after_handshake(*WRITE, "+.1 < . 1:1(0) ack 2001 win 65535 <sack 3001:4001>").passed

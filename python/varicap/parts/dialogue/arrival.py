@@ -14,7 +14,7 @@ class Judgement(Enum):
     OUTSIDE = auto()
     """Its numbers are not those of the window; it is answered."""
     CHALLENGED = auto()
-    """It is answered, in case that it is not the peer's."""
+    """It is answered, in case it is not the peer's."""
     DROPPED = auto()
 
 
@@ -62,6 +62,6 @@ def is_outdated(options: Options | None, recent: int) -> bool:
 
 
 def has_duplicate(blocks: tuple[tuple[int, int], ...], ack: int) -> bool:
-    """Whether the first SACK block reports what came twice (RFC 2883 §4): it lies below `ack` or in the next block."""
-    (start, end), *others = blocks or ((ack, ack + 1),)
-    return end <= ack or any(low <= start and end <= high for low, high in others)
+    """Whether the first block reports what came twice (RFC 2883 §4): it begins below `ack` or is in another."""
+    (start, end), *others = blocks
+    return start < ack or any(low <= start and end <= high for low, high in others)

@@ -82,6 +82,6 @@ class Stamps:
     """Last.ACK.sent, as a sequence number."""
 
     def hear(self, packet: Packet) -> None:
-        """RFC 7323 §4.3: the earliest segment that was not acknowledged counts."""
+        """RFC 7323 §4.3: the earliest segment that was not acknowledged counts; it is not older than `recent`."""
         if packet.options is not None and packet.options.stamp is not None and packet.start <= self.last_ack:
-            self.recent = max(self.recent, packet.options.stamp.value)
+            self.recent = packet.options.stamp.value
