@@ -474,6 +474,11 @@ def test_options_at_the_head_have_their_effect_or_are_named() -> None:
         assert [(lack.line, lack.what) for lack in played.lacks] == [(1, f"the option {option.split('=')[0]}")]
 
 
+def test_an_empty_segment_that_differs_is_shown_as_it_is() -> None:
+    played = after_handshake("+0 < P. 1:2(1) ack 1 win 9", "* > . 2:2(0) ack 2", "+0 write(4, ..., 1) = 1")
+    assert played.what == "data 1:1(0), not 2:2(0)"
+
+
 def test_what_turns_out_to_be_missing_on_the_way_is_a_skip_too() -> None:
     # The FIN would have to be sent again; that the data before it was fine makes no pass of it.
     played = after_handshake("+0 close(4) = 0", "+0 > F. 1:1(0) ack 1", "+1 > F. 1:1(0) ack 1")
@@ -494,7 +499,7 @@ def test_what_turns_out_to_be_missing_on_the_way_is_a_skip_too() -> None:
         ("+0 < . 1:1(0) ack 1 <...>", "1:21", "is for packets that are expected"),
         ("soon socket() = 3", "1:1", "expected the time of an event in seconds, not `soon`"),
         ("+.2~+.1 > . 1:1(0) ack 1", "1:1", "the range of times ends before it begins"),
-        ("* < . 1:1(0) ack 1", "1:1", "the time `*` is for packets that are expected"),
+        ("* < . 1:1(0) ack 1 win 9", "1:1", "the time `*` is for packets that are expected"),
         ("0 `sysctl", "1:3", "a shell command that does not end"),
         ("0 %{ assert 1", "1:3", "a block of code that does not end"),
         ("/* never", "1:1", "a comment that does not end"),
@@ -505,6 +510,8 @@ def test_what_turns_out_to_be_missing_on_the_way_is_a_skip_too() -> None:
         ("0 %{ assert '%1000d' % 1 }%", "1:1", "a format that is too wide"),
         ("0 %{\nassert (1 == 2, 'x') }%", "2:1", "the assertion of a tuple always holds"),
         ("0 %{ tcpi_snd_cwnd = 77 }%", "1:1", "tcpi_snd_cwnd is what TCP_INFO shows"),
+        ("0 %{ assert 'tcpi_snd_cwnd == 9' }%", "1:1", "the assertion of a text says nothing"),
+        ("+0 < . 1:1(0) ack 1", "1:6", "a segment that arrives has a window"),
         ("\n--tolerance_usec=1\n0 socket(...) = 3", "2:1", "there is no option `--tolerance_usec`"),
         ("--mtu=12\n0 socket(...) = 3", "1:1", "--mtu=12 is not a number from 128 to 65535"),
         ("0 socket(...) = EAGAIN", "1:17", "expected what the call returns, a number or `...`, not `EAGAIN`"),

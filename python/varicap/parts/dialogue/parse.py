@@ -255,6 +255,8 @@ class _Parser:
         options = self.tcp_options(is_inbound)
         if "U" in flags:
             raise _UnknownError("urgent data")
+        if is_inbound and window is None and "R" not in flags:
+            self.fail("a segment that arrives has a window (`win`), unless it is a reset", at)
         return Packet(is_inbound, flags, start, length, ack, window, options, ecn)
 
     def ip_header(self) -> str | None:

@@ -306,7 +306,7 @@ class _Player:
                 self._show_parts(pieces)
                 raise _DiffersError(what, _shown(packet, expected), sent.at, taken=1)
             pieces.append(self.queue.popleft())
-            if packet.end >= expected.end:
+            if not expected.length or packet.end >= expected.end:
                 break
         whole = compare.whole([piece.packet for piece in pieces])
         actual = _shown(whole, expected)
