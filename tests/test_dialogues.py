@@ -238,12 +238,12 @@ def test_what_comes_after_a_segment_counts_from_when_it_was_sent() -> None:
         ),
         ("+0 `iptables -A OUTPUT -p tcp -j DROP`", "a filter of the host (iptables -A OUTPUT -p tcp -j DROP)"),
         ("+0 shutdown(4, SHUT_RDWR) = 0", "shutdown of the reading half"),
-    ],
         ("+0 fcntl(4, F_GETFD, 0) = 0", "fcntl with F_GETFD, 0"),
         ("+0 fcntl(4, F_SETFL, O_RDWR|O_NONSENSE) = 0", "fcntl with F_SETFL, O_RDWR|O_NONSENSE"),
         ('+0 read(4, "abc", 3) = 3', "the content of data that is read"),
         ("+0 setsockopt(4, SOL_SOCKET, SO_ERROR, [0], 4) = 0", "the socket option SO_ERROR"),
         ('+0 setsockopt(4, SOL_SOCKET, SO_RCVBUF, "many", 4) = 0', 'SO_RCVBUF with the value "many"'),
+    ],
 )
 def test_what_varicap_lacks_is_named_and_skipped(event: str, what: str) -> None:
     played = after_handshake(event)
@@ -298,7 +298,6 @@ def test_settings_of_a_socket_and_its_error_are_read() -> None:
     assert after_handshake(error.format("EPIPE")).what == "getsockopt returns 0 with SO_ERROR 0, not 0"
 
 
-def test_a_command_that_changes_nothing_may_stand_anywhere() -> None:
 def test_a_send_buffer_with_a_size_is_a_lack_once_more_is_written() -> None:
     buffer = "+0 setsockopt(4, SOL_SOCKET, SO_SNDBUF, [2000], 4) = 0"
     write = "+0 write(4, ..., 2000) = 2000"
@@ -315,6 +314,7 @@ def test_a_socket_may_be_made_non_blocking() -> None:
         assert dialogue(text=f"{begin}\n+0 listen(3, 1) = 0\n+0 accept(3, ..., ...) = -1 EAGAIN").passed
 
 
+def test_a_command_that_changes_nothing_may_stand_anywhere() -> None:
     head = "`sysctl -q net.ipv4.tcp_timestamps=1`\n"
     assert after_handshake("+0 `sysctl -q net.ipv4.tcp_timestamps=1 net.core.rmem_max=9; sleep 1`", head=head).passed
     # Before the connection it counts.
@@ -326,7 +326,6 @@ def test_a_setting_that_the_user_overrides_is_no_lack() -> None:
     head = "`sysctl -q net.ipv4.tcp_congestion_control=bbr`\n"
     assert after_handshake(head=head).verdict is Verdict.SKIPPED
     assert after_handshake(head=head, congestion="reno").passed
-
     before = (
         "+0 setsockopt(3, SOL_TCP, TCP_MAXSEG, [1000], 4) = 0\n+0 setsockopt(3, SOL_SOCKET, SO_RCVBUF, [999], 4) = 0"
     )
@@ -334,6 +333,7 @@ def test_a_setting_that_the_user_overrides_is_no_lack() -> None:
     assert dialogue(text=text).what == "mss 1000, not 1460"
     text = text.replace("ack 1 <mss", "ack 1 win 5000 <mss")
     assert dialogue(text=text, mss="1460 B", receive_window="5000 B").passed
+
 
 def stamped(*events: str) -> Dialogue:
     """After a handshake with timestamps, in which the peer's last was 600."""
@@ -556,6 +556,14 @@ def test_commands_are_read_and_never_executed(tmp_path: Path) -> None:
     assert played.passed, played.text()
     assert played.ignored[0] == "tcp_frto=2 (no F-RTO)"
     assert not (tmp_path / "executed").exists()
+    # What the files of commands ask for is known only if they can be read, and do not run each other without end.
+    (tmp_path / "one.pkt").write_text(script.replace("./defaults.sh", "./missing.sh"))
+    (lack,) = dialogue(tmp_path / "one.pkt").lacks
+    assert lack.what == "the commands of missing.sh (there is no such file)"
+    (tmp_path / "defaults.sh").write_text("./defaults.sh\n")
+    (tmp_path / "one.pkt").write_text(script)
+    (lack,) = dialogue(tmp_path / "one.pkt").lacks
+    assert lack.what == "files of commands more than 3 deep (defaults.sh)"
 
 
 def test_the_command_plays_files_and_folders(cli: Cli, tmp_path: Path) -> None:
@@ -572,14 +580,6 @@ def test_the_command_plays_files_and_folders(cli: Cli, tmp_path: Path) -> None:
     assert found["counts"] == {"passed": 1, "differs": 1, "skipped": 1, "unread": 0}
     assert found["dialogues"][1]["timeline"][-1]["differs"] is True
     assert cli("dialogue", tmp_path / "a.pkt").returncode == 0
-    # What the files of commands ask for is known only if they can be read, and do not run each other without end.
-    (tmp_path / "one.pkt").write_text(script.replace("./defaults.sh", "./missing.sh"))
-    (lack,) = dialogue(tmp_path / "one.pkt").lacks
-    assert lack.what == "the commands of missing.sh (there is no such file)"
-    (tmp_path / "defaults.sh").write_text("./defaults.sh\n")
-    (tmp_path / "one.pkt").write_text(script)
-    (lack,) = dialogue(tmp_path / "one.pkt").lacks
-    assert lack.what == "files of commands more than 3 deep (defaults.sh)"
     assert "the script" in cli("dialogue", tmp_path / "b.pkt").stdout
     (tmp_path / "broken.pkt").write_text("0 <")
     done = cli("dialogue", tmp_path)
@@ -593,7 +593,8 @@ def test_the_command_reads_only_what_is_a_file(cli: Cli, tmp_path: Path) -> None
     (tmp_path / "good.pkt").write_text(HANDSHAKE)
     assert cli("dialogue", tmp_path).returncode == 0
     (tmp_path / "zero.pkt").symlink_to("/dev/zero")
-    assert cli("dialogue", tmp_path).returncode == 0
+    # What is named as a script and cannot be read is not passed over.
+    assert cli("dialogue", tmp_path).returncode == 2
     done = cli("dialogue", tmp_path / "zero.pkt", tmp_path / "good.pkt")
     assert done.returncode == 2
     assert "zero.pkt: not a file" in done.stderr

@@ -112,7 +112,7 @@ def _show_ignored(played: list["Dialogue"]) -> None:
 def _scripts(files: list[Path]) -> list[Path]:
     found = []
     for file in files:
-        inside = sorted(path for path in file.rglob("*.pkt") if path.is_file()) if file.is_dir() else [file]
+        inside = sorted(path for path in file.rglob("*.pkt") if not path.is_dir()) if file.is_dir() else [file]
         if not inside:
             fail(f"{file}: a folder without scripts (*.pkt)", USAGE)
         if not file.exists():
