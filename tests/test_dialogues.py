@@ -230,6 +230,7 @@ def test_what_comes_after_a_segment_counts_from_when_it_was_sent() -> None:
         ("+0 `echo 1 >/proc/sys/net/ipv4/tcp_thin_linear_timeouts`", "the setting tcp_thin_linear_timeouts=1"),
         ("+0 `sysctl -q net.ipv4.tcp_sack=yes`", "the setting tcp_sack=yes"),
         ("+0 `sysctl -q net.ipv4.tcp_ecn=3`", "AccECN (tcp_ecn=3)"),
+        ("+0 `sysctl -qp some.conf`", "the settings of a file (sysctl -qp some.conf)"),
         ("+0 `ip route change 192.0.2.1 dev tun0 initcwnd 10 mtu 500`", "ip route mtu 500"),
         ("+0 `ip route change default via 10.0.0.1 quickack 1`", "ip route quickack 1"),
         (

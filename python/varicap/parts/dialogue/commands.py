@@ -184,6 +184,8 @@ def _read(setup: Setup, command: str, folder: Path, depth: int) -> None:
     for words in _lines(command):
         name = words[0].rsplit("/", 1)[-1]
         if name == "sysctl":
+            if any(re.fullmatch("-[a-z]*[pf]|--(load|system).*", word) for word in words[1:]):
+                raise LacksError(f"the settings of a file ({' '.join(words)})")
             _settings(setup, [word for word in words[1:] if "=" in word])
         elif name == "set_sysctls.py":
             _settings(setup, words[1:])
