@@ -191,6 +191,16 @@ def test_the_parts_of_a_large_segment_agree(change: dict[str, Any], what: str) -
     assert compare.disagreement(first, replace(second, **change)) == what
 
 
+def test_a_segment_that_is_sent_again_is_no_part_of_one_with_new_data() -> None:
+    ecn = HANDSHAKE.replace("< S ", "< SEW ").replace("> S. ", "> SE. ")
+    events = ["+0 write(4, ..., 9000) = 9000", "+0 > . 1:2001(2000) ack 1", "+1 > . 1:1001(1000) ack 1"]
+    events += ["+.1 < . 1:1(0) ack 1001 win 65535", "+0 > . 1001:3001(2000) ack 1"]
+    assert after_handshake(*events, initial_window="2 packets").passed
+    # RFC 3168: what is sent again is not ECN-capable (§6.1.5), and new data says that the window was reduced (§6.1.2).
+    played = dialogue(text=ecn + "\n".join(events), initial_window="2 packets")
+    assert played.what == "flags W. at 2001, after . at 1001"
+
+
 def test_what_comes_after_a_segment_counts_from_when_it_was_sent() -> None:
     events = ["+0 write(4, ..., 1000) = 1000", "+0 > . 1:1001(1000) ack 1", "{} > . 1:1001(1000) ack 1"]
     for when in ("*", "+0~+5"):
@@ -373,6 +383,20 @@ ANSWER = "+0 > . 1:1(0) ack 1"
             id="an old acknowledgement has no window (RFC 9293 §3.10.7.4)",
         ),
         pytest.param(
+            [
+                *("+0 < . 1001:1501(500) ack 1 win 4000", "+0 > . 1:1(0) ack 1 <sack 1001:1501>"),
+                *("+0 < . 1:1001(1000) ack 1 win 9", "+0 > . 1:1(0) ack 1501"),
+                "+0 %{ assert tcpi_snd_wnd == 4000, tcpi_snd_wnd }%",
+            ],
+            {},
+            id="nor has a segment with an older number",
+        ),
+        pytest.param(
+            ["+0 < F. 1:4001(4000) ack 1 win 9", "+0 > . 1:1(0) ack 3001 win 0", OPEN, "+.1 < R 3001:3001(0)", CLOSED],
+            {"receive_window": "3000 B"},
+            id="what is beyond the window is cut off, and a reset counts in a closed one (RFC 9293 §3.10.7.4)",
+        ),
+        pytest.param(
             ["+0 < . 1:1(0) ack 4294000000 win 9", ANSWER, "+0 < . 1:1(0) ack 900 win 9", ANSWER],
             {},
             id="an acknowledgement older than a window, or of what was not sent, is answered (RFC 5961 §5)",
@@ -383,6 +407,17 @@ def test_segments_that_are_not_acceptable_are_answered_or_dropped(events: list[s
     played = after_handshake(*events, **tcp)
     assert played.passed, played.text()
     assert played.unasked == 0
+
+
+def test_data_and_a_fin_beyond_the_window_are_not_there_yet() -> None:
+    cut = ["+0 < F. 1:4001(4000) ack 1 win 9", "+0 > . 1:1(0) ack 3001 win 0", "+0 read(4, ..., 3000) = 3000"]
+    cut += ["* > . 1:1(0) ack 3001 win 3000", "+0 < {}. 3001:4001(1000) ack 1 win 9"]
+    # Nor is the data that is cut off, so that it does not come twice.
+    head = "`sysctl -q net.ipv4.tcp_dsack=1`\n"
+    for flag, ack in (("", 4001), ("F", 4002)):
+        events = [*cut[:-1], cut[-1].format(flag), f"* > . 1:1(0) ack {ack}"]
+        played = after_handshake(*events, head=head, receive_window="3000 B")
+        assert played.passed, played.text()
 
 
 def test_old_and_missing_timestamps_keep_data_out() -> None:
@@ -436,6 +471,11 @@ GAP = "+.1 < . 1:1(0) ack 1 win 65535 <sack 2001:3001>"
         ),
         (
             "tcp_dsack=1",
+            ["+0 < . 1:1001(1000) ack 1 win 9", "+0 < . 501:1501(1000) ack 1 win 9"],
+            "D-SACK",
+        ),
+        (
+            "tcp_dsack=1",
             [
                 *("+0 < . 1001:2001(1000) ack 1 win 9", "+0 > . 1:1(0) ack 1 <sack 1001:2001>"),
                 "+0 < . 1001:2001(1000) ack 1 win 9",
@@ -455,6 +495,16 @@ def test_behaviour_that_a_setting_asks_for_is_a_lack_where_it_would_show(
     assert before.passed, before.text()
     assert before.ignored == [f"{setting} (no {behaviour})"]
     assert after_handshake(*events, head=head.format(setting.split("=")[0] + "=0")).passed
+
+
+def test_a_tail_loss_probe_is_due_two_round_trips_after_the_last_progress() -> None:
+    head = "`sysctl -q net.ipv4.tcp_early_retrans=3`\n"
+    one = ["+0 write(4, ..., 1000) = 1000", "+0 > . 1:1001(1000) ack 1"]
+    acked = [*WRITE, "+.1 < . 1:1(0) ack 1001 win 65535"]
+    # RFC 8985 §7.2: for a single segment the delay of an acknowledgement is added.
+    for events, early, late in ((WRITE, ".15", ".25"), (acked, ".15", ".25"), (one, ".35", ".45")):
+        assert after_handshake(*events, f"+{early} %{{ assert 1 }}%", head=head).passed
+        assert after_handshake(*events, f"+{late} %{{ assert 1 }}%", head=head).verdict is Verdict.SKIPPED
 
 
 def test_a_duplicate_that_the_peer_reports_is_a_lack() -> None:
