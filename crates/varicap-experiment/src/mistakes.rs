@@ -182,15 +182,11 @@ impl Search {
                 == (&error.file, error.line, error.column, &error.expected)
                 && (other.line.is_some() || other.key == error.key)
         });
-        let hint = error.hint.as_deref().unwrap_or_default();
-        let says = [&error.expected, error.found.as_deref().unwrap_or_default(), hint];
-        // No value compares itself with the same key of another table.
-        let is_other = |name: &str| is_comparison && path.last().is_none_or(|key| key != name);
         is_reported
             || self.mended.iter().any(|mended| {
-                let is_related = mended.starts_with(path) || path.starts_with(mended);
-                let name = mended.last().map_or("", String::as_str);
-                is_related || is_other(name) && says.iter().any(|text| has_word(text, name))
+                mended.starts_with(path)
+                    || path.starts_with(mended)
+                    || is_comparison && (compares(error, path, mended) || is_led_through(path, mended))
             })
     }
 
@@ -266,13 +262,33 @@ fn values(node: &Node) -> usize {
     }
 }
 
-/// Whether `text` has this name as a word of its own.
-fn has_word(text: &str, name: &str) -> bool {
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
-    !name.is_empty()
-        && text.match_indices(name).any(|(at, _)| {
-            let before = text[..at].chars().next_back();
-            let after = text[at + name.len()..].chars().next();
-            !before.is_some_and(is_part) && !after.is_some_and(is_part)
-        })
+/// Whether an error at `path` quotes the key at `other`: one of the format, in a table around that of the error, or
+/// within it.
+fn compares(error: &ScenarioError, path: &[String], other: &[String]) -> bool {
+    let (Some((key, around)), Some((name, table))) = (path.split_last(), other.split_last()) else {
+        return false;
+    };
+    // No value compares itself with the same key of another table.
+    let is_near = key != name && (path.starts_with(table) || table.starts_with(around));
+    let keys: Vec<&str> = table.iter().map(String::as_str).collect();
+    let is_of_format = || matches!(schema::kind(&keys), Kind::Table(names) if names.contains(name));
+    let quoted = format!("`{name}`");
+    is_near
+        && is_of_format()
+        && (error.expected.contains(&quoted)
+            || error.hint.as_deref().is_some_and(|hint| hint.contains(&quoted)))
+}
+
+/// Whether the key at `path` says which links a flow takes, and the one at `other` which nodes a link joins.
+fn is_led_through(path: &[String], other: &[String]) -> bool {
+    let of_route = |key: &String| ["from", "to", "via", "via_back"].contains(&key.as_str());
+    let keys: Vec<&str> = other.iter().map(String::as_str).collect();
+    let of_links = || {
+        let is_end = keys.last().is_some_and(|key| ["name", "from", "to"].contains(key));
+        is_end || matches!(schema::kind(&keys), Kind::Table(_) | Kind::Named | Kind::List)
+    };
+    path.first().is_some_and(|key| key == "flows")
+        && path.get(2).is_none_or(of_route)
+        && keys.first() == Some(&"topology")
+        && of_links()
 }

@@ -91,6 +91,24 @@ fn what_follows_from_a_mistake_is_not_reported() {
 }
 
 #[test]
+fn a_key_that_a_sentence_happens_to_contain_hides_no_mistake() {
+    // Neither a flow called `the`, nor one called like the key that is compared, is what `warmup` is compared with.
+    for name in ["the", "duration", "less"] {
+        check(
+            &format!(
+                "duration = \"5 s\"\nwarmup = \"9 s\"\n[topology.dumbbell.forward]\n[flows]\n{name} = 5\n[flows.b]\n"
+            ),
+            &[(2, "warmup", "\"9 s\""), (5, &format!("flows.{name}"), "5")],
+        );
+    }
+    // What a value is compared with is named in quotes, so that it is recognised.
+    check(
+        "duration = \"5 s\"\n[topology.dumbbell.forward]\n[flows.a]\nstart = 3\nstop = \"0 s\"\n",
+        &[(4, "flows.a.start", "3")],
+    );
+}
+
+#[test]
 fn keys_that_are_missing_are_all_named() {
     let found = mistakes("[flows.a]\ncount = 0\n", Format::Toml, &[]);
     let keys: Vec<_> = found.errors.iter().map(|error| error.key.as_str()).collect();

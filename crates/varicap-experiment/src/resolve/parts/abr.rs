@@ -43,9 +43,9 @@ pub(crate) fn check(at: &At, flow: &FlowConfig) -> Checked {
         return at.require("rate", silent, rate, "a constant rate, or `feedback` that tells one");
     }
     at.require("peak", abr.peak > Rate::ZERO, abr.peak, "above 0")?;
-    at.require("minimum", abr.minimum <= abr.peak, abr.minimum, format!("at most the peak, {}", abr.peak))?;
+    at.require("minimum", abr.minimum <= abr.peak, abr.minimum, format!("at most `peak`, {}", abr.peak))?;
     if let Some(initial) = abr.initial {
-        let range = format!("from {} (minimum) to {} (peak)", abr.minimum, abr.peak);
+        let range = format!("from {} (`minimum`) to {} (`peak`)", abr.minimum, abr.peak);
         at.require("initial", (abr.minimum..=abr.peak).contains(&initial), initial, range)?;
     }
     at.require("increase", abr.increase > Rate::ZERO, abr.increase, "above 0")?;
