@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use crate::error::ScenarioError;
+use crate::error::{ScenarioError, is_guess};
 use crate::read::{Format, Written, share_tcp};
 use crate::resolve::{self, ReadFile};
 use crate::scenario::Scenario;
@@ -39,9 +39,7 @@ impl Mistakes {
         errors.truncate(MOST);
         Mistakes { errors, more, is_cut: false }
     }
-}
 
-impl Mistakes {
     /// The mistakes as a terminal of so many columns shows them. The first line leaves room for a program's name.
     pub fn show(&self, columns: usize) -> String {
         let mut shown: Vec<String> = self.errors.iter().map(|error| error.show(columns)).collect();
@@ -79,9 +77,14 @@ impl Written<'_> {
         let mut source = match self.source() {
             Ok(source) => source,
             Err(error) if self.format == Format::Toml && error.line.is_some() => {
+                let (errors, more) = syntax_errors(self.text, MOST);
                 let in_file = |error| ScenarioError { file: self.file.to_owned(), ..error };
-                let errors: Vec<_> = syntax_errors(self.text).into_iter().map(in_file).collect();
-                return if errors.is_empty() { first.into() } else { Mistakes::of(errors) };
+                let errors: Vec<_> = errors.into_iter().map(in_file).collect();
+                return if errors.is_empty() {
+                    first.into()
+                } else {
+                    Mistakes { errors, more, is_cut: false }
+                };
             }
             Err(_) => return first.into(),
         };
@@ -105,6 +108,8 @@ impl Written<'_> {
             };
             source = tree;
             if !search.take(mistake, &mut source) {
+                // Nothing is left that could be mended.
+                is_cut = false;
                 break;
             }
         }
@@ -151,6 +156,8 @@ struct Search {
     mended: Vec<Vec<String>>,
     /// How many values were tried at a path.
     tried: HashMap<Vec<String>, usize>,
+    /// Paths of keys whose names were guessed: nobody wrote that their values belong there.
+    guessed: Vec<Vec<String>>,
     /// Whether nothing was wrong before the scenario was resolved.
     is_resolving: bool,
 }
@@ -160,12 +167,21 @@ impl Search {
     fn take(&mut self, mistake: Mistake, source: &mut Source) -> bool {
         let Mistake { error, repair, .. } = mistake;
         let path = split_path(&error.key);
-        let is_new = !self.follows(&error, &path, matches!(repair, Repair::Withdraw));
+        let is_new =
+            !self.guessed.contains(&path) && !self.follows(&error, &path, matches!(repair, Repair::Withdraw));
         if is_new {
             self.errors.push(error);
         }
         match repair {
-            Repair::Rename(name) => rename(&mut source.root, &path, name),
+            Repair::Rename(name) => {
+                if let (Some(name), Some((key, around))) = (&name, path.split_last()) {
+                    let guess = [around, &[name.clone()]].concat();
+                    if is_guess(key, name) && at(&mut source.root, &guess).is_none() {
+                        self.guessed.push(guess);
+                    }
+                }
+                rename(&mut source.root, &path, name)
+            }
             Repair::Add | Repair::Replace | Repair::Withdraw => {
                 let is_done = self.mend(&mut source.root, &path);
                 self.mended.push(path);

@@ -131,11 +131,49 @@ fn every_trace_that_is_missing_is_named() {
 #[test]
 fn several_errors_of_syntax_are_reported() {
     let found = mistakes("duration = 5 s\n[flows.a\ncount = 1\nseeds = = 2\n", Format::Toml, &[]);
-    assert!(found.errors.len() >= 2, "{found:?}");
+    // What the parser stumbles over in the rest of a line is no mistake of its own.
+    let lines: Vec<_> = found.errors.iter().map(|error| error.line.map_or(0, u32::from)).collect();
+    assert_eq!((lines, found.more, found.is_cut), (vec![1, 2, 4], 0, false));
     assert!(
         found.errors.iter().all(|error| error.expected.starts_with("valid TOML") && error.file == "x.toml")
     );
-    assert_eq!(found.errors[0].line.map(u32::from), Some(1));
+}
+
+#[test]
+fn errors_of_syntax_are_counted_beyond_the_limit() {
+    let found = mistakes(&"x = = 1\n".repeat(51), Format::Toml, &[]);
+    assert_eq!((found.errors.len(), found.more), (20, 31));
+    assert_eq!(found.errors[19].line.map(u32::from), Some(20));
+}
+
+#[test]
+fn a_long_line_full_of_errors_takes_no_time_for_each() {
+    // To say where each of them is would take minutes: the line before it is counted each time.
+    let found = mistakes(&format!("x = [{}]\n", "1.2.3, ".repeat(100_000)), Format::Toml, &[]);
+    assert_eq!((found.errors.len(), found.more), (1, 0));
+}
+
+#[test]
+fn a_guessed_name_makes_no_mistakes_of_its_own() {
+    check(
+        "duration = \"5 s\"\n[topology.dumbbell.forward]\n[flows.a]\nstar = \"blue\"\n",
+        &[(4, "flows.a.star", "star")],
+    );
+    // But a word that means a key is this key.
+    check(
+        "duration = \"5 s\"\n[topology.dumbbell.forward]\nbandwidth = 5\n[flows.a]\n",
+        &[
+            (3, "topology.dumbbell.forward.bandwidth", "bandwidth"),
+            (3, "topology.dumbbell.forward.capacity", "5"),
+        ],
+    );
+}
+
+#[test]
+fn what_cannot_be_mended_is_all_that_was_found() {
+    let found = mistakes("[1, 2]", Format::Json, &[]);
+    assert_eq!((found.errors.len(), found.more, found.is_cut), (1, 0, false));
+    assert!(!found.to_string().contains("perhaps"), "{found}");
 }
 
 #[test]

@@ -130,6 +130,15 @@ pub(crate) fn meant<'a>(text: &str, known: &[&'a str]) -> Option<(Option<&'a str
     nearest(text, known.iter().copied()).map(|name| (Some(name), did_you_mean(name)))
 }
 
+/// Whether `name` is only the nearest to `text`, and not another word or another spelling of it.
+pub(crate) fn is_guess(text: &str, name: &str) -> bool {
+    let is_synonym = |(typed, means): &(&str, Means)| {
+        let (This(there) | Advice(there, _)) = means;
+        normal(typed) == normal(text) && *there == name
+    };
+    normal(text) != normal(name) && !SYNONYMS.iter().any(is_synonym)
+}
+
 /// The path, from the table at `path`, of a key that belongs into a table within it.
 pub(crate) fn in_another_table(text: &str, path: &[&str]) -> Option<String> {
     let schema::Kind::Table(keys) = schema::kind(path) else { return None };
