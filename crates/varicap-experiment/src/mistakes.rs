@@ -6,12 +6,14 @@
 use std::collections::HashMap;
 use std::fmt;
 
+use varicap_net::{CapacityConfig, CapacityParts, NetError};
+
 use crate::error::{ScenarioError, is_guess};
 use crate::read::{Format, Written, share_tcp};
 use crate::resolve::{self, ReadFile};
 use crate::scenario::Scenario;
-use crate::scenario::decode::{Mistake, Repair};
-use crate::scenario::document::{Node, Origin, Source, Table, Value, split_path, syntax_errors};
+use crate::scenario::decode::{Mistake, Repair, decode};
+use crate::scenario::document::{Node, Origin, Source, Table, Value, join_path, split_path, syntax_errors};
 use crate::scenario::schema::{self, Kind};
 
 /// Most mistakes that are reported.
@@ -98,6 +100,7 @@ impl Written<'_> {
             }
         }
         share_tcp(&mut source.root);
+        let traces = Traces::of(&source);
         let rounds = (MOST_WORK / values(&source.root).max(1)).clamp(2, MOST_ROUNDS);
         let mut is_cut = true;
         for _ in 0..rounds {
@@ -112,6 +115,9 @@ impl Written<'_> {
                 is_cut = false;
                 break;
             }
+        }
+        if !search.is_resolving {
+            search.errors.extend(traces.mistakes(read_file));
         }
         // What cannot be found again is reported as it was.
         if search.errors.is_empty() {
@@ -138,7 +144,7 @@ impl Written<'_> {
             return None;
         }
         let error = resolve::check(&scenario).err().or_else(|| {
-            // Traces are read for a scenario that makes sense without them.
+            // What was put in the place of a mistake may not fit what a trace has.
             search.is_resolving |= search.errors.is_empty();
             if search.is_resolving { scenario.networks(read_file).err() } else { None }
         })?;
@@ -232,6 +238,68 @@ impl Search {
         }
         // An item of a list, or nothing fits: without the table or the list around it.
         !around.is_empty() && self.mend(root, around)
+    }
+}
+
+/// The capacities of a tree that name files, which are read whatever else is wrong.
+struct Traces {
+    /// Each with its path.
+    capacities: Vec<(Vec<String>, Node)>,
+    /// The text that they were written in; not the tree.
+    source: Source,
+}
+
+impl Traces {
+    fn of(source: &Source) -> Traces {
+        let mut capacities = Vec::new();
+        if let Some(topology) = source.root.get("topology") {
+            add_capacities(topology, &mut vec!["topology".to_owned()], &mut capacities);
+        }
+        let Source { file, lines, settings, option, .. } = source;
+        let (file, lines, settings) = (file.clone(), lines.clone(), settings.clone());
+        Traces {
+            capacities,
+            source: Source { file, lines, settings, option: option.clone(), root: Node::default() },
+        }
+    }
+
+    /// What is wrong with the files: that they cannot be read, or what is in them.
+    fn mistakes(&self, read_file: &mut ReadFile<'_>) -> Vec<ScenarioError> {
+        let capacities = self.capacities.iter();
+        capacities.filter_map(|(path, node)| self.mistake(path, node, read_file)).take(MOST + 1).collect()
+    }
+
+    fn mistake(&self, path: &[String], node: &Node, read_file: &mut ReadFile<'_>) -> Option<ScenarioError> {
+        let config: CapacityConfig = decode(node).ok()?;
+        let wrong = CapacityParts::from_config(&config, read_file).err()?;
+        let (NetError::Trace { key, .. } | NetError::File { key, .. }) = &wrong else { return None };
+        let inner = split_path(key);
+        let origin = node.at(inner.iter().map(String::as_str)).map_or(node.origin, |found| found.origin);
+        let mut error = resolve::of_part(&join_path(path), wrong);
+        if error.file.is_empty() {
+            self.source.place(&mut error, origin);
+        }
+        Some(error)
+    }
+}
+
+/// Adds those below `node`, which lies at `path`.
+fn add_capacities(node: &Node, path: &mut Vec<String>, found: &mut Vec<(Vec<String>, Node)>) {
+    let mut add = |key: &str, inner: &Node| {
+        path.push(key.to_owned());
+        if key == "capacity" {
+            found.push((path.clone(), inner.clone()));
+        } else {
+            add_capacities(inner, path, found);
+        }
+        path.pop();
+    };
+    match &node.value {
+        Value::Table(table) => table.iter().for_each(|(key, inner)| add(key, inner)),
+        Value::List(items) => {
+            items.iter().enumerate().for_each(|(index, inner)| add(&index.to_string(), inner));
+        }
+        _ => {}
     }
 }
 
