@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 __version__: str
+MAX_SCENARIO_BYTES: int
+"""Size of the largest scenario that is read [B]."""
 
 Column: TypeAlias = tuple[str, str, str, NDArray[Any] | list[str] | tuple[NDArray[Any], list[str]]]
 """Name, unit, description and values of one column of a table; choices are places in a list of names."""
@@ -36,7 +38,9 @@ class ScenarioError(ValueError):
     """All mistakes, at most 20: these attributes by their names, and the `excerpt` of the file, with where the wrong
     part begins in it (`excerpt_start`) and how long it is (`excerpt_length`), in characters."""
     more: int
-    """How many more mistakes there are."""
+    """How many more mistakes were found."""
+    at_least: bool
+    """Whether the search ended before all were found: a very large file is not read again for each mistake."""
     shown: str | None
     """The mistakes as a terminal of 80 columns shows them, each with its line quoted and the wrong part marked."""
 

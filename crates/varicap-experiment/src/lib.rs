@@ -22,5 +22,6 @@ pub use resolve::network::{
     AbrSpec, FeedbackSpec, FlowSpec, LinkSpec, Network, RelaySpec, ReservationSpec, Transport,
 };
 pub use results::{columns, fidelity, histogram, interval, live, measure, packets, pcapng, rows, series};
+pub use scenario::document::MAX_FILE;
 pub use scenario::schema::schema;
 pub use scenario::{ReservationConfig, ReservedRate, Scenario};
