@@ -16,6 +16,8 @@ from varicap.engines.scenarios import load
 from varicap.errors import InterruptedRuns
 from varicap.terminal import (
     BREACH,
+    LARGEST_SEED,
+    MOST_RUNS,
     RUN_FAILED,
     USAGE,
     AsJson,
@@ -78,14 +80,19 @@ def run(
     engine: Annotated[Engine, typer.Option(help="What answers.")] = Engine.sim,
     kernel: KernelMode = Kernel.classic,
     seeds: Annotated[
-        int | None, typer.Option(min=1, help="Replications (default: what the scenario says; in real time 1).")
+        int | None,
+        typer.Option(min=1, max=MOST_RUNS, help="Replications (default: what the scenario says; in real time 1)."),
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Base seed (default: what the scenario says).")] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, max=LARGEST_SEED, help="Base seed (default: what the scenario says).")
+    ] = None,
     precision: Annotated[
         str | None,
         typer.Option(help="Add replications until each interval is within this share of its mean, such as 2%."),
     ] = None,
-    max_seeds: Annotated[int, typer.Option(min=1, help="Most replications that --precision may reach.")] = 1000,
+    max_seeds: Annotated[
+        int, typer.Option(min=1, max=MOST_RUNS, help="Most replications that --precision may reach.")
+    ] = 1000,
     set_: SetValue = None,
     output: Annotated[
         Path | None,
@@ -258,7 +265,7 @@ def compare(
     only: Annotated[
         list[Engine] | None, typer.Option("--engine", help="Ask this one; may be given again (default: all).")
     ] = None,
-    seeds: Annotated[int | None, typer.Option(min=1, help="Replications of the simulator.")] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, max=MOST_RUNS, help="Replications of the simulator.")] = None,
     kernel: KernelMode = Kernel.classic,
     set_: SetValue = None,
     output: Annotated[

@@ -11,7 +11,20 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 import typer
 
 from varicap import units
-from varicap.terminal import USAGE, AsJson, Quiet, check_file, console, draw, echo, fail, one_of, say, say_nothing
+from varicap.terminal import (
+    LARGEST_SEED,
+    USAGE,
+    AsJson,
+    Quiet,
+    check_file,
+    console,
+    draw,
+    echo,
+    fail,
+    one_of,
+    say,
+    say_nothing,
+)
 from varicap.traces.parameters import Cells, Cellular, Satellite
 
 if TYPE_CHECKING:
@@ -37,7 +50,9 @@ To: TypeAlias = Annotated[
     str | None, typer.Option("--to", help="mahimahi, csv, leoreplayer.", show_default="as the name says")
 ]
 Duration: TypeAlias = Annotated[str, typer.Option(help="How long it is.")]
-Seed: TypeAlias = Annotated[int, typer.Option(min=0, help="The same seed gives the same trace on any machine.")]
+Seed: TypeAlias = Annotated[
+    int, typer.Option(min=0, max=LARGEST_SEED, help="The same seed gives the same trace on any machine.")
+]
 
 Made = TypeVar("Made")
 
