@@ -6,12 +6,13 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from inspect import signature
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 import pyarrow.parquet as pq
 import pytest
-import typer.main
+import typer
 from conftest import ROOT, Cli, heed
 
 from varicap.cli import app
@@ -167,14 +168,20 @@ def test_the_largest_seed_is_a_seed(cli: Cli, fixed: Path, tmp_path: Path) -> No
 
 
 def test_every_number_of_a_command_has_bounds() -> None:
-    def options(command: Any) -> Iterator[Any]:
-        yield from command.params
-        for inner in getattr(command, "commands", {}).values():
-            yield from options(inner)
+    def callbacks(program: typer.Typer) -> Iterator[Any]:
+        yield from (each.callback for each in program.registered_commands)
+        for group in program.registered_groups:
+            if group.typer_instance:
+                yield from callbacks(group.typer_instance)
 
-    numbers = [each for each in options(typer.main.get_command(app)) if each.bare_type is int]
-    assert len(numbers) > 10
-    assert [each.name for each in numbers if each.max is None] == []
+    numbers = {}
+    for function in callbacks(app):
+        for parameter in signature(function, eval_str=True).parameters.values():
+            kind, *notes = get_args(parameter.annotation) or [parameter.annotation]
+            if int in (kind, *get_args(kind)):
+                numbers[f"{function.__name__} {parameter.name}"] = notes[0].max
+    assert len(numbers) > 15
+    assert [name for name, most in numbers.items() if most is None] == []
 
 
 def test_the_same_seed_gives_the_same_bytes_whatever_the_cores(cli: Cli, fixed: Path) -> None:
