@@ -1,6 +1,5 @@
 """What commands share at the terminal: exit codes, messages, progress, and the reading of arguments."""
 
-import difflib
 import os
 import sys
 import tempfile
@@ -13,6 +12,7 @@ import typer
 
 import varicap._core as _core
 from varicap import _interrupt
+from varicap._names import unknown
 from varicap.report.printable import printable
 
 if TYPE_CHECKING:
@@ -130,10 +130,7 @@ def one_of(what: str, name: str, known: list[str]) -> str:
     """`name` if it is known; a name that is not is the user's mistake."""
     if name in known:
         return name
-    close = difflib.get_close_matches(name, known, n=1)
-    meant = f"; did you mean `{close[0]}`?" if close else ""
-    there = printable(", ".join(known))
-    raise typer.BadParameter(f"no {what} `{name}`{printable(meant)} There are: {there}", param_hint=what.upper())
+    raise typer.BadParameter(printable(unknown(what, name, known)), param_hint=what.upper())
 
 
 def overrides(given: list[str]) -> list[tuple[str, str]]:

@@ -7,7 +7,6 @@
 name = "web"
 """
 
-import difflib
 import os
 import tempfile
 from collections.abc import Callable, Mapping
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import varicap._core as _core
+from varicap._names import unknown
 
 if TYPE_CHECKING:
     from varicap.traces import Rates
@@ -41,9 +41,7 @@ def description(name: str) -> str:
 def text(name: str) -> str:
     """The scenario of a template."""
     if name not in names():
-        close = difflib.get_close_matches(name, names(), n=1)
-        meant = f"; did you mean `{close[0]}`?" if close else ""
-        raise TemplateError(f"there is no template `{name}`{meant} There are: {', '.join(names())}")
+        raise TemplateError(f"there is {unknown('template', name, names())}")
     return (_HERE / f"{name}.toml").read_text(encoding="utf-8")
 
 
