@@ -105,7 +105,7 @@ def doctor(
             typer.echo(f"{'':<22} → {check.remedy}")
     if benchmark:
         typer.echo("\n   rate [Mb/s]  utilisation [%]  late p99 [ms]  latest [ms]")
-        doctor.ceiling(tell=_print_held)
+        doctor.ceiling(report=_print_held)
 
 
 def _print_held(held: "Held") -> None:

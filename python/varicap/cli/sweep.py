@@ -128,16 +128,18 @@ def sweep(
         fail(str(error), RUN_FAILED)
     except study.WorkersError as error:
         fail(str(error), MACHINE_LACKS)
-    tell = say_nothing if quiet else say
-    tell(f"wrote {folder / 'manifest.json'}; varicap report {folder} makes a page of it")
+    report = say_nothing if quiet else say
+    report(f"wrote {folder / 'manifest.json'}; varicap report {folder} makes a page of it")
     if drawn:
-        draw(done.figure, folder / "chart.png", tell)
+        draw(done.figure, folder / "chart.png", report)
     if as_json:
         echo(json.dumps(_object(done), ensure_ascii=False))
     else:
         _print_table(done, folder)
         if len(done.points) > _MOST_ROWS:
-            tell(f"the table has {_MOST_ROWS} of {len(done.points)} points; {folder / 'summary.parquet'} has them all")
+            report(
+                f"the table has {_MOST_ROWS} of {len(done.points)} points; {folder / 'summary.parquet'} has them all"
+            )
 
 
 @contextmanager
