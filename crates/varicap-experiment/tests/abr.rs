@@ -86,7 +86,7 @@ fn sources_that_make_no_sense_are_refused() {
         ("abr = { rate = \"unlimited\" }", "abr.rate: found `unlimited`, expected a finite rate above 0"),
         (
             "abr = { rate = \"1 Mbit/s\", peak = \"2 Mbit/s\" }",
-            "abr.rate: found `1 Mbit/s`, expected a constant rate, or bounds of the rate that is told",
+            "abr.rate: found `1 Mbit/s`, expected a constant rate, or bounds of the rate that is advertised",
         ),
         ("abr = { peak = \"0 bit/s\" }", "abr.peak: found `0 bit/s`, expected above 0"),
         (
@@ -99,7 +99,7 @@ fn sources_that_make_no_sense_are_refused() {
         ),
         (
             "abr = { increase = \"10 kbit/s\" }",
-            "abr.increase: found `10 kbit/s`, expected nothing: rates that are told at their changes only leave no time to rise in steps; give the estimator of `feedback` an interval",
+            "abr.increase: found `10 kbit/s`, expected nothing: rates that are advertised at their changes only leave no time to rise in steps; give the estimator of `feedback` an interval",
         ),
         ("abr = { increase = \"0 bit/s\" }", "abr.increase: found `0 bit/s`, expected above 0"),
         ("abr = {}\ncount = 2000", "abr: found `2000`, expected at most 1000 flows with it"),
@@ -117,7 +117,7 @@ fn sources_that_make_no_sense_are_refused() {
     let both = "abr = { rate = \"1 Mbit/s\" }\nfeedback = {}";
     assert_refused(
         both,
-        "abr.rate: found `1 Mbit/s`, expected a constant rate, or `feedback` that tells one",
+        "abr.rate: found `1 Mbit/s`, expected a constant rate, or `feedback` that advertises one",
     );
 }
 

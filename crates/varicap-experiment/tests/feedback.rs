@@ -146,7 +146,7 @@ fn values_that_make_no_sense_are_refused() {
     );
     refused(
         "feedback = { expires = \"1 s\" }",
-        "feedback.expires: found `1 s`, expected nothing: rates that are told at their changes only never expire; give the estimator an interval",
+        "feedback.expires: found `1 s`, expected nothing: rates that are advertised at their changes only never expire; give the estimator an interval",
     );
     refused(
         "feedback = { expires = \"1 s\", estimator = { exact = { interval = \"2 s\" } } }",

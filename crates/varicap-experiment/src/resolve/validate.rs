@@ -161,8 +161,8 @@ fn check_flow(at: &At, flow: &FlowConfig, scenario: &Scenario) -> Checked {
             check_datagrams(&at.inner("datagrams"), datagrams)
         }
         None => {
-            if let Some(told) = &flow.feedback {
-                feedback::check(&at.inner("feedback"), told, duration)?;
+            if let Some(feedback) = &flow.feedback {
+                feedback::check(&at.inner("feedback"), feedback, duration)?;
             }
             abr::check(at, flow)?;
             at.inner("app").part(flow.app.check())?;

@@ -30,7 +30,7 @@ pub(crate) fn check(at: &At, feedback: &FeedbackConfig, duration: Span) -> Check
     }
     let Some(expires) = feedback.expires else { return Ok(()) };
     let Some(interval) = interval else {
-        let regular = "nothing: rates that are told at their changes only never expire";
+        let regular = "nothing: rates that are advertised at their changes only never expire";
         let error = ScenarioError::at(at.key("expires"), regular).found(expires);
         return Err(error.hint("give the estimator an interval"));
     };
