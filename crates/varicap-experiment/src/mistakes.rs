@@ -21,6 +21,8 @@ const MOST: usize = 20;
 /// Most times that a tree is read again, and most values that are read in all: a large file is not read that often.
 const MOST_ROUNDS: usize = 400;
 const MOST_WORK: usize = 4_000_000;
+/// Most traces that are reported beside other mistakes; then no more files are read.
+const MOST_TRACES: usize = MOST + 1;
 
 /// The mistakes of a scenario, in the order of its text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -117,7 +119,10 @@ impl Written<'_> {
             }
         }
         if !search.is_resolving {
-            search.errors.extend(traces.mistakes(read_file));
+            let wrong = traces.mistakes(read_file);
+            // The other files have not been read.
+            is_cut |= wrong.len() == MOST_TRACES;
+            search.errors.extend(wrong);
         }
         // What cannot be found again is reported as it was.
         if search.errors.is_empty() {
@@ -263,10 +268,10 @@ impl Traces {
         }
     }
 
-    /// What is wrong with the files: that they cannot be read, or what is in them.
+    /// What is wrong with the files, at most [`MOST_TRACES`] of them: that they cannot be read, or what is in them.
     fn mistakes(&self, read_file: &mut ReadFile<'_>) -> Vec<ScenarioError> {
         let capacities = self.capacities.iter();
-        capacities.filter_map(|(path, node)| self.mistake(path, node, read_file)).take(MOST + 1).collect()
+        capacities.filter_map(|(path, node)| self.mistake(path, node, read_file)).take(MOST_TRACES).collect()
     }
 
     fn mistake(&self, path: &[String], node: &Node, read_file: &mut ReadFile<'_>) -> Option<ScenarioError> {

@@ -146,6 +146,19 @@ fn traces_are_read_whatever_else_is_wrong() {
 }
 
 #[test]
+fn traces_that_were_not_read_any_more_are_not_counted_as_good() {
+    let links: String =
+        (0..30).map(|i| format!("{{ capacity = {{ trace = {{ file = \"{i}\" }} }} }},\n")).collect();
+    let text = format!("duration = \"5 s\"\nseeds = 0\n[topology.chain]\nforward = [\n{links}]\n[flows.a]\n");
+    let found = mistakes(&text, Format::Toml, &[]);
+    assert_eq!((found.errors.len(), found.more, found.is_cut), (20, 2, true));
+    // All that there are have been read.
+    let text = text.replace("seeds = 0", "seeds = 1");
+    let found = mistakes(&text, Format::Toml, &[]);
+    assert_eq!((found.errors.len(), found.more, found.is_cut), (20, 10, false));
+}
+
+#[test]
 fn several_errors_of_syntax_are_reported() {
     let found = mistakes("duration = 5 s\n[flows.a\ncount = 1\nseeds = = 2\n", Format::Toml, &[]);
     // What the parser stumbles over in the rest of a line is no mistake of its own.
