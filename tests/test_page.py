@@ -18,6 +18,7 @@ from varicap.report.differences import significant, table
 from varicap.report.web import page as pages
 from varicap.report.web.path import links_of, picture
 from varicap.report.web.source import source
+from varicap.report.web.sweeps import sweeps
 from varicap.results.differences import differences as paired
 from varicap.results.result import Result
 from varicap.results.study import Study
@@ -307,6 +308,19 @@ def test_points_that_share_the_highest_mean_are_all_named() -> None:
     assert some.endswith("highest mean goodput, 3.00 Mb/s, at x 1 and at x 2.")
     _, every = story.of_study(summary_of({0: [2e6], 1: [2e6], 2: [2e6]}))
     assert every.endswith("the same mean goodput, 2.00 Mb/s, at all points.")
+
+
+def test_a_chart_of_a_sweep_names_all_that_share_the_greatest_mean() -> None:
+    def text(rates: dict[int, list[float]]) -> str:
+        (chart,) = sweeps(summary_of(rates))
+        return chart.text
+
+    assert text({0: [2e6], 1: [3e6], 2: [1e6]}) == "Over x. Greatest [Mb/s]: 3.00, a, x 1."
+    assert text({0: [2e6], 1: [3e6], 2: [3e6]}) == "Over x. Greatest [Mb/s]: 3.00: a, x 1; a, x 2."
+    # With one mean but different intervals.
+    assert text({0: [2e6, 4e6], 1: [3e6, 3e6]}) == "Over x. Greatest [Mb/s]: 3.00: a, x 0; a, x 1."
+    many = text({point: [2e6 if point else 1e6] for point in range(5)})
+    assert many == "Over x. Greatest [Mb/s]: 2.00, in 4 of the 5 rows of the table."
 
 
 def test_flows_that_share_the_highest_mean_are_all_named() -> None:
