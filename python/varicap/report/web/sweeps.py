@@ -11,7 +11,7 @@ from varicap.report.points import Numbers, is_scattered, label_of, places, short
 from varicap.report.story import highest
 from varicap.report.table import with_interval
 from varicap.report.web.charts import Chart, Column
-from varicap.report.web.svg import Axis, Curve, axis, multiples, plot
+from varicap.report.web.svg import Axis, Curve, axis, fitting, multiples, place_width, plot
 from varicap.results.study import Study
 
 _MOST_CURVES = 7
@@ -135,7 +135,8 @@ def _across(path: str, place: Mapping[str, float]) -> Axis:
         found = axis(label_of(path, list(place)), values, logarithmic=wide)
         few = len(values) <= 8 and not wide
         return Axis(found.label, found.low, found.high, _apart(found, values)) if few else found
-    ticks = tuple((number, name if len(name) <= 16 else f"{name[:15]}…") for name, number in place.items())
+    room = place_width(len(values))
+    ticks = tuple((number, fitting(name, room)) for name, number in place.items())
     return Axis(short(path), -0.5, len(values) - 0.5, ticks)
 
 
