@@ -262,6 +262,7 @@ fn hints_say_what_to_write() {
         ("access_delay = \"-5 ms\"", "it is negative"),
         ("tcp = { congestion = \"bbr\" }", "`bbr` is in the kernel engine only"),
         ("app = { arrivals = { rate = \"1 /s\", size = 5 } }", "such as { fixed = \"64 kB\" }"),
+        ("app = { arrivals = { rate = \"1 /s\", size = \"100 kB\" } }", "such as { fixed = \"100 kB\" }"),
         ("datagrams = \"1 Mb/s\"", "such as { rate = \"0.8 Mbit/s\" }"),
     ] {
         let found = mistakes(&format!("{head}{line}\n"), Format::Toml, &[]);
