@@ -165,6 +165,14 @@ def test_a_json_file_is_a_scenario_and_its_mistakes_have_lines(tmp_path: Path) -
     assert (broken.line, "valid JSON" in str(broken)) == (1, True)
 
 
+def test_the_mark_before_the_text_of_windows_is_none_of_it(tmp_path: Path) -> None:
+    good = varicap.load(_written(tmp_path / "good.toml", GOOD)).to_json()
+    assert varicap.load(_written(tmp_path / "good.json", "\ufeff" + good)).to_json() == good
+    error = refused("\ufeff" + WRONG.replace("60 s", "60"), tmp_path / "wrong.toml")
+    assert (error.line, error.column) == (1, len("duration = ") + 1)
+    assert "\ufeff" not in str(error.shown)
+
+
 def test_there_is_a_limit(tmp_path: Path) -> None:
     keys = "".join(f"nonsense_{number} = 1\n" for number in range(51))
     error = refused(keys + GOOD, tmp_path / "many.toml")

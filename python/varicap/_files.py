@@ -64,7 +64,8 @@ def read_scenario(path: str | Path) -> tuple[str, bool]:
     try:
         most = _core.MAX_SCENARIO_BYTES
         data = _input(most) if is_input else read_whole(path, most)
-        return data.decode(), is_input or is_pipe(path)
+        # Editors of Windows put a mark in front, which is no part of the text.
+        return data.decode().removeprefix("\ufeff"), is_input or is_pipe(path)
     except UnreadableError as error:
         results = Path(path).is_dir() and (Path(path) / "manifest.json").exists()
         hint = ", but a folder of results, which varicap.read reads" if results else ""
