@@ -61,6 +61,9 @@ def test_the_command_writes_a_scenario_and_its_trace(tmp_path: Path, monkeypatch
     shown = CliRunner().invoke(app, ["new", "lte", "-o", "-"])
     assert shown.stdout == templates.text("lte")
     assert "lte-capacity.csv, which it needs, is not written" in shown.stderr
+    shown = CliRunner().invoke(app, ["new", "lte", "-o", "-", "--json"])
+    assert (shown.exit_code, shown.stdout) == (2, "")
+    assert "--json" in shown.stderr
 
 
 @pytest.mark.parametrize("target", ["lte-capacity.csv", "LTE-Capacity.CSV"])

@@ -31,6 +31,8 @@ def new(
         return
     try:
         if output is not None and str(output) == "-":
+            if as_json:
+                fail("--json lists the files that are written, and -o - writes none", USAGE)
             echo(templates.text(name).rstrip())
             trace = templates.trace_name(name)
             if trace is not None and not quiet:
