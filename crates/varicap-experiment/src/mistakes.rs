@@ -186,7 +186,7 @@ impl Search {
         match repair {
             Repair::Rename(name) => {
                 if let (Some(name), Some((key, around))) = (&name, path.split_last()) {
-                    let guess = [around, &[name.clone()]].concat();
+                    let guess = [around, std::slice::from_ref(name)].concat();
                     if is_guess(key, name) && at(&mut source.root, &guess).is_none() {
                         self.guessed.push(guess);
                     }
