@@ -197,7 +197,7 @@ fn rows(world: World, network: &Network, seed: u64, replication: u64, end: Time)
     let measured = world.finish(end);
     #[cfg(debug_assertions)]
     for (spec, measure) in network.links.iter().zip(&measured.links) {
-        crate::audit::assert_link(spec, measure);
+        crate::audit::assert_link(&spec.name, measure);
     }
     let links = network.links.iter().zip(&measured.links);
     let links = links.map(|(spec, measure)| LinkRow::new(&spec.name, "", measure)).collect();
