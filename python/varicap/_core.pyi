@@ -70,6 +70,8 @@ class Budget:
         real_time: bool = False,
     ) -> None:
         """Raise `LimitError` if `runs` runs on `threads` cores (0: all) would need more, by a rough estimate."""
+    def check_spent(self) -> None:
+        """Raise `LimitError` if the time on the clock, or the growth of this process, exceeds a limit by now."""
 
 @final
 class Channel:
