@@ -250,6 +250,24 @@ fn runs_that_would_take_too_much_are_refused() {
 }
 
 #[test]
+fn memory_is_what_runs_add_and_traces_count_once() {
+    let fits = |estimate: &Estimate, runs: u32, megabytes: u64| {
+        let limits = Limits { memory: Some(Bytes::new(megabytes * 1_000_000)), time: None };
+        estimate.check_limits(&Plan::new(runs, 4), &limits).is_ok()
+    };
+    let small = set(FIXED, &[]).unwrap();
+    assert!(fits(&Estimate::of(&small, &[resolve(&small)]), 4, 10), "the process itself does not count");
+    // A line takes 8 bytes in memory.
+    let lines: String = (1..=1_000_000).map(|millis| format!("{millis}\n")).collect();
+    let trace = [("topology.dumbbell.forward.capacity", "{ opportunities = { file = 'down' } }")];
+    let scenario = set(FIXED, &trace).unwrap();
+    let networks = scenario.networks(&mut |_| Ok(Box::new(std::io::Cursor::new(lines.clone())))).unwrap();
+    let traced = Estimate::of(&scenario, &networks);
+    assert_eq!(traced.traces_bytes, 8e6);
+    assert!(!fits(&traced, 1, 8) && fits(&traced, 4, 16), "{traced:?}");
+}
+
+#[test]
 fn what_is_sent_at_once_and_what_is_recorded_counts() {
     let cost = |settings: &[(&str, &str)]| {
         let scenario = set(FIXED, settings).unwrap();
