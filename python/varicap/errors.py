@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from varicap._core import LimitError
+
 
 class NotApplicableError(ValueError):
     """An engine cannot answer a scenario; the text says for each flow what stands in the way."""
@@ -9,6 +11,17 @@ class NotApplicableError(ValueError):
 
 class MachineLacksError(RuntimeError):
     """What an engine needs is not on this machine; the text says what, and what to do about it."""
+
+
+class StoppedRunsError(LimitError):
+    """A limit was exceeded while replications went on, of which some were finished."""
+
+    def __init__(self, why: str, result: Any, wanted: int) -> None:
+        super().__init__(f"{why}; {result.runs} of {wanted} runs were finished")
+        self.result = result
+        """The finished runs, as if no more had been asked for."""
+        self.wanted = wanted
+        """How many runs there would have been."""
 
 
 class InterruptedRuns(KeyboardInterrupt):

@@ -13,7 +13,7 @@ import varicap._core as _core
 from varicap import _interrupt
 from varicap.engines.limits import MAX_MEMORY, MAX_TIME
 from varicap.engines.scenarios import load
-from varicap.errors import InterruptedRuns
+from varicap.errors import InterruptedRuns, StoppedRunsError
 from varicap.terminal import (
     BREACH,
     LARGEST_SEED,
@@ -166,6 +166,11 @@ def run(
         there = f"are kept in {folder}" if kept else "were finished, and are not kept without -o"
         of = f"{stop.result.runs} of {stop.wanted} runs {there}"
         interrupted(f"interrupted: {of}; the same command begins anew, and varicap sweep goes on")
+        raise
+    except StoppedRunsError as stop:
+        if kept:
+            _keep(stop.result, folder, output is not None, say_nothing)
+            say(f"stopped: {stop.result.runs} of {stop.wanted} runs are kept in {folder}")
         raise
     except KeyboardInterrupt:
         interrupted("interrupted: nothing is kept")
