@@ -245,6 +245,16 @@ fn runs_that_would_take_too_much_are_refused() {
     // What never gets through costs its source all the same.
     let flood = "{ arrivals = { rate = '1e9 /s', size = { fixed = '1 B' } } }";
     assert!(cost(&[("flows.reno.app", flood)]).check_limits(&Plan::new(1, 2), &limits).is_err());
+    let restless = [
+        "{ on-off = { on = '1 ns', off = '1 ns' } }",
+        "{ on-off = { on = '1 ns', off = '0 s', exponential = true } }",
+        "{ on-off = { on = '1 s', off = '1 s', rate = '1000 Gbit/s' } }",
+    ];
+    for app in restless {
+        assert!(cost(&[("flows.reno.app", app)]).check_limits(&Plan::new(1, 2), &minute).is_err(), "{app}");
+    }
+    let calm = cost(&[("flows.reno.app", "{ on-off = { on = '1 s', off = '1 s' } }")]);
+    assert!((calm.events - small.events - 60.0).abs() < 1.0, "{calm:?}");
     let deluge = "{ datagrams = { rate = '1000 Gbit/s', size = '100 B' } }";
     assert!(cost(&[("flows.reno", deluge)]).check_limits(&Plan::new(1, 2), &limits).is_err());
 }

@@ -164,11 +164,13 @@ fn trace_of(parts: &CapacityParts) -> Option<(usize, f64)> {
     }
 }
 
-/// What a source begins by itself, whether or not a link has room for it: arrivals, datagrams.
+/// What a source begins by itself, whether or not a link has room for it: arrivals, datagrams, periods of activity.
 fn starts(flow: &FlowSpec, duration: f64) -> f64 {
     match &flow.transport {
         Transport::Tcp { app: App::Arrivals(arrivals), .. } => arrivals.rate.as_hz() * duration,
-        Transport::Tcp { .. } => f64::from(flow.count),
+        Transport::Tcp { tcp, app } => {
+            f64::from(flow.count) * (1.0 + app.actions(tcp.mss.as_u64() as f64, duration))
+        }
         Transport::Datagrams(datagrams) => {
             let bits = datagrams.size.as_u64() as f64 * 8.0;
             f64::from(flow.count) * datagrams.rate.as_bps() as f64 / bits * duration
