@@ -19,7 +19,7 @@ import varicap.study
 from varicap.cli import app
 from varicap.engines import kernel
 from varicap.engines.replay import replay
-from varicap.errors import StoppedRunsError
+from varicap.errors import InterruptedSweep, StoppedRunsError
 from varicap.parts.tcp import AckSample, CongestionControl, CongestionEvent
 from varicap.results.summary import Point
 from varicap.study.budget import Limits, naming
@@ -274,6 +274,24 @@ def test_ctrl_c_ends_the_runs_of_a_sweep(fixed: Path) -> None:
     for thread in set(threading.enumerate()) - others:
         thread.join(timeout=30)
         assert not thread.is_alive(), thread
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_a_sweep_that_is_interrupted_reports_what_is_kept(fixed: Path, tmp_path: Path, keeps: bool) -> None:
+    def interrupt(_share: float, done: int, _total: int) -> None:
+        if done == 1:
+            raise KeyboardInterrupt
+
+    over = {"duration": ["13 s", "14 s", "15 s"]}
+    folder = tmp_path / "study" if keeps else None
+    with pytest.raises(InterruptedSweep, match=r"^1 of 3 runs were finished; ") as caught:
+        varicap.sweep(fixed, over, seeds=1, jobs=1, folder=folder, progress=interrupt)
+    assert (caught.value.done, caught.value.wanted, caught.value.folder) == (1, 3, folder)
+    assert str(folder if keeps else "nothing is kept") in str(caught.value)
+    if keeps:
+        shown: list[int] = []
+        varicap.sweep(fixed, over, seeds=1, jobs=1, folder=folder, progress=lambda _, done, __: shown.append(done))
+        assert shown[0] == 1, "what was kept is not repeated"
 
 
 def test_a_sweep_keeps_what_was_finished_and_goes_on(
