@@ -393,7 +393,7 @@ fn check_last(link: &LinkParts, frames: &[Arriving], reported: &Reported, server
     let stays_until =
         |frame: &&Arriving| server.clone().send(frame.at, free, frame.size).end.is_none_or(|end| end > END);
     assert!(
-        candidates.any(|frame| stays_until(&frame)),
+        candidates.any(|frame| stays_until(frame)),
         "from {taken} on the server idled although frames waited"
     );
 }
