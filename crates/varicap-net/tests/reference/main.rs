@@ -392,10 +392,7 @@ fn check_last(link: &LinkParts, frames: &[Arriving], reported: &Reported, server
         staying.iter().filter(|frame| frame.at <= taken).take(if is_in_order { 1 } else { FLOWS * 80 });
     let stays_until =
         |frame: &&Arriving| server.clone().send(frame.at, free, frame.size).end.is_none_or(|end| end > END);
-    assert!(
-        candidates.any(|frame| stays_until(frame)),
-        "from {taken} on the server idled although frames waited"
-    );
+    assert!(candidates.any(stays_until), "from {taken} on the server idled although frames waited");
 }
 
 /// Each departure happens when the reference says, if the frame went into service when the engine says.
