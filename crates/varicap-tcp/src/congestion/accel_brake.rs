@@ -29,6 +29,8 @@ impl Part for AccelBrakeConfig {
 pub struct AccelBrake {
     /// The window that marks allow [B].
     window: u64,
+    /// What it was before the last timeout [B]; zero: nothing to restore.
+    prior: u64,
     /// Acknowledged data that has not yet opened the window by a segment [B].
     credit: u64,
     mss: u64,
@@ -41,6 +43,7 @@ impl AccelBrake {
     pub fn new(start: &Start) -> AccelBrake {
         AccelBrake {
             window: start.initial_window.as_u64().max(start.mss.as_u64()),
+            prior: 0,
             credit: 0,
             mss: start.mss.as_u64(),
             cubic: Cubic::new(&CubicConfig::default(), start),
@@ -72,14 +75,23 @@ impl CongestionControl for AccelBrake {
 
     fn on_congestion(&mut self, event: &CongestionEvent) {
         self.cubic.on_congestion(event);
-        if let CongestionKind::Timeout { .. } = event.kind {
-            self.window = self.mss;
-            self.credit = 0;
+        match event.kind {
+            CongestionKind::Timeout { backoff } => {
+                self.prior = if backoff == 0 { self.window } else { self.prior };
+                self.window = self.mss;
+                self.credit = 0;
+            }
+            CongestionKind::FastRetransmit | CongestionKind::EcnEcho => self.prior = 0,
         }
     }
 
     fn on_recovered(&mut self, now: Time, limit: Bytes) {
         self.cubic.on_recovered(now, limit);
+    }
+
+    fn on_undo(&mut self, now: Time) {
+        self.cubic.on_undo(now);
+        self.window = self.window.max(std::mem::take(&mut self.prior));
     }
 
     fn on_idle(&mut self, restart_window: Bytes) {

@@ -66,6 +66,21 @@ pub struct Cubic {
     last_ack: Time,
     /// Whether the epoch starts at the plateau (after a timeout, or when slow start ended without a loss).
     at_plateau: bool,
+    /// What to restore if the last reduction was spurious.
+    undo: Option<Undo>,
+}
+
+/// What RFC 9438 §4.9 restores after a spurious reduction.
+#[derive(Clone, Copy, Debug)]
+struct Undo {
+    cwnd: u64,
+    ssthresh: u64,
+    w_max: f64,
+    prior: f64,
+    k: f64,
+    w_est: f64,
+    epoch: Time,
+    at_plateau: bool,
 }
 
 impl Cubic {
@@ -85,6 +100,7 @@ impl Cubic {
             epoch: Time::NEVER,
             last_ack: Time::ZERO,
             at_plateau: true,
+            undo: None,
         };
         cubic.set_bytes(start.initial_window.as_u64());
         cubic
@@ -143,6 +159,19 @@ impl Cubic {
         self.set_window(next);
     }
 
+    fn snapshot(&self) -> Undo {
+        Undo {
+            cwnd: self.cwnd,
+            ssthresh: self.ssthresh,
+            w_max: self.w_max,
+            prior: self.prior,
+            k: self.k,
+            w_est: self.w_est,
+            epoch: self.epoch,
+            at_plateau: self.at_plateau,
+        }
+    }
+
     /// RFC 9438 §4.6 and §4.7: remembers the window and lowers ssthresh.
     fn reduce(&mut self, in_flight: Bytes) {
         let window = self.window;
@@ -177,6 +206,15 @@ impl CongestionControl for Cubic {
 
     fn on_congestion(&mut self, event: &CongestionEvent) {
         match event.kind {
+            CongestionKind::FastRetransmit | CongestionKind::Timeout { backoff: 0 } => {
+                self.undo = Some(self.snapshot());
+            }
+            // The reduction by the first expiry is what may have been spurious.
+            CongestionKind::Timeout { .. } => {}
+            // An echo is no guess.
+            CongestionKind::EcnEcho => self.undo = None,
+        }
+        match event.kind {
             CongestionKind::FastRetransmit | CongestionKind::EcnEcho => {
                 self.reduce(event.in_flight);
                 self.at_plateau = false;
@@ -199,6 +237,16 @@ impl CongestionControl for Cubic {
     fn on_recovered(&mut self, _now: Time, limit: Bytes) {
         if limit.as_u64() < self.cwnd {
             self.set_bytes(limit.as_u64());
+        }
+    }
+
+    fn on_undo(&mut self, _now: Time) {
+        let Some(undo) = self.undo.take() else { return };
+        (self.w_max, self.prior, self.k) = (undo.w_max, undo.prior, undo.k);
+        (self.w_est, self.epoch, self.at_plateau) = (undo.w_est, undo.epoch, undo.at_plateau);
+        self.ssthresh = self.ssthresh.max(undo.ssthresh);
+        if undo.cwnd > self.cwnd {
+            self.set_bytes(undo.cwnd);
         }
     }
 

@@ -155,6 +155,8 @@ pub trait CongestionControl: Debug + Send {
     /// Recovery has ended. A window above `limit` would let out a burst (RFC 6582 §3.2 step 3, option 1);
     /// [`Bytes::MAX`] where the recovery has no such rule.
     fn on_recovered(&mut self, _now: Time, _limit: Bytes) {}
+    /// The last reduction by a loss was spurious: the window and ssthresh are at least what they were before it.
+    fn on_undo(&mut self, _now: Time) {}
     /// The network advertised a rate [b/s] ([abr], [ratcp]); an unlimited one: it advertises none any more.
     fn on_rate_feedback(&mut self, _now: Time, _rate: Rate) {}
     /// The reservation is this rate from now on; None: the sender no longer trusts it ([minrate]).

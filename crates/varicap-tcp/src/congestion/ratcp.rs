@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, Part};
 use varicap_units::{Amount, Bytes, NANOS_PER_SEC, Rate, Span, Time, choice};
 
+use super::reno::Prior;
 use super::{AckSample, CongestionControl, CongestionEvent, CongestionKind, Reno, RenoConfig, Start};
 
 /// How the advertised rate becomes a window. Source: [ratcp, §II].
@@ -196,6 +197,7 @@ impl CongestionControl for Ratcp {
             // [ratcp, §II.B]: cwnd = min(cwnd, W_rate) instead of half. The paper knows no ECN: an echo counts as a
             // loss.
             CongestionKind::FastRetransmit | CongestionKind::EcnEcho if self.knows_rate() => {
+                self.reno.prior = Prior::default();
                 self.reno.set(self.reno.cwnd);
                 self.clip();
                 if self.phase == Phase::Open {
@@ -214,6 +216,11 @@ impl CongestionControl for Ratcp {
         if !self.knows_rate() {
             self.reno.on_recovered(now, limit);
         }
+    }
+
+    fn on_undo(&mut self, now: Time) {
+        self.reno.on_undo(now);
+        self.clip();
     }
 
     /// An unlimited rate says that none is known any more.

@@ -158,6 +158,10 @@ impl CongestionControl for RateAdaptiveWindow {
         self.rules_mut().on_recovered(now, limit);
     }
 
+    fn on_undo(&mut self, now: Time) {
+        self.rules_mut().on_undo(now);
+    }
+
     fn on_reservation(&mut self, _now: Time, rate: Option<Rate>) {
         match rate {
             Some(rate) => {

@@ -104,6 +104,9 @@ macro_rules! dispatch {
             fn on_recovered(&mut self, now: Time, limit: Bytes) {
                 on!($controls, self, control => control.on_recovered(now, limit))
             }
+            fn on_undo(&mut self, now: Time) {
+                on!($controls, self, control => control.on_undo(now))
+            }
             fn on_rate_feedback(&mut self, now: Time, rate: Rate) {
                 on!($controls, self, control => control.on_rate_feedback(now, rate))
             }

@@ -55,6 +55,23 @@ pub struct Reno {
     /// Most that one acknowledgement counts in congestion avoidance [B].
     avoidance_limit: u64,
     per_ack: bool,
+    /// What to restore if the last reduction was spurious.
+    pub(super) prior: Prior,
+}
+
+/// A window and a threshold before a reduction [B]; zero: nothing to restore.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Prior {
+    pub(super) cwnd: u64,
+    pub(super) ssthresh: u64,
+}
+
+impl Prior {
+    /// What undoing a reduction from `cwnd` restores. A window in congestion avoidance keeps three quarters of itself
+    /// as its threshold, as in Linux.
+    pub(super) fn of(cwnd: u64, ssthresh: u64) -> Prior {
+        Prior { cwnd, ssthresh: ssthresh.max(cwnd / 2 + cwnd / 4) }
+    }
 }
 
 impl Reno {
@@ -72,6 +89,7 @@ impl Reno {
             slow_start_limit: segments * mss,
             avoidance_limit: if config.byte_counting.is_some() { u64::MAX } else { mss },
             per_ack: config.increase == Increase::PerAck,
+            prior: Prior::default(),
         };
         reno.set(start.initial_window.as_u64());
         reno
@@ -145,6 +163,15 @@ impl CongestionControl for Reno {
     }
 
     fn on_congestion(&mut self, event: &CongestionEvent) {
+        self.prior = match event.kind {
+            CongestionKind::FastRetransmit | CongestionKind::Timeout { backoff: 0 } => {
+                Prior::of(self.cwnd, self.ssthresh)
+            }
+            // The reduction by the first expiry is what may have been spurious.
+            CongestionKind::Timeout { .. } => self.prior,
+            // An echo is no guess.
+            CongestionKind::EcnEcho => Prior::default(),
+        };
         match event.kind {
             CongestionKind::FastRetransmit => {
                 self.ssthresh = self.halved(event.in_flight);
@@ -168,6 +195,14 @@ impl CongestionControl for Reno {
     fn on_recovered(&mut self, _now: Time, limit: Bytes) {
         if limit.as_u64() < self.cwnd {
             self.set(limit.as_u64());
+        }
+    }
+
+    fn on_undo(&mut self, _now: Time) {
+        let prior = std::mem::take(&mut self.prior);
+        self.ssthresh = self.ssthresh.max(prior.ssthresh);
+        if prior.cwnd > self.cwnd {
+            self.set(prior.cwnd);
         }
     }
 

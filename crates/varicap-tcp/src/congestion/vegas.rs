@@ -145,6 +145,11 @@ impl CongestionControl for Vegas {
         self.reno.on_recovered(now, limit);
     }
 
+    fn on_undo(&mut self, now: Time) {
+        self.reno.on_undo(now);
+        (self.least, self.samples) = (Span::MAX, 0);
+    }
+
     fn on_idle(&mut self, restart_window: Bytes) {
         self.reno.on_idle(restart_window);
         (self.least, self.samples) = (Span::MAX, 0);
