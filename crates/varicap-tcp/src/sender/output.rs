@@ -345,11 +345,13 @@ impl Sender {
         self.timer_at = self.sampling.rtt.deadline(now);
     }
 
-    /// FlightSize for RFC 5681 (4). Deviation: in recovery at most what it was when that began, as in Linux. Beyond it
-    /// lies what inflation let out for data that has left the network; counted again, a timeout would raise ssthresh.
+    /// FlightSize for RFC 5681 (4). Deviation: at most cwnd, and in recovery at most what it was when that began, as in
+    /// Linux. Beyond it lies what inflation let out for data that has left the network; counted again, a timeout would
+    /// raise ssthresh. Reno leaves recovery at a partial ACK with all of that outstanding.
     fn flight_at_expiry(&self) -> u64 {
-        let flight = self.space.flight();
-        if self.recovery.state() == State::Recovery { flight.min(self.ecn.reduced_from) } else { flight }
+        let in_recovery = self.recovery.state() == State::Recovery;
+        let most = if in_recovery { self.ecn.reduced_from } else { self.window.cwnd() };
+        self.space.flight().min(most)
     }
 }
 
