@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, OnKernel, Part};
 use varicap_units::{Amount, Bytes, Span, choice};
 
-use crate::congestion::{Congestion, RenoConfig};
+use crate::congestion::{Congestion, Halving, RenoConfig};
 use crate::recovery::Recovery;
 use crate::segment::OPTION_TIMESTAMPS;
 use crate::timer::Timer;
@@ -63,6 +63,11 @@ pub struct TcpConfig {
     pub max_burst: Option<u32>,
     /// Whether cwnd falls back to the initial window after an idle RTO (RFC 5681 §4.1). Default: true.
     pub restart_after_idle: bool,
+    /// From what ssthresh is computed when the window falls. Default: flight-size (RFC 5681 (4)).
+    pub halving: Halving,
+    /// Whether the window falls at most once per window of data: neither at a fast retransmit after an ECN echo
+    /// (RFC 3168 §6.1.2), nor ssthresh again at a timeout in fast recovery. Linux: true. Default: false (RFC 5681, BSD, ns-2).
+    pub reduce_once: bool,
     /// Explicit congestion notification (RFC 3168). Default: false.
     pub ecn: bool,
 }
@@ -92,6 +97,8 @@ impl Default for TcpConfig {
             window_inflation: true,
             max_burst: None,
             restart_after_idle: true,
+            halving: Halving::FlightSize,
+            reduce_once: false,
             ecn: false,
         }
     }

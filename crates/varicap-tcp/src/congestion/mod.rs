@@ -8,6 +8,7 @@ use varicap_units::{Bytes, Rate, Span, Time, Work};
 #[macro_use]
 mod registry;
 mod delivery;
+mod rules;
 mod window;
 
 mod accel_brake;
@@ -17,6 +18,7 @@ mod rate_adaptive;
 mod reno;
 mod vegas;
 
+pub use rules::*;
 pub(crate) use window::{Arrived, Window};
 
 controls! {
@@ -142,7 +144,8 @@ pub struct CongestionEvent {
     pub now: Time,
     /// The kind of signal.
     pub kind: CongestionKind,
-    /// FlightSize when it was detected, without what limited transmit sent (RFC 5681 §3.2 step 2) [B].
+    /// From what ssthresh is computed [B]: FlightSize when it was detected, without what limited transmit sent
+    /// (RFC 5681 §3.2 step 2), or the window, as [`Halving`] says.
     pub in_flight: Bytes,
 }
 

@@ -4,7 +4,7 @@ use varicap_units::{Bytes, Time};
 
 use super::offer::Offer;
 use super::{AckOutcome, Sender, TimerKind};
-use crate::congestion::{AckSample, Arrived, CongestionControl, CongestionEvent, CongestionKind};
+use crate::congestion::{AckSample, Arrived, CongestionControl, CongestionEvent, CongestionKind, Halving};
 use crate::recovery::{Arrival, Signal, State};
 use crate::segment::{Flags, Segment};
 
@@ -160,15 +160,41 @@ impl Sender {
         }
     }
 
-    /// The window falls because of `kind`.
+    /// The window falls because of `kind`, with `in_flight` bytes in flight.
     pub(super) fn reduce(&mut self, now: Time, kind: CongestionKind, in_flight: u64) {
         if kind != CongestionKind::EcnEcho {
             self.note_lost(now, self.space.una);
         }
-        let in_flight = self.release.counted(in_flight, self.window.cwnd());
+        let Some(kind) = self.first_of_window(kind) else { return };
+        let in_flight = self.halved(in_flight);
         let event = CongestionEvent { now, kind, in_flight: Bytes::new(in_flight) };
         self.window.change(|control| control.on_congestion(&event));
         self.ecn.on_reduced(self.space.max, in_flight);
+    }
+
+    /// The signal, if the window did not fall for this window of data already; as one that holds ssthresh if it did.
+    fn first_of_window(&self, kind: CongestionKind) -> Option<CongestionKind> {
+        let again = self.space.una < self.ecn.reduced_at;
+        match kind {
+            _ if !self.reduce_once || !again => Some(kind),
+            CongestionKind::Timeout { backoff: 0 } if self.recovery.state() == State::Recovery => {
+                Some(CongestionKind::Timeout { backoff: 1 })
+            }
+            CongestionKind::Timeout { .. } => Some(kind),
+            CongestionKind::FastRetransmit | CongestionKind::EcnEcho => None,
+        }
+    }
+
+    /// From what ssthresh is computed [B].
+    fn halved(&self, in_flight: u64) -> u64 {
+        let cwnd = self.window.cwnd();
+        match self.halving {
+            Halving::FlightSize => self.release.counted(in_flight, cwnd),
+            Halving::Window => cwnd.min(self.max_window),
+            Halving::OfferedWindow => {
+                cwnd.min(self.max_window).min(self.offer.edge.saturating_sub(self.space.una))
+            }
+        }
     }
 
     /// The segment at `seq` was lost, which may end the trust in a reservation.

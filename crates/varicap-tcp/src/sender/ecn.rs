@@ -12,7 +12,7 @@ pub(super) struct Ecn {
     /// CWR goes out with the next new segment.
     cwr_due: bool,
     /// The window was reduced; echoes count again beyond this [B].
-    reduced_at: u64,
+    pub(super) reduced_at: u64,
     /// FlightSize when it was reduced last [B].
     pub(super) reduced_from: u64,
 }

@@ -14,7 +14,7 @@ mod sampling;
 use varicap_units::{Amount, Bytes, Rate, Span, Stream, Time, Work};
 
 use crate::config::TcpConfig;
-use crate::congestion::{CongestionControl, Controller, Start, Window};
+use crate::congestion::{CongestionControl, Controller, Halving, Start, Window};
 use crate::recovery::{Beliefs, LossRecovery, Space, State};
 use crate::reservation::Reservation;
 use crate::segment::OPTION_TIMESTAMPS;
@@ -88,6 +88,8 @@ pub struct Sender {
     /// Whether something other than cwnd was the limit when it last stopped sending.
     app_limited: bool,
     restart_after_idle: bool,
+    halving: Halving,
+    reduce_once: bool,
     initial_window: u64,
     /// Header and counted options of a data segment [B].
     overhead: u16,
@@ -143,6 +145,8 @@ impl Sender {
             expiries: 0,
             app_limited: true,
             restart_after_idle: config.restart_after_idle,
+            halving: config.halving,
+            reduce_once: config.reduce_once,
             initial_window: in_bytes(config.initial_window, config).as_u64().max(mss),
             overhead: header.saturating_add(options),
             handshake: Handshake::new(now, config.handshake),
