@@ -123,6 +123,7 @@ pub fn start(config: &TcpConfig) -> Start {
         packet: config.packet(),
         initial_window: config.initial_window.bytes(config.mss, Bytes::ZERO),
         initial_ssthresh: config.initial_ssthresh.bytes(config.mss, Bytes::ZERO),
+        counting: config.counting,
     }
 }
 

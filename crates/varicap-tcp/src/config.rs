@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, OnKernel, Part};
 use varicap_units::{Amount, Bytes, Span, choice};
 
-use crate::congestion::{Congestion, Halving, RenoConfig};
+use crate::congestion::{Congestion, Counting, Halving, RenoConfig};
 use crate::recovery::Recovery;
 use crate::segment::OPTION_TIMESTAMPS;
 use crate::timer::Timer;
@@ -63,6 +63,9 @@ pub struct TcpConfig {
     pub max_burst: Option<u32>,
     /// Whether cwnd falls back to the initial window after an idle RTO (RFC 5681 §4.1). Default: true.
     pub restart_after_idle: bool,
+    /// How much of what an acknowledgement covers opens the window. `congestion.reno.byte_counting` overrides it for Reno.
+    /// Default: acks (RFC 5681).
+    pub counting: Counting,
     /// From what ssthresh is computed when the window falls. Default: flight-size (RFC 5681 (4)).
     pub halving: Halving,
     /// Whether the window falls at most once per window of data: neither at a fast retransmit after an ECN echo
@@ -97,6 +100,7 @@ impl Default for TcpConfig {
             window_inflation: true,
             max_burst: None,
             restart_after_idle: true,
+            counting: Counting::Acks,
             halving: Halving::FlightSize,
             reduce_once: false,
             ecn: false,
@@ -127,7 +131,8 @@ impl Part for TcpConfig {
         if let Some(burst) = self.max_burst {
             part::at_least_one("max_burst", burst)?;
         }
-        let parts: [(&str, &dyn Part); 4] = [
+        let parts: [(&str, &dyn Part); 5] = [
+            ("counting", &self.counting),
             ("recovery", &self.recovery),
             ("ack", &self.ack),
             ("congestion", &self.congestion),

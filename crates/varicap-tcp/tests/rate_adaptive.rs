@@ -4,8 +4,8 @@ mod common;
 
 use common::{MSS, Script, config, ms};
 use varicap_tcp::congestion::{
-    AckSample, CongestionControl, CongestionEvent, CongestionKind, Controller, Growth, RateAdaptiveWindow,
-    RateAdaptiveWindowConfig, Start,
+    AckSample, CongestionControl, CongestionEvent, CongestionKind, Controller, Counting, Growth,
+    RateAdaptiveWindow, RateAdaptiveWindowConfig, Start,
 };
 use varicap_tcp::{Congestion, Recovery, Reservation, RttBase, TcpConfig};
 use varicap_units::{BucketDepth, Bytes, Rate, Span, Time};
@@ -42,6 +42,7 @@ fn window(config: &RateAdaptiveWindowConfig, ssthresh: u64, packet: u64) -> Rate
         packet: Bytes::new(packet),
         initial_window: Bytes::new(10 * MSS),
         initial_ssthresh: Bytes::new(ssthresh),
+        counting: Counting::Acks,
     };
     RateAdaptiveWindow::new(config, &start)
 }

@@ -1,7 +1,7 @@
 //! RFC 9438: CUBIC's window as a function of time.
 
 use varicap_tcp::congestion::{
-    AckSample, CongestionControl, CongestionEvent, CongestionKind, Cubic, CubicConfig, Start,
+    AckSample, CongestionControl, CongestionEvent, CongestionKind, Counting, Cubic, CubicConfig, Start,
 };
 use varicap_units::{Bytes, Span, Time};
 
@@ -22,6 +22,7 @@ impl Flow {
             packet: Bytes::new(MSS + 40),
             initial_window: Bytes::new(window * MSS),
             initial_ssthresh: ssthresh,
+            counting: Counting::Acks,
         };
         Flow { cubic: Cubic::new(config, &start), now: Time::ZERO, app_limited: false }
     }

@@ -1,8 +1,8 @@
 //! A reduction that turns out to be spurious is undone: RFC 4015 and RFC 9438 §4.9.
 
 use varicap_tcp::congestion::{
-    AckSample, Congestion, CongestionControl, CongestionEvent, CongestionKind, Controller, CubicConfig,
-    RenoConfig, Start, VegasConfig,
+    AckSample, Congestion, CongestionControl, CongestionEvent, CongestionKind, Controller, Counting,
+    CubicConfig, RenoConfig, Start, VegasConfig,
 };
 use varicap_units::{Bytes, Span, Time};
 
@@ -16,6 +16,7 @@ fn control(choice: &Congestion, window: u64, ssthresh: u64) -> Controller {
         packet: Bytes::new(MSS + 40),
         initial_window: bytes(window),
         initial_ssthresh: bytes(ssthresh),
+        counting: Counting::Acks,
     };
     Controller::new(choice, &start)
 }

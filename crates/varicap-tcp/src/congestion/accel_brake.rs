@@ -127,6 +127,7 @@ mod tests {
             packet: Bytes::new(MSS + 40),
             initial_window: bytes,
             initial_ssthresh: unlimited,
+            counting: crate::congestion::Counting::Acks,
         })
     }
 

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, OnKernel, Part};
 use varicap_units::{Bytes, Span, Time};
 
-use super::{AckSample, CongestionControl, CongestionEvent, CongestionKind, Start, kernels_own};
+use super::counting::Limit;
+use super::{AckSample, CongestionControl, CongestionEvent, CongestionKind, Counting, Start, kernels_own};
 
 /// The constants of RFC 9438.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -47,6 +48,10 @@ impl Part for CubicConfig {
 pub struct Cubic {
     config: CubicConfig,
     mss: u64,
+    /// Most that one acknowledgement adds in slow start.
+    limit: Limit,
+    /// What slow start does not need to reach ssthresh counts in congestion avoidance.
+    spills: bool,
     /// The window [B], as the sender reads it.
     cwnd: u64,
     ssthresh: u64,
@@ -90,6 +95,8 @@ impl Cubic {
         let mut cubic = Cubic {
             config: config.clone(),
             mss,
+            limit: Limit::new(start.counting, mss),
+            spills: start.counting == Counting::Segments,
             cwnd: 0,
             ssthresh: start.initial_ssthresh.as_u64(),
             window: 0.0,
@@ -136,11 +143,22 @@ impl Cubic {
         self.config.c * t * t * t + self.w_max
     }
 
-    fn avoid_congestion(&mut self, ack: &AckSample) {
+    /// RFC 5681 (2). What is left for congestion avoidance [B].
+    fn slow_start(&mut self, acked: u64) -> u64 {
+        let acked = self.limit.of(acked);
+        let used = if self.spills { acked.min(self.ssthresh - self.cwnd) } else { acked };
+        self.set_bytes(self.cwnd + used);
+        if self.cwnd >= self.ssthresh {
+            self.limit.on_end_of_slow_start();
+        }
+        acked - used
+    }
+
+    fn avoid_congestion(&mut self, ack: &AckSample, acked: u64) {
         if self.epoch.is_never() {
             self.begin_epoch(ack.now);
         }
-        let acked = ack.newly_acked.as_u64() as f64 / self.mss as f64;
+        let acked = acked as f64 / self.mss as f64;
         let elapsed = ack.now.since(self.epoch);
         let window = self.window;
         // RFC 9438 §4.2: the target of one RTT ahead, within [cwnd, 1.5 cwnd].
@@ -195,13 +213,14 @@ impl CongestionControl for Cubic {
             }
             return;
         }
+        let mut acked = ack.newly_acked.as_u64();
         if self.cwnd < self.ssthresh {
-            // RFC 5681 (2).
-            let bytes = self.cwnd + ack.newly_acked.as_u64().min(self.mss);
-            self.set_bytes(bytes);
-            return;
+            acked = self.slow_start(acked);
+            if acked == 0 {
+                return;
+            }
         }
-        self.avoid_congestion(ack);
+        self.avoid_congestion(ack, acked);
     }
 
     fn on_congestion(&mut self, event: &CongestionEvent) {
@@ -229,6 +248,7 @@ impl CongestionControl for Cubic {
                 }
                 self.epoch = Time::NEVER;
                 self.at_plateau = true;
+                self.limit.on_timeout();
                 self.set_bytes(self.mss);
             }
         }

@@ -7,6 +7,7 @@ use varicap_units::{Bytes, Rate, Span, Time, Work};
 
 #[macro_use]
 mod registry;
+mod counting;
 mod delivery;
 mod rules;
 mod window;
@@ -39,7 +40,8 @@ controls! {
 pub struct AckSample {
     /// The instant at which it arrived.
     pub now: Time,
-    /// New data that it acknowledged cumulatively: by how much SND.UNA advanced [B].
+    /// New data that it acknowledged cumulatively: by how much SND.UNA advanced [B]. Where [segments](Counting::Segments)
+    /// are counted: data that it showed to have arrived, cumulatively or selectively.
     pub newly_acked: Bytes,
     /// Data that it showed to be lost [B].
     pub newly_lost: Bytes,
@@ -193,6 +195,8 @@ pub struct Start {
     pub initial_window: Bytes,
     /// Initial slow start threshold [B].
     pub initial_ssthresh: Bytes,
+    /// How much of what an acknowledgement covers opens the window.
+    pub counting: Counting,
 }
 
 impl Congestion {
@@ -200,7 +204,13 @@ impl Congestion {
     pub fn wants(&self) -> Wants {
         let unlimited = Bytes::MAX;
         let one = Bytes::new(1);
-        let start = Start { mss: one, packet: one, initial_window: one, initial_ssthresh: unlimited };
+        let start = Start {
+            mss: one,
+            packet: one,
+            initial_window: one,
+            initial_ssthresh: unlimited,
+            counting: Counting::Acks,
+        };
         match self {
             Congestion::Custom(_) => Wants::default(),
             _ => Controller::new(self, &start).wants(),

@@ -12,7 +12,10 @@ use serde::{Deserialize, Serialize};
 use varicap_units::part::{OnKernel, Part};
 use varicap_units::{Bytes, Rate, Span, Time};
 
-use super::{AckSample, CongestionControl, CongestionEvent, Cubic, CubicConfig, Reno, RenoConfig, Start};
+use super::{
+    AckSample, ByteCounting, CongestionControl, CongestionEvent, Counting, Cubic, CubicConfig, Reno,
+    RenoConfig, Start,
+};
 
 use crate::config::RttBase;
 use crate::reservation::reserved_window;
@@ -63,6 +66,7 @@ enum Variable {
 #[derive(Clone, Debug)]
 pub struct RateAdaptiveWindow {
     variable: Variable,
+    counts_acks: bool,
     /// RWND in payload [B].
     reserved: u64,
     rate: Rate,
@@ -78,7 +82,13 @@ pub struct RateAdaptiveWindow {
 impl RateAdaptiveWindow {
     /// A window that starts as `start` says.
     pub fn new(config: &RateAdaptiveWindowConfig, start: &Start) -> RateAdaptiveWindow {
+        let counts_acks = start.counting == Counting::Acks;
+        // The variable part sees shares of segments.
+        let bytes = Counting::Bytes(ByteCounting { limit: u32::MAX });
+        let counting = if start.counting == Counting::Segments { bytes } else { start.counting };
+        let start = &Start { counting, ..*start };
         RateAdaptiveWindow {
+            counts_acks,
             variable: match config.grow {
                 Growth::Reno => Variable::Reno(Reno::new(&RenoConfig::default(), start)),
                 Growth::Cubic => Variable::Cubic(Cubic::new(&CubicConfig::default(), start)),
@@ -142,7 +152,8 @@ impl CongestionControl for RateAdaptiveWindow {
         }
         let acked = ack.newly_acked.as_u64();
         // RFC 5681 (2) counts at most a segment for each acknowledgement; RFC 9438 counts all that was acknowledged.
-        let counted = if let Variable::Reno(_) = self.variable { acked.min(self.mss) } else { acked };
+        let is_reno = matches!(self.variable, Variable::Reno(_));
+        let counted = if is_reno && self.counts_acks { acked.min(self.mss) } else { acked };
         let newly_acked = Bytes::new(self.share(counted));
         self.rules_mut().on_ack(&AckSample { newly_acked, ..*ack });
     }

@@ -5,13 +5,14 @@ use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, OnKernel, Part};
 use varicap_units::{Bytes, Time};
 
-use super::{AckSample, CongestionControl, CongestionEvent, CongestionKind, Start, kernels_own};
+use super::counting::{Limit, Steps, segments};
+use super::{AckSample, CongestionControl, CongestionEvent, CongestionKind, Counting, Start, kernels_own};
 
 /// How the window of RFC 5681 grows.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RenoConfig {
-    /// Appropriate byte counting: the most MSS that one ACK may add in slow start (RFC 3465's L). Default: none (RFC 5681: one MSS per ACK).
+    /// Appropriate byte counting: the most MSS that one ACK may add in slow start (RFC 3465's L), after timeouts too. Default: as the connection's `counting` says.
     pub byte_counting: Option<u32>,
     /// By how much congestion avoidance opens the window. Default: per-window (what RFC 5681 §3.1 recommends).
     pub increase: Increase,
@@ -21,7 +22,7 @@ pub struct RenoConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Increase {
-    /// A segment when a window's worth of acknowledgements is in, as Linux counts them.
+    /// A segment when a window's worth of acknowledgements is in, counted as the connection's `counting` says.
     #[default]
     PerWindow,
     /// SMSS*SMSS/cwnd at each acknowledgement, as ns-2: less than a segment per window while windows are small. Source: RFC 5681 (3).
@@ -50,11 +51,15 @@ pub struct Reno {
     /// How much of it opens the window to the next whole segment [B].
     goal: u64,
     mss: u64,
-    /// Most that one acknowledgement adds in slow start [B].
-    slow_start_limit: u64,
+    /// Most that one acknowledgement adds in slow start.
+    slow_start_limit: Limit,
     /// Most that one acknowledgement counts in congestion avoidance [B].
     avoidance_limit: u64,
     per_ack: bool,
+    /// Windows and acknowledgements are counted in whole segments.
+    in_segments: bool,
+    /// Congestion avoidance is not the usual one: either of the two above.
+    is_special: bool,
     /// What to restore if the last reduction was spurious.
     pub(super) prior: Prior,
 }
@@ -78,17 +83,24 @@ impl Reno {
     /// A window that starts as `start` says.
     pub fn new(config: &RenoConfig, start: &Start) -> Reno {
         let mss = start.mss.as_u64();
-        // RFC 5681 (2): min(N, SMSS) per ACK; RFC 3465 §2.2: min(N, L * SMSS).
-        let segments = u64::from(config.byte_counting.unwrap_or(1).max(1));
+        let slow_start_limit = match config.byte_counting {
+            Some(segments) => Limit::fixed(u64::from(segments.max(1)) * mss),
+            None => Limit::new(start.counting, mss),
+        };
+        let counts_acks = config.byte_counting.is_none() && start.counting == Counting::Acks;
+        let per_ack = config.increase == Increase::PerAck;
+        let in_segments = config.byte_counting.is_none() && start.counting == Counting::Segments;
         let mut reno = Reno {
             cwnd: 0,
             ssthresh: start.initial_ssthresh.as_u64(),
             credit: 0,
             goal: 0,
             mss,
-            slow_start_limit: segments * mss,
-            avoidance_limit: if config.byte_counting.is_some() { u64::MAX } else { mss },
-            per_ack: config.increase == Increase::PerAck,
+            slow_start_limit,
+            avoidance_limit: if counts_acks { mss } else { u64::MAX },
+            per_ack,
+            in_segments,
+            is_special: per_ack || in_segments,
             prior: Prior::default(),
         };
         reno.set(start.initial_window.as_u64());
@@ -98,7 +110,7 @@ impl Reno {
     /// Sets the window. From there it opens in steps to whole segments, which is when it shows; the first step is
     /// shorter, and comes sooner, if the window has a fraction of one.
     pub(super) fn set(&mut self, cwnd: u64) {
-        self.cwnd = cwnd.max(self.mss);
+        self.cwnd = self.whole(cwnd).max(self.mss);
         self.credit = 0;
         let step = self.mss - self.cwnd % self.mss;
         self.goal = if step == self.mss { self.cwnd } else { self.cwnd.saturating_mul(step) / self.mss };
@@ -111,21 +123,41 @@ impl Reno {
         self.goal = self.cwnd;
     }
 
-    /// RFC 5681 (2).
+    /// `bytes`, down to whole segments if these are counted.
+    fn whole(&self, bytes: u64) -> u64 {
+        if self.in_segments { bytes / self.mss * self.mss } else { bytes }
+    }
+
+    /// RFC 5681 (2). What is left for congestion avoidance [B].
     #[inline]
-    pub(super) fn slow_start(&mut self, acked: u64) {
-        let opened = self.cwnd + acked.min(self.slow_start_limit);
+    pub(super) fn slow_start(&mut self, acked: u64) -> u64 {
+        if self.in_segments {
+            return self.slow_start_in_segments(acked);
+        }
+        let opened = self.cwnd + self.slow_start_limit.of(acked);
         self.cwnd = opened.min(self.ssthresh);
         if opened >= self.ssthresh {
+            self.slow_start_limit.on_end_of_slow_start();
             self.set(self.ssthresh);
         }
+        0
+    }
+
+    /// As Linux: a segment for each that was acknowledged, up to ssthresh. What is left for congestion avoidance [B].
+    #[cold]
+    fn slow_start_in_segments(&mut self, acked: u64) -> u64 {
+        let acked = segments(acked, self.mss) * self.mss;
+        // ssthresh may have a fraction of a segment if it was given, not computed.
+        let used = acked.min(self.ssthresh.div_ceil(self.mss).saturating_mul(self.mss) - self.cwnd);
+        self.cwnd += used;
+        acked - used
     }
 
     /// RFC 5681 §3.1: a segment per window. RFC 3465 §2.1 counts the acknowledged bytes instead of the ACKs.
     #[inline]
     pub(super) fn avoid_congestion(&mut self, acked: u64) {
-        if self.per_ack {
-            return self.open_per_ack(acked);
+        if self.is_special {
+            return self.avoid_specially(acked);
         }
         self.credit += acked.min(self.avoidance_limit);
         if self.credit >= self.goal {
@@ -133,8 +165,18 @@ impl Reno {
         }
     }
 
-    /// RFC 5681 (3): SMSS*SMSS/cwnd per ACK.
     #[cold]
+    fn avoid_specially(&mut self, acked: u64) {
+        if self.per_ack {
+            self.open_per_ack(acked);
+        } else {
+            let mut steps = Steps { window: self.cwnd / self.mss, credit: self.credit / self.mss };
+            steps.advance(steps.window, segments(acked, self.mss));
+            (self.cwnd, self.credit) = (steps.window * self.mss, steps.credit * self.mss);
+        }
+    }
+
+    /// RFC 5681 (3): SMSS*SMSS/cwnd per ACK.
     fn open_per_ack(&mut self, acked: u64) {
         let opened =
             acked.min(self.avoidance_limit).saturating_mul(self.mss * PARTS) / self.cwnd + self.credit;
@@ -144,7 +186,7 @@ impl Reno {
 
     fn halved(&self, in_flight: Bytes) -> u64 {
         // RFC 5681 (4): ssthresh = max(FlightSize / 2, 2*SMSS).
-        (in_flight.as_u64() / 2).max(2 * self.mss)
+        self.whole(in_flight.as_u64() / 2).max(2 * self.mss)
     }
 }
 
@@ -154,12 +196,14 @@ impl CongestionControl for Reno {
         if ack.app_limited {
             return;
         }
-        let acked = ack.newly_acked.as_u64();
+        let mut acked = ack.newly_acked.as_u64();
         if self.cwnd < self.ssthresh {
-            self.slow_start(acked);
-        } else {
-            self.avoid_congestion(acked);
+            acked = self.slow_start(acked);
+            if acked == 0 {
+                return;
+            }
         }
+        self.avoid_congestion(acked);
     }
 
     fn on_congestion(&mut self, event: &CongestionEvent) {
@@ -187,6 +231,7 @@ impl CongestionControl for Reno {
                 if backoff == 0 {
                     self.ssthresh = self.halved(event.in_flight);
                 }
+                self.slow_start_limit.on_timeout();
                 self.set(self.mss);
             }
         }

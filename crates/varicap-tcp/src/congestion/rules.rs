@@ -2,6 +2,8 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use varicap_units::choice;
+use varicap_units::part::{self, Checked, Part};
 
 /// From what ssthresh is computed when the window falls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -14,4 +16,50 @@ pub enum Halving {
     Window,
     /// From cwnd or the receiver's window, whichever is smaller: 4.3BSD.
     OfferedWindow,
+}
+
+varicap_units::parts! {
+    /// How much of what an acknowledgement covers opens the window.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(remote = "Self")]
+    #[schemars(transform = choice::names)]
+    pub enum Counting {
+        Acks[PerAck] = "acks",
+            "At most a segment per acknowledgement; all of it in CUBIC's congestion avoidance. Source: RFC 5681 (2), RFC 9438.";
+        Bytes(config: ByteCounting) = "bytes",
+            "All acknowledged bytes, in slow start up to a limit per acknowledgement. Source: RFC 3465.";
+        Segments[WholeSegments] = "segments",
+            "All segments that newly arrived, acknowledged or SACKed, without a limit, and windows in whole segments. What slow start\ndoes not need to reach ssthresh counts in congestion avoidance: Linux.";
+    }
+}
+varicap_units::choice!(Counting);
+
+/// [`Counting::Acks`] has no settings.
+struct PerAck;
+
+impl Part for PerAck {}
+
+/// [`Counting::Segments`] has no settings.
+struct WholeSegments;
+
+impl Part for WholeSegments {}
+
+/// Appropriate byte counting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ByteCounting {
+    /// Most segments that one acknowledgement may add in slow start (RFC 3465's L); after a timeout it is one. Default: 2.
+    pub limit: u32,
+}
+
+impl Default for ByteCounting {
+    fn default() -> ByteCounting {
+        ByteCounting { limit: 2 }
+    }
+}
+
+impl Part for ByteCounting {
+    fn check(&self) -> Checked {
+        part::at_least_one("limit", self.limit)
+    }
 }

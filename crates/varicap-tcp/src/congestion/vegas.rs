@@ -167,7 +167,7 @@ impl CongestionControl for Vegas {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::congestion::CongestionKind;
+    use crate::congestion::{CongestionKind, Counting};
 
     const MSS: u64 = 1000;
 
@@ -180,6 +180,7 @@ mod tests {
                 packet: Bytes::new(MSS + 40),
                 initial_window: bytes(segments),
                 initial_ssthresh: bytes(ssthresh),
+                counting: Counting::Acks,
             },
         )
     }

@@ -88,6 +88,7 @@ impl Sender {
             self.on_ecn_echo(now);
         }
         let (in_flight, lost) = (self.recovery.in_flight(&self.space), self.recovery.lost());
+        let arrived_before = before + self.recovery.sacked();
         let is_new = segment.ack > before;
         // RFC 5681 §2: data outstanding, no data, same acknowledgement, same window.
         let is_update = Offer::of(segment) != self.offer.edge;
@@ -102,8 +103,15 @@ impl Sender {
         let was_recovering = self.is_recovering();
         let reaction = self.recovery.on_ack(&self.space, &Arrival { before, is_duplicate, segment });
         self.release.refill();
+        let arrived = self.space.una + self.recovery.sacked();
+        let newly_acked = if self.counts_arrivals {
+            // Renegs are forgotten SACKs: nothing arrived.
+            arrived.saturating_sub(arrived_before)
+        } else {
+            segment.ack - before
+        };
         let ack = AckSample {
-            newly_acked: Bytes::new(segment.ack - before),
+            newly_acked: Bytes::new(newly_acked),
             newly_lost: Bytes::new(self.recovery.lost() - lost),
             in_flight: Bytes::new(in_flight),
             app_limited: self.app_limited,
@@ -112,7 +120,7 @@ impl Sender {
             smoothed_rtt: self.sampling.rtt.smoothed(),
             min_rtt: self.sampling.rtt.least(),
             rtt,
-            delivered: Bytes::new(self.space.una + self.recovery.sacked()),
+            delivered: Bytes::new(arrived),
             ..AckSample::at(now)
         };
         // An acknowledgement that reports congestion opens no window, but for a control that reads each mark.

@@ -14,7 +14,7 @@ mod sampling;
 use varicap_units::{Amount, Bytes, Rate, Span, Stream, Time, Work};
 
 use crate::config::TcpConfig;
-use crate::congestion::{CongestionControl, Controller, Halving, Start, Window};
+use crate::congestion::{CongestionControl, Controller, Counting, Halving, Start, Window};
 use crate::recovery::{Beliefs, LossRecovery, Space, State};
 use crate::reservation::Reservation;
 use crate::segment::OPTION_TIMESTAMPS;
@@ -88,6 +88,8 @@ pub struct Sender {
     /// Whether something other than cwnd was the limit when it last stopped sending.
     app_limited: bool,
     restart_after_idle: bool,
+    /// What arrived counts when it is SACKed, not when it is acknowledged cumulatively.
+    counts_arrivals: bool,
     halving: Halving,
     reduce_once: bool,
     initial_window: u64,
@@ -116,6 +118,7 @@ impl Sender {
             packet: config.packet(),
             initial_window: in_bytes(config.initial_window, config),
             initial_ssthresh: in_bytes(config.initial_ssthresh, config),
+            counting: config.counting,
         };
         Sender::with_control(config, now, Controller::new(&config.congestion, &start))
     }
@@ -145,6 +148,7 @@ impl Sender {
             expiries: 0,
             app_limited: true,
             restart_after_idle: config.restart_after_idle,
+            counts_arrivals: config.counting == Counting::Segments,
             halving: config.halving,
             reduce_once: config.reduce_once,
             initial_window: in_bytes(config.initial_window, config).as_u64().max(mss),
