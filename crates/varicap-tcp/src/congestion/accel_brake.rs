@@ -9,7 +9,7 @@
 //! of any other queue is a brake as well.
 
 use varicap_units::part::{OnKernel, Part};
-use varicap_units::{Bytes, Time};
+use varicap_units::{Bytes, Span, Time};
 
 use super::{
     AckSample, CongestionControl, CongestionEvent, CongestionKind, Cubic, CubicConfig, Start, Wants,
@@ -99,6 +99,10 @@ impl CongestionControl for AccelBrake {
         self.cubic.on_idle(restart_window);
     }
 
+    fn on_start(&mut self, now: Time, idle: Span) {
+        self.cubic.on_start(now, idle);
+    }
+
     fn cwnd(&self) -> Bytes {
         Bytes::new(self.window).min(self.cubic.cwnd())
     }
@@ -115,7 +119,7 @@ impl CongestionControl for AccelBrake {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use varicap_units::{Amount, Span};
+    use varicap_units::Amount;
 
     const MSS: u64 = 1000;
 

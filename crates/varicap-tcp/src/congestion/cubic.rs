@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, OnKernel, Part};
 use varicap_units::{Bytes, Span, Time};
 
-use super::counting::Limit;
+use super::counting::{Limit, segments};
+use super::cubic_linux::Linux;
+use super::hystart::{Exit, Hystart, Seen, Verdict};
 use super::{AckSample, CongestionControl, CongestionEvent, CongestionKind, Counting, Start, kernels_own};
 
 /// The constants of RFC 9438.
@@ -24,21 +26,61 @@ pub struct CubicConfig {
     pub fast_convergence: bool,
     /// At least as fast as Reno (RFC 9438 §4.3). Default: true.
     pub reno_friendly: bool,
+    /// By how much the estimate of Reno's window grows. Default: rfc9438.
+    pub alpha: Alpha,
+    /// The numbers that congestion avoidance computes with. Default: rfc9438.
+    pub arithmetic: Arithmetic,
+    /// When slow start ends before a loss. Default: none.
+    pub hystart: Hystart,
+}
+
+/// By how much CUBIC's estimate of Reno's window grows per round trip, in its Reno-friendly region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Alpha {
+    /// 3(1-beta)/(1+beta) of a segment, and a whole one beyond the window before the last reduction. Source: RFC 9438 §4.3.
+    #[default]
+    Rfc9438,
+    /// 3(1-beta)/(1+beta) of a segment, about 0.53, indefinitely: Linux, RFC 8312.
+    Constant,
+}
+
+/// The numbers that CUBIC's congestion avoidance computes with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Arithmetic {
+    /// Real ones. Source: RFC 9438.
+    #[default]
+    Rfc9438,
+    /// Linux's: whole segments and milliseconds, a step of a segment for at least two acknowledged ones, and nothing
+    /// remembered over a timeout.
+    Linux,
 }
 
 impl Default for CubicConfig {
     fn default() -> CubicConfig {
-        CubicConfig { beta: 0.7, c: 0.4, fast_convergence: true, reno_friendly: true }
+        CubicConfig {
+            beta: 0.7,
+            c: 0.4,
+            fast_convergence: true,
+            reno_friendly: true,
+            alpha: Alpha::default(),
+            arithmetic: Arithmetic::default(),
+            hystart: Hystart::default(),
+        }
     }
 }
 
 impl Part for CubicConfig {
     fn check(&self) -> Checked {
         part::require("beta", self.beta > 0.0 && self.beta < 1.0, self.beta, "between 0 and 1")?;
-        part::require("c", self.c > 0.0, self.c, "above 0")
+        part::require("c", self.c > 0.0, self.c, "above 0")?;
+        self.hystart.check().map_err(|fault| fault.within("hystart"))
     }
     fn on_kernel(&self) -> OnKernel {
-        kernels_own("cubic", self)
+        // In how far the simulator does what Linux does is no setting of Linux's.
+        let CubicConfig { alpha, arithmetic, hystart, .. } = CubicConfig::default();
+        kernels_own("cubic", &CubicConfig { alpha, arithmetic, hystart, ..self.clone() })
     }
 }
 
@@ -73,6 +115,9 @@ pub struct Cubic {
     at_plateau: bool,
     /// What to restore if the last reduction was spurious.
     undo: Option<Undo>,
+    exit: Exit,
+    /// Congestion avoidance as Linux computes it.
+    linux: Option<Linux>,
 }
 
 /// What RFC 9438 §4.9 restores after a spurious reduction.
@@ -108,13 +153,16 @@ impl Cubic {
             last_ack: Time::ZERO,
             at_plateau: true,
             undo: None,
+            exit: Exit::new(config.hystart),
+            linux: (config.arithmetic == Arithmetic::Linux).then(|| Linux::new(config)),
         };
         cubic.set_bytes(start.initial_window.as_u64());
         cubic
     }
 
     pub(super) fn set_bytes(&mut self, bytes: u64) {
-        self.cwnd = bytes.max(self.mss);
+        let whole = if self.linux.is_some() { bytes / self.mss * self.mss } else { bytes };
+        self.cwnd = whole.max(self.mss);
         self.window = self.cwnd as f64 / self.mss as f64;
     }
 
@@ -143,9 +191,31 @@ impl Cubic {
         self.config.c * t * t * t + self.w_max
     }
 
-    /// RFC 5681 (2). What is left for congestion avoidance [B].
-    fn slow_start(&mut self, acked: u64) -> u64 {
-        let acked = self.limit.of(acked);
+    /// RFC 5681 (2), unless it ends before ssthresh. What is left for congestion avoidance [B].
+    fn slow_start(&mut self, ack: &AckSample) -> u64 {
+        let acked = ack.newly_acked.as_u64();
+        let seen = Seen {
+            now: ack.now,
+            rtt: ack.rtt,
+            delivered: ack.delivered.as_u64(),
+            acked,
+            in_flight: ack.in_flight.as_u64(),
+            cwnd: self.cwnd,
+            mss: self.mss,
+            unit: if self.linux.is_some() { self.mss } else { 1 },
+        };
+        match self.exit.on_ack(&seen) {
+            Verdict::Usual => self.open(self.limit.of(acked)),
+            Verdict::Open(bytes) => self.open(bytes),
+            Verdict::Leave => {
+                self.ssthresh = self.cwnd;
+                self.open(self.limit.of(acked))
+            }
+        }
+    }
+
+    /// What of `acked` bytes is left when slow start has reached ssthresh [B].
+    fn open(&mut self, acked: u64) -> u64 {
         let used = if self.spills { acked.min(self.ssthresh - self.cwnd) } else { acked };
         self.set_bytes(self.cwnd + used);
         if self.cwnd >= self.ssthresh {
@@ -155,6 +225,10 @@ impl Cubic {
     }
 
     fn avoid_congestion(&mut self, ack: &AckSample, acked: u64) {
+        if let Some(linux) = &mut self.linux {
+            let window = linux.advance(ack.now, self.cwnd / self.mss, segments(acked, self.mss));
+            return self.set_bytes(window * self.mss);
+        }
         if self.epoch.is_never() {
             self.begin_epoch(ack.now);
         }
@@ -168,7 +242,8 @@ impl Cubic {
         if self.config.reno_friendly {
             // RFC 9438 §4.3 (4): alpha makes AIMD(alpha, beta) as fast as Reno, until it is back at the old window.
             let beta = self.config.beta;
-            let alpha = if self.w_est >= self.prior { 1.0 } else { 3.0 * (1.0 - beta) / (1.0 + beta) };
+            let is_back = self.config.alpha == Alpha::Rfc9438 && self.w_est >= self.prior;
+            let alpha = if is_back { 1.0 } else { 3.0 * (1.0 - beta) / (1.0 + beta) };
             self.w_est += alpha * acked / window;
             if self.w_cubic(elapsed) < self.w_est {
                 next = next.max(self.w_est);
@@ -192,6 +267,11 @@ impl Cubic {
 
     /// RFC 9438 §4.6 and §4.7: remembers the window and lowers ssthresh.
     fn reduce(&mut self, in_flight: Bytes) {
+        if let Some(linux) = &mut self.linux {
+            linux.on_reduced(self.cwnd / self.mss);
+            self.ssthresh = linux.ssthresh(in_flight.as_u64() / self.mss) * self.mss;
+            return;
+        }
         let window = self.window;
         // RFC 9438 §4.7: a window that fell since the last time leaves room for newcomers.
         let converge = self.config.fast_convergence && window < self.w_max;
@@ -206,6 +286,9 @@ impl CongestionControl for Cubic {
     #[inline]
     fn on_ack(&mut self, ack: &AckSample) {
         let last = std::mem::replace(&mut self.last_ack, ack.now);
+        if let (Some(linux), Some(rtt)) = (&mut self.linux, ack.rtt) {
+            linux.on_rtt(ack.now, rtt);
+        }
         if ack.app_limited {
             // RFC 9438 §5.8: time that the application left unused does not count.
             if !self.epoch.is_never() {
@@ -215,7 +298,7 @@ impl CongestionControl for Cubic {
         }
         let mut acked = ack.newly_acked.as_u64();
         if self.cwnd < self.ssthresh {
-            acked = self.slow_start(acked);
+            acked = self.slow_start(ack);
             if acked == 0 {
                 return;
             }
@@ -233,6 +316,7 @@ impl CongestionControl for Cubic {
             // An echo is no guess.
             CongestionKind::EcnEcho => self.undo = None,
         }
+        self.exit.on_congestion(event.now, event.kind);
         match event.kind {
             CongestionKind::FastRetransmit | CongestionKind::EcnEcho => {
                 self.reduce(event.in_flight);
@@ -249,6 +333,9 @@ impl CongestionControl for Cubic {
                 self.epoch = Time::NEVER;
                 self.at_plateau = true;
                 self.limit.on_timeout();
+                if let Some(linux) = &mut self.linux {
+                    linux.reset();
+                }
                 self.set_bytes(self.mss);
             }
         }
@@ -276,6 +363,12 @@ impl CongestionControl for Cubic {
         }
         // RFC 9438 §5.8: the stage starts anew, its plateau stays where it was.
         self.epoch = Time::NEVER;
+    }
+
+    fn on_start(&mut self, now: Time, idle: Span) {
+        if let Some(linux) = &mut self.linux {
+            linux.on_start(now, idle);
+        }
     }
 
     #[inline]

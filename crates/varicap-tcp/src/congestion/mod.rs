@@ -8,7 +8,9 @@ use varicap_units::{Bytes, Rate, Span, Time, Work};
 #[macro_use]
 mod registry;
 mod counting;
+mod cubic_linux;
 mod delivery;
+mod hystart;
 mod rules;
 mod window;
 
@@ -19,6 +21,7 @@ mod rate_adaptive;
 mod reno;
 mod vegas;
 
+pub use hystart::{Hystart, PlusPlusConfig};
 pub use rules::*;
 pub(crate) use window::{Arrived, Window};
 
@@ -168,6 +171,8 @@ pub trait CongestionControl: Debug + Send {
     fn on_reservation(&mut self, _now: Time, _rate: Option<Rate>) {}
     /// The sender was idle for an RTO: fall back to at most `restart_window` (RFC 5681 §4.1).
     fn on_idle(&mut self, restart_window: Bytes);
+    /// Data leaves while none is in flight, `idle` after the last segment left.
+    fn on_start(&mut self, _now: Time, _idle: Span) {}
     /// Congestion window [B], at least one MSS.
     fn cwnd(&self) -> Bytes;
     /// Slow start threshold [B], if it has one.

@@ -195,6 +195,10 @@ impl CongestionControl for RateAdaptiveWindow {
         self.rules_mut().on_idle(restart_window);
     }
 
+    fn on_start(&mut self, now: Time, idle: Span) {
+        self.rules_mut().on_start(now, idle);
+    }
+
     fn cwnd(&self) -> Bytes {
         self.variable().saturating_add(self.reserved())
     }

@@ -6,6 +6,7 @@ use varicap_units::part::{self, Checked, OnKernel, Part};
 use varicap_units::{Bytes, Time};
 
 use super::counting::{Limit, Steps, segments};
+use super::hystart::{Exit, Hystart, Seen, Verdict};
 use super::{AckSample, CongestionControl, CongestionEvent, CongestionKind, Counting, Start, kernels_own};
 
 /// How the window of RFC 5681 grows.
@@ -16,6 +17,8 @@ pub struct RenoConfig {
     pub byte_counting: Option<u32>,
     /// By how much congestion avoidance opens the window. Default: per-window (what RFC 5681 §3.1 recommends).
     pub increase: Increase,
+    /// When slow start ends before a loss. Default: none (RFC 5681).
+    pub hystart: Hystart,
 }
 
 /// By how much congestion avoidance opens the window.
@@ -31,7 +34,8 @@ pub enum Increase {
 
 impl Part for RenoConfig {
     fn check(&self) -> Checked {
-        self.byte_counting.map_or(Ok(()), |most| part::at_least_one("byte_counting", most))
+        self.byte_counting.map_or(Ok(()), |most| part::at_least_one("byte_counting", most))?;
+        self.hystart.check().map_err(|fault| fault.within("hystart"))
     }
     fn on_kernel(&self) -> OnKernel {
         kernels_own("reno", self)
@@ -62,6 +66,7 @@ pub struct Reno {
     is_special: bool,
     /// What to restore if the last reduction was spurious.
     pub(super) prior: Prior,
+    exit: Exit,
 }
 
 /// A window and a threshold before a reduction [B]; zero: nothing to restore.
@@ -102,6 +107,7 @@ impl Reno {
             in_segments,
             is_special: per_ack || in_segments,
             prior: Prior::default(),
+            exit: Exit::new(config.hystart),
         };
         reno.set(start.initial_window.as_u64());
         reno
@@ -134,13 +140,36 @@ impl Reno {
         if self.in_segments {
             return self.slow_start_in_segments(acked);
         }
-        let opened = self.cwnd + self.slow_start_limit.of(acked);
+        self.open_to_ssthresh(self.slow_start_limit.of(acked));
+        0
+    }
+
+    #[inline]
+    fn open_to_ssthresh(&mut self, bytes: u64) {
+        let opened = self.cwnd + bytes;
         self.cwnd = opened.min(self.ssthresh);
         if opened >= self.ssthresh {
             self.slow_start_limit.on_end_of_slow_start();
             self.set(self.ssthresh);
         }
-        0
+    }
+
+    /// Slow start that may end before ssthresh. What is left for congestion avoidance [B]. The sample comes in parts, so
+    /// that it need not be gathered for a window that is not in slow start.
+    #[cold]
+    fn slow_start_with_exit(&mut self, seen: Seen) -> u64 {
+        match self.exit.on_ack(&seen) {
+            Verdict::Usual => self.slow_start(seen.acked),
+            Verdict::Open(bytes) if self.in_segments => self.slow_start_in_segments(bytes),
+            Verdict::Open(bytes) => {
+                self.open_to_ssthresh(bytes);
+                0
+            }
+            Verdict::Leave => {
+                self.ssthresh = self.cwnd;
+                self.slow_start(seen.acked)
+            }
+        }
     }
 
     /// As Linux: a segment for each that was acknowledged, up to ssthresh. What is left for congestion avoidance [B].
@@ -198,7 +227,20 @@ impl CongestionControl for Reno {
         }
         let mut acked = ack.newly_acked.as_u64();
         if self.cwnd < self.ssthresh {
-            acked = self.slow_start(acked);
+            acked = if self.exit.is_on() {
+                self.slow_start_with_exit(Seen {
+                    now: ack.now,
+                    rtt: ack.rtt,
+                    delivered: ack.delivered.as_u64(),
+                    acked,
+                    in_flight: ack.in_flight.as_u64(),
+                    cwnd: self.cwnd,
+                    mss: self.mss,
+                    unit: if self.in_segments { self.mss } else { 1 },
+                })
+            } else {
+                self.slow_start(acked)
+            };
             if acked == 0 {
                 return;
             }
@@ -216,6 +258,7 @@ impl CongestionControl for Reno {
             // An echo is no guess.
             CongestionKind::EcnEcho => Prior::default(),
         };
+        self.exit.on_congestion(event.now, event.kind);
         match event.kind {
             CongestionKind::FastRetransmit => {
                 self.ssthresh = self.halved(event.in_flight);

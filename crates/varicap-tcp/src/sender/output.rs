@@ -139,6 +139,8 @@ impl Sender {
         }
         if flight == 0 {
             self.restart_if_idle(now);
+            let idle = self.release.idle(now);
+            self.window.change(|control| control.on_start(now, idle));
         }
         Some(self.emit(now, len))
     }

@@ -112,6 +112,11 @@ impl Release {
         self.last_wire_size = wire_size;
     }
 
+    /// How long nothing has left.
+    pub(super) fn idle(&self, now: Time) -> Span {
+        now.since(self.last_sent_at)
+    }
+
     /// Whether nothing has left for longer than `span`.
     pub(super) fn is_idle(&self, now: Time, span: Span) -> bool {
         self.last_sent_at + span < now

@@ -1,0 +1,181 @@
+//! CUBIC's congestion avoidance as Linux computes it: whole segments, milliseconds, and a step of one segment for every
+//! so many acknowledged ones.
+//!
+//! At small windows this is not the function of RFC 9438 with coarser numbers. The target is a whole number of
+//! segments, so that nothing happens until the function has grown by one; how many acknowledged segments a step takes
+//! is computed anew only when the window has changed, or after 1/32 s; and there are at least two of them, where
+//! RFC 9438 lets the window grow by half a window per round trip as well. After a timeout, and until the first loss, the
+//! plateau is unknown, and a step takes at most twenty.
+
+use varicap_units::{Span, Time};
+
+use super::CubicConfig;
+use super::counting::Steps;
+
+/// A second in the units of K and of the time since the epoch began.
+const SECOND: u64 = 1 << 10;
+/// How long the number of acknowledged segments for a step holds while the window does [ms].
+const UPDATE: u64 = 1000 / 32;
+/// Most acknowledged segments that a step takes while no plateau is known.
+const PROBING: u64 = 20;
+
+/// The state of congestion avoidance. Windows in segments.
+#[derive(Clone, Debug)]
+pub(super) struct Linux {
+    /// Multiplicative decrease [1/1024].
+    beta: u64,
+    /// C [1/1024].
+    c: u64,
+    fast_convergence: bool,
+    reno_friendly: bool,
+    /// Reno's estimate grows by 8/15 of a segment per round trip even beyond the window before the last reduction.
+    constant_alpha: bool,
+    /// Acknowledged segments for a step.
+    every: u64,
+    credit: u64,
+    /// Plateau; zero: unknown.
+    w_max: u64,
+    /// Window before the last reduction.
+    prior: u64,
+    last_window: u64,
+    /// When `every` was computed last [ms].
+    last_time: u64,
+    /// The window at the plateau of this epoch, and when it is reached [1/1024 s].
+    origin: u64,
+    k: u64,
+    /// When the epoch began [ms].
+    epoch: Option<u64>,
+    /// Least RTT [ms, rounded up]; zero: none known.
+    delay: u64,
+    /// Segments that were acknowledged since Reno's estimate grew.
+    acked: u64,
+    /// Reno's window, had it seen the same events.
+    reno: u64,
+}
+
+impl Linux {
+    pub(super) fn new(config: &CubicConfig) -> Linux {
+        let parts = |part: f64| (part * 1024.0 + 0.5) as u64;
+        Linux {
+            beta: parts(config.beta),
+            c: parts(config.c).max(1),
+            fast_convergence: config.fast_convergence,
+            reno_friendly: config.reno_friendly,
+            constant_alpha: config.alpha == super::Alpha::Constant,
+            every: 0,
+            credit: 0,
+            w_max: 0,
+            prior: 0,
+            last_window: 0,
+            last_time: 0,
+            origin: 0,
+            k: 0,
+            epoch: None,
+            delay: 0,
+            acked: 0,
+            reno: 0,
+        }
+    }
+
+    /// An RTT sample. In the first second of an epoch it may be one of the recovery, and says nothing.
+    pub(super) fn on_rtt(&mut self, now: Time, rtt: Span) {
+        if self.epoch.is_some_and(|epoch| millis(now).saturating_sub(epoch) < 1000) {
+            return;
+        }
+        let delay = rtt.as_nanos().div_ceil(1_000_000).max(1);
+        self.delay = if self.delay == 0 { delay } else { self.delay.min(delay) };
+    }
+
+    /// The window after `acked` more segments at `window`.
+    pub(super) fn advance(&mut self, now: Time, window: u64, acked: u64) -> u64 {
+        self.update(millis(now), window, acked);
+        let mut steps = Steps { window, credit: self.credit };
+        steps.advance(self.every, acked);
+        self.credit = steps.credit;
+        steps.window
+    }
+
+    /// Sets how many acknowledged segments a step takes.
+    fn update(&mut self, now: u64, window: u64, acked: u64) {
+        self.acked += acked;
+        if self.last_window == window && now - self.last_time <= UPDATE {
+            return;
+        }
+        // The function is evaluated once per millisecond at most.
+        if self.epoch.is_none() || now != self.last_time {
+            (self.last_window, self.last_time) = (window, now);
+            self.every = self.by_function(now, window, acked);
+        }
+        if self.reno_friendly {
+            self.every = self.every.min(self.by_reno(window));
+        }
+        self.every = self.every.max(2);
+    }
+
+    /// How many acknowledged segments a step towards the cubic function takes, which is evaluated an RTT ahead.
+    fn by_function(&mut self, now: u64, window: u64, acked: u64) -> u64 {
+        let epoch = *self.epoch.get_or_insert_with(|| {
+            (self.acked, self.reno) = (acked, window);
+            self.origin = self.w_max.max(window);
+            self.k = time_of(self.origin - window, self.c);
+            now
+        });
+        let t = (now - epoch + self.delay) * SECOND / 1000;
+        let distance = u128::from(t.abs_diff(self.k));
+        let moved = (u128::from(self.c) * distance * distance * distance) >> 40;
+        let moved = u64::try_from(moved).unwrap_or(u64::MAX);
+        let target =
+            if t < self.k { self.origin.saturating_sub(moved) } else { self.origin.saturating_add(moved) };
+        let every = if target > window { window / (target - window) } else { 100 * window };
+        if self.w_max == 0 { every.min(PROBING) } else { every }
+    }
+
+    /// How many acknowledged segments a step towards Reno's window takes.
+    fn by_reno(&mut self, window: u64) -> u64 {
+        // 3 (1 - beta) / (1 + beta) of a segment per window: with beta = 717/1024 one for 15/8 of it.
+        let eighths = 8 * (1024 + self.beta) / 3 / (1024 - self.beta);
+        let is_back = !self.constant_alpha && self.reno >= self.prior;
+        let per_step = if is_back { window } else { window * eighths / 8 }.max(1);
+        let grown = self.acked.saturating_sub(1) / per_step;
+        self.acked -= grown * per_step;
+        self.reno += grown;
+        if self.reno > window { window / (self.reno - window) } else { u64::MAX }
+    }
+
+    /// The window falls from `window`.
+    pub(super) fn on_reduced(&mut self, window: u64) {
+        let converge = self.fast_convergence && window < self.w_max;
+        self.w_max = if converge { window * (1024 + self.beta) / 2048 } else { window };
+        self.prior = window;
+        (self.epoch, self.credit) = (None, 0);
+    }
+
+    /// ssthresh for `window`.
+    pub(super) fn ssthresh(&self, window: u64) -> u64 {
+        (window * self.beta / 1024).max(2)
+    }
+
+    /// A timeout: all is forgotten.
+    pub(super) fn reset(&mut self) {
+        (self.every, self.credit, self.w_max, self.prior) = (0, 0, 0, 0);
+        (self.last_window, self.last_time) = (0, 0);
+        (self.origin, self.k, self.epoch) = (0, 0, None);
+        (self.delay, self.acked, self.reno) = (0, 0, 0);
+    }
+
+    /// Data leaves again after `idle`, which does not count.
+    pub(super) fn on_start(&mut self, now: Time, idle: Span) {
+        let idle = idle.as_nanos() / 1_000_000;
+        self.epoch = self.epoch.map(|epoch| (epoch + idle).min(millis(now)));
+    }
+}
+
+fn millis(time: Time) -> u64 {
+    time.as_nanos() / 1_000_000
+}
+
+/// How long the function takes for `segments` to its plateau [1/1024 s].
+fn time_of(segments: u64, c: u64) -> u64 {
+    // c/1024 (K/1024)^3 = segments.
+    libm::cbrt((1_u64 << 40) as f64 / c as f64 * segments as f64) as u64
+}
