@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, OnKernel, Part};
 use varicap_units::{Amount, Bytes, Span, choice};
 
-use crate::congestion::{Congestion, Counting, Halving, RenoConfig};
+use crate::congestion::{Congestion, Counting, GrowWhen, Halving, RenoConfig, Validation};
 use crate::recovery::Recovery;
 use crate::segment::OPTION_TIMESTAMPS;
 use crate::timer::Timer;
@@ -66,6 +66,10 @@ pub struct TcpConfig {
     /// How much of what an acknowledgement covers opens the window. `congestion.reno.byte_counting` overrides it for Reno.
     /// Default: acks (RFC 5681).
     pub counting: Counting,
+    /// When acknowledgements may open the window. Default: window-limited.
+    pub grow_when: GrowWhen,
+    /// What becomes of a window that is not used, if `restart_after_idle` is on. Default: restart (RFC 5681 §4.1).
+    pub validation: Validation,
     /// From what ssthresh is computed when the window falls. Default: flight-size (RFC 5681 (4)).
     pub halving: Halving,
     /// Whether the window falls at most once per window of data: neither at a fast retransmit after an ECN echo
@@ -101,6 +105,8 @@ impl Default for TcpConfig {
             max_burst: None,
             restart_after_idle: true,
             counting: Counting::Acks,
+            grow_when: GrowWhen::WindowLimited,
+            validation: Validation::Restart,
             halving: Halving::FlightSize,
             reduce_once: false,
             ecn: false,

@@ -12,6 +12,7 @@ use varicap_units::{Bytes, Span, Time};
 use super::counting::{Limit, segments};
 use super::cubic_linux::Linux;
 use super::hystart::{Exit, Hystart, Seen, Verdict};
+use super::reno::Prior;
 use super::{AckSample, CongestionControl, CongestionEvent, CongestionKind, Counting, Start, kernels_own};
 
 /// The constants of RFC 9438.
@@ -355,6 +356,12 @@ impl CongestionControl for Cubic {
         if undo.cwnd > self.cwnd {
             self.set_bytes(undo.cwnd);
         }
+    }
+
+    fn on_unused(&mut self, window: Bytes) {
+        // RFC 2861 §3.1: three quarters of the window.
+        self.ssthresh = Prior::of(self.cwnd, self.ssthresh).ssthresh;
+        self.on_idle(window);
     }
 
     fn on_idle(&mut self, restart_window: Bytes) {

@@ -171,6 +171,10 @@ pub trait CongestionControl: Debug + Send {
     fn on_reservation(&mut self, _now: Time, _rate: Option<Rate>) {}
     /// The sender was idle for an RTO: fall back to at most `restart_window` (RFC 5681 §4.1).
     fn on_idle(&mut self, restart_window: Bytes);
+    /// The window was not used: it falls to `window`, and ssthresh remembers what it was (RFC 2861).
+    fn on_unused(&mut self, window: Bytes) {
+        self.on_idle(window);
+    }
     /// Data leaves while none is in flight, `idle` after the last segment left.
     fn on_start(&mut self, _now: Time, _idle: Span) {}
     /// Congestion window [B], at least one MSS.

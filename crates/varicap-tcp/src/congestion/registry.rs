@@ -116,6 +116,9 @@ macro_rules! dispatch {
             fn on_idle(&mut self, restart_window: Bytes) {
                 on!($controls, self, control => control.on_idle(restart_window))
             }
+            fn on_unused(&mut self, window: Bytes) {
+                on!($controls, self, control => control.on_unused(window))
+            }
             fn on_start(&mut self, now: Time, idle: Span) {
                 on!($controls, self, control => control.on_start(now, idle))
             }

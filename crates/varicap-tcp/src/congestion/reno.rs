@@ -294,6 +294,12 @@ impl CongestionControl for Reno {
         }
     }
 
+    fn on_unused(&mut self, window: Bytes) {
+        // RFC 2861 §3.1: three quarters of the window.
+        self.ssthresh = Prior::of(self.cwnd, self.ssthresh).ssthresh;
+        self.on_idle(window);
+    }
+
     fn on_idle(&mut self, restart_window: Bytes) {
         self.set(self.cwnd.min(restart_window.as_u64()));
     }

@@ -63,3 +63,27 @@ impl Part for ByteCounting {
         part::at_least_one("limit", self.limit)
     }
 }
+
+/// When acknowledgements may open the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum GrowWhen {
+    /// When cwnd was what limited the sender when it last stopped sending.
+    #[default]
+    WindowLimited,
+    /// When the window was full at some time in the last window of data, and in slow start also while it is less than twice
+    /// the most that was outstanding then: Linux.
+    WindowUsed,
+}
+
+/// What becomes of a window that is not used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Validation {
+    /// After an idle RTO it is the initial window. Source: RFC 5681 §4.1.
+    #[default]
+    Restart,
+    /// It is halved for each idle RTO, down to the initial window, and falls half the way to what was used if it was not
+    /// used up for an RTO; ssthresh remains at three quarters of it. Source: RFC 2861; Linux.
+    Decay,
+}

@@ -29,7 +29,7 @@ impl Sender {
         self.take_new_data(segment);
         let rtt = self.sampling.on_ack(now, segment, before);
         let newly_acked = segment.ack - before;
-        let (app_limited, sent, estimate) = (self.app_limited, self.space.max, &self.sampling.rtt);
+        let (app_limited, sent, estimate) = (self.grows_in_vain(), self.space.max, &self.sampling.rtt);
         self.window.on_new_data(|| {
             let ack = AckSample {
                 now,
@@ -114,7 +114,7 @@ impl Sender {
             newly_acked: Bytes::new(newly_acked),
             newly_lost: Bytes::new(self.recovery.lost() - lost),
             in_flight: Bytes::new(in_flight),
-            app_limited: self.app_limited,
+            app_limited: self.grows_in_vain(),
             marked,
             in_recovery: was_recovering || self.is_recovering(),
             smoothed_rtt: self.sampling.rtt.smoothed(),

@@ -10,6 +10,7 @@ mod offer;
 mod output;
 mod release;
 mod sampling;
+mod usage;
 
 use varicap_units::{Amount, Bytes, Rate, Span, Stream, Time, Work};
 
@@ -23,6 +24,7 @@ use handshake::Handshake;
 use offer::Offer;
 use release::Release;
 use sampling::Sampling;
+use usage::Usage;
 
 /// Windows above this are no limit: far more than any path holds, and safe to add to.
 const NO_LIMIT: u64 = 1 << 62;
@@ -100,6 +102,7 @@ pub struct Sender {
     recovery: LossRecovery,
     window: Window,
     release: Release,
+    usage: Usage,
     ecn: Ecn,
     counters: Counters,
     /// The instant of the last push or poll.
@@ -158,6 +161,7 @@ impl Sender {
             recovery: LossRecovery::new(config),
             window: Window::new(control),
             release,
+            usage: Usage::new(config, now),
             ecn: Ecn::new(config.ecn, wants.each_mark),
             counters: Counters::default(),
             #[cfg(debug_assertions)]

@@ -155,6 +155,7 @@ impl Sender {
     #[inline]
     fn hold(&mut self, app_limited: bool) -> Option<Outgoing> {
         self.app_limited = app_limited;
+        self.note_usage(!app_limited);
         self.release.rest();
         None
     }
@@ -166,6 +167,7 @@ impl Sender {
         let allows = self.release.allows(now, paces);
         if !allows {
             self.app_limited = false;
+            self.note_usage(false);
             self.release.wait(now, paces);
         }
         allows
@@ -243,6 +245,9 @@ impl Sender {
     fn restart_if_idle(&mut self, now: Time) {
         let has_sent = self.space.max > 0;
         if self.restart_after_idle && has_sent && self.release.is_idle(now, self.sampling.rtt.rto()) {
+            if self.usage.decays {
+                return self.decay_idle(now);
+            }
             let restart = Bytes::new(self.initial_window);
             self.window.change(|control| control.on_idle(restart));
         }

@@ -112,6 +112,11 @@ impl Release {
         self.last_wire_size = wire_size;
     }
 
+    /// The instant at which the last segment left.
+    pub(super) fn last_sent_at(&self) -> Time {
+        self.last_sent_at
+    }
+
     /// How long nothing has left.
     pub(super) fn idle(&self, now: Time) -> Span {
         now.since(self.last_sent_at)

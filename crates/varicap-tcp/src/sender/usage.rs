@@ -1,0 +1,120 @@
+//! How much of the window was used, where that decides on its growth or its size. Source: RFC 2861, as Linux has it.
+
+use varicap_units::{Bytes, Time};
+
+use super::Sender;
+use crate::config::TcpConfig;
+use crate::congestion::{CongestionControl, GrowWhen, Validation};
+use crate::recovery::State;
+
+/// What is remembered of the use of the window.
+#[derive(Debug)]
+pub(super) struct Usage {
+    /// Something reads it.
+    is_on: bool,
+    /// The window grows by it.
+    pub(super) decides_growth: bool,
+    /// A window that is not used decays.
+    pub(super) decays: bool,
+    /// Whether the window was full at some time since the last window of data began.
+    is_full: bool,
+    /// Most that was outstanding since then [B], and the end of that window of data.
+    most: u64,
+    until: u64,
+    /// Segments that had been sent when it was looked at last.
+    sent: u64,
+    /// Most that was outstanding since the window was last used up [B], and when that was.
+    used: u64,
+    used_up: Time,
+}
+
+impl Usage {
+    pub(super) fn new(config: &TcpConfig, now: Time) -> Usage {
+        let decides_growth = config.grow_when == GrowWhen::WindowUsed;
+        let decays = config.restart_after_idle && config.validation == Validation::Decay;
+        Usage {
+            is_on: decides_growth || decays,
+            decides_growth,
+            decays,
+            is_full: false,
+            most: 0,
+            until: 0,
+            sent: 0,
+            used: 0,
+            used_up: now,
+        }
+    }
+}
+
+impl Sender {
+    /// Whether acknowledgements open no window, since it was not used.
+    #[inline]
+    pub(super) fn grows_in_vain(&self) -> bool {
+        if self.usage.decides_growth { !self.is_window_used() } else { self.app_limited }
+    }
+
+    /// Whether the window was full or, in slow start, more than half of it was used: it then grows to twice what was
+    /// acknowledged.
+    #[cold]
+    fn is_window_used(&self) -> bool {
+        let cwnd = self.window.cwnd();
+        let in_slow_start = || self.ssthresh().is_some_and(|ssthresh| cwnd < ssthresh.as_u64());
+        self.usage.is_full || cwnd < 2 * self.usage.most && in_slow_start()
+    }
+
+    /// The sender stops sending, because the window `is_full` or for another reason.
+    #[inline]
+    pub(super) fn note_usage(&mut self, is_full: bool) {
+        if self.usage.is_on {
+            self.remember_usage(is_full);
+        }
+    }
+
+    #[cold]
+    fn remember_usage(&mut self, is_full: bool) {
+        let sent = self.counters.sent_packets;
+        if !is_full && sent == self.usage.sent {
+            return;
+        }
+        let (space, now) = (self.space, self.release.last_sent_at());
+        let usage = &mut self.usage;
+        usage.sent = sent;
+        if space.una >= usage.until || is_full || !usage.is_full && space.flight() > usage.most {
+            (usage.is_full, usage.most, usage.until) = (is_full, space.flight(), space.nxt);
+        }
+        if self.is_window_used() {
+            (self.usage.used, self.usage.used_up) = (0, now);
+            return;
+        }
+        self.usage.used = self.usage.used.max(space.flight());
+        if self.usage.decays && now.since(self.usage.used_up) >= self.sampling.rtt.rto() {
+            self.decay_unused(now);
+        }
+    }
+
+    /// The window was not used up for an RTO: it falls half the way to what was used.
+    fn decay_unused(&mut self, now: Time) {
+        self.usage.used_up = now;
+        if self.recovery.state() == State::Open {
+            let used = std::mem::take(&mut self.usage.used).max(self.initial_window);
+            let cwnd = self.window.cwnd();
+            if used < cwnd {
+                let half = Bytes::new(u64::midpoint(cwnd, used));
+                self.window.change(|control| control.on_unused(half));
+            }
+        }
+    }
+
+    /// Nothing was sent for longer than an RTO: the window is halved for each, down to the restart window.
+    pub(super) fn decay_idle(&mut self, now: Time) {
+        let rto = self.sampling.rtt.rto();
+        let restart = self.initial_window.min(self.window.cwnd());
+        let (mut idle, mut cwnd) = (self.release.idle(now), self.window.cwnd());
+        while idle > rto && cwnd > restart {
+            idle = idle.saturating_sub(rto);
+            cwnd = (cwnd / 2 / self.space.mss * self.space.mss).max(restart);
+        }
+        (self.usage.used, self.usage.used_up) = (0, now);
+        self.window.change(|control| control.on_unused(Bytes::new(cwnd)));
+    }
+}

@@ -1,0 +1,98 @@
+//! RFC 2861 as Linux has it: what becomes of a window that is not used. The windows are those of packetdrill's tests.
+
+mod common;
+
+use common::{MSS, Script, config, ms, timer};
+use varicap_tcp::congestion::{Counting, GrowWhen, Validation};
+use varicap_tcp::{Recovery, TcpConfig};
+use varicap_units::Amount;
+
+fn linux() -> TcpConfig {
+    TcpConfig {
+        counting: Counting::Segments,
+        grow_when: GrowWhen::WindowUsed,
+        validation: Validation::Decay,
+        timer: timer(200, 1),
+        ..config(Recovery::Sack, 10)
+    }
+}
+
+/// The windows after ACKs of two segments of `count` that were sent at once, at a window of ten.
+fn after(config: &TcpConfig, count: u64) -> Vec<u64> {
+    let mut script = Script::offering(config, count * MSS);
+    let mut windows = Vec::new();
+    for number in 1..=count.div_ceil(2) {
+        script.at(ms(100 + 5 * number)).ack((2 * number).min(count) * MSS);
+        windows.push(script.cwnd());
+    }
+    windows
+}
+
+#[test]
+fn slow_start_reaches_twice_what_was_outstanding() {
+    assert_eq!(after(&linux(), 10), [12, 14, 16, 18, 20]);
+    assert_eq!(after(&linux(), 9), [12, 14, 16, 18, 18]);
+    assert_eq!(after(&linux(), 5), [10, 10, 10]);
+    // Nine did not fill the window, and ten filled it.
+    let limited = TcpConfig { grow_when: GrowWhen::WindowLimited, ..linux() };
+    assert_eq!(after(&limited, 9), [10; 5]);
+}
+
+#[test]
+fn congestion_avoidance_grows_if_the_window_was_full() {
+    let avoiding = TcpConfig { initial_ssthresh: Amount::Packets(10), ..linux() };
+    assert_eq!(after(&avoiding, 10), [10, 10, 10, 10, 11]);
+    assert_eq!(after(&avoiding, 9), [10; 5]);
+}
+
+/// A window of 36 with nothing in flight, 200 ms after the beginning.
+fn grown(config: &TcpConfig) -> Script {
+    let mut script = Script::offering(config, 26 * MSS);
+    script.at(ms(100)).ack(10 * MSS);
+    assert_eq!(script.cwnd(), 20);
+    script.at(ms(200)).ack(26 * MSS);
+    assert_eq!(script.cwnd(), 36);
+    script
+}
+
+#[test]
+fn each_idle_rto_halves_the_window_down_to_the_initial_one() {
+    // The RTO is between 250 and 300 ms, and the last segment left at 100 ms.
+    for (pause, expected) in [(300, 36), (440, 18), (2200, 10)] {
+        let mut script = grown(&linux());
+        script.at(ms(pause)).write(MSS);
+        assert_eq!(script.cwnd(), expected, "after {pause} ms");
+        if expected < 36 {
+            // Slow start goes up to three quarters of what it was, unless ssthresh was higher.
+            assert!(script.sender.ssthresh().unwrap().as_u64() > 1 << 40);
+        }
+    }
+    let restart = TcpConfig { validation: Validation::Restart, ..linux() };
+    let mut script = grown(&restart);
+    script.at(ms(440)).write(MSS);
+    assert_eq!(script.cwnd(), 10);
+    let never = TcpConfig { restart_after_idle: false, ..linux() };
+    let mut script = grown(&never);
+    script.at(ms(2200)).write(MSS);
+    assert_eq!(script.cwnd(), 36);
+}
+
+#[test]
+fn a_window_that_is_not_used_up_for_an_rto_falls_half_the_way() {
+    let config = TcpConfig { initial_ssthresh: Amount::Packets(20), ..linux() };
+    let mut script = Script::offering(&config, 40 * MSS);
+    script.at(ms(100)).ack(10 * MSS);
+    script.at(ms(200)).ack(30 * MSS);
+    script.at(ms(250)).ack(40 * MSS);
+    assert_eq!(script.cwnd(), 21);
+    // Twelve segments per 100 ms from now on.
+    let mut windows = Vec::new();
+    for number in 0..8 {
+        script.at(ms(300 + 100 * number)).write(12 * MSS);
+        windows.push(script.cwnd());
+        script.at(ms(390 + 100 * number)).ack((52 + 12 * number) * MSS);
+    }
+    // Slow start leads back to ssthresh, since more than half of 16 is used, and so on after an RTO of 200 ms.
+    assert_eq!(windows, [21, 16, 20, 16, 20, 16, 20, 16]);
+    assert_eq!(script.ssthresh(), 20);
+}
