@@ -20,18 +20,44 @@ Increase: TypeAlias = Literal["per-window", "per-ack"]
 
 
 @dataclass(frozen=True, kw_only=True)
+class PlusPlus(Part):
+    """HyStart++."""
+
+    _tag: ClassVar[str] = "plus-plus"
+
+    limit: int | None = None
+    """Most segments that one acknowledgement may add (RFC 9406's L); none: no limit, for a sender that paces.
+
+    Default: 8.
+    """
+
+
+Hystart: TypeAlias = Literal["none", "linux", "plus-plus"] | PlusPlus
+"""When slow start ends before a loss."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Reno(Part):
     """How the window of RFC 5681 grows."""
 
     _tag: ClassVar[str] = "reno"
 
     byte_counting: int | None = None
-    """Appropriate byte counting: the most MSS that one ACK may add in slow start (RFC 3465's L).
+    """Appropriate byte counting: the most MSS that one ACK may add in slow start (RFC 3465's L), after timeouts too.
 
-    Default: none (RFC 5681: one MSS per ACK).
+    Default: as the connection's `counting` says.
     """
     increase: Increase = "per-window"
     """By how much congestion avoidance opens the window. Default: per-window (what RFC 5681 §3.1 recommends)."""
+    hystart: Hystart = "none"
+    """When slow start ends before a loss. Default: none (RFC 5681)."""
+
+
+Alpha: TypeAlias = Literal["rfc9438", "constant"]
+"""By how much CUBIC's estimate of Reno's window grows per round trip, in its Reno-friendly region."""
+
+Arithmetic: TypeAlias = Literal["rfc9438", "linux"]
+"""The numbers that CUBIC's congestion avoidance computes with."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +74,12 @@ class Cubic(Part):
     """Fast convergence (RFC 9438 §4.7). Default: true."""
     reno_friendly: bool = True
     """At least as fast as Reno (RFC 9438 §4.3). Default: true."""
+    alpha: Alpha = "rfc9438"
+    """By how much the estimate of Reno's window grows. Default: rfc9438."""
+    arithmetic: Arithmetic = "rfc9438"
+    """The numbers that congestion avoidance computes with. Default: rfc9438."""
+    hystart: Hystart = "none"
+    """When slow start ends before a loss. Default: none."""
 
 
 Amount: TypeAlias = str
@@ -223,6 +255,32 @@ AfterRecovery: TypeAlias = Literal["flight-size", "ssthresh"]
 
 
 @dataclass(frozen=True, kw_only=True)
+class ByteCounting(Part):
+    """Appropriate byte counting."""
+
+    _tag: ClassVar[str] = "bytes"
+
+    limit: int = 2
+    """Most segments that one acknowledgement may add in slow start (RFC 3465's L); after a timeout it is one.
+
+    Default: 2.
+    """
+
+
+Counting: TypeAlias = Literal["acks", "bytes", "segments"] | ByteCounting
+"""How much of what an acknowledgement covers opens the window."""
+
+GrowWhen: TypeAlias = Literal["window-limited", "window-used"]
+"""When acknowledgements may open the window."""
+
+Validation: TypeAlias = Literal["restart", "decay"]
+"""What becomes of a window that is not used."""
+
+Halving: TypeAlias = Literal["flight-size", "window", "offered-window"]
+"""From what ssthresh is computed when the window falls."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Tcp(Part):
     """One TCP connection: recovery, congestion control, timer and receiver, each chosen by name."""
 
@@ -270,7 +328,8 @@ class Tcp(Part):
     repeat_fast_retransmit: bool = False
     """Whether duplicate ACKs for data sent before the last recovery may start another one.
 
-    Default: false (RFC 6582 §3.2 step 1).
+    Duplicates of the ACK that ends Tahoe's may not: they answer what it sent twice. Default: false (RFC 6582 §3.2 step
+    1).
     """
     window_inflation: bool = True
     """Whether duplicate ACKs stretch Reno's and NewReno's window in fast recovery (RFC 5681 §3.2 (3) and (4)).
@@ -281,6 +340,23 @@ class Tcp(Part):
     """Most segments sent in answer to one acknowledgement. Default: no limit."""
     restart_after_idle: bool = True
     """Whether cwnd falls back to the initial window after an idle RTO (RFC 5681 §4.1). Default: true."""
+    counting: Counting = "acks"
+    """How much of what an acknowledgement covers opens the window.
+
+    `congestion.reno.byte_counting` overrides it for Reno. Default: acks (RFC 5681).
+    """
+    grow_when: GrowWhen = "window-limited"
+    """When acknowledgements may open the window. Default: window-limited."""
+    validation: Validation = "restart"
+    """What becomes of a window that is not used, if `restart_after_idle` is on. Default: restart (RFC 5681 §4.1)."""
+    halving: Halving = "flight-size"
+    """From what ssthresh is computed when the window falls. Default: flight-size (RFC 5681 (4))."""
+    reduce_once: bool = False
+    """Whether the window falls at most once per window of data: neither at a fast retransmit after an ECN echo (RFC
+    3168 §6.1.2), nor ssthresh again at a timeout in fast recovery.
+
+    Linux: true. Default: false (RFC 5681, BSD, ns-2).
+    """
     ecn: bool = False
     """Explicit congestion notification (RFC 3168). Default: false."""
 
