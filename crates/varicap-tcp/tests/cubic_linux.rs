@@ -160,7 +160,7 @@ fn beyond_the_reach_of_reno_it_follows_the_cubic_function() {
     let (mut script, mut acked) = after_loss(CubicConfig { reno_friendly: false, ..linux() }, 200);
     let times: Vec<u64> = (1..=12).map(|second| 1000 * second).collect();
     let windows = run(&mut script, 200, &mut acked, &times);
-    let k = (0.3_f64 * 200.0 / 0.4).powf(1.0 / 3.0);
+    let k = (0..200).fold(5.0_f64, |k, _| k - (k * k * k - 0.3 * 200.0 / 0.4) / (3.0 * k * k));
     let wanted = |t: f64| 0.4 * (t - k).powi(3) + 200.0;
     for (&time, &window) in times.iter().zip(&windows) {
         let t = time as f64 / 1000.0;

@@ -9,10 +9,11 @@ use super::CongestionKind;
 
 varicap_units::parts! {
     /// When slow start ends before a loss.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
     #[serde(remote = "Self")]
     #[schemars(transform = choice::names)]
     pub enum Hystart {
+        #[default]
         None[NoHystart] = "none", "At ssthresh alone. Source: RFC 5681.";
         Linux[LinuxHystart] = "linux",
             "When the ACKs of a round come in one train for half of the least RTT, or its RTTs are an eighth longer: Linux's CUBIC.\nWindows below 16 segments are left alone.";
@@ -21,12 +22,6 @@ varicap_units::parts! {
     }
 }
 varicap_units::choice!(Hystart);
-
-impl Default for Hystart {
-    fn default() -> Hystart {
-        Hystart::None
-    }
-}
 
 /// [`Hystart::None`] has no settings.
 struct NoHystart;

@@ -59,7 +59,7 @@ const PARTS: u128 = 1 << 16;
 #[derive(Clone, Debug)]
 enum Variable {
     Reno(Reno),
-    Cubic(Cubic),
+    Cubic(Box<Cubic>),
 }
 
 /// The window of [minrate].
@@ -91,7 +91,7 @@ impl RateAdaptiveWindow {
             counts_acks,
             variable: match config.grow {
                 Growth::Reno => Variable::Reno(Reno::new(&RenoConfig::default(), start)),
-                Growth::Cubic => Variable::Cubic(Cubic::new(&CubicConfig::default(), start)),
+                Growth::Cubic => Variable::Cubic(Box::new(Cubic::new(&CubicConfig::default(), start))),
             },
             reserved: 0,
             rate: Rate::ZERO,
@@ -116,14 +116,14 @@ impl RateAdaptiveWindow {
     fn rules(&self) -> &dyn CongestionControl {
         match &self.variable {
             Variable::Reno(reno) => reno,
-            Variable::Cubic(cubic) => cubic,
+            Variable::Cubic(cubic) => cubic.as_ref(),
         }
     }
 
     fn rules_mut(&mut self) -> &mut dyn CongestionControl {
         match &mut self.variable {
             Variable::Reno(reno) => reno,
-            Variable::Cubic(cubic) => cubic,
+            Variable::Cubic(cubic) => cubic.as_mut(),
         }
     }
 
