@@ -77,6 +77,16 @@ pub struct TcpConfig {
     pub reduce_once: bool,
     /// Explicit congestion notification (RFC 3168). Default: false.
     pub ecn: bool,
+    /// How the window falls in recovery; all but at-once need `recovery = "rack"`. Default: at-once (RFC 6675 §5; Linux: prr).
+    pub reduction: Reduction,
+    /// Whether a silent tail is probed after about two round trips, before the retransmission timer expires (RFC 8985 §7).
+    /// Needs `recovery = "rack"`. Default: false (Linux: true).
+    pub tail_loss_probe: bool,
+    /// Whether new data tests if a timeout was spurious (RFC 5682). Needs `recovery = "rack"`. Default: false (Linux: true).
+    pub frto: bool,
+    /// Whether a reduction of the window is undone that turns out to have answered no loss, by timestamps (RFC 4015) or
+    /// reported duplicates (RFC 3708). Needs `recovery = "rack"`. Default: false (Linux: true).
+    pub undo: bool,
 }
 
 impl Default for TcpConfig {
@@ -110,6 +120,10 @@ impl Default for TcpConfig {
             halving: Halving::FlightSize,
             reduce_once: false,
             ecn: false,
+            reduction: Reduction::AtOnce,
+            tail_loss_probe: false,
+            frto: false,
+            undo: false,
         }
     }
 }
@@ -136,6 +150,12 @@ impl Part for TcpConfig {
         part::at_least_one("duplicate_acks", self.duplicate_acks)?;
         if let Some(burst) = self.max_burst {
             part::at_least_one("max_burst", burst)?;
+        }
+        let prompt = self.reduction == Reduction::AtOnce || self.recovery.tracks();
+        part::require("reduction", prompt, "prr", "at-once, unless `recovery` is rack")?;
+        for (key, on) in [("tail_loss_probe", self.tail_loss_probe), ("frto", self.frto), ("undo", self.undo)]
+        {
+            part::require(key, !on || self.recovery.tracks(), on, "false, unless `recovery` is rack")?;
         }
         let parts: [(&str, &dyn Part); 5] = [
             ("counting", &self.counting),
@@ -249,4 +269,14 @@ pub enum AfterRecovery {
     FlightSize,
     /// ssthresh, as ns-2: a burst if less is in flight (option 2).
     Ssthresh,
+}
+
+/// How the window falls in recovery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reduction {
+    /// To ssthresh when recovery begins: nothing leaves until the pipe is as small.
+    AtOnce,
+    /// In proportion to what is delivered, and by slow start up to ssthresh once the pipe is smaller. Source: RFC 9937.
+    Prr,
 }

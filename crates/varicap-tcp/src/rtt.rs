@@ -90,6 +90,17 @@ impl RttEstimator {
         self.rule.deadline(now, self.rto)
     }
 
+    /// What the clock adds to a timer of its own that waits for less than an RTO.
+    #[inline]
+    pub(crate) fn slack(&self) -> Span {
+        self.rule.slack()
+    }
+
+    /// When a tail is probed before there is a sample: a second, which is what the first RTO is (RFC 8985 §7.2).
+    pub(crate) fn initial_probe(&self) -> Span {
+        Span::from_nanos(self.rule.initial())
+    }
+
     #[inline]
     pub(crate) fn rto(&self) -> Span {
         self.rto

@@ -71,3 +71,10 @@ pub struct Segment {
     /// Size on the wire, headers and counted options included [B].
     pub wire_size: u16,
 }
+
+impl Segment {
+    /// The data that the receiver had already, if it reports some (RFC 2883).
+    pub fn duplicate_block(&self) -> Option<(u64, u64)> {
+        None
+    }
+}

@@ -11,8 +11,8 @@ use std::collections::BinaryHeap;
 use proptest::prelude::*;
 use varicap_tcp::congestion::{CubicConfig, RenoConfig};
 use varicap_tcp::{
-    AckPolicy, AfterTimeout, Congestion, DelayedAck, Flags, MultipleTimer, Receiver, Recovery, Rfc6298Timer,
-    RttBase, RttSamples, Segment, Sender, State, TcpConfig, TickTimer, Timer,
+    AckPolicy, AfterTimeout, Congestion, DelayedAck, Flags, MultipleTimer, Receiver, Recovery, Reduction,
+    Rfc6298Timer, RttBase, RttSamples, Segment, Sender, State, TcpConfig, TickTimer, Timer,
 };
 use varicap_units::{Amount, Bytes, Span, Stream, Streams, Time};
 
@@ -186,7 +186,9 @@ fn configs() -> impl Strategy<Value = TcpConfig> {
             Just(Recovery::Tahoe),
             Just(Recovery::Reno),
             Just(Recovery::NewReno),
-            Just(Recovery::Sack)
+            Just(Recovery::Sack),
+            Just(Recovery::Rack),
+            Just(Recovery::Rack)
         ],
         prop_oneof![
             Just(Congestion::Reno(RenoConfig::default())),
@@ -203,7 +205,7 @@ fn configs() -> impl Strategy<Value = TcpConfig> {
             1u64..12,
             prop_oneof![Just(Amount::Unlimited), (1u64..2000).prop_map(|b| Amount::Bytes(Bytes::new(b)))],
         ),
-        any::<[bool; 7]>(),
+        any::<[bool; 11]>(),
         (1u32..5, prop_oneof![Just(None), (1u32..4).prop_map(Some)], any::<bool>(), any::<bool>()),
     );
     parts.prop_map(
@@ -227,6 +229,10 @@ fn configs() -> impl Strategy<Value = TcpConfig> {
                 max_burst: burst,
                 after_timeout: if go { AfterTimeout::GoBackN } else { AfterTimeout::FirstHole },
                 rtt_samples: if one { RttSamples::OnePerWindow } else { RttSamples::EveryAck },
+                reduction: if switches[7] && recovery.tracks() { Reduction::Prr } else { Reduction::AtOnce },
+                tail_loss_probe: switches[8] && recovery.tracks(),
+                frto: switches[9] && recovery.tracks(),
+                undo: switches[10] && recovery.tracks(),
                 ..TcpConfig::default()
             }
         },

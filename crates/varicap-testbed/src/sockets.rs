@@ -150,7 +150,8 @@ impl TcpInfo {
         match self.bytes[1] {
             _ if !self.is_established() => State::Connecting,
             0 => State::Open,
-            1 | 2 => State::Disorder, // 2: the window was reduced for ECN or local congestion
+            1 => State::Disorder,
+            2 => State::Cwr,
             3 => State::Recovery,
             _ => State::Loss,
         }

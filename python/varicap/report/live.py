@@ -167,7 +167,7 @@ def sparkline(values: "deque[float] | list[float]") -> str:
 
 
 # As in the column `state` of time series.
-_STATES = ("connecting", "open", "disorder", "recovery", "loss")
+_STATES = ("connecting", "open", "disorder", "recovery", "loss", "cwr")
 
 
 def _number(value: Any) -> float:

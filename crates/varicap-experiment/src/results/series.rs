@@ -8,7 +8,7 @@ use crate::results::columns::{Table, row, table_of};
 use crate::results::measure::{FlowMeter, FlowTotals, LinkMeter, LinkTotals};
 
 /// States of a sender, in the order of [`State`].
-pub const STATES: [&str; 5] = ["connecting", "open", "disorder", "recovery", "loss"];
+pub const STATES: [&str; 6] = ["connecting", "open", "disorder", "recovery", "loss", "cwr"];
 
 row! {
     /// A flow in one interval of a time series.
@@ -220,7 +220,8 @@ mod tests {
 
     #[test]
     fn states_have_the_names_of_their_places() {
-        let states = [State::Connecting, State::Open, State::Disorder, State::Recovery, State::Loss];
+        let states =
+            [State::Connecting, State::Open, State::Disorder, State::Recovery, State::Loss, State::Cwr];
         for (place, state) in states.into_iter().enumerate() {
             assert_eq!(STATES[state as usize], format!("{state:?}").to_lowercase());
             assert_eq!(state as usize, place);

@@ -20,6 +20,8 @@ pub(crate) struct Arrived<'a> {
 pub(crate) struct Window {
     control: Controller,
     cwnd: u64,
+    /// The window while it falls, whatever the control says [B].
+    falling: Option<u64>,
     paces: bool,
     every_ack: bool,
     round: u64,
@@ -34,6 +36,7 @@ impl Window {
         let mut window = Window {
             control,
             cwnd: 0,
+            falling: None,
             paces: false,
             every_ack: wants.every_ack,
             round: 0,
@@ -73,6 +76,7 @@ impl Window {
         match self.control.in_line() {
             Some(control) => {
                 control.on_ack(&news().0);
+                debug_assert!(self.falling.is_none(), "the fast path while the window falls");
                 self.cwnd = control.cwnd().as_u64();
             }
             None => {
@@ -114,8 +118,14 @@ impl Window {
         self.update();
     }
 
+    /// Sets the window while it falls; none: it is the control's again [B].
+    pub(crate) fn fall_to(&mut self, window: Option<u64>) {
+        self.falling = window;
+        self.update();
+    }
+
     fn update(&mut self) {
-        self.cwnd = self.control.cwnd().as_u64();
+        self.cwnd = self.falling.unwrap_or(self.control.cwnd().as_u64());
         debug_assert!(self.control.cwnd() > Bytes::ZERO, "a window of nothing never opens again");
         self.paces = self.control.pacing_rate().is_some();
     }

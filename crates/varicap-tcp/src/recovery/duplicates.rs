@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use super::{Arrival, Common, Reaction, Rules, Signal, Space, State};
+use super::{Arrival, Common, Expiry, Reaction, Rules, Signal, Space, State};
 use crate::config::{AfterRecovery, AfterTimeout, TcpConfig};
 
 /// Where a variant differs from RFC 2581's recovery.
@@ -74,7 +74,7 @@ impl<F: Family> Rules for Duplicates<F> {
         }
     }
 
-    fn on_timeout(&mut self, common: &mut Common, _space: &Space) -> bool {
+    fn on_timeout(&mut self, common: &mut Common, _space: &Space, _expiry: &Expiry) -> bool {
         common.credit = 0;
         self.resend_from_hole(common)
     }

@@ -3,15 +3,20 @@
 //! A recovery sees acknowledgements and expiries and answers with a [`Reaction`]; between them it says what to
 //! resend and by how much it stretches the window (`credit`): inflation by duplicate ACKs, or what the
 //! scoreboard knows to have left the network. A recovery is a file and a line in the registry: either one of the
-//! family that counts duplicate ACKs ([`duplicates`]), or [`Rules`] of its own, such as [`sack`].
+//! family that counts duplicate ACKs ([`duplicates`]), or [`Rules`] of its own, such as [`sack`] and [`rack`].
 
 mod duplicates;
+mod flight;
 mod newreno;
 mod old_tahoe;
+mod rack;
 mod reno;
 mod sack;
 mod scoreboard;
+mod spurious;
 mod tahoe;
+
+use varicap_units::{Span, Time};
 
 use crate::config::TcpConfig;
 use crate::segment::Segment;
@@ -34,6 +39,11 @@ macro_rules! recoveries {
             pub fn is_selective(self) -> bool {
                 match self { $( Recovery::$Variant => <$Rules as Rules>::SELECTIVE, )+ }
             }
+
+            /// Whether it keeps a record of each segment in flight.
+            pub fn tracks(self) -> bool {
+                match self { $( Recovery::$Variant => <$Rules as Rules>::TRACKS, )+ }
+            }
         }
 
         /// The rules of the chosen recovery.
@@ -49,8 +59,36 @@ macro_rules! recoveries {
             fn on_ack(&mut self, common: &mut Common, space: &Space, arrival: &Arrival<'_>) -> Reaction {
                 match self { $( Chosen::$Variant(rules) => rules.on_ack(common, space, arrival), )+ }
             }
-            fn on_timeout(&mut self, common: &mut Common, space: &Space) -> bool {
-                match self { $( Chosen::$Variant(rules) => rules.on_timeout(common, space), )+ }
+            fn on_timeout(&mut self, common: &mut Common, space: &Space, expiry: &Expiry) -> bool {
+                match self { $( Chosen::$Variant(rules) => rules.on_timeout(common, space, expiry), )+ }
+            }
+            #[inline]
+            fn on_sent(&mut self, common: &mut Common, now: Time, data: (u64, u64)) {
+                match self { $( Chosen::$Variant(rules) => rules.on_sent(common, now, data), )+ }
+            }
+            #[inline]
+            fn on_expected(&mut self, now: Time, space: &Space) {
+                match self { $( Chosen::$Variant(rules) => rules.on_expected(now, space), )+ }
+            }
+            fn on_reorder_timeout(&mut self, common: &mut Common, space: &Space, clock: Clock) -> Reaction {
+                match self { $( Chosen::$Variant(rules) => rules.on_reorder_timeout(common, space, clock), )+ }
+            }
+            #[inline]
+            fn head_left_at(&self) -> Option<Time> {
+                match self { $( Chosen::$Variant(rules) => rules.head_left_at(), )+ }
+            }
+            #[inline]
+            fn may_probe(&self, common: &Common) -> bool {
+                match self { $( Chosen::$Variant(rules) => rules.may_probe(common), )+ }
+            }
+            fn is_probing(&self) -> bool {
+                match self { $( Chosen::$Variant(rules) => rules.is_probing(), )+ }
+            }
+            fn tail(&self) -> Option<(u64, u64)> {
+                match self { $( Chosen::$Variant(rules) => rules.tail(), )+ }
+            }
+            fn on_probe(&mut self, common: &mut Common, end: u64, is_resent: bool) {
+                match self { $( Chosen::$Variant(rules) => rules.on_probe(common, end, is_resent), )+ }
             }
             fn next_resend(&mut self, common: &mut Common, space: &Space, room: bool) -> Option<(u64, u64)> {
                 match self { $( Chosen::$Variant(rules) => rules.next_resend(common, space, room), )+ }
@@ -77,6 +115,8 @@ recoveries! {
     NewReno[newreno::NewReno] runs Duplicates<newreno::NewReno> = "newreno",
         "Reno that stays in recovery on partial acknowledgements. Source: RFC 6582.";
     Sack[sack::Sack] runs sack::Selective = "sack", "Selective acknowledgements with a scoreboard. Source: RFC 6675.";
+    Rack[rack::Rack] runs rack::ByTime = "rack",
+        "Selective acknowledgements; what left before something delivered is lost after a while. Source: RFC 8985.";
 }
 
 /// A sender's place in the life of a connection, with Linux's names.
@@ -92,6 +132,8 @@ pub enum State {
     Recovery,
     /// Resending after a timeout, or after Tahoe's fast retransmit.
     Loss,
+    /// The window falls because of a mark (RFC 3168), without a loss; of recoveries only `rack` tells this from Open.
+    Cwr,
 }
 
 /// Sequence space of a sender [B].
@@ -138,10 +180,24 @@ pub(crate) enum Signal {
         /// As above.
         in_flight: u64,
     },
+    /// A loss was detected while the window falls already.
+    Resume,
+    /// A tail loss probe repaired a loss: reduce the window, for nothing is left to recover.
+    TailRepaired {
+        /// FlightSize [B].
+        in_flight: u64,
+    },
+    /// A mark was echoed: reduce the window, once in a window of data.
+    Mark,
     /// Recovery is over.
     Recovered {
         /// Most that the window may then be [B].
         limit: u64,
+    },
+    /// The last reduction was uncalled-for.
+    Undone {
+        /// Whether the window becomes what it was before.
+        restores: bool,
     },
 }
 
@@ -154,8 +210,49 @@ pub(crate) struct Reaction {
     pub(crate) rearm: bool,
     /// The window must change.
     pub(crate) signal: Option<Signal>,
+    /// The window must change in these ways, in this order, before the acknowledgement opens it.
+    pub(crate) first: [Option<Signal>; 3],
     /// Send again from SND.UNA on.
     pub(crate) rewind: bool,
+    /// Data newly delivered, where the recovery keeps a record of each segment [B].
+    pub(crate) delivered: u64,
+    /// When a segment left that gives an RTT sample, where the recovery knows.
+    pub(crate) timed: Option<Time>,
+    /// How long until what is late is lost, if nothing arrives.
+    pub(crate) reorder_after: Option<Span>,
+}
+
+impl Reaction {
+    /// Adds a change of the window.
+    fn say(&mut self, signal: Signal) {
+        let free = self.first.iter_mut().find(|place| place.is_none());
+        debug_assert!(free.is_some(), "{signal:?} after {:?}", self.first);
+        if let Some(place) = free {
+            *place = Some(signal);
+        }
+    }
+}
+
+/// The time of an acknowledgement or an expiry, and what is known of the round trip.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clock {
+    pub(crate) now: Time,
+    /// Least RTT seen.
+    pub(crate) least: Option<Span>,
+    /// Smoothed RTT.
+    pub(crate) smoothed: Option<Span>,
+}
+
+/// An expiry of the retransmission timer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Expiry {
+    pub(crate) now: Time,
+    /// The state in which it expired.
+    before: State,
+    /// Whether it expired before without new data being acknowledged since.
+    pub(crate) again: bool,
+    /// The window fell for this flight already.
+    pub(crate) holds_threshold: bool,
 }
 
 /// An acknowledgement as recovery sees it; the sequence space is up to date.
@@ -165,6 +262,9 @@ pub(crate) struct Arrival<'a> {
     pub(crate) before: u64,
     /// Whether it is a duplicate by RFC 5681 §2.
     pub(crate) is_duplicate: bool,
+    /// Whether it echoes a mark that counts as congestion.
+    pub(crate) is_marked: bool,
+    pub(crate) clock: Clock,
     /// The acknowledgement itself.
     pub(crate) segment: &'a Segment,
 }
@@ -193,13 +293,45 @@ struct Held {
 trait Rules {
     /// Whether the receiver must send SACK blocks.
     const SELECTIVE: bool = false;
+    /// Whether it keeps a record of each segment in flight, and so must learn of each that is sent or acknowledged.
+    const TRACKS: bool = false;
 
     /// Rules as `config` sets them.
     fn new(config: &TcpConfig) -> Self;
     /// An acknowledgement arrived that the sender's fast path leaves to recovery.
     fn on_ack(&mut self, common: &mut Common, space: &Space, arrival: &Arrival<'_>) -> Reaction;
     /// The retransmission timer expired; true: send again from SND.UNA on.
-    fn on_timeout(&mut self, common: &mut Common, space: &Space) -> bool;
+    fn on_timeout(&mut self, common: &mut Common, space: &Space, expiry: &Expiry) -> bool;
+    /// The bytes of `data` leave now, for the first time or again.
+    #[inline]
+    fn on_sent(&mut self, _common: &mut Common, _now: Time, _data: (u64, u64)) {}
+    /// SND.UNA moved, and there is nothing else to it.
+    #[inline]
+    fn on_expected(&mut self, _now: Time, _space: &Space) {}
+    /// What was late has not arrived in time.
+    fn on_reorder_timeout(&mut self, _common: &mut Common, _space: &Space, _clock: Clock) -> Reaction {
+        Reaction::default()
+    }
+    /// When the first unacknowledged segment left last, if it is recorded.
+    #[inline]
+    fn head_left_at(&self) -> Option<Time> {
+        None
+    }
+    /// Whether a silent tail may be probed before the retransmission timer expires.
+    #[inline]
+    fn may_probe(&self, _common: &Common) -> bool {
+        false
+    }
+    /// Whether a probe is on its way.
+    fn is_probing(&self) -> bool {
+        false
+    }
+    /// The last segment sent.
+    fn tail(&self) -> Option<(u64, u64)> {
+        None
+    }
+    /// A probe has left, after which all that was sent ends at `end` [B].
+    fn on_probe(&mut self, _common: &mut Common, _end: u64, _is_resent: bool) {}
     /// What to resend before any new data, if `room` (of the window) is left for a segment.
     fn next_resend(&mut self, common: &mut Common, space: &Space, room: bool) -> Option<(u64, u64)>;
     /// What to resend when there is no new data to send, if there is room for a segment.
@@ -220,6 +352,9 @@ trait Rules {
 #[derive(Clone, Debug)]
 struct Common {
     state: State,
+    /// Even in Open an acknowledgement of new data alone needs a look.
+    is_alert: bool,
+    mss: u64,
     /// By how much the window is stretched (or, after a partial ACK, shortened) [B].
     credit: i64,
     /// The first unacknowledged segment must be sent, whatever the window says.
@@ -263,6 +398,7 @@ pub(crate) struct LossRecovery {
     common: Common,
     chosen: Chosen,
     is_selective: bool,
+    tracks: bool,
 }
 
 impl LossRecovery {
@@ -270,6 +406,8 @@ impl LossRecovery {
         LossRecovery {
             common: Common {
                 state: State::Open,
+                is_alert: false,
+                mss: config.mss.as_u64().max(1),
                 credit: 0,
                 head_due: false,
                 limited_transmit: config.limited_transmit,
@@ -281,7 +419,71 @@ impl LossRecovery {
             },
             chosen: Chosen::new(config),
             is_selective: config.recovery.is_selective(),
+            tracks: config.recovery.tracks(),
         }
+    }
+
+    /// Whether an acknowledgement of new data alone needs no look.
+    #[inline]
+    pub(crate) fn is_open(&self) -> bool {
+        self.common.state == State::Open && !self.common.is_alert
+    }
+
+    /// Whether it keeps a record of each segment in flight.
+    #[inline]
+    pub(crate) fn tracks(&self) -> bool {
+        self.tracks
+    }
+
+    /// The bytes of `data` leave now, for the first time or again.
+    #[inline]
+    pub(crate) fn on_sent(&mut self, now: Time, data: (u64, u64)) {
+        self.chosen.on_sent(&mut self.common, now, data);
+    }
+
+    /// SND.UNA moved while nothing was out of order.
+    #[inline]
+    pub(crate) fn on_expected(&mut self, now: Time, space: &Space) {
+        self.chosen.on_expected(now, space);
+    }
+
+    /// What was late has not arrived in time.
+    pub(crate) fn on_reorder_timeout(&mut self, space: &Space, clock: Clock) -> Reaction {
+        self.chosen.on_reorder_timeout(&mut self.common, space, clock)
+    }
+
+    /// When the first unacknowledged segment left last, if it is recorded.
+    #[inline]
+    pub(crate) fn head_left_at(&self) -> Option<Time> {
+        self.chosen.head_left_at()
+    }
+
+    /// Whether a silent tail may be probed before the retransmission timer expires.
+    #[inline]
+    pub(crate) fn may_probe(&self) -> bool {
+        self.tracks && self.chosen.may_probe(&self.common)
+    }
+
+    /// Whether a probe is on its way.
+    pub(crate) fn is_probing(&self) -> bool {
+        self.chosen.is_probing()
+    }
+
+    /// The last segment sent.
+    pub(crate) fn tail(&self) -> Option<(u64, u64)> {
+        self.chosen.tail()
+    }
+
+    /// A probe has left, after which all that was sent ends at `end` [B].
+    pub(crate) fn on_probe(&mut self, end: u64, is_resent: bool) {
+        self.chosen.on_probe(&mut self.common, end, is_resent);
+    }
+
+    /// Whether the window fell for this flight already, so that a timeout leaves the threshold as it is: where each
+    /// segment is recorded, one window of data is one congestion event, as in Linux.
+    pub(crate) fn holds_threshold(&self, space: &Space) -> bool {
+        let falls = matches!(self.common.state, State::Recovery | State::Cwr);
+        self.tracks && falls && !self.common.is_recovered(space)
     }
 
     #[inline]
@@ -329,13 +531,15 @@ impl LossRecovery {
     }
 
     /// The retransmission timer expired; true: send again from SND.UNA on.
-    pub(crate) fn on_timeout(&mut self, space: &Space) -> bool {
+    pub(crate) fn on_timeout(&mut self, now: Time, space: &Space, again: bool) -> bool {
         debug_assert!(space.is_sound(), "{space:?}");
+        let holds_threshold = again || self.holds_threshold(space);
+        let expiry = Expiry { now, before: self.common.state, again, holds_threshold };
         self.common.state = State::Loss;
         self.common.duplicates = 0;
         // RFC 6582 §3.2 (4) and RFC 6675 §5.1: the highest byte sent, so that old duplicates start nothing.
         self.common.recover = Some(space.max);
-        self.chosen.on_timeout(&mut self.common, space)
+        self.chosen.on_timeout(&mut self.common, space, &expiry)
     }
 
     /// Whether something may have to be resent.

@@ -3,7 +3,7 @@
 use varicap_units::part::Part;
 
 use super::scoreboard::Scoreboard;
-use super::{Arrival, Beliefs, Common, Held, Reaction, Rules, Signal, Space, State};
+use super::{Arrival, Beliefs, Common, Expiry, Held, Reaction, Rules, Signal, Space, State};
 use crate::config::TcpConfig;
 
 /// Selective acknowledgements.
@@ -63,7 +63,7 @@ impl Rules for Selective {
     }
 
     /// After a timeout all that is not SACKed is lost; the scoreboard is kept. Source: RFC 6675 §5.1.
-    fn on_timeout(&mut self, common: &mut Common, space: &Space) -> bool {
+    fn on_timeout(&mut self, common: &mut Common, space: &Space, _expiry: &Expiry) -> bool {
         if self.board.is_reneged(space.una) {
             self.board.clear();
         }

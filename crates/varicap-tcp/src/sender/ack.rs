@@ -3,9 +3,10 @@
 use varicap_units::{Bytes, Time};
 
 use super::offer::Offer;
+use super::prr::{News, Reduction};
 use super::{AckOutcome, Sender, TimerKind};
 use crate::congestion::{AckSample, Arrived, CongestionControl, CongestionEvent, CongestionKind, Halving};
-use crate::recovery::{Arrival, Signal, State};
+use crate::recovery::{Arrival, Clock, Reaction, Signal, State};
 use crate::segment::{Flags, Segment};
 
 /// Flags that send an acknowledgement to the slow path.
@@ -19,7 +20,7 @@ impl Sender {
         let before = self.space.una;
         let expected = segment.flags.0 & UNUSUAL.0 == Flags::ACK.0
             && segment.sack_count == 0
-            && self.recovery.state() == State::Open
+            && self.recovery.is_open()
             && segment.ack > before
             && segment.ack <= self.space.max;
         if !expected {
@@ -27,6 +28,9 @@ impl Sender {
         }
         let in_flight = self.space.flight();
         self.take_new_data(segment);
+        if self.recovery.tracks() {
+            self.recovery.on_expected(now, &self.space);
+        }
         let rtt = self.sampling.on_ack(now, segment, before);
         let newly_acked = segment.ack - before;
         let (app_limited, sent, estimate) = (self.grows_in_vain(), self.space.max, &self.sampling.rtt);
@@ -61,13 +65,6 @@ impl Sender {
         self.timer = TimerKind::Retransmit;
     }
 
-    /// RFC 6298 (5.2), (5.3): off when all is acknowledged, else anew.
-    #[inline]
-    fn rearm(&mut self, now: Time) {
-        self.timer_at =
-            if self.space.una == self.space.max { Time::NEVER } else { self.sampling.rtt.deadline(now) };
-    }
-
     #[cold]
     #[inline(never)]
     fn on_unusual(&mut self, now: Time, segment: &Segment) -> AckOutcome {
@@ -84,9 +81,11 @@ impl Sender {
             return AckOutcome::default();
         }
         let marked = segment.flags.has(Flags::ECE);
-        if marked && !self.ecn.marks_each {
+        let is_marked = marked && !self.ecn.marks_each;
+        if is_marked && !self.recovery.tracks() {
             self.on_ecn_echo(now);
         }
+        let pending = self.timer;
         let (in_flight, lost) = (self.recovery.in_flight(&self.space), self.recovery.lost());
         let arrived_before = before + self.recovery.sacked();
         let is_new = segment.ack > before;
@@ -96,13 +95,22 @@ impl Sender {
         let mut rtt = None;
         if is_new {
             self.take_new_data(segment);
-            rtt = self.sampling.on_ack(now, segment, before);
+            if !self.recovery.tracks() {
+                rtt = self.sampling.on_ack(now, segment, before);
+            }
         } else if self.offer.on_update(segment) {
             self.on_window_opened();
         }
         let was_recovering = self.is_recovering();
-        let reaction = self.recovery.on_ack(&self.space, &Arrival { before, is_duplicate, segment });
+        let is_marked = is_marked && self.ecn.enabled;
+        let arrival = Arrival { before, is_duplicate, is_marked, clock: self.clock(now), segment };
+        let reaction = self.recovery.on_ack(&self.space, &arrival);
         self.release.refill();
+        if self.recovery.tracks() {
+            rtt = self.sampling.on_record(now, segment, is_new, reaction.timed);
+            reaction.first.into_iter().flatten().for_each(|signal| self.on_signal(now, signal));
+            self.fall(&reaction, lost, is_new);
+        }
         let arrived = self.space.una + self.recovery.sacked();
         let newly_acked = if self.counts_arrivals {
             // Renegs are forgotten SACKs: nothing arrived.
@@ -132,9 +140,7 @@ impl Sender {
         if reaction.rewind {
             self.space.nxt = self.space.una;
         }
-        if reaction.rearm || self.space.una == self.space.max && is_new {
-            self.rearm(now);
-        }
+        self.set_timer(now, pending, &reaction, is_new);
         self.check();
         AckOutcome { rtt, newly_acked: segment.ack - before }
     }
@@ -152,7 +158,7 @@ impl Sender {
         }
     }
 
-    fn on_signal(&mut self, now: Time, signal: Signal) {
+    pub(super) fn on_signal(&mut self, now: Time, signal: Signal) {
         match signal {
             Signal::Reduce { in_flight } => {
                 self.counters.fast_retransmits += 1;
@@ -162,10 +168,52 @@ impl Sender {
                 self.counters.fast_retransmits += 1;
                 self.reduce(now, CongestionKind::Timeout { backoff: 0 }, in_flight);
             }
+            Signal::Resume => self.counters.fast_retransmits += 1,
+            Signal::TailRepaired { in_flight } => {
+                self.reduce(now, CongestionKind::FastRetransmit, in_flight);
+                self.end_fall();
+            }
+            Signal::Mark => {
+                self.counters.ecn_reductions += 1;
+                self.reduce(now, CongestionKind::EcnEcho, self.space.flight());
+            }
             Signal::Recovered { limit } => {
+                self.end_fall();
                 self.window.change(|control| control.on_recovered(now, Bytes::new(limit)));
             }
+            Signal::Undone { restores } => {
+                self.end_fall();
+                if restores {
+                    self.window.change(|control| control.on_undo(now));
+                }
+            }
         }
+    }
+
+    /// An acknowledgement, or the time, moves a window that falls step by step.
+    pub(super) fn fall(&mut self, reaction: &Reaction, lost_before: u64, advanced: bool) {
+        let Some(reduction) = &mut self.reduction else { return };
+        let news = News {
+            delivered: reaction.delivered,
+            is_loss: self.recovery.lost() > lost_before,
+            advanced,
+            pipe: self.recovery.in_flight(&self.space),
+        };
+        let target = self.window.control().cwnd().as_u64();
+        if let Some(window) = reduction.on_ack(&news, target, self.space.mss) {
+            self.window.fall_to(Some(window));
+        }
+    }
+
+    /// The window is the control's again.
+    pub(super) fn end_fall(&mut self) {
+        self.reduction = None;
+        self.window.fall_to(None);
+    }
+
+    /// What the clock and the estimator of the round trip say now.
+    pub(super) fn clock(&self, now: Time) -> Clock {
+        Clock { now, least: self.sampling.rtt.least(), smoothed: self.sampling.rtt.smoothed() }
     }
 
     /// The window falls because of `kind`, with `in_flight` bytes in flight.
@@ -176,12 +224,28 @@ impl Sender {
         let Some(kind) = self.first_of_window(kind) else { return };
         let in_flight = self.halved(in_flight);
         let event = CongestionEvent { now, kind, in_flight: Bytes::new(in_flight) };
+        let before = self.window.cwnd();
         self.window.change(|control| control.on_congestion(&event));
+        let is_timeout = matches!(kind, CongestionKind::Timeout { .. });
+        if is_timeout {
+            self.end_fall();
+        } else if self.proportional {
+            self.reduction = Some(Reduction::begin(before));
+            self.window.fall_to(Some(before));
+        }
         self.ecn.on_reduced(self.space.max, in_flight);
     }
 
     /// The signal, if the window did not fall for this window of data already; as one that holds ssthresh if it did.
     fn first_of_window(&self, kind: CongestionKind) -> Option<CongestionKind> {
+        if self.recovery.tracks() {
+            // This recovery tells windows of data apart itself.
+            let holds = self.reduce_once && self.recovery.holds_threshold(&self.space);
+            return Some(match kind {
+                CongestionKind::Timeout { backoff: 0 } if holds => CongestionKind::Timeout { backoff: 1 },
+                _ => kind,
+            });
+        }
         let again = self.space.una < self.ecn.reduced_at;
         match kind {
             _ if !self.reduce_once || !again => Some(kind),

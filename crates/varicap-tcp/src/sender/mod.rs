@@ -8,13 +8,15 @@ mod ecn;
 mod handshake;
 mod offer;
 mod output;
+mod prr;
 mod release;
 mod sampling;
+mod timers;
 mod usage;
 
 use varicap_units::{Amount, Bytes, Rate, Span, Stream, Time, Work};
 
-use crate::config::TcpConfig;
+use crate::config::{Reduction as ReductionChoice, TcpConfig};
 use crate::congestion::{CongestionControl, Controller, Counting, Halving, Start, Window};
 use crate::recovery::{Beliefs, LossRecovery, Space, State};
 use crate::reservation::Reservation;
@@ -22,6 +24,7 @@ use crate::segment::OPTION_TIMESTAMPS;
 use ecn::Ecn;
 use handshake::Handshake;
 use offer::Offer;
+use prr::Reduction;
 use release::Release;
 use sampling::Sampling;
 use usage::Usage;
@@ -68,6 +71,10 @@ enum TimerKind {
     Retransmit,
     /// A window update that may have been lost (RFC 1122 §4.2.2.17).
     Persist,
+    /// Anything at all about the tail of what was sent (RFC 8985 §7).
+    Probe,
+    /// What may be late rather than lost (RFC 8985 §6.3).
+    Reorder,
 }
 
 /// The sending half of a connection: data goes out as recovery, congestion control, timer and receiver allow.
@@ -85,6 +92,10 @@ pub struct Sender {
     /// The instant at which `timer` fires.
     timer_at: Time,
     timer: TimerKind,
+    /// A probe of the tail must be sent.
+    tail_probe_due: bool,
+    /// New data has left since the timer was set by which a tail is probed.
+    timer_is_old: bool,
     /// Expiries in a row without an acknowledgement of new data.
     expiries: u32,
     /// Whether something other than cwnd was the limit when it last stopped sending.
@@ -101,6 +112,9 @@ pub struct Sender {
     sampling: Sampling,
     recovery: LossRecovery,
     window: Window,
+    /// The window falls step by step in recovery, and this is how far it has come.
+    proportional: bool,
+    reduction: Option<Reduction>,
     release: Release,
     usage: Usage,
     ecn: Ecn,
@@ -148,6 +162,8 @@ impl Sender {
             max_window: in_bytes(config.max_window, config).as_u64().clamp(mss, NO_LIMIT),
             timer_at: Time::NEVER,
             timer: TimerKind::Retransmit,
+            tail_probe_due: false,
+            timer_is_old: false,
             expiries: 0,
             app_limited: true,
             restart_after_idle: config.restart_after_idle,
@@ -160,6 +176,8 @@ impl Sender {
             sampling: Sampling::new(config),
             recovery: LossRecovery::new(config),
             window: Window::new(control),
+            proportional: config.reduction == ReductionChoice::Prr,
+            reduction: None,
             release,
             usage: Usage::new(config, now),
             ecn: Ecn::new(config.ecn, wants.each_mark),

@@ -5,7 +5,7 @@ use std::num::NonZeroU16;
 use varicap_units::{Bytes, Time};
 
 use super::{Sender, TimerKind};
-use crate::congestion::{CongestionControl, CongestionKind};
+use crate::congestion::CongestionControl;
 use crate::recovery::{Space, State};
 use crate::segment::{Flags, Segment};
 
@@ -53,6 +53,7 @@ impl Sender {
         }
         if end - una > self.flight_limit() {
             self.hold(end - una <= self.unclamped_window());
+            self.settle_timer(now);
             return false;
         }
         self.emit(now, mss).write(now, place);
@@ -67,6 +68,7 @@ impl Sender {
         let outgoing = self.poll_granted(now).or_else(|| self.next_within(now, None));
         self.check();
         let Some(mut outgoing) = outgoing else {
+            self.settle_timer(now);
             let is_over = self.is_done();
             self.release.settle(now, is_over);
             return false;
@@ -104,6 +106,11 @@ impl Sender {
         }
         if !self.handshake.connected || self.offer.probe_due {
             return self.poll_control(now);
+        }
+        if std::mem::take(&mut self.tail_probe_due)
+            && let Some(probe) = self.probe_tail(now)
+        {
+            return Some(probe);
         }
         let window = window.unwrap_or_else(|| self.flight_limit());
         if self.recovery.is_resending() {
@@ -175,7 +182,7 @@ impl Sender {
 
     /// The next segment in sequence.
     #[inline]
-    fn emit(&mut self, now: Time, len: u64) -> Outgoing {
+    pub(super) fn emit(&mut self, now: Time, len: u64) -> Outgoing {
         let seq = self.space.nxt;
         let end = seq + len;
         debug_assert!(len > 0 && len <= self.space.mss, "a segment of {len} B");
@@ -195,12 +202,23 @@ impl Sender {
             self.space.max = end;
         }
         self.space.nxt = end;
+        if self.recovery.tracks() {
+            self.recovery.on_sent(now, (seq, end));
+            self.timer_is_old = true;
+        }
         self.finish(now, seq, len, flags)
     }
 
-    fn resend(&mut self, now: Time, (from, to): (u64, u64)) -> Outgoing {
+    pub(super) fn resend(&mut self, now: Time, (from, to): (u64, u64)) -> Outgoing {
         let flags = self.note_resent(to);
-        if from == self.space.una && self.recovery.is_selective() && self.recovery.state() == State::Recovery
+        if self.recovery.tracks() {
+            self.recovery.on_sent(now, (from, to));
+            if from == self.space.una && self.timer != TimerKind::Reorder {
+                self.timer_at = self.sampling.rtt.deadline(now);
+            }
+        } else if from == self.space.una
+            && self.recovery.is_selective()
+            && self.recovery.state() == State::Recovery
         {
             // RFC 6675 §6: the head may turn out to be lost long after SND.UNA moved, so its retransmission starts the
             // timer anew. That of later holes does not, as in Linux: it would put off the head's timeout indefinitely.
@@ -222,6 +240,9 @@ impl Sender {
     fn finish(&mut self, now: Time, seq: u64, len: u64, flags: Flags) -> Outgoing {
         let wire_size = (len + u64::from(self.overhead)).min(u64::from(u16::MAX)) as u16;
         self.account(now, wire_size);
+        if let Some(reduction) = &mut self.reduction {
+            reduction.on_sent(len);
+        }
         self.release.count();
         // RFC 6298 (5.1): start the timer if it is not running.
         if self.timer_at.is_never() {
@@ -328,34 +349,10 @@ impl Sender {
         Some(self.finish(now, seq, 1, flags))
     }
 
-    #[cold]
-    fn on_expiry(&mut self, now: Time) {
-        self.sampling.rtt.on_expiry();
-        self.release.refill();
-        if self.timer == TimerKind::Persist {
-            self.offer.probe_due = true;
-            self.timer_at = self.sampling.rtt.deadline(now);
-            return;
-        }
-        self.counters.timeouts += 1;
-        if !self.handshake.connected {
-            self.handshake.on_expiry();
-            self.timer_at = self.sampling.rtt.deadline(now);
-            return;
-        }
-        let backoff = self.expiries;
-        self.expiries += 1;
-        self.reduce(now, CongestionKind::Timeout { backoff }, self.flight_at_expiry());
-        if self.recovery.on_timeout(&self.space) {
-            self.space.nxt = self.space.una;
-        }
-        self.timer_at = self.sampling.rtt.deadline(now);
-    }
-
     /// FlightSize for RFC 5681 (4). Deviation: at most cwnd, and in recovery at most what it was when that began, as in
     /// Linux. Beyond it lies what inflation let out for data that has left the network; counted again, a timeout would
     /// raise ssthresh. Reno leaves recovery at a partial ACK with all of that outstanding.
-    fn flight_at_expiry(&self) -> u64 {
+    pub(super) fn flight_at_expiry(&self) -> u64 {
         let in_recovery = self.recovery.state() == State::Recovery;
         let most = if in_recovery { self.ecn.reduced_from } else { self.window.cwnd() };
         self.space.flight().min(most)

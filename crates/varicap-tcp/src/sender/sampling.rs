@@ -85,6 +85,19 @@ impl Sampling {
         self.measure(sent, now)
     }
 
+    /// The RTT sample of an acknowledgement where a record says when each segment left: of the one that was `timed` or,
+    /// if none was and the acknowledgement `is_new`, by its timestamp.
+    pub(super) fn on_record(
+        &mut self,
+        now: Time,
+        segment: &Segment,
+        is_new: bool,
+        timed: Option<Time>,
+    ) -> Option<Span> {
+        let echoed = (is_new && self.is_exact()).then_some(segment.echo);
+        timed.or(echoed).and_then(|sent| self.measure(sent, now))
+    }
+
     /// What was sent at `sent` was acknowledged now. A time in the future is no sample.
     #[inline]
     pub(super) fn measure(&mut self, sent: Time, now: Time) -> Option<Span> {

@@ -95,6 +95,14 @@ struct Limits {
     backs_off: bool,
 }
 
+impl TimerRule {
+    /// What the clock adds to a wait that is shorter than an RTO: one of its ticks, at least a millisecond.
+    #[inline]
+    pub(crate) fn slack(&self) -> Span {
+        Span::from_nanos(self.limits.unit.max(1_000_000))
+    }
+}
+
 /// One of the timers.
 trait Rule {
     /// The settings that all rules have in common.

@@ -1,0 +1,479 @@
+//! A record of each segment in flight: when it left last, and what has become of it. Source: RFC 8985 §5.2.
+//!
+//! Segments are kept in the order of their bytes, which is that of their first transmission; those that were resent are
+//! listed once more, in the order in which they left again. A loss is found by walking both lists from where the last
+//! walk ended, so that a segment is looked at a constant number of times however large the window.
+
+use std::collections::VecDeque;
+
+use varicap_units::{Span, Time};
+
+use super::Beliefs;
+use crate::segment::Segment;
+
+/// The receiver holds it.
+const SACKED: u8 = 1;
+/// It is lost; its last retransmission, if that is in flight, is not.
+const LOST: u8 = 2;
+/// A retransmission of it is in flight.
+const RESENT: u8 = 4;
+/// It was resent at least once.
+const EVER_RESENT: u8 = 8;
+
+/// A segment in flight.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    /// First byte [B].
+    from: u64,
+    /// When it left last.
+    at: Time,
+    len: u32,
+    marks: u8,
+}
+
+impl Sent {
+    #[inline]
+    fn to(&self) -> u64 {
+        self.from + u64::from(self.len)
+    }
+
+    #[inline]
+    fn has(&self, marks: u8) -> bool {
+        self.marks & marks != 0
+    }
+}
+
+/// Of the segments that were delivered, the one that left last. Source: RFC 8985 §5.2 (RACK.xmit_ts, RACK.end_seq).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Newest {
+    pub(super) at: Time,
+    pub(super) end: u64,
+    /// The round-trip time of the segment that was delivered last.
+    pub(super) rtt: Span,
+    /// Whether it has moved since losses were looked for.
+    pub(super) advanced: bool,
+}
+
+impl Newest {
+    /// RFC 8985 §5.2 (RACK_sent_after).
+    fn left_after(&self, sent: &Sent) -> bool {
+        self.at > sent.at || (self.at == sent.at && self.end > sent.to())
+    }
+
+    /// How long until `sent` counts as lost, with `patience` for reordering; none: it does now.
+    fn patience_left(&self, now: Time, sent: &Sent, patience: Span) -> Option<Span> {
+        let (limit, age) = (self.rtt.saturating_add(patience), now.since(sent.at));
+        (limit > age).then(|| limit - age)
+    }
+}
+
+/// What the rules need to know of the moment an acknowledgement arrives.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moment {
+    pub(super) now: Time,
+    /// Least RTT seen.
+    pub(super) least: Option<Span>,
+    /// When what it echoes was sent, if timestamps are exact.
+    pub(super) echo: Option<Time>,
+    /// Data below was sent when the current recovery began [B].
+    pub(super) recover: u64,
+    /// End of the highest segment that was SACKed before [B].
+    pub(super) highest: u64,
+}
+
+/// What an acknowledgement has shown.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Progress {
+    /// Data newly delivered, cumulatively or selectively [B].
+    pub(super) delivered: u64,
+    /// Data newly SACKed [B].
+    pub(super) sacked: u64,
+    /// When the first of the segments left that were newly acknowledged cumulatively, and never resent.
+    pub(super) first_acked: Option<Time>,
+    /// The same of those that were newly SACKed.
+    pub(super) first_sacked: Option<Time>,
+    /// A segment was acknowledged that had been resent.
+    pub(super) acked_resent: bool,
+    /// Data of before the recovery arrived that was never resent: the timeout, if it was one, was spurious (RFC 5682).
+    pub(super) acked_original: bool,
+    /// The lowest segment that arrived after later ones, although it was never resent [B].
+    pub(super) reordered: Option<u64>,
+}
+
+/// All segments in flight.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Flight {
+    segments: VecDeque<Sent>,
+    /// What the receiver holds: sorted, disjoint, not touching `[start, end)` [B].
+    held: VecDeque<(u64, u64)>,
+    /// Retransmissions in the order in which they left: first byte and time.
+    again: VecDeque<(u64, Time)>,
+    sacked: u64,
+    lost: u64,
+    resent: u64,
+    /// All originals that begin below are delivered or lost [B].
+    judged: u64,
+    /// No segment that begins below waits to be resent [B].
+    resend_from: u64,
+    pub(super) newest: Newest,
+}
+
+impl Flight {
+    /// What is believed of the data above SND.UNA.
+    pub(super) fn beliefs(&self) -> Beliefs {
+        Beliefs { sacked: self.sacked, lost: self.lost, resent: self.resent }
+    }
+
+    /// What left the pipe before it is acknowledged, less what was put there twice [B].
+    pub(super) fn outside_pipe(&self) -> i64 {
+        (self.sacked + self.lost) as i64 - self.resent as i64
+    }
+
+    /// Whether the receiver holds nothing out of order, and nothing is lost or was resent.
+    pub(super) fn is_plain(&self) -> bool {
+        self.sacked | self.lost | self.resent == 0
+    }
+
+    /// End of the highest SACKed segment, or `una` [B].
+    pub(super) fn highest_sacked(&self, una: u64) -> u64 {
+        self.held.back().map_or(una, |range| range.1)
+    }
+
+    /// When the first unacknowledged segment left last.
+    #[inline]
+    pub(super) fn head_left_at(&self) -> Option<Time> {
+        self.segments.front().map(|head| head.at)
+    }
+
+    /// The last segment sent.
+    pub(super) fn tail(&self) -> Option<(u64, u64)> {
+        self.segments.back().map(|tail| (tail.from, tail.to()))
+    }
+
+    /// Whether a segment that was resent is not acknowledged yet.
+    pub(super) fn has_resent(&self) -> bool {
+        self.segments.front().is_some_and(|head| head.has(EVER_RESENT)) || self.resent > 0
+    }
+
+    /// The bytes from `from` to `to` leave now, for the first time or again.
+    #[inline]
+    pub(super) fn on_sent(&mut self, now: Time, from: u64, to: u64) {
+        debug_assert!(from < to, "an empty segment");
+        if self.segments.back().is_none_or(|last| last.to() <= from) {
+            self.segments.push_back(Sent { from, at: now, len: (to - from) as u32, marks: 0 });
+        } else {
+            self.on_resent(now, from);
+        }
+    }
+
+    #[cold]
+    fn on_resent(&mut self, now: Time, from: u64) {
+        let index = self.index_of(from);
+        let Some(sent) = self.segments.get_mut(index) else { return };
+        if !sent.has(RESENT) {
+            self.resent += u64::from(sent.len);
+        }
+        sent.marks |= RESENT | EVER_RESENT;
+        sent.at = now;
+        self.again.push_back((sent.from, now));
+    }
+
+    /// The place of the segment that holds `byte`.
+    fn index_of(&self, byte: u64) -> usize {
+        self.segments.partition_point(|sent| sent.to() <= byte)
+    }
+
+    /// In the fast path: SND.UNA moved to `una`, nothing was out of order, and nothing had been resent.
+    #[inline]
+    pub(super) fn acknowledge_in_order(&mut self, now: Time, una: u64) {
+        debug_assert!(self.is_plain(), "{:?}", self.beliefs());
+        while let Some(&head) = self.segments.front() {
+            if head.to() > una {
+                if head.from < una {
+                    self.cut_head(una);
+                }
+                break;
+            }
+            self.segments.pop_front();
+            let Newest { at, end, .. } = self.newest;
+            let (at, end) = (at.max(head.at), end.max(head.to()));
+            self.newest = Newest { at, end, rtt: now.since(head.at), advanced: true };
+        }
+    }
+
+    /// Part of the first segment is acknowledged; returns how much [B].
+    #[cold]
+    fn cut_head(&mut self, una: u64) -> u64 {
+        let Some(head) = self.segments.front_mut() else { return 0 };
+        let cut = una.saturating_sub(head.from).min(u64::from(head.len));
+        head.from += cut;
+        head.len -= cut as u32;
+        let marks = head.marks;
+        self.uncount(marks, cut);
+        cut
+    }
+
+    /// `len` bytes of a segment with these marks are no longer counted.
+    fn uncount(&mut self, marks: u8, len: u64) {
+        for (mark, sum) in [(SACKED, &mut self.sacked), (LOST, &mut self.lost), (RESENT, &mut self.resent)] {
+            if marks & mark != 0 {
+                *sum -= len;
+            }
+        }
+    }
+
+    /// SND.UNA moved to `una`.
+    pub(super) fn acknowledge(&mut self, una: u64, moment: &Moment, progress: &mut Progress) {
+        while let Some(&head) = self.segments.front() {
+            if head.to() > una {
+                if head.from < una {
+                    progress.delivered += if head.has(SACKED) { 0 } else { una - head.from };
+                    self.cut_head(una);
+                }
+                break;
+            }
+            self.segments.pop_front();
+            self.uncount(head.marks, u64::from(head.len));
+            if head.has(EVER_RESENT) {
+                progress.acked_resent = true;
+            } else if !head.has(SACKED) {
+                progress.first_acked.get_or_insert(head.at);
+                progress.note_original(&head, moment);
+            }
+            if !head.has(SACKED) {
+                progress.delivered += u64::from(head.len);
+                self.advance_newest(&head, moment);
+            }
+        }
+        while self.held.front().is_some_and(|range| range.1 <= una) {
+            self.held.pop_front();
+        }
+        if let Some(first) = self.held.front_mut() {
+            first.0 = first.0.max(una);
+        }
+        self.judged = self.judged.max(una);
+        self.resend_from = self.resend_from.max(una);
+    }
+
+    /// Takes the SACK blocks of an acknowledgement; those that name data never sent are ignored.
+    pub(super) fn take_blocks(&mut self, segment: &Segment, moment: &Moment, progress: &mut Progress) {
+        let (una, end) = (segment.ack, self.segments.back().map_or(0, Sent::to));
+        let count = usize::from(segment.sack_count).min(segment.sack.len());
+        for &(from, to) in &segment.sack[..count] {
+            let (from, to) = (una.saturating_add(u64::from(from)), una.saturating_add(u64::from(to)));
+            if from < to && to <= end {
+                self.hold(from, to, moment, progress);
+            }
+        }
+    }
+
+    /// The receiver holds `[start, end)`: marks the segments that it newly covers.
+    fn hold(&mut self, start: u64, end: u64, moment: &Moment, progress: &mut Progress) {
+        let first = self.held.partition_point(|range| range.1 < start);
+        let mut merged = (start, end);
+        let (mut hole, mut next) = (start, first);
+        while let Some(&(from, to)) = self.held.get(next).filter(|range| range.0 <= end) {
+            merged = (merged.0.min(from), merged.1.max(to));
+            if hole < from {
+                self.mark_held((hole, from), merged, moment, progress);
+            }
+            hole = hole.max(to);
+            next += 1;
+        }
+        if hole < end {
+            self.mark_held((hole, end), merged, moment, progress);
+        }
+        if next == first {
+            self.held.insert(first, merged);
+        } else {
+            self.held[first] = merged;
+            self.held.drain(first + 1..next);
+        }
+    }
+
+    /// Marks the segments that touch `gap` and lie within `merged`.
+    fn mark_held(&mut self, gap: (u64, u64), merged: (u64, u64), moment: &Moment, progress: &mut Progress) {
+        for index in self.index_of(gap.0)..self.segments.len() {
+            let sent = self.segments[index];
+            if sent.from >= gap.1 {
+                break;
+            }
+            if sent.from < merged.0 || sent.to() > merged.1 || sent.has(SACKED) {
+                continue;
+            }
+            let len = u64::from(sent.len);
+            // A retransmission of what is not lost is believed to be on its way still.
+            let cleared = if sent.has(LOST) { LOST | RESENT } else { 0 };
+            self.uncount(sent.marks & cleared, len);
+            if !sent.has(EVER_RESENT) {
+                progress.note_original(&sent, moment);
+                progress.first_sacked.get_or_insert(sent.at);
+            }
+            self.advance_newest(&sent, moment);
+            self.segments[index].marks = sent.marks & !cleared | SACKED;
+            self.sacked += len;
+            progress.sacked += len;
+            progress.delivered += len;
+        }
+    }
+
+    /// RFC 8985 §6.2 step 2: `sent` was delivered.
+    fn advance_newest(&mut self, sent: &Sent, moment: &Moment) {
+        let rtt = moment.now.since(sent.at);
+        let is_early = moment.least.is_some_and(|least| rtt < least);
+        let is_older = moment.echo.is_some_and(|echo| in_millis(echo) < in_millis(sent.at));
+        // An answer to an earlier transmission says nothing about the last one.
+        if sent.has(EVER_RESENT) && (is_early || is_older) {
+            return;
+        }
+        self.newest.rtt = rtt;
+        self.newest.advanced = true;
+        if !self.newest.left_after(sent) {
+            (self.newest.at, self.newest.end) = (sent.at, sent.to());
+        }
+    }
+
+    /// RFC 8985 §6.2 step 5: marks what left so long before the newest delivery that it must be lost. Returns how much
+    /// is newly lost [B], and how long the others still wait for `patience` to end.
+    pub(super) fn find_lost(&mut self, now: Time, patience: Span) -> (u64, Option<Span>) {
+        let (originals, first) = self.find_lost_originals(now, patience);
+        let (again, second) = self.find_lost_again(now, patience);
+        (originals + again, first.max(second))
+    }
+
+    fn find_lost_originals(&mut self, now: Time, patience: Span) -> (u64, Option<Span>) {
+        let (mut found, mut waits) = (0, None);
+        for index in self.segments.partition_point(|sent| sent.from < self.judged)..self.segments.len() {
+            let sent = self.segments[index];
+            if !self.newest.left_after(&sent) && !sent.has(EVER_RESENT) {
+                break;
+            }
+            if !sent.has(SACKED | LOST | EVER_RESENT) {
+                let left = self.newest.patience_left(now, &sent, patience);
+                waits = waits.max(left);
+                if left.is_none() {
+                    found += u64::from(sent.len);
+                    self.lose(index);
+                }
+            }
+            if waits.is_none() {
+                self.judged = sent.to();
+            }
+        }
+        (found, waits)
+    }
+
+    fn find_lost_again(&mut self, now: Time, patience: Span) -> (u64, Option<Span>) {
+        let (mut found, mut waits, mut place) = (0, None, 0);
+        while let Some(&(from, at)) = self.again.get(place) {
+            let index = self.index_of(from);
+            let sent = self.segments.get(index).copied().filter(|sent| sent.at == at && !sent.has(SACKED));
+            match sent {
+                Some(sent) if sent.has(RESENT) => {
+                    if !self.newest.left_after(&sent) {
+                        break;
+                    }
+                    let left = self.newest.patience_left(now, &sent, patience);
+                    waits = waits.max(left);
+                    if left.is_some() {
+                        place += 1;
+                        continue;
+                    }
+                    found += u64::from(sent.len);
+                    self.lose(index);
+                }
+                _ => {}
+            }
+            // Acknowledged, resent again, or lost: the entry has had its day.
+            self.again.remove(place);
+        }
+        (found, waits)
+    }
+
+    /// The segment at `index` is lost or, if it was before, so is its retransmission.
+    fn lose(&mut self, index: usize) {
+        let sent = &mut self.segments[index];
+        let (from, len) = (sent.from, u64::from(sent.len));
+        if sent.has(LOST) {
+            if sent.has(RESENT) {
+                sent.marks &= !RESENT;
+                self.resent -= len;
+            }
+        } else {
+            sent.marks |= LOST;
+            self.lost += len;
+        }
+        self.resend_from = self.resend_from.min(from);
+    }
+
+    /// A timeout: all is lost but what the receiver holds and what left less than a round trip ago. Returns how much of
+    /// that is news [B].
+    pub(super) fn lose_all(&mut self, now: Time) -> u64 {
+        if self.segments.front().is_some_and(|head| head.has(SACKED)) {
+            self.forget_held();
+        }
+        let (before, mut found) = (self.newest, 0);
+        for index in 0..self.segments.len() {
+            let sent = self.segments[index];
+            let is_recent = index > 0 && before.patience_left(now, &sent, Span::ZERO).is_some();
+            if !sent.has(SACKED) && !is_recent {
+                found += if sent.has(LOST) && !sent.has(RESENT) { 0 } else { u64::from(sent.len) };
+                self.lose(index);
+            }
+        }
+        found
+    }
+
+    /// The receiver threw away what it had SACKed (RFC 2018 §8).
+    fn forget_held(&mut self) {
+        self.segments.iter_mut().for_each(|sent| sent.marks &= !SACKED);
+        self.held.clear();
+        self.sacked = 0;
+        self.judged = 0;
+    }
+
+    /// What was believed to be lost was not.
+    pub(super) fn absolve(&mut self) {
+        self.segments.iter_mut().for_each(|sent| sent.marks &= !LOST);
+        self.lost = 0;
+        self.judged = 0;
+        self.newest.advanced = true;
+    }
+
+    /// The first segment that is lost and not on its way again.
+    pub(super) fn next_resend(&mut self) -> Option<(u64, u64)> {
+        let first = self.segments.partition_point(|sent| sent.from < self.resend_from);
+        let found =
+            self.segments.range(first..).find(|sent| sent.has(LOST) && !sent.has(RESENT | SACKED)).copied();
+        // The next search begins where this one ended; a loss below takes it back.
+        self.resend_from = found.or(self.segments.back().copied()).map_or(self.resend_from, |sent| sent.from);
+        found.map(|sent| (sent.from, sent.to()))
+    }
+
+    /// Whether what is recorded is what was sent and is not acknowledged; large flights are taken on trust.
+    pub(super) fn is_sound(&self, una: u64, nxt: u64) -> bool {
+        if self.segments.len() > 64 {
+            return true;
+        }
+        let sum =
+            |mark| self.segments.iter().filter(|sent| sent.has(mark)).map(|sent| u64::from(sent.len)).sum();
+        self.segments.front().map_or(una, |head| head.from) >= una
+            && self.segments.back().map_or(una, Sent::to) <= nxt.max(una)
+            && (self.sacked, self.lost, self.resent) == (sum(SACKED), sum(LOST), sum(RESENT))
+    }
+}
+
+impl Progress {
+    /// `sent`, which was never resent, was delivered.
+    fn note_original(&mut self, sent: &Sent, moment: &Moment) {
+        self.acked_original |= sent.to() <= moment.recover;
+        if sent.from < moment.highest {
+            self.reordered = Some(self.reordered.map_or(sent.from, |lowest| lowest.min(sent.from)));
+        }
+    }
+}
+
+/// An instant on the clock of timestamps, which ticks once a millisecond, as Linux's does.
+pub(super) fn in_millis(at: Time) -> u64 {
+    at.as_nanos() / 1_000_000
+}

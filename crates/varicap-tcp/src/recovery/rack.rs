@@ -1,0 +1,511 @@
+//! Losses by time, and probes of a silent tail. Source: RFC 8985 (RACK-TLP), as Linux 6.18 has it; RFC 5682 (F-RTO);
+//! RFC 3708 and RFC 4015 (undoing what was spurious).
+//!
+//! Of two segments, the one that left earlier is lost if the later one was delivered and enough time has passed for
+//! mere reordering. A retransmission is a segment like any other, so that its loss is found without a timeout.
+
+use varicap_units::part::Part;
+use varicap_units::{Span, Time};
+
+use super::flight::{Flight, Moment, Progress};
+use super::spurious::Doubt;
+use super::{Arrival, Beliefs, Clock, Common, Expiry, Held, Reaction, Rules, Signal, Space, State};
+use crate::config::TcpConfig;
+
+/// Recovery by time.
+pub(crate) struct Rack;
+
+impl Part for Rack {}
+
+/// Segments that a reordering window of no width still needs: as many duplicates as ever (RFC 8985 §6.2 step 4).
+const MOST_REORDERING: u32 = 300;
+
+/// Recoveries that a reordering window which was widened outlasts. Source: RFC 8985 §6.2 step 4.
+const PATIENT_RECOVERIES: u32 = 16;
+
+/// A tail loss probe on its way. Source: RFC 8985 §7.
+#[derive(Clone, Copy, Debug)]
+struct Probe {
+    /// SND.NXT when it left [B].
+    end: u64,
+    /// It was a segment sent before.
+    is_resent: bool,
+}
+
+/// How long late segments are waited for. Source: RFC 8985 §6.2 step 4.
+#[derive(Clone, Debug)]
+struct Patience {
+    /// Segments by which arrivals have been out of order; at first the duplicate ACKs that show a loss.
+    degree: u32,
+    seen: bool,
+    /// Quarters of the least RTT.
+    quarters: u32,
+    /// Recoveries until it is back at one quarter.
+    recoveries_left: u32,
+    /// A duplicate was reported, and the window has not been widened for it.
+    is_pending: bool,
+    /// Data delivered when it was widened last [B].
+    widened_at: u64,
+}
+
+/// The rules of RACK-TLP.
+#[derive(Clone, Debug)]
+pub(crate) struct ByTime {
+    flight: Flight,
+    patience: Patience,
+    doubt: Doubt,
+    probe: Option<Probe>,
+    probes: bool,
+    /// Whether timeouts are tested for having been spurious, and whether this one is (RFC 5682).
+    tests_timeouts: bool,
+    is_testing: bool,
+    /// No retransmission leaves before the next acknowledgement: new data tests a timeout, or order is in doubt.
+    holds: bool,
+    /// All data delivered so far [B].
+    delivered: u64,
+}
+
+impl Rules for ByTime {
+    const SELECTIVE: bool = true;
+    const TRACKS: bool = true;
+
+    fn new(config: &TcpConfig) -> ByTime {
+        ByTime {
+            flight: Flight::default(),
+            patience: Patience {
+                degree: config.duplicate_acks.max(1),
+                seen: false,
+                quarters: 1,
+                recoveries_left: 0,
+                is_pending: false,
+                widened_at: 0,
+            },
+            doubt: Doubt::new(config),
+            probe: None,
+            probes: config.tail_loss_probe,
+            tests_timeouts: config.frto,
+            is_testing: false,
+            holds: false,
+            delivered: 0,
+        }
+    }
+
+    #[inline]
+    fn on_sent(&mut self, common: &mut Common, now: Time, (from, to): (u64, u64)) {
+        let resent = self.flight.beliefs().resent;
+        self.flight.on_sent(now, from, to);
+        if self.flight.beliefs().resent != resent {
+            self.doubt.on_resent(now);
+            self.refresh(common);
+        }
+    }
+
+    #[inline]
+    fn on_expected(&mut self, now: Time, space: &Space) {
+        self.flight.acknowledge_in_order(now, space.una);
+    }
+
+    fn on_ack(&mut self, common: &mut Common, space: &Space, arrival: &Arrival<'_>) -> Reaction {
+        self.holds = false;
+        let moment = Moment {
+            now: arrival.clock.now,
+            least: arrival.clock.least,
+            echo: self.doubt.is_exact().then_some(arrival.segment.echo),
+            recover: common.recover.unwrap_or(0),
+            highest: self.flight.highest_sacked(arrival.before),
+        };
+        let mut progress = Progress::default();
+        let head_left_at = self.flight.head_left_at();
+        self.flight.take_blocks(arrival.segment, &moment, &mut progress);
+        let advanced = space.una > arrival.before;
+        if advanced {
+            self.flight.acknowledge(space.una, &moment, &mut progress);
+        }
+        self.delivered += progress.delivered;
+        let mut reaction = Reaction { delivered: progress.delivered, ..Reaction::default() };
+        let original = progress.first_acked.filter(|_| !progress.acked_resent);
+        reaction.timed = original.or(progress.first_sacked);
+        // A SACK puts off the timeout only if the head left after what it reports.
+        let is_older = progress.first_sacked.zip(head_left_at).is_some_and(|(sacked, head)| sacked < head);
+        reaction.rearm = advanced || is_older;
+        self.note_order(&progress, &moment, space.mss);
+        let repeated = self.note_repetition(arrival, space);
+        self.widen(arrival.clock, reaction.delivered);
+        self.end_probe(common, space, arrival, repeated, &mut reaction);
+        let is_dubious = progress.sacked > 0
+            || arrival.is_marked
+            || arrival.is_duplicate
+            || repeated
+            || common.state != State::Open;
+        if is_dubious {
+            self.judge(common, space, arrival, &progress, &mut reaction);
+        }
+        reaction.grow = advanced && !matches!(common.state, State::Recovery | State::Cwr);
+        self.refresh(common);
+        debug_assert!(self.flight.is_sound(space.una, space.nxt), "{:?} in {space:?}", self.flight);
+        reaction
+    }
+
+    fn on_timeout(&mut self, common: &mut Common, space: &Space, expiry: &Expiry) -> bool {
+        let is_new = !matches!(expiry.before, State::Recovery | State::Loss);
+        self.is_testing = self.tests_timeouts && (is_new || expiry.again);
+        if !expiry.holds_threshold {
+            self.doubt.begin(space.una, self.flight.beliefs().resent / space.mss, true);
+        }
+        common.lost += self.flight.lose_all(expiry.now);
+        self.probe = None;
+        self.holds = false;
+        common.head_due = true;
+        self.refresh(common);
+        false
+    }
+
+    fn next_resend(&mut self, common: &mut Common, _space: &Space, room: bool) -> Option<(u64, u64)> {
+        if std::mem::take(&mut common.head_due) || (room && !self.holds) {
+            return self.flight.next_resend();
+        }
+        None
+    }
+
+    /// Nothing new could test the timeout: what is lost is resent.
+    fn last_resort(&mut self, common: &mut Common, space: &Space) -> Option<(u64, u64)> {
+        let untested = self.is_testing && common.recover.is_some_and(|recover| space.nxt <= recover);
+        if !self.holds || !untested {
+            return None;
+        }
+        (self.holds, self.is_testing) = (false, false);
+        self.flight.next_resend()
+    }
+
+    fn on_reorder_timeout(&mut self, common: &mut Common, space: &Space, clock: Clock) -> Reaction {
+        let mut reaction = Reaction { delivered: space.mss, ..Reaction::default() };
+        self.flight.newest.advanced = true;
+        let before = common.lost;
+        self.find_lost(common, clock, &mut reaction);
+        if common.lost > before && common.state != State::Recovery {
+            self.enter_recovery(common, space, false, &mut reaction);
+        }
+        self.refresh(common);
+        reaction
+    }
+
+    fn held(&self) -> Held {
+        Held { sacked: self.flight.beliefs().sacked, outside_pipe: self.flight.outside_pipe() }
+    }
+
+    fn beliefs(&self) -> Option<Beliefs> {
+        Some(self.flight.beliefs())
+    }
+
+    fn head_left_at(&self) -> Option<Time> {
+        self.flight.head_left_at()
+    }
+
+    fn may_probe(&self, common: &Common) -> bool {
+        self.probes && matches!(common.state, State::Open | State::Cwr)
+    }
+
+    fn is_probing(&self) -> bool {
+        self.probe.is_some()
+    }
+
+    fn tail(&self) -> Option<(u64, u64)> {
+        self.flight.tail()
+    }
+
+    fn on_probe(&mut self, common: &mut Common, end: u64, is_resent: bool) {
+        self.probe = Some(Probe { end, is_resent });
+        self.refresh(common);
+    }
+}
+
+impl ByTime {
+    /// What left the pipe lets out as much, in any state; an acknowledgement is a plain one only without all of this.
+    fn refresh(&self, common: &mut Common) {
+        common.credit = self.flight.outside_pipe();
+        common.is_alert = self.probe.is_some() || !self.flight.is_plain();
+    }
+
+    /// What an acknowledgement means that is out of the ordinary.
+    fn judge(
+        &mut self,
+        common: &mut Common,
+        space: &Space,
+        arrival: &Arrival<'_>,
+        progress: &Progress,
+        reaction: &mut Reaction,
+    ) {
+        if arrival.is_marked {
+            self.doubt.spoil();
+        }
+        self.end_reduction(common, space, arrival, reaction);
+        match common.state {
+            State::Recovery => {
+                if space.una > arrival.before && self.doubt.is_late(arrival.segment) {
+                    self.note_reordering(space, arrival.before);
+                    if self.flight.beliefs().resent > 0 {
+                        self.holds = true;
+                        return;
+                    }
+                    self.undo(reaction, true);
+                    self.keep_open(common, space);
+                }
+                self.undo_repeated(common, space, arrival, reaction);
+                self.find_lost(common, arrival.clock, reaction);
+                if common.state == State::Recovery || self.flight.beliefs().lost == 0 {
+                    return;
+                }
+            }
+            State::Loss => {
+                let resent = self.flight.beliefs().resent;
+                if self.test_timeout(common, space, arrival, progress, reaction) {
+                    return;
+                }
+                self.find_lost(common, arrival.clock, reaction);
+                let lost_again = self.flight.beliefs().resent < resent;
+                if common.state == State::Loss && !lost_again {
+                    return;
+                }
+            }
+            _ => {
+                if common.state != State::Cwr {
+                    self.undo_repeated(common, space, arrival, reaction);
+                }
+                self.find_lost(common, arrival.clock, reaction);
+            }
+        }
+        if self.flight.beliefs().lost == 0 {
+            return self.try_to_open(common, space, arrival.is_marked, reaction);
+        }
+        self.enter_recovery(common, space, arrival.is_marked, reaction);
+    }
+
+    /// All is acknowledged that was sent when the window began to fall.
+    fn end_reduction(
+        &mut self,
+        common: &mut Common,
+        space: &Space,
+        arrival: &Arrival<'_>,
+        reaction: &mut Reaction,
+    ) {
+        match common.state {
+            State::Open => self.doubt.forget_resent(),
+            // The mark of the window's end, CWR, must have arrived, too.
+            State::Cwr if common.recover.is_some_and(|recover| space.una > recover) => {
+                reaction.say(Signal::Recovered { limit: u64::MAX });
+                common.state = State::Open;
+            }
+            State::Recovery if common.is_recovered(space) => self.end_recovery(common, arrival, reaction),
+            _ => {}
+        }
+    }
+
+    fn end_recovery(&mut self, common: &mut Common, arrival: &Arrival<'_>, reaction: &mut Reaction) {
+        if self.doubt.is_spurious(arrival.segment) {
+            self.undo(reaction, false);
+        } else {
+            self.patience.recoveries_left = self.patience.recoveries_left.saturating_sub(1);
+            if common.state == State::Recovery {
+                reaction.say(Signal::Recovered { limit: u64::MAX });
+            }
+        }
+        common.state = State::Open;
+        common.head_due = false;
+    }
+
+    /// The window should never have fallen. If `absolves`, nothing of what was believed to be lost is.
+    fn undo(&mut self, reaction: &mut Reaction, absolves: bool) {
+        if absolves {
+            self.flight.absolve();
+        }
+        self.flight.newest.advanced = true;
+        reaction.say(Signal::Undone { restores: self.doubt.end() });
+    }
+
+    /// Undoes a reduction all of whose retransmissions were reported as duplicates (RFC 3708).
+    fn undo_repeated(
+        &mut self,
+        common: &mut Common,
+        space: &Space,
+        arrival: &Arrival<'_>,
+        reaction: &mut Reaction,
+    ) {
+        if self.doubt.is_all_repeated() {
+            self.patience.recoveries_left = (self.patience.recoveries_left + 1).min(PATIENT_RECOVERIES);
+            self.undo(reaction, false);
+            if common.state == State::Recovery {
+                self.try_to_open(common, space, arrival.is_marked, reaction);
+            }
+        }
+    }
+
+    /// RFC 5682 §3.1 after a timeout; whether nothing more is to be done about this acknowledgement.
+    fn test_timeout(
+        &mut self,
+        common: &mut Common,
+        space: &Space,
+        arrival: &Arrival<'_>,
+        progress: &Progress,
+        reaction: &mut Reaction,
+    ) -> bool {
+        let advanced = space.una > arrival.before;
+        let recovered = common.is_recovered(space);
+        let has_arrived = self.is_testing && progress.acked_original;
+        if has_arrived || (advanced && self.doubt.is_spurious(arrival.segment)) {
+            self.undo(reaction, true);
+            common.state = State::Open;
+            common.head_due = false;
+            return false;
+        }
+        if self.is_testing {
+            if common.recover.is_some_and(|recover| space.nxt > recover) {
+                self.is_testing = progress.sacked == 0 && !arrival.is_duplicate;
+            } else if advanced && !recovered {
+                // Step 2 (b): new data, and nothing else, until the next acknowledgement.
+                common.recover = Some(space.nxt);
+                self.holds = true;
+                return false;
+            }
+        }
+        if recovered {
+            self.end_recovery(common, arrival, reaction);
+        }
+        false
+    }
+
+    /// RFC 8985 §6.2 step 5, if anything was delivered since it was last done.
+    fn find_lost(&mut self, common: &mut Common, clock: Clock, reaction: &mut Reaction) {
+        if !std::mem::take(&mut self.flight.newest.advanced) {
+            return;
+        }
+        let patience = self.patience_now(common, clock);
+        let (found, waits) = self.flight.find_lost(clock.now, patience);
+        common.lost += found;
+        if let Some(left) = waits {
+            reaction.reorder_after = Some(left);
+            reaction.rearm = false;
+        }
+    }
+
+    /// RFC 8985 §6.2 step 4 (RACK_update_reo_wnd).
+    fn patience_now(&self, common: &Common, clock: Clock) -> Span {
+        let sacked = self.flight.beliefs().sacked;
+        let is_enough = sacked >= u64::from(self.patience.degree) * common.mss;
+        let is_recovering = matches!(common.state, State::Recovery | State::Loss);
+        if !self.patience.seen && (is_recovering || is_enough) {
+            return Span::ZERO;
+        }
+        let quarter = clock.least.unwrap_or(Span::ZERO).as_nanos() / 4;
+        let most = clock.smoothed.unwrap_or(Span::ZERO);
+        Span::from_nanos(quarter.saturating_mul(u64::from(self.patience.quarters))).min(most)
+    }
+
+    fn try_to_open(&mut self, common: &mut Common, space: &Space, is_marked: bool, reaction: &mut Reaction) {
+        if !self.flight.has_resent() {
+            self.doubt.forget_resent();
+        }
+        if is_marked && matches!(common.state, State::Open | State::Disorder) {
+            // RFC 3168 §6.1.2: as a loss, once per window of data.
+            self.doubt.end();
+            self.probe = None;
+            common.recover = Some(space.nxt);
+            common.state = State::Cwr;
+            reaction.say(Signal::Mark);
+        }
+        if common.state != State::Cwr {
+            self.keep_open(common, space);
+        }
+    }
+
+    fn keep_open(&mut self, common: &mut Common, space: &Space) {
+        let beliefs = self.flight.beliefs();
+        let is_open = beliefs.sacked + beliefs.lost == 0 && !self.flight.has_resent();
+        let state = if is_open { State::Open } else { State::Disorder };
+        if common.state != state {
+            common.state = state;
+            common.recover = Some(space.nxt);
+        }
+    }
+
+    fn enter_recovery(
+        &mut self,
+        common: &mut Common,
+        space: &Space,
+        is_marked: bool,
+        reaction: &mut Reaction,
+    ) {
+        let was_falling = common.state == State::Cwr;
+        self.doubt.begin(space.una, self.flight.beliefs().resent / space.mss, !is_marked && !was_falling);
+        common.state = State::Recovery;
+        common.head_due = true;
+        if was_falling {
+            return reaction.say(Signal::Resume);
+        }
+        common.recover = Some(space.nxt);
+        self.probe = None;
+        reaction.say(Signal::Reduce { in_flight: space.flight() });
+    }
+
+    /// RFC 8985 §7.4.2: what the acknowledgement says of a probe on its way.
+    fn end_probe(
+        &mut self,
+        common: &mut Common,
+        space: &Space,
+        arrival: &Arrival<'_>,
+        repeated: bool,
+        reaction: &mut Reaction,
+    ) {
+        let Some(probe) = self.probe.filter(|probe| arrival.segment.ack >= probe.end) else { return };
+        if probe.is_resent && !repeated && arrival.segment.ack > probe.end {
+            // Only the probe closed the hole: the window falls as for any loss.
+            reaction.say(Signal::TailRepaired { in_flight: space.flight() });
+            self.keep_open(common, space);
+        }
+        let is_told_apart = repeated || arrival.is_duplicate || arrival.segment.ack > probe.end;
+        if !probe.is_resent || is_told_apart {
+            self.probe = None;
+        }
+    }
+
+    /// A duplicate was reported (RFC 2883); whether one was.
+    fn note_repetition(&mut self, arrival: &Arrival<'_>, space: &Space) -> bool {
+        let Some((_, end)) = arrival.segment.duplicate_block() else { return false };
+        self.doubt.on_repeated(end, space.mss);
+        self.patience.is_pending = true;
+        true
+    }
+
+    fn note_order(&mut self, progress: &Progress, moment: &Moment, mss: u64) {
+        if let Some(lowest) = progress.reordered {
+            let degree = (moment.highest - lowest).div_ceil(mss).min(u64::from(MOST_REORDERING)) as u32;
+            self.patience.degree = self.patience.degree.max(degree);
+            self.patience.seen = true;
+        }
+    }
+
+    /// What was resent was merely late.
+    fn note_reordering(&mut self, space: &Space, from: u64) {
+        let highest = self.flight.highest_sacked(space.una);
+        if from < highest {
+            let progress = Progress { reordered: Some(from), ..Progress::default() };
+            let moment = Moment { now: Time::ZERO, least: None, echo: None, recover: 0, highest };
+            self.note_order(&progress, &moment, space.mss);
+        }
+    }
+
+    /// RFC 8985 §6.2 step 4: a quarter of the least RTT more for each round trip with duplicates, for sixteen recoveries.
+    fn widen(&mut self, clock: Clock, delivered: u64) {
+        let patience = &mut self.patience;
+        if std::mem::take(&mut patience.is_pending) {
+            let in_flight = self.delivered.saturating_sub(delivered);
+            let is_news = in_flight >= patience.widened_at;
+            if is_news && clock.least.is_some() {
+                patience.quarters = (patience.quarters + 1).min(255);
+                patience.widened_at = self.delivered;
+                patience.recoveries_left = PATIENT_RECOVERIES;
+            }
+        } else if patience.recoveries_left == 0 {
+            patience.quarters = 1;
+        }
+    }
+}

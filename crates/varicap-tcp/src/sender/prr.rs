@@ -1,0 +1,101 @@
+//! Proportional rate reduction: the window falls with what is delivered, not at once. Source: RFC 9937.
+
+/// A reduction of the window that is under way; all in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reduction {
+    /// The window before it (RecoverFS; Linux takes cwnd, and so does this).
+    before: u64,
+    /// Delivered and sent since it began.
+    delivered: u64,
+    sent: u64,
+}
+
+/// What an acknowledgement says of the flight.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct News {
+    /// Newly delivered [B].
+    pub(super) delivered: u64,
+    /// Whether anything was found to be lost.
+    pub(super) is_loss: bool,
+    /// Whether SND.UNA advanced.
+    pub(super) advanced: bool,
+    /// Data in flight after it [B].
+    pub(super) pipe: u64,
+}
+
+impl Reduction {
+    /// The window is `before` bytes, and begins to fall.
+    pub(super) fn begin(before: u64) -> Reduction {
+        Reduction { before: before.max(1), delivered: 0, sent: 0 }
+    }
+
+    /// `len` bytes leave.
+    #[inline]
+    pub(super) fn on_sent(&mut self, len: u64) {
+        self.sent += len;
+    }
+
+    /// The window after an acknowledgement [B], on its way to `ssthresh`; none: it stays as it is.
+    pub(super) fn on_ack(&mut self, news: &News, ssthresh: u64, mss: u64) -> Option<u64> {
+        if news.delivered == 0 {
+            return None;
+        }
+        self.delivered += news.delivered;
+        let unsent = |target: u64, sent: u64| target.saturating_sub(sent);
+        let allowed = if news.pipe > ssthresh {
+            // In proportion: CEIL(prr_delivered * ssthresh / RecoverFS) - prr_out, in whole segments as in Linux.
+            let product = u128::from(self.delivered) * u128::from(ssthresh);
+            let segments = product.div_ceil(u128::from(self.before) * u128::from(mss));
+            unsent(u64::try_from(segments).unwrap_or(u64::MAX).saturating_mul(mss), self.sent)
+        } else {
+            // Slow start while acknowledgements show no more losses, else conservation of packets.
+            let is_safe = news.advanced && !news.is_loss;
+            let bound = unsent(self.delivered, self.sent).max(news.delivered);
+            (bound + if is_safe { mss } else { 0 }).min(ssthresh - news.pipe)
+        };
+        // The first retransmission always leaves.
+        let allowed = if self.sent == 0 { allowed.max(mss) } else { allowed };
+        Some((news.pipe + allowed).max(mss))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u64 = 1000;
+
+    fn news(delivered: u64, pipe: u64) -> News {
+        News { delivered: delivered * MSS, is_loss: false, advanced: false, pipe: pipe * MSS }
+    }
+
+    /// RFC 9937 §7, in spirit: a single loss in a window of twenty leaves as half of what arrives.
+    #[test]
+    fn every_second_delivery_lets_out_a_segment_until_the_window_is_halved() {
+        let mut reduction = Reduction::begin(20 * MSS);
+        let (mut pipe, mut sent) = (19, Vec::new());
+        for _ in 0..19 {
+            pipe -= 1;
+            let window = reduction.on_ack(&news(1, pipe), 10 * MSS, MSS).unwrap();
+            let leaves = window / MSS - pipe;
+            reduction.on_sent(leaves * MSS);
+            pipe += leaves;
+            sent.push(leaves);
+        }
+        assert_eq!(sent.iter().sum::<u64>(), 10, "{sent:?}");
+        assert!(sent.windows(2).all(|pair| pair[0] + pair[1] <= 2), "no burst: {sent:?}");
+        assert_eq!(pipe, 10);
+    }
+
+    #[test]
+    fn below_ssthresh_it_grows_by_slow_start_only_without_new_losses() {
+        let mut reduction = Reduction::begin(20 * MSS);
+        reduction.on_sent(MSS);
+        let advancing = News { advanced: true, ..news(1, 4) };
+        assert_eq!(reduction.on_ack(&advancing, 10 * MSS, MSS), Some(6 * MSS));
+        reduction.on_sent(2 * MSS);
+        let losing = News { advanced: true, is_loss: true, ..news(1, 4) };
+        assert_eq!(reduction.on_ack(&losing, 10 * MSS, MSS), Some(5 * MSS));
+        assert_eq!(reduction.on_ack(&news(0, 4), 10 * MSS, MSS), None);
+    }
+}

@@ -1,0 +1,156 @@
+//! The single timer of a sender: the retransmission timer, and what may fire before it.
+
+use varicap_units::{Span, Time};
+
+use super::output::Outgoing;
+use super::{Sender, TimerKind};
+use crate::congestion::CongestionKind;
+use crate::recovery::Reaction;
+
+/// How long the only segment in flight may be unanswered because its receiver delays the acknowledgement.
+/// Source: RFC 8985 §7.2 (TLP.max_ack_delay).
+const LONGEST_ACK_DELAY: Span = Span::from_millis(200);
+
+impl Sender {
+    /// RFC 6298 (5.2), (5.3): off when all is acknowledged, else anew.
+    #[inline]
+    pub(super) fn rearm(&mut self, now: Time) {
+        if self.space.una == self.space.max {
+            self.timer_at = Time::NEVER;
+        } else if self.recovery.may_probe() {
+            self.set_probe(now, true);
+        } else {
+            self.timer_at = self.sampling.rtt.deadline(now);
+        }
+    }
+
+    /// The timer after an acknowledgement that had to be looked at; `pending` is what it waited for before.
+    pub(super) fn set_timer(&mut self, now: Time, pending: TimerKind, reaction: &Reaction, is_new: bool) {
+        if let Some(left) = reaction.reorder_after {
+            self.wait_for_late(now, left);
+        } else if self.space.una == self.space.max && is_new {
+            self.rearm(now);
+        } else if reaction.rearm {
+            let was_other = matches!(pending, TimerKind::Probe | TimerKind::Reorder);
+            if was_other && !self.recovery.may_probe() {
+                self.rearm_from_head(now);
+            } else {
+                self.rearm(now);
+            }
+        }
+    }
+
+    /// The retransmission timer of a segment that left a while ago: what waited before it does not put it off.
+    fn rearm_from_head(&mut self, now: Time) {
+        self.timer = TimerKind::Retransmit;
+        let left_at = self.recovery.head_left_at().unwrap_or(now);
+        self.timer_at = self.sampling.rtt.deadline(left_at).max(now + Span::from_nanos(1));
+    }
+
+    /// Waits for what may be late.
+    fn wait_for_late(&mut self, now: Time, left: Span) {
+        self.timer = TimerKind::Reorder;
+        self.timer_at = now + left.saturating_add(self.sampling.rtt.slack());
+    }
+
+    /// RFC 8985 §7.2: two smoothed RTTs, more if a delayed acknowledgement may be all that is missing, at most the RTO:
+    /// from now if data was acknowledged, else from when the first segment left.
+    fn set_probe(&mut self, now: Time, advanced: bool) {
+        let rtt = &self.sampling.rtt;
+        let wait = match rtt.smoothed() {
+            Some(smoothed) => {
+                let is_single = self.space.flight() <= self.space.mss;
+                let slack = if is_single { LONGEST_ACK_DELAY } else { rtt.slack() };
+                smoothed.saturating_mul(2).saturating_add(slack)
+            }
+            None => rtt.initial_probe(),
+        };
+        let from = if advanced { now } else { self.recovery.head_left_at().unwrap_or(now) };
+        let limit = rtt.deadline(from);
+        let at = now + wait;
+        self.timer = TimerKind::Probe;
+        self.timer_at = if limit > now { at.min(limit) } else { at };
+    }
+
+    /// Nothing more leaves now: what left last is the tail to be probed.
+    #[inline]
+    pub(super) fn settle_timer(&mut self, now: Time) {
+        if self.timer_is_old {
+            self.timer_is_old = false;
+            if self.space.flight() > 0 && self.timer != TimerKind::Persist && self.recovery.may_probe() {
+                self.set_probe(now, false);
+            }
+        }
+    }
+
+    /// RFC 8985 §7.3: new data, even beyond the window, or else the last segment again.
+    pub(super) fn probe_tail(&mut self, now: Time) -> Option<Outgoing> {
+        self.timer = TimerKind::Retransmit;
+        let nxt = self.space.nxt;
+        let len = (self.written - nxt).min(self.space.mss);
+        let may_send_new = len > 0 && nxt + len <= self.offer.edge;
+        let outgoing = if self.recovery.is_probing() {
+            None
+        } else if may_send_new {
+            Some(self.emit(now, len))
+        } else {
+            self.recovery.tail().map(|tail| self.resend(now, tail))
+        };
+        if outgoing.is_some() {
+            self.recovery.on_probe(self.space.nxt, !may_send_new);
+            self.timer_is_old = false;
+        }
+        self.timer_at = self.sampling.rtt.deadline(now);
+        outgoing
+    }
+
+    #[cold]
+    pub(super) fn on_expiry(&mut self, now: Time) {
+        self.release.refill();
+        match self.timer {
+            TimerKind::Probe => {
+                self.tail_probe_due = true;
+                // The probe sets it; until then only an arrival can come between.
+                self.timer_at = self.sampling.rtt.deadline(now);
+            }
+            TimerKind::Reorder => self.on_late(now),
+            TimerKind::Persist => {
+                self.sampling.rtt.on_expiry();
+                self.offer.probe_due = true;
+                self.timer_at = self.sampling.rtt.deadline(now);
+            }
+            TimerKind::Retransmit => self.on_timeout(now),
+        }
+    }
+
+    /// What was late is lost.
+    fn on_late(&mut self, now: Time) {
+        let lost = self.recovery.lost();
+        let reaction = self.recovery.on_reorder_timeout(&self.space, self.clock(now));
+        reaction.first.into_iter().flatten().for_each(|signal| self.on_signal(now, signal));
+        if self.recovery.lost() > lost {
+            self.fall(&reaction, lost, false);
+        }
+        match reaction.reorder_after {
+            Some(left) => self.wait_for_late(now, left),
+            None => self.rearm_from_head(now),
+        }
+    }
+
+    fn on_timeout(&mut self, now: Time) {
+        self.sampling.rtt.on_expiry();
+        self.counters.timeouts += 1;
+        if !self.handshake.connected {
+            self.handshake.on_expiry();
+            self.timer_at = self.sampling.rtt.deadline(now);
+            return;
+        }
+        let backoff = self.expiries;
+        self.expiries += 1;
+        self.reduce(now, CongestionKind::Timeout { backoff }, self.flight_at_expiry());
+        if self.recovery.on_timeout(now, &self.space, backoff > 0) {
+            self.space.nxt = self.space.una;
+        }
+        self.timer_at = self.sampling.rtt.deadline(now);
+    }
+}
