@@ -20,4 +20,4 @@ pub use recovery::{Beliefs, Recovery, State};
 pub use reservation::{DelayedConfig, Reservation, TimedConfig, TimerOwner, lossless_interval};
 pub use segment::{Flags, MAX_SACK_BLOCKS, Segment};
 pub use sender::{AckOutcome, Counters, Sender};
-pub use timer::{MultipleTimer, Rfc6298Timer, TickTimer, Timer};
+pub use timer::{LinuxTimer, MultipleTimer, Rfc6298Timer, TickTimer, Timer};

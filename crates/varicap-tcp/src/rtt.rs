@@ -2,7 +2,7 @@
 
 use varicap_units::{Span, Time};
 
-use crate::timer::{Timer, TimerRule};
+use crate::timer::{Sample, Timer, TimerRule};
 
 /// SRTT, RTTVAR and RTO of one connection.
 #[derive(Clone, Copy, Debug)]
@@ -21,12 +21,16 @@ pub(crate) struct RttEstimator {
     rto: Span,
     /// Expiries since the last sample.
     backoff: u32,
+    /// Further expiries that do not count: those of a SYN that some rules do not back off.
+    linear: u32,
 }
 
 impl RttEstimator {
-    pub(crate) fn new(timer: &Timer) -> RttEstimator {
+    /// The estimator of a connection that begins with a handshake or not.
+    pub(crate) fn new(timer: &Timer, handshake: bool) -> RttEstimator {
         let rule = TimerRule::new(timer);
         let base = rule.initial();
+        let linear = if handshake { rule.linear_syn_timeouts() } else { 0 };
         RttEstimator {
             rule,
             srtt8: 0,
@@ -36,34 +40,42 @@ impl RttEstimator {
             base,
             rto: Span::from_nanos(base),
             backoff: 0,
+            linear,
         }
     }
 
-    /// A segment sent at `sent` was acknowledged now.
+    /// A segment sent at `at` was acknowledged now, and all below `acked` of what was `sent` [B].
     #[inline]
-    pub(crate) fn on_sample(&mut self, sent: Time, now: Time) {
-        debug_assert!(sent <= now, "acknowledged at {now:?}, before it was sent at {sent:?}");
-        let sample = self.rule.measure(sent, now);
-        self.least = self.least.min(now.since(sent));
-        if self.samples == 0 {
+    pub(crate) fn on_sample(&mut self, at: Time, now: Time, acked: u64, sent: u64) {
+        debug_assert!(at <= now, "acknowledged at {now:?}, before it was sent at {at:?}");
+        debug_assert!(acked <= sent, "{acked} B were acknowledged of {sent} B sent");
+        let rtt = self.rule.measure(at, now);
+        self.least = self.least.min(now.since(at));
+        let (is_first, srtt_before) = (self.samples == 0, self.srtt8 >> 3);
+        if is_first {
             // RFC 6298 (2.2): SRTT <- R, RTTVAR <- R/2.
-            self.srtt8 = sample << 3;
-            self.rttvar4 = sample << 1;
+            self.srtt8 = rtt << 3;
+            self.rttvar4 = rtt << 1;
         } else {
             // RFC 6298 (2.3), RTTVAR first: RTTVAR <- 3/4 RTTVAR + 1/4 |SRTT - R|, SRTT <- 7/8 SRTT + 1/8 R.
-            let srtt = self.srtt8 >> 3;
-            self.rttvar4 = self.rttvar4 - (self.rttvar4 >> 2) + srtt.abs_diff(sample);
-            self.srtt8 = self.srtt8 - srtt + sample;
+            self.rttvar4 = self.rttvar4 - (self.rttvar4 >> 2) + srtt_before.abs_diff(rtt);
+            self.srtt8 = self.srtt8 - srtt_before + rtt;
         }
         self.samples += 1;
         // RFC 6298 §5, last paragraph: a new measurement collapses a backed off RTO.
         self.backoff = 0;
-        self.base = self.rule.rto(self.srtt8 >> 3, self.rttvar4, self.least);
+        let (srtt, four_rttvar, least) = (self.srtt8 >> 3, self.rttvar4, self.least);
+        let sample = Sample { rtt, srtt_before, srtt, four_rttvar, least, is_first, acked, sent };
+        self.base = self.rule.rto(&sample);
         self.rto = Span::from_nanos(self.base);
     }
 
     /// The timer expired: back it off.
     pub(crate) fn on_expiry(&mut self) {
+        if self.linear > 0 && self.samples == 0 {
+            self.linear -= 1;
+            return;
+        }
         self.backoff = self.backoff.saturating_add(1);
         self.rto = Span::from_nanos(self.rule.backed_off(self.base, self.backoff));
     }
@@ -79,7 +91,7 @@ impl RttEstimator {
         // RFC 6298 (5.7): if the SYN's timer expired, data starts with an RTO of at least 3 s.
         if self.samples == 0 {
             self.base = self.rule.after_syn_loss();
-            self.backoff = 0;
+            (self.backoff, self.linear) = (0, 0);
             self.rto = Span::from_nanos(self.base);
         }
     }

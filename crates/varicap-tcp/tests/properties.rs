@@ -11,7 +11,7 @@ use std::collections::BinaryHeap;
 use proptest::prelude::*;
 use varicap_tcp::congestion::{CubicConfig, RenoConfig};
 use varicap_tcp::{
-    AckPolicy, AfterTimeout, Congestion, DelayedAck, Flags, MultipleTimer, Receiver, Recovery, Reduction,
+    AckPolicy, AfterTimeout, Congestion, DelayedAck, Flags, LinuxTimer, MultipleTimer, Receiver, Recovery, Reduction,
     Rfc6298Timer, RttBase, RttSamples, Segment, Sender, State, TcpConfig, TickTimer, Timer,
 };
 use varicap_units::{Amount, Bytes, Span, Stream, Streams, Time};
@@ -168,6 +168,7 @@ fn timers() -> impl Strategy<Value = Timer> {
     prop_oneof![
         Just(Timer::default()),
         Just(Timer::Rfc6298(short)),
+        Just(Timer::Linux(LinuxTimer::default())),
         Just(Timer::Ticks(TickTimer { tick: Span::from_millis(100), ..TickTimer::default() })),
         Just(Timer::Multiple(MultipleTimer::default())),
         Just(Timer::Multiple(MultipleTimer {

@@ -31,7 +31,7 @@ impl Sender {
         if self.recovery.tracks() {
             self.recovery.on_expected(now, &self.space);
         }
-        let rtt = self.sampling.on_ack(now, segment, before);
+        let rtt = self.sampling.on_ack(now, segment, before, self.space.max);
         let newly_acked = segment.ack - before;
         let (app_limited, sent, estimate) = (self.grows_in_vain(), self.space.max, &self.sampling.rtt);
         self.window.on_new_data(|| {
@@ -96,7 +96,7 @@ impl Sender {
         if is_new {
             self.take_new_data(segment);
             if !self.recovery.tracks() {
-                rtt = self.sampling.on_ack(now, segment, before);
+                rtt = self.sampling.on_ack(now, segment, before, self.space.max);
             }
         } else if self.offer.on_update(segment) {
             self.on_window_opened();
@@ -107,7 +107,7 @@ impl Sender {
         let reaction = self.recovery.on_ack(&self.space, &arrival);
         self.release.refill();
         if self.recovery.tracks() {
-            rtt = self.sampling.on_record(now, segment, is_new, reaction.timed);
+            rtt = self.sampling.on_record(now, segment, is_new, self.space.max, reaction.timed);
             reaction.first.into_iter().flatten().for_each(|signal| self.on_signal(now, signal));
             self.fall(&reaction, lost, is_new);
         }

@@ -38,7 +38,7 @@ impl Sampling {
             },
             resent_below: 0,
             timed: (0, Time::ZERO),
-            rtt: RttEstimator::new(&config.timer),
+            rtt: RttEstimator::new(&config.timer, config.handshake),
         }
     }
 
@@ -62,10 +62,10 @@ impl Sampling {
         self.timed.0 = 0;
     }
 
-    /// The RTT sample of an acknowledgement that advanced SND.UNA from `before`.
+    /// The RTT sample of an acknowledgement that advanced SND.UNA from `before`, when data up to `sent` had left.
     #[inline]
-    pub(super) fn on_ack(&mut self, now: Time, segment: &Segment, before: u64) -> Option<Span> {
-        let sent = match self.method {
+    pub(super) fn on_ack(&mut self, now: Time, segment: &Segment, before: u64, sent: u64) -> Option<Span> {
+        let at = match self.method {
             Method::Timestamps => segment.echo,
             Method::EveryAck => {
                 // Karn: not if what was acknowledged may have been sent twice.
@@ -82,7 +82,12 @@ impl Sampling {
                 self.timed.1
             }
         };
-        self.measure(sent, now)
+        self.take(at, now, segment.ack, sent)
+    }
+
+    /// The SYN that left at `at` was acknowledged now. A time in the future is no sample.
+    pub(super) fn measure(&mut self, at: Time, now: Time) -> Option<Span> {
+        self.take(at, now, 0, 0)
     }
 
     /// The RTT sample of an acknowledgement where a record says when each segment left: of the one that was `timed` or,
@@ -92,19 +97,18 @@ impl Sampling {
         now: Time,
         segment: &Segment,
         is_new: bool,
+        sent: u64,
         timed: Option<Time>,
     ) -> Option<Span> {
         let echoed = (is_new && self.is_exact()).then_some(segment.echo);
-        timed.or(echoed).and_then(|sent| self.measure(sent, now))
+        timed.or(echoed).and_then(|at| self.take(at, now, segment.ack, sent))
     }
-
-    /// What was sent at `sent` was acknowledged now. A time in the future is no sample.
     #[inline]
-    pub(super) fn measure(&mut self, sent: Time, now: Time) -> Option<Span> {
-        if sent > now {
+    fn take(&mut self, at: Time, now: Time, acked: u64, sent: u64) -> Option<Span> {
+        if at > now {
             return None;
         }
-        self.rtt.on_sample(sent, now);
-        Some(now - sent)
+        self.rtt.on_sample(at, now, acked, sent);
+        Some(now - at)
     }
 }

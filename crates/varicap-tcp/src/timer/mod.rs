@@ -2,6 +2,7 @@
 
 use varicap_units::{Span, Time};
 
+mod linux;
 mod multiple;
 mod rfc6298;
 mod step;
@@ -45,10 +46,10 @@ macro_rules! timers {
                 match &self.chosen { $( Chosen::$Variant(rule) => rule.measure(sent, now), )+ }
             }
 
-            /// The RTO that follows from the estimator's state [ns], not backed off.
+            /// The RTO that follows from a sample [ns], not backed off.
             #[inline]
-            pub(crate) fn rto(&self, srtt: u64, four_rttvar: u64, least: Span) -> u64 {
-                match &self.chosen { $( Chosen::$Variant(rule) => rule.rto(srtt, four_rttvar, least), )+ }
+            pub(crate) fn rto(&mut self, sample: &Sample) -> u64 {
+                match &mut self.chosen { $( Chosen::$Variant(rule) => rule.rto(sample), )+ }
             }
 
             /// The instant at which a timer that is set now for `rto` fires.
@@ -63,6 +64,8 @@ macro_rules! timers {
 timers! {
     rfc6298: Rfc6298(config: Rfc6298Timer) = "rfc6298",
         "Smoothed RTT plus four deviations, with a clock granularity and a minimum. Source: RFC 6298.";
+    linux: Linux(config: LinuxTimer) = "linux",
+        "Smoothed RTT plus a deviation of at least 200 ms that falls once a round trip. Source: Linux 6.18.";
     ticks: Ticks(config: TickTimer) = "ticks", "A coarse clock: everything is counted in whole ticks, as BSD did.";
     multiple: Multiple(config: MultipleTimer) = "multiple", "A fixed multiple of the RTT.";
 }
@@ -93,6 +96,29 @@ struct Limits {
     maximum: u64,
     /// Whether the RTO doubles at each expiry.
     backs_off: bool,
+    /// Expiries of a SYN that do not double it.
+    linear_syn_timeouts: u32,
+}
+
+/// A sample and what the estimator makes of it; times in the rule's units.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sample {
+    /// The round-trip time as the rule measures it.
+    pub(crate) rtt: u64,
+    /// SRTT before the sample; meaningless for the first one.
+    pub(crate) srtt_before: u64,
+    /// SRTT with the sample.
+    pub(crate) srtt: u64,
+    /// Four times RTTVAR with the sample.
+    pub(crate) four_rttvar: u64,
+    /// Least RTT seen [ns].
+    pub(crate) least: Span,
+    /// Whether it is the first one.
+    pub(crate) is_first: bool,
+    /// SND.UNA with the acknowledgement that gave it [B].
+    pub(crate) acked: u64,
+    /// End of the highest data sent [B].
+    pub(crate) sent: u64,
 }
 
 impl TimerRule {
@@ -109,8 +135,8 @@ trait Rule {
     fn limits(&self) -> Limits;
     /// A round-trip time as this clock sees it, in its units.
     fn measure(&self, sent: Time, now: Time) -> u64;
-    /// The RTO that follows from the estimator's state [ns], not backed off.
-    fn rto(&self, srtt: u64, four_rttvar: u64, least: Span) -> u64;
+    /// The RTO that follows from a sample [ns], not backed off. A rule may keep a state of its own between samples.
+    fn rto(&mut self, sample: &Sample) -> u64;
     /// The instant at which a timer that is set now for `rto` fires.
     #[inline]
     fn deadline(&self, now: Time, rto: Span) -> Time {
@@ -134,6 +160,11 @@ impl TimerRule {
     /// The RTO with which data starts after a SYN timed out [ns].
     pub(crate) fn after_syn_loss(&self) -> u64 {
         self.limits.after_syn_loss.max(1)
+    }
+
+    /// Expiries of a SYN that do not double the RTO.
+    pub(crate) fn linear_syn_timeouts(&self) -> u32 {
+        self.limits.linear_syn_timeouts
     }
 
     /// Nanoseconds of one unit of the estimator [ns].

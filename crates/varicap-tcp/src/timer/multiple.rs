@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, OnKernel, Part};
 use varicap_units::{Span, Time};
 
-use super::Limits;
+use super::{Limits, Sample};
 use crate::config::RttBase;
 
 /// An RTO that is a fixed multiple of the RTT.
@@ -76,7 +76,7 @@ impl Rule {
 impl super::Rule for Rule {
     fn limits(&self) -> Limits {
         let (initial, maximum, backs_off) = (self.initial, self.maximum, self.backs_off);
-        Limits { unit: 1, initial, after_syn_loss: initial, maximum, backs_off }
+        Limits { unit: 1, initial, after_syn_loss: initial, maximum, backs_off, linear_syn_timeouts: 0 }
     }
 
     #[inline]
@@ -85,10 +85,10 @@ impl super::Rule for Rule {
     }
 
     #[inline]
-    fn rto(&self, srtt: u64, _four_rttvar: u64, least: Span) -> u64 {
+    fn rto(&mut self, sample: &Sample) -> u64 {
         let rtt = match self.of {
-            RttBase::Smoothed => srtt,
-            RttBase::Base => least.as_nanos(),
+            RttBase::Smoothed => sample.srtt,
+            RttBase::Base => sample.least.as_nanos(),
         };
         (rtt.saturating_mul(self.factor) >> 16).max(1).min(self.maximum)
     }

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, Part};
 use varicap_units::{Span, Time};
 
-use super::Limits;
 use super::step::Step;
+use super::{Limits, Sample};
 
 /// RTO that a timer shorter than this restarts from when the SYN was lost. Source: RFC 6298 §5.7.
 const AFTER_SYN_LOSS: Span = Span::from_secs(3);
@@ -72,7 +72,7 @@ impl super::Rule for Rule {
     fn limits(&self) -> Limits {
         let (initial, maximum) = (self.initial, self.maximum);
         let after_syn_loss = initial.max(AFTER_SYN_LOSS.as_nanos()).min(maximum.max(1));
-        Limits { unit: 1, initial, after_syn_loss, maximum, backs_off: true }
+        Limits { unit: 1, initial, after_syn_loss, maximum, backs_off: true, linear_syn_timeouts: 0 }
     }
 
     #[inline]
@@ -81,9 +81,9 @@ impl super::Rule for Rule {
     }
 
     #[inline]
-    fn rto(&self, srtt: u64, four_rttvar: u64, _least: Span) -> u64 {
+    fn rto(&mut self, sample: &Sample) -> u64 {
         // RFC 6298 (2.3): RTO <- SRTT + max(G, K*RTTVAR).
-        let rto = srtt + four_rttvar.max(self.granularity.step);
+        let rto = sample.srtt + sample.four_rttvar.max(self.granularity.step);
         if rto <= self.minimum {
             self.minimum.min(self.maximum)
         } else {

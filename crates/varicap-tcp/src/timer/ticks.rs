@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, OnKernel, Part};
 use varicap_units::{Span, Time};
 
-use super::Limits;
 use super::step::Step;
+use super::{Limits, Sample};
 
 /// A coarse tick timer.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -73,7 +73,14 @@ impl Rule {
 impl super::Rule for Rule {
     fn limits(&self) -> Limits {
         let (initial, maximum) = (self.initial, self.maximum);
-        Limits { unit: self.tick.step, initial, after_syn_loss: initial, maximum, backs_off: true }
+        Limits {
+            unit: self.tick.step,
+            initial,
+            after_syn_loss: initial,
+            maximum,
+            backs_off: true,
+            linear_syn_timeouts: 0,
+        }
     }
 
     /// BSD counts the tick boundaries that it crosses, so a sample is right on average only.
@@ -83,8 +90,8 @@ impl super::Rule for Rule {
     }
 
     #[inline]
-    fn rto(&self, srtt: u64, four_rttvar: u64, _least: Span) -> u64 {
-        (srtt + four_rttvar).saturating_mul(self.tick.step).max(self.minimum).min(self.maximum)
+    fn rto(&mut self, sample: &Sample) -> u64 {
+        (sample.srtt + sample.four_rttvar).saturating_mul(self.tick.step).max(self.minimum).min(self.maximum)
     }
 
     /// The tick under way counts as one, as in BSD: a timer of n ticks fires between n - 1 and n ticks later.

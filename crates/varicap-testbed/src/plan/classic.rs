@@ -1,9 +1,9 @@
 //! The kernel parameters of classic mode.
 
 use varicap_experiment::FlowSpec;
-use varicap_tcp::{TcpConfig, Timer};
+use varicap_tcp::TcpConfig;
 
-use super::{Notes, unsupported};
+use super::{Notes, timer, unsupported};
 use crate::error::TestbedError;
 
 /// The kernel parameters that bring Linux close to the standards; the flag says whether a kernel may lack the
@@ -42,17 +42,6 @@ pub(super) fn classic(
         ("net.ipv4.tcp_reordering", base.duplicate_acks.to_string(), false),
         ("net.ipv4.tcp_max_reordering", base.duplicate_acks.to_string(), true),
     ];
-    if let Timer::Rfc6298(timer) = &base.timer {
-        let maximum = timer.maximum.as_nanos() / 1_000_000;
-        if (1000..=120_000).contains(&maximum) {
-            sysctls.push(("net.ipv4.tcp_rto_max_ms", maximum.to_string(), true));
-        }
-        if tcps
-            .iter()
-            .any(|(_, tcp)| matches!(&tcp.timer, Timer::Rfc6298(other) if other.maximum != timer.maximum))
-        {
-            notes.add(format!("timer: the largest RTO is that of `{}` for all flows", first.name));
-        }
-    }
+    sysctls.extend(timer::parameters(tcps, notes));
     Ok(sysctls)
 }

@@ -3,11 +3,12 @@
 //! Each part answers for itself ([`Part::on_kernel`]); here are the rules that need the running kernel or span parts.
 
 mod classic;
+mod timer;
 
 use varicap_experiment::{FlowSpec, Network, Transport};
 use varicap_tcp::{AckPolicy, AfterTimeout, RttSamples, TcpConfig, Timer};
 use varicap_units::part::{OnKernel, Part};
-use varicap_units::{Amount, Bytes, Span};
+use varicap_units::{Amount, Bytes};
 
 use crate::error::TestbedError;
 use crate::kernel::Kernel;
@@ -99,6 +100,10 @@ impl Plan {
             .collect();
         let sysctls = match mode {
             Mode::Classic => classic(&tcps, &mut notes)?,
+            // What the kernel has is left as it is, but for a timer whose parameters are the kernel's own.
+            Mode::Stock if tcps.iter().all(|(_, tcp)| matches!(tcp.timer, Timer::Linux(_))) => {
+                timer::parameters(&tcps, &mut notes)
+            }
             Mode::Stock => Vec::new(),
         };
         if !tcps.is_empty() {
@@ -205,7 +210,7 @@ fn plan_flow(
     };
     let key = |key: &str| format!("flows.{}.tcp.{key}", flow.name);
     check_recovery(tcp, &key, mode, kernel, notes)?;
-    check_timer(tcp, &key, notes)?;
+    timer::check(tcp, &key, notes)?;
     check_details(tcp, &key, notes)?;
     let options = if tcp.timestamps { TIMESTAMPS } else { 0 };
     let mss = tcp.mss.as_u64();
@@ -237,7 +242,7 @@ fn plan_flow(
         to_receiver: RouteMetrics {
             advmss,
             initcwnd: packets(tcp.initial_window),
-            rto_min_ms: rto_minimum(tcp).as_nanos().div_ceil(1_000_000) as u32,
+            rto_min_ms: timer::least_rto(tcp).as_nanos().div_ceil(1_000_000) as u32,
             ecn: tcp.ecn,
             ..RouteMetrics::default()
         },
@@ -256,13 +261,6 @@ fn window_clamp(tcp: &TcpConfig) -> Option<u32> {
     let windows = [tcp.receive_window, tcp.max_window].into_iter();
     let limited = windows.filter(|window| *window != Amount::Unlimited);
     limited.map(|window| u32::try_from(window.bytes(tcp.mss, Bytes::ZERO).as_u64()).unwrap_or(u32::MAX)).min()
-}
-
-fn rto_minimum(tcp: &TcpConfig) -> Span {
-    match tcp.timer {
-        Timer::Rfc6298(timer) => timer.minimum,
-        _ => Span::ZERO,
-    }
 }
 
 /// The kernel's name of the congestion control; `None` for one that the engine loads itself and sets socket by socket.
@@ -295,22 +293,6 @@ fn check_recovery(
         let why = "this kernel detects losses by time (RACK), not as RFC 6675 does: say `newreno`, or run with \
                    `--kernel stock` (in Python kernel=\"stock\"), which leaves recovery to the kernel";
         return Err(unsupported(&key("recovery"), name, why));
-    }
-    Ok(())
-}
-
-fn check_timer(
-    tcp: &TcpConfig,
-    key: &impl Fn(&str) -> String,
-    notes: &mut Notes,
-) -> Result<(), TestbedError> {
-    notes.ask(&key("timer"), tcp.timer.name(), &tcp.timer)?;
-    let Timer::Rfc6298(timer) = &tcp.timer else { return Ok(()) };
-    if timer.initial != Span::from_secs(1) {
-        notes.add(format!("timer: Linux's first RTO is 1 s, not {}", timer.initial));
-    }
-    if timer.granularity > Span::from_millis(10) {
-        notes.add(format!("timer: Linux's clock is finer than {}", timer.granularity));
     }
     Ok(())
 }
@@ -349,7 +331,7 @@ mod tests {
     use super::*;
     use varicap_experiment::Scenario;
 
-    fn plan_of(tcp: &str, mode: Mode) -> Result<Plan, TestbedError> {
+    pub(super) fn plan_of(tcp: &str, mode: Mode) -> Result<Plan, TestbedError> {
         let toml = format!(
             r#"
             duration = "1 s"

@@ -1,0 +1,206 @@
+//! Linux's timer: SRTT plus a deviation that never falls below the least RTO. Source: `tcp_rtt_estimator` and
+//! `tcp_set_rto` in Linux's net/ipv4/tcp_input.c, and kernel/time/timer.c.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use varicap_units::part::{self, Checked, Part};
+use varicap_units::{Span, Time};
+
+use super::step::Step;
+use super::{Limits, Sample};
+
+/// RTO that data starts with when the SYN was lost and nothing was measured. Source: RFC 6298 §5.7, and Linux's
+/// TCP_TIMEOUT_FALLBACK.
+const AFTER_SYN_LOSS: Span = Span::from_secs(3);
+
+/// Nanoseconds of a microsecond, in which Linux measures [ns].
+const MICROSECOND: Span = Span::from_micros(1);
+
+/// Linux's timer.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct LinuxTimer {
+    /// Least deviation that is added to the smoothed RTT, so that the RTO is at least the smoothed RTT plus this (RFC 6298
+    /// bounds the RTO as a whole). Default: 200 ms (net.ipv4.tcp_rto_min_us).
+    pub minimum: Span,
+    /// RTO before the first sample. Default: 1 s.
+    pub initial: Span,
+    /// Largest RTO. Default: 120 s (net.ipv4.tcp_rto_max_ms).
+    pub maximum: Span,
+    /// Ticks of the kernel's clock in a second: RTOs are whole ticks. Default: 250 (most distributions).
+    pub hertz: u32,
+    /// Whether a timer fires where Linux's timer wheel does: in the next tick and, the longer it is, at coarser steps (32 ms
+    /// above 252 ms, 256 ms above 2 s). Default: true.
+    pub wheel: bool,
+    /// How often a SYN times out before its RTO begins to double. Default: 4 (net.ipv4.tcp_syn_linear_timeouts; RFC 6298
+    /// doubles at once: 0).
+    pub linear_syn_timeouts: u32,
+}
+
+impl Default for LinuxTimer {
+    fn default() -> LinuxTimer {
+        LinuxTimer {
+            minimum: Span::from_millis(200),
+            initial: Span::from_secs(1),
+            maximum: Span::from_secs(120),
+            hertz: 250,
+            wheel: true,
+            linear_syn_timeouts: 4,
+        }
+    }
+}
+
+impl Part for LinuxTimer {
+    fn check(&self) -> Checked {
+        part::positive("maximum", self.maximum)?;
+        part::positive("initial", self.initial)?;
+        part::positive("minimum", self.minimum)?;
+        let most = format!("at most `maximum`, {}", self.maximum);
+        part::require("minimum", self.minimum <= self.maximum, self.minimum, most.clone())?;
+        part::require("initial", self.initial <= self.maximum, self.initial, most)?;
+        part::require("hertz", (1..=10_000).contains(&self.hertz), self.hertz, "1 to 10000")
+    }
+}
+
+/// What Linux keeps of the deviation, in microseconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rule {
+    /// Four times the mean deviation.
+    mdev: u64,
+    /// The largest `mdev` of this round trip, at least `minimum`.
+    mdev_max: u64,
+    /// What is added to SRTT: rises at once, falls once a round trip.
+    rttvar: u64,
+    /// The round trip under way ends when data beyond this is acknowledged [B].
+    round_end: u64,
+    /// Least `rttvar`.
+    minimum: u64,
+    microsecond: Step,
+    tick: Step,
+    initial: u64,
+    maximum: u64,
+    wheel: bool,
+    linear_syn_timeouts: u32,
+}
+
+impl Rule {
+    pub(super) fn new(config: &LinuxTimer) -> Rule {
+        let tick = Step::new(Span::from_secs(1) / u64::from(config.hertz.max(1)));
+        let microsecond = Step::new(MICROSECOND);
+        let minimum = tick.round_up(config.minimum.as_nanos());
+        Rule {
+            mdev: 0,
+            mdev_max: 0,
+            rttvar: 0,
+            round_end: 0,
+            minimum: microsecond.whole(minimum),
+            microsecond,
+            tick,
+            initial: tick.round_up(config.initial.as_nanos()),
+            maximum: tick.round_up(config.maximum.as_nanos()),
+            wheel: config.wheel,
+            linear_syn_timeouts: config.linear_syn_timeouts,
+        }
+    }
+
+    /// The deviation moves by a quarter of its error; by a 32nd if a shorter RTT would raise it.
+    #[inline]
+    fn deviate(&mut self, sample: &Sample) {
+        let mean = self.mdev >> 2;
+        let error = sample.rtt.abs_diff(sample.srtt_before);
+        self.mdev = if error <= mean {
+            self.mdev - (mean - error)
+        } else if sample.rtt < sample.srtt_before {
+            self.mdev + ((error - mean) >> 3)
+        } else {
+            self.mdev + (error - mean)
+        };
+        self.mdev_max = self.mdev_max.max(self.mdev);
+        self.rttvar = self.rttvar.max(self.mdev_max);
+    }
+}
+
+impl super::Rule for Rule {
+    fn limits(&self) -> Limits {
+        let (initial, maximum) = (self.initial, self.maximum);
+        Limits {
+            unit: MICROSECOND.as_nanos(),
+            initial,
+            after_syn_loss: initial.max(AFTER_SYN_LOSS.as_nanos()).min(maximum),
+            maximum,
+            backs_off: true,
+            linear_syn_timeouts: self.linear_syn_timeouts,
+        }
+    }
+
+    #[inline]
+    fn measure(&self, sent: Time, now: Time) -> u64 {
+        self.microsecond.whole(now.since(sent).as_nanos())
+    }
+
+    #[inline]
+    fn rto(&mut self, sample: &Sample) -> u64 {
+        if sample.is_first {
+            self.mdev = sample.rtt << 1;
+            self.rttvar = self.mdev.max(self.minimum);
+            self.mdev_max = self.rttvar;
+            self.round_end = sample.sent;
+        } else {
+            self.deviate(sample);
+            if sample.acked > self.round_end {
+                self.rttvar -= self.rttvar.saturating_sub(self.mdev_max) >> 2;
+                self.mdev_max = self.minimum;
+                self.round_end = sample.sent;
+            }
+        }
+        let rto = (sample.srtt + self.rttvar).saturating_mul(MICROSECOND.as_nanos());
+        self.tick.round_up(rto).min(self.maximum)
+    }
+
+    #[inline]
+    fn deadline(&self, now: Time, rto: Span) -> Time {
+        if !self.wheel {
+            return now + rto;
+        }
+        let (clock, ticks) = (self.tick.whole(now.as_nanos()), self.tick.whole(rto.as_nanos()));
+        let fires = on_wheel(clock + ticks, ticks);
+        Time::from_nanos(fires.saturating_mul(self.tick.step))
+    }
+}
+
+/// The tick at which a timer fires that is due at tick `due`, `ticks` from now. A wheel has 63 slots, the next one slots of
+/// eight times the length; a slot fires when it is over, so that no timer is early.
+#[inline]
+fn on_wheel(due: u64, ticks: u64) -> u64 {
+    let mut shift = 0;
+    while ticks >> shift >= 63 && shift < 24 {
+        shift += 3;
+    }
+    ((due >> shift) + 1) << shift
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timer_is_never_early_and_at_most_a_slot_late() {
+        for ticks in [1, 10, 62, 63, 100, 503, 504, 2_000, 4_031, 4_032, 30_000] {
+            for clock in [0, 1, 7, 8, 63, 64, 1_001, 123_457] {
+                let fires = on_wheel(clock + ticks, ticks);
+                let slot = if ticks < 63 {
+                    1
+                } else if ticks < 504 {
+                    8
+                } else if ticks < 4_032 {
+                    64
+                } else {
+                    512
+                };
+                assert!(fires > clock + ticks, "{ticks} from {clock} fires at {fires}: early");
+                assert!(fires <= clock + ticks + slot, "{ticks} from {clock} fires at {fires}: late");
+                assert_eq!(fires % slot, 0);
+            }
+        }
+    }
+}
