@@ -95,10 +95,11 @@ impl PySegment {
         if sack.len() > MAX_SACK_BLOCKS {
             return Err(PyValueError::new_err(format!("at most {MAX_SACK_BLOCKS} SACK blocks fit")));
         }
-        for (slot, (from, to)) in segment.sack.iter_mut().zip(&sack) {
-            let offset =
-                |edge: &u64| edge.checked_sub(segment.ack).and_then(|offset| u32::try_from(offset).ok());
-            *slot = offset(from).zip(offset(to)).filter(|(from, to)| from < to).ok_or_else(|| {
+        for (index, &(from, to)) in sack.iter().enumerate() {
+            // The first block may report a duplicate, which may lie below the acknowledgement (RFC 2883).
+            let is_sound = from < to && (from >= segment.ack || index == 0 && to <= segment.ack);
+            let edges = segment.offset(from).zip(segment.offset(to)).filter(|_| is_sound);
+            segment.sack[index] = edges.ok_or_else(|| {
                 PyValueError::new_err(format!("({from}, {to}) is not a SACK block above {}", segment.ack))
             })?;
             segment.sack_count += 1;
@@ -129,11 +130,10 @@ impl PySegment {
         self.0.flags.has(Flags::ACK).then_some(self.0.ack)
     }
 
-    /// SACK blocks [B], the most recent first.
+    /// SACK blocks [B], the most recent first, after that of a duplicate if there is one.
     #[getter]
     fn sack(&self) -> Vec<(u64, u64)> {
-        let blocks = &self.0.sack[..usize::from(self.0.sack_count)];
-        blocks.iter().map(|(from, to)| (self.0.ack + u64::from(*from), self.0.ack + u64::from(*to))).collect()
+        self.0.blocks().collect()
     }
 
     /// Advertised window [B].

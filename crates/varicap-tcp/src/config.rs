@@ -2,9 +2,10 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use varicap_units::part::{self, Checked, OnKernel, Part};
-use varicap_units::{Amount, Bytes, Span, choice};
+use varicap_units::part::{self, Checked, Part};
+use varicap_units::{Amount, Bytes};
 
+use crate::ack_policy::AckPolicy;
 use crate::congestion::{Congestion, Counting, GrowWhen, Halving, RenoConfig, Validation};
 use crate::recovery::Recovery;
 use crate::segment::OPTION_TIMESTAMPS;
@@ -25,6 +26,9 @@ pub struct TcpConfig {
     pub timer: Timer,
     /// When the receiver acknowledges. Default: delayed (RFC 1122).
     pub ack: AckPolicy,
+    /// Whether the receiver reports in its first SACK block what arrived twice (RFC 2883), if `recovery` uses SACK. Default:
+    /// false (Linux: true).
+    pub dsack: bool,
     /// Largest payload of a segment [B]. Default: 1460 B (Ethernet without options).
     pub mss: Bytes,
     /// TCP and IP header on the wire [B], options not included. Default: 40 B.
@@ -96,6 +100,7 @@ impl Default for TcpConfig {
             congestion: Congestion::default(),
             timer: Timer::default(),
             ack: AckPolicy::default(),
+            dsack: false,
             mss: Bytes::new(1460),
             header: Bytes::new(40),
             count_options: true,
@@ -192,63 +197,6 @@ pub enum RttSamples {
     EveryAck,
     /// One timed segment at a time, as BSD did (Karn: none while it is retransmitted).
     OnePerWindow,
-}
-
-varicap_units::parts! {
-    /// When the receiver acknowledges.
-    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-    #[serde(remote = "Self")]
-    #[schemars(transform = choice::names)]
-    pub enum AckPolicy {
-        Every[EveryPacket] = "every", "Every packet.";
-        Delayed(config: DelayedAck) = "delayed",
-            "Every second segment or after a timer; out-of-order data at once. Source: RFC 1122 §4.2.3.2, RFC 5681 §4.2.";
-    }
-}
-varicap_units::choice!(AckPolicy);
-
-/// [`AckPolicy::Every`] has no settings.
-struct EveryPacket;
-
-impl Part for EveryPacket {}
-
-impl Default for AckPolicy {
-    fn default() -> AckPolicy {
-        AckPolicy::Delayed(DelayedAck::default())
-    }
-}
-
-/// Delayed acknowledgements.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct DelayedAck {
-    /// Full-sized segments per acknowledgement. Default: 2.
-    pub segments: u32,
-    /// Longest delay of an acknowledgement, at most 500 ms (RFC 5681 §4.2). Default: 40 ms (Linux's least).
-    pub timeout: Span,
-}
-
-impl Default for DelayedAck {
-    fn default() -> DelayedAck {
-        DelayedAck { segments: 2, timeout: Span::from_millis(40) }
-    }
-}
-
-impl Part for DelayedAck {
-    fn check(&self) -> Checked {
-        part::at_least_one("segments", self.segments)?;
-        part::positive("timeout", self.timeout)?;
-        let good = self.timeout <= Span::from_millis(500);
-        part::require("timeout", good, self.timeout, "at most 500 ms (RFC 5681 §4.2)")
-    }
-    fn on_kernel(&self) -> OnKernel {
-        match self.segments {
-            2 => OnKernel::Nearly(
-                "ack: Linux acknowledges the first packets at once and delays by 40 ms or more later on",
-            ),
-            _ => OnKernel::Refused("Linux acknowledges every second segment, or every one (`every`)"),
-        }
-    }
 }
 
 /// What a sender without SACK resends after a timeout.

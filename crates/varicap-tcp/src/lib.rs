@@ -3,6 +3,7 @@
 //! Push what arrives, poll until `None`, then ask `poll_at` when to poll again. Polling early is harmless;
 //! polling late is a bug.
 
+mod ack_policy;
 mod config;
 pub mod congestion;
 mod receiver;
@@ -13,6 +14,7 @@ mod segment;
 mod sender;
 mod timer;
 
+pub use ack_policy::{AckPolicy, DelayedAck};
 pub use config::*;
 pub use congestion::Congestion;
 pub use receiver::Receiver;

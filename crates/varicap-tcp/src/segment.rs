@@ -62,7 +62,8 @@ pub struct Segment {
     pub window: u32,
     /// Payload [B].
     pub len: u32,
-    /// SACK blocks as offsets from `ack` [B], most recent first; the first `sack_count` count.
+    /// SACK blocks as offsets from `ack` [B], most recent first; the first `sack_count` count. Offsets wrap as sequence
+    /// numbers do: a first block below `ack` reports a duplicate (RFC 2883).
     pub sack: [(u32, u32); MAX_SACK_BLOCKS],
     /// The number of SACK blocks that it carries.
     pub sack_count: u8,
@@ -72,9 +73,50 @@ pub struct Segment {
     pub wire_size: u16,
 }
 
+/// Offsets from here on lie below `ack`; no window is that large (RFC 7323 §2.2).
+const BELOW: u32 = 1 << 31;
+
 impl Segment {
-    /// The data that the receiver had already, if it reports some (RFC 2883).
+    /// The data that arrived twice, if the first SACK block reports that: it lies below `ack`, or inside of the second
+    /// block. Source: RFC 2883 §4.
     pub fn duplicate_block(&self) -> Option<(u64, u64)> {
-        None
+        let (from, to) = self.sack[0];
+        match self.sack_count {
+            0 => None,
+            _ if from >= BELOW && (to == 0 || to > from) => Some((self.edge(from), self.edge(to))),
+            1 => None,
+            _ => {
+                let (start, end) = self.sack[1];
+                let inside = start <= from && from < to && to <= end;
+                inside.then(|| (self.edge(from), self.edge(to)))
+            }
+        }
+    }
+
+    /// The SACK blocks in the order of the option, a duplicate first [B].
+    pub fn blocks(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let count = usize::from(self.sack_count).min(MAX_SACK_BLOCKS);
+        let is_below = self.duplicate_block().is_some();
+        self.sack[..count].iter().enumerate().map(move |(index, &(from, to))| {
+            let edge = |offset| {
+                if is_below && index == 0 {
+                    self.edge(offset)
+                } else {
+                    self.ack.wrapping_add(u64::from(offset))
+                }
+            };
+            (edge(from), edge(to))
+        })
+    }
+
+    /// The byte that an offset stands for, above `ack` or below it [B].
+    fn edge(&self, offset: u32) -> u64 {
+        self.ack.wrapping_add_signed(i64::from(offset as i32))
+    }
+
+    /// An edge of a block [B] as an offset from `ack`, above it or below, if it is less than 2 GiB away.
+    pub fn offset(&self, edge: u64) -> Option<u32> {
+        let distance = i32::try_from(edge.wrapping_sub(self.ack) as i64).ok()?;
+        Some(distance as u32)
     }
 }

@@ -38,7 +38,11 @@ fn expiries_in_a_row_are_counted_until_new_data_is_acknowledged() {
 #[test]
 fn data_carries_the_delayed_acknowledgement_along() {
     let mut settings = config(Recovery::Sack, 10);
-    settings.ack = AckPolicy::Delayed(DelayedAck { segments: 2, timeout: Span::from_millis(40) });
+    settings.ack = AckPolicy::Delayed(DelayedAck {
+        segments: 2,
+        timeout: Span::from_millis(40),
+        ..DelayedAck::default()
+    });
     let mut receiver = Receiver::new(&settings, ms(0));
     assert!(answer(&mut receiver, ms(10), &data(0)).is_empty());
     assert_eq!(receiver.acknowledge(ms(20)).ack, MSS);

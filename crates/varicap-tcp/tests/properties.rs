@@ -200,7 +200,11 @@ fn configs() -> impl Strategy<Value = TcpConfig> {
         prop_oneof![
             Just(AckPolicy::Every),
             Just(AckPolicy::default()),
-            Just(AckPolicy::Delayed(DelayedAck { segments: 4, timeout: Span::from_millis(200) })),
+            Just(AckPolicy::Delayed(DelayedAck {
+                segments: 4,
+                timeout: Span::from_millis(200),
+                ..DelayedAck::default()
+            })),
         ],
         (
             1u64..12,

@@ -17,7 +17,11 @@ fn receiver(config: &TcpConfig) -> Receiver {
 
 fn delayed() -> TcpConfig {
     TcpConfig {
-        ack: AckPolicy::Delayed(DelayedAck { segments: 2, timeout: Span::from_millis(200) }),
+        ack: AckPolicy::Delayed(DelayedAck {
+            segments: 2,
+            timeout: Span::from_millis(200),
+            ..DelayedAck::default()
+        }),
         ..config(Recovery::Sack, 10)
     }
 }

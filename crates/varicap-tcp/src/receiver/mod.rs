@@ -1,12 +1,19 @@
 //! The receiving half of a connection: reassembly, acknowledgements and the advertised window.
 
+mod delay;
+
 use std::collections::VecDeque;
 
 use varicap_units::{Bytes, Span, Time};
 
-use crate::config::{AckPolicy, TcpConfig};
+use crate::ack_policy::AckPolicy;
+use crate::config::TcpConfig;
 use crate::segment::{Flags, MAX_SACK_BLOCKS, OPTION_TIMESTAMPS, Segment, option_sack};
 use crate::sender::in_bytes;
+use delay::Delay;
+
+/// Flags that send a segment to the slow path.
+const UNUSUAL: Flags = Flags(Flags::SYN.0 | Flags::CE.0 | Flags::CWR.0);
 
 /// The receiving half of a connection. Push one segment, then poll until `None`: segments that are pushed
 /// together would share an acknowledgement.
@@ -23,6 +30,10 @@ pub struct Receiver {
     ack_due: bool,
     /// The due acknowledgement answers a SYN.
     syn_due: bool,
+    /// The next acknowledgement carries more than numbers, whether or not data is held out of order.
+    has_extras: bool,
+    /// Which unusual flags a segment has that may take the fast path: none, or what no segment has.
+    plain: Flags,
     /// CE arrived and CWR has not (RFC 3168 §6.1.3).
     echo_congestion: bool,
     /// Each packet is acknowledged by itself, with its own mark.
@@ -40,6 +51,9 @@ pub struct Receiver {
     recent: [u64; MAX_SACK_BLOCKS],
     recent_count: u8,
     max_blocks: u8,
+    /// Whether duplicates are reported, and the one that the next acknowledgement reports (RFC 2883) [B].
+    reports_duplicates: bool,
+    duplicate: Option<(u64, u64)>,
     /// Receive buffer [B].
     buffer: u64,
     /// End of what the application has read [B], if it reads on demand.
@@ -50,6 +64,8 @@ pub struct Receiver {
     header: u16,
     timestamps: u16,
     count_sack: bool,
+    /// What it does beyond waiting for a fixed time.
+    delay: Option<Delay>,
 }
 
 impl Receiver {
@@ -58,9 +74,11 @@ impl Receiver {
     /// # Panics
     /// If the receive window is given in bandwidth-delay products: only the scenario knows the path.
     pub fn new(config: &TcpConfig, _now: Time) -> Receiver {
-        let (ack_every, ack_delay) = match config.ack {
-            AckPolicy::Every => (1, Span::ZERO),
-            AckPolicy::Delayed(delayed) => (delayed.segments.max(1), delayed.timeout),
+        let (ack_every, ack_delay, delay) = match config.ack {
+            AckPolicy::Every => (1, Span::ZERO, None),
+            AckPolicy::Delayed(policy) => {
+                (policy.segments.max(1), policy.timeout, policy.adapts().then(|| Delay::new(&policy, config)))
+            }
         };
         let buffer = in_bytes(config.receive_window, config).as_u64();
         let mut receiver = Receiver {
@@ -70,6 +88,8 @@ impl Receiver {
             echo_resent: false,
             ack_due: false,
             syn_due: false,
+            has_extras: delay.is_some(),
+            plain: if delay.is_some() { Flags(u8::MAX) } else { Flags::default() },
             echo_congestion: false,
             echo_each: false,
             selective: config.recovery.is_selective(),
@@ -80,6 +100,8 @@ impl Receiver {
             held: VecDeque::new(),
             recent: [0; MAX_SACK_BLOCKS],
             recent_count: 0,
+            reports_duplicates: config.dsack && config.recovery.is_selective(),
+            duplicate: None,
             // RFC 2018 §3: 40 bytes of options hold four blocks, or three beside a timestamp.
             max_blocks: MAX_SACK_BLOCKS as u8 - u8::from(config.timestamps),
             buffer,
@@ -89,6 +111,7 @@ impl Receiver {
             header: config.header.as_u64().min(u64::from(u16::MAX)) as u16,
             timestamps: if config.timestamps && config.count_options { OPTION_TIMESTAMPS } else { 0 },
             count_sack: config.count_options,
+            delay,
         };
         if config.congestion.wants().each_mark {
             receiver.echo_each_mark();
@@ -100,6 +123,7 @@ impl Receiver {
     /// [wants](crate::congestion::Wants) each mark.
     pub fn echo_each_mark(&mut self) {
         self.echo_each = true;
+        (self.delay, self.plain) = (None, Flags::default());
         (self.ack_every, self.ack_delay) = (1, Span::ZERO);
     }
 
@@ -108,7 +132,7 @@ impl Receiver {
     pub fn push(&mut self, now: Time, segment: &Segment) -> u64 {
         let end = segment.seq + u64::from(segment.len);
         let expected = segment.seq == self.next
-            && segment.flags.0 & (Flags::SYN.0 | Flags::CE.0 | Flags::CWR.0) == 0
+            && segment.flags.0 & UNUSUAL.0 == self.plain.0
             && self.held.is_empty()
             && end <= self.edge;
         if !expected {
@@ -141,45 +165,70 @@ impl Receiver {
         }
     }
 
+    /// As `delay_ack`, with all that a receiver may take into account.
+    fn wait(&mut self, now: Time, len: u32) {
+        let Some(delay) = &mut self.delay else { return self.delay_ack(now) };
+        self.unacknowledged += 1;
+        let is_full = if delay.counts_bytes {
+            self.next - self.last_ack > u64::from(self.ack_every - 1) * self.mss
+        } else {
+            self.unacknowledged >= self.ack_every
+        };
+        let ends = delay.ends_at_once && u64::from(len) < self.mss && self.read.is_none();
+        match delay.deadline(now, self.ack_at) {
+            Some(deadline) if !is_full && !ends && !delay.is_quick() => self.ack_at = deadline,
+            _ => self.ack_due = true,
+        }
+    }
+
     #[inline(never)]
     fn on_unusual(&mut self, now: Time, segment: &Segment) -> u64 {
         if segment.flags.has(Flags::SYN) {
             self.note_echo(segment);
             self.ack_due = true;
-            self.syn_due = true;
+            (self.syn_due, self.has_extras) = (true, true);
             return 0;
         }
-        // RFC 3168 §6.1.3: ECE from CE until CWR. A marked segment that says CWR starts it again.
-        if segment.flags.has(Flags::CWR) {
-            self.echo_congestion = false;
-        }
-        if segment.flags.has(Flags::CE) {
-            self.echo_congestion = true;
-        }
+        self.note_marks(segment);
         if segment.len == 0 {
             return 0;
         }
         self.note_echo(segment);
         let end = (segment.seq + u64::from(segment.len)).min(self.edge);
         let start = segment.seq.max(self.next);
+        if segment.seq < self.next {
+            self.note_duplicate((segment.seq, end.min(self.next)));
+        }
         if start >= end {
             // Old or beyond the window: RFC 9293 §3.10.7.4, acknowledge and drop.
             self.ack_due = true;
+            if let Some(delay) = &mut self.delay {
+                delay.hurry(self.edge - self.next, u32::MAX);
+            }
             return 0;
         }
         if start > self.next {
-            // RFC 5681 §4.2: out of order, at once.
-            self.hold(start, end);
-            self.ack_due = true;
+            // RFC 5681 §4.2: out of order, at once, unless that would be too often.
+            let is_near = self.hold(start, end);
+            match &mut self.delay {
+                Some(delay) if self.selective => match delay.compress(now, self.next, is_near) {
+                    Some(deadline) => self.ack_at = self.ack_at.min(deadline),
+                    None => self.ack_due = true,
+                },
+                _ => self.ack_due = true,
+            }
             return 0;
         }
         let before = self.next;
         self.next = end;
+        if let Some(delay) = &mut self.delay {
+            delay.on_data(now, self.edge - before);
+        }
         if self.held.is_empty() {
-            self.delay_ack(now);
+            self.wait(now, segment.len);
         } else {
             // RFC 5681 §4.2: it fills (part of) a gap, at once.
-            self.release();
+            self.release(start);
             self.ack_due = true;
         }
         debug_assert!(self.next <= self.edge, "data beyond the window");
@@ -187,8 +236,33 @@ impl Receiver {
         self.next - before
     }
 
-    /// Moves out-of-order data that is now in order into the stream.
-    fn release(&mut self) {
+    /// RFC 3168 §6.1.3: ECE from CE until CWR. A marked segment that says CWR starts it again.
+    fn note_marks(&mut self, segment: &Segment) {
+        let window = self.edge - self.next;
+        if segment.flags.has(Flags::CWR) {
+            self.echo_congestion = false;
+            self.ack_due |= self.delay.is_some() && segment.len > 0;
+        }
+        if let Some(delay) = &mut self.delay {
+            delay.on_marks(segment, self.echo_congestion, window);
+        }
+        if segment.flags.has(Flags::CE) {
+            (self.echo_congestion, self.has_extras) = (true, true);
+        }
+    }
+
+    /// `block` arrived although it was there. The first one is reported if there are several (RFC 2883 §4).
+    fn note_duplicate(&mut self, block: (u64, u64)) {
+        if self.reports_duplicates && self.duplicate.is_none() && block.0 < block.1 {
+            (self.duplicate, self.has_extras) = (Some(block), true);
+        }
+    }
+
+    /// Moves out-of-order data that is now in order, as data from `arrived` on closed the gap, into the stream.
+    fn release(&mut self, arrived: u64) {
+        if let Some(&(start, end)) = self.held.front() {
+            self.note_duplicate((start.max(arrived), end.min(self.next)));
+        }
         while let Some(&(start, end)) = self.held.front() {
             if start > self.next {
                 break;
@@ -198,8 +272,9 @@ impl Receiver {
         }
     }
 
-    /// Keeps `[start, end)` until the gap before it is filled.
-    fn hold(&mut self, start: u64, end: u64) {
+    /// Keeps `[start, end)` until the gap before it is filled. Returns whether it extends one of the two blocks reported
+    /// first, or there are no more than these.
+    fn hold(&mut self, start: u64, end: u64) -> bool {
         let first = match self.held.back() {
             Some(&(_, last)) if last < start => self.held.len(),
             _ => self.held.partition_point(|range| range.1 < start),
@@ -211,6 +286,7 @@ impl Receiver {
                 break;
             }
             merged = (merged.0.min(from), merged.1.max(to));
+            self.note_duplicate((from.max(start), to.min(end)));
             next += 1;
         }
         if next == first {
@@ -221,9 +297,14 @@ impl Receiver {
                 self.held.drain(first + 1..next);
             }
         }
-        if self.selective {
-            self.report_first(merged);
+        if !self.selective {
+            return false;
         }
+        let known = usize::from(self.recent_count);
+        let near = &self.recent[..known.min(2)];
+        let is_near = known < 2 || near.iter().any(|byte| (merged.0..merged.1).contains(byte));
+        self.report_first(merged);
+        is_near
     }
 
     /// RFC 2018 §4: the block of the segment just received goes first, the others keep their order.
@@ -263,6 +344,9 @@ impl Receiver {
     pub fn acknowledge(&mut self, now: Time) -> Segment {
         let mut segment = Segment::default();
         self.ack_due = true;
+        if let Some(delay) = &mut self.delay {
+            delay.on_data_sent(now);
+        }
         self.poll_into(now, &mut segment);
         segment
     }
@@ -272,7 +356,7 @@ impl Receiver {
     pub fn poll_into(&mut self, now: Time, place: &mut Segment) {
         debug_assert!(self.is_due(now), "no acknowledgement is due at {now:?}");
         debug_assert!(self.last_ack <= self.next, "data that was acknowledged is gone");
-        self.ack_due = false;
+        let was_due = std::mem::take(&mut self.ack_due);
         self.unacknowledged = 0;
         self.ack_at = Time::NEVER;
         self.last_ack = self.next;
@@ -289,14 +373,17 @@ impl Receiver {
             flags: Flags::ACK.with(resent),
             ..Segment::default()
         };
-        if self.syn_due || self.echo_congestion || !self.held.is_empty() {
-            self.add_extras(place);
+        if self.has_extras || !self.held.is_empty() {
+            self.add_extras(now, was_due, place);
         }
     }
 
-    /// Adds to an acknowledgement what only some carry: SACK blocks and flags.
+    /// Adds to an acknowledgement what only some carry: SACK blocks and flags. `was_due`: no timer expired.
     #[inline(never)]
-    fn add_extras(&mut self, segment: &mut Segment) {
+    fn add_extras(&mut self, now: Time, was_due: bool, segment: &mut Segment) {
+        if let Some(delay) = &mut self.delay {
+            delay.on_sent(now, was_due, self.syn_due);
+        }
         if std::mem::take(&mut self.syn_due) {
             segment.flags = segment.flags.with(Flags::SYN);
         }
@@ -304,23 +391,31 @@ impl Receiver {
             segment.flags = segment.flags.with(Flags::ECE);
             self.echo_congestion = !self.echo_each;
         }
-        if self.selective && !self.held.is_empty() {
-            self.report(segment);
+        let duplicate = self.duplicate.take();
+        if self.selective && (duplicate.is_some() || !self.held.is_empty()) {
+            self.report(duplicate, segment);
         }
+        self.has_extras = self.echo_congestion || self.delay.is_some();
     }
 
-    fn report(&self, segment: &mut Segment) {
+    fn report(&self, duplicate: Option<(u64, u64)>, segment: &mut Segment) {
+        let offsets = |segment: &Segment, (start, end)| segment.offset(start).zip(segment.offset(end));
         let mut count = 0;
+        if let Some(block) = duplicate.and_then(|block| offsets(segment, block)) {
+            segment.sack[0] = block;
+            count = 1;
+        }
+        let first = count;
         for &byte in &self.recent[..usize::from(self.recent_count)] {
             let at = self.held.partition_point(|range| range.1 <= byte);
-            let Some(&(start, end)) = self.held.get(at).filter(|range| range.0 <= byte) else { continue };
-            let (Ok(from), Ok(to)) = (u32::try_from(start - self.next), u32::try_from(end - self.next))
-            else {
-                continue; // further away than an offset can say
+            let Some(&range) = self.held.get(at).filter(|range| range.0 <= byte) else { continue };
+            // Further away than an offset can say, or no more room.
+            let Some(block) = offsets(segment, range).filter(|_| count < usize::from(self.max_blocks)) else {
+                continue;
             };
             // Two remembered bytes may have come to lie in one block.
-            if !segment.sack[..count].contains(&(from, to)) {
-                segment.sack[count] = (from, to);
+            if !segment.sack[first..count].contains(&block) {
+                segment.sack[count] = block;
                 count += 1;
             }
         }

@@ -1,0 +1,125 @@
+//! When a receiver acknowledges, as a scenario file says it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use varicap_units::part::{self, Checked, OnKernel, Part};
+use varicap_units::{Span, choice};
+
+/// Longest delay of an acknowledgement that the standard allows. Source: RFC 5681 §4.2.
+const LONGEST: Span = Span::from_millis(500);
+
+varicap_units::parts! {
+    /// When the receiver acknowledges.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(remote = "Self")]
+    #[schemars(transform = choice::names)]
+    pub enum AckPolicy {
+        Every[EveryPacket] = "every", "Every packet.";
+        Delayed(config: DelayedAck) = "delayed",
+            "Every second segment or after a timer; out-of-order data at once. Source: RFC 1122 §4.2.3.2, RFC 5681 §4.2.";
+    }
+}
+varicap_units::choice!(AckPolicy);
+
+/// [`AckPolicy::Every`] has no settings.
+struct EveryPacket;
+
+impl Part for EveryPacket {}
+
+impl Default for AckPolicy {
+    fn default() -> AckPolicy {
+        AckPolicy::Delayed(DelayedAck::default())
+    }
+}
+
+/// Delayed acknowledgements. The defaults are the standard's; what Linux does beyond it is an option each.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct DelayedAck {
+    /// Full-sized segments per acknowledgement. Default: 2.
+    pub segments: u32,
+    /// Longest delay of an acknowledgement, at most 500 ms (RFC 5681 §4.2); the least one if there is a `maximum`. Default:
+    /// 40 ms (Linux's least).
+    pub timeout: Span,
+    /// The delay follows the pauses between segments, from `timeout` up to this and to the round-trip time of the handshake,
+    /// and doubles whenever it was waited for in vain. Default: none, a fixed delay (Linux: 200 ms).
+    pub maximum: Option<Span>,
+    /// Most segments that are acknowledged at once, each by itself: at the beginning, after a pause of more than an RTO and
+    /// after a duplicate, though not more than half of the advertised window holds; two after a congestion mark. Default: 0
+    /// (Linux: 16).
+    pub quick: u32,
+    /// Whether `segments` counts bytes, so that an acknowledgement is due when more than `segments` - 1 full-sized segments
+    /// have come, whatever their number. Default: false (RFC 1122 and Linux: true).
+    pub count_bytes: bool,
+    /// Whether a segment shorter than the MSS is acknowledged as soon as the application has read it, as the end of what the
+    /// sender had to say. Default: false (Linux: true).
+    pub short_at_once: bool,
+    /// Out-of-order data beyond the third segment since data last came in order is acknowledged together, after this or a
+    /// twentieth of the handshake's round-trip time, and after 44 segments at the latest (RFC 5681 §4.2 wants an acknowledgement
+    /// of each). Default: none (Linux with SACK: 1 ms).
+    pub sack_compression: Option<Span>,
+}
+
+impl Default for DelayedAck {
+    fn default() -> DelayedAck {
+        DelayedAck {
+            segments: 2,
+            timeout: Span::from_millis(40),
+            maximum: None,
+            quick: 0,
+            count_bytes: false,
+            short_at_once: false,
+            sack_compression: None,
+        }
+    }
+}
+
+impl Part for DelayedAck {
+    fn check(&self) -> Checked {
+        part::at_least_one("segments", self.segments)?;
+        part::positive("timeout", self.timeout)?;
+        let good = self.timeout <= LONGEST;
+        part::require("timeout", good, self.timeout, "at most 500 ms (RFC 5681 §4.2)")?;
+        if let Some(maximum) = self.maximum {
+            let good = (self.timeout..=LONGEST).contains(&maximum);
+            let expected = format!("`timeout`, {}, to 500 ms (RFC 5681 §4.2)", self.timeout);
+            part::require("maximum", good, maximum, expected)?;
+        }
+        if let Some(delay) = self.sack_compression {
+            part::positive("sack_compression", delay)?;
+            let good = delay <= LONGEST;
+            part::require("sack_compression", good, delay, "at most 500 ms (RFC 5681 §4.2)")?;
+        }
+        Ok(())
+    }
+    fn on_kernel(&self) -> OnKernel {
+        match self.segments {
+            2 if *self == DelayedAck::linux() => OnKernel::AsWritten,
+            2 => OnKernel::Nearly(
+                "ack: Linux acknowledges the first packets at once and delays by 40 ms or more later on",
+            ),
+            _ => OnKernel::Refused("Linux acknowledges every second segment, or every one (`every`)"),
+        }
+    }
+}
+
+impl DelayedAck {
+    /// What Linux does.
+    pub fn linux() -> DelayedAck {
+        DelayedAck {
+            segments: 2,
+            timeout: Span::from_millis(40),
+            maximum: Some(Span::from_millis(200)),
+            quick: 16,
+            count_bytes: true,
+            short_at_once: true,
+            sack_compression: Some(Span::from_millis(1)),
+        }
+    }
+
+    /// Whether it does more than count segments and wait for a fixed time.
+    pub(crate) fn adapts(&self) -> bool {
+        let plain = DelayedAck { segments: self.segments, timeout: self.timeout, ..DelayedAck::default() };
+        *self != plain
+    }
+}

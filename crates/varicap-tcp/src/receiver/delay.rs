@@ -1,0 +1,191 @@
+//! What Linux does beyond counting segments and waiting for a fixed time. Source: `tcp_event_data_recv`,
+//! `__tcp_ack_snd_check` and `tcp_data_queue` in Linux's net/ipv4/tcp_input.c, `tcp_send_delayed_ack` and `tcp_event_ack_sent`
+//! in tcp_output.c, `tcp_delack_timer_handler` in tcp_timer.c.
+
+use varicap_units::{Span, Time};
+
+use crate::ack_policy::DelayedAck;
+use crate::config::TcpConfig;
+use crate::segment::{Flags, Segment};
+
+/// Out-of-order segments that are acknowledged at once before they are acknowledged together (TCP_FASTRETRANS_THRESH).
+const NOT_COMPRESSED: u32 = 3;
+/// Most segments that are acknowledged together (net.ipv4.tcp_comp_sack_nr).
+const MOST_COMPRESSED: u32 = 44;
+/// Share of the round-trip time that acknowledgements of out-of-order data wait: one part in so many.
+const COMPRESSION_SHARE: u64 = 20;
+/// RTO of a receiver, for whom it is only the measure of a long pause: before it knows the round-trip time, and what it adds
+/// to that at least.
+const FIRST_RTO: Span = Span::from_secs(1);
+const LEAST_DEVIATION: Span = Span::from_millis(200);
+/// Acknowledgements at once after a congestion mark.
+const QUICK_AFTER_MARK: u32 = 2;
+
+/// How long a receiver waits, and when it does not.
+#[derive(Debug)]
+pub(super) struct Delay {
+    /// Acknowledgements that are still sent at once, and the most that may be.
+    quick: u32,
+    most_quick: u32,
+    /// Whether the count of segments is one of bytes.
+    pub(super) counts_bytes: bool,
+    /// Whether a segment shorter than the MSS is acknowledged at once.
+    pub(super) ends_at_once: bool,
+    /// Data goes the other way as an answer: acknowledgements wait for it (Linux's ping-pong mode).
+    answers: bool,
+    /// The delay in force, which adapts between two bounds if they differ.
+    delay: Span,
+    least: Span,
+    longest: Span,
+    /// Arrival of the latest data in order; never before the first.
+    latest: Time,
+    /// When the SYN was answered, and the round-trip time that followed from the first data.
+    answered: Option<Time>,
+    rtt: Option<Span>,
+    /// ECN-capable data has arrived.
+    saw_capable: bool,
+    compression: Option<Span>,
+    /// Out-of-order segments at once since RCV.NXT moved here, and acknowledgements that were saved.
+    at_once: u32,
+    next: u64,
+    saved: u32,
+    mss: u64,
+}
+
+impl Delay {
+    pub(super) fn new(policy: &DelayedAck, config: &TcpConfig) -> Delay {
+        Delay {
+            quick: 0,
+            most_quick: policy.quick,
+            counts_bytes: policy.count_bytes,
+            ends_at_once: policy.short_at_once,
+            answers: false,
+            delay: policy.timeout,
+            least: policy.timeout,
+            longest: policy.maximum.unwrap_or(policy.timeout),
+            latest: Time::NEVER,
+            answered: None,
+            rtt: None,
+            saw_capable: false,
+            compression: policy.sack_compression,
+            at_once: 0,
+            next: 0,
+            saved: 0,
+            mss: config.mss.as_u64().max(1),
+        }
+    }
+
+    /// Data arrived in order, when `window` bytes were advertised.
+    pub(super) fn on_data(&mut self, now: Time, window: u64) {
+        if let Some(answered) = self.answered.take() {
+            self.rtt = Some(now.since(answered));
+        }
+        if self.latest.is_never() {
+            self.grant(window, self.most_quick);
+        } else {
+            let pause = now.since(self.latest);
+            if pause <= self.least / 2 {
+                self.delay = self.delay / 2 + self.least / 2;
+            } else if pause < self.delay {
+                self.delay = (self.delay / 2 + pause).min(self.rto());
+            } else if pause > self.rto() {
+                // The sender has probably restarted its window.
+                self.grant(window, self.most_quick);
+            }
+        }
+        self.latest = now;
+    }
+
+    /// The ECN bits of a segment; `echoes`: congestion is being echoed.
+    pub(super) fn on_marks(&mut self, segment: &Segment, echoes: bool, window: u64) {
+        let capable = segment.flags.has(Flags::ECT);
+        let is_marked = segment.flags.has(Flags::CE);
+        // A sender whose window falls may have to wait for each acknowledgement. Data that is not ECN-capable although the
+        // connection is was probably resent.
+        if segment.len > 0 && (is_marked && !echoes || !capable && self.saw_capable) {
+            self.hurry(window, QUICK_AFTER_MARK);
+        }
+        self.saw_capable |= capable;
+    }
+
+    /// From now on up to `most` acknowledgements go out at once.
+    pub(super) fn hurry(&mut self, window: u64, most: u32) {
+        self.grant(window, most);
+        self.answers = false;
+        self.delay = self.least;
+    }
+
+    /// No more than half of the window: acknowledgements of the other half are on their way when they are used up.
+    fn grant(&mut self, window: u64, most: u32) {
+        let half = u32::try_from(window / (2 * self.mss)).unwrap_or(u32::MAX);
+        let granted = if half == 0 { 2 } else { half };
+        self.quick = self.quick.max(granted.min(most).min(self.most_quick));
+    }
+
+    pub(super) fn is_quick(&self) -> bool {
+        self.quick > 0 && !self.answers
+    }
+
+    /// Until when an acknowledgement may wait that waits until `pending` already, or never; `None`: no longer.
+    pub(super) fn deadline(&self, now: Time, pending: Time) -> Option<Time> {
+        let mut delay = self.delay;
+        if delay > self.least {
+            let rtt = self.rtt.map_or(self.longest, |rtt| rtt.max(self.least));
+            delay = delay.min(rtt).min(self.longest);
+        }
+        if pending <= now + delay / 4 {
+            return None;
+        }
+        Some(pending.min(now + delay))
+    }
+
+    /// Until when the acknowledgement of out-of-order data may wait; `None`: not at all. `is_near`: it belongs to one of the
+    /// blocks reported first.
+    pub(super) fn compress(&mut self, now: Time, next: u64, is_near: bool) -> Option<Time> {
+        let longest = self.compression?;
+        if self.next != next {
+            (self.next, self.at_once) = (next, 0);
+        }
+        // Linux sends what it has saved before it takes another block into account; here the two go together.
+        let must_tell = self.saved > 0 && !is_near;
+        if self.is_quick() || must_tell || self.saved >= MOST_COMPRESSED {
+            return None;
+        }
+        if self.at_once < NOT_COMPRESSED {
+            self.at_once += 1;
+            return None;
+        }
+        self.saved += 1;
+        Some(now + self.rtt.map_or(longest, |rtt| longest.min(rtt / COMPRESSION_SHARE)))
+    }
+
+    /// An acknowledgement leaves, because it was due or because its time had come; perhaps that of a SYN.
+    pub(super) fn on_sent(&mut self, now: Time, was_due: bool, answers_syn: bool) {
+        if answers_syn {
+            self.answered = Some(now);
+            return;
+        }
+        let waited = !was_due && self.saved == 0;
+        self.saved = 0;
+        if waited && self.answers {
+            self.answers = false;
+            self.delay = self.least;
+        } else if waited {
+            // In vain: nothing came that it could have been sent with.
+            self.delay = (self.delay * 2).min(self.rto());
+        }
+        if self.quick == 1 {
+            self.delay = self.least;
+        }
+        self.quick = self.quick.saturating_sub(1);
+    }
+
+    /// Data of this host leaves and carries an acknowledgement: soon after data arrived, it is an answer.
+    pub(super) fn on_data_sent(&mut self, now: Time) {
+        self.answers |= !self.latest.is_never() && now.since(self.latest) < self.delay;
+    }
+
+    fn rto(&self) -> Span {
+        self.rtt.map_or(FIRST_RTO, |rtt| rtt + (rtt * 2).max(LEAST_DEVIATION))
+    }
+}
