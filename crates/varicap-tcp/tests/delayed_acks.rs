@@ -1,0 +1,232 @@
+//! Delayed acknowledgements as Linux sends them, one option at a time; the standards' are in rfc1122.rs.
+
+mod common;
+
+use common::{MSS, answer, config, data, ms};
+use varicap_tcp::{AckPolicy, DelayedAck, Flags, Receiver, Recovery, Segment, TcpConfig};
+use varicap_units::part::Part;
+use varicap_units::{Amount, Bytes, Span, Time};
+
+fn plain() -> DelayedAck {
+    DelayedAck::default()
+}
+
+fn with(ack: DelayedAck) -> Receiver {
+    Receiver::new(&TcpConfig { ack: AckPolicy::Delayed(ack), ..config(Recovery::Sack, 10) }, Time::ZERO)
+}
+
+/// A segment of any length.
+fn short(number: u64, seq: u64, len: u32) -> Segment {
+    Segment { seq, len, ..data(number) }
+}
+
+/// Which of the segments 0, 1, … that arrive at these instants [ms] are acknowledged at once.
+fn at_once(receiver: &mut Receiver, arrivals: &[u64]) -> Vec<u64> {
+    let first = receiver.delivered() / MSS;
+    let mut acknowledged = Vec::new();
+    for (number, &at) in (first..).zip(arrivals) {
+        while receiver.poll_at() < ms(at) {
+            let expired = receiver.poll_at();
+            receiver.poll(expired).expect("its time has come");
+        }
+        if !answer(receiver, ms(at), &data(number)).is_empty() {
+            acknowledged.push(number);
+        }
+    }
+    acknowledged
+}
+
+#[test]
+fn the_first_segments_are_acknowledged_at_once() {
+    let mut receiver = with(DelayedAck { quick: 3, ..plain() });
+    assert_eq!(at_once(&mut receiver, &[0, 1, 2, 3, 4, 5, 6]), [0, 1, 2, 4, 6]);
+}
+
+#[test]
+fn no_more_than_half_of_the_window_is() {
+    let ack = AckPolicy::Delayed(DelayedAck { quick: 16, ..plain() });
+    let window = Amount::Bytes(Bytes::new(8 * MSS));
+    let config = TcpConfig { ack, receive_window: window, ..config(Recovery::Sack, 10) };
+    let mut receiver = Receiver::new(&config, Time::ZERO);
+    assert_eq!(at_once(&mut receiver, &[0, 1, 2, 3, 4, 5, 6, 7]), [0, 1, 2, 3, 5, 7]);
+}
+
+#[test]
+fn after_a_pause_longer_than_an_rto_they_are_again() {
+    // Nothing is known of the round-trip time: the RTO is a second.
+    let arrivals = [0, 1, 2, 3, 900, 901, 902, 2000, 2001, 2002, 2003];
+    let mut receiver = with(DelayedAck { quick: 2, ..plain() });
+    assert_eq!(at_once(&mut receiver, &arrivals), [0, 1, 3, 5, 7, 8, 10]);
+}
+
+#[test]
+fn the_handshake_says_how_long_an_rto_is() {
+    let mut receiver = with(DelayedAck { quick: 2, ..plain() });
+    let syn = Segment { flags: Flags::SYN, ..Segment::default() };
+    assert_eq!(answer(&mut receiver, ms(0), &syn).len(), 1);
+    // 20 ms later the first data: an RTO of 220 ms.
+    assert_eq!(at_once(&mut receiver, &[20, 21, 22, 23, 240, 241, 470, 471]), [0, 1, 3, 5, 6, 7]);
+}
+
+#[test]
+fn a_duplicate_makes_the_next_ones_quick() {
+    let mut receiver = with(DelayedAck { quick: 4, ..plain() });
+    at_once(&mut receiver, &[0, 1, 2, 3, 4, 5]);
+    assert_eq!(answer(&mut receiver, ms(6), &data(0)).len(), 1);
+    // Four were granted, and the acknowledgement of the duplicate was one of them.
+    assert_eq!(at_once(&mut receiver, &[7, 8, 9, 10, 11, 12]), [6, 7, 8, 10]);
+}
+
+#[test]
+fn a_mark_makes_two_quick_and_cwr_is_answered_at_once() {
+    let mut receiver = with(DelayedAck { quick: 16, ..plain() });
+    at_once(&mut receiver, &[0; 17]);
+    let marked = |number, flags| Segment { flags, ..data(number) };
+    let ce = Flags::ECT.with(Flags::CE);
+    assert_eq!(answer(&mut receiver, ms(1), &marked(17, ce)).len(), 1);
+    assert_eq!(answer(&mut receiver, ms(2), &marked(18, ce)).len(), 1);
+    assert!(answer(&mut receiver, ms(3), &marked(19, ce)).is_empty(), "only the first mark counts");
+    answer(&mut receiver, ms(4), &marked(20, ce));
+    let ack = answer(&mut receiver, ms(5), &marked(21, Flags::ECT.with(Flags::CWR)));
+    assert!(ack.len() == 1 && !ack[0].flags.has(Flags::ECE));
+}
+
+#[test]
+fn bytes_are_counted_and_not_segments() {
+    let mut segments = with(plain());
+    assert!(answer(&mut segments, ms(0), &short(0, 0, 400)).is_empty());
+    assert_eq!(answer(&mut segments, ms(0), &short(1, 400, 400)).len(), 1);
+    let mut bytes = with(DelayedAck { count_bytes: true, ..plain() });
+    for start in [0, 400] {
+        assert!(answer(&mut bytes, ms(0), &short(0, start, 400)).is_empty());
+    }
+    assert_eq!(answer(&mut bytes, ms(0), &short(0, 800, 400))[0].ack, 1200, "more than a segment");
+    // A whole segment is not more than a segment.
+    assert!(answer(&mut bytes, ms(1), &short(0, 1200, 1000)).is_empty());
+    assert_eq!(answer(&mut bytes, ms(1), &short(0, 2200, 1))[0].ack, 2201);
+}
+
+#[test]
+fn a_short_segment_is_acknowledged_as_soon_as_it_is_read() {
+    let policy = DelayedAck { short_at_once: true, ..plain() };
+    let mut receiver = with(policy);
+    assert!(answer(&mut receiver, ms(0), &data(0)).is_empty());
+    assert_eq!(answer(&mut receiver, ms(0), &short(0, MSS, 1))[0].ack, MSS + 1);
+    assert_eq!(answer(&mut receiver, ms(1), &short(0, MSS + 1, 999))[0].ack, 2 * MSS);
+    let mut unread = with(policy);
+    unread.read_on_demand();
+    assert!(answer(&mut unread, ms(0), &short(0, 0, 999)).is_empty());
+}
+
+/// When the acknowledgement of the last segment is due, if each comes alone [ms after it].
+fn delay_after(policy: DelayedAck, arrivals: &[u64]) -> f64 {
+    let mut receiver = with(policy);
+    at_once(&mut receiver, arrivals);
+    let last = *arrivals.last().expect("some");
+    (receiver.poll_at() - ms(last)).as_millis_f64()
+}
+
+fn adaptive() -> DelayedAck {
+    DelayedAck { segments: 100, maximum: Some(Span::from_millis(200)), ..plain() }
+}
+
+#[test]
+fn the_delay_follows_the_pauses() {
+    assert_eq!(delay_after(plain(), &[0, 100, 200]), 40.0);
+    assert_eq!(delay_after(adaptive(), &[0]), 40.0);
+    // Waited for in vain once: 80 ms, and a pause of 50 ms: 40 + 50.
+    assert_eq!(delay_after(adaptive(), &[0, 50]), 90.0);
+    // Three times in vain: 80, 160 and 320 ms, of which no more than the maximum is used.
+    assert_eq!(delay_after(adaptive(), &[0, 500, 1000, 1500]), 200.0);
+    // A short pause takes away half of what is beyond the least: 80/2 + 20, of which 5 ms later all is left.
+    assert_eq!(delay_after(DelayedAck { segments: 2, ..adaptive() }, &[0, 80, 85, 90]), 50.0);
+}
+
+#[test]
+fn an_acknowledgement_that_waits_is_not_put_off() {
+    let mut receiver = with(adaptive());
+    at_once(&mut receiver, &[0, 10, 20]);
+    assert_eq!(receiver.poll_at(), ms(40));
+    // Almost due: it goes with the segment that arrives.
+    assert_eq!(answer(&mut receiver, ms(31), &data(3)).len(), 1);
+}
+
+#[test]
+fn out_of_order_data_is_acknowledged_together_after_the_third() {
+    let mut receiver = with(DelayedAck { sack_compression: Some(Span::from_millis(1)), ..plain() });
+    answer(&mut receiver, ms(0), &data(0));
+    for number in 2..5 {
+        assert_eq!(answer(&mut receiver, ms(1), &data(number)).len(), 1, "segment {number}");
+    }
+    for number in 5..9 {
+        assert!(answer(&mut receiver, ms(2), &data(number)).is_empty(), "segment {number}");
+    }
+    assert_eq!(receiver.poll_at(), ms(3));
+    let ack = receiver.poll(ms(3)).expect("compressed");
+    assert_eq!(ack.blocks().collect::<Vec<_>>(), [(2000, 9000)]);
+    assert_eq!(receiver.poll_at(), Time::NEVER);
+    // The segment that fills the gap is acknowledged at once, and the count begins anew.
+    answer(&mut receiver, ms(4), &data(9));
+    assert_eq!(answer(&mut receiver, ms(4), &data(1))[0].ack, 10 * MSS);
+    assert_eq!(answer(&mut receiver, ms(5), &data(11)).len(), 1);
+}
+
+#[test]
+fn a_third_block_and_forty_four_segments_end_the_compression() {
+    let compressing = || {
+        let mut receiver = with(DelayedAck { sack_compression: Some(Span::from_millis(1)), ..plain() });
+        for number in [1, 2, 3] {
+            assert_eq!(answer(&mut receiver, ms(0), &data(number)).len(), 1);
+        }
+        receiver
+    };
+    let mut receiver = compressing();
+    let saved = (4..200).take_while(|&number| answer(&mut receiver, ms(0), &data(number)).is_empty()).count();
+    assert_eq!(saved, 44);
+    let mut receiver = compressing();
+    assert!(answer(&mut receiver, ms(0), &data(10)).is_empty(), "the second block");
+    assert_eq!(answer(&mut receiver, ms(0), &data(20)).len(), 1, "the third block");
+}
+
+#[test]
+fn compression_waits_a_twentieth_of_a_short_round_trip() {
+    let mut receiver = with(DelayedAck { sack_compression: Some(Span::from_millis(1)), ..plain() });
+    let syn = Segment { flags: Flags::SYN, ..Segment::default() };
+    answer(&mut receiver, ms(0), &syn);
+    answer(&mut receiver, ms(4), &data(0));
+    for number in 2..6 {
+        answer(&mut receiver, ms(5), &data(number));
+    }
+    assert_eq!(receiver.poll_at() - ms(5), Span::from_micros(200));
+}
+
+#[test]
+fn without_sack_each_is_acknowledged() {
+    let ack = AckPolicy::Delayed(DelayedAck::linux());
+    let mut receiver = Receiver::new(&TcpConfig { ack, ..config(Recovery::NewReno, 10) }, Time::ZERO);
+    for number in 1..20 {
+        assert_eq!(answer(&mut receiver, ms(0), &data(number)).len(), 1);
+    }
+}
+
+#[test]
+fn data_that_goes_the_other_way_ends_the_quick_phase() {
+    let mut receiver = with(DelayedAck { quick: 16, ..adaptive() });
+    assert_eq!(answer(&mut receiver, ms(0), &data(0)).len(), 1);
+    receiver.acknowledge(ms(1));
+    assert!(answer(&mut receiver, ms(2), &data(1)).is_empty(), "an answer may carry it");
+    // None came: the timer ends that.
+    assert_eq!(receiver.poll_at(), ms(42));
+    receiver.poll(ms(42)).expect("its time has come");
+    assert_eq!(answer(&mut receiver, ms(43), &data(2)).len(), 1);
+}
+
+#[test]
+fn delays_beyond_the_standard_are_refused() {
+    assert!(DelayedAck::linux().check().is_ok());
+    let half = Some(Span::from_millis(501));
+    assert!(DelayedAck { maximum: half, ..plain() }.check().is_err());
+    assert!(DelayedAck { maximum: Some(Span::from_millis(39)), ..plain() }.check().is_err());
+    assert!(DelayedAck { sack_compression: half, ..plain() }.check().is_err());
+    assert!(DelayedAck { sack_compression: Some(Span::ZERO), ..plain() }.check().is_err());
+}
