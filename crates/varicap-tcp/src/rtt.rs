@@ -102,7 +102,13 @@ impl RttEstimator {
         self.rule.deadline(now, self.rto)
     }
 
-    /// What the clock adds to a timer of its own that waits for less than an RTO.
+    /// The instant at which a timer fires that is set now for `wait`.
+    #[inline]
+    pub(crate) fn after(&self, now: Time, wait: Span) -> Time {
+        self.rule.deadline(now, wait)
+    }
+
+    /// What the clock adds to a wait that is shorter than an RTO.
     #[inline]
     pub(crate) fn slack(&self) -> Span {
         self.rule.slack()

@@ -360,12 +360,15 @@ impl Track {
         }
     }
 
-    /// A sample of the round-trip time, unless the acknowledgement covers data that was sent again (Karn).
+    /// A sample of the round-trip time, unless the acknowledgement covers data that was sent again (Karn): that of the
+    /// first segment that it covers, as hosts and the simulator take it, with the time for which a receiver delayed the
+    /// acknowledgement. What the network knows of the path is without: the round trip of the last one.
     fn on_acknowledged(&mut self, now: Time, acknowledged: u32) -> Option<Span> {
-        let mut latest = None;
+        let (mut first, mut latest) = (None, None);
         let mut again = false;
         while let Some(sent) = self.flight.front().filter(|sent| !before(acknowledged, sent.end)) {
             again |= sent.again;
+            first = first.or(Some(sent.at));
             latest = Some(sent.at);
             self.flight.pop_front();
         }
@@ -375,7 +378,7 @@ impl Track {
             Some(_) => Span::from_nanos((7 * self.smoothed.as_nanos() + rtt.as_nanos()) / 8),
         };
         self.base = Some(self.base.map_or(rtt, |base| base.min(rtt)));
-        Some(rtt)
+        first.map(|at| now.since(at))
     }
 
     fn known_rtt(&self) -> Option<KnownRtt> {
@@ -392,12 +395,12 @@ mod tests {
     }
 
     #[test]
-    fn a_round_trip_is_from_the_last_segment_that_an_acknowledgement_covers() {
+    fn a_sample_is_of_the_first_segment_that_an_acknowledgement_covers_and_the_path_is_known_by_the_last() {
         let mut track = Track::default();
         track.on_sent(ms(0), 1000, 500);
         track.on_sent(ms(10), 1500, 500);
         assert_eq!(track.on_acknowledged(ms(100), 1000), None);
-        assert_eq!(track.on_acknowledged(ms(110), 2000), Some(Span::from_millis(100)));
+        assert_eq!(track.on_acknowledged(ms(110), 2000), Some(Span::from_millis(110)));
         assert_eq!(track.known_rtt().unwrap().base, Span::from_millis(100));
     }
 

@@ -218,6 +218,8 @@ pub(crate) struct Reaction {
     pub(crate) delivered: u64,
     /// When a segment left that gives an RTT sample, where the recovery knows.
     pub(crate) timed: Option<Time>,
+    /// Whether that segment was acknowledged cumulatively.
+    pub(crate) covers_timed: bool,
     /// How long until what is late is lost, if nothing arrives.
     pub(crate) reorder_after: Option<Span>,
 }

@@ -125,6 +125,7 @@ impl Rules for ByTime {
         let mut reaction = Reaction { delivered: progress.delivered, ..Reaction::default() };
         let original = progress.first_acked.filter(|_| !progress.acked_resent);
         reaction.timed = original.or(progress.first_sacked);
+        reaction.covers_timed = original.is_some();
         // A SACK puts off the timeout only if the head left after what it reports.
         let is_older = progress.first_sacked.zip(head_left_at).is_some_and(|(sacked, head)| sacked < head);
         reaction.rearm = advanced || is_older;

@@ -142,7 +142,9 @@ impl Sender {
         }
         self.set_timer(now, pending, &reaction, is_new);
         self.check();
-        AckOutcome { rtt, newly_acked: segment.ack - before }
+        // Measured are round trips of what was acknowledged and left once, whatever else feeds the timer.
+        let measured = rtt.filter(|_| !self.recovery.tracks() || reaction.covers_timed);
+        AckOutcome { rtt: measured, newly_acked: segment.ack - before }
     }
 
     fn is_recovering(&self) -> bool {

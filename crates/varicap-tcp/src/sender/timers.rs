@@ -44,13 +44,16 @@ impl Sender {
     fn rearm_from_head(&mut self, now: Time) {
         self.timer = TimerKind::Retransmit;
         let left_at = self.recovery.head_left_at().unwrap_or(now);
-        self.timer_at = self.sampling.rtt.deadline(left_at).max(now + Span::from_nanos(1));
+        let rtt = &self.sampling.rtt;
+        let left = (left_at + rtt.rto()).max(now + Span::from_nanos(1)) - now;
+        self.timer_at = rtt.after(now, left).max(now + Span::from_nanos(1));
     }
 
     /// Waits for what may be late.
     fn wait_for_late(&mut self, now: Time, left: Span) {
         self.timer = TimerKind::Reorder;
-        self.timer_at = now + left.saturating_add(self.sampling.rtt.slack());
+        let rtt = &self.sampling.rtt;
+        self.timer_at = rtt.after(now, left.saturating_add(rtt.slack()));
     }
 
     /// RFC 8985 §7.2: two smoothed RTTs, more if a delayed acknowledgement may be all that is missing, at most the RTO:
@@ -66,10 +69,10 @@ impl Sender {
             None => rtt.initial_probe(),
         };
         let from = if advanced { now } else { self.recovery.head_left_at().unwrap_or(now) };
-        let limit = rtt.deadline(from);
-        let at = now + wait;
+        let limit = from + rtt.rto();
+        let at = rtt.after(now, wait);
         self.timer = TimerKind::Probe;
-        self.timer_at = if limit > now { at.min(limit) } else { at };
+        self.timer_at = if limit > now { at.min(rtt.after(now, limit - now)) } else { at };
     }
 
     /// Nothing more leaves now: what left last is the tail to be probed.

@@ -16,6 +16,9 @@ const AFTER_SYN_LOSS: Span = Span::from_secs(3);
 /// Nanoseconds of a microsecond, in which Linux measures [ns].
 const MICROSECOND: Span = Span::from_micros(1);
 
+/// What Linux adds to a wait that is shorter than an RTO (TCP_TIMEOUT_MIN) [ticks].
+const SHORTEST_TICKS: u64 = 2;
+
 /// Linux's timer.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -130,6 +133,7 @@ impl super::Rule for Rule {
             maximum,
             backs_off: true,
             linear_syn_timeouts: self.linear_syn_timeouts,
+            slack: SHORTEST_TICKS * self.tick.step,
         }
     }
 

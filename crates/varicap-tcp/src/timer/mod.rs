@@ -98,6 +98,8 @@ struct Limits {
     backs_off: bool,
     /// Expiries of a SYN that do not double it.
     linear_syn_timeouts: u32,
+    /// What the clock adds to a wait that is shorter than an RTO [ns].
+    slack: u64,
 }
 
 /// A sample and what the estimator makes of it; times in the rule's units.
@@ -121,14 +123,6 @@ pub(crate) struct Sample {
     pub(crate) sent: u64,
 }
 
-impl TimerRule {
-    /// What the clock adds to a wait that is shorter than an RTO: one of its ticks, at least a millisecond.
-    #[inline]
-    pub(crate) fn slack(&self) -> Span {
-        Span::from_nanos(self.limits.unit.max(1_000_000))
-    }
-}
-
 /// One of the timers.
 trait Rule {
     /// The settings that all rules have in common.
@@ -150,6 +144,12 @@ impl TimerRule {
         // RFC 6298 (5.5): RTO <- RTO * 2; (2.5): a maximum may be placed on it.
         let factor = if self.limits.backs_off { 1u64 << expiries.min(32) } else { 1 };
         rto.saturating_mul(factor).min(self.limits.maximum.max(1))
+    }
+
+    /// What the clock adds to a wait that is shorter than an RTO: more than nothing.
+    #[inline]
+    pub(crate) fn slack(&self) -> Span {
+        Span::from_nanos(self.limits.slack.max(1))
     }
 
     /// The RTO before the first sample [ns].

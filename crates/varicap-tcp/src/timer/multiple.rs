@@ -76,7 +76,15 @@ impl Rule {
 impl super::Rule for Rule {
     fn limits(&self) -> Limits {
         let (initial, maximum, backs_off) = (self.initial, self.maximum, self.backs_off);
-        Limits { unit: 1, initial, after_syn_loss: initial, maximum, backs_off, linear_syn_timeouts: 0 }
+        Limits {
+            unit: 1,
+            initial,
+            after_syn_loss: initial,
+            maximum,
+            backs_off,
+            linear_syn_timeouts: 0,
+            slack: 1_000_000,
+        }
     }
 
     #[inline]

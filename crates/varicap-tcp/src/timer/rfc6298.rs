@@ -72,7 +72,15 @@ impl super::Rule for Rule {
     fn limits(&self) -> Limits {
         let (initial, maximum) = (self.initial, self.maximum);
         let after_syn_loss = initial.max(AFTER_SYN_LOSS.as_nanos()).min(maximum.max(1));
-        Limits { unit: 1, initial, after_syn_loss, maximum, backs_off: true, linear_syn_timeouts: 0 }
+        Limits {
+            unit: 1,
+            initial,
+            after_syn_loss,
+            maximum,
+            backs_off: true,
+            linear_syn_timeouts: 0,
+            slack: self.granularity.step,
+        }
     }
 
     #[inline]

@@ -80,6 +80,7 @@ impl super::Rule for Rule {
             maximum,
             backs_off: true,
             linear_syn_timeouts: 0,
+            slack: self.tick.step,
         }
     }
 
