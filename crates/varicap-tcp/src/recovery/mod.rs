@@ -87,8 +87,8 @@ macro_rules! recoveries {
             fn tail(&self) -> Option<(u64, u64)> {
                 match self { $( Chosen::$Variant(rules) => rules.tail(), )+ }
             }
-            fn on_probe(&mut self, common: &mut Common, end: u64, is_resent: bool) {
-                match self { $( Chosen::$Variant(rules) => rules.on_probe(common, end, is_resent), )+ }
+            fn on_probe(&mut self, common: &mut Common, space: &Space, is_resent: bool) {
+                match self { $( Chosen::$Variant(rules) => rules.on_probe(common, space, is_resent), )+ }
             }
             fn next_resend(&mut self, common: &mut Common, space: &Space, room: bool) -> Option<(u64, u64)> {
                 match self { $( Chosen::$Variant(rules) => rules.next_resend(common, space, room), )+ }
@@ -262,7 +262,9 @@ pub(crate) struct Expiry {
 pub(crate) struct Arrival<'a> {
     /// SND.UNA before it.
     pub(crate) before: u64,
-    /// Whether it is a duplicate by RFC 5681 §2.
+    /// Whether it repeats the last one and has no SACK blocks.
+    pub(crate) says_nothing: bool,
+    /// Whether it is a duplicate by RFC 5681 §2, SACK blocks or not.
     pub(crate) is_duplicate: bool,
     /// Whether it echoes a mark that counts as congestion.
     pub(crate) is_marked: bool,
@@ -332,8 +334,8 @@ trait Rules {
     fn tail(&self) -> Option<(u64, u64)> {
         None
     }
-    /// A probe has left, after which all that was sent ends at `end` [B].
-    fn on_probe(&mut self, _common: &mut Common, _end: u64, _is_resent: bool) {}
+    /// A probe has left, a segment sent before if it `is_resent`.
+    fn on_probe(&mut self, _common: &mut Common, _space: &Space, _is_resent: bool) {}
     /// What to resend before any new data, if `room` (of the window) is left for a segment.
     fn next_resend(&mut self, common: &mut Common, space: &Space, room: bool) -> Option<(u64, u64)>;
     /// What to resend when there is no new data to send, if there is room for a segment.
@@ -476,9 +478,9 @@ impl LossRecovery {
         self.chosen.tail()
     }
 
-    /// A probe has left, after which all that was sent ends at `end` [B].
-    pub(crate) fn on_probe(&mut self, end: u64, is_resent: bool) {
-        self.chosen.on_probe(&mut self.common, end, is_resent);
+    /// A probe has left, a segment sent before if it `is_resent`.
+    pub(crate) fn on_probe(&mut self, space: &Space, is_resent: bool) {
+        self.chosen.on_probe(&mut self.common, space, is_resent);
     }
 
     /// Whether the window fell for this flight already, so that a timeout leaves the threshold as it is: where each

@@ -30,6 +30,8 @@ struct Probe {
     end: u64,
     /// It was a segment sent before.
     is_resent: bool,
+    /// FlightSize then [B].
+    in_flight: u64,
 }
 
 /// How long late segments are waited for. Source: RFC 8985 §6.2 step 4.
@@ -214,8 +216,8 @@ impl Rules for ByTime {
         self.flight.tail()
     }
 
-    fn on_probe(&mut self, common: &mut Common, end: u64, is_resent: bool) {
-        self.probe = Some(Probe { end, is_resent });
+    fn on_probe(&mut self, common: &mut Common, space: &Space, is_resent: bool) {
+        self.probe = Some(Probe { end: space.nxt, is_resent, in_flight: space.flight() });
         self.refresh(common);
     }
 }
@@ -459,11 +461,11 @@ impl ByTime {
         let Some(probe) = self.probe.filter(|probe| arrival.segment.ack >= probe.end) else { return };
         if probe.is_resent && !repeated && arrival.segment.ack > probe.end {
             // Only the probe closed the hole: the window falls as for any loss.
-            reaction.say(Signal::TailRepaired { in_flight: space.flight() });
+            reaction.say(Signal::TailRepaired { in_flight: probe.in_flight });
             self.keep_open(common, space);
         }
-        let is_told_apart = repeated || arrival.is_duplicate || arrival.segment.ack > probe.end;
-        if !probe.is_resent || is_told_apart {
+        let is_answered = repeated || arrival.says_nothing || arrival.segment.ack > probe.end;
+        if !probe.is_resent || is_answered {
             self.probe = None;
         }
     }

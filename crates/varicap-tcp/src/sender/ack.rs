@@ -91,6 +91,7 @@ impl Sender {
         let is_new = segment.ack > before;
         // RFC 5681 §2: data outstanding, no data, same acknowledgement, same window.
         let is_update = Offer::of(segment) != self.offer.edge;
+        let says_nothing = !is_new && !is_update && segment.len == 0 && segment.sack_count == 0;
         let is_duplicate = !is_new && self.space.flight() > 0 && !is_update && segment.len == 0;
         let mut rtt = None;
         if is_new {
@@ -103,7 +104,8 @@ impl Sender {
         }
         let was_recovering = self.is_recovering();
         let is_marked = is_marked && self.ecn.enabled;
-        let arrival = Arrival { before, is_duplicate, is_marked, clock: self.clock(now), segment };
+        let arrival =
+            Arrival { before, says_nothing, is_duplicate, is_marked, clock: self.clock(now), segment };
         let reaction = self.recovery.on_ack(&self.space, &arrival);
         self.release.refill();
         if self.recovery.tracks() {

@@ -100,7 +100,7 @@ impl Sender {
             self.recovery.tail().map(|tail| self.resend(now, tail))
         };
         if outgoing.is_some() {
-            self.recovery.on_probe(self.space.nxt, !may_send_new);
+            self.recovery.on_probe(&self.space, !may_send_new);
             self.timer_is_old = false;
         }
         self.timer_at = self.sampling.rtt.deadline(now);

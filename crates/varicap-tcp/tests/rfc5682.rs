@@ -1,0 +1,118 @@
+//! Timeouts that were spurious, and other reductions that are taken back. Source: RFC 5682, RFC 4015, RFC 3708.
+
+mod common;
+
+use common::*;
+use varicap_tcp::{Recovery, State, TcpConfig};
+
+fn testing() -> TcpConfig {
+    TcpConfig { frto: true, undo: true, timer: timer(200, 1), ..config(Recovery::Rack, 5) }
+}
+
+/// A sender whose retransmission timer has just expired at 400 ms, with segments 5 to 14 in flight and cwnd 10.
+fn expired(config: &TcpConfig) -> Script {
+    let mut script = Script::greedy(config);
+    for number in 1..=5 {
+        script.at(ms(100)).ack(number * MSS);
+    }
+    assert_eq!((script.cwnd(), script.in_flight()), (10, 10));
+    script.skip();
+    script.at(ms(400));
+    script.expect(&[nth(5)]);
+    assert_eq!((script.sender.state(), script.cwnd()), (State::Loss, 1));
+    script
+}
+
+/// RFC 5682 §3.1 (2 b) and (3 b): late acknowledgements of originals show that nothing was lost.
+#[test]
+fn a_spurious_timeout_is_recognised_by_new_data_and_undone() {
+    let mut script = expired(&testing());
+    // The acknowledgement of the original segment 5, late. Two new segments go out, and no retransmission.
+    script.at(ms(410)).ack(6 * MSS);
+    script.expect(&segments(15, 2));
+    script.at(ms(411)).ack(7 * MSS);
+    assert_eq!((script.sender.state(), script.sender.counters().timeouts), (State::Open, 1));
+    assert!(script.cwnd() >= 10, "cwnd {}", script.cwnd());
+    assert!(script.log().iter().filter(|sent| sent.at > ms(400)).all(|sent| sent.data.start >= 15 * MSS));
+}
+
+/// RFC 5682 §3.1 (3 a): a duplicate shows that the timeout was right.
+#[test]
+fn a_genuine_timeout_resends_after_the_test() {
+    let mut script = expired(&testing());
+    // Segment 5, resent, arrives; the others are gone.
+    script.at(ms(500)).ack(6 * MSS);
+    script.expect(&segments(15, 2));
+    script.at(ms(600)).sack(6 * MSS, &[held(15, 16)]);
+    assert_eq!(script.sender.state(), State::Loss);
+    let next = script.log().last().expect("something").data.clone();
+    assert!(next.start < 15 * MSS, "{next:?} is no retransmission");
+    assert_eq!(script.ssthresh(), 5);
+}
+
+/// RFC 5682 §3.1 (2 b): without new data to send there is no test.
+#[test]
+fn without_new_data_a_timeout_is_taken_at_its_word() {
+    let mut script = Script::offering(&testing(), 10 * MSS);
+    script.at(ms(100)).ack(5 * MSS);
+    script.skip();
+    script.at(ms(400));
+    script.expect(&[nth(5)]);
+    script.at(ms(500)).ack(6 * MSS);
+    script.expect(&segments(6, 2));
+}
+
+/// RFC 4015 §3: a timestamp from before the retransmission shows that the original arrived.
+#[test]
+fn timestamps_undo_a_timeout_at_the_first_acknowledgement() {
+    let config = TcpConfig { timestamps: true, frto: false, ..testing() };
+    let mut script = expired(&config);
+    let mut late = script.last().segment;
+    late = varicap_tcp::Segment {
+        ack: 6 * MSS,
+        echo: ms(100),
+        flags: varicap_tcp::Flags::ACK,
+        window: u32::MAX,
+        len: 0,
+        seq: 0,
+        ..late
+    };
+    script.at(ms(410)).push(late);
+    assert_eq!(script.sender.state(), State::Open);
+    assert!(script.cwnd() >= 10, "cwnd {}", script.cwnd());
+    let config = TcpConfig { undo: false, ..config };
+    let mut script = expired(&config);
+    script.at(ms(410)).push(late);
+    assert_eq!((script.sender.state(), script.cwnd()), (State::Loss, 2));
+}
+
+/// RFC 3708 §3: every retransmission of a recovery was reported as a duplicate.
+#[test]
+fn duplicates_of_all_retransmissions_undo_a_recovery() {
+    let mut script = Script::greedy(&testing());
+    for number in 1..=5 {
+        script.at(ms(100)).ack(number * MSS);
+    }
+    script.at(ms(200)).sack(5 * MSS, &[held(6, 9)]);
+    assert_eq!(
+        (script.sender.state(), script.cwnd(), script.last().data.clone()),
+        (State::Recovery, 5, nth(5))
+    );
+    script.at(ms(201)).ack(15 * MSS);
+    assert_eq!((script.sender.state(), script.cwnd() < 10), (State::Open, true));
+    // The retransmission arrives after all, and is reported (RFC 2883).
+    let mut report = script.last().segment;
+    report = varicap_tcp::Segment {
+        ack: 15 * MSS,
+        flags: varicap_tcp::Flags::ACK,
+        window: u32::MAX,
+        len: 0,
+        seq: 0,
+        ..report
+    };
+    report.sack[0] = (report.offset(5 * MSS).expect("near"), report.offset(6 * MSS).expect("near"));
+    report.sack_count = 1;
+    assert_eq!(report.duplicate_block(), Some((5 * MSS, 6 * MSS)));
+    script.at(ms(300)).push(report);
+    assert!(script.cwnd() >= 10, "cwnd {}", script.cwnd());
+}

@@ -1,0 +1,166 @@
+//! Losses by time and probes of the tail. Source: RFC 8985.
+
+mod common;
+
+use common::*;
+use varicap_tcp::{Recovery, State, TcpConfig};
+
+/// RACK-TLP as the standard has it: SACK, a probe of the tail, the window halved at once.
+fn by_time(initial_window: u64) -> TcpConfig {
+    TcpConfig { tail_loss_probe: true, timer: timer(200, 1), ..config(Recovery::Rack, initial_window) }
+}
+
+/// A script in which the round trip of 100 ms is known, ten segments are in flight since 100 ms, and nothing is due.
+fn steady() -> Script {
+    let mut script = Script::greedy(&by_time(5));
+    script.at(ms(100)).ack(5 * MSS);
+    script.skip();
+    assert_eq!(script.in_flight(), 6);
+    script
+}
+
+/// §6.2 step 4: without reordering ever seen, the third segment above a hole shows it to be lost.
+#[test]
+fn three_later_segments_show_a_loss_at_once() {
+    let mut script = steady();
+    script.at(ms(200)).sack(5 * MSS, &[held(6, 8)]);
+    assert_eq!(script.sender.state(), State::Disorder);
+    // What left the pipe lets out as much: limited transmit of any length.
+    script.expect(&segments(11, 2));
+    script.sack(5 * MSS, &[held(6, 9)]);
+    assert_eq!(script.sender.state(), State::Recovery);
+    script.expect(&[nth(5)]);
+}
+
+/// §6.3: fewer show it when a quarter of the least round trip has passed.
+#[test]
+fn one_later_segment_shows_a_loss_after_a_quarter_of_a_round_trip() {
+    let mut script = steady();
+    script.at(ms(200)).sack(5 * MSS, &[held(6, 7)]);
+    script.expect(&[nth(11)]);
+    assert_eq!(script.sender.counters().fast_retransmits, 0);
+    // 25 ms for reordering, and a tick of the clock.
+    script.at(ms(230));
+    script.expect_at(ms(226), nth(5));
+    assert_eq!((script.sender.state(), script.sender.counters().fast_retransmits), (State::Recovery, 1));
+}
+
+/// §3.2: a retransmission that is lost again is found, too, by what left after it.
+#[test]
+fn a_lost_retransmission_is_resent_without_a_timeout() {
+    let mut script = steady();
+    script.at(ms(200)).sack(5 * MSS, &[held(6, 9)]);
+    script.skip();
+    // New data that left after the retransmission of segment 5 arrives; the retransmission does not.
+    script.at(ms(210)).sack(5 * MSS, &[held(6, 11)]);
+    script.skip();
+    let newest = script.last().data.end / MSS;
+    assert!(newest > 11, "something new left after the retransmission");
+    script.at(ms(320)).sack(5 * MSS, &[held(6, newest)]);
+    let resent: Vec<_> =
+        script.log().iter().filter(|sent| sent.data == nth(5) && sent.at > ms(100)).collect();
+    assert_eq!(resent.len(), 2, "{resent:?}");
+    assert_eq!((script.sender.state(), script.sender.counters().timeouts), (State::Recovery, 0));
+}
+
+/// §6.2 step 4: once segments have come out of order, three later ones are not enough.
+#[test]
+fn after_reordering_a_hole_is_given_time() {
+    let mut script = Script::greedy(&by_time(10));
+    for number in 1..=10 {
+        script.at(ms(100)).ack(number * MSS);
+    }
+    assert_eq!(script.in_flight(), 20);
+    script.at(ms(200)).sack(10 * MSS, &[held(11, 13)]);
+    // Segment 10 was merely late.
+    script.at(ms(205)).ack(13 * MSS);
+    assert_eq!((script.sender.state(), script.sender.counters().retransmitted_packets), (State::Open, 0));
+    script.at(ms(210)).sack(13 * MSS, &[held(14, 17)]);
+    assert_eq!(script.sender.state(), State::Disorder);
+    script.skip();
+    // A quarter of the least round trip, and a tick of the clock.
+    script.at(ms(240));
+    script.expect_at(ms(236), nth(13));
+    assert_eq!(script.sender.state(), State::Recovery);
+}
+
+/// §7.2 and §7.3: two round trips of silence, and the last segment goes out again.
+#[test]
+fn a_silent_tail_is_probed_with_the_last_segment() {
+    let mut script = Script::offering(&by_time(5), 8 * MSS);
+    script.at(ms(100)).ack(5 * MSS);
+    script.expect(&segments(0, 8));
+    script.at(ms(310));
+    script.expect_at(ms(301), nth(7));
+    assert_eq!((script.sender.counters().timeouts, script.cwnd()), (0, 6));
+    // §7.3: one probe at a time; the RTO runs from the probe.
+    script.at(ms(480));
+    script.expect_nothing();
+}
+
+/// §7.3: new data is a better probe, even beyond the window.
+#[test]
+fn a_silent_tail_is_probed_with_new_data_if_there_is_any() {
+    let mut script = steady();
+    script.at(ms(305));
+    script.expect_at(ms(301), nth(11));
+}
+
+/// §7.2: a receiver may delay the acknowledgement of a single segment.
+#[test]
+fn a_single_segment_is_probed_later() {
+    let mut script = Script::offering(&by_time(5), 6 * MSS);
+    script.at(ms(100)).ack(5 * MSS);
+    script.skip();
+    // Two round trips and 200 ms would be later than the RTO of 300 ms, which bounds the wait.
+    script.at(ms(399));
+    script.expect_nothing();
+    script.at(ms(410));
+    script.expect_at(ms(400), nth(5));
+    assert_eq!(script.sender.counters().timeouts, 0);
+}
+
+/// §7.4.2: the probe repaired the loss of the tail, which costs what any loss costs.
+#[test]
+fn a_probe_that_repairs_a_loss_halves_the_window() {
+    let mut script = Script::offering(&by_time(20), 28 * MSS);
+    script.at(ms(100)).ack(20 * MSS);
+    script.at(ms(310));
+    assert_eq!(script.last().data, nth(27));
+    // 20 to 26 had arrived, the probe filled the hole at the end, and more is written and acknowledged.
+    script.at(ms(401)).ack(28 * MSS);
+    script.write(2 * MSS);
+    script.at(ms(501)).ack(30 * MSS);
+    // Half of the eight segments in flight when the probe left; the acknowledgement opens the window by one.
+    assert_eq!((script.ssthresh(), script.sender.state()), (4, State::Open));
+    assert_eq!((script.sender.counters().timeouts, script.sender.counters().fast_retransmits), (0, 0));
+}
+
+/// §7.4.2: nothing was lost if both the original and the probe arrived.
+#[test]
+fn a_probe_that_was_a_duplicate_costs_nothing() {
+    let mut script = Script::offering(&by_time(10), 12 * MSS);
+    script.at(ms(100)).ack(8 * MSS);
+    script.at(ms(310));
+    let before = script.cwnd();
+    script.at(ms(320)).ack(12 * MSS);
+    script.at(ms(401)).ack(12 * MSS);
+    script.write(2 * MSS);
+    script.at(ms(501)).ack(14 * MSS);
+    assert!(script.cwnd() >= before, "{} after {before}", script.cwnd());
+}
+
+/// §6.3 and RFC 6298 §5: after a timeout only what left a round trip ago is lost.
+#[test]
+fn a_timeout_spares_what_left_a_moment_before() {
+    let config = TcpConfig { tail_loss_probe: false, ..by_time(5) };
+    let mut script = Script::offering(&config, 8 * MSS);
+    script.at(ms(100)).ack(5 * MSS);
+    script.at(ms(395)).write(MSS);
+    script.skip();
+    script.at(ms(401));
+    script.expect(&[nth(5)]);
+    assert_eq!((script.sender.state(), script.sender.counters().timeouts), (State::Loss, 1));
+    let beliefs = script.sender.beliefs().expect("a record");
+    assert_eq!((beliefs.lost, beliefs.resent), (3 * MSS, MSS));
+}
