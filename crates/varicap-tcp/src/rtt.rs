@@ -8,13 +8,7 @@ use crate::timer::{Sample, Timer, TimerRule};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RttEstimator {
     rule: TimerRule,
-    /// 8 x SRTT, in the rule's units: the scaling of Jacobson's appendix keeps the fractions.
-    srtt8: u64,
-    /// 4 x RTTVAR, in the rule's units.
-    rttvar4: u64,
-    /// Least RTT seen [ns]; meaningful once sampled.
-    least: Span,
-    samples: u64,
+    smooth: Smooth,
     /// RTO without backoff [ns].
     base: u64,
     /// RTO in force [ns].
@@ -25,6 +19,38 @@ pub(crate) struct RttEstimator {
     linear: u32,
 }
 
+/// What every rule starts from.
+#[derive(Clone, Copy, Debug)]
+struct Smooth {
+    /// 8 x SRTT, in the rule's units: the scaling of Jacobson's appendix keeps the fractions.
+    srtt8: u64,
+    /// 4 x RTTVAR, in the rule's units.
+    rttvar4: u64,
+    /// Least RTT seen [ns]; meaningful once sampled.
+    least: Span,
+    samples: u64,
+}
+
+impl Smooth {
+    /// Takes a round-trip time in the rule's units, at which all below `acked` was acknowledged of what was `sent` [B].
+    #[inline]
+    fn take(&mut self, rtt: u64, acked: u64, sent: u64) -> Sample {
+        let (is_first, srtt_before) = (self.samples == 0, self.srtt8 >> 3);
+        if is_first {
+            // RFC 6298 (2.2): SRTT <- R, RTTVAR <- R/2.
+            self.srtt8 = rtt << 3;
+            self.rttvar4 = rtt << 1;
+        } else {
+            // RFC 6298 (2.3), RTTVAR first: RTTVAR <- 3/4 RTTVAR + 1/4 |SRTT - R|, SRTT <- 7/8 SRTT + 1/8 R.
+            self.rttvar4 = self.rttvar4 - (self.rttvar4 >> 2) + srtt_before.abs_diff(rtt);
+            self.srtt8 = self.srtt8 - srtt_before + rtt;
+        }
+        self.samples += 1;
+        let (srtt, four_rttvar, least) = (self.srtt8 >> 3, self.rttvar4, self.least);
+        Sample { rtt, srtt_before, srtt, four_rttvar, least, is_first, acked, sent }
+    }
+}
+
 impl RttEstimator {
     /// The estimator of a connection that begins with a handshake or not.
     pub(crate) fn new(timer: &Timer, handshake: bool) -> RttEstimator {
@@ -33,10 +59,7 @@ impl RttEstimator {
         let linear = if handshake { rule.linear_syn_timeouts() } else { 0 };
         RttEstimator {
             rule,
-            srtt8: 0,
-            rttvar4: 0,
-            least: Span::MAX,
-            samples: 0,
+            smooth: Smooth { srtt8: 0, rttvar4: 0, least: Span::MAX, samples: 0 },
             base,
             rto: Span::from_nanos(base),
             backoff: 0,
@@ -49,30 +72,17 @@ impl RttEstimator {
     pub(crate) fn on_sample(&mut self, at: Time, now: Time, acked: u64, sent: u64) {
         debug_assert!(at <= now, "acknowledged at {now:?}, before it was sent at {at:?}");
         debug_assert!(acked <= sent, "{acked} B were acknowledged of {sent} B sent");
-        let rtt = self.rule.measure(at, now);
-        self.least = self.least.min(now.since(at));
-        let (is_first, srtt_before) = (self.samples == 0, self.srtt8 >> 3);
-        if is_first {
-            // RFC 6298 (2.2): SRTT <- R, RTTVAR <- R/2.
-            self.srtt8 = rtt << 3;
-            self.rttvar4 = rtt << 1;
-        } else {
-            // RFC 6298 (2.3), RTTVAR first: RTTVAR <- 3/4 RTTVAR + 1/4 |SRTT - R|, SRTT <- 7/8 SRTT + 1/8 R.
-            self.rttvar4 = self.rttvar4 - (self.rttvar4 >> 2) + srtt_before.abs_diff(rtt);
-            self.srtt8 = self.srtt8 - srtt_before + rtt;
-        }
-        self.samples += 1;
+        self.smooth.least = self.smooth.least.min(now.since(at));
         // RFC 6298 §5, last paragraph: a new measurement collapses a backed off RTO.
         self.backoff = 0;
-        let (srtt, four_rttvar, least) = (self.srtt8 >> 3, self.rttvar4, self.least);
-        let sample = Sample { rtt, srtt_before, srtt, four_rttvar, least, is_first, acked, sent };
-        self.base = self.rule.rto(&sample);
+        let smooth = &mut self.smooth;
+        self.base = self.rule.on_sample(at, now, |rtt| smooth.take(rtt, acked, sent));
         self.rto = Span::from_nanos(self.base);
     }
 
     /// The timer expired: back it off.
     pub(crate) fn on_expiry(&mut self) {
-        if self.linear > 0 && self.samples == 0 {
+        if self.linear > 0 && self.smooth.samples == 0 {
             self.linear -= 1;
             return;
         }
@@ -89,7 +99,7 @@ impl RttEstimator {
     /// The handshake ended although a SYN was lost.
     pub(crate) fn on_connected_after_loss(&mut self) {
         // RFC 6298 (5.7): if the SYN's timer expired, data starts with an RTO of at least 3 s.
-        if self.samples == 0 {
+        if self.smooth.samples == 0 {
             self.base = self.rule.after_syn_loss();
             (self.backoff, self.linear) = (0, 0);
             self.rto = Span::from_nanos(self.base);
@@ -126,15 +136,15 @@ impl RttEstimator {
 
     #[inline]
     pub(crate) fn smoothed(&self) -> Option<Span> {
-        (self.samples > 0).then(|| Span::from_nanos((self.srtt8 >> 3) * self.rule.unit()))
+        (self.smooth.samples > 0).then(|| Span::from_nanos((self.smooth.srtt8 >> 3) * self.rule.unit()))
     }
 
     #[inline]
     pub(crate) fn least(&self) -> Option<Span> {
-        (self.samples > 0).then_some(self.least)
+        (self.smooth.samples > 0).then_some(self.smooth.least)
     }
 
     pub(crate) fn samples(&self) -> u64 {
-        self.samples
+        self.smooth.samples
     }
 }

@@ -356,9 +356,6 @@ impl Receiver {
     pub fn poll_into(&mut self, now: Time, place: &mut Segment) {
         debug_assert!(self.is_due(now), "no acknowledgement is due at {now:?}");
         debug_assert!(self.last_ack <= self.next, "data that was acknowledged is gone");
-        let was_due = std::mem::take(&mut self.ack_due);
-        self.unacknowledged = 0;
-        self.ack_at = Time::NEVER;
         self.last_ack = self.next;
         // RFC 9293 §3.8.6.2.1: the right edge never moves left. Data held out of order lies inside the window, so
         // it does not shrink it.
@@ -374,15 +371,18 @@ impl Receiver {
             ..Segment::default()
         };
         if self.has_extras || !self.held.is_empty() {
-            self.add_extras(now, was_due, place);
+            self.add_extras(now, place);
         }
+        self.ack_due = false;
+        self.unacknowledged = 0;
+        self.ack_at = Time::NEVER;
     }
 
-    /// Adds to an acknowledgement what only some carry: SACK blocks and flags. `was_due`: no timer expired.
+    /// Adds to an acknowledgement what only some carry: SACK blocks and flags.
     #[inline(never)]
-    fn add_extras(&mut self, now: Time, was_due: bool, segment: &mut Segment) {
+    fn add_extras(&mut self, now: Time, segment: &mut Segment) {
         if let Some(delay) = &mut self.delay {
-            delay.on_sent(now, was_due, self.syn_due);
+            delay.on_sent(now, self.ack_due, self.syn_due);
         }
         if std::mem::take(&mut self.syn_due) {
             segment.flags = segment.flags.with(Flags::SYN);

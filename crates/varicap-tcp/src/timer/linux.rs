@@ -134,6 +134,7 @@ impl super::Rule for Rule {
             backs_off: true,
             linear_syn_timeouts: self.linear_syn_timeouts,
             slack: SHORTEST_TICKS * self.tick.step,
+            is_exact: !self.wheel,
         }
     }
 
@@ -162,10 +163,7 @@ impl super::Rule for Rule {
     }
 
     #[inline]
-    fn deadline(&self, now: Time, rto: Span) -> Time {
-        if !self.wheel {
-            return now + rto;
-        }
+    fn on_clock(&self, now: Time, rto: Span) -> Time {
         let (clock, ticks) = (self.tick.whole(now.as_nanos()), self.tick.whole(rto.as_nanos()));
         let fires = on_wheel(clock + ticks, ticks);
         Time::from_nanos(fires.saturating_mul(self.tick.step))

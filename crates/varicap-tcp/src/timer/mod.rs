@@ -40,22 +40,21 @@ macro_rules! timers {
                 }
             }
 
-            /// A round-trip time as this clock sees it, in its units.
+            /// What was sent at `at` was acknowledged now: the RTO that follows [ns], not backed off. `smooth` makes a
+            /// sample of the round-trip time as this clock sees it, in its units. One dispatch serves all steps.
             #[inline]
-            pub(crate) fn measure(&self, sent: Time, now: Time) -> u64 {
-                match &self.chosen { $( Chosen::$Variant(rule) => rule.measure(sent, now), )+ }
+            pub(crate) fn on_sample(
+                &mut self,
+                at: Time,
+                now: Time,
+                smooth: impl FnOnce(u64) -> Sample,
+            ) -> u64 {
+                match &mut self.chosen { $( Chosen::$Variant(rule) => rule.rto(&smooth(rule.measure(at, now))), )+ }
             }
 
-            /// The RTO that follows from a sample [ns], not backed off.
-            #[inline]
-            pub(crate) fn rto(&mut self, sample: &Sample) -> u64 {
-                match &mut self.chosen { $( Chosen::$Variant(rule) => rule.rto(sample), )+ }
-            }
-
-            /// The instant at which a timer that is set now for `rto` fires.
-            #[inline]
-            pub(crate) fn deadline(&self, now: Time, rto: Span) -> Time {
-                match &self.chosen { $( Chosen::$Variant(rule) => rule.deadline(now, rto), )+ }
+            /// The instant at which a timer fires whose clock is not exact.
+            fn on_clock(&self, now: Time, rto: Span) -> Time {
+                match &self.chosen { $( Chosen::$Variant(rule) => rule.on_clock(now, rto), )+ }
             }
         }
     };
@@ -100,6 +99,8 @@ struct Limits {
     linear_syn_timeouts: u32,
     /// What the clock adds to a wait that is shorter than an RTO [ns].
     slack: u64,
+    /// Whether a timer fires exactly when its RTO is over.
+    is_exact: bool,
 }
 
 /// A sample and what the estimator makes of it; times in the rule's units.
@@ -131,14 +132,20 @@ trait Rule {
     fn measure(&self, sent: Time, now: Time) -> u64;
     /// The RTO that follows from a sample [ns], not backed off. A rule may keep a state of its own between samples.
     fn rto(&mut self, sample: &Sample) -> u64;
-    /// The instant at which a timer that is set now for `rto` fires.
+    /// The instant at which a timer that is set now for `rto` fires, if the clock is not exact.
     #[inline]
-    fn deadline(&self, now: Time, rto: Span) -> Time {
+    fn on_clock(&self, now: Time, rto: Span) -> Time {
         now + rto
     }
 }
 
 impl TimerRule {
+    /// The instant at which a timer that is set now for `rto` fires.
+    #[inline]
+    pub(crate) fn deadline(&self, now: Time, rto: Span) -> Time {
+        if self.limits.is_exact { now + rto } else { self.on_clock(now, rto) }
+    }
+
     /// `rto` after `expiries` expiries without a new sample [ns].
     pub(crate) fn backed_off(&self, rto: u64, expiries: u32) -> u64 {
         // RFC 6298 (5.5): RTO <- RTO * 2; (2.5): a maximum may be placed on it.

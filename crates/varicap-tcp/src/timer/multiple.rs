@@ -84,6 +84,7 @@ impl super::Rule for Rule {
             backs_off,
             linear_syn_timeouts: 0,
             slack: 1_000_000,
+            is_exact: true,
         }
     }
 

@@ -80,6 +80,7 @@ impl super::Rule for Rule {
             backs_off: true,
             linear_syn_timeouts: 0,
             slack: self.granularity.step,
+            is_exact: true,
         }
     }
 

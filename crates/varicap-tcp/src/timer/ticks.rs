@@ -81,6 +81,7 @@ impl super::Rule for Rule {
             backs_off: true,
             linear_syn_timeouts: 0,
             slack: self.tick.step,
+            is_exact: false,
         }
     }
 
@@ -97,7 +98,7 @@ impl super::Rule for Rule {
 
     /// The tick under way counts as one, as in BSD: a timer of n ticks fires between n - 1 and n ticks later.
     #[inline]
-    fn deadline(&self, now: Time, rto: Span) -> Time {
+    fn on_clock(&self, now: Time, rto: Span) -> Time {
         Time::from_nanos(self.tick.whole(now.as_nanos()) * self.tick.step) + rto
     }
 }
