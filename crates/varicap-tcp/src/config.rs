@@ -79,7 +79,7 @@ pub struct TcpConfig {
     /// Whether the window falls at most once per window of data: neither at a fast retransmit after an ECN echo
     /// (RFC 3168 §6.1.2), nor ssthresh again at a timeout in fast recovery. Linux: true. Default: false (RFC 5681, BSD, ns-2).
     pub reduce_once: bool,
-    /// Explicit congestion notification (RFC 3168). Default: false.
+    /// Explicit congestion notification (RFC 3168), negotiated if there is a handshake. Default: false.
     pub ecn: bool,
     /// How the window falls in recovery; all but at-once need `recovery = "rack"`. Default: at-once (RFC 6675 §5; Linux: prr).
     pub reduction: Reduction,

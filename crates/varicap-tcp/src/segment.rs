@@ -35,6 +35,9 @@ impl Flags {
     }
 }
 
+/// The flags of a SYN that asks for ECN. Source: RFC 3168 §6.1.1.
+pub(crate) const ECN_SETUP: Flags = Flags::ECE.with(Flags::CWR);
+
 /// Most SACK blocks in a segment (RFC 2018 §3: four fit without timestamps, three with).
 pub const MAX_SACK_BLOCKS: usize = 4;
 

@@ -210,7 +210,7 @@ fn configs() -> impl Strategy<Value = TcpConfig> {
             1u64..12,
             prop_oneof![Just(Amount::Unlimited), (1u64..2000).prop_map(|b| Amount::Bytes(Bytes::new(b)))],
         ),
-        any::<[bool; 11]>(),
+        any::<[bool; 12]>(),
         (1u32..5, prop_oneof![Just(None), (1u32..4).prop_map(Some)], any::<bool>(), any::<bool>()),
     );
     parts.prop_map(
@@ -230,11 +230,12 @@ fn configs() -> impl Strategy<Value = TcpConfig> {
                 ecn: switches[4],
                 restart_after_idle: switches[5],
                 window_inflation: switches[6],
+                dsack: switches[7],
                 duplicate_acks: dup,
                 max_burst: burst,
                 after_timeout: if go { AfterTimeout::GoBackN } else { AfterTimeout::FirstHole },
                 rtt_samples: if one { RttSamples::OnePerWindow } else { RttSamples::EveryAck },
-                reduction: if switches[7] && recovery.tracks() { Reduction::Prr } else { Reduction::AtOnce },
+                reduction: if switches[11] && recovery.tracks() { Reduction::Prr } else { Reduction::AtOnce },
                 tail_loss_probe: switches[8] && recovery.tracks(),
                 frto: switches[9] && recovery.tracks(),
                 undo: switches[10] && recovery.tracks(),
@@ -242,6 +243,19 @@ fn configs() -> impl Strategy<Value = TcpConfig> {
             }
         },
     )
+}
+
+/// Delayed acknowledgements of every second segment, with any of the habits that may be added.
+fn policies() -> impl Strategy<Value = DelayedAck> {
+    let maximum = prop_oneof![Just(None), (40u64..=500).prop_map(|ms| Some(Span::from_millis(ms)))];
+    (maximum, 0u32..20, any::<[bool; 3]>()).prop_map(|(maximum, quick, switches)| DelayedAck {
+        maximum,
+        quick,
+        count_bytes: switches[0],
+        short_at_once: switches[1],
+        sack_compression: switches[2].then_some(Span::from_millis(1)),
+        ..DelayedAck::default()
+    })
 }
 
 fn paths() -> impl Strategy<Value = Path> {
@@ -281,6 +295,33 @@ proptest! {
             edge: if config.handshake { 0 } else { buffer },
         }
         .run(&application);
+    }
+
+    /// RFC 5681 §4.2: within 500 ms, and at least every second full-sized segment.
+    #[test]
+    fn data_in_order_is_acknowledged_in_time(
+        policy in policies(), pauses in proptest::collection::vec(0u64..900, 1..60),
+    ) {
+        let config = TcpConfig { ack: AckPolicy::Delayed(policy), mss: Bytes::new(MSS), ..TcpConfig::default() };
+        let mut receiver = Receiver::new(&config, Time::ZERO);
+        let (mut now, mut acked, mut waits_since) = (Time::ZERO, 0, None);
+        for (number, pause) in (0..).zip(pauses) {
+            let arrival = now + Span::from_millis(pause);
+            while receiver.poll_at() <= arrival {
+                now = receiver.poll_at();
+                prop_assert!(waits_since.is_some_and(|since| now - since <= Span::from_millis(500)));
+                acked = receiver.poll(now).expect("its time has come").ack;
+                waits_since = None;
+            }
+            now = arrival;
+            receiver.push(now, &Segment { seq: number * MSS, len: MSS as u32, ..Segment::default() });
+            waits_since = waits_since.or(Some(now));
+            if let Some(ack) = receiver.poll(now) {
+                (acked, waits_since) = (ack.ack, None);
+            }
+            prop_assert!(receiver.delivered() - acked < 2 * MSS, "two segments wait");
+            prop_assert_eq!(waits_since.is_some(), !receiver.poll_at().is_never());
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use varicap_units::{Bytes, Span, Time};
 
 use crate::ack_policy::AckPolicy;
 use crate::config::TcpConfig;
-use crate::segment::{Flags, MAX_SACK_BLOCKS, OPTION_TIMESTAMPS, Segment, option_sack};
+use crate::segment::{ECN_SETUP, Flags, MAX_SACK_BLOCKS, OPTION_TIMESTAMPS, Segment, option_sack};
 use crate::sender::in_bytes;
 use delay::Delay;
 
@@ -30,6 +30,9 @@ pub struct Receiver {
     ack_due: bool,
     /// The due acknowledgement answers a SYN.
     syn_due: bool,
+    /// Whether ECN may be negotiated, and the SYN asked for it (RFC 3168 §6.1.1).
+    takes_ecn: bool,
+    agrees_to_ecn: bool,
     /// The next acknowledgement carries more than numbers, whether or not data is held out of order.
     has_extras: bool,
     /// Which unusual flags a segment has that may take the fast path: none, or what no segment has.
@@ -88,6 +91,8 @@ impl Receiver {
             echo_resent: false,
             ack_due: false,
             syn_due: false,
+            takes_ecn: config.ecn,
+            agrees_to_ecn: false,
             has_extras: delay.is_some(),
             plain: if delay.is_some() { Flags(u8::MAX) } else { Flags::default() },
             echo_congestion: false,
@@ -187,6 +192,7 @@ impl Receiver {
             self.note_echo(segment);
             self.ack_due = true;
             (self.syn_due, self.has_extras) = (true, true);
+            self.agrees_to_ecn = self.takes_ecn && segment.flags.has(ECN_SETUP);
             return 0;
         }
         self.note_marks(segment);
@@ -385,7 +391,8 @@ impl Receiver {
             delay.on_sent(now, self.ack_due, self.syn_due);
         }
         if std::mem::take(&mut self.syn_due) {
-            segment.flags = segment.flags.with(Flags::SYN);
+            let agreement = if self.agrees_to_ecn { Flags::ECE } else { Flags::default() };
+            segment.flags = segment.flags.with(Flags::SYN).with(agreement);
         }
         if self.echo_congestion {
             segment.flags = segment.flags.with(Flags::ECE);

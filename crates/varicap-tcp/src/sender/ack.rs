@@ -298,6 +298,7 @@ impl Sender {
         self.timer_at = Time::NEVER;
         self.expiries = 0;
         self.offer.begin(segment.window);
+        self.ecn.on_answer(segment.flags);
         self.release.refill();
         let rtt = sent.and_then(|sent| self.sampling.measure(sent, now));
         if self.handshake.was_lost() {

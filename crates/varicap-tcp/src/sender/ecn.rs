@@ -1,12 +1,14 @@
 //! Explicit congestion notification. Source: RFC 3168.
 
-use crate::segment::Flags;
+use crate::segment::{ECN_SETUP, Flags};
 
 /// What a sender knows of ECN, and when its window fell last.
 #[derive(Debug)]
 pub(super) struct Ecn {
-    /// Whether data is ECN-capable.
+    /// Whether data is ECN-capable: so it was set, and the peer agreed if there was a handshake.
     pub(super) enabled: bool,
+    /// Whether the SYN asks for it.
+    asks: bool,
     /// Every packet is ECN-capable, and its own acknowledgement reports its mark to the congestion control.
     pub(super) marks_each: bool,
     /// CWR goes out with the next new segment.
@@ -18,8 +20,26 @@ pub(super) struct Ecn {
 }
 
 impl Ecn {
-    pub(super) fn new(enabled: bool, marks_each: bool) -> Ecn {
-        Ecn { enabled: enabled || marks_each, marks_each, cwr_due: false, reduced_at: 0, reduced_from: 0 }
+    /// As it is set; a connection with a handshake has to negotiate it, unless each packet's mark is read.
+    pub(super) fn new(is_set: bool, marks_each: bool, handshake: bool) -> Ecn {
+        Ecn {
+            enabled: marks_each || is_set && !handshake,
+            asks: is_set && handshake,
+            marks_each,
+            cwr_due: false,
+            reduced_at: 0,
+            reduced_from: 0,
+        }
+    }
+
+    /// The flags of a SYN. RFC 3168 §6.1.1: ECE and CWR ask for ECN.
+    pub(super) fn syn_flags(&self) -> Flags {
+        if self.asks { Flags::SYN.with(ECN_SETUP) } else { Flags::SYN }
+    }
+
+    /// The SYN was answered with `flags`. RFC 3168 §6.1.1: ECE without CWR agrees.
+    pub(super) fn on_answer(&mut self, flags: Flags) {
+        self.enabled |= self.asks && flags.has(Flags::ECE) && !flags.has(Flags::CWR);
     }
 
     /// The flags of new data. RFC 3168 §6.1: it is ECN-capable; CWR answers the echo once.

@@ -180,7 +180,7 @@ impl Sender {
             reduction: None,
             release,
             usage: Usage::new(config, now),
-            ecn: Ecn::new(config.ecn, wants.each_mark),
+            ecn: Ecn::new(config.ecn, wants.each_mark, config.handshake),
             counters: Counters::default(),
             #[cfg(debug_assertions)]
             latest: now,

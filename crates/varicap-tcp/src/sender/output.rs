@@ -327,7 +327,8 @@ impl Sender {
         }
         self.timer_at = self.sampling.rtt.deadline(now);
         self.account(now, self.overhead);
-        let flags = if self.handshake.was_lost() { Flags::SYN.with(Flags::RESENT) } else { Flags::SYN };
+        let resent = if self.handshake.was_lost() { Flags::RESENT } else { Flags::default() };
+        let flags = self.ecn.syn_flags().with(resent);
         Some(Outgoing { seq: 0, len: 0, wire_size: nonzero(self.overhead), flags })
     }
 
