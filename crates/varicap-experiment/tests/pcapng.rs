@@ -147,6 +147,21 @@ fn sack_blocks_are_absolute_and_timestamps_count_milliseconds() {
 }
 
 #[test]
+fn the_block_of_a_duplicate_lies_below_the_acknowledgement() {
+    // RFC 2883 §4.1.2: 500..1000 arrived twice, 3000..4000 is held.
+    let mut segment = Segment { ack: 2000, sack_count: 2, ..data(0, 0) };
+    for (slot, (from, to)) in [(500, 1000), (3000, 4000)].into_iter().enumerate() {
+        segment.sack[slot] = segment.offset(from).zip(segment.offset(to)).expect("near");
+    }
+    assert_eq!(segment.duplicate_block(), Some((500, 1000)));
+    let (_, tcp) = one(record(ACK, segment), PLAIN);
+    let first = tcp.acknowledgment_number() - 2000;
+    let options: Vec<TcpOptionElement> = tcp.options_iterator().map(Result::unwrap).collect();
+    let rest = [Some((first + 3000, first + 4000)), None, None];
+    assert!(options.contains(&TcpOptionElement::SelectiveAcknowledgement((first + 500, first + 1000), rest)));
+}
+
+#[test]
 fn congestion_experienced_and_its_echo_are_in_the_headers() {
     let marked =
         Segment { flags: Flags::ACK.with(Flags::ECT).with(Flags::CE).with(Flags::CWR), ..data(0, 100) };

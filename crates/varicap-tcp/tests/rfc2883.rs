@@ -21,8 +21,11 @@ fn bytes(range: Range<u64>) -> Segment {
     Segment { seq: range.start, len: (range.end - range.start) as u32, wire_size: 1040, ..Segment::default() }
 }
 
+/// The edges of a SACK block [B].
+type Block = (u64, u64);
+
 /// The answer to data: acknowledgement number, the duplicate, and all blocks.
-fn heard(receiver: &mut Receiver, at: u64, range: Range<u64>) -> (u64, Option<(u64, u64)>, Vec<(u64, u64)>) {
+fn heard(receiver: &mut Receiver, at: u64, range: Range<u64>) -> (u64, Option<Block>, Vec<Block>) {
     let acks = answer(receiver, ms(at), &bytes(range));
     assert_eq!(acks.len(), 1);
     (acks[0].ack, acks[0].duplicate_block(), acks[0].blocks().collect())

@@ -32,7 +32,7 @@ pub(super) fn classic(
         ("net.ipv4.tcp_early_retrans", "0".to_owned(), false), // no tail loss probes
         ("net.ipv4.tcp_frto", "0".to_owned(), false),
         ("net.ipv4.tcp_recovery", "0".to_owned(), false),
-        ("net.ipv4.tcp_dsack", "0".to_owned(), false),
+        ("net.ipv4.tcp_dsack", flag(tcps.iter().any(|(_, tcp)| tcp.dsack)), false),
         ("net.ipv4.tcp_autocorking", "0".to_owned(), false),
         ("net.ipv4.tcp_moderate_rcvbuf", "0".to_owned(), false),
         ("net.ipv4.tcp_comp_sack_nr", "0".to_owned(), true),
