@@ -310,7 +310,8 @@ class Connection:
         self._agree(packet)
         self._make(now)
         self._establish(now, packet, is_scaled=False)
-        self.receiver.push(now, Segment(flags=["SYN"], sent_at_s=now))
+        setup = ["ECE", "CWR"] if self.peer.ecn else []
+        self.receiver.push(now, Segment(flags=["SYN", *setup], sent_at_s=now))
 
     def _on_third(self, now: float, packet: Packet) -> None:
         if packet.ack == 1:
@@ -322,7 +323,8 @@ class Connection:
 
     def _establish(self, now: float, packet: Packet, *, is_scaled: bool) -> None:
         self._take_window(packet, is_scaled=is_scaled)
-        answer = Segment(ack=0, flags=["SYN", "ACK"], window=self.window, echo_s=self.opened_at, sent_at_s=now)
+        flags = ["SYN", "ACK", "ECE"] if self.peer.ecn else ["SYN", "ACK"]
+        answer = Segment(ack=0, flags=flags, window=self.window, echo_s=self.opened_at, sent_at_s=now)
         self._hear(now, answer)
         self.state = "ESTABLISHED"
         self.counts.last_data_in = now
