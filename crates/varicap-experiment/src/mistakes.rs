@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::fmt;
 
 use crate::error::ScenarioError;
-use crate::read::{Format, Written, share_tcp};
+use crate::read::{Format, Written, complete_tcp};
 use crate::resolve::{self, ReadFile};
 use crate::scenario::Scenario;
 use crate::scenario::decode::{Mistake, Repair};
@@ -94,7 +94,7 @@ impl Written<'_> {
                 source.root = before;
             }
         }
-        share_tcp(&mut source.root);
+        complete_tcp(&mut source.root);
         let rounds = (MOST_WORK / values(&source.root).max(1)).clamp(2, MOST_ROUNDS);
         let mut is_cut = true;
         for _ in 0..rounds {

@@ -8,6 +8,7 @@ use varicap_units::{Amount, Bytes, Span, choice};
 use crate::congestion::{Congestion, RenoConfig};
 use crate::recovery::Recovery;
 use crate::segment::OPTION_TIMESTAMPS;
+use crate::stacks::{Stack, by_stack};
 use crate::timer::Timer;
 
 /// Largest IP packet [B].
@@ -16,22 +17,25 @@ const LARGEST_PACKET: u64 = 65_535;
 /// One TCP connection: recovery, congestion control, timer and receiver, each chosen by name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[schemars(transform = by_stack)]
 pub struct TcpConfig {
-    /// What is retransmitted, and when recovery ends. Default: sack.
+    /// Whose habits the connection has: what they are is the default of the other keys. Default: [`DEFAULT_STACK`].
+    pub stack: Stack,
+    /// What is retransmitted, and when recovery ends. Default: by the stack; `rfc` has sack.
     pub recovery: Recovery,
     /// How much may be in flight. Default: reno.
     pub congestion: Congestion,
-    /// The retransmission timer. Default: RFC 6298.
+    /// The retransmission timer. Default: by the stack; `rfc` has RFC 6298's.
     pub timer: Timer,
-    /// When the receiver acknowledges. Default: delayed (RFC 1122).
+    /// When the receiver acknowledges. Default: by the stack; `rfc` has delayed (RFC 1122).
     pub ack: AckPolicy,
     /// Largest payload of a segment [B]. Default: 1460 B (Ethernet without options).
     pub mss: Bytes,
     /// TCP and IP header on the wire [B], options not included. Default: 40 B.
     pub header: Bytes,
-    /// Whether option bytes (timestamps, SACK blocks) count on the wire. Default: true.
+    /// Whether option bytes (timestamps, SACK blocks) count on the wire. Default: by the stack; `rfc` has true.
     pub count_options: bool,
-    /// First congestion window. Default: 10 packets (RFC 6928).
+    /// First congestion window. Default: by the stack; `rfc` has 10 packets (RFC 6928).
     pub initial_window: Amount,
     /// Initial slow start threshold. Default: unlimited (RFC 5681 §3.1: arbitrarily high).
     pub initial_ssthresh: Amount,
@@ -39,36 +43,41 @@ pub struct TcpConfig {
     pub max_window: Amount,
     /// The receiver's buffer, which limits the advertised window. Default: unlimited.
     pub receive_window: Amount,
-    /// Whether the connection begins with a three-way handshake. Default: true.
+    /// Whether the connection begins with a three-way handshake. Default: by the stack; `rfc` has true.
     pub handshake: bool,
-    /// Timestamps option (RFC 7323): an RTT sample from every acknowledgement, 12 bytes in every segment. Default: false.
+    /// Timestamps option (RFC 7323): an RTT sample from every acknowledgement, 12 bytes in every segment. Default: by the stack;
+    /// `rfc` has false.
     pub timestamps: bool,
-    /// Which acknowledgements give an RTT sample when there are no timestamps. Default: every-ack (as Linux).
+    /// Which acknowledgements give an RTT sample when there are no timestamps. Default: by the stack; `rfc` has every-ack.
     pub rtt_samples: RttSamples,
-    /// Limited transmit (RFC 3042): new data on the first two duplicate ACKs. Default: true.
+    /// Limited transmit (RFC 3042): new data on the first two duplicate ACKs. Default: by the stack; `rfc` has true.
     pub limited_transmit: bool,
-    /// Duplicate ACKs that trigger a fast retransmit. Default: 3 (RFC 5681 §3.2).
+    /// Duplicate ACKs that trigger a fast retransmit. Default: by the stack; `rfc` has 3 (RFC 5681 §3.2).
     pub duplicate_acks: u32,
-    /// What a sender without SACK resends after a timeout. Default: go-back-n.
+    /// What a sender without SACK resends after a timeout. Default: by the stack; `rfc` has go-back-n.
     pub after_timeout: AfterTimeout,
-    /// NewReno's window when its recovery ends. Default: flight-size (RFC 6582 §3.2 (3), option 1).
+    /// NewReno's window when its recovery ends. Default: by the stack; `rfc` has flight-size (RFC 6582 §3.2 (3), option 1).
     pub after_recovery: AfterRecovery,
-    /// Whether duplicate ACKs for data sent before the last recovery may start another one. Default: false (RFC 6582 §3.2 step 1).
+    /// Whether duplicate ACKs for data sent before the last recovery may start another one. Default: by the stack;
+    /// `rfc` has false (RFC 6582 §3.2 step 1).
     pub repeat_fast_retransmit: bool,
     /// Whether duplicate ACKs stretch Reno's and NewReno's window in fast recovery (RFC 5681 §3.2 (3) and (4)). Without, a
-    /// sender is silent until half of its window has left the network. Default: true.
+    /// sender is silent until half of its window has left the network. Default: by the stack; `rfc` has true.
     pub window_inflation: bool,
     /// Most segments sent in answer to one acknowledgement. Default: no limit.
     pub max_burst: Option<u32>,
-    /// Whether cwnd falls back to the initial window after an idle RTO (RFC 5681 §4.1). Default: true.
+    /// Whether cwnd falls back to the initial window after an idle RTO (RFC 5681 §4.1). Default: by the stack; `rfc` has
+    /// true.
     pub restart_after_idle: bool,
-    /// Explicit congestion notification (RFC 3168). Default: false.
+    /// Explicit congestion notification (RFC 3168). Default: by the stack; `rfc` has false.
     pub ecn: bool,
 }
 
 impl Default for TcpConfig {
     fn default() -> TcpConfig {
         TcpConfig {
+            // These are the standards as written, whichever stack is the default one of a scenario.
+            stack: Stack::Rfc,
             recovery: Recovery::Sack,
             congestion: Congestion::default(),
             timer: Timer::default(),

@@ -11,6 +11,7 @@ mod reservation;
 mod rtt;
 mod segment;
 mod sender;
+mod stacks;
 mod timer;
 
 pub use config::*;
@@ -20,4 +21,5 @@ pub use recovery::{Beliefs, Recovery, State};
 pub use reservation::{DelayedConfig, Reservation, TimedConfig, TimerOwner, lossless_interval};
 pub use segment::{Flags, MAX_SACK_BLOCKS, Segment};
 pub use sender::{AckOutcome, Counters, Sender};
+pub use stacks::{DEFAULT_STACK, Stack};
 pub use timer::{MultipleTimer, Rfc6298Timer, TickTimer, Timer};
