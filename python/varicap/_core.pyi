@@ -439,6 +439,12 @@ class CongestionEvent:
         """FlightSize when it was noticed [B]."""
 
 @final
+def stacks() -> str:
+    """JSON: the habits of each stack, by its name."""
+
+def tcp_settings(**settings: Any) -> str:
+    """JSON: all settings of a connection of which some are given."""
+
 class Sender:
     """The sending half of a connection."""
 

@@ -75,6 +75,7 @@ class _Player:
         self.script, self.folder, self.all_given = script, folder, dict(given)
         self.tolerance, self.share = _tolerance(script)
         self.setup = commands.Setup()
+        commands.with_stack(self.setup, given)
         commands.for_host(self.setup, given)
         self.blocks: dict[int, asserts.Block] = {}
         self.lacks = [*script.lacks, *self._static_lacks()]
