@@ -12,6 +12,9 @@ from varicap.scenario.part import Part, ScenarioFile
 Span: TypeAlias = str
 """A length of time with its unit, such as "50 ms"."""
 
+Stack: TypeAlias = Literal["linux", "rfc", "bsd-tahoe", "bsd-reno", "ns-1", "ns-2"]
+"""Whose habits a connection has."""
+
 Recovery: TypeAlias = Literal["old-tahoe", "tahoe", "reno", "newreno", "sack"]
 """What is retransmitted, and when recovery ends."""
 
@@ -21,7 +24,7 @@ Increase: TypeAlias = Literal["per-window", "per-ack"]
 
 @dataclass(frozen=True, kw_only=True)
 class Reno(Part):
-    """How the window of RFC 5681 grows."""
+    """How the window of RFC 5681 grows. A key that is None is as the stack says, or has its default."""
 
     _tag: ClassVar[str] = "reno"
 
@@ -30,23 +33,23 @@ class Reno(Part):
 
     Default: none (RFC 5681: one MSS per ACK).
     """
-    increase: Increase = "per-window"
+    increase: Increase | None = None
     """By how much congestion avoidance opens the window. Default: per-window (what RFC 5681 §3.1 recommends)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cubic(Part):
-    """The constants of RFC 9438."""
+    """The constants of RFC 9438. A key that is None is as the stack says, or has its default."""
 
     _tag: ClassVar[str] = "cubic"
 
-    beta: float = 0.7
+    beta: float | None = None
     """Multiplicative decrease factor. Default: 0.7 (RFC 9438 §4.6)."""
-    c: float = 0.4
+    c: float | None = None
     """Scaling constant C [MSS/s^3]. Default: 0.4 (RFC 9438 §5.1)."""
-    fast_convergence: bool = True
+    fast_convergence: bool | None = None
     """Fast convergence (RFC 9438 §4.7). Default: true."""
-    reno_friendly: bool = True
+    reno_friendly: bool | None = None
     """At least as fast as Reno (RFC 9438 §4.3). Default: true."""
 
 
@@ -70,15 +73,18 @@ RateRtt: TypeAlias = Literal["base", "smoothed"] | Known
 
 @dataclass(frozen=True, kw_only=True)
 class Ratcp(Part):
-    """How the advertised rate becomes a window. Source: [ratcp, §II]."""
+    """How the advertised rate becomes a window.
+
+    Source: [ratcp, §II]. A key that is None is as the stack says, or has its default.
+    """
 
     _tag: ClassVar[str] = "ratcp"
 
-    beta: Amount = "1 packets"
+    beta: Amount | None = None
     """Target backlog beta at the bottleneck, in whole packets beyond rate times RTT. Default: 1 packets."""
-    rtt: RateRtt = "base"
+    rtt: RateRtt | None = None
     """Which RTT is multiplied with the rate. Default: base."""
-    pacing: bool = False
+    pacing: bool | None = None
     """Whether packets are spaced at the advertised rate instead of sent as acknowledgements come. Default: false."""
 
 
@@ -91,30 +97,36 @@ Growth: TypeAlias = Literal["reno", "cubic"]
 
 @dataclass(frozen=True, kw_only=True)
 class RateAdaptiveWindow(Part):
-    """How a window with a reserved part moves. Source: [minrate, Fig. 8]."""
+    """How a window with a reserved part moves.
+
+    Source: [minrate, Fig. 8]. A key that is None is as the stack says, or has its default.
+    """
 
     _tag: ClassVar[str] = "rate-adaptive-window"
 
-    rtt: RttBase = "base"
+    rtt: RttBase | None = None
     """Which RTT makes the reserved rate a window.
 
     Default: base (the least RTT seen: the conservative choice of [minrate, §IV-B]).
     """
-    grow: Growth = "reno"
+    grow: Growth | None = None
     """How the variable part opens and falls. Default: reno, as in [minrate]; cubic goes beyond the paper."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Vegas(Part):
-    """How much may wait in the bottleneck's queue. Source: [brakmo95, §3.2]."""
+    """How much may wait in the bottleneck's queue.
+
+    Source: [brakmo95, §3.2]. A key that is None is as the stack says, or has its default.
+    """
 
     _tag: ClassVar[str] = "vegas"
 
-    alpha: Amount = "2 packets"
+    alpha: Amount | None = None
     """With less than this in the queue, the window opens. Default: 2 packets (Linux)."""
-    beta: Amount = "4 packets"
+    beta: Amount | None = None
     """With more than this in the queue, the window closes. Default: 4 packets (Linux)."""
-    gamma: Amount = "1 packets"
+    gamma: Amount | None = None
     """With more than this in the queue, slow start ends. Default: 1 packets (Linux)."""
 
 
@@ -142,51 +154,51 @@ Congestion: TypeAlias = (
 
 @dataclass(frozen=True, kw_only=True)
 class Rfc6298Timer(Part):
-    """RFC 6298's timer."""
+    """RFC 6298's timer. A key that is None is as the stack says, or has its default."""
 
     _tag: ClassVar[str] = "rfc6298"
 
-    minimum: Span = "1 s"
+    minimum: Span | None = None
     """Least RTO. Default: 1 s (RFC 6298 §2.4; Linux has 200 ms)."""
-    initial: Span = "1 s"
+    initial: Span | None = None
     """RTO before the first sample. Default: 1 s (RFC 6298 §2.1)."""
-    maximum: Span = "60 s"
+    maximum: Span | None = None
     """Largest RTO. Default: 60 s (RFC 6298 §2.5)."""
-    granularity: Span = "1 ms"
+    granularity: Span | None = None
     """Clock granularity G: RTT samples and RTOs are rounded up to it. Default: 1 ms."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TickTimer(Part):
-    """A coarse tick timer."""
+    """A coarse tick timer. A key that is None is as the stack says, or has its default."""
 
     _tag: ClassVar[str] = "ticks"
 
-    tick: Span = "500 ms"
+    tick: Span | None = None
     """Length of a tick. Default: 500 ms (BSD)."""
-    minimum_ticks: int = 2
+    minimum_ticks: int | None = None
     """Least RTO in ticks. Default: 2."""
-    initial: Span = "6 s"
+    initial: Span | None = None
     """RTO before the first sample. Default: 6 s."""
-    maximum: Span = "64 s"
+    maximum: Span | None = None
     """Largest RTO. Default: 64 s."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MultipleTimer(Part):
-    """An RTO that is a fixed multiple of the RTT."""
+    """An RTO that is a fixed multiple of the RTT. A key that is None is as the stack says, or has its default."""
 
     _tag: ClassVar[str] = "multiple"
 
-    factor: float = 2.0
+    factor: float | None = None
     """RTO = factor x RTT. Default: 2."""
-    of: RttBase = "smoothed"
+    of: RttBase | None = None
     """Which RTT is multiplied. Default: smoothed."""
-    initial: Span = "1 s"
+    initial: Span | None = None
     """RTO before the first sample. Default: 1 s."""
-    maximum: Span = "60 s"
+    maximum: Span | None = None
     """Largest RTO. Default: 60 s."""
-    backoff: bool = True
+    backoff: bool | None = None
     """Whether the RTO doubles at each expiry. Default: true."""
 
 
@@ -196,13 +208,13 @@ Timer: TypeAlias = Literal["rfc6298", "ticks", "multiple"] | Rfc6298Timer | Tick
 
 @dataclass(frozen=True, kw_only=True)
 class DelayedAck(Part):
-    """Delayed acknowledgements."""
+    """Delayed acknowledgements. A key that is None is as the stack says, or has its default."""
 
     _tag: ClassVar[str] = "delayed"
 
-    segments: int = 2
+    segments: int | None = None
     """Full-sized segments per acknowledgement. Default: 2."""
-    timeout: Span = "40 ms"
+    timeout: Span | None = None
     """Longest delay of an acknowledgement, at most 500 ms (RFC 5681 §4.2). Default: 40 ms (Linux's least)."""
 
 
@@ -224,65 +236,77 @@ AfterRecovery: TypeAlias = Literal["flight-size", "ssthresh"]
 
 @dataclass(frozen=True, kw_only=True)
 class Tcp(Part):
-    """One TCP connection: recovery, congestion control, timer and receiver, each chosen by name."""
+    """One TCP connection: recovery, congestion control, timer and receiver, each chosen by name.
 
-    _complete: ClassVar[bool] = True
+    A key that is None is as the scenario's `tcp` table says, or as its stack does, or has its default.
+    """
 
-    recovery: Recovery = "sack"
-    """What is retransmitted, and when recovery ends. Default: sack."""
-    congestion: Congestion = Reno()
+    stack: Stack | None = None
+    """Whose habits the connection has: what they are is the default of the other keys. Default: rfc."""
+    recovery: Recovery | None = None
+    """What is retransmitted, and when recovery ends. Default: by the stack; `rfc` has sack."""
+    congestion: Congestion | None = None
     """How much may be in flight. Default: reno."""
-    timer: Timer = Rfc6298Timer()
-    """The retransmission timer. Default: RFC 6298."""
-    ack: AckPolicy = DelayedAck()
-    """When the receiver acknowledges. Default: delayed (RFC 1122)."""
-    mss: Bytes = "1460 B"
+    timer: Timer | None = None
+    """The retransmission timer. Default: by the stack; `rfc` has RFC 6298's."""
+    ack: AckPolicy | None = None
+    """When the receiver acknowledges. Default: by the stack; `rfc` has delayed (RFC 1122)."""
+    mss: Bytes | None = None
     """Largest payload of a segment [B]. Default: 1460 B (Ethernet without options)."""
-    header: Bytes = "40 B"
+    header: Bytes | None = None
     """TCP and IP header on the wire [B], options not included. Default: 40 B."""
-    count_options: bool = True
-    """Whether option bytes (timestamps, SACK blocks) count on the wire. Default: true."""
-    initial_window: Amount = "10 packets"
-    """First congestion window. Default: 10 packets (RFC 6928)."""
-    initial_ssthresh: Amount = "unlimited"
+    count_options: bool | None = None
+    """Whether option bytes (timestamps, SACK blocks) count on the wire. Default: by the stack; `rfc` has true."""
+    initial_window: Amount | None = None
+    """First congestion window. Default: by the stack; `rfc` has 10 packets (RFC 6928)."""
+    initial_ssthresh: Amount | None = None
     """Initial slow start threshold. Default: unlimited (RFC 5681 §3.1: arbitrarily high)."""
-    max_window: Amount = "unlimited"
+    max_window: Amount | None = None
     """Upper limit of the congestion window. Default: unlimited."""
-    receive_window: Amount = "unlimited"
+    receive_window: Amount | None = None
     """The receiver's buffer, which limits the advertised window. Default: unlimited."""
-    handshake: bool = True
-    """Whether the connection begins with a three-way handshake. Default: true."""
-    timestamps: bool = False
+    handshake: bool | None = None
+    """Whether the connection begins with a three-way handshake. Default: by the stack; `rfc` has true."""
+    timestamps: bool | None = None
     """Timestamps option (RFC 7323): an RTT sample from every acknowledgement, 12 bytes in every segment.
 
-    Default: false.
+    Default: by the stack; `rfc` has false.
     """
-    rtt_samples: RttSamples = "every-ack"
-    """Which acknowledgements give an RTT sample when there are no timestamps. Default: every-ack (as Linux)."""
-    limited_transmit: bool = True
-    """Limited transmit (RFC 3042): new data on the first two duplicate ACKs. Default: true."""
-    duplicate_acks: int = 3
-    """Duplicate ACKs that trigger a fast retransmit. Default: 3 (RFC 5681 §3.2)."""
-    after_timeout: AfterTimeout = "go-back-n"
-    """What a sender without SACK resends after a timeout. Default: go-back-n."""
-    after_recovery: AfterRecovery = "flight-size"
-    """NewReno's window when its recovery ends. Default: flight-size (RFC 6582 §3.2 (3), option 1)."""
-    repeat_fast_retransmit: bool = False
+    rtt_samples: RttSamples | None = None
+    """Which acknowledgements give an RTT sample when there are no timestamps.
+
+    Default: by the stack; `rfc` has every-ack.
+    """
+    limited_transmit: bool | None = None
+    """Limited transmit (RFC 3042): new data on the first two duplicate ACKs. Default: by the stack; `rfc` has true."""
+    duplicate_acks: int | None = None
+    """Duplicate ACKs that trigger a fast retransmit. Default: by the stack; `rfc` has 3 (RFC 5681 §3.2)."""
+    after_timeout: AfterTimeout | None = None
+    """What a sender without SACK resends after a timeout. Default: by the stack; `rfc` has go-back-n."""
+    after_recovery: AfterRecovery | None = None
+    """NewReno's window when its recovery ends.
+
+    Default: by the stack; `rfc` has flight-size (RFC 6582 §3.2 (3), option 1).
+    """
+    repeat_fast_retransmit: bool | None = None
     """Whether duplicate ACKs for data sent before the last recovery may start another one.
 
-    Default: false (RFC 6582 §3.2 step 1).
+    Default: by the stack; `rfc` has false (RFC 6582 §3.2 step 1).
     """
-    window_inflation: bool = True
+    window_inflation: bool | None = None
     """Whether duplicate ACKs stretch Reno's and NewReno's window in fast recovery (RFC 5681 §3.2 (3) and (4)).
 
-    Without, a sender is silent until half of its window has left the network. Default: true.
+    Without, a sender is silent until half of its window has left the network. Default: by the stack; `rfc` has true.
     """
     max_burst: int | None = None
     """Most segments sent in answer to one acknowledgement. Default: no limit."""
-    restart_after_idle: bool = True
-    """Whether cwnd falls back to the initial window after an idle RTO (RFC 5681 §4.1). Default: true."""
-    ecn: bool = False
-    """Explicit congestion notification (RFC 3168). Default: false."""
+    restart_after_idle: bool | None = None
+    """Whether cwnd falls back to the initial window after an idle RTO (RFC 5681 §4.1).
+
+    Default: by the stack; `rfc` has true.
+    """
+    ecn: bool | None = None
+    """Explicit congestion notification (RFC 3168). Default: by the stack; `rfc` has false."""
 
 
 Rate: TypeAlias = str
@@ -1478,7 +1502,10 @@ class Scenario(ScenarioFile):
     isolate: bool = False
     """Whether each flow has the network to itself, over the same channel, instead of sharing it. Default: false."""
     tcp: Tcp = Tcp()
-    """Keys that every flow's `tcp` table inherits unless it sets them itself."""
+    """Keys that every flow's `tcp` table inherits unless it sets them itself.
+
+    A flow of another stack inherits what is written here, and the rest from its own stack.
+    """
     topology: Topology
     """The links and how they are connected."""
     flows: Mapping[str, Flow]
