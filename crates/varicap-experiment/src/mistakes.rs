@@ -180,7 +180,7 @@ impl Search {
         let is_reported = self.errors.iter().any(|other| {
             (&other.file, other.line, other.column, &other.expected)
                 == (&error.file, error.line, error.column, &error.expected)
-                && (other.line.is_some() || other.key == error.key)
+                && (other.line.is_some() || other.key == error.key || is_same_setting(other, error))
         });
         let hint = error.hint.as_deref().unwrap_or_default();
         let says = [&error.expected, error.found.as_deref().unwrap_or_default(), hint];
@@ -221,6 +221,11 @@ impl Search {
         // An item of a list, or nothing fits: without the table or the list around it.
         !around.is_empty() && self.mend(root, around)
     }
+}
+
+/// Whether both lie in the same part of an option of the command line, which several flows may inherit.
+fn is_same_setting(one: &ScenarioError, other: &ScenarioError) -> bool {
+    one.excerpt.is_some() && one.excerpt == other.excerpt
 }
 
 /// Gives the key at `path` another name, or removes it; false if it is not there.

@@ -79,7 +79,7 @@ impl Scenario {
 }
 
 /// Removes keys whose value is null: a key without a value counts as absent.
-fn without_nulls(json: &mut serde_json::Value) {
+pub(crate) fn without_nulls(json: &mut serde_json::Value) {
     match json {
         serde_json::Value::Object(entries) => {
             entries.retain(|_, value| !value.is_null());

@@ -1,7 +1,7 @@
 //! The habits of a stack, and what comes before them.
 
 use serde_json::{Value, json};
-use varicap_experiment::{Explained, Scenario, ScenarioError, Written, explain, habits, read_tcp};
+use varicap_experiment::{Explained, Scenario, ScenarioError, Written, explain, habits, read_tcp, tcp_json};
 use varicap_tcp::{DEFAULT_STACK, Stack, TcpConfig};
 
 const PATH: &str = "duration = \"1 s\"\n\n\ntopology = { dumbbell = { forward = { capacity = \"1 Mbit/s\", delay = \"10 ms\" } } }\n";
@@ -209,6 +209,18 @@ fn a_resolved_scenario_means_the_same_again() {
     }
 }
 
+#[test]
+fn a_resolved_table_stays_as_it_is_but_for_a_bare_name_that_was_put_there_since() {
+    let growth = |congestion: Value| {
+        let mut table = tcp_json(&read_tcp(r#"{ "stack": "ns-2" }"#).unwrap());
+        table["congestion"] = congestion;
+        tcp_json(&read_tcp(&table.to_string()).unwrap())["congestion"]["reno"]["increase"].clone()
+    };
+    // As a later version of the stack would find a parameter that had no value.
+    assert_eq!(growth(json!({ "reno": {} })), json!("per-window"));
+    assert_eq!(growth(json!("reno")), json!("per-ack"));
+}
+
 fn line(lines: &[Explained], key: &str) -> (String, bool, Option<String>) {
     let line = lines.iter().find(|line| line.key == key).unwrap_or_else(|| panic!("{key}"));
     (line.value.clone(), line.given, line.place.clone())
@@ -273,6 +285,22 @@ fn a_wrong_stack_is_one_mistake_among_others() {
     let found = written.mistakes(written.read().unwrap_err(), &mut |_| unreachable!());
     let keys: Vec<&str> = found.errors.iter().map(|error| error.key.rsplit('.').next().unwrap()).collect();
     assert_eq!(keys, ["stack", "mss", "count"], "{found}");
+}
+
+#[test]
+fn a_setting_that_all_flows_inherit_is_one_mistake() {
+    let text = format!("{PATH}[flows.a]\n[flows.b]\n");
+    let settings = [("tcp.stack".to_owned(), "linx".to_owned()), ("tcp.mss".to_owned(), "big".to_owned())];
+    let written = Written {
+        text: &text,
+        format: varicap_experiment::Format::Toml,
+        file: "test.toml",
+        settings: &settings,
+        option: "--set",
+    };
+    let found = written.mistakes(written.read().unwrap_err(), &mut |_| unreachable!());
+    let keys: Vec<&str> = found.errors.iter().map(|error| error.key.rsplit('.').next().unwrap()).collect();
+    assert_eq!(keys, ["stack", "mss"], "{found}");
 }
 
 #[test]

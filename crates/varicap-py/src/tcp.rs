@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use varicap_experiment::{ReservationConfig, habits, read_tcp};
+use varicap_experiment::{ReservationConfig, habits, read_tcp, tcp_json};
 use varicap_tcp::congestion::Controller;
 use varicap_tcp::{Flags, MAX_SACK_BLOCKS, Receiver, Segment, Sender, Stack, TcpConfig};
 use varicap_units::{Amount, Bytes, Rate, Span, Streams, Time};
@@ -38,11 +38,7 @@ fn settled(settings: Option<&Bound<'_, PyDict>>) -> PyResult<TcpConfig> {
 #[pyfunction]
 #[pyo3(signature = (**settings))]
 pub fn tcp_settings(settings: Option<&Bound<'_, PyDict>>) -> PyResult<String> {
-    let mut json = serde_json::to_value(settled(settings)?).unwrap_or_default();
-    if let Some(keys) = json.as_object_mut() {
-        keys.retain(|_, value| !value.is_null());
-    }
-    Ok(json.to_string())
+    Ok(tcp_json(&settled(settings)?).to_string())
 }
 
 /// JSON: the habits of each stack, by its name.

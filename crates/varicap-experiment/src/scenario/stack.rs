@@ -10,6 +10,7 @@ use serde::Deserialize;
 use varicap_tcp::{Congestion, DEFAULT_STACK, Stack, TcpConfig};
 
 use crate::error::ScenarioError;
+use crate::read::without_nulls;
 use crate::scenario::decode::decode;
 use crate::scenario::document::{Node, Origin, Table, Value};
 use crate::scenario::schema::{self, Kind};
@@ -36,6 +37,13 @@ enum Habit {
 pub fn habits(stack: Stack) -> serde_json::Value {
     // A test reads each of them.
     toml::from_str(stack.habits()).unwrap_or_default()
+}
+
+/// A whole `tcp` table as JSON.
+pub fn tcp_json(tcp: &TcpConfig) -> serde_json::Value {
+    let mut json = serde_json::to_value(tcp).unwrap_or_default();
+    without_nulls(&mut json);
+    json
 }
 
 /// Reads a `tcp` table that stands for itself, with the habits of its stack.
@@ -74,9 +82,22 @@ fn complete_in(around: &mut Table) {
         .or_insert_with(|| Node::new(Value::Text(DEFAULT_STACK.name().to_owned()), Origin::Default));
     // An unknown name is an error when the table is decoded.
     let Value::Text(name) = &named.value else { return };
-    if let Some(stack) = Stack::named(name) {
+    let Some(stack) = Stack::named(name) else { return };
+    if is_resolved(tcp) {
+        fill_names(tcp, of(stack));
+    } else {
         fill(tcp, of(stack));
     }
+}
+
+/// Whether a table was written by [`Scenario::to_json`](crate::Scenario::to_json): it has every key that must have a value.
+fn is_resolved(tcp: &Table) -> bool {
+    static KEYS: OnceLock<Vec<String>> = OnceLock::new();
+    let keys = KEYS.get_or_init(|| match tcp_json(&TcpConfig::default()) {
+        serde_json::Value::Object(keys) => keys.into_iter().map(|(key, _)| key).collect(),
+        _ => Vec::new(),
+    });
+    keys.iter().all(|key| tcp.contains_key(key))
 }
 
 /// The habits of a stack, read once.
@@ -147,6 +168,18 @@ fn fill(table: &mut Table, habits: &Habits) {
             ) => {
                 table.insert(key.clone(), node.clone());
             }
+        }
+    }
+}
+
+/// Puts habits into a table that was resolved. A key without a value has none on purpose, whatever the stack says by now;
+/// but where somebody has since put the bare name of an alternative, its parameters are to come from somewhere.
+fn fill_names(table: &mut Table, habits: &Habits) {
+    for (key, habit) in habits {
+        if let (Habit::Choice { parameters, .. }, Some(node)) = (habit, table.get_mut(key))
+            && let Value::Text(_) = node.value
+        {
+            fill_choice(node, parameters);
         }
     }
 }
