@@ -5,12 +5,17 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from inspect import signature
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 import pyarrow.parquet as pq
 import pytest
+import typer
 from conftest import ROOT, Cli, heed
+
+from varicap.cli import app
 
 pytestmark = pytest.mark.slow
 
@@ -130,6 +135,53 @@ def test_a_file_that_is_not_text_is_a_scenario_error(cli: Cli, tmp_path: Path) -
     done = cli("run", "image.toml")
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        ("check - <&-", "-: standard input is closed"),
+        (r"check $'\xff.toml'", r"\xff.toml: there is no such file"),
+        (r"check $'\xfe.toml'", r"\xfe.toml:1"),
+        ("run fixed.toml --seed 99999999999999999999999", "--seed"),
+        ("run fixed.toml --seeds 99999999999999999999999", "--seeds"),
+        ("trace generate lte --duration '1 s' -o a.csv --seed 99999999999999999999999", "--seed"),
+    ],
+)
+def test_what_no_file_and_no_number_can_be_is_a_mistake_of_the_user(
+    command: str, says: str, fixed: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "fixed.toml").write_bytes(fixed.read_bytes())
+    (tmp_path / os.fsdecode(b"\xfe.toml")).write_text("duration = 5\n")
+    program = f"{sys.executable} -m varicap {command}"
+    done = subprocess.run(["bash", "-c", program], cwd=tmp_path, capture_output=True, timeout=120)
+    said = done.stderr.decode()
+    assert done.returncode == 2, said
+    assert says in said
+    assert "Traceback" not in said
+
+
+def test_the_largest_seed_is_a_seed(cli: Cli, fixed: Path, tmp_path: Path) -> None:
+    assert cli("run", fixed, *QUICK, "--json", "--seed", 2**64 - 1).returncode == 0
+    trace = ("trace", "generate", "lte", "--duration", "1 s", "-o", tmp_path / "a.csv", "--seed", 2**64 - 1)
+    assert cli(*trace).returncode == 0
+
+
+def test_every_number_of_a_command_has_bounds() -> None:
+    def callbacks(program: typer.Typer) -> Iterator[Any]:
+        yield from (each.callback for each in program.registered_commands)
+        for group in program.registered_groups:
+            if group.typer_instance:
+                yield from callbacks(group.typer_instance)
+
+    numbers = {}
+    for function in callbacks(app):
+        for parameter in signature(function, eval_str=True).parameters.values():
+            kind, *notes = get_args(parameter.annotation) or [parameter.annotation]
+            if int in (kind, *get_args(kind)):
+                numbers[f"{function.__name__} {parameter.name}"] = notes[0].max
+    assert len(numbers) > 15
+    assert [name for name, most in numbers.items() if most is None] == []
 
 
 def test_the_same_seed_gives_the_same_bytes_whatever_the_cores(cli: Cli, fixed: Path) -> None:

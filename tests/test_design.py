@@ -6,9 +6,12 @@ from typing import Any
 import pytest
 from conftest import Cli
 
+from varicap.analyse.models.wireless_channel import Channel
 from varicap.questions.effcap import report
 from varicap.questions.effcap import solve as design
 from varicap.questions.effcap.solve import Choice, Path
+from varicap.questions.radio.confirm import confirm
+from varicap.questions.radio.link import Radio
 from varicap.statistics import Interval
 
 pytestmark = pytest.mark.slow
@@ -95,6 +98,25 @@ def test_psi_and_seeds_are_checked() -> None:
             design.effcap(psi=psi)
     with pytest.raises(ValueError, match="two replications"):
         design.effcap(psi=1.0, seeds=1)
+
+
+def test_what_takes_too_long_is_said_in_terms_of_the_command() -> None:
+    with pytest.raises(ValueError, match="at psi = 1 the simulations take more than 5 min") as caught:
+        design.effcap(psi=1.0, seeds=1_000_000)
+    assert "--max-time" not in str(caught.value)
+
+
+def test_simulations_that_a_design_chooses_have_no_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits: list[object] = []
+
+    def budget_for(_scenario: object, max_memory: str | None, max_time: str | None, **_: object) -> None:
+        limits.extend([max_memory, max_time])
+        raise StopIteration
+
+    monkeypatch.setattr("varicap.engines.sim.budget_for", budget_for)
+    with pytest.raises(StopIteration):
+        confirm(Radio(channel=Channel.good_bad(good_s=0.1, bad_s=0.01)), 16)
+    assert limits == [None, None]
 
 
 def test_the_command_prints_what_it_measured(cli: Cli) -> None:

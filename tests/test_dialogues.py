@@ -1,8 +1,9 @@
-"""Dialogues in packetdrill's language: those of the project hold, and a script that is wrong is found out."""
+"""Dialogues in packetdrill's language: those of the project hold, and a script that is wrong differs."""
 
 import json
 import random
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,9 @@ from conftest import ROOT, Cli
 
 import varicap
 from varicap._core import AckSample, CongestionEvent
-from varicap.parts.dialogue import Dialogue, ScriptError, Verdict, dialogue
+from varicap._files import UnreadableError
+from varicap.parts.dialogue import Dialogue, ScriptError, Verdict, compare, dialogue
+from varicap.parts.dialogue.script import Packet
 
 SCRIPTS = sorted((ROOT / "tests/dialogues").glob("*.pkt"))
 
@@ -43,7 +46,7 @@ def mutated(name: str, pattern: str, replacement: str, **tcp: Any) -> Dialogue:
 def test_the_simulated_endpoints_follow_the_standards(script: Path) -> None:
     played = dialogue(script)
     assert played.verdict is Verdict.PASSED, played.text()
-    assert played.unasked == 0, "the script looks at all that is sent"
+    assert played.unasked == 0, "the script looks at all that is sent until its last event"
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
@@ -66,6 +69,7 @@ def test_each_script_of_the_project_cites_its_source(script: Path) -> None:
         ("ecn-sender", r"> \[ect0\]", "> [noecn]", "[ect0], not [noecn]"),
         ("timestamps", "ecr 700", "ecr 710", "ecr 700, not 710"),
         ("timestamps", "<mss 1460,sackOK,TS val 9000 ecr 500>", "<mss 1460,sackOK>", "TS there, not missing"),
+        ("timestamps", "> . 1:1001(.*) val 10210", r"> . 1:1001\1 val 10400", "TS val 10210, not 10400"),
         ("zero-window", "ack 1 win 3000 <", "ack 1 win 2999 <", "win 3000, not 2999"),
         ("zero-window", "= 2000\n", "= 1999\n", "read returns 2000, not 1999"),
         ("close", "EPIPE", "ENOTCONN", "write returns -1 EPIPE, not -1 ENOTCONN"),
@@ -104,7 +108,7 @@ def test_settings_count_more_than_the_script() -> None:
         "+1 > . 1:1001(1000) ack 1",
         initial_window="3 packets",
     ).passed
-    with pytest.raises(varicap.ScenarioError, match="tcp.nonsense: found `nonsense`"):
+    with pytest.raises(varicap.ScenarioError, match="found `nonsense`, expected the key"):
         after_handshake(nonsense=1)
     with pytest.raises(varicap.ScenarioError, match="handshake"):
         after_handshake(handshake=False)
@@ -140,6 +144,73 @@ def test_the_tolerance_is_packetdrills() -> None:
         dialogue(text="--tolerance_usecs=soon\n" + HANDSHAKE)
 
 
+def test_the_clock_of_timestamps_counts_if_the_script_says_how_long_a_tick_is() -> None:
+    stamped = HANDSHAKE.replace("sackOK>", "sackOK,TS val 500 ecr 0>", 1)
+    stamped = stamped.replace("1460,sackOK>", "1460,sackOK,TS val 123456 ecr 500>")
+    stamped = stamped.replace("ack 1 win 65535\n", "ack 1 win 65535 <TS val 600 ecr 123456>\n")
+    stamped += "+0 write(4, ..., 900) = 900\n+0 > . 1:901(900) ack 1 <TS val {} ecr 600>"
+    # As in packetdrill, where the option is 0 unless it is given.
+    for head in ("", "--tcp_ts_tick_usecs=0\n"):
+        assert dialogue(text=head + stamped.format(5)).passed
+    head = "--tcp_ts_tick_usecs=1000\n"
+    assert dialogue(text=head + stamped.format(123556)).passed
+    assert dialogue(text=head + stamped.format(5)).what == "TS val 123556, not 5"
+    assert dialogue(text=head + stamped.format(123576)).what == "TS val 123556, not 123576"
+    other = dialogue(text="--tcp_ts_tick_usecs=10\n" + stamped.format(133456))
+    assert [lack.what for lack in other.lacks] == ["a clock of timestamps with 10 us to the tick"]
+    with pytest.raises(ScriptError, match="--tcp_ts_tick_usecs=fast is not a number"):
+        dialogue(text="--tcp_ts_tick_usecs=fast\n" + HANDSHAKE)
+
+
+def test_only_full_segments_with_the_same_header_make_up_a_large_one() -> None:
+    small = ["+0 write(4, ..., 500) = 500"] * 2
+    assert after_handshake(*small, "+0 > . 1:501(500) ack 1", "+0 > . 501:1001(500) ack 1").passed
+    assert after_handshake(*small, "+0 > . 1:1001(1000) ack 1").what == "data 1:501(500), not 1:1001(1000)"
+    assert after_handshake(
+        "+0 write(4, ..., 1500) = 1500", "+0 write(4, ..., 1000) = 1000", "+0 > . 1:2501(2500) ack 1"
+    ).what.startswith("data 1001:1501(500), not 1001:2501(1500)")
+    strict = ["+0 write(4, ..., 1500) = 1500", "+0 > . 1:1501(1500) ack 1"]
+    assert after_handshake(*strict).passed
+    assert after_handshake(*strict, head="--strict_segments\n").what == "data 1:1001(1000), not 1:1501(1500)"
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ({"flags": "E."}, "flags E. at 1001, after . at 1"),
+        ({"flags": "W."}, "flags W. at 1001, after . at 1"),
+        ({"ack": 2}, "ack 2 at 1001, after 1 at 1"),
+        ({"ecn": "noecn"}, "[noecn] at 1001, after [ect0] at 1"),
+    ],
+)
+def test_the_parts_of_a_large_segment_agree(change: dict[str, Any], what: str) -> None:
+    first = Packet(False, ".", 1, 1000, 1, ecn="ect0")
+    second = replace(first, start=1001)
+    assert compare.disagreement(first, second) is None
+    assert compare.disagreement(replace(first, flags="W."), second) is None
+    assert compare.disagreement(first, replace(second, **change)) == what
+
+
+def test_a_segment_that_is_sent_again_is_no_part_of_one_with_new_data() -> None:
+    ecn = HANDSHAKE.replace("< S ", "< SEW ").replace("> S. ", "> SE. ")
+    events = ["+0 write(4, ..., 9000) = 9000", "+0 > . 1:2001(2000) ack 1", "+1 > . 1:1001(1000) ack 1"]
+    events += ["+.1 < . 1:1(0) ack 1001 win 65535", "+0 > . 1001:3001(2000) ack 1"]
+    assert after_handshake(*events, initial_window="2 packets").passed
+    # RFC 3168: what is sent again is not ECN-capable (§6.1.5), and new data says that the window was reduced (§6.1.2).
+    played = dialogue(text=ecn + "\n".join(events), initial_window="2 packets")
+    assert played.what == "flags W. at 2001, after . at 1001"
+
+
+def test_what_comes_after_a_segment_counts_from_when_it_was_sent() -> None:
+    events = ["+0 write(4, ..., 1000) = 1000", "+0 > . 1:1001(1000) ack 1", "{} > . 1:1001(1000) ack 1"]
+    for when in ("*", "+0~+5"):
+        first = [event.format(when) for event in events]
+        assert after_handshake(*first, "+2 > . 1:1001(1000) ack 1").passed
+        for wrong in ("+1.7", "+2.3"):
+            # An eighth of that is less than 0.3 s.
+            assert not after_handshake(*first, f"{wrong} > . 1:1001(1000) ack 1").passed
+
+
 @pytest.mark.parametrize(
     ("event", "what"),
     [
@@ -154,12 +225,35 @@ def test_the_tolerance_is_packetdrills() -> None:
         ("+0 epoll_wait(5, {events=EPOLLIN, fd=4}, 1, 0) = 1", "the call epoll_wait"),
         ("+0 write(4, ..., 5000) = 2000", "a send buffer that fills"),
         ("+0 %{ assert tcpi_delivered == 3 }%", "tcpi_delivered"),
+        ("+0 %{ assert tcpi_reordering == 3 }%", "tcpi_reordering"),
         ("+0 %{ import os }%", "import in a block of code"),
         ("+0 %{ assert ().__class__ }%", "attribute in a block of code"),
         ("+0 %{ print(open('/etc/passwd')) }%", "a call of open in a block of code"),
         ('+0 setsockopt(4, SOL_TCP, TCP_CONGESTION, "bbr", 3) = 0', "congestion bbr"),
         ("+0 `sysctl -q net.ipv4.tcp_congestion_control=bbr`", "the congestion control bbr"),
+        ("+0 getsockopt(4, SOL_TCP, TCP_NODELAY, [77], [4]) = 0", "reading the socket option TCP_NODELAY"),
+        ("+0 getsockopt(4, SOL_IP, IP_TOS, [77], [4]) = 0", "reading the socket option IP_TOS"),
+        ("+0 `sysctl -q net.ipv4.tcp_slow_start_after_idle=0`", "settings that change after the connection was opened"),
+        ("+0 `ip route change default dev tun0 initcwnd 1`", "settings that change after the connection was opened"),
+        ("+0 `sysctl -q net.ipv4.tcp_timestamps=0`", "settings that change after the connection was opened"),
+        ("+0 `sysctl -q net.ipv4.tcp_shrink_window=1`", "the setting tcp_shrink_window=1"),
+        ("+0 `echo 1 >/proc/sys/net/ipv4/tcp_thin_linear_timeouts`", "the setting tcp_thin_linear_timeouts=1"),
+        ("+0 `sysctl -q net.ipv4.tcp_sack=yes`", "the setting tcp_sack=yes"),
+        ("+0 `sysctl -q net.ipv4.tcp_ecn=3`", "AccECN (tcp_ecn=3)"),
+        ("+0 `sysctl -qp some.conf`", "the settings of a file (sysctl -qp some.conf)"),
+        ("+0 `ip route change 192.0.2.1 dev tun0 initcwnd 10 mtu 500`", "ip route mtu 500"),
+        ("+0 `ip route change default via 10.0.0.1 quickack 1`", "ip route quickack 1"),
+        (
+            "+0 `tc qdisc replace dev tun0 root netem loss 5%`",
+            "a queue of the host (tc qdisc replace dev tun0 root netem loss 5%)",
+        ),
+        ("+0 `iptables -A OUTPUT -p tcp -j DROP`", "a filter of the host (iptables -A OUTPUT -p tcp -j DROP)"),
         ("+0 shutdown(4, SHUT_RDWR) = 0", "shutdown of the reading half"),
+        ("+0 fcntl(4, F_GETFD, 0) = 0", "fcntl with F_GETFD, 0"),
+        ("+0 fcntl(4, F_SETFL, O_RDWR|O_NONSENSE) = 0", "fcntl with F_SETFL, O_RDWR|O_NONSENSE"),
+        ('+0 read(4, "abc", 3) = 3', "the content of data that is read"),
+        ("+0 setsockopt(4, SOL_SOCKET, SO_ERROR, [0], 4) = 0", "the socket option SO_ERROR"),
+        ('+0 setsockopt(4, SOL_SOCKET, SO_RCVBUF, "many", 4) = 0', 'SO_RCVBUF with the value "many"'),
     ],
 )
 def test_what_varicap_lacks_is_named_and_skipped(event: str, what: str) -> None:
@@ -172,21 +266,271 @@ def test_what_varicap_lacks_is_named_and_skipped(event: str, what: str) -> None:
 def test_a_call_waits_for_what_it_needs_and_the_next_call_for_it() -> None:
     data = "+.1 < P. 1:501(500) ack 1 win 65535"
     assert after_handshake("+0...0.1 read(4, ..., 500) = 500", data).passed
-    late = after_handshake("+0...0.1 read(4, ..., 500) = 500", "+.3 < P. 1:501(500) ack 1 win 65535")
-    assert late.what == "read has not returned at 0.200000 s"
-    assert late.line == LINES + 1
+    tardy = after_handshake("+0...0.1 read(4, ..., 500) = 500", "+.3 < P. 1:501(500) ack 1 win 65535")
+    assert tardy.what == "read has not returned at 0.200000 s"
+    assert tardy.line == LINES + 1
     missing = after_handshake("+0...0.1 read(4, ..., 500) = 500")
     assert missing.what == "read has not returned at 0.200000 s"
     blocked = after_handshake("+0 read(4, ..., 500) = 500")
     assert (blocked.what, blocked.line) == ("the call does not return", LINES + 1)
     second = after_handshake("+0...0.1 read(4, ..., 500) = 500", "+0 write(4, ..., 10) = 10", data)
     assert second.what == "read has not returned at 0.200000 s"
+    never = "+1...1.1 read(4, ..., 500) = 500"
+    for after in ([], ["+0 write(4, ..., 10) = 10", "+0 > . 1:11(10) ack 1"]):
+        assert after_handshake(never, *after).what == "read has not returned at 1.200000 s"
+    # The tolerance is a share of the time that the call takes, but of no more than the time since the event before.
+    late = "12.2 < P. 1:501(500) ack 1 win 65535"
+    write = "{} write(4, ..., 1) = 1"
+    for before, read in (([], "11.9...12"), ([write.format("9.9")], "10...12")):
+        played = after_handshake(*before, f"{read} read(4, ..., 500) = 500", late)
+        assert played.what == "read has not returned at 12.000000 s"
+    assert after_handshake(write.format(8), "10...12 read(4, ..., 500) = 500", late).passed
     assert after_handshake(
         "+0 fcntl(4, F_SETFL, O_RDWR|O_NONBLOCK) = 0", "+0 read(4, ..., 5) = -1 EAGAIN (Try again)"
     ).passed
 
 
-def test_what_is_found_to_lack_on_the_way_is_a_skip_too() -> None:
+def test_settings_of_a_socket_and_its_error_are_read() -> None:
+    congestion = "+0 getsockopt(4, SOL_TCP, TCP_CONGESTION, {}, [5]) = 0"
+    assert after_handshake(congestion.format('"reno"')).passed
+    assert after_handshake(congestion.format("...")).passed
+    assert after_handshake(congestion.format('"cubic"'), congestion="cubic").passed
+    assert after_handshake(congestion.format('"vegas"')).what == "getsockopt returns 0 with TCP_CONGESTION reno, not 0"
+    reset = "+0 < R. 1:1(0) ack 1 win 0"
+    error = "+0 getsockopt(4, SOL_SOCKET, SO_ERROR, [{}], [4]) = 0"
+    for name in ("ECONNRESET", "104"):
+        # It is read once.
+        assert after_handshake(reset, error.format(name), error.format(0)).passed
+    for wrong in ("0", "99", "EPIPE"):
+        assert (
+            after_handshake(reset, error.format(wrong)).what == "getsockopt returns 0 with SO_ERROR ECONNRESET, not 0"
+        )
+    assert after_handshake(error.format(0)).passed
+    assert after_handshake(error.format("EPIPE")).what == "getsockopt returns 0 with SO_ERROR 0, not 0"
+
+
+def test_a_send_buffer_with_a_size_is_a_lack_once_more_is_written() -> None:
+    buffer = "+0 setsockopt(4, SOL_SOCKET, SO_SNDBUF, [2000], 4) = 0"
+    write = "+0 write(4, ..., 2000) = 2000"
+    assert after_handshake(buffer, write, "+.1 < . 1:1(0) ack 2001 win 65535", write).passed
+    played = after_handshake(buffer, write, "+.1 < . 1:1(0) ack 2000 win 65535", write)
+    assert [lack.what for lack in played.lacks] == ["a send buffer that fills"]
+
+
+def test_a_socket_may_be_made_non_blocking() -> None:
+    for begin in (
+        "0 socket(..., SOCK_STREAM|SOCK_NONBLOCK, 0) = 3",
+        "0 socket(...) = 3\n+0 fcntl(3, F_SETFL, 2048) = 0",
+    ):
+        assert dialogue(text=f"{begin}\n+0 listen(3, 1) = 0\n+0 accept(3, ..., ...) = -1 EAGAIN").passed
+
+
+def test_a_command_that_changes_nothing_may_stand_anywhere() -> None:
+    head = "`sysctl -q net.ipv4.tcp_timestamps=1`\n"
+    assert after_handshake("+0 `sysctl -q net.ipv4.tcp_timestamps=1 net.core.rmem_max=9; sleep 1`", head=head).passed
+    # Before the connection it counts.
+    listening = HANDSHAKE.replace("+0 < S", "+0 `sysctl net.ipv4.tcp_sack=0`\n+0 < S").replace("1460,sackOK", "1460")
+    assert dialogue(text=listening).passed
+
+
+def test_a_setting_that_the_user_overrides_is_no_lack() -> None:
+    head = "`sysctl -q net.ipv4.tcp_congestion_control=bbr`\n"
+    assert after_handshake(head=head).verdict is Verdict.SKIPPED
+    assert after_handshake(head=head, congestion="reno").passed
+    before = (
+        "+0 setsockopt(3, SOL_TCP, TCP_MAXSEG, [1000], 4) = 0\n+0 setsockopt(3, SOL_SOCKET, SO_RCVBUF, [999], 4) = 0"
+    )
+    text = HANDSHAKE.replace("+0 listen", f"{before}\n+0 listen")
+    assert dialogue(text=text).what == "mss 1000, not 1460"
+    text = text.replace("ack 1 <mss", "ack 1 win 5000 <mss")
+    assert dialogue(text=text, mss="1460 B", receive_window="5000 B").passed
+
+
+def stamped(*events: str) -> Dialogue:
+    """After a handshake with timestamps, in which the peer's last was 600."""
+    text = HANDSHAKE.replace("sackOK>", "sackOK,TS val 500 ecr 0>", 1)
+    text = text.replace("1460,sackOK>", "1460,sackOK,TS val 9000 ecr 500>")
+    return dialogue(text=text.replace("win 65535\n", "win 65535 <TS val 600 ecr 9000>\n") + "\n".join(events))
+
+
+CLOSED = "+0 %{ assert tcpi_state == TCP_CLOSE, tcpi_state }%"
+OPEN = "+0 %{ assert tcpi_state == TCP_ESTABLISHED, tcpi_state }%"
+ANSWER = "+0 > . 1:1(0) ack 1"
+
+
+@pytest.mark.parametrize(
+    ("events", "tcp"),
+    [
+        pytest.param(["+0 < R 1:1(0)", CLOSED], {}, id="the next number resets (RFC 5961 §3.2)"),
+        pytest.param(["+0 < R 5:5(0)", ANSWER, OPEN], {}, id="another in the window is challenged"),
+        pytest.param(
+            ["+0 < R 5000001:5000001(0)", OPEN, "+0 < P. 1:2(1) ack 1 win 65535", "+.04 > . 1:1(0) ack 2"],
+            {"receive_window": "10000 B"},
+            id="one outside is dropped",
+        ),
+        pytest.param(["+0 < S 0:0(0) win 1", ANSWER, OPEN], {}, id="a SYN is challenged (RFC 5961 §4)"),
+        pytest.param(["+0 < . 4294967295:4294967295(0) ack 1 win 9", ANSWER], {}, id="an old number is answered"),
+        pytest.param(
+            ["+0 < . 999999:1000999(1000) ack 1 win 9", ANSWER], {"receive_window": "5000 B"}, id="data outside is too"
+        ),
+        pytest.param(
+            [
+                *("+0 write(4, ..., 3000) = 3000", "+0 > . 1:3001(3000) ack 1", "+.1 < . 1:1(0) ack 3001 win 65535"),
+                *("+0 < . 1:1(0) ack 1 win 0", "+0 write(4, ..., 1000) = 1000", "+0 > . 3001:4001(1000) ack 1"),
+                "+0 %{ assert tcpi_snd_wnd == 65535, tcpi_snd_wnd }%",
+            ],
+            {},
+            id="an old acknowledgement has no window (RFC 9293 §3.10.7.4)",
+        ),
+        pytest.param(
+            [
+                *("+0 < . 1001:1501(500) ack 1 win 4000", "+0 > . 1:1(0) ack 1 <sack 1001:1501>"),
+                *("+0 < . 1:1001(1000) ack 1 win 9", "+0 > . 1:1(0) ack 1501"),
+                "+0 %{ assert tcpi_snd_wnd == 4000, tcpi_snd_wnd }%",
+            ],
+            {},
+            id="nor has a segment with an older number",
+        ),
+        pytest.param(
+            ["+0 < F. 1:4001(4000) ack 1 win 9", "+0 > . 1:1(0) ack 3001 win 0", OPEN, "+.1 < R 3001:3001(0)", CLOSED],
+            {"receive_window": "3000 B"},
+            id="what is beyond the window is cut off, and a reset counts in a closed one (RFC 9293 §3.10.7.4)",
+        ),
+        pytest.param(
+            ["+0 < . 1:1(0) ack 4294000000 win 9", ANSWER, "+0 < . 1:1(0) ack 900 win 9", ANSWER],
+            {},
+            id="an acknowledgement older than a window, or of what was not sent, is answered (RFC 5961 §5)",
+        ),
+    ],
+)
+def test_segments_that_are_not_acceptable_are_answered_or_dropped(events: list[str], tcp: dict[str, Any]) -> None:
+    played = after_handshake(*events, **tcp)
+    assert played.passed, played.text()
+    assert played.unasked == 0
+
+
+def test_data_and_a_fin_beyond_the_window_are_not_there_yet() -> None:
+    cut = ["+0 < F. 1:4001(4000) ack 1 win 9", "+0 > . 1:1(0) ack 3001 win 0", "+0 read(4, ..., 3000) = 3000"]
+    cut += ["* > . 1:1(0) ack 3001 win 3000", "+0 < {}. 3001:4001(1000) ack 1 win 9"]
+    # Nor is the data that is cut off, so that it does not come twice.
+    head = "`sysctl -q net.ipv4.tcp_dsack=1`\n"
+    for flag, ack in (("", 4001), ("F", 4002)):
+        events = [*cut[:-1], cut[-1].format(flag), f"* > . 1:1(0) ack {ack}"]
+        played = after_handshake(*events, head=head, receive_window="3000 B")
+        assert played.passed, played.text()
+
+
+def test_old_and_missing_timestamps_keep_data_out() -> None:
+    nothing = "+0 fcntl(4, F_SETFL, O_NONBLOCK) = 0\n+0 read(4, ..., 500) = -1 EAGAIN"
+    # PAWS, RFC 7323 §5.3: answered; §3.2: dropped silently.
+    old = ["+0 < P. 1:501(500) ack 1 win 65535 <TS val 5 ecr 9000>", "+0 > . 1:1(0) ack 1 <TS val 9100 ecr 600>"]
+    assert stamped(*old, nothing).passed
+    without = stamped("+0 < P. 1:501(500) ack 1 win 65535", nothing)
+    assert without.passed
+    assert without.unasked == 0
+    assert stamped("+0 < P. 1:501(500) ack 1 win 65535 <TS val 601 ecr 9000>", "+0 read(4, ..., 500) = 500").passed
+
+
+def test_timestamps_go_on_after_their_largest_value() -> None:
+    events = []
+    for at, value in ((1, 2147480000), (501, 4294960000), (1001, 5)):
+        events.append(f"+0 < P. {at}:{at + 500}(500) ack 1 win 65535 <TS val {value} ecr 9000>")
+        events.append(f"* > . 1:1(0) ack {at + 500} <TS val 1 ecr {value}>")
+    played = stamped(*events)
+    assert played.passed, played.text()
+
+
+def test_a_reset_in_the_handshake_leaves_nothing_to_accept() -> None:
+    reset = HANDSHAKE.replace("+.1 < .", "+.1 < R.")
+    assert dialogue(text=reset).what == "the call does not return"
+    wrong = HANDSHAKE.replace("1:1(0) ack 1 win 65535\n+0 accept(3, ..., ...) = 4", "1:1(0) ack 7 win 1\n+0 > R 7:7(0)")
+    assert dialogue(text=wrong).passed
+    text = "0 socket(...) = 3\n+0...0.2 connect(3, ..., ...) = {}\n+0 > S 0:0(0) <...>\n+.1 < {}\n"
+    text += "+.1 < S. 0:0(0) ack 1 win 9 <mss 1000>"
+    assert dialogue(text=text.format("0", "R. 0:0(0) ack 9")).passed
+    assert dialogue(text=text.format("0", "R 0:0(0)")).passed
+    refused = dialogue(text=text.format("-1 ECONNREFUSED", "R. 0:0(0) ack 1"))
+    assert refused.what == "connect returns at 0.100000 s, not at 0.200000 s"
+
+
+WRITE = ["+0 write(4, ..., 5000) = 5000", "+0 > . 1:5001(5000) ack 1"]
+GAP = "+.1 < . 1:1(0) ack 1 win 65535 <sack 2001:3001>"
+
+
+@pytest.mark.parametrize(
+    ("setting", "events", "behaviour"),
+    [
+        ("tcp_recovery=1", [*WRITE, GAP], "RACK"),
+        ("tcp_fack=1", [*WRITE, GAP], "FACK"),
+        ("tcp_frto=2", [*WRITE, "+1 > . 1:1001(1000) ack 1", "+.1 < . 1:1(0) ack 1001 win 65535"], "F-RTO"),
+        ("tcp_early_retrans=3", [*WRITE, "+.3 %{ assert 1 }%"], "tail loss probe"),
+        (
+            "tcp_dsack=1",
+            ["+0 < . 1:1001(1000) ack 1 win 9", "+0 < . 1:1001(1000) ack 1 win 9"],
+            "D-SACK",
+        ),
+        (
+            "tcp_dsack=1",
+            ["+0 < . 1:1001(1000) ack 1 win 9", "+0 < . 501:1501(1000) ack 1 win 9"],
+            "D-SACK",
+        ),
+        (
+            "tcp_dsack=1",
+            [
+                *("+0 < . 1001:2001(1000) ack 1 win 9", "+0 > . 1:1(0) ack 1 <sack 1001:2001>"),
+                "+0 < . 1001:2001(1000) ack 1 win 9",
+            ],
+            "D-SACK",
+        ),
+    ],
+)
+def test_behaviour_that_a_setting_asks_for_is_a_lack_where_it_would_show(
+    setting: str, events: list[str], behaviour: str
+) -> None:
+    head = "`sysctl -q net.ipv4.{}`\n"
+    played = after_handshake(*events, head=head.format(setting))
+    assert [lack.what for lack in played.lacks] == [f"{behaviour} ({setting})"]
+    assert played.lacks[0].line == LINES + 1 + len(events)
+    before = after_handshake(*events[:-1], head=head.format(setting))
+    assert before.passed, before.text()
+    assert before.ignored == [f"{setting} (no {behaviour})"]
+    assert after_handshake(*events, head=head.format(setting.split("=")[0] + "=0")).passed
+
+
+def test_a_tail_loss_probe_is_due_two_round_trips_after_the_last_progress() -> None:
+    head = "`sysctl -q net.ipv4.tcp_early_retrans=3`\n"
+    one = ["+0 write(4, ..., 1000) = 1000", "+0 > . 1:1001(1000) ack 1"]
+    acked = [*WRITE, "+.1 < . 1:1(0) ack 1001 win 65535"]
+    # RFC 8985 §7.2: for a single segment the delay of an acknowledgement is added.
+    for events, early, late in ((WRITE, ".15", ".25"), (acked, ".15", ".25"), (one, ".35", ".45")):
+        assert after_handshake(*events, f"+{early} %{{ assert 1 }}%", head=head).passed
+        assert after_handshake(*events, f"+{late} %{{ assert 1 }}%", head=head).verdict is Verdict.SKIPPED
+
+
+def test_a_duplicate_that_the_peer_reports_is_a_lack() -> None:
+    for block in ("1:1001", "1001:3001", "3001:3501 3001:4001"):
+        played = after_handshake(*WRITE, f"+.1 < . 1:1(0) ack 2001 win 65535 <sack {block}>")
+        assert [lack.what for lack in played.lacks] == ["a sender that reads D-SACK"]
+    assert after_handshake(*WRITE, "+.1 < . 1:1(0) ack 2001 win 65535 <sack 3001:4001>").passed
+
+
+def test_options_at_the_head_have_their_effect_or_are_named() -> None:
+    head = "--local_ip=192.168.0.1\n--mtu={}\n"
+    assert after_handshake(head=head.format(1500)).passed
+    assert after_handshake(head=head.format(1400)).what == "mss 1360, not 1460"
+    assert after_handshake(head=head.format(1400), mss="1460 B").passed
+    for option in ("--mss=1000", "--non_fatal=packet", "--tcp_ts_ecr_scaled"):
+        played = after_handshake(head=option + "\n")
+        assert played.verdict is Verdict.SKIPPED
+        assert [(lack.line, lack.what) for lack in played.lacks] == [(1, f"the option {option.split('=')[0]}")]
+
+
+def test_an_empty_segment_that_differs_is_shown_as_it_is() -> None:
+    played = after_handshake("+0 < P. 1:2(1) ack 1 win 9", "* > . 2:2(0) ack 2", "+0 write(4, ..., 1) = 1")
+    assert played.what == "data 1:1(0), not 2:2(0)"
+
+
+def test_what_turns_out_to_be_missing_on_the_way_is_a_skip_too() -> None:
     # The FIN would have to be sent again; that the data before it was fine makes no pass of it.
     played = after_handshake("+0 close(4) = 0", "+0 > F. 1:1(0) ack 1", "+1 > F. 1:1(0) ack 1")
     assert played.verdict is Verdict.SKIPPED
@@ -206,7 +550,7 @@ def test_what_is_found_to_lack_on_the_way_is_a_skip_too() -> None:
         ("+0 < . 1:1(0) ack 1 <...>", "1:21", "is for packets that are expected"),
         ("soon socket() = 3", "1:1", "expected the time of an event in seconds, not `soon`"),
         ("+.2~+.1 > . 1:1(0) ack 1", "1:1", "the range of times ends before it begins"),
-        ("* < . 1:1(0) ack 1", "1:1", "the time `*` is for packets that are expected"),
+        ("* < . 1:1(0) ack 1 win 9", "1:1", "the time `*` is for packets that are expected"),
         ("0 `sysctl", "1:3", "a shell command that does not end"),
         ("0 %{ assert 1", "1:3", "a block of code that does not end"),
         ("/* never", "1:1", "a comment that does not end"),
@@ -215,6 +559,14 @@ def test_what_is_found_to_lack_on_the_way_is_a_skip_too() -> None:
         ("0 %{ assert 2 << 100000 }%", "1:1", "a number that is too large"),
         ("0 %{ assert 'a' * 1000000 }%", "1:1", "an operation on text"),
         ("0 %{ assert '%1000d' % 1 }%", "1:1", "a format that is too wide"),
+        ("0 %{\nassert (1 == 2, 'x') }%", "2:1", "the assertion of a tuple always holds"),
+        ("0 %{ tcpi_snd_cwnd = 77 }%", "1:1", "tcpi_snd_cwnd is what TCP_INFO shows"),
+        ("0 %{ assert 'tcpi_snd_cwnd == 9' }%", "1:1", "the assertion of a text says nothing"),
+        ("+0 < . 1:1(0) ack 1", "1:6", "a segment that arrives has a window"),
+        ("\n--tolerance_usec=1\n0 socket(...) = 3", "2:1", "there is no option `--tolerance_usec`"),
+        ("--mtu=12\n0 socket(...) = 3", "1:1", "--mtu=12 is not a number from 128 to 65535"),
+        ("0 socket(...) = EAGAIN", "1:17", "expected what the call returns, a number or `...`, not `EAGAIN`"),
+        ("0 socket(...) = [3]", "1:17", "expected what the call returns"),
         ("", "1:1", "the script has no events"),
         ("0 f(" + "[" * 100, "1:37", "arguments more than 32 deep"),
         ("1e9 socket() = 3", "1:1", "expected the time"),
@@ -248,13 +600,21 @@ def test_no_input_makes_it_fail_in_another_manner() -> None:
 
 def test_commands_are_read_and_never_executed(tmp_path: Path) -> None:
     (tmp_path / "defaults.sh").write_text("sysctl -q net.ipv4.tcp_sack=0\nsysctl -q net.ipv4.tcp_frto=2\n")
-    head = f"`./defaults.sh\ntouch {tmp_path}/executed\ncat missing.sh\n./missing.sh`\n"
-    (tmp_path / "one.pkt").write_text(head + HANDSHAKE.replace("ack 1 <mss 1460,sackOK>", "ack 1 <mss 1460>"))
+    head = f"`./defaults.sh\ntouch {tmp_path}/executed\ncat missing.sh`\n"
+    script = head + HANDSHAKE.replace("ack 1 <mss 1460,sackOK>", "ack 1 <mss 1460>")
+    (tmp_path / "one.pkt").write_text(script)
     played = dialogue(tmp_path / "one.pkt")
     assert played.passed, played.text()
     assert played.ignored[0] == "tcp_frto=2 (no F-RTO)"
-    assert "missing.sh (it cannot be read)" in played.ignored
     assert not (tmp_path / "executed").exists()
+    # What the files of commands ask for is known only if they can be read, and do not run each other without end.
+    (tmp_path / "one.pkt").write_text(script.replace("./defaults.sh", "./missing.sh"))
+    (lack,) = dialogue(tmp_path / "one.pkt").lacks
+    assert lack.what == "the commands of missing.sh (there is no such file)"
+    (tmp_path / "defaults.sh").write_text("./defaults.sh\n")
+    (tmp_path / "one.pkt").write_text(script)
+    (lack,) = dialogue(tmp_path / "one.pkt").lacks
+    assert lack.what == "files of commands more than 3 deep (defaults.sh)"
 
 
 def test_the_command_plays_files_and_folders(cli: Cli, tmp_path: Path) -> None:
@@ -277,6 +637,36 @@ def test_the_command_plays_files_and_folders(cli: Cli, tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "broken.pkt:1:4: " in done.stderr
     assert cli("dialogue", tmp_path / "none").returncode == 2
+
+
+def test_the_command_reads_only_what_is_a_file(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "folder.pkt").mkdir()
+    (tmp_path / "good.pkt").write_text(HANDSHAKE)
+    assert cli("dialogue", tmp_path).returncode == 0
+    (tmp_path / "zero.pkt").symlink_to("/dev/zero")
+    # What is named as a script and cannot be read is not passed over.
+    assert cli("dialogue", tmp_path).returncode == 2
+    done = cli("dialogue", tmp_path / "zero.pkt", tmp_path / "good.pkt")
+    assert done.returncode == 2
+    assert "zero.pkt: not a file" in done.stderr
+    assert "1 passed, 1 cannot be read" in done.stdout
+    for settings in ("missing.toml", "zero.pkt"):
+        done = cli("dialogue", tmp_path / "good.pkt", "--settings", tmp_path / settings)
+        assert done.returncode == 2
+        assert "Traceback" not in done.stderr
+    with pytest.raises(UnreadableError, match=r"zero\.pkt: not a file"):
+        dialogue(tmp_path / "zero.pkt")
+
+
+def test_the_command_names_for_a_folder_what_had_no_effect_and_what_was_not_expected(cli: Cli, tmp_path: Path) -> None:
+    head = "`sysctl -q net.ipv4.tcp_frto=2`\n"
+    for name in "ab":
+        (tmp_path / f"{name}.pkt").write_text(head + HANDSHAKE)
+    (tmp_path / "c.pkt").write_text(HANDSHAKE + "+0 write(4, ..., 2000) = 2000\n")
+    done = cli("dialogue", tmp_path)
+    assert "asked for it: tcp_frto=2 (no F-RTO) in 2\n" in done.stderr
+    assert "c.pkt (2)" in done.stderr
+    assert "a.pkt" not in done.stderr
 
 
 def test_the_command_takes_settings(cli: Cli, tmp_path: Path) -> None:

@@ -40,6 +40,14 @@ def test_numbers_that_cannot_be_are_noticed(result: Result, column: str, value: 
         invariants.bounds(changed(result, column, value))
 
 
+def test_only_at_start_service_carries_more_than_is_offered(result: Result) -> None:
+    every = set(result.links["name"].to_pylist())
+    invariants.bounds(changed(result, "utilisation", 1.01), every)
+    for column, at_start in [("utilisation", every - {"forward"}), ("loss_ratio", every)]:
+        with pytest.raises(AssertionError, match=column):
+            invariants.bounds(changed(result, column, 1.01), at_start)
+
+
 def test_what_comes_out_must_have_gone_in(result: Result) -> None:
     invariants.conserved(result, {"reno": 1})
     for column, value, says in [

@@ -169,6 +169,27 @@ def test_files_that_belong_together_are_written_first(monkeypatch: pytest.Monkey
     assert written == ["all"]
 
 
+def test_the_second_one_waits_for_files_that_belong_together(tmp_path: Path) -> None:
+    """What the first one left is written as a whole, and then the process ends at once."""
+    script = """
+import signal, sys
+from pathlib import Path
+from varicap import _interrupt
+signal.signal(signal.SIGINT, _interrupt._raise)
+try:
+    signal.raise_signal(signal.SIGINT)
+except KeyboardInterrupt:
+    with _interrupt.HeldBack():
+        Path("a").touch()
+        signal.raise_signal(signal.SIGINT)
+        Path("b").touch()
+    Path("c").touch()
+"""
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, preexec_fn=heed)
+    assert (done.returncode, done.stderr) == (130, "varicap: interrupted\n")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
+
+
 def test_as_a_library_it_leaves_signals_alone() -> None:
     script = "import signal, varicap; print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, preexec_fn=heed, check=True)

@@ -40,11 +40,15 @@ needs_ratcp = pytest.mark.skipif(_RATCP is None or not _RATCP.ok, reason=f"no ra
 Summary = dict[str, Any]
 
 
-def valid(run: Callable[[], Summary], tries: int = 2) -> Summary:
-    """The summary of a valid run; skips if the machine was too busy every time."""
+def valid(run: Callable[[], Summary], tries: int = 2, about: str | None = None) -> Summary:
+    """The summary of a valid run; skips if the machine was too busy every time.
+
+    A fault that the test is `about` does not count: the test would skip where it has to fail.
+    """
     for _ in range(tries):
         summary = run()
-        if summary["fidelity"]["valid"]:
+        faults = [fault for fault in summary["fidelity"]["faults"] if about is None or about not in fault]
+        if summary["fidelity"]["valid"] or (about is not None and not faults):
             return summary
     pytest.skip(f"the machine is too busy: {summary['fidelity']['faults']}")
 
@@ -89,7 +93,7 @@ def fast(recovery: str) -> dict[str, Any]:
 
 @needs_kernel
 def test_a_burst_of_losses_without_sack_leaves_data_to_send_and_is_explained() -> None:
-    summary = kernel.run(fast("newreno")).summary
+    summary = valid(lambda: kernel.run(fast("newreno")).summary, about="nothing to send")
     fidelity, flow = summary["fidelity"], summary["flows"][0]
     # The send buffer was full of data in flight in 99 of 100 samples, and an application of ours got the blame.
     assert fidelity["starved_samples"] < 20
@@ -109,8 +113,13 @@ def test_with_sack_and_stock_a_fast_link_is_full() -> None:
 
 @needs_kernel
 def test_the_benchmark_loses_nothing_so_that_it_measures_the_emulator() -> None:
-    (held,) = doctor.ceiling((100,))
-    assert held.utilisation > 0.95, held
+    def measured() -> Summary:
+        (held,) = doctor.ceiling((100,))
+        return {"fidelity": {"valid": not held.faults, "faults": held.faults}, "utilisation": held.utilisation}
+
+    found = valid(measured, about="lost outside")
+    assert found["utilisation"] > 0.95
+    assert found["fidelity"]["faults"] == []
 
 
 @needs_kernel

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -93,7 +94,8 @@ def test_nothing_in_a_file_steers_the_terminal(tmp_path: Path) -> None:
     shown = refused(text, tmp_path / "wrong.toml").shown
     assert shown is not None
     assert "\u202e" not in shown
-    assert "\\u202e漢" in shown
+    assert "\x7f" not in shown
+    assert '"\\u007f\\u202e漢"' in shown
 
 
 def test_a_setting_is_quoted_with_its_wrong_part(tmp_path: Path) -> None:
@@ -144,7 +146,7 @@ def test_a_pipe_that_never_ends_is_refused() -> None:
         ["bash", "-c", f"{sys.executable} -m varicap check <(yes '# a')"], capture_output=True, text=True, timeout=120
     )
     assert done.returncode == 2
-    assert "more than 16 MB" in done.stderr
+    assert "more than 10 MB" in done.stderr
 
 
 def test_a_json_file_is_a_scenario_and_its_mistakes_have_lines(tmp_path: Path) -> None:
@@ -163,12 +165,35 @@ def test_a_json_file_is_a_scenario_and_its_mistakes_have_lines(tmp_path: Path) -
     assert (broken.line, "valid JSON" in str(broken)) == (1, True)
 
 
+def test_the_mark_before_the_text_of_windows_is_none_of_it(tmp_path: Path) -> None:
+    good = varicap.load(_written(tmp_path / "good.toml", GOOD)).to_json()
+    assert varicap.load(_written(tmp_path / "good.json", "\ufeff" + good)).to_json() == good
+    error = refused("\ufeff" + WRONG.replace("60 s", "60"), tmp_path / "wrong.toml")
+    assert (error.line, error.column) == (1, len("duration = ") + 1)
+    assert "\ufeff" not in str(error.shown)
+
+
 def test_there_is_a_limit(tmp_path: Path) -> None:
     keys = "".join(f"nonsense_{number} = 1\n" for number in range(51))
     error = refused(keys + GOOD, tmp_path / "many.toml")
     assert (len(error.errors), error.more) == (20, 31)
     assert str(error.shown).endswith("and 31 more")
     assert mistakes(error).startswith("51 mistakes")
+
+
+def test_a_search_that_was_cut_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # So many values that the tree is read only a few times, each of which finds one mistake.
+    keys = "".join(f"nonsense_{number} = [{'1, ' * 4000}]\n" for number in range(600))
+    error = refused(keys + GOOD, tmp_path / "large.toml")
+    assert error.at_least
+    assert error.more == 0
+    assert str(error.shown).endswith("and perhaps more")
+    assert re.match(r"at least \d+ mistakes in the scenario\n", mistakes(error))
+    monkeypatch.chdir(tmp_path)
+    found = json.loads(CliRunner().invoke(app, ["check", "large.toml", "--json"]).stdout)
+    assert (found["more"], found["at_least"]) == (0, True)
+    whole = refused(WRONG, tmp_path / "wrong.toml")
+    assert not whole.at_least
 
 
 def test_an_error_without_a_place_is_shown_as_it_is() -> None:

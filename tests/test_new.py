@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 import varicap
 from varicap import templates
 from varicap.cli import app
+from varicap.traces.files import load
 
 NAMES = templates.names()
 
@@ -18,10 +19,16 @@ NAMES = templates.names()
 @pytest.mark.parametrize("name", NAMES)
 def test_a_template_runs_as_it_is(name: str, tmp_path: Path) -> None:
     scenario, *_ = templates.new(name, tmp_path / "mine.toml")
-    result = varicap.run(scenario, seeds=1, overrides={"duration": "15 s"})
+    # All of its time: a step of capacity or the next satellite may come late.
+    result = varicap.run(scenario, seeds=1)
     assert all(flow["goodput_bps"]["mean"] > 10_000 for flow in result.summary["flows"])
-    # What is said of its time can be simulated, too.
     assert varicap.load(scenario).seeds == 10
+
+
+@pytest.mark.parametrize(("name", "length_s"), [("lte", 120.0), ("satellite", 180.0), ("handover", 180.0)])
+def test_a_trace_is_as_long_as_what_it_was_made_from(name: str, length_s: float, tmp_path: Path) -> None:
+    _, trace = templates.new(name, tmp_path / "mine.toml")
+    assert load(trace).duration_s == pytest.approx(length_s)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -50,7 +57,31 @@ def test_the_command_writes_a_scenario_and_its_trace(tmp_path: Path, monkeypatch
     done = CliRunner().invoke(app, ["new", "sharing", "-o", "deep/er.toml", "--json"])
     assert json.loads(done.stdout) == {"files": ["deep/er.toml"]}
     shown = CliRunner().invoke(app, ["new", "web", "-o", "-"])
-    assert shown.stdout == templates.text("web")
+    assert (shown.stdout, shown.stderr) == (templates.text("web"), "")
+    shown = CliRunner().invoke(app, ["new", "lte", "-o", "-"])
+    assert shown.stdout == templates.text("lte")
+    assert "lte-capacity.csv, which it needs, is not written" in shown.stderr
+    shown = CliRunner().invoke(app, ["new", "lte", "-o", "-", "--json"])
+    assert (shown.exit_code, shown.stdout) == (2, "")
+    assert "--json" in shown.stderr
+
+
+@pytest.mark.parametrize("target", ["lte-capacity.csv", "LTE-Capacity.CSV"])
+@pytest.mark.parametrize("force", [[], ["--force"]])
+def test_a_scenario_is_not_written_over_its_trace(
+    target: str, force: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, ["new", "lte", "-o", target, *force])
+    assert (done.exit_code, list(tmp_path.iterdir())) == (2, [])
+    assert "the trace" in done.stderr
+
+
+def test_a_template_is_not_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, ["new", "web", "-o", "web.json"])
+    assert (done.exit_code, list(tmp_path.iterdir())) == (2, [])
+    assert "TOML" in done.stderr
 
 
 @pytest.mark.parametrize("there", ["lte.toml", "lte-capacity.csv"])
@@ -83,5 +114,5 @@ def test_templates_are_listed_and_misspelt_names_understood() -> None:
     done = CliRunner().invoke(app, ["new", "satelite"])
     assert done.exit_code == 2
     assert "did you mean `satellite`?" in done.stderr
-    with pytest.raises(templates.TemplateError, match="there is no template `x`"):
-        varicap.new("x")
+    with pytest.raises(templates.TemplateError, match=r"^there is no template `xyzzy`; there are: handover, lte, "):
+        varicap.new("xyzzy")

@@ -18,6 +18,7 @@ from varicap.report.differences import significant, table
 from varicap.report.web import page as pages
 from varicap.report.web.path import links_of, picture
 from varicap.report.web.source import source
+from varicap.report.web.sweeps import sweeps
 from varicap.results.differences import differences as paired
 from varicap.results.result import Result
 from varicap.results.study import Study
@@ -251,6 +252,48 @@ def test_a_telephone_shows_the_whole_path_and_that_tables_go_on(
     assert tab.complaints == []
 
 
+OVERLAPS = """(() => {
+    const box = (part) => {
+        const { left, right, top, bottom } = part.getBoundingClientRect();
+        // A line has no height.
+        return bottom > top ? { left, right, top, bottom } : { left, right, top: top - 3, bottom: bottom + 3 };
+    };
+    const meet = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1
+        && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 3;
+    const named = (part) => part.textContent || 'a line';
+    return [...document.querySelectorAll('svg.plot')].flatMap((drawing) => {
+        const texts = [...drawing.querySelectorAll('text:not(:empty)')];
+        const parts = [...texts, ...drawing.querySelectorAll('path.curve:has(+ text.name)')];
+        const frame = box(drawing);
+        const over = texts.flatMap((text, at) => parts.slice(at + 1)
+            .filter((part) => meet(box(text), box(part)))
+            .map((part) => `${named(text)} and ${named(part)}`));
+        const beyond = texts.filter((text) => box(text).left < frame.left - 1 || box(text).right > frame.right + 1
+            || box(text).top < frame.top - 1 || box(text).bottom > frame.bottom + 1);
+        return [...over, ...beyond.map((text) => `${named(text)} beyond the drawing`)];
+    });
+})()"""
+
+
+@pytest.mark.parametrize("width", [360, 390, 1200])
+def test_no_text_of_a_drawing_overlaps_another(tab: browser.Page, tmp_path: Path, width: int) -> None:
+    names = ["early", "late", "a-rather-long-name", "cubic", "Reno-WITH-MANY", "x", "W" * 60]
+    several = {**SHARED, "flows": {name: {"start_spread": "1 s"} for name in names}}
+    over = {
+        "topology.dumbbell.forward.queue.drop-tail.limit": ["10 packets", "40 packets"],
+        "topology.dumbbell.forward.capacity": ["1 Mbit/s", "2 Mbit/s", "4 Mbit/s"],
+    }
+    short = {"duration": "6 s"}
+    for shown in (
+        varicap.run(several, seeds=2, series=True, packets=True, overrides=short),
+        varicap.sweep(several, dict([next(iter(over.items()))]), seeds=2, overrides=short),
+        varicap.sweep({**SHARED, "flows": {"early": {}}}, over, seeds=1, overrides=short),
+    ):
+        tab.open(varicap.report.page(shown, tmp_path / "page.html"), width=width)
+        assert tab.eval("document.querySelectorAll('svg.plot').length") > 2
+        assert tab.eval(OVERLAPS) == []
+
+
 def test_a_table_of_no_flows_has_no_story() -> None:
     assert list(story.of_runs({"engine": "model", "flows": []}, pa.table({}), pa.table({}))) == []
 
@@ -307,6 +350,19 @@ def test_points_that_share_the_highest_mean_are_all_named() -> None:
     assert some.endswith("highest mean goodput, 3.00 Mb/s, at x 1 and at x 2.")
     _, every = story.of_study(summary_of({0: [2e6], 1: [2e6], 2: [2e6]}))
     assert every.endswith("the same mean goodput, 2.00 Mb/s, at all points.")
+
+
+def test_a_chart_of_a_sweep_names_all_that_share_the_greatest_mean() -> None:
+    def text(rates: dict[int, list[float]]) -> str:
+        (chart,) = sweeps(summary_of(rates))
+        return chart.text
+
+    assert text({0: [2e6], 1: [3e6], 2: [1e6]}) == "Over x. Greatest [Mb/s]: 3.00, a, x 1."
+    assert text({0: [2e6], 1: [3e6], 2: [3e6]}) == "Over x. Greatest [Mb/s]: 3.00: a, x 1; a, x 2."
+    # With one mean but different intervals.
+    assert text({0: [2e6, 4e6], 1: [3e6, 3e6]}) == "Over x. Greatest [Mb/s]: 3.00: a, x 0; a, x 1."
+    many = text({point: [2e6 if point else 1e6] for point in range(5)})
+    assert many == "Over x. Greatest [Mb/s]: 2.00, in 4 of the 5 rows of the table."
 
 
 def test_flows_that_share_the_highest_mean_are_all_named() -> None:

@@ -38,7 +38,9 @@ def test_what_is_given_comes_first_even_if_it_is_the_default_of_its_type() -> No
     found = resolved(Tcp(), own)
     assert found["timer"]["rfc6298"] == {"minimum": "1 s", "initial": "1 s", "maximum": "120 s", "granularity": "1 ms"}
     assert not found["timestamps"]
-    assert resolved(Tcp(stack="ns-2"), Tcp(ack=DelayedAck(), congestion=Reno()))["ack"]["delayed"]["timeout"] == "100 ms"
+    assert (
+        resolved(Tcp(stack="ns-2"), Tcp(ack=DelayedAck(), congestion=Reno()))["ack"]["delayed"]["timeout"] == "100 ms"
+    )
 
 
 def test_the_halves_of_a_connection_have_a_stack() -> None:

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 __version__: str
+MAX_SCENARIO_BYTES: int
+"""Size of the largest scenario that is read [B]."""
 
 Column: TypeAlias = tuple[str, str, str, NDArray[Any] | list[str] | tuple[NDArray[Any], list[str]]]
 """Name, unit, description and values of one column of a table; choices are places in a list of names."""
@@ -36,7 +38,9 @@ class ScenarioError(ValueError):
     """All mistakes, at most 20: these attributes by their names, and the `excerpt` of the file, with where the wrong
     part begins in it (`excerpt_start`) and how long it is (`excerpt_length`), in characters."""
     more: int
-    """How many more mistakes there are."""
+    """How many more mistakes were found."""
+    at_least: bool
+    """Whether the search ended before all were found: a very large file is not read again for each mistake."""
     shown: str | None
     """The mistakes as a terminal of 80 columns shows them, each with its line quoted and the wrong part marked."""
 
@@ -66,6 +70,8 @@ class Budget:
         real_time: bool = False,
     ) -> None:
         """Raise `LimitError` if `runs` runs on `threads` cores (0: all) would need more, by a rough estimate."""
+    def check_spent(self) -> None:
+        """Raise `LimitError` if the time on the clock, or the growth of this process, exceeds a limit by now."""
 
 @final
 class Channel:
@@ -438,13 +444,13 @@ class CongestionEvent:
     def in_flight(self) -> int:
         """FlightSize when it was noticed [B]."""
 
-@final
 def stacks() -> str:
     """JSON: the habits of each stack, by its name."""
 
 def tcp_settings(**settings: Any) -> str:
     """JSON: all settings of a connection of which some are given."""
 
+@final
 class Sender:
     """The sending half of a connection."""
 

@@ -1,5 +1,6 @@
 """Reading files that people name: whole, but only what ends, and no more of it than makes sense."""
 
+import os
 import re
 import stat
 import sys
@@ -13,7 +14,6 @@ _HANDED_OVER = re.compile(r"/dev/stdin|/(dev|proc/self)/fd/\d+")
 """Where a shell puts its pipes: ``<(…)`` and ``|``."""
 _KERNEL = ("/proc", "/sys")
 _PIECE = 1 << 20
-_MOST_OF_A_SCENARIO = 16_000_000
 
 
 class UnreadableError(ValueError):
@@ -60,15 +60,37 @@ def read_scenario(path: str | Path) -> tuple[str, bool]:
     What cannot be read is the user's mistake, not a fault: raises `ScenarioError`.
     """
     is_input = str(path) == "-"
+    name = shown(path)
     try:
-        data = _at_most(sys.stdin.buffer, _MOST_OF_A_SCENARIO) if is_input else read_whole(path, _MOST_OF_A_SCENARIO)
-        return data.decode(), is_input or is_pipe(path)
+        most = _core.MAX_SCENARIO_BYTES
+        data = _input(most) if is_input else read_whole(path, most)
+        # Editors of Windows put a mark in front, which is no part of the text.
+        return data.decode().removeprefix("\ufeff"), is_input or is_pipe(path)
     except UnreadableError as error:
         results = Path(path).is_dir() and (Path(path) / "manifest.json").exists()
         hint = ", but a folder of results, which varicap.read reads" if results else ""
-        raise _core.ScenarioError(f"{path}: {error}{hint}") from None
+        raise _core.ScenarioError(f"{name}: {error}{hint}") from None
     except UnicodeDecodeError as error:
-        raise _core.ScenarioError(f"{path}: not a text file: byte {error.start} is not UTF-8") from None
+        raise _core.ScenarioError(f"{name}: not a text file: byte {error.start} is not UTF-8") from None
+
+
+def shown(path: str | Path) -> str:
+    r"""A path as text: bytes of it that are none are spelled out.
+
+    >>> print(shown(os.fsdecode(b"\xff.toml")))
+    \xff.toml
+    """
+    return os.fsencode(path).decode(errors="backslashreplace")
+
+
+def _input(most: int) -> bytes:
+    """What comes through standard input, which a shell may have closed (``<&-``)."""
+    if sys.stdin is None:
+        raise UnreadableError("standard input is closed")
+    try:
+        return _at_most(sys.stdin.buffer, most)
+    except OSError as error:
+        raise UnreadableError(error.strerror or str(error)) from None
 
 
 def _is_of_kernel(path: Path) -> bool:

@@ -49,13 +49,15 @@ class HeldBack:
 
     def __enter__(self) -> None:
         self._waiting: list[int] = []
-        self._ours = signal.getsignal(signal.SIGINT) is _raise
+        self._before = signal.getsignal(signal.SIGINT)
+        # The second Ctrl-C waits, too: what the first one left is written in such a block.
+        self._ours = self._before in (_raise, _leave_at_once)
         if self._ours:
             signal.signal(signal.SIGINT, lambda number, _frame: self._waiting.append(number))
 
     def __exit__(self, *_: object) -> None:
         if self._ours:
-            signal.signal(signal.SIGINT, _raise)
+            signal.signal(signal.SIGINT, self._before)
             if self._waiting:
                 signal.raise_signal(signal.SIGINT)
 

@@ -1,7 +1,7 @@
-"""Names that are imported on first use, and modules that are known by a shorter name than their place."""
+"""Names that are imported on first use, modules that are known by a shorter name than their place, unknown names."""
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -80,3 +80,20 @@ class ShortNames(MetaPathFinder, Loader):
         package, module, *below = name.split(".")
         home = self._homes.get(f"{package}.{module}")
         return None if home is None else ".".join([home, *below])
+
+
+def unknown(what: str, name: str, known: Collection[str], most: int | None = None) -> str:
+    """Why a name is refused: the one that was probably meant, and what there is, at most so many.
+
+    >>> unknown("engine", "simm", ["sim", "model"])
+    'no engine `simm`; did you mean `sim`? There are: sim, model'
+    >>> unknown("engine", "xyzzy", ["sim", "model", "kernel"], most=2)
+    'no engine `xyzzy`; there are: sim, model and 1 more'
+    """
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, known, n=1)
+    begin = f"did you mean `{close[0]}`? There are" if close else "there are"
+    there = [each for each in known if each]
+    more = "" if most is None or len(there) <= most else f" and {len(there) - most} more"
+    return f"no {what} `{name}`; {begin}: {', '.join(there[:most])}{more}"

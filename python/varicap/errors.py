@@ -1,6 +1,9 @@
 """Errors other than a mistake in a scenario (`varicap.ScenarioError`) or a fault of the engine (`RunError`)."""
 
+from pathlib import Path
 from typing import Any
+
+from varicap._core import LimitError
 
 
 class NotApplicableError(ValueError):
@@ -9,6 +12,17 @@ class NotApplicableError(ValueError):
 
 class MachineLacksError(RuntimeError):
     """What an engine needs is not on this machine; the text says what, and what to do about it."""
+
+
+class StoppedRunsError(LimitError):
+    """A limit was exceeded while replications went on, of which some were finished."""
+
+    def __init__(self, why: str, result: Any, wanted: int) -> None:
+        super().__init__(f"{why}; {result.runs} of {wanted} runs were finished")
+        self.result = result
+        """The finished runs, as if no more had been asked for."""
+        self.wanted = wanted
+        """How many runs there would have been."""
 
 
 class InterruptedRuns(KeyboardInterrupt):
@@ -20,3 +34,17 @@ class InterruptedRuns(KeyboardInterrupt):
         """The finished runs, as if no more had been asked for."""
         self.wanted = wanted
         """How many runs there would have been."""
+
+
+class InterruptedSweep(KeyboardInterrupt):
+    """Ctrl-C while the runs of a study went on."""
+
+    def __init__(self, done: int, wanted: int, folder: Path | None) -> None:
+        kept = "nothing is kept" if folder is None else f"kept in {folder}, where the same sweep goes on"
+        super().__init__(f"{done} of {wanted} runs were finished; {kept}")
+        self.done = done
+        """How many runs were finished."""
+        self.wanted = wanted
+        """How many runs there would have been."""
+        self.folder = folder
+        """Where the finished runs are, if the study had a folder."""

@@ -1,6 +1,5 @@
 """What commands share at the terminal: exit codes, messages, progress, and the reading of arguments."""
 
-import difflib
 import os
 import sys
 import tempfile
@@ -13,6 +12,7 @@ import typer
 
 import varicap._core as _core
 from varicap import _interrupt
+from varicap._names import unknown
 from varicap.report.printable import printable
 
 if TYPE_CHECKING:
@@ -23,8 +23,17 @@ if TYPE_CHECKING:
 
 OK, RUN_FAILED, USAGE, MACHINE_LACKS, BREACH = 0, 1, 2, 3, 4
 
+MOST_RUNS = 1_000_000
+"""Most replications of a scenario."""
+MOST_COUNTED = 2**32 - 1
+"""Of what the engine counts."""
+LARGEST_SEED = 2**64 - 1
+MOST_JOBS = 65_536
+
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
-Jobs: TypeAlias = Annotated[int | None, typer.Option("-j", "--jobs", min=1, help="Cores (default: all).")]
+Jobs: TypeAlias = Annotated[
+    int | None, typer.Option("-j", "--jobs", min=1, max=MOST_JOBS, help="Cores (default: all).")
+]
 SetValue: TypeAlias = Annotated[
     list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Change a value of the scenario.")
 ]
@@ -75,7 +84,8 @@ def mistakes(error: _core.ScenarioError) -> str:
     if error.shown is None:
         return str(error)
     number = len(error.errors) + error.more
-    return error.shown if number < 2 else f"{number} mistakes in the scenario\n\n{error.shown}"
+    many = f"at least {number}" if error.at_least else str(number)
+    return error.shown if number < 2 else f"{many} mistakes in the scenario\n\n{error.shown}"
 
 
 def draw(figure: "Callable[[], Figure]", path: Path, report: Callable[[str], None]) -> None:
@@ -120,10 +130,7 @@ def one_of(what: str, name: str, known: list[str]) -> str:
     """`name` if it is known; a name that is not is the user's mistake."""
     if name in known:
         return name
-    close = difflib.get_close_matches(name, known, n=1)
-    meant = f"; did you mean `{close[0]}`?" if close else ""
-    there = printable(", ".join(known))
-    raise typer.BadParameter(f"no {what} `{name}`{printable(meant)} There are: {there}", param_hint=what.upper())
+    raise typer.BadParameter(printable(unknown(what, name, known)), param_hint=what.upper())
 
 
 def overrides(given: list[str]) -> list[tuple[str, str]]:

@@ -53,6 +53,13 @@ impl Application for OnOff {
             None => f64::INFINITY,
         }
     }
+
+    fn actions(&self, mss: f64, seconds: f64) -> f64 {
+        // No period is shorter than a nanosecond.
+        let [on, off] = [self.on, self.off].map(|span| span.as_secs_f64().max(1e-9));
+        let writes = self.rate.map_or(0.0, |rate| rate.as_bps() as f64 / 8.0 / mss * on);
+        (2.0 + writes) * seconds / (on + off)
+    }
 }
 
 /// The periods of one connection.

@@ -25,6 +25,12 @@ pub trait Application: Part {
     /// How many packets with `mss` bytes of data it offers in `seconds` on one connection, or all of its transfers
     /// together: an estimate of the work before a run.
     fn packets(&self, mss: f64, seconds: f64) -> f64;
+
+    /// How many times it acts by itself in `seconds` on one connection, whether or not anything is sent: another
+    /// estimate of the work before a run.
+    fn actions(&self, _mss: f64, _seconds: f64) -> f64 {
+        0.0
+    }
 }
 
 /// The circumstances in which a connection opens.
@@ -129,6 +135,15 @@ macro_rules! apps {
                 match self {
                     $( App::$Variant $( ( $inner ) )? => {
                         Application::packets($( $inner )? $( &$unit )?, mss, seconds)
+                    } )+
+                }
+            }
+
+            /// How many times it acts by itself in `seconds`; see [`Application::actions`].
+            pub fn actions(&self, mss: f64, seconds: f64) -> f64 {
+                match self {
+                    $( App::$Variant $( ( $inner ) )? => {
+                        Application::actions($( $inner )? $( &$unit )?, mss, seconds)
                     } )+
                 }
             }

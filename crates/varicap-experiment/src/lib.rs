@@ -22,6 +22,7 @@ pub use resolve::network::{
     AbrSpec, FeedbackSpec, FlowSpec, LinkSpec, Network, RelaySpec, ReservationSpec, Transport,
 };
 pub use results::{columns, fidelity, histogram, interval, live, measure, packets, pcapng, rows, series};
+pub use scenario::document::MAX_FILE;
 pub use scenario::schema::schema;
 pub use scenario::stack::{habits, read_tcp, tcp_json};
 pub use scenario::{ReservationConfig, ReservedRate, Scenario};

@@ -6,12 +6,14 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use crate::error::ScenarioError;
+use varicap_net::{CapacityConfig, CapacityParts, NetError};
+
+use crate::error::{ScenarioError, is_guess};
 use crate::read::{Format, Written, complete_tcp};
 use crate::resolve::{self, ReadFile};
 use crate::scenario::Scenario;
-use crate::scenario::decode::{Mistake, Repair};
-use crate::scenario::document::{Node, Origin, Source, Table, Value, split_path, syntax_errors};
+use crate::scenario::decode::{Mistake, Repair, decode};
+use crate::scenario::document::{Node, Origin, Source, Table, Value, join_path, split_path, syntax_errors};
 use crate::scenario::schema::{self, Kind};
 
 /// Most mistakes that are reported.
@@ -19,6 +21,8 @@ const MOST: usize = 20;
 /// Most times that a tree is read again, and most values that are read in all: a large file is not read that often.
 const MOST_ROUNDS: usize = 400;
 const MOST_WORK: usize = 4_000_000;
+/// Most traces that are reported beside other mistakes; then no more files are read.
+const MOST_TRACES: usize = MOST + 1;
 
 /// The mistakes of a scenario, in the order of its text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,9 +43,7 @@ impl Mistakes {
         errors.truncate(MOST);
         Mistakes { errors, more, is_cut: false }
     }
-}
 
-impl Mistakes {
     /// The mistakes as a terminal of so many columns shows them. The first line leaves room for a program's name.
     pub fn show(&self, columns: usize) -> String {
         let mut shown: Vec<String> = self.errors.iter().map(|error| error.show(columns)).collect();
@@ -79,9 +81,14 @@ impl Written<'_> {
         let mut source = match self.source() {
             Ok(source) => source,
             Err(error) if self.format == Format::Toml && error.line.is_some() => {
+                let (errors, more) = syntax_errors(self.text, MOST);
                 let in_file = |error| ScenarioError { file: self.file.to_owned(), ..error };
-                let errors: Vec<_> = syntax_errors(self.text).into_iter().map(in_file).collect();
-                return if errors.is_empty() { first.into() } else { Mistakes::of(errors) };
+                let errors: Vec<_> = errors.into_iter().map(in_file).collect();
+                return if errors.is_empty() {
+                    first.into()
+                } else {
+                    Mistakes { errors, more, is_cut: false }
+                };
             }
             Err(_) => return first.into(),
         };
@@ -95,6 +102,7 @@ impl Written<'_> {
             }
         }
         complete_tcp(&mut source.root);
+        let traces = Traces::of(&source);
         let rounds = (MOST_WORK / values(&source.root).max(1)).clamp(2, MOST_ROUNDS);
         let mut is_cut = true;
         for _ in 0..rounds {
@@ -105,8 +113,16 @@ impl Written<'_> {
             };
             source = tree;
             if !search.take(mistake, &mut source) {
+                // Nothing is left that could be mended.
+                is_cut = false;
                 break;
             }
+        }
+        if !search.is_resolving {
+            let wrong = traces.mistakes(read_file);
+            // The other files have not been read.
+            is_cut |= wrong.len() == MOST_TRACES;
+            search.errors.extend(wrong);
         }
         // What cannot be found again is reported as it was.
         if search.errors.is_empty() {
@@ -133,7 +149,7 @@ impl Written<'_> {
             return None;
         }
         let error = resolve::check(&scenario).err().or_else(|| {
-            // Traces are read for a scenario that makes sense without them.
+            // What was put in the place of a mistake may not fit what a trace has.
             search.is_resolving |= search.errors.is_empty();
             if search.is_resolving { scenario.networks(read_file).err() } else { None }
         })?;
@@ -151,6 +167,8 @@ struct Search {
     mended: Vec<Vec<String>>,
     /// How many values were tried at a path.
     tried: HashMap<Vec<String>, usize>,
+    /// Paths of keys whose names were guessed: nobody wrote that their values belong there.
+    guessed: Vec<Vec<String>>,
     /// Whether nothing was wrong before the scenario was resolved.
     is_resolving: bool,
 }
@@ -160,12 +178,21 @@ impl Search {
     fn take(&mut self, mistake: Mistake, source: &mut Source) -> bool {
         let Mistake { error, repair, .. } = mistake;
         let path = split_path(&error.key);
-        let is_new = !self.follows(&error, &path, matches!(repair, Repair::Withdraw));
+        let is_new =
+            !self.guessed.contains(&path) && !self.follows(&error, &path, matches!(repair, Repair::Withdraw));
         if is_new {
             self.errors.push(error);
         }
         match repair {
-            Repair::Rename(name) => rename(&mut source.root, &path, name),
+            Repair::Rename(name) => {
+                if let (Some(name), Some((key, around))) = (&name, path.split_last()) {
+                    let guess = [around, std::slice::from_ref(name)].concat();
+                    if is_guess(key, name) && at(&mut source.root, &guess).is_none() {
+                        self.guessed.push(guess);
+                    }
+                }
+                rename(&mut source.root, &path, name)
+            }
             Repair::Add | Repair::Replace | Repair::Withdraw => {
                 let is_done = self.mend(&mut source.root, &path);
                 self.mended.push(path);
@@ -182,15 +209,11 @@ impl Search {
                 == (&error.file, error.line, error.column, &error.expected)
                 && (other.line.is_some() || other.key == error.key || is_same_setting(other, error))
         });
-        let hint = error.hint.as_deref().unwrap_or_default();
-        let says = [&error.expected, error.found.as_deref().unwrap_or_default(), hint];
-        // No value compares itself with the same key of another table.
-        let is_other = |name: &str| is_comparison && path.last().is_none_or(|key| key != name);
         is_reported
             || self.mended.iter().any(|mended| {
-                let is_related = mended.starts_with(path) || path.starts_with(mended);
-                let name = mended.last().map_or("", String::as_str);
-                is_related || is_other(name) && says.iter().any(|text| has_word(text, name))
+                mended.starts_with(path)
+                    || path.starts_with(mended)
+                    || is_comparison && (compares(error, path, mended) || is_led_through(path, mended))
             })
     }
 
@@ -226,6 +249,68 @@ impl Search {
 /// Whether both lie in the same part of an option of the command line, which several flows may inherit.
 fn is_same_setting(one: &ScenarioError, other: &ScenarioError) -> bool {
     one.excerpt.is_some() && one.excerpt == other.excerpt
+}
+
+/// The capacities of a tree that name files, which are read whatever else is wrong.
+struct Traces {
+    /// Each with its path.
+    capacities: Vec<(Vec<String>, Node)>,
+    /// The text that they were written in; not the tree.
+    source: Source,
+}
+
+impl Traces {
+    fn of(source: &Source) -> Traces {
+        let mut capacities = Vec::new();
+        if let Some(topology) = source.root.get("topology") {
+            add_capacities(topology, &mut vec!["topology".to_owned()], &mut capacities);
+        }
+        let Source { file, lines, settings, option, .. } = source;
+        let (file, lines, settings) = (file.clone(), lines.clone(), settings.clone());
+        Traces {
+            capacities,
+            source: Source { file, lines, settings, option: option.clone(), root: Node::default() },
+        }
+    }
+
+    /// What is wrong with the files, at most [`MOST_TRACES`] of them: that they cannot be read, or what is in them.
+    fn mistakes(&self, read_file: &mut ReadFile<'_>) -> Vec<ScenarioError> {
+        let capacities = self.capacities.iter();
+        capacities.filter_map(|(path, node)| self.mistake(path, node, read_file)).take(MOST_TRACES).collect()
+    }
+
+    fn mistake(&self, path: &[String], node: &Node, read_file: &mut ReadFile<'_>) -> Option<ScenarioError> {
+        let config: CapacityConfig = decode(node).ok()?;
+        let wrong = CapacityParts::from_config(&config, read_file).err()?;
+        let (NetError::Trace { key, .. } | NetError::File { key, .. }) = &wrong else { return None };
+        let inner = split_path(key);
+        let origin = node.at(inner.iter().map(String::as_str)).map_or(node.origin, |found| found.origin);
+        let mut error = resolve::of_part(&join_path(path), wrong);
+        if error.file.is_empty() {
+            self.source.place(&mut error, origin);
+        }
+        Some(error)
+    }
+}
+
+/// Adds those below `node`, which lies at `path`.
+fn add_capacities(node: &Node, path: &mut Vec<String>, found: &mut Vec<(Vec<String>, Node)>) {
+    let mut add = |key: &str, inner: &Node| {
+        path.push(key.to_owned());
+        if key == "capacity" {
+            found.push((path.clone(), inner.clone()));
+        } else {
+            add_capacities(inner, path, found);
+        }
+        path.pop();
+    };
+    match &node.value {
+        Value::Table(table) => table.iter().for_each(|(key, inner)| add(key, inner)),
+        Value::List(items) => {
+            items.iter().enumerate().for_each(|(index, inner)| add(&index.to_string(), inner));
+        }
+        _ => {}
+    }
 }
 
 /// Gives the key at `path` another name, or removes it; false if it is not there.
@@ -271,13 +356,33 @@ fn values(node: &Node) -> usize {
     }
 }
 
-/// Whether `text` has this name as a word of its own.
-fn has_word(text: &str, name: &str) -> bool {
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
-    !name.is_empty()
-        && text.match_indices(name).any(|(at, _)| {
-            let before = text[..at].chars().next_back();
-            let after = text[at + name.len()..].chars().next();
-            !before.is_some_and(is_part) && !after.is_some_and(is_part)
-        })
+/// Whether an error at `path` quotes the key at `other`: one of the format, in a table around that of the error, or
+/// within it.
+fn compares(error: &ScenarioError, path: &[String], other: &[String]) -> bool {
+    let (Some((key, around)), Some((name, table))) = (path.split_last(), other.split_last()) else {
+        return false;
+    };
+    // No value compares itself with the same key of another table.
+    let is_near = key != name && (path.starts_with(table) || table.starts_with(around));
+    let keys: Vec<&str> = table.iter().map(String::as_str).collect();
+    let is_of_format = || matches!(schema::kind(&keys), Kind::Table(names) if names.contains(name));
+    let quoted = format!("`{name}`");
+    is_near
+        && is_of_format()
+        && (error.expected.contains(&quoted)
+            || error.hint.as_deref().is_some_and(|hint| hint.contains(&quoted)))
+}
+
+/// Whether the key at `path` says which links a flow takes, and the one at `other` which nodes a link joins.
+fn is_led_through(path: &[String], other: &[String]) -> bool {
+    let of_route = |key: &String| ["from", "to", "via", "via_back"].contains(&key.as_str());
+    let keys: Vec<&str> = other.iter().map(String::as_str).collect();
+    let of_links = || {
+        let is_end = keys.last().is_some_and(|key| ["name", "from", "to"].contains(key));
+        is_end || matches!(schema::kind(&keys), Kind::Table(_) | Kind::Named | Kind::List)
+    };
+    path.first().is_some_and(|key| key == "flows")
+        && path.get(2).is_none_or(of_route)
+        && keys.first() == Some(&"topology")
+        && of_links()
 }

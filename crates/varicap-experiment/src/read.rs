@@ -12,7 +12,7 @@ use crate::scenario::name::{LONGEST_NAME, in_name};
 use crate::scenario::schema;
 use crate::scenario::stack;
 
-/// A scenario as somebody wrote it, and the settings of the command line.
+/// The text of a scenario, and the settings of the command line.
 #[derive(Clone, Copy, Debug)]
 pub struct Written<'a> {
     /// The text.

@@ -86,20 +86,20 @@ fn sources_that_make_no_sense_are_refused() {
         ("abr = { rate = \"unlimited\" }", "abr.rate: found `unlimited`, expected a finite rate above 0"),
         (
             "abr = { rate = \"1 Mbit/s\", peak = \"2 Mbit/s\" }",
-            "abr.rate: found `1 Mbit/s`, expected a constant rate, or bounds of the rate that is told",
+            "abr.rate: found `1 Mbit/s`, expected a constant rate, or bounds of the rate that is advertised",
         ),
         ("abr = { peak = \"0 bit/s\" }", "abr.peak: found `0 bit/s`, expected above 0"),
         (
             "abr = { minimum = \"2 Mbit/s\", peak = \"1 Mbit/s\" }",
-            "abr.minimum: found `2 Mbit/s`, expected at most the peak, 1 Mbit/s",
+            "abr.minimum: found `2 Mbit/s`, expected at most `peak`, 1 Mbit/s",
         ),
         (
             "abr = { initial = \"2 Mbit/s\", peak = \"1 Mbit/s\" }",
-            "abr.initial: found `2 Mbit/s`, expected from 0 bit/s (minimum) to 1 Mbit/s (peak)",
+            "abr.initial: found `2 Mbit/s`, expected from 0 bit/s (`minimum`) to 1 Mbit/s (`peak`)",
         ),
         (
             "abr = { increase = \"10 kbit/s\" }",
-            "abr.increase: found `10 kbit/s`, expected nothing: rates that are told at their changes only leave no time to rise in steps; give the estimator of `feedback` an interval",
+            "abr.increase: found `10 kbit/s`, expected nothing: rates that are advertised at their changes only leave no time to rise in steps; give the estimator of `feedback` an interval",
         ),
         ("abr = { increase = \"0 bit/s\" }", "abr.increase: found `0 bit/s`, expected above 0"),
         ("abr = {}\ncount = 2000", "abr: found `2000`, expected at most 1000 flows with it"),
@@ -117,7 +117,7 @@ fn sources_that_make_no_sense_are_refused() {
     let both = "abr = { rate = \"1 Mbit/s\" }\nfeedback = {}";
     assert_refused(
         both,
-        "abr.rate: found `1 Mbit/s`, expected a constant rate, or `feedback` that tells one",
+        "abr.rate: found `1 Mbit/s`, expected a constant rate, or `feedback` that advertises one",
     );
 }
 
@@ -135,14 +135,14 @@ fn effective_capacities_that_make_no_sense_are_refused() {
         ),
         ("delta = -1.0", "delta: found `-1`, expected a finite number, 0 or above"),
         ("interval = \"0 s\"", "interval: found `0 s`, expected more than 0 s"),
-        ("interval = \"60 s\"", "interval: found `60 s`, expected less than the duration, 60 s"),
+        ("interval = \"60 s\"", "interval: found `60 s`, expected less than `duration`, 60 s"),
     ] {
         let flow = format!("feedback = {{ estimator = {{ effective = {{ {keys} }} }} }}");
         assert_refused(&flow, &format!("feedback.estimator.effective.{expected}"));
     }
     assert_refused(
         "feedback = { estimator = { instantaneous = { interval = \"2 min\" } } }",
-        "feedback.estimator.instantaneous.interval: found `120 s`, expected less than the duration, 60 s",
+        "feedback.estimator.instantaneous.interval: found `120 s`, expected less than `duration`, 60 s",
     );
 }
 

@@ -278,7 +278,7 @@ fn what_makes_no_sense_is_refused() {
         (
             "duration = \"60 s\"",
             "duration = \"60 s\"\nwarmup = \"60 s\"",
-            "x.toml:2: warmup: found `60 s`, expected less than the duration, 60 s",
+            "x.toml:2: warmup: found `60 s`, expected less than `duration`, 60 s",
         ),
         (
             "duration = \"60 s\"",
@@ -423,7 +423,7 @@ fn what_makes_no_sense_is_refused() {
         (
             "queue = { drop-tail = { limit = \"10 packets\" } }",
             "queue = { codel = { target = \"1 s\" } }",
-            "x.toml:5: topology.dumbbell.forward.queue.codel.target: found `1 s`, expected at most the interval, 100 ms",
+            "x.toml:5: topology.dumbbell.forward.queue.codel.target: found `1 s`, expected at most `interval`, 100 ms",
         ),
         (
             "\"0.8 Mbit/s\"",
@@ -465,12 +465,12 @@ fn what_makes_no_sense_is_refused() {
         (
             "count = 1",
             "start = \"60 s\"",
-            "x.toml:7: flows.reno.start: found `60 s`, expected less than the duration, 60 s",
+            "x.toml:7: flows.reno.start: found `60 s`, expected less than `duration`, 60 s",
         ),
         (
             "count = 1",
             "start = \"5 s\"\nstop = \"5 s\"",
-            "x.toml:8: flows.reno.stop: found `5 s`, expected later than the start, 5 s",
+            "x.toml:8: flows.reno.stop: found `5 s`, expected later than `start`, 5 s",
         ),
         (
             "count = 1",
@@ -609,11 +609,7 @@ fn settings_are_named_as_they_were_typed() {
             "--set topology.chain.forward.0.delay=1 s: topology.chain.forward.0: found `0`, expected the number of an item, of which there are 0",
         ),
         ("", "1 s", "--set =1 s: expected a key such as `flows.a.tcp.mss`"),
-        (
-            "warmup",
-            "2 min",
-            "--set warmup=2 min: warmup: found `120 s`, expected less than the duration, 60 s",
-        ),
+        ("warmup", "2 min", "--set warmup=2 min: warmup: found `120 s`, expected less than `duration`, 60 s"),
     ] {
         assert_eq!(message(GOOD, &[(key, value)]), expected, "--set {key}={value}");
     }

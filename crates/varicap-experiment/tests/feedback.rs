@@ -130,7 +130,7 @@ fn values_that_make_no_sense_are_refused() {
         |keys: &str, expected: &str| assert_refused(&chain(keys), &format!("x.toml:10: flows.a.{expected}"));
     refused(
         "feedback = { delay = \"60 s\" }",
-        "feedback.delay: found `60 s`, expected less than the duration, 60 s",
+        "feedback.delay: found `60 s`, expected less than `duration`, 60 s",
     );
     refused(
         "feedback = { delay = 5 }",
@@ -146,11 +146,11 @@ fn values_that_make_no_sense_are_refused() {
     );
     refused(
         "feedback = { expires = \"1 s\" }",
-        "feedback.expires: found `1 s`, expected nothing: rates that are told at their changes only never expire; give the estimator an interval",
+        "feedback.expires: found `1 s`, expected nothing: rates that are advertised at their changes only never expire; give the estimator an interval",
     );
     refused(
         "feedback = { expires = \"1 s\", estimator = { exact = { interval = \"2 s\" } } }",
-        "feedback.expires: found `1 s`, expected at least the interval, 2 s",
+        "feedback.expires: found `1 s`, expected at least `interval`, 2 s",
     );
     refused(
         "tcp = { congestion = { ratcp = { beta = 1 } } }",

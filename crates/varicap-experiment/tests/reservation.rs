@@ -109,7 +109,7 @@ fn what_makes_no_sense_is_refused() {
         ),
         (
             r#"reservation = { rate = "4 Mbit/s", peak = "3 Mbit/s" }"#,
-            "5: flows.a.reservation.peak: found `3 Mbit/s`, expected at least the reserved rate, 4 Mbit/s",
+            "5: flows.a.reservation.peak: found `3 Mbit/s`, expected at least the reserved `rate`, 4 Mbit/s",
         ),
         (
             r#"reservation = { rate = "4 Mbit/s", timed = { interval = "0 s" } }"#,

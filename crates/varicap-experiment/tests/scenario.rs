@@ -245,8 +245,36 @@ fn runs_that_would_take_too_much_are_refused() {
     // What never gets through costs its source all the same.
     let flood = "{ arrivals = { rate = '1e9 /s', size = { fixed = '1 B' } } }";
     assert!(cost(&[("flows.reno.app", flood)]).check_limits(&Plan::new(1, 2), &limits).is_err());
+    let restless = [
+        "{ on-off = { on = '1 ns', off = '1 ns' } }",
+        "{ on-off = { on = '1 ns', off = '0 s', exponential = true } }",
+        "{ on-off = { on = '1 s', off = '1 s', rate = '1000 Gbit/s' } }",
+    ];
+    for app in restless {
+        assert!(cost(&[("flows.reno.app", app)]).check_limits(&Plan::new(1, 2), &minute).is_err(), "{app}");
+    }
+    let calm = cost(&[("flows.reno.app", "{ on-off = { on = '1 s', off = '1 s' } }")]);
+    assert!((calm.events - small.events - 60.0).abs() < 1.0, "{calm:?}");
     let deluge = "{ datagrams = { rate = '1000 Gbit/s', size = '100 B' } }";
     assert!(cost(&[("flows.reno", deluge)]).check_limits(&Plan::new(1, 2), &limits).is_err());
+}
+
+#[test]
+fn memory_is_what_runs_add_and_traces_count_once() {
+    let fits = |estimate: &Estimate, runs: u32, megabytes: u64| {
+        let limits = Limits { memory: Some(Bytes::new(megabytes * 1_000_000)), time: None };
+        estimate.check_limits(&Plan::new(runs, 4), &limits).is_ok()
+    };
+    let small = set(FIXED, &[]).unwrap();
+    assert!(fits(&Estimate::of(&small, &[resolve(&small)]), 4, 10), "the process itself does not count");
+    // A line takes 8 bytes in memory.
+    let lines: String = (1..=1_000_000).map(|millis| format!("{millis}\n")).collect();
+    let trace = [("topology.dumbbell.forward.capacity", "{ opportunities = { file = 'down' } }")];
+    let scenario = set(FIXED, &trace).unwrap();
+    let networks = scenario.networks(&mut |_| Ok(Box::new(std::io::Cursor::new(lines.clone())))).unwrap();
+    let traced = Estimate::of(&scenario, &networks);
+    assert_eq!(traced.traces_bytes, 8e6);
+    assert!(!fits(&traced, 1, 8) && fits(&traced, 4, 16), "{traced:?}");
 }
 
 #[test]

@@ -37,6 +37,9 @@ impl Watch<Packet> for Measured {
     fn on_capacity(&mut self, at: Time, rate: Rate) {
         self.0.on_capacity(at, rate);
     }
+    fn on_rate_kept(&mut self, at: Time, rate: Rate, until: Time) {
+        self.0.on_rate_kept(at, rate, until);
+    }
     fn on_opportunity(&mut self, _: Time, offered: Bytes, _: Bytes) {
         self.0.on_opportunity(offered);
     }

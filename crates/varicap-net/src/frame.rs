@@ -82,6 +82,8 @@ pub trait Watch<F> {
     fn on_backlog(&mut self, _at: Time, _backlog: Backlog) {}
     /// From `at` on the link offers `rate`.
     fn on_capacity(&mut self, _at: Time, _rate: Rate) {}
+    /// The capacity changes at `at`, yet the frame in service keeps `rate` until it ends at `until`.
+    fn on_rate_kept(&mut self, _at: Time, _rate: Rate, _until: Time) {}
     /// A link with ARQ began to send a link-layer packet; `is_again` if it had been lost before.
     fn on_transmission(&mut self, _at: Time, _is_again: bool) {}
     /// A delivery opportunity of `offered` bytes passed, of which `used` were used.

@@ -8,7 +8,7 @@ use varicap_experiment::{Estimate, Limits, Plan};
 use varicap_sim::Budget;
 use varicap_units::QuantityError;
 
-use crate::errors::{ScenarioError, limit_error};
+use crate::errors::{LimitError, ScenarioError, limit_error};
 use crate::scenario::PyScenario;
 
 /// The memory and the time that runs may take together.
@@ -48,6 +48,10 @@ impl PyBudget {
             Estimate::of(&scenario.scenario, &scenario.networks).check_limits(&plan, self.budget.limits())
         });
         checked.map_err(|error| limit_error(&error))
+    }
+
+    fn check_spent(&self) -> PyResult<()> {
+        self.budget.check().map_err(|exceeded| LimitError::new_err(exceeded.to_string()))
     }
 }
 

@@ -58,6 +58,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     }
     scenario_error.setattr("errors", PyTuple::empty(py))?;
     scenario_error.setattr("more", 0)?;
+    scenario_error.setattr("at_least", false)?;
     module.add("ScenarioError", scenario_error)?;
     module.add("MissingControlError", py.get_type::<MissingControlError>())?;
     module.add("LimitError", py.get_type::<LimitError>())?;
@@ -93,6 +94,7 @@ fn describe(py: Python<'_>, value: &Bound<'_, PyAny>, mistakes: &Mistakes) -> Py
     }
     value.setattr("errors", PyList::new(py, described)?)?;
     value.setattr("more", mistakes.more)?;
+    value.setattr("at_least", mistakes.is_cut)?;
     value.setattr("shown", mistakes.show(COLUMNS))
 }
 

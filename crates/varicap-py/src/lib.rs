@@ -79,6 +79,7 @@ mod _core {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("MAX_SCENARIO_BYTES", varicap_experiment::MAX_FILE)?;
         super::errors::add_to(module)
     }
 }

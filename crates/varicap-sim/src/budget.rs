@@ -1,8 +1,8 @@
 //! The memory and the time that runs may take together, watched while they run: an estimate may err, a limit may not.
 //!
 //! A run looks at its budget where it pauses anyway, every so many events. A single event may send or lose millions of
-//! packets, though; so do two places off the fast path, where the pool of segments grows and where packets are lost.
-//! From there a run ends by unwinding, so that no packet pays for a test.
+//! packets, though; so do three places off the fast path: where the pool of segments grows, where packets are lost, and
+//! where the log of packets grows. From there a run ends by unwinding, so that no packet pays for a test.
 
 #![expect(
     clippy::disallowed_methods,
@@ -63,6 +63,32 @@ impl Budget {
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
+
+    /// Checks what has been taken since the budget began.
+    pub fn check(&self) -> Result<(), Exceeded> {
+        self.check_since(self.begun, 0)
+    }
+
+    /// Checks what has been taken, of time since `begun`; `counted` bytes are known to be in use, whatever the system
+    /// says.
+    fn check_since(&self, begun: Instant, counted: u64) -> Result<(), Exceeded> {
+        let Limits { memory, time } = self.limits;
+        if let Some(most) = time {
+            let took = begun.elapsed().as_nanos();
+            let reached = Span::from_nanos(u64::try_from(took).unwrap_or(u64::MAX));
+            if reached > most {
+                return Err(Exceeded::Time { most, reached });
+            }
+        }
+        if let Some(most) = memory {
+            let grown = self.before.and_then(|before| Some(resident()?.saturating_sub(before)));
+            let reached = Bytes::new(grown.unwrap_or(0).max(counted));
+            if reached > most {
+                return Err(Exceeded::Memory { most, reached });
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Watches the budget of one run.
@@ -81,22 +107,7 @@ impl Guard {
 
     /// Checks the budget; `counted` bytes are known to be in use, whatever the system says.
     pub fn check(&self, counted: u64) -> Result<(), Exceeded> {
-        let Limits { memory, time } = self.budget.limits;
-        if let Some(most) = time {
-            let took = self.begun.elapsed().as_nanos();
-            let reached = Span::from_nanos(u64::try_from(took).unwrap_or(u64::MAX));
-            if reached > most {
-                return Err(Exceeded::Time { most, reached });
-            }
-        }
-        if let Some(most) = memory {
-            let grown = self.budget.before.and_then(|before| Some(resident()?.saturating_sub(before)));
-            let reached = Bytes::new(grown.unwrap_or(0).max(counted));
-            if reached > most {
-                return Err(Exceeded::Memory { most, reached });
-            }
-        }
-        Ok(())
+        self.budget.check_since(self.begun, counted)
     }
 
     /// Checks the budget in the middle of an event, and ends the run by unwinding with an [`Exceeded`].
@@ -111,9 +122,10 @@ impl Guard {
 /// Memory of this process that is in use [B]; none where the system does not say.
 #[cfg(target_os = "linux")]
 fn resident() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/self/statm").ok()?;
-    let pages: u64 = text.split_ascii_whitespace().nth(1)?.parse().ok()?;
-    Some(pages * page_size()?)
+    let text = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kib: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
+    Some(kib * 1024)
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -121,26 +133,17 @@ fn resident() -> Option<u64> {
     None
 }
 
-/// Size of a page [B], from what the kernel passed to this process.
-#[cfg(target_os = "linux")]
-fn page_size() -> Option<u64> {
-    const AT_PAGESZ: usize = 6;
-    static SIZE: std::sync::OnceLock<Option<u64>> = std::sync::OnceLock::new();
-    *SIZE.get_or_init(|| {
-        let words = std::fs::read("/proc/self/auxv").ok()?;
-        let word = |bytes: &[u8]| bytes.try_into().ok().map(usize::from_ne_bytes);
-        let entries = words.chunks_exact(2 * size_of::<usize>());
-        let mut entries = entries.filter_map(|entry| {
-            let (key, value) = entry.split_at(size_of::<usize>());
-            Some((word(key)?, word(value)?))
-        });
-        entries.find(|(key, _)| *key == AT_PAGESZ).map(|(_, value)| value as u64)
-    })
-}
-
 #[cfg(test)]
 mod tests {
+    use std::sync::{Mutex, MutexGuard, PoisonError};
+
     use super::*;
+
+    /// Memory is that of the process, in which the tests are threads: one that measures it goes alone.
+    fn alone() -> MutexGuard<'static, ()> {
+        static ALONE: Mutex<()> = Mutex::new(());
+        ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 
     fn guard(memory: Option<u64>, time: Option<Span>) -> Guard {
         Guard::new(&Arc::new(Budget::new(Limits { memory: memory.map(Bytes::new), time })))
@@ -153,6 +156,7 @@ mod tests {
 
     #[test]
     fn what_is_counted_holds_even_where_the_system_is_silent() {
+        let _alone = alone();
         let guard = guard(Some(1_000_000_000), None);
         assert_eq!(guard.check(0), Ok(()));
         let (most, reached) = (Bytes::new(1_000_000_000), Bytes::new(2_000_000_000));
@@ -171,6 +175,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn memory_that_is_written_counts() {
+        let _alone = alone();
         let guard = guard(Some(50_000_000), None);
         assert_eq!(guard.check(0), Ok(()));
         let block = std::hint::black_box(vec![1_u8; 100_000_000]);

@@ -9,6 +9,7 @@ mod connection;
 mod net;
 mod observe;
 mod packet;
+mod plausible;
 mod record;
 mod run;
 mod scheduler;

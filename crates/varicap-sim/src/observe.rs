@@ -282,8 +282,11 @@ impl Traffic {
     #[inline(never)]
     fn push(&mut self, at: Time, link: u16, event: PacketEvent, packet: &Packet) {
         let Some(log) = &mut self.log else { return };
+        let before = log.len();
         log.push(&record_of(at, link, event, packet, &self.segments));
-        if log.len().is_multiple_of(EVENTS_BETWEEN_QUESTIONS)
+        // A full log stays as long as it is: it is not asked about again.
+        if log.len() > before
+            && log.len().is_multiple_of(EVENTS_BETWEEN_QUESTIONS)
             && let Some(guard) = &self.guard
         {
             // The table that is made of the log counts, too, before there is one.
@@ -362,6 +365,11 @@ impl Watch<Packet> for LinkWatch<'_> {
         self.meter.on_capacity(at, rate);
     }
 
+    #[cold]
+    fn on_rate_kept(&mut self, at: Time, rate: Rate, until: Time) {
+        self.meter.on_rate_kept(at, rate, until);
+    }
+
     fn on_opportunity(&mut self, _: Time, offered: Bytes, _: Bytes) {
         self.meter.on_opportunity(offered);
     }
@@ -394,5 +402,38 @@ fn sender_totals(now: Time, sender: &Sender, marked_losses: u64) -> SenderTotals
         fast_retransmits: counters.fast_retransmits,
         marked_lost_packets: marked_losses,
         lost_tokens: sender.lost_tokens(now).unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::Arc;
+
+    use varicap_experiment::Limits;
+    use varicap_units::Span;
+
+    use super::*;
+    use crate::budget::Budget;
+
+    /// A guard that lets nothing pass.
+    fn strict() -> Option<Guard> {
+        let limits = Limits { memory: Some(Bytes::new(1)), time: Some(Span::ZERO) };
+        Some(Guard::new(&Arc::new(Budget::new(limits))))
+    }
+
+    #[test]
+    fn the_guard_is_asked_as_the_log_grows_and_not_once_it_is_full() {
+        let mut traffic = Traffic::new(Some(PacketLog::new(EVENTS_BETWEEN_QUESTIONS)), None);
+        let mut packet = Packet::datagram(0, 0, Bytes::new(100));
+        traffic.send_datagram(Time::ZERO, &mut packet);
+        let push = |traffic: &mut Traffic| traffic.record(Time::ZERO, 0, PacketEvent::Arrival, &packet);
+        (1..EVENTS_BETWEEN_QUESTIONS).for_each(|_| push(&mut traffic));
+        traffic.guard = strict();
+        let last = catch_unwind(AssertUnwindSafe(|| push(&mut traffic)));
+        assert!(last.is_err(), "the guard is asked");
+        assert_eq!(traffic.log.as_ref().map(PacketLog::len), Some(EVENTS_BETWEEN_QUESTIONS));
+        push(&mut traffic); // unwinds if the guard is asked
+        assert!(traffic.log.as_ref().is_some_and(PacketLog::is_truncated));
     }
 }

@@ -66,6 +66,12 @@ impl Packet {
     pub fn is_reverse(&self) -> bool {
         self.flags & Packet::REVERSE != 0
     }
+
+    /// Whether a queue has marked it (CE).
+    #[inline]
+    pub fn is_marked(&self) -> bool {
+        self.flags & Packet::CE != 0
+    }
 }
 
 /// The owner of the packets with a number of [`Frame::flow`].
@@ -90,14 +96,6 @@ impl FlowOwner {
     /// The owner of the packets with flow number `flow`.
     pub fn of(flow: u32) -> FlowOwner {
         if flow & 2 == 0 { FlowOwner::Connection(flow >> 2) } else { FlowOwner::Datagrams(flow >> 2) }
-    }
-}
-
-impl Packet {
-    /// Whether a queue has marked it (CE).
-    #[inline]
-    pub fn is_marked(&self) -> bool {
-        self.flags & Packet::CE != 0
     }
 }
 

@@ -86,6 +86,10 @@ impl Watch<Packet> for LinkWatch<'_> {
         self.meter.on_capacity(at, rate);
     }
 
+    fn on_rate_kept(&mut self, at: Time, rate: Rate, until: Time) {
+        self.meter.on_rate_kept(at, rate, until);
+    }
+
     fn on_opportunity(&mut self, _: Time, offered: Bytes, _: Bytes) {
         self.meter.on_opportunity(offered);
     }

@@ -125,8 +125,8 @@ pub fn run(
         unintended_drops: wire.fidelity.unintended_drops
             + lost_outside(&senders)?
             + lost_outside(&receivers)?,
-        samples: hosts.samples.all,
-        starved_samples: hosts.samples.starved,
+        samples: hosts.samples.iter().map(|samples| samples.all).sum(),
+        starved_samples: hosts.samples.iter().map(|samples| samples.starved).sum(),
         warnings: warnings(&hosts.samples),
         kernel: std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned(),
         notes: std::mem::take(&mut plan.notes),
@@ -331,7 +331,7 @@ fn finish(
 struct Hosts {
     flows: Vec<FlowMeasure>,
     series: Vec<FlowSeries>,
-    samples: Samples,
+    samples: Vec<Samples>,
 }
 
 fn serve(
@@ -369,12 +369,13 @@ fn serve(
     })
 }
 
-/// What a reader of the result must know about senders that were limited by something else than the network.
-fn warnings(samples: &Samples) -> Vec<String> {
+/// What a reader of the result must know about senders, with samples for each, that something other than the network
+/// limited.
+fn warnings(senders: &[Samples]) -> Vec<String> {
     /// The share of full buffers from which it is reported.
     const MOST_FULL: f64 = 0.01;
     let mut warnings = Vec::new();
-    if 2 * samples.slow_recovery > samples.all {
+    if senders.iter().any(|samples| 2 * samples.slow_recovery > samples.all) {
         warnings.push(
             "a sender without SACK spent most of its time in loss recovery: Linux resends one lost packet per round \
              trip and restarts its timer each time (RFC 6582's slow-but-steady variant), so that a burst of losses \
@@ -383,7 +384,7 @@ fn warnings(samples: &Samples) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if samples.full as f64 > MOST_FULL * samples.all as f64 {
+    if senders.iter().any(|samples| samples.full as f64 > MOST_FULL * samples.all as f64) {
         let limit = SEND_BUFFER >> 20;
         warnings.push(format!(
             "a sender had to wait because its buffer in the kernel ({limit} MiB) was full of data in flight"
@@ -452,4 +453,24 @@ fn outcome(
     let (links, packets) = (wire.link_series, wire.packets);
     let recorded = Recorded { replication, flows, links, packets, ..Recorded::default() };
     Outcome { result, recorded }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sender_is_reported_by_its_own_samples() {
+        let idle = Samples { all: 1000, ..Samples::default() };
+        assert!(warnings(&[idle, idle]).is_empty());
+        // One of three spent all of its time in recovery, which is a third of all samples.
+        let slow = Samples { slow_recovery: 1000, ..idle };
+        assert_eq!(warnings(&[idle, slow, idle]).len(), 1);
+        assert!(warnings(&[Samples { slow_recovery: 500, ..idle }]).is_empty());
+        // A full buffer in 2 % of the samples of one sender of a hundred.
+        let mut many = vec![idle; 100];
+        many[7].full = 20;
+        assert_eq!(warnings(&many).len(), 1);
+        assert!(warnings(&[Samples { full: 10, ..idle }]).is_empty());
+    }
 }

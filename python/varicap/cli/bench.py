@@ -5,14 +5,14 @@ from typing import Annotated, Any
 
 import typer
 
-from varicap.terminal import AsJson
+from varicap.terminal import MOST_COUNTED, AsJson
 
 commands = typer.Typer()
 
 
 @commands.command()
 def bench(
-    flows: Annotated[int | None, typer.Option(min=1, help="Flows of a workload of your own.")] = None,
+    flows: Annotated[int | None, typer.Option(min=1, max=MOST_COUNTED, help="Flows of a workload of your own.")] = None,
     rate: Annotated[str, typer.Option(help="Its capacity.")] = "100 Mbit/s",
     buffer: Annotated[str, typer.Option(help="Its drop-tail buffer.")] = "1 bdp",
     delay: Annotated[str, typer.Option(help="Its one-way propagation delay.")] = "10 ms",
@@ -21,7 +21,7 @@ def bench(
         bool, typer.Option("--quick", help="One to a hundred flows over 100 Mb/s for 6 s each: a few seconds in all.")
     ] = False,
     timers: Annotated[bool, typer.Option("--timers", help="What timers cost instead, here and in the kernel.")] = False,
-    ack_every: Annotated[int, typer.Option(min=1, help="Packets per acknowledgement.")] = 2,
+    ack_every: Annotated[int, typer.Option(min=1, max=MOST_COUNTED, help="Packets per acknowledgement.")] = 2,
     as_json: AsJson = False,
 ) -> None:
     """Measure the engine: CPU time per delivered data packet, packets per CPU second, peak memory."""

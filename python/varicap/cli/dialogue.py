@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from varicap._files import UnreadableError, read_whole
 from varicap.terminal import OK, RUN_FAILED, USAGE, AsJson, Quiet, echo, fail, overrides, say
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ commands = typer.Typer()
 
 _PLAIN_WIDTH = 120
 """Of a timeline that is not shown on a terminal."""
+_MOST_SETTINGS = 1_000_000
+"""The longest file of settings that is read [B]."""
 
 
 @commands.command(
@@ -66,7 +69,7 @@ def dialogue(
     for file in _scripts(files):
         try:
             played.append(play(file, **tcp))
-        except ScriptError as error:
+        except (ScriptError, UnreadableError) as error:
             unread.append(str(error))
             if not as_json:
                 say(str(error))
@@ -80,6 +83,8 @@ def dialogue(
     elif len(played) + len(unread) > 1:
         said = {"passed": "passed", "differs": "differ", "skipped": "skipped", "unread": "cannot be read"}
         echo(", ".join(f"{number} {said[key]}" for key, number in _counts(counts, unread).items() if number))
+        if not quiet:
+            _show_ignored([each for each in played if each.verdict.value != "skipped"])
     sys.exit(USAGE if unread else RUN_FAILED if counts["differs"] else OK)
 
 
@@ -99,10 +104,22 @@ def _show(played: "Dialogue", is_whole: bool, quiet: bool) -> None:
         say(f"after the last expected segment, {played.unasked} more were sent")
 
 
+def _show_ignored(played: list["Dialogue"]) -> None:
+    """What the scripts asked for and had no effect, for all together: those of a folder mostly share it."""
+    scripts = Counter(setting for each in played for setting in each.ignored)
+    if scripts:
+        said = ", ".join(f"{setting} in {number}" for setting, number in sorted(scripts.items()))
+        say(f"no effect here, and the number of scripts that asked for it: {said}")
+    unasked = [each for each in played if each.passed and each.unasked]
+    if unasked:
+        said = ", ".join(f"{each.name} ({each.unasked})" for each in unasked)
+        say(f"more was sent after the last expected segment (segments): {said}")
+
+
 def _scripts(files: list[Path]) -> list[Path]:
     found = []
     for file in files:
-        inside = sorted(file.rglob("*.pkt")) if file.is_dir() else [file]
+        inside = sorted(path for path in file.rglob("*.pkt") if not path.is_dir()) if file.is_dir() else [file]
         if not inside:
             fail(f"{file}: a folder without scripts (*.pkt)", USAGE)
         if not file.exists():
@@ -116,8 +133,8 @@ def _settings(path: Path | None, given: list[str]) -> dict[str, Any]:
     tcp: dict[str, Any] = {}
     if path is not None:
         try:
-            read = tomllib.loads(path.read_text())
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            read = tomllib.loads(read_whole(path, _MOST_SETTINGS).decode())
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError, UnreadableError) as error:
             fail(f"{path}: {error}", USAGE)
         tcp = read.get("tcp", read)
         if not isinstance(tcp, dict) or ("tcp" in read and len(read) > 1):

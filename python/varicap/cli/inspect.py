@@ -32,17 +32,21 @@ def check(
     set_: SetValue = None,
     as_json: AsJson = False,
 ) -> None:
-    """Report all mistakes of a scenario, each with its line, and run nothing (exit code 2 if there is one)."""
+    """Report the mistakes of a scenario together, each with its line, and run nothing (exit code 2 if there is one).
+
+    Errors of syntax are reported first, and what a topology and flows make of each other once both are there.
+    """
     try:
         scenario = load(file, overrides(set_ or []))
     except _core.ScenarioError as error:
         if not as_json:
             raise
         wrong = [*error.errors] or [{"file": str(file), "expected": str(error)}]
-        echo(json.dumps({"errors": wrong, "more": error.more}, ensure_ascii=False))
+        found = {"errors": wrong, "more": error.more, "at_least": error.at_least}
+        echo(json.dumps(found, ensure_ascii=False))
         raise typer.Exit(USAGE) from None
     if as_json:
-        echo(json.dumps({"errors": [], "more": 0}))
+        echo(json.dumps({"errors": [], "more": 0, "at_least": False}))
     else:
         echo(f"{scenario.name}: no mistake")
 
@@ -101,7 +105,7 @@ def doctor(
             typer.echo(f"{'':<22} → {check.remedy}")
     if benchmark:
         typer.echo("\n   rate [Mb/s]  utilisation [%]  late p99 [ms]  latest [ms]")
-        doctor.ceiling(tell=_print_held)
+        doctor.ceiling(report=_print_held)
 
 
 def _print_held(held: "Held") -> None:

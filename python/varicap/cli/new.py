@@ -31,7 +31,12 @@ def new(
         return
     try:
         if output is not None and str(output) == "-":
+            if as_json:
+                fail("--json lists the files that are written, and -o - writes none", USAGE)
             echo(templates.text(name).rstrip())
+            trace = templates.trace_name(name)
+            if trace is not None and not quiet:
+                say(f"the trace {trace}, which it needs, is not written; varicap new {name} writes both")
             return
         target = output or Path(f"{name}.toml")
         templates.text(name)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from varicap.report.printable import printable
-from varicap.terminal import USAGE, Quiet, check_file, draw, fail, one_of, print_tables, say, say_nothing
+from varicap.terminal import MOST_RUNS, USAGE, Quiet, check_file, draw, fail, one_of, print_tables, say, say_nothing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,7 +31,7 @@ def report(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="The file (default: report.html in the folder).")
     ] = None,
-    run: Annotated[int, typer.Option(min=0, help="The run whose time series are shown.")] = 0,
+    run: Annotated[int, typer.Option(min=0, max=MOST_RUNS, help="The run whose time series are shown.")] = 0,
     quiet: Quiet = False,
 ) -> None:
     """Write one HTML page: summary, the path, series that zoom, distributions or the charts of a sweep."""
@@ -63,7 +63,9 @@ def plot(
             help="Of a study: a measure of its summary (default: goodput_bps). Of runs: the delay of the scatter."
         ),
     ] = None,
-    run: Annotated[int | None, typer.Option(min=0, help="Of runs: the one whose series are drawn.")] = None,
+    run: Annotated[
+        int | None, typer.Option(min=0, max=MOST_RUNS, help="Of runs: the one whose series are drawn.")
+    ] = None,
     panels: Annotated[
         str | None,
         typer.Option(
@@ -164,7 +166,7 @@ def export(
     folder: Folder,
     to: Annotated[str, typer.Option(help="The shape: iperf3, flowmonitor, mahimahi.", show_default=False)],
     output: Annotated[Path | None, typer.Option("-o", "--output", help="The file (default: to stdout).")] = None,
-    run: Annotated[int, typer.Option(min=0, help="The run that is written.")] = 0,
+    run: Annotated[int, typer.Option(min=0, max=MOST_RUNS, help="The run that is written.")] = 0,
     link: Annotated[str | None, typer.Option(help="Of mahimahi: the link (default: the first).")] = None,
 ) -> None:
     """Write a run as iperf3's JSON, ns-3's FlowMonitor XML or the link log of Mahimahi."""

@@ -13,9 +13,11 @@ import varicap._core as _core
 from varicap import _interrupt
 from varicap.engines.limits import MAX_MEMORY, MAX_TIME
 from varicap.engines.scenarios import load
-from varicap.errors import InterruptedRuns
+from varicap.errors import InterruptedRuns, StoppedRunsError
 from varicap.terminal import (
     BREACH,
+    LARGEST_SEED,
+    MOST_RUNS,
     RUN_FAILED,
     USAGE,
     AsJson,
@@ -78,14 +80,19 @@ def run(
     engine: Annotated[Engine, typer.Option(help="What answers.")] = Engine.sim,
     kernel: KernelMode = Kernel.classic,
     seeds: Annotated[
-        int | None, typer.Option(min=1, help="Replications (default: what the scenario says; in real time 1).")
+        int | None,
+        typer.Option(min=1, max=MOST_RUNS, help="Replications (default: what the scenario says; in real time 1)."),
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Base seed (default: what the scenario says).")] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, max=LARGEST_SEED, help="Base seed (default: what the scenario says).")
+    ] = None,
     precision: Annotated[
         str | None,
         typer.Option(help="Add replications until each interval is within this share of its mean, such as 2%."),
     ] = None,
-    max_seeds: Annotated[int, typer.Option(min=1, help="Most replications that --precision may reach.")] = 1000,
+    max_seeds: Annotated[
+        int, typer.Option(min=1, max=MOST_RUNS, help="Most replications that --precision may reach.")
+    ] = 1000,
     set_: SetValue = None,
     output: Annotated[
         Path | None,
@@ -135,7 +142,7 @@ def run(
         check_folder(folder)
     if pcap is not None:
         check_file(pcap)
-    tell = say_nothing if quiet else say
+    report = say_nothing if quiet else say
     try:
         with _shown(scenario.name, live, quiet) as watched:
             result = engines.run(
@@ -160,30 +167,35 @@ def run(
         of = f"{stop.result.runs} of {stop.wanted} runs {there}"
         interrupted(f"interrupted: {of}; the same command begins anew, and varicap sweep goes on")
         raise
+    except StoppedRunsError as stop:
+        if kept:
+            _keep(stop.result, folder, output is not None, say_nothing)
+            say(f"stopped: {stop.result.runs} of {stop.wanted} runs are kept in {folder}")
+        raise
     except KeyboardInterrupt:
         interrupted("interrupted: nothing is kept")
         raise
     if share is not None:
-        _tell_precision(result, share, max_seeds, tell)
+        _report_precision(result, share, max_seeds, report)
     if kept:
-        _keep(result, folder, output is not None, tell)
+        _keep(result, folder, output is not None, report)
     if drawn:
-        draw(result.figure, folder / "plot.png", tell)
+        draw(result.figure, folder / "plot.png", report)
     if pcap is not None:
         for path in result.write_pcapng(pcap):
-            tell(f"wrote {path}")
+            report(f"wrote {path}")
     if as_json:
         echo(json.dumps(result.summary, ensure_ascii=False))
     else:
         _print_tables(result.summary)
-    _check_fidelity(result.summary, strict, tell)
+    _check_fidelity(result.summary, strict, report)
 
 
 def _recorded(all_runs: bool, first: bool) -> "Which | None":
     return True if all_runs else "first" if first else None
 
 
-def _keep(result: "Result", folder: Path, chosen: bool, tell: Callable[[str], None]) -> None:
+def _keep(result: "Result", folder: Path, chosen: bool, report: Callable[[str], None]) -> None:
     """Save the tables.  Results of other runs give way in a folder that the user chose, and are moved elsewhere."""
     from varicap.results.kept import keep
 
@@ -191,17 +203,17 @@ def _keep(result: "Result", folder: Path, chosen: bool, tell: Callable[[str], No
         replacing = ", in place of earlier results" if chosen and (folder / "manifest.json").exists() else ""
         manifest, moved = (result.save(folder), None) if chosen else keep(result, folder)
         if moved is not None:
-            tell(f"other results that were in {folder} are now in {moved}")
-        tell(f"wrote {manifest}{replacing}; varicap report {folder} makes a page of it")
+            report(f"other results that were in {folder} are now in {moved}")
+        report(f"wrote {manifest}{replacing}; varicap report {folder} makes a page of it")
 
 
-def _tell_precision(result: "Result", wanted: float, max_seeds: int, tell: Callable[[str], None]) -> None:
+def _report_precision(result: "Result", wanted: float, max_seeds: int, report: Callable[[str], None]) -> None:
     """Say what --precision reached, and with how many runs."""
     from varicap.engines.precision import precision_of
 
     reached = precision_of(result.summary)
     short = "" if reached <= wanted else f": not the {100 * wanted:g} % of --precision, with {max_seeds} --max-seeds"
-    tell(f"{result.runs} runs: the widest interval is ± {100 * reached:.3g} % of its mean{short}")
+    report(f"{result.runs} runs: the widest interval is ± {100 * reached:.3g} % of its mean{short}")
 
 
 @contextmanager
@@ -216,7 +228,7 @@ def _shown(name: str, live: bool, quiet: bool) -> Iterator[dict[str, Any]]:
 
 
 def _analyse(
-    scenario: _core.Scenario, output: Path | None, as_json: bool, strict: bool, tell: Callable[[str], None]
+    scenario: _core.Scenario, output: Path | None, as_json: bool, strict: bool, report: Callable[[str], None]
 ) -> None:
     """Answer by analysis: no runs, no plots."""
     from varicap.engines import model
@@ -225,22 +237,22 @@ def _analyse(
         check_folder(output)
     result = model.solve(scenario)
     if output is not None:
-        tell(f"wrote {result.save(output)}")
+        report(f"wrote {result.save(output)}")
     if as_json:
         echo(json.dumps(result.summary, ensure_ascii=False))
     else:
         _print_tables(result.summary)
     for flow in result.summary["flows"]:
         if "not_applicable" in flow:
-            tell(model.why_not(flow))
+            report(model.why_not(flow))
     for text in result.summary["fidelity"]["strained"]:
-        tell(text)
-    _check_fidelity(result.summary, strict, tell)
+        report(text)
+    _check_fidelity(result.summary, strict, report)
 
 
-def _check_fidelity(summary: dict[str, Any], strict: bool, tell: Callable[[str], None]) -> None:
+def _check_fidelity(summary: dict[str, Any], strict: bool, report: Callable[[str], None]) -> None:
     for warning in summary["fidelity"].get("warnings", []):
-        tell(warning)
+        report(warning)
     if summary["fidelity"]["valid"]:
         return
     faults = summary["fidelity"].get("faults", [])
@@ -258,7 +270,7 @@ def compare(
     only: Annotated[
         list[Engine] | None, typer.Option("--engine", help="Ask this one; may be given again (default: all).")
     ] = None,
-    seeds: Annotated[int | None, typer.Option(min=1, help="Replications of the simulator.")] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, max=MOST_RUNS, help="Replications of the simulator.")] = None,
     kernel: KernelMode = Kernel.classic,
     set_: SetValue = None,
     output: Annotated[
@@ -276,7 +288,7 @@ def compare(
     """Ask the three engines about one scenario: their answers side by side, and the differences in percent."""
     from varicap import engines
     from varicap.engines import comparison
-    from varicap.report import engines as report
+    from varicap.report import engines as tables
 
     drawn = plot if plot is not None else not as_json
     if drawn:
@@ -294,12 +306,12 @@ def compare(
             max_time=max_time,
             progress=progress,
         )
-    tell = say_nothing if quiet else say
+    report = say_nothing if quiet else say
     compared = done.to_dict()
     if as_json:
         echo(json.dumps(compared, ensure_ascii=False))
     else:
-        print_tables(report.rich_tables(compared), "--json")
+        print_tables(tables.rich_tables(compared), "--json")
     for answer in compared["engines"]:
         # Also with --quiet: neither a missing column nor an invalid one may go unnoticed.
         if "not_applicable" in answer:
@@ -309,9 +321,9 @@ def compare(
         if faults := fidelity.get("faults"):
             say(f"{answer['engine']}: this result is not valid: {'; '.join(faults)}")
         for warning in fidelity.get("warnings", []):
-            tell(f"{answer['engine']}: {warning}")
+            report(f"{answer['engine']}: {warning}")
     if drawn and done.runs:
-        draw(done.figure, (output or Path("varicap-out") / folder_name(done.scenario)) / "windows.png", tell)
+        draw(done.figure, (output or Path("varicap-out") / folder_name(done.scenario)) / "windows.png", report)
 
 
 @commands.command()
@@ -359,11 +371,11 @@ def _explain(scenario: _core.Scenario, as_json: bool) -> None:
         echo(f"{line['key']:<{width}}  {line['value']}{origin}")
 
 
-def _warn(scenario: _core.Scenario, tell: Callable[[str], None]) -> None:
+def _warn(scenario: _core.Scenario, report: Callable[[str], None]) -> None:
     """Say what of the scenario a user should look at before trusting the result."""
     for line in json.loads(scenario.explain()):
         if line["value"].startswith("warning: "):
-            tell(f"{line['key'].removeprefix('resolved.')}: {line['value']}")
+            report(f"{line['key'].removeprefix('resolved.')}: {line['value']}")
 
 
 def _print_tables(summary: dict[str, Any]) -> None:

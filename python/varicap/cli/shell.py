@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from varicap.engines.scenarios import load
-from varicap.terminal import overrides
+from varicap.terminal import LARGEST_SEED, overrides
 
 commands = typer.Typer()
 
@@ -38,7 +38,7 @@ def shell(
         list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Change a value of the scenario.")
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(min=0, help="Seed of the links (default: what the scenario says).")
+        int | None, typer.Option(min=0, max=LARGEST_SEED, help="Seed of the links (default: what the scenario says).")
     ] = None,
     left: Annotated[
         bool, typer.Option("--left", help="The command is where the scenario's senders are, not its receivers.")

@@ -13,7 +13,9 @@ import typer
 from varicap.engines.limits import MAX_MEMORY, MAX_TIME
 from varicap.engines.scenarios import load
 from varicap.terminal import (
+    LARGEST_SEED,
     MACHINE_LACKS,
+    MOST_RUNS,
     RUN_FAILED,
     AsJson,
     Jobs,
@@ -62,15 +64,19 @@ def sweep(
         typer.Option(metavar="PATH=V1,V2,…", help="Values of a key, or a range LOW..HIGH; may be given again."),
     ] = None,
     design: Annotated[str, typer.Option(help="How axes combine: product, zip, latin, sobol.")] = "product",
-    points: Annotated[int | None, typer.Option(min=1, help="Points of latin and sobol designs.")] = None,
+    points: Annotated[int | None, typer.Option(min=1, max=MOST_RUNS, help="Points of latin and sobol designs.")] = None,
     seeds: Annotated[
-        int | None, typer.Option(min=1, help="Replications of each point (default: the scenario's).")
+        int | None, typer.Option(min=1, max=MOST_RUNS, help="Replications of each point (default: the scenario's).")
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Base seed (default: the scenario's).")] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, max=LARGEST_SEED, help="Base seed (default: the scenario's).")
+    ] = None,
     precision: Annotated[
         str | None, typer.Option(help="Add replications until each interval is within this share, such as 2%.")
     ] = None,
-    max_seeds: Annotated[int, typer.Option(min=1, help="Most replications that --precision may reach.")] = 1000,
+    max_seeds: Annotated[
+        int, typer.Option(min=1, max=MOST_RUNS, help="Most replications that --precision may reach.")
+    ] = 1000,
     set_: SetValue = None,
     output: Annotated[
         Path | None,
@@ -122,16 +128,18 @@ def sweep(
         fail(str(error), RUN_FAILED)
     except study.WorkersError as error:
         fail(str(error), MACHINE_LACKS)
-    tell = say_nothing if quiet else say
-    tell(f"wrote {folder / 'manifest.json'}; varicap report {folder} makes a page of it")
+    report = say_nothing if quiet else say
+    report(f"wrote {folder / 'manifest.json'}; varicap report {folder} makes a page of it")
     if drawn:
-        draw(done.figure, folder / "chart.png", tell)
+        draw(done.figure, folder / "chart.png", report)
     if as_json:
         echo(json.dumps(_object(done), ensure_ascii=False))
     else:
         _print_table(done, folder)
         if len(done.points) > _MOST_ROWS:
-            tell(f"the table has {_MOST_ROWS} of {len(done.points)} points; {folder / 'summary.parquet'} has them all")
+            report(
+                f"the table has {_MOST_ROWS} of {len(done.points)} points; {folder / 'summary.parquet'} has them all"
+            )
 
 
 @contextmanager

@@ -11,7 +11,20 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 import typer
 
 from varicap import units
-from varicap.terminal import USAGE, AsJson, Quiet, check_file, console, draw, echo, fail, one_of, say, say_nothing
+from varicap.terminal import (
+    LARGEST_SEED,
+    USAGE,
+    AsJson,
+    Quiet,
+    check_file,
+    console,
+    draw,
+    echo,
+    fail,
+    one_of,
+    say,
+    say_nothing,
+)
 from varicap.traces.parameters import Cells, Cellular, Satellite
 
 if TYPE_CHECKING:
@@ -37,7 +50,9 @@ To: TypeAlias = Annotated[
     str | None, typer.Option("--to", help="mahimahi, csv, leoreplayer.", show_default="as the name says")
 ]
 Duration: TypeAlias = Annotated[str, typer.Option(help="How long it is.")]
-Seed: TypeAlias = Annotated[int, typer.Option(min=0, help="The same seed gives the same trace on any machine.")]
+Seed: TypeAlias = Annotated[
+    int, typer.Option(min=0, max=LARGEST_SEED, help="The same seed gives the same trace on any machine.")
+]
 
 Made = TypeVar("Made")
 
@@ -62,8 +77,8 @@ def info(
     if output is not None:
         check_file(output)
     step_s, outage_s = _quantity("--step", units.seconds, step), _quantity("--outage", units.seconds, outage)
-    loaded = {str(file): _told(partial(traces.load, file)) for file in files}
-    found = {name: _told(partial(traces.info, each, step_s, outage_s)) for name, each in loaded.items()}
+    loaded = {str(file): _reported(partial(traces.load, file)) for file in files}
+    found = {name: _reported(partial(traces.info, each, step_s, outage_s)) for name, each in loaded.items()}
     numbers = [{"file": name, **each.to_dict()} for name, each in found.items()]
     if output is not None:
         output.write_text(json.dumps(numbers, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -112,9 +127,9 @@ def convert(
         raise typer.BadParameter("the new file is missing: -o FILE", param_hint="--output")
     check_file(new)
     step_s = _quantity("--step", units.seconds, step)
-    loaded = _told(lambda: traces.load(source))
+    loaded = _reported(lambda: traces.load(source))
     if delay is not None:
-        loaded = _told(lambda: traces.with_delay(loaded, _constant_delay(delay, loaded)))
+        loaded = _reported(lambda: traces.with_delay(loaded, _constant_delay(delay, loaded)))
     _save(loaded, new, to, as_json, quiet, step_s=step_s)
 
 
@@ -139,10 +154,10 @@ def plot(
         raise typer.BadParameter(f"`{output}` does not end in .pdf, .svg, .png", param_hint="--output")
     check_file(output)
     step_s = None if step is None else _quantity("--step", units.seconds, step)
-    loaded = {str(file): _told(partial(traces.load, file)) for file in files}
+    loaded = {str(file): _reported(partial(traces.load, file)) for file in files}
     names = _short(list(loaded))
     draw(
-        lambda: _told(lambda: report.figure(dict(zip(names, loaded.values(), strict=True)), step_s)),
+        lambda: _reported(lambda: report.figure(dict(zip(names, loaded.values(), strict=True)), step_s)),
         output,
         say_nothing if quiet else say,
     )
@@ -161,7 +176,7 @@ def constant(
     from varicap import traces
 
     rate_bps, length = _quantity("--rate", units.bits_per_second, rate), _seconds(duration)
-    made = _told(lambda: traces.generate_constant(rate_bps, length))
+    made = _reported(lambda: traces.generate_constant(rate_bps, length))
     _save(made, output, to, as_json, quiet, note=f"constant --rate '{rate}' --duration '{duration}'")
 
 
@@ -180,7 +195,7 @@ def step(
 
     rates_bps, hold_s = _list("--rates", units.bits_per_second, rates), _list("--hold", units.seconds, hold)
     length = _seconds(duration)
-    made = _told(lambda: traces.generate_steps(rates_bps, hold_s, length))
+    made = _reported(lambda: traces.generate_steps(rates_bps, hold_s, length))
     _save(made, output, to, as_json, quiet, note=f"step --rates '{rates}' --hold '{hold}' --duration '{duration}'")
 
 
@@ -202,7 +217,7 @@ def markov(
 
     rates_bps, hold_s = _list("--rates", units.bits_per_second, rates), _list("--hold", units.seconds, hold)
     length = _seconds(duration)
-    made = _told(lambda: traces.generate_markov(rates_bps, hold_s, length, seed))
+    made = _reported(lambda: traces.generate_markov(rates_bps, hold_s, length, seed))
     note = f"markov --rates '{rates}' --hold '{hold}' --duration '{duration}' --seed {seed}"
     _save(made, output, to, as_json, quiet, note=note)
 
@@ -220,7 +235,7 @@ def _from_parameters(name: str, link: type, make: str, says: str, example: str) 
         # An LTE-like link has opportunities of its own: Poisson about its capacity, not spread evenly.
         wants_rates = make == "generate_lte" and _format(output, to) == "csv"
         generator = getattr(traces, "generate_lte_rates" if wants_rates else make)
-        made = _told(lambda: generator(seed, length, link(**values)))
+        made = _reported(lambda: generator(seed, length, link(**values)))
         options = (f"{_option(each)} '{given[each.name]}'" for each in fields(link) if given[each.name] != _text(each))
         note = " ".join([name, *options, f"--duration '{duration}' --seed {seed}"])
         _save(made, output, to, as_json, quiet, note=note)
@@ -286,7 +301,7 @@ def _seconds(text: str) -> float:
     return _quantity("--duration", units.seconds, text)
 
 
-def _told(make: "Callable[[], Made]") -> "Made":
+def _reported(make: "Callable[[], Made]") -> "Made":
     """What cannot be done with a trace is the user's to mend."""
     from varicap.traces import TraceError
 
@@ -328,7 +343,7 @@ def _save(
 
     form = _format(output, to)
     comment = [] if note is None else [f"varicap {_core.__version__}: varicap trace generate {note}"]
-    written = _told(lambda: traces.save(made, output, form, step_s, comment))
+    written = _reported(lambda: traces.save(made, output, form, step_s, comment))
     key = "trace" if form == "csv" else "opportunities"
     mean = traces.mean_rate_bps(made)
     if as_json:

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Any, Literal, TypeAlias
 
 import varicap._core as _core
-from varicap.engines.limits import MAX_MEMORY, MAX_TIME, budget_for
+from varicap.engines.limits import MAX_MEMORY, MAX_TIME, refuse
 from varicap.engines.precision import below, replicate
 from varicap.engines.scenarios import AnyScenario, load
 from varicap.errors import MachineLacksError, NotApplicableError
@@ -53,7 +53,8 @@ def run(
     ``fidelity`` says how exactly time was kept, whether the runs are valid, and what the kernel does otherwise than the
     scenario says.  `jobs` has no effect.  `live` is called with the state of the run (see `varicap.watch`).  `packets`
     logs what the links did to each packet, with the numbers, windows and flags of its real headers.  Runs that would
-    need more than `max_memory` or, in real time, `max_time` are refused: `LimitError`.  Raises
+    need more than `max_memory` or, in real time, `max_time`, all together, are refused, and stopped when they do so:
+    `LimitError`, or `varicap.errors.StoppedRunsError` with the result of those that were finished.  Raises
     `NotApplicableError` with key, value and reason where the kernel cannot do what the scenario says,
     `MachineLacksError` where this machine cannot run it.
     """
@@ -73,25 +74,28 @@ def run(
         _core.kernel_check(loaded, kernel)
     series = loaded.record_series if series is None else series
     packets = loaded.record_packets if packets is None else packets
-    budget_for(
-        loaded,
-        max_memory,
-        max_time,
-        runs=wanted,
-        jobs=1,
-        series=below(series, wanted),
-        packets=below(packets, wanted),
-        real_time=True,
-    )
+    budget = _core.Budget(max_memory, max_time)
 
     def batch(first: int, count: int, total: int) -> _core.Results:
+        # A precision adds runs, which have the same time as all.
+        refuse(
+            budget,
+            loaded,
+            runs=total,
+            jobs=1,
+            series=below(series, total),
+            packets=below(packets, total),
+            real_time=True,
+        )
+
         def report(share: float, done: int) -> None:
+            budget.check_spent()
             if watched is not None:
                 watched(share / total, done, total)
 
         replications = range(first, first + count)
         recorded = below(series, first + count), below(packets, first + count)
-        return _run_all(loaded, base_seed, replications, kernel, recorded, report, live)
+        return _run_all(loaded, base_seed, replications, kernel, recorded, max_memory, report, live)
 
     def made(results: _core.Results) -> Result:
         asked = Request(loaded, base_seed, results.runs, series, packets, engine="kernel", kernel=kernel)
@@ -125,6 +129,7 @@ def _run_all(
     replications: range,
     mode: Mode,
     recorded_below: tuple[int, int],
+    max_memory: str | None,
     report: Callable[[float, int], None],
     live: watch.Watch | None,
 ) -> _core.Results:
@@ -138,6 +143,7 @@ def _run_all(
         "mode": mode,
         "series_below": recorded_below[0],
         "packets_below": recorded_below[1],
+        "max_memory": max_memory,
         "live": live is not None,
     }
     runs: list[bytes] = []

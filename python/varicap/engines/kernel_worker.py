@@ -27,6 +27,13 @@ def main() -> None:
             _send(out, {"found": _core.kernel_probe()})
             _send(out, {"done": True})
             return
+        # The clock is watched by the process that asks.
+        budget = _core.Budget(request["max_memory"], None)
+
+        def report(share: float, _: int) -> None:
+            budget.check_spent()
+            _send(out, {"share": share})
+
         scenario = _core.Scenario.from_json(request["scenario"], request["name"], request["base_dir"], [])
         for replication in range(request["first"], request["first"] + request["count"]):
             data = _core.kernel_run(
@@ -36,7 +43,7 @@ def main() -> None:
                 mode=request["mode"],
                 series=replication < request["series_below"],
                 packets=replication < request["packets_below"],
-                progress=lambda share, _: _send(out, {"share": share}),
+                progress=report,
                 live=(lambda samples: _send(out, {"samples": samples})) if request["live"] else None,
             )
             _send(out, {"bytes": len(data)}, data)

@@ -18,13 +18,27 @@ def budget_for(
     jobs: int,
     series: int = 0,
     packets: int = 0,
-    real_time: bool = False,
 ) -> _core.Budget:
     """A budget that begins now; raises `LimitError` if `runs` runs, `jobs` at a time (0: all cores), would exceed it.
 
     `series` and `packets` are the numbers of runs that record them.
     """
     budget = _core.Budget(max_memory, max_time)
+    refuse(budget, scenario, runs=runs, jobs=jobs, series=series, packets=packets)
+    return budget
+
+
+def refuse(
+    budget: _core.Budget,
+    scenario: _core.Scenario,
+    *,
+    runs: int,
+    jobs: int,
+    series: int = 0,
+    packets: int = 0,
+    real_time: bool = False,
+) -> None:
+    """Raise `LimitError` if `runs` runs would exceed a budget by an estimate, in real time or as fast as they can."""
     budget.check(
         scenario,
         runs=min(runs, 2**32 - 1),
@@ -33,4 +47,3 @@ def budget_for(
         packets=min(packets, runs, 2**32 - 1),
         real_time=real_time,
     )
-    return budget

@@ -6,7 +6,7 @@ from time import perf_counter
 from typing import Any
 
 import varicap._core as _core
-from varicap.errors import InterruptedRuns
+from varicap.errors import InterruptedRuns, StoppedRunsError
 from varicap.results.manifest import Which
 from varicap.results.result import Result
 
@@ -27,7 +27,8 @@ def replicate(
     """`made` of `wanted` runs, and of more while intervals are wider than `precision`.
 
     ``batch(first, count, total)`` runs `count` replications from `first` on, of `total` that are foreseen, `workers` of
-    them at a time.  Ctrl-C raises `InterruptedRuns` with the batches that were finished, if there are any.
+    them at a time.  Ctrl-C raises `InterruptedRuns`, and a limit that is exceeded `StoppedRunsError`, with the batches
+    that were finished, if there are any.
     """
     batches = _Batches(batch, _FEWEST * workers)
     try:
@@ -42,6 +43,10 @@ def replicate(
         if batches.results is None:
             raise
         raise InterruptedRuns(made(batches.results), wanted) from None
+    except _core.LimitError as error:
+        if batches.results is None:
+            raise
+        raise StoppedRunsError(str(error), made(batches.results), wanted) from error
     return made(results)
 
 

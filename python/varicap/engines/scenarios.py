@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 import varicap._core as _core
-from varicap._files import read_scenario
+from varicap._files import read_scenario, shown
 
 
 class TypedScenario(Protocol):
@@ -31,7 +31,7 @@ def load(
 
     `overrides` are values by their dotted path, as text in the notation of the file.  Traces are looked up from the
     file's folder, or from `base_dir` if the scenario is no file, or comes through a pipe.  Raises `ScenarioError`,
-    which has all mistakes that were found, each with its line.
+    which has the mistakes that were found, each with its line.
 
     >>> load("examples/fixed.toml", {"duration": "20 s"}).name
     'fixed'
@@ -71,7 +71,7 @@ def load_reactive_tables(scenario: Any, path: str = "") -> list[str]:
 def _from_file(path: Path, pairs: list[tuple[str, str]], base_dir: str) -> _core.Scenario:
     """Read a file, a pipe (process substitution), or standard input as ``-``."""
     text, is_stream = read_scenario(path)
-    name, folder = ("stdin" if str(path) == "-" else "pipe", base_dir) if is_stream else (str(path), str(path.parent))
+    name, folder = ("stdin" if str(path) == "-" else "pipe", base_dir) if is_stream else (shown(path), str(path.parent))
     # No TOML text begins with a brace.
     if path.suffix.lower() == ".json" or text.lstrip().startswith("{"):
         return _core.Scenario.from_json(text, name, folder, pairs, is_file=True)

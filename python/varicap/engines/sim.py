@@ -48,8 +48,9 @@ def run(
     `varicap.errors.InterruptedRuns`, a `KeyboardInterrupt`, with the result of the runs that were finished.
 
     Runs that would add more than `max_memory` to the memory of the process, or take more than `max_time` on the clock,
-    all together, are refused before they start, by a rough estimate, and stopped when they do so: `LimitError`.  None
-    lifts a limit.
+    all together, are refused before they start, by a rough estimate, and stopped when they do so: `LimitError`, or
+    `varicap.errors.StoppedRunsError`, which is one, with the result of the runs that were finished.  None lifts a
+    limit.
 
     >>> result = run("examples/fixed.toml", seeds=3, overrides={"duration": "20 s"})
     >>> result.flows.num_rows

@@ -69,13 +69,13 @@ class Held:
         return not self.faults and self.utilisation > 0.95
 
 
-def ceiling(rates_mbps: tuple[float, ...] = RATES_MBPS, tell: Callable[[Held], None] | None = None) -> list[Held]:
+def ceiling(rates_mbps: tuple[float, ...] = RATES_MBPS, report: Callable[[Held], None] | None = None) -> list[Held]:
     """Emulate one TCP flow over faster and faster links, 4 s each, until one of them cannot be kept."""
     kept = []
     for held in _measured(rates_mbps):
         kept.append(held)
-        if tell is not None:
-            tell(held)
+        if report is not None:
+            report(held)
         if not held.ok:
             break
     return kept

@@ -1,6 +1,5 @@
 """How large a figure is, in which letters and at which scale: what a paper, a talk or a screen asks for."""
 
-import difflib
 import math
 import re
 from collections.abc import Collection, Iterable, Iterator
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from matplotlib import font_manager, rc_context
 from matplotlib.figure import Figure
 
+from varicap._names import unknown
 from varicap.report import style
 
 if TYPE_CHECKING:
@@ -179,11 +179,7 @@ def pick(what: str, name: str, known: Collection[str]) -> str:
     """`name` if it is known.  Raises ``ValueError`` that says what there is."""
     if name in known:
         return name
-    close = difflib.get_close_matches(name, known, n=1)
-    begin = f"did you mean `{close[0]}`? There are" if close else "there are"
-    there = [each for each in known if each]
-    more = f" and {len(there) - _MOST_NAMES} more" if len(there) > _MOST_NAMES else ""
-    raise ValueError(f"no {what} `{name}`; {begin}: {', '.join(there[:_MOST_NAMES])}{more}")
+    raise ValueError(unknown(what, name, known, most=_MOST_NAMES))
 
 
 def chosen(what: str, names: Collection[str] | str | None, known: Collection[str]) -> list[str]:

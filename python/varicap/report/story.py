@@ -50,7 +50,7 @@ def _leader(summary: Mapping[str, Any]) -> Iterator[str]:
     if not flows:
         return
     # The highest mean is a fact of these runs, more than chance or not: nothing else is claimed.
-    first = _highest([flow["goodput_bps"] for flow in flows])
+    first = highest([flow["goodput_bps"] for flow in flows])
     names = [flows[place]["name"] for place in first]
     got = f"{_common([flows[place]['goodput_bps'] for place in first])} Mb/s"
     if len(flows) == 1:
@@ -72,7 +72,7 @@ def _leader(summary: Mapping[str, Any]) -> Iterator[str]:
         yield f"{rate}."
 
 
-def _highest(of: Sequence[Mapping[str, Any]]) -> list[int]:
+def highest(of: Sequence[Mapping[str, Any]]) -> list[int]:
     """The places of all that have the highest mean."""
     most = max(float(each["mean"]) for each in of)
     return [place for place, each in enumerate(of) if each["mean"] == most]
@@ -177,7 +177,7 @@ def of_study(study: Study) -> Iterator[str]:
 def _best(rates: Sequence[Row], paths: list[str]) -> str:
     """Where the mean goodput of a flow is highest."""
     known = [{end: row[end] if isfinite(row[end]) else None for end in ("mean", "lo", "hi")} for row in rates]
-    places = _highest(known)
+    places = highest(known)
     most = f"{_common([known[place] for place in places])} Mb/s"
     if not paths:
         return f"{most} of goodput"

@@ -25,6 +25,7 @@ import varicap._core as _core
 from varicap.engines.limits import MAX_MEMORY, MAX_TIME
 from varicap.engines.precision import more_runs
 from varicap.engines.scenarios import AnyScenario, load
+from varicap.errors import InterruptedSweep
 from varicap.results.manifest import host, sha256, software
 from varicap.results.study import STUDY_VERSION, Study
 from varicap.results.summary import KINDS, Point, Tables, widest
@@ -82,7 +83,8 @@ def sweep(
     `piece_s`.  What is found damaged in the folder is set aside, reported to `notify`, and computed again; a trace that
     changes while runs go on ends the study.  A process that runs pieces may grow by `max_memory`, and each run may take
     `max_time`; a point that would exceed them by an estimate is refused before the study begins, and one that does so
-    ends it, with what was finished kept: `LimitError` names the point.
+    ends it, with what was finished kept: `LimitError` names the point.  Ctrl-C raises
+    `varicap.errors.InterruptedSweep`, a `KeyboardInterrupt`, which reports how many runs are kept, and where.
 
     Raises `DesignError`, `StudyError`, `WorkersError`, and `ScenarioError` for the first point that is invalid.
 
@@ -124,7 +126,9 @@ def sweep(
             workers = nullcontext((executor, jobs or 1)) if executor is not None else workers_on(on, jobs)
             begin = time.perf_counter()
             with shown(progress, base.name) as watched:
-                tables, busy = _run_all(store, make, len(chosen), wanted, workers, piece_s, watched)
+                tables, busy = _run_all(
+                    store, make, len(chosen), wanted, workers, piece_s, watched, None if folder is None else store.path
+                )
             facts = {**plan, **wanted, "busy_s": round(busy, 3), "wall_s": round(time.perf_counter() - begin, 3)}
             study = Study(base.name, tuple(chosen), tables, None if folder is None else store.path)
             if folder is not None:
@@ -154,6 +158,7 @@ def _run_all(
     workers: Any,
     piece_s: float,
     progress: Progress | None,
+    kept: Path | None,
 ) -> tuple[Tables, float]:
     """Run what is missing, and more runs where a precision requires them; return all runs that were wanted."""
     busy = 0.0
@@ -172,7 +177,10 @@ def _run_all(
                 busy += piece.busy_s
                 shown.add(sum(span.count for span in piece.spans))
 
-            execute(make, missing, executor, number, piece_s, keep)
+            try:
+                execute(make, missing, executor, number, piece_s, keep)
+            except KeyboardInterrupt:
+                raise InterruptedSweep(shown.done, total, kept) from None
             tables = _only(store.read() if missing else tables, target)
             more = _more(tables, target, wanted)
             if more == target:

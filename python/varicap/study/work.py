@@ -1,6 +1,7 @@
 """Runs of a study: in pieces of about a second, by any executor, each run once."""
 
 import os
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -65,6 +66,25 @@ class Piece:
         return f"{self.spans[0].point:07d}-{self.spans[0].first:07d}"
 
 
+class _StoppedError(Exception):
+    """The study was interrupted while the runs of a piece went on."""
+
+
+_thread = threading.local()
+"""In a thread of this process: `stop`, which is set when runs are to end."""
+
+
+def _heed(stop: threading.Event) -> None:
+    _thread.stop = stop
+
+
+def _go_on(_share: float, _done: int) -> None:
+    """Raise `_StoppedError`, which ends the runs of a piece, if the study was interrupted."""
+    stop = getattr(_thread, "stop", None)
+    if stop is not None and stop.is_set():
+        raise _StoppedError
+
+
 def run(task: Task) -> Piece:
     """Simulate the runs of a task; it gives the same tables wherever and however often it runs."""
     found: dict[str, list[list[_core.Column]]] = {kind: [] for kind in KINDS}
@@ -76,7 +96,15 @@ def run(task: Task) -> Piece:
         begin = time.perf_counter()
         budget = task.limits.budget()
         with naming(span.point, point):
-            results = _core.run(scenario, seed=task.seed, first=span.first, count=span.count, threads=1, budget=budget)
+            results = _core.run(
+                scenario,
+                seed=task.seed,
+                first=span.first,
+                count=span.count,
+                threads=1,
+                progress=_go_on,
+                budget=budget,
+            )
         busy += time.perf_counter() - begin
         for kind in KINDS:
             found[kind].append(getattr(results, kind)())
@@ -197,11 +225,14 @@ def workers_on(on: str | None, jobs: int | None) -> Iterator[tuple[Executor, int
     """An executor for the runs, and how many run at a time: cores, ``local:N`` processes, or ``tcp://host:port``."""
     if on is None:
         count = jobs or os.cpu_count() or 1
-        pool = ThreadPoolExecutor(count)  # the engine releases the interpreter's lock
+        stop = threading.Event()
+        # The engine releases the interpreter's lock.
+        pool = ThreadPoolExecutor(count, initializer=_heed, initargs=(stop,))
         try:
             yield pool, count
         except KeyboardInterrupt:
-            # A run that goes on for hours cannot be told to stop, and is not waited for.
+            # Runs end at their next pause, which is not waited for.
+            stop.set()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
         except BaseException:

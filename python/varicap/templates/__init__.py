@@ -7,7 +7,6 @@
 name = "web"
 """
 
-import difflib
 import os
 import tempfile
 from collections.abc import Callable, Mapping
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import varicap._core as _core
+from varicap._names import unknown
 
 if TYPE_CHECKING:
     from varicap.traces import Rates
@@ -41,9 +41,7 @@ def description(name: str) -> str:
 def text(name: str) -> str:
     """The scenario of a template."""
     if name not in names():
-        close = difflib.get_close_matches(name, names(), n=1)
-        meant = f"; did you mean `{close[0]}`?" if close else ""
-        raise TemplateError(f"there is no template `{name}`{meant} There are: {', '.join(names())}")
+        raise TemplateError(f"there is {unknown('template', name, names())}")
     return (_HERE / f"{name}.toml").read_text(encoding="utf-8")
 
 
@@ -55,7 +53,12 @@ def new(name: str, path: str | Path | None = None, *, force: bool = False) -> li
     """
     scenario = text(name)
     target = Path(f"{name}.toml") if path is None else Path(path)
-    trace = target.parent / _trace_name(name) if name in _TRACES else None
+    beside = trace_name(name)
+    trace = None if beside is None else target.parent / beside
+    if target.suffix.lower() == ".json":
+        raise TemplateError(f"{target}: templates are TOML with comments, which JSON cannot hold; choose NAME.toml")
+    if trace is not None and _is_same(target, trace):
+        raise TemplateError(f"{target}: the trace that the scenario needs is written there; choose another name")
     wanted = [target] if trace is None else [target, trace]
     there = [str(each) for each in wanted if os.path.lexists(each)]
     if there and not force:
@@ -67,8 +70,14 @@ def new(name: str, path: str | Path | None = None, *, force: bool = False) -> li
     return wanted
 
 
-def _trace_name(name: str) -> str:
-    return f"{name}-capacity.csv"
+def trace_name(name: str) -> str | None:
+    """The file that a template needs beside it, if any."""
+    return f"{name}-capacity.csv" if name in _TRACES else None
+
+
+def _is_same(target: Path, trace: Path) -> bool:
+    """Whether two files of a folder have one name; case does not count, since it does not in some file systems."""
+    return target.name.casefold() == trace.name.casefold()
 
 
 def _trace_text(name: str) -> str:
@@ -78,8 +87,7 @@ def _trace_text(name: str) -> str:
     means = made.rate_bps[: len(made.rate_bps) // many * many].reshape(-1, many).mean(axis=1)
     head = [f"# varicap {_core.__version__}: generated for `varicap new {name}`, measured nowhere", "time_s,rate_bps"]
     rows = [f"{place * _STEP_S:.1f},{rate:.0f}" for place, rate in enumerate(means)]
-    # The last row ends the trace, which then begins anew.
-    return "\n".join([*head, *rows, f"{len(means) * _STEP_S:.1f},{means[0]:.0f}", ""])
+    return "\n".join([*head, *rows, ""])
 
 
 def _lte() -> "Rates":

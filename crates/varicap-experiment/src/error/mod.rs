@@ -7,7 +7,7 @@ use std::fmt;
 use std::num::NonZeroU32;
 
 pub use excerpt::Excerpt;
-pub(crate) use words::{in_another_table, meant, nearest};
+pub(crate) use words::{in_another_table, is_guess, meant, nearest};
 
 /// A mistake in a scenario: where it is, what was found, what was expected.
 #[derive(Clone, Debug, Default, PartialEq, Eq, thiserror::Error)]

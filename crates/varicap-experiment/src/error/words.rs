@@ -90,7 +90,7 @@ const SYNONYMS: &[(&str, Means)] = &[
 ];
 
 /// Congestion controls that Linux has and the simulator has not.
-const OF_THE_KERNEL: [&str; 15] = [
+const OF_THE_KERNEL: [&str; 14] = [
     "bbr",
     "bic",
     "cdg",
@@ -102,7 +102,6 @@ const OF_THE_KERNEL: [&str; 15] = [
     "lp",
     "nv",
     "scalable",
-    "vegas",
     "veno",
     "westwood",
     "yeah",
@@ -131,7 +130,16 @@ pub(crate) fn meant<'a>(text: &str, known: &[&'a str]) -> Option<(Option<&'a str
     nearest(text, known.iter().copied()).map(|name| (Some(name), did_you_mean(name)))
 }
 
-/// The same for a key that belongs into a table within the one at `path`: its path from there.
+/// Whether `name` is only the nearest to `text`, and not another word or another spelling of it.
+pub(crate) fn is_guess(text: &str, name: &str) -> bool {
+    let is_synonym = |(typed, means): &(&str, Means)| {
+        let (This(there) | Advice(there, _)) = means;
+        normal(typed) == normal(text) && *there == name
+    };
+    normal(text) != normal(name) && !SYNONYMS.iter().any(is_synonym)
+}
+
+/// The path, from the table at `path`, of a key that belongs into a table within it.
 pub(crate) fn in_another_table(text: &str, path: &[&str]) -> Option<String> {
     let schema::Kind::Table(keys) = schema::kind(path) else { return None };
     let tables: Vec<(&String, Vec<String>)> = (keys.iter())
@@ -219,6 +227,16 @@ mod tests {
         assert!(how.contains("custom = \"bbr\"") && how.contains("--engine kernel"), "{how}");
         assert_eq!(in_another_table("cc", &["flows", "a"]).as_deref(), Some("tcp.congestion"));
         assert_eq!(in_another_table("nonsense", &["flows", "a"]), None);
+    }
+
+    #[test]
+    fn what_the_simulator_has_is_not_of_the_kernel_alone() {
+        let schema::Kind::Choice(names) = schema::kind(&["tcp", "congestion"]) else { panic!("no choice") };
+        for name in OF_THE_KERNEL {
+            assert!(names.iter().all(|known| known != name), "{name}");
+        }
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        assert_eq!(meant("Vegas", &names).unwrap(), (Some("vegas"), "did you mean `vegas`?".to_owned()));
     }
 
     #[test]

@@ -3,6 +3,9 @@
 //! Each flow is limited by its window, its application and its losses; each link by its capacity. A link divides what
 //! it can carry among what is offered to it, in proportion. Packets times hops are events.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use serde::Serialize;
 use varicap_net::capacity::{Capacity, CapacityProcess};
 use varicap_net::{CapacityParts, LossParts};
@@ -14,14 +17,14 @@ use crate::resolve::network::{FlowSpec, LinkSpec, Network, Transport};
 use crate::results::packets::PacketLog;
 use crate::scenario::{App, Scenario};
 
-/// CPU time of an event [s]: a packet at a link or at an endpoint, on a slow machine.
-const SECONDS_PER_EVENT: f64 = 40e-9;
+/// CPU time of an event [s]: a packet at a link or at an endpoint. The release build took 46 ns on the processor at hand
+/// (`varicap run examples/fixed.toml --seeds 1 -j 1 --no-plot --set duration="'20000 s'"`), up to 90 ns while others used
+/// its cores as well, and 110 ns with the reservations of reserved.toml.
+const SECONDS_PER_EVENT: f64 = 100e-9;
 /// An exponential function takes that part of an event.
 const EVENTS_PER_EXPONENTIAL: f64 = 0.3;
 /// CPU time of a change of capacity or of an opportunity [s].
 const SECONDS_PER_CHANGE: f64 = 30e-9;
-/// Memory of a process that simulates nothing [B].
-const BASE: f64 = 60e6;
 /// Memory of a connection at rest, with its meters [B].
 const PER_FLOW: f64 = 8e3;
 /// Memory of a link at rest, with its meters [B].
@@ -48,6 +51,8 @@ pub struct Estimate {
     pub series_bytes: f64,
     /// Memory of the packet events of one run that records them [B].
     pub packets_bytes: f64,
+    /// Memory of the traces, which all runs share [B].
+    pub traces_bytes: f64,
     /// Simulated time of one run [s].
     pub simulated_s: f64,
 }
@@ -97,6 +102,7 @@ impl Estimate {
             // Networks of isolated flows may run one beside another.
             total.memory_bytes += one.memory_bytes;
         }
+        total.traces_bytes = traces_bytes(networks);
         total
     }
 
@@ -105,7 +111,7 @@ impl Estimate {
         let runs = f64::from(plan.runs.max(1));
         let at_a_time = runs.min(plan.threads.max(1) as f64);
         let recorded = kept(plan.series, self.series_bytes) + kept(plan.packets, self.packets_bytes);
-        let memory = BASE + self.memory_bytes * at_a_time + recorded;
+        let memory = self.traces_bytes + self.memory_bytes * at_a_time + recorded;
         let simulated = self.cpu_s * runs / at_a_time;
         let seconds = if plan.is_real_time { self.simulated_s * runs } else { simulated };
         if let Some(most) = limits.memory
@@ -135,11 +141,36 @@ fn kept(runs: u32, bytes: f64) -> f64 {
     if runs == 0 { 0.0 } else { f64::from(runs) * bytes }
 }
 
-/// What a source begins by itself, whether or not a link has room for it: arrivals, datagrams.
+/// Memory of the traces and steps of all networks, each counted once however many links share it [B].
+fn traces_bytes(networks: &[Network]) -> f64 {
+    let links = networks.iter().flat_map(|network| &network.links);
+    let traces: BTreeMap<usize, f64> = links.filter_map(|link| trace_of(&link.parts.capacity)).collect();
+    traces.values().sum()
+}
+
+/// Where the trace or the steps of a capacity lie in memory, and how much they take [B].
+fn trace_of(parts: &CapacityParts) -> Option<(usize, f64)> {
+    match parts {
+        CapacityParts::Opportunities(parts) => {
+            let bytes = parts.trace.len() * size_of::<u64>();
+            Some((Arc::as_ptr(&parts.trace).addr(), bytes as f64))
+        }
+        CapacityParts::Trace(timeline) | CapacityParts::Steps(timeline) => {
+            let bytes = timeline.pieces().count() * (size_of::<Span>() + size_of::<Rate>());
+            Some((Arc::as_ptr(timeline).addr(), bytes as f64))
+        }
+        CapacityParts::LoadReactive(reactive) => trace_of(&reactive.residual),
+        _ => None,
+    }
+}
+
+/// What a source begins by itself, whether or not a link has room for it: arrivals, datagrams, periods of activity.
 fn starts(flow: &FlowSpec, duration: f64) -> f64 {
     match &flow.transport {
         Transport::Tcp { app: App::Arrivals(arrivals), .. } => arrivals.rate.as_hz() * duration,
-        Transport::Tcp { .. } => f64::from(flow.count),
+        Transport::Tcp { tcp, app } => {
+            f64::from(flow.count) * (1.0 + app.actions(tcp.mss.as_u64() as f64, duration))
+        }
         Transport::Datagrams(datagrams) => {
             let bits = datagrams.size.as_u64() as f64 * 8.0;
             f64::from(flow.count) * datagrams.rate.as_bps() as f64 / bits * duration

@@ -171,7 +171,7 @@ fn resolved(scenario: &Scenario, network: &Network, prefix: &str, lines: &mut Ve
         line("route", route(&forward), "Links to the receiver.");
         line("route_back", route(&flow.reverse), "Links back to the sender.");
         if let Some(feedback) = &flow.feedback {
-            line("feedback", route(&feedback.links), "Links that tell the sender a rate.");
+            line("feedback", route(&feedback.links), "Links that advertise a rate to the sender.");
             line("feedback_delay", feedback.delay.to_string(), "How long a rate takes to the sender.");
         }
         if let Some(ReservationSpec { terms, .. }) = &flow.reservation {

@@ -145,7 +145,12 @@ fn resolve_link(
 
 /// What is wrong with a link, as a mistake in the scenario.
 fn of_link(link: &Placed<'_>, error: NetError) -> ScenarioError {
-    let at = At::new(&link.path);
+    of_part(&link.path, error)
+}
+
+/// The same of a part that lies at `path`.
+pub(crate) fn of_part(path: &str, error: NetError) -> ScenarioError {
+    let at = At::new(path);
     match error {
         NetError::Value(fault) => at.fault(fault),
         NetError::Trace { key, file, line, found, expected } => {

@@ -58,7 +58,7 @@ pub struct FlowSpec {
     pub jitter: Span,
     /// Wire size of its full-sized packet [B].
     pub packet: Bytes,
-    /// What the network tells it about its rate.
+    /// What the network advertises to it about its rate.
     pub feedback: Option<FeedbackSpec>,
     /// The ABR source behind each of its senders.
     pub abr: Option<AbrSpec>,
@@ -68,10 +68,10 @@ pub struct FlowSpec {
     pub relay: Option<RelaySpec>,
 }
 
-/// What the network tells a flow about its rate.
+/// What the network advertises to a flow about its rate.
 #[derive(Clone, Debug)]
 pub struct FeedbackSpec {
-    /// The links that tell it; the least of their rates counts.
+    /// The links that advertise it; the least of their rates counts.
     pub links: Vec<usize>,
     /// Which part of their capacity.
     pub share: Share,
@@ -79,7 +79,7 @@ pub struct FeedbackSpec {
     pub estimator: EstimatorConfig,
     /// From the links to the sender; from the farthest, if there are several.
     pub delay: Span,
-    /// Rates are told in multiples of this.
+    /// Rates are advertised in multiples of this.
     pub quantum: Option<Rate>,
     /// Probability that an update is lost.
     pub loss: Probability,

@@ -37,7 +37,7 @@ impl Scenario {
         let letters = "at most 100 letters, digits, blanks and `-_.+=,`, not beginning with a dot or blank";
         top.require("name", safe, &self.name, letters)?;
         top.positive("duration", self.duration)?;
-        let shorter = format!("less than the duration, {}", self.duration);
+        let shorter = format!("less than `duration`, {}", self.duration);
         top.require("warmup", self.warmup < self.duration, self.warmup, shorter)?;
         top.require("seeds", (1..=1_000_000).contains(&self.seeds), self.seeds, "1 to 1000000")?;
         let most = i64::MAX as u64;
@@ -133,11 +133,11 @@ fn check_flow(at: &At, flow: &FlowConfig, scenario: &Scenario) -> Checked {
     at.require("count", flow.count > 0, flow.count, "at least 1")?;
     at.bounded("access_delay", flow.access_delay)?;
     let duration = scenario.duration;
-    at.require("start", flow.start < duration, flow.start, format!("less than the duration, {duration}"))?;
+    at.require("start", flow.start < duration, flow.start, format!("less than `duration`, {duration}"))?;
     let spread = flow.start_spread;
-    at.require("start_spread", spread <= duration, spread, format!("at most the duration, {duration}"))?;
+    at.require("start_spread", spread <= duration, spread, format!("at most `duration`, {duration}"))?;
     if let Some(stop) = flow.stop {
-        at.require("stop", stop > flow.start, stop, format!("later than the start, {}", flow.start))?;
+        at.require("stop", stop > flow.start, stop, format!("later than `start`, {}", flow.start))?;
         at.bounded("stop", stop)?;
     }
     if let Some(jitter) = flow.jitter {
@@ -161,8 +161,8 @@ fn check_flow(at: &At, flow: &FlowConfig, scenario: &Scenario) -> Checked {
             check_datagrams(&at.inner("datagrams"), datagrams)
         }
         None => {
-            if let Some(told) = &flow.feedback {
-                feedback::check(&at.inner("feedback"), told, duration)?;
+            if let Some(feedback) = &flow.feedback {
+                feedback::check(&at.inner("feedback"), feedback, duration)?;
             }
             abr::check(at, flow)?;
             at.inner("app").part(flow.app.check())?;

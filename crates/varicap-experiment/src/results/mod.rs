@@ -132,11 +132,13 @@ pub fn engine(runs: &[RunResult]) -> &'static str {
 fn fidelity(runs: &[RunResult]) -> Json {
     let mut kept = runs.iter().filter_map(|run| Some((run.replication, run.fidelity.as_ref()?)));
     let Some((_, first)) = kept.clone().next() else { return json!({ "valid": true }) };
-    let told =
+    let sentence =
         |number: u64, fault: String| if runs.len() > 1 { format!("run {number}: {fault}") } else { fault };
     let faults: Vec<String> = kept
         .clone()
-        .flat_map(|(number, fidelity)| fidelity.faults().into_iter().map(move |fault| told(number, fault)))
+        .flat_map(|(number, fidelity)| {
+            fidelity.faults().into_iter().map(move |fault| sentence(number, fault))
+        })
         .collect();
     let mut together = first.clone();
     kept.next();

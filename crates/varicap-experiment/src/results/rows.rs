@@ -53,7 +53,7 @@ row! {
         real capacity_max_bps ("capacity_bps.max", "b/s") "Greatest capacity.";
         real capacity_at_min ("capacity_at_min.mean", "1") "Share of the measured time in which the capacity was at its least.";
         real throughput_bps ("throughput_bps.mean", "b/s") "TCP/IP bytes that came through, over the measured time.";
-        real utilisation ("utilisation.mean", "1") "TCP/IP bytes that the server sent in the measured time, of the capacity offered; packets that take no capacity do not count.";
+        real utilisation ("utilisation.mean", "1") "TCP/IP bytes that the server sent in the measured time, of the capacity offered; packets that take no capacity do not count. With at-start service a packet keeps its rate when the capacity falls, and this may exceed 1.";
         count offered_packets ("offered_packets", "packets") "Packets that arrived at the link, lost ones included.";
         count delivered_packets ("delivered_packets", "packets") "Packets that left the server and were not lost on the channel.";
         count dropped_packets ("dropped_packets", "packets") "Packets lost for any cause.";

@@ -96,7 +96,7 @@ pub struct FlowSeries {
 }
 
 impl FlowSeries {
-    /// An empty series of the flow called `name` from time zero on, which is to have `intervals` intervals.
+    /// An empty series of the flow called `name` from time zero on, with room for `intervals` intervals.
     pub fn new(name: &str, intervals: usize) -> FlowSeries {
         FlowSeries {
             name: name.to_owned(),
@@ -157,7 +157,7 @@ pub struct LinkSeries {
 }
 
 impl LinkSeries {
-    /// An empty series of the link called `name` from time zero on, which is to have `intervals` intervals.
+    /// An empty series of the link called `name` from time zero on, with room for `intervals` intervals.
     pub fn new(name: &str, intervals: usize) -> LinkSeries {
         LinkSeries {
             name: name.to_owned(),

@@ -268,11 +268,16 @@ fn of_value(value: Spanned<DeValue<'_>>, depth: usize) -> Result<Node, ScenarioE
     Ok(Node { value, origin, key: origin })
 }
 
-/// All errors of the syntax of a TOML text; there is at least one.
-pub(crate) fn syntax_errors(text: &str) -> Vec<ScenarioError> {
+/// The errors of the syntax of a TOML text, at most `most`, and how many more there are. What else is wrong in the line
+/// of an error usually follows from it, and is left out.
+pub(crate) fn syntax_errors(text: &str, most: usize) -> (Vec<ScenarioError>, usize) {
     let lines = Lines::of(text);
-    let (_, errors) = DeTable::parse_recoverable(text);
-    errors.iter().map(|error| syntax(&lines, error)).collect()
+    let (_, mut errors) = DeTable::parse_recoverable(text);
+    let start = |error: &toml::de::Error| error.span().unwrap_or_default().start;
+    errors.sort_by_key(start);
+    errors.dedup_by_key(|error| lines.number(start(error)));
+    let more = errors.len().saturating_sub(most);
+    (errors.iter().take(most).map(|error| syntax(&lines, error)).collect(), more)
 }
 
 fn syntax(lines: &Lines, error: &toml::de::Error) -> ScenarioError {
@@ -359,7 +364,7 @@ impl Lines {
 
     /// Puts into `error` where an extent begins, and the line that it begins in.
     pub fn show(&self, error: &mut ScenarioError, extent: Extent) {
-        let line = self.starts.partition_point(|start| *start <= extent.start).max(1);
+        let line = self.number(extent.start);
         let start = self.starts.get(line - 1).copied().unwrap_or(0);
         let end = self.starts.get(line).copied().unwrap_or(self.text.len());
         let written = self.text.get(start..end).unwrap_or("");
@@ -371,6 +376,11 @@ impl Lines {
         }
         let end = extent.end.max(extent.start);
         error.excerpt = Some(Box::new(Excerpt::of(written, extent.start - start, end - start)));
+    }
+
+    /// The line that a byte is in, from 1.
+    fn number(&self, byte: usize) -> usize {
+        self.starts.partition_point(|start| *start <= byte).max(1)
     }
 
     /// The byte at a line and a column, both from 1, where columns count bytes.

@@ -49,6 +49,10 @@ impl<F, W: Watch<F>> Watch<F> for Tally<'_, W> {
         self.watch.on_capacity(at, rate);
     }
 
+    fn on_rate_kept(&mut self, at: Time, rate: Rate, until: Time) {
+        self.watch.on_rate_kept(at, rate, until);
+    }
+
     fn on_transmission(&mut self, at: Time, is_again: bool) {
         self.watch.on_transmission(at, is_again);
     }

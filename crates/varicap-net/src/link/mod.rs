@@ -310,12 +310,16 @@ impl<F: Frame> Link<F> {
         }
         let finish = self.in_service.is_some().then_some(self.finish);
         self.finish = server.change(at, rate, finish).unwrap_or(Time::NEVER);
+        let kept = server.kept(self.finish);
         if server.take_delayed() {
             self.loss.hold_until(at);
         }
         self.report_rate(at);
         if self.in_service.is_none() && self.backlog().frames > 0 {
             self.finish = at; // the queue waits for what the rate brings: it is asked again
+        }
+        if let Some(kept) = kept {
+            watch.on_rate_kept(at, kept, self.finish);
         }
         watch.on_capacity(at, rate);
     }

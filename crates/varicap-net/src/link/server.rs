@@ -32,6 +32,10 @@ pub(super) struct Server {
     size: Bytes,
     whole: Span,
     spare: u64,
+    /// With at-start service: when the last frame ends, or ended, that was in service as the rate changed, and the rate
+    /// that it keeps [b/s]. A frame that ends then is that one, or takes no time.
+    kept_until: Time,
+    kept_rate: u64,
 }
 
 impl Server {
@@ -45,6 +49,8 @@ impl Server {
             size: NOTHING_REMEMBERED,
             whole: Span::ZERO,
             spare: 0,
+            kept_until: Time::ZERO,
+            kept_rate: 0,
         }
     }
 
@@ -119,12 +125,18 @@ impl Server {
         self.rate != 0 && std::mem::take(&mut self.is_delayed)
     }
 
-    /// What is left at `now` of the frame in service that ends at `finish`, at the present rate.
+    /// The rate of the frame in service that ends at `finish`, if it is not that of now.
+    pub fn kept(&self, finish: Time) -> Option<Rate> {
+        (finish == self.kept_until).then_some(Rate::from_bps(self.kept_rate))
+    }
+
+    /// What is left at `now` of the frame in service that ends at `finish`.
     pub fn left(&self, now: Time, finish: Time) -> Work {
         if finish.is_never() {
             return Work::from_nanobits(u128::from(self.left));
         }
-        let carried = u128::from(finish.since(now).as_nanos()) * u128::from(self.rate);
+        let rate = self.kept(finish).map_or(self.rate, Rate::as_bps);
+        let carried = u128::from(finish.since(now).as_nanos()) * u128::from(rate);
         Work::from_nanobits(carried.saturating_sub(u128::from(self.surplus)))
     }
 
@@ -135,7 +147,12 @@ impl Server {
         let finish = finish?;
         let left = if finish.is_never() {
             self.left
-        } else if finish <= at || self.service == Service::AtStart {
+        } else if finish <= at {
+            return Some(finish);
+        } else if self.service == Service::AtStart {
+            if finish != self.kept_until {
+                (self.kept_until, self.kept_rate) = (finish, old);
+            }
             return Some(finish);
         } else {
             // Below the work of one frame, since a frame takes at most ceil(work / rate).
@@ -197,6 +214,22 @@ mod tests {
             let planned = server.change(ns(1_000), Rate::from_bps(8_000_000), Some(planned));
             assert_eq!(planned, Some(ns(finish)), "{service:?}");
         }
+    }
+
+    #[test]
+    fn what_is_left_of_a_frame_that_keeps_its_rate_goes_by_that_rate() {
+        let mut server = Server::new(Service::AtStart, Rate::from_bps(8_000));
+        let first = server.begin(Time::ZERO, Bytes::new(10)); // 10 ms
+        let millis = |ms: u64| ns(ms * 1_000_000);
+        assert_eq!((first, server.kept(first)), (millis(10), None));
+        server.change(millis(2), Rate::from_bps(800_000), Some(first));
+        server.change(millis(3), Rate::ZERO, Some(first));
+        assert_eq!(server.kept(first), Some(Rate::from_bps(8_000)));
+        assert_eq!(server.left(millis(4), first), Work::of(Bytes::new(6)));
+        server.change(millis(9), Rate::from_bps(16_000), Some(first));
+        let second = server.begin(first, Bytes::new(10)); // 5 ms
+        assert_eq!((second, server.kept(second)), (millis(15), None));
+        assert_eq!(server.left(millis(12), second), Work::of(Bytes::new(6)));
     }
 
     #[test]

@@ -42,7 +42,7 @@ impl Part for CoDelConfig {
         part::amount("limit", self.limit)?;
         part::positive("target", self.target)?;
         part::positive("interval", self.interval)?;
-        let shorter = format!("at most the interval, {}", self.interval);
+        let shorter = format!("at most `interval`, {}", self.interval);
         part::require("target", self.target <= self.interval, self.target, shorter)
     }
 }

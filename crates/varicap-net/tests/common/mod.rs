@@ -137,7 +137,7 @@ pub fn link(parts: &LinkParts, seed: u64) -> Link<Packet> {
 }
 
 /// Polls whenever the link asks for it, up to and including `end`; gives when each frame came out.
-pub fn drain(link: &mut Link<Packet>, end: Time, log: &mut Log) -> Vec<(Time, u64)> {
+pub fn drain<W: Watch<Packet>>(link: &mut Link<Packet>, end: Time, log: &mut W) -> Vec<(Time, u64)> {
     let mut out = Vec::new();
     while link.poll_at() <= end {
         let now = link.poll_at();

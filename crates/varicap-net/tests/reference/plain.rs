@@ -7,6 +7,7 @@
 pub const BYTE: u128 = 8_000_000_000;
 
 /// Rates [b/s] with the instants from which they hold [ns]; the first holds from zero.
+#[derive(Clone)]
 pub struct Rates(pub Vec<(u128, u128)>);
 
 impl Rates {
@@ -52,13 +53,14 @@ impl Rates {
 }
 
 /// How the link serves its frames.
+#[derive(Clone)]
 pub enum Server {
     /// At the rate of each instant: the busy period since `from` has carried `work`.
     Fluid { rates: Rates, from: u128, work: u128 },
-    /// At the rate in force as a frame begins. Known deviation: what the last nanosecond of a frame could have carried
-    /// beyond it (`surplus`, below one nanosecond's work) is carried into the next frame of the busy period even where
-    /// the rate has changed in between; exact would be to leave it behind.
-    AtStart { rates: Rates, surplus: u128 },
+    /// At the rate in force as a frame begins. What the last nanosecond of a frame could have carried beyond it
+    /// (`surplus`, below one nanosecond's work) goes to the next frame of the busy period if the rate is the same as
+    /// that of the frame (`rate`); it is left behind where it has changed.
+    AtStart { rates: Rates, surplus: u128, rate: u128 },
     /// A budget [B] at each given instant, what is left of the one that is passing, and its place.
     Opportunities { instants: Vec<u128>, size: u128, overhead: u128, place: usize, left: u128 },
 }
@@ -92,8 +94,8 @@ impl Server {
                 let end = rates.carried(*from, *work);
                 Transmission { begin: begin.unwrap_or(ready), end }
             }
-            Server::AtStart { rates, surplus } => {
-                if is_idle {
+            Server::AtStart { rates, surplus, rate } => {
+                if is_idle || rates.at(ready) != *rate {
                     *surplus = 0;
                 }
                 if whole <= *surplus {
@@ -104,9 +106,9 @@ impl Server {
                 let Some(begin) = rates.offers_from(ready) else {
                     return Transmission { begin: ready, end: None };
                 };
-                let rate = rates.at(begin);
-                let takes = left.div_ceil(rate);
-                *surplus = takes * rate - left;
+                *rate = rates.at(begin);
+                let takes = left.div_ceil(*rate);
+                *surplus = takes * *rate - left;
                 Transmission { begin, end: Some(begin + takes) }
             }
             Server::Opportunities { instants, size: budget, overhead, place, left } => {
@@ -147,27 +149,31 @@ pub struct DropTail {
 }
 
 impl DropTail {
-    /// Of frames (arrived, size), in order, the fate: the transmission of each that is admitted.
-    pub fn run(&self, server: &mut Server, frames: &[(u128, u128)]) -> Vec<Option<Transmission>> {
-        let mut fates: Vec<Option<Transmission>> = Vec::new();
+    /// Of frames (arrived, size), in order, whether each is admitted. `end` says when one that arrived, after one that
+    /// left, with a size, leaves the server.
+    pub fn run(
+        &self,
+        end: &mut dyn FnMut(u128, u128, u128) -> Option<u128>,
+        frames: &[(u128, u128)],
+    ) -> Vec<bool> {
+        let mut fates = Vec::new();
         let mut free = 0;
         // Those that have not left, in order: the first is in service.
-        let mut held: Vec<(Transmission, u128)> = Vec::new();
+        let mut held: Vec<(u128, u128)> = Vec::new();
         for &(now, size) in frames {
-            held.retain(|(sent, _)| sent.end.is_none_or(|end| end > now));
+            held.retain(|(end, _)| *end > now);
             let skipped = usize::from(!held.is_empty() && !self.counts_in_service);
             let counted = &held[skipped..];
             let bytes: u128 = counted.iter().map(|(_, size)| size).sum();
             let fits = counted.len() < self.frames && bytes + size <= self.bytes;
             let does_not_wait = held.is_empty() && !self.counts_in_service;
             if !(fits || does_not_wait) {
-                fates.push(None);
+                fates.push(false);
                 continue;
             }
-            let sent = server.send(now, free, size);
-            free = sent.end.unwrap_or(u128::MAX);
-            held.push((sent, size));
-            fates.push(Some(sent));
+            free = end(now, free, size).unwrap_or(u128::MAX);
+            held.push((free, size));
+            fates.push(true);
         }
         fates
     }

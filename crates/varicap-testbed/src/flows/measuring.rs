@@ -36,7 +36,7 @@ impl Endpoints {
             self.standing[meter] = Some(standing);
         }
         if connection.outbox.offered == u64::MAX && info.is_established() {
-            let samples = &mut self.samples;
+            let samples = &mut self.samples[meter];
             samples.all += 1;
             if info.unsent() == 0 {
                 let has_room = sys::is_writable(&connection.sender);
@@ -64,6 +64,6 @@ impl Endpoints {
     pub fn begin_measuring(&mut self, now: Time) {
         let totals = self.sender_totals(now);
         self.meters.iter_mut().zip(totals).for_each(|(meter, sender)| meter.reset(now, sender));
-        self.samples = Samples::default();
+        self.samples.fill(Samples::default());
     }
 }

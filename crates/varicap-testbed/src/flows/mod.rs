@@ -117,7 +117,7 @@ struct Connection {
     last: SenderTotals,
 }
 
-/// Samples of senders that always have more to send.
+/// Samples of the senders of a flow, as far as they always have more to send.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Samples {
     /// All of them.
@@ -137,8 +137,8 @@ pub struct Endpoints {
     pub meters: Vec<FlowMeter>,
     /// The latest state of each flow's sender, by meter.
     pub standing: Vec<Option<SenderState>>,
-    /// Samples of greedy senders.
-    pub samples: Samples,
+    /// Samples of greedy senders, by meter.
+    pub samples: Vec<Samples>,
     /// The maximum amount of unsent data in the kernel for each connection [B].
     unsent: i32,
     over: Vec<SenderTotals>,
@@ -204,7 +204,7 @@ impl Endpoints {
         let mut endpoints = Endpoints {
             meters: Vec::new(),
             standing: Vec::new(),
-            samples: Samples::default(),
+            samples: Vec::new(),
             unsent,
             over: Vec::new(),
             flows: network.flows.clone(),

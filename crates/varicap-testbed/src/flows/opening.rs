@@ -9,7 +9,7 @@ use varicap_experiment::{FlowSpec, Transport};
 use varicap_tcp::{Congestion, State};
 use varicap_units::{Time, stream_name};
 
-use super::{Connection, ConnectionId, Datagrams, Due, Endpoints, LISTENER, Outbox, SENDER, token};
+use super::{Connection, ConnectionId, Datagrams, Due, Endpoints, LISTENER, Outbox, SENDER, Samples, token};
 use crate::director::Message;
 use crate::error::{Step, TestbedError};
 use crate::netns::Namespace;
@@ -33,6 +33,7 @@ impl Endpoints {
         for _ in 0..meters_of(flow) {
             self.meters.push(FlowMeter::new(mss));
             self.standing.push(None);
+            self.samples.push(Samples::default());
             self.over.push(SenderTotals::default());
         }
         let Transport::Tcp { .. } = &flow.transport else {

@@ -19,10 +19,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from varicap._files import UnreadableError, read_whole
 from varicap.parts.dialogue.outcome import Dialogue, Row, Verdict
 from varicap.parts.dialogue.parse import parse
 from varicap.parts.dialogue.play import play
-from varicap.parts.dialogue.script import Lack, ScriptError
+from varicap.parts.dialogue.script import MOST_OF_A_SCRIPT, Lack, ScriptError
 
 __all__ = ["Dialogue", "Lack", "Row", "ScriptError", "Verdict", "dialogue"]
 
@@ -46,16 +47,20 @@ def dialogue(
     evaluator.
 
     Raises:
-        ScriptError: the script cannot be read; the text begins with file, line and column.
+        ScriptError: the script has a mistake; the text begins with file, line and column.
+        UnreadableError: there is no such file, or it is none that a script can be read from.
         ScenarioError: a setting is wrong.
     """
     if (path is None) == (text is None):
-        raise TypeError("a dialogue is a file, or a text: say one of both")
+        raise TypeError("a dialogue takes either a file or a text")
     if control is not None:
         tcp["control"] = control
     if stack is not None:
         tcp["stack"] = stack
     if path is None:
         return play(parse(text or ""), Path.cwd(), tcp)
-    file = Path(path)
-    return play(parse(file.read_text(errors="replace"), str(path)), file.parent, tcp)
+    try:
+        read = read_whole(path, MOST_OF_A_SCRIPT)
+    except UnreadableError as error:
+        raise UnreadableError(f"{path}: {error}") from None
+    return play(parse(read.decode(errors="replace"), str(path)), Path(path).parent, tcp)

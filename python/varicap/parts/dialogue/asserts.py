@@ -121,6 +121,12 @@ class Block:
         elif isinstance(node, ast.Assign | ast.AugAssign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             what = None if all(isinstance(target, ast.Name) for target in targets) else "assignment to other than names"
+        elif isinstance(node, ast.Assert) and isinstance(node.test, ast.Tuple) and node.test.elts:
+            raise CodeError(self._line(node), "the assertion of a tuple always holds: write it without parentheses")
+        elif isinstance(node, ast.Assert) and isinstance(node.test, ast.Constant) and isinstance(node.test.value, str):
+            raise CodeError(self._line(node), "the assertion of a text says nothing: write it without quotes")
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id.startswith("tcpi_"):
+            raise CodeError(self._line(node), f"{node.id} is what TCP_INFO shows, and cannot be assigned")
         elif not isinstance(node, _NODES):
             what = type(node).__name__.lower()
         if what is not None:

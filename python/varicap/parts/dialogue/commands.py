@@ -4,23 +4,24 @@ import json
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from itertools import pairwise
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from varicap import units
 from varicap._core import ScenarioError, Sender, stacks
-from varicap.parts.dialogue.script import LacksError
+from varicap._files import UnreadableError, read_whole
+from varicap.parts.dialogue.script import MOST_OF_A_SCRIPT, LacksError
 
 _LONGEST = 100_000
+_DEEPEST = 3
 _SELECTIVE = {"sack", "rack"}
 """Recoveries that need selective acknowledgements."""
 
 
 @dataclass
 class Host:
-    """What the simulated host does besides its TCP settings: what it offers in a handshake, as Linux's sysctls say."""
+    """What the simulated host has in addition to its TCP settings, mostly what it offers in a handshake."""
 
     mss: int = 1460
     sack: bool = True
@@ -32,6 +33,11 @@ class Host:
     """Receive buffer [B], once the script or the user has set one; until then it is unlimited."""
     most_buffer: int = 6 * 1024 * 1024
     """The most that ``tcp_rmem`` lets a receive buffer grow to, which sets the window scale [B]."""
+    asked: dict[str, str] = field(default_factory=dict)
+    """Behaviour that varicap lacks, and the setting that asks for it.
+
+    It makes a skip of a dialogue that comes to where the behaviour would show; until then nothing is missing.
+    """
 
 
 @dataclass
@@ -43,6 +49,13 @@ class Setup:
     """Keys of a scenario's ``tcp`` table."""
     ignored: list[str] = field(default_factory=list)
     """What was asked for and has no effect, by name and, if it would matter, with the reason."""
+    given: frozenset[str] = frozenset()
+    """Keys of the ``tcp`` table that the user gave, which count more than the script's."""
+
+
+def copied(host: Host) -> Host:
+    """The host as it is now: what a connection has settled when it was opened does not change any more."""
+    return replace(host, asked=dict(host.asked))
 
 
 def merged(setup: Setup, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -63,6 +76,7 @@ def for_host(setup: Setup, given: Mapping[str, Any]) -> dict[str, Any]:
     if "handshake" in given:
         raise ScenarioError("tcp: handshake: a dialogue has the handshake that its script has")
     Sender(**given)
+    setup.given = frozenset(given)
     host, rest = setup.host, dict(given)
     if "mss" in rest:
         host.mss = int(_bytes(rest.pop("mss")))
@@ -80,7 +94,7 @@ def for_host(setup: Setup, given: Mapping[str, Any]) -> dict[str, Any]:
 
 def habits(given: Mapping[str, Any]) -> dict[str, Any]:
     """What the stack does that was given, if one was; they come after what the script sets."""
-    known: dict[str, Any] = json.loads(stacks()).get(given.get("stack"), {})
+    known: dict[str, Any] = json.loads(stacks()).get(str(given.get("stack")), {})
     return known
 
 
@@ -117,7 +131,14 @@ def _receive_buffers(setup: Setup, text: str) -> None:
     setup.host.most_buffer = int(text.split()[-1])
 
 
-def _control(setup: Setup, name: str) -> None:
+def control(setup: Setup, name: str) -> None:
+    """Set the congestion control, unless the user gave another.
+
+    Raises:
+        LacksError: varicap has none of that name.
+    """
+    if setup.given & {"congestion", "control"}:
+        return
     try:
         Sender(congestion=name)
     except ScenarioError:
@@ -125,36 +146,55 @@ def _control(setup: Setup, name: str) -> None:
     setup.tcp["congestion"] = name
 
 
-def _unless(harmless: str, reason: str) -> Callable[[Setup, str], None]:
-    """A setting that varicap does not have: without effect at one value, and to be named at any other."""
+def _asks(setup: Setup, key: str, text: str) -> None:
+    """A setting that asks for behaviour that varicap does not have, unless it is zero."""
+    behaviour = _BEHAVIOUR[key]
+    if int(text, 0) == 0:
+        setup.host.asked.pop(behaviour, None)
+    else:
+        setup.host.asked[behaviour] = f"{key}={text}"
+        _ignore(setup, f"{key}={text} (no {behaviour})")
 
-    def apply(setup: Setup, text: str) -> None:
-        if text != harmless:
-            raise LookupError(reason)
 
-    return apply
+def _ecn(setup: Setup, text: str) -> None:
+    if int(text, 0) > 2:
+        raise LacksError(f"AccECN (tcp_ecn={text})")
+    setup.host.ecn = int(text, 0)
 
 
 _SYSCTLS: dict[str, Callable[[Setup, str], None]] = {
-    "tcp_congestion_control": _control,
+    "tcp_congestion_control": control,
     "tcp_slow_start_after_idle": _tcp("restart_after_idle", _flag),
     "tcp_reordering": _tcp("duplicate_acks", int),
     "tcp_rto_min_us": lambda setup, text: _rto_min(setup, f"{int(text)} us"),
     "tcp_sack": _host("sack", _flag),
     "tcp_timestamps": _host("timestamps", _flag),
     "tcp_window_scaling": _host("window_scaling", _flag),
-    "tcp_ecn": _host("ecn", lambda text: int(text, 0)),
+    "tcp_ecn": _ecn,
     "tcp_rmem": _receive_buffers,
-    "tcp_early_retrans": _unless("0", "no tail loss probe"),
-    "tcp_recovery": _unless("0", "no RACK"),
-    "tcp_frto": _unless("0", "no F-RTO"),
-    "tcp_dsack": _unless("0", "no D-SACK"),
-    "tcp_fack": _unless("0", "no FACK"),
 }
+_PLACES_OF_A_ROUTE = {"dev", "via", "src", "proto", "protocol", "scope", "table", "metric", "onlink"}
+TAIL_LOSS_PROBE, RACK, F_RTO, D_SACK, FACK = "tail loss probe", "RACK", "F-RTO", "D-SACK", "FACK"
+_BEHAVIOUR = {
+    "tcp_early_retrans": TAIL_LOSS_PROBE,
+    "tcp_recovery": RACK,
+    "tcp_frto": F_RTO,
+    "tcp_dsack": D_SACK,
+    "tcp_fack": FACK,
+}
+_NO_SEND_BUFFER = "no send buffer that fills"
+_NO_FAST_OPEN = "no fast open, which is a skip"
 _WITHOUT_MEANING = {
     **dict.fromkeys(("tcp_tso_win_divisor", "tcp_min_tso_segs", "tcp_autocorking"), "segments leave one by one"),
     **dict.fromkeys(("tcp_pacing_ss_ratio", "tcp_pacing_ca_ratio"), "no pacing by these ratios"),
+    **dict.fromkeys(("tcp_wmem", "tcp_notsent_lowat"), _NO_SEND_BUFFER),
+    **dict.fromkeys(("tcp_fastopen", "tcp_fastopen_key", "tcp_fastopen_blackhole_timeout_sec"), _NO_FAST_OPEN),
+    **dict.fromkeys(("tcp_syn_retries", "tcp_synack_retries"), "no handshake is given up"),
+    "tcp_ecn_option": "no AccECN",
+    "tcp_syncookies": "no backlog that overflows",
+    "tcp_no_metrics_save": "no metrics are kept",
 }
+"""Settings whose effect no dialogue can show, and why."""
 
 
 def apply(setup: Setup, command: str, folder: Path) -> None:
@@ -166,12 +206,22 @@ def _read(setup: Setup, command: str, folder: Path, depth: int) -> None:
     for words in _lines(command):
         name = words[0].rsplit("/", 1)[-1]
         if name == "sysctl":
+            if any(re.fullmatch("-[a-z]*[pf]|--(load|system).*", word) for word in words[1:]):
+                raise LacksError(f"the settings of a file ({' '.join(words)})")
             _settings(setup, [word for word in words[1:] if "=" in word])
         elif name == "set_sysctls.py":
             _settings(setup, words[1:])
-        elif name == "ip" and "route" in words[:2]:
+        elif name == "echo" and words[-1].startswith("/proc/sys/"):
+            _settings(setup, [f"{words[-1]}={' '.join(words[1:-1])}"])
+        elif name == "ip" and ("route" in words[:3] or "mtu" in words):
             _route(setup, words)
-        elif name.endswith(".sh") and not name.startswith("sysctl_restore") and depth < 3:
+        elif name == "tc" and not {"pfifo", "delete", "del"} & {words[-1], *words[2:3]}:
+            raise LacksError(f"a queue of the host ({' '.join(words)})")
+        elif name in {"iptables", "ip6tables", "nft"}:
+            raise LacksError(f"a filter of the host ({' '.join(words)})")
+        elif name.endswith(".sh") and not name.startswith("sysctl_restore"):
+            if depth == _DEEPEST:
+                raise LacksError(f"files of commands more than {_DEEPEST} deep ({name})")
             _script(setup, folder / words[0], depth)
         elif not name.startswith("sysctl_restore"):
             _ignore(setup, " ".join(words[:3]))
@@ -180,6 +230,7 @@ def _read(setup: Setup, command: str, folder: Path, depth: int) -> None:
 def _lines(command: str) -> Iterator[list[str]]:
     """The commands of a shell text, each as its words; what the shell would expand stays as it is."""
     text = re.sub(r"\\\n", " ", command[:_LONGEST])
+    text = re.sub(r">\s*(/proc/sys/)", r" \1", text)
     for line in text.splitlines():
         try:
             words = shlex.split(line, comments=True)
@@ -195,10 +246,9 @@ def _lines(command: str) -> Iterator[list[str]]:
 
 def _script(setup: Setup, path: Path, depth: int) -> None:
     try:
-        text = path.read_text(errors="replace")
-    except OSError:
-        _ignore(setup, f"{path.name} (it cannot be read)")
-        return
+        text = read_whole(path, MOST_OF_A_SCRIPT).decode(errors="replace")
+    except UnreadableError as error:
+        raise LacksError(f"the commands of {path.name} ({error})") from None
     _read(setup, text, path.parent, depth + 1)
 
 
@@ -207,17 +257,19 @@ def _settings(setup: Setup, assignments: list[str]) -> None:
         path, _, value = assignment.partition("=")
         key = re.split(r"[./]", path)[-1]
         value = re.sub(r"\$\(\((.*?)\)\)", _product, value).strip()
-        if key in _WITHOUT_MEANING:
-            _ignore(setup, f"{key} ({_WITHOUT_MEANING[key]})")
-        elif key not in _SYSCTLS:
+        if not re.search("(^|[./])ipv[46][./]", path):
+            # Limits of the whole machine, such as net.core.rmem_max.
             _ignore(setup, key)
+        elif key in _WITHOUT_MEANING:
+            _ignore(setup, f"{key} ({_WITHOUT_MEANING[key]})")
         else:
             try:
-                _SYSCTLS[key](setup, value)
-            except LookupError as reason:
-                _ignore(setup, f"{key}={value} ({reason.args[0]})")
-            except (ValueError, IndexError):
-                _ignore(setup, f"{key}={value} (not a value of it)")
+                if key in _BEHAVIOUR:
+                    _asks(setup, key, value)
+                else:
+                    _SYSCTLS[key](setup, value)
+            except (ValueError, LookupError):
+                raise LacksError(f"the setting {key}={value}") from None
 
 
 def _product(match: re.Match[str]) -> str:
@@ -237,14 +289,20 @@ def _route(setup: Setup, words: list[str]) -> None:
         "rto_min": lambda value: _rto_min(setup, re.sub(r"(\d)([a-z])", r"\1 \2", value)),
         "advmss": lambda value: setattr(setup.host, "mss", int(value)),
     }
-    found = [(word, value) for word, value in pairwise(words) if word in known]
-    for word, value in found:
+    at = words.index("route") + 2 if "route" in words else len(words)
+    # What comes first is the destination.
+    rest = [word for word in words[at:] if word != "lock"]
+    if "route" not in words:
+        raise LacksError(f"another MTU ({' '.join(words)})")
+    if not {"add", "change", "replace", "append"} & set(words[at - 1 : at]):
+        _ignore(setup, " ".join(words[:3]))
+        return
+    for word, value in zip(rest[1::2], [*rest[2::2], ""], strict=False):
         try:
-            known[word](value)
-        except ValueError:
-            _ignore(setup, f"ip route {word} {value} (not a value of it)")
-    if not found:
-        _ignore(setup, "ip route")
+            if word not in _PLACES_OF_A_ROUTE:
+                known[word](value)
+        except (ValueError, KeyError):
+            raise LacksError(f"ip route {word} {value}".rstrip()) from None
 
 
 def _ignore(setup: Setup, what: str) -> None:

@@ -14,8 +14,22 @@ def whole(pieces: Sequence[Packet]) -> Packet:
     return Packet(False, flags, first.start, last.end - first.start, last.ack, last.window, last.options, first.ecn)
 
 
+def disagreement(first: Packet, piece: Packet) -> str | None:
+    """Why a segment cannot be a later part of the one that begins with `first`, if it cannot.
+
+    Offload repeats the header of the whole in each part; CWR is left to the first alone (RFC 3168 §6.1.2).
+    """
+    if ("E" in piece.flags) != ("E" in first.flags) or "W" in piece.flags:
+        return f"flags {piece.flags} at {piece.start}, after {first.flags} at {first.start}"
+    if piece.ack != first.ack:
+        return f"ack {piece.ack} at {piece.start}, after {first.ack} at {first.start}"
+    if piece.ecn != first.ecn:
+        return f"[{piece.ecn}] at {piece.start}, after [{first.ecn}] at {first.start}"
+    return None
+
+
 def differences(expected: Packet, sent: Packet) -> list[str]:
-    """In what a segment that was sent is not the expected one; PSH, padding and the order of options do not count.
+    """How a segment that was sent differs from the expected one; PSH, padding and the order of options do not count.
 
     Raises:
         LacksError: the script expects a window, and the receive buffer has no size.

@@ -5,99 +5,23 @@ number 1 in both directions, as packetdrill counts.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from varicap._core import Receiver, ScenarioError, Segment, Sender
-from varicap.parts.dialogue.commands import Host
+from varicap.parts.dialogue import arrival
+from varicap.parts.dialogue.commands import D_SACK, F_RTO, FACK, RACK, TAIL_LOSS_PROBE, Host
+from varicap.parts.dialogue.records import Counts, Peer, Record, Sent, Stamps, Standing, Stream
 from varicap.parts.dialogue.script import LacksError, Options, Packet, Stamp
 
 TIMESTAMPS_SIZE = 12
 _MOST_WINDOW = (1 << 32) - 1
 _LEAST_MSS = 88
 """Linux's least for a segment, whatever the peer offers [B]."""
+_DELAYED_ACK_S = 0.2
+"""What a tail loss probe of a single segment waits for in addition [s]."""
 _DEFAULT_MSS = 536
 """If the peer offers none. Source: RFC 9293 §3.7.1."""
-
-
-@dataclass(frozen=True)
-class Sent:
-    """A segment that left, and how the sender stood then."""
-
-    at: float
-    packet: Packet
-    standing: "Standing | None" = None
-
-
-@dataclass(frozen=True)
-class Standing:
-    """How a sender stands [segments]."""
-
-    in_flight: float
-    cwnd: float
-    ssthresh: float | None
-    state: str
-
-
-@dataclass
-class Peer:
-    """What the handshake has settled."""
-
-    mss: int
-    sack: bool = False
-    scale: int | None = None
-    stamps: bool = False
-    ecn: bool = False
-
-
-@dataclass(frozen=True)
-class _Record:
-    """Data that left: its place in the stream, when, and whether it had left before."""
-
-    start: int
-    end: int
-    at: float
-    is_resent: bool
-
-
-@dataclass
-class _Counts:
-    segments_in: int = 0
-    segments_out: int = 0
-    data_in: int = 0
-    data_out: int = 0
-    bytes_out: int = 0
-    bytes_resent: int = 0
-    last_data_in: float | None = None
-    last_data_out: float | None = None
-    last_ack_in: float | None = None
-
-
-@dataclass
-class _Stream:
-    """The end of the data in one direction."""
-
-    fin: int | None = None
-    """Place of the FIN in the stream, once there is one."""
-    done: bool = False
-    """The FIN was received in order, or acknowledged."""
-
-
-@dataclass
-class _Stamps:
-    """Timestamps (RFC 7323)."""
-
-    ours: dict[int, float] = field(default_factory=dict)
-    """When the segments left whose clock values the script names."""
-    recent: int = 0
-    """TS.Recent: what the peer is shown of its own clock."""
-    last_ack: int = 0
-    """Last.ACK.sent, as a sequence number."""
-
-    def hear(self, packet: Packet) -> None:
-        """RFC 7323 §4.3: the earliest segment that was not acknowledged counts."""
-        if packet.options is not None and packet.options.stamp is not None and packet.start <= self.last_ack:
-            self.recent = max(self.recent, packet.options.stamp.value)
 
 
 class Connection:
@@ -110,15 +34,23 @@ class Connection:
         self.state = "SYN_SENT" if syn is None else "SYN_RECV"
         self.opened_at = now
         self.peer = Peer(mss=host.mss)
-        self.window = 0
+        self.window = self.most_window = 0
+        self.window_from = (0, 0)
+        """SND.WL1 and SND.WL2: the segment and the acknowledgement that the window is from."""
+        self.edge: int | None = None
+        """The number that the peer may not send any more; None: a buffer without a size."""
+        self.pieces: list[tuple[int, int]] = []
+        """Data received beyond a gap."""
+        self.progress_at = now
+        """When new data left, or was acknowledged."""
         self.una = self.sent_end = self.written = self.read_end = 0
-        self.ours, self.theirs = _Stream(), _Stream()
+        self.ours, self.theirs = Stream(), Stream()
         self.is_closing = self.is_read_closed = False
         self.fin_due_at: float | None = None
-        self.records: list[_Record] = []
+        self.records: list[Record] = []
         self.heard: list[tuple[float, Segment]] = []
-        self.counts = _Counts()
-        self.stamps = _Stamps()
+        self.counts = Counts()
+        self.stamps = Stamps()
         self.cwr_until = self.ecn_reductions = 0
         self.error: str | None = None
         self.is_active = syn is None
@@ -184,7 +116,7 @@ class Connection:
         """When something happens although nothing arrives [s]."""
         if self.state in {"CLOSE", "TIME_WAIT"}:
             return None
-        times = (self.sender.poll_at(), self.receiver.poll_at(), self.fin_due_at)
+        times = (self.sender.poll_at(), self.receiver.poll_at(), self.fin_due_at, self._probe_at())
         return min((at for at in times if at is not None), default=None)
 
     def drain(self, now: float) -> None:
@@ -196,6 +128,8 @@ class Connection:
                 raise LacksError("a FIN that is sent again")
             # The timer is the data's.
             self.fin_due_at = now + self.sender.rto_s
+        if (probe_at := self._probe_at()) is not None and now >= probe_at:
+            self._need(TAIL_LOSS_PROBE)
         while (segment := self.sender.poll(now)) is not None:
             if "SYN" in segment.flags:
                 self._send_syn(now)
@@ -205,6 +139,21 @@ class Connection:
             self._send_fin_if_due(now)
             while (answer := self.receiver.poll(now)) is not None:
                 self._send_ack(now, answer)
+
+    def _need(self, behaviour: str) -> None:
+        """Now this behaviour would show, which is a lack if the script's settings ask for it."""
+        if behaviour in self.host.asked:
+            raise LacksError(f"{behaviour} ({self.host.asked[behaviour]})")
+
+    def _probe_at(self) -> float | None:
+        """When a tail loss probe would leave, if the script's settings ask for one (RFC 8985 §7.2)."""
+        is_waiting = self.una < self.sent_end and self.sender.state == "open" and self.peer.sack
+        if TAIL_LOSS_PROBE not in self.host.asked or not is_waiting:
+            return None
+        wait = 2 * (self.sender.smoothed_rtt_s or 0.5)
+        if self.sent_end - self.una <= self.peer.mss:
+            wait += _DELAYED_ACK_S
+        return self.progress_at + min(wait, self.sender.rto_s)
 
     # What leaves.
 
@@ -224,17 +173,20 @@ class Connection:
             scale = self.own_scale() if self.peer.scale is not None else None
             options = Options(host.mss, scale, self.peer.sack, stamp)
             packet = Packet(False, "SE." if self.peer.ecn else "S.", 0, 0, 1, options=options)
-        self._send(now, replace(packet, window=self._advertised(host.buffer, 0), ecn="noecn"))
+        window = self._advertised(host.buffer, 0)
+        self.edge = None if window is None else 1 + window
+        self._send(now, replace(packet, window=window, ecn="noecn"))
 
     def _send_data(self, now: float, segment: Segment) -> None:
         carried = self.receiver.acknowledge(now)
         start, end = segment.seq, segment.seq + segment.len
         is_resent = start < self.sent_end
-        self.records.append(_Record(start, end, now, is_resent))
+        self.records.append(Record(start, end, now, is_resent))
         self.counts.data_out += 1
         self.counts.bytes_out += segment.len
         self.counts.bytes_resent += segment.len if is_resent else 0
         self.counts.last_data_out = now
+        self.progress_at = self.progress_at if is_resent else now
         self.sent_end = max(self.sent_end, end)
         flags = "F" if self.is_closing and end == self.written else ""
         if flags:
@@ -273,6 +225,8 @@ class Connection:
         scale = (self.own_scale() or 0) if self.peer.scale is not None else 0
         limit = None if self.host.buffer is None else carried.window
         window = self._advertised(limit, scale)
+        if window is not None:
+            self.edge = max(self.edge or 0, ack + (window << scale))
         return Packet(False, flags, start, length, ack, window, Options(stamp=stamp, sack=sack), ecn)
 
     def _next(self) -> int:
@@ -298,20 +252,56 @@ class Connection:
     def push(self, now: float, packet: Packet) -> None:
         """A segment of the peer arrived."""
         self.counts.segments_in += 1
-        if "R" in packet.flags:
-            self.error = "ECONNREFUSED" if self.state == "SYN_SENT" else "ECONNRESET"
-            self.state = "CLOSE"
-            return
+        packet = replace(packet, start=arrival.relative(packet.start))
         if self.state == "SYN_SENT":
-            self._on_syn_ack(now, packet)
-        elif self.state == "SYN_RECV":
-            self._on_third(now, packet)
-        elif "S" in packet.flags:
-            # RFC 9293 §3.10.7.4: a SYN in a synchronised state is challenged.
-            self.acknowledge(now)
-        elif "." in packet.flags:
-            self._on_segment(now, packet)
+            self._on_syn_sent(now, packet)
+        elif self.state == "SYN_RECV" and packet.flags.replace("E", "").replace("W", "") == "S":
+            self._send_syn(now)
+        else:
+            self._on_judged(now, packet)
         self.drain(now)
+
+    def _on_judged(self, now: float, packet: Packet) -> None:
+        recent = self.stamps.recent if self.peer.stamps else None
+        match arrival.judged(packet, self.following, self.edge, recent):
+            case arrival.Judgement.CHALLENGED:
+                self.acknowledge(now)
+            case arrival.Judgement.OUTSIDE:
+                self._refuse(now, packet)
+            case arrival.Judgement.TAKEN if "R" in packet.flags:
+                self._on_reset()
+            case arrival.Judgement.TAKEN if self.state == "SYN_RECV":
+                self._on_third(now, packet)
+            case arrival.Judgement.TAKEN:
+                self._on_segment(now, packet)
+
+    @property
+    def following(self) -> int:
+        """RCV.NXT, the number that the peer sends next."""
+        return self.receiver.delivered + 1 + self.theirs.done
+
+    def _refuse(self, now: float, packet: Packet) -> None:
+        """Answer a segment outside the window."""
+        if packet.length and packet.end <= self.following and self.peer.sack:
+            self._need(D_SACK)
+        self.acknowledge(now)
+        if packet.length and packet.start == self.following and "." in packet.flags and self.state != "SYN_RECV":
+            # A probe of a closed window: its acknowledgement counts although its data does not.
+            self._on_segment(now, replace(packet, length=0, flags=packet.flags.replace("F", "")))
+
+    def _on_reset(self) -> None:
+        # A connection that was not asked for goes without a word; one that was closed has nobody to hear it.
+        if self.state not in {"CLOSING", "LAST_ACK", "TIME_WAIT"} and (self.state != "SYN_RECV" or self.is_active):
+            self.error = "ECONNRESET"
+        self.state = "CLOSE"
+
+    def _on_syn_sent(self, now: float, packet: Packet) -> None:
+        is_ours = "." in packet.flags and packet.ack == 1
+        if "R" not in packet.flags:
+            self._on_syn_ack(now, packet)
+        elif is_ours:
+            # RFC 9293 §3.10.7.3: a reset counts only if it acknowledges the SYN.
+            self.error, self.state = "ECONNREFUSED", "CLOSE"
 
     def _on_syn_ack(self, now: float, packet: Packet) -> None:
         self.stamps.hear(packet)
@@ -321,14 +311,14 @@ class Connection:
         self._make(now)
         self._establish(now, packet, is_scaled=False)
         self.receiver.push(now, Segment(flags=["SYN"], sent_at_s=now))
-        self.drain(now)
 
     def _on_third(self, now: float, packet: Packet) -> None:
-        if "S" in packet.flags:
-            self._send_syn(now)
-        elif "." in packet.flags and packet.ack == 1:
+        if packet.ack == 1:
             self._establish(now, packet, is_scaled=True)
             self._on_segment(now, packet)
+        else:
+            # RFC 9293 §3.10.7.4: it acknowledges what was not sent.
+            self._send(now, Packet(False, "R", packet.ack or 0, 0, ecn="noecn"))
 
     def _establish(self, now: float, packet: Packet, *, is_scaled: bool) -> None:
         self._take_window(packet, is_scaled=is_scaled)
@@ -345,29 +335,32 @@ class Connection:
         if packet.window is not None:
             shift = (self.peer.scale or 0) if is_scaled else 0
             self.window = min(packet.window << shift, _MOST_WINDOW)
+            self.most_window = max(self.most_window, self.window)
 
     def _on_segment(self, now: float, packet: Packet) -> None:
-        ack = (packet.ack or 0) - 1
-        is_acceptable = 0 <= ack <= self.sent_end + (self.ours.fin is not None)
+        ack = arrival.relative(packet.ack or 0) - 1
+        # RFC 5961 §5: not what was not sent, nor what is older than a window.
+        is_acceptable = self.una - self.most_window <= ack <= self.sent_end + (self.ours.fin is not None)
         if not is_acceptable:
-            # RFC 9293 §3.10.7.4: it acknowledges what was not sent, and is answered and dropped.
+            # RFC 9293 §3.10.7.4: it is answered and dropped.
             self.acknowledge(now)
             return
         self.stamps.hear(packet)
-        self._on_ack(now, packet, ack)
+        if ack >= self.una:
+            self._on_ack(now, packet, ack)
         self._on_data(now, packet)
 
     def _on_ack(self, now: float, packet: Packet, ack: int) -> None:
-        self._take_window(packet, is_scaled=True)
+        if (packet.start, ack) >= self.window_from:
+            self.window_from = (packet.start, ack)
+            self._take_window(packet, is_scaled=True)
         self.counts.last_ack_in = now
         if self.ours.fin is not None and ack > self.ours.fin:
             ack = self.ours.fin
             self._on_fin_acknowledged()
-        sack = []
-        if self.peer.sack and packet.options is not None:
-            blocks = [(max(start - 1, ack), end - 1) for start, end in packet.options.sack]
-            # What lies below the acknowledgement is D-SACK, which the simulated sender does not read.
-            sack = [block for block in blocks if block[0] < block[1]]
+        sack = self._sack(packet, ack)
+        if self.sender.state == "loss":
+            self._need(F_RTO)
         flags = ["ACK"]
         if "E" in packet.flags and self.peer.ecn:
             flags.append("ECE")
@@ -387,12 +380,24 @@ class Connection:
         )
         is_news = ack > self.una
         self.una = max(self.una, ack)
+        self.progress_at = now if is_news else self.progress_at
         self._hear(now, segment)
         reductions = self.sender.counters["ecn_reductions"]
         if reductions > self.ecn_reductions:
             self.ecn_reductions, self.cwr_until = reductions, self.sent_end
         if is_news and self.fin_due_at is not None:
             self.fin_due_at = now + self.sender.rto_s
+
+    def _sack(self, packet: Packet, ack: int) -> list[tuple[int, int]]:
+        """The blocks of data that the peer has beyond what it acknowledges."""
+        if not self.peer.sack or packet.options is None or not packet.options.sack:
+            return []
+        blocks = tuple((start - 1, end - 1) for start, end in packet.options.sack)
+        if arrival.has_duplicate(blocks, ack):
+            raise LacksError("a sender that reads D-SACK")
+        self._need(RACK)
+        self._need(FACK)
+        return [(max(start, ack), end) for start, end in blocks if ack < end]
 
     def _echo_of(self, packet: Packet, now: float) -> tuple[float, bool]:
         """The sending time that the peer echoes, and whether what it had had been sent before."""
@@ -412,32 +417,39 @@ class Connection:
         self.state = {"FIN_WAIT1": "FIN_WAIT2", "CLOSING": "TIME_WAIT", "LAST_ACK": "CLOSE"}[self.state]
 
     def _on_data(self, now: float, packet: Packet) -> None:
-        start, end = packet.start - 1, packet.end - 1
-        if "F" in packet.flags and self.theirs.fin is None:
+        if self.theirs.done:
+            return
+        start, end = max(packet.start - 1, 0), packet.end - 1
+        is_whole = self.edge is None or end < self.edge
+        if not is_whole:
+            # What lies beyond the window is cut off, and a FIN with it.
+            end = (self.edge or 0) - 1
+        if "F" in packet.flags and self.theirs.fin is None and is_whole:
             self.theirs.fin = end
         if packet.length > 0:
             if self.ours.fin is not None and self.is_read_closed:
                 raise LacksError("data for a socket that was closed (a reset)")
+            self._note_duplicate(start, end)
             self.counts.data_in += 1
             self.counts.last_data_in = now
             flags = []
             if self.peer.ecn:
                 flags += ["CE"] if packet.ecn == "ce" else []
                 flags += ["CWR"] if "W" in packet.flags else []
-            first = max(start, 0)
-            if end <= first:
-                self.acknowledge(now)
             # What is larger than a segment was put together on the way, as by Linux's GRO.
-            for piece in range(first, end, self.host.mss):
+            for piece in range(start, end, self.host.mss):
                 length = min(end - piece, self.host.mss)
                 self.receiver.push(now, Segment(seq=piece, len=length, flags=flags, sent_at_s=now))
-        elif "F" not in packet.flags and start < self.receiver.delivered:
-            # RFC 9293 §3.10.7.4: not acceptable, and answered; so are keepalives.
-            self.acknowledge(now)
-        if self.theirs.fin is not None and self.theirs.fin == self.receiver.delivered and not self.theirs.done:
+        if self.theirs.fin is not None and self.theirs.fin == self.receiver.delivered:
             self._on_fin(now)
-        elif "F" in packet.flags and self.theirs.done:
-            self.acknowledge(now)
+
+    def _note_duplicate(self, start: int, end: int) -> None:
+        """Remember what arrived, and notice what did before, which a receiver with D-SACK would report."""
+        delivered = self.receiver.delivered
+        self.pieces = [piece for piece in self.pieces if piece[1] > delivered]
+        if self.peer.sack and (start < delivered or any(low < end and start < high for low, high in self.pieces)):
+            self._need(D_SACK)
+        self.pieces.append((start, end))
 
     def _on_fin(self, now: float) -> None:
         self.theirs.done = True

@@ -54,7 +54,6 @@ NAMES = frozenset(
         "min_rtt",
         "snd_ssthresh",
         "snd_cwnd",
-        "reordering",
         "total_retrans",
         "bytes_sent",
         "bytes_retrans",
@@ -67,9 +66,6 @@ NAMES = frozenset(
     ]
 )
 """The names of `TCP_INFO` that a simulated connection has; a script that asks for others is skipped."""
-
-NEED_SACK = {"tcpi_sacked", "tcpi_lost", "tcpi_retrans"}
-"""Names that have a value only if the connection has a scoreboard."""
 
 
 def info(connection: Connection, now: float) -> dict[str, Known]:
@@ -98,7 +94,6 @@ def info(connection: Connection, now: float) -> dict[str, Known]:
         "rtt": round((sender.smoothed_rtt_s or 0.0) * 1e6),
         "snd_ssthresh": _INFINITE if ssthresh is None else ssthresh // mss,
         "snd_cwnd": sender.cwnd // mss,
-        "reordering": connection.settings.get("duplicate_acks", 3),
         "total_retrans": sender.counters["retransmitted_packets"],
         "bytes_sent": counts.bytes_out,
         "bytes_retrans": counts.bytes_resent,

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from varicap.parts.dialogue.connection import Standing
+from varicap.parts.dialogue.records import Standing
 from varicap.parts.dialogue.script import Lack
 
 

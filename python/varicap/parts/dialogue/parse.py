@@ -49,6 +49,18 @@ _OTHER_OPTIONS = {
     "md5": "the MD5 option",
     "ECN": "AccECN",
 }
+_OPTIONS = {"tolerance_usecs", "tolerance_percent", "tcp_ts_tick_usecs", "strict_segments", "mtu", "define"}
+"""Options at the head of a script that have their effect."""
+_OPTIONS_WITHOUT_EFFECT = {
+    *("local_ip", "remote_ip", "gateway_ip", "netmask_ip", "ip_version", "bind_port", "connect_port", "is_anyip"),
+    *("verbose", "debug", "send_omit_free"),
+}
+"""Those about packetdrill's own network and output; a version of IP other than 4 is looked at when it is played."""
+_LACKED_OPTIONS = {
+    *("mss", "speed", "init_scripts", "code_command", "code_format", "code_sockopt", "tcp_ts_ecr_scaled", "non_fatal"),
+    *("wire_client", "wire_server", "wire_server_ip", "wire_server_at", "wire_server_port", "wire_client_dev"),
+    *("wire_server_dev", "so_filename", "so_flags", "dry_run", "psp_udp_port"),
+}
 _ECN = {"noecn", "ect0", "ect1", "ce", "ect01"}
 
 
@@ -136,8 +148,13 @@ class _Parser:
     def options(self) -> dict[str, str]:
         found = {}
         while self.word.kind == "option":
-            key = self.take().text.removeprefix("--")
+            option = self.take()
+            key = option.text.removeprefix("--")
             value = ""
+            if key in _LACKED_OPTIONS:
+                self.lacks.append(Lack(option.line, f"the option {option.text}"))
+            elif key not in _OPTIONS | _OPTIONS_WITHOUT_EFFECT:
+                self.fail(f"there is no option `{option.text}`", option)
             if self.accept("="):
                 at = self.take()
                 if at.kind == "end":
@@ -238,6 +255,8 @@ class _Parser:
         options = self.tcp_options(is_inbound)
         if "U" in flags:
             raise _UnknownError("urgent data")
+        if is_inbound and window is None and "R" not in flags:
+            self.fail("a segment that arrives has a window (`win`), unless it is a reset", at)
         return Packet(is_inbound, flags, start, length, ack, window, options, ecn)
 
     def ip_header(self) -> str | None:
@@ -343,7 +362,10 @@ class _Parser:
         self.expect("(", f"after `{name.text}`")
         arguments = self.values(")")
         self.expect("=", "and what the call returns")
+        at = self.word
         result = self.value()
+        if not isinstance(result, int) and result is not ANYTHING:
+            self.fail(f"expected what the call returns, a number or `...`, not {_quoted(at)}", at)
         error = None
         if self.word.kind == "word" and self.word.line == self.words[self.next - 1].line:
             error = self.take().text

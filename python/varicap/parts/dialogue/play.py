@@ -1,5 +1,6 @@
 """Playing a script against the simulated host: who does what, when, and where the two first differ."""
 
+import re
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import replace
@@ -8,9 +9,9 @@ from typing import Any
 
 from varicap._core import ScenarioError, Sender
 from varicap.parts.dialogue import asserts, commands, compare, sockets
-from varicap.parts.dialogue.connection import Sent
 from varicap.parts.dialogue.info import CONSTANTS, NAMES, info
 from varicap.parts.dialogue.outcome import Dialogue, Row, Verdict
+from varicap.parts.dialogue.records import Sent
 from varicap.parts.dialogue.script import (
     Call,
     Code,
@@ -31,6 +32,10 @@ _PATIENCE_S = 5.0
 _LONGEST_WAIT_S = 3600.0
 """For a packet that may come at any time."""
 _SHOWN_AFTER = 4
+_HEADERS = 40
+"""Of IPv4 and TCP without options, which an MSS leaves out of the MTU [B]."""
+_TICK_US = 1000
+"""Of the clock in the timestamps of a simulated host."""
 
 
 class _DiffersError(Exception):
@@ -66,15 +71,23 @@ def play(script: Script, folder: Path, given: Mapping[str, Any]) -> Dialogue:
 class _Blocked:
     """A call that has not returned."""
 
-    def __init__(self, event: Event, call: Call, until: float, row: int) -> None:
-        self.event, self.call, self.until, self.row = event, call, until, row
+    def __init__(self, event: Event, call: Call, until: float, tolerance: float, row: int) -> None:
+        self.event, self.call, self.until, self.tolerance, self.row = event, call, until, tolerance, row
+        self.deadline = until + tolerance + 1e-9
 
 
 class _Player:
     def __init__(self, script: Script, folder: Path, given: Mapping[str, Any]) -> None:
         self.script, self.folder, self.all_given = script, folder, dict(given)
-        self.tolerance, self.share = _tolerance(script)
+        self.tolerance = _number(script, "tolerance_usecs", 4000.0, 0.0, 1e9) / 1e6
+        self.share = _number(script, "tolerance_percent", 12.5, 0.0, 100.0) / 1e2
+        """Tolerance as a share of the time since the event before."""
+        self.is_strict = "strict_segments" in script.options
+        self.tick_us = _number(script, "tcp_ts_tick_usecs", 0.0, 0.0, 1e6)
+        """A tick of the clock in timestamps; 0: the script does not speak of their values."""
+        self.first_stamps: tuple[int, int] | None = None
         self.setup = commands.Setup()
+        self.setup.host.mss = int(_number(script, "mtu", 1500, 128, 65535)) - _HEADERS
         commands.with_stack(self.setup, given)
         commands.for_host(self.setup, given)
         self.blocks: dict[int, asserts.Block] = {}
@@ -97,10 +110,12 @@ class _Player:
     # What a script needs.
 
     def _static_lacks(self) -> list[Lack]:
-        """What is known to lack before anything is played. Blocks of code are read on the way."""
+        """What is missing as far as it shows before anything is played; blocks of code are read on the way."""
         found, assigned = [], set(CONSTANTS)
         if "6" in self.script.options.get("ip_version", ""):
             found.append(Lack(1, "IPv6"))
+        if self.tick_us not in {0, _TICK_US}:
+            found.append(Lack(1, f"a clock of timestamps with {self.tick_us:g} us to the tick"))
         for event in self.script.events:
             what = sockets.lacks(event.action) if isinstance(event.action, Call) else None
             line = event.line
@@ -120,14 +135,17 @@ class _Player:
         return found
 
     def _apply(self, command: Command) -> None:
+        before = (commands.copied(self.setup.host), dict(self.setup.tcp))
         commands.apply(self.setup, command.text, self.folder)
         # What was given counts more than what the script sets.
         self.sockets.given = commands.for_host(self.setup, self.all_given)
+        if self.sockets.is_open and before != (self.setup.host, self.setup.tcp):
+            raise LacksError("settings that change after the connection was opened")
         try:
             Sender(**commands.merged(self.setup, self.sockets.given))
         except ScenarioError as error:
             # What was given is right by itself: it is the script's.
-            raise LacksError(f"other settings than its commands make ({error})") from None
+            raise LacksError(f"settings that varicap refuses ({error})") from None
 
     # The whole.
 
@@ -139,7 +157,7 @@ class _Player:
             if not self.lacks:
                 for event in self.script.events:
                     self._event(event)
-                self._finish()
+                self._let_return()
         except LacksError as lack:
             self.lacks.append(Lack(event.line if event else 1, str(lack)))
         except _DiffersError as difference:
@@ -160,20 +178,22 @@ class _Player:
         at = round(offset + event.when.at / 1e6, 9)
         action = event.action
         if isinstance(action, Packet) and not action.is_inbound:
+            # Its time may be given as a range, or not at all: what comes after it counts from the actual one.
             self._expect(event, action, at, offset)
+            at = self.now
         else:
             self._reach(at)
-            self._act(event, offset)
+            self._act(event, at, offset)
         self.last, self.last_at = event, at
 
-    def _act(self, event: Event, offset: float) -> None:
+    def _act(self, event: Event, at: float, offset: float) -> None:
         match event.action:
             case Packet() as packet:
                 self.rows.append(Row(self.now, event.line, str(packet)))
                 self.sockets.push(self.now, packet)
                 self._wake()
             case Call() as call:
-                self._call(event, call, offset)
+                self._call(event, call, at, offset)
             case Code():
                 self._check(event)
             case Command() as command:
@@ -214,25 +234,31 @@ class _Player:
         while self._step(at):
             pass
         self.now = max(self.now, at)
-        self._check_blocked()
+        if self.blocked is not None and self.now > self.blocked.deadline:
+            raise _not_returned(self.blocked)
 
     # Calls.
 
-    def _call(self, event: Event, call: Call, offset: float) -> None:
-        if self.blocked is not None:
-            # As in packetdrill, one call at a time.
-            limit = self.blocked.until + self.tolerance
-            while self.blocked is not None and self._step(limit):
-                pass
-            if self.blocked is not None:
-                self._reach(limit + 1e-6)
+    def _call(self, event: Event, call: Call, at: float, offset: float) -> None:
+        # As in packetdrill, one call at a time.
+        self._let_return()
         self.rows.append(Row(self.now, event.line, str(call)))
         until = self.now if call.until is None else round(offset + call.until / 1e6, 9)
-        self.blocked = _Blocked(event, call, until, len(self.rows) - 1)
+        # packetdrill's is a share of the time that the call takes; here it is also at most that of any other event.
+        tolerance = min(self._tolerance_until(at), max(self.tolerance, self.share * (until - at)))
+        self.blocked = _Blocked(event, call, until, tolerance, len(self.rows) - 1)
         self._wake()
         if self.blocked is not None and call.until is None:
             self.rows.pop()
             raise _DiffersError("the call does not return", "(blocked)")
+
+    def _let_return(self) -> None:
+        """Wait until the call has returned that has not, which nothing but a timer can help any more."""
+        while self.blocked is not None and self._step(self.blocked.deadline):
+            pass
+        if self.blocked is not None:
+            self.now = max(self.now, self.blocked.deadline)
+            raise _not_returned(self.blocked)
 
     def _wake(self) -> None:
         """Try the call again that has not returned."""
@@ -250,7 +276,7 @@ class _Player:
         if not is_expected or error != call.error:
             wanted = f"{shown(call.result)}{f' {call.error}' if call.error else ''}"
             what = f"{call.name} returns {returned.removeprefix('= ')}, not {wanted}"
-        elif abs(self.now - blocked.until) > self._tolerance_after(blocked.event.when.at):
+        elif abs(self.now - blocked.until) > blocked.tolerance + 1e-9:
             what = f"{call.name} returns at {self.now:.6f} s, not at {blocked.until:.6f} s"
         else:
             before = self.rows[blocked.row]
@@ -259,52 +285,52 @@ class _Player:
         del self.rows[blocked.row]
         raise _DiffersError(what, returned, where=(blocked.event.line, str(call)))
 
-    def _check_blocked(self) -> None:
-        blocked = self.blocked
-        if blocked is not None and self.now > blocked.until + self._tolerance_after(blocked.event.when.at):
-            what = f"{blocked.call.name} has not returned at {blocked.until:.6f} s"
-            raise _DiffersError(what, "(blocked)", where=(blocked.event.line, str(blocked.call)))
-
-    def _finish(self) -> None:
-        if self.blocked is not None:
-            self._reach(self.blocked.until + self.tolerance + 1e-6)
-
     # Packets that are expected.
 
-    def _tolerance_after(self, since_us: float) -> float:
-        return max(self.tolerance, self.share * since_us / 1e6)
+    def _tolerance_until(self, at: float) -> float:
+        """The tolerance of an event at the time `at`, which depends on how long the event before is ago."""
+        return max(self.tolerance, self.share * (at - self.last_at))
 
     def _expect(self, event: Event, expected: Packet, at: float, offset: float) -> None:
         is_any = event.when.timing is Timing.ANY
         until = at if event.when.until is None else round(offset + event.when.until / 1e6, 9)
-        tolerance = max(self.tolerance, self.share * (at - self.last_at))
+        tolerance = self._tolerance_until(at)
         limit = self.now + _LONGEST_WAIT_S if is_any else until + tolerance + 1e-9
         pieces: list[Sent] = []
-        place = expected.start
         while True:
             sent = self._next_sent(limit, pieces)
             packet = sent.packet
-            is_part = packet.start == place and 0 < packet.length <= expected.end - place
-            what = None
-            if not is_part and (expected.length or pieces):
-                what = f"data {compare.data(packet)}, not {place}:{expected.end}({expected.end - place})"
-            elif not is_any and not at - tolerance - 1e-9 <= sent.at <= limit:
+            what = self._not_a_part(expected, packet, pieces)
+            if what is None and not is_any and not at - tolerance - 1e-9 <= sent.at <= limit:
                 what = _timing(at, until, tolerance)
             if what is not None:
                 self._show_parts(pieces)
                 raise _DiffersError(what, _shown(packet, expected), sent.at, taken=1)
             pieces.append(self.queue.popleft())
-            place += packet.length
-            if place >= expected.end:
+            if not expected.length or packet.end >= expected.end:
                 break
         whole = compare.whole([piece.packet for piece in pieces])
         actual = _shown(whole, expected)
         if found := compare.differences(expected, whole):
             self.queue.extendleft(reversed(pieces))
             raise _DiffersError("; ".join(found), actual, pieces[0].at, taken=len(pieces))
-        self._note_stamp(expected, pieces[0].at)
+        self._check_stamp(expected, pieces[0], actual)
         self.now = max(self.now, pieces[-1].at)
         self.rows.append(Row(pieces[0].at, event.line, str(expected), actual, pieces[-1].standing))
+
+    def _not_a_part(self, expected: Packet, packet: Packet, before: list[Sent]) -> str | None:
+        """Why what was sent after the parts `before` of an expected segment is not its next part, if it is not.
+
+        A segment larger than the MSS is expected as the full segments that make it up, and what is left over.
+        """
+        if not expected.length and not before:
+            return None
+        place = before[-1].packet.end if before else expected.start
+        connection = self.sockets.connection
+        mss = expected.length if connection is None or self.is_strict else connection.peer.mss
+        if packet.start != place or packet.length != min(mss, expected.end - place):
+            return f"data {compare.data(packet)}, not {place}:{expected.end}({expected.end - place})"
+        return compare.disagreement(before[0].packet, packet) if before else None
 
     def _show_parts(self, pieces: list[Sent]) -> None:
         """Before a difference: what was sent of an expected segment until then."""
@@ -322,17 +348,34 @@ class _Player:
         what = f"nothing was sent from {before[-1].packet.end} on" if before else "nothing was sent"
         now = self.now
         # Only for the report: what comes too late.
-        while not self.queue and self._step(limit + _PATIENCE_S):
-            pass
+        then = f"nor in the {_PATIENCE_S:g} s after it"
+        try:
+            while not self.queue and self._step(limit + _PATIENCE_S):
+                pass
+        except LacksError as lack:
+            then = f"and what comes then needs {lack}"
         if self.queue:
             late = self.queue[0]
             raise _DiffersError(f"{what} until {limit:.6f} s", _shown(late.packet), late.at, taken=1)
-        raise _DiffersError(f"{what} until {limit:.6f} s, nor in the {_PATIENCE_S:g} s after it", at=max(now, limit))
+        raise _DiffersError(f"{what} until {limit:.6f} s, {then}", at=max(now, limit))
 
-    def _note_stamp(self, expected: Packet, at: float) -> None:
-        connection = self.sockets.connection
-        if connection is not None and expected.options is not None and expected.options.stamp is not None:
-            connection.stamps.ours[expected.options.stamp.value] = at
+    def _check_stamp(self, expected: Packet, sent: Sent, actual: str) -> None:
+        """Compare the clock that a segment shows, from the first one on, and note what the script calls its value."""
+        connection, packet = self.sockets.connection, sent.packet
+        wanted = None if expected.options is None else expected.options.stamp
+        had = None if packet.options is None else packet.options.stamp
+        if connection is None or wanted is None or had is None:
+            return
+        connection.stamps.ours[wanted.value] = sent.at
+        if not self.tick_us:
+            return
+        self.first_stamps = self.first_stamps or (wanted.value, had.value)
+        meant = wanted.value - self.first_stamps[0] + self.first_stamps[1]
+        # As in packetdrill, the share is that of the time since the beginning: the clock runs on.
+        tolerance = max(self.tolerance, self.share * sent.at)
+        if abs(had.value - meant) * self.tick_us / 1e6 > tolerance:
+            wrong = f"TS val {had.value - self.first_stamps[1] + self.first_stamps[0]}, not {wanted.value}"
+            raise _DiffersError(wrong, actual, sent.at)
 
     # Assertions.
 
@@ -347,6 +390,11 @@ class _Player:
             where = (failed.line, f"assert {failed.text}")
             raise _DiffersError(str(failed), failed.values, where=where) from None
         self.rows.append(Row(self.now, event.line, str(event.action), "holds"))
+
+
+def _not_returned(blocked: _Blocked) -> _DiffersError:
+    what = f"{blocked.call.name} has not returned at {blocked.until:.6f} s"
+    return _DiffersError(what, "(blocked)", where=(blocked.event.line, str(blocked.call)))
 
 
 def _is_anchored(event: Event) -> bool:
@@ -365,16 +413,12 @@ def _timing(at: float, until: float, tolerance: float) -> str:
     return f"it was to be sent at {meant}, with a tolerance of {tolerance * 1e3:g} ms"
 
 
-def _tolerance(script: Script) -> tuple[float, float]:
-    """The script's tolerances: in seconds, and as a share of the time since the event before."""
-    found = []
-    for key, default, most in (("tolerance_usecs", 4000.0, 1e9), ("tolerance_percent", 12.5, 100.0)):
-        text = script.options.get(key)
-        try:
-            value = default if text is None else float(text)
-        except ValueError:
-            value = -1.0
-        if not 0 <= value <= most:
-            raise ScriptError(script.name, 1, 1, f"--{key}={text} is not a number from 0 to {most:g}")
-        found.append(value)
-    return found[0] / 1e6, found[1] / 1e2
+def _number(script: Script, key: str, default: float, least: float, most: float) -> float:
+    """The value of an option at the head of a script."""
+    text = script.options.get(key)
+    if text is None:
+        return default
+    value = float(text) if re.fullmatch(r"[0-9]{1,12}(\.[0-9]{0,12})?", text) else -1.0
+    if not least <= value <= most:
+        raise ScriptError(script.name, 1, 1, f"--{key}={text} is not a number from {least:.12g} to {most:.12g}")
+    return value

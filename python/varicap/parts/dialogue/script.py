@@ -5,6 +5,9 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TypeAlias
 
+MOST_OF_A_SCRIPT = 16_000_000
+"""The longest file that is read [B]."""
+
 
 class ScriptError(ValueError):
     """A script that cannot be read; the text begins with the file, the line and the column."""

@@ -1,18 +1,20 @@
 """System calls of a script on the simulated host: those that open, feed and close a connection."""
 
+import errno
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from varicap.parts.dialogue.commands import Setup, merged
-from varicap.parts.dialogue.connection import Connection, Sent
+from varicap.parts.dialogue.commands import Setup, control, copied, merged
+from varicap.parts.dialogue.connection import Connection
+from varicap.parts.dialogue.records import Sent
 from varicap.parts.dialogue.script import ANYTHING, Call, LacksError, Named, Packet, Value, Word, shown
 
 _ANYTHING = {
-    *("SO_REUSEADDR", "SO_REUSEPORT", "SO_SNDBUF", "SO_PRIORITY", "SO_MARK"),
+    *("SO_REUSEADDR", "SO_REUSEPORT", "SO_PRIORITY", "SO_MARK"),
     *("TCP_NODELAY", "IP_TOS", "IP_MTU_DISCOVER", "IP_FREEBIND"),
 }
-"""Options without effect: the simulated sender has no send buffer that fills and no Nagle algorithm, and no routes."""
+"""Options without effect: the simulated sender has no Nagle algorithm and no routes."""
 
 _LACKED_OPTIONS = {
     "SO_ZEROCOPY": "MSG_ZEROCOPY",
@@ -27,10 +29,14 @@ _LACKED_OPTIONS = {
     "TCP_CORK": "TCP_CORK",
     "TCP_INQ": "TCP_INQ",
 }
-_KNOWN_OPTIONS = {"SO_RCVBUF", "TCP_MAXSEG", "TCP_CONGESTION", "SO_ERROR"} | _ANYTHING
+_SET_OPTIONS = {"SO_RCVBUF", "SO_SNDBUF", "TCP_MAXSEG", "TCP_CONGESTION"} | _ANYTHING
+_READ_OPTIONS = {"TCP_MAXSEG", "TCP_CONGESTION", "SO_ERROR"}
 _PLAIN_FLAGS = {"0", "MSG_NOSIGNAL", "MSG_DONTWAIT"}
 _LACKED_FLAGS = {"MSG_FASTOPEN": "TCP fast open", "MSG_OOB": "urgent data"}
 _MOST_DATA = 1 << 40
+_NON_BLOCKING = {"O_NONBLOCK", "2048", "2050"}
+_STATUS_FLAGS = {"O_RDWR", "0", "2"} | _NON_BLOCKING
+_SEND_BUFFER = "a send buffer that fills"
 
 
 @dataclass
@@ -58,8 +64,15 @@ class Sockets:
         self.sockets: dict[int, Socket] = {}
         self.accepting: list[Connection] = []
         self.connection: Connection | None = None
+        self.send_buffer: int | None = None
+        """What the script gave as ``SO_SNDBUF`` [B]; the simulated sender has none that fills."""
 
-    # Calls, each by its name: `_NAME(now, arguments)`.
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a connection that is not over."""
+        return self.connection is not None and self.connection.state not in {"CLOSE", "TIME_WAIT"}
+
+    # Calls.
 
     def call(self, now: float, call: Call) -> Result:
         """Do a call.
@@ -79,7 +92,8 @@ class Sockets:
         descriptor = call.result if isinstance(call.result, int) else 3
         if descriptor < 0 or descriptor in self.sockets:
             return max(self.sockets, default=2) + 1, None
-        self.sockets[descriptor] = Socket()
+        is_blocking = all("SOCK_NONBLOCK" not in shown(argument).split("|") for argument in call.arguments)
+        self.sockets[descriptor] = Socket(is_blocking=is_blocking)
         return descriptor, None
 
     def _bind(self, now: float, call: Call) -> Result:
@@ -107,7 +121,7 @@ class Sockets:
         if socket.connection is None:
             self._only_one()
             self.connection = socket.connection = Connection(
-                self.setup.host, merged(self.setup, self.given), now, self.emit
+                copied(self.setup.host), merged(self.setup, self.given), now, self.emit
             )
             if not socket.is_blocking:
                 return -1, "EINPROGRESS"
@@ -157,7 +171,7 @@ class Sockets:
         socket = self._of(call)
         if call.arguments[1] == Word("F_GETFL"):
             return 2 if socket.is_blocking else 2 | 0x800, None
-        socket.is_blocking = all("O_NONBLOCK" not in shown(argument) for argument in call.arguments[2:])
+        socket.is_blocking = not _status_flags(call) & _NON_BLOCKING
         return 0, None
 
     def _setsockopt(self, now: float, call: Call) -> Result:
@@ -166,32 +180,51 @@ class Sockets:
         match name:
             case "SO_RCVBUF" if isinstance(value, int):
                 self._before_data(socket, name)
-                self.setup.host.buffer = max(value, 1)
+                if "receive_window" not in self.setup.given:
+                    self.setup.host.buffer = max(value, 1)
+            case "SO_SNDBUF" if isinstance(value, int):
+                self.send_buffer = value
             case "TCP_MAXSEG" if isinstance(value, int):
                 self._before_data(socket, name)
                 if not 88 <= value <= 32767:
                     return -1, "EINVAL"
-                self.setup.host.mss = value
-            case "TCP_CONGESTION":
-                control = value if isinstance(value, str) else shown(value)
-                if "congestion" in self.given:
-                    return 0, None
+                if "mss" not in self.setup.given:
+                    self.setup.host.mss = value
+            case "TCP_CONGESTION" if isinstance(value, str | Word):
+                named = value if isinstance(value, str) else value.name
                 if socket.connection is None:
-                    self.setup.tcp["congestion"] = control
-                else:
-                    socket.connection.change(now, "congestion", control)
+                    control(self.setup, named)
+                elif not self.setup.given & {"congestion", "control"}:
+                    socket.connection.change(now, "congestion", named)
+            case _ if name not in _ANYTHING:
+                raise LacksError(f"{name} with the value {shown(value)}")
         return 0, None
 
     def _getsockopt(self, now: float, call: Call) -> Result:
         socket, name, expected = self._of(call), shown(call.arguments[2]), _first(call.arguments[3])
-        found: Any = None
+        connection = socket.connection
+        wanted: Value = shown(expected) if isinstance(expected, Word) else expected
+        found: Value
         if name == "SO_ERROR":
-            found = 0 if socket.connection is None or socket.connection.error is None else expected
+            found, wanted = self._error(connection), _errno(wanted)
         elif name == "TCP_MAXSEG":
-            found = self.setup.host.mss if socket.connection is None else socket.connection.peer.mss
-        if found is not None and expected is not ANYTHING and found != expected:
-            return found, f"{name} is {found}"
+            found = self.setup.host.mss if connection is None else connection.peer.mss
+        else:
+            settings = merged(self.setup, self.given) if connection is None else connection.tcp
+            if "control" in settings:
+                raise LacksError("the name of a congestion control in Python")
+            found = str(settings.get("congestion", "reno"))
+        if expected is not ANYTHING and found != wanted:
+            return 0, f"with {name} {found}"
         return 0, None
+
+    @staticmethod
+    def _error(connection: Connection | None) -> str | int:
+        """The error of a socket, which is read once."""
+        if connection is None or connection.error is None:
+            return 0
+        found, connection.error = connection.error, None
+        return found
 
     # Packets.
 
@@ -202,11 +235,16 @@ class Sockets:
         is_wanted = is_syn and any(socket.is_listening for socket in self.sockets.values())
         if is_wanted and (connection is None or connection.state == "CLOSE"):
             self._only_one()
-            self.connection = Connection(self.setup.host, merged(self.setup, self.given), now, self.emit, packet)
+            self.connection = Connection(
+                copied(self.setup.host), merged(self.setup, self.given), now, self.emit, packet
+            )
             self.accepting.append(self.connection)
             return
         if connection is not None and connection.state != "CLOSE":
+            was_accepted = connection.state != "SYN_RECV"
             connection.push(now, packet)
+            if connection.state == "CLOSE" and not was_accepted:
+                self.accepting.remove(connection)
         elif "R" not in packet.flags:
             # RFC 9293 §3.10.7.1: nobody is there.
             if "." in packet.flags:
@@ -222,7 +260,7 @@ class Sockets:
         return self.sockets[_descriptor(call)]
 
     def _only_one(self) -> None:
-        if self.connection is not None and self.connection.state not in {"CLOSE", "TIME_WAIT"}:
+        if self.is_open:
             raise LacksError("two connections at once")
 
     @staticmethod
@@ -245,6 +283,8 @@ class Sockets:
             return -1, error
         if connection.is_closing or connection.state == "CLOSE":
             return -1, "EPIPE"
+        if self.send_buffer is not None and connection.written - connection.una + size > self.send_buffer:
+            raise LacksError(_SEND_BUFFER)
         connection.write(now, size)
         return size, None
 
@@ -281,10 +321,18 @@ def lacks(call: Call) -> str | None:
         return "memory that is not there (EFAULT)"
     if call.name in {"setsockopt", "getsockopt"}:
         return _option_lacks(call, names)
+    if (
+        call.name == "fcntl"
+        and names[1:2] != ["F_GETFL"]
+        and not (names[1:2] == ["F_SETFL"] and _status_flags(call) <= _STATUS_FLAGS)
+    ):
+        return f"fcntl with {', '.join(names[1:])}"
     if call.name == "shutdown" and names[1:] != ["SHUT_WR"]:
         return "shutdown of the reading half"
     if call.name in {"write", "send", "sendto"}:
         return _send_lacks(call)
+    if call.name in {"read", "recv", "recvfrom"} and any(each is not ANYTHING for each in call.arguments[1:2]):
+        return "the content of data that is read"
     if call.name in {"recv", "recvfrom"} and not _flags(call) <= _PLAIN_FLAGS:
         return f"{call.name} with {'|'.join(sorted(_flags(call) - _PLAIN_FLAGS))}"
     return None
@@ -294,7 +342,7 @@ def _option_lacks(call: Call, names: Sequence[str]) -> str | None:
     name = names[2] if len(names) > 2 else "nothing"
     if name in _LACKED_OPTIONS:
         return _LACKED_OPTIONS[name]
-    if name not in _KNOWN_OPTIONS or (call.name == "getsockopt" and name in {"SO_SNDBUF", "SO_RCVBUF"}):
+    if name not in (_READ_OPTIONS if call.name == "getsockopt" else _SET_OPTIONS):
         return f"the socket option {name}" if call.name == "setsockopt" else f"reading the socket option {name}"
     if call.result != 0:
         return f"a {name} that fails"
@@ -307,8 +355,19 @@ def _send_lacks(call: Call) -> str | None:
     asked = call.arguments[2] if len(call.arguments) > 2 else None
     is_short = isinstance(call.result, int) and isinstance(asked, int) and 0 <= call.result < asked
     if call.until is not None or is_short or call.error == "EAGAIN":
-        return "a send buffer that fills"
+        return _SEND_BUFFER
     return None
+
+
+def _errno(wanted: Value) -> Value:
+    """The name of an error that a script gives by its name or its number; 0 is none."""
+    if isinstance(wanted, int):
+        return errno.errorcode.get(wanted, wanted) if wanted else 0
+    return wanted
+
+
+def _status_flags(call: Call) -> set[str]:
+    return {flag for argument in call.arguments[2:] for flag in shown(argument).split("|")}
 
 
 def _flags(call: Call) -> set[str]:

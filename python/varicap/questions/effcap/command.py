@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from varicap import units
-from varicap.terminal import USAGE, AsJson, Jobs, Quiet, fail, print_tables, progress_bar
+from varicap.terminal import LARGEST_SEED, MOST_RUNS, USAGE, AsJson, Jobs, Quiet, fail, print_tables, progress_bar
 
 commands = typer.Typer()
 
@@ -32,8 +32,8 @@ def effcap(
     recovery: Annotated[str, typer.Option(help="TCP's recovery (the paper's: old-tahoe).")] = "old-tahoe",
     congestion: Annotated[str, typer.Option(help="TCP's congestion control.")] = "reno",
     cells: Annotated[bool, typer.Option(help="Whether rate control pays for the headers of ATM cells.")] = True,
-    seeds: Annotated[int, typer.Option(min=2, help="Replications of each simulation.")] = 6,
-    seed: Annotated[int, typer.Option(min=0, help="Base seed.")] = 1,
+    seeds: Annotated[int, typer.Option(min=2, max=MOST_RUNS, help="Replications of each simulation.")] = 6,
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Base seed.")] = 1,
     duration: Annotated[
         str | None, typer.Option(help="Least simulated time of a replication.", show_default="1000 round trips")
     ] = None,

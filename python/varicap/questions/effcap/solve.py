@@ -19,6 +19,7 @@ from typing import Any, Literal, TypeAlias, cast
 import numpy as np
 import pyarrow.compute as pc
 
+from varicap._core import LimitError
 from varicap.analyse.effective import estimate
 from varicap.engines import sim
 from varicap.engines.scenarios import load
@@ -386,7 +387,13 @@ def _efficiencies(
         flows=flows,
     )
     loaded = load(scenario)
-    done = sim.run(loaded, seeds=seeds, seed=seed, jobs=jobs, max_memory=_MOST_MEMORY, max_time=_MOST_TIME)
+    try:
+        done = sim.run(loaded, seeds=seeds, seed=seed, jobs=jobs, max_memory=_MOST_MEMORY, max_time=_MOST_TIME)
+    except LimitError as error:
+        raise ValueError(
+            f"at psi = {psi:g} the simulations take more than {_MOST_TIME} or {_MOST_MEMORY}: "
+            "fewer replications, or shorter ones, take less"
+        ) from error
     found = {}
     for name, flow in flows.items():
         mine = done.links.filter(pc.equal(done.links["flow"], name))

@@ -217,7 +217,7 @@ def _admit(
 
 
 def _measure(queue: Queue, asked: Candidates, number: int, seeds: int, jobs: int | None) -> Point:
-    result = sim.run(_scenario(queue, asked, number), seeds=seeds, jobs=jobs)
+    result = sim.run(_scenario(queue, asked, number), seeds=seeds, jobs=jobs, max_memory=None, max_time=None)
     names = [f"r{place}" for place in range(number)]
     compliant = np.array([samples(result.flows, name, "compliant_bps") for name in names])
     lost = samples(result.links, "bottleneck", "dropped_reserved_packets")

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from varicap import units
-from varicap.terminal import USAGE, AsJson, Jobs, Quiet, fail, print_tables, progress_bar
+from varicap.terminal import MOST_RUNS, USAGE, AsJson, Jobs, Quiet, fail, print_tables, progress_bar
 
 commands = typer.Typer()
 
@@ -28,7 +28,7 @@ def lrl(
         str | None, typer.Option(help="95th percentile of the queueing delay.", show_default="any")
     ] = None,
     allow_unstable: Annotated[bool, typer.Option(help="Take settings that fall back to the minimum, too.")] = False,
-    seeds: Annotated[int, typer.Option(min=1, help="Replications of each simulation.")] = 3,
+    seeds: Annotated[int, typer.Option(min=1, max=MOST_RUNS, help="Replications of each simulation.")] = 3,
     as_json: AsJson = False,
     jobs: Jobs = None,
     quiet: Quiet = False,

@@ -179,7 +179,15 @@ def _judged(loaded: Any, links: Sequence[str]) -> str:
 
 
 def _measure(loaded: Any, setting: Setting, links: Sequence[str], seeds: int, jobs: int | None) -> Point:
-    result = sim.run(loaded, seeds=seeds, overrides=setting.overrides(links), series=True, jobs=jobs)
+    result = sim.run(
+        loaded,
+        seeds=seeds,
+        overrides=setting.overrides(links),
+        series=True,
+        jobs=jobs,
+        max_memory=None,
+        max_time=None,
+    )
     name = _judged(loaded, links)
     rows = result.links.filter(pc.equal(result.links["name"], name))
     table = result.link_series

@@ -150,7 +150,7 @@ def _simulate(design: Design, traffic: str, factor: float, seeds: int, jobs: int
     """The timer at `factor` times its bound."""
     interval_ns = int(design.interval_s * factor * 1e9)
     scenario = _scenario(design, traffic, interval_ns)
-    result = sim.run(scenario, seeds=seeds, jobs=jobs)
+    result = sim.run(scenario, seeds=seeds, jobs=jobs, max_memory=None, max_time=None)
     names = [name for name in result.flows["name"].unique().to_pylist() if name.split(".")[0] == "reserved"]
     lost = np.mean([samples(result.flows, name, "lost_tokens_bytes") for name in names], axis=0)
     compliant = np.mean([samples(result.flows, name, "compliant_bps") for name in names], axis=0)

@@ -12,7 +12,7 @@ from varicap.report.transfers import completion_ms
 from varicap.report.web.charts import SPREAD, Array, Chart, Column, listed, spread
 from varicap.report.web.series import MOST_FLOWS
 from varicap.report.web.source import Source
-from varicap.report.web.svg import NEUTRAL, Axis, Curve, axis, plot
+from varicap.report.web.svg import NEUTRAL, Axis, Curve, axis, fitting, place_width, plot
 
 _SHARES = np.concatenate([np.linspace(0.0, 0.9, 91), np.linspace(0.905, 0.99, 18), np.linspace(0.991, 1.0, 10)])
 
@@ -129,7 +129,7 @@ def _cumulative(
     )
     text = f"In {unit}: {described}."
     ends = [float(level[-1]) for level in levels.values()]
-    share = Axis("share at most so much", 0.0, 1.0, tuple((each / 4, f"{each * 25} %") for each in range(5)))
+    share = Axis("share at most so much [%]", 0.0, 1.0, tuple((each / 4, f"{each * 25}") for each in range(5)))
     return Chart(
         key,
         f"{title}: distribution",
@@ -169,7 +169,8 @@ def _goodputs(source: Source) -> Iterator[Chart]:
         columns.append(Column(flow["name"], "Mb/s", listed(values, 7)))
         lines.append((flow["name"], *spread(values)))
     text = "Means over the runs [Mb/s]: " + ", ".join(f"{name} {mean}" for name, mean, *_ in lines) + "."
-    names = tuple((float(place), _short(flow["name"])) for place, flow in enumerate(flows))
+    room = place_width(len(flows))
+    names = tuple((float(place), fitting(flow["name"], room)) for place, flow in enumerate(flows))
     across = Axis("", -0.6, len(flows) - 0.4, names)
     yield Chart(
         "goodput",
@@ -181,7 +182,3 @@ def _goodputs(source: Source) -> Iterator[Chart]:
         plot(curves, across, axis("goodput [Mb/s]", every, from_zero=False), f"Goodput of each run. {text}"),
         (("[Mb/s]", *SPREAD), *lines),
     )
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= 12 else f"{name[:11]}…"

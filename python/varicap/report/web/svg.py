@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil, floor, isfinite, log10
+from unicodedata import east_asian_width
 
 from varicap.report.web.markup import Markup, joined, tag
 
@@ -17,7 +18,9 @@ _WIDTH, _HEIGHT = 520, 300
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56, 14, 10, 44
 _LINE = 18
 _IN_A_ROW = 2  # panels of multiples
-_LETTER = 7.2  # mean width of a letter of the legend
+_MARK = 21  # from the line of a curve in the legend to its name
+_BETWEEN = 8  # room between two names
+_LETTERS = 15.0  # the size of letters on a narrow screen, where they are largest
 
 
 @dataclass(frozen=True)
@@ -221,8 +224,8 @@ def _legend(curves: Sequence[Curve]) -> tuple[Markup, int]:
         return Markup(), 0
     parts, x, y = [], float(_LEFT), 14
     for curve in named:
-        label = curve.label if len(curve.label) <= 48 else f"{curve.label[:47]}…"
-        width = 30 + _LETTER * len(label)
+        label = fitting(curve.label, _WIDTH - _LEFT - _MARK)
+        width = _MARK + _width(label)
         if x + width > _WIDTH and x > _LEFT:
             x, y = float(_LEFT), y + _LINE
         mark = tag("path", d=f"M{x:.0f} {y - 4}h16", class_=f"curve {_dash(curve.colour)}")
@@ -230,12 +233,40 @@ def _legend(curves: Sequence[Curve]) -> tuple[Markup, int]:
             tag(
                 "g",
                 mark,
-                tag("text", label, x=f"{x + 21:.0f}", y=y, class_="name"),
+                tag("text", label, x=f"{x + _MARK:.0f}", y=y, class_="name"),
                 class_=_colour(curve.colour),
             )
         )
-        x += width
+        x += width + _BETWEEN
     return joined(*parts), y + 8 - _TOP + 4
+
+
+def fitting(text: str, width: float) -> str:
+    """As much of a text as has room on any screen, but never less than four letters.
+
+    >>> fitting("a-rather-long-name", 200), fitting("a-rather-long-name", 80), fitting("a-rather-long-name", 0)
+    ('a-rather-long-name', 'a-rath…', 'a-r…')
+    """
+    cut = text
+    while _width(cut) > width and len(cut) > 4:
+        cut = f"{cut.removesuffix('…')[:-1]}…"
+    return cut
+
+
+def place_width(places: int) -> float:
+    """The room for a name below each of so many places beside each other."""
+    return (_WIDTH - _LEFT - _RIGHT) / places - _BETWEEN
+
+
+def _width(text: str) -> float:
+    """The width of a text, rather too large."""
+    return _LETTERS * sum(map(_share_of_em, text))
+
+
+def _share_of_em(letter: str) -> float:
+    if letter in "MWmw@%…" or east_asian_width(letter) in "FW":
+        return 1.0
+    return 0.75 if letter.isupper() else 0.62
 
 
 def _dash(colour: int) -> str:

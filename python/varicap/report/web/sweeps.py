@@ -8,13 +8,15 @@ import pyarrow.compute as pc
 
 from varicap.report.measures import IN_REPORTS, Measure
 from varicap.report.points import Numbers, is_scattered, label_of, places, short
+from varicap.report.story import highest
 from varicap.report.table import with_interval
 from varicap.report.web.charts import Chart, Column
-from varicap.report.web.svg import Axis, Curve, axis, multiples, plot
+from varicap.report.web.svg import Axis, Curve, axis, fitting, multiples, place_width, plot
 from varicap.results.study import Study
 
 _MOST_CURVES = 7
 _MOST_PANELS = 24
+_MOST_PLACES = 3  # that a text names
 _WIDE = 30  # greatest over least, from which on an axis is logarithmic
 
 
@@ -66,16 +68,10 @@ def _chart(key: str, measure: Measure, rows: list[Row], path: str, others: tuple
         groups = enumerate((each, group) for each in shown for group in panels[each].values())
         drawn = [("", [curve(each if others else names[0], number, group) for number, (each, group) in groups])]
     curves = [each for _, of_panel in drawn for each in of_panel]
-    best = max(rows, key=lambda row: row["mean"])
-    text = (
-        (f"Over {short(path)}. " if path else "")
-        + f"Greatest [{measure.unit}]: {_cell(best, measure)}, {best['name']}"
-        + "".join(f", {_last(each)} {best[each]}" for each in (path, *others) if each)
-        + "."
-    )
+    paths = [each for each in (path, *others) if each]
+    text = f"{f'Over {short(path)}. ' if path else ''}{_greatest(rows, measure, paths)}"
     every = [value for curve in curves for value in (*curve.y, *curve.high) if isfinite(value)]
     note = f"{left_out} more panels are left out; the tables have them." if left_out else ""
-    paths = [each for each in (path, *others) if each]
     across = _across(path, place)
     up = axis(measure.label, every, from_zero=True)
     said = f"{measure.title}, with 95 % intervals. {text}"
@@ -106,6 +102,20 @@ def _chart(key: str, measure: Measure, rows: list[Row], path: str, others: tuple
     )
 
 
+def _greatest(rows: list[Row], measure: Measure, paths: list[str]) -> str:
+    """The greatest mean, and all that have it."""
+    best = [rows[place] for place in highest(rows)]
+    cells = {_cell(row, measure) for row in best}
+    # Those that share a mean need not share its interval.
+    most = cells.pop() if len(cells) == 1 else with_interval(best[0]["mean"], None, None, measure.scale)
+    if len(best) > _MOST_PLACES:
+        where = f", in {len(best)} of the {len(rows)} rows of the table"
+    else:
+        named = (", ".join((row["name"], *(f"{_last(path)} {row[path]}" for path in paths))) for row in best)
+        where = f"{', ' if len(best) == 1 else ': '}{'; '.join(named)}"
+    return f"Greatest [{measure.unit}]: {most}{where}."
+
+
 def _curve(label: str, number: int, rows: list[Row], path: str, place: Any, measure: Measure, scattered: bool) -> Curve:
     return Curve(
         label,
@@ -125,7 +135,8 @@ def _across(path: str, place: Mapping[str, float]) -> Axis:
         found = axis(label_of(path, list(place)), values, logarithmic=wide)
         few = len(values) <= 8 and not wide
         return Axis(found.label, found.low, found.high, _apart(found, values)) if few else found
-    ticks = tuple((number, name if len(name) <= 16 else f"{name[:15]}…") for name, number in place.items())
+    room = place_width(len(values))
+    ticks = tuple((number, fitting(name, room)) for name, number in place.items())
     return Axis(short(path), -0.5, len(values) - 0.5, ticks)
 
 

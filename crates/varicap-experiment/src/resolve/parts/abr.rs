@@ -37,21 +37,27 @@ pub(crate) fn check(at: &At, flow: &FlowConfig) -> Checked {
         at.require("rate", good, rate, "a finite rate above 0")?;
         at.rate("rate", rate)?;
         let alone = AbrConfig { rate: None, service: abr.service, ..AbrConfig::default() };
-        let told = AbrConfig { rate: None, ..abr.clone() };
-        at.require("rate", alone == told, rate, "a constant rate, or bounds of the rate that is told")?;
+        let changed = AbrConfig { rate: None, ..abr.clone() };
+        at.require(
+            "rate",
+            alone == changed,
+            rate,
+            "a constant rate, or bounds of the rate that is advertised",
+        )?;
         let silent = flow.feedback.is_none();
-        return at.require("rate", silent, rate, "a constant rate, or `feedback` that tells one");
+        return at.require("rate", silent, rate, "a constant rate, or `feedback` that advertises one");
     }
     at.require("peak", abr.peak > Rate::ZERO, abr.peak, "above 0")?;
-    at.require("minimum", abr.minimum <= abr.peak, abr.minimum, format!("at most the peak, {}", abr.peak))?;
+    at.require("minimum", abr.minimum <= abr.peak, abr.minimum, format!("at most `peak`, {}", abr.peak))?;
     if let Some(initial) = abr.initial {
-        let range = format!("from {} (minimum) to {} (peak)", abr.minimum, abr.peak);
+        let range = format!("from {} (`minimum`) to {} (`peak`)", abr.minimum, abr.peak);
         at.require("initial", (abr.minimum..=abr.peak).contains(&initial), initial, range)?;
     }
     at.require("increase", abr.increase > Rate::ZERO, abr.increase, "above 0")?;
-    let regular = flow.feedback.as_ref().is_some_and(|told| told.estimator.interval().is_some());
+    let regular = flow.feedback.as_ref().is_some_and(|feedback| feedback.estimator.interval().is_some());
     if !regular && !abr.increase.is_unlimited() {
-        let expected = "nothing: rates that are told at their changes only leave no time to rise in steps";
+        let expected =
+            "nothing: rates that are advertised at their changes only leave no time to rise in steps";
         let error = ScenarioError::at(at.key("increase"), expected).found(abr.increase);
         return Err(error.hint("give the estimator of `feedback` an interval"));
     }

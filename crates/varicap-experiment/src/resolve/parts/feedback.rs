@@ -22,7 +22,7 @@ pub(crate) fn check(at: &At, feedback: &FeedbackConfig, duration: Span) -> Check
     check_estimator(&at.inner("estimator"), &feedback.estimator, duration)?;
     if let FeedbackDelay::After(delay) = feedback.delay {
         let in_time = delay < duration;
-        at.require("delay", in_time, delay, format!("less than the duration, {duration}"))?;
+        at.require("delay", in_time, delay, format!("less than `duration`, {duration}"))?;
     }
     if let Some(quantum) = feedback.quantum {
         let good = quantum > Rate::ZERO && !quantum.is_unlimited();
@@ -30,19 +30,19 @@ pub(crate) fn check(at: &At, feedback: &FeedbackConfig, duration: Span) -> Check
     }
     let Some(expires) = feedback.expires else { return Ok(()) };
     let Some(interval) = interval else {
-        let regular = "nothing: rates that are told at their changes only never expire";
+        let regular = "nothing: rates that are advertised at their changes only never expire";
         let error = ScenarioError::at(at.key("expires"), regular).found(expires);
         return Err(error.hint("give the estimator an interval"));
     };
     at.bounded("expires", expires)?;
-    at.require("expires", expires >= interval, expires, format!("at least the interval, {interval}"))
+    at.require("expires", expires >= interval, expires, format!("at least `interval`, {interval}"))
 }
 
 /// Means are advertised at the end of each interval: one that ends after the run advertises nothing.
 fn check_estimator(at: &At, estimator: &EstimatorConfig, duration: Span) -> Checked {
     at.part(estimator.check())?;
     let Some(interval) = estimator.interval().filter(|_| estimator.averages()) else { return Ok(()) };
-    let shorter = format!("less than the duration, {duration}");
+    let shorter = format!("less than `duration`, {duration}");
     at.inner(estimator.name()).require("interval", interval < duration, interval, shorter)
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn resolve(
             chosen.iter().map(|link| way_back(flow, routes, links, *link)).max().unwrap_or_default()
         }
     };
-    at.require("delay", delay < duration, delay, format!("less than the duration, {duration}"))?;
+    at.require("delay", delay < duration, delay, format!("less than `duration`, {duration}"))?;
     Ok(Some(FeedbackSpec {
         links: chosen,
         share: config.share,

@@ -42,7 +42,7 @@ fn check_terms(at: &At, reservation: &ReservationConfig, packet: Bytes) -> Check
     check_rates(at, reservation)?;
     let most = reservation.rates().iter().max().copied().unwrap_or_default();
     if let Some(peak) = reservation.peak {
-        at.require("peak", peak >= most, peak, format!("at least the reserved rate, {most}"))?;
+        at.require("peak", peak >= most, peak, format!("at least the reserved `rate`, {most}"))?;
     }
     for rate in reservation.rates().iter().filter(|rate| **rate > Rate::ZERO) {
         let depth = reservation.bucket.work(*rate);

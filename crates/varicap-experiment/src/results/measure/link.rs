@@ -10,6 +10,9 @@ use crate::results::histogram::Histogram;
 pub struct LinkTotals {
     /// Work that the capacity offered, used or not.
     pub offered: Work,
+    /// Work that the server could have done: as `offered`, but with at-start service a frame in service keeps its rate
+    /// until it ends, whatever is offered meanwhile.
+    pub available: Work,
     /// Frames offered to the link.
     pub arrived_frames: u64,
     /// Frames that left the server.
@@ -52,6 +55,7 @@ impl LinkTotals {
     pub fn since(&self, earlier: &LinkTotals) -> LinkTotals {
         LinkTotals {
             offered: self.offered - earlier.offered,
+            available: self.available - earlier.available,
             arrived_frames: self.arrived_frames - earlier.arrived_frames,
             carried_frames: self.carried_frames - earlier.carried_frames,
             carried: self.carried - earlier.carried,
@@ -84,6 +88,9 @@ pub struct LinkMeter {
     /// The capacity since `rated`.
     rate: Rate,
     rated: Time,
+    /// The rate that a frame in service kept, or keeps, as the capacity changed, and when it ends.
+    kept: Rate,
+    kept_until: Time,
     was_unlimited: bool,
     range: CapacityRange,
     sojourn: Histogram,
@@ -253,11 +260,19 @@ impl LinkMeter {
         self.was_unlimited |= rate.is_unlimited();
     }
 
+    /// Notes that the capacity changes at `at`, yet the frame in service keeps `rate` until it ends at `until`.
+    pub fn on_rate_kept(&mut self, at: Time, rate: Rate, until: Time) {
+        debug_assert!(!rate.is_unlimited(), "a frame at an unlimited rate takes no time");
+        self.settle_capacity(at);
+        (self.kept, self.kept_until) = (rate, until);
+    }
+
     /// Notes that a delivery opportunity of `offered` bytes passed, used or not.
     #[inline]
     pub fn on_opportunity(&mut self, offered: Bytes) {
         self.is_slotted = true;
         self.totals.offered += Work::of(offered);
+        self.totals.available += Work::of(offered);
     }
 
     /// Adds the backlog since the last event to the integrals.
@@ -277,10 +292,14 @@ impl LinkMeter {
     }
 
     fn settle_capacity(&mut self, at: Time) {
+        let span = at.since(self.rated);
+        let kept = self.kept_until.min(at).since(self.rated);
         if !self.rate.is_unlimited() {
-            self.totals.offered += self.rate * at.since(self.rated);
+            self.totals.offered += self.rate * span;
+            self.totals.available += self.rate * (span - kept);
         }
-        self.range.extend(self.rate, at.since(self.rated));
+        self.totals.available += self.kept * kept;
+        self.range.extend(self.rate, span);
         self.rated = at;
     }
 
@@ -440,6 +459,20 @@ mod tests {
         let range = meter.finish(at(5500)).range.unwrap();
         let expected = (Rate::from_bps(500), Rate::from_bps(700), Span::from_millis(2500));
         assert_eq!((range.minimum, range.maximum, range.at_minimum), expected);
+    }
+
+    #[test]
+    fn what_a_frame_in_service_keeps_is_available_and_not_offered() {
+        let mut meter = LinkMeter::new();
+        meter.on_capacity(at(0), Rate::from_bps(8_000));
+        meter.on_rate_kept(at(1000), Rate::from_bps(8_000), at(2500));
+        meter.on_capacity(at(1000), Rate::ZERO);
+        meter.totals(at(1700)); // whoever looks changes nothing
+        meter.on_rate_kept(at(2000), Rate::from_bps(8_000), at(2500));
+        meter.on_capacity(at(2000), Rate::from_bps(16_000));
+        let done = meter.finish(at(3000)).done;
+        assert_eq!(done.offered, Work::of(Bytes::new(1000 + 2000)));
+        assert_eq!(done.available, Work::of(Bytes::new(2500 + 1000)));
     }
 
     #[test]
