@@ -29,7 +29,7 @@ pub struct TcpConfig {
     pub timer: Timer,
     /// When the receiver acknowledges. Default: by the stack; `rfc` has delayed (RFC 1122).
     pub ack: AckPolicy,
-    /// Largest payload of a segment [B]. Default: 1460 B (Ethernet without options).
+    /// Largest payload of a segment [B]. Default: by the stack; `rfc` has 1460 B (Ethernet without options).
     pub mss: Bytes,
     /// TCP and IP header on the wire [B], options not included. Default: 40 B.
     pub header: Bytes,
