@@ -252,7 +252,7 @@ class Tcp(Part):
     ack: AckPolicy | None = None
     """When the receiver acknowledges. Default: by the stack; `rfc` has delayed (RFC 1122)."""
     mss: Bytes | None = None
-    """Largest payload of a segment [B]. Default: 1460 B (Ethernet without options)."""
+    """Largest payload of a segment [B]. Default: by the stack; `rfc` has 1460 B (Ethernet without options)."""
     header: Bytes | None = None
     """TCP and IP header on the wire [B], options not included. Default: 40 B."""
     count_options: bool | None = None
