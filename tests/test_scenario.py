@@ -103,7 +103,7 @@ def test_what_is_default_is_left_out() -> None:
     assert SCENARIO.to_dict()["flows"]["probes"] == {"datagrams": {"rate": "10 kbit/s", "size": "100 B"}}
 
 
-def test_a_given_tcp_stands_for_itself() -> None:
+def test_a_given_tcp_inherits_what_it_does_not_give() -> None:
     shared = Scenario(
         duration="1 s",
         tcp=Tcp(mss="500 B"),
@@ -112,7 +112,8 @@ def test_a_given_tcp_stands_for_itself() -> None:
     )
     flows = normal(shared.to_dict())["flows"]
     assert flows["shared"]["tcp"]["mss"] == "500 B"
-    assert flows["own"]["tcp"]["mss"] == "1460 B"
+    assert flows["own"]["tcp"]["mss"] == "500 B"
+    assert flows["own"]["tcp"]["recovery"] == "reno"
 
 
 def test_typed_scenario_is_read_back_the_same() -> None:

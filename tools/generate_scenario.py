@@ -7,20 +7,26 @@ import json
 import re
 import sys
 import textwrap
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 SCHEMA = ROOT / "schema" / "scenario.schema.json"
+STACKS = ROOT / "crates" / "varicap-tcp" / "src" / "stacks"
 PYTHON = ROOT / "python" / "varicap" / "scenario" / "__init__.py"
 REFERENCE = ROOT / "docs" / "reference" / "scenario.md"
 
 WIDTH = 120
 SCALARS = {"string": "str", "integer": "int", "number": "float", "boolean": "bool"}
-COMPLETE = {"Tcp"}
-"""A flow's table lacks what the scenario's shared table gives: given as a value, it stands for itself."""
+INHERITED = "Tcp"
+"""What this table and those below it leave out comes from elsewhere: from the scenario's shared table, from the stack.
+
+Their keys are None until they are given, since even a value that is the default of its type would come first.
+"""
 
 Json = dict[str, Any]
 
@@ -55,6 +61,15 @@ class Schema:
                     inner = self.reference(variant.schema)
                     if "properties" in self.definitions[inner]:
                         self.tags[inner] = variant.name
+
+    @cached_property
+    def inherited(self) -> set[str]:
+        """The tables whose missing keys come from elsewhere."""
+        found, below = {INHERITED}, [INHERITED]
+        while below:
+            below = [name for name in references(self.definitions[below.pop()]) if name not in found] + below
+            found.update(below)
+        return found
 
     @staticmethod
     def reference(schema: Json) -> str:
@@ -201,17 +216,23 @@ def python_struct(schemas: Schema, name: str) -> Iterator[str]:
     base = "ScenarioFile" if name == "Scenario" else "Part"
     yield "@dataclass(frozen=True, kw_only=True)"
     yield f"class {name}({base}):"
-    yield from docstring(definition["description"], "    ")
+    text = definition["description"]
+    if name in schemas.inherited:
+        shared = (
+            "as the scenario's `tcp` table says, or as its stack does" if name == INHERITED else "as the stack says"
+        )
+        text += f" A key that is None is {shared}, or has its default."
+    yield from docstring(text, "    ")
     facts = []
     if name in schemas.tags:
         facts.append(f'    _tag: ClassVar[str] = "{schemas.tags[name]}"')
-    if name in COMPLETE:
-        facts.append("    _complete: ClassVar[bool] = True")
     if facts:
         yield from ("", *facts)
     yield ""
     for key, inner in definition["properties"].items():
         default = python_default(schemas, inner)
+        if name in schemas.inherited and key not in definition.get("required", []):
+            default = "None"
         kind = python_type(inner) + (" | None" if default == "None" else "")
         if later.intersection(references(inner)):
             kind = f'"{kind}"'
@@ -426,7 +447,38 @@ def reference_page(schemas: Schema) -> str:
             lines += [*reference_struct(schemas, definition), ""]
         elif options := variants(definition):
             lines += [*reference_choice(schemas, options), ""]
+    lines += reference_stacks([variant.name for variant in variants(schemas.definitions["Stack"])])
     return "\n".join(lines).rstrip() + "\n"
+
+
+def reference_stacks(names: list[str]) -> Iterator[str]:
+    """The habits of all stacks side by side."""
+    habits = {name: dict(flat(tomllib.loads((STACKS / f"{name}.toml").read_text(encoding="utf-8")))) for name in names}
+    yield "(habits-of-the-stacks)="
+    yield "## Habits of the stacks"
+    yield ""
+    yield (
+        "What each [stack](#stack) sets in the table [tcp](#tcp). An empty cell is as in `rfc`: the default that the "
+        "key's text names. Parameters hold for the alternative that a connection has; of a choice the first one is the "
+        "stack's own, but the congestion control is always the user's."
+    )
+    yield ""
+    yield f"| key | {' | '.join(f'`{name}`' for name in names)} |"
+    yield f"|---|{'---|' * len(names)}"
+    for key in sorted(dict.fromkeys(key for found in habits.values() for key in found)):
+        cells = [f"`{found[key]}`" if key in found else "" for found in habits.values()]
+        yield f"| `{key}` | {' | '.join(cells)} |"
+
+
+def flat(table: Json, path: str = "") -> Iterator[tuple[str, str]]:
+    """The values of a stack's file by their dotted keys; a choice has its first alternative."""
+    for key, value in table.items():
+        if not isinstance(value, dict):
+            yield path + key, value if isinstance(value, str) else json.dumps(value)
+            continue
+        if not path and key != "congestion":
+            yield key, next(iter(value))
+        yield from flat(value, f"{path}{key}.")
 
 
 def generated() -> dict[Path, str]:

@@ -444,6 +444,12 @@ class CongestionEvent:
     def in_flight(self) -> int:
         """FlightSize when it was noticed [B]."""
 
+def stacks() -> str:
+    """JSON: the habits of each stack, by its name."""
+
+def tcp_settings(**settings: Any) -> str:
+    """JSON: all settings of a connection of which some are given."""
+
 @final
 class Sender:
     """The sending half of a connection."""

@@ -24,4 +24,5 @@ pub use resolve::network::{
 pub use results::{columns, fidelity, histogram, interval, live, measure, packets, pcapng, rows, series};
 pub use scenario::document::MAX_FILE;
 pub use scenario::schema::schema;
+pub use scenario::stack::{habits, read_tcp, tcp_json};
 pub use scenario::{ReservationConfig, ReservedRate, Scenario};

@@ -9,7 +9,7 @@ use std::fmt;
 use varicap_net::{CapacityConfig, CapacityParts, NetError};
 
 use crate::error::{ScenarioError, is_guess};
-use crate::read::{Format, Written, share_tcp};
+use crate::read::{Format, Written, complete_tcp};
 use crate::resolve::{self, ReadFile};
 use crate::scenario::Scenario;
 use crate::scenario::decode::{Mistake, Repair, decode};
@@ -101,7 +101,7 @@ impl Written<'_> {
                 source.root = before;
             }
         }
-        share_tcp(&mut source.root);
+        complete_tcp(&mut source.root);
         let traces = Traces::of(&source);
         let rounds = (MOST_WORK / values(&source.root).max(1)).clamp(2, MOST_ROUNDS);
         let mut is_cut = true;
@@ -207,7 +207,7 @@ impl Search {
         let is_reported = self.errors.iter().any(|other| {
             (&other.file, other.line, other.column, &other.expected)
                 == (&error.file, error.line, error.column, &error.expected)
-                && (other.line.is_some() || other.key == error.key)
+                && (other.line.is_some() || other.key == error.key || is_same_setting(other, error))
         });
         is_reported
             || self.mended.iter().any(|mended| {
@@ -244,6 +244,11 @@ impl Search {
         // An item of a list, or nothing fits: without the table or the list around it.
         !around.is_empty() && self.mend(root, around)
     }
+}
+
+/// Whether both lie in the same part of an option of the command line, which several flows may inherit.
+fn is_same_setting(one: &ScenarioError, other: &ScenarioError) -> bool {
+    one.excerpt.is_some() && one.excerpt == other.excerpt
 }
 
 /// The capacities of a tree that name files, which are read whatever else is wrong.

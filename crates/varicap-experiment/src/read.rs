@@ -10,6 +10,7 @@ use crate::scenario::decode::{Mistake, decode};
 use crate::scenario::document::{Lines, MAX_FILE, Node, Origin, Source, Table, Value, join_path, split_path};
 use crate::scenario::name::{LONGEST_NAME, in_name};
 use crate::scenario::schema;
+use crate::scenario::stack;
 
 /// The text of a scenario, and the settings of the command line.
 #[derive(Clone, Copy, Debug)]
@@ -78,7 +79,7 @@ impl Scenario {
 }
 
 /// Removes keys whose value is null: a key without a value counts as absent.
-fn without_nulls(json: &mut serde_json::Value) {
+pub(crate) fn without_nulls(json: &mut serde_json::Value) {
     match json {
         serde_json::Value::Object(entries) => {
             entries.retain(|_, value| !value.is_null());
@@ -96,7 +97,7 @@ impl Written<'_> {
         for index in 0..self.settings.len() {
             self.apply(&mut source, index)?;
         }
-        share_tcp(&mut source.root);
+        complete_tcp(&mut source.root);
         let scenario = self.scenario(source).map_err(|(source, mut mistake)| {
             source.place(&mut mistake.error, mistake.origin);
             mistake.error
@@ -246,8 +247,14 @@ fn unknown(path: String, key: &str, names: &[String]) -> ScenarioError {
     }
 }
 
+/// Completes every `tcp` table: with the scenario's, then with the habits of its stack.
+pub(crate) fn complete_tcp(root: &mut Node) {
+    share_tcp(root);
+    stack::complete(root);
+}
+
 /// Gives every flow those keys of the scenario's `tcp` table that its own `tcp` table lacks.
-pub(crate) fn share_tcp(root: &mut Node) {
+fn share_tcp(root: &mut Node) {
     let Some(shared) = root.get("tcp").cloned() else { return };
     let Value::Table(defaults) = &shared.value else { return };
     let Some(Value::Table(flows)) = root.get_mut("flows").map(|node| &mut node.value) else { return };

@@ -55,7 +55,7 @@ mod _core {
     #[pymodule_export]
     use super::shell::shell;
     #[pymodule_export]
-    use super::tcp::{PyReceiver, PySegment, PySender};
+    use super::tcp::{PyReceiver, PySegment, PySender, stacks, tcp_settings};
     #[pymodule_export]
     use super::timers::PyEventTimers;
     #[cfg(target_os = "linux")]

@@ -5,9 +5,9 @@ use std::sync::{Mutex, PoisonError};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use varicap_experiment::ReservationConfig;
+use varicap_experiment::{ReservationConfig, habits, read_tcp, tcp_json};
 use varicap_tcp::congestion::Controller;
-use varicap_tcp::{Flags, MAX_SACK_BLOCKS, Receiver, Segment, Sender, TcpConfig};
+use varicap_tcp::{Flags, MAX_SACK_BLOCKS, Receiver, Segment, Sender, Stack, TcpConfig};
 use varicap_units::{Amount, Bytes, Rate, Span, Streams, Time};
 
 use crate::control::{PythonControl, Raised, start};
@@ -25,12 +25,32 @@ const FLAGS: [(&str, Flags); 8] = [
     ("RESENT", Flags::RESENT),
 ];
 
+/// The settings of a connection, as in a scenario's `tcp` table, with what its stack does.
+fn settled(settings: Option<&Bound<'_, PyDict>>) -> PyResult<TcpConfig> {
+    let text: String = match settings {
+        Some(settings) => settings.py().import("json")?.call_method1("dumps", (settings,))?.extract()?,
+        None => "{}".to_owned(),
+    };
+    read_tcp(&text).map_err(|error| ScenarioError::new_err(error.to_string()))
+}
+
+/// JSON: all settings of a connection of which some are given.
+#[pyfunction]
+#[pyo3(signature = (**settings))]
+pub fn tcp_settings(settings: Option<&Bound<'_, PyDict>>) -> PyResult<String> {
+    Ok(tcp_json(&settled(settings)?).to_string())
+}
+
+/// JSON: the habits of each stack, by its name.
+#[pyfunction]
+pub fn stacks() -> String {
+    let all = Stack::ALL.iter().map(|stack| (stack.name().to_owned(), habits(*stack)));
+    serde_json::Value::Object(all.collect()).to_string()
+}
+
 /// Reads the settings of a connection, as in a scenario's `tcp` table.
 fn config(settings: Option<&Bound<'_, PyDict>>) -> PyResult<TcpConfig> {
-    let Some(settings) = settings else { return Ok(TcpConfig::default()) };
-    let text: String = settings.py().import("json")?.call_method1("dumps", (settings,))?.extract()?;
-    let config: TcpConfig =
-        serde_json::from_str(&text).map_err(|error| ScenarioError::new_err(format!("tcp: {error}")))?;
+    let config = settled(settings)?;
     let windows = [config.initial_window, config.initial_ssthresh, config.max_window, config.receive_window];
     if windows.iter().any(|window| matches!(window, Amount::Bdp(_))) {
         return Err(ScenarioError::new_err(

@@ -9,7 +9,7 @@
 
 use std::env;
 
-use varicap_tcp::{AckPolicy, Recovery, Segment, TcpConfig};
+use varicap_tcp::{AckPolicy, RackConfig, Recovery, Segment, TcpConfig};
 use varicap_tcp::{Receiver, Sender};
 use varicap_units::{Amount, Bytes, Span, Time};
 
@@ -18,7 +18,7 @@ fn main() {
     let packets: u64 = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(1_000_000);
     let recovery = match arguments.next().as_deref() {
         Some("newreno") => Recovery::NewReno,
-        Some("rack") => Recovery::Rack,
+        Some("rack") => Recovery::Rack(RackConfig::linux()),
         _ => Recovery::Sack,
     };
     let ack = match arguments.next().as_deref() {
@@ -31,7 +31,6 @@ fn main() {
         handshake: false,
         initial_window: Amount::Packets(100),
         max_window: Amount::Packets(100),
-        tail_loss_probe: recovery == Recovery::Rack,
         ..TcpConfig::default()
     };
     let mut sender = Sender::new(&config, Time::ZERO);

@@ -9,6 +9,7 @@ use crate::ack_policy::AckPolicy;
 use crate::congestion::{Congestion, Counting, GrowWhen, Halving, RenoConfig, Validation};
 use crate::recovery::Recovery;
 use crate::segment::OPTION_TIMESTAMPS;
+use crate::stacks::{Stack, by_stack};
 use crate::timer::Timer;
 
 /// Largest IP packet [B].
@@ -17,25 +18,28 @@ const LARGEST_PACKET: u64 = 65_535;
 /// One TCP connection: recovery, congestion control, timer and receiver, each chosen by name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[schemars(transform = by_stack)]
 pub struct TcpConfig {
-    /// What is retransmitted, and when recovery ends. Default: sack.
+    /// Whose habits the connection has: what they are is the default of the other keys. Default: [`DEFAULT_STACK`].
+    pub stack: Stack,
+    /// What is retransmitted, and when recovery ends. Default: by the stack; `rfc` has sack.
     pub recovery: Recovery,
     /// How much may be in flight. Default: reno.
     pub congestion: Congestion,
-    /// The retransmission timer. Default: RFC 6298.
+    /// The retransmission timer. Default: by the stack; `rfc` has RFC 6298's.
     pub timer: Timer,
-    /// When the receiver acknowledges. Default: delayed (RFC 1122).
+    /// When the receiver acknowledges. Default: by the stack; `rfc` has delayed (RFC 1122).
     pub ack: AckPolicy,
     /// Whether the receiver reports in its first SACK block what arrived twice (RFC 2883), if `recovery` uses SACK. Default:
-    /// false (Linux: true).
+    /// by the stack; `rfc` has false.
     pub dsack: bool,
-    /// Largest payload of a segment [B]. Default: 1460 B (Ethernet without options).
+    /// Largest payload of a segment [B]. Default: by the stack; `rfc` has 1460 B (Ethernet without options).
     pub mss: Bytes,
     /// TCP and IP header on the wire [B], options not included. Default: 40 B.
     pub header: Bytes,
-    /// Whether option bytes (timestamps, SACK blocks) count on the wire. Default: true.
+    /// Whether option bytes (timestamps, SACK blocks) count on the wire. Default: by the stack; `rfc` has true.
     pub count_options: bool,
-    /// First congestion window. Default: 10 packets (RFC 6928).
+    /// First congestion window. Default: by the stack; `rfc` has 10 packets (RFC 6928).
     pub initial_window: Amount,
     /// Initial slow start threshold. Default: unlimited (RFC 5681 §3.1: arbitrarily high).
     pub initial_ssthresh: Amount,
@@ -43,59 +47,56 @@ pub struct TcpConfig {
     pub max_window: Amount,
     /// The receiver's buffer, which limits the advertised window. Default: unlimited.
     pub receive_window: Amount,
-    /// Whether the connection begins with a three-way handshake. Default: true.
+    /// Whether the connection begins with a three-way handshake. Default: by the stack; `rfc` has true.
     pub handshake: bool,
-    /// Timestamps option (RFC 7323): an RTT sample from every acknowledgement, 12 bytes in every segment. Default: false.
+    /// Timestamps option (RFC 7323): an RTT sample from every acknowledgement, 12 bytes in every segment. Default: by the stack;
+    /// `rfc` has false.
     pub timestamps: bool,
-    /// Which acknowledgements give an RTT sample when there are no timestamps. Default: every-ack (as Linux).
+    /// Which acknowledgements give an RTT sample when there are no timestamps. Default: by the stack; `rfc` has every-ack.
     pub rtt_samples: RttSamples,
-    /// Limited transmit (RFC 3042): new data on the first two duplicate ACKs. Default: true.
+    /// Limited transmit (RFC 3042): new data on the first two duplicate ACKs. Default: by the stack; `rfc` has true.
     pub limited_transmit: bool,
-    /// Duplicate ACKs that trigger a fast retransmit. Default: 3 (RFC 5681 §3.2).
+    /// Duplicate ACKs that trigger a fast retransmit. Default: by the stack; `rfc` has 3 (RFC 5681 §3.2).
     pub duplicate_acks: u32,
-    /// What a sender without SACK resends after a timeout. Default: go-back-n.
+    /// What a sender without SACK resends after a timeout. Default: by the stack; `rfc` has go-back-n.
     pub after_timeout: AfterTimeout,
-    /// NewReno's window when its recovery ends. Default: flight-size (RFC 6582 §3.2 (3), option 1).
+    /// NewReno's window when its recovery ends. Default: by the stack; `rfc` has flight-size (RFC 6582 §3.2 (3), option 1).
     pub after_recovery: AfterRecovery,
     /// Whether duplicate ACKs for data sent before the last recovery may start another one. Duplicates of the ACK that ends
-    /// Tahoe's may not: they answer what it sent twice. Default: false (RFC 6582 §3.2 step 1).
+    /// Tahoe's may not: they answer what it sent twice. Default: by the stack; `rfc` has false (RFC 6582 §3.2 step 1).
     pub repeat_fast_retransmit: bool,
     /// Whether duplicate ACKs stretch Reno's and NewReno's window in fast recovery (RFC 5681 §3.2 (3) and (4)). Without, a
-    /// sender is silent until half of its window has left the network. Default: true.
+    /// sender is silent until half of its window has left the network. Default: by the stack; `rfc` has true.
     pub window_inflation: bool,
     /// Most segments sent in answer to one acknowledgement. Default: no limit.
     pub max_burst: Option<u32>,
-    /// Whether cwnd falls back to the initial window after an idle RTO (RFC 5681 §4.1). Default: true.
+    /// Whether cwnd falls back to the initial window after an idle RTO (RFC 5681 §4.1). Default: by the stack; `rfc` has
+    /// true.
     pub restart_after_idle: bool,
     /// How much of what an acknowledgement covers opens the window. `congestion.reno.byte_counting` overrides it for Reno.
-    /// Default: acks (RFC 5681).
+    /// Default: by the stack; `rfc` has acks (RFC 5681).
     pub counting: Counting,
-    /// When acknowledgements may open the window. Default: window-limited.
+    /// When acknowledgements may open the window. Default: by the stack; `rfc` has window-limited.
     pub grow_when: GrowWhen,
-    /// What becomes of a window that is not used, if `restart_after_idle` is on. Default: restart (RFC 5681 §4.1).
+    /// What becomes of a window that is not used, if `restart_after_idle` is on. Default: by the stack; `rfc` has restart
+    /// (RFC 5681 §4.1).
     pub validation: Validation,
-    /// From what ssthresh is computed when the window falls. Default: flight-size (RFC 5681 (4)).
+    /// From what ssthresh is computed when the window falls. Default: by the stack; `rfc` has flight-size (RFC 5681 (4)).
     pub halving: Halving,
     /// Whether the window falls at most once per window of data: neither at a fast retransmit after an ECN echo
-    /// (RFC 3168 §6.1.2), nor ssthresh again at a timeout in fast recovery. Linux: true. Default: false (RFC 5681, BSD, ns-2).
+    /// (RFC 3168 §6.1.2), nor ssthresh again at a timeout in fast recovery. Default: by the stack; `rfc` has false, as BSD
+    /// and ns-2.
     pub reduce_once: bool,
-    /// Explicit congestion notification (RFC 3168), negotiated if there is a handshake. Default: false.
+    /// Explicit congestion notification (RFC 3168), negotiated if there is a handshake. Default: by the stack; `rfc` has
+    /// false.
     pub ecn: bool,
-    /// How the window falls in recovery; all but at-once need `recovery = "rack"`. Default: at-once (RFC 6675 §5; Linux: prr).
-    pub reduction: Reduction,
-    /// Whether a silent tail is probed after about two round trips, before the retransmission timer expires (RFC 8985 §7).
-    /// Needs `recovery = "rack"`. Default: false (Linux: true).
-    pub tail_loss_probe: bool,
-    /// Whether new data tests if a timeout was spurious (RFC 5682). Needs `recovery = "rack"`. Default: false (Linux: true).
-    pub frto: bool,
-    /// Whether a reduction of the window is undone that turns out to have answered no loss, by timestamps (RFC 4015) or
-    /// reported duplicates (RFC 3708). Needs `recovery = "rack"`. Default: false (Linux: true).
-    pub undo: bool,
 }
 
 impl Default for TcpConfig {
     fn default() -> TcpConfig {
         TcpConfig {
+            // These are the standards as written, whichever stack is the default one of a scenario.
+            stack: Stack::Rfc,
             recovery: Recovery::Sack,
             congestion: Congestion::default(),
             timer: Timer::default(),
@@ -125,10 +126,6 @@ impl Default for TcpConfig {
             halving: Halving::FlightSize,
             reduce_once: false,
             ecn: false,
-            reduction: Reduction::AtOnce,
-            tail_loss_probe: false,
-            frto: false,
-            undo: false,
         }
     }
 }
@@ -155,12 +152,6 @@ impl Part for TcpConfig {
         part::at_least_one("duplicate_acks", self.duplicate_acks)?;
         if let Some(burst) = self.max_burst {
             part::at_least_one("max_burst", burst)?;
-        }
-        let prompt = self.reduction == Reduction::AtOnce || self.recovery.tracks();
-        part::require("reduction", prompt, "prr", "at-once, unless `recovery` is rack")?;
-        for (key, on) in [("tail_loss_probe", self.tail_loss_probe), ("frto", self.frto), ("undo", self.undo)]
-        {
-            part::require(key, !on || self.recovery.tracks(), on, "false, unless `recovery` is rack")?;
         }
         let parts: [(&str, &dyn Part); 5] = [
             ("counting", &self.counting),
@@ -217,14 +208,4 @@ pub enum AfterRecovery {
     FlightSize,
     /// ssthresh, as ns-2: a burst if less is in flight (option 2).
     Ssthresh,
-}
-
-/// How the window falls in recovery.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Reduction {
-    /// To ssthresh when recovery begins: nothing leaves until the pipe is as small.
-    AtOnce,
-    /// In proportion to what is delivered, and by slow start up to ssthresh once the pipe is smaller. Source: RFC 9937.
-    Prr,
 }

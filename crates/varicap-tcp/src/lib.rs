@@ -12,14 +12,16 @@ mod reservation;
 mod rtt;
 mod segment;
 mod sender;
+mod stacks;
 mod timer;
 
 pub use ack_policy::{AckPolicy, DelayedAck};
 pub use config::*;
 pub use congestion::Congestion;
 pub use receiver::Receiver;
-pub use recovery::{Beliefs, Recovery, State};
+pub use recovery::{Beliefs, RackConfig, Recovery, Reduction, State};
 pub use reservation::{DelayedConfig, Reservation, TimedConfig, TimerOwner, lossless_interval};
 pub use segment::{Flags, MAX_SACK_BLOCKS, Segment};
 pub use sender::{AckOutcome, Counters, Sender};
+pub use stacks::{DEFAULT_STACK, Stack};
 pub use timer::{LinuxTimer, MultipleTimer, Rfc6298Timer, TickTimer, Timer};

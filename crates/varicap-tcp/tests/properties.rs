@@ -11,7 +11,7 @@ use std::collections::BinaryHeap;
 use proptest::prelude::*;
 use varicap_tcp::congestion::{CubicConfig, RenoConfig};
 use varicap_tcp::{
-    AckPolicy, AfterTimeout, Congestion, DelayedAck, Flags, LinuxTimer, MultipleTimer, Receiver, Recovery,
+    AckPolicy, AfterTimeout, Congestion, DelayedAck, Flags, LinuxTimer, MultipleTimer, RackConfig, Receiver, Recovery,
     Reduction, Rfc6298Timer, RttBase, RttSamples, Segment, Sender, State, TcpConfig, TickTimer, Timer,
 };
 use varicap_units::{Amount, Bytes, Span, Stream, Streams, Time};
@@ -180,6 +180,13 @@ fn timers() -> impl Strategy<Value = Timer> {
     ]
 }
 
+fn racks() -> impl Strategy<Value = Recovery> {
+    any::<[bool; 4]>().prop_map(|[prr, tail_loss_probe, frto, undo]| {
+        let reduction = if prr { Reduction::Prr } else { Reduction::AtOnce };
+        Recovery::Rack(RackConfig { reduction, tail_loss_probe, frto, undo })
+    })
+}
+
 fn configs() -> impl Strategy<Value = TcpConfig> {
     let parts = (
         prop_oneof![
@@ -188,8 +195,8 @@ fn configs() -> impl Strategy<Value = TcpConfig> {
             Just(Recovery::Reno),
             Just(Recovery::NewReno),
             Just(Recovery::Sack),
-            Just(Recovery::Rack),
-            Just(Recovery::Rack)
+            racks(),
+            racks()
         ],
         prop_oneof![
             Just(Congestion::Reno(RenoConfig::default())),
@@ -210,7 +217,7 @@ fn configs() -> impl Strategy<Value = TcpConfig> {
             1u64..12,
             prop_oneof![Just(Amount::Unlimited), (1u64..2000).prop_map(|b| Amount::Bytes(Bytes::new(b)))],
         ),
-        any::<[bool; 12]>(),
+        any::<[bool; 8]>(),
         (1u32..5, prop_oneof![Just(None), (1u32..4).prop_map(Some)], any::<bool>(), any::<bool>()),
     );
     parts.prop_map(
@@ -235,10 +242,6 @@ fn configs() -> impl Strategy<Value = TcpConfig> {
                 max_burst: burst,
                 after_timeout: if go { AfterTimeout::GoBackN } else { AfterTimeout::FirstHole },
                 rtt_samples: if one { RttSamples::OnePerWindow } else { RttSamples::EveryAck },
-                reduction: if switches[11] && recovery.tracks() { Reduction::Prr } else { Reduction::AtOnce },
-                tail_loss_probe: switches[8] && recovery.tracks(),
-                frto: switches[9] && recovery.tracks(),
-                undo: switches[10] && recovery.tracks(),
                 ..TcpConfig::default()
             }
         },

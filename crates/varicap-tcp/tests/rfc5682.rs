@@ -3,10 +3,11 @@
 mod common;
 
 use common::*;
-use varicap_tcp::{Recovery, State, TcpConfig};
+use varicap_tcp::{RackConfig, Recovery, State, TcpConfig};
 
 fn testing() -> TcpConfig {
-    TcpConfig { frto: true, undo: true, timer: timer(200, 1), ..config(Recovery::Rack, 5) }
+    let rack = RackConfig { frto: true, undo: true, tail_loss_probe: false, ..RackConfig::default() };
+    TcpConfig { timer: timer(200, 1), ..config(Recovery::Rack(rack), 5) }
 }
 
 /// A sender whose retransmission timer has just expired at 400 ms, with segments 5 to 14 in flight and cwnd 10.
@@ -65,7 +66,8 @@ fn without_new_data_a_timeout_is_taken_at_its_word() {
 /// RFC 4015 §3: a timestamp from before the retransmission shows that the original arrived.
 #[test]
 fn timestamps_undo_a_timeout_at_the_first_acknowledgement() {
-    let config = TcpConfig { timestamps: true, frto: false, ..testing() };
+    let rack = RackConfig { undo: true, tail_loss_probe: false, ..RackConfig::default() };
+    let config = TcpConfig { timestamps: true, recovery: Recovery::Rack(rack), ..testing() };
     let mut script = expired(&config);
     let mut late = script.last().segment;
     late = varicap_tcp::Segment {
@@ -80,7 +82,8 @@ fn timestamps_undo_a_timeout_at_the_first_acknowledgement() {
     script.at(ms(410)).push(late);
     assert_eq!(script.sender.state(), State::Open);
     assert!(script.cwnd() >= 10, "cwnd {}", script.cwnd());
-    let config = TcpConfig { undo: false, ..config };
+    let rack = RackConfig { undo: false, ..rack };
+    let config = TcpConfig { recovery: Recovery::Rack(rack), ..config };
     let mut script = expired(&config);
     script.at(ms(410)).push(late);
     assert_eq!((script.sender.state(), script.cwnd()), (State::Loss, 2));

@@ -3,11 +3,11 @@
 mod common;
 
 use common::*;
-use varicap_tcp::{Recovery, State, TcpConfig};
+use varicap_tcp::{RackConfig, Recovery, State, TcpConfig};
 
 /// RACK-TLP as the standard has it: SACK, a probe of the tail, the window halved at once.
 fn by_time(initial_window: u64) -> TcpConfig {
-    TcpConfig { tail_loss_probe: true, timer: timer(200, 1), ..config(Recovery::Rack, initial_window) }
+    TcpConfig { timer: timer(200, 1), ..config(Recovery::Rack(RackConfig::default()), initial_window) }
 }
 
 /// A script in which the round trip of 100 ms is known, ten segments are in flight since 100 ms, and nothing is due.
@@ -153,7 +153,8 @@ fn a_probe_that_was_a_duplicate_costs_nothing() {
 /// §6.3 and RFC 6298 §5: after a timeout only what left a round trip ago is lost.
 #[test]
 fn a_timeout_spares_what_left_a_moment_before() {
-    let config = TcpConfig { tail_loss_probe: false, ..by_time(5) };
+    let quiet = RackConfig { tail_loss_probe: false, ..RackConfig::default() };
+    let config = TcpConfig { recovery: Recovery::Rack(quiet), ..by_time(5) };
     let mut script = Script::offering(&config, 8 * MSS);
     script.at(ms(100)).ack(5 * MSS);
     script.at(ms(395)).write(MSS);

@@ -27,6 +27,7 @@ _MOST_SETTINGS = 1_000_000
 @commands.command(
     epilog="Examples: varicap dialogue tests/dialogues | "
     "varicap dialogue slow-start.pkt --set initial_window='4 packets' | "
+    "varicap dialogue --stack linux scripts | "
     "varicap dialogue scripts --settings newreno.toml --json"
 )
 def dialogue(
@@ -37,6 +38,10 @@ def dialogue(
     settings: Annotated[
         Path | None,
         typer.Option(help="A TOML file with a table `tcp` as in a scenario; it counts more than the scripts."),
+    ] = None,
+    stack: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The stack of the host, such as linux; scripts and settings come first."),
     ] = None,
     set_: Annotated[
         list[str] | None,
@@ -57,6 +62,8 @@ def dialogue(
     from varicap.parts.dialogue import dialogue as play
 
     tcp = _settings(settings, set_ or [])
+    if stack is not None:
+        tcp["stack"] = stack
     played: list[Dialogue] = []
     unread: list[str] = []
     for file in _scripts(files):

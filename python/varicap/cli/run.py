@@ -366,7 +366,8 @@ def _explain(scenario: _core.Scenario, as_json: bool) -> None:
         return
     width = max((len(line["key"]) for line in lines), default=0)
     for line in lines:
-        origin = "" if line["given"] else "  # follows" if line["key"].startswith("resolved.") else "  # default"
+        source = "follows" if line["key"].startswith("resolved.") else line["place"] or "default"
+        origin = "" if line["given"] else f"  # {source}"
         echo(f"{line['key']:<{width}}  {line['value']}{origin}")
 
 

@@ -26,6 +26,11 @@ True
 >>> sender.cwnd
 3000
 
+Whatever is not given is as the `stack` has it, or has its default:
+
+>>> settings(stack="bsd-reno", initial_window="4 packets")["timer"]
+{'ticks': {'tick': '500 ms', 'minimum_ticks': 2, 'initial': '6 s', 'maximum': '64 s'}}
+
 A sender with a reservation marks what conforms to it, and may send it by a timer; the keys are those of a flow's
 ``reservation`` table.
 
@@ -57,9 +62,12 @@ times slower than with one that is built in.
 20000
 """
 
-from typing import Protocol
+import json
+from typing import Any, Protocol
 
 from varicap._core import AckSample, CongestionEvent, Receiver, Segment, Sender
+from varicap._core import stacks as _stacks
+from varicap._core import tcp_settings as _settings
 from varicap.parts.dialogue import dialogue
 
 __all__ = [
@@ -71,7 +79,39 @@ __all__ = [
     "Segment",
     "Sender",
     "dialogue",
+    "settings",
+    "stacks",
 ]
+
+
+def settings(**tcp: Any) -> dict[str, Any]:
+    """All settings of a connection of which some are given, as in a scenario's ``tcp`` table.
+
+    What is not given is as the ``stack`` has it, or has its default.
+
+    >>> settings(stack="linux")["timestamps"], settings(stack="linux", timestamps=False)["timestamps"]
+    (True, False)
+
+    Raises:
+        ScenarioError: a setting is wrong.
+    """
+    found: dict[str, Any] = json.loads(_settings(**tcp))
+    return found
+
+
+def stacks() -> dict[str, dict[str, Any]]:
+    """The habits of each stack, by its name: keys of a scenario's ``tcp`` table.
+
+    Of a choice it may have the parameters of several alternatives, of which the first is the stack's own; no stack
+    chooses the congestion control.
+
+    >>> list(stacks())
+    ['linux', 'rfc', 'bsd-tahoe', 'bsd-reno', 'ns-1', 'ns-2']
+    >>> stacks()["ns-2"]["ack"]
+    {'every': {}, 'delayed': {'segments': 2, 'timeout': '100 ms'}}
+    """
+    found: dict[str, dict[str, Any]] = json.loads(_stacks())
+    return found
 
 
 class CongestionControl(Protocol):

@@ -12,7 +12,38 @@ from varicap.scenario.part import Part, ScenarioFile
 Span: TypeAlias = str
 """A length of time with its unit, such as "50 ms"."""
 
-Recovery: TypeAlias = Literal["old-tahoe", "tahoe", "reno", "newreno", "sack"]
+Stack: TypeAlias = Literal["linux", "rfc", "bsd-tahoe", "bsd-reno", "ns-1", "ns-2"]
+"""Whose habits a connection has."""
+
+Reduction: TypeAlias = Literal["at-once", "prr"]
+"""How the window falls in recovery."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rack(Part):
+    """Recovery by time. A key that is None is as the stack says, or has its default."""
+
+    _tag: ClassVar[str] = "rack"
+
+    reduction: Reduction | None = None
+    """How the window falls in recovery. Default: at-once (RFC 6675 §5; Linux: prr)."""
+    tail_loss_probe: bool | None = None
+    """Whether a silent tail is probed after about two round trips, before the retransmission timer expires (RFC 8985
+    §7).
+
+    Default: true.
+    """
+    frto: bool | None = None
+    """Whether new data tests if a timeout was spurious (RFC 5682). Default: false (Linux: true)."""
+    undo: bool | None = None
+    """Whether a reduction of the window is undone that turns out to have answered no loss, by timestamps (RFC 4015) or
+    reported duplicates (RFC 3708).
+
+    Default: false (Linux: true).
+    """
+
+
+Recovery: TypeAlias = Literal["old-tahoe", "tahoe", "reno", "newreno", "sack", "rack"] | Rack
 """What is retransmitted, and when recovery ends."""
 
 Increase: TypeAlias = Literal["per-window", "per-ack"]
@@ -21,7 +52,7 @@ Increase: TypeAlias = Literal["per-window", "per-ack"]
 
 @dataclass(frozen=True, kw_only=True)
 class PlusPlus(Part):
-    """HyStart++."""
+    """HyStart++. A key that is None is as the stack says, or has its default."""
 
     _tag: ClassVar[str] = "plus-plus"
 
@@ -38,7 +69,7 @@ Hystart: TypeAlias = Literal["none", "linux", "plus-plus"] | PlusPlus
 
 @dataclass(frozen=True, kw_only=True)
 class Reno(Part):
-    """How the window of RFC 5681 grows."""
+    """How the window of RFC 5681 grows. A key that is None is as the stack says, or has its default."""
 
     _tag: ClassVar[str] = "reno"
 
@@ -47,9 +78,9 @@ class Reno(Part):
 
     Default: as the connection's `counting` says.
     """
-    increase: Increase = "per-window"
+    increase: Increase | None = None
     """By how much congestion avoidance opens the window. Default: per-window (what RFC 5681 §3.1 recommends)."""
-    hystart: Hystart = "none"
+    hystart: Hystart | None = None
     """When slow start ends before a loss. Default: none (RFC 5681)."""
 
 
@@ -62,23 +93,23 @@ Arithmetic: TypeAlias = Literal["rfc9438", "linux"]
 
 @dataclass(frozen=True, kw_only=True)
 class Cubic(Part):
-    """The constants of RFC 9438."""
+    """The constants of RFC 9438. A key that is None is as the stack says, or has its default."""
 
     _tag: ClassVar[str] = "cubic"
 
-    beta: float = 0.7
+    beta: float | None = None
     """Multiplicative decrease factor. Default: 0.7 (RFC 9438 §4.6)."""
-    c: float = 0.4
+    c: float | None = None
     """Scaling constant C [MSS/s^3]. Default: 0.4 (RFC 9438 §5.1)."""
-    fast_convergence: bool = True
+    fast_convergence: bool | None = None
     """Fast convergence (RFC 9438 §4.7). Default: true."""
-    reno_friendly: bool = True
+    reno_friendly: bool | None = None
     """At least as fast as Reno (RFC 9438 §4.3). Default: true."""
-    alpha: Alpha = "rfc9438"
+    alpha: Alpha | None = None
     """By how much the estimate of Reno's window grows. Default: rfc9438."""
-    arithmetic: Arithmetic = "rfc9438"
+    arithmetic: Arithmetic | None = None
     """The numbers that congestion avoidance computes with. Default: rfc9438."""
-    hystart: Hystart = "none"
+    hystart: Hystart | None = None
     """When slow start ends before a loss. Default: none."""
 
 
@@ -102,15 +133,18 @@ RateRtt: TypeAlias = Literal["base", "smoothed"] | Known
 
 @dataclass(frozen=True, kw_only=True)
 class Ratcp(Part):
-    """How the advertised rate becomes a window. Source: [ratcp, §II]."""
+    """How the advertised rate becomes a window.
+
+    Source: [ratcp, §II]. A key that is None is as the stack says, or has its default.
+    """
 
     _tag: ClassVar[str] = "ratcp"
 
-    beta: Amount = "1 packets"
+    beta: Amount | None = None
     """Target backlog beta at the bottleneck, in whole packets beyond rate times RTT. Default: 1 packets."""
-    rtt: RateRtt = "base"
+    rtt: RateRtt | None = None
     """Which RTT is multiplied with the rate. Default: base."""
-    pacing: bool = False
+    pacing: bool | None = None
     """Whether packets are spaced at the advertised rate instead of sent as acknowledgements come. Default: false."""
 
 
@@ -123,30 +157,36 @@ Growth: TypeAlias = Literal["reno", "cubic"]
 
 @dataclass(frozen=True, kw_only=True)
 class RateAdaptiveWindow(Part):
-    """How a window with a reserved part moves. Source: [minrate, Fig. 8]."""
+    """How a window with a reserved part moves.
+
+    Source: [minrate, Fig. 8]. A key that is None is as the stack says, or has its default.
+    """
 
     _tag: ClassVar[str] = "rate-adaptive-window"
 
-    rtt: RttBase = "base"
+    rtt: RttBase | None = None
     """Which RTT makes the reserved rate a window.
 
     Default: base (the least RTT seen: the conservative choice of [minrate, §IV-B]).
     """
-    grow: Growth = "reno"
+    grow: Growth | None = None
     """How the variable part opens and falls. Default: reno, as in [minrate]; cubic goes beyond the paper."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Vegas(Part):
-    """How much may wait in the bottleneck's queue. Source: [brakmo95, §3.2]."""
+    """How much may wait in the bottleneck's queue.
+
+    Source: [brakmo95, §3.2]. A key that is None is as the stack says, or has its default.
+    """
 
     _tag: ClassVar[str] = "vegas"
 
-    alpha: Amount = "2 packets"
+    alpha: Amount | None = None
     """With less than this in the queue, the window opens. Default: 2 packets (Linux)."""
-    beta: Amount = "4 packets"
+    beta: Amount | None = None
     """With more than this in the queue, the window closes. Default: 4 packets (Linux)."""
-    gamma: Amount = "1 packets"
+    gamma: Amount | None = None
     """With more than this in the queue, slow start ends. Default: 1 packets (Linux)."""
 
 
@@ -174,68 +214,143 @@ Congestion: TypeAlias = (
 
 @dataclass(frozen=True, kw_only=True)
 class Rfc6298Timer(Part):
-    """RFC 6298's timer."""
+    """RFC 6298's timer. A key that is None is as the stack says, or has its default."""
 
     _tag: ClassVar[str] = "rfc6298"
 
-    minimum: Span = "1 s"
+    minimum: Span | None = None
     """Least RTO. Default: 1 s (RFC 6298 §2.4; Linux has 200 ms)."""
-    initial: Span = "1 s"
+    initial: Span | None = None
     """RTO before the first sample. Default: 1 s (RFC 6298 §2.1)."""
-    maximum: Span = "60 s"
+    maximum: Span | None = None
     """Largest RTO. Default: 60 s (RFC 6298 §2.5)."""
-    granularity: Span = "1 ms"
+    granularity: Span | None = None
     """Clock granularity G: RTT samples and RTOs are rounded up to it. Default: 1 ms."""
 
 
 @dataclass(frozen=True, kw_only=True)
+class LinuxTimer(Part):
+    """Linux's timer. A key that is None is as the stack says, or has its default."""
+
+    _tag: ClassVar[str] = "linux"
+
+    minimum: Span | None = None
+    """Least deviation that is added to the smoothed RTT, so that the RTO is at least the smoothed RTT plus this (RFC
+    6298 bounds the RTO as a whole).
+
+    Default: 200 ms (net.ipv4.tcp_rto_min_us).
+    """
+    initial: Span | None = None
+    """RTO before the first sample. Default: 1 s."""
+    maximum: Span | None = None
+    """Largest RTO. Default: 120 s (net.ipv4.tcp_rto_max_ms)."""
+    hertz: int | None = None
+    """Ticks of the kernel's clock in a second: RTOs are whole ticks. Default: 250 (most distributions)."""
+    wheel: bool | None = None
+    """Whether a timer fires where Linux's timer wheel does: in the next tick and, the longer it is, at coarser steps
+    (32 ms above 252 ms, 256 ms above 2 s).
+
+    Default: true.
+    """
+    linear_syn_timeouts: int | None = None
+    """How often a SYN times out before its RTO begins to double.
+
+    Default: 4 (net.ipv4.tcp_syn_linear_timeouts; RFC 6298 doubles at once: 0).
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
 class TickTimer(Part):
-    """A coarse tick timer."""
+    """A coarse tick timer. A key that is None is as the stack says, or has its default."""
 
     _tag: ClassVar[str] = "ticks"
 
-    tick: Span = "500 ms"
+    tick: Span | None = None
     """Length of a tick. Default: 500 ms (BSD)."""
-    minimum_ticks: int = 2
+    minimum_ticks: int | None = None
     """Least RTO in ticks. Default: 2."""
-    initial: Span = "6 s"
+    initial: Span | None = None
     """RTO before the first sample. Default: 6 s."""
-    maximum: Span = "64 s"
+    maximum: Span | None = None
     """Largest RTO. Default: 64 s."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MultipleTimer(Part):
-    """An RTO that is a fixed multiple of the RTT."""
+    """An RTO that is a fixed multiple of the RTT. A key that is None is as the stack says, or has its default."""
 
     _tag: ClassVar[str] = "multiple"
 
-    factor: float = 2.0
+    factor: float | None = None
     """RTO = factor x RTT. Default: 2."""
-    of: RttBase = "smoothed"
+    of: RttBase | None = None
     """Which RTT is multiplied. Default: smoothed."""
-    initial: Span = "1 s"
+    initial: Span | None = None
     """RTO before the first sample. Default: 1 s."""
-    maximum: Span = "60 s"
+    maximum: Span | None = None
     """Largest RTO. Default: 60 s."""
-    backoff: bool = True
+    backoff: bool | None = None
     """Whether the RTO doubles at each expiry. Default: true."""
 
 
-Timer: TypeAlias = Literal["rfc6298", "ticks", "multiple"] | Rfc6298Timer | TickTimer | MultipleTimer
+Timer: TypeAlias = (
+    Literal["rfc6298", "linux", "ticks", "multiple"]
+    | Rfc6298Timer
+    | LinuxTimer
+    | TickTimer
+    | MultipleTimer
+)
 """The retransmission timer."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DelayedAck(Part):
-    """Delayed acknowledgements."""
+    """Delayed acknowledgements.
+
+    The defaults are the standard's; what Linux does beyond it is an option each. A key that is None is as the stack
+    says, or has its default.
+    """
 
     _tag: ClassVar[str] = "delayed"
 
-    segments: int = 2
+    segments: int | None = None
     """Full-sized segments per acknowledgement. Default: 2."""
-    timeout: Span = "40 ms"
-    """Longest delay of an acknowledgement, at most 500 ms (RFC 5681 §4.2). Default: 40 ms (Linux's least)."""
+    timeout: Span | None = None
+    """Longest delay of an acknowledgement, at most 500 ms (RFC 5681 §4.2); the least one if there is a `maximum`.
+
+    Default: 40 ms (Linux's least).
+    """
+    maximum: Span | None = None
+    """The delay follows the pauses between segments, from `timeout` up to this and to the round-trip time of the
+    handshake, and doubles whenever it was waited for in vain.
+
+    Default: none, a fixed delay (Linux: 200 ms).
+    """
+    quick: int | None = None
+    """Most segments that are acknowledged at once, each by itself: at the beginning, after a pause of more than an RTO
+    and after a duplicate, though not more than half of the advertised window holds; two after a congestion mark.
+
+    Default: 0 (Linux: 16).
+    """
+    count_bytes: bool | None = None
+    """Whether `segments` counts bytes, so that an acknowledgement is due when more than `segments` - 1 full-sized
+    segments have come, whatever their number.
+
+    Default: false (RFC 1122 and Linux: true).
+    """
+    short_at_once: bool | None = None
+    """Whether a segment shorter than the MSS is acknowledged as soon as the application has read it, as the end of what
+    the sender had to say.
+
+    Default: false (Linux: true).
+    """
+    sack_compression: Span | None = None
+    """Out-of-order data beyond the third segment since data last came in order is acknowledged together, after this or
+    a twentieth of the handshake's round-trip time, and after 44 segments at the latest (RFC 5681 §4.2 wants an
+    acknowledgement of each).
+
+    Default: none (Linux with SACK: 1 ms).
+    """
 
 
 AckPolicy: TypeAlias = Literal["every", "delayed"] | DelayedAck
@@ -256,11 +371,11 @@ AfterRecovery: TypeAlias = Literal["flight-size", "ssthresh"]
 
 @dataclass(frozen=True, kw_only=True)
 class ByteCounting(Part):
-    """Appropriate byte counting."""
+    """Appropriate byte counting. A key that is None is as the stack says, or has its default."""
 
     _tag: ClassVar[str] = "bytes"
 
-    limit: int = 2
+    limit: int | None = None
     """Most segments that one acknowledgement may add in slow start (RFC 3465's L); after a timeout it is one.
 
     Default: 2.
@@ -282,83 +397,109 @@ Halving: TypeAlias = Literal["flight-size", "window", "offered-window"]
 
 @dataclass(frozen=True, kw_only=True)
 class Tcp(Part):
-    """One TCP connection: recovery, congestion control, timer and receiver, each chosen by name."""
+    """One TCP connection: recovery, congestion control, timer and receiver, each chosen by name.
 
-    _complete: ClassVar[bool] = True
+    A key that is None is as the scenario's `tcp` table says, or as its stack does, or has its default.
+    """
 
-    recovery: Recovery = "sack"
-    """What is retransmitted, and when recovery ends. Default: sack."""
-    congestion: Congestion = Reno()
+    stack: Stack | None = None
+    """Whose habits the connection has: what they are is the default of the other keys. Default: rfc."""
+    recovery: Recovery | None = None
+    """What is retransmitted, and when recovery ends. Default: by the stack; `rfc` has sack."""
+    congestion: Congestion | None = None
     """How much may be in flight. Default: reno."""
-    timer: Timer = Rfc6298Timer()
-    """The retransmission timer. Default: RFC 6298."""
-    ack: AckPolicy = DelayedAck()
-    """When the receiver acknowledges. Default: delayed (RFC 1122)."""
-    mss: Bytes = "1460 B"
-    """Largest payload of a segment [B]. Default: 1460 B (Ethernet without options)."""
-    header: Bytes = "40 B"
+    timer: Timer | None = None
+    """The retransmission timer. Default: by the stack; `rfc` has RFC 6298's."""
+    ack: AckPolicy | None = None
+    """When the receiver acknowledges. Default: by the stack; `rfc` has delayed (RFC 1122)."""
+    dsack: bool | None = None
+    """Whether the receiver reports in its first SACK block what arrived twice (RFC 2883), if `recovery` uses SACK.
+
+    Default: by the stack; `rfc` has false.
+    """
+    mss: Bytes | None = None
+    """Largest payload of a segment [B]. Default: by the stack; `rfc` has 1460 B (Ethernet without options)."""
+    header: Bytes | None = None
     """TCP and IP header on the wire [B], options not included. Default: 40 B."""
-    count_options: bool = True
-    """Whether option bytes (timestamps, SACK blocks) count on the wire. Default: true."""
-    initial_window: Amount = "10 packets"
-    """First congestion window. Default: 10 packets (RFC 6928)."""
-    initial_ssthresh: Amount = "unlimited"
+    count_options: bool | None = None
+    """Whether option bytes (timestamps, SACK blocks) count on the wire. Default: by the stack; `rfc` has true."""
+    initial_window: Amount | None = None
+    """First congestion window. Default: by the stack; `rfc` has 10 packets (RFC 6928)."""
+    initial_ssthresh: Amount | None = None
     """Initial slow start threshold. Default: unlimited (RFC 5681 §3.1: arbitrarily high)."""
-    max_window: Amount = "unlimited"
+    max_window: Amount | None = None
     """Upper limit of the congestion window. Default: unlimited."""
-    receive_window: Amount = "unlimited"
+    receive_window: Amount | None = None
     """The receiver's buffer, which limits the advertised window. Default: unlimited."""
-    handshake: bool = True
-    """Whether the connection begins with a three-way handshake. Default: true."""
-    timestamps: bool = False
+    handshake: bool | None = None
+    """Whether the connection begins with a three-way handshake. Default: by the stack; `rfc` has true."""
+    timestamps: bool | None = None
     """Timestamps option (RFC 7323): an RTT sample from every acknowledgement, 12 bytes in every segment.
 
-    Default: false.
+    Default: by the stack; `rfc` has false.
     """
-    rtt_samples: RttSamples = "every-ack"
-    """Which acknowledgements give an RTT sample when there are no timestamps. Default: every-ack (as Linux)."""
-    limited_transmit: bool = True
-    """Limited transmit (RFC 3042): new data on the first two duplicate ACKs. Default: true."""
-    duplicate_acks: int = 3
-    """Duplicate ACKs that trigger a fast retransmit. Default: 3 (RFC 5681 §3.2)."""
-    after_timeout: AfterTimeout = "go-back-n"
-    """What a sender without SACK resends after a timeout. Default: go-back-n."""
-    after_recovery: AfterRecovery = "flight-size"
-    """NewReno's window when its recovery ends. Default: flight-size (RFC 6582 §3.2 (3), option 1)."""
-    repeat_fast_retransmit: bool = False
+    rtt_samples: RttSamples | None = None
+    """Which acknowledgements give an RTT sample when there are no timestamps.
+
+    Default: by the stack; `rfc` has every-ack.
+    """
+    limited_transmit: bool | None = None
+    """Limited transmit (RFC 3042): new data on the first two duplicate ACKs. Default: by the stack; `rfc` has true."""
+    duplicate_acks: int | None = None
+    """Duplicate ACKs that trigger a fast retransmit. Default: by the stack; `rfc` has 3 (RFC 5681 §3.2)."""
+    after_timeout: AfterTimeout | None = None
+    """What a sender without SACK resends after a timeout. Default: by the stack; `rfc` has go-back-n."""
+    after_recovery: AfterRecovery | None = None
+    """NewReno's window when its recovery ends.
+
+    Default: by the stack; `rfc` has flight-size (RFC 6582 §3.2 (3), option 1).
+    """
+    repeat_fast_retransmit: bool | None = None
     """Whether duplicate ACKs for data sent before the last recovery may start another one.
 
-    Duplicates of the ACK that ends Tahoe's may not: they answer what it sent twice. Default: false (RFC 6582 §3.2 step
-    1).
+    Duplicates of the ACK that ends Tahoe's may not: they answer what it sent twice. Default: by the stack; `rfc` has
+    false (RFC 6582 §3.2 step 1).
     """
-    window_inflation: bool = True
+    window_inflation: bool | None = None
     """Whether duplicate ACKs stretch Reno's and NewReno's window in fast recovery (RFC 5681 §3.2 (3) and (4)).
 
-    Without, a sender is silent until half of its window has left the network. Default: true.
+    Without, a sender is silent until half of its window has left the network. Default: by the stack; `rfc` has true.
     """
     max_burst: int | None = None
     """Most segments sent in answer to one acknowledgement. Default: no limit."""
-    restart_after_idle: bool = True
-    """Whether cwnd falls back to the initial window after an idle RTO (RFC 5681 §4.1). Default: true."""
-    counting: Counting = "acks"
+    restart_after_idle: bool | None = None
+    """Whether cwnd falls back to the initial window after an idle RTO (RFC 5681 §4.1).
+
+    Default: by the stack; `rfc` has true.
+    """
+    counting: Counting | None = None
     """How much of what an acknowledgement covers opens the window.
 
-    `congestion.reno.byte_counting` overrides it for Reno. Default: acks (RFC 5681).
+    `congestion.reno.byte_counting` overrides it for Reno. Default: by the stack; `rfc` has acks (RFC 5681).
     """
-    grow_when: GrowWhen = "window-limited"
-    """When acknowledgements may open the window. Default: window-limited."""
-    validation: Validation = "restart"
-    """What becomes of a window that is not used, if `restart_after_idle` is on. Default: restart (RFC 5681 §4.1)."""
-    halving: Halving = "flight-size"
-    """From what ssthresh is computed when the window falls. Default: flight-size (RFC 5681 (4))."""
-    reduce_once: bool = False
+    grow_when: GrowWhen | None = None
+    """When acknowledgements may open the window. Default: by the stack; `rfc` has window-limited."""
+    validation: Validation | None = None
+    """What becomes of a window that is not used, if `restart_after_idle` is on.
+
+    Default: by the stack; `rfc` has restart (RFC 5681 §4.1).
+    """
+    halving: Halving | None = None
+    """From what ssthresh is computed when the window falls.
+
+    Default: by the stack; `rfc` has flight-size (RFC 5681 (4)).
+    """
+    reduce_once: bool | None = None
     """Whether the window falls at most once per window of data: neither at a fast retransmit after an ECN echo (RFC
     3168 §6.1.2), nor ssthresh again at a timeout in fast recovery.
 
-    Linux: true. Default: false (RFC 5681, BSD, ns-2).
+    Default: by the stack; `rfc` has false, as BSD and ns-2.
     """
-    ecn: bool = False
-    """Explicit congestion notification (RFC 3168). Default: false."""
+    ecn: bool | None = None
+    """Explicit congestion notification (RFC 3168), negotiated if there is a handshake.
+
+    Default: by the stack; `rfc` has false.
+    """
 
 
 Rate: TypeAlias = str
@@ -1554,7 +1695,10 @@ class Scenario(ScenarioFile):
     isolate: bool = False
     """Whether each flow has the network to itself, over the same channel, instead of sharing it. Default: false."""
     tcp: Tcp = Tcp()
-    """Keys that every flow's `tcp` table inherits unless it sets them itself."""
+    """Keys that every flow's `tcp` table inherits unless it sets them itself.
+
+    A flow of another stack inherits what is written here, and the rest from its own stack.
+    """
     topology: Topology
     """The links and how they are connected."""
     flows: Mapping[str, Flow]

@@ -20,15 +20,13 @@ class Part:
     """The name of the choice that this part is; empty if it is none."""
     _bare: ClassVar[bool] = False
     """Whether the choice holds a value rather than a table."""
-    _complete: ClassVar[bool] = False
-    """Whether to write out defaults too, because what is missing would come from elsewhere."""
 
     def to_dict(self) -> dict[str, Any]:
         """The table as a file would hold it, without what is default."""
         return {
             item.name.rstrip("_"): _plain(value)
             for item in fields(self)
-            if (value := getattr(self, item.name)) is not None and (self._complete or value != item.default)
+            if (value := getattr(self, item.name)) is not None and value != item.default
         }
 
     @classmethod

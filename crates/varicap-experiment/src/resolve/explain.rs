@@ -8,7 +8,7 @@ use varicap_units::{Amount, Rate, Time, TokenBucket};
 use crate::error::ScenarioError;
 use crate::resolve::network::{FlowSpec, LinkSpec, Network, ReservationSpec, Transport};
 use crate::scenario::Scenario;
-use crate::scenario::document::{Node, join_path};
+use crate::scenario::document::{Node, Origin, join_path};
 use crate::scenario::schema::{self, Kind};
 
 /// One value of a scenario, or one that follows from it.
@@ -20,7 +20,7 @@ pub struct Explained {
     pub value: String,
     /// Whether it was given, in the file or by `--set`; otherwise it is a default, or follows from others.
     pub given: bool,
-    /// Where it was given: `lte.toml:12` or `--set …`.
+    /// Where it was given: `lte.toml:12` or `--set …`; or whose default it is: `stack linux`.
     pub place: Option<String>,
     /// What it means.
     pub text: String,
@@ -103,13 +103,18 @@ impl Walk<'_> {
         self.lines.push(Explained {
             key: join_path(&self.path),
             value,
-            given: written.is_some(),
+            given: written.is_some_and(|node| node.origin.is_written()),
             place,
             text,
         });
     }
 
     fn place(&self, node: &Node) -> Option<String> {
+        match node.origin {
+            Origin::Default => return None,
+            Origin::Stack(stack) => return Some(format!("stack {stack}")),
+            _ => {}
+        }
         let mut at = ScenarioError::default();
         self.scenario.source.place(&mut at, node.origin);
         match at.line {

@@ -11,6 +11,7 @@ use indexmap::IndexMap;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+use varicap_tcp::Stack;
 pub(crate) use varicap_units::part::join as join_path;
 
 use crate::error::{Excerpt, ScenarioError};
@@ -31,6 +32,17 @@ pub(crate) enum Origin {
     File(Extent),
     /// In this one of the settings of the command line, as `key=value`.
     Set(usize, Extent),
+    /// Nowhere: a habit of the connection's stack.
+    Stack(Stack),
+    /// Nowhere: what holds if nothing is written.
+    Default,
+}
+
+impl Origin {
+    /// Whether somebody wrote the value.
+    pub fn is_written(self) -> bool {
+        !matches!(self, Origin::Stack(_) | Origin::Default)
+    }
 }
 
 /// The bytes of a text from `start` to `end`.
@@ -156,6 +168,16 @@ impl Node {
         };
         node.key = Origin::Set(index, Extent { start: 0, end: key.len() });
         node
+    }
+
+    /// Records for the whole tree that it comes from `origin`.
+    pub fn mark(&mut self, origin: Origin) {
+        (self.origin, self.key) = (origin, origin);
+        match &mut self.value {
+            Value::Table(table) => table.values_mut().for_each(|node| node.mark(origin)),
+            Value::List(items) => items.iter_mut().for_each(|node| node.mark(origin)),
+            _ => {}
+        }
     }
 
     /// Records for the whole tree that it was written `before` bytes into a setting.
@@ -388,7 +410,7 @@ impl PartialEq for Source {
 impl Source {
     /// Whether a value was written at `path`.
     pub fn given(&self, path: &[&str]) -> bool {
-        self.root.at(path.iter().copied()).is_some()
+        self.root.at(path.iter().copied()).is_some_and(|node| node.origin.is_written())
     }
 
     /// Adds to an error the place of its key, or of the nearest table around the key.
@@ -404,13 +426,20 @@ impl Source {
                 is_whole = false;
                 break;
             };
-            (node, origin) = (next, next.key);
+            node = next;
+            // What nobody wrote is best looked for where somebody wrote the table around it.
+            if next.key.is_written() {
+                origin = next.key;
+            }
         }
         // A value shows what is wrong; a table is better known by its name.
-        if is_whole && !matches!(node.value, Value::Table(_)) {
+        if is_whole && node.origin.is_written() && !matches!(node.value, Value::Table(_)) {
             origin = node.origin;
         }
         self.place(&mut error, origin);
+        if let (true, Origin::Stack(stack)) = (is_whole, node.origin) {
+            blame(&mut error, stack);
+        }
         error
     }
 
@@ -418,7 +447,8 @@ impl Source {
     pub fn place(&self, error: &mut ScenarioError, origin: Origin) {
         error.file.clone_from(&self.file);
         match origin {
-            Origin::Unknown => {}
+            Origin::Unknown | Origin::Default => {}
+            Origin::Stack(stack) => blame(error, stack),
             Origin::File(extent) => self.lines.show(error, extent),
             Origin::Set(index, extent) => {
                 if let Some((key, value)) = self.settings.get(index) {
@@ -430,6 +460,13 @@ impl Source {
             }
         }
     }
+}
+
+/// Adds to an error that nobody wrote the value, and who chose it.
+fn blame(error: &mut ScenarioError, stack: Stack) {
+    let from = format!("it comes from stack {stack}; a value of your own overrides it");
+    let hint = error.hint.take().map_or(from.clone(), |hint| format!("{hint}; {from}"));
+    error.hint = Some(hint.into());
 }
 
 /// Splits a dotted path into its keys; a key in double quotes may contain dots.

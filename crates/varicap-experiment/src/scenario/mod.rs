@@ -9,6 +9,7 @@ pub(crate) mod name;
 pub(crate) mod positions;
 pub(crate) mod reservation;
 pub(crate) mod schema;
+pub(crate) mod stack;
 
 use std::sync::Arc;
 
@@ -57,8 +58,10 @@ pub struct Scenario {
     /// Whether each flow has the network to itself, over the same channel, instead of sharing it. Default: false.
     #[serde(default)]
     pub isolate: bool,
-    /// Keys that every flow's `tcp` table inherits unless it sets them itself.
+    /// Keys that every flow's `tcp` table inherits unless it sets them itself. A flow of another stack inherits what is
+    /// written here, and the rest from its own stack.
     #[serde(default)]
+    #[schemars(extend("default" = {}))]
     pub tcp: TcpConfig,
     /// The links and how they are connected.
     pub topology: Topology,

@@ -21,28 +21,32 @@ use varicap_units::{Span, Time};
 use crate::config::TcpConfig;
 use crate::segment::Segment;
 use duplicates::Duplicates;
+pub use rack::{RackConfig, Reduction};
 
 /// The registry of recoveries: the choice in a scenario file, and the static dispatch to the chosen rules. A line names
-/// the unit struct that answers for the choice, and the rules that run it.
+/// the unit struct that answers for the choice, or its settings, and the rules that run it.
 macro_rules! recoveries {
-    ($( $Variant:ident [$unit:path] runs $Rules:ty = $name:literal, $doc:literal; )+) => {
+    ($( $Variant:ident $( [$unit:path] )? $( ($config:ident: $Config:ty) )? runs $Rules:ty = $name:literal, $doc:literal; )+) => {
         varicap_units::parts! {
             /// What is retransmitted, and when recovery ends.
             #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+            #[serde(remote = "Self")]
+            #[schemars(transform = varicap_units::choice::names)]
             pub enum Recovery {
-                $( $Variant[$unit] = $name, $doc; )+
+                $( $Variant $( [$unit] )? $( ($config: $Config) )? = $name, $doc; )+
             }
         }
+        varicap_units::choice!(Recovery);
 
         impl Recovery {
             /// Whether it uses selective acknowledgements.
             pub fn is_selective(self) -> bool {
-                match self { $( Recovery::$Variant => <$Rules as Rules>::SELECTIVE, )+ }
+                match self { $( Recovery::$Variant { .. } => <$Rules as Rules>::SELECTIVE, )+ }
             }
 
             /// Whether it keeps a record of each segment in flight.
             pub fn tracks(self) -> bool {
-                match self { $( Recovery::$Variant => <$Rules as Rules>::TRACKS, )+ }
+                match self { $( Recovery::$Variant { .. } => <$Rules as Rules>::TRACKS, )+ }
             }
         }
 
@@ -54,7 +58,7 @@ macro_rules! recoveries {
 
         impl Chosen {
             fn new(config: &TcpConfig) -> Chosen {
-                match config.recovery { $( Recovery::$Variant => Chosen::$Variant(Rules::new(config)), )+ }
+                match config.recovery { $( Recovery::$Variant { .. } => Chosen::$Variant(Rules::new(config)), )+ }
             }
             fn on_ack(&mut self, common: &mut Common, space: &Space, arrival: &Arrival<'_>) -> Reaction {
                 match self { $( Chosen::$Variant(rules) => rules.on_ack(common, space, arrival), )+ }
@@ -115,8 +119,18 @@ recoveries! {
     NewReno[newreno::NewReno] runs Duplicates<newreno::NewReno> = "newreno",
         "Reno that stays in recovery on partial acknowledgements. Source: RFC 6582.";
     Sack[sack::Sack] runs sack::Selective = "sack", "Selective acknowledgements with a scoreboard. Source: RFC 6675.";
-    Rack[rack::Rack] runs rack::ByTime = "rack",
+    Rack(config: RackConfig) runs rack::ByTime = "rack",
         "Selective acknowledgements; what left before something delivered is lost after a while. Source: RFC 8985.";
+}
+
+impl Recovery {
+    /// The settings of recovery by time, if it is that.
+    pub fn rack(&self) -> Option<RackConfig> {
+        match self {
+            Recovery::Rack(config) => Some(*config),
+            _ => None,
+        }
+    }
 }
 
 /// A sender's place in the life of a connection, with Linux's names.

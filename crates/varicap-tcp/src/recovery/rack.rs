@@ -4,6 +4,8 @@
 //! Of two segments, the one that left earlier is lost if the later one was delivered and enough time has passed for
 //! mere reordering. A retransmission is a segment like any other, so that its loss is found without a timeout.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use varicap_units::part::Part;
 use varicap_units::{Span, Time};
 
@@ -13,9 +15,45 @@ use super::{Arrival, Beliefs, Clock, Common, Expiry, Held, Reaction, Rules, Sign
 use crate::config::TcpConfig;
 
 /// Recovery by time.
-pub(crate) struct Rack;
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RackConfig {
+    /// How the window falls in recovery. Default: at-once (RFC 6675 §5; Linux: prr).
+    pub reduction: Reduction,
+    /// Whether a silent tail is probed after about two round trips, before the retransmission timer expires (RFC 8985 §7).
+    /// Default: true.
+    pub tail_loss_probe: bool,
+    /// Whether new data tests if a timeout was spurious (RFC 5682). Default: false (Linux: true).
+    pub frto: bool,
+    /// Whether a reduction of the window is undone that turns out to have answered no loss, by timestamps (RFC 4015) or
+    /// reported duplicates (RFC 3708). Default: false (Linux: true).
+    pub undo: bool,
+}
 
-impl Part for Rack {}
+impl Default for RackConfig {
+    fn default() -> RackConfig {
+        RackConfig { reduction: Reduction::AtOnce, tail_loss_probe: true, frto: false, undo: false }
+    }
+}
+
+impl RackConfig {
+    /// What Linux does.
+    pub fn linux() -> RackConfig {
+        RackConfig { reduction: Reduction::Prr, tail_loss_probe: true, frto: true, undo: true }
+    }
+}
+
+impl Part for RackConfig {}
+
+/// How the window falls in recovery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reduction {
+    /// To ssthresh when recovery begins: nothing leaves until the pipe is as small.
+    AtOnce,
+    /// In proportion to what is delivered, and by slow start up to ssthresh once the pipe is smaller. Source: RFC 9937.
+    Prr,
+}
 
 /// Segments that a reordering window of no width still needs: as many duplicates as ever (RFC 8985 §6.2 step 4).
 const MOST_REORDERING: u32 = 300;
@@ -72,6 +110,7 @@ impl Rules for ByTime {
     const TRACKS: bool = true;
 
     fn new(config: &TcpConfig) -> ByTime {
+        let rack = config.recovery.rack().unwrap_or_default();
         ByTime {
             flight: Flight::default(),
             patience: Patience {
@@ -82,10 +121,10 @@ impl Rules for ByTime {
                 is_pending: false,
                 widened_at: 0,
             },
-            doubt: Doubt::new(config),
+            doubt: Doubt::new(rack.undo, config.timestamps),
             probe: None,
-            probes: config.tail_loss_probe,
-            tests_timeouts: config.frto,
+            probes: rack.tail_loss_probe,
+            tests_timeouts: rack.frto,
             is_testing: false,
             holds: false,
             delivered: 0,

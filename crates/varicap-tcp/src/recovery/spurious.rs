@@ -3,7 +3,6 @@
 use varicap_units::Time;
 
 use super::flight::in_millis;
-use crate::config::TcpConfig;
 use crate::segment::Segment;
 
 /// What would show that the last reduction of the window answered no loss.
@@ -23,15 +22,8 @@ pub(super) struct Doubt {
 }
 
 impl Doubt {
-    pub(super) fn new(config: &TcpConfig) -> Doubt {
-        Doubt {
-            is_enabled: config.undo,
-            is_exact: config.timestamps,
-            from: None,
-            unrepeated: None,
-            resent_at: None,
-            restores: false,
-        }
+    pub(super) fn new(is_enabled: bool, is_exact: bool) -> Doubt {
+        Doubt { is_enabled, is_exact, from: None, unrepeated: None, resent_at: None, restores: false }
     }
 
     /// Whether timestamps say which transmission an acknowledgement answers.

@@ -16,9 +16,9 @@ mod usage;
 
 use varicap_units::{Amount, Bytes, Rate, Span, Stream, Time, Work};
 
-use crate::config::{Reduction as ReductionChoice, TcpConfig};
+use crate::config::TcpConfig;
 use crate::congestion::{CongestionControl, Controller, Counting, Halving, Start, Window};
-use crate::recovery::{Beliefs, LossRecovery, Space, State};
+use crate::recovery::{Beliefs, LossRecovery, Reduction as ReductionChoice, Space, State};
 use crate::reservation::Reservation;
 use crate::segment::OPTION_TIMESTAMPS;
 use ecn::Ecn;
@@ -176,7 +176,7 @@ impl Sender {
             sampling: Sampling::new(config),
             recovery: LossRecovery::new(config),
             window: Window::new(control),
-            proportional: config.reduction == ReductionChoice::Prr,
+            proportional: config.recovery.rack().is_some_and(|rack| rack.reduction == ReductionChoice::Prr),
             reduction: None,
             release,
             usage: Usage::new(config, now),

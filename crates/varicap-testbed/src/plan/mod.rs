@@ -438,6 +438,20 @@ mod tests {
     }
 
     #[test]
+    fn habits_of_a_stack_that_linux_lacks_are_refused_and_its_own_are_not() {
+        let notes = |tcp: &str| plan_of(tcp, Mode::Stock).unwrap().notes;
+        assert_eq!(notes("stack = \"linux\""), notes("stack = \"rfc\""));
+        let plan = plan_of("stack = \"linux\"", Mode::Stock).unwrap();
+        assert_eq!((plan.flows[0].to_receiver.rto_min_ms, plan.flows[0].timestamps), (200, true));
+        let refusal = |tcp: &str| plan_of(tcp, Mode::Stock).unwrap_err().to_string();
+        assert!(refusal("stack = \"ns-2\"").starts_with("flows.a.tcp.recovery = tahoe: "));
+        let ticks = refusal("stack = \"bsd-reno\", recovery = \"newreno\"");
+        assert!(ticks.starts_with("flows.a.tcp.timer = ticks: "), "{ticks}");
+        let growth = "stack = \"ns-2\", recovery = \"newreno\", timer = \"rfc6298\"";
+        assert!(refusal(growth).starts_with("flows.a.tcp.congestion = reno: "), "{}", refusal(growth));
+    }
+
+    #[test]
     fn stock_takes_selective_acknowledgements_and_leaves_the_parameters_alone() {
         let plan = plan_of("recovery = \"sack\", congestion = { custom = \"bbr\" }", Mode::Stock).unwrap();
         assert!(plan.flows[0].sack && plan.sysctls.is_empty());

@@ -34,12 +34,14 @@ def dialogue(
     *,
     text: str | None = None,
     control: Callable[[int, int], Any] | None = None,
+    stack: str | None = None,
     **tcp: Any,
 ) -> Dialogue:
     """Play a script, of a file or given as text, against the simulated endpoints.
 
     The other arguments are settings as in a scenario's ``tcp`` table, such as ``recovery="newreno"``; they count more
-    than what the script sets.  A congestion control written in Python is `control`, as for a sender.
+    than what the script sets.  A `stack` counts less: its habits hold for what neither says.  A congestion control
+    written in Python is `control`, as for a sender.
 
     The script is never executed: its shell commands are read for settings, its blocks of code go through a small
     evaluator.
@@ -53,6 +55,8 @@ def dialogue(
         raise TypeError("a dialogue takes either a file or a text")
     if control is not None:
         tcp["control"] = control
+    if stack is not None:
+        tcp["stack"] = stack
     if path is None:
         return play(parse(text or ""), Path.cwd(), tcp)
     try:

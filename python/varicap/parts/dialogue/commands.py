@@ -1,5 +1,6 @@
 """Settings that a script's shell commands ask for. Commands are read, never executed."""
 
+import json
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
@@ -8,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from varicap import units
-from varicap._core import ScenarioError, Sender
+from varicap._core import ScenarioError, Sender, stacks
 from varicap._files import UnreadableError, read_whole
 from varicap.parts.dialogue.script import MOST_OF_A_SCRIPT, LacksError
 
 _LONGEST = 100_000
 _DEEPEST = 3
+_SELECTIVE = {"sack", "rack"}
+"""Recoveries that need selective acknowledgements."""
 
 
 @dataclass
@@ -56,8 +59,12 @@ def copied(host: Host) -> Host:
 
 
 def merged(setup: Setup, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The ``tcp`` settings of a connection: the script's, then those that were given."""
-    return {**setup.tcp, **given}
+    """The ``tcp`` settings of a connection: those of the script, then those that were given.
+
+    The habits of a stack come last: they hold for what neither says.
+    """
+    recovery = {key: value for key, value in habits(given).items() if key == "recovery"}
+    return {**recovery, **setup.tcp, **given}
 
 
 def for_host(setup: Setup, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -83,6 +90,21 @@ def for_host(setup: Setup, given: Mapping[str, Any]) -> dict[str, Any]:
     if rest.get("recovery", "sack") != "sack":
         host.sack = False
     return rest
+
+
+def habits(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What the stack does that was given, if one was; they come after what the script sets."""
+    known: dict[str, Any] = json.loads(stacks()).get(str(given.get("stack")), {})
+    return known
+
+
+def with_stack(setup: Setup, given: Mapping[str, Any]) -> None:
+    """Let the host of a script that has not begun yet offer in a handshake what its stack does."""
+    found, host = habits(given), setup.host
+    host.timestamps = found.get("timestamps", host.timestamps)
+    host.sack = found.get("recovery", "sack") in _SELECTIVE
+    if found.get("ecn") is False:
+        host.ecn = 0
 
 
 def _bytes(value: object) -> float:

@@ -88,6 +88,7 @@ class _Player:
         self.first_stamps: tuple[int, int] | None = None
         self.setup = commands.Setup()
         self.setup.host.mss = int(_number(script, "mtu", 1500, 128, 65535)) - _HEADERS
+        commands.with_stack(self.setup, given)
         commands.for_host(self.setup, given)
         self.blocks: dict[int, asserts.Block] = {}
         self.lacks = [*script.lacks, *self._static_lacks()]
