@@ -11,8 +11,9 @@ use std::collections::BinaryHeap;
 use proptest::prelude::*;
 use varicap_tcp::congestion::{CubicConfig, RenoConfig};
 use varicap_tcp::{
-    AckPolicy, AfterTimeout, Congestion, DelayedAck, Flags, LinuxTimer, MultipleTimer, RackConfig, Receiver, Recovery,
-    Reduction, Rfc6298Timer, RttBase, RttSamples, Segment, Sender, State, TcpConfig, TickTimer, Timer,
+    AckPolicy, AfterTimeout, Congestion, DelayedAck, Flags, LinuxTimer, MultipleTimer, RackConfig, Receiver,
+    Recovery, Reduction, Rfc6298Timer, RttBase, RttSamples, Segment, Sender, State, TcpConfig, TickTimer,
+    Timer,
 };
 use varicap_units::{Amount, Bytes, Span, Stream, Streams, Time};
 

@@ -81,10 +81,6 @@ macro_rules! recoveries {
             fn head_left_at(&self) -> Option<Time> {
                 match self { $( Chosen::$Variant(rules) => rules.head_left_at(), )+ }
             }
-            #[inline]
-            fn may_probe(&self, common: &Common) -> bool {
-                match self { $( Chosen::$Variant(rules) => rules.may_probe(common), )+ }
-            }
             fn is_probing(&self) -> bool {
                 match self { $( Chosen::$Variant(rules) => rules.is_probing(), )+ }
             }
@@ -335,11 +331,6 @@ trait Rules {
     fn head_left_at(&self) -> Option<Time> {
         None
     }
-    /// Whether a silent tail may be probed before the retransmission timer expires.
-    #[inline]
-    fn may_probe(&self, _common: &Common) -> bool {
-        false
-    }
     /// Whether a probe is on its way.
     fn is_probing(&self) -> bool {
         false
@@ -417,6 +408,8 @@ pub(crate) struct LossRecovery {
     chosen: Chosen,
     is_selective: bool,
     tracks: bool,
+    /// It probes silent tails.
+    probes: bool,
 }
 
 impl LossRecovery {
@@ -438,6 +431,7 @@ impl LossRecovery {
             chosen: Chosen::new(config),
             is_selective: config.recovery.is_selective(),
             tracks: config.recovery.tracks(),
+            probes: config.recovery.rack().is_some_and(|rack| rack.tail_loss_probe),
         }
     }
 
@@ -479,7 +473,7 @@ impl LossRecovery {
     /// Whether a silent tail may be probed before the retransmission timer expires.
     #[inline]
     pub(crate) fn may_probe(&self) -> bool {
-        self.tracks && self.chosen.may_probe(&self.common)
+        self.probes && matches!(self.common.state, State::Open | State::Cwr)
     }
 
     /// Whether a probe is on its way.

@@ -95,7 +95,6 @@ pub(crate) struct ByTime {
     patience: Patience,
     doubt: Doubt,
     probe: Option<Probe>,
-    probes: bool,
     /// Whether timeouts are tested for having been spurious, and whether this one is (RFC 5682).
     tests_timeouts: bool,
     is_testing: bool,
@@ -123,7 +122,6 @@ impl Rules for ByTime {
             },
             doubt: Doubt::new(rack.undo, config.timestamps),
             probe: None,
-            probes: rack.tail_loss_probe,
             tests_timeouts: rack.frto,
             is_testing: false,
             holds: false,
@@ -241,10 +239,6 @@ impl Rules for ByTime {
 
     fn head_left_at(&self) -> Option<Time> {
         self.flight.head_left_at()
-    }
-
-    fn may_probe(&self, common: &Common) -> bool {
-        self.probes && matches!(common.state, State::Open | State::Cwr)
     }
 
     fn is_probing(&self) -> bool {

@@ -77,6 +77,16 @@ enum TimerKind {
     Reorder,
 }
 
+/// What has happened since the timer was set by which a tail is probed: it is set once, when nothing more leaves now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SinceProbe {
+    Nothing,
+    /// Data was acknowledged.
+    Acknowledged,
+    /// New data has left.
+    Sent,
+}
+
 /// The sending half of a connection: data goes out as recovery, congestion control, timer and receiver allow.
 ///
 /// It never gives up: a peer that stays silent is asked again at the largest RTO, indefinitely.
@@ -94,8 +104,8 @@ pub struct Sender {
     timer: TimerKind,
     /// A probe of the tail must be sent.
     tail_probe_due: bool,
-    /// New data has left since the timer was set by which a tail is probed.
-    timer_is_old: bool,
+    /// What has happened since the timer was set by which a tail is probed.
+    since_probe: SinceProbe,
     /// Expiries in a row without an acknowledgement of new data.
     expiries: u32,
     /// Whether something other than cwnd was the limit when it last stopped sending.
@@ -163,7 +173,7 @@ impl Sender {
             timer_at: Time::NEVER,
             timer: TimerKind::Retransmit,
             tail_probe_due: false,
-            timer_is_old: false,
+            since_probe: SinceProbe::Nothing,
             expiries: 0,
             app_limited: true,
             restart_after_idle: config.restart_after_idle,

@@ -4,7 +4,7 @@ use std::num::NonZeroU16;
 
 use varicap_units::{Bytes, Time};
 
-use super::{Sender, TimerKind};
+use super::{Sender, SinceProbe, TimerKind};
 use crate::congestion::CongestionControl;
 use crate::recovery::{Space, State};
 use crate::segment::{Flags, Segment};
@@ -204,7 +204,7 @@ impl Sender {
         self.space.nxt = end;
         if self.recovery.tracks() {
             self.recovery.on_sent(now, (seq, end));
-            self.timer_is_old = true;
+            self.since_probe = SinceProbe::Sent;
         }
         self.finish(now, seq, len, flags)
     }

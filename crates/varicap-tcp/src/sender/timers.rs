@@ -3,7 +3,7 @@
 use varicap_units::{Span, Time};
 
 use super::output::Outgoing;
-use super::{Sender, TimerKind};
+use super::{Sender, SinceProbe, TimerKind};
 use crate::congestion::CongestionKind;
 use crate::recovery::Reaction;
 
@@ -18,7 +18,12 @@ impl Sender {
         if self.space.una == self.space.max {
             self.timer_at = Time::NEVER;
         } else if self.recovery.may_probe() {
-            self.set_probe(now, true);
+            if self.since_probe == SinceProbe::Nothing {
+                self.since_probe = SinceProbe::Acknowledged;
+            }
+            // Until nothing more leaves, which is the same instant.
+            self.timer = TimerKind::Probe;
+            self.timer_at = now + self.sampling.rtt.rto();
         } else {
             self.timer_at = self.sampling.rtt.deadline(now);
         }
@@ -57,8 +62,8 @@ impl Sender {
     }
 
     /// RFC 8985 §7.2: two smoothed RTTs, more if a delayed acknowledgement may be all that is missing, at most the RTO:
-    /// from now if data was acknowledged, else from when the first segment left.
-    fn set_probe(&mut self, now: Time, advanced: bool) {
+    /// from now if data was acknowledged alone, from when the first segment left if data `has_left`.
+    fn set_probe(&mut self, now: Time, has_left: bool) {
         let rtt = &self.sampling.rtt;
         let wait = match rtt.smoothed() {
             Some(smoothed) => {
@@ -68,20 +73,21 @@ impl Sender {
             }
             None => rtt.initial_probe(),
         };
-        let from = if advanced { now } else { self.recovery.head_left_at().unwrap_or(now) };
+        let from = if has_left { self.recovery.head_left_at().unwrap_or(now) } else { now };
         let limit = from + rtt.rto();
-        let at = rtt.after(now, wait);
+        let wait = if limit > now { wait.min(limit - now) } else { wait };
         self.timer = TimerKind::Probe;
-        self.timer_at = if limit > now { at.min(rtt.after(now, limit - now)) } else { at };
+        self.timer_at = rtt.after(now, wait);
     }
 
     /// Nothing more leaves now: what left last is the tail to be probed.
     #[inline]
     pub(super) fn settle_timer(&mut self, now: Time) {
-        if self.timer_is_old {
-            self.timer_is_old = false;
+        if self.since_probe != SinceProbe::Nothing {
+            let has_left = self.since_probe == SinceProbe::Sent;
+            self.since_probe = SinceProbe::Nothing;
             if self.space.flight() > 0 && self.timer != TimerKind::Persist && self.recovery.may_probe() {
-                self.set_probe(now, false);
+                self.set_probe(now, has_left);
             }
         }
     }
@@ -101,7 +107,7 @@ impl Sender {
         };
         if outgoing.is_some() {
             self.recovery.on_probe(&self.space, !may_send_new);
-            self.timer_is_old = false;
+            self.since_probe = SinceProbe::Nothing;
         }
         self.timer_at = self.sampling.rtt.deadline(now);
         outgoing
