@@ -262,6 +262,15 @@ def started(case: Mapping[str, Any]) -> tuple["subprocess.Popen[bytes]", int, se
     return asked, worker, set(inside)
 
 
+def test_the_mode_is_that_of_the_stacks() -> None:
+    def mode(*stacks: str) -> str:
+        flows = {f"f{place}": {"tcp": {"stack": stack}} for place, stack in enumerate(stacks)}
+        return kernel.fitting(scenario({"capacity": "2 Mbit/s"}, flows=flows))
+
+    assert (mode("linux"), mode("linux", "linux")) == ("stock", "stock")
+    assert (mode("rfc"), mode("linux", "rfc")) == ("classic", "classic")
+
+
 @needs_kernel
 @pytest.mark.parametrize("how", ["parent killed", "worker killed", "interrupted"])
 def test_nothing_is_left_however_a_run_ends(how: str) -> None:

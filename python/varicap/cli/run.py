@@ -65,7 +65,12 @@ class Kernel(StrEnum):
 
 
 KernelMode = Annotated[
-    Kernel, typer.Option("--kernel", help="The kernel engine: Linux close to the standards, or as it is (stock).")
+    Kernel | None,
+    typer.Option(
+        "--kernel",
+        help="The kernel engine: Linux close to the standards, or as it is (default: stock for the stack linux).",
+        show_default=False,
+    ),
 ]
 
 
@@ -78,7 +83,7 @@ def run(
         Path, typer.Argument(metavar="FILE", help="The scenario: TOML or JSON, - for stdin.", show_default=False)
     ],
     engine: Annotated[Engine, typer.Option(help="What answers.")] = Engine.sim,
-    kernel: KernelMode = Kernel.classic,
+    kernel: KernelMode = None,
     seeds: Annotated[
         int | None,
         typer.Option(min=1, max=MOST_RUNS, help="Replications (default: what the scenario says; in real time 1)."),
@@ -148,7 +153,7 @@ def run(
             result = engines.run(
                 scenario,
                 engine="sim" if engine is Engine.sim else "kernel",
-                kernel=kernel.value if engine is Engine.kernel else None,
+                kernel=kernel.value if kernel is not None and engine is Engine.kernel else None,
                 seeds=seeds,
                 seed=seed,
                 precision=share,
@@ -271,7 +276,7 @@ def compare(
         list[Engine] | None, typer.Option("--engine", help="Ask this one; may be given again (default: all).")
     ] = None,
     seeds: Annotated[int | None, typer.Option(min=1, max=MOST_RUNS, help="Replications of the simulator.")] = None,
-    kernel: KernelMode = Kernel.classic,
+    kernel: KernelMode = None,
     set_: SetValue = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Folder for the plot (default: varicap-out/NAME).")
@@ -299,7 +304,7 @@ def compare(
             file,
             only=asked,
             seeds=seeds,
-            kernel=kernel.value,
+            kernel=None if kernel is None else kernel.value,
             overrides=overrides(set_ or []),
             jobs=jobs,
             max_memory=max_memory,

@@ -78,7 +78,7 @@ def compare(
     only: Sequence[Engine] = ENGINES,
     seeds: int | None = None,
     overrides: Mapping[str, str] | Sequence[tuple[str, str]] = (),
-    kernel: Literal["classic", "stock"] = "classic",
+    kernel: Literal["classic", "stock"] | None = None,
     jobs: int | None = None,
     max_memory: str | None = MAX_MEMORY,
     max_time: str | None = MAX_TIME,
@@ -89,7 +89,8 @@ def compare(
     An engine that cannot answer is left out, with the reason: the simulator if a congestion control, such as
     ``custom = "bbr"``, exists in the kernel only.
 
-    `kernel` says how much of itself the kernel keeps (see `varicap.kernel`).  `max_memory` and `max_time` limit each
+    `kernel` says how much of itself the kernel keeps, by default what fits the stacks of the flows (see
+    `varicap.kernel`).  `max_memory` and `max_time` limit each
     engine that runs packets: `LimitError`.
 
     >>> both = compare("examples/fixed.toml", only=("sim", "model"), seeds=2, overrides={"duration": "30 s"})

@@ -28,12 +28,19 @@ Mode: TypeAlias = Literal["classic", "stock"]
 windows as they are."""
 
 
+def fitting(scenario: AnyScenario) -> Mode:
+    """The mode that means the scenario's TCP: ``stock`` if all of its flows have Linux's stack, else ``classic``."""
+    flows = json.loads(load(scenario, ()).to_json())["flows"].values()
+    stacks = {flow["tcp"]["stack"] for flow in flows if "tcp" in flow}
+    return "stock" if stacks == {"linux"} else "classic"
+
+
 def run(
     scenario: AnyScenario,
     *,
     seeds: int | None = None,
     seed: int | None = None,
-    kernel: Mode = "classic",
+    kernel: Mode | None = None,
     precision: float | None = None,
     max_seeds: int = 1000,
     overrides: Mapping[str, str] | Iterable[tuple[str, str]] = (),
@@ -51,17 +58,18 @@ def run(
 
     The same seed gives the same capacity and the same losses as in the simulator, packet by packet.  The summary's
     ``fidelity`` says how exactly time was kept, whether the runs are valid, and what the kernel does otherwise than the
-    scenario says.  `jobs` has no effect.  `live` is called with the state of the run (see `varicap.watch`).  `packets`
-    logs what the links did to each packet, with the numbers, windows and flags of its real headers.  Runs that would
-    need more than `max_memory` or, in real time, `max_time`, all together, are refused, and stopped when they do so:
-    `LimitError`, or `varicap.errors.StoppedRunsError` with the result of those that were finished.  Raises
-    `NotApplicableError` with key, value and reason where the kernel cannot do what the scenario says,
-    `MachineLacksError` where this machine cannot run it.
+    scenario says.  `kernel` is the mode, by default what is `fitting`.  `jobs` has no effect.  `live` is called with
+    the state of the run (see `varicap.watch`).  `packets` logs what the links did to each packet, with the numbers,
+    windows and flags of its real headers.  Runs that would need more than `max_memory` or, in real time, `max_time`,
+    all together, are refused, and stopped when they do so: `LimitError`, or `varicap.errors.StoppedRunsError` with the
+    result of those that were finished.  Raises `NotApplicableError` with key, value and reason where the kernel cannot
+    do what the scenario says, `MachineLacksError` where this machine cannot run it.
     """
     del jobs  # runs beside each other would disturb each other
     if sys.platform != "linux":
         raise MachineLacksError("the kernel engine needs Linux")
     loaded = load(scenario, overrides)
+    kernel = kernel or fitting(loaded)
     base_seed = loaded.seed if seed is None else seed
     wanted = 1 if seeds is None else seeds
     if wanted < 1:
