@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use varicap_tcp::{RackConfig, Recovery, State, TcpConfig};
+use varicap_tcp::{Flags, RackConfig, Recovery, Segment, State, TcpConfig};
 
 /// RACK-TLP as the standard has it: SACK, a probe of the tail, the window halved at once.
 fn by_time(initial_window: u64) -> TcpConfig {
@@ -164,4 +164,20 @@ fn a_timeout_spares_what_left_a_moment_before() {
     assert_eq!((script.sender.state(), script.sender.counters().timeouts), (State::Loss, 1));
     let beliefs = script.sender.beliefs().expect("a record");
     assert_eq!((beliefs.lost, beliefs.resent), (3 * MSS, MSS));
+}
+
+/// Linux's states of RFC 3168: an echo lowers the window once, and keeps no window from opening after a timeout.
+#[test]
+fn an_echo_that_goes_on_after_a_timeout_does_not_stall_slow_start() {
+    let quiet = RackConfig { tail_loss_probe: false, ..RackConfig::default() };
+    let config = TcpConfig { recovery: Recovery::Rack(quiet), ecn: true, ..by_time(5) };
+    let mut script = Script::offering(&config, 10 * MSS);
+    script.at(ms(100)).ack(5 * MSS);
+    script.at(ms(450));
+    assert_eq!((script.sender.state(), script.cwnd()), (State::Loss, 1));
+    let flags = Flags::ACK.with(Flags::ECE);
+    let echo = Segment { ack: 6 * MSS, echo: ms(450), window: u32::MAX, flags, ..Segment::default() };
+    script.at(ms(550)).push(echo);
+    assert_eq!((script.sender.state(), script.cwnd()), (State::Loss, 2));
+    assert_eq!(script.sender.counters().ecn_reductions, 0);
 }

@@ -5,10 +5,14 @@
 //! scoreboard knows to have left the network. A recovery is a file and a line in the registry: either one of the
 //! family that counts duplicate ACKs ([`duplicates`]), or [`Rules`] of its own, such as [`sack`] and [`rack`].
 
+#[macro_use]
+mod registry;
+
 mod duplicates;
 mod flight;
 mod newreno;
 mod old_tahoe;
+mod patience;
 mod rack;
 mod reno;
 mod sack;
@@ -22,89 +26,6 @@ use crate::config::TcpConfig;
 use crate::segment::Segment;
 use duplicates::Duplicates;
 pub use rack::{RackConfig, Reduction};
-
-/// The registry of recoveries: the choice in a scenario file, and the static dispatch to the chosen rules. A line names
-/// the unit struct that answers for the choice, or its settings, and the rules that run it.
-macro_rules! recoveries {
-    ($( $Variant:ident $( [$unit:path] )? $( ($config:ident: $Config:ty) )? runs $Rules:ty = $name:literal, $doc:literal; )+) => {
-        varicap_units::parts! {
-            /// What is retransmitted, and when recovery ends.
-            #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
-            #[serde(remote = "Self")]
-            #[schemars(transform = varicap_units::choice::names)]
-            pub enum Recovery {
-                $( $Variant $( [$unit] )? $( ($config: $Config) )? = $name, $doc; )+
-            }
-        }
-        varicap_units::choice!(Recovery);
-
-        impl Recovery {
-            /// Whether it uses selective acknowledgements.
-            pub fn is_selective(self) -> bool {
-                match self { $( Recovery::$Variant { .. } => <$Rules as Rules>::SELECTIVE, )+ }
-            }
-
-            /// Whether it keeps a record of each segment in flight.
-            pub fn tracks(self) -> bool {
-                match self { $( Recovery::$Variant { .. } => <$Rules as Rules>::TRACKS, )+ }
-            }
-        }
-
-        /// The rules of the chosen recovery.
-        #[derive(Clone, Debug)]
-        enum Chosen {
-            $( $Variant($Rules), )+
-        }
-
-        impl Chosen {
-            fn new(config: &TcpConfig) -> Chosen {
-                match config.recovery { $( Recovery::$Variant { .. } => Chosen::$Variant(Rules::new(config)), )+ }
-            }
-            fn on_ack(&mut self, common: &mut Common, space: &Space, arrival: &Arrival<'_>) -> Reaction {
-                match self { $( Chosen::$Variant(rules) => rules.on_ack(common, space, arrival), )+ }
-            }
-            fn on_timeout(&mut self, common: &mut Common, space: &Space, expiry: &Expiry) -> bool {
-                match self { $( Chosen::$Variant(rules) => rules.on_timeout(common, space, expiry), )+ }
-            }
-            #[inline]
-            fn on_sent(&mut self, common: &mut Common, now: Time, data: (u64, u64)) {
-                match self { $( Chosen::$Variant(rules) => rules.on_sent(common, now, data), )+ }
-            }
-            #[inline]
-            fn on_expected(&mut self, now: Time, space: &Space) {
-                match self { $( Chosen::$Variant(rules) => rules.on_expected(now, space), )+ }
-            }
-            fn on_reorder_timeout(&mut self, common: &mut Common, space: &Space, clock: Clock) -> Reaction {
-                match self { $( Chosen::$Variant(rules) => rules.on_reorder_timeout(common, space, clock), )+ }
-            }
-            #[inline]
-            fn head_left_at(&self) -> Option<Time> {
-                match self { $( Chosen::$Variant(rules) => rules.head_left_at(), )+ }
-            }
-            fn is_probing(&self) -> bool {
-                match self { $( Chosen::$Variant(rules) => rules.is_probing(), )+ }
-            }
-            fn tail(&self) -> Option<(u64, u64)> {
-                match self { $( Chosen::$Variant(rules) => rules.tail(), )+ }
-            }
-            fn on_probe(&mut self, common: &mut Common, space: &Space, is_resent: bool) {
-                match self { $( Chosen::$Variant(rules) => rules.on_probe(common, space, is_resent), )+ }
-            }
-            fn next_resend(&mut self, common: &mut Common, space: &Space, room: bool) -> Option<(u64, u64)> {
-                match self { $( Chosen::$Variant(rules) => rules.next_resend(common, space, room), )+ }
-            }
-            fn last_resort(&mut self, common: &mut Common, space: &Space) -> Option<(u64, u64)> {
-                match self { $( Chosen::$Variant(rules) => rules.last_resort(common, space), )+ }
-            }
-            fn held(&self) -> Held {
-                match self { $( Chosen::$Variant(rules) => rules.held(), )+ }
-            }
-            fn beliefs(&self) -> Option<Beliefs> {
-                match self { $( Chosen::$Variant(rules) => rules.beliefs(), )+ }
-            }
-        }
-    };
-}
 
 recoveries! {
     OldTahoe[old_tahoe::OldTahoe] runs Duplicates<old_tahoe::OldTahoe> = "old-tahoe",

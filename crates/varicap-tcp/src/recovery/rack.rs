@@ -6,10 +6,11 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use varicap_units::Time;
 use varicap_units::part::Part;
-use varicap_units::{Span, Time};
 
 use super::flight::{Flight, Moment, Progress};
+use super::patience::Patience;
 use super::spurious::Doubt;
 use super::{Arrival, Beliefs, Clock, Common, Expiry, Held, Reaction, Rules, Signal, Space, State};
 use crate::config::TcpConfig;
@@ -55,12 +56,6 @@ pub enum Reduction {
     Prr,
 }
 
-/// Segments that a reordering window of no width still needs: as many duplicates as ever (RFC 8985 §6.2 step 4).
-const MOST_REORDERING: u32 = 300;
-
-/// Recoveries that a reordering window which was widened outlasts. Source: RFC 8985 §6.2 step 4.
-const PATIENT_RECOVERIES: u32 = 16;
-
 /// A tail loss probe on its way. Source: RFC 8985 §7.
 #[derive(Clone, Copy, Debug)]
 struct Probe {
@@ -70,22 +65,6 @@ struct Probe {
     is_resent: bool,
     /// FlightSize then [B].
     in_flight: u64,
-}
-
-/// How long late segments are waited for. Source: RFC 8985 §6.2 step 4.
-#[derive(Clone, Debug)]
-struct Patience {
-    /// Segments by which arrivals have been out of order; at first the duplicate ACKs that show a loss.
-    degree: u32,
-    seen: bool,
-    /// Quarters of the least RTT.
-    quarters: u32,
-    /// Recoveries until it is back at one quarter.
-    recoveries_left: u32,
-    /// A duplicate was reported, and the window has not been widened for it.
-    is_pending: bool,
-    /// Data delivered when it was widened last [B].
-    widened_at: u64,
 }
 
 /// The rules of RACK-TLP.
@@ -112,14 +91,7 @@ impl Rules for ByTime {
         let rack = config.recovery.rack().unwrap_or_default();
         ByTime {
             flight: Flight::default(),
-            patience: Patience {
-                degree: config.duplicate_acks.max(1),
-                seen: false,
-                quarters: 1,
-                recoveries_left: 0,
-                is_pending: false,
-                widened_at: 0,
-            },
+            patience: Patience::new(config.duplicate_acks.max(1)),
             doubt: Doubt::new(rack.undo, config.timestamps),
             probe: None,
             tests_timeouts: rack.frto,
@@ -168,9 +140,11 @@ impl Rules for ByTime {
         // A SACK puts off the timeout only if the head left after what it reports.
         let is_older = progress.first_sacked.zip(head_left_at).is_some_and(|(sacked, head)| sacked < head);
         reaction.rearm = advanced || is_older;
-        self.note_order(&progress, &moment, space.mss);
+        if let Some(lowest) = progress.reordered {
+            self.patience.note_reordering(lowest, moment.highest, space.mss);
+        }
         let repeated = self.note_repetition(arrival, space);
-        self.widen(arrival.clock, reaction.delivered);
+        self.patience.widen(arrival.clock, self.delivered - reaction.delivered, self.delivered);
         self.end_probe(common, space, arrival, repeated, &mut reaction);
         let is_dubious = progress.sacked > 0
             || arrival.is_marked
@@ -278,7 +252,7 @@ impl ByTime {
         match common.state {
             State::Recovery => {
                 if space.una > arrival.before && self.doubt.is_late(arrival.segment) {
-                    self.note_reordering(space, arrival.before);
+                    self.note_lateness(space, arrival.before);
                     if self.flight.beliefs().resent > 0 {
                         self.holds = true;
                         return;
@@ -340,7 +314,7 @@ impl ByTime {
         if self.doubt.is_spurious(arrival.segment) {
             self.undo(reaction, false);
         } else {
-            self.patience.recoveries_left = self.patience.recoveries_left.saturating_sub(1);
+            self.patience.on_recovered();
             if common.state == State::Recovery {
                 reaction.say(Signal::Recovered { limit: u64::MAX });
             }
@@ -367,7 +341,7 @@ impl ByTime {
         reaction: &mut Reaction,
     ) {
         if self.doubt.is_all_repeated() {
-            self.patience.recoveries_left = (self.patience.recoveries_left + 1).min(PATIENT_RECOVERIES);
+            self.patience.on_repeated();
             self.undo(reaction, false);
             if common.state == State::Recovery {
                 self.try_to_open(common, space, arrival.is_marked, reaction);
@@ -414,26 +388,13 @@ impl ByTime {
         if !std::mem::take(&mut self.flight.newest.advanced) {
             return;
         }
-        let patience = self.patience_now(common, clock);
+        let patience = self.patience.width(common, self.flight.beliefs().sacked, clock);
         let (found, waits) = self.flight.find_lost(clock.now, patience);
         common.lost += found;
         if let Some(left) = waits {
             reaction.reorder_after = Some(left);
             reaction.rearm = false;
         }
-    }
-
-    /// RFC 8985 §6.2 step 4 (RACK_update_reo_wnd).
-    fn patience_now(&self, common: &Common, clock: Clock) -> Span {
-        let sacked = self.flight.beliefs().sacked;
-        let is_enough = sacked >= u64::from(self.patience.degree) * common.mss;
-        let is_recovering = matches!(common.state, State::Recovery | State::Loss);
-        if !self.patience.seen && (is_recovering || is_enough) {
-            return Span::ZERO;
-        }
-        let quarter = clock.least.unwrap_or(Span::ZERO).as_nanos() / 4;
-        let most = clock.smoothed.unwrap_or(Span::ZERO);
-        Span::from_nanos(quarter.saturating_mul(u64::from(self.patience.quarters))).min(most)
     }
 
     fn try_to_open(&mut self, common: &mut Common, space: &Space, is_marked: bool, reaction: &mut Reaction) {
@@ -507,41 +468,15 @@ impl ByTime {
     fn note_repetition(&mut self, arrival: &Arrival<'_>, space: &Space) -> bool {
         let Some((_, end)) = arrival.segment.duplicate_block() else { return false };
         self.doubt.on_repeated(end, space.mss);
-        self.patience.is_pending = true;
+        self.patience.note_repetition();
         true
     }
 
-    fn note_order(&mut self, progress: &Progress, moment: &Moment, mss: u64) {
-        if let Some(lowest) = progress.reordered {
-            let degree = (moment.highest - lowest).div_ceil(mss).min(u64::from(MOST_REORDERING)) as u32;
-            self.patience.degree = self.patience.degree.max(degree);
-            self.patience.seen = true;
-        }
-    }
-
-    /// What was resent was merely late.
-    fn note_reordering(&mut self, space: &Space, from: u64) {
+    /// What was resent, from `from` on, was merely late.
+    fn note_lateness(&mut self, space: &Space, from: u64) {
         let highest = self.flight.highest_sacked(space.una);
         if from < highest {
-            let progress = Progress { reordered: Some(from), ..Progress::default() };
-            let moment = Moment { now: Time::ZERO, least: None, echo: None, recover: 0, highest };
-            self.note_order(&progress, &moment, space.mss);
-        }
-    }
-
-    /// RFC 8985 §6.2 step 4: a quarter of the least RTT more for each round trip with duplicates, for sixteen recoveries.
-    fn widen(&mut self, clock: Clock, delivered: u64) {
-        let patience = &mut self.patience;
-        if std::mem::take(&mut patience.is_pending) {
-            let in_flight = self.delivered.saturating_sub(delivered);
-            let is_news = in_flight >= patience.widened_at;
-            if is_news && clock.least.is_some() {
-                patience.quarters = (patience.quarters + 1).min(255);
-                patience.widened_at = self.delivered;
-                patience.recoveries_left = PATIENT_RECOVERIES;
-            }
-        } else if patience.recoveries_left == 0 {
-            patience.quarters = 1;
+            self.patience.note_reordering(from, highest, space.mss);
         }
     }
 }

@@ -133,8 +133,9 @@ impl Sender {
             delivered: Bytes::new(arrived),
             ..AckSample::at(now)
         };
-        // An acknowledgement that reports congestion opens no window, but for a control that reads each mark.
-        let counts = reaction.grow && (!marked || self.ecn.marks_each);
+        // An acknowledgement that reports congestion opens no window, but for a control that reads each mark; and where
+        // the recovery has a state for it, that state alone decides, as in Linux.
+        let counts = reaction.grow && (!marked || self.ecn.marks_each || self.recovery.tracks());
         self.window.on_ack(ack, Arrived { segment, sent: self.space.max }, counts);
         if let Some(signal) = reaction.signal {
             self.on_signal(now, signal);

@@ -1,0 +1,84 @@
+//! How long late segments are waited for before they count as lost. Source: RFC 8985 §6.2 step 4.
+
+use varicap_units::Span;
+
+use super::{Clock, Common, State};
+
+/// Most segments by which arrivals may be out of order before no number of them shows a loss at once (Linux's
+/// tcp_max_reordering).
+const MOST_REORDERING: u64 = 300;
+
+/// Recoveries for which a reordering window stays wide.
+const PATIENT_RECOVERIES: u32 = 16;
+
+/// The reordering window, and what has been seen of reordering.
+#[derive(Clone, Debug)]
+pub(super) struct Patience {
+    /// Segments by which arrivals have been out of order; at first the duplicate ACKs that show a loss.
+    degree: u32,
+    seen: bool,
+    /// Quarters of the least RTT.
+    quarters: u32,
+    /// Recoveries until it is back at one quarter.
+    recoveries_left: u32,
+    /// A duplicate was reported, and the window has not been widened for it.
+    is_pending: bool,
+    /// Data delivered when it was widened last [B].
+    widened_at: u64,
+}
+
+impl Patience {
+    /// No reordering was seen; `degree` duplicates show a loss at once.
+    pub(super) fn new(degree: u32) -> Patience {
+        Patience { degree, seen: false, quarters: 1, recoveries_left: 0, is_pending: false, widened_at: 0 }
+    }
+
+    /// The width of the window while the receiver holds `sacked` bytes (RACK_update_reo_wnd).
+    pub(super) fn width(&self, common: &Common, sacked: u64, clock: Clock) -> Span {
+        let is_enough = sacked >= u64::from(self.degree) * common.mss;
+        let is_recovering = matches!(common.state, State::Recovery | State::Loss);
+        if !self.seen && (is_recovering || is_enough) {
+            return Span::ZERO;
+        }
+        let quarter = clock.least.unwrap_or(Span::ZERO).as_nanos() / 4;
+        let most = clock.smoothed.unwrap_or(Span::ZERO);
+        Span::from_nanos(quarter.saturating_mul(u64::from(self.quarters))).min(most)
+    }
+
+    /// The segment at `from` arrived after one that ends at `highest`.
+    pub(super) fn note_reordering(&mut self, from: u64, highest: u64, mss: u64) {
+        debug_assert!(from < highest, "{from} is not below {highest}");
+        let degree = (highest - from).div_ceil(mss).min(MOST_REORDERING) as u32;
+        self.degree = self.degree.max(degree);
+        self.seen = true;
+    }
+
+    /// The receiver reported a duplicate.
+    pub(super) fn note_repetition(&mut self) {
+        self.is_pending = true;
+    }
+
+    /// A recovery has ended in earnest.
+    pub(super) fn on_recovered(&mut self) {
+        self.recoveries_left = self.recoveries_left.saturating_sub(1);
+    }
+
+    /// A recovery was undone, since all that it had resent was reported as duplicate.
+    pub(super) fn on_repeated(&mut self) {
+        self.recoveries_left = (self.recoveries_left + 1).min(PATIENT_RECOVERIES);
+    }
+
+    /// A quarter of the least RTT more for each round trip with duplicates, for sixteen recoveries. `delivered` bytes have
+    /// arrived so far, `before` that before this acknowledgement.
+    pub(super) fn widen(&mut self, clock: Clock, before: u64, delivered: u64) {
+        if std::mem::take(&mut self.is_pending) {
+            if before >= self.widened_at && clock.least.is_some() {
+                self.quarters = (self.quarters + 1).min(255);
+                self.widened_at = delivered;
+                self.recoveries_left = PATIENT_RECOVERIES;
+            }
+        } else if self.recoveries_left == 0 {
+            self.quarters = 1;
+        }
+    }
+}
