@@ -17,7 +17,7 @@ FLOORS = (
     ("__main__",),
     ("__init__", "cli"),
     ("questions",),
-    ("papers", "terminal"),
+    ("papers", "terminal", "validate"),
     ("gym", "machine", "report", "study"),
     ("engines", "templates"),
     ("results",),

@@ -35,6 +35,7 @@ GROUPS = {
     "dialogue": ("dialogue",),
     "shell": ("shell",),
     "bench": ("bench",),
+    "validate": ("validate",),
     "inspect": ("check", "schema", "columns", "doctor"),
 }
 """The modules of this package in the order of the help, and the commands that each has."""

@@ -27,6 +27,11 @@ def html(of: "Summary | Study | Comparison") -> str:
     return f"<p><b>{escape(title)}</b></p>" + "".join(_html(*grid) for grid in grids)
 
 
+def grid(title: str, headings: Sequence[str], body: list[list[str]]) -> str:
+    """Any table as HTML, below its title."""
+    return f"<p><b>{escape(title)}</b></p>{_html(headings, body)}"
+
+
 def text(of: "Recorded | Study | Comparison") -> str:
     """The numbers as lines of text, after the name of the type."""
     title, grids = _numbers(of if isinstance(of, Study | Comparison) else of.summary)

@@ -1,0 +1,129 @@
+"""`varicap validate`: how well the engines agree, measured anew."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+
+import typer
+
+from varicap.terminal import (
+    OK,
+    USAGE,
+    AsJson,
+    Quiet,
+    check_folder,
+    echo,
+    fail,
+    interrupted,
+    print_tables,
+    progress_bar,
+    say,
+)
+
+if TYPE_CHECKING:
+    from varicap.validate import Validation
+    from varicap.validate.paths import Case
+
+commands = typer.Typer()
+validate = typer.Typer(no_args_is_help=True, help="How well the engines agree, measured anew.")
+commands.add_typer(validate, name="validate")
+
+Paths: TypeAlias = Annotated[
+    list[str] | None, typer.Option("--path", metavar="NAME", help="Only this path; may be given several times.")
+]
+
+
+@validate.command(
+    epilog="Examples: varicap validate kernel --quick | varicap validate kernel -o validation | "
+    "varicap validate kernel --path loss-1 --path markov --json"
+)
+def kernel(
+    path: Paths = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer paths, short runs of a single seed: six minutes.")
+    ] = False,
+    traces: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="A path for each trace *.down of this folder, in addition.")
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="DIR", help="Save the table here; an interrupted table resumes."),
+    ] = None,
+    max_seeds: Annotated[int, typer.Option(min=1, help="Most seeds of a path.")] = 10,
+    max_time: Annotated[
+        str | None, typer.Option(help="After this time no run begins.", show_default="2 h, quick 6 min")
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option("-j", "--jobs", min=1, help="Runs of the kernel side by side (default: 4 per core).")
+    ] = None,
+    show_paths: Annotated[bool, typer.Option("--list", help="List the paths, and run nothing.")] = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Compare the simulator's TCP with Linux's own on a table of paths, run by run over the same links.
+
+    Each path is run with Reno, CUBIC and RATCP, with an acknowledgement for each packet and with delayed ones, with as
+    many seeds as bring the interval of the difference in goodput to 2 %. Engines agree on a flow if goodput differs by
+    at most 2 % or its interval holds zero, retransmitted packets by 25 % or 5 packets, timeouts by 1, and mean RTTs by
+    5 %. All of it takes up to two hours.
+    """
+    from varicap.validate import kernel as measure
+    from varicap.validate import paths as known
+
+    try:
+        if show_paths:
+            _list(known.cases(path, quick=quick, more=known.recorded(traces) if traces else None), as_json)
+            return
+        known.cases(path, quick=quick, more=known.recorded(traces) if traces else None)
+        if output is not None:
+            check_folder(output)
+        with progress_bar("validate kernel", quiet) as progress:
+            found = measure(
+                path,
+                quick=quick,
+                traces=traces,
+                folder=output,
+                max_seeds=max_seeds,
+                max_time=max_time,
+                jobs=jobs,
+                progress=progress,
+            )
+    except (known.PathError, ValueError) as error:
+        fail(str(error), USAGE)
+    _show(found, as_json, quiet)
+    if output is not None and not quiet:
+        say(f"the table is in {output}")
+    if found.interrupted:
+        there = "the same command resumes" if output is not None else "runs are kept with -o only"
+        interrupted(f"interrupted: {len(found.rows)} rows have runs; {there}")
+        raise KeyboardInterrupt
+    raise typer.Exit(OK)
+
+
+def _list(cases: "list[Case]", as_json: bool) -> None:
+    abouts = {case.path: case.about for case in cases}
+    if as_json:
+        echo(json.dumps([{"name": name, "about": about} for name, about in abouts.items()], ensure_ascii=False))
+        return
+    width = max(map(len, abouts))
+    echo("\n".join(f"{name:<{width}}  {about}" for name, about in abouts.items()))
+
+
+def _show(found: "Validation", as_json: bool, quiet: bool) -> None:
+    if as_json:
+        echo(json.dumps(found.to_dict(), ensure_ascii=False))
+        return
+    from rich.text import Text
+
+    from varicap.report.table import titled
+
+    headings, rows = found.grid()
+    table = titled("simulator / Linux", headings, left=("path", "flow", "ack"))
+    for row in rows:
+        table.add_row(*map(Text, row))
+    print_tables([table])
+    for line in found.disagreements():
+        echo(line)
+    for case in found.left_out:
+        echo(f"{case['name']}, {case['flow']}, ack {case['ack']}: not measured: {case['why']}")
+    echo(found.conclusion())

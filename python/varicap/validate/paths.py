@@ -1,0 +1,241 @@
+"""The paths of the table: a scenario for each path, congestion control and way to acknowledge.
+
+``paths.toml`` has them as what differs from a base.  Traces are generated when they are needed, always the same ones.
+"""
+
+import copy
+import difflib
+import hashlib
+import json
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from varicap import units
+from varicap.engines.scenarios import load
+
+if TYPE_CHECKING:
+    import varicap._core as _core
+    from varicap.traces import Trace
+
+LINUX: Mapping[str, Any] = {
+    "recovery": "rack",
+    "reduction": "prr",
+    "tail_loss_probe": True,
+    "frto": True,
+    "undo": True,
+    "timestamps": True,
+    "counting": "segments",
+    "halving": "window",
+    "reduce_once": True,
+    "timer": "linux",
+    "mss": "1448 B",
+}
+"""The simulator's TCP as Linux's, key by key."""
+
+ACKS: Mapping[str, Any] = {
+    "every": "every",
+    "delayed": {
+        "delayed": {
+            "segments": 2,
+            "timeout": "40 ms",
+            "maximum": "200 ms",
+            "quick": 16,
+            "count_bytes": True,
+            "short_at_once": True,
+            "sack_compression": "1 ms",
+        }
+    },
+}
+"""How the receiver acknowledges.  For `every` the kernel engine sets Linux's quick-ACK route; `delayed` is what Linux
+does without it."""
+
+CONTROLS = ("reno", "cubic", "ratcp")
+"""The congestion controls that both engines have."""
+
+OWN = "own"
+"""The controls of a path whose flows name theirs."""
+
+QUICK_S = 12.0
+"""How long a run of the quick table lasts at most [s]."""
+
+_QUICK_FAST_S = 8.0
+_FAST_MBPS = 40.0
+
+
+class PathError(ValueError):
+    """A path that does not exist, or a folder without traces."""
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A scenario of the table: a path, a congestion control, and how the receiver acknowledges."""
+
+    path: str
+    about: str
+    control: str
+    ack: str
+    scenario: Mapping[str, Any]
+    rate_mbps: float
+    """What a run of the kernel demands of the machine."""
+
+    @property
+    def key(self) -> str:
+        """Its name in messages."""
+        return f"{self.path}, {self.control}, ack {self.ack}"
+
+    @property
+    def flows(self) -> dict[str, str]:
+        """The flows by their names in the scenario, each with what the table calls it."""
+        return {name: self._called(name) for name in self.scenario["flows"]}
+
+    def _called(self, flow: str) -> str:
+        if self.control == OWN:
+            return flow
+        return self.control if flow == "flow" else f"{self.control}, {flow}"
+
+    @property
+    def duration_s(self) -> float:
+        """How long a run of the kernel takes [s]."""
+        return units.seconds(self.scenario["duration"])
+
+    @property
+    def is_fast(self) -> bool:
+        """Whether a run of the kernel needs the machine for itself."""
+        return self.rate_mbps > _FAST_MBPS
+
+    def load(self, folder: Path) -> "_core.Scenario":
+        """The scenario, checked; its traces are in `folder`."""
+        return load(self.scenario, base_dir=folder)
+
+    def digest(self, folder: Path) -> str:
+        """What a run of the kernel depends on: the scenario as it is written, and its traces."""
+        digest = hashlib.sha256(json.dumps(self.scenario, sort_keys=True).encode())
+        for file in trace_files(self.scenario):
+            digest.update((folder / file).read_bytes())
+        return digest.hexdigest()[:16]
+
+
+@cache
+def _table() -> dict[str, Any]:
+    return tomllib.loads((Path(__file__).parent / "paths.toml").read_text(encoding="utf-8"))
+
+
+def names(quick: bool = False) -> list[str]:
+    """The names of all paths, or of those of the quick table."""
+    return [name for name, path in _table()["paths"].items() if path.get("quick", False) or not quick]
+
+
+def about(name: str) -> str:
+    """What a path is, in a few words."""
+    said: str = _table()["paths"][name]["about"]
+    return said
+
+
+def cases(
+    chosen: Sequence[str] | None = None,
+    *,
+    quick: bool = False,
+    controls: Iterable[str] = CONTROLS,
+    more: Mapping[str, Mapping[str, Any]] | None = None,
+) -> list[Case]:
+    """The scenarios of the paths `chosen` (of all, or of the quick table's) under the controls.
+
+    `more` are paths beside those of the file, by name.  Raises `PathError` for a path that does not exist.
+    """
+    paths = {**_table()["paths"], **(more or {})}
+    if chosen is None:
+        chosen = [*names(quick), *(more or {})]
+    for name in chosen:
+        if name not in paths:
+            close = difflib.get_close_matches(name, paths, n=1)
+            meant = f"; did you mean `{close[0]}`?" if close else "."
+            raise PathError(f"there is no path `{name}`{meant} There are: {', '.join(paths)}")
+    wanted = set(controls) | {OWN}
+    return [
+        _case(name, paths[name], control, ack, quick)
+        for name in dict.fromkeys(chosen)
+        for control in paths[name].get("controls", CONTROLS)
+        if control in wanted
+        for ack in ACKS
+    ]
+
+
+def _case(name: str, path: Mapping[str, Any], control: str, ack: str, quick: bool) -> Case:
+    scenario = copy.deepcopy(_table()["base"])
+    links = scenario["topology"]["dumbbell"]
+    for side in ("forward", "reverse"):
+        links[side].update(path.get(side, {}))
+    scenario["name"] = name
+    scenario["flows"] = copy.deepcopy(path.get("flows", scenario["flows"]))
+    scenario["tcp"] = {**LINUX, "ack": ACKS[ack], **({} if control == OWN else {"congestion": control})}
+    rate = float(path.get("rate_mbps", 10.0))
+    duration_s = units.seconds(path.get("duration", scenario["duration"]))
+    if quick:
+        duration_s = min(duration_s, _QUICK_FAST_S if rate > _FAST_MBPS else QUICK_S)
+    scenario["duration"] = f"{duration_s:g} s"
+    return Case(name, path["about"], control, ack, scenario, rate)
+
+
+def trace_files(part: Any) -> Iterator[str]:
+    """The files that a scenario names."""
+    if isinstance(part, Mapping):
+        for key, inner in part.items():
+            if key == "file" and isinstance(inner, str):
+                yield inner
+            else:
+                yield from trace_files(inner)
+
+
+def generate_traces(folder: Path) -> None:
+    """Write the traces of the table into `folder`."""
+    from varicap import traces
+
+    for name, make in _GENERATED.items():
+        traces.save(make(), folder / name)
+
+
+def _cellular(seed: int, **link: float) -> "Callable[[], Trace]":
+    def make() -> "Trace":
+        from varicap import traces
+
+        return traces.generate_lte(seed, 60.0, traces.Cellular(**link))
+
+    return make
+
+
+_UMTS = {"peak_bps": 3.6e6, "slow_sigma": 0.4, "fast_sigma": 0.3, "outages_per_min": 3.0, "outage_s": 1.0}
+
+_GENERATED: Mapping[str, "Callable[[], Trace]"] = {
+    "lte.down": _cellular(5),
+    "lte.up": _cellular(6, median_bps=2.5e6, peak_bps=10e6),
+    "umts.down": _cellular(7, median_bps=1.2e6, **_UMTS),
+}
+
+
+def recorded(folder: str | Path) -> dict[str, dict[str, Any]]:
+    """A path for each trace `*.down` of a folder, with its `*.up` for the acknowledgements if there is one.
+
+    Raises `PathError` for a folder without traces.
+    """
+    folder = Path(folder).resolve()
+    found = {}
+    for down in sorted(folder.glob("*.down")):
+        queue = {"drop-tail": {"limit": "150 packets"}}
+        up = down.with_suffix(".up")
+        links = {"forward": down} | ({"reverse": up} if up.is_file() else {})
+        found[down.stem] = {
+            "about": f"trace {down.name}, 150 packets",
+            "controls": ["reno", "cubic"],
+            "duration": "60 s",
+            **{
+                side: {"capacity": {"opportunities": {"file": str(file)}}, "queue": queue}
+                for side, file in links.items()
+            },
+        }
+    if not found:
+        raise PathError(f"{folder}: no traces (*.down) in this folder")
+    return found

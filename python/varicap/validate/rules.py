@@ -1,0 +1,130 @@
+"""When the two engines agree on a flow: the bounds, and what is said where one is not kept.
+
+Runs are compared in pairs, the kernel's and the simulator's of one seed, which share the capacity and the losses.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from varicap.statistics import Interval
+
+GOODPUT = 0.02
+"""Of the simulator's goodput; or zero lies in the interval of the differences."""
+RESENT = 0.25
+"""Of the simulator's packets, or"""
+RESENT_PACKETS = 5.0
+TIMEOUTS = 1.0
+RTT = 0.05
+"""Of the simulator's mean round trip."""
+FEWEST = 3
+"""Pairs below which an interval says nothing."""
+
+MEASURES = ("goodput_bps", "retransmitted_packets", "timeouts", "rtt_ms", "cwnd_packets", "fct_p50_ms", "fct_p95_ms")
+"""What is kept of a flow's run; the first four are judged."""
+
+Numbers = Mapping[str, float | None]
+"""A flow's run: a number, or none, for each measure.  Packets and timeouts are those of all its connections."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One seed in both engines."""
+
+    sim: Numbers
+    kernel: Numbers
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether the engines agree on a flow."""
+
+    agrees: bool
+    why: str
+    """What does not agree, with numbers; empty if all does."""
+    difference: Interval
+    """Of goodput, kernel less simulator [share of the simulator's]."""
+
+
+def judge(pairs: Sequence[Pair], connections: int = 1) -> Verdict:
+    """Compare the means of some pairs, at least one; the flow has so many `connections`, to which timeouts refer.
+
+    >>> run = {"goodput_bps": 1e6, "retransmitted_packets": 10.0, "timeouts": 0.0, "rtt_ms": 50.0}
+    >>> judge([Pair(run, run | {"goodput_bps": 1.03e6, "timeouts": 1.0})]).why
+    'goodput +3.0 % (1.000 / 1.030 Mb/s)'
+    """
+    difference = goodput_difference(pairs)
+    wrong = [
+        _goodput(pairs, difference),
+        _resent(pairs),
+        _timeouts(pairs, connections),
+        _rtt(pairs),
+    ]
+    return Verdict(not any(wrong), "; ".join(filter(None, wrong)), difference)
+
+
+def goodput_difference(pairs: Sequence[Pair]) -> Interval:
+    """The mean of kernel less simulator, seed by seed, with its interval, as a share of the simulator's mean."""
+    base = _mean(pairs, "sim", "goodput_bps") or 0.0
+    apart = Interval.of([(pair.kernel["goodput_bps"] or 0.0) - (pair.sim["goodput_bps"] or 0.0) for pair in pairs])
+    if base == 0.0:
+        return Interval(0.0 if apart.mean == 0.0 else math.inf)
+    if apart.lo is None or apart.hi is None:
+        return Interval(apart.mean / base)
+    return Interval(apart.mean / base, apart.lo / base, apart.hi / base)
+
+
+def half_width(difference: Interval) -> float:
+    """Of an interval of differences; infinite where there is none."""
+    if difference.lo is None or difference.hi is None:
+        return math.inf
+    return (difference.hi - difference.lo) / 2
+
+
+def _goodput(pairs: Sequence[Pair], difference: Interval) -> str:
+    if abs(difference.mean) <= GOODPUT or _holds_zero(difference, len(pairs)):
+        return ""
+    values = [(_mean(pairs, engine, "goodput_bps") or 0.0) / 1e6 for engine in ("sim", "kernel")]
+    spread = "" if difference.lo is None else f" ± {100 * half_width(difference):.1f}"
+    return f"goodput {100 * difference.mean:+.1f}{spread} % ({values[0]:.3f} / {values[1]:.3f} Mb/s)"
+
+
+def _holds_zero(difference: Interval, pairs: int) -> bool:
+    if pairs < FEWEST or difference.lo is None or difference.hi is None:
+        return False
+    return difference.lo <= 0.0 <= difference.hi
+
+
+def _resent(pairs: Sequence[Pair]) -> str:
+    sim, kernel = (_mean(pairs, engine, "retransmitted_packets") or 0.0 for engine in ("sim", "kernel"))
+    if abs(kernel - sim) <= max(RESENT_PACKETS, RESENT * sim):
+        return ""
+    return f"resent {sim:.1f} / {kernel:.1f} packets"
+
+
+def _timeouts(pairs: Sequence[Pair], connections: int) -> str:
+    sim, kernel = (_mean(pairs, engine, "timeouts") or 0.0 for engine in ("sim", "kernel"))
+    if abs(kernel - sim) <= TIMEOUTS * connections:
+        return ""
+    return f"timeouts {sim:.1f} / {kernel:.1f}"
+
+
+def _rtt(pairs: Sequence[Pair]) -> str:
+    sim, kernel = (_mean(pairs, engine, "rtt_ms") for engine in ("sim", "kernel"))
+    if sim is None and kernel is None:
+        return ""
+    if sim is None or kernel is None:
+        return f"mean RTT {_ms(sim)} / {_ms(kernel)}"
+    if abs(kernel - sim) <= RTT * sim:
+        return ""
+    return f"mean RTT {100 * (kernel / sim - 1):+.1f} % ({sim:.1f} / {kernel:.1f} ms)"
+
+
+def _ms(value: float | None) -> str:
+    return "none" if value is None else f"{value:.1f} ms"
+
+
+def _mean(pairs: Sequence[Pair], engine: str, measure: str) -> float | None:
+    """The mean over the runs that have the number."""
+    values = [value for pair in pairs if (value := getattr(pair, engine).get(measure)) is not None]
+    return sum(values) / len(values) if values else None

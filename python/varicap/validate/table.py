@@ -1,0 +1,207 @@
+"""The table of the two engines: a row for each flow of a case, and its forms for people and programs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from varicap.report import notebook
+from varicap.report.formats import markdown
+from varicap.report.table import significant
+from varicap.results.manifest import host, software, write_json
+from varicap.statistics import Interval
+from varicap.validate import rules
+from varicap.validate.paths import Case
+
+JSON, MARKDOWN = "validation.json", "validation.md"
+
+HEADINGS = (
+    *("path", "flow", "ack", "seeds", "goodput [Mb/s]", "difference [%]", "resent", "timeouts", "mean RTT [ms]"),
+    *("mean cwnd", "FCT p50, p95 [ms]", "agrees"),
+)
+"""Numbers of the simulator, then of the kernel."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was measured of a case."""
+
+    case: Case
+    pairs: Mapping[str, Sequence[rules.Pair]]
+    """By flow."""
+    faults: Mapping[int, Sequence[str]]
+    """By seed, why the kernel's run was not valid, as often as it was repeated."""
+
+
+@dataclass(repr=False)
+class Validation:
+    """How the simulator's TCP and Linux's compare on the paths that were measured."""
+
+    rows: list[dict[str, Any]]
+    """A row for each flow, as ``varicap validate kernel --json`` prints it."""
+    left_out: list[dict[str, str]] = field(default_factory=list)
+    """Cases that were not measured, with the reason."""
+    quick: bool = False
+    interrupted: bool = False
+
+    @property
+    def agreeing(self) -> int:
+        """How many rows agree."""
+        return sum(row["agrees"] for row in self.rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As ``varicap validate kernel --json`` prints it."""
+        return {
+            "paths": self.rows,
+            "left_out": self.left_out,
+            "quick": self.quick,
+            "interrupted": self.interrupted,
+            "bounds": {
+                "goodput": rules.GOODPUT,
+                "resent": rules.RESENT,
+                "resent_packets": rules.RESENT_PACKETS,
+                "timeouts": rules.TIMEOUTS,
+                "rtt": rules.RTT,
+            },
+            "software": software(),
+            "host": host(),
+        }
+
+    def conclusion(self) -> str:
+        """How many rows agree, in a sentence, and what the reader must know about the measurement."""
+        invalid = sum(not row["valid"] for row in self.rows)
+        said = [f"{self.agreeing} of {len(self.rows)} rows agree"]
+        if invalid:
+            said.append(f"{invalid} without a valid run of the kernel")
+        if self.left_out:
+            said.append(f"{len(self.left_out)} not measured")
+        if self.quick:
+            said.append("quick: short runs of a single seed, so that goodput has no interval")
+        if self.interrupted:
+            said.append("interrupted")
+        return "; ".join(said)
+
+    def grid(self) -> tuple[tuple[str, ...], list[list[str]]]:
+        """Headings and rows of text."""
+        return HEADINGS, [_cells(row) for row in self.rows]
+
+    def disagreements(self) -> list[str]:
+        """A line for each row that does not agree: what does not, with numbers."""
+        return [f"{name_of(row)}: {row['why']}" for row in self.rows if not row["agrees"]]
+
+    def markdown(self) -> str:
+        """The table as a document holds it, what does not agree below it."""
+        lines = [f"{self.conclusion()}.", "", markdown(*self.grid())]
+        if disagreements := self.disagreements():
+            lines += [*(f"- {line}" for line in disagreements), ""]
+        if self.left_out:
+            lines += ["Not measured:", "", *(f"- {name_of(row)}: {row['why']}" for row in self.left_out), ""]
+        return "\n".join(lines)
+
+    def save(self, folder: str | Path) -> list[Path]:
+        """Write the table into a folder, as JSON and as Markdown; returns the files."""
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        write_json(folder / JSON, self.to_dict())
+        (folder / MARKDOWN).write_text(self.markdown(), encoding="utf-8", newline="\n")
+        return [folder / JSON, folder / MARKDOWN]
+
+    def __repr__(self) -> str:
+        return "\n".join([f"Validation: {self.conclusion()}", *self.disagreements()])
+
+    def _repr_html_(self) -> str:
+        return notebook.grid(self.conclusion(), *self.grid())
+
+
+def name_of(row: Mapping[str, Any]) -> str:
+    """A row in messages."""
+    return f"{row['name']}, {row['flow']}, ack {row['ack']}"
+
+
+def table_of(measured: Sequence[Measured], left_out: Mapping[Case, str], quick: bool) -> Validation:
+    """The table of the cases that were measured; a case of which there is nothing has no row."""
+    rows = [
+        _row(each, flow, called) for each in measured for flow, called in each.case.flows.items() if _is_known(each)
+    ]
+    without = [{"name": case.path, "flow": case.control, "ack": case.ack, "why": why} for case, why in left_out.items()]
+    return Validation(rows, without, quick)
+
+
+def _is_known(measured: Measured) -> bool:
+    return any(measured.pairs.values()) or bool(measured.faults)
+
+
+def _row(measured: Measured, flow: str, called: str) -> dict[str, Any]:
+    case, pairs = measured.case, measured.pairs[flow]
+    head = {"name": case.path, "about": case.about, "flow": called, "ack": case.ack}
+    faults = [fault for seed in sorted(measured.faults) for fault in measured.faults[seed]]
+    tail = {"seeds": len(pairs), "valid": bool(pairs), "invalid_seeds": len(measured.faults), "faults": faults}
+    if not pairs:
+        why = f"no run of the kernel was valid: {'; '.join(dict.fromkeys(faults))}"
+        return {**head, "sim": {}, "kernel": {}, "agrees": False, "why": why, "goodput_difference": None, **tail}
+    verdict = rules.judge(pairs, case.scenario["flows"][flow].get("count", 1))
+    return {
+        **head,
+        "sim": _engine([pair.sim for pair in pairs]),
+        "kernel": _engine([pair.kernel for pair in pairs]),
+        "agrees": verdict.agrees,
+        "why": verdict.why,
+        "goodput_difference": verdict.difference.to_dict(),
+        **tail,
+    }
+
+
+def _engine(runs: Sequence[rules.Numbers]) -> dict[str, Any]:
+    """What an engine says of a flow, in the form of a run's summary."""
+
+    def over(measure: str) -> dict[str, float | None]:
+        values = [value for run in runs if (value := run[measure]) is not None]
+        return Interval.of(values).to_dict() if values else {"mean": None, "lo": None, "hi": None}
+
+    return {
+        "goodput_bps": over("goodput_bps"),
+        "retransmitted_packets": over("retransmitted_packets")["mean"],
+        "timeouts": over("timeouts")["mean"],
+        "rtt_ms": over("rtt_ms"),
+        "cwnd_packets": over("cwnd_packets"),
+        "fct_ms": {"p50": over("fct_p50_ms")["mean"], "p95": over("fct_p95_ms")["mean"]},
+    }
+
+
+def _cells(row: Mapping[str, Any]) -> list[str]:
+    head = [row["name"], row["flow"], row["ack"], str(row["seeds"])]
+    if not row["valid"]:
+        return [*head, *["–"] * (len(HEADINGS) - len(head) - 1), "not valid"]
+    engines = row["sim"], row["kernel"]
+    return [
+        *head,
+        " / ".join(_number(of["goodput_bps"]["mean"], 4, 1e-6) for of in engines),
+        _difference(row["goodput_difference"]),
+        *(" / ".join(_count(of[name]) for of in engines) for name in ("retransmitted_packets", "timeouts")),
+        *(" / ".join(_number(of[name]["mean"], 3) for of in engines) for name in ("rtt_ms", "cwnd_packets")),
+        _transfers(engines),
+        "yes" if row["agrees"] else "no",
+    ]
+
+
+def _number(value: float | None, digits: int, scale: float = 1.0) -> str:
+    return "–" if value is None else significant(value * scale, digits)
+
+
+def _count(value: float | None) -> str:
+    return "–" if value is None else f"{value:.1f}".removesuffix(".0")
+
+
+def _transfers(engines: Sequence[Mapping[str, Any]]) -> str:
+    times = [[of["fct_ms"][part] for part in ("p50", "p95")] for of in engines]
+    if times[0][0] is None:
+        return "–"
+    return " / ".join(", ".join(_number(value, 3) for value in of) for of in times)
+
+
+def _difference(share: Mapping[str, float | None]) -> str:
+    mean, low, high = (share[name] for name in ("mean", "lo", "hi"))
+    if mean is None:
+        return "–"
+    spread = "" if low is None or high is None else f" ± {50 * (high - low):.1f}"
+    return f"{100 * mean:+.1f}{spread}".replace("-0.0", "+0.0")
