@@ -49,6 +49,10 @@ def kernel(
         Path | None,
         typer.Option("-o", "--output", metavar="DIR", help="Save the table here; an interrupted table resumes."),
     ] = None,
+    document: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Replace the table in this Markdown file, between its two marks."),
+    ] = None,
     max_seeds: Annotated[int, typer.Option(min=1, help="Most seeds of a path.")] = 10,
     max_time: Annotated[
         str | None, typer.Option(help="After this time no run begins.", show_default="2 h, quick 6 min")
@@ -69,6 +73,7 @@ def kernel(
     """
     from varicap.validate import kernel as measure
     from varicap.validate import paths as known
+    from varicap.validate.table import check_document
 
     try:
         if show_paths:
@@ -77,6 +82,8 @@ def kernel(
         known.cases(path, quick=quick, more=known.recorded(traces) if traces else None)
         if output is not None:
             check_folder(output)
+        if document is not None:
+            check_document(document)
         with progress_bar("validate kernel", quiet) as progress:
             found = measure(
                 path,
@@ -93,6 +100,8 @@ def kernel(
     _show(found, as_json, quiet)
     if output is not None and not quiet:
         say(f"the table is in {output}")
+    if document is not None and not found.interrupted:
+        found.write_into(document)
     if found.interrupted:
         there = "the same command resumes" if output is not None else "runs are kept with -o only"
         interrupted(f"interrupted: {len(found.rows)} rows have runs; {there}")

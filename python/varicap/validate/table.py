@@ -1,5 +1,7 @@
 """The table of the two engines: a row for each flow of a case, and its forms for people and programs."""
 
+import os
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,10 +18,20 @@ from varicap.validate.paths import Case
 JSON, MARKDOWN = "validation.json", "validation.md"
 
 HEADINGS = (
-    *("path", "flow", "ack", "seeds", "goodput [Mb/s]", "difference [%]", "resent", "timeouts", "mean RTT [ms]"),
-    *("mean cwnd", "FCT p50, p95 [ms]", "agrees"),
+    *("path", "flow", "ack", "agrees", "goodput [Mb/s]", "difference [%]", "resent", "timeouts", "mean RTT [ms]"),
+    *("mean cwnd", "FCT p50, p95 [ms]", "seeds"),
 )
 """Numbers of the simulator, then of the kernel."""
+
+MARKS = ("<!-- varicap validate kernel: begin -->", "<!-- varicap validate kernel: end -->")
+"""Between these lines a document has the table."""
+
+_LINE = 120
+"""Of a document [characters]."""
+
+
+class DocumentError(ValueError):
+    """A document without the marks between which the table would go."""
 
 
 @dataclass(frozen=True)
@@ -91,12 +103,23 @@ class Validation:
 
     def markdown(self) -> str:
         """The table as a document holds it, what does not agree below it."""
-        lines = [f"{self.conclusion()}.", "", markdown(*self.grid())]
+        machine, versions = host(), software()
+        source = (
+            f"Simulator / Linux {machine['kernel']}, varicap {versions['varicap']}, on {machine['cpu']} with "
+            f"{os.cpu_count()} cores: {self.conclusion()}."
+        )
+        lines = [_wrapped(source), "", markdown(*self.grid())]
         if disagreements := self.disagreements():
-            lines += [*(f"- {line}" for line in disagreements), ""]
+            lines += ["What does not agree (simulator / Linux):", "", *map(_item, disagreements), ""]
         if self.left_out:
-            lines += ["Not measured:", "", *(f"- {name_of(row)}: {row['why']}" for row in self.left_out), ""]
+            lines += ["Not measured:", "", *(_item(f"{name_of(row)}: {row['why']}") for row in self.left_out), ""]
         return "\n".join(lines)
+
+    def write_into(self, document: str | Path) -> None:
+        """Replace the table of a Markdown document, which stands between two marks.  Raises `DocumentError`."""
+        document = Path(document)
+        before, after = _around(document)
+        document.write_text(f"{before}\n{self.markdown()}\n{after}", encoding="utf-8", newline="\n")
 
     def save(self, folder: str | Path) -> list[Path]:
         """Write the table into a folder, as JSON and as Markdown; returns the files."""
@@ -111,6 +134,28 @@ class Validation:
 
     def _repr_html_(self) -> str:
         return notebook.grid(self.conclusion(), *self.grid())
+
+
+def check_document(document: str | Path) -> None:
+    """Raise `DocumentError` for a document that has no place for the table."""
+    _around(Path(document))
+
+
+def _around(document: Path) -> tuple[str, str]:
+    """What stands before and behind the table, with the marks."""
+    text = document.read_text(encoding="utf-8") if document.is_file() else ""
+    begin, end = (text.find(f"{mark}\n") for mark in MARKS)
+    if not 0 <= begin < end:
+        raise DocumentError(f"{document}: a file with the lines `{MARKS[0]}` and `{MARKS[1]}` is expected")
+    return text[: begin + len(MARKS[0]) + 1], text[end:]
+
+
+def _item(text: str) -> str:
+    return _wrapped(f"- {text}", "  ")
+
+
+def _wrapped(text: str, indent: str = "") -> str:
+    return textwrap.fill(text, _LINE, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False)
 
 
 def name_of(row: Mapping[str, Any]) -> str:
@@ -169,18 +214,22 @@ def _engine(runs: Sequence[rules.Numbers]) -> dict[str, Any]:
 
 
 def _cells(row: Mapping[str, Any]) -> list[str]:
-    head = [row["name"], row["flow"], row["ack"], str(row["seeds"])]
+    head = [row["name"], row["flow"], row["ack"]]
     if not row["valid"]:
-        return [*head, *["–"] * (len(HEADINGS) - len(head) - 1), "not valid"]
+        return [*head, "not valid", *["–"] * (len(HEADINGS) - len(head) - 2), "0"]
+    seeds = str(row["seeds"])
+    if row["invalid_seeds"]:
+        seeds += f" ({row['invalid_seeds']} not valid)"
     engines = row["sim"], row["kernel"]
     return [
         *head,
+        "yes" if row["agrees"] else "no",
         " / ".join(_number(of["goodput_bps"]["mean"], 4, 1e-6) for of in engines),
         _difference(row["goodput_difference"]),
         *(" / ".join(_count(of[name]) for of in engines) for name in ("retransmitted_packets", "timeouts")),
         *(" / ".join(_number(of[name]["mean"], 3) for of in engines) for name in ("rtt_ms", "cwnd_packets")),
         _transfers(engines),
-        "yes" if row["agrees"] else "no",
+        seeds,
     ]
 
 

@@ -1,0 +1,424 @@
+"""The table of the simulator's TCP beside Linux's: its rules, how it is measured and resumed, and a real run.
+
+Most tests put the simulator in the kernel's place, with results that are changed as each test needs.
+"""
+
+import copy
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from conftest import Cli
+
+import varicap
+from varicap.engines import kernel as linux
+from varicap.engines import sim
+from varicap.errors import MachineLacksError
+from varicap.validate import measure, paths, rules, table
+from varicap.validate.rules import Pair, judge
+from varicap.validate.store import FILE, Store
+
+SAME: dict[str, float | None] = {
+    "goodput_bps": 1e6,
+    "retransmitted_packets": 40.0,
+    "timeouts": 2.0,
+    "rtt_ms": 100.0,
+    "cwnd_packets": 20.0,
+    "fct_p50_ms": None,
+    "fct_p95_ms": None,
+}
+
+
+def pair(**kernel: float | None) -> Pair:
+    return Pair(SAME, SAME | kernel)
+
+
+@pytest.mark.parametrize(
+    ("inside", "outside", "says"),
+    [
+        ({"goodput_bps": 1.0199e6}, {"goodput_bps": 1.0201e6}, "goodput +2.0 % (1.000 / 1.020 Mb/s)"),
+        ({"goodput_bps": 0.9801e6}, {"goodput_bps": 0.9799e6}, "goodput -2.0 % (1.000 / 0.980 Mb/s)"),
+        ({"retransmitted_packets": 50.0}, {"retransmitted_packets": 51.0}, "resent 40.0 / 51.0 packets"),
+        ({"retransmitted_packets": 30.0}, {"retransmitted_packets": 29.0}, "resent 40.0 / 29.0 packets"),
+        ({"timeouts": 3.0}, {"timeouts": 4.0}, "timeouts 2.0 / 4.0"),
+        ({"timeouts": 1.0}, {"timeouts": 0.0}, "timeouts 2.0 / 0.0"),
+        ({"rtt_ms": 104.9}, {"rtt_ms": 105.1}, "mean RTT +5.1 % (100.0 / 105.1 ms)"),
+        ({"rtt_ms": 95.1}, {"rtt_ms": 94.9}, "mean RTT -5.1 % (100.0 / 94.9 ms)"),
+    ],
+)
+def test_each_bound_holds_on_its_side_and_not_beyond(
+    inside: dict[str, float], outside: dict[str, float], says: str
+) -> None:
+    within, beyond = judge([pair(**inside)]), judge([pair(**outside)])
+    assert (within.agrees, within.why) == (True, "")
+    assert (beyond.agrees, beyond.why) == (False, says)
+
+
+def test_few_resent_packets_may_differ_by_five() -> None:
+    def resent(sim: float, kernel: float) -> bool:
+        few = {"retransmitted_packets": sim}
+        return judge([Pair(SAME | few, SAME | {"retransmitted_packets": kernel})]).agrees
+
+    assert resent(0.0, 5.0)
+    assert resent(12.0, 7.0)
+    assert not resent(0.0, 6.0)
+    assert not resent(12.0, 6.0)
+
+
+def test_timeouts_are_of_each_connection() -> None:
+    assert judge([pair(timeouts=202.0)], connections=200).agrees
+    assert judge([pair(timeouts=203.0)], connections=200).why == "timeouts 2.0 / 203.0"
+
+
+def test_all_that_does_not_agree_is_named() -> None:
+    why = judge([pair(goodput_bps=0.5e6, timeouts=9.0, rtt_ms=None)]).why
+    assert why == "goodput -50.0 % (1.000 / 0.500 Mb/s); timeouts 2.0 / 9.0; mean RTT 100.0 ms / none"
+
+
+def apart(*shares: float) -> list[Pair]:
+    """Pairs whose goodput differs by these shares."""
+    return [pair(goodput_bps=1e6 * (1 + share)) for share in shares]
+
+
+def test_a_difference_whose_interval_holds_zero_is_no_difference() -> None:
+    around = judge(apart(0.30, -0.20, 0.05))
+    assert around.agrees
+    assert around.difference.mean == pytest.approx(0.05)
+    assert around.difference.lo is not None
+    assert around.difference.lo < 0
+    beside = judge(apart(0.05, 0.052, 0.048))
+    assert not beside.agrees
+    assert beside.why == "goodput +5.0 ± 0.5 % (1.000 / 1.050 Mb/s)"
+    # The mean is within the bound, though its interval does not hold zero.
+    assert judge(apart(0.015, 0.0151, 0.0149)).agrees
+
+
+def test_two_runs_have_no_interval_that_excuses_anything() -> None:
+    assert not judge(apart(0.30, -0.20)).agrees
+    assert not judge(apart(0.05)).agrees
+
+
+def test_a_flow_that_delivers_in_one_engine_only_does_not_agree() -> None:
+    nothing = SAME | {"goodput_bps": 0.0, "rtt_ms": None, "retransmitted_packets": 0.0, "timeouts": 0.0}
+    assert judge([Pair(nothing, nothing)]).agrees
+    assert not judge([Pair(nothing, SAME)]).agrees
+
+
+def test_the_paths_are_those_that_matter_and_all_can_be_simulated(tmp_path: Path) -> None:
+    paths.generate_traces(tmp_path)
+    cases = paths.cases()
+    assert len(paths.names()) >= 30
+    assert {(case.control, case.ack) for case in cases} >= {(c, a) for c in paths.CONTROLS for a in paths.ACKS}
+    quick = paths.cases(quick=True)
+    assert len(quick) >= 20
+    assert all(case.duration_s <= paths.QUICK_S for case in quick)
+    for case in cases:
+        scenario = json.loads(case.load(tmp_path).to_json())
+        assert scenario["tcp"]["recovery"] == "rack", case.key
+        assert set(case.flows) == set(scenario["flows"])
+    assert len({case.digest(tmp_path) for case in (*cases, *quick)}) >= len(cases)
+
+
+def test_a_trace_of_ones_own_is_a_path(tmp_path: Path) -> None:
+    for name in ("a.down", "a.up", "b.down"):
+        (tmp_path / name).write_text("10\n20\n30\n")
+    found = paths.recorded(tmp_path)
+    assert set(found) == {"a", "b"}
+    assert "reverse" in found["a"]
+    assert "reverse" not in found["b"]
+    case = paths.cases(["b"], more=found)[0]
+    before = case.digest(tmp_path)
+    (tmp_path / "b.down").write_text("10\n20\n40\n")
+    assert case.digest(tmp_path) != before
+    with pytest.raises(paths.PathError, match="no traces"):
+        paths.recorded(tmp_path / "nowhere")
+
+
+Change = Callable[[int, dict[str, Any]], None]
+
+
+class Kernel:
+    """Stands for the kernel: the simulator's result, changed by `change`, which is given the seed and the summary."""
+
+    def __init__(self, change: Change | None = None) -> None:
+        self.change = change or (lambda seed, summary: None)
+        self.seeds: list[int] = []
+
+    def run(self, scenario: Any, *, seeds: int, seed: int, kernel: str, progress: Any) -> SimpleNamespace:
+        assert (seeds, kernel) == (1, "stock")
+        self.seeds.append(seed)
+        summary = copy.deepcopy(sim.run(scenario, seeds=1, seed=seed, jobs=1).summary)
+        summary["fidelity"] = {"valid": True, "faults": []}
+        self.change(seed, summary)
+        progress(1.0, 1, 1)
+        return SimpleNamespace(summary=summary)
+
+
+@pytest.fixture
+def pretend(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Kernel]]:
+    """Puts a `Kernel` in the place of the real one."""
+
+    def put(change: Change | None = None) -> Kernel:
+        pretended = Kernel(change)
+        monkeypatch.setattr(linux, "run", pretended.run)
+        return pretended
+
+    monkeypatch.setattr(measure, "_refused", lambda: {"cubic": "not here", "ratcp": "no root"})
+    return put
+
+
+def scaled(factor: Callable[[int], float]) -> Change:
+    """A kernel that delivers so many times as much."""
+
+    def change(seed: int, summary: dict[str, Any]) -> None:
+        for flow in summary["flows"]:
+            flow["goodput_bps"]["mean"] *= factor(seed)
+
+    return change
+
+
+def faulty(wrong: Callable[[int], bool]) -> Change:
+    def change(seed: int, summary: dict[str, Any]) -> None:
+        if wrong(seed):
+            summary["fidelity"] = {"valid": False, "faults": ["3 % of the packets were late"]}
+
+    return change
+
+
+def rows_of(found: table.Validation, ack: str = "every") -> list[dict[str, Any]]:
+    return [row for row in found.rows if row["ack"] == ack]
+
+
+def test_engines_that_are_the_same_agree_after_few_seeds(pretend: Callable[..., Kernel]) -> None:
+    kernel = pretend()
+    found = varicap.validate.kernel(["slow"], jobs=2)
+    assert sorted(kernel.seeds) == [1, 1, 2, 2, 3, 3]
+    assert [(row["flow"], row["ack"], row["agrees"], row["seeds"]) for row in found.rows] == [
+        ("reno", "every", True, 3),
+        ("reno", "delayed", True, 3),
+    ]
+    assert [(case["flow"], case["why"]) for case in found.left_out][:2] == [
+        ("cubic", "not here"),
+        ("cubic", "not here"),
+    ]
+
+
+def test_seeds_are_added_until_the_interval_is_narrow_and_no_further_than_allowed(
+    pretend: Callable[..., Kernel],
+) -> None:
+    noisy = pretend(scaled(lambda seed: 1.3 if seed % 2 else 0.7))
+    (row,) = rows_of(varicap.validate.kernel(["slow"], max_seeds=7))
+    assert row["seeds"] == 7
+    assert max(noisy.seeds) == 7
+    assert row["agrees"], "the interval holds zero"
+    pretend(scaled(lambda seed: 1.1 + 0.001 * seed))
+    (row,) = rows_of(varicap.validate.kernel(["slow"]))
+    assert row["seeds"] == 3
+    assert not row["agrees"]
+    assert row["why"].startswith("goodput +10.2 ± 0.2 %")
+
+
+def test_an_invalid_run_is_repeated_and_then_reported_and_never_agrees(pretend: Callable[..., Kernel]) -> None:
+    kernel = pretend(faulty(lambda seed: True))
+    found = varicap.validate.kernel(["slow"], quick=True)
+    assert len(kernel.seeds) == 2 * measure.ATTEMPTS
+    assert [(row["agrees"], row["valid"], row["seeds"]) for row in found.rows] == [(False, False, 0)] * 2
+    assert found.rows[0]["why"] == "no run of the kernel was valid: 3 % of the packets were late"
+    assert "2 without a valid run" in found.conclusion()
+    _, cells = found.grid()
+    assert cells[0][3] == "not valid"
+
+
+def test_a_run_that_is_valid_when_it_is_repeated_counts(pretend: Callable[..., Kernel]) -> None:
+    tries: list[int] = []
+
+    def once(seed: int) -> bool:
+        tries.append(seed)
+        return len(tries) <= 2
+
+    kernel = pretend(faulty(once))
+    found = varicap.validate.kernel(["slow"], quick=True)
+    assert len(kernel.seeds) == 4
+    assert all(row["valid"] and row["agrees"] for row in found.rows)
+
+
+def test_an_invalid_seed_is_left_out_of_the_others(pretend: Callable[..., Kernel]) -> None:
+    pretend(faulty(lambda seed: seed == 2))
+    (row,) = rows_of(varicap.validate.kernel(["slow"], max_seeds=3))
+    assert (row["seeds"], row["invalid_seeds"], row["valid"], row["agrees"]) == (2, 1, True, True)
+
+
+def test_a_run_that_fails_is_a_run_that_is_not_valid(
+    pretend: Callable[..., Kernel], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise varicap._core.RunError("no memory")
+
+    pretend()
+    monkeypatch.setattr(linux, "run", fail)
+    (row,) = rows_of(varicap.validate.kernel(["slow"], quick=True))
+    assert row["why"] == "no run of the kernel was valid: the run failed: no memory"
+
+
+def test_an_interrupted_table_keeps_what_is_finished_and_resumes(
+    pretend: Callable[..., Kernel], tmp_path: Path
+) -> None:
+    def stop(seed: int, _: dict[str, Any]) -> None:
+        if seed == 2:
+            raise KeyboardInterrupt
+
+    pretend(stop)
+    found = varicap.validate.kernel(["slow"], folder=tmp_path, jobs=1)
+    assert found.interrupted
+    assert [row["seeds"] for row in found.rows] == [1, 1]
+    assert json.loads((tmp_path / table.JSON).read_text())["interrupted"]
+    kernel = pretend()
+    found = varicap.validate.kernel(["slow"], folder=tmp_path, jobs=1)
+    assert not found.interrupted
+    assert sorted(kernel.seeds) == [2, 2, 3, 3], "what was finished is not run again"
+    assert [row["seeds"] for row in found.rows] == [3, 3]
+    again = pretend()
+    assert varicap.validate.kernel(["slow"], folder=tmp_path).to_dict()["paths"] == found.to_dict()["paths"]
+    assert again.seeds == []
+
+
+def test_what_was_measured_of_another_scenario_or_cut_off_is_run_again(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.add("first", 1, "a case", {"reno": SAME})
+    with (tmp_path / FILE).open("a") as file:
+        file.write('{"digest": "second", "se')
+    store = Store(tmp_path)
+    assert store.get("first", 1) == {"reno": SAME}
+    assert store.get("first", 2) is None
+    store.add("third", 1, "a case", {"reno": SAME})
+    store = Store(tmp_path)
+    assert store.get("first", 1)
+    assert store.get("third", 1)
+    assert not store.get("second", 1)
+    lines = (tmp_path / FILE).read_text().replace(os.uname().release, "5.4.0")
+    (tmp_path / FILE).write_text(lines)
+    assert Store(tmp_path).get("first", 1) is None, "of another kernel"
+
+
+def test_no_run_begins_for_which_there_is_no_time(pretend: Callable[..., Kernel]) -> None:
+    kernel = pretend()
+    found = varicap.validate.kernel(["slow"], quick=True, max_time="5 s")
+    assert kernel.seeds == []
+    assert found.rows == []
+    assert [case["why"] for case in found.left_out if case["flow"] == "reno"] == ["there was no time left for it"] * 2
+
+
+def test_the_json_has_the_form_that_is_documented(pretend: Callable[..., Kernel]) -> None:
+    pretend()
+    found = varicap.validate.kernel(["two-rtts", "transfers"], quick=True, progress=lambda *_: None)
+    read = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert [(row["name"], row["flow"], row["ack"]) for row in read["paths"]] == [
+        ("two-rtts", "reno, near", "every"),
+        ("two-rtts", "reno, distant", "every"),
+        ("two-rtts", "reno, near", "delayed"),
+        ("two-rtts", "reno, distant", "delayed"),
+        ("transfers", "reno", "every"),
+        ("transfers", "reno", "delayed"),
+    ]
+    row = read["paths"][-1]
+    assert set(row) >= {"name", "flow", "ack", "sim", "kernel", "agrees", "why"}
+    assert row["sim"] == row["kernel"]
+    assert set(row["sim"]) == {
+        *("goodput_bps", "retransmitted_packets", "timeouts", "rtt_ms", "cwnd_packets", "fct_ms"),
+    }
+    assert row["sim"]["fct_ms"]["p50"] <= row["sim"]["fct_ms"]["p95"]
+    assert read["bounds"] == {"goodput": 0.02, "resent": 0.25, "resent_packets": 5.0, "timeouts": 1.0, "rtt": 0.05}
+    assert read["quick"]
+    assert "single seed" in found.conclusion()
+
+
+def test_a_notebook_and_a_document_show_the_table(pretend: Callable[..., Kernel], tmp_path: Path) -> None:
+    pretend(scaled(lambda seed: 1.5))
+    found = varicap.validate.kernel(["slow"], quick=True)
+    assert "<td>reno</td>" in found._repr_html_()
+    assert "slow, reno, ack every: goodput +50.0 %" in repr(found)
+    document = tmp_path / "page.md"
+    document.write_text(f"# Page\n\n{table.MARKS[0]}\nold\n{table.MARKS[1]}\n\nThe end.\n")
+    for _ in range(2):
+        found.write_into(document)
+        text = document.read_text()
+        assert text.startswith(f"# Page\n\n{table.MARKS[0]}\n\nSimulator / Linux ")
+        assert text.endswith(f"\n{table.MARKS[1]}\n\nThe end.\n")
+        assert text.count("| slow | reno | every | no |") == 1
+    assert "old" not in text
+    assert all(len(line) <= 120 for line in text.splitlines() if not line.startswith("|"))
+    with pytest.raises(table.DocumentError, match="is expected"):
+        found.write_into(tmp_path / "none.md")
+
+
+def test_the_page_on_validation_has_a_place_for_the_table() -> None:
+    table.check_document(Path(__file__).parents[1] / "docs/validation.md")
+
+
+def test_a_machine_without_namespaces_is_refused_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    probed = [("network namespaces", "Operation not permitted", "be root"), ("ratcp in the kernel", None, "")]
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(linux, "probe", lambda: probed)
+    with pytest.raises(MachineLacksError, match="no network namespaces: Operation not permitted; be root"):
+        varicap.validate.kernel(["slow"])
+
+
+def test_without_root_there_is_no_ratcp(monkeypatch: pytest.MonkeyPatch) -> None:
+    probed = [("network namespaces", None, ""), ("ratcp in the kernel", "no BPF", "be root")]
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(linux, "probe", lambda: probed)
+    monkeypatch.setattr(linux, "run", Kernel().run)
+    found = varicap.validate.kernel(["slow"], quick=True)
+    assert {row["flow"] for row in found.rows} == {"reno", "cubic"}
+    assert {case["why"] for case in found.left_out} == {"no BPF; be root"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--path", "fixd"), "there is no path `fixd`; did you mean `fixed`?"),
+        (("--traces", "."), "no traces (*.down)"),
+        (("--max-time", "5"), "5"),
+        (("--document", "none.md"), "none.md: a file with the lines"),
+    ],
+)
+def test_a_mistake_on_the_command_line_is_a_usage_error(cli: Cli, arguments: tuple[str, ...], says: str) -> None:
+    done = cli("validate", "kernel", *arguments)
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_paths_are_listed(cli: Cli) -> None:
+    listed = json.loads(cli("validate", "kernel", "--list", "--json").stdout)
+    assert [each["name"] for each in listed] == paths.names()
+    assert "fixed " in cli("validate", "kernel", "--list", "--quick").stdout
+
+
+@pytest.mark.real_time
+@pytest.mark.skipif(sys.platform != "linux", reason="SKIPPED: the kernel engine needs Linux")
+def test_two_paths_agree_with_the_real_kernel(cli: Cli, tmp_path: Path) -> None:
+    try:
+        refused = measure._refused()
+    except MachineLacksError as error:
+        pytest.skip(f"SKIPPED: {error}")
+    if "ratcp" in refused:
+        pytest.skip(f"SKIPPED: no ratcp, which needs root: {refused['ratcp']}")
+    done = cli("validate", "kernel", "--quick", "--path", "fixed", "--path", "slow", "-o", "out", "--json", "-j", "4")
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)["paths"]
+    if not all(row["valid"] for row in rows):
+        pytest.skip(f"SKIPPED: the machine is too busy: {[row['faults'] for row in rows]}")
+    assert {(row["flow"], row["ack"]) for row in rows} == {(c, a) for c in paths.CONTROLS for a in paths.ACKS}
+    for row in rows:
+        assert row["sim"]["goodput_bps"]["mean"] == pytest.approx(
+            row["kernel"]["goodput_bps"]["mean"], rel=rules.GOODPUT
+        )
+    assert len((tmp_path / "out" / FILE).read_text().splitlines()) == len(rows)
+    again = cli("validate", "kernel", "--quick", "--path", "fixed", "--path", "slow", "-o", "out", "--json", "-q")
+    assert json.loads(again.stdout)["paths"] == rows
