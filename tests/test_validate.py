@@ -7,7 +7,7 @@ import copy
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -160,7 +160,7 @@ class Kernel:
 
 
 @pytest.fixture
-def pretend(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Kernel]]:
+def pretend(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Kernel]:
     """Puts a `Kernel` in the place of the real one."""
 
     def put(change: Change | None = None) -> Kernel:
