@@ -130,7 +130,8 @@ def _show(found: "Validation", as_json: bool, quiet: bool) -> None:
     table = titled("simulator / Linux", headings, left=("path", "flow", "ack"))
     for row in rows:
         table.add_row(*map(Text, row))
-    print_tables([table])
+    if rows:
+        print_tables([table])
     for line in found.disagreements():
         echo(line)
     for case in found.left_out:

@@ -51,7 +51,7 @@ def judge(pairs: Sequence[Pair], connections: int = 1) -> Verdict:
 
     >>> run = {"goodput_bps": 1e6, "retransmitted_packets": 10.0, "timeouts": 0.0, "rtt_ms": 50.0}
     >>> judge([Pair(run, run | {"goodput_bps": 1.03e6, "timeouts": 1.0})]).why
-    'goodput +3.0 % (1.000 / 1.030 Mb/s)'
+    'goodput +3.00 % (1.000 / 1.030 Mb/s)'
     """
     difference = goodput_difference(pairs)
     wrong = [
@@ -85,8 +85,8 @@ def _goodput(pairs: Sequence[Pair], difference: Interval) -> str:
     if abs(difference.mean) <= GOODPUT or _holds_zero(difference, len(pairs)):
         return ""
     values = [(_mean(pairs, engine, "goodput_bps") or 0.0) / 1e6 for engine in ("sim", "kernel")]
-    spread = "" if difference.lo is None else f" ± {100 * half_width(difference):.1f}"
-    return f"goodput {100 * difference.mean:+.1f}{spread} % ({values[0]:.3f} / {values[1]:.3f} Mb/s)"
+    spread = "" if difference.lo is None else f" ± {100 * half_width(difference):.2f}"
+    return f"goodput {100 * difference.mean:+.2f}{spread} % ({values[0]:.3f} / {values[1]:.3f} Mb/s)"
 
 
 def _holds_zero(difference: Interval, pairs: int) -> bool:
@@ -117,7 +117,7 @@ def _rtt(pairs: Sequence[Pair]) -> str:
         return f"mean RTT {_ms(sim)} / {_ms(kernel)}"
     if abs(kernel - sim) <= RTT * sim:
         return ""
-    return f"mean RTT {100 * (kernel / sim - 1):+.1f} % ({sim:.1f} / {kernel:.1f} ms)"
+    return f"mean RTT {100 * (kernel / sim - 1):+.2f} % ({sim:.1f} / {kernel:.1f} ms)"
 
 
 def _ms(value: float | None) -> str:
