@@ -316,6 +316,18 @@ def test_no_run_begins_for_which_there_is_no_time(pretend: Callable[..., Kernel]
     assert [case["why"] for case in found.left_out if case["flow"] == "reno"] == ["there was no time left for it"] * 2
 
 
+def test_a_table_whose_time_is_up_says_which_rows_lack_seeds(
+    pretend: Callable[..., Kernel], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = pretend()
+    # The clock jumps when the first seed is there.
+    clock = time.monotonic
+    monkeypatch.setattr(time, "monotonic", lambda: clock() + (3600.0 if len(kernel.seeds) >= 2 else 0.0))
+    found = varicap.validate.kernel(["slow"], max_time="30 min", jobs=1)
+    assert [(row["seeds"], row["short_of_seeds"]) for row in found.rows] == [(1, True), (1, True)]
+    assert "time was up before 2 rows had the seeds that they need" in found.conclusion()
+
+
 def test_the_json_has_the_form_that_is_documented(pretend: Callable[..., Kernel]) -> None:
     pretend()
     found = varicap.validate.kernel(["two-rtts", "transfers"], quick=True, progress=lambda *_: None)

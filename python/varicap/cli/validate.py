@@ -55,7 +55,7 @@ def kernel(
     ] = None,
     max_seeds: Annotated[int, typer.Option(min=1, help="Most seeds of a path.")] = 10,
     max_time: Annotated[
-        str | None, typer.Option(help="After this time no run begins.", show_default="2 h, quick 6 min")
+        str | None, typer.Option(help="No run begins that would end later.", show_default="2 h, quick 6 min")
     ] = None,
     jobs: Annotated[
         int | None, typer.Option("-j", "--jobs", min=1, help="Runs of the kernel side by side (default: 4 per core).")

@@ -78,8 +78,8 @@ def kernel(
     seeds, at most `max_seeds`, as bring the 95 % interval of the difference in goodput to 2 %.  `quick` measures fewer
     paths in shorter runs of a single seed.  `traces` is a folder with traces in Mahimahi's format, each of which
     becomes a path.  `folder` keeps the table, and every valid run of the kernel, so that an interrupted table resumes.
-    After `max_time` (2 h; quick 6 min) no run begins.  `jobs` runs of the kernel go side by side at most, fewer if some
-    of them are not valid.
+    No run begins that would not end within `max_time` (2 h; quick 6 min).  `jobs` runs of the kernel go side by
+    side at most, fewer if some of them are not valid.
 
     Ctrl-C ends the measurement, and the result has what was finished.  Raises `MachineLacksError` where this machine
     has no kernel engine, and `varicap.validate.paths.PathError` for a path that does not exist.
@@ -145,7 +145,10 @@ class _Bench:
     @property
     def measured(self) -> list[Measured]:
         """Each case with its pairs."""
-        return [Measured(case, self._pairs(case), self._faults.get(case.key, {})) for case in self._chosen]
+        return [
+            Measured(case, self._pairs(case), self._faults.get(case.key, {}), case.key in self._late)
+            for case in self._chosen
+        ]
 
     def measure(self, max_seeds: int) -> None:
         """Run seed after seed until the intervals are narrow; Ctrl-C leaves what is there."""

@@ -42,7 +42,9 @@ class Measured:
     pairs: Mapping[str, Sequence[rules.Pair]]
     """By flow."""
     faults: Mapping[int, Sequence[str]]
-    """By seed, why the kernel's run was not valid, as often as it was repeated."""
+    """By seed, why the kernel's run was not valid when it was tried last."""
+    is_short: bool = False
+    """Whether time was up before it had the seeds that it needs."""
 
 
 @dataclass(repr=False)
@@ -85,8 +87,10 @@ class Validation:
         said = [f"{self.agreeing} of {len(self.rows)} rows agree"]
         if invalid:
             said.append(f"{invalid} without a valid run of the kernel")
+        if short := sum(row["short_of_seeds"] for row in self.rows):
+            said.append(f"time was up before {short} rows had the seeds that they need")
         if self.left_out:
-            said.append(f"{len(self.left_out)} not measured")
+            said.append(f"{len(self.left_out)} cases not measured")
         if self.quick:
             said.append("quick: short runs of a single seed, so that goodput has no interval")
         if self.interrupted:
@@ -180,7 +184,13 @@ def _row(measured: Measured, flow: str, called: str) -> dict[str, Any]:
     case, pairs = measured.case, measured.pairs[flow]
     head = {"name": case.path, "about": case.about, "flow": called, "ack": case.ack}
     faults = [fault for seed in sorted(measured.faults) for fault in measured.faults[seed]]
-    tail = {"seeds": len(pairs), "valid": bool(pairs), "invalid_seeds": len(measured.faults), "faults": faults}
+    tail = {
+        "seeds": len(pairs),
+        "short_of_seeds": measured.is_short,
+        "valid": bool(pairs),
+        "invalid_seeds": len(measured.faults),
+        "faults": faults,
+    }
     if not pairs:
         why = f"no run of the kernel was valid: {'; '.join(dict.fromkeys(faults))}"
         return {**head, "sim": {}, "kernel": {}, "agrees": False, "why": why, "goodput_difference": None, **tail}
