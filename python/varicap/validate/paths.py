@@ -21,35 +21,10 @@ if TYPE_CHECKING:
     import varicap._core as _core
     from varicap.traces import Trace
 
-LINUX: Mapping[str, Any] = {
-    "recovery": "rack",
-    "reduction": "prr",
-    "tail_loss_probe": True,
-    "frto": True,
-    "undo": True,
-    "timestamps": True,
-    "counting": "segments",
-    "halving": "window",
-    "reduce_once": True,
-    "timer": "linux",
-    "mss": "1448 B",
-}
-"""The simulator's TCP as Linux's, key by key."""
+STACK = "linux"
+"""The simulator's TCP: what Linux does."""
 
-ACKS: Mapping[str, Any] = {
-    "every": "every",
-    "delayed": {
-        "delayed": {
-            "segments": 2,
-            "timeout": "40 ms",
-            "maximum": "200 ms",
-            "quick": 16,
-            "count_bytes": True,
-            "short_at_once": True,
-            "sack_compression": "1 ms",
-        }
-    },
-}
+ACKS = ("every", "delayed")
 """How the receiver acknowledges.  For `every` the kernel engine sets Linux's quick-ACK route; `delayed` is what Linux
 does without it."""
 
@@ -171,7 +146,7 @@ def _case(name: str, path: Mapping[str, Any], control: str, ack: str, quick: boo
         links[side].update(path.get(side, {}))
     scenario["name"] = name
     scenario["flows"] = copy.deepcopy(path.get("flows", scenario["flows"]))
-    scenario["tcp"] = {**LINUX, "ack": ACKS[ack], **({} if control == OWN else {"congestion": control})}
+    scenario["tcp"] = {"stack": STACK, "ack": ack, **({} if control == OWN else {"congestion": control})}
     rate = float(path.get("rate_mbps", 10.0))
     duration_s = units.seconds(path.get("duration", scenario["duration"]))
     if quick:
