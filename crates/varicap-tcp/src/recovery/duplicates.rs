@@ -9,8 +9,6 @@ use crate::config::{AfterRecovery, AfterTimeout, TcpConfig};
 pub(super) trait Family: Sized {
     /// Whether duplicate ACKs mean anything.
     const HEEDS_DUPLICATES: bool = true;
-    /// Whether, if fast retransmits repeat, duplicates of the very ACK that ends a recovery may start another one.
-    const REPEATS_AT_RECOVER: bool = true;
 
     /// Duplicate ACKs have shown a loss, with `in_flight` bytes in flight. The timer starts anew with the
     /// retransmission, as in BSD, Linux and ns-2: RFC 6298 would let it run on.
@@ -153,9 +151,7 @@ impl<F: Family> Duplicates<F> {
 
     /// RFC 6582 §3.2 (1): the cumulative ACK covers more than what was sent when the last recovery began.
     fn may_fast_retransmit(&self, common: &Common, space: &Space) -> bool {
-        common.recover.is_none_or(|recover| {
-            space.una > recover || self.repeat && (F::REPEATS_AT_RECOVER || space.una < recover)
-        })
+        self.repeat || common.recover.is_none_or(|recover| space.una > recover)
     }
 }
 
