@@ -350,45 +350,11 @@ impl Sender {
         Some(self.finish(now, seq, 1, flags))
     }
 
-<<<<<<< HEAD
-    /// FlightSize for RFC 5681 (4). Deviation: at most cwnd, and in recovery at most what it was when that began, as in
-    /// Linux. Beyond it lies what inflation let out for data that has left the network; counted again, a timeout would
-    /// raise ssthresh. Reno leaves recovery at a partial ACK with all of that outstanding.
-    pub(super) fn flight_at_expiry(&self) -> u64 {
-        let in_recovery = self.recovery.state() == State::Recovery;
-        let most = if in_recovery { self.ecn.reduced_from } else { self.window.cwnd() };
-        self.space.flight().min(most)
-=======
-    #[cold]
-    fn on_expiry(&mut self, now: Time) {
-        self.sampling.rtt.on_expiry();
-        self.release.refill();
-        if self.timer == TimerKind::Persist {
-            self.offer.probe_due = true;
-            self.timer_at = self.sampling.rtt.deadline(now);
-            return;
-        }
-        self.counters.timeouts += 1;
-        if !self.handshake.connected {
-            self.handshake.on_expiry();
-            self.timer_at = self.sampling.rtt.deadline(now);
-            return;
-        }
-        let backoff = self.expiries;
-        self.expiries += 1;
-        self.reduce(now, CongestionKind::Timeout { backoff }, self.flight_at_expiry());
-        if self.recovery.on_timeout(&self.space) {
-            self.space.nxt = self.space.una;
-        }
-        self.timer_at = self.sampling.rtt.deadline(now);
-    }
-
     /// FlightSize for RFC 5681 (4). Deviation: in recovery at most what it was when that began, as in Linux. Beyond it
     /// lies what inflation let out for data that has left the network; counted again, a timeout would raise ssthresh.
-    fn flight_at_expiry(&self) -> u64 {
+    pub(super) fn flight_at_expiry(&self) -> u64 {
         let flight = self.space.flight();
         if self.recovery.state() == State::Recovery { flight.min(self.ecn.reduced_from) } else { flight }
->>>>>>> parent of ec57b28 (A timeout outside of recovery does not raise ssthresh)
     }
 }
 
