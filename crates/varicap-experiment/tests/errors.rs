@@ -186,12 +186,12 @@ fn unknown_names_say_which_there_are() {
         (
             "recovery = \"sack\"",
             "recovery = \"sacks\"",
-            "x.toml:9: flows.reno.tcp.recovery: found `\"sacks\"`, expected `old-tahoe`, `tahoe`, `reno`, `newreno` or `sack`; did you mean `sack`?",
+            "x.toml:9: flows.reno.tcp.recovery: found `\"sacks\"`, expected `old-tahoe`, `tahoe`, `reno`, `newreno`, `sack` or `rack`; did you mean `sack`?",
         ),
         (
             "recovery = \"sack\"",
             "recovery = 5",
-            "x.toml:9: flows.reno.tcp.recovery: found `5`, expected `old-tahoe`, `tahoe`, `reno`, `newreno` or `sack`",
+            "x.toml:9: flows.reno.tcp.recovery: found `5`, expected `old-tahoe`, `tahoe`, `reno`, `newreno`, `sack` or `rack`",
         ),
         (
             "recovery = \"sack\"",
@@ -571,7 +571,7 @@ fn settings_are_named_as_they_were_typed() {
         (
             "flows.reno.tcp.recovery",
             "sacks",
-            "--set flows.reno.tcp.recovery=sacks: flows.reno.tcp.recovery: found `\"sacks\"`, expected `old-tahoe`, `tahoe`, `reno`, `newreno` or `sack`; did you mean `sack`?",
+            "--set flows.reno.tcp.recovery=sacks: flows.reno.tcp.recovery: found `\"sacks\"`, expected `old-tahoe`, `tahoe`, `reno`, `newreno`, `sack` or `rack`; did you mean `sack`?",
         ),
         (
             "flow.reno.count",

@@ -294,7 +294,11 @@ class MultipleTimer(Part):
 
 
 Timer: TypeAlias = (
-    Literal["rfc6298", "linux", "ticks", "multiple"] | Rfc6298Timer | LinuxTimer | TickTimer | MultipleTimer
+    Literal["rfc6298", "linux", "ticks", "multiple"]
+    | Rfc6298Timer
+    | LinuxTimer
+    | TickTimer
+    | MultipleTimer
 )
 """The retransmission timer."""
 
@@ -453,8 +457,7 @@ class Tcp(Part):
     repeat_fast_retransmit: bool | None = None
     """Whether duplicate ACKs for data sent before the last recovery may start another one.
 
-    Duplicates of the ACK that ends Tahoe's may not: they answer what it sent twice. Default: by the stack; `rfc` has
-    false (RFC 6582 §3.2 step 1).
+    Default: by the stack; `rfc` has false (RFC 6582 §3.2 step 1).
     """
     window_inflation: bool | None = None
     """Whether duplicate ACKs stretch Reno's and NewReno's window in fast recovery (RFC 5681 §3.2 (3) and (4)).
