@@ -591,7 +591,7 @@ fn settings_are_named_as_they_were_typed() {
         (
             "flows.reno.tcp.timer.rfc6289.minimum",
             "1 s",
-            "--set flows.reno.tcp.timer.rfc6289.minimum=1 s: flows.reno.tcp.timer.rfc6289: found `rfc6289`, expected the key `rfc6298`, `ticks` or `multiple`; did you mean `rfc6298`?",
+            "--set flows.reno.tcp.timer.rfc6289.minimum=1 s: flows.reno.tcp.timer.rfc6289: found `rfc6289`, expected the key `rfc6298`, `linux`, `ticks` or `multiple`; did you mean `rfc6298`?",
         ),
         (
             "duration.seconds",

@@ -115,7 +115,8 @@ impl RttEstimator {
     /// The instant at which a timer fires that is set now for `wait`.
     #[inline]
     pub(crate) fn after(&self, now: Time, wait: Span) -> Time {
-        self.rule.deadline(now, wait)
+        // A coarse clock counts from its last tick, which may lie before `now` by more than a short wait.
+        self.rule.deadline(now, wait).max(now + Span::from_nanos(1))
     }
 
     /// What the clock adds to a wait that is shorter than an RTO.

@@ -120,6 +120,19 @@ fn a_single_segment_is_probed_later() {
     assert_eq!(script.sender.counters().timeouts, 0);
 }
 
+/// §7.3: the timeout after a probe that was lost, too, resends the segment.
+#[test]
+fn a_timeout_after_a_lost_probe_resends_at_once() {
+    let mut script = Script::offering(&by_time(5), 6 * MSS);
+    script.at(ms(100)).ack(5 * MSS);
+    script.at(ms(450));
+    assert_eq!((script.last().data.clone(), script.sender.counters().timeouts), (nth(5), 0));
+    script.skip();
+    script.at(ms(750));
+    script.expect_at(ms(700), nth(5));
+    assert_eq!(script.sender.counters().timeouts, 1);
+}
+
 /// §7.4.2: the probe repaired the loss of the tail, which costs what any loss costs.
 #[test]
 fn a_probe_that_repairs_a_loss_halves_the_window() {

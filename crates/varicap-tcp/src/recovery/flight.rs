@@ -390,19 +390,17 @@ impl Flight {
         (found, waits)
     }
 
-    /// The segment at `index` is lost or, if it was before, so is its retransmission.
+    /// The segment at `index` is lost, and so is its last retransmission, if it had one.
     fn lose(&mut self, index: usize) {
         let sent = &mut self.segments[index];
         let (from, len) = (sent.from, u64::from(sent.len));
-        if sent.has(LOST) {
-            if sent.has(RESENT) {
-                sent.marks &= !RESENT;
-                self.resent -= len;
-            }
-        } else {
-            sent.marks |= LOST;
+        if sent.has(RESENT) {
+            self.resent -= len;
+        }
+        if !sent.has(LOST) {
             self.lost += len;
         }
+        sent.marks = sent.marks & !RESENT | LOST;
         self.resend_from = self.resend_from.min(from);
     }
 

@@ -51,7 +51,7 @@ impl Sender {
         let left_at = self.recovery.head_left_at().unwrap_or(now);
         let rtt = &self.sampling.rtt;
         let left = (left_at + rtt.rto()).max(now + Span::from_nanos(1)) - now;
-        self.timer_at = rtt.after(now, left).max(now + Span::from_nanos(1));
+        self.timer_at = rtt.after(now, left);
     }
 
     /// Waits for what may be late.
