@@ -497,6 +497,47 @@ def test_behaviour_that_a_setting_asks_for_is_a_lack_where_it_would_show(
     assert after_handshake(*events, head=head.format(setting.split("=")[0] + "=0")).passed
 
 
+def test_behaviour_that_the_stack_has_is_no_lack() -> None:
+    head = "`sysctl -q net.ipv4.{}`\n"
+    probe = "+.21 > . 4001:5001(1000) ack 1"
+    again = "+.1 < . 1:1(0) ack 5001 win 65535 <sack 4001:5001>"
+    played = after_handshake(*WRITE, probe, again, head=head.format("tcp_early_retrans=3"), stack="linux")
+    assert played.passed, played.text()
+    assert played.ignored == []
+    # With the probe turned off, only the timeout resends: RTT 100 ms, and 200 ms at least.
+    for setting in ("tcp_early_retrans=0", "tcp_early_retrans=3\nsysctl -q net.ipv4.tcp_early_retrans=0"):
+        late = after_handshake(*WRITE, "+.31 > . 1:1001(1000) ack 1", head=head.format(setting), stack="linux")
+        assert late.passed, late.text()
+    twice = ["+0 < . 1:1001(1000) ack 1 win 9", "+0 > . 1:1(0) ack 1001", "+0 < . 1:1001(1000) ack 1 win 9"]
+    for setting, block in (("tcp_dsack=1", " <sack 1:1001>"), ("tcp_dsack=0", "")):
+        played = after_handshake(*twice, f"+0 > . 1:1(0) ack 1001{block}", head=head.format(setting), stack="linux")
+        assert played.passed, played.text()
+        assert played.unasked == 0
+    # F-RTO is recovery by time's, and that needs the peer's SACK.
+    without = HANDSHAKE.replace(",sackOK>\n+0 > S. 0:0(0) ack 1 <mss 1460,sackOK", ">\n+0 > S. 0:0(0) ack 1 <mss 1460")
+    events = [*WRITE, "+.31 > . 1:1001(1000) ack 1", "+.1 < . 1:1(0) ack 1001 win 65535"]
+    head = head.format("tcp_frto=2 net.ipv4.tcp_early_retrans=0")
+    text = head + without + "\n".join(events)
+    assert [lack.what for lack in dialogue(text=text, stack="linux").lacks] == ["F-RTO (tcp_frto=2)"]
+    assert after_handshake(*events, head=head, stack="linux").passed
+
+
+def test_the_bounds_of_a_script_are_those_of_the_timer_in_force() -> None:
+    head = "`sysctl -q net.ipv4.tcp_early_retrans=0\nsysctl -q net.ipv4.tcp_rto_min_us=500000`\n"
+    played = after_handshake(*WRITE, "+.61 > . 1:1001(1000) ack 1", head=head, stack="linux")
+    assert played.passed, played.text()
+
+
+def test_a_duplicate_that_the_peer_reports_reaches_a_sender_that_reads_it() -> None:
+    # Two segments were merely late. Once both copies are reported, the window is what it was (RFC 3708).
+    late = [*WRITE, "+.1 < . 1:1(0) ack 1 win 65535 <sack 2001:5001>", "+0 > . 1:2001(2000) ack 1"]
+    window = "+0 %{{ assert tcpi_snd_cwnd {} 10, tcpi_snd_cwnd }}%"
+    one = ["+.02 < . 1:1(0) ack 5001 win 65535 <sack 1:1001>", window.format("<")]
+    both = ["+.02 < . 1:1(0) ack 5001 win 65535 <sack 1001:2001>", window.format("==")]
+    played = after_handshake(*late, *one, *both, stack="linux")
+    assert played.passed, played.text()
+
+
 def test_a_tail_loss_probe_is_due_two_round_trips_after_the_last_progress() -> None:
     head = "`sysctl -q net.ipv4.tcp_early_retrans=3`\n"
     one = ["+0 write(4, ..., 1000) = 1000", "+0 > . 1:1001(1000) ack 1"]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from varicap import units
-from varicap._core import ScenarioError, Sender, stacks
+from varicap._core import ScenarioError, Sender, stacks, tcp_settings
 from varicap._files import UnreadableError, read_whole
 from varicap.parts.dialogue.script import MOST_OF_A_SCRIPT, LacksError
 
@@ -17,6 +17,16 @@ _LONGEST = 100_000
 _DEEPEST = 3
 _SELECTIVE = {"sack", "rack"}
 """Recoveries that need selective acknowledgements."""
+TAIL_LOSS_PROBE, RACK, F_RTO, D_SACK, FACK = "tail loss probe", "RACK", "F-RTO", "D-SACK", "FACK"
+_BEHAVIOUR = {
+    "tcp_early_retrans": TAIL_LOSS_PROBE,
+    "tcp_recovery": RACK,
+    "tcp_frto": F_RTO,
+    "tcp_dsack": D_SACK,
+    "tcp_fack": FACK,
+}
+_OF_RACK = {TAIL_LOSS_PROBE: "tail_loss_probe", F_RTO: "frto"}
+"""Behaviour that is a parameter of recovery by time."""
 
 
 @dataclass
@@ -34,10 +44,18 @@ class Host:
     most_buffer: int = 6 * 1024 * 1024
     """The most that ``tcp_rmem`` lets a receive buffer grow to, which sets the window scale [B]."""
     asked: dict[str, str] = field(default_factory=dict)
-    """Behaviour that varicap lacks, and the setting that asks for it.
+    """Behaviour, and the setting that asks for it.
 
-    It makes a skip of a dialogue that comes to where the behaviour would show; until then nothing is missing.
+    Where the connection lacks it, it makes a skip of a dialogue that comes to where the behaviour would show; until
+    then nothing is missing.
     """
+
+    def window_scale(self) -> int | None:
+        """As Linux chooses it: by the most that the receive buffer may become."""
+        if not self.window_scaling:
+            return None
+        most = self.most_buffer if self.buffer is None else self.buffer
+        return min(max(most.bit_length() - 16, 0), 14)
 
 
 @dataclass
@@ -51,6 +69,12 @@ class Setup:
     """What was asked for and has no effect, by name and, if it would matter, with the reason."""
     given: frozenset[str] = frozenset()
     """Keys of the ``tcp`` table that the user gave, which count more than the script's."""
+    has: frozenset[str] = frozenset()
+    """Behaviour that connections have, unless the script turns it off."""
+    off: set[str] = field(default_factory=set)
+    """Behaviour that the script turns off."""
+    timer: str = "rfc6298"
+    """The retransmission timer that the script's bounds are for."""
 
 
 def copied(host: Host) -> Host:
@@ -64,7 +88,30 @@ def merged(setup: Setup, given: Mapping[str, Any]) -> dict[str, Any]:
     The habits of a stack come last: they hold for what neither says.
     """
     recovery = {key: value for key, value in habits(given).items() if key == "recovery"}
-    return {**recovery, **setup.tcp, **given}
+    tcp = {**recovery, **setup.tcp, **given}
+    if setup.off and "recovery" not in given and recovery_of(tcp) == "rack":
+        parameters = tcp["recovery"].get("rack", {}) if isinstance(tcp["recovery"], dict) else {}
+        off = {key: False for behaviour, key in _OF_RACK.items() if behaviour in setup.off}
+        tcp["recovery"] = {"rack": {**parameters, **off}}
+    if D_SACK in setup.off and "dsack" not in given:
+        tcp["dsack"] = False
+    return tcp
+
+
+def recovery_of(tcp: Mapping[str, Any]) -> str:
+    """The name of the recovery, whether it has parameters or not."""
+    recovery = tcp.get("recovery", "sack")
+    return str(next(iter(recovery))) if isinstance(recovery, Mapping) else str(recovery)
+
+
+def behaviours(tcp: Mapping[str, Any]) -> frozenset[str]:
+    """The behaviour that a connection with the settings `tcp` has, of what scripts ask for by a setting."""
+    settled = json.loads(tcp_settings(**{key: value for key, value in tcp.items() if key != "control"}))
+    found = {D_SACK} if settled["dsack"] else set()
+    if recovery_of(settled) == "rack":
+        # Linux has taken FACK's place by RACK.
+        found |= {RACK, FACK} | {behaviour for behaviour, key in _OF_RACK.items() if settled["recovery"]["rack"][key]}
+    return frozenset(found)
 
 
 def for_host(setup: Setup, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -77,6 +124,7 @@ def for_host(setup: Setup, given: Mapping[str, Any]) -> dict[str, Any]:
         raise ScenarioError("tcp: handshake: a dialogue has the handshake that its script has")
     Sender(**given)
     setup.given = frozenset(given)
+    setup.has = behaviours(given)
     host, rest = setup.host, dict(given)
     if "mss" in rest:
         host.mss = int(_bytes(rest.pop("mss")))
@@ -87,7 +135,7 @@ def for_host(setup: Setup, given: Mapping[str, Any]) -> dict[str, Any]:
         host.timestamps = bool(rest.pop("timestamps"))
     if "ecn" in rest:
         host.ecn = 1 if rest.pop("ecn") else 0
-    if rest.get("recovery", "sack") != "sack":
+    if recovery_of(rest) not in _SELECTIVE:
         host.sack = False
     return rest
 
@@ -102,7 +150,8 @@ def with_stack(setup: Setup, given: Mapping[str, Any]) -> None:
     """Let the host of a script that has not begun yet offer in a handshake what its stack does."""
     found, host = habits(given), setup.host
     host.timestamps = found.get("timestamps", host.timestamps)
-    host.sack = found.get("recovery", "sack") in _SELECTIVE
+    host.sack = recovery_of(found) in _SELECTIVE
+    setup.timer = "linux" if "linux" in found.get("timer", {}) else setup.timer
     if found.get("ecn") is False:
         host.ecn = 0
 
@@ -124,7 +173,7 @@ def _flag(text: str) -> bool:
 
 
 def _rto_min(setup: Setup, span: str) -> None:
-    setup.tcp["timer"] = {"rfc6298": {"minimum": span}}
+    setup.tcp["timer"] = {setup.timer: {"minimum": span}}
 
 
 def _receive_buffers(setup: Setup, text: str) -> None:
@@ -147,13 +196,16 @@ def control(setup: Setup, name: str) -> None:
 
 
 def _asks(setup: Setup, key: str, text: str) -> None:
-    """A setting that asks for behaviour that varicap does not have, unless it is zero."""
+    """A setting that asks for behaviour that a connection may not have, unless it is zero."""
     behaviour = _BEHAVIOUR[key]
     if int(text, 0) == 0:
         setup.host.asked.pop(behaviour, None)
+        setup.off.add(behaviour)
     else:
         setup.host.asked[behaviour] = f"{key}={text}"
-        _ignore(setup, f"{key}={text} (no {behaviour})")
+        setup.off.discard(behaviour)
+        if behaviour not in setup.has:
+            _ignore(setup, f"{key}={text} (no {behaviour})")
 
 
 def _ecn(setup: Setup, text: str) -> None:
@@ -174,14 +226,6 @@ _SYSCTLS: dict[str, Callable[[Setup, str], None]] = {
     "tcp_rmem": _receive_buffers,
 }
 _PLACES_OF_A_ROUTE = {"dev", "via", "src", "proto", "protocol", "scope", "table", "metric", "onlink"}
-TAIL_LOSS_PROBE, RACK, F_RTO, D_SACK, FACK = "tail loss probe", "RACK", "F-RTO", "D-SACK", "FACK"
-_BEHAVIOUR = {
-    "tcp_early_retrans": TAIL_LOSS_PROBE,
-    "tcp_recovery": RACK,
-    "tcp_frto": F_RTO,
-    "tcp_dsack": D_SACK,
-    "tcp_fack": FACK,
-}
 _NO_SEND_BUFFER = "no send buffer that fills"
 _NO_FAST_OPEN = "no fast open, which is a skip"
 _WITHOUT_MEANING = {

@@ -10,8 +10,8 @@ from typing import Any
 
 from varicap._core import Receiver, ScenarioError, Segment, Sender
 from varicap.parts.dialogue import arrival
-from varicap.parts.dialogue.commands import D_SACK, F_RTO, FACK, RACK, TAIL_LOSS_PROBE, Host
-from varicap.parts.dialogue.records import Counts, Peer, Record, Sent, Stamps, Standing, Stream
+from varicap.parts.dialogue.commands import D_SACK, F_RTO, FACK, RACK, TAIL_LOSS_PROBE, Host, behaviours, recovery_of
+from varicap.parts.dialogue.records import Counts, Peer, Record, Sent, Stamps, Standing, Stream, first_of
 from varicap.parts.dialogue.script import LacksError, Options, Packet, Stamp
 
 TIMESTAMPS_SIZE = 12
@@ -82,12 +82,12 @@ class Connection:
         settings["mss"] = f"{self.peer.mss} B"
         settings["timestamps"] = self.peer.stamps
         settings["ecn"] = self.peer.ecn
-        if not self.peer.sack and settings.get("recovery", "sack") == "sack":
+        if not self.peer.sack and recovery_of(settings) in {"sack", "rack"}:
             # Without the peer's consent; RFC 6582 is what RFC 6675 falls back to.
             settings["recovery"] = "newreno"
         if self.host.buffer is not None:
             settings["receive_window"] = f"{self.host.buffer} B"
-        self.settings = settings
+        self.settings, self.has = settings, behaviours(settings)
         self.sender = Sender(now_s=self.opened_at, handshake=True, **settings)
         of_both = {key: value for key, value in settings.items() if key != "control"}
         self.receiver = Receiver(now_s=self.opened_at, handshake=True, **of_both)
@@ -141,14 +141,14 @@ class Connection:
                 self._send_ack(now, answer)
 
     def _need(self, behaviour: str) -> None:
-        """Now this behaviour would show, which is a lack if the script's settings ask for it."""
-        if behaviour in self.host.asked:
+        """Now this behaviour would show; if the script's settings ask for it, a connection without it lacks it."""
+        if behaviour in self.host.asked and behaviour not in self.has:
             raise LacksError(f"{behaviour} ({self.host.asked[behaviour]})")
 
     def _probe_at(self) -> float | None:
-        """When a tail loss probe would leave, if the script's settings ask for one (RFC 8985 §7.2)."""
+        """When a tail loss probe would leave (RFC 8985 §7.2), if the settings ask for one and the sender has none."""
         is_waiting = self.una < self.sent_end and self.sender.state == "open" and self.peer.sack
-        if TAIL_LOSS_PROBE not in self.host.asked or not is_waiting:
+        if TAIL_LOSS_PROBE not in self.host.asked or TAIL_LOSS_PROBE in self.has or not is_waiting:
             return None
         wait = 2 * (self.sender.smoothed_rtt_s or 0.5)
         if self.sent_end - self.una <= self.peer.mss:
@@ -165,12 +165,12 @@ class Connection:
         host = self.host
         if self.is_active:
             stamp = self._stamp(now) if host.timestamps else None
-            options = Options(host.mss, self.own_scale(), host.sack, stamp)
+            options = Options(host.mss, self.host.window_scale(), host.sack, stamp)
             packet = Packet(False, "SEW" if host.ecn == 1 else "S", 0, 0, options=options)
         else:
             stamp = self._stamp(now) if self.peer.stamps else None
             self.stamps.last_ack = 1
-            scale = self.own_scale() if self.peer.scale is not None else None
+            scale = self.host.window_scale() if self.peer.scale is not None else None
             options = Options(host.mss, scale, self.peer.sack, stamp)
             packet = Packet(False, "SE." if self.peer.ecn else "S.", 0, 0, 1, options=options)
         window = self._advertised(host.buffer, 0)
@@ -196,7 +196,8 @@ class Connection:
         self._send(now, self._packet(now, flags, start + 1, segment.len, carried, ecn))
 
     def _send_ack(self, now: float, answer: Segment) -> None:
-        flags = "E." if "ECE" in answer.flags else "."
+        # The acknowledgement of a SYN-ACK does not echo its ECN setup (RFC 3168 §6.1.1).
+        flags = "E." if "ECE" in answer.flags and "SYN" not in answer.flags else "."
         self._send(now, self._packet(now, flags, self._next(), 0, answer))
 
     def acknowledge(self, now: float) -> None:
@@ -222,7 +223,7 @@ class Connection:
         stamp = self._stamp(now) if self.peer.stamps else None
         self.stamps.last_ack = ack
         sack = tuple((start + 1, end + 1) for start, end in carried.sack) if self.peer.sack else ()
-        scale = (self.own_scale() or 0) if self.peer.scale is not None else 0
+        scale = (self.host.window_scale() or 0) if self.peer.scale is not None else 0
         limit = None if self.host.buffer is None else carried.window
         window = self._advertised(limit, scale)
         if window is not None:
@@ -232,13 +233,6 @@ class Connection:
     def _next(self) -> int:
         """The sequence number of what would be sent next."""
         return self.sent_end + 1 + (self.ours.fin is not None)
-
-    def own_scale(self) -> int | None:
-        """As Linux chooses it: by the most that the receive buffer may become."""
-        if not self.host.window_scaling:
-            return None
-        most = self.host.most_buffer if self.host.buffer is None else self.host.buffer
-        return min(max(most.bit_length() - 16, 0), 14)
 
     @staticmethod
     def _advertised(window: int | None, scale: int) -> int | None:
@@ -284,7 +278,11 @@ class Connection:
         """Answer a segment outside the window."""
         if packet.length and packet.end <= self.following and self.peer.sack:
             self._need(D_SACK)
-        self.acknowledge(now)
+        if D_SACK in self.has and 1 <= packet.start < packet.start + packet.length <= self.following:
+            # The receiver answers at once, and says what it had already.
+            self._give(now, packet.start - 1, packet.start - 1 + packet.length, [])
+        else:
+            self.acknowledge(now)
         if packet.length and packet.start == self.following and "." in packet.flags and self.state != "SYN_RECV":
             # A probe of a closed window: its acknowledgement counts although its data does not.
             self._on_segment(now, replace(packet, length=0, flags=packet.flags.replace("F", "")))
@@ -366,7 +364,7 @@ class Connection:
         flags = ["ACK"]
         if "E" in packet.flags and self.peer.ecn:
             flags.append("ECE")
-        echo, is_resent = self._echo_of(packet, now)
+        echo, is_resent = self._echo_of(packet) or (now, False)
         if is_resent:
             flags.append("RESENT")
         segment = Segment(
@@ -395,22 +393,19 @@ class Connection:
         if not self.peer.sack or packet.options is None or not packet.options.sack:
             return []
         blocks = tuple((start - 1, end - 1) for start, end in packet.options.sack)
+        repeated = []
         if arrival.has_duplicate(blocks, ack):
-            raise LacksError("a sender that reads D-SACK")
+            if RACK not in self.has:
+                raise LacksError("a sender that reads D-SACK")
+            (start, end), *rest = blocks
+            blocks, repeated = tuple(rest), [(start, min(end, ack) if start < ack else end)]
         self._need(RACK)
         self._need(FACK)
-        return [(max(start, ack), end) for start, end in blocks if ack < end]
+        return [*repeated, *((max(start, ack), end) for start, end in blocks if ack < end)]
 
-    def _echo_of(self, packet: Packet, now: float) -> tuple[float, bool]:
-        """The sending time that the peer echoes, and whether what it had had been sent before."""
-        stamp = packet.options.stamp if packet.options is not None else None
-        if self.peer.stamps and stamp is not None and stamp.echo in self.stamps.ours:
-            return self.stamps.ours[stamp.echo], False
-        # As a receiver does: the first segment that it had not acknowledged.
-        for record in reversed(self.records):
-            if record.start <= self.una < record.end:
-                return record.at, record.is_resent
-        return now, False
+    def _echo_of(self, packet: Packet) -> tuple[float, bool] | None:
+        stamp = packet.options.stamp if packet.options is not None and self.peer.stamps else None
+        return self.stamps.echoed(stamp) or first_of(self.records, self.una)
 
     def _on_fin_acknowledged(self) -> None:
         if self.ours.done:
@@ -438,12 +433,15 @@ class Connection:
             if self.peer.ecn:
                 flags += ["CE"] if packet.ecn == "ce" else []
                 flags += ["CWR"] if "W" in packet.flags else []
-            # What is larger than a segment was put together on the way, as by Linux's GRO.
-            for piece in range(start, end, self.host.mss):
-                length = min(end - piece, self.host.mss)
-                self.receiver.push(now, Segment(seq=piece, len=length, flags=flags, sent_at_s=now))
+            self._give(now, start, end, flags)
         if self.theirs.fin is not None and self.theirs.fin == self.receiver.delivered:
             self._on_fin(now)
+
+    def _give(self, now: float, start: int, end: int, flags: list[str]) -> None:
+        """Give data to the receiver; what is larger than a segment was put together on the way, as by Linux's GRO."""
+        for piece in range(start, end, self.host.mss):
+            length = min(end - piece, self.host.mss)
+            self.receiver.push(now, Segment(seq=piece, len=length, flags=flags, sent_at_s=now))
 
     def _note_duplicate(self, start: int, end: int) -> None:
         """Remember what arrived, and notice what did before, which a receiver with D-SACK would report."""
@@ -502,5 +500,5 @@ class Connection:
 
     @property
     def is_reduced(self) -> bool:
-        """Whether the window fell for an ECN echo and what was in flight then still is."""
-        return self.sender.state in {"open", "disorder"} and self.una < self.cwr_until
+        """Whether the window fell for an ECN echo and what was in flight then still is; RACK says so itself."""
+        return RACK not in self.has and self.sender.state in {"open", "disorder"} and self.una < self.cwr_until

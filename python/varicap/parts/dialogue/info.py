@@ -83,7 +83,7 @@ def info(connection: Connection, now: float) -> dict[str, Known]:
         "backoff": sender.expiries,
         "options": sum(1 << bit for bit, flag in enumerate(flags) if flag),
         "snd_wscale": peer.scale or 0,
-        "rcv_wscale": (connection.own_scale() or 0) if peer.scale is not None else 0,
+        "rcv_wscale": (connection.host.window_scale() or 0) if peer.scale is not None else 0,
         "rto": round(sender.rto_s * 1e6),
         "snd_mss": mss,
         "advmss": connection.host.mss,

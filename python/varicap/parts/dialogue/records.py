@@ -1,8 +1,9 @@
 """What a connection of the simulated host keeps: what it sent and heard, what the handshake settled, how it stands."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from varicap.parts.dialogue.script import Packet
+from varicap.parts.dialogue.script import Packet, Stamp
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,12 @@ class Record:
     is_resent: bool
 
 
+def first_of(records: Sequence[Record], una: int) -> tuple[float, bool] | None:
+    """When the segment left last that begins at `una` or covers it, and whether it had left before."""
+    covers = (record for record in reversed(records) if record.start <= una < record.end)
+    return next(((record.at, record.is_resent) for record in covers), None)
+
+
 @dataclass
 class Counts:
     """What passed through a connection."""
@@ -85,3 +92,7 @@ class Stamps:
         """RFC 7323 §4.3: the earliest segment that was not acknowledged counts; it is not older than `recent`."""
         if packet.options is not None and packet.options.stamp is not None and packet.start <= self.last_ack:
             self.recent = packet.options.stamp.value
+
+    def echoed(self, stamp: Stamp | None) -> tuple[float, bool] | None:
+        """The sending time that the peer echoes, if the script names it; nothing about it is ambiguous."""
+        return None if stamp is None or stamp.echo not in self.ours else (self.ours[stamp.echo], False)
