@@ -75,7 +75,7 @@ def test_a_segment_shows_what_it_carries() -> None:
         (lambda: Sender(speed=1), "speed"),
         (lambda: Sender(initial_window="1 bdp"), "bdp"),
         (lambda: Segment(flags=["FIN"]), "FIN"),
-        (lambda: Segment(ack=10, sack=[(5, 8)]), "SACK"),
+        (lambda: Segment(ack=10, sack=[(8, 5)]), "SACK"),
         (lambda: Sender().poll(-1.0), "seconds"),
         (lambda: Sender().poll(float("nan")), "seconds"),
     ],

@@ -84,7 +84,7 @@ def _apps(rng: random.Random) -> dict[str, Json]:
 
 
 CONGESTION = ["reno", "cubic", "vegas", "accel-brake"]
-RECOVERY = ["old-tahoe", "tahoe", "reno", "newreno", "sack"]
+RECOVERY = ["old-tahoe", "tahoe", "reno", "newreno", "sack", "rack"]
 PARTS = {
     "CapacityConfig": set(_capacities(random.Random(0))) - {"_holding"},
     "QueueConfig": set(_queues(random.Random(0))),

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from varicap.terminal import (
+    MOST_JOBS,
+    MOST_RUNS,
     OK,
     USAGE,
     AsJson,
@@ -53,12 +55,15 @@ def kernel(
         Path | None,
         typer.Option(metavar="FILE", help="Replace the table in this Markdown file, between its two marks."),
     ] = None,
-    max_seeds: Annotated[int, typer.Option(min=1, help="Most seeds of a path.")] = 10,
+    max_seeds: Annotated[int, typer.Option(min=1, max=MOST_RUNS, help="Most seeds of a path.")] = 10,
     max_time: Annotated[
         str | None, typer.Option(help="No run begins that would end later.", show_default="2 h, quick 6 min")
     ] = None,
     jobs: Annotated[
-        int | None, typer.Option("-j", "--jobs", min=1, help="Runs of the kernel side by side (default: 4 per core).")
+        int | None,
+        typer.Option(
+            "-j", "--jobs", min=1, max=MOST_JOBS, help="Runs of the kernel side by side (default: 4 per core)."
+        ),
     ] = None,
     show_paths: Annotated[bool, typer.Option("--list", help="List the paths, and run nothing.")] = False,
     as_json: AsJson = False,
