@@ -29,6 +29,7 @@ macro_rules! recoveries {
 
         /// The rules of the chosen recovery.
         #[derive(Clone, Debug)]
+        #[expect(clippy::large_enum_variant, reason = "a sender has one, and a box would cost each segment an indirection")]
         enum Chosen {
             $( $Variant($Rules), )+
         }
