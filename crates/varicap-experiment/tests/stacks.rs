@@ -131,7 +131,7 @@ fn parameters_of_a_choice_hold_for_the_alternative_that_was_chosen() {
     assert_eq!(flow("stack = \"ns-2\"", "")["ack"], json!("every"));
     assert_eq!(flow("stack = \"ns-2\"", "ack = \"delayed\"")["ack"]["delayed"]["timeout"], json!("100 ms"));
     let given = flow("stack = \"ns-2\"", "ack = { delayed = { segments = 3 } }")["ack"]["delayed"].clone();
-    assert_eq!(given, json!({ "segments": 3, "timeout": "100 ms" }));
+    assert_eq!((&given["segments"], &given["timeout"]), (&json!(3), &json!("100 ms")));
     // One that it knows nothing of has the defaults of its type.
     let timer = flow("stack = \"ns-2\"", "timer = \"rfc6298\"")["timer"].clone();
     assert_eq!(timer, serde_json::to_value(TcpConfig::default().timer).unwrap());
