@@ -260,9 +260,10 @@ def python_alias(name: str, kinds: list[str], text: str) -> Iterator[str]:
     if len(line) <= WIDTH:
         yield line
     else:
+        # As the formatter has it: in one line within the parentheses if that fits, else a line each.
+        inside = f"    {' | '.join(kinds)}"
         yield f"{name}: TypeAlias = ("
-        yield f"    {kinds[0]}"
-        yield from (f"    | {kind}" for kind in kinds[1:])
+        yield from [inside] if len(inside) <= WIDTH else [f"    {kinds[0]}", *(f"    | {kind}" for kind in kinds[1:])]
         yield ")"
     yield from docstring(text, "")
 

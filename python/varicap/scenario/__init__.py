@@ -294,11 +294,7 @@ class MultipleTimer(Part):
 
 
 Timer: TypeAlias = (
-    Literal["rfc6298", "linux", "ticks", "multiple"]
-    | Rfc6298Timer
-    | LinuxTimer
-    | TickTimer
-    | MultipleTimer
+    Literal["rfc6298", "linux", "ticks", "multiple"] | Rfc6298Timer | LinuxTimer | TickTimer | MultipleTimer
 )
 """The retransmission timer."""
 
