@@ -16,8 +16,8 @@ const AFTER_SYN_LOSS: Span = Span::from_secs(3);
 /// Nanoseconds of a microsecond, in which Linux measures [ns].
 const MICROSECOND: Span = Span::from_micros(1);
 
-/// What Linux adds to a wait that is shorter than an RTO (TCP_TIMEOUT_MIN) [ticks].
-const SHORTEST_TICKS: u64 = 2;
+/// What Linux adds to a wait that is shorter than an RTO, before it counts ticks (TCP_TIMEOUT_MIN_US).
+const SLACK: Span = Span::from_millis(2);
 
 /// Linux's timer.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -133,7 +133,7 @@ impl super::Rule for Rule {
             maximum,
             backs_off: true,
             linear_syn_timeouts: self.linear_syn_timeouts,
-            slack: SHORTEST_TICKS * self.tick.step,
+            slack: SLACK.as_nanos(),
             is_exact: !self.wheel,
         }
     }
@@ -164,7 +164,8 @@ impl super::Rule for Rule {
 
     #[inline]
     fn on_clock(&self, now: Time, rto: Span) -> Time {
-        let (clock, ticks) = (self.tick.whole(now.as_nanos()), self.tick.whole(rto.as_nanos()));
+        let ticks = self.tick.whole(self.tick.round_up(rto.as_nanos()));
+        let clock = self.tick.whole(now.as_nanos());
         let fires = on_wheel(clock + ticks, ticks);
         Time::from_nanos(fires.saturating_mul(self.tick.step))
     }
