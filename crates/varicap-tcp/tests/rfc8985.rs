@@ -45,6 +45,17 @@ fn one_later_segment_shows_a_loss_after_a_quarter_of_a_round_trip() {
     assert_eq!((script.sender.state(), script.sender.counters().fast_retransmits), (State::Recovery, 1));
 }
 
+/// §6.2: the wait comes from a round trip that this very acknowledgement measures, if it is the first.
+#[test]
+fn the_first_acknowledgement_gives_a_hole_a_quarter_of_the_round_trip_that_it_measures() {
+    let mut script = Script::greedy(&by_time(5));
+    script.at(ms(100)).sack(0, &[held(1, 2)]);
+    assert_eq!((script.sender.state(), script.sender.counters().fast_retransmits), (State::Disorder, 0));
+    script.skip();
+    script.at(ms(130));
+    script.expect_at(ms(126), nth(0));
+}
+
 /// §3.2: a retransmission that is lost again is found, too, by what left after it.
 #[test]
 fn a_lost_retransmission_is_resent_without_a_timeout() {
@@ -109,15 +120,97 @@ fn a_silent_tail_is_probed_with_new_data_if_there_is_any() {
 /// §7.2: a receiver may delay the acknowledgement of a single segment.
 #[test]
 fn a_single_segment_is_probed_later() {
+    let config = TcpConfig { timer: timer(1000, 1), ..by_time(5) };
+    let mut script = Script::offering(&config, 6 * MSS);
+    script.at(ms(100)).ack(5 * MSS);
+    script.skip();
+    // Two round trips, and 200 ms for the receiver's delay.
+    script.at(ms(600));
+    script.expect_at(ms(500), nth(5));
+    assert_eq!(script.sender.counters().timeouts, 0);
+    // The RTO bounds the wait: 300 ms after the segment left.
     let mut script = Script::offering(&by_time(5), 6 * MSS);
     script.at(ms(100)).ack(5 * MSS);
     script.skip();
-    // Two round trips and 200 ms would be later than the RTO of 300 ms, which bounds the wait.
-    script.at(ms(399));
-    script.expect_nothing();
     script.at(ms(410));
     script.expect_at(ms(400), nth(5));
+}
+
+/// §7.2: no probe in recovery. The retransmission starts the retransmission timer, whatever was waited for.
+#[test]
+fn recovery_that_begins_at_once_ends_in_a_timeout_and_not_in_a_probe() {
+    let mut script = steady();
+    script.at(ms(200)).sack(5 * MSS, &[held(6, 9)]);
+    script.expect(&[nth(5)]);
+    let rto = script.sender.rto();
+    script.at(ms(200) + rto);
+    assert_eq!((script.sender.state(), script.sender.counters().timeouts), (State::Loss, 1));
+    script.expect_at(ms(200) + rto, nth(5));
+}
+
+/// §7.3: a second silence while a probe is on its way does not put off the timeout.
+#[test]
+fn a_probe_on_its_way_puts_no_timeout_off() {
+    let config = TcpConfig { timer: timer(1000, 1), ..by_time(5) };
+    let mut script = Script::offering(&config, 8 * MSS);
+    script.at(ms(100)).ack(5 * MSS);
+    script.at(ms(301));
+    assert_eq!(script.last().data, nth(7));
+    // Part of it is acknowledged, which sets a new probe's time; the head left at 100 ms.
+    script.at(ms(350)).ack(6 * MSS);
+    script.at(ms(1000));
     assert_eq!(script.sender.counters().timeouts, 0);
+    script.at(ms(1500));
+    let first = script.log().iter().find(|sent| sent.data == nth(6) && sent.at > ms(100)).expect("a timeout");
+    assert!(first.at <= ms(1250), "the timeout came at {:?}", first.at);
+}
+
+/// The peer acknowledges everything below `ack` and reports a duplicate.
+fn report(script: &mut Script, ack: u64, duplicate: std::ops::Range<u64>) {
+    let mut segment = Segment { ack, window: u32::MAX, flags: Flags::ACK, ..Segment::default() };
+    let edge = |at| segment.offset(at).expect("near");
+    segment.sack[0] = (edge(duplicate.start), edge(duplicate.end));
+    segment.sack_count = 1;
+    script.push(segment);
+}
+
+/// §7.4.2: only the report of the probe itself says that nothing was lost.
+#[test]
+fn the_report_of_another_duplicate_does_not_excuse_the_loss_that_a_probe_repaired() {
+    let mut script = Script::offering(&by_time(20), 28 * MSS);
+    script.at(ms(100)).ack(20 * MSS);
+    script.at(ms(310));
+    assert_eq!(script.last().data, nth(27));
+    script.at(ms(401)).ack(28 * MSS);
+    script.write(2 * MSS);
+    script.at(ms(501));
+    report(&mut script, 30 * MSS, nth(3));
+    assert_eq!((script.ssthresh(), script.sender.state()), (4, State::Open));
+}
+
+/// §6.2 step 4: duplicates widen the wait by a quarter of the least round trip, once a round trip, where order was seen to
+/// be disturbed.
+#[test]
+fn reported_duplicates_widen_the_wait_once_a_round_trip() {
+    let waited = |reports: usize| {
+        let mut script = Script::offering(&by_time(10), 30 * MSS);
+        for number in 1..=10 {
+            script.at(ms(100)).ack(number * MSS);
+        }
+        // Segment 10 was merely late.
+        script.at(ms(200)).sack(10 * MSS, &[held(11, 13)]);
+        script.at(ms(205)).ack(13 * MSS);
+        // So were 13 and 15, but they were resent.
+        script.at(ms(210)).sack(13 * MSS, &[held(14, 15), held(16, 24)]);
+        script.at(ms(240)).ack(25 * MSS);
+        assert_eq!(script.sender.counters().retransmitted_packets, 2);
+        [13, 15].iter().take(reports).for_each(|&number| report(&mut script, 25 * MSS, nth(number)));
+        script.at(ms(250)).sack(25 * MSS, &[held(26, 30)]);
+        script.at(ms(400));
+        script.log().iter().find(|sent| sent.data == nth(25) && sent.at > ms(250)).map(|sent| sent.at)
+    };
+    let (none, one, two) = (waited(0), waited(1), waited(2));
+    assert_eq!((none, one, two), (Some(ms(276)), Some(ms(301)), Some(ms(301))));
 }
 
 /// §7.3: the timeout after a probe that was lost, too, resends the segment.

@@ -2,7 +2,7 @@
 //!
 //! Segments are kept in the order of their bytes, which is that of their first transmission; those that were resent are
 //! listed once more, in the order in which they left again. A loss is found by walking both lists from where the last
-//! walk ended, so that a segment is looked at a constant number of times however large the window.
+//! walk ended, past what the receiver holds in one step, so that a large window costs no more than the holes in it.
 
 use std::collections::VecDeque;
 
@@ -150,30 +150,38 @@ impl Flight {
         self.segments.back().map(|tail| (tail.from, tail.to()))
     }
 
+    /// Retransmissions in flight.
+    pub(super) fn resent_segments(&self) -> u64 {
+        self.segments.iter().filter(|sent| sent.has(RESENT)).count() as u64
+    }
+
     /// Whether a segment that was resent is not acknowledged yet.
     pub(super) fn has_resent(&self) -> bool {
         self.segments.front().is_some_and(|head| head.has(EVER_RESENT)) || self.resent > 0
     }
 
-    /// The bytes from `from` to `to` leave now, for the first time or again.
+    /// The bytes from `from` to `to` leave now; whether they had left before.
     #[inline]
-    pub(super) fn on_sent(&mut self, now: Time, from: u64, to: u64) {
+    pub(super) fn on_sent(&mut self, now: Time, from: u64, to: u64) -> bool {
         debug_assert!(from < to, "an empty segment");
         if self.segments.back().is_none_or(|last| last.to() <= from) {
             self.segments.push_back(Sent { from, at: now, len: (to - from) as u32, marks: 0 });
-        } else {
-            self.on_resent(now, from);
+            return false;
         }
+        self.on_resent(now, from);
+        true
     }
 
     #[cold]
     fn on_resent(&mut self, now: Time, from: u64) {
         let index = self.index_of(from);
         let Some(sent) = self.segments.get_mut(index) else { return };
-        if !sent.has(RESENT) {
+        // A probe repeats what is not lost: one of the two is in the network, as far as anybody knows, and counts once.
+        if sent.marks & (LOST | RESENT) == LOST {
             self.resent += u64::from(sent.len);
+            sent.marks |= RESENT;
         }
-        sent.marks |= RESENT | EVER_RESENT;
+        sent.marks |= EVER_RESENT;
         sent.at = now;
         self.again.push_back((sent.from, now));
     }
@@ -343,12 +351,19 @@ impl Flight {
 
     fn find_lost_originals(&mut self, now: Time, patience: Span) -> (u64, Option<Span>) {
         let (mut found, mut waits) = (0, None);
-        for index in self.segments.partition_point(|sent| sent.from < self.judged)..self.segments.len() {
-            let sent = self.segments[index];
+        let mut index = self.segments.partition_point(|sent| sent.from < self.judged);
+        while let Some(&sent) = self.segments.get(index) {
             if !self.newest.left_after(&sent) && !sent.has(EVER_RESENT) {
                 break;
             }
-            if !sent.has(SACKED | LOST | EVER_RESENT) {
+            if sent.has(SACKED) {
+                index = self.after_held(index);
+                if waits.is_none() {
+                    self.judged = self.segments.get(index).map_or(sent.to(), |next| next.from);
+                }
+                continue;
+            }
+            if !sent.has(LOST | EVER_RESENT) {
                 let left = self.newest.patience_left(now, &sent, patience);
                 waits = waits.max(left);
                 if left.is_none() {
@@ -359,33 +374,44 @@ impl Flight {
             if waits.is_none() {
                 self.judged = sent.to();
             }
+            index += 1;
         }
         (found, waits)
+    }
+
+    /// The place of the first segment beyond the range that the receiver holds around the one at `index`.
+    fn after_held(&self, index: usize) -> usize {
+        let from = self.segments[index].from;
+        let range = self.held.partition_point(|range| range.1 <= from);
+        let end = self.held.get(range).map_or(from, |range| range.1);
+        self.segments.partition_point(|sent| sent.from < end).max(index + 1)
     }
 
     fn find_lost_again(&mut self, now: Time, patience: Span) -> (u64, Option<Span>) {
         let (mut found, mut waits, mut place) = (0, None, 0);
         while let Some(&(from, at)) = self.again.get(place) {
             let index = self.index_of(from);
-            let sent = self.segments.get(index).copied().filter(|sent| sent.at == at && !sent.has(SACKED));
-            match sent {
-                Some(sent) if sent.has(RESENT) => {
-                    if !self.newest.left_after(&sent) {
-                        break;
-                    }
-                    let left = self.newest.patience_left(now, &sent, patience);
-                    waits = waits.max(left);
-                    if left.is_some() {
-                        place += 1;
-                        continue;
-                    }
+            let is_last = |sent: &Sent| {
+                let is_late = sent.has(RESENT) || !sent.has(LOST);
+                sent.from <= from && sent.at == at && !sent.has(SACKED) && is_late
+            };
+            if let Some(sent) = self.segments.get(index).copied().filter(is_last) {
+                if !self.newest.left_after(&sent) {
+                    break;
+                }
+                let left = self.newest.patience_left(now, &sent, patience);
+                waits = waits.max(left);
+                if left.is_none() {
                     found += u64::from(sent.len);
                     self.lose(index);
                 }
-                _ => {}
             }
-            // Acknowledged, resent again, or lost: the entry has had its day.
-            self.again.remove(place);
+            // What waits stays, and so does what lies behind it, until it is the first.
+            if waits.is_none() {
+                self.again.pop_front();
+            } else {
+                place += 1;
+            }
         }
         (found, waits)
     }

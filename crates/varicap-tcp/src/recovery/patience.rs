@@ -2,7 +2,7 @@
 
 use varicap_units::Span;
 
-use super::{Clock, Common, State};
+use super::{Clock, Common, Space, State};
 
 /// Most segments by which arrivals may be out of order before no number of them shows a loss at once (Linux's
 /// tcp_max_reordering).
@@ -21,16 +21,14 @@ pub(super) struct Patience {
     quarters: u32,
     /// Recoveries until it is back at one quarter.
     recoveries_left: u32,
-    /// A duplicate was reported, and the window has not been widened for it.
-    is_pending: bool,
-    /// Data delivered when it was widened last [B].
-    widened_at: u64,
+    /// No report of a duplicate widens it before this is acknowledged: the end of what was sent when one did last [B].
+    next_round: u64,
 }
 
 impl Patience {
     /// No reordering was seen; `degree` duplicates show a loss at once.
     pub(super) fn new(degree: u32) -> Patience {
-        Patience { degree, seen: false, quarters: 1, recoveries_left: 0, is_pending: false, widened_at: 0 }
+        Patience { degree, seen: false, quarters: 1, recoveries_left: 0, next_round: 0 }
     }
 
     /// The width of the window while the receiver holds `sacked` bytes (RACK_update_reo_wnd).
@@ -53,11 +51,6 @@ impl Patience {
         self.seen = true;
     }
 
-    /// The receiver reported a duplicate.
-    pub(super) fn note_repetition(&mut self) {
-        self.is_pending = true;
-    }
-
     /// A recovery has ended in earnest.
     pub(super) fn on_recovered(&mut self) {
         self.recoveries_left = self.recoveries_left.saturating_sub(1);
@@ -68,15 +61,13 @@ impl Patience {
         self.recoveries_left = (self.recoveries_left + 1).min(PATIENT_RECOVERIES);
     }
 
-    /// A quarter of the least RTT more for each round trip with duplicates, for sixteen recoveries. `delivered` bytes have
-    /// arrived so far, `before` that before this acknowledgement.
-    pub(super) fn widen(&mut self, clock: Clock, before: u64, delivered: u64) {
-        if std::mem::take(&mut self.is_pending) {
-            if before >= self.widened_at && clock.least.is_some() {
-                self.quarters = (self.quarters + 1).min(255);
-                self.widened_at = delivered;
-                self.recoveries_left = PATIENT_RECOVERIES;
-            }
+    /// A quarter of the least RTT more for each round trip in which the receiver `reported` a duplicate, for sixteen
+    /// recoveries; only where arrivals have been out of order, which is what it is for.
+    pub(super) fn widen(&mut self, reported: bool, space: &Space) {
+        if reported && self.seen && space.una >= self.next_round {
+            self.quarters = (self.quarters + 1).min(255);
+            self.next_round = space.nxt.max(space.una + 1);
+            self.recoveries_left = PATIENT_RECOVERIES;
         } else if self.recoveries_left == 0 {
             self.quarters = 1;
         }

@@ -79,8 +79,10 @@ pub(crate) struct ByTime {
     is_testing: bool,
     /// No retransmission leaves before the next acknowledgement: new data tests a timeout, or order is in doubt.
     holds: bool,
-    /// All data delivered so far [B].
-    delivered: u64,
+    /// Segments that were resent, probes included, and that the receiver has reported as duplicates. What it reports beyond
+    /// that the path has doubled.
+    resent: u64,
+    reported: u64,
 }
 
 impl Rules for ByTime {
@@ -97,16 +99,19 @@ impl Rules for ByTime {
             tests_timeouts: rack.frto,
             is_testing: false,
             holds: false,
-            delivered: 0,
+            resent: 0,
+            reported: 0,
         }
     }
 
     #[inline]
     fn on_sent(&mut self, common: &mut Common, now: Time, (from, to): (u64, u64)) {
         let resent = self.flight.beliefs().resent;
-        self.flight.on_sent(now, from, to);
-        if self.flight.beliefs().resent != resent {
-            self.doubt.on_resent(now);
+        if self.flight.on_sent(now, from, to) {
+            self.resent += 1;
+            if self.flight.beliefs().resent != resent {
+                self.doubt.on_resent(now);
+            }
             self.refresh(common);
         }
     }
@@ -132,20 +137,25 @@ impl Rules for ByTime {
         if advanced {
             self.flight.acknowledge(space.una, &moment, &mut progress);
         }
-        self.delivered += progress.delivered;
         let mut reaction = Reaction { delivered: progress.delivered, ..Reaction::default() };
         let original = progress.first_acked.filter(|_| !progress.acked_resent);
         reaction.timed = original.or(progress.first_sacked);
         reaction.covers_timed = original.is_some();
+        // The round trip just measured counts for what it shows to be late.
+        let least = reaction.timed.map(|at| arrival.clock.now.since(at));
+        let least = arrival.clock.least.into_iter().chain(least).min();
+        let smoothed = arrival.clock.smoothed.or(least);
+        let arrival = &Arrival { clock: Clock { least, smoothed, ..arrival.clock }, ..*arrival };
         // A SACK puts off the timeout only if the head left after what it reports.
         let is_older = progress.first_sacked.zip(head_left_at).is_some_and(|(sacked, head)| sacked < head);
         reaction.rearm = advanced || is_older;
         if let Some(lowest) = progress.reordered {
             self.patience.note_reordering(lowest, moment.highest, space.mss);
         }
-        let repeated = self.note_repetition(arrival, space);
-        self.patience.widen(arrival.clock, self.delivered - reaction.delivered, self.delivered);
-        self.end_probe(common, space, arrival, repeated, &mut reaction);
+        let repetition = self.note_repetition(arrival, space);
+        let (repeated, of_probe) = (repetition.is_some(), repetition == Some(true));
+        self.patience.widen(repetition == Some(false), space);
+        self.end_probe(common, space, arrival, of_probe, &mut reaction);
         let is_dubious = progress.sacked > 0
             || arrival.is_marked
             || arrival.is_duplicate
@@ -164,7 +174,7 @@ impl Rules for ByTime {
         let is_new = !matches!(expiry.before, State::Recovery | State::Loss);
         self.is_testing = self.tests_timeouts && (is_new || expiry.again);
         if !expiry.holds_threshold {
-            self.doubt.begin(space.una, self.flight.beliefs().resent / space.mss, true);
+            self.doubt.begin(space.una, self.unanswered(), true);
         }
         common.lost += self.flight.lose_all(expiry.now);
         self.probe = None;
@@ -193,6 +203,7 @@ impl Rules for ByTime {
 
     fn on_reorder_timeout(&mut self, common: &mut Common, space: &Space, clock: Clock) -> Reaction {
         let mut reaction = Reaction { delivered: space.mss, ..Reaction::default() };
+        self.holds = false;
         self.flight.newest.advanced = true;
         let before = common.lost;
         self.find_lost(common, clock, &mut reaction);
@@ -268,9 +279,7 @@ impl ByTime {
             }
             State::Loss => {
                 let resent = self.flight.beliefs().resent;
-                if self.test_timeout(common, space, arrival, progress, reaction) {
-                    return;
-                }
+                self.test_timeout(common, space, arrival, progress, reaction);
                 self.find_lost(common, arrival.clock, reaction);
                 let lost_again = self.flight.beliefs().resent < resent;
                 if common.state == State::Loss && !lost_again {
@@ -349,7 +358,7 @@ impl ByTime {
         }
     }
 
-    /// RFC 5682 §3.1 after a timeout; whether nothing more is to be done about this acknowledgement.
+    /// RFC 5682 §3.1 after a timeout.
     fn test_timeout(
         &mut self,
         common: &mut Common,
@@ -357,7 +366,7 @@ impl ByTime {
         arrival: &Arrival<'_>,
         progress: &Progress,
         reaction: &mut Reaction,
-    ) -> bool {
+    ) {
         let advanced = space.una > arrival.before;
         let recovered = common.is_recovered(space);
         let has_arrived = self.is_testing && progress.acked_original;
@@ -365,7 +374,7 @@ impl ByTime {
             self.undo(reaction, true);
             common.state = State::Open;
             common.head_due = false;
-            return false;
+            return;
         }
         if self.is_testing {
             if common.recover.is_some_and(|recover| space.nxt > recover) {
@@ -374,13 +383,12 @@ impl ByTime {
                 // Step 2 (b): new data, and nothing else, until the next acknowledgement.
                 common.recover = Some(space.nxt);
                 self.holds = true;
-                return false;
+                return;
             }
         }
         if recovered {
             self.end_recovery(common, arrival, reaction);
         }
-        false
     }
 
     /// RFC 8985 §6.2 step 5, if anything was delivered since it was last done.
@@ -432,7 +440,7 @@ impl ByTime {
         reaction: &mut Reaction,
     ) {
         let was_falling = common.state == State::Cwr;
-        self.doubt.begin(space.una, self.flight.beliefs().resent / space.mss, !is_marked && !was_falling);
+        self.doubt.begin(space.una, self.unanswered(), !is_marked && !was_falling);
         common.state = State::Recovery;
         common.head_due = true;
         if was_falling {
@@ -449,27 +457,36 @@ impl ByTime {
         common: &mut Common,
         space: &Space,
         arrival: &Arrival<'_>,
-        repeated: bool,
+        of_probe: bool,
         reaction: &mut Reaction,
     ) {
         let Some(probe) = self.probe.filter(|probe| arrival.segment.ack >= probe.end) else { return };
-        if probe.is_resent && !repeated && arrival.segment.ack > probe.end {
+        if probe.is_resent && !of_probe && arrival.segment.ack > probe.end {
             // Only the probe closed the hole: the window falls as for any loss.
             reaction.say(Signal::TailRepaired { in_flight: probe.in_flight });
             self.keep_open(common, space);
         }
-        let is_answered = repeated || arrival.says_nothing || arrival.segment.ack > probe.end;
+        let is_answered = of_probe || arrival.says_nothing || arrival.segment.ack > probe.end;
         if !probe.is_resent || is_answered {
             self.probe = None;
         }
     }
 
-    /// A duplicate was reported (RFC 2883); whether one was.
-    fn note_repetition(&mut self, arrival: &Arrival<'_>, space: &Space) -> bool {
-        let Some((_, end)) = arrival.segment.duplicate_block() else { return false };
-        self.doubt.on_repeated(end, space.mss);
-        self.patience.note_repetition();
-        true
+    /// Retransmissions that may yet be reported as duplicates, a probe included.
+    fn unanswered(&self) -> u64 {
+        self.flight.resent_segments() + u64::from(self.probe.is_some_and(|probe| probe.is_resent))
+    }
+
+    /// A duplicate was reported (RFC 2883) of something that was resent; whether that is the probe.
+    fn note_repetition(&mut self, arrival: &Arrival<'_>, space: &Space) -> Option<bool> {
+        let (from, end) = arrival.segment.duplicate_block()?;
+        let segments = end.saturating_sub(from).div_ceil(space.mss).max(1);
+        self.reported = self.reported.saturating_add(segments);
+        if self.reported > self.resent {
+            return None;
+        }
+        self.doubt.on_repeated(end, segments);
+        Some(self.probe.is_some_and(|probe| probe.is_resent && probe.end == end))
     }
 
     /// What was resent, from `from` on, was merely late.

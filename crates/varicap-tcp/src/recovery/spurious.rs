@@ -60,10 +60,10 @@ impl Doubt {
         self.resent_at = None;
     }
 
-    /// The receiver had data up to `end` already.
-    pub(super) fn on_repeated(&mut self, end: u64, _mss: u64) {
+    /// The receiver had `segments` up to `end` already.
+    pub(super) fn on_repeated(&mut self, end: u64, segments: u64) {
         if self.from.is_some_and(|from| end > from) {
-            self.unrepeated = self.unrepeated.map(|count| count.saturating_sub(1));
+            self.unrepeated = self.unrepeated.map(|count| count.saturating_sub(segments));
         }
     }
 

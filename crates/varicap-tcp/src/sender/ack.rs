@@ -187,6 +187,7 @@ impl Sender {
                 self.window.change(|control| control.on_recovered(now, Bytes::new(limit)));
             }
             Signal::Undone { restores } => {
+                self.expiries = 0;
                 self.end_fall();
                 if restores {
                     self.window.change(|control| control.on_undo(now));

@@ -214,6 +214,7 @@ impl Sender {
         if self.recovery.tracks() {
             self.recovery.on_sent(now, (from, to));
             if from == self.space.una && self.timer != TimerKind::Reorder {
+                self.timer = TimerKind::Retransmit;
                 self.timer_at = self.sampling.rtt.deadline(now);
             }
         } else if from == self.space.una

@@ -41,16 +41,15 @@ impl Reduction {
             return None;
         }
         self.delivered += news.delivered;
-        let unsent = |target: u64, sent: u64| target.saturating_sub(sent);
         let allowed = if news.pipe > ssthresh {
             // In proportion: CEIL(prr_delivered * ssthresh / RecoverFS) - prr_out, in whole segments as in Linux.
             let product = u128::from(self.delivered) * u128::from(ssthresh);
             let segments = product.div_ceil(u128::from(self.before) * u128::from(mss));
-            unsent(u64::try_from(segments).unwrap_or(u64::MAX).saturating_mul(mss), self.sent)
+            u64::try_from(segments).unwrap_or(u64::MAX).saturating_mul(mss).saturating_sub(self.sent)
         } else {
             // Slow start while acknowledgements show no more losses, else conservation of packets.
             let is_safe = news.advanced && !news.is_loss;
-            let bound = unsent(self.delivered, self.sent).max(news.delivered);
+            let bound = self.delivered.saturating_sub(self.sent).max(news.delivered);
             (bound + if is_safe { mss } else { 0 }).min(ssthresh - news.pipe)
         };
         // The first retransmission always leaves.

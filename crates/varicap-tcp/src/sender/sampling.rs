@@ -103,6 +103,7 @@ impl Sampling {
         let echoed = (is_new && self.is_exact()).then_some(segment.echo);
         timed.or(echoed).and_then(|at| self.take(at, now, segment.ack, sent))
     }
+
     #[inline]
     fn take(&mut self, at: Time, now: Time, acked: u64, sent: u64) -> Option<Span> {
         if at > now {

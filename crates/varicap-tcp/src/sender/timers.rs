@@ -5,7 +5,7 @@ use varicap_units::{Span, Time};
 use super::output::Outgoing;
 use super::{Sender, SinceProbe, TimerKind};
 use crate::congestion::CongestionKind;
-use crate::recovery::Reaction;
+use crate::recovery::{Reaction, State};
 
 /// How long the only segment in flight may be unanswered because its receiver delays the acknowledgement.
 /// Source: RFC 8985 §7.2 (TLP.max_ack_delay).
@@ -108,8 +108,10 @@ impl Sender {
         if outgoing.is_some() {
             self.recovery.on_probe(&self.space, !may_send_new);
             self.since_probe = SinceProbe::Nothing;
+            self.timer_at = self.sampling.rtt.deadline(now);
+        } else {
+            self.rearm_from_head(now);
         }
-        self.timer_at = self.sampling.rtt.deadline(now);
         outgoing
     }
 
@@ -132,12 +134,12 @@ impl Sender {
         }
     }
 
-    /// What was late is lost.
+    /// What was late is lost. Others may still be late, and are waited for, too; Linux leaves them to the RTO.
     fn on_late(&mut self, now: Time) {
-        let lost = self.recovery.lost();
+        let (lost, was_recovering) = (self.recovery.lost(), self.recovery.state() == State::Recovery);
         let reaction = self.recovery.on_reorder_timeout(&self.space, self.clock(now));
         reaction.first.into_iter().flatten().for_each(|signal| self.on_signal(now, signal));
-        if self.recovery.lost() > lost {
+        if self.recovery.lost() > lost && !was_recovering {
             self.fall(&reaction, lost, false);
         }
         match reaction.reorder_after {
