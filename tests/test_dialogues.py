@@ -538,6 +538,17 @@ def test_a_duplicate_that_the_peer_reports_reaches_a_sender_that_reads_it() -> N
     assert played.passed, played.text()
 
 
+def test_blocks_of_an_overtaken_acknowledgement_reach_the_sender_with_the_stack_linux() -> None:
+    known = "+0 %{{ assert (tcpi_sacked, tcpi_reordering, tcpi_reord_seen) == ({}), tcpi_sacked }}%"
+    late = ["+.1 < . 1:1(0) ack 2001 win 65535 <sack 3001:4001>", known.format("1, 3, 0")]
+    later = ["+0 < . 1:1(0) ack 1001 win 65535 <sack 4001:5001>", known.format("2, 3, 0")]
+    # The segment that was missing was merely late.
+    filled = ["+.01 < . 1:1(0) ack 5001 win 65535", known.format("0, 3, 1")]
+    played = after_handshake(*WRITE, *late, *later, *filled, stack="linux")
+    assert played.passed, played.text()
+    assert after_handshake(*WRITE, known.format("0, 3, 0")).lacks
+
+
 def test_a_tail_loss_probe_is_due_two_round_trips_after_the_last_progress() -> None:
     head = "`sysctl -q net.ipv4.tcp_early_retrans=3`\n"
     one = ["+0 write(4, ..., 1000) = 1000", "+0 > . 1:1001(1000) ack 1"]

@@ -502,6 +502,12 @@ class Sender:
     def expiries(self) -> int:
         """Expiries of the retransmission timer since new data was acknowledged."""
     @property
+    def order(self) -> tuple[int, int] | None:
+        """Segments by which arrivals have been out of order (at first the duplicates that show a loss), and how often.
+
+        Recovery by time alone keeps this; None with another.
+        """
+    @property
     def beliefs(self) -> tuple[int, int, int] | None:
         """What the scoreboard counts as SACKed, as lost and as resent above SND.UNA [B]; None without SACK."""
     @property

@@ -335,6 +335,11 @@ impl PySender {
     }
 
     #[getter]
+    fn order(&mut self) -> Option<(u32, u32)> {
+        self.sender().order().map(|order| (order.degree, order.seen))
+    }
+
+    #[getter]
     fn reserved_rate_bps(&mut self) -> Option<u64> {
         self.sender().reserved_rate().map(Rate::as_bps)
     }

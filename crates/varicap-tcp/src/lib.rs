@@ -19,7 +19,7 @@ pub use ack_policy::{AckPolicy, DelayedAck};
 pub use config::*;
 pub use congestion::Congestion;
 pub use receiver::Receiver;
-pub use recovery::{Beliefs, RackConfig, Recovery, Reduction, State};
+pub use recovery::{Beliefs, Order, RackConfig, Recovery, Reduction, State};
 pub use reservation::{DelayedConfig, Reservation, TimedConfig, TimerOwner, lossless_interval};
 pub use segment::{Flags, MAX_SACK_BLOCKS, Segment};
 pub use sender::{AckOutcome, Counters, Sender};

@@ -182,9 +182,9 @@ fn timers() -> impl Strategy<Value = Timer> {
 }
 
 fn racks() -> impl Strategy<Value = Recovery> {
-    any::<[bool; 4]>().prop_map(|[prr, tail_loss_probe, frto, undo]| {
+    any::<[bool; 5]>().prop_map(|[prr, tail_loss_probe, frto, undo, keep_in_flight]| {
         let reduction = if prr { Reduction::Prr } else { Reduction::AtOnce };
-        Recovery::Rack(RackConfig { reduction, tail_loss_probe, frto, undo })
+        Recovery::Rack(RackConfig { reduction, tail_loss_probe, frto, undo, keep_in_flight })
     })
 }
 

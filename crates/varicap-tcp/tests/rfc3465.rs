@@ -146,3 +146,15 @@ fn the_limit_is_at_least_one() {
     assert_eq!(faulty.check().unwrap_err().key, "counting.bytes.limit");
     assert_eq!(TcpConfig { counting: bytes(1), ..TcpConfig::default() }.check(), Ok(()));
 }
+
+/// Linux without SACK: a duplicate counts for a segment when it arrives, in a state in which no window opens.
+#[test]
+fn what_duplicates_stood_for_opens_no_window_a_second_time() {
+    for (counting, grown) in [(Counting::Segments, 11), (Counting::Acks, 11), (bytes(3), 13)] {
+        let config = TcpConfig { counting, ..config(Recovery::NewReno, 10) };
+        let mut script = Script::greedy(&config);
+        script.at(ms(100)).duplicates(2);
+        script.at(ms(110)).ack(3 * MSS);
+        assert_eq!(script.cwnd(), grown, "{counting:?}");
+    }
+}

@@ -119,3 +119,12 @@ fn duplicates_of_all_retransmissions_undo_a_recovery() {
     script.at(ms(300)).push(report);
     assert!(script.cwnd() >= 10, "cwnd {}", script.cwnd());
 }
+
+/// RFC 5682 §3.1: an original that is SACKed late shows it, too, and the next timeout is the first one again.
+#[test]
+fn a_timeout_that_is_undone_counts_as_none() {
+    let mut script = expired(&testing());
+    script.at(ms(410)).sack(5 * MSS, &[held(6, 7)]);
+    assert_eq!((script.sender.state(), script.sender.expiries()), (State::Disorder, 0));
+    assert!(script.cwnd() >= 10, "cwnd {}", script.cwnd());
+}

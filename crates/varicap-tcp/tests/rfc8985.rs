@@ -3,7 +3,8 @@
 mod common;
 
 use common::*;
-use varicap_tcp::{Flags, RackConfig, Recovery, Segment, State, TcpConfig};
+use varicap_tcp::congestion::{CubicConfig, RenoConfig, VegasConfig};
+use varicap_tcp::{Congestion, Flags, Order, RackConfig, Recovery, Segment, State, TcpConfig};
 
 /// RACK-TLP as the standard has it: SACK, a probe of the tail, the window halved at once.
 fn by_time(initial_window: u64) -> TcpConfig {
@@ -83,8 +84,10 @@ fn after_reordering_a_hole_is_given_time() {
     }
     assert_eq!(script.in_flight(), 20);
     script.at(ms(200)).sack(10 * MSS, &[held(11, 13)]);
+    assert_eq!(script.sender.order(), Some(Order { degree: 3, seen: 0 }));
     // Segment 10 was merely late.
     script.at(ms(205)).ack(13 * MSS);
+    assert_eq!(script.sender.order(), Some(Order { degree: 3, seen: 1 }));
     assert_eq!((script.sender.state(), script.sender.counters().retransmitted_packets), (State::Open, 0));
     script.at(ms(210)).sack(13 * MSS, &[held(14, 17)]);
     assert_eq!(script.sender.state(), State::Disorder);
@@ -107,6 +110,35 @@ fn a_silent_tail_is_probed_with_the_last_segment() {
     // §7.3: one probe at a time; the RTO runs from the probe.
     script.at(ms(480));
     script.expect_nothing();
+}
+
+/// A probe of what is not lost puts nothing into the pipe, so that the timeout after it finds room for the head.
+#[test]
+fn the_timeout_of_a_probe_that_was_lost_too_resends() {
+    let mut script = Script::offering(&by_time(5), 6 * MSS);
+    script.at(ms(100)).ack(5 * MSS);
+    script.skip();
+    script.at(ms(410));
+    script.expect_at(ms(400), nth(5));
+    assert_eq!(script.in_flight(), 1);
+    script.at(ms(710));
+    script.expect_at(ms(700), nth(5));
+    assert_eq!((script.sender.counters().timeouts, script.in_flight()), (1, 1));
+}
+
+/// A tail that was probed is found to be lost by what left after the probe.
+#[test]
+fn a_lost_probe_is_found_to_be_lost_without_a_timeout() {
+    let config = TcpConfig { timer: timer(1000, 1), ..by_time(5) };
+    let mut script = Script::offering(&config, 8 * MSS);
+    script.at(ms(100)).ack(5 * MSS);
+    script.at(ms(310));
+    script.skip();
+    script.write(3 * MSS);
+    script.expect(&segments(8, 3));
+    script.at(ms(410)).sack(5 * MSS, &[held(8, 11)]);
+    script.expect(&segments(5, 3));
+    assert_eq!((script.sender.state(), script.sender.counters().timeouts), (State::Recovery, 0));
 }
 
 /// §7.3: new data is a better probe, even beyond the window.
@@ -286,4 +318,98 @@ fn an_echo_that_goes_on_after_a_timeout_does_not_stall_slow_start() {
     script.at(ms(550)).push(echo);
     assert_eq!((script.sender.state(), script.cwnd()), (State::Loss, 2));
     assert_eq!(script.sender.counters().ecn_reductions, 0);
+}
+
+/// An acknowledgement that was overtaken still says what the receiver holds, as in Linux.
+#[test]
+fn blocks_of_an_old_acknowledgement_count() {
+    let mut script = steady();
+    script.at(ms(200)).sack(6 * MSS, &[held(7, 8)]);
+    script.skip();
+    let (pipe, window) = (script.in_flight(), script.cwnd());
+    script.at(ms(210)).sack(5 * MSS, &[held(8, 9)]);
+    assert_eq!(script.sender.beliefs().map(|beliefs| beliefs.sacked), Some(2 * MSS));
+    // One left the pipe, and one goes out in its place; nothing else changes.
+    assert_eq!((script.in_flight(), script.cwnd()), (pipe, window));
+    script.expect(&[nth(14)]);
+    // What lies below what is acknowledged says nothing.
+    script.sack(4 * MSS, &[held(5, 6)]);
+    assert_eq!(script.sender.beliefs().map(|beliefs| beliefs.sacked), Some(2 * MSS));
+    script.expect_nothing();
+}
+
+/// What left too recently to be lost: with Linux's habit, the window has room for a segment beyond it.
+#[test]
+fn a_timeout_leaves_what_is_in_flight_its_place_in_the_window() {
+    for (keep_in_flight, room) in [(true, 3), (false, 1)] {
+        let rack = RackConfig { tail_loss_probe: false, keep_in_flight, ..RackConfig::default() };
+        for control in [
+            Congestion::Reno(RenoConfig::default()),
+            Congestion::Cubic(CubicConfig::default()),
+            Congestion::Vegas(VegasConfig::default()),
+        ] {
+            let settings = TcpConfig { recovery: Recovery::Rack(rack), congestion: control, ..by_time(5) };
+            let mut script = Script::offering(&settings, 6 * MSS);
+            script.at(ms(100)).ack(5 * MSS);
+            script.at(ms(350)).write(2 * MSS);
+            script.skip();
+            script.at(ms(401));
+            script.expect_at(ms(400), nth(5));
+            assert_eq!((script.cwnd(), script.in_flight(), script.sender.counters().timeouts), (room, 3, 1));
+        }
+    }
+}
+
+/// Duplicates reported before order was ever seen to be disturbed do not widen the wait.
+#[test]
+fn duplicates_without_reordering_widen_nothing() {
+    let mut script = Script::offering(&by_time(10), 30 * MSS);
+    for number in 1..=10 {
+        script.at(ms(100)).ack(number * MSS);
+    }
+    script.at(ms(200)).sack(10 * MSS, &[held(11, 14)]);
+    script.at(ms(210)).ack(30 * MSS);
+    report(&mut script, 30 * MSS, nth(10));
+    script.at(ms(220)).write(10 * MSS);
+    script.at(ms(320)).sack(30 * MSS, &[held(31, 33)]);
+    script.at(ms(325)).ack(33 * MSS);
+    script.at(ms(330)).sack(33 * MSS, &[held(34, 37)]);
+    script.skip();
+    script.at(ms(380));
+    script.expect_at(ms(356), nth(33));
+}
+
+/// What the receiver reports beyond what was resent, the path has doubled: it says nothing of the sender's patience.
+#[test]
+fn duplicates_of_what_was_never_resent_are_the_path_s() {
+    let mut script = Script::offering(&by_time(10), 30 * MSS);
+    for number in 1..=10 {
+        script.at(ms(100)).ack(number * MSS);
+    }
+    script.at(ms(200)).sack(10 * MSS, &[held(11, 13)]);
+    script.at(ms(205)).ack(13 * MSS);
+    report(&mut script, 13 * MSS, nth(3));
+    script.at(ms(210)).sack(13 * MSS, &[held(14, 17)]);
+    script.skip();
+    script.at(ms(270));
+    script.expect_at(ms(236), nth(13));
+}
+
+/// A probe is a retransmission, too: its duplicate alone does not show a timeout to have been spurious.
+#[test]
+fn the_duplicate_of_a_probe_does_not_undo_the_timeout_after_it() {
+    let rack = RackConfig { undo: true, ..RackConfig::default() };
+    let mut script = Script::offering(&TcpConfig { recovery: Recovery::Rack(rack), ..by_time(5) }, 8 * MSS);
+    script.at(ms(100)).ack(5 * MSS);
+    script.at(ms(650));
+    assert_eq!((script.sender.state(), script.sender.counters().timeouts), (State::Loss, 1));
+    let (window, ssthresh) = (script.cwnd(), script.ssthresh());
+    // The receiver had the last segment before the probe repeated it; the first one and the second are resent.
+    let mut segment = Segment { ack: 6 * MSS, window: u32::MAX, flags: Flags::ACK, ..Segment::default() };
+    segment.sack[0] = (MSS as u32, 2 * MSS as u32);
+    segment.sack[1] = segment.sack[0];
+    segment.sack_count = 2;
+    script.at(ms(660)).push(segment);
+    assert_eq!((script.sender.state(), script.ssthresh()), (State::Loss, ssthresh));
+    assert!(script.cwnd() <= window + 1, "cwnd {} after {window}", script.cwnd());
 }

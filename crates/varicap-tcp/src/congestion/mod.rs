@@ -175,6 +175,8 @@ pub trait CongestionControl: Debug + Send {
     fn on_unused(&mut self, window: Bytes) {
         self.on_idle(window);
     }
+    /// After a timeout `in_flight` is not believed to be lost: the window is a segment larger, as in Linux.
+    fn on_kept(&mut self, _in_flight: Bytes) {}
     /// Data leaves while none is in flight, `idle` after the last segment left.
     fn on_start(&mut self, _now: Time, _idle: Span) {}
     /// Congestion window [B], at least one MSS.

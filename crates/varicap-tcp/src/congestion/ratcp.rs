@@ -230,6 +230,10 @@ impl CongestionControl for Ratcp {
         self.clip();
     }
 
+    fn on_kept(&mut self, in_flight: Bytes) {
+        self.reno.on_kept(in_flight);
+    }
+
     fn on_idle(&mut self, restart_window: Bytes) {
         if self.knows_rate() && restart_window.as_u64() < self.reno.cwnd {
             // RFC 5681 §4.1: slow start from the restart window, up to where the rate allows.

@@ -191,6 +191,11 @@ impl CongestionControl for RateAdaptiveWindow {
         }
     }
 
+    fn on_kept(&mut self, in_flight: Bytes) {
+        let beyond = in_flight.saturating_sub(self.reserved());
+        self.rules_mut().on_kept(beyond);
+    }
+
     fn on_idle(&mut self, restart_window: Bytes) {
         self.rules_mut().on_idle(restart_window);
     }

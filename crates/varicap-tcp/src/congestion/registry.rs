@@ -116,6 +116,9 @@ macro_rules! dispatch {
             fn on_idle(&mut self, restart_window: Bytes) {
                 on!($controls, self, control => control.on_idle(restart_window))
             }
+            fn on_kept(&mut self, in_flight: Bytes) {
+                on!($controls, self, control => control.on_kept(in_flight))
+            }
             fn on_unused(&mut self, window: Bytes) {
                 on!($controls, self, control => control.on_unused(window))
             }

@@ -294,6 +294,10 @@ impl CongestionControl for Reno {
         }
     }
 
+    fn on_kept(&mut self, in_flight: Bytes) {
+        self.set(self.mss + in_flight.as_u64());
+    }
+
     fn on_unused(&mut self, window: Bytes) {
         // RFC 2861 §3.1: three quarters of the window.
         self.ssthresh = Prior::of(self.cwnd, self.ssthresh).ssthresh;

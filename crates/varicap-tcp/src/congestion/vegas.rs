@@ -150,6 +150,10 @@ impl CongestionControl for Vegas {
         (self.least, self.samples) = (Span::MAX, 0);
     }
 
+    fn on_kept(&mut self, in_flight: Bytes) {
+        self.reno.on_kept(in_flight);
+    }
+
     fn on_idle(&mut self, restart_window: Bytes) {
         self.reno.on_idle(restart_window);
         (self.least, self.samples) = (Span::MAX, 0);

@@ -215,6 +215,15 @@ pub struct Beliefs {
     pub resent: u64,
 }
 
+/// What a sender has learnt of the order in which the network delivers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Order {
+    /// Segments by which arrivals have been out of order; at first the duplicate ACKs that show a loss.
+    pub degree: u32,
+    /// How often they were out of order.
+    pub seen: u32,
+}
+
 /// What the receiver is known to hold above SND.UNA, and what has left the network otherwise.
 #[derive(Clone, Copy, Debug, Default)]
 struct Held {
@@ -274,6 +283,10 @@ trait Rules {
     }
     /// What it believes of the data in flight, if it has a scoreboard.
     fn beliefs(&self) -> Option<Beliefs> {
+        None
+    }
+    /// What it has learnt of the order of arrivals, if that matters to it.
+    fn order(&self) -> Option<Order> {
         None
     }
 }
@@ -447,9 +460,20 @@ impl LossRecovery {
         self.chosen.held().sacked
     }
 
+    /// What arrived out of order, by its duplicate ACKs alone [B].
+    pub(crate) fn guessed(&self) -> u64 {
+        let guesses = !self.is_selective && self.common.state == State::Disorder;
+        if guesses { u64::from(self.common.duplicates) * self.common.mss } else { 0 }
+    }
+
     /// What it believes of the data in flight, if it has a scoreboard.
     pub(crate) fn beliefs(&self) -> Option<Beliefs> {
         self.chosen.beliefs()
+    }
+
+    /// What it has learnt of the order of arrivals, if that matters to it.
+    pub(crate) fn order(&self) -> Option<Order> {
+        self.chosen.order()
     }
 
     /// Data found to be lost so far [B].

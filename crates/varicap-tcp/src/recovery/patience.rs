@@ -2,7 +2,7 @@
 
 use varicap_units::Span;
 
-use super::{Clock, Common, Space, State};
+use super::{Clock, Common, Order, Space, State};
 
 /// Most segments by which arrivals may be out of order before no number of them shows a loss at once (Linux's
 /// tcp_max_reordering).
@@ -16,7 +16,8 @@ const PATIENT_RECOVERIES: u32 = 16;
 pub(super) struct Patience {
     /// Segments by which arrivals have been out of order; at first the duplicate ACKs that show a loss.
     degree: u32,
-    seen: bool,
+    /// How often arrivals have been out of order.
+    seen: u32,
     /// Quarters of the least RTT.
     quarters: u32,
     /// Recoveries until it is back at one quarter.
@@ -28,14 +29,14 @@ pub(super) struct Patience {
 impl Patience {
     /// No reordering was seen; `degree` duplicates show a loss at once.
     pub(super) fn new(degree: u32) -> Patience {
-        Patience { degree, seen: false, quarters: 1, recoveries_left: 0, next_round: 0 }
+        Patience { degree, seen: 0, quarters: 1, recoveries_left: 0, next_round: 0 }
     }
 
     /// The width of the window while the receiver holds `sacked` bytes (RACK_update_reo_wnd).
     pub(super) fn width(&self, common: &Common, sacked: u64, clock: Clock) -> Span {
         let is_enough = sacked >= u64::from(self.degree) * common.mss;
         let is_recovering = matches!(common.state, State::Recovery | State::Loss);
-        if !self.seen && (is_recovering || is_enough) {
+        if self.seen == 0 && (is_recovering || is_enough) {
             return Span::ZERO;
         }
         let quarter = clock.least.unwrap_or(Span::ZERO).as_nanos() / 4;
@@ -48,7 +49,12 @@ impl Patience {
         debug_assert!(from < highest, "{from} is not below {highest}");
         let degree = (highest - from).div_ceil(mss).min(MOST_REORDERING) as u32;
         self.degree = self.degree.max(degree);
-        self.seen = true;
+        self.seen = self.seen.saturating_add(1);
+    }
+
+    /// What has been seen.
+    pub(super) fn order(&self) -> Order {
+        Order { degree: self.degree, seen: self.seen }
     }
 
     /// A recovery has ended in earnest.
@@ -64,7 +70,7 @@ impl Patience {
     /// A quarter of the least RTT more for each round trip in which the receiver `reported` a duplicate, for sixteen
     /// recoveries; only where arrivals have been out of order, which is what it is for.
     pub(super) fn widen(&mut self, reported: bool, space: &Space) {
-        if reported && self.seen && space.una >= self.next_round {
+        if reported && self.seen > 0 && space.una >= self.next_round {
             self.quarters = (self.quarters + 1).min(255);
             self.next_round = space.nxt.max(space.una + 1);
             self.recoveries_left = PATIENT_RECOVERIES;

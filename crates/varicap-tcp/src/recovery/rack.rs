@@ -12,7 +12,7 @@ use varicap_units::part::Part;
 use super::flight::{Flight, Moment, Progress};
 use super::patience::Patience;
 use super::spurious::Doubt;
-use super::{Arrival, Beliefs, Clock, Common, Expiry, Held, Reaction, Rules, Signal, Space, State};
+use super::{Arrival, Beliefs, Clock, Common, Expiry, Held, Order, Reaction, Rules, Signal, Space, State};
 use crate::config::TcpConfig;
 
 /// Recovery by time.
@@ -29,18 +29,33 @@ pub struct RackConfig {
     /// Whether a reduction of the window is undone that turns out to have answered no loss, by timestamps (RFC 4015) or
     /// reported duplicates (RFC 3708). Default: false (Linux: true).
     pub undo: bool,
+    /// Whether the window after a timeout has room for a segment beyond what left too recently to be lost; else for one
+    /// segment in all (RFC 5681 §3.1). Default: false (Linux: true).
+    pub keep_in_flight: bool,
 }
 
 impl Default for RackConfig {
     fn default() -> RackConfig {
-        RackConfig { reduction: Reduction::AtOnce, tail_loss_probe: true, frto: false, undo: false }
+        RackConfig {
+            reduction: Reduction::AtOnce,
+            tail_loss_probe: true,
+            frto: false,
+            undo: false,
+            keep_in_flight: false,
+        }
     }
 }
 
 impl RackConfig {
     /// What Linux does.
     pub fn linux() -> RackConfig {
-        RackConfig { reduction: Reduction::Prr, tail_loss_probe: true, frto: true, undo: true }
+        RackConfig {
+            reduction: Reduction::Prr,
+            tail_loss_probe: true,
+            frto: true,
+            undo: true,
+            keep_in_flight: true,
+        }
     }
 }
 
@@ -220,6 +235,10 @@ impl Rules for ByTime {
 
     fn beliefs(&self) -> Option<Beliefs> {
         Some(self.flight.beliefs())
+    }
+
+    fn order(&self) -> Option<Order> {
+        Some(self.patience.order())
     }
 
     fn head_left_at(&self) -> Option<Time> {

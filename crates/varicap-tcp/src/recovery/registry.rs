@@ -80,6 +80,9 @@ macro_rules! recoveries {
             fn beliefs(&self) -> Option<Beliefs> {
                 match self { $( Chosen::$Variant(rules) => rules.beliefs(), )+ }
             }
+            fn order(&self) -> Option<Order> {
+                match self { $( Chosen::$Variant(rules) => rules.order(), )+ }
+            }
         }
     };
 }

@@ -73,11 +73,11 @@ impl Sender {
         }
         let before = self.space.una;
         // RFC 9293 §3.10.7.4: an old acknowledgement is ignored, and one of data never sent.
-        if !self.handshake.connected
-            || !segment.flags.has(Flags::ACK)
-            || segment.ack < before
-            || segment.ack > self.space.max
-        {
+        if !self.handshake.connected || !segment.flags.has(Flags::ACK) || segment.ack > self.space.max {
+            return AckOutcome::default();
+        }
+        if segment.ack < before {
+            self.on_old_blocks(now, segment);
             return AckOutcome::default();
         }
         let marked = segment.flags.has(Flags::ECE);
@@ -88,6 +88,7 @@ impl Sender {
         let pending = self.timer;
         let (in_flight, lost) = (self.recovery.in_flight(&self.space), self.recovery.lost());
         let arrived_before = before + self.recovery.sacked();
+        let guessed = self.recovery.guessed();
         let is_new = segment.ack > before;
         // RFC 5681 §2: data outstanding, no data, same acknowledgement, same window.
         let is_update = Offer::of(segment) != self.offer.edge;
@@ -114,7 +115,10 @@ impl Sender {
             self.fall(&reaction, lost, is_new);
         }
         let arrived = self.space.una + self.recovery.sacked();
-        let newly_acked = if self.counts_arrivals {
+        let newly_acked = if self.counts_arrivals && is_new && guessed > 0 {
+            // What closed the hole is news; the rest was counted when its duplicates arrived, as in Linux.
+            (segment.ack - before).saturating_sub(guessed).max(self.space.mss)
+        } else if self.counts_arrivals {
             // Renegs are forgotten SACKs: nothing arrived.
             arrived.saturating_sub(arrived_before)
         } else {
@@ -148,6 +152,38 @@ impl Sender {
         // Measured are round trips of what was acknowledged and left once, whatever else feeds the timer.
         let measured = rtt.filter(|_| !self.recovery.tracks() || reaction.covers_timed);
         AckOutcome { rtt: measured, newly_acked: segment.ack - before }
+    }
+
+    /// An acknowledgement that a later one has overtaken: its SACK blocks are still news, and nothing else.
+    fn on_old_blocks(&mut self, now: Time, segment: &Segment) {
+        if !self.recovery.tracks() {
+            return;
+        }
+        let una = self.space.una;
+        let mut news = Segment { ack: una, sack_count: 0, ..*segment };
+        for (from, to) in segment.blocks().filter(|block| block.1 > una) {
+            if let Some(block) = news.offset(from.max(una)).zip(news.offset(to)) {
+                news.sack[usize::from(news.sack_count)] = block;
+                news.sack_count += 1;
+            }
+        }
+        if news.sack_count == 0 {
+            return;
+        }
+        let arrival = Arrival {
+            before: una,
+            says_nothing: false,
+            is_duplicate: false,
+            is_marked: false,
+            clock: self.clock(now),
+            segment: &news,
+        };
+        let pending = self.timer;
+        let reaction = self.recovery.on_ack(&self.space, &arrival);
+        self.release.refill();
+        reaction.first.into_iter().flatten().for_each(|signal| self.on_signal(now, signal));
+        self.set_timer(now, pending, &reaction, false);
+        self.check();
     }
 
     fn is_recovering(&self) -> bool {

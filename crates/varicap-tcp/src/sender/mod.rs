@@ -18,7 +18,7 @@ use varicap_units::{Amount, Bytes, Rate, Span, Stream, Time, Work};
 
 use crate::config::TcpConfig;
 use crate::congestion::{CongestionControl, Controller, Counting, Halving, Start, Window};
-use crate::recovery::{Beliefs, LossRecovery, Reduction as ReductionChoice, Space, State};
+use crate::recovery::{Beliefs, LossRecovery, Order, Reduction as ReductionChoice, Space, State};
 use crate::reservation::Reservation;
 use crate::segment::OPTION_TIMESTAMPS;
 use ecn::Ecn;
@@ -115,6 +115,8 @@ pub struct Sender {
     counts_arrivals: bool,
     halving: Halving,
     reduce_once: bool,
+    /// Whether the window after a timeout has room for a segment beyond what is still in flight.
+    keeps_in_flight: bool,
     initial_window: u64,
     /// Header and counted options of a data segment [B].
     overhead: u16,
@@ -180,6 +182,7 @@ impl Sender {
             counts_arrivals: config.counting == Counting::Segments,
             halving: config.halving,
             reduce_once: config.reduce_once,
+            keeps_in_flight: config.recovery.rack().is_some_and(|rack| rack.keep_in_flight),
             initial_window: in_bytes(config.initial_window, config).as_u64().max(mss),
             overhead: header.saturating_add(options),
             handshake: Handshake::new(now, config.handshake),
@@ -285,6 +288,11 @@ impl Sender {
     /// What the scoreboard believes of the data in flight; none without SACK.
     pub fn beliefs(&self) -> Option<Beliefs> {
         self.recovery.beliefs()
+    }
+
+    /// What it has learnt of the order in which the network delivers, if its recovery waits for what is late.
+    pub fn order(&self) -> Option<Order> {
+        self.recovery.order()
     }
 
     /// Expiries of the retransmission timer in a row, without an acknowledgement of new data between them.

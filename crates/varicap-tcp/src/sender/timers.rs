@@ -1,10 +1,10 @@
 //! The single timer of a sender: the retransmission timer, and what may fire before it.
 
-use varicap_units::{Span, Time};
+use varicap_units::{Bytes, Span, Time};
 
 use super::output::Outgoing;
 use super::{Sender, SinceProbe, TimerKind};
-use crate::congestion::CongestionKind;
+use crate::congestion::{CongestionControl, CongestionKind};
 use crate::recovery::{Reaction, State};
 
 /// How long the only segment in flight may be unanswered because its receiver delays the acknowledgement.
@@ -161,6 +161,10 @@ impl Sender {
         self.reduce(now, CongestionKind::Timeout { backoff }, self.flight_at_expiry());
         if self.recovery.on_timeout(now, &self.space, backoff > 0) {
             self.space.nxt = self.space.una;
+        }
+        let in_flight = self.recovery.in_flight(&self.space);
+        if self.keeps_in_flight && in_flight > 0 {
+            self.window.change(|control| control.on_kept(Bytes::new(in_flight)));
         }
         self.timer_at = self.sampling.rtt.deadline(now);
     }

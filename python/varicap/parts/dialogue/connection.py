@@ -348,6 +348,9 @@ class Connection:
         self.stamps.hear(packet)
         if ack >= self.una:
             self._on_ack(now, packet, ack)
+        elif RACK in self.has and (sack := self._sack(packet, ack)):
+            # An acknowledgement that was overtaken: its blocks are still news.
+            self._hear(now, Segment(ack=ack, sack=sack, window=self.window, flags=["ACK"], sent_at_s=now))
         self._on_data(now, packet)
 
     def _on_ack(self, now: float, packet: Packet, ack: int) -> None:

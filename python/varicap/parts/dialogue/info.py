@@ -63,6 +63,8 @@ NAMES = frozenset(
         "data_segs_in",
         "notsent_bytes",
         "snd_wnd",
+        "reordering",
+        "reord_seen",
     ]
 )
 """The names of `TCP_INFO` that a simulated connection has; a script that asks for others is skipped."""
@@ -106,6 +108,8 @@ def info(connection: Connection, now: float) -> dict[str, Known]:
     }
     if sender.min_rtt_s is not None:
         values["min_rtt"] = round(sender.min_rtt_s * 1e6)
+    if sender.order is not None:
+        values["reordering"], values["reord_seen"] = sender.order
     if beliefs is not None:
         values |= {name: -(-size // mss) for name, size in zip(("sacked", "lost", "retrans"), beliefs, strict=True)}
     return {f"tcpi_{name}": value for name, value in values.items()}
