@@ -41,6 +41,12 @@ class Rack(Part):
 
     Default: false (Linux: true).
     """
+    keep_in_flight: bool | None = None
+    """Whether the window after a timeout has room for a segment beyond what left too recently to be lost; else for one
+    segment in all (RFC 5681 §3.1).
+
+    Default: false (Linux: true).
+    """
 
 
 Recovery: TypeAlias = Literal["old-tahoe", "tahoe", "reno", "newreno", "sack", "rack"] | Rack
