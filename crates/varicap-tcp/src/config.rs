@@ -81,6 +81,9 @@ pub struct TcpConfig {
     /// What becomes of a window that is not used, if `restart_after_idle` is on. Default: by the stack; `rfc` has restart
     /// (RFC 5681 §4.1).
     pub validation: Validation,
+    /// What asks a receiver whose window is closed whether it has opened. Default: by the stack; `rfc` has byte (RFC 9293
+    /// §3.8.6.1).
+    pub window_probe: WindowProbe,
     /// From what ssthresh is computed when the window falls. Default: by the stack; `rfc` has flight-size (RFC 5681 (4)).
     pub halving: Halving,
     /// Whether the window falls at most once per window of data: neither at a fast retransmit after an ECN echo
@@ -123,6 +126,7 @@ impl Default for TcpConfig {
             counting: Counting::Acks,
             grow_when: GrowWhen::WindowLimited,
             validation: Validation::Restart,
+            window_probe: WindowProbe::Byte,
             halving: Halving::FlightSize,
             reduce_once: false,
             ecn: false,
@@ -168,6 +172,17 @@ impl Default for Congestion {
     fn default() -> Congestion {
         Congestion::Reno(RenoConfig::default())
     }
+}
+
+/// What asks a receiver whose window is closed whether it has opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WindowProbe {
+    /// A byte of new data. Source: RFC 9293 §3.8.6.1.
+    #[default]
+    Byte,
+    /// A segment without data whose sequence number was acknowledged, which has to be answered: 4.3BSD's keep-alive, Linux.
+    OldSequence,
 }
 
 /// Which round-trip time a rule uses.

@@ -7,6 +7,7 @@ use common::{MSS, Script, answer, config, data, ms, nth, segments};
 use varicap_tcp::congestion::CubicConfig;
 use varicap_tcp::{
     AckPolicy, Congestion, DelayedAck, Flags, Receiver, Recovery, Segment, Sender, State, TcpConfig,
+    WindowProbe,
 };
 use varicap_units::part::Part;
 use varicap_units::{Amount, Bytes, Span, Time};
@@ -313,5 +314,41 @@ fn a_pause_of_the_reader_ends_in_all_data_delivered() {
             receiver.read(Bytes::MAX);
             receiver.poll(now);
         }
+    }
+}
+
+/// §4.2.2.17: a closed window is probed at growing intervals. Linux repeats a sequence number that was acknowledged, which
+/// the receiver has to answer (RFC 9293 §3.10.7.4).
+#[test]
+fn a_closed_window_is_probed_by_a_byte_or_by_an_old_sequence_number() {
+    for (window_probe, probe) in [(WindowProbe::Byte, 3000..3001), (WindowProbe::OldSequence, 2999..2999)] {
+        let config = TcpConfig { window_probe, ..delayed() };
+        let mut script = Script::offering(&config, 3 * MSS);
+        script.window(0);
+        script.at(ms(200)).ack(3 * MSS);
+        script.write(2 * MSS);
+        script.at(ms(20_000));
+        let probes: Vec<_> = script.log().iter().filter(|sent| sent.at > ms(200)).collect();
+        assert!(probes.len() >= 3 && probes.iter().all(|sent| sent.data == probe), "{probes:?}");
+        assert!(
+            probes.windows(3).all(|sent| sent[2].at - sent[1].at >= sent[1].at - sent[0].at),
+            "{probes:?}"
+        );
+        // The window opens.
+        script.window(8 * MSS as u32);
+        script.at(ms(20_100)).ack(3 * MSS);
+        assert_eq!(script.last().data, nth(4));
+    }
+}
+
+/// RFC 9293 §3.10.7.4: a segment without data is answered if it lies outside of the window.
+#[test]
+fn an_old_sequence_number_is_answered() {
+    let mut receiver = receiver(&delayed());
+    (0..4).for_each(|number| drop(answer(&mut receiver, ms(0), &data(number))));
+    for (seq, answers) in [(4 * MSS, 0), (4 * MSS - 1, 1)] {
+        let asked = Segment { seq, ..Segment::default() };
+        let acks = answer(&mut receiver, ms(500), &asked);
+        assert_eq!(acks.iter().map(|ack| ack.ack).collect::<Vec<_>>(), vec![4 * MSS; answers], "from {seq}");
     }
 }

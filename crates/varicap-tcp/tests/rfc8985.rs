@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use varicap_tcp::congestion::{CubicConfig, RenoConfig, VegasConfig};
+use varicap_tcp::congestion::{Counting, CubicConfig, RenoConfig, VegasConfig};
 use varicap_tcp::{Congestion, Flags, Order, RackConfig, Recovery, Segment, State, TcpConfig};
 
 /// RACK-TLP as the standard has it: SACK, a probe of the tail, the window halved at once.
@@ -412,4 +412,17 @@ fn the_duplicate_of_a_probe_does_not_undo_the_timeout_after_it() {
     script.at(ms(660)).push(segment);
     assert_eq!((script.sender.state(), script.ssthresh()), (State::Loss, ssthresh));
     assert!(script.cwnd() <= window + 1, "cwnd {} after {window}", script.cwnd());
+}
+
+/// Linux's tcp_may_raise_cwnd: where order is seldom kept, what is SACKed opens a window that counts what arrives.
+#[test]
+fn where_order_is_seldom_kept_what_is_sacked_opens_the_window() {
+    for (lowest, grown) in [(7, 18), (3, 19)] {
+        let settings = TcpConfig { counting: Counting::Segments, ..by_time(10) };
+        let mut script = Script::greedy(&settings);
+        script.at(ms(100)).sack(0, &[held(9, 10)]);
+        script.sack(0, &[held(lowest, lowest + 1), held(9, 10)]);
+        script.ack(10 * MSS);
+        assert_eq!((script.cwnd(), script.sender.state()), (grown, State::Open), "down to {lowest}");
+    }
 }

@@ -393,6 +393,9 @@ GrowWhen: TypeAlias = Literal["window-limited", "window-used"]
 Validation: TypeAlias = Literal["restart", "decay"]
 """What becomes of a window that is not used."""
 
+WindowProbe: TypeAlias = Literal["byte", "old-sequence"]
+"""What asks a receiver whose window is closed whether it has opened."""
+
 Halving: TypeAlias = Literal["flight-size", "window", "offered-window"]
 """From what ssthresh is computed when the window falls."""
 
@@ -484,6 +487,11 @@ class Tcp(Part):
     """What becomes of a window that is not used, if `restart_after_idle` is on.
 
     Default: by the stack; `rfc` has restart (RFC 5681 §4.1).
+    """
+    window_probe: WindowProbe | None = None
+    """What asks a receiver whose window is closed whether it has opened.
+
+    Default: by the stack; `rfc` has byte (RFC 9293 §3.8.6.1).
     """
     halving: Halving | None = None
     """From what ssthresh is computed when the window falls.

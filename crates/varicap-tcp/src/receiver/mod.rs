@@ -197,6 +197,8 @@ impl Receiver {
         }
         self.note_marks(segment);
         if segment.len == 0 {
+            // RFC 9293 §3.10.7.4: what lies outside of the window is answered; this is how windows and peers are probed.
+            self.ack_due |= segment.seq < self.next;
             return 0;
         }
         self.note_echo(segment);

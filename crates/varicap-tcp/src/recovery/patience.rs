@@ -16,6 +16,8 @@ const PATIENT_RECOVERIES: u32 = 16;
 pub(super) struct Patience {
     /// Segments by which arrivals have been out of order; at first the duplicate ACKs that show a loss.
     degree: u32,
+    /// What it is at first.
+    usual: u32,
     /// How often arrivals have been out of order.
     seen: u32,
     /// Quarters of the least RTT.
@@ -29,7 +31,7 @@ pub(super) struct Patience {
 impl Patience {
     /// No reordering was seen; `degree` duplicates show a loss at once.
     pub(super) fn new(degree: u32) -> Patience {
-        Patience { degree, seen: 0, quarters: 1, recoveries_left: 0, next_round: 0 }
+        Patience { degree, usual: degree, seen: 0, quarters: 1, recoveries_left: 0, next_round: 0 }
     }
 
     /// The width of the window while the receiver holds `sacked` bytes (RACK_update_reo_wnd).
@@ -50,6 +52,11 @@ impl Patience {
         let degree = (highest - from).div_ceil(mss).min(MOST_REORDERING) as u32;
         self.degree = self.degree.max(degree);
         self.seen = self.seen.saturating_add(1);
+    }
+
+    /// Arrivals have been so far out of order that waiting for cumulative acknowledgements would hold up the window.
+    pub(super) fn is_far_off(&self) -> bool {
+        self.degree > self.usual
     }
 
     /// What has been seen.

@@ -179,7 +179,10 @@ impl Rules for ByTime {
         if is_dubious {
             self.judge(common, space, arrival, &progress, &mut reaction);
         }
-        reaction.grow = advanced && !matches!(common.state, State::Recovery | State::Cwr);
+        // Linux's tcp_may_raise_cwnd: a SACK is progress, too, where order is seldom kept. Only a window that counts what
+        // arrives grows by it.
+        let progresses = advanced || (progress.sacked > 0 && self.patience.is_far_off());
+        reaction.grow = progresses && !matches!(common.state, State::Recovery | State::Cwr);
         self.refresh(common);
         debug_assert!(self.flight.is_sound(space.una, space.nxt), "{:?} in {space:?}", self.flight);
         reaction

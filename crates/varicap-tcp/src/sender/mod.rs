@@ -16,7 +16,7 @@ mod usage;
 
 use varicap_units::{Amount, Bytes, Rate, Span, Stream, Time, Work};
 
-use crate::config::TcpConfig;
+use crate::config::{TcpConfig, WindowProbe};
 use crate::congestion::{CongestionControl, Controller, Counting, Halving, Start, Window};
 use crate::recovery::{Beliefs, LossRecovery, Order, Reduction as ReductionChoice, Space, State};
 use crate::reservation::Reservation;
@@ -115,6 +115,8 @@ pub struct Sender {
     counts_arrivals: bool,
     halving: Halving,
     reduce_once: bool,
+    /// A closed window is probed by a sequence number that was acknowledged.
+    probes_old: bool,
     /// Whether the window after a timeout has room for a segment beyond what is still in flight.
     keeps_in_flight: bool,
     initial_window: u64,
@@ -182,6 +184,7 @@ impl Sender {
             counts_arrivals: config.counting == Counting::Segments,
             halving: config.halving,
             reduce_once: config.reduce_once,
+            probes_old: config.window_probe == WindowProbe::OldSequence,
             keeps_in_flight: config.recovery.rack().is_some_and(|rack| rack.keep_in_flight),
             initial_window: in_bytes(config.initial_window, config).as_u64().max(mss),
             overhead: header.saturating_add(options),

@@ -345,6 +345,9 @@ impl Sender {
             self.timer = TimerKind::Retransmit;
             return Some(self.emit(now, room.min(unsent)));
         }
+        if self.probes_old && seq > 0 {
+            return Some(self.finish(now, seq - 1, 0, Flags::default()));
+        }
         // SND.NXT stays: what the receiver does not take is not in flight.
         let flags = if seq < self.space.max { self.note_resent(seq + 1) } else { Flags::default() };
         self.space.max = self.space.max.max(seq + 1);
