@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, OnKernel, Part};
 use varicap_units::{Bytes, Time};
 
-use super::counting::{Limit, Steps, segments};
+use super::counting::{Limit, Steps, segments, slow_start_in_segments};
 use super::hystart::{Exit, Hystart, Seen, Verdict};
 use super::{AckSample, CongestionControl, CongestionEvent, CongestionKind, Counting, Start, kernels_own};
 
@@ -175,11 +175,9 @@ impl Reno {
     /// As Linux: a segment for each that was acknowledged, up to ssthresh. What is left for congestion avoidance [B].
     #[cold]
     fn slow_start_in_segments(&mut self, acked: u64) -> u64 {
-        let acked = segments(acked, self.mss) * self.mss;
-        // ssthresh may have a fraction of a segment if it was given, not computed.
-        let used = acked.min(self.ssthresh.div_ceil(self.mss).saturating_mul(self.mss) - self.cwnd);
+        let (used, rest) = slow_start_in_segments(acked, self.cwnd, self.ssthresh, self.mss);
         self.cwnd += used;
-        acked - used
+        rest
     }
 
     /// RFC 5681 §3.1: a segment per window. RFC 3465 §2.1 counts the acknowledged bytes instead of the ACKs.
