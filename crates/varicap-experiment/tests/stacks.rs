@@ -95,6 +95,15 @@ fn without_a_name_a_connection_has_the_default_stack_everywhere() {
     assert_eq!(of_b, scenario["tcp"]);
 }
 
+/// `min(snd_wnd, snd_cwnd) / 2` in 4.3BSD, `window() / 2` in ns-2.
+#[test]
+fn historic_stacks_halve_the_window_whether_or_not_it_was_used() {
+    for stack in [Stack::BsdTahoe, Stack::BsdReno, Stack::Ns1, Stack::Ns2] {
+        assert_eq!(named(stack)["halving"], json!("offered-window"), "{stack}");
+    }
+    assert_eq!(named(Stack::Linux)["halving"], json!("window"));
+}
+
 #[test]
 fn what_is_written_comes_before_the_stack_wherever_it_is_written() {
     let of = |tcp: Value| (tcp["stack"].clone(), tcp["recovery"].clone(), tcp["timestamps"].clone());
