@@ -87,6 +87,9 @@ impl Part for CubicConfig {
         self.hystart.check().map_err(|fault| fault.within("hystart"))
     }
     fn on_kernel(&self) -> OnKernel {
+        if let Hystart::PlusPlus(_) = self.hystart {
+            return OnKernel::Refused("Linux's CUBIC has its own HyStart, not HyStart++: simulator only");
+        }
         // How much of Linux's behaviour the simulator has is not a setting of Linux's.
         let CubicConfig { alpha, arithmetic, hystart, .. } = CubicConfig::default();
         kernels_own("cubic", &CubicConfig { alpha, arithmetic, hystart, ..self.clone() })
