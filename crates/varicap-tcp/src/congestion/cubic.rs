@@ -12,7 +12,7 @@ use varicap_units::{Bytes, Span, Time};
 use super::counting::{Limit, segments, slow_start_in_segments};
 use super::cubic_linux::Linux;
 use super::hystart::{Exit, Hystart, Seen, Verdict};
-use super::reno::Prior;
+use super::reno::remembering;
 use super::{AckSample, CongestionControl, CongestionEvent, CongestionKind, Counting, Start, kernels_own};
 
 /// Largest C, with which a window grows by a million segments in the first second beyond its plateau [MSS/s^3].
@@ -206,17 +206,8 @@ impl Cubic {
     /// RFC 5681 (2), unless it ends before ssthresh. What is left for congestion avoidance [B].
     fn slow_start(&mut self, ack: &AckSample) -> u64 {
         let acked = ack.newly_acked.as_u64();
-        let seen = Seen {
-            now: ack.now,
-            rtt: ack.rtt,
-            delivered: ack.delivered.as_u64(),
-            acked,
-            in_flight: ack.in_flight.as_u64(),
-            cwnd: self.cwnd,
-            mss: self.mss,
-            unit: if self.linux.is_some() { self.mss } else { 1 },
-        };
-        match self.exit.on_ack(&seen) {
+        let unit = if self.linux.is_some() { self.mss } else { 1 };
+        match self.exit.on_ack(&Seen::of(ack, self.cwnd, self.mss, unit)) {
             Verdict::Usual => self.open(self.limit.of(acked)),
             Verdict::Open(bytes) => self.open(bytes),
             Verdict::Leave => {
@@ -377,8 +368,7 @@ impl CongestionControl for Cubic {
     }
 
     fn on_unused(&mut self, window: Bytes) {
-        // RFC 2861 §3.1: three quarters of the window.
-        self.ssthresh = Prior::of(self.cwnd, self.ssthresh).ssthresh;
+        self.ssthresh = remembering(self.cwnd, self.ssthresh);
         self.on_idle(window);
     }
 
