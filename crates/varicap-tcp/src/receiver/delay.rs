@@ -81,7 +81,7 @@ impl Delay {
     #[inline]
     pub(super) fn on_segment(&mut self, now: Time) {
         // Deviation: Linux's client sends an empty segment at once, a sender of this crate its first data. A pause before
-        // that is taken for a part of the round trip.
+        // that counts as part of the round trip.
         if let Some(answered) = self.answered.take() {
             self.rtt = Some(now.since(answered));
         }

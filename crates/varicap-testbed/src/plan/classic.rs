@@ -13,7 +13,7 @@ pub(super) fn classic(
     notes: &mut Notes,
 ) -> Result<Vec<(&'static str, String, bool)>, TestbedError> {
     let Some((first, base)) = tcps.first() else { return Ok(Vec::new()) };
-    // Only who has SACK reports duplicates.
+    // Only connections with SACK report duplicates.
     let reporter = tcps.iter().find(|(_, tcp)| tcp.recovery.is_selective());
     // Settings that the kernel has only once for a whole namespace.
     for (flow, tcp) in tcps {

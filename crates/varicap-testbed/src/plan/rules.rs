@@ -1,4 +1,4 @@
-//! Rules of the window and of SACK that Linux has whatever a scenario says, and that it has in stock mode alone.
+//! Rules of the window and of SACK that no setting of the kernel changes, or none that this mode sets.
 
 use varicap_tcp::congestion::{
     Alpha, Arithmetic, Congestion, Counting, CubicConfig, GrowWhen, Halving, Hystart, Validation,
@@ -7,7 +7,7 @@ use varicap_tcp::{AckPolicy, RackConfig, Recovery, TcpConfig};
 
 use super::{Mode, Notes};
 
-/// Notes which of the rules are not those that the scenario has.
+/// Notes which of them differ from what the scenario says.
 pub(super) fn check(tcp: &TcpConfig, mode: Mode, notes: &mut Notes) {
     let decays = tcp.validation == Validation::Decay || !tcp.restart_after_idle;
     let is_stock = mode == Mode::Stock;
@@ -20,11 +20,14 @@ pub(super) fn check(tcp: &TcpConfig, mode: Mode, notes: &mut Notes) {
         ("validation", decays),
         ("congestion.cubic", is_linux_cubic(&tcp.congestion)),
         ("recovery.rack", is_linux_rack(&tcp.recovery)),
+        // Classic mode sets the parameters of these.
+        ("restart_after_idle", tcp.restart_after_idle || !is_stock),
+        ("duplicate_acks", tcp.duplicate_acks == 3 || !is_stock),
         ("dsack", tcp.dsack || !selective || !is_stock),
     ];
     let others: Vec<&str> = rules.into_iter().filter(|(_, is_linux)| !is_linux).map(|(key, _)| key).collect();
     if !others.is_empty() {
-        notes.add(format!("{}: Linux has the rules that `stack = \"linux\"` has", others.join(", ")));
+        notes.add(format!("{}: the kernel's rules are those of `stack = \"linux\"`", others.join(", ")));
     }
     let compresses = matches!(&tcp.ack, AckPolicy::Delayed(delayed) if delayed.sack_compression.is_some());
     if compresses && selective && !is_stock {
@@ -65,7 +68,7 @@ mod tests {
 
     #[test]
     fn rules_that_linux_does_not_follow_are_noted() {
-        let all = "counting, halving, reduce_once, grow_when, validation, dsack: Linux has";
+        let all = "counting, halving, reduce_once, grow_when, validation, dsack: the kernel's rules";
         assert!(has(&notes("stack = \"rfc\""), all), "{:?}", notes("stack = \"rfc\""));
         for (key, value) in [
             ("counting", "\"acks\""),
@@ -75,17 +78,19 @@ mod tests {
             ("reduce_once", "false"),
             ("grow_when", "\"window-limited\""),
             ("validation", "\"restart\""),
+            ("restart_after_idle", "false"),
+            ("duplicate_acks", "5"),
             ("dsack", "false"),
         ] {
             let notes = notes(&format!("stack = \"linux\", {key} = {value}"));
-            assert!(has(&notes, &format!("{key}: Linux has")), "{key} = {value}: {notes:?}");
+            assert!(has(&notes, &format!("{key}: the kernel's rules")), "{key} = {value}: {notes:?}");
             assert_eq!(notes.len(), 2, "{notes:?}");
         }
         let rack = "stack = \"linux\", recovery = { rack = { undo = false } }";
-        assert!(has(&notes(rack), "recovery.rack: Linux has"));
+        assert!(has(&notes(rack), "recovery.rack: the kernel's rules"));
         // A window that is kept has no rule.
         let kept = notes("stack = \"linux\", restart_after_idle = false, validation = \"restart\"");
-        assert_eq!(kept.len(), 1, "{kept:?}");
+        assert!(has(&kept, "restart_after_idle: the kernel's rules"), "{kept:?}");
     }
 
     #[test]
@@ -93,7 +98,7 @@ mod tests {
         assert_eq!(notes("stack = \"linux\", congestion = \"cubic\"").len(), 1);
         for other in ["alpha = \"rfc9438\"", "arithmetic = \"rfc9438\"", "hystart = \"none\""] {
             let notes = notes(&format!("stack = \"linux\", congestion = {{ cubic = {{ {other} }} }}"));
-            assert!(has(&notes, "congestion.cubic: Linux has"), "{other}: {notes:?}");
+            assert!(has(&notes, "congestion.cubic: the kernel's rules"), "{other}: {notes:?}");
         }
     }
 
