@@ -132,3 +132,74 @@ def test_what_cannot_be_wanted_is_refused() -> None:
 
     with pytest.raises(ValueError, match="`each-byte` cannot be wanted"):
         Sender(control=Greedy, **settings())
+
+
+class Hearing(Recording):
+    """A fixed window that keeps what it is informed of."""
+
+    heard: list[tuple[Any, ...]]
+
+    def __init__(self, mss: int, initial_window: int) -> None:
+        super().__init__(mss, initial_window)
+        type(self).heard = []
+
+    def on_undo(self, now_s: float) -> None:
+        self.heard.append(("undo", now_s))
+
+    def on_unused(self, window: int) -> None:
+        self.heard.append(("unused", window))
+
+    def on_start(self, now_s: float, idle_s: float) -> None:
+        self.heard.append(("start", now_s, idle_s))
+
+    def on_idle(self, restart_window: int) -> None:
+        self.heard.append(("idle", restart_window))
+
+
+def exchange(sender: Sender, receiver: Receiver, now_s: float) -> None:
+    """A round trip of 0.1 s: all that may leave, and the answers to it."""
+    while segment := sender.poll(now_s):
+        receiver.push(now_s + 0.05, segment)
+        while answer := receiver.poll(now_s + 0.05):
+            sender.push(now_s + 0.1, answer)
+
+
+def test_a_control_is_informed_when_data_leaves_again_and_when_its_window_was_not_used() -> None:
+    unused = settings(initial_window="1 packets", validation="decay")
+    sender, receiver = Sender(control=Hearing, **unused), Receiver(ack="every", **unused)
+    for now_s in (0.5, 20.0):
+        sender.write(1000)
+        exchange(sender, receiver, now_s)
+    # Idle for much more than two RTOs: the window of four packets is halved down to the initial one.
+    assert Hearing.heard == [("start", 0.5, 0.5), ("unused", 1000), ("start", 20.0, 19.5)]
+
+
+def test_a_control_without_a_rule_for_unused_windows_restarts() -> None:
+    heard = []
+
+    class Idle(Recording):
+        def on_idle(self, restart_window: int) -> None:
+            heard.append(restart_window)
+
+    unused = settings(initial_window="1 packets", validation="decay")
+    sender, receiver = Sender(control=Idle, **unused), Receiver(ack="every", **unused)
+    for now_s in (0.5, 20.0):
+        sender.write(1000)
+        exchange(sender, receiver, now_s)
+    assert heard == [1000]
+
+
+def test_a_control_is_informed_that_a_timeout_was_spurious() -> None:
+    late = settings(recovery={"rack": {"undo": True, "tail_loss_probe": False}}, timestamps=True)
+    sender, receiver = Sender(control=Hearing, **late), Receiver(ack="every", **late)
+    sender.write(4000)
+    sent = [segment for _ in range(4) if (segment := sender.poll(0.0))]
+    expires = sender.poll_at()
+    assert expires is not None
+    assert drain(sender, expires)[0] == 0
+    # The acknowledgement of what was sent first, by its timestamp.
+    receiver.push(expires + 0.01, sent[0])
+    answer = receiver.poll(expires + 0.01)
+    assert answer is not None
+    sender.push(expires + 0.02, answer)
+    assert Hearing.heard == [("start", 0.0, 0.0), ("undo", pytest.approx(expires + 0.02))]

@@ -1,14 +1,32 @@
 //! The habits of a stack, and what comes before them.
 
 use serde_json::{Value, json};
-use varicap_experiment::{Explained, Scenario, ScenarioError, Written, explain, habits, read_tcp, tcp_json};
+use varicap_experiment::{
+    Explained, Format, Mistakes, Scenario, ScenarioError, Written, explain, habits, read_tcp, tcp_json,
+};
 use varicap_tcp::{DEFAULT_STACK, Stack, TcpConfig};
 
 const PATH: &str = "duration = \"1 s\"\n\n\ntopology = { dumbbell = { forward = { capacity = \"1 Mbit/s\", delay = \"10 ms\" } } }\n";
 
+fn owned(settings: &[(&str, &str)]) -> Vec<(String, String)> {
+    settings.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect()
+}
+
 fn read(text: &str, settings: &[(&str, &str)]) -> Result<Scenario, ScenarioError> {
-    let settings: Vec<_> = settings.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
-    Scenario::from_toml(&format!("{PATH}{text}"), "test.toml", &settings)
+    Scenario::from_toml(&format!("{PATH}{text}"), "test.toml", &owned(settings))
+}
+
+/// All mistakes of a text that cannot be read.
+fn mistakes(text: &str, settings: &[(&str, &str)]) -> Mistakes {
+    let (text, settings) = (format!("{PATH}{text}"), owned(settings));
+    let written = Written {
+        text: &text,
+        format: Format::Toml,
+        file: "test.toml",
+        settings: &settings,
+        option: "--set",
+    };
+    written.mistakes(written.read().unwrap_err(), &mut |_| unreachable!())
 }
 
 fn resolved(text: &str, settings: &[(&str, &str)]) -> Value {
@@ -95,6 +113,15 @@ fn without_a_name_a_connection_has_the_default_stack_everywhere() {
     assert_eq!(of_b, scenario["tcp"]);
 }
 
+/// `min(snd_wnd, snd_cwnd) / 2` in 4.3BSD, `window() / 2` in ns-2.
+#[test]
+fn historic_stacks_halve_the_window_whether_or_not_it_was_used() {
+    for stack in [Stack::BsdTahoe, Stack::BsdReno, Stack::Ns1, Stack::Ns2] {
+        assert_eq!(named(stack)["halving"], json!("offered-window"), "{stack}");
+    }
+    assert_eq!(named(Stack::Linux)["halving"], json!("window"));
+}
+
 #[test]
 fn what_is_written_comes_before_the_stack_wherever_it_is_written() {
     let of = |tcp: Value| (tcp["stack"].clone(), tcp["recovery"].clone(), tcp["timestamps"].clone());
@@ -155,27 +182,64 @@ fn parameters_of_a_choice_hold_for_the_alternative_that_was_chosen() {
 fn a_stack_with_one_key_overridden_differs_in_that_key_alone() {
     let other = [
         ("recovery", json!("newreno")),
+        ("recovery", json!({ "rack": { "undo": false } })),
+        ("congestion", json!({ "cubic": { "beta": 0.5 } })),
+        ("congestion", json!({ "cubic": { "hystart": { "plus-plus": { "limit": 4 } } } })),
+        ("congestion", json!({ "reno": { "byte_counting": 7 } })),
         ("timer", json!({ "multiple": { "factor": 3.0 } })),
         ("timer", json!({ "rfc6298": { "minimum": "300 ms" } })),
         ("timer", json!({ "ticks": { "tick": "200 ms" } })),
+        ("timer", json!({ "linux": { "hertz": 100 } })),
         ("ack", json!("every")),
         ("ack", json!({ "delayed": { "timeout": "77 ms" } })),
-        ("congestion", json!({ "cubic": { "beta": 0.5 } })),
-        ("congestion", json!({ "reno": { "byte_counting": 7 } })),
+        ("ack", json!({ "delayed": { "quick": 3 } })),
+        ("dsack", json!(true)),
+        ("dsack", json!(false)),
         ("mss", json!("700 B")),
+        ("header", json!("60 B")),
+        ("count_options", json!(true)),
+        ("count_options", json!(false)),
         ("initial_window", json!("7 packets")),
+        ("initial_ssthresh", json!("9 packets")),
+        ("max_window", json!("20 packets")),
+        ("receive_window", json!("30 packets")),
+        ("handshake", json!(true)),
         ("handshake", json!(false)),
         ("timestamps", json!(true)),
         ("timestamps", json!(false)),
         ("rtt_samples", json!("one-per-window")),
+        ("rtt_samples", json!("every-ack")),
         ("limited_transmit", json!(true)),
+        ("limited_transmit", json!(false)),
         ("duplicate_acks", json!(9)),
         ("after_timeout", json!("first-hole")),
         ("after_recovery", json!("ssthresh")),
+        ("after_recovery", json!("flight-size")),
         ("repeat_fast_retransmit", json!(true)),
+        ("repeat_fast_retransmit", json!(false)),
+        ("window_inflation", json!(false)),
+        ("max_burst", json!(4)),
         ("restart_after_idle", json!(true)),
+        ("restart_after_idle", json!(false)),
+        ("counting", json!("acks")),
+        ("counting", json!({ "bytes": { "limit": 8 } })),
+        ("counting", json!("segments")),
+        ("grow_when", json!("window-limited")),
+        ("grow_when", json!("window-used")),
+        ("validation", json!("restart")),
+        ("validation", json!("decay")),
+        ("halving", json!("flight-size")),
+        ("halving", json!("window")),
+        ("halving", json!("offered-window")),
+        ("reduce_once", json!(true)),
+        ("reduce_once", json!(false)),
         ("ecn", json!(true)),
+        ("ecn", json!(false)),
     ];
+    let keys = serde_json::to_value(TcpConfig::default()).unwrap();
+    for key in keys.as_object().unwrap().keys().filter(|key| *key != "stack") {
+        assert!(other.iter().any(|(tried, _)| tried == key), "another value of {key}");
+    }
     for stack in Stack::ALL {
         let plain = named(*stack);
         for (key, value) in &other {
@@ -260,45 +324,21 @@ fn a_habit_that_does_not_go_with_what_is_written_is_said_to_come_from_the_stack(
     let hint = error.hint.clone().unwrap();
     assert!(hint.contains("comes from stack linux") && error.found.as_deref() == Some("200 ms"), "{error}");
     // Once, however many flows have it.
-    let text = format!("{PATH}{text}");
-    let written = Written {
-        text: &text,
-        format: varicap_experiment::Format::Toml,
-        file: "test.toml",
-        settings: &[],
-        option: "--set",
-    };
-    let found = written.mistakes(error, &mut |_| unreachable!());
+    let found = mistakes(text, &[]);
     assert_eq!(found.errors.len(), 1, "{found}");
 }
 
 #[test]
 fn a_wrong_stack_is_one_mistake_among_others() {
-    let text = format!("{PATH}[tcp]\nstack = \"linx\"\nmss = \"big\"\n[flows.a]\ncount = 0\n[flows.b]\n");
-    let written = Written {
-        text: &text,
-        format: varicap_experiment::Format::Toml,
-        file: "test.toml",
-        settings: &[],
-        option: "--set",
-    };
-    let found = written.mistakes(written.read().unwrap_err(), &mut |_| unreachable!());
+    let text = "[tcp]\nstack = \"linx\"\nmss = \"big\"\n[flows.a]\ncount = 0\n[flows.b]\n";
+    let found = mistakes(text, &[]);
     let keys: Vec<&str> = found.errors.iter().map(|error| error.key.rsplit('.').next().unwrap()).collect();
     assert_eq!(keys, ["stack", "mss", "count"], "{found}");
 }
 
 #[test]
 fn a_setting_that_all_flows_inherit_is_one_mistake() {
-    let text = format!("{PATH}[flows.a]\n[flows.b]\n");
-    let settings = [("tcp.stack".to_owned(), "linx".to_owned()), ("tcp.mss".to_owned(), "big".to_owned())];
-    let written = Written {
-        text: &text,
-        format: varicap_experiment::Format::Toml,
-        file: "test.toml",
-        settings: &settings,
-        option: "--set",
-    };
-    let found = written.mistakes(written.read().unwrap_err(), &mut |_| unreachable!());
+    let found = mistakes("[flows.a]\n[flows.b]\n", &[("tcp.stack", "linx"), ("tcp.mss", "big")]);
     let keys: Vec<&str> = found.errors.iter().map(|error| error.key.rsplit('.').next().unwrap()).collect();
     assert_eq!(keys, ["stack", "mss"], "{found}");
 }

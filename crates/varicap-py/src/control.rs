@@ -153,10 +153,20 @@ pub struct PythonControl {
     object: Py<PyAny>,
     mss: Bytes,
     wants: Wants,
+    hears: Hears,
     cwnd: Bytes,
     ssthresh: Option<Bytes>,
     pacing_rate: Option<Rate>,
     raised: Raised,
+}
+
+/// Which optional methods the object has, of those that would otherwise cost a call into Python for nothing, or that have
+/// another one in their place.
+#[derive(Clone, Copy, Debug)]
+struct Hears {
+    undo: bool,
+    unused: bool,
+    start: bool,
 }
 
 impl fmt::Debug for PythonControl {
@@ -169,8 +179,15 @@ impl PythonControl {
     /// Calls `class` with the MSS and the initial window [B].
     pub fn new(py: Python<'_>, class: &Py<PyAny>, start: &Start, raised: &Raised) -> PyResult<PythonControl> {
         let object = class.call1(py, (start.mss.as_u64(), start.initial_window.as_u64()))?;
+        let bound = object.bind(py);
+        let hears = Hears {
+            undo: bound.hasattr("on_undo")?,
+            unused: bound.hasattr("on_unused")?,
+            start: bound.hasattr("on_start")?,
+        };
         let mut control = PythonControl {
-            wants: wants(object.bind(py))?,
+            wants: wants(bound)?,
+            hears,
             object,
             mss: start.mss,
             cwnd: start.mss,
@@ -248,6 +265,12 @@ impl CongestionControl for PythonControl {
         self.call("on_recovered", |method| method.call1((now.as_secs_f64(), limit)).map(drop));
     }
 
+    fn on_undo(&mut self, now: Time) {
+        if self.hears.undo {
+            self.call("on_undo", |method| method.call1((now.as_secs_f64(),)).map(drop));
+        }
+    }
+
     fn on_rate_feedback(&mut self, now: Time, rate: Rate) {
         let rate = (!rate.is_unlimited()).then_some(rate.as_bps());
         self.call("on_rate_feedback", |method| method.call1((now.as_secs_f64(), rate)).map(drop));
@@ -260,6 +283,20 @@ impl CongestionControl for PythonControl {
 
     fn on_idle(&mut self, restart_window: Bytes) {
         self.call("on_idle", |method| method.call1((restart_window.as_u64(),)).map(drop));
+    }
+
+    fn on_unused(&mut self, window: Bytes) {
+        if self.hears.unused {
+            self.call("on_unused", |method| method.call1((window.as_u64(),)).map(drop));
+        } else {
+            self.on_idle(window);
+        }
+    }
+
+    fn on_start(&mut self, now: Time, idle: Span) {
+        if self.hears.start {
+            self.call("on_start", |method| method.call1((now.as_secs_f64(), idle.as_secs_f64())).map(drop));
+        }
     }
 
     fn cwnd(&self) -> Bytes {

@@ -45,14 +45,15 @@ pub struct DelayedAck {
     /// and doubles whenever it was waited for in vain. Default: none, a fixed delay (Linux: 200 ms).
     pub maximum: Option<Span>,
     /// Most segments that are acknowledged at once, each by itself: at the beginning, after a pause of more than an RTO and
-    /// after a duplicate, though not more than half of the advertised window holds; two after a congestion mark. Default: 0
-    /// (Linux: 16).
+    /// after a duplicate, though not more than half of the advertised window holds; two after a congestion mark and after data
+    /// without ECT where other data had it, and one that says that the window fell (CWR). Default: 0, none of these (Linux: 16).
     pub quick: u32,
     /// Whether `segments` counts bytes, so that an acknowledgement is due when more than `segments` - 1 full-sized segments
     /// have come, whatever their number. Default: false (RFC 1122 and Linux: true).
     pub count_bytes: bool,
     /// Whether a segment shorter than the MSS is acknowledged as soon as the application has read it, as the end of what the
-    /// sender had to say. Default: false (Linux: true).
+    /// sender had to say; the second one where data that goes the other way may carry the acknowledgement. Default: false
+    /// (Linux: true).
     pub short_at_once: bool,
     /// Out-of-order data beyond the third segment since data last came in order is acknowledged together, after this or a
     /// twentieth of the handshake's round-trip time, and after 44 segments at the latest (RFC 5681 §4.2 wants an acknowledgement

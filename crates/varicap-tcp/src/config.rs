@@ -87,8 +87,8 @@ pub struct TcpConfig {
     /// From what ssthresh is computed when the window falls. Default: by the stack; `rfc` has flight-size (RFC 5681 (4)).
     pub halving: Halving,
     /// Whether the window falls at most once per window of data: neither at a fast retransmit after an ECN echo
-    /// (RFC 3168 §6.1.2), nor ssthresh again at a timeout in fast recovery. Default: by the stack; `rfc` has false, as BSD
-    /// and ns-2.
+    /// (RFC 3168 §6.1.2), nor ssthresh again at a timeout in fast recovery. Default: by the stack; `rfc` has false (RFC 5681
+    /// §4.3: the loss of a retransmission is a second signal).
     pub reduce_once: bool,
     /// Explicit congestion notification (RFC 3168), negotiated if there is a handshake. Default: by the stack; `rfc` has
     /// false.

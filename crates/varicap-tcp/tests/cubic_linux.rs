@@ -3,9 +3,11 @@
 mod common;
 
 use common::{MSS, Script, config, held, ms};
-use varicap_tcp::congestion::{Alpha, Arithmetic, Counting, CubicConfig, Halving, Hystart};
+use varicap_tcp::congestion::{
+    Alpha, Arithmetic, ByteCounting, Counting, CubicConfig, Halving, Hystart, PlusPlusConfig,
+};
 use varicap_tcp::{Congestion, Recovery, State, TcpConfig};
-use varicap_units::Amount;
+use varicap_units::{Amount, Bytes};
 
 fn linux() -> CubicConfig {
     CubicConfig {
@@ -43,6 +45,32 @@ fn windows_on_a_slow_path_are_those_of_linux() {
         }
     }
     assert_eq!(found, expected);
+}
+
+/// Linux counts segments, whatever their size: windows of whole ones open although no acknowledgement covers one.
+#[test]
+fn short_segments_open_slow_start() {
+    let grown = |counting, hystart, ssthresh| {
+        let cubic = CubicConfig { hystart, ..linux() };
+        let base = config(Recovery::Sack, 10);
+        let congestion = Congestion::Cubic(cubic);
+        let config = TcpConfig { congestion, counting, initial_ssthresh: ssthresh, ..base };
+        let mut script = Script::greedy(&config);
+        // Acknowledgements of 500 B.
+        (1..=4).for_each(|half| {
+            script.at(ms(100 + 10 * half)).ack(half * MSS / 2);
+        });
+        script.sender.cwnd().as_u64()
+    };
+    let bytes = Counting::Bytes(ByteCounting::default());
+    for counting in [Counting::Acks, bytes, Counting::Segments] {
+        for hystart in [Hystart::None, Hystart::Linux, Hystart::PlusPlus(PlusPlusConfig::default())] {
+            assert_eq!(grown(counting, hystart, Amount::Unlimited), 14 * MSS, "{counting:?}, {hystart:?}");
+        }
+        // A threshold within a segment is reached by a whole one.
+        let given = Amount::Bytes(Bytes::new(10 * MSS + 1));
+        assert_eq!(grown(counting, Hystart::None, given), 11 * MSS, "{counting:?}");
+    }
 }
 
 /// Linux moves the epoch by the time in which nothing was sent.
@@ -117,6 +145,22 @@ fn a_loss_leaves_717_of_1024_in_whole_segments() {
         let mut script = greedy(linux(), window, Amount::Packets(window));
         script.at(ms(1000));
         assert_eq!((script.sender.state(), script.ssthresh()), (State::Loss, ssthresh));
+    }
+}
+
+#[test]
+fn constants_have_limits() {
+    use varicap_units::part::Part;
+    for (beta, ssthresh) in [(0.99999, 9), (1e-9, 2)] {
+        let cubic = CubicConfig { beta, ..linux() };
+        assert_eq!(cubic.check(), Ok(()));
+        let (mut script, mut acked) = after_loss(cubic, 10);
+        assert_eq!(script.ssthresh(), ssthresh);
+        run(&mut script, 200, &mut acked, &[1000]);
+    }
+    assert_eq!(CubicConfig { c: 1e6, ..linux() }.check(), Ok(()));
+    for c in [1.1e6, f64::INFINITY, f64::NAN] {
+        assert_eq!(CubicConfig { c, ..linux() }.check().unwrap_err().key, "c");
     }
 }
 

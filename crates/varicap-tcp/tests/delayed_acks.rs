@@ -68,6 +68,18 @@ fn the_handshake_says_how_long_an_rto_is() {
     assert_eq!(at_once(&mut receiver, &[20, 21, 22, 23, 240, 241, 470, 471]), [0, 1, 3, 5, 6, 7]);
 }
 
+/// Linux measures it when a SYN-ACK is acknowledged, with data or without.
+#[test]
+fn a_pause_before_the_first_data_is_no_part_of_the_handshake() {
+    let mut receiver = with(DelayedAck { quick: 2, ..plain() });
+    let syn = Segment { flags: Flags::SYN, ..Segment::default() };
+    answer(&mut receiver, ms(0), &syn);
+    let ack = Segment { flags: Flags::ACK, ..Segment::default() };
+    assert!(answer(&mut receiver, ms(20), &ack).is_empty());
+    // An RTO of 220 ms, as if data had come at once.
+    assert_eq!(at_once(&mut receiver, &[900, 901, 902, 903, 1120, 1121, 1350, 1351]), [0, 1, 3, 5, 6, 7]);
+}
+
 #[test]
 fn a_duplicate_makes_the_next_ones_quick() {
     let mut receiver = with(DelayedAck { quick: 4, ..plain() });
@@ -89,6 +101,42 @@ fn a_mark_makes_two_quick_and_cwr_is_answered_at_once() {
     answer(&mut receiver, ms(4), &marked(20, ce));
     let ack = answer(&mut receiver, ms(5), &marked(21, Flags::ECT.with(Flags::CWR)));
     assert!(ack.len() == 1 && !ack[0].flags.has(Flags::ECE));
+}
+
+#[test]
+fn data_without_ect_makes_two_quick_where_other_data_had_it() {
+    let mut receiver = with(DelayedAck { quick: 16, ..plain() });
+    at_once(&mut receiver, &[0; 17]);
+    let capable = |number| Segment { flags: Flags::ECT, ..data(number) };
+    answer(&mut receiver, ms(1), &data(17));
+    assert!(answer(&mut receiver, ms(1), &capable(18)).is_empty(), "none was capable before");
+    answer(&mut receiver, ms(2), &capable(19));
+    let answers = (20..24).map(|number| answer(&mut receiver, ms(3), &data(number)).len());
+    assert_eq!(answers.collect::<Vec<_>>(), [1, 1, 1, 1], "probably resent, each of them");
+    // One of the two is left for what comes next.
+    let answers = (24..27).map(|number| answer(&mut receiver, ms(3), &capable(number)).len());
+    assert_eq!(answers.collect::<Vec<_>>(), [1, 0, 1]);
+}
+
+/// Marks, CWR and data that is not ECN-capable shorten the waiting of those alone who ever acknowledge at once.
+#[test]
+fn without_quick_acknowledgements_ecn_changes_no_delay() {
+    let capable = |number, more: Flags| Segment { flags: Flags::ECT.with(more), ..data(number) };
+    let cases = [capable(1, Flags::CE), capable(1, Flags::CWR), data(1)];
+    for segment in cases {
+        let mut receiver = with(adaptive());
+        answer(&mut receiver, ms(0), &capable(0, Flags::default()));
+        // In vain: from now on it waits 80 ms.
+        receiver.poll(ms(40)).expect("its time has come");
+        assert!(answer(&mut receiver, ms(500), &segment).is_empty(), "{segment:?}");
+        assert_eq!(receiver.poll_at(), ms(580), "{segment:?}");
+    }
+    let mut receiver = with(adaptive());
+    answer(&mut receiver, ms(0), &data(0));
+    receiver.poll(ms(40)).expect("its time has come");
+    assert_eq!(answer(&mut receiver, ms(400), &data(0)).len(), 1, "a duplicate");
+    answer(&mut receiver, ms(500), &data(1));
+    assert_eq!(receiver.poll_at(), ms(580));
 }
 
 #[test]
@@ -219,6 +267,18 @@ fn data_that_goes_the_other_way_ends_the_quick_phase() {
     assert_eq!(receiver.poll_at(), ms(42));
     receiver.poll(ms(42)).expect("its time has come");
     assert_eq!(answer(&mut receiver, ms(43), &data(2)).len(), 1);
+}
+
+/// Linux's `__tcp_cleanup_rbuf`: a second short segment does not wait for an answer.
+#[test]
+fn an_answer_may_carry_the_acknowledgement_of_one_short_segment() {
+    let mut receiver = with(DelayedAck { short_at_once: true, segments: 100, ..plain() });
+    assert_eq!(answer(&mut receiver, ms(0), &short(0, 0, 100)).len(), 1);
+    receiver.acknowledge(ms(1));
+    for start in [100, 300] {
+        assert!(answer(&mut receiver, ms(2), &short(0, start, 100)).is_empty(), "an answer may carry it");
+        assert_eq!(answer(&mut receiver, ms(3), &short(0, start + 100, 100)).len(), 1);
+    }
 }
 
 #[test]

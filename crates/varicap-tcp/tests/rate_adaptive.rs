@@ -225,3 +225,20 @@ fn without_a_reservation_it_is_reno() {
     let sender = Script::greedy(&plain(Recovery::Reno, 2)).sender;
     assert!(matches!(sender.control(), Controller::RateAdaptiveWindow(_)));
 }
+
+#[test]
+fn an_unused_window_falls_in_its_variable_part_alone() {
+    for grow in [Growth::Reno, Growth::Cubic] {
+        let config = RateAdaptiveWindowConfig { grow, ..RateAdaptiveWindowConfig::default() };
+        let mut window = window(&config, 4 * MSS, MSS);
+        window.on_reservation(Time::ZERO, Some(RESERVED));
+        window.on_ack(&ack(0, 0, 100, 100));
+        assert_eq!(parts(&window), (50.0, 10.0));
+        window.on_unused(Bytes::new(56 * MSS));
+        assert_eq!(parts(&window), (50.0, 6.0), "{grow:?}");
+        assert_eq!(window.ssthresh(), Some(Bytes::new(57_500)), "{grow:?}");
+        // Less than what is reserved: a segment remains of the other part.
+        window.on_unused(Bytes::new(30 * MSS));
+        assert_eq!(parts(&window), (50.0, 1.0), "{grow:?}");
+    }
+}

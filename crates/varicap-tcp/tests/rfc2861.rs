@@ -3,9 +3,12 @@
 mod common;
 
 use common::{MSS, Script, config, ms, timer};
-use varicap_tcp::congestion::{Counting, GrowWhen, Validation};
-use varicap_tcp::{Recovery, TcpConfig};
-use varicap_units::Amount;
+use varicap_tcp::congestion::{
+    CongestionControl, Controller, Counting, CubicConfig, GrowWhen, Growth, RatcpConfig,
+    RateAdaptiveWindowConfig, RenoConfig, Start, Validation, VegasConfig,
+};
+use varicap_tcp::{Congestion, Recovery, TcpConfig};
+use varicap_units::{Amount, Bytes};
 
 fn linux() -> TcpConfig {
     TcpConfig {
@@ -63,7 +66,7 @@ fn each_idle_rto_halves_the_window_down_to_the_initial_one() {
         script.at(ms(pause)).write(MSS);
         assert_eq!(script.cwnd(), expected, "after {pause} ms");
         if expected < 36 {
-            // Slow start goes up to three quarters of what it was, unless ssthresh was higher.
+            // An ssthresh that is higher than three quarters of what the window was remains.
             assert!(script.sender.ssthresh().unwrap().as_u64() > 1 << 40);
         }
     }
@@ -95,4 +98,34 @@ fn a_window_that_is_not_used_up_for_an_rto_falls_half_the_way() {
     // Slow start leads back to ssthresh, since more than half of 16 is used, and so on after an RTO of 200 ms.
     assert_eq!(windows, [21, 16, 20, 16, 20, 16, 20, 16]);
     assert_eq!(script.ssthresh(), 20);
+}
+
+/// RFC 2861 §3.1: slow start leads back to three quarters of a window that was not used, whatever control it has.
+#[test]
+fn ssthresh_remembers_the_window_of_every_control() {
+    let controls = [
+        Congestion::Reno(RenoConfig::default()),
+        Congestion::Cubic(CubicConfig::default()),
+        Congestion::Ratcp(RatcpConfig::default()),
+        Congestion::RateAdaptiveWindow(RateAdaptiveWindowConfig::default()),
+        Congestion::RateAdaptiveWindow(RateAdaptiveWindowConfig {
+            grow: Growth::Cubic,
+            ..Default::default()
+        }),
+        Congestion::Vegas(VegasConfig::default()),
+        Congestion::AccelBrake,
+    ];
+    for congestion in controls {
+        let start = Start {
+            mss: Bytes::new(MSS),
+            packet: Bytes::new(MSS),
+            initial_window: Bytes::new(40 * MSS),
+            initial_ssthresh: Bytes::new(4 * MSS),
+            counting: Counting::Segments,
+        };
+        let mut control = Controller::new(&congestion, &start);
+        control.on_unused(Bytes::new(16 * MSS));
+        let found = (control.cwnd(), control.ssthresh());
+        assert_eq!(found, (Bytes::new(16 * MSS), Some(Bytes::new(30 * MSS))), "{congestion:?}");
+    }
 }

@@ -17,7 +17,7 @@ fn reno() -> Congestion {
     Congestion::Reno(RenoConfig::default())
 }
 
-/// Without its cubic function, so that Reno's estimate alone says how it grows.
+/// With the arithmetic of RFC 9438, in which a window may have a fraction of a segment.
 fn cubic() -> Congestion {
     Congestion::Cubic(CubicConfig::default())
 }

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{MSS, Script, config, held, ms};
-use varicap_tcp::congestion::{CubicConfig, Hystart, PlusPlusConfig, RenoConfig};
+use varicap_tcp::congestion::{ByteCounting, Counting, CubicConfig, Hystart, PlusPlusConfig, RenoConfig};
 use varicap_tcp::{Congestion, Recovery, TcpConfig};
 
 fn controls() -> [Congestion; 2] {
@@ -41,6 +41,19 @@ impl Rounds {
 
     fn ends(&self) -> bool {
         self.script.ssthresh() < 1 << 40
+    }
+}
+
+/// RFC 9406 §4.2: min(N, L*SMSS), where RFC 5681 has min(N, SMSS).
+#[test]
+fn its_limit_holds_whatever_the_connection_counts() {
+    for congestion in controls() {
+        for counting in [Counting::Acks, Counting::Bytes(ByteCounting { limit: 2 }), Counting::Segments] {
+            let config = TcpConfig { congestion: congestion.clone(), counting, ..config(Recovery::Sack, 10) };
+            let mut script = Script::greedy(&config);
+            script.at(ms(100)).ack(10 * MSS);
+            assert_eq!(script.cwnd(), 18, "{congestion:?}, {counting:?}");
+        }
     }
 }
 

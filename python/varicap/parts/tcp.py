@@ -124,11 +124,16 @@ class CongestionControl(Protocol):
     - ``"rate-samples"``: acknowledgements say at what rate the path delivered (``ack.rate_bps``);
     - ``"every-ack"``: `on_ack` is called in recovery, too, and for duplicates and ECN echoes.
 
-    Optional methods: ``on_recovered(now_s, limit)`` when recovery has ended, where a window above ``limit`` [B] (None:
-    no limit) would let out a burst (RFC 6582 §3.2); ``on_idle(restart_window)`` after an idle RTO (RFC 5681 §4.1);
+    Optional methods: ``on_recovered(now_s, limit)`` when recovery has ended, where a window above ``limit`` [B]
+    (None: no limit) would let out a burst (RFC 6582 §3.2); ``on_undo(now_s)`` when the last reduction by a loss was
+    spurious, so that the window and ssthresh should be at least what they were before it (``recovery = "rack"``
+    with ``undo``); ``on_start(now_s, idle_s)`` when data leaves while none is in flight, ``idle_s`` after the last
+    segment left; ``on_idle(restart_window)`` after an idle RTO (RFC 5681 §4.1); ``on_unused(window)`` when the
+    window was not used and is to fall to ``window`` [B], while ssthresh remembers three quarters of it
+    (``validation = "decay"``, RFC 2861; without this method, `on_idle` is called with that window);
     ``on_rate_feedback(now_s, rate_bps)`` when the network advertises a rate (the flow's ``feedback``; None: none is
-    known any more); ``on_reservation(now_s, rate_bps)`` when the flow's reservation begins or changes (None: the sender
-    no longer trusts it).
+    known any more); ``on_reservation(now_s, rate_bps)`` when the flow's reservation begins or changes (None: the
+    sender no longer trusts it).
     """
 
     cwnd: float

@@ -63,7 +63,8 @@ class PlusPlus(Part):
     _tag: ClassVar[str] = "plus-plus"
 
     limit: int | None = None
-    """Most segments that one acknowledgement may add (RFC 9406's L); none: no limit, for a sender that paces.
+    """Most segments that one acknowledgement may add (RFC 9406's L), whatever the connection's `counting` allows; none:
+    no limit, for a sender that paces.
 
     Default: 8.
     """
@@ -330,9 +331,10 @@ class DelayedAck(Part):
     """
     quick: int | None = None
     """Most segments that are acknowledged at once, each by itself: at the beginning, after a pause of more than an RTO
-    and after a duplicate, though not more than half of the advertised window holds; two after a congestion mark.
+    and after a duplicate, though not more than half of the advertised window holds; two after a congestion mark and
+    after data without ECT where other data had it, and one that says that the window fell (CWR).
 
-    Default: 0 (Linux: 16).
+    Default: 0, none of these (Linux: 16).
     """
     count_bytes: bool | None = None
     """Whether `segments` counts bytes, so that an acknowledgement is due when more than `segments` - 1 full-sized
@@ -342,7 +344,7 @@ class DelayedAck(Part):
     """
     short_at_once: bool | None = None
     """Whether a segment shorter than the MSS is acknowledged as soon as the application has read it, as the end of what
-    the sender had to say.
+    the sender had to say; the second one where data that goes the other way may carry the acknowledgement.
 
     Default: false (Linux: true).
     """
@@ -502,7 +504,7 @@ class Tcp(Part):
     """Whether the window falls at most once per window of data: neither at a fast retransmit after an ECN echo (RFC
     3168 §6.1.2), nor ssthresh again at a timeout in fast recovery.
 
-    Default: by the stack; `rfc` has false, as BSD and ns-2.
+    Default: by the stack; `rfc` has false (RFC 5681 §4.3: the loss of a retransmission is a second signal).
     """
     ecn: bool | None = None
     """Explicit congestion notification (RFC 3168), negotiated if there is a handshake.

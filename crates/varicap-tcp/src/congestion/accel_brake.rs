@@ -99,6 +99,11 @@ impl CongestionControl for AccelBrake {
         self.cubic.on_kept(in_flight);
     }
 
+    fn on_unused(&mut self, window: Bytes) {
+        self.window = self.window.min(window.as_u64()).max(self.mss);
+        self.cubic.on_unused(window);
+    }
+
     fn on_idle(&mut self, restart_window: Bytes) {
         self.window = self.window.min(restart_window.as_u64()).max(self.mss);
         self.cubic.on_idle(restart_window);

@@ -78,6 +78,16 @@ pub(super) fn segments(bytes: u64, mss: u64) -> u64 {
     bytes.div_ceil(mss)
 }
 
+/// How much the slow start of a window of whole segments adds when `acked` bytes are acknowledged, a short segment counting
+/// as one, and what is left for congestion avoidance [B]. It ends with the first whole segment at ssthresh, which may have a
+/// fraction of one if it was given, not computed.
+pub(super) fn slow_start_in_segments(acked: u64, cwnd: u64, ssthresh: u64, mss: u64) -> (u64, u64) {
+    debug_assert!(cwnd.is_multiple_of(mss) && cwnd <= ssthresh);
+    let acked = segments(acked, mss) * mss;
+    let used = acked.min(ssthresh.div_ceil(mss).saturating_mul(mss) - cwnd);
+    (used, acked - used)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

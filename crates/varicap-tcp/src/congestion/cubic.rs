@@ -9,11 +9,14 @@ use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, OnKernel, Part};
 use varicap_units::{Bytes, Span, Time};
 
-use super::counting::{Limit, segments};
+use super::counting::{Limit, segments, slow_start_in_segments};
 use super::cubic_linux::Linux;
 use super::hystart::{Exit, Hystart, Seen, Verdict};
-use super::reno::Prior;
+use super::reno::remembering;
 use super::{AckSample, CongestionControl, CongestionEvent, CongestionKind, Counting, Start, kernels_own};
+
+/// Largest C, with which a window grows by a million segments in the first second beyond its plateau [MSS/s^3].
+const MOST_C: f64 = 1e6;
 
 /// The constants of RFC 9438.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -53,8 +56,8 @@ pub enum Arithmetic {
     /// Real ones. Source: RFC 9438.
     #[default]
     Rfc9438,
-    /// Linux's: whole segments and milliseconds, a step of a segment for at least two acknowledged ones, and nothing
-    /// remembered over a timeout.
+    /// Linux's: whole segments and milliseconds, `beta` in parts of 1024 (1 to 1023 of them), a step of a segment for at least
+    /// two acknowledged ones, and nothing remembered over a timeout.
     Linux,
 }
 
@@ -75,11 +78,19 @@ impl Default for CubicConfig {
 impl Part for CubicConfig {
     fn check(&self) -> Checked {
         part::require("beta", self.beta > 0.0 && self.beta < 1.0, self.beta, "between 0 and 1")?;
-        part::require("c", self.c > 0.0, self.c, "above 0")?;
+        part::require(
+            "c",
+            self.c > 0.0 && self.c <= MOST_C,
+            self.c,
+            format!("above 0 and at most {MOST_C}"),
+        )?;
         self.hystart.check().map_err(|fault| fault.within("hystart"))
     }
     fn on_kernel(&self) -> OnKernel {
-        // In how far the simulator does what Linux does is no setting of Linux's.
+        if let Hystart::PlusPlus(_) = self.hystart {
+            return OnKernel::Refused("Linux's CUBIC has its own HyStart, not HyStart++: simulator only");
+        }
+        // How much of Linux's behaviour the simulator has is not a setting of Linux's.
         let CubicConfig { alpha, arithmetic, hystart, .. } = CubicConfig::default();
         kernels_own("cubic", &CubicConfig { alpha, arithmetic, hystart, ..self.clone() })
     }
@@ -195,17 +206,8 @@ impl Cubic {
     /// RFC 5681 (2), unless it ends before ssthresh. What is left for congestion avoidance [B].
     fn slow_start(&mut self, ack: &AckSample) -> u64 {
         let acked = ack.newly_acked.as_u64();
-        let seen = Seen {
-            now: ack.now,
-            rtt: ack.rtt,
-            delivered: ack.delivered.as_u64(),
-            acked,
-            in_flight: ack.in_flight.as_u64(),
-            cwnd: self.cwnd,
-            mss: self.mss,
-            unit: if self.linux.is_some() { self.mss } else { 1 },
-        };
-        match self.exit.on_ack(&seen) {
+        let unit = if self.linux.is_some() { self.mss } else { 1 };
+        match self.exit.on_ack(&Seen::of(ack, self.cwnd, self.mss, unit)) {
             Verdict::Usual => self.open(self.limit.of(acked)),
             Verdict::Open(bytes) => self.open(bytes),
             Verdict::Leave => {
@@ -215,14 +217,21 @@ impl Cubic {
         }
     }
 
-    /// What of `acked` bytes is left when slow start has reached ssthresh [B].
+    /// Slow start by up to `acked` bytes; returns what is left of them for congestion avoidance once ssthresh is reached [B].
     fn open(&mut self, acked: u64) -> u64 {
-        let used = if self.spills { acked.min(self.ssthresh - self.cwnd) } else { acked };
+        let (used, rest) = if !self.spills {
+            (if self.linux.is_some() { segments(acked, self.mss) * self.mss } else { acked }, 0)
+        } else if self.linux.is_some() {
+            slow_start_in_segments(acked, self.cwnd, self.ssthresh, self.mss)
+        } else {
+            let used = acked.min(self.ssthresh - self.cwnd);
+            (used, acked - used)
+        };
         self.set_bytes(self.cwnd + used);
         if self.cwnd >= self.ssthresh {
             self.limit.on_end_of_slow_start();
         }
-        acked - used
+        rest
     }
 
     fn avoid_congestion(&mut self, ack: &AckSample, acked: u64) {
@@ -363,8 +372,7 @@ impl CongestionControl for Cubic {
     }
 
     fn on_unused(&mut self, window: Bytes) {
-        // RFC 2861 §3.1: three quarters of the window.
-        self.ssthresh = Prior::of(self.cwnd, self.ssthresh).ssthresh;
+        self.ssthresh = remembering(self.cwnd, self.ssthresh);
         self.on_idle(window);
     }
 

@@ -57,7 +57,8 @@ impl Linux {
     pub(super) fn new(config: &CubicConfig) -> Linux {
         let parts = |part: f64| (part * 1024.0 + 0.5) as u64;
         Linux {
-            beta: parts(config.beta),
+            // None of 1024 would leave no window, and all of them would never reduce it.
+            beta: parts(config.beta).clamp(1, 1023),
             c: parts(config.c).max(1),
             fast_convergence: config.fast_convergence,
             reno_friendly: config.reno_friendly,
@@ -122,7 +123,8 @@ impl Linux {
         });
         let t = (now - epoch + self.delay) * SECOND / 1000;
         let distance = u128::from(t.abs_diff(self.k));
-        let moved = (u128::from(self.c) * distance * distance * distance) >> 40;
+        let cube = distance.saturating_mul(distance).saturating_mul(distance);
+        let moved = u128::from(self.c).saturating_mul(cube) >> 40;
         let moved = u64::try_from(moved).unwrap_or(u64::MAX);
         let target =
             if t < self.k { self.origin.saturating_sub(moved) } else { self.origin.saturating_add(moved) };
@@ -178,4 +180,19 @@ fn millis(time: Time) -> u64 {
 fn time_of(segments: u64, c: u64) -> u64 {
     // c/1024 (K/1024)^3 = segments.
     libm::cbrt((1_u64 << 40) as f64 / c as f64 * segments as f64) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_epoch_of_centuries_with_the_largest_c_overflows_nothing() {
+        let mut linux = Linux::new(&CubicConfig { c: 1e6, ..CubicConfig::default() });
+        linux.on_reduced(1000);
+        assert_eq!(linux.advance(Time::ZERO, 700, 1), 700);
+        // Two acknowledged segments open the window by one.
+        let centuries = Time::ZERO + Span::from_secs(18_000_000_000);
+        assert_eq!(linux.advance(centuries, 700, 2), 701);
+    }
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, Part};
 use varicap_units::{Span, Time, choice};
 
-use super::CongestionKind;
+use super::{AckSample, CongestionKind};
 
 varicap_units::parts! {
     /// When slow start ends before a loss.
@@ -37,7 +37,8 @@ impl Part for LinuxHystart {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PlusPlusConfig {
-    /// Most segments that one acknowledgement may add (RFC 9406's L); none: no limit, for a sender that paces. Default: 8.
+    /// Most segments that one acknowledgement may add (RFC 9406's L), whatever the connection's `counting` allows; none: no limit,
+    /// for a sender that paces. Default: 8.
     pub limit: Option<u32>,
 }
 
@@ -82,6 +83,23 @@ pub(super) struct Seen {
     pub(super) mss: u64,
     /// The window opens by multiples of this [B].
     pub(super) unit: u64,
+}
+
+impl Seen {
+    /// The acknowledgement `ack` as a control with a window of `cwnd` sees it.
+    #[inline]
+    pub(super) fn of(ack: &AckSample, cwnd: u64, mss: u64, unit: u64) -> Seen {
+        Seen {
+            now: ack.now,
+            rtt: ack.rtt,
+            delivered: ack.delivered.as_u64(),
+            acked: ack.newly_acked.as_u64(),
+            in_flight: ack.in_flight.as_u64(),
+            cwnd,
+            mss,
+            unit,
+        }
+    }
 }
 
 /// What slow start does about an acknowledgement.

@@ -234,6 +234,15 @@ impl CongestionControl for Ratcp {
         self.reno.on_kept(in_flight);
     }
 
+    fn on_unused(&mut self, window: Bytes) {
+        if self.knows_rate() {
+            // W_rate is no less than what the window was.
+            self.on_idle(window);
+        } else {
+            self.reno.on_unused(window);
+        }
+    }
+
     fn on_idle(&mut self, restart_window: Bytes) {
         if self.knows_rate() && restart_window.as_u64() < self.reno.cwnd {
             // RFC 5681 §4.1: slow start from the restart window, up to where the rate allows.

@@ -196,6 +196,12 @@ impl CongestionControl for RateAdaptiveWindow {
         self.rules_mut().on_kept(beyond);
     }
 
+    fn on_unused(&mut self, window: Bytes) {
+        // What is reserved remains, used or not.
+        let window = window.saturating_sub(self.reserved());
+        self.rules_mut().on_unused(window);
+    }
+
     fn on_idle(&mut self, restart_window: Bytes) {
         self.rules_mut().on_idle(restart_window);
     }

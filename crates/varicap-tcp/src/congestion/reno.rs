@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, OnKernel, Part};
 use varicap_units::{Bytes, Time};
 
-use super::counting::{Limit, Steps, segments};
+use super::counting::{Limit, Steps, segments, slow_start_in_segments};
 use super::hystart::{Exit, Hystart, Seen, Verdict};
 use super::{AckSample, CongestionControl, CongestionEvent, CongestionKind, Counting, Start, kernels_own};
 
@@ -80,8 +80,14 @@ impl Prior {
     /// What undoing a reduction from `cwnd` restores. A window in congestion avoidance keeps three quarters of itself
     /// as its threshold, as in Linux.
     pub(super) fn of(cwnd: u64, ssthresh: u64) -> Prior {
-        Prior { cwnd, ssthresh: ssthresh.max(cwnd / 2 + cwnd / 4) }
+        Prior { cwnd, ssthresh: remembering(cwnd, ssthresh) }
     }
+}
+
+/// The threshold up to which slow start leads back to a window of `cwnd` bytes that falls for no loss: three quarters of it,
+/// or what the threshold was. Source: RFC 2861 §3.1.
+pub(super) fn remembering(cwnd: u64, ssthresh: u64) -> u64 {
+    ssthresh.max(cwnd / 2 + cwnd / 4)
 }
 
 impl Reno {
@@ -175,11 +181,9 @@ impl Reno {
     /// As Linux: a segment for each that was acknowledged, up to ssthresh. What is left for congestion avoidance [B].
     #[cold]
     fn slow_start_in_segments(&mut self, acked: u64) -> u64 {
-        let acked = segments(acked, self.mss) * self.mss;
-        // ssthresh may have a fraction of a segment if it was given, not computed.
-        let used = acked.min(self.ssthresh.div_ceil(self.mss).saturating_mul(self.mss) - self.cwnd);
+        let (used, rest) = slow_start_in_segments(acked, self.cwnd, self.ssthresh, self.mss);
         self.cwnd += used;
-        acked - used
+        rest
     }
 
     /// RFC 5681 §3.1: a segment per window. RFC 3465 §2.1 counts the acknowledged bytes instead of the ACKs.
@@ -228,16 +232,8 @@ impl CongestionControl for Reno {
         let mut acked = ack.newly_acked.as_u64();
         if self.cwnd < self.ssthresh {
             acked = if self.exit.is_on() {
-                self.slow_start_with_exit(Seen {
-                    now: ack.now,
-                    rtt: ack.rtt,
-                    delivered: ack.delivered.as_u64(),
-                    acked,
-                    in_flight: ack.in_flight.as_u64(),
-                    cwnd: self.cwnd,
-                    mss: self.mss,
-                    unit: if self.in_segments { self.mss } else { 1 },
-                })
+                let unit = if self.in_segments { self.mss } else { 1 };
+                self.slow_start_with_exit(Seen::of(ack, self.cwnd, self.mss, unit))
             } else {
                 self.slow_start(acked)
             };
@@ -299,8 +295,7 @@ impl CongestionControl for Reno {
     }
 
     fn on_unused(&mut self, window: Bytes) {
-        // RFC 2861 §3.1: three quarters of the window.
-        self.ssthresh = Prior::of(self.cwnd, self.ssthresh).ssthresh;
+        self.ssthresh = remembering(self.cwnd, self.ssthresh);
         self.on_idle(window);
     }
 

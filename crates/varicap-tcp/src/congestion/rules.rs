@@ -9,12 +9,12 @@ use varicap_units::part::{self, Checked, Part};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Halving {
-    /// From the data in flight; at a timeout at most cwnd of it. Source: RFC 5681 (4).
+    /// From the data in flight; at a timeout in recovery, from at most what it was when that began. Source: RFC 5681 (4).
     #[default]
     FlightSize,
-    /// From cwnd, whether it was used or not: ns-2, Linux.
+    /// From cwnd, whether it was used or not: Linux.
     Window,
-    /// From cwnd or the receiver's window, whichever is smaller: 4.3BSD.
+    /// From cwnd or the receiver's window, whichever is smaller: 4.3BSD, ns-2.
     OfferedWindow,
 }
 

@@ -154,6 +154,11 @@ impl CongestionControl for Vegas {
         self.reno.on_kept(in_flight);
     }
 
+    fn on_unused(&mut self, window: Bytes) {
+        self.reno.on_unused(window);
+        (self.least, self.samples) = (Span::MAX, 0);
+    }
+
     fn on_idle(&mut self, restart_window: Bytes) {
         self.reno.on_idle(restart_window);
         (self.least, self.samples) = (Span::MAX, 0);

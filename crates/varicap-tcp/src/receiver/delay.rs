@@ -1,6 +1,6 @@
 //! What Linux does beyond counting segments and waiting for a fixed time. Source: `tcp_event_data_recv`,
 //! `__tcp_ack_snd_check` and `tcp_data_queue` in Linux's net/ipv4/tcp_input.c, `tcp_send_delayed_ack` and `tcp_event_ack_sent`
-//! in tcp_output.c, `tcp_delack_timer_handler` in tcp_timer.c.
+//! in tcp_output.c, `tcp_delack_timer_handler` in tcp_timer.c, `__tcp_cleanup_rbuf` in tcp.c.
 
 use varicap_units::{Span, Time};
 
@@ -29,8 +29,9 @@ pub(super) struct Delay {
     most_quick: u32,
     /// Whether the count of segments is one of bytes.
     pub(super) counts_bytes: bool,
-    /// Whether a segment shorter than the MSS is acknowledged at once.
-    pub(super) ends_at_once: bool,
+    /// Whether a segment shorter than the MSS is acknowledged at once, and whether one waits nevertheless.
+    ends_at_once: bool,
+    end_waits: bool,
     /// Data goes the other way as an answer: acknowledgements wait for it (Linux's ping-pong mode).
     answers: bool,
     /// The delay in force, which adapts between two bounds if they differ.
@@ -39,7 +40,7 @@ pub(super) struct Delay {
     longest: Span,
     /// Arrival of the latest data in order; never before the first.
     latest: Time,
-    /// When the SYN was answered, and the round-trip time that followed from the first data.
+    /// When the SYN was answered, and the round-trip time that followed from the end of the handshake.
     answered: Option<Time>,
     rtt: Option<Span>,
     /// ECN-capable data has arrived.
@@ -59,6 +60,7 @@ impl Delay {
             most_quick: policy.quick,
             counts_bytes: policy.count_bytes,
             ends_at_once: policy.short_at_once,
+            end_waits: false,
             answers: false,
             delay: policy.timeout,
             least: policy.timeout,
@@ -75,11 +77,18 @@ impl Delay {
         }
     }
 
-    /// Data arrived in order, when `window` bytes were advertised.
-    pub(super) fn on_data(&mut self, now: Time, window: u64) {
+    /// A segment after the SYN arrived, with data or without: the handshake is over.
+    #[inline]
+    pub(super) fn on_segment(&mut self, now: Time) {
+        // Deviation: Linux's client sends an empty segment at once, a sender of this crate its first data. A pause before
+        // that counts as part of the round trip.
         if let Some(answered) = self.answered.take() {
             self.rtt = Some(now.since(answered));
         }
+    }
+
+    /// Data arrived in order, when `window` bytes were advertised.
+    pub(super) fn on_data(&mut self, now: Time, window: u64) {
         if self.latest.is_never() {
             self.grant(window, self.most_quick);
         } else {
@@ -108,8 +117,16 @@ impl Delay {
         self.saw_capable |= capable;
     }
 
-    /// From now on up to `most` acknowledgements go out at once.
+    /// Whether acknowledgements are ever sent at once because the sender may wait for them.
+    pub(super) fn hurries(&self) -> bool {
+        self.most_quick > 0
+    }
+
+    /// From now on up to `most` acknowledgements go out at once, if any ever do.
     pub(super) fn hurry(&mut self, window: u64, most: u32) {
+        if !self.hurries() {
+            return;
+        }
         self.grant(window, most);
         self.answers = false;
         self.delay = self.least;
@@ -120,6 +137,16 @@ impl Delay {
         let half = u32::try_from(window / (2 * self.mss)).unwrap_or(u32::MAX);
         let granted = if half == 0 { 2 } else { half };
         self.quick = self.quick.max(granted.min(most).min(self.most_quick));
+    }
+
+    /// Whether a segment of `len` bytes, which the application has read, is acknowledged because it ends what the sender had
+    /// to say. If answers are expected, one may carry the acknowledgement of the first such segment.
+    pub(super) fn is_end(&mut self, len: u32) -> bool {
+        if !self.ends_at_once || u64::from(len) >= self.mss {
+            return false;
+        }
+        let is_second = std::mem::replace(&mut self.end_waits, true);
+        is_second || !self.answers
     }
 
     pub(super) fn is_quick(&self) -> bool {
@@ -161,6 +188,7 @@ impl Delay {
 
     /// An acknowledgement leaves, because it was due or because its time had come; perhaps that of a SYN.
     pub(super) fn on_sent(&mut self, now: Time, was_due: bool, answers_syn: bool) {
+        self.end_waits = false;
         if answers_syn {
             self.answered = Some(now);
             return;

@@ -179,7 +179,7 @@ impl Receiver {
         } else {
             self.unacknowledged >= self.ack_every
         };
-        let ends = delay.ends_at_once && u64::from(len) < self.mss && self.read.is_none();
+        let ends = self.read.is_none() && delay.is_end(len);
         match delay.deadline(now, self.ack_at) {
             Some(deadline) if !is_full && !ends && !delay.is_quick() => self.ack_at = deadline,
             _ => self.ack_due = true,
@@ -196,6 +196,9 @@ impl Receiver {
             return 0;
         }
         self.note_marks(segment);
+        if let Some(delay) = &mut self.delay {
+            delay.on_segment(now);
+        }
         if segment.len == 0 {
             // RFC 9293 §3.10.7.4: what lies outside of the window is answered; this is how windows and peers are probed.
             self.ack_due |= segment.seq < self.next;
@@ -249,7 +252,8 @@ impl Receiver {
         let window = self.edge - self.next;
         if segment.flags.has(Flags::CWR) {
             self.echo_congestion = false;
-            self.ack_due |= self.delay.is_some() && segment.len > 0;
+            // Linux: a sender whose window has just fallen may have to wait for each acknowledgement.
+            self.ack_due |= self.delay.as_ref().is_some_and(Delay::hurries) && segment.len > 0;
         }
         if let Some(delay) = &mut self.delay {
             delay.on_marks(segment, self.echo_congestion, window);

@@ -3,10 +3,11 @@
 //! Each part answers for itself ([`Part::on_kernel`]); here are the rules that need the running kernel or span parts.
 
 mod classic;
+mod rules;
 mod timer;
 
 use varicap_experiment::{FlowSpec, Network, Transport};
-use varicap_tcp::{AckPolicy, AfterTimeout, RttSamples, TcpConfig, Timer};
+use varicap_tcp::{AckPolicy, AfterTimeout, Recovery, RttSamples, TcpConfig, Timer};
 use varicap_units::part::{OnKernel, Part};
 use varicap_units::{Amount, Bytes};
 
@@ -212,6 +213,7 @@ fn plan_flow(
     check_recovery(tcp, &key, mode, kernel, notes)?;
     timer::check(tcp, &key, notes)?;
     check_details(tcp, &key, notes)?;
+    rules::check(tcp, mode, notes);
     let options = if tcp.timestamps { TIMESTAMPS } else { 0 };
     let mss = tcp.mss.as_u64();
     let mtu = mss + HEADER + options;
@@ -289,6 +291,11 @@ fn check_recovery(
 ) -> Result<(), TestbedError> {
     let name = tcp.recovery.name();
     notes.ask(&key("recovery"), name, &tcp.recovery)?;
+    if matches!(tcp.recovery, Recovery::Rack(_)) && mode == Mode::Classic {
+        let why = "in classic mode no kernel detects losses by time: run with `--kernel stock` (in Python \
+                   kernel=\"stock\"), which leaves recovery to the kernel";
+        return Err(unsupported(&key("recovery"), name, why));
+    }
     if tcp.recovery.is_selective() && mode == Mode::Classic && kernel.lacks_rfc6675() {
         let why = "this kernel detects losses by time (RACK), not as RFC 6675 does: say `newreno`, or run with \
                    `--kernel stock` (in Python kernel=\"stock\"), which leaves recovery to the kernel";
@@ -332,19 +339,24 @@ mod tests {
     use varicap_experiment::Scenario;
 
     pub(super) fn plan_of(tcp: &str, mode: Mode) -> Result<Plan, TestbedError> {
+        let kernel = Kernel { release: (6, 18), controls: vec!["reno".into(), "bbr".into()] };
+        plan_for(&format!("a.tcp = {{ {tcp} }}"), mode, &kernel)
+    }
+
+    /// How `kernel` runs these flows, each of which is a line of their table.
+    pub(super) fn plan_for(flows: &str, mode: Mode, kernel: &Kernel) -> Result<Plan, TestbedError> {
         let toml = format!(
             r#"
             duration = "1 s"
             [topology.dumbbell.forward]
             capacity = "1 Mbit/s"
             delay = "100 ms"
-            [flows.a]
-            tcp = {{ {tcp} }}
+            [flows]
+            {flows}
             "#
         );
         let network = Scenario::from_toml(&toml, "test", &[]).unwrap().resolve(&mut |_| unreachable!());
-        let kernel = Kernel { release: (6, 18), controls: vec!["reno".into(), "bbr".into()] };
-        Plan::new(&network.unwrap(), mode, &kernel)
+        Plan::new(&network.unwrap(), mode, kernel)
     }
 
     #[test]

@@ -7,7 +7,7 @@ use varicap_units::Span;
 use super::Notes;
 use crate::error::TestbedError;
 
-/// Refuses a timer that the kernel has not, and notes in what one differs that it nearly has.
+/// Refuses a timer that the kernel does not have, and notes how one differs that it nearly has.
 pub(super) fn check(
     tcp: &TcpConfig,
     key: &impl Fn(&str) -> String,
