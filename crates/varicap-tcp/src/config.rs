@@ -7,6 +7,7 @@ use varicap_units::{Amount, Bytes};
 
 use crate::ack_policy::AckPolicy;
 use crate::congestion::{Congestion, Counting, GrowWhen, Halving, RenoConfig, Validation};
+use crate::pacing::Pacing;
 use crate::recovery::Recovery;
 use crate::segment::OPTION_TIMESTAMPS;
 use crate::stacks::{Stack, by_stack};
@@ -70,6 +71,9 @@ pub struct TcpConfig {
     pub window_inflation: bool,
     /// Most segments sent in answer to one acknowledgement. Default: no limit.
     pub max_burst: Option<u32>,
+    /// Whether segments are spaced out. A congestion control with a rate of its own paces, whatever this says. Default: by the
+    /// stack; `rfc` has off, as Linux unless a program or its queue asks for pacing.
+    pub pacing: Pacing,
     /// Whether cwnd falls back to the initial window after an idle RTO (RFC 5681 §4.1). Default: by the stack; `rfc` has
     /// true.
     pub restart_after_idle: bool,
@@ -119,6 +123,7 @@ impl Default for TcpConfig {
             repeat_fast_retransmit: false,
             window_inflation: true,
             max_burst: None,
+            pacing: Pacing::Off,
             restart_after_idle: true,
             counting: Counting::Acks,
             grow_when: GrowWhen::WindowLimited,
@@ -153,7 +158,8 @@ impl Part for TcpConfig {
         if let Some(burst) = self.max_burst {
             part::at_least_one("max_burst", burst)?;
         }
-        let parts: [(&str, &dyn Part); 5] = [
+        let parts: [(&str, &dyn Part); 6] = [
+            ("pacing", &self.pacing),
             ("counting", &self.counting),
             ("recovery", &self.recovery),
             ("ack", &self.ack),

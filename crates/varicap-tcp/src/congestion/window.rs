@@ -23,6 +23,8 @@ pub(crate) struct Window {
     /// The window while it falls, whatever the control says [B].
     falling: Option<u64>,
     paces: bool,
+    /// Segments are spaced out even if the control does not ask for it.
+    always_paces: bool,
     every_ack: bool,
     round: u64,
     /// The round ends when this is acknowledged: the end of what was sent when it began [B].
@@ -31,13 +33,15 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    pub(crate) fn new(control: Controller) -> Window {
+    /// A window that `control` opens, of which segments are spaced out if it paces, or `always`.
+    pub(crate) fn new(control: Controller, always_paces: bool) -> Window {
         let wants = control.wants();
         let mut window = Window {
             control,
             cwnd: 0,
             falling: None,
             paces: false,
+            always_paces,
             every_ack: wants.every_ack,
             round: 0,
             round_end: 0,
@@ -58,13 +62,13 @@ impl Window {
         self.cwnd
     }
 
-    /// Whether it paces.
+    /// Whether segments are spaced out, at a rate of the control or otherwise.
     #[inline]
     pub(crate) fn paces(&self) -> bool {
         self.paces
     }
 
-    /// The rate at which to pace, if it paces [b/s].
+    /// The control's own rate at which to pace, if it has one [b/s].
     #[inline]
     pub(crate) fn pacing_rate(&self) -> Option<Rate> {
         if self.paces { self.control.pacing_rate() } else { None }
@@ -127,6 +131,6 @@ impl Window {
     fn update(&mut self) {
         self.cwnd = self.falling.unwrap_or(self.control.cwnd().as_u64());
         debug_assert!(self.control.cwnd() > Bytes::ZERO, "a window of nothing never opens again");
-        self.paces = self.control.pacing_rate().is_some();
+        self.paces = self.always_paces || self.control.pacing_rate().is_some();
     }
 }

@@ -18,6 +18,7 @@ use varicap_units::{Amount, Bytes, Rate, Span, Stream, Time, Work};
 
 use crate::config::TcpConfig;
 use crate::congestion::{CongestionControl, Controller, Counting, Halving, Start, Window};
+use crate::pacing::{Pace, Windows};
 use crate::recovery::{Beliefs, LossRecovery, Reduction as ReductionChoice, Space, State};
 use crate::reservation::Reservation;
 use crate::segment::OPTION_TIMESTAMPS;
@@ -126,6 +127,8 @@ pub struct Sender {
     proportional: bool,
     reduction: Option<Reduction>,
     release: Release,
+    /// How segments are spaced out where the control has no rate.
+    pace: Option<Pace>,
     usage: Usage,
     ecn: Ecn,
     counters: Counters,
@@ -161,6 +164,7 @@ impl Sender {
         let offer = in_bytes(config.receive_window, config).as_u64().min(u64::from(u32::MAX));
         let wants = control.wants();
         let mut release = Release::new(now, config.max_burst);
+        let pace = Pace::new(&config.pacing);
         if wants.rate_samples {
             release.look_at_each();
         }
@@ -185,10 +189,11 @@ impl Sender {
             handshake: Handshake::new(now, config.handshake),
             sampling: Sampling::new(config),
             recovery: LossRecovery::new(config),
-            window: Window::new(control),
+            window: Window::new(control, pace.is_some()),
             proportional: config.recovery.rack().is_some_and(|rack| rack.reduction == ReductionChoice::Prr),
             reduction: None,
             release,
+            pace,
             usage: Usage::new(config, now),
             ecn: Ecn::new(config.ecn, wants.each_mark, config.handshake),
             counters: Counters::default(),
@@ -224,7 +229,45 @@ impl Sender {
     pub fn on_rate_feedback(&mut self, now: Time, rate: Rate) {
         self.note_time(now);
         self.window.change(|control| control.on_rate_feedback(now, rate));
-        self.release.pace(self.window.pacing_rate(), self.sampling.rtt.rto());
+        let rate = self.window.pacing_rate();
+        if rate.is_some() || self.pace.is_none() {
+            self.release.pace(rate, self.sampling.rtt.rto());
+        }
+    }
+
+    /// An acknowledgement may have changed the pace.
+    #[inline]
+    fn update_pace(&mut self) {
+        if self.window.paces() {
+            self.set_pace();
+        }
+    }
+
+    #[inline(never)]
+    fn set_pace(&mut self) {
+        let windows = Windows {
+            cwnd: self.window.cwnd().min(self.max_window),
+            ssthresh: self.window.control().ssthresh().map(Bytes::as_u64),
+            outstanding: self.space.flight(),
+            mss: self.space.mss,
+        };
+        if let Some(pace) = &mut self.pace {
+            pace.on_ack(&windows, self.sampling.rtt.smoothed());
+        }
+    }
+
+    /// `wire_size` bytes have left, after which the next segment has to wait.
+    #[inline(never)]
+    fn pace_next(&mut self, now: Time, wire_size: u16) {
+        let rto = self.sampling.rtt.rto();
+        let len = wire_size.saturating_sub(self.overhead);
+        if let Some(rate) = self.window.pacing_rate() {
+            self.release.pace(Some(rate), rto);
+        } else if let Some(gap) =
+            self.pace.as_mut().filter(|_| len > 0).and_then(|pace| pace.on_sent(len.into()))
+        {
+            self.release.space(now, gap.min(rto));
+        }
     }
 
     /// From `now` on segments that conform to `terms` are marked. Delays are drawn from `stream`. The sender must then

@@ -257,7 +257,7 @@ impl Sender {
         self.counters.sent_bytes += u64::from(wire_size);
         self.release.on_sent(now, wire_size);
         if self.window.paces() {
-            self.release.pace(self.window.pacing_rate(), self.sampling.rtt.rto());
+            self.pace_next(now, wire_size);
         }
     }
 

@@ -142,6 +142,16 @@ impl Release {
         }
     }
 
+    /// The next segment may go `gap` after the last one was due; of the time by which that left later, at most half a gap
+    /// counts, so that a pause lets no burst out. Source: Linux, `tcp_update_skb_after_send`.
+    pub(super) fn space(&mut self, now: Time, gap: Span) {
+        let late = now.since(self.paced_until);
+        self.paced_until = now + gap.saturating_sub(late.min(gap / 2));
+        if !self.looks_at_each {
+            self.open_from = self.paced_until;
+        }
+    }
+
     /// From `now` on segments that conform to `terms` are marked; `packet` is a full one on the wire.
     pub(super) fn reserve(&mut self, now: Time, terms: &Reservation, packet: Bytes, stream: Stream) {
         let mut reserved = Reserved::new(now, terms, packet, stream);
