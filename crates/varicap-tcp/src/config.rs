@@ -71,6 +71,9 @@ pub struct TcpConfig {
     pub window_inflation: bool,
     /// Most segments sent in answer to one acknowledgement. Default: no limit.
     pub max_burst: Option<u32>,
+    /// Which segments that are shorter than the MSS wait until data is acknowledged or more is offered; the last one before
+    /// the end of a transfer never does. Default: by the stack; `rfc` has off, as for applications that set TCP_NODELAY.
+    pub nagle: Nagle,
     /// Whether segments are spaced out. A congestion control with a rate of its own paces, whatever this says. Default: by the
     /// stack; `rfc` has off, as Linux unless a program or its queue asks for pacing.
     pub pacing: Pacing,
@@ -123,6 +126,7 @@ impl Default for TcpConfig {
             repeat_fast_retransmit: false,
             window_inflation: true,
             max_burst: None,
+            nagle: Nagle::Off,
             pacing: Pacing::Off,
             restart_after_idle: true,
             counting: Counting::Acks,
@@ -194,6 +198,18 @@ pub enum RttSamples {
     EveryAck,
     /// One timed segment at a time, as BSD did (Karn: none while it is retransmitted).
     OnePerWindow,
+}
+
+/// Which segments that are shorter than the MSS wait. Source: RFC 896; RFC 9293 §3.7.4.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Nagle {
+    /// None.
+    Off,
+    /// Each one while any data is unacknowledged.
+    Rfc896,
+    /// Each one while another short segment is unacknowledged: Linux.
+    Minshall,
 }
 
 /// What a sender without SACK resends after a timeout.

@@ -6,6 +6,7 @@
 mod ack;
 mod ecn;
 mod handshake;
+mod nagle;
 mod offer;
 mod output;
 mod prr;
@@ -16,7 +17,7 @@ mod usage;
 
 use varicap_units::{Amount, Bytes, Rate, Span, Stream, Time, Work};
 
-use crate::config::TcpConfig;
+use crate::config::{Nagle, TcpConfig};
 use crate::congestion::{CongestionControl, Controller, Counting, Halving, Start, Window};
 use crate::pacing::{Pace, Windows};
 use crate::recovery::{Beliefs, LossRecovery, Reduction as ReductionChoice, Space, State};
@@ -24,6 +25,7 @@ use crate::reservation::Reservation;
 use crate::segment::OPTION_TIMESTAMPS;
 use ecn::Ecn;
 use handshake::Handshake;
+use nagle::ShortSegments;
 use offer::Offer;
 use prr::Reduction;
 use release::Release;
@@ -127,6 +129,7 @@ pub struct Sender {
     proportional: bool,
     reduction: Option<Reduction>,
     release: Release,
+    short: ShortSegments,
     /// How segments are spaced out where the control has no rate.
     pace: Option<Pace>,
     usage: Usage,
@@ -193,6 +196,7 @@ impl Sender {
             proportional: config.recovery.rack().is_some_and(|rack| rack.reduction == ReductionChoice::Prr),
             reduction: None,
             release,
+            short: ShortSegments::new(config.nagle),
             pace,
             usage: Usage::new(config, now),
             ecn: Ecn::new(config.ecn, wants.each_mark, config.handshake),
@@ -213,6 +217,11 @@ impl Sender {
     pub fn withdraw(&mut self) {
         self.written = self.written.min(self.space.max);
         debug_assert!(self.space.nxt <= self.written, "more was sent than offered");
+    }
+
+    /// From now on `rule` says which short segments wait; [`Nagle::Off`] is `TCP_NODELAY`. The sender must then be polled.
+    pub fn set_nagle(&mut self, rule: Nagle) {
+        self.short.set(rule);
     }
 
     /// The application will offer no more.

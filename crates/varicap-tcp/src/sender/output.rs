@@ -138,6 +138,9 @@ impl Sender {
         if nxt + len > self.offer.edge {
             return self.poll_closing(now, len);
         }
+        if len < mss && !self.closed && self.short.wait(&self.space) {
+            return self.hold(true);
+        }
         if !self.may_leave(now) {
             return None;
         }
@@ -200,6 +203,9 @@ impl Sender {
             }
             self.sampling.on_sent(now, end);
             self.space.max = end;
+            if len < self.space.mss {
+                self.short.on_sent(end);
+            }
         }
         self.space.nxt = end;
         if self.recovery.tracks() {
