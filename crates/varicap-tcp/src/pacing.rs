@@ -128,7 +128,7 @@ mod tests {
         (0..9).for_each(|_| assert_eq!(pace.on_sent(1000), None));
         let gap = pace.on_sent(1000).unwrap();
         // Segments per 100 ms, in hundredths.
-        10_000_000_000 / gap.as_nanos()
+        (10_000_000_000 + gap.as_nanos() / 2) / gap.as_nanos()
     }
 
     #[test]

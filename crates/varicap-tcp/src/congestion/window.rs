@@ -3,7 +3,7 @@
 use varicap_units::{Bytes, Rate, Time};
 
 use super::delivery::Delivery;
-use super::{AckSample, CongestionControl, Controller};
+use super::{AckSample, CongestionControl, Controller, RateSample};
 use crate::segment::Segment;
 
 /// What counting rounds and delivery rates needs of an acknowledgement.
@@ -107,12 +107,40 @@ impl Window {
         }
     }
 
-    /// The bytes of `data` leave now, with `in_flight` bytes in flight before them.
+    /// The bytes of `data` leave now, while other data `is_outstanding` or not.
     #[inline]
-    pub(crate) fn on_sent(&mut self, now: Time, data: (u64, u64), in_flight: u64, app_limited: bool) {
+    pub(crate) fn on_sent(&mut self, now: Time, data: (u64, u64), is_outstanding: bool) {
         if let Some(delivery) = &mut self.delivery {
-            delivery.on_sent(now, data, in_flight, app_limited);
+            delivery.on_sent(now, data, is_outstanding);
         }
+    }
+
+    /// The same window, of which delivery rates are measured whether its control asks for samples or not.
+    pub(crate) fn measuring_rates(self) -> Window {
+        if self.delivery.is_some() {
+            return self;
+        }
+        // In a box it learns of new data as others do, with the whole sample.
+        let control = Controller::Boxed(Box::new(self.control));
+        Window { control, delivery: Some(Box::default()), ..self }
+    }
+
+    /// Whether delivery rates are measured.
+    #[inline]
+    pub(crate) fn measures_rates(&self) -> bool {
+        self.delivery.is_some()
+    }
+
+    /// The application left a gap, with `in_flight` bytes in flight.
+    pub(crate) fn on_gap(&mut self, in_flight: u64) {
+        if let Some(delivery) = &mut self.delivery {
+            delivery.on_gap(in_flight);
+        }
+    }
+
+    /// The delivery rate that was measured last.
+    pub(crate) fn delivery_rate(&self) -> Option<RateSample> {
+        self.delivery.as_ref().and_then(|delivery| delivery.measured())
     }
 
     /// Informs the control of something that may change what it says.

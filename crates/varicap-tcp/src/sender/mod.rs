@@ -9,7 +9,9 @@ mod handshake;
 mod nagle;
 mod offer;
 mod output;
+mod pace;
 mod prr;
+mod rates;
 mod release;
 mod sampling;
 mod timers;
@@ -19,7 +21,7 @@ use varicap_units::{Amount, Bytes, Rate, Span, Stream, Time, Work};
 
 use crate::config::{Nagle, TcpConfig};
 use crate::congestion::{CongestionControl, Controller, Counting, Halving, Start, Window};
-use crate::pacing::{Pace, Windows};
+use crate::pacing::Pace;
 use crate::recovery::{Beliefs, LossRecovery, Reduction as ReductionChoice, Space, State};
 use crate::reservation::Reservation;
 use crate::segment::OPTION_TIMESTAMPS;
@@ -209,6 +211,9 @@ impl Sender {
     /// The application offers `bytes` more; [`Bytes::MAX`] never ends. The sender must then be polled.
     pub fn write(&mut self, bytes: Bytes) {
         debug_assert!(!self.closed || bytes == Bytes::ZERO, "data after the end");
+        if self.window.measures_rates() {
+            self.note_gap();
+        }
         self.written = self.written.saturating_add(bytes.as_u64());
         self.release.refill();
     }
@@ -241,41 +246,6 @@ impl Sender {
         let rate = self.window.pacing_rate();
         if rate.is_some() || self.pace.is_none() {
             self.release.pace(rate, self.sampling.rtt.rto());
-        }
-    }
-
-    /// An acknowledgement may have changed the pace.
-    #[inline]
-    fn update_pace(&mut self) {
-        if self.window.paces() {
-            self.set_pace();
-        }
-    }
-
-    #[inline(never)]
-    fn set_pace(&mut self) {
-        let windows = Windows {
-            cwnd: self.window.cwnd().min(self.max_window),
-            ssthresh: self.window.control().ssthresh().map(Bytes::as_u64),
-            outstanding: self.space.flight(),
-            mss: self.space.mss,
-        };
-        if let Some(pace) = &mut self.pace {
-            pace.on_ack(&windows, self.sampling.rtt.smoothed());
-        }
-    }
-
-    /// `wire_size` bytes have left, after which the next segment has to wait.
-    #[inline(never)]
-    fn pace_next(&mut self, now: Time, wire_size: u16) {
-        let rto = self.sampling.rtt.rto();
-        let len = wire_size.saturating_sub(self.overhead);
-        if let Some(rate) = self.window.pacing_rate() {
-            self.release.pace(Some(rate), rto);
-        } else if let Some(gap) =
-            self.pace.as_mut().filter(|_| len > 0).and_then(|pace| pace.on_sent(len.into()))
-        {
-            self.release.space(now, gap.min(rto));
         }
     }
 

@@ -64,7 +64,7 @@ impl Sender {
     #[inline(never)]
     fn poll_carefully(&mut self, now: Time, place: &mut Segment) -> bool {
         self.release.on_poll();
-        let (before, flight) = (self.space.max, self.space.flight());
+        let is_outstanding = self.space.max > self.space.una;
         let outgoing = self.poll_granted(now).or_else(|| self.next_within(now, None));
         self.check();
         let Some(mut outgoing) = outgoing else {
@@ -77,8 +77,7 @@ impl Sender {
         let stamp = self.release.stamp(now, self.space.una, (from, to), outgoing.wire_size.get());
         outgoing.flags = outgoing.flags.with(stamp);
         if from < to {
-            let app_limited = self.app_limited && from >= before;
-            self.window.on_sent(now, (from, to), flight, app_limited);
+            self.window.on_sent(now, (from, to), is_outstanding);
         }
         outgoing.write(now, place);
         true
