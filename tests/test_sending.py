@@ -8,7 +8,7 @@ import pytest
 from conftest import Cli
 
 import varicap
-from varicap._core import ScenarioError
+from varicap import ScenarioError
 from varicap.parts.dialogue import Verdict, dialogue
 from varicap.parts.tcp import Segment, Sender
 from varicap.results.result import Result
