@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -361,6 +362,40 @@ def test_a_link_with_arq_resends_what_a_real_packet_meets(delayed: str) -> None:
         link_of = found["links"][0]
         assert link_of["retransmissions"] == pytest.approx(0.2 * link_of["transmissions"], rel=0.15)
         assert link_of["dropped_packets"] == 0
+
+
+@needs_kernel
+def test_the_kernel_spaces_segments_out_as_the_simulator_does() -> None:
+    """Forty segments in a round trip of 200 ms, which slow start paces at twice that: the times between two of them."""
+
+    def usual_gap(engine: str, **tcp: Any) -> float:
+        link = {"capacity": "20 Mbit/s", "delay": "100 ms", "queue": {"drop-tail": {"limit": "100 packets"}}}
+        case = {
+            "duration": "6 s",
+            "warmup": "1 s",
+            "topology": {"dumbbell": {"forward": link, "reverse": {"delay": "100 ms"}}},
+            "tcp": {"stack": "linux", "receive_window": "40 packets", "ack": "every", "congestion": "cubic", **tcp},
+            "flows": {"a": {}},
+        }
+        found: list[float] = []
+
+        def run() -> Summary:
+            result = varicap.run(case, engine=engine, seeds=1, packets="first")
+            log = result.packets
+            sent = pc.and_(pc.equal(log["event"], "arrival"), pc.equal(log["direction"], "data"))
+            at = log.filter(pc.and_(sent, pc.greater(log["time_ns"], 2_000_000_000)))["time_ns"].to_pylist()
+            found[:] = sorted((later - earlier) / 1e9 for earlier, later in pairwise(at))
+            return result.summary
+
+        if engine == "kernel":
+            valid(run)
+        else:
+            run()
+        return found[len(found) // 2]
+
+    gaps = {engine: usual_gap(engine, pacing="linux") for engine in ("sim", "kernel")}
+    assert gaps["kernel"] == pytest.approx(gaps["sim"], rel=0.15)
+    assert usual_gap("kernel") < gaps["kernel"] / 2, "without it, as fast as acknowledgements come"
 
 
 def captured(file: Path) -> list[tuple[int, int, int]]:
