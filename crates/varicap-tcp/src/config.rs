@@ -204,7 +204,7 @@ pub enum RttSamples {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Nagle {
-    /// None.
+    /// None, as with TCP_NODELAY.
     Off,
     /// Each one while any data is unacknowledged.
     Rfc896,
