@@ -366,7 +366,7 @@ def test_a_link_with_arq_resends_what_a_real_packet_meets(delayed: str) -> None:
 
 @needs_kernel
 def test_the_kernel_spaces_segments_out_as_the_simulator_does() -> None:
-    """The times between two of forty segments in a round trip: slow start spaces them out, and acknowledgements keep it."""
+    """Times between segments, forty in a round trip: slow start spaces them out, and acknowledgements keep them so."""
 
     def usual_gap(engine: Literal["sim", "kernel"], **tcp: Any) -> float:
         link = {"capacity": "20 Mbit/s", "delay": "100 ms", "queue": {"drop-tail": {"limit": "100 packets"}}}
