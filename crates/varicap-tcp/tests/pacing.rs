@@ -79,7 +79,8 @@ fn retransmissions_are_paced_too() {
     let mut script = Script::greedy(&config);
     script.at(ms(100)).ack(MSS);
     let sent = script.log().len();
-    script.at(ms(120)).sack(MSS, &[20 * MSS..40 * MSS]);
+    let held = 20 * MSS..40 * MSS;
+    script.at(ms(120)).sack(MSS, std::slice::from_ref(&held));
     script.at(ms(180));
     let resent: Vec<_> = script.log()[sent..].iter().filter(|sent| sent.data.start < 20 * MSS).collect();
     assert!(resent.len() > 3, "{}", resent.len());

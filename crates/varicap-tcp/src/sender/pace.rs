@@ -10,7 +10,7 @@ impl Sender {
     /// An acknowledgement may have changed the pace.
     #[inline]
     pub(super) fn update_pace(&mut self) {
-        if self.window.paces() {
+        if self.pace.is_some() {
             self.set_pace();
         }
     }
