@@ -15,8 +15,9 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow.compute as pc
 import pytest
@@ -361,6 +362,40 @@ def test_a_link_with_arq_resends_what_a_real_packet_meets(delayed: str) -> None:
         link_of = found["links"][0]
         assert link_of["retransmissions"] == pytest.approx(0.2 * link_of["transmissions"], rel=0.15)
         assert link_of["dropped_packets"] == 0
+
+
+@needs_kernel
+def test_the_kernel_spaces_segments_out_as_the_simulator_does() -> None:
+    """Times between segments, forty in a round trip: slow start spaces them out, and acknowledgements keep them so."""
+
+    def usual_gap(engine: Literal["sim", "kernel"], **tcp: Any) -> float:
+        link = {"capacity": "20 Mbit/s", "delay": "100 ms", "queue": {"drop-tail": {"limit": "100 packets"}}}
+        case = {
+            "duration": "6 s",
+            "warmup": "1 s",
+            "topology": {"dumbbell": {"forward": link, "reverse": {"delay": "100 ms"}}},
+            "tcp": {"stack": "linux", "receive_window": "40 packets", "ack": "every", "congestion": "cubic", **tcp},
+            "flows": {"a": {}},
+        }
+        found: list[float] = []
+
+        def run() -> Summary:
+            result = varicap.run(case, engine=engine, seeds=1, packets="first")
+            log = result.packets
+            sent = pc.and_(pc.equal(log["event"], "arrival"), pc.equal(log["direction"], "data"))
+            at = log.filter(pc.and_(sent, pc.greater(log["time_ns"], 2_000_000_000)))["time_ns"].to_pylist()
+            found[:] = sorted((later - earlier) / 1e9 for earlier, later in pairwise(at))
+            return result.summary
+
+        if engine == "kernel":
+            valid(run)
+        else:
+            run()
+        return found[len(found) // 2]
+
+    simulated, real = usual_gap("sim", pacing="linux"), usual_gap("kernel", pacing="linux")
+    assert real == pytest.approx(simulated, rel=0.15)
+    assert usual_gap("kernel") < real / 2, "without it, as fast as acknowledgements come"
 
 
 def captured(file: Path) -> list[tuple[int, int, int]]:

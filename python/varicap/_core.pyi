@@ -461,12 +461,15 @@ class Sender:
         control: Callable[[int, int], Any] | None = None,
         reservation: dict[str, Any] | None = None,
         seed: int = 1,
+        measure_rates: bool = False,
         **settings: Any,
     ) -> None: ...
     def write(self, size: int | None = None) -> None:
         """The application offers `size` more bytes; None offers data without end."""
     def close(self) -> None:
         """No more data will come."""
+    def set_nagle(self, rule: str, /) -> None:
+        """From now on `rule` says which short segments wait, as ``tcp.nagle`` does; ``"off"`` is ``TCP_NODELAY``."""
     def on_rate_feedback(self, now_s: float, rate_bps: int | None, /) -> None:
         """The network advertised this rate [b/s]; None: none is known any more."""
     def set_reserved_rate(self, now_s: float, rate_bps: int, /) -> None:
@@ -498,6 +501,13 @@ class Sender:
     @property
     def min_rtt_s(self) -> float | None:
         """Least RTT seen [s]."""
+    @property
+    def delivery_rate(self) -> tuple[int, float, bool] | None:
+        """The delivery rate measured last: so much [B] in so long [s], and whether the application limited it.
+
+        It is the last one that the application did not limit, or a faster one that it did; None before there is one, or
+        if neither `measure_rates` nor the control asked for rates.
+        """
     @property
     def expiries(self) -> int:
         """Expiries of the retransmission timer since new data was acknowledged."""

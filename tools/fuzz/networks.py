@@ -134,6 +134,8 @@ def _flow(rng: random.Random, chosen: dict[str, str]) -> Json:
         "ecn": rng.random() < 0.3,
         "timestamps": rng.random() < 0.3,
         "ack": rng.choice(["every", "delayed"]),
+        "pacing": rng.choice(["off", "linux"]),
+        "nagle": rng.choice(["off", "rfc896", "minshall"]),
     }
     flow = {"tcp": tcp, "app": _apps(rng)[chosen["app"]], "count": rng.choice([1, 1, 1, 3])}
     if rng.random() < 0.15:

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use varicap_experiment::{ReservationConfig, habits, read_tcp, tcp_json};
 use varicap_tcp::congestion::Controller;
-use varicap_tcp::{Flags, MAX_SACK_BLOCKS, Receiver, Segment, Sender, Stack, TcpConfig};
+use varicap_tcp::{Flags, MAX_SACK_BLOCKS, Nagle, Receiver, Segment, Sender, Stack, TcpConfig};
 use varicap_units::{Amount, Bytes, Rate, Span, Streams, Time};
 
 use crate::control::{PythonControl, Raised, start};
@@ -222,13 +222,14 @@ impl PySender {
 #[pymethods]
 impl PySender {
     #[new]
-    #[pyo3(signature = (*, now_s=0.0, control=None, reservation=None, seed=1, **settings))]
+    #[pyo3(signature = (*, now_s=0.0, control=None, reservation=None, seed=1, measure_rates=false, **settings))]
     fn new(
         py: Python<'_>,
         now_s: f64,
         control: Option<Py<PyAny>>,
         reservation: Option<&Bound<'_, PyDict>>,
         seed: u64,
+        measure_rates: bool,
         settings: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<PySender> {
         let config = config(settings)?;
@@ -242,6 +243,9 @@ impl PySender {
                 Sender::with_control(&config, now, Controller::Boxed(Box::new(control)))
             }
         };
+        if measure_rates {
+            sender = sender.measuring_rates();
+        }
         if let Some(reservation) = reservation {
             sender.reserve(now, &reservation.terms(), Streams::new(seed, 0).stream("delay"));
         }
@@ -257,6 +261,14 @@ impl PySender {
 
     fn close(&mut self) {
         self.sender().close();
+    }
+
+    #[pyo3(signature = (rule, /))]
+    fn set_nagle(&mut self, rule: String) -> PyResult<()> {
+        let known: Nagle = serde_json::from_value(rule.into())
+            .map_err(|error| PyValueError::new_err(format!("nagle: {error}")))?;
+        self.sender().set_nagle(known);
+        Ok(())
     }
 
     #[pyo3(signature = (now_s, rate_bps, /))]
@@ -322,6 +334,12 @@ impl PySender {
     #[getter]
     fn min_rtt_s(&mut self) -> Option<f64> {
         self.sender().min_rtt().map(Span::as_secs_f64)
+    }
+
+    #[getter]
+    fn delivery_rate(&mut self) -> Option<(u64, f64, bool)> {
+        let sample = self.sender().delivery_rate()?;
+        Some((sample.delivered.as_u64(), sample.interval.as_secs_f64(), sample.app_limited))
     }
 
     #[getter]

@@ -7,6 +7,7 @@ use varicap_units::{Amount, Bytes};
 
 use crate::ack_policy::AckPolicy;
 use crate::congestion::{Congestion, Counting, GrowWhen, Halving, RenoConfig, Validation};
+use crate::pacing::Pacing;
 use crate::recovery::Recovery;
 use crate::segment::OPTION_TIMESTAMPS;
 use crate::stacks::{Stack, by_stack};
@@ -70,6 +71,12 @@ pub struct TcpConfig {
     pub window_inflation: bool,
     /// Most segments sent in answer to one acknowledgement. Default: no limit.
     pub max_burst: Option<u32>,
+    /// Which segments that are shorter than the MSS wait until data is acknowledged or more is offered; the last one before
+    /// the end of a transfer never does. Default: by the stack; `rfc` has off, as for applications that set TCP_NODELAY.
+    pub nagle: Nagle,
+    /// Whether segments are spaced out. A congestion control with a rate of its own paces, whatever this says. Default: by the
+    /// stack; `rfc` has off, as Linux unless a program or its queue asks for pacing.
+    pub pacing: Pacing,
     /// Whether cwnd falls back to the initial window after an idle RTO (RFC 5681 §4.1). Default: by the stack; `rfc` has
     /// true.
     pub restart_after_idle: bool,
@@ -122,6 +129,8 @@ impl Default for TcpConfig {
             repeat_fast_retransmit: false,
             window_inflation: true,
             max_burst: None,
+            nagle: Nagle::Off,
+            pacing: Pacing::Off,
             restart_after_idle: true,
             counting: Counting::Acks,
             grow_when: GrowWhen::WindowLimited,
@@ -157,7 +166,8 @@ impl Part for TcpConfig {
         if let Some(burst) = self.max_burst {
             part::at_least_one("max_burst", burst)?;
         }
-        let parts: [(&str, &dyn Part); 5] = [
+        let parts: [(&str, &dyn Part); 6] = [
+            ("pacing", &self.pacing),
             ("counting", &self.counting),
             ("recovery", &self.recovery),
             ("ack", &self.ack),
@@ -203,6 +213,18 @@ pub enum RttSamples {
     EveryAck,
     /// One timed segment at a time, as BSD did (Karn: none while it is retransmitted).
     OnePerWindow,
+}
+
+/// Which segments that are shorter than the MSS wait. Source: RFC 896; RFC 9293 §3.7.4.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Nagle {
+    /// None, as with TCP_NODELAY.
+    Off,
+    /// Each one while any data is unacknowledged.
+    Rfc896,
+    /// Each one while another short segment is unacknowledged: Linux.
+    Minshall,
 }
 
 /// What a sender without SACK resends after a timeout.

@@ -6,6 +6,7 @@
 mod ack_policy;
 mod config;
 pub mod congestion;
+mod pacing;
 mod receiver;
 mod recovery;
 mod reservation;
@@ -18,6 +19,7 @@ mod timer;
 pub use ack_policy::{AckPolicy, DelayedAck};
 pub use config::*;
 pub use congestion::Congestion;
+pub use pacing::{Pacing, PacingRatios};
 pub use receiver::Receiver;
 pub use recovery::{Beliefs, Order, RackConfig, Recovery, Reduction, State};
 pub use reservation::{DelayedConfig, Reservation, TimedConfig, TimerOwner, lossless_interval};

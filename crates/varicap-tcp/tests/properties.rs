@@ -11,9 +11,9 @@ use std::collections::BinaryHeap;
 use proptest::prelude::*;
 use varicap_tcp::congestion::{CubicConfig, RenoConfig};
 use varicap_tcp::{
-    AckPolicy, AfterTimeout, Congestion, DelayedAck, Flags, LinuxTimer, MultipleTimer, RackConfig, Receiver,
-    Recovery, Reduction, Rfc6298Timer, RttBase, RttSamples, Segment, Sender, State, TcpConfig, TickTimer,
-    Timer,
+    AckPolicy, AfterTimeout, Congestion, DelayedAck, Flags, LinuxTimer, MultipleTimer, Nagle, Pacing,
+    PacingRatios, RackConfig, Receiver, Recovery, Reduction, Rfc6298Timer, RttBase, RttSamples, Segment,
+    Sender, State, TcpConfig, TickTimer, Timer,
 };
 use varicap_units::{Amount, Bytes, Span, Stream, Streams, Time};
 
@@ -188,6 +188,14 @@ fn racks() -> impl Strategy<Value = Recovery> {
     })
 }
 
+fn pacings() -> impl Strategy<Value = Pacing> {
+    let ratios = (0.01f64..10.0, 0.01f64..10.0);
+    prop_oneof![
+        Just(Pacing::Off),
+        ratios.prop_map(|(slow_start, avoidance)| Pacing::Linux(PacingRatios { slow_start, avoidance })),
+    ]
+}
+
 fn configs() -> impl Strategy<Value = TcpConfig> {
     let parts = (
         prop_oneof![
@@ -220,9 +228,19 @@ fn configs() -> impl Strategy<Value = TcpConfig> {
         ),
         any::<[bool; 8]>(),
         (1u32..5, prop_oneof![Just(None), (1u32..4).prop_map(Some)], any::<bool>(), any::<bool>()),
+        (pacings(), prop_oneof![Just(Nagle::Off), Just(Nagle::Rfc896), Just(Nagle::Minshall)]),
     );
     parts.prop_map(
-        |(recovery, congestion, timer, ack, (initial, receive_window), switches, (dup, burst, go, one))| {
+        |(
+            recovery,
+            congestion,
+            timer,
+            ack,
+            (initial, receive_window),
+            switches,
+            (dup, burst, go, one),
+            (pacing, nagle),
+        )| {
             TcpConfig {
                 recovery,
                 congestion,
@@ -241,6 +259,8 @@ fn configs() -> impl Strategy<Value = TcpConfig> {
                 dsack: switches[7],
                 duplicate_acks: dup,
                 max_burst: burst,
+                pacing,
+                nagle,
                 after_timeout: if go { AfterTimeout::GoBackN } else { AfterTimeout::FirstHole },
                 rtt_samples: if one { RttSamples::OnePerWindow } else { RttSamples::EveryAck },
                 ..TcpConfig::default()

@@ -74,7 +74,14 @@ pub fn send_datagrams(group: u16, member: u32) -> io::Result<OwnedFd> {
 /// the senders' namespace, before [`connect`].
 pub fn open(group: u16, member: Option<u32>, plan: &FlowPlan, unsent: i32) -> io::Result<OwnedFd> {
     let fd = sys::socket(libc::AF_INET, libc::SOCK_STREAM, 0)?;
-    sys::set_option(&fd, libc::IPPROTO_TCP, libc::TCP_NODELAY, 1)?;
+    if plan.no_delay {
+        sys::set_option(&fd, libc::IPPROTO_TCP, libc::TCP_NODELAY, 1)?;
+    }
+    if plan.paces {
+        // Any limit but none makes TCP pace by itself, without a queue that does; this one limits nothing.
+        let most = (u64::MAX - 1).to_ne_bytes();
+        sys::set_option_bytes(&fd, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &most)?;
+    }
     if let Some(name) = &plan.congestion {
         sys::set_option_bytes(&fd, libc::IPPROTO_TCP, libc::TCP_CONGESTION, name.as_bytes())?;
     }

@@ -372,6 +372,28 @@ AfterTimeout: TypeAlias = Literal["go-back-n", "first-hole"]
 AfterRecovery: TypeAlias = Literal["flight-size", "ssthresh"]
 """NewReno's window when its recovery ends. Source: RFC 6582 §3.2 (3)."""
 
+Nagle: TypeAlias = Literal["off", "rfc896", "minshall"]
+"""Which segments that are shorter than the MSS wait. Source: RFC 896; RFC 9293 §3.7.4."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PacingRatios(Part):
+    """By how much the pacing rate exceeds a window per round trip.
+
+    A key that is None is as the stack says, or has its default.
+    """
+
+    _tag: ClassVar[str] = "linux"
+
+    slow_start: float | None = None
+    """Ratio while cwnd is less than half of ssthresh (Linux's tcp_pacing_ss_ratio, in hundredths). Default: 2."""
+    avoidance: float | None = None
+    """Ratio otherwise (tcp_pacing_ca_ratio). Default: 1.2."""
+
+
+Pacing: TypeAlias = Literal["off", "linux"] | PacingRatios
+"""Whether segments are spaced out over the round trip."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ByteCounting(Part):
@@ -473,6 +495,18 @@ class Tcp(Part):
     """
     max_burst: int | None = None
     """Most segments sent in answer to one acknowledgement. Default: no limit."""
+    nagle: Nagle | None = None
+    """Which segments that are shorter than the MSS wait until data is acknowledged or more is offered; the last one
+    before the end of a transfer never does.
+
+    Default: by the stack; `rfc` has off, as for applications that set TCP_NODELAY.
+    """
+    pacing: Pacing | None = None
+    """Whether segments are spaced out.
+
+    A congestion control with a rate of its own paces, whatever this says. Default: by the stack; `rfc` has off, as
+    Linux unless a program or its queue asks for pacing.
+    """
     restart_after_idle: bool | None = None
     """Whether cwnd falls back to the initial window after an idle RTO (RFC 5681 §4.1).
 

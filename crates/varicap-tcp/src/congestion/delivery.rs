@@ -1,4 +1,5 @@
-//! Delivery-rate samples, for controls that ask for them. Source: draft-cheng-iccrg-delivery-rate-estimation.
+//! Delivery-rate samples, for controls that ask for them. Source: draft-cheng-iccrg-delivery-rate-estimation, as Linux
+//! 6.18 has it (`tcp_rate.c`).
 //!
 //! Each segment remembers what was delivered when it left. When it is acknowledged, what was delivered since then, over
 //! the longer of the times that sending and acknowledging it took, is a sample of the rate at which the path delivers.
@@ -36,17 +37,17 @@ pub(super) struct Delivery {
     first_sent_at: Time,
     /// Samples of what was sent until this much is delivered are limited by the application; 0: none.
     limited_until: u64,
+    /// The last sample that the application did not limit, or a faster one that it did.
+    measured: Option<RateSample>,
 }
 
 impl Delivery {
-    /// The bytes from `from` to `to` leave now, with `in_flight` bytes in flight before them.
-    pub(super) fn on_sent(&mut self, now: Time, (from, to): (u64, u64), in_flight: u64, app_limited: bool) {
+    /// The bytes from `from` to `to` leave now. If nothing `is_outstanding`, a flight begins with them: no guess at what was
+    /// lost may shorten an interval.
+    pub(super) fn on_sent(&mut self, now: Time, (from, to): (u64, u64), is_outstanding: bool) {
         debug_assert!(from < to, "an empty segment");
-        if in_flight == 0 {
+        if !is_outstanding {
             (self.first_sent_at, self.delivered_at) = (now, now);
-        }
-        if app_limited {
-            self.limited_until = (self.delivered + in_flight).max(1);
         }
         let known = self.segments.back().map_or(0, |last| last.end);
         let sent = Sent {
@@ -65,6 +66,17 @@ impl Delivery {
         if to > known {
             self.segments.push_back(sent);
         }
+    }
+
+    /// The application left a gap, with `in_flight` bytes in flight: until they are delivered, samples measure it rather than
+    /// the path.
+    pub(super) fn on_gap(&mut self, in_flight: u64) {
+        self.limited_until = (self.delivered + in_flight).max(1);
+    }
+
+    /// The last sample that the application did not limit, or a faster one that it did.
+    pub(super) fn measured(&self) -> Option<RateSample> {
+        self.measured
     }
 
     /// `segment` arrived, after which `delivered` bytes have been delivered. The sample that it gives, unless that is
@@ -87,12 +99,16 @@ impl Delivery {
         self.first_sent_at = newest.at;
         let interval = newest.at.since(newest.first_sent_at).max(now.since(newest.delivered_at));
         let is_sound = interval > Span::ZERO && least.is_none_or(|least| interval >= least);
-        is_sound.then(|| RateSample {
+        let sample = is_sound.then(|| RateSample {
             delivered: Bytes::new(self.delivered - newest.delivered),
             prior_delivered: Bytes::new(newest.delivered),
             interval,
             app_limited: newest.app_limited,
-        })
+        })?;
+        if !sample.app_limited || self.measured.is_none_or(|last| sample.is_as_fast_as(&last)) {
+            self.measured = Some(sample);
+        }
+        Some(sample)
     }
 
     /// Of the segments that `segment` newly acknowledges, the one that was sent last.
@@ -141,13 +157,13 @@ mod tests {
     fn a_burst_through_a_bottleneck_is_measured_at_the_rate_of_its_acknowledgements() {
         let mut delivery = Delivery::default();
         let bytes = |n: u64| (n * 1000, (n + 1) * 1000);
-        (0..4).for_each(|n| delivery.on_sent(ms(0), bytes(n), n * 1000, false));
+        (0..4).for_each(|n| delivery.on_sent(ms(0), bytes(n), n > 0));
         // Acknowledgements come 10 ms apart, after 100 ms; each lets another segment leave.
         let samples: Vec<_> = (0..12)
             .map(|n| {
                 let now = ms(100 * (n / 4 + 1) + 10 * (n % 4));
                 let sample = delivery.on_ack(now, &ack((n + 1) * 1000), (n + 1) * 1000, None);
-                delivery.on_sent(now, bytes(n + 4), 3000, false);
+                delivery.on_sent(now, bytes(n + 4), true);
                 sample.unwrap()
             })
             .collect();
@@ -160,27 +176,66 @@ mod tests {
     #[test]
     fn what_the_application_left_unused_is_marked_until_it_is_delivered() {
         let mut delivery = Delivery::default();
-        delivery.on_sent(ms(0), (0, 1000), 0, true);
-        delivery.on_sent(ms(0), (1000, 2000), 1000, false);
+        delivery.on_gap(0);
+        delivery.on_sent(ms(0), (0, 1000), false);
+        delivery.on_gap(1000);
+        delivery.on_sent(ms(0), (1000, 2000), true);
         assert!(delivery.on_ack(ms(100), &ack(1000), 1000, None).unwrap().app_limited);
-        delivery.on_sent(ms(100), (2000, 3000), 1000, false);
+        delivery.on_sent(ms(100), (2000, 3000), true);
         assert!(delivery.on_ack(ms(101), &ack(2000), 2000, None).unwrap().app_limited);
-        assert!(!delivery.on_ack(ms(200), &ack(3000), 3000, None).unwrap().app_limited);
+        // It left before the gap was delivered, and what leaves now does not.
+        assert!(delivery.on_ack(ms(200), &ack(3000), 3000, None).unwrap().app_limited);
+        delivery.on_sent(ms(200), (3000, 4000), false);
+        assert!(!delivery.on_ack(ms(300), &ack(4000), 4000, None).unwrap().app_limited);
+    }
+
+    #[test]
+    fn an_acknowledgement_of_several_segments_is_a_sample_of_the_one_that_left_last() {
+        let mut delivery = Delivery::default();
+        delivery.on_sent(ms(0), (0, 1000), false);
+        delivery.on_sent(ms(0), (1000, 2000), true);
+        delivery.on_ack(ms(100), &ack(1000), 1000, None);
+        delivery.on_sent(ms(100), (2000, 3000), true);
+        let sample = delivery.on_ack(ms(220), &ack(3000), 3000, None).unwrap();
+        assert_eq!((sample.prior_delivered, sample.delivered), (Bytes::new(1000), Bytes::new(2000)));
+        assert_eq!(sample.interval, Span::from_millis(120));
+    }
+
+    #[test]
+    fn a_sample_that_the_application_limited_is_shown_if_it_is_the_fastest() {
+        let mut delivery = Delivery::default();
+        let mut shown = |number: u64, took: u64, gap: bool| {
+            let from = number * 1000;
+            if gap {
+                delivery.on_gap(0);
+            }
+            delivery.on_sent(ms(1000 * number), (from, from + 1000), false);
+            delivery.on_ack(ms(1000 * number + took), &ack(from + 1000), from + 1000, None).unwrap();
+            delivery
+                .measured()
+                .map(|sample| (sample.interval.as_nanos() / 1_000_000, sample.app_limited))
+                .unwrap()
+        };
+        assert_eq!(shown(0, 100, true), (100, true));
+        assert_eq!(shown(1, 200, true), (100, true), "slower");
+        assert_eq!(shown(2, 50, true), (50, true), "faster");
+        assert_eq!(shown(3, 300, false), (300, false), "what the path can do");
+        assert_eq!(shown(4, 400, true), (300, false));
     }
 
     #[test]
     fn selective_acknowledgements_count_once_and_retransmissions_as_what_they_are() {
         let mut delivery = Delivery::default();
-        (0..4).for_each(|n| delivery.on_sent(ms(0), (n * 1000, (n + 1) * 1000), n * 1000, false));
+        (0..4).for_each(|n| delivery.on_sent(ms(0), (n * 1000, (n + 1) * 1000), n > 0));
         let mut held = ack(0);
         (held.sack[0], held.sack_count) = ((1000, 4000), 1);
         assert_eq!(delivery.on_ack(ms(100), &held, 3000, None).unwrap().delivered, Bytes::new(3000));
         assert_eq!(delivery.on_ack(ms(101), &held, 3000, None), None);
-        delivery.on_sent(ms(110), (0, 1000), 1000, false);
+        delivery.on_sent(ms(110), (0, 1000), true);
         let sample = delivery.on_ack(ms(210), &ack(4000), 4000, None).unwrap();
         assert_eq!((sample.delivered, sample.prior_delivered), (Bytes::new(1000), Bytes::new(3000)));
         // A sample over less than the least round trip says nothing.
-        delivery.on_sent(ms(220), (4000, 5000), 0, false);
+        delivery.on_sent(ms(220), (4000, 5000), false);
         assert_eq!(delivery.on_ack(ms(230), &ack(5000), 5000, Some(Span::from_millis(50))), None);
     }
 }

@@ -108,6 +108,14 @@ pub struct RateSample {
 }
 
 impl RateSample {
+    /// Whether its rate is at least that of `other`.
+    fn is_as_fast_as(&self, other: &RateSample) -> bool {
+        let scaled = |of: &RateSample, by: &RateSample| {
+            u128::from(of.delivered.as_u64()) * u128::from(by.interval.as_nanos())
+        };
+        scaled(self, other) >= scaled(other, self)
+    }
+
     /// The delivery rate.
     pub fn rate(&self) -> Rate {
         let nanobits = Work::of(self.delivered).as_nanobits();

@@ -3,7 +3,7 @@
 use varicap_units::{Bytes, Rate, Time};
 
 use super::delivery::Delivery;
-use super::{AckSample, CongestionControl, Controller};
+use super::{AckSample, CongestionControl, Controller, RateSample};
 use crate::segment::Segment;
 
 /// What counting rounds and delivery rates needs of an acknowledgement.
@@ -23,6 +23,8 @@ pub(crate) struct Window {
     /// The window while it falls, whatever the control says [B].
     falling: Option<u64>,
     paces: bool,
+    /// Segments are spaced out even if the control does not ask for it.
+    always_paces: bool,
     every_ack: bool,
     round: u64,
     /// The round ends when this is acknowledged: the end of what was sent when it began [B].
@@ -31,13 +33,15 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    pub(crate) fn new(control: Controller) -> Window {
+    /// A window that `control` opens, of which segments are spaced out if it paces, or `always`.
+    pub(crate) fn new(control: Controller, always_paces: bool) -> Window {
         let wants = control.wants();
         let mut window = Window {
             control,
             cwnd: 0,
             falling: None,
             paces: false,
+            always_paces,
             every_ack: wants.every_ack,
             round: 0,
             round_end: 0,
@@ -58,13 +62,13 @@ impl Window {
         self.cwnd
     }
 
-    /// Whether it paces.
+    /// Whether segments are spaced out, at a rate of the control or otherwise.
     #[inline]
     pub(crate) fn paces(&self) -> bool {
         self.paces
     }
 
-    /// The rate at which to pace, if it paces [b/s].
+    /// The control's own rate at which to pace, if it has one [b/s].
     #[inline]
     pub(crate) fn pacing_rate(&self) -> Option<Rate> {
         if self.paces { self.control.pacing_rate() } else { None }
@@ -103,12 +107,40 @@ impl Window {
         }
     }
 
-    /// The bytes of `data` leave now, with `in_flight` bytes in flight before them.
+    /// The bytes of `data` leave now, while other data `is_outstanding` or not.
     #[inline]
-    pub(crate) fn on_sent(&mut self, now: Time, data: (u64, u64), in_flight: u64, app_limited: bool) {
+    pub(crate) fn on_sent(&mut self, now: Time, data: (u64, u64), is_outstanding: bool) {
         if let Some(delivery) = &mut self.delivery {
-            delivery.on_sent(now, data, in_flight, app_limited);
+            delivery.on_sent(now, data, is_outstanding);
         }
+    }
+
+    /// The same window, of which delivery rates are measured whether its control asks for samples or not.
+    pub(crate) fn measuring_rates(self) -> Window {
+        if self.delivery.is_some() {
+            return self;
+        }
+        // In a box it learns of new data as others do, with the whole sample.
+        let control = Controller::Boxed(Box::new(self.control));
+        Window { control, delivery: Some(Box::default()), ..self }
+    }
+
+    /// Whether delivery rates are measured.
+    #[inline]
+    pub(crate) fn measures_rates(&self) -> bool {
+        self.delivery.is_some()
+    }
+
+    /// The application left a gap, with `in_flight` bytes in flight.
+    pub(crate) fn on_gap(&mut self, in_flight: u64) {
+        if let Some(delivery) = &mut self.delivery {
+            delivery.on_gap(in_flight);
+        }
+    }
+
+    /// The delivery rate that was measured last.
+    pub(crate) fn delivery_rate(&self) -> Option<RateSample> {
+        self.delivery.as_ref().and_then(|delivery| delivery.measured())
     }
 
     /// Informs the control of something that may change what it says.
@@ -127,6 +159,6 @@ impl Window {
     fn update(&mut self) {
         self.cwnd = self.falling.unwrap_or(self.control.cwnd().as_u64());
         debug_assert!(self.control.cwnd() > Bytes::ZERO, "a window of nothing never opens again");
-        self.paces = self.control.pacing_rate().is_some();
+        self.paces = self.always_paces || self.control.pacing_rate().is_some();
     }
 }

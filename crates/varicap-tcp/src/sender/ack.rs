@@ -48,6 +48,7 @@ impl Sender {
             };
             (ack, Arrived { segment, sent })
         });
+        self.update_pace();
         self.rearm(now);
         self.check();
         AckOutcome { rtt, newly_acked }
@@ -147,6 +148,7 @@ impl Sender {
         if reaction.rewind {
             self.space.nxt = self.space.una;
         }
+        self.update_pace();
         self.set_timer(now, pending, &reaction, is_new);
         self.check();
         // Measured are round trips of what was acknowledged and left once, whatever else feeds the timer.
@@ -346,6 +348,7 @@ impl Sender {
             self.window.change(|control| control.on_idle(restart));
             self.initial_window = self.space.mss;
         }
+        self.update_pace();
         AckOutcome { rtt, newly_acked: 0 }
     }
 }

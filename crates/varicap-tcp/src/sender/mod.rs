@@ -6,9 +6,12 @@
 mod ack;
 mod ecn;
 mod handshake;
+mod nagle;
 mod offer;
 mod output;
+mod pace;
 mod prr;
+mod rates;
 mod release;
 mod sampling;
 mod timers;
@@ -16,13 +19,15 @@ mod usage;
 
 use varicap_units::{Amount, Bytes, Rate, Span, Stream, Time, Work};
 
-use crate::config::{TcpConfig, WindowProbe};
+use crate::config::{Nagle, TcpConfig, WindowProbe};
 use crate::congestion::{CongestionControl, Controller, Counting, Halving, Start, Window};
+use crate::pacing::Pace;
 use crate::recovery::{Beliefs, LossRecovery, Order, Reduction as ReductionChoice, Space, State};
 use crate::reservation::Reservation;
 use crate::segment::OPTION_TIMESTAMPS;
 use ecn::Ecn;
 use handshake::Handshake;
+use nagle::ShortSegments;
 use offer::Offer;
 use prr::Reduction;
 use release::Release;
@@ -130,6 +135,9 @@ pub struct Sender {
     proportional: bool,
     reduction: Option<Reduction>,
     release: Release,
+    short: ShortSegments,
+    /// How segments are spaced out where the control has no rate.
+    pace: Option<Pace>,
     usage: Usage,
     ecn: Ecn,
     counters: Counters,
@@ -165,6 +173,7 @@ impl Sender {
         let offer = in_bytes(config.receive_window, config).as_u64().min(u64::from(u32::MAX));
         let wants = control.wants();
         let mut release = Release::new(now, config.max_burst);
+        let pace = Pace::new(&config.pacing);
         if wants.rate_samples {
             release.look_at_each();
         }
@@ -191,10 +200,12 @@ impl Sender {
             handshake: Handshake::new(now, config.handshake),
             sampling: Sampling::new(config),
             recovery: LossRecovery::new(config),
-            window: Window::new(control),
+            window: Window::new(control, pace.is_some()),
             proportional: config.recovery.rack().is_some_and(|rack| rack.reduction == ReductionChoice::Prr),
             reduction: None,
             release,
+            short: ShortSegments::new(config.nagle),
+            pace,
             usage: Usage::new(config, now),
             ecn: Ecn::new(config.ecn, wants.each_mark, config.handshake),
             counters: Counters::default(),
@@ -206,6 +217,9 @@ impl Sender {
     /// The application offers `bytes` more; [`Bytes::MAX`] never ends. The sender must then be polled.
     pub fn write(&mut self, bytes: Bytes) {
         debug_assert!(!self.closed || bytes == Bytes::ZERO, "data after the end");
+        if self.window.measures_rates() {
+            self.note_gap();
+        }
         self.written = self.written.saturating_add(bytes.as_u64());
         self.release.refill();
     }
@@ -214,6 +228,11 @@ impl Sender {
     pub fn withdraw(&mut self) {
         self.written = self.written.min(self.space.max);
         debug_assert!(self.space.nxt <= self.written, "more was sent than offered");
+    }
+
+    /// From now on `rule` says which short segments wait; [`Nagle::Off`] is `TCP_NODELAY`. The sender must then be polled.
+    pub fn set_nagle(&mut self, rule: Nagle) {
+        self.short.set(rule);
     }
 
     /// The application will offer no more.
@@ -230,7 +249,10 @@ impl Sender {
     pub fn on_rate_feedback(&mut self, now: Time, rate: Rate) {
         self.note_time(now);
         self.window.change(|control| control.on_rate_feedback(now, rate));
-        self.release.pace(self.window.pacing_rate(), self.sampling.rtt.rto());
+        let rate = self.window.pacing_rate();
+        if rate.is_some() || self.pace.is_none() {
+            self.release.pace(rate, self.sampling.rtt.rto());
+        }
     }
 
     /// From `now` on segments that conform to `terms` are marked. Delays are drawn from `stream`. The sender must then

@@ -64,7 +64,7 @@ impl Sender {
     #[inline(never)]
     fn poll_carefully(&mut self, now: Time, place: &mut Segment) -> bool {
         self.release.on_poll();
-        let (before, flight) = (self.space.max, self.space.flight());
+        let is_outstanding = self.space.max > self.space.una;
         let outgoing = self.poll_granted(now).or_else(|| self.next_within(now, None));
         self.check();
         let Some(mut outgoing) = outgoing else {
@@ -77,8 +77,7 @@ impl Sender {
         let stamp = self.release.stamp(now, self.space.una, (from, to), outgoing.wire_size.get());
         outgoing.flags = outgoing.flags.with(stamp);
         if from < to {
-            let app_limited = self.app_limited && from >= before;
-            self.window.on_sent(now, (from, to), flight, app_limited);
+            self.window.on_sent(now, (from, to), is_outstanding);
         }
         outgoing.write(now, place);
         true
@@ -137,6 +136,9 @@ impl Sender {
         }
         if nxt + len > self.offer.edge {
             return self.poll_closing(now, len);
+        }
+        if len < mss && !self.closed && self.short.wait(&self.space) {
+            return self.hold(true);
         }
         if !self.may_leave(now) {
             return None;
@@ -200,6 +202,9 @@ impl Sender {
             }
             self.sampling.on_sent(now, end);
             self.space.max = end;
+            if len < self.space.mss {
+                self.short.on_sent(end);
+            }
         }
         self.space.nxt = end;
         if self.recovery.tracks() {
@@ -258,7 +263,7 @@ impl Sender {
         self.counters.sent_bytes += u64::from(wire_size);
         self.release.on_sent(now, wire_size);
         if self.window.paces() {
-            self.release.pace(self.window.pacing_rate(), self.sampling.rtt.rto());
+            self.pace_next(now, wire_size);
         }
     }
 

@@ -142,6 +142,17 @@ impl Release {
         }
     }
 
+    /// The next segment may go `gap` after the last one was due; of the time by which that left later, at most half a gap
+    /// counts, so that a pause lets no burst out. Source: Linux, `tcp_update_skb_after_send`.
+    pub(super) fn space(&mut self, now: Time, gap: Span) {
+        // What does not wait, such as a probe, leaves before its time: the schedule goes on from there.
+        let due = self.paced_until;
+        self.paced_until = now.max(due) + gap.saturating_sub(now.since(due).min(gap / 2));
+        if !self.looks_at_each {
+            self.open_from = self.paced_until;
+        }
+    }
+
     /// From `now` on segments that conform to `terms` are marked; `packet` is a full one on the wire.
     pub(super) fn reserve(&mut self, now: Time, terms: &Reservation, packet: Bytes, stream: Stream) {
         let mut reserved = Reserved::new(now, terms, packet, stream);
@@ -256,5 +267,23 @@ impl Release {
     pub(super) fn counted(&self, in_flight: u64, cwnd: u64) -> u64 {
         // [minrate, §IV-A]: CWND is cut in half, where RFC 5681 (4) halves the data in flight, which may be more here.
         if self.reserved().is_some_and(Reserved::is_timed) { in_flight.min(cwnd) } else { in_flight }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_leaves_before_its_time_puts_the_next_segment_off() {
+        let ms = |millis| Time::ZERO + Span::from_millis(millis);
+        let gap = Span::from_millis(10);
+        let mut release = Release::new(Time::ZERO, None);
+        release.space(ms(100), gap);
+        assert!(!release.allows(ms(104), true) && release.allows(ms(105), true), "half a gap after a pause");
+        release.space(ms(102), gap);
+        assert!(!release.allows(ms(114), true) && release.allows(ms(115), true));
+        release.space(ms(117), gap);
+        assert!(!release.allows(ms(124), true) && release.allows(ms(125), true), "on schedule again");
     }
 }

@@ -4,10 +4,11 @@
 
 mod classic;
 mod rules;
+mod sending;
 mod timer;
 
 use varicap_experiment::{FlowSpec, Network, Transport};
-use varicap_tcp::{AckPolicy, AfterTimeout, Recovery, RttSamples, TcpConfig, Timer};
+use varicap_tcp::{AckPolicy, AfterTimeout, Nagle, Recovery, RttSamples, TcpConfig, Timer};
 use varicap_units::part::{OnKernel, Part};
 use varicap_units::{Amount, Bytes};
 
@@ -50,6 +51,10 @@ pub struct FlowPlan {
     pub timestamps: bool,
     /// Name of the congestion control; none for datagrams, and for RATCP, which is chosen otherwise.
     pub congestion: Option<String>,
+    /// Whether TCP itself spaces out the segments.
+    pub paces: bool,
+    /// Whether short segments leave at once.
+    pub no_delay: bool,
     /// Largest window that the receiver advertises [B].
     pub window_clamp: Option<u32>,
     /// The difference between the size that links count for a packet and its real size [B].
@@ -99,7 +104,7 @@ impl Plan {
                 Transport::Datagrams(_) => None,
             })
             .collect();
-        let sysctls = match mode {
+        let mut sysctls = match mode {
             Mode::Classic => classic(&tcps, &mut notes)?,
             // What the kernel has is left as it is, but for a timer whose parameters are the kernel's own.
             Mode::Stock if tcps.iter().all(|(_, tcp)| matches!(tcp.timer, Timer::Linux(_))) => {
@@ -107,6 +112,7 @@ impl Plan {
             }
             Mode::Stock => Vec::new(),
         };
+        sysctls.extend(sending::parameters(&tcps)?);
         if !tcps.is_empty() {
             notes.add(match mode {
                 Mode::Classic => "kernel: proportional rate reduction instead of an inflated window, limited transmit, ssthresh from cwnd instead of the data in flight, RTO of SRTT plus at least the minimum",
@@ -203,6 +209,8 @@ fn plan_flow(
                 sack: true,
                 timestamps: true,
                 congestion: None,
+                paces: false,
+                no_delay: true,
                 window_clamp: None,
                 correction: 0,
                 mtu: size as u32,
@@ -214,6 +222,7 @@ fn plan_flow(
     timer::check(tcp, &key, notes)?;
     check_details(tcp, &key, notes)?;
     rules::check(tcp, mode, notes);
+    sending::check(tcp, notes);
     let options = if tcp.timestamps { TIMESTAMPS } else { 0 };
     let mss = tcp.mss.as_u64();
     let mtu = mss + HEADER + options;
@@ -252,6 +261,8 @@ fn plan_flow(
         sack: tcp.recovery.is_selective(),
         timestamps: tcp.timestamps,
         congestion: congestion(tcp, &key, kernel, notes)?,
+        paces: sending::paces(tcp),
+        no_delay: tcp.nagle == Nagle::Off,
         window_clamp: window_clamp(tcp),
         correction: correction as i32,
         mtu: mtu as u32,
@@ -357,6 +368,14 @@ mod tests {
         );
         let network = Scenario::from_toml(&toml, "test", &[]).unwrap().resolve(&mut |_| unreachable!());
         Plan::new(&network.unwrap(), mode, kernel)
+    }
+
+    pub(super) fn refusal_of_flows(flows: &str) -> Option<String> {
+        let link = "[topology.dumbbell.forward]\ncapacity = \"1 Mbit/s\"\ndelay = \"100 ms\"\n";
+        let toml = format!("duration = \"1 s\"\n{link}{flows}\n");
+        let network = Scenario::from_toml(&toml, "test", &[]).unwrap().resolve(&mut |_| unreachable!());
+        let kernel = Kernel { release: (6, 18), controls: vec!["reno".into()] };
+        Plan::new(&network.unwrap(), Mode::Stock, &kernel).err().map(|error| error.to_string())
     }
 
     #[test]

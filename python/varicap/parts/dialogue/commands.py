@@ -88,7 +88,7 @@ def merged(setup: Setup, given: Mapping[str, Any]) -> dict[str, Any]:
     The habits of a stack come last: they hold for what neither says.
     """
     recovery = {key: value for key, value in habits(given).items() if key == "recovery"}
-    tcp = {**recovery, **setup.tcp, **given}
+    tcp = {**recovery, "nagle": nagle(given), **setup.tcp, **given}
     if setup.off and "recovery" not in given and recovery_of(tcp) == "rack":
         parameters = tcp["recovery"].get("rack", {}) if isinstance(tcp["recovery"], dict) else {}
         off = {key: False for behaviour, key in _OF_RACK.items() if behaviour in setup.off}
@@ -96,6 +96,12 @@ def merged(setup: Setup, given: Mapping[str, Any]) -> dict[str, Any]:
     if D_SACK in setup.off and "dsack" not in given:
         tcp["dsack"] = False
     return tcp
+
+
+def nagle(tcp: Mapping[str, Any]) -> str:
+    """Which short segments wait at a socket without ``TCP_NODELAY``, for the stack that `tcp` names."""
+    settled = json.loads(tcp_settings(**{key: value for key, value in tcp.items() if key != "control"}))
+    return "minshall" if settled["stack"] == "linux" else str(settled["nagle"])
 
 
 def recovery_of(tcp: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from varicap._core import Receiver, ScenarioError, Segment, Sender
-from varicap.parts.dialogue import arrival
+from varicap.parts.dialogue import arrival, commands
 from varicap.parts.dialogue.commands import D_SACK, F_RTO, FACK, RACK, TAIL_LOSS_PROBE, Host, behaviours, recovery_of
 from varicap.parts.dialogue.records import Counts, Peer, Record, Sent, Stamps, Standing, Stream, first_of
 from varicap.parts.dialogue.script import LacksError, Options, Packet, Stamp
@@ -88,7 +88,7 @@ class Connection:
         if self.host.buffer is not None:
             settings["receive_window"] = f"{self.host.buffer} B"
         self.settings, self.has = settings, behaviours(settings)
-        self.sender = Sender(now_s=self.opened_at, handshake=True, **settings)
+        self.sender = Sender(now_s=self.opened_at, handshake=True, measure_rates=True, **settings)
         of_both = {key: value for key, value in settings.items() if key != "control"}
         self.receiver = Receiver(now_s=self.opened_at, handshake=True, **of_both)
         self.receiver.read_on_demand()
@@ -109,6 +109,12 @@ class Connection:
             self._make(now)
         except ScenarioError:
             raise LacksError(f"{key} {value}") from None
+
+    def set_no_delay(self, now: float, is_on: bool) -> None:
+        """Let short segments leave at once, or wait as the stack's do."""
+        self.tcp["nagle"] = "off" if is_on else commands.nagle(self.tcp)
+        self.sender.set_nagle(self.tcp["nagle"])
+        self.drain(now)
 
     # Time.
 

@@ -65,6 +65,8 @@ NAMES = frozenset(
         "snd_wnd",
         "reordering",
         "reord_seen",
+        "delivery_rate",
+        "delivery_rate_app_limited",
     ]
 )
 """The names of `TCP_INFO` that a simulated connection has; a script that asks for others is skipped."""
@@ -106,6 +108,7 @@ def info(connection: Connection, now: float) -> dict[str, Known]:
         "notsent_bytes": connection.written - connection.sent_end,
         "snd_wnd": connection.window,
     }
+    values |= _delivery_rate(sender.delivery_rate, mss)
     if sender.min_rtt_s is not None:
         values["min_rtt"] = round(sender.min_rtt_s * 1e6)
     if sender.order is not None:
@@ -113,6 +116,13 @@ def info(connection: Connection, now: float) -> dict[str, Known]:
     if beliefs is not None:
         values |= {name: -(-size // mss) for name, size in zip(("sacked", "lost", "retrans"), beliefs, strict=True)}
     return {f"tcpi_{name}": value for name, value in values.items()}
+
+
+def _delivery_rate(measured: tuple[int, float, bool] | None, mss: int) -> dict[str, Known]:
+    """In bytes a second, of whole segments in whole microseconds; the application limits what has no sample yet."""
+    delivered, interval_s, is_limited = measured or (0, 1.0, True)
+    rate = -(-delivered // mss) * mss * 1_000_000 // max(int(interval_s * 1e6 + 1e-3), 1)
+    return {"delivery_rate": rate, "delivery_rate_app_limited": int(is_limited)}
 
 
 def _since(at: float | None, now: float) -> int:

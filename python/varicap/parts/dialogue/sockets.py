@@ -5,16 +5,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from varicap.parts.dialogue.commands import Setup, control, copied, merged
+from varicap.parts.dialogue.commands import Setup, control, copied, merged, nagle
 from varicap.parts.dialogue.connection import Connection
 from varicap.parts.dialogue.records import Sent
 from varicap.parts.dialogue.script import ANYTHING, Call, LacksError, Named, Packet, Value, Word, shown
 
 _ANYTHING = {
     *("SO_REUSEADDR", "SO_REUSEPORT", "SO_PRIORITY", "SO_MARK"),
-    *("TCP_NODELAY", "IP_TOS", "IP_MTU_DISCOVER", "IP_FREEBIND"),
+    *("IP_TOS", "IP_MTU_DISCOVER", "IP_FREEBIND"),
 }
-"""Options without effect: the simulated sender has no Nagle algorithm and no routes."""
+"""Options without effect: the simulated sender has no routes."""
 
 _LACKED_OPTIONS = {
     "SO_ZEROCOPY": "MSG_ZEROCOPY",
@@ -29,7 +29,7 @@ _LACKED_OPTIONS = {
     "TCP_CORK": "TCP_CORK",
     "TCP_INQ": "TCP_INQ",
 }
-_SET_OPTIONS = {"SO_RCVBUF", "SO_SNDBUF", "TCP_MAXSEG", "TCP_CONGESTION"} | _ANYTHING
+_SET_OPTIONS = {"SO_RCVBUF", "SO_SNDBUF", "TCP_MAXSEG", "TCP_CONGESTION", "TCP_NODELAY"} | _ANYTHING
 _READ_OPTIONS = {"TCP_MAXSEG", "TCP_CONGESTION", "SO_ERROR"}
 _PLAIN_FLAGS = {"0", "MSG_NOSIGNAL", "MSG_DONTWAIT"}
 _LACKED_FLAGS = {"MSG_FASTOPEN": "TCP fast open", "MSG_OOB": "urgent data"}
@@ -196,6 +196,8 @@ class Sockets:
                     control(self.setup, named)
                 elif not self.setup.given & {"congestion", "control"}:
                     socket.connection.change(now, "congestion", named)
+            case "TCP_NODELAY" if isinstance(value, int):
+                self._no_delay(now, socket, value != 0)
             case _ if name not in _ANYTHING:
                 raise LacksError(f"{name} with the value {shown(value)}")
         return 0, None
@@ -225,6 +227,14 @@ class Sockets:
             return 0
         found, connection.error = connection.error, None
         return found
+
+    def _no_delay(self, now: float, socket: Socket, is_on: bool) -> None:
+        if "nagle" in self.setup.given:
+            return
+        if socket.connection is not None:
+            socket.connection.set_no_delay(now, is_on)
+        else:
+            self.setup.tcp["nagle"] = "off" if is_on else nagle(self.given)
 
     # Packets.
 

@@ -1,0 +1,44 @@
+//! Segments that are spaced out.
+
+use varicap_units::{Bytes, Time};
+
+use super::Sender;
+use crate::congestion::CongestionControl;
+use crate::pacing::Windows;
+
+impl Sender {
+    /// An acknowledgement may have changed the pace.
+    #[inline]
+    pub(super) fn update_pace(&mut self) {
+        if self.pace.is_some() {
+            self.set_pace();
+        }
+    }
+
+    #[inline(never)]
+    fn set_pace(&mut self) {
+        let windows = Windows {
+            cwnd: self.window.cwnd().min(self.max_window),
+            ssthresh: self.window.control().ssthresh().map(Bytes::as_u64),
+            outstanding: self.space.flight(),
+            mss: self.space.mss,
+        };
+        if let Some(pace) = &mut self.pace {
+            pace.on_ack(&windows, self.sampling.rtt.smoothed());
+        }
+    }
+
+    /// `wire_size` bytes have left, after which the next segment has to wait.
+    #[inline(never)]
+    pub(super) fn pace_next(&mut self, now: Time, wire_size: u16) {
+        let rto = self.sampling.rtt.rto();
+        let len = wire_size.saturating_sub(self.overhead);
+        if let Some(rate) = self.window.pacing_rate() {
+            self.release.pace(Some(rate), rto);
+        } else if let Some(gap) =
+            self.pace.as_mut().filter(|_| len > 0).and_then(|pace| pace.on_sent(len.into()))
+        {
+            self.release.space(now, gap.min(rto));
+        }
+    }
+}
