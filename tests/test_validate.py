@@ -256,6 +256,57 @@ def test_an_invalid_seed_is_left_out_of_the_others(pretend: Callable[..., Kernel
     assert (row["seeds"], row["invalid_seeds"], row["valid"], row["agrees"]) == (2, 1, True, True)
 
 
+def test_a_first_seed_that_is_never_valid_leaves_the_others(pretend: Callable[..., Kernel]) -> None:
+    kernel = pretend(faulty(lambda seed: seed == 1))
+    (row,) = rows_of(varicap.validate.kernel(["slow"], max_seeds=3))
+    assert (row["seeds"], row["invalid_seeds"], row["valid"], row["agrees"]) == (2, 1, True, True)
+    assert set(kernel.seeds) == {1, 2, 3}
+
+
+def test_a_case_without_a_valid_run_is_given_up_after_three_seeds(pretend: Callable[..., Kernel]) -> None:
+    kernel = pretend(faulty(lambda seed: True))
+    (row,) = rows_of(varicap.validate.kernel(["slow"]))
+    assert (row["seeds"], row["invalid_seeds"], row["valid"]) == (0, rules.FEWEST, False)
+    assert len(kernel.seeds) == 2 * rules.FEWEST * measure.ATTEMPTS
+
+
+def test_a_single_valid_seed_has_no_interval_and_more_are_tried(pretend: Callable[..., Kernel]) -> None:
+    kernel = pretend(faulty(lambda seed: seed != 1))
+    (row,) = rows_of(varicap.validate.kernel(["slow"], max_seeds=5))
+    assert (row["seeds"], row["invalid_seeds"], row["valid"]) == (1, 4, True)
+    assert max(kernel.seeds) == 5
+
+
+def test_a_flow_that_the_simulator_does_not_deliver_does_not_end_the_table(
+    pretend: Callable[..., Kernel], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pretend()
+    simulate = measure._simulate
+
+    def nothing(*arguments: Any) -> Any:
+        return {name: {**numbers, "goodput_bps": 0.0} for name, numbers in simulate(*arguments).items()}
+
+    monkeypatch.setattr(measure, "_simulate", nothing)
+    found = varicap.validate.kernel(["slow"], max_seeds=4)
+    (row,) = rows_of(found)
+    assert (row["seeds"], row["agrees"], row["goodput_difference"]["mean"]) == (4, False, None)
+    assert row["why"].startswith("goodput 0.000 / ")
+    json.dumps(found.to_dict(), allow_nan=False)
+
+
+def test_an_invalid_run_that_is_not_repeated_for_lack_of_time_is_reported(
+    pretend: Callable[..., Kernel], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = pretend(faulty(lambda seed: True))
+    clock = time.monotonic
+    monkeypatch.setattr(time, "monotonic", lambda: clock() + (3600.0 if len(kernel.seeds) >= 2 else 0.0))
+    found = varicap.validate.kernel(["slow"], max_time="30 min", jobs=1)
+    assert len(kernel.seeds) == 2
+    assert [(row["valid"], row["invalid_seeds"], row["short_of_seeds"]) for row in found.rows] == [(False, 1, True)] * 2
+    assert found.rows[0]["faults"] == ["3 % of the packets were late"]
+    assert "reno" not in {case["flow"] for case in found.left_out}
+
+
 def test_a_run_that_fails_is_a_run_that_is_not_valid(
     pretend: Callable[..., Kernel], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,6 +7,7 @@ round:   simulate all ──► kernel: slow links side by side ──► fast o
 ```
 """
 
+import math
 import os
 import sys
 import tempfile
@@ -15,7 +16,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,6 @@ class _Job:
     scenario: _core.Scenario
     digest: str
     seed: int
-    faults: list[str] = field(default_factory=list)
 
 
 def kernel(
@@ -164,7 +164,7 @@ class _Bench:
         except KeyboardInterrupt:
             self.interrupted = True
         for case in self._chosen:
-            if case.key in self._late and not any(self._pairs(case).values()):
+            if case.key in self._late and not any(self._pairs(case).values()) and not self._faults.get(case.key):
                 self.left_out[case] = "there was no time left for it"
 
     def _next(self, case: Case, had: int, max_seeds: int) -> int:
@@ -172,10 +172,12 @@ class _Bench:
         if case.key in self._late or case in self.left_out:
             return had
         widths = [rules.half_width(rules.goodput_difference(pairs)) for pairs in self._pairs(case).values() if pairs]
-        if not widths:
-            return had  # no run was valid, and each was repeated
         if had < rules.FEWEST:
             return min(rules.FEWEST, max_seeds)
+        if not widths:
+            return had  # of so many seeds none was valid, and each was repeated
+        if math.isinf(max(widths)):
+            return min(had + 1, max_seeds)  # nothing says yet how many it takes
         return min(had + more_runs(max(widths), rules.GOODPUT, had), max_seeds)
 
     def _pairs(self, case: Case) -> dict[str, list[rules.Pair]]:
@@ -202,8 +204,6 @@ class _Bench:
             if attempt == 0 and len(failed) > _SPOILT * len(beside):
                 self._width = max(1, self._width // 2)
             jobs = failed + self._run(alone, 1)
-        for job in jobs:
-            self._faults.setdefault(job.case.key, {})[job.seed] = job.faults
 
     def _simulate(self, jobs: Sequence[_Job]) -> None:
         with _pool(os.cpu_count() or 1) as pool:
@@ -242,8 +242,9 @@ class _Bench:
 
     def _finish(self, job: _Job, flows: Flows | None, faults: list[str]) -> bool:
         if flows is None:
-            job.faults = faults
+            self._faults.setdefault(job.case.key, {})[job.seed] = faults
             return False
+        self._faults.get(job.case.key, {}).pop(job.seed, None)
         self._store.add(job.digest, job.seed, job.case.key, flows)
         self._done += 1
         if self._watched is not None:

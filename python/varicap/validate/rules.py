@@ -85,6 +85,8 @@ def _goodput(pairs: Sequence[Pair], difference: Interval) -> str:
     if abs(difference.mean) <= GOODPUT or _holds_zero(difference, len(pairs)):
         return ""
     values = [(_mean(pairs, engine, "goodput_bps") or 0.0) / 1e6 for engine in ("sim", "kernel")]
+    if math.isinf(difference.mean):
+        return f"goodput {values[0]:.3f} / {values[1]:.3f} Mb/s"
     spread = "" if difference.lo is None else f" ± {100 * half_width(difference):.2f}"
     return f"goodput {100 * difference.mean:+.2f}{spread} % ({values[0]:.3f} / {values[1]:.3f} Mb/s)"
 
