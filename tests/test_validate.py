@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from conftest import Cli, heed
@@ -22,6 +22,7 @@ import varicap
 from varicap.engines import kernel as linux
 from varicap.engines import sim
 from varicap.errors import MachineLacksError
+from varicap.results import manifest
 from varicap.validate import measure, paths, rules, table
 from varicap.validate.rules import Pair, judge
 from varicap.validate.store import FILE, Store
@@ -124,7 +125,8 @@ def test_the_paths_are_those_that_matter_and_all_can_be_simulated(tmp_path: Path
         scenario = json.loads(case.load(tmp_path).to_json())
         assert scenario["tcp"]["stack"] == "linux", case.key
         assert set(case.flows) == set(scenario["flows"])
-    assert len({case.digest(tmp_path) for case in (*cases, *quick)}) >= len(cases)
+    for some in (cases, quick):
+        assert len({paths.digest(case.load(tmp_path)) for case in some}) == len(some)
 
 
 def test_a_trace_of_ones_own_is_a_path(tmp_path: Path) -> None:
@@ -135,11 +137,40 @@ def test_a_trace_of_ones_own_is_a_path(tmp_path: Path) -> None:
     assert "reverse" in found["a"]
     assert "reverse" not in found["b"]
     case = paths.cases(["b"], more=found)[0]
-    before = case.digest(tmp_path)
+    before = paths.digest(case.load(tmp_path))
+    assert paths.digest(case.load(tmp_path)) == before
     (tmp_path / "b.down").write_text("10\n20\n40\n")
-    assert case.digest(tmp_path) != before
+    assert paths.digest(case.load(tmp_path)) != before
     with pytest.raises(paths.PathError, match="no traces"):
         paths.recorded(tmp_path / "nowhere")
+
+
+def test_a_run_is_kept_for_what_its_scenario_meant_and_for_the_varicap_that_made_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Scenario:
+        def __init__(self, meaning: str) -> None:
+            self.meaning = meaning
+
+        def to_json(self) -> str:
+            return self.meaning
+
+        def trace_files(self) -> list[Any]:
+            return []
+
+    def digest(meaning: str) -> str:
+        paths._made_by.cache_clear()
+        return paths.digest(cast("varicap.Scenario", Scenario(meaning)))
+
+    before = digest("Linux of today")
+    assert digest("Linux of today") == before
+    assert digest("Linux of tomorrow") != before
+    real = manifest.software()
+    for changed in ({"varicap": "0.0.0"}, {"git": {"revision": "0" * 40, "modified": False}}):
+        monkeypatch.setattr(manifest, "software", lambda changed=changed: real | changed)
+        assert digest("Linux of today") != before
+    monkeypatch.undo()
+    paths._made_by.cache_clear()
 
 
 Change = Callable[[int, dict[str, Any]], None]

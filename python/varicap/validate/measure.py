@@ -29,7 +29,7 @@ from varicap.errors import MachineLacksError, NotApplicableError
 from varicap.statistics import finite
 from varicap.statistics.progress import Progress, shown
 from varicap.validate import rules
-from varicap.validate.paths import CONTROLS, Case, cases, generate_traces, recorded
+from varicap.validate.paths import CONTROLS, Case, cases, digest, generate_traces, recorded
 from varicap.validate.store import Flows, Store
 from varicap.validate.table import Measured, Validation, table_of
 
@@ -131,7 +131,7 @@ class _Bench:
         self.interrupted = False
         self._chosen = chosen
         self._scenarios = {case.key: case.load(folder) for case in chosen}
-        self._digests = {case.key: case.digest(folder) for case in chosen}
+        self._digests = {key: digest(scenario) for key, scenario in self._scenarios.items()}
         self._store = store
         self._end_s = time.monotonic() + limit_s
         self._width = width

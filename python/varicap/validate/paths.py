@@ -8,7 +8,7 @@ import difflib
 import hashlib
 import json
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -86,12 +86,21 @@ class Case:
         """The scenario, checked; its traces are in `folder`."""
         return load(self.scenario, base_dir=folder)
 
-    def digest(self, folder: Path) -> str:
-        """What a run of the kernel depends on: the scenario as it is written, and its traces."""
-        digest = hashlib.sha256(json.dumps(self.scenario, sort_keys=True).encode())
-        for file in trace_files(self.scenario):
-            digest.update((folder / file).read_bytes())
-        return digest.hexdigest()[:16]
+
+def digest(scenario: "_core.Scenario") -> str:
+    """What a run of the kernel depends on: what the scenario means, its traces, and the varicap that runs it."""
+    found = hashlib.sha256(json.dumps([scenario.to_json(), _made_by()]).encode())
+    for _, file in scenario.trace_files():
+        found.update(file.read_bytes())
+    return found.hexdigest()[:16]
+
+
+@cache
+def _made_by() -> list[Any]:
+    from varicap.results.manifest import software
+
+    versions = software()
+    return [versions["varicap"], versions["git"]]
 
 
 @cache
@@ -153,16 +162,6 @@ def _case(name: str, path: Mapping[str, Any], control: str, ack: str, quick: boo
         duration_s = min(duration_s, _QUICK_FAST_S if rate > _FAST_MBPS else QUICK_S)
     scenario["duration"] = f"{duration_s:g} s"
     return Case(name, path["about"], control, ack, scenario, rate)
-
-
-def trace_files(part: Any) -> Iterator[str]:
-    """The files that a scenario names."""
-    if isinstance(part, Mapping):
-        for key, inner in part.items():
-            if key == "file" and isinstance(inner, str):
-                yield inner
-            else:
-                yield from trace_files(inner)
 
 
 def generate_traces(folder: Path) -> None:

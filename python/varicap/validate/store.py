@@ -1,7 +1,7 @@
 """Runs of the kernel on disk: an interrupted table resumes where it was.
 
 Each valid run is a line of ``runs.jsonl`` with a digest of what it depends on.  A line that was cut off, or belongs to
-another scenario, trace or kernel, is not read.  Runs of the simulator are cheap and always made anew.
+another scenario, trace, varicap or kernel, is not read.  Runs of the simulator are cheap and always made anew.
 """
 
 import json
