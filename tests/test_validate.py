@@ -145,6 +145,17 @@ def test_a_trace_of_ones_own_is_a_path(tmp_path: Path) -> None:
         paths.recorded(tmp_path / "nowhere")
 
 
+def test_a_trace_never_takes_the_place_of_a_path_nor_is_left_out_in_silence(tmp_path: Path) -> None:
+    (tmp_path / "mine.down").write_text("10\n20\n30\n")
+    more = paths.recorded(tmp_path)
+    with pytest.raises(paths.PathError, match="no trace is among the paths that were chosen: choose some of mine"):
+        paths.cases(["fixed"], more=more)
+    assert {case.path for case in paths.cases(["fixed", "mine"], more=more)} == {"fixed", "mine"}
+    (tmp_path / "lte.down").write_text("10\n20\n30\n")
+    with pytest.raises(paths.PathError, match=r"lte.down: `lte` is another path of the table"):
+        paths.recorded(tmp_path)
+
+
 def test_a_run_is_kept_for_what_its_scenario_meant_and_for_the_varicap_that_made_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -478,7 +489,7 @@ def test_without_root_there_is_no_ratcp(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("--path", "fixd"), "there is no path `fixd`; did you mean `fixed`?"),
+        (("--path", "fixd"), "no path `fixd`; did you mean `fixed`? There are: "),
         (("--traces", "."), "no traces (*.down)"),
         (("--max-time", "5"), "5"),
         (("--document", "none.md"), "none.md: a file with the lines"),
