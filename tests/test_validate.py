@@ -19,9 +19,10 @@ import pytest
 from conftest import Cli, heed
 
 import varicap
+from varicap.cli.validate import kernel as command
 from varicap.engines import kernel as linux
 from varicap.engines import sim
-from varicap.errors import MachineLacksError
+from varicap.errors import LimitError, MachineLacksError
 from varicap.results import manifest
 from varicap.validate import measure, paths, rules, table
 from varicap.validate.rules import Pair, judge
@@ -381,6 +382,28 @@ def test_an_interrupted_table_keeps_what_is_finished_and_resumes(
     again = pretend()
     assert varicap.validate.kernel(["slow"], folder=tmp_path).to_dict()["paths"] == found.to_dict()["paths"]
     assert again.seeds == []
+
+
+def test_an_error_of_one_run_leaves_the_table_of_the_others(pretend: Callable[..., Kernel], tmp_path: Path) -> None:
+    def fail(seed: int, _: dict[str, Any]) -> None:
+        if seed == 2:
+            raise LimitError("more memory than there is")
+
+    pretend(fail)
+    with pytest.raises(LimitError):
+        varicap.validate.kernel(["slow"], folder=tmp_path, jobs=1)
+    saved = json.loads((tmp_path / table.JSON).read_text())
+    assert saved["interrupted"]
+    assert [row["seeds"] for row in saved["paths"]] == [1, 1]
+
+
+def test_an_error_of_a_run_is_no_mistake_on_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise ValueError("a defect")
+
+    monkeypatch.setattr(measure, "kernel", fail)
+    with pytest.raises(ValueError, match="a defect"):
+        command(path=["slow"], quiet=True)
 
 
 def test_what_was_measured_of_another_scenario_or_cut_off_is_run_again(tmp_path: Path) -> None:

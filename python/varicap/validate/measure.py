@@ -81,7 +81,8 @@ def kernel(
     No run begins that would not end within `max_time` (2 h; quick 6 min).  `jobs` runs of the kernel go side by
     side at most, fewer if some of them are not valid.
 
-    Ctrl-C ends the measurement, and the result has what was finished.  Raises `MachineLacksError` where this machine
+    Ctrl-C ends the measurement, and the result has what was finished; where a run raises an error, `folder` has it.
+    Raises `MachineLacksError` where this machine
     has no kernel engine, and `varicap.validate.paths.PathError` for a path that does not exist.
     """
     more = {} if traces is None else recorded(traces)
@@ -98,11 +99,14 @@ def kernel(
     with tempfile.TemporaryDirectory(prefix="varicap-") as made, shown(progress, "validate kernel") as watched:
         generate_traces(Path(made))
         bench = _Bench(chosen, Path(made), Store(place), limit_s, jobs or 4 * (os.cpu_count() or 1), watched)
-        bench.measure(1 if quick else max_seeds)
-    found = table_of(bench.measured, left_out | bench.left_out, quick=quick)
-    found.interrupted = bench.interrupted
-    if place is not None:
-        found.save(place)
+        try:
+            bench.measure(1 if quick else max_seeds)
+        finally:
+            # Also what was finished before a run raised an error.
+            found = table_of(bench.measured, left_out | bench.left_out, quick=quick)
+            found.interrupted = bench.interrupted
+            if place is not None:
+                found.save(place)
     return found
 
 
@@ -163,6 +167,9 @@ class _Bench:
                     wanted[case.key] = self._next(case, wanted[case.key], max_seeds)
         except KeyboardInterrupt:
             self.interrupted = True
+        except BaseException:
+            self.interrupted = True
+            raise
         for case in self._chosen:
             if case.key in self._late and not any(self._pairs(case).values()) and not self._faults.get(case.key):
                 self.left_out[case] = "there was no time left for it"
