@@ -141,9 +141,11 @@ class Connection:
                 self._send_ack(now, answer)
 
     def _need(self, behaviour: str) -> None:
-        """Now this behaviour would show; if the script's settings ask for it, a connection without it lacks it."""
+        """Now this behaviour shows: what the script's settings ask for is lacking, or is there against them."""
         if behaviour in self.host.asked and behaviour not in self.has:
             raise LacksError(f"{behaviour} ({self.host.asked[behaviour]})")
+        if behaviour in self.host.unwanted and behaviour in self.has:
+            raise LacksError(f"a recovery without {behaviour} ({self.host.unwanted[behaviour]})")
 
     def _probe_at(self) -> float | None:
         """When a tail loss probe would leave (RFC 8985 §7.2), if the settings ask for one and the sender has none."""
@@ -361,6 +363,7 @@ class Connection:
         sack = self._sack(packet, ack)
         if self.sender.state == "loss":
             self._need(F_RTO)
+            self._need(RACK)
         flags = ["ACK"]
         if "E" in packet.flags and self.peer.ecn:
             flags.append("ECE")
