@@ -424,6 +424,18 @@ def test_what_was_measured_of_another_scenario_or_cut_off_is_run_again(tmp_path:
     assert Store(tmp_path).get("first", 1) is None, "of another kernel"
 
 
+def test_a_run_is_kept_without_reading_all_that_are_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / FILE).write_text('{"digest": "cut off", "se')
+    store = Store(tmp_path)
+    with monkeypatch.context() as reading:
+        for name in ("read_bytes", "read_text"):
+            reading.delattr(Path, name)
+        for seed in (1, 2, 3):
+            store.add("one", seed, "a case", {"reno": SAME})
+    assert len((tmp_path / FILE).read_text().splitlines()) == 1 + 3
+    assert all(Store(tmp_path).get("one", seed) for seed in (1, 2, 3))
+
+
 def test_no_run_begins_for_which_there_is_no_time(pretend: Callable[..., Kernel]) -> None:
     kernel = pretend()
     found = varicap.validate.kernel(["slow"], quick=True, max_time="5 s")

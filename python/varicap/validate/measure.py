@@ -82,8 +82,8 @@ def kernel(
     side at most, fewer if some of them are not valid.
 
     Ctrl-C ends the measurement, and the result has what was finished; where a run raises an error, `folder` has it.
-    Raises `MachineLacksError` where this machine
-    has no kernel engine, and `varicap.validate.paths.PathError` for a path that does not exist.
+    Raises `MachineLacksError` where this machine has no kernel engine, and `varicap.validate.paths.PathError` for a
+    path that does not exist.
     """
     more = {} if traces is None else recorded(traces)
     chosen = cases(paths, quick=quick, more=more)
