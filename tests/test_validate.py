@@ -75,9 +75,20 @@ def test_few_resent_packets_may_differ_by_five() -> None:
     assert not resent(12.0, 6.0)
 
 
-def test_timeouts_are_of_each_connection() -> None:
-    assert judge([pair(timeouts=202.0)], connections=200).agrees
-    assert judge([pair(timeouts=203.0)], connections=200).why == "timeouts 2.0 / 203.0"
+def test_the_bounds_are_given_in_the_units_of_what_they_bound() -> None:
+    few = SAME | {"retransmitted_packets": 4.0, "rtt_ms": None}
+    assert rules.bounds([pair()]) == {
+        "goodput_bps": 0.02e6,
+        "retransmitted_packets": 10.0,
+        "timeouts": 1.0,
+        "rtt_ms": 5.0,
+    }
+    assert rules.bounds([Pair(few, SAME)]) == {
+        "goodput_bps": 0.02e6,
+        "retransmitted_packets": 5.0,
+        "timeouts": 1.0,
+        "rtt_ms": None,
+    }
 
 
 def test_all_that_does_not_agree_is_named() -> None:
@@ -267,6 +278,27 @@ def test_seeds_are_added_until_the_interval_is_narrow_and_no_further_than_allowe
     assert row["seeds"] == 3
     assert not row["agrees"]
     assert row["why"].startswith("goodput +10.20 ± 0.25 %")
+
+
+def test_timeouts_of_a_group_differ_by_one_in_all(
+    pretend: Callable[..., Kernel], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def more(by: float) -> Change:
+        def change(_: int, summary: dict[str, Any]) -> None:
+            for group in summary["groups"]:
+                assert group["flows"] == 3
+                group["timeouts"] += by
+
+        return change
+
+    group = {"about": "three", "controls": ["reno"], "flows": {"flow": {"count": 3}}}
+    monkeypatch.setattr(measure, "recorded", lambda _: {"group": group})
+    for by, agrees in ((1.0, True), (2.0, False)):
+        pretend(more(by))
+        (row,) = rows_of(varicap.validate.kernel(["group"], traces=".", quick=True))
+        assert row["agrees"] == agrees, row["why"]
+        assert row["why"].startswith("" if agrees else "timeouts ")
+        assert row["bounds"]["timeouts"] == 1.0
 
 
 def test_an_invalid_run_is_repeated_and_then_reported_and_never_agrees(pretend: Callable[..., Kernel]) -> None:
@@ -469,7 +501,7 @@ def test_the_json_has_the_form_that_is_documented(pretend: Callable[..., Kernel]
         ("transfers", "reno", "delayed"),
     ]
     row = read["paths"][-1]
-    assert set(row) >= {"name", "flow", "ack", "sim", "kernel", "agrees", "why"}
+    assert set(row) >= {"name", "flow", "ack", "sim", "kernel", "agrees", "why", "bounds"}
     assert row["sim"] == row["kernel"]
     assert set(row["sim"]) == {
         *("goodput_bps", "retransmitted_packets", "timeouts", "rtt_ms", "cwnd_packets", "fct_ms"),

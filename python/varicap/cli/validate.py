@@ -73,8 +73,8 @@ def kernel(
 
     Each path is run with Reno, CUBIC and RATCP, with an acknowledgement for each packet and with delayed ones, with as
     many seeds as bring the interval of the difference in goodput to 2 %. Engines agree on a flow if goodput differs by
-    at most 2 % or its interval holds zero, retransmitted packets by 25 % or 5 packets, timeouts by 1, and mean RTTs by
-    5 %. All of it takes up to two hours.
+    at most 2 % or its interval holds zero, retransmitted packets by 25 % or 5 packets, timeouts by 1 (for a group of
+    flows, all of its timeouts together), and mean RTTs by 5 %. All of it takes up to two hours.
     """
     from varicap import units
     from varicap.validate import kernel as measure

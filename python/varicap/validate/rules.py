@@ -15,6 +15,7 @@ RESENT = 0.25
 """Of the simulator's packets, or"""
 RESENT_PACKETS = 5.0
 TIMEOUTS = 1.0
+"""Of a flow, or of all connections of a group together."""
 RTT = 0.05
 """Of the simulator's mean round trip."""
 FEWEST = 3
@@ -46,8 +47,8 @@ class Verdict:
     """Of goodput, kernel less simulator [share of the simulator's]."""
 
 
-def judge(pairs: Sequence[Pair], connections: int = 1) -> Verdict:
-    """Compare the means of some pairs, at least one; the flow has so many `connections`, to which timeouts refer.
+def judge(pairs: Sequence[Pair]) -> Verdict:
+    """Compare the means of some pairs, at least one.
 
     >>> run = {"goodput_bps": 1e6, "retransmitted_packets": 10.0, "timeouts": 0.0, "rtt_ms": 50.0}
     >>> judge([Pair(run, run | {"goodput_bps": 1.03e6, "timeouts": 1.0})]).why
@@ -57,7 +58,7 @@ def judge(pairs: Sequence[Pair], connections: int = 1) -> Verdict:
     wrong = [
         _goodput(pairs, difference),
         _resent(pairs),
-        _timeouts(pairs, connections),
+        _timeouts(pairs),
         _rtt(pairs),
     ]
     return Verdict(not any(wrong), "; ".join(filter(None, wrong)), difference)
@@ -72,6 +73,17 @@ def goodput_difference(pairs: Sequence[Pair]) -> Interval:
     if apart.lo is None or apart.hi is None:
         return Interval(apart.mean / base)
     return Interval(apart.mean / base, apart.lo / base, apart.hi / base)
+
+
+def bounds(pairs: Sequence[Pair]) -> dict[str, float | None]:
+    """By how much the means of each measure may differ, in its unit; none where the simulator has no such number."""
+    goodput, resent, rtt = (_mean(pairs, "sim", name) for name in ("goodput_bps", "retransmitted_packets", "rtt_ms"))
+    return {
+        "goodput_bps": GOODPUT * (goodput or 0.0),
+        "retransmitted_packets": _most_resent(resent or 0.0),
+        "timeouts": TIMEOUTS,
+        "rtt_ms": None if rtt is None else RTT * rtt,
+    }
 
 
 def half_width(difference: Interval) -> float:
@@ -99,14 +111,19 @@ def _holds_zero(difference: Interval, pairs: int) -> bool:
 
 def _resent(pairs: Sequence[Pair]) -> str:
     sim, kernel = (_mean(pairs, engine, "retransmitted_packets") or 0.0 for engine in ("sim", "kernel"))
-    if abs(kernel - sim) <= max(RESENT_PACKETS, RESENT * sim):
+    if abs(kernel - sim) <= _most_resent(sim):
         return ""
     return f"resent {sim:.1f} / {kernel:.1f} packets"
 
 
-def _timeouts(pairs: Sequence[Pair], connections: int) -> str:
+def _most_resent(sim: float) -> float:
+    """By how many packets what the kernel resent may differ."""
+    return max(RESENT_PACKETS, RESENT * sim)
+
+
+def _timeouts(pairs: Sequence[Pair]) -> str:
     sim, kernel = (_mean(pairs, engine, "timeouts") or 0.0 for engine in ("sim", "kernel"))
-    if abs(kernel - sim) <= TIMEOUTS * connections:
+    if abs(kernel - sim) <= TIMEOUTS:
         return ""
     return f"timeouts {sim:.1f} / {kernel:.1f}"
 

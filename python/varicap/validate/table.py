@@ -193,8 +193,9 @@ def _row(measured: Measured, flow: str, called: str) -> dict[str, Any]:
     }
     if not pairs:
         why = f"no run of the kernel was valid: {'; '.join(dict.fromkeys(faults))}"
-        return {**head, "sim": {}, "kernel": {}, "agrees": False, "why": why, "goodput_difference": None, **tail}
-    verdict = rules.judge(pairs, case.scenario["flows"][flow].get("count", 1))
+        nothing = {"goodput_difference": None, "bounds": None}
+        return {**head, "sim": {}, "kernel": {}, "agrees": False, "why": why, **nothing, **tail}
+    verdict = rules.judge(pairs)
     return {
         **head,
         "sim": _engine([pair.sim for pair in pairs]),
@@ -202,6 +203,7 @@ def _row(measured: Measured, flow: str, called: str) -> dict[str, Any]:
         "agrees": verdict.agrees,
         "why": verdict.why,
         "goodput_difference": verdict.difference.to_dict(),
+        "bounds": rules.bounds(pairs),
         **tail,
     }
 
