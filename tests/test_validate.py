@@ -121,8 +121,8 @@ def test_two_runs_have_no_interval_that_excuses_anything() -> None:
 
 def test_a_flow_that_delivers_in_one_engine_only_does_not_agree() -> None:
     nothing = SAME | {"goodput_bps": 0.0, "rtt_ms": None, "retransmitted_packets": 0.0, "timeouts": 0.0}
-    assert judge([Pair(nothing, nothing)]).agrees
     assert not judge([Pair(nothing, SAME)]).agrees
+    assert not judge([Pair(SAME, nothing)]).agrees
 
 
 def test_the_paths_are_those_that_matter_and_all_can_be_simulated(tmp_path: Path) -> None:
@@ -309,7 +309,7 @@ def test_an_invalid_run_is_repeated_and_then_reported_and_never_agrees(pretend: 
     assert found.rows[0]["why"] == "no run of the kernel was valid: 3 % of the packets were late"
     assert "2 without a valid run" in found.conclusion()
     _, cells = found.grid()
-    assert cells[0][3] == "not valid"
+    assert (cells[0][3], cells[0][-1]) == ("not valid", "0 (1 not valid)")
 
 
 def test_a_run_that_is_valid_when_it_is_repeated_counts(pretend: Callable[..., Kernel]) -> None:
@@ -367,6 +367,21 @@ def test_a_flow_that_the_simulator_does_not_deliver_does_not_end_the_table(
     assert (row["seeds"], row["agrees"], row["goodput_difference"]["mean"]) == (4, False, None)
     assert row["why"].startswith("goodput 0.000 / ")
     json.dumps(found.to_dict(), allow_nan=False)
+
+
+def test_a_flow_that_delivers_in_neither_engine_is_no_agreement(
+    pretend: Callable[..., Kernel], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nothing = SAME | {"goodput_bps": 0.0, "rtt_ms": None, "retransmitted_packets": 0.0, "timeouts": 0.0}
+    assert judge([Pair(nothing, nothing)]).why == "neither engine delivered anything"
+    pretend()
+    monkeypatch.setattr(measure, "numbers_of", lambda *_: {"flow": nothing})
+    found = varicap.validate.kernel(["slow"], quick=True)
+    assert [(row["valid"], row["agrees"], row["seeds"]) for row in found.rows] == [(False, False, 1)] * 2
+    assert found.rows[0]["why"] == "neither engine delivered anything"
+    assert "0 of 2 rows agree; 2 in which neither engine delivered anything" in found.conclusion()
+    _, cells = found.grid()
+    assert [(row[3], row[-1]) for row in cells] == [("not valid", "1")] * 2
 
 
 def test_an_invalid_run_that_is_not_repeated_for_lack_of_time_is_reported(

@@ -55,6 +55,8 @@ def judge(pairs: Sequence[Pair]) -> Verdict:
     'goodput +3.00 % (1.000 / 1.030 Mb/s)'
     """
     difference = goodput_difference(pairs)
+    if not delivers(pairs):
+        return Verdict(False, "neither engine delivered anything", difference)
     wrong = [
         _goodput(pairs, difference),
         _resent(pairs),
@@ -62,6 +64,11 @@ def judge(pairs: Sequence[Pair]) -> Verdict:
         _rtt(pairs),
     ]
     return Verdict(not any(wrong), "; ".join(filter(None, wrong)), difference)
+
+
+def delivers(pairs: Sequence[Pair]) -> bool:
+    """Whether there is anything to compare: some goodput, in one engine at least."""
+    return any(_mean(pairs, engine, "goodput_bps") for engine in ("sim", "kernel"))
 
 
 def goodput_difference(pairs: Sequence[Pair]) -> Interval:

@@ -83,10 +83,13 @@ class Validation:
 
     def conclusion(self) -> str:
         """How many rows agree, in a sentence, and what the reader must know about the measurement."""
-        invalid = sum(not row["valid"] for row in self.rows)
+        invalid = sum(row["seeds"] == 0 for row in self.rows)
+        empty = sum(not row["valid"] for row in self.rows) - invalid
         said = [f"{self.agreeing} of {len(self.rows)} rows agree"]
         if invalid:
             said.append(f"{invalid} without a valid run of the kernel")
+        if empty:
+            said.append(f"{empty} in which neither engine delivered anything")
         if short := sum(row["short_of_seeds"] for row in self.rows):
             said.append(f"time was up before {short} rows had the seeds that they need")
         if self.left_out:
@@ -187,7 +190,7 @@ def _row(measured: Measured, flow: str, called: str) -> dict[str, Any]:
     tail = {
         "seeds": len(pairs),
         "short_of_seeds": measured.is_short,
-        "valid": bool(pairs),
+        "valid": bool(pairs) and rules.delivers(pairs),
         "invalid_seeds": len(measured.faults),
         "faults": faults,
     }
@@ -227,11 +230,11 @@ def _engine(runs: Sequence[rules.Numbers]) -> dict[str, Any]:
 
 def _cells(row: Mapping[str, Any]) -> list[str]:
     head = [row["name"], row["flow"], row["ack"]]
-    if not row["valid"]:
-        return [*head, "not valid", *["–"] * (len(HEADINGS) - len(head) - 2), "0"]
     seeds = str(row["seeds"])
     if row["invalid_seeds"]:
         seeds += f" ({row['invalid_seeds']} not valid)"
+    if not row["valid"]:
+        return [*head, "not valid", *["–"] * (len(HEADINGS) - len(head) - 2), seeds]
     engines = row["sim"], row["kernel"]
     return [
         *head,
