@@ -3,6 +3,7 @@
 Most tests put the simulator in the kernel's place, with results that are changed as each test needs.
 """
 
+import contextlib
 import copy
 import json
 import os
@@ -16,6 +17,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+import typer
 from conftest import Cli, heed
 
 import varicap
@@ -103,15 +105,19 @@ def apart(*shares: float) -> list[Pair]:
 
 def test_a_difference_whose_interval_holds_zero_is_no_difference() -> None:
     around = judge(apart(0.30, -0.20, 0.05))
-    assert around.agrees
+    assert (around.agrees, around.undecided) == (True, True)
     assert around.difference.mean == pytest.approx(0.05)
     assert around.difference.lo is not None
     assert around.difference.lo < 0
     beside = judge(apart(0.05, 0.052, 0.048))
-    assert not beside.agrees
+    assert (beside.agrees, beside.undecided) == (False, False)
     assert beside.why == "goodput +5.00 ± 0.50 % (1.000 / 1.050 Mb/s)"
     # The mean is within the bound, though its interval does not hold zero.
-    assert judge(apart(0.015, 0.0151, 0.0149)).agrees
+    within = judge(apart(0.015, 0.0151, 0.0149))
+    assert (within.agrees, within.undecided) == (True, False)
+    # What else differs is no less so because goodput is undecided.
+    other = judge([pair(goodput_bps=1e6 * share, timeouts=9.0) for share in (1.30, 0.80, 1.05)])
+    assert (other.agrees, other.undecided, other.why) == (False, True, "timeouts 2.0 / 9.0")
 
 
 def test_two_runs_have_no_interval_that_excuses_anything() -> None:
@@ -299,6 +305,26 @@ def test_timeouts_of_a_group_differ_by_one_in_all(
         assert row["agrees"] == agrees, row["why"]
         assert row["why"].startswith("" if agrees else "timeouts ")
         assert row["bounds"]["timeouts"] == 1.0
+
+
+def test_a_row_that_agrees_because_its_interval_is_wide_is_named_and_counted_apart(
+    pretend: Callable[..., Kernel], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pretend(scaled(lambda seed: 1.3 if seed % 2 else 0.7))
+    found = varicap.validate.kernel(["slow"], max_seeds=3)
+    assert [(row["agrees"], row["undecided"]) for row in found.rows] == [(True, True)] * 2
+    assert found.agreeing == 0
+    assert found.conclusion().startswith("0 of 2 rows agree; 2 undecided, because goodput varies too much; ")
+    _, cells = found.grid()
+    assert [row[3] for row in cells] == ["undecided"] * 2
+    line = "slow, reno, ack every: goodput +10.0 ± 86.1 %"
+    assert found.undecided()[0] == line
+    assert f"{line}: undecided" in repr(found)
+    assert f"- {line}\n" in found.markdown()
+    with contextlib.suppress(typer.Exit):
+        command(path=["slow"], max_seeds=3, quiet=True)
+    assert f"{line}: undecided\n" in capsys.readouterr().out
+    assert not varicap.validate.kernel(["slow"], quick=True).undecided()
 
 
 def test_an_invalid_run_is_repeated_and_then_reported_and_never_agrees(pretend: Callable[..., Kernel]) -> None:

@@ -74,7 +74,8 @@ def kernel(
     Each path is run with Reno, CUBIC and RATCP, with an acknowledgement for each packet and with delayed ones, with as
     many seeds as bring the interval of the difference in goodput to 2 %. Engines agree on a flow if goodput differs by
     at most 2 % or its interval holds zero, retransmitted packets by 25 % or 5 packets, timeouts by 1 (for a group of
-    flows, all of its timeouts together), and mean RTTs by 5 %. All of it takes up to two hours.
+    flows, all of its timeouts together), and mean RTTs by 5 %. Where goodput differs by more than 2 % and the interval
+    holds zero because it is wide, the row is undecided, and counted apart. All of it takes up to two hours.
     """
     from varicap import units
     from varicap.validate import kernel as measure
@@ -142,6 +143,8 @@ def _show(found: "Validation", as_json: bool, quiet: bool) -> None:
         print_tables([table])
     for line in found.disagreements():
         echo(line)
+    for line in found.undecided():
+        echo(f"{line}: undecided")
     for case in found.left_out:
         echo(f"{case['name']}, {case['flow']}, ack {case['ack']}: not measured: {case['why']}")
     echo(found.conclusion())

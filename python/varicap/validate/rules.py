@@ -45,6 +45,8 @@ class Verdict:
     """What does not agree, with numbers; empty if all does."""
     difference: Interval
     """Of goodput, kernel less simulator [share of the simulator's]."""
+    undecided: bool = False
+    """Whether goodput differs by more than its bound, and its interval holds zero because it is wide."""
 
 
 def judge(pairs: Sequence[Pair]) -> Verdict:
@@ -63,7 +65,8 @@ def judge(pairs: Sequence[Pair]) -> Verdict:
         _timeouts(pairs),
         _rtt(pairs),
     ]
-    return Verdict(not any(wrong), "; ".join(filter(None, wrong)), difference)
+    undecided = abs(difference.mean) > GOODPUT and _holds_zero(difference, len(pairs))
+    return Verdict(not any(wrong), "; ".join(filter(None, wrong)), difference, undecided)
 
 
 def delivers(pairs: Sequence[Pair]) -> bool:

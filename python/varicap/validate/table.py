@@ -60,8 +60,8 @@ class Validation:
 
     @property
     def agreeing(self) -> int:
-        """How many rows agree."""
-        return sum(row["agrees"] for row in self.rows)
+        """How many rows agree, without those of which that is undecided."""
+        return sum(row["agrees"] and not row["undecided"] for row in self.rows)
 
     def to_dict(self) -> dict[str, Any]:
         """As ``varicap validate kernel --json`` prints it."""
@@ -86,6 +86,8 @@ class Validation:
         invalid = sum(row["seeds"] == 0 for row in self.rows)
         empty = sum(not row["valid"] for row in self.rows) - invalid
         said = [f"{self.agreeing} of {len(self.rows)} rows agree"]
+        if undecided := len(self.undecided()):
+            said.append(f"{undecided} undecided, because goodput varies too much")
         if invalid:
             said.append(f"{invalid} without a valid run of the kernel")
         if empty:
@@ -108,6 +110,14 @@ class Validation:
         """A line for each row that does not agree: what does not, with numbers."""
         return [f"{name_of(row)}: {row['why']}" for row in self.rows if not row["agrees"]]
 
+    def undecided(self) -> list[str]:
+        """A line for each row that agrees only because the interval of its difference in goodput is wide."""
+        return [
+            f"{name_of(row)}: goodput {_difference(row['goodput_difference'])} %"
+            for row in self.rows
+            if row["agrees"] and row["undecided"]
+        ]
+
     def markdown(self) -> str:
         """The table as a document holds it, what does not agree below it."""
         machine, versions = host(), software()
@@ -118,6 +128,9 @@ class Validation:
         lines = [_wrapped(source), "", markdown(*self.grid())]
         if disagreements := self.disagreements():
             lines += ["What does not agree (simulator / Linux):", "", *map(_item, disagreements), ""]
+        if undecided := self.undecided():
+            said = f"Undecided: goodput differs by more than {100 * rules.GOODPUT:g} %, with zero in the interval:"
+            lines += [said, "", *map(_item, undecided), ""]
         if self.left_out:
             lines += ["Not measured:", "", *(_item(f"{name_of(row)}: {row['why']}") for row in self.left_out), ""]
         return "\n".join(lines)
@@ -137,7 +150,8 @@ class Validation:
         return [folder / JSON, folder / MARKDOWN]
 
     def __repr__(self) -> str:
-        return "\n".join([f"Validation: {self.conclusion()}", *self.disagreements()])
+        undecided = [f"{line}: undecided" for line in self.undecided()]
+        return "\n".join([f"Validation: {self.conclusion()}", *self.disagreements(), *undecided])
 
     def _repr_html_(self) -> str:
         return notebook.grid(self.conclusion(), *self.grid())
@@ -196,7 +210,7 @@ def _row(measured: Measured, flow: str, called: str) -> dict[str, Any]:
     }
     if not pairs:
         why = f"no run of the kernel was valid: {'; '.join(dict.fromkeys(faults))}"
-        nothing = {"goodput_difference": None, "bounds": None}
+        nothing = {"undecided": False, "goodput_difference": None, "bounds": None}
         return {**head, "sim": {}, "kernel": {}, "agrees": False, "why": why, **nothing, **tail}
     verdict = rules.judge(pairs)
     return {
@@ -205,6 +219,7 @@ def _row(measured: Measured, flow: str, called: str) -> dict[str, Any]:
         "kernel": _engine([pair.kernel for pair in pairs]),
         "agrees": verdict.agrees,
         "why": verdict.why,
+        "undecided": verdict.undecided,
         "goodput_difference": verdict.difference.to_dict(),
         "bounds": rules.bounds(pairs),
         **tail,
@@ -238,7 +253,7 @@ def _cells(row: Mapping[str, Any]) -> list[str]:
     engines = row["sim"], row["kernel"]
     return [
         *head,
-        "yes" if row["agrees"] else "no",
+        _agreement(row),
         " / ".join(_number(of["goodput_bps"]["mean"], 4, 1e-6) for of in engines),
         _difference(row["goodput_difference"]),
         *(" / ".join(_count(of[name]) for of in engines) for name in ("retransmitted_packets", "timeouts")),
@@ -246,6 +261,12 @@ def _cells(row: Mapping[str, Any]) -> list[str]:
         _transfers(engines),
         seeds,
     ]
+
+
+def _agreement(row: Mapping[str, Any]) -> str:
+    if not row["agrees"]:
+        return "no"
+    return "undecided" if row["undecided"] else "yes"
 
 
 def _number(value: float | None, digits: int, scale: float = 1.0) -> str:
