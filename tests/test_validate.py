@@ -327,6 +327,32 @@ def test_a_row_that_agrees_because_its_interval_is_wide_is_named_and_counted_apa
     assert not varicap.validate.kernel(["slow"], quick=True).undecided()
 
 
+def test_counts_have_intervals_and_numbers_have_units(pretend: Callable[..., Kernel]) -> None:
+    def resend(seed: int, summary: dict[str, Any]) -> None:
+        for flow in summary["flows"]:
+            flow["retransmitted_packets"], flow["timeouts"] = float(10 * seed), 2.0
+
+    pretend(resend)
+    found = varicap.validate.kernel(["slow"], max_seeds=3)
+    (row,) = rows_of(found)
+    of = row["kernel"]
+    assert (of["retransmitted_packets"], of["timeouts"]) == (20.0, 2.0)
+    assert of["intervals"] == {
+        # Student's: 4.303 times the deviation, 10, over the root of 3.
+        "retransmitted_packets": {
+            "mean": 20.0,
+            "lo": pytest.approx(-4.84, abs=0.01),
+            "hi": pytest.approx(44.84, abs=0.01),
+        },
+        "timeouts": {"mean": 2.0, "lo": 2.0, "hi": 2.0},
+    }
+    headings, cells = found.grid()
+    assert {"resent [packets]", "mean cwnd [packets]"} <= set(headings)
+    shown = dict(zip(headings, cells[0], strict=True))
+    assert shown["resent [packets]"].endswith(" / 20 ± 24.8")
+    assert shown["timeouts"].endswith(" / 2")
+
+
 def test_an_invalid_run_is_repeated_and_then_reported_and_never_agrees(pretend: Callable[..., Kernel]) -> None:
     kernel = pretend(faulty(lambda seed: True))
     found = varicap.validate.kernel(["slow"], quick=True)
@@ -527,6 +553,8 @@ def test_a_table_whose_time_is_up_says_which_rows_lack_seeds(
     found = varicap.validate.kernel(["slow"], max_time="30 min", jobs=1)
     assert [(row["seeds"], row["short_of_seeds"]) for row in found.rows] == [(1, True), (1, True)]
     assert "time was up before 2 rows had the seeds that they need" in found.conclusion()
+    _, cells = found.grid()
+    assert [row[-1] for row in cells] == ["1 (short)"] * 2
 
 
 def test_the_json_has_the_form_that_is_documented(pretend: Callable[..., Kernel]) -> None:
@@ -545,7 +573,7 @@ def test_the_json_has_the_form_that_is_documented(pretend: Callable[..., Kernel]
     assert set(row) >= {"name", "flow", "ack", "sim", "kernel", "agrees", "why", "bounds"}
     assert row["sim"] == row["kernel"]
     assert set(row["sim"]) == {
-        *("goodput_bps", "retransmitted_packets", "timeouts", "rtt_ms", "cwnd_packets", "fct_ms"),
+        *("goodput_bps", "retransmitted_packets", "timeouts", "rtt_ms", "cwnd_packets", "fct_ms", "intervals"),
     }
     assert row["sim"]["fct_ms"]["p50"] <= row["sim"]["fct_ms"]["p95"]
     assert read["bounds"] == {"goodput": 0.02, "resent": 0.25, "resent_packets": 5.0, "timeouts": 1.0, "rtt": 0.05}

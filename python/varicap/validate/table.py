@@ -18,10 +18,10 @@ from varicap.validate.paths import Case
 JSON, MARKDOWN = "validation.json", "validation.md"
 
 HEADINGS = (
-    *("path", "flow", "ack", "agrees", "goodput [Mb/s]", "difference [%]", "resent", "timeouts", "mean RTT [ms]"),
-    *("mean cwnd", "FCT p50, p95 [ms]", "seeds"),
+    *("path", "flow", "ack", "agrees", "goodput [Mb/s]", "difference [%]", "resent [packets]", "timeouts"),
+    *("mean RTT [ms]", "mean cwnd [packets]", "FCT p50, p95 [ms]", "seeds"),
 )
-"""Numbers of the simulator, then of the kernel."""
+"""Numbers of the simulator, then of the kernel; after ±, half of the 95 % interval."""
 
 MARKS = ("<!-- varicap validate kernel: begin -->", "<!-- varicap validate kernel: end -->")
 """Between these lines a document has the table."""
@@ -240,6 +240,7 @@ def _engine(runs: Sequence[rules.Numbers]) -> dict[str, Any]:
         "rtt_ms": over("rtt_ms"),
         "cwnd_packets": over("cwnd_packets"),
         "fct_ms": {"p50": over("fct_p50_ms")["mean"], "p95": over("fct_p95_ms")["mean"]},
+        "intervals": {name: over(name) for name in ("retransmitted_packets", "timeouts")},
     }
 
 
@@ -248,6 +249,8 @@ def _cells(row: Mapping[str, Any]) -> list[str]:
     seeds = str(row["seeds"])
     if row["invalid_seeds"]:
         seeds += f" ({row['invalid_seeds']} not valid)"
+    if row["short_of_seeds"]:
+        seeds += " (short)"
     if not row["valid"]:
         return [*head, "not valid", *["–"] * (len(HEADINGS) - len(head) - 2), seeds]
     engines = row["sim"], row["kernel"]
@@ -256,7 +259,10 @@ def _cells(row: Mapping[str, Any]) -> list[str]:
         _agreement(row),
         " / ".join(_number(of["goodput_bps"]["mean"], 4, 1e-6) for of in engines),
         _difference(row["goodput_difference"]),
-        *(" / ".join(_count(of[name]) for of in engines) for name in ("retransmitted_packets", "timeouts")),
+        *(
+            " / ".join(_count(of["intervals"][name]) for of in engines)
+            for name in ("retransmitted_packets", "timeouts")
+        ),
         *(" / ".join(_number(of[name]["mean"], 3) for of in engines) for name in ("rtt_ms", "cwnd_packets")),
         _transfers(engines),
         seeds,
@@ -273,8 +279,12 @@ def _number(value: float | None, digits: int, scale: float = 1.0) -> str:
     return "–" if value is None else significant(value * scale, digits)
 
 
-def _count(value: float | None) -> str:
-    return "–" if value is None else f"{value:.1f}".removesuffix(".0")
+def _count(interval: Mapping[str, float | None]) -> str:
+    mean, low, high = (interval[name] for name in ("mean", "lo", "hi"))
+    if mean is None:
+        return "–"
+    spread = "" if low is None or high is None or low == high else f" ± {(high - low) / 2:.1f}".removesuffix(".0")
+    return f"{mean:.1f}".removesuffix(".0") + spread
 
 
 def _transfers(engines: Sequence[Mapping[str, Any]]) -> str:
