@@ -653,18 +653,17 @@ def test_two_paths_agree_with_the_real_kernel(cli: Cli, tmp_path: Path) -> None:
         pytest.skip(f"SKIPPED: {error}")
     if "ratcp" in refused:
         pytest.skip(f"SKIPPED: no ratcp, which needs root: {refused['ratcp']}")
-    done = cli("validate", "kernel", "--quick", "--path", "fixed", "--path", "slow", "-o", "out", "--json", "-j", "4")
+    done = cli("validate", "kernel", "--quick", "--path", "fixed", "--path", "slow", "-o", "out", "--json", "-j", "6")
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)["paths"]
     if not all(row["valid"] for row in rows):
         pytest.skip(f"SKIPPED: the machine is too busy: {[row['faults'] for row in rows]}")
     assert {(row["flow"], row["ack"]) for row in rows} == {(c, a) for c in paths.CONTROLS for a in paths.ACKS}
-    for row in rows:
-        if row["name"] == "slow" and row["flow"] == "cubic":
-            continue  # its cycle is longer than a quick run, so that chance says which part of it is measured
-        assert row["sim"]["goodput_bps"]["mean"] == pytest.approx(
-            row["kernel"]["goodput_bps"]["mean"], rel=rules.GOODPUT
-        )
+    # CUBIC on the slow path has two outcomes in the kernel, mean RTTs of 0.27 and 0.30 s by where slow start ends. A
+    # quick run is one of them.
+    decided = [row for row in rows if (row["name"], row["flow"]) != ("slow", "cubic")]
+    assert len(decided) == 6 + 4
+    assert [row["why"] for row in decided if not row["agrees"]] == []
     assert len((tmp_path / "out" / FILE).read_text().splitlines()) == len(rows)
     again = cli("validate", "kernel", "--quick", "--path", "fixed", "--path", "slow", "-o", "out", "--json", "-q")
     assert json.loads(again.stdout)["paths"] == rows
@@ -681,19 +680,27 @@ def test_ctrl_c_ends_the_runs_under_way_and_reports_what_is_finished(tmp_path: P
     started = subprocess.Popen(
         command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed
     )
-    time.sleep(6.0)
-    workers = [int(child) for child in _children(started.pid)]
-    assert workers, "runs are under way"
+    until = time.monotonic() + 30.0
+    while len(workers := _under_way(started.pid)) < 4 and started.poll() is None and time.monotonic() < until:
+        time.sleep(0.05)
+    assert len(workers) >= 4, "runs are under way"
     started.send_signal(signal.SIGINT)
-    out, told = started.communicate(timeout=10)
-    assert started.returncode == 130, told
-    assert told.splitlines()[-1] == "varicap: interrupted: 0 rows have runs; the same command resumes"
+    out, said = started.communicate(timeout=10)
+    assert started.returncode == 130, said
+    assert said.splitlines()[-1] == "varicap: interrupted: 0 rows have runs; the same command resumes"
     assert out.startswith("0 of 0 rows agree; ")
     assert out.endswith("; interrupted\n")
     assert not [worker for worker in workers if Path(f"/proc/{worker}").exists()]
     assert json.loads((tmp_path / "out" / table.JSON).read_text())["interrupted"]
 
 
-def _children(process: int) -> list[str]:
-    found = Path(f"/proc/{process}/task").glob("*/children")
-    return [child for children in found for child in children.read_text().split()]
+def _under_way(process: int) -> list[int]:
+    """The children of a process that have threads in another network namespace: runs of the kernel."""
+    home = Path("/proc/self/ns/net").readlink()
+    found = []
+    for children in Path(f"/proc/{process}/task").glob("*/children"):
+        for child in children.read_text().split():
+            with contextlib.suppress(OSError):
+                if any(place.readlink() != home for place in Path(f"/proc/{child}/task").glob("*/ns/net")):
+                    found.append(int(child))
+    return found
