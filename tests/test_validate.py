@@ -7,6 +7,7 @@ import contextlib
 import copy
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -145,6 +146,12 @@ def test_the_paths_are_those_that_matter_and_all_can_be_simulated(tmp_path: Path
         assert set(case.flows) == set(scenario["flows"])
     for some in (cases, quick):
         assert len({paths.digest(case.load(tmp_path)) for case in some}) == len(some)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/validation.md", "docs/kernel.md", "docs/artefact.md"])
+def test_the_pages_say_how_many_paths_there_are(page: str) -> None:
+    text = " ".join((Path(__file__).parents[1] / page).read_text().split())
+    assert set(re.findall(r"\bon (\S+) paths\b", text)) == {str(len(paths.names()))}
 
 
 def test_a_trace_of_ones_own_is_a_path(tmp_path: Path) -> None:
