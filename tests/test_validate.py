@@ -25,7 +25,7 @@ import varicap
 from varicap.cli.validate import kernel as command
 from varicap.engines import kernel as linux
 from varicap.engines import sim
-from varicap.errors import LimitError, MachineLacksError
+from varicap.errors import MachineLacksError
 from varicap.results import manifest
 from varicap.validate import measure, paths, rules, table
 from varicap.validate.rules import Pair, judge
@@ -493,10 +493,10 @@ def test_an_interrupted_table_keeps_what_is_finished_and_resumes(
 def test_an_error_of_one_run_leaves_the_table_of_the_others(pretend: Callable[..., Kernel], tmp_path: Path) -> None:
     def fail(seed: int, _: dict[str, Any]) -> None:
         if seed == 2:
-            raise LimitError("more memory than there is")
+            raise varicap.LimitError("more memory than there is")
 
     pretend(fail)
-    with pytest.raises(LimitError):
+    with pytest.raises(varicap.LimitError):
         varicap.validate.kernel(["slow"], folder=tmp_path, jobs=1)
     saved = json.loads((tmp_path / table.JSON).read_text())
     assert saved["interrupted"]
