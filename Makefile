@@ -29,7 +29,7 @@ export MPLBACKEND := Agg
 # The cargo option for the features of package $(1) that can be built here.
 features = $$(sed 's,.*,--features $(1)/&,' $(FEATURES))
 
-.PHONY: help setup run quick test test-rust test-python checked lint format bpf bench reproduce fuzz docs docs-rust schema lock wheels smoke audit licences clean
+.PHONY: help setup run quick test built test-rust test-python checked lint format bpf bench reproduce fuzz docs docs-rust schema lock wheels smoke audit licences clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -69,6 +69,10 @@ run: setup ## the main job: four TCPs on an LTE-like link, a table and a page wi
 	@$(BIN)/varicap report $(OUT)/lte
 
 test: test-rust test-python ## every test
+
+built: $(PACKAGES) $(FEATURES) ## what `make test` and `make checked` build of Rust, without running it
+	cargo test --workspace --locked --quiet --no-run $(call features,varicap-testbed)
+	cargo build --locked --quiet -p varicap-py $(call features,varicap-py)
 
 test-rust: $(PACKAGES) $(FEATURES)
 	cargo test --workspace --locked --quiet $(call features,varicap-testbed)

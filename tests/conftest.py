@@ -4,10 +4,11 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import warm
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
@@ -22,9 +23,19 @@ def heed() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
+@pytest.fixture(scope="session")
+def interpreter() -> Iterator[warm.Interpreter | None]:
+    """A warm interpreter; none where a process with threads cannot be forked safely."""
+    if sys.platform != "linux":
+        yield None
+        return
+    with warm.Interpreter() as started:
+        yield started
+
+
 @pytest.fixture
-def cli(tmp_path: Path) -> Cli:
-    """Runs `varicap` with these arguments in a folder of its own, without a terminal."""
+def cold_cli(tmp_path: Path) -> Cli:
+    """Runs `varicap` with these arguments in a folder of its own, without a terminal, from a new interpreter."""
 
     def run(*arguments: object, env: dict[str, str] | None = None) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
@@ -36,6 +47,18 @@ def cli(tmp_path: Path) -> Cli:
             text=True,
             timeout=120,
         )
+
+    return run
+
+
+@pytest.fixture
+def cli(tmp_path: Path, cold_cli: Cli, interpreter: warm.Interpreter | None) -> Cli:
+    """Runs `varicap` as `cold_cli` does, without starting an interpreter where the environment is the usual one."""
+
+    def run(*arguments: object, env: dict[str, str] | None = None) -> "subprocess.CompletedProcess[str]":
+        if interpreter is None or not interpreter.can(env or {}):
+            return cold_cli(*arguments, env=env)
+        return interpreter.run([*map(str, arguments)], tmp_path, env or {}, timeout_s=120)
 
     return run
 

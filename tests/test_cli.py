@@ -161,6 +161,29 @@ def test_what_no_file_and_no_number_can_be_is_a_mistake_of_the_user(
     assert "Traceback" not in said
 
 
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["run", "--help"], 0),
+        (["run", "fixed.toml", "--engine", "model"], 0),
+        (["run", "fixed.toml", *QUICK, "--json"], 0),
+        (["check", "-"], 2),
+        (["design", "effcap", "--delay", "banana"], 2),
+    ],
+)
+def test_commands_of_these_tests_do_what_those_of_a_new_interpreter_do(
+    cli: Cli, cold_cli: Cli, fixed: Path, tmp_path: Path, arguments: list[object], code: int
+) -> None:
+    (tmp_path / "fixed.toml").write_bytes(fixed.read_bytes())
+    warm, cold = cli(*arguments), cold_cli(*arguments)
+    assert (warm.returncode, cold.returncode) == (code, code)
+    assert warm.stderr == cold.stderr
+    if "--json" not in arguments:
+        assert warm.stdout == cold.stdout
+    else:
+        assert json.loads(warm.stdout)["flows"] == json.loads(cold.stdout)["flows"]
+
+
 def test_the_largest_seed_is_a_seed(cli: Cli, fixed: Path, tmp_path: Path) -> None:
     assert cli("run", fixed, *QUICK, "--json", "--seed", 2**64 - 1).returncode == 0
     trace = ("trace", "generate", "lte", "--duration", "1 s", "-o", tmp_path / "a.csv", "--seed", 2**64 - 1)

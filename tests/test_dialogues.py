@@ -523,6 +523,30 @@ def test_behaviour_that_the_stack_has_is_no_lack() -> None:
     assert after_handshake(*events, head=head, stack="linux").passed
 
 
+def test_recovery_by_time_that_a_setting_turns_off_is_a_lack_where_it_shows() -> None:
+    head = "`sysctl -q net.ipv4.{}`\n"
+    off = head.format("tcp_recovery=0 net.ipv4.tcp_early_retrans=0")
+    after_timeout = [*WRITE, "+.31 > . 1:1001(1000) ack 1", "+.1 < . 1:1(0) ack 1001 win 65535"]
+    for events in ([*WRITE, GAP], after_timeout):
+        played = after_handshake(*events, head=off, stack="linux")
+        assert [lack.what for lack in played.lacks] == ["a recovery without RACK (tcp_recovery=0)"]
+        assert played.lacks[0].line == LINES + 1 + len(events)
+        assert after_handshake(*events[:-1], head=off, stack="linux").passed
+        again = head.format("tcp_recovery=0 net.ipv4.tcp_early_retrans=0 net.ipv4.tcp_recovery=1")
+        assert after_handshake(*events, head=again, stack="linux").passed
+    # Without the stack there is nothing to turn off.
+    assert after_handshake(*WRITE, GAP, head=off).passed
+    # What the user gives counts, and it is said that the script's setting does not.
+    given = after_handshake(*WRITE, GAP, head=head.format("tcp_recovery=0"), stack="linux", recovery="rack")
+    assert given.passed
+    assert given.ignored == ["tcp_recovery=0 (recovery is given)"]
+    assert after_handshake(*WRITE, GAP, head=head.format("tcp_fack=0"), stack="linux").ignored == [
+        "tcp_fack=0 (part of RACK)"
+    ]
+    kept = after_handshake(*WRITE, head=head.format("tcp_dsack=0"), stack="linux", dsack=True)
+    assert kept.ignored == ["tcp_dsack=0 (dsack is given)"]
+
+
 def test_the_bounds_of_a_script_are_those_of_the_timer_in_force() -> None:
     head = "`sysctl -q net.ipv4.tcp_early_retrans=0\nsysctl -q net.ipv4.tcp_rto_min_us=500000`\n"
     played = after_handshake(*WRITE, "+.61 > . 1:1001(1000) ack 1", head=head, stack="linux")

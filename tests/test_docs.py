@@ -53,12 +53,20 @@ def test_python_in_a_page_is_python(file: Path) -> None:
 @pytest.mark.parametrize("file", [page for page in pages() if page not in GENERATED_HERE], ids=ids)
 def test_lines_of_a_page_fit_into_120_columns(file: Path) -> None:
     code = {line for block in blocks(file) for line in range(block.line, block.line + len(block.lines))}
-    for number, line in enumerate(file.read_text().splitlines()):
+    text = file.read_text()
+    assert text.endswith("\n"), "the last line is a line"
+    for number, line in enumerate(text.splitlines()):
         if number in code or line.lstrip().startswith("|"):
             continue
         # An address cannot be broken over lines.
         words = re.sub(r"\]\([^)]*\)|https?://\S+", "", line)
         assert len(words) <= 120, f"{file.name}:{number + 1} has {len(words)} columns"
+
+
+@pytest.mark.parametrize("file", sorted({*DOCS.glob("*.md")} - {DOCS / "index.md"}), ids=ids)
+def test_each_topic_is_named_where_readers_begin(file: Path) -> None:
+    begin = (ROOT / "README.md").read_text() + (DOCS / "index.md").read_text()
+    assert f"docs/{file.name}" in begin or f"({file.name})" in begin
 
 
 @pytest.mark.skipif(not find_spec("sphinx"), reason="Sphinx is not installed: `make docs` brings it")

@@ -3,9 +3,11 @@
 Most tests put the simulator in the kernel's place, with results that are changed as each test needs.
 """
 
+import contextlib
 import copy
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,15 +15,18 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
+import typer
 from conftest import Cli, heed
 
 import varicap
+from varicap.cli.validate import kernel as command
 from varicap.engines import kernel as linux
 from varicap.engines import sim
 from varicap.errors import MachineLacksError
+from varicap.results import manifest
 from varicap.validate import measure, paths, rules, table
 from varicap.validate.rules import Pair, judge
 from varicap.validate.store import FILE, Store
@@ -73,9 +78,20 @@ def test_few_resent_packets_may_differ_by_five() -> None:
     assert not resent(12.0, 6.0)
 
 
-def test_timeouts_are_of_each_connection() -> None:
-    assert judge([pair(timeouts=202.0)], connections=200).agrees
-    assert judge([pair(timeouts=203.0)], connections=200).why == "timeouts 2.0 / 203.0"
+def test_the_bounds_are_given_in_the_units_of_what_they_bound() -> None:
+    few = SAME | {"retransmitted_packets": 4.0, "rtt_ms": None}
+    assert rules.bounds([pair()]) == {
+        "goodput_bps": 0.02e6,
+        "retransmitted_packets": 10.0,
+        "timeouts": 1.0,
+        "rtt_ms": 5.0,
+    }
+    assert rules.bounds([Pair(few, SAME)]) == {
+        "goodput_bps": 0.02e6,
+        "retransmitted_packets": 5.0,
+        "timeouts": 1.0,
+        "rtt_ms": None,
+    }
 
 
 def test_all_that_does_not_agree_is_named() -> None:
@@ -90,15 +106,19 @@ def apart(*shares: float) -> list[Pair]:
 
 def test_a_difference_whose_interval_holds_zero_is_no_difference() -> None:
     around = judge(apart(0.30, -0.20, 0.05))
-    assert around.agrees
+    assert (around.agrees, around.undecided) == (True, True)
     assert around.difference.mean == pytest.approx(0.05)
     assert around.difference.lo is not None
     assert around.difference.lo < 0
     beside = judge(apart(0.05, 0.052, 0.048))
-    assert not beside.agrees
+    assert (beside.agrees, beside.undecided) == (False, False)
     assert beside.why == "goodput +5.00 ± 0.50 % (1.000 / 1.050 Mb/s)"
     # The mean is within the bound, though its interval does not hold zero.
-    assert judge(apart(0.015, 0.0151, 0.0149)).agrees
+    within = judge(apart(0.015, 0.0151, 0.0149))
+    assert (within.agrees, within.undecided) == (True, False)
+    # What else differs is no less so because goodput is undecided.
+    other = judge([pair(goodput_bps=1e6 * share, timeouts=9.0) for share in (1.30, 0.80, 1.05)])
+    assert (other.agrees, other.undecided, other.why) == (False, True, "timeouts 2.0 / 9.0")
 
 
 def test_two_runs_have_no_interval_that_excuses_anything() -> None:
@@ -108,8 +128,8 @@ def test_two_runs_have_no_interval_that_excuses_anything() -> None:
 
 def test_a_flow_that_delivers_in_one_engine_only_does_not_agree() -> None:
     nothing = SAME | {"goodput_bps": 0.0, "rtt_ms": None, "retransmitted_packets": 0.0, "timeouts": 0.0}
-    assert judge([Pair(nothing, nothing)]).agrees
     assert not judge([Pair(nothing, SAME)]).agrees
+    assert not judge([Pair(SAME, nothing)]).agrees
 
 
 def test_the_paths_are_those_that_matter_and_all_can_be_simulated(tmp_path: Path) -> None:
@@ -124,7 +144,14 @@ def test_the_paths_are_those_that_matter_and_all_can_be_simulated(tmp_path: Path
         scenario = json.loads(case.load(tmp_path).to_json())
         assert scenario["tcp"]["stack"] == "linux", case.key
         assert set(case.flows) == set(scenario["flows"])
-    assert len({case.digest(tmp_path) for case in (*cases, *quick)}) >= len(cases)
+    for some in (cases, quick):
+        assert len({paths.digest(case.load(tmp_path)) for case in some}) == len(some)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/validation.md", "docs/kernel.md", "docs/artefact.md"])
+def test_the_pages_say_how_many_paths_there_are(page: str) -> None:
+    text = " ".join((Path(__file__).parents[1] / page).read_text().split())
+    assert set(re.findall(r"\bon (\S+) paths\b", text)) == {str(len(paths.names()))}
 
 
 def test_a_trace_of_ones_own_is_a_path(tmp_path: Path) -> None:
@@ -135,11 +162,51 @@ def test_a_trace_of_ones_own_is_a_path(tmp_path: Path) -> None:
     assert "reverse" in found["a"]
     assert "reverse" not in found["b"]
     case = paths.cases(["b"], more=found)[0]
-    before = case.digest(tmp_path)
+    before = paths.digest(case.load(tmp_path))
+    assert paths.digest(case.load(tmp_path)) == before
     (tmp_path / "b.down").write_text("10\n20\n40\n")
-    assert case.digest(tmp_path) != before
+    assert paths.digest(case.load(tmp_path)) != before
     with pytest.raises(paths.PathError, match="no traces"):
         paths.recorded(tmp_path / "nowhere")
+
+
+def test_a_trace_never_takes_the_place_of_a_path_nor_is_left_out_in_silence(tmp_path: Path) -> None:
+    (tmp_path / "mine.down").write_text("10\n20\n30\n")
+    more = paths.recorded(tmp_path)
+    with pytest.raises(paths.PathError, match="no trace is among the paths that were chosen: choose some of mine"):
+        paths.cases(["fixed"], more=more)
+    assert {case.path for case in paths.cases(["fixed", "mine"], more=more)} == {"fixed", "mine"}
+    (tmp_path / "lte.down").write_text("10\n20\n30\n")
+    with pytest.raises(paths.PathError, match=r"lte.down: `lte` is another path of the table"):
+        paths.recorded(tmp_path)
+
+
+def test_a_run_is_kept_for_what_its_scenario_meant_and_for_the_varicap_that_made_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Scenario:
+        def __init__(self, meaning: str) -> None:
+            self.meaning = meaning
+
+        def to_json(self) -> str:
+            return self.meaning
+
+        def trace_files(self) -> list[Any]:
+            return []
+
+    def digest(meaning: str) -> str:
+        paths._made_by.cache_clear()
+        return paths.digest(cast("varicap.Scenario", Scenario(meaning)))
+
+    before = digest("Linux of today")
+    assert digest("Linux of today") == before
+    assert digest("Linux of tomorrow") != before
+    real = manifest.software()
+    for changed in ({"varicap": "0.0.0"}, {"git": {"revision": "0" * 40, "modified": False}}):
+        monkeypatch.setattr(manifest, "software", lambda changed=changed: real | changed)
+        assert digest("Linux of today") != before
+    monkeypatch.undo()
+    paths._made_by.cache_clear()
 
 
 Change = Callable[[int, dict[str, Any]], None]
@@ -226,6 +293,73 @@ def test_seeds_are_added_until_the_interval_is_narrow_and_no_further_than_allowe
     assert row["why"].startswith("goodput +10.20 ± 0.25 %")
 
 
+def test_timeouts_of_a_group_differ_by_one_in_all(
+    pretend: Callable[..., Kernel], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def more(by: float) -> Change:
+        def change(_: int, summary: dict[str, Any]) -> None:
+            for group in summary["groups"]:
+                assert group["flows"] == 3
+                group["timeouts"] += by
+
+        return change
+
+    group = {"about": "three", "controls": ["reno"], "flows": {"flow": {"count": 3}}}
+    monkeypatch.setattr(measure, "recorded", lambda _: {"group": group})
+    for by, agrees in ((1.0, True), (2.0, False)):
+        pretend(more(by))
+        (row,) = rows_of(varicap.validate.kernel(["group"], traces=".", quick=True))
+        assert row["agrees"] == agrees, row["why"]
+        assert row["why"].startswith("" if agrees else "timeouts ")
+        assert row["bounds"]["timeouts"] == 1.0
+
+
+def test_a_row_that_agrees_because_its_interval_is_wide_is_named_and_counted_apart(
+    pretend: Callable[..., Kernel], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pretend(scaled(lambda seed: 1.3 if seed % 2 else 0.7))
+    found = varicap.validate.kernel(["slow"], max_seeds=3)
+    assert [(row["agrees"], row["undecided"]) for row in found.rows] == [(True, True)] * 2
+    assert found.agreeing == 0
+    assert found.conclusion().startswith("0 of 2 rows agree; 2 undecided, because goodput varies too much; ")
+    _, cells = found.grid()
+    assert [row[3] for row in cells] == ["undecided"] * 2
+    line = "slow, reno, ack every: goodput +10.0 ± 86.1 %"
+    assert found.undecided()[0] == line
+    assert f"{line}: undecided" in repr(found)
+    assert f"- {line}\n" in found.markdown()
+    with contextlib.suppress(typer.Exit):
+        command(path=["slow"], max_seeds=3, quiet=True)
+    assert f"{line}: undecided\n" in capsys.readouterr().out
+    assert not varicap.validate.kernel(["slow"], quick=True).undecided()
+
+
+def test_counts_have_intervals_and_numbers_have_units(pretend: Callable[..., Kernel]) -> None:
+    def resend(seed: int, summary: dict[str, Any]) -> None:
+        for flow in summary["flows"]:
+            flow["retransmitted_packets"], flow["timeouts"] = float(10 * seed), 2.0
+
+    pretend(resend)
+    found = varicap.validate.kernel(["slow"], max_seeds=3)
+    (row,) = rows_of(found)
+    of = row["kernel"]
+    assert (of["retransmitted_packets"], of["timeouts"]) == (20.0, 2.0)
+    assert of["intervals"] == {
+        # Student's: 4.303 times the deviation, 10, over the root of 3.
+        "retransmitted_packets": {
+            "mean": 20.0,
+            "lo": pytest.approx(-4.84, abs=0.01),
+            "hi": pytest.approx(44.84, abs=0.01),
+        },
+        "timeouts": {"mean": 2.0, "lo": 2.0, "hi": 2.0},
+    }
+    headings, cells = found.grid()
+    assert {"resent [packets]", "mean cwnd [packets]"} <= set(headings)
+    shown = dict(zip(headings, cells[0], strict=True))
+    assert shown["resent [packets]"].endswith(" / 20 ± 24.8")
+    assert shown["timeouts"].endswith(" / 2")
+
+
 def test_an_invalid_run_is_repeated_and_then_reported_and_never_agrees(pretend: Callable[..., Kernel]) -> None:
     kernel = pretend(faulty(lambda seed: True))
     found = varicap.validate.kernel(["slow"], quick=True)
@@ -234,7 +368,7 @@ def test_an_invalid_run_is_repeated_and_then_reported_and_never_agrees(pretend: 
     assert found.rows[0]["why"] == "no run of the kernel was valid: 3 % of the packets were late"
     assert "2 without a valid run" in found.conclusion()
     _, cells = found.grid()
-    assert cells[0][3] == "not valid"
+    assert (cells[0][3], cells[0][-1]) == ("not valid", "0 (1 not valid)")
 
 
 def test_a_run_that_is_valid_when_it_is_repeated_counts(pretend: Callable[..., Kernel]) -> None:
@@ -254,6 +388,72 @@ def test_an_invalid_seed_is_left_out_of_the_others(pretend: Callable[..., Kernel
     pretend(faulty(lambda seed: seed == 2))
     (row,) = rows_of(varicap.validate.kernel(["slow"], max_seeds=3))
     assert (row["seeds"], row["invalid_seeds"], row["valid"], row["agrees"]) == (2, 1, True, True)
+
+
+def test_a_first_seed_that_is_never_valid_leaves_the_others(pretend: Callable[..., Kernel]) -> None:
+    kernel = pretend(faulty(lambda seed: seed == 1))
+    (row,) = rows_of(varicap.validate.kernel(["slow"], max_seeds=3))
+    assert (row["seeds"], row["invalid_seeds"], row["valid"], row["agrees"]) == (2, 1, True, True)
+    assert set(kernel.seeds) == {1, 2, 3}
+
+
+def test_a_case_without_a_valid_run_is_given_up_after_three_seeds(pretend: Callable[..., Kernel]) -> None:
+    kernel = pretend(faulty(lambda seed: True))
+    (row,) = rows_of(varicap.validate.kernel(["slow"]))
+    assert (row["seeds"], row["invalid_seeds"], row["valid"]) == (0, rules.FEWEST, False)
+    assert len(kernel.seeds) == 2 * rules.FEWEST * measure.ATTEMPTS
+
+
+def test_a_single_valid_seed_has_no_interval_and_more_are_tried(pretend: Callable[..., Kernel]) -> None:
+    kernel = pretend(faulty(lambda seed: seed != 1))
+    (row,) = rows_of(varicap.validate.kernel(["slow"], max_seeds=5))
+    assert (row["seeds"], row["invalid_seeds"], row["valid"]) == (1, 4, True)
+    assert max(kernel.seeds) == 5
+
+
+def test_a_flow_that_the_simulator_does_not_deliver_does_not_end_the_table(
+    pretend: Callable[..., Kernel], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pretend()
+    simulate = measure._simulate
+
+    def nothing(*arguments: Any) -> Any:
+        return {name: {**numbers, "goodput_bps": 0.0} for name, numbers in simulate(*arguments).items()}
+
+    monkeypatch.setattr(measure, "_simulate", nothing)
+    found = varicap.validate.kernel(["slow"], max_seeds=4)
+    (row,) = rows_of(found)
+    assert (row["seeds"], row["agrees"], row["goodput_difference"]["mean"]) == (4, False, None)
+    assert row["why"].startswith("goodput 0.000 / ")
+    json.dumps(found.to_dict(), allow_nan=False)
+
+
+def test_a_flow_that_delivers_in_neither_engine_is_no_agreement(
+    pretend: Callable[..., Kernel], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nothing = SAME | {"goodput_bps": 0.0, "rtt_ms": None, "retransmitted_packets": 0.0, "timeouts": 0.0}
+    assert judge([Pair(nothing, nothing)]).why == "neither engine delivered anything"
+    pretend()
+    monkeypatch.setattr(measure, "numbers_of", lambda *_: {"flow": nothing})
+    found = varicap.validate.kernel(["slow"], quick=True)
+    assert [(row["valid"], row["agrees"], row["seeds"]) for row in found.rows] == [(False, False, 1)] * 2
+    assert found.rows[0]["why"] == "neither engine delivered anything"
+    assert "0 of 2 rows agree; 2 in which neither engine delivered anything" in found.conclusion()
+    _, cells = found.grid()
+    assert [(row[3], row[-1]) for row in cells] == [("not valid", "1")] * 2
+
+
+def test_an_invalid_run_that_is_not_repeated_for_lack_of_time_is_reported(
+    pretend: Callable[..., Kernel], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = pretend(faulty(lambda seed: True))
+    clock = time.monotonic
+    monkeypatch.setattr(time, "monotonic", lambda: clock() + (3600.0 if len(kernel.seeds) >= 2 else 0.0))
+    found = varicap.validate.kernel(["slow"], max_time="30 min", jobs=1)
+    assert len(kernel.seeds) == 2
+    assert [(row["valid"], row["invalid_seeds"], row["short_of_seeds"]) for row in found.rows] == [(False, 1, True)] * 2
+    assert found.rows[0]["faults"] == ["3 % of the packets were late"]
+    assert "reno" not in {case["flow"] for case in found.left_out}
 
 
 def test_a_run_that_fails_is_a_run_that_is_not_valid(
@@ -290,6 +490,28 @@ def test_an_interrupted_table_keeps_what_is_finished_and_resumes(
     assert again.seeds == []
 
 
+def test_an_error_of_one_run_leaves_the_table_of_the_others(pretend: Callable[..., Kernel], tmp_path: Path) -> None:
+    def fail(seed: int, _: dict[str, Any]) -> None:
+        if seed == 2:
+            raise varicap.LimitError("more memory than there is")
+
+    pretend(fail)
+    with pytest.raises(varicap.LimitError):
+        varicap.validate.kernel(["slow"], folder=tmp_path, jobs=1)
+    saved = json.loads((tmp_path / table.JSON).read_text())
+    assert saved["interrupted"]
+    assert [row["seeds"] for row in saved["paths"]] == [1, 1]
+
+
+def test_an_error_of_a_run_is_no_mistake_on_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise ValueError("a defect")
+
+    monkeypatch.setattr(measure, "kernel", fail)
+    with pytest.raises(ValueError, match="a defect"):
+        command(path=["slow"], quiet=True)
+
+
 def test_what_was_measured_of_another_scenario_or_cut_off_is_run_again(tmp_path: Path) -> None:
     store = Store(tmp_path)
     store.add("first", 1, "a case", {"reno": SAME})
@@ -306,6 +528,18 @@ def test_what_was_measured_of_another_scenario_or_cut_off_is_run_again(tmp_path:
     lines = (tmp_path / FILE).read_text().replace(os.uname().release, "5.4.0")
     (tmp_path / FILE).write_text(lines)
     assert Store(tmp_path).get("first", 1) is None, "of another kernel"
+
+
+def test_a_run_is_kept_without_reading_all_that_are_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / FILE).write_text('{"digest": "cut off", "se')
+    store = Store(tmp_path)
+    with monkeypatch.context() as reading:
+        for name in ("read_bytes", "read_text"):
+            reading.delattr(Path, name)
+        for seed in (1, 2, 3):
+            store.add("one", seed, "a case", {"reno": SAME})
+    assert len((tmp_path / FILE).read_text().splitlines()) == 1 + 3
+    assert all(Store(tmp_path).get("one", seed) for seed in (1, 2, 3))
 
 
 def test_no_run_begins_for_which_there_is_no_time(pretend: Callable[..., Kernel]) -> None:
@@ -326,6 +560,8 @@ def test_a_table_whose_time_is_up_says_which_rows_lack_seeds(
     found = varicap.validate.kernel(["slow"], max_time="30 min", jobs=1)
     assert [(row["seeds"], row["short_of_seeds"]) for row in found.rows] == [(1, True), (1, True)]
     assert "time was up before 2 rows had the seeds that they need" in found.conclusion()
+    _, cells = found.grid()
+    assert [row[-1] for row in cells] == ["1 (short)"] * 2
 
 
 def test_the_json_has_the_form_that_is_documented(pretend: Callable[..., Kernel]) -> None:
@@ -341,10 +577,10 @@ def test_the_json_has_the_form_that_is_documented(pretend: Callable[..., Kernel]
         ("transfers", "reno", "delayed"),
     ]
     row = read["paths"][-1]
-    assert set(row) >= {"name", "flow", "ack", "sim", "kernel", "agrees", "why"}
+    assert set(row) >= {"name", "flow", "ack", "sim", "kernel", "agrees", "why", "bounds"}
     assert row["sim"] == row["kernel"]
     assert set(row["sim"]) == {
-        *("goodput_bps", "retransmitted_packets", "timeouts", "rtt_ms", "cwnd_packets", "fct_ms"),
+        *("goodput_bps", "retransmitted_packets", "timeouts", "rtt_ms", "cwnd_packets", "fct_ms", "intervals"),
     }
     assert row["sim"]["fct_ms"]["p50"] <= row["sim"]["fct_ms"]["p95"]
     assert read["bounds"] == {"goodput": 0.02, "resent": 0.25, "resent_packets": 5.0, "timeouts": 1.0, "rtt": 0.05}
@@ -396,7 +632,7 @@ def test_without_root_there_is_no_ratcp(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("--path", "fixd"), "there is no path `fixd`; did you mean `fixed`?"),
+        (("--path", "fixd"), "no path `fixd`; did you mean `fixed`? There are: "),
         (("--traces", "."), "no traces (*.down)"),
         (("--max-time", "5"), "5"),
         (("--document", "none.md"), "none.md: a file with the lines"),
@@ -424,18 +660,17 @@ def test_two_paths_agree_with_the_real_kernel(cli: Cli, tmp_path: Path) -> None:
         pytest.skip(f"SKIPPED: {error}")
     if "ratcp" in refused:
         pytest.skip(f"SKIPPED: no ratcp, which needs root: {refused['ratcp']}")
-    done = cli("validate", "kernel", "--quick", "--path", "fixed", "--path", "slow", "-o", "out", "--json", "-j", "4")
+    done = cli("validate", "kernel", "--quick", "--path", "fixed", "--path", "slow", "-o", "out", "--json", "-j", "6")
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)["paths"]
     if not all(row["valid"] for row in rows):
         pytest.skip(f"SKIPPED: the machine is too busy: {[row['faults'] for row in rows]}")
     assert {(row["flow"], row["ack"]) for row in rows} == {(c, a) for c in paths.CONTROLS for a in paths.ACKS}
-    for row in rows:
-        if row["name"] == "slow" and row["flow"] == "cubic":
-            continue  # its cycle is longer than a quick run, so that chance says which part of it is measured
-        assert row["sim"]["goodput_bps"]["mean"] == pytest.approx(
-            row["kernel"]["goodput_bps"]["mean"], rel=rules.GOODPUT
-        )
+    # CUBIC on the slow path has two outcomes in the kernel, mean RTTs of 0.27 and 0.30 s by where slow start ends. A
+    # quick run is one of them.
+    decided = [row for row in rows if (row["name"], row["flow"]) != ("slow", "cubic")]
+    assert len(decided) == 6 + 4
+    assert [row["why"] for row in decided if not row["agrees"]] == []
     assert len((tmp_path / "out" / FILE).read_text().splitlines()) == len(rows)
     again = cli("validate", "kernel", "--quick", "--path", "fixed", "--path", "slow", "-o", "out", "--json", "-q")
     assert json.loads(again.stdout)["paths"] == rows
@@ -452,19 +687,27 @@ def test_ctrl_c_ends_the_runs_under_way_and_reports_what_is_finished(tmp_path: P
     started = subprocess.Popen(
         command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed
     )
-    time.sleep(6.0)
-    workers = [int(child) for child in _children(started.pid)]
-    assert workers, "runs are under way"
+    until = time.monotonic() + 30.0
+    while len(workers := _under_way(started.pid)) < 4 and started.poll() is None and time.monotonic() < until:
+        time.sleep(0.05)
+    assert len(workers) >= 4, "runs are under way"
     started.send_signal(signal.SIGINT)
-    out, told = started.communicate(timeout=10)
-    assert started.returncode == 130, told
-    assert told.splitlines()[-1] == "varicap: interrupted: 0 rows have runs; the same command resumes"
+    out, said = started.communicate(timeout=10)
+    assert started.returncode == 130, said
+    assert said.splitlines()[-1] == "varicap: interrupted: 0 rows have runs; the same command resumes"
     assert out.startswith("0 of 0 rows agree; ")
     assert out.endswith("; interrupted\n")
     assert not [worker for worker in workers if Path(f"/proc/{worker}").exists()]
     assert json.loads((tmp_path / "out" / table.JSON).read_text())["interrupted"]
 
 
-def _children(process: int) -> list[str]:
-    found = Path(f"/proc/{process}/task").glob("*/children")
-    return [child for children in found for child in children.read_text().split()]
+def _under_way(process: int) -> list[int]:
+    """The children of a process that have threads in another network namespace: runs of the kernel."""
+    home = Path("/proc/self/ns/net").readlink()
+    found = []
+    for children in Path(f"/proc/{process}/task").glob("*/children"):
+        for child in children.read_text().split():
+            with contextlib.suppress(OSError):
+                if any(place.readlink() != home for place in Path(f"/proc/{child}/task").glob("*/ns/net")):
+                    found.append(int(child))
+    return found

@@ -75,7 +75,7 @@ def read_scenario(path: str | Path) -> tuple[str, bool]:
 
 
 def shown(path: str | Path) -> str:
-    r"""A path as text: bytes of it that are none are spelled out.
+    r"""A path as text; bytes that are not UTF-8 are written as escapes.
 
     >>> print(shown(os.fsdecode(b"\xff.toml")))
     \xff.toml

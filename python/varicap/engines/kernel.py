@@ -58,12 +58,13 @@ def run(
 
     The same seed gives the same capacity and the same losses as in the simulator, packet by packet.  The summary's
     ``fidelity`` says how exactly time was kept, whether the runs are valid, and what the kernel does otherwise than the
-    scenario says.  `kernel` is the mode, by default what is `fitting`.  `jobs` has no effect.  `live` is called with
-    the state of the run (see `varicap.watch`).  `packets` logs what the links did to each packet, with the numbers,
-    windows and flags of its real headers.  Runs that would need more than `max_memory` or, in real time, `max_time`,
-    all together, are refused, and stopped when they do so: `LimitError`, or `varicap.errors.StoppedRunsError` with the
-    result of those that were finished.  Raises `NotApplicableError` with key, value and reason where the kernel cannot
-    do what the scenario says, `MachineLacksError` where this machine cannot run it.
+    scenario says.  `kernel` is the mode, by default the one that `fitting` returns.  `jobs` has no effect.  `live` is
+    called with the state of the run (see `varicap.watch`).  `packets` logs what the links did to each packet, with the
+    numbers, windows and flags of its real headers.  Runs that would need more than `max_memory` or, in real time,
+    `max_time`, all together, are refused, and stopped when they do so: `LimitError`, or
+    `varicap.errors.StoppedRunsError` with the result of those that were finished.  Raises `NotApplicableError` with
+    key, value and reason where the kernel cannot do what the scenario says, `MachineLacksError` where this machine
+    cannot run it.
     """
     del jobs  # runs beside each other would disturb each other
     if sys.platform != "linux":

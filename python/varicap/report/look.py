@@ -132,7 +132,7 @@ class Look:
             yield drawn
 
     def plain(self, axes: "Axes", *, zero: bool = True) -> None:
-        """The frame of a panel, and its scales; a linear scale begins at `zero`, unless told otherwise."""
+        """The frame of a panel, and its scales; a linear scale begins at 0 unless `zero` is false."""
         style.plain(axes, self.size)
         if "y" in self.log:
             axes.set_yscale("log", nonpositive="clip")

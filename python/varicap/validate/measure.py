@@ -7,6 +7,7 @@ round:   simulate all ──► kernel: slow links side by side ──► fast o
 ```
 """
 
+import math
 import os
 import sys
 import tempfile
@@ -15,7 +16,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from varicap.errors import MachineLacksError, NotApplicableError
 from varicap.statistics import finite
 from varicap.statistics.progress import Progress, shown
 from varicap.validate import rules
-from varicap.validate.paths import CONTROLS, Case, cases, generate_traces, recorded
+from varicap.validate.paths import CONTROLS, Case, cases, digest, generate_traces, recorded
 from varicap.validate.store import Flows, Store
 from varicap.validate.table import Measured, Validation, table_of
 
@@ -58,7 +59,6 @@ class _Job:
     scenario: _core.Scenario
     digest: str
     seed: int
-    faults: list[str] = field(default_factory=list)
 
 
 def kernel(
@@ -81,8 +81,9 @@ def kernel(
     No run begins that would not end within `max_time` (2 h; quick 6 min).  `jobs` runs of the kernel go side by
     side at most, fewer if some of them are not valid.
 
-    Ctrl-C ends the measurement, and the result has what was finished.  Raises `MachineLacksError` where this machine
-    has no kernel engine, and `varicap.validate.paths.PathError` for a path that does not exist.
+    Ctrl-C ends the measurement, and the result has what was finished; where a run raises an error, `folder` has it.
+    Raises `MachineLacksError` where this machine has no kernel engine, and `varicap.validate.paths.PathError` for a
+    path that does not exist.
     """
     more = {} if traces is None else recorded(traces)
     chosen = cases(paths, quick=quick, more=more)
@@ -98,11 +99,14 @@ def kernel(
     with tempfile.TemporaryDirectory(prefix="varicap-") as made, shown(progress, "validate kernel") as watched:
         generate_traces(Path(made))
         bench = _Bench(chosen, Path(made), Store(place), limit_s, jobs or 4 * (os.cpu_count() or 1), watched)
-        bench.measure(1 if quick else max_seeds)
-    found = table_of(bench.measured, left_out | bench.left_out, quick=quick)
-    found.interrupted = bench.interrupted
-    if place is not None:
-        found.save(place)
+        try:
+            bench.measure(1 if quick else max_seeds)
+        finally:
+            # Also what was finished before a run raised an error.
+            found = table_of(bench.measured, left_out | bench.left_out, quick=quick)
+            found.interrupted = bench.interrupted
+            if place is not None:
+                found.save(place)
     return found
 
 
@@ -131,7 +135,7 @@ class _Bench:
         self.interrupted = False
         self._chosen = chosen
         self._scenarios = {case.key: case.load(folder) for case in chosen}
-        self._digests = {case.key: case.digest(folder) for case in chosen}
+        self._digests = {key: digest(scenario) for key, scenario in self._scenarios.items()}
         self._store = store
         self._end_s = time.monotonic() + limit_s
         self._width = width
@@ -163,8 +167,11 @@ class _Bench:
                     wanted[case.key] = self._next(case, wanted[case.key], max_seeds)
         except KeyboardInterrupt:
             self.interrupted = True
+        except BaseException:
+            self.interrupted = True
+            raise
         for case in self._chosen:
-            if case.key in self._late and not any(self._pairs(case).values()):
+            if case.key in self._late and not any(self._pairs(case).values()) and not self._faults.get(case.key):
                 self.left_out[case] = "there was no time left for it"
 
     def _next(self, case: Case, had: int, max_seeds: int) -> int:
@@ -172,10 +179,12 @@ class _Bench:
         if case.key in self._late or case in self.left_out:
             return had
         widths = [rules.half_width(rules.goodput_difference(pairs)) for pairs in self._pairs(case).values() if pairs]
-        if not widths:
-            return had  # no run was valid, and each was repeated
         if had < rules.FEWEST:
             return min(rules.FEWEST, max_seeds)
+        if not widths:
+            return had  # of so many seeds none was valid, and each was repeated
+        if math.isinf(max(widths)):
+            return min(had + 1, max_seeds)  # nothing says yet how many it takes
         return min(had + more_runs(max(widths), rules.GOODPUT, had), max_seeds)
 
     def _pairs(self, case: Case) -> dict[str, list[rules.Pair]]:
@@ -202,8 +211,6 @@ class _Bench:
             if attempt == 0 and len(failed) > _SPOILT * len(beside):
                 self._width = max(1, self._width // 2)
             jobs = failed + self._run(alone, 1)
-        for job in jobs:
-            self._faults.setdefault(job.case.key, {})[job.seed] = job.faults
 
     def _simulate(self, jobs: Sequence[_Job]) -> None:
         with _pool(os.cpu_count() or 1) as pool:
@@ -242,8 +249,9 @@ class _Bench:
 
     def _finish(self, job: _Job, flows: Flows | None, faults: list[str]) -> bool:
         if flows is None:
-            job.faults = faults
+            self._faults.setdefault(job.case.key, {})[job.seed] = faults
             return False
+        self._faults.get(job.case.key, {}).pop(job.seed, None)
         self._store.add(job.digest, job.seed, job.case.key, flows)
         self._done += 1
         if self._watched is not None:

@@ -4,17 +4,17 @@
 """
 
 import copy
-import difflib
 import hashlib
 import json
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from varicap import units
+from varicap._names import unknown
 from varicap.engines.scenarios import load
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ _FAST_MBPS = 40.0
 
 
 class PathError(ValueError):
-    """A path that does not exist, or a folder without traces."""
+    """A path that does not exist, or a folder whose traces cannot be paths."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,12 +86,21 @@ class Case:
         """The scenario, checked; its traces are in `folder`."""
         return load(self.scenario, base_dir=folder)
 
-    def digest(self, folder: Path) -> str:
-        """What a run of the kernel depends on: the scenario as it is written, and its traces."""
-        digest = hashlib.sha256(json.dumps(self.scenario, sort_keys=True).encode())
-        for file in trace_files(self.scenario):
-            digest.update((folder / file).read_bytes())
-        return digest.hexdigest()[:16]
+
+def digest(scenario: "_core.Scenario") -> str:
+    """What a run of the kernel depends on: what the scenario means, its traces, and the varicap that runs it."""
+    found = hashlib.sha256(json.dumps([scenario.to_json(), _made_by()]).encode())
+    for _, file in scenario.trace_files():
+        found.update(file.read_bytes())
+    return found.hexdigest()[:16]
+
+
+@cache
+def _made_by() -> list[Any]:
+    from varicap.results.manifest import software
+
+    versions = software()
+    return [versions["varicap"], versions["git"]]
 
 
 @cache
@@ -119,16 +128,17 @@ def cases(
 ) -> list[Case]:
     """The scenarios of the paths `chosen` (of all, or of the quick table's) under the controls.
 
-    `more` are paths beside those of the file, by name.  Raises `PathError` for a path that does not exist.
+    `more` are paths beside those of the file, by name.  Raises `PathError` for a path that does not exist, and if none
+    of `more` would be run.
     """
     paths = {**_table()["paths"], **(more or {})}
     if chosen is None:
         chosen = [*names(quick), *(more or {})]
     for name in chosen:
         if name not in paths:
-            close = difflib.get_close_matches(name, paths, n=1)
-            meant = f"; did you mean `{close[0]}`?" if close else "."
-            raise PathError(f"there is no path `{name}`{meant} There are: {', '.join(paths)}")
+            raise PathError(unknown("path", name, paths))
+    if more and not set(more) & set(chosen):
+        raise PathError(f"no trace is among the paths that were chosen: choose some of {', '.join(more)} as well")
     wanted = set(controls) | {OWN}
     return [
         _case(name, paths[name], control, ack, quick)
@@ -153,16 +163,6 @@ def _case(name: str, path: Mapping[str, Any], control: str, ack: str, quick: boo
         duration_s = min(duration_s, _QUICK_FAST_S if rate > _FAST_MBPS else QUICK_S)
     scenario["duration"] = f"{duration_s:g} s"
     return Case(name, path["about"], control, ack, scenario, rate)
-
-
-def trace_files(part: Any) -> Iterator[str]:
-    """The files that a scenario names."""
-    if isinstance(part, Mapping):
-        for key, inner in part.items():
-            if key == "file" and isinstance(inner, str):
-                yield inner
-            else:
-                yield from trace_files(inner)
 
 
 def generate_traces(folder: Path) -> None:
@@ -194,11 +194,13 @@ _GENERATED: Mapping[str, "Callable[[], Trace]"] = {
 def recorded(folder: str | Path) -> dict[str, dict[str, Any]]:
     """A path for each trace `*.down` of a folder, with its `*.up` for the acknowledgements if there is one.
 
-    Raises `PathError` for a folder without traces.
+    Raises `PathError` for a folder without traces, and for a trace that has the name of a path of the table.
     """
     folder = Path(folder).resolve()
     found = {}
     for down in sorted(folder.glob("*.down")):
+        if down.stem in _table()["paths"]:
+            raise PathError(f"{down}: `{down.stem}` is another path of the table; give the trace another name")
         queue = {"drop-tail": {"limit": "150 packets"}}
         up = down.with_suffix(".up")
         links = {"forward": down} | ({"reverse": up} if up.is_file() else {})

@@ -15,6 +15,7 @@ RESENT = 0.25
 """Of the simulator's packets, or"""
 RESENT_PACKETS = 5.0
 TIMEOUTS = 1.0
+"""Of a flow, or of all connections of a group together."""
 RTT = 0.05
 """Of the simulator's mean round trip."""
 FEWEST = 3
@@ -44,23 +45,33 @@ class Verdict:
     """What does not agree, with numbers; empty if all does."""
     difference: Interval
     """Of goodput, kernel less simulator [share of the simulator's]."""
+    undecided: bool = False
+    """Whether goodput differs by more than its bound, and its interval holds zero because it is wide."""
 
 
-def judge(pairs: Sequence[Pair], connections: int = 1) -> Verdict:
-    """Compare the means of some pairs, at least one; the flow has so many `connections`, to which timeouts refer.
+def judge(pairs: Sequence[Pair]) -> Verdict:
+    """Compare the means of some pairs, at least one.
 
     >>> run = {"goodput_bps": 1e6, "retransmitted_packets": 10.0, "timeouts": 0.0, "rtt_ms": 50.0}
     >>> judge([Pair(run, run | {"goodput_bps": 1.03e6, "timeouts": 1.0})]).why
     'goodput +3.00 % (1.000 / 1.030 Mb/s)'
     """
     difference = goodput_difference(pairs)
+    if not delivers(pairs):
+        return Verdict(False, "neither engine delivered anything", difference)
     wrong = [
         _goodput(pairs, difference),
         _resent(pairs),
-        _timeouts(pairs, connections),
+        _timeouts(pairs),
         _rtt(pairs),
     ]
-    return Verdict(not any(wrong), "; ".join(filter(None, wrong)), difference)
+    undecided = abs(difference.mean) > GOODPUT and _holds_zero(difference, len(pairs))
+    return Verdict(not any(wrong), "; ".join(filter(None, wrong)), difference, undecided)
+
+
+def delivers(pairs: Sequence[Pair]) -> bool:
+    """Whether there is anything to compare: some goodput, in one engine at least."""
+    return any(_mean(pairs, engine, "goodput_bps") for engine in ("sim", "kernel"))
 
 
 def goodput_difference(pairs: Sequence[Pair]) -> Interval:
@@ -74,6 +85,17 @@ def goodput_difference(pairs: Sequence[Pair]) -> Interval:
     return Interval(apart.mean / base, apart.lo / base, apart.hi / base)
 
 
+def bounds(pairs: Sequence[Pair]) -> dict[str, float | None]:
+    """By how much the means of each measure may differ, in its unit; none where the simulator has no such number."""
+    goodput, resent, rtt = (_mean(pairs, "sim", name) for name in ("goodput_bps", "retransmitted_packets", "rtt_ms"))
+    return {
+        "goodput_bps": GOODPUT * (goodput or 0.0),
+        "retransmitted_packets": _most_resent(resent or 0.0),
+        "timeouts": TIMEOUTS,
+        "rtt_ms": None if rtt is None else RTT * rtt,
+    }
+
+
 def half_width(difference: Interval) -> float:
     """Of an interval of differences; infinite where there is none."""
     if difference.lo is None or difference.hi is None:
@@ -85,6 +107,8 @@ def _goodput(pairs: Sequence[Pair], difference: Interval) -> str:
     if abs(difference.mean) <= GOODPUT or _holds_zero(difference, len(pairs)):
         return ""
     values = [(_mean(pairs, engine, "goodput_bps") or 0.0) / 1e6 for engine in ("sim", "kernel")]
+    if math.isinf(difference.mean):
+        return f"goodput {values[0]:.3f} / {values[1]:.3f} Mb/s"
     spread = "" if difference.lo is None else f" ± {100 * half_width(difference):.2f}"
     return f"goodput {100 * difference.mean:+.2f}{spread} % ({values[0]:.3f} / {values[1]:.3f} Mb/s)"
 
@@ -97,14 +121,19 @@ def _holds_zero(difference: Interval, pairs: int) -> bool:
 
 def _resent(pairs: Sequence[Pair]) -> str:
     sim, kernel = (_mean(pairs, engine, "retransmitted_packets") or 0.0 for engine in ("sim", "kernel"))
-    if abs(kernel - sim) <= max(RESENT_PACKETS, RESENT * sim):
+    if abs(kernel - sim) <= _most_resent(sim):
         return ""
     return f"resent {sim:.1f} / {kernel:.1f} packets"
 
 
-def _timeouts(pairs: Sequence[Pair], connections: int) -> str:
+def _most_resent(sim: float) -> float:
+    """By how many packets what the kernel resent may differ."""
+    return max(RESENT_PACKETS, RESENT * sim)
+
+
+def _timeouts(pairs: Sequence[Pair]) -> str:
     sim, kernel = (_mean(pairs, engine, "timeouts") or 0.0 for engine in ("sim", "kernel"))
-    if abs(kernel - sim) <= TIMEOUTS * connections:
+    if abs(kernel - sim) <= TIMEOUTS:
         return ""
     return f"timeouts {sim:.1f} / {kernel:.1f}"
 

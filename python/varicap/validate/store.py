@@ -1,7 +1,7 @@
 """Runs of the kernel on disk: an interrupted table resumes where it was.
 
 Each valid run is a line of ``runs.jsonl`` with a digest of what it depends on.  A line that was cut off, or belongs to
-another scenario, trace or kernel, is not read.  Runs of the simulator are cheap and always made anew.
+another scenario, trace, varicap or kernel, is not read.  Runs of the simulator are cheap and always made anew.
 """
 
 import json
@@ -23,12 +23,15 @@ class Store:
     def __init__(self, folder: Path | None) -> None:
         self._file = None if folder is None else folder / FILE
         self._runs: dict[tuple[str, int], Flows] = {}
+        self._is_cut = False
+        """Whether the file ends within a line."""
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
         if self._file is not None and self._file.exists():
             self._read(self._file.read_text(encoding="utf-8"))
 
     def _read(self, text: str) -> None:
+        self._is_cut = bool(text) and not text.endswith("\n")
         for line in text.splitlines():
             try:
                 read: dict[str, Any] = json.loads(line)
@@ -49,7 +52,7 @@ class Store:
         if self._file is None:
             return
         line = {"case": case, "digest": digest, "seed": seed, "kernel": platform.release(), "flows": flows}
-        # A line that a dying process cut off must not spoil the next one.
-        whole = not self._file.exists() or self._file.read_bytes()[-1:] in (b"", b"\n")
         with self._file.open("a", encoding="utf-8") as file:
-            file.write(("" if whole else "\n") + json.dumps(line) + "\n")
+            # A line that a dying process cut off must not spoil the next one.
+            file.write(("\n" if self._is_cut else "") + json.dumps(line) + "\n")
+        self._is_cut = False

@@ -18,10 +18,10 @@ from varicap.validate.paths import Case
 JSON, MARKDOWN = "validation.json", "validation.md"
 
 HEADINGS = (
-    *("path", "flow", "ack", "agrees", "goodput [Mb/s]", "difference [%]", "resent", "timeouts", "mean RTT [ms]"),
-    *("mean cwnd", "FCT p50, p95 [ms]", "seeds"),
+    *("path", "flow", "ack", "agrees", "goodput [Mb/s]", "difference [%]", "resent [packets]", "timeouts"),
+    *("mean RTT [ms]", "mean cwnd [packets]", "FCT p50, p95 [ms]", "seeds"),
 )
-"""Numbers of the simulator, then of the kernel."""
+"""Numbers of the simulator, then of the kernel; after ±, half of the 95 % interval."""
 
 MARKS = ("<!-- varicap validate kernel: begin -->", "<!-- varicap validate kernel: end -->")
 """Between these lines a document has the table."""
@@ -60,8 +60,8 @@ class Validation:
 
     @property
     def agreeing(self) -> int:
-        """How many rows agree."""
-        return sum(row["agrees"] for row in self.rows)
+        """How many rows agree, without those of which that is undecided."""
+        return sum(row["agrees"] and not row["undecided"] for row in self.rows)
 
     def to_dict(self) -> dict[str, Any]:
         """As ``varicap validate kernel --json`` prints it."""
@@ -83,10 +83,15 @@ class Validation:
 
     def conclusion(self) -> str:
         """How many rows agree, in a sentence, and what the reader must know about the measurement."""
-        invalid = sum(not row["valid"] for row in self.rows)
+        invalid = sum(row["seeds"] == 0 for row in self.rows)
+        empty = sum(not row["valid"] for row in self.rows) - invalid
         said = [f"{self.agreeing} of {len(self.rows)} rows agree"]
+        if undecided := len(self.undecided()):
+            said.append(f"{undecided} undecided, because goodput varies too much")
         if invalid:
             said.append(f"{invalid} without a valid run of the kernel")
+        if empty:
+            said.append(f"{empty} in which neither engine delivered anything")
         if short := sum(row["short_of_seeds"] for row in self.rows):
             said.append(f"time was up before {short} rows had the seeds that they need")
         if self.left_out:
@@ -105,6 +110,14 @@ class Validation:
         """A line for each row that does not agree: what does not, with numbers."""
         return [f"{name_of(row)}: {row['why']}" for row in self.rows if not row["agrees"]]
 
+    def undecided(self) -> list[str]:
+        """A line for each row that agrees only because the interval of its difference in goodput is wide."""
+        return [
+            f"{name_of(row)}: goodput {_difference(row['goodput_difference'])} %"
+            for row in self.rows
+            if row["agrees"] and row["undecided"]
+        ]
+
     def markdown(self) -> str:
         """The table as a document holds it, what does not agree below it."""
         machine, versions = host(), software()
@@ -115,6 +128,9 @@ class Validation:
         lines = [_wrapped(source), "", markdown(*self.grid())]
         if disagreements := self.disagreements():
             lines += ["What does not agree (simulator / Linux):", "", *map(_item, disagreements), ""]
+        if undecided := self.undecided():
+            said = f"Undecided: goodput differs by more than {100 * rules.GOODPUT:g} %, with zero in the interval:"
+            lines += [said, "", *map(_item, undecided), ""]
         if self.left_out:
             lines += ["Not measured:", "", *(_item(f"{name_of(row)}: {row['why']}") for row in self.left_out), ""]
         return "\n".join(lines)
@@ -134,7 +150,8 @@ class Validation:
         return [folder / JSON, folder / MARKDOWN]
 
     def __repr__(self) -> str:
-        return "\n".join([f"Validation: {self.conclusion()}", *self.disagreements()])
+        undecided = [f"{line}: undecided" for line in self.undecided()]
+        return "\n".join([f"Validation: {self.conclusion()}", *self.disagreements(), *undecided])
 
     def _repr_html_(self) -> str:
         return notebook.grid(self.conclusion(), *self.grid())
@@ -187,21 +204,24 @@ def _row(measured: Measured, flow: str, called: str) -> dict[str, Any]:
     tail = {
         "seeds": len(pairs),
         "short_of_seeds": measured.is_short,
-        "valid": bool(pairs),
+        "valid": bool(pairs) and rules.delivers(pairs),
         "invalid_seeds": len(measured.faults),
         "faults": faults,
     }
     if not pairs:
         why = f"no run of the kernel was valid: {'; '.join(dict.fromkeys(faults))}"
-        return {**head, "sim": {}, "kernel": {}, "agrees": False, "why": why, "goodput_difference": None, **tail}
-    verdict = rules.judge(pairs, case.scenario["flows"][flow].get("count", 1))
+        nothing = {"undecided": False, "goodput_difference": None, "bounds": None}
+        return {**head, "sim": {}, "kernel": {}, "agrees": False, "why": why, **nothing, **tail}
+    verdict = rules.judge(pairs)
     return {
         **head,
         "sim": _engine([pair.sim for pair in pairs]),
         "kernel": _engine([pair.kernel for pair in pairs]),
         "agrees": verdict.agrees,
         "why": verdict.why,
+        "undecided": verdict.undecided,
         "goodput_difference": verdict.difference.to_dict(),
+        "bounds": rules.bounds(pairs),
         **tail,
     }
 
@@ -220,35 +240,51 @@ def _engine(runs: Sequence[rules.Numbers]) -> dict[str, Any]:
         "rtt_ms": over("rtt_ms"),
         "cwnd_packets": over("cwnd_packets"),
         "fct_ms": {"p50": over("fct_p50_ms")["mean"], "p95": over("fct_p95_ms")["mean"]},
+        "intervals": {name: over(name) for name in ("retransmitted_packets", "timeouts")},
     }
 
 
 def _cells(row: Mapping[str, Any]) -> list[str]:
     head = [row["name"], row["flow"], row["ack"]]
-    if not row["valid"]:
-        return [*head, "not valid", *["–"] * (len(HEADINGS) - len(head) - 2), "0"]
     seeds = str(row["seeds"])
     if row["invalid_seeds"]:
         seeds += f" ({row['invalid_seeds']} not valid)"
+    if row["short_of_seeds"]:
+        seeds += " (short)"
+    if not row["valid"]:
+        return [*head, "not valid", *["–"] * (len(HEADINGS) - len(head) - 2), seeds]
     engines = row["sim"], row["kernel"]
     return [
         *head,
-        "yes" if row["agrees"] else "no",
+        _agreement(row),
         " / ".join(_number(of["goodput_bps"]["mean"], 4, 1e-6) for of in engines),
         _difference(row["goodput_difference"]),
-        *(" / ".join(_count(of[name]) for of in engines) for name in ("retransmitted_packets", "timeouts")),
+        *(
+            " / ".join(_count(of["intervals"][name]) for of in engines)
+            for name in ("retransmitted_packets", "timeouts")
+        ),
         *(" / ".join(_number(of[name]["mean"], 3) for of in engines) for name in ("rtt_ms", "cwnd_packets")),
         _transfers(engines),
         seeds,
     ]
 
 
+def _agreement(row: Mapping[str, Any]) -> str:
+    if not row["agrees"]:
+        return "no"
+    return "undecided" if row["undecided"] else "yes"
+
+
 def _number(value: float | None, digits: int, scale: float = 1.0) -> str:
     return "–" if value is None else significant(value * scale, digits)
 
 
-def _count(value: float | None) -> str:
-    return "–" if value is None else f"{value:.1f}".removesuffix(".0")
+def _count(interval: Mapping[str, float | None]) -> str:
+    mean, low, high = (interval[name] for name in ("mean", "lo", "hi"))
+    if mean is None:
+        return "–"
+    spread = "" if low is None or high is None or low == high else f" ± {(high - low) / 2:.1f}".removesuffix(".0")
+    return f"{mean:.1f}".removesuffix(".0") + spread
 
 
 def _transfers(engines: Sequence[Mapping[str, Any]]) -> str:

@@ -2,7 +2,7 @@
 
 from enum import Enum, auto
 
-from varicap.parts.dialogue.script import Options, Packet
+from varicap.parts.dialogue.script import Packet, Stamp
 
 _NUMBERS = 1 << 32
 
@@ -25,10 +25,10 @@ def judged(packet: Packet, following: int, edge: int | None, recent: int | None)
         # RFC 5961 §4.
         return Judgement.CHALLENGED
     if recent is not None and not is_reset:
-        if packet.options is None or packet.options.stamp is None:
+        if packet.stamp is None:
             # RFC 7323 §3.2.
             return Judgement.DROPPED
-        if is_outdated(packet.options, recent):
+        if is_outdated(packet.stamp, recent):
             return Judgement.CHALLENGED
     if not is_acceptable(packet, following, edge):
         return Judgement.DROPPED if is_reset else Judgement.OUTSIDE
@@ -55,10 +55,9 @@ def is_acceptable(packet: Packet, following: int, edge: int | None) -> bool:
     return any(following <= place and (edge is None or place < edge) for place in places)
 
 
-def is_outdated(options: Options | None, recent: int) -> bool:
+def is_outdated(stamp: Stamp, recent: int) -> bool:
     """Whether a segment's timestamp is older than the latest (PAWS, RFC 7323 §5.2)."""
-    stamp = None if options is None else options.stamp
-    return stamp is not None and (stamp.value - recent) % _NUMBERS >= _NUMBERS // 2
+    return (stamp.value - recent) % _NUMBERS >= _NUMBERS // 2
 
 
 def has_duplicate(blocks: tuple[tuple[int, int], ...], ack: int) -> bool:

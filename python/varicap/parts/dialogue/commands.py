@@ -49,6 +49,11 @@ class Host:
     Where the connection lacks it, it makes a skip of a dialogue that comes to where the behaviour would show; until
     then nothing is missing.
     """
+    unwanted: dict[str, str] = field(default_factory=dict)
+    """Behaviour that recovery by time cannot do without, and the setting that turns it off.
+
+    A skip where the behaviour shows, too.
+    """
 
     def window_scale(self) -> int | None:
         """As Linux chooses it: by the most that the receive buffer may become."""
@@ -79,7 +84,7 @@ class Setup:
 
 def copied(host: Host) -> Host:
     """The host as it is now: what a connection has settled when it was opened does not change any more."""
-    return replace(host, asked=dict(host.asked))
+    return replace(host, asked=dict(host.asked), unwanted=dict(host.unwanted))
 
 
 def merged(setup: Setup, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -207,7 +212,17 @@ def _asks(setup: Setup, key: str, text: str) -> None:
     if int(text, 0) == 0:
         setup.host.asked.pop(behaviour, None)
         setup.off.add(behaviour)
+        if behaviour not in setup.has:
+            return
+        given = "dsack" if behaviour == D_SACK else "recovery"
+        if given in setup.given:
+            _ignore(setup, f"{key}={text} ({given} is given)")
+        elif behaviour == RACK:
+            setup.host.unwanted[behaviour] = f"{key}={text}"
+        elif behaviour == FACK:
+            _ignore(setup, f"{key}={text} (part of RACK)")
     else:
+        setup.host.unwanted.pop(behaviour, None)
         setup.host.asked[behaviour] = f"{key}={text}"
         setup.off.discard(behaviour)
         if behaviour not in setup.has:

@@ -14,14 +14,9 @@ from varicap.parts.dialogue.commands import D_SACK, F_RTO, FACK, RACK, TAIL_LOSS
 from varicap.parts.dialogue.records import Counts, Peer, Record, Sent, Stamps, Standing, Stream, first_of
 from varicap.parts.dialogue.script import LacksError, Options, Packet, Stamp
 
-TIMESTAMPS_SIZE = 12
 _MOST_WINDOW = (1 << 32) - 1
-_LEAST_MSS = 88
-"""Linux's least for a segment, whatever the peer offers [B]."""
 _DELAYED_ACK_S = 0.2
 """What a tail loss probe of a single segment waits for in addition [s]."""
-_DEFAULT_MSS = 536
-"""If the peer offers none. Source: RFC 9293 §3.7.1."""
 
 
 class Connection:
@@ -63,17 +58,8 @@ class Connection:
     # What the handshake settles.
 
     def _agree(self, syn: Packet) -> None:
-        """Settle the options, by the SYN or the SYN-ACK of the peer and what this host is willing to do."""
-        host, options = self.host, syn.options or Options()
-        stamps = options.stamp is not None and host.timestamps
-        mss = min(host.mss, max(options.mss or _DEFAULT_MSS, _LEAST_MSS))
-        mss = max(mss - TIMESTAMPS_SIZE, 1) if stamps else mss
-        scale = options.window_scale if host.window_scaling else None
-        if self.is_active:
-            ecn = host.ecn == 1 and "E" in syn.flags and "W" not in syn.flags
-        else:
-            ecn = host.ecn in {1, 2} and "E" in syn.flags and "W" in syn.flags
-        self.peer = Peer(mss, options.sack_ok and host.sack, scale, stamps, ecn)
+        """Settle the options, by the SYN or the SYN-ACK of the peer."""
+        self.peer = Peer.agreed(self.host, syn, is_active=self.is_active)
         self.window = syn.window or 0
 
     def _make(self, now: float) -> None:
@@ -147,9 +133,11 @@ class Connection:
                 self._send_ack(now, answer)
 
     def _need(self, behaviour: str) -> None:
-        """Now this behaviour would show; if the script's settings ask for it, a connection without it lacks it."""
+        """Now this behaviour shows: what the script's settings ask for is lacking, or is there against them."""
         if behaviour in self.host.asked and behaviour not in self.has:
             raise LacksError(f"{behaviour} ({self.host.asked[behaviour]})")
+        if behaviour in self.host.unwanted and behaviour in self.has:
+            raise LacksError(f"a recovery without {behaviour} ({self.host.unwanted[behaviour]})")
 
     def _probe_at(self) -> float | None:
         """When a tail loss probe would leave (RFC 8985 §7.2), if the settings ask for one and the sender has none."""
@@ -370,6 +358,7 @@ class Connection:
         sack = self._sack(packet, ack)
         if self.sender.state == "loss":
             self._need(F_RTO)
+            self._need(RACK)
         flags = ["ACK"]
         if "E" in packet.flags and self.peer.ecn:
             flags.append("ECE")
@@ -413,7 +402,7 @@ class Connection:
         return [*repeated, *((max(start, ack), end) for start, end in blocks if ack < end)]
 
     def _echo_of(self, packet: Packet) -> tuple[float, bool] | None:
-        stamp = packet.options.stamp if packet.options is not None and self.peer.stamps else None
+        stamp = packet.stamp if self.peer.stamps else None
         return self.stamps.echoed(stamp) or first_of(self.records, self.una)
 
     def _on_fin_acknowledged(self) -> None:

@@ -362,8 +362,7 @@ class _Player:
     def _check_stamp(self, expected: Packet, sent: Sent, actual: str) -> None:
         """Compare the clock that a segment shows, from the first one on, and note what the script calls its value."""
         connection, packet = self.sockets.connection, sent.packet
-        wanted = None if expected.options is None else expected.options.stamp
-        had = None if packet.options is None else packet.options.stamp
+        wanted, had = expected.stamp, packet.stamp
         if connection is None or wanted is None or had is None:
             return
         connection.stamps.ours[wanted.value] = sent.at

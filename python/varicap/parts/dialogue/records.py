@@ -2,8 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Self
 
-from varicap.parts.dialogue.script import Packet, Stamp
+from varicap.parts.dialogue.commands import Host
+from varicap.parts.dialogue.script import Options, Packet, Stamp
+
+_TIMESTAMPS_SIZE = 12
+_LEAST_MSS = 88
+"""Linux's least for a segment, whatever the peer offers [B]."""
+_DEFAULT_MSS = 536
+"""If the peer offers none. Source: RFC 9293 §3.7.1."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +42,20 @@ class Peer:
     scale: int | None = None
     stamps: bool = False
     ecn: bool = False
+
+    @classmethod
+    def agreed(cls, host: Host, syn: Packet, *, is_active: bool) -> Self:
+        """By the SYN of the peer, or its SYN-ACK if `host` is the active side, and what `host` is willing to do."""
+        options = syn.options or Options()
+        stamps = options.stamp is not None and host.timestamps
+        mss = min(host.mss, max(options.mss or _DEFAULT_MSS, _LEAST_MSS))
+        mss = max(mss - _TIMESTAMPS_SIZE, 1) if stamps else mss
+        scale = options.window_scale if host.window_scaling else None
+        if is_active:
+            ecn = host.ecn == 1 and "E" in syn.flags and "W" not in syn.flags
+        else:
+            ecn = host.ecn in {1, 2} and "E" in syn.flags and "W" in syn.flags
+        return cls(mss, options.sack_ok and host.sack, scale, stamps, ecn)
 
 
 @dataclass(frozen=True)
@@ -90,8 +112,8 @@ class Stamps:
 
     def hear(self, packet: Packet) -> None:
         """RFC 7323 §4.3: the earliest segment that was not acknowledged counts; it is not older than `recent`."""
-        if packet.options is not None and packet.options.stamp is not None and packet.start <= self.last_ack:
-            self.recent = packet.options.stamp.value
+        if packet.stamp is not None and packet.start <= self.last_ack:
+            self.recent = packet.stamp.value
 
     def echoed(self, stamp: Stamp | None) -> tuple[float, bool] | None:
         """The sending time that the peer echoes, if the script names it; nothing about it is ambiguous."""

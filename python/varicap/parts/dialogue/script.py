@@ -100,6 +100,11 @@ class Packet:
         """The sequence number after the data, without SYN and FIN."""
         return self.start + self.length
 
+    @property
+    def stamp(self) -> Stamp | None:
+        """The timestamps that it carries, if it does."""
+        return None if self.options is None else self.options.stamp
+
     def __str__(self) -> str:
         parts = ["<" if self.is_inbound else ">"]
         if self.ecn is not None:
