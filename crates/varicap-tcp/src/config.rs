@@ -7,6 +7,7 @@ use varicap_units::{Amount, Bytes};
 
 use crate::ack_policy::AckPolicy;
 use crate::congestion::{Congestion, Counting, GrowWhen, Halving, RenoConfig, Validation};
+use crate::ecn::EcnMode;
 use crate::recovery::Recovery;
 use crate::segment::OPTION_TIMESTAMPS;
 use crate::stacks::{Stack, by_stack};
@@ -87,9 +88,9 @@ pub struct TcpConfig {
     /// (RFC 3168 §6.1.2), nor ssthresh again at a timeout in fast recovery. Default: by the stack; `rfc` has false, as BSD
     /// and ns-2.
     pub reduce_once: bool,
-    /// Explicit congestion notification (RFC 3168), negotiated if there is a handshake. Default: by the stack; `rfc` has
-    /// false.
-    pub ecn: bool,
+    /// Explicit congestion notification, negotiated if there is a handshake: true for RFC 3168's, or accurate (RFC 9768).
+    /// Default: by the stack; `rfc` has false.
+    pub ecn: EcnMode,
 }
 
 impl Default for TcpConfig {
@@ -125,7 +126,7 @@ impl Default for TcpConfig {
             validation: Validation::Restart,
             halving: Halving::FlightSize,
             reduce_once: false,
-            ecn: false,
+            ecn: EcnMode::Off,
         }
     }
 }
@@ -153,12 +154,13 @@ impl Part for TcpConfig {
         if let Some(burst) = self.max_burst {
             part::at_least_one("max_burst", burst)?;
         }
-        let parts: [(&str, &dyn Part); 5] = [
+        let parts: [(&str, &dyn Part); 6] = [
             ("counting", &self.counting),
             ("recovery", &self.recovery),
             ("ack", &self.ack),
             ("congestion", &self.congestion),
             ("timer", &self.timer),
+            ("ecn", &self.ecn),
         ];
         parts.into_iter().try_for_each(|(key, part)| part.check().map_err(|fault| fault.within(key)))
     }

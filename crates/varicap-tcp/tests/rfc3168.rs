@@ -3,13 +3,13 @@
 mod common;
 
 use common::{answer, config, ms};
-use varicap_tcp::{Flags, Receiver, Recovery, Segment, Sender, State, TcpConfig};
+use varicap_tcp::{EcnMode, Flags, Receiver, Recovery, Segment, Sender, State, TcpConfig};
 use varicap_units::{Bytes, Time};
 
 const SETUP: Flags = Flags::SYN.with(Flags::ECE).with(Flags::CWR);
 
 fn with(ecn: bool, handshake: bool) -> TcpConfig {
-    TcpConfig { ecn, handshake, ..config(Recovery::Sack, 4) }
+    TcpConfig { ecn: EcnMode::from(ecn), handshake, ..config(Recovery::Sack, 4) }
 }
 
 /// The SYN, its answer, and the first data.

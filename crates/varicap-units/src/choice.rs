@@ -148,6 +148,11 @@ pub fn text_or_number(schema: &mut schemars::Schema) {
     shorthand(schema, schemars::json_schema!({ "type": ["string", "number"] }));
 }
 
+/// A schema transform: a value may also be written as true or false alone.
+pub fn truth(schema: &mut schemars::Schema) {
+    shorthand(schema, schemars::json_schema!({ "type": "boolean" }));
+}
+
 fn shorthand(schema: &mut schemars::Schema, short: schemars::Schema) {
     let described = schema.clone();
     let description = schema.get("description").cloned();

@@ -10,7 +10,7 @@ use crate::recovery::{Arrival, Clock, Reaction, Signal, State};
 use crate::segment::{Flags, Segment};
 
 /// Flags that send an acknowledgement to the slow path.
-const UNUSUAL: Flags = Flags(Flags::SYN.0 | Flags::ECE.0 | Flags::ACK.0);
+const UNUSUAL: Flags = Flags::SYN.with(Flags::ECE).with(Flags::ACK);
 
 impl Sender {
     /// An acknowledgement arrived.
@@ -18,7 +18,7 @@ impl Sender {
     pub fn push(&mut self, now: Time, segment: &Segment) -> AckOutcome {
         self.note_time(now);
         let before = self.space.una;
-        let expected = segment.flags.0 & UNUSUAL.0 == Flags::ACK.0
+        let expected = segment.flags.0 & UNUSUAL.0 == self.ecn.plain.0
             && segment.sack_count == 0
             && self.recovery.is_open()
             && segment.ack > before
@@ -80,7 +80,8 @@ impl Sender {
             self.on_old_blocks(now, segment);
             return AckOutcome::default();
         }
-        let marked = segment.flags.has(Flags::ECE);
+        let marks = self.read_marks(segment);
+        let marked = marks.any;
         let is_marked = marked && !self.ecn.marks_each;
         if is_marked && !self.recovery.tracks() {
             self.on_ecn_echo(now);
@@ -130,6 +131,8 @@ impl Sender {
             in_flight: Bytes::new(in_flight),
             app_limited: self.grows_in_vain(),
             marked,
+            marked_packets: marks.packets,
+            marked_bytes: Bytes::new(marks.bytes),
             in_recovery: was_recovering || self.is_recovering(),
             smoothed_rtt: self.sampling.rtt.smoothed(),
             min_rtt: self.sampling.rtt.least(),

@@ -6,6 +6,7 @@
 mod ack;
 mod ecn;
 mod handshake;
+mod marks;
 mod offer;
 mod output;
 mod prr;
@@ -47,6 +48,8 @@ pub struct Counters {
     pub fast_retransmits: u64,
     /// Window reductions by an ECN echo.
     pub ecn_reductions: u64,
+    /// Packets that accurate ECN (RFC 9768) reported as marked.
+    pub reported_marks: u64,
     /// Data acknowledged cumulatively [B].
     pub acked_bytes: u64,
     /// RTT samples taken.
@@ -193,7 +196,7 @@ impl Sender {
             reduction: None,
             release,
             usage: Usage::new(config, now),
-            ecn: Ecn::new(config.ecn, wants.each_mark, config.handshake),
+            ecn: Ecn::new(config, wants.each_mark),
             counters: Counters::default(),
             #[cfg(debug_assertions)]
             latest: now,
