@@ -83,9 +83,7 @@ impl Sender {
         let marks = self.read_marks(segment);
         let marked = marks.any;
         let is_marked = marked && !self.ecn.marks_each;
-        if is_marked && !self.recovery.tracks() {
-            self.on_ecn_echo(now);
-        }
+        let holds = is_marked && !self.recovery.tracks() && self.on_ecn_echo(now);
         let pending = self.timer;
         let (in_flight, lost) = (self.recovery.in_flight(&self.space), self.recovery.lost());
         let arrived_before = before + self.recovery.sacked();
@@ -151,6 +149,9 @@ impl Sender {
             self.space.nxt = self.space.una;
         }
         self.set_timer(now, pending, &reaction, is_new);
+        if holds {
+            self.hold_new_data(now);
+        }
         self.check();
         // Measured are round trips of what was acknowledged and left once, whatever else feeds the timer.
         let measured = rtt.filter(|_| !self.recovery.tracks() || reaction.covers_timed);
@@ -322,13 +323,25 @@ impl Sender {
         }
     }
 
-    /// RFC 3168 §6.1.2: as a loss, at most once per window of data.
-    fn on_ecn_echo(&mut self, now: Time) {
+    /// RFC 3168 §6.1.2: as a loss, at most once per window of data. Returns whether the window could not fall.
+    fn on_ecn_echo(&mut self, now: Time) -> bool {
         if self.is_recovering() || !self.ecn.is_news(self.space.una) || self.space.flight() == 0 {
-            return;
+            return false;
         }
+        let is_least = self.window.cwnd() == self.space.mss;
         self.counters.ecn_reductions += 1;
         self.reduce(now, CongestionKind::EcnEcho, self.space.flight());
+        is_least
+    }
+
+    /// RFC 3168 §6.1.2: a window of one segment cannot fall, so the next new segment waits for the retransmission timer.
+    /// Linux, whose recovery by time keeps to its own rules, sends it at once.
+    fn hold_new_data(&mut self, now: Time) {
+        // What was sent before going back to a hole is no new data.
+        if self.space.una == self.space.max && !self.is_done() {
+            self.timer = TimerKind::Hold;
+            self.timer_at = self.sampling.rtt.deadline(now);
+        }
     }
 
     fn on_syn_ack(&mut self, now: Time, segment: &Segment) -> AckOutcome {

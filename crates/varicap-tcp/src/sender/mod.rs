@@ -78,6 +78,8 @@ enum TimerKind {
     Probe,
     /// What may be late rather than lost (RFC 8985 §6.3).
     Reorder,
+    /// The next new segment, after an echo at a window of one (RFC 3168 §6.1.2).
+    Hold,
 }
 
 /// What has happened since the timer was set by which a tail is probed: it is set once, when nothing more leaves now.

@@ -135,6 +135,9 @@ impl Sender {
             // Full windows are the window's doing, even if the application has nothing more.
             return self.hold(flight + mss <= self.unclamped_window());
         }
+        if flight == 0 && self.timer == TimerKind::Hold {
+            return self.hold(false);
+        }
         if nxt + len > self.offer.edge {
             return self.poll_closing(now, len);
         }
