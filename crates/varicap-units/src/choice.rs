@@ -148,9 +148,10 @@ pub fn text_or_number(schema: &mut schemars::Schema) {
     shorthand(schema, schemars::json_schema!({ "type": ["string", "number"] }));
 }
 
-/// A schema transform: a value may also be written as true or false alone.
+/// A schema transform after [`names`]: a value may also be written as true or false alone.
 pub fn truth(schema: &mut schemars::Schema) {
-    shorthand(schema, schemars::json_schema!({ "type": "boolean" }));
+    let Some(options) = schema.get_mut("anyOf").and_then(|options| options.as_array_mut()) else { return };
+    options.insert(0, schemars::json_schema!({ "type": "boolean" }).into());
 }
 
 fn shorthand(schema: &mut schemars::Schema, short: schemars::Schema) {
