@@ -429,6 +429,8 @@ mod tests {
             refusal("recovery = \"newreno\", congestion = \"cubic\"").contains("this kernel has reno, bbr")
         );
         assert!(refusal("recovery = \"newreno\", mss = \"50 B\"").contains("flows.a.tcp.mss"));
+        let ecn = refusal("recovery = \"newreno\", ecn = \"accurate\"");
+        assert!(ecn.starts_with("flows.a.tcp.ecn = accurate: Linux 6.18 "), "{ecn}");
         assert!(refusal("recovery = \"newreno\", congestion = { custom = \"mine\" }").contains("mine"));
     }
 
