@@ -291,3 +291,72 @@ def test_a_control_in_python_hears_of_the_reservation() -> None:
     sender = Sender(control=Listening, reservation={"rate": "1 Mbit/s"}, **RESERVED)
     sender.set_reserved_rate(0.5, 2_000_000)
     assert told == [(0.0, 1_000_000), (0.5, 2_000_000)]
+
+
+def test_accurate_ecn_counts_marks_by_hand() -> None:
+    settings: dict[str, Any] = {"ecn": "accurate", "mss": "1000 B", "handshake": False, "ack": "every"}
+    heard: list[tuple[bool, int, int]] = []
+
+    class Listens:
+        wants = ("every-ack",)
+
+        def __init__(self, mss: int, initial_window: int) -> None:
+            self.cwnd = 10 * mss
+
+        def on_ack(self, ack: AckSample) -> None:
+            heard.append((ack.marked, ack.marked_packets, ack.marked_bytes))
+
+        def on_congestion(self, event: CongestionEvent) -> None:
+            assert event.kind == "ecn-echo"
+
+    sender, receiver = Sender(control=Listens, **settings), Receiver(**settings)
+    sender.write(3000)
+    acks = []
+    for flags in ([], ["CE"], ["CE"]):
+        data = sender.poll(0.0)
+        assert data is not None
+        assert data.flags == ["ECE", "ECT", "AE"]
+        receiver.push(0.1, Segment(seq=data.seq, len=data.len, flags=[*data.flags, *flags]))
+        while (ack := receiver.poll(0.1)) is not None:
+            acks.append(ack)
+    assert [ack.ecn_bytes for ack in acks] == [(1001, 0), (1001, 1000), (1001, 2000)]
+    assert [set(ack.flags) & {"AE", "CWR", "ECE"} for ack in acks] == [
+        {"AE", "ECE"},
+        {"AE", "CWR"},
+        {"AE", "CWR", "ECE"},
+    ]
+    assert "ect0 1001, ce 2000" in repr(acks[-1])
+    for ack in acks:
+        sender.push(0.2, ack)
+    assert heard == [(False, 0, 0), (True, 1, 1000), (True, 1, 1000)]
+    assert sender.counters["reported_marks"] == 2
+    with pytest.raises(ValueError, match="at most 3 SACK blocks"):
+        Segment(ack=0, sack=[(10, 20), (30, 40), (50, 60), (70, 80)], ecn_bytes=(1, 0))
+
+
+SYN, ACK, ECE, CWR, ECT, CE, AE, COUNTED = 1, 2, 4, 8, 16, 32, 256, 512
+
+
+@pytest.mark.parametrize(
+    ("ecn", "handshake"),
+    [
+        (False, [SYN, SYN | ACK]),
+        (True, [SYN | ECE | CWR, SYN | ACK | ECE]),
+        ("accurate", [SYN | AE | CWR | ECE, SYN | ACK | CWR | COUNTED]),
+        ({"accurate": {"option": False}}, [SYN | AE | CWR | ECE, SYN | ACK | CWR]),
+    ],
+)
+def test_the_packet_log_shows_which_ecn_a_handshake_negotiates(ecn: Any, handshake: list[int]) -> None:
+    """RFC 3168, section 6.1.1; RFC 9768, table 2."""
+    scenario = {
+        "duration": "4 s",
+        "tcp": {"ecn": ecn},
+        "topology": {
+            "dumbbell": {"forward": {"capacity": "4 Mb/s", "delay": "20 ms", "queue": {"codel": {"ecn": True}}}}
+        },
+        "flows": {"one": {}},
+    }
+    flags = varicap.run(scenario, packets=True).packets["flags"].to_pylist()
+    assert list(dict.fromkeys(bits for bits in flags if bits & SYN)) == handshake
+    marked = [bits & CE for bits in flags if not bits & SYN]
+    assert any(marked) == bool(ecn)

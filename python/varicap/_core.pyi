@@ -262,6 +262,7 @@ class Segment:
         sent_at_s: float = 0.0,
         echo_s: float = 0.0,
         wire_size: int | None = None,
+        ecn_bytes: tuple[int, int] | None = None,
     ) -> None: ...
     @property
     def seq(self) -> int:
@@ -275,6 +276,9 @@ class Segment:
     @property
     def sack(self) -> list[tuple[int, int]]:
         """SACK blocks [B], the most recent first."""
+    @property
+    def ecn_bytes(self) -> tuple[int, int] | None:
+        """Payload that arrived as ECT(0), counted from 1, and as CE [B], if it carries the AccECN option."""
     @property
     def window(self) -> int:
         """Advertised window [B]."""
@@ -396,6 +400,12 @@ class AckSample:
     @property
     def marked(self) -> bool:
         """Whether it carries an ECN echo: that of the very packet it acknowledges, with `each-mark`."""
+    @property
+    def marked_packets(self) -> int:
+        """Packets that it newly reports as marked, with accurate ECN (RFC 9768); else 0."""
+    @property
+    def marked_bytes(self) -> int:
+        """The payload of these, counted by the receiver or else estimated [B]."""
     @property
     def in_recovery(self) -> bool:
         """Whether recovery was under way before or after it."""
@@ -530,7 +540,7 @@ class Sender:
         """`open`, `disorder`, `recovery` or `loss`."""
     @property
     def counters(self) -> dict[str, int]:
-        """Packets sent and resent, timeouts, fast retransmits, ECN reductions, packets marked, reservations ended."""
+        """Packets sent, resent, marked; timeouts, fast retransmits, ECN reductions, reported marks, ended trust."""
 
 @final
 class EventTimers:

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use varicap_experiment::{
     Explained, Format, Mistakes, Scenario, ScenarioError, Written, explain, habits, read_tcp, tcp_json,
 };
-use varicap_tcp::{DEFAULT_STACK, Stack, TcpConfig};
+use varicap_tcp::{AccurateEcn, DEFAULT_STACK, EcnMode, Stack, TcpConfig};
 
 const PATH: &str = "duration = \"1 s\"\n\n\ntopology = { dumbbell = { forward = { capacity = \"1 Mbit/s\", delay = \"10 ms\" } } }\n";
 
@@ -233,8 +233,13 @@ fn a_stack_with_one_key_overridden_differs_in_that_key_alone() {
         ("halving", json!("offered-window")),
         ("reduce_once", json!(true)),
         ("reduce_once", json!(false)),
+        ("window_probe", json!("byte")),
+        ("window_probe", json!("old-sequence")),
+        ("pacing", json!({ "linux": { "avoidance": 1.1 } })),
+        ("nagle", json!("rfc896")),
         ("ecn", json!(true)),
         ("ecn", json!(false)),
+        ("ecn", json!({ "accurate": { "option": false } })),
     ];
     let keys = serde_json::to_value(TcpConfig::default()).unwrap();
     for key in keys.as_object().unwrap().keys().filter(|key| *key != "stack") {
@@ -355,4 +360,30 @@ fn the_schema_names_the_default_stack_and_no_default_that_a_stack_may_change() {
     let text = keys["stack"]["description"].as_str().unwrap();
     assert!(text.ends_with(&format!("Default: {DEFAULT_STACK}.")), "{text}");
     assert!(keys.as_object().unwrap().values().all(|key| key.get("default").is_none()));
+}
+
+#[test]
+fn ecn_is_a_truth_value_a_name_or_a_table() {
+    let ecn = |value: Value| match read_tcp(&json!({ "ecn": value }).to_string()) {
+        Ok(tcp) => Ok((tcp.ecn, serde_json::to_value(tcp.ecn).unwrap())),
+        Err(error) => Err(error.to_string()),
+    };
+    let accurate = |option| EcnMode::Accurate(AccurateEcn { option });
+    assert_eq!(ecn(json!(false)), Ok((EcnMode::Off, json!(false))));
+    assert_eq!(ecn(json!("none")), Ok((EcnMode::Off, json!(false))));
+    assert_eq!(ecn(json!(true)), Ok((EcnMode::Classic, json!(true))));
+    assert_eq!(ecn(json!("classic")), Ok((EcnMode::Classic, json!(true))));
+    assert_eq!(ecn(json!("accurate")), Ok((accurate(true), json!({ "accurate": { "option": true } }))));
+    let bare = json!({ "accurate": { "option": false } });
+    assert_eq!(ecn(bare.clone()), Ok((accurate(false), bare)));
+    for (wrong, expected) in [
+        (json!("precise"), "accurate"),
+        (json!(3), "accurate"),
+        (json!({ "accurate": { "options": true } }), "option"),
+        (json!({ "accurate": { "option": 3 } }), "option"),
+    ] {
+        let error = ecn(wrong.clone()).unwrap_err();
+        eprintln!("{error}");
+        assert!(error.contains("tcp.ecn") && error.contains(expected), "{wrong}: {error}");
+    }
 }

@@ -24,6 +24,10 @@ pub struct PyAckSample {
     app_limited: bool,
     /// Whether it carries an ECN echo: the mark of the very packet that it acknowledges, for a control that wants each.
     marked: bool,
+    /// Packets that it newly reports as marked, with accurate ECN (RFC 9768); else 0.
+    marked_packets: u32,
+    /// The payload of these, counted by the receiver or else estimated [B].
+    marked_bytes: u64,
     /// Whether recovery was under way before or after it.
     in_recovery: bool,
     /// RTT sample of this acknowledgement, if it gave one [s].
@@ -66,6 +70,8 @@ impl From<&AckSample> for PyAckSample {
             in_flight: ack.in_flight.as_u64(),
             app_limited: ack.app_limited,
             marked: ack.marked,
+            marked_packets: ack.marked_packets,
+            marked_bytes: ack.marked_bytes.as_u64(),
             in_recovery: ack.in_recovery,
             rtt_s: seconds(ack.rtt),
             smoothed_rtt_s: seconds(ack.smoothed_rtt),

@@ -7,14 +7,14 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use varicap_experiment::{ReservationConfig, habits, read_tcp, tcp_json};
 use varicap_tcp::congestion::Controller;
-use varicap_tcp::{Flags, MAX_SACK_BLOCKS, Nagle, Receiver, Segment, Sender, Stack, TcpConfig};
+use varicap_tcp::{EcnBytes, Flags, MAX_SACK_BLOCKS, Nagle, Receiver, Segment, Sender, Stack, TcpConfig};
 use varicap_units::{Amount, Bytes, Rate, Span, Streams, Time};
 
 use crate::control::{PythonControl, Raised, start};
 use crate::errors::ScenarioError;
 
 /// Names of the flags, as `Segment` shows and reads them.
-const FLAGS: [(&str, Flags); 8] = [
+const FLAGS: [(&str, Flags); 9] = [
     ("SYN", Flags::SYN),
     ("ACK", Flags::ACK),
     ("ECE", Flags::ECE),
@@ -23,6 +23,7 @@ const FLAGS: [(&str, Flags); 8] = [
     ("CE", Flags::CE),
     ("RESERVED", Flags::RESERVED),
     ("RESENT", Flags::RESENT),
+    ("AE", Flags::AE),
 ];
 
 /// The settings of a connection, as in a scenario's `tcp` table, with what its stack does.
@@ -88,7 +89,7 @@ pub struct PySegment(Segment);
 #[pymethods]
 impl PySegment {
     #[new]
-    #[pyo3(signature = (*, seq=0, len=0, ack=None, sack=vec![], window=u32::MAX, flags=vec![], sent_at_s=0.0, echo_s=0.0, wire_size=None))]
+    #[pyo3(signature = (*, seq=0, len=0, ack=None, sack=vec![], window=u32::MAX, flags=vec![], sent_at_s=0.0, echo_s=0.0, wire_size=None, ecn_bytes=None))]
     #[expect(clippy::too_many_arguments, reason = "they are the fields of a segment, by name")]
     fn new(
         seq: u64,
@@ -100,6 +101,7 @@ impl PySegment {
         sent_at_s: f64,
         echo_s: f64,
         wire_size: Option<u16>,
+        ecn_bytes: Option<(u32, u32)>,
     ) -> PyResult<PySegment> {
         let mut segment = Segment { seq, len, window, ..Segment::default() };
         for name in flags {
@@ -112,8 +114,12 @@ impl PySegment {
             segment.ack = ack;
             segment.flags = segment.flags.with(Flags::ACK);
         }
-        if sack.len() > MAX_SACK_BLOCKS {
-            return Err(PyValueError::new_err(format!("at most {MAX_SACK_BLOCKS} SACK blocks fit")));
+        let most = MAX_SACK_BLOCKS - usize::from(ecn_bytes.is_some());
+        if sack.len() > most {
+            return Err(PyValueError::new_err(format!("at most {most} SACK blocks fit")));
+        }
+        if let Some((capable, marked)) = ecn_bytes {
+            segment.count_ecn(EcnBytes { capable, marked });
         }
         for (index, &(from, to)) in sack.iter().enumerate() {
             // The first block may report a duplicate, which may lie below the acknowledgement (RFC 2883).
@@ -156,6 +162,12 @@ impl PySegment {
         self.0.blocks().collect()
     }
 
+    /// Payload that arrived as ECT(0), counted from 1, and as CE [B], if it carries the AccECN option.
+    #[getter]
+    fn ecn_bytes(&self) -> Option<(u32, u32)> {
+        self.0.ecn_bytes().map(|bytes| (bytes.capable, bytes.marked))
+    }
+
     /// Advertised window [B].
     #[getter]
     fn window(&self) -> u32 {
@@ -196,6 +208,9 @@ impl PySegment {
             parts.push(format!("ack {ack}"));
         }
         parts.extend(self.sack().iter().map(|(from, to)| format!("sack {from}..{to}")));
+        if let Some((capable, marked)) = self.ecn_bytes() {
+            parts.push(format!("ect0 {capable}, ce {marked}"));
+        }
         format!("<segment {}>", parts.join(", "))
     }
 }
@@ -381,6 +396,7 @@ impl PySender {
         dict.set_item("timeouts", counters.timeouts)?;
         dict.set_item("fast_retransmits", counters.fast_retransmits)?;
         dict.set_item("ecn_reductions", counters.ecn_reductions)?;
+        dict.set_item("reported_marks", counters.reported_marks)?;
         dict.set_item("marked_packets", self.sender().marked_packets())?;
         dict.set_item("reservations_given_up", counters.reservations_given_up)?;
         Ok(dict)

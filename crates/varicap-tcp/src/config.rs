@@ -7,6 +7,7 @@ use varicap_units::{Amount, Bytes};
 
 use crate::ack_policy::AckPolicy;
 use crate::congestion::{Congestion, Counting, GrowWhen, Halving, RenoConfig, Validation};
+use crate::ecn::EcnMode;
 use crate::pacing::Pacing;
 use crate::recovery::Recovery;
 use crate::segment::OPTION_TIMESTAMPS;
@@ -97,9 +98,9 @@ pub struct TcpConfig {
     /// (RFC 3168 §6.1.2), nor ssthresh again at a timeout in fast recovery. Default: by the stack; `rfc` has false (RFC 5681
     /// §4.3: the loss of a retransmission is a second signal).
     pub reduce_once: bool,
-    /// Explicit congestion notification (RFC 3168), negotiated if there is a handshake. Default: by the stack; `rfc` has
-    /// false.
-    pub ecn: bool,
+    /// Explicit congestion notification, negotiated if there is a handshake: true for RFC 3168's, or accurate (RFC 9768).
+    /// Default: by the stack; `rfc` has false.
+    pub ecn: EcnMode,
 }
 
 impl Default for TcpConfig {
@@ -138,7 +139,7 @@ impl Default for TcpConfig {
             window_probe: WindowProbe::Byte,
             halving: Halving::FlightSize,
             reduce_once: false,
-            ecn: false,
+            ecn: EcnMode::Off,
         }
     }
 }
@@ -166,13 +167,14 @@ impl Part for TcpConfig {
         if let Some(burst) = self.max_burst {
             part::at_least_one("max_burst", burst)?;
         }
-        let parts: [(&str, &dyn Part); 6] = [
+        let parts: [(&str, &dyn Part); 7] = [
             ("pacing", &self.pacing),
             ("counting", &self.counting),
             ("recovery", &self.recovery),
             ("ack", &self.ack),
             ("congestion", &self.congestion),
             ("timer", &self.timer),
+            ("ecn", &self.ecn),
         ];
         parts.into_iter().try_for_each(|(key, part)| part.check().map_err(|fault| fault.within(key)))
     }

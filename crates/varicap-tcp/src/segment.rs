@@ -4,16 +4,16 @@ use varicap_units::Time;
 
 /// Flags of a segment, as bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Flags(pub u8);
+pub struct Flags(pub u16);
 
 impl Flags {
     /// Opens the connection.
     pub const SYN: Flags = Flags(1);
     /// The acknowledgement number counts.
     pub const ACK: Flags = Flags(2);
-    /// Congestion experienced, echoed by the receiver (RFC 3168).
+    /// Congestion experienced, echoed by the receiver (RFC 3168); a bit of the ACE field with accurate ECN (RFC 9768).
     pub const ECE: Flags = Flags(4);
-    /// The sender has reduced its window (RFC 3168).
+    /// The sender has reduced its window (RFC 3168); a bit of the ACE field with accurate ECN (RFC 9768).
     pub const CWR: Flags = Flags(8);
     /// This transport is ECN-capable (ECT).
     pub const ECT: Flags = Flags(16);
@@ -23,6 +23,10 @@ impl Flags {
     pub const RESERVED: Flags = Flags(64);
     /// It was sent before; echoed by the acknowledgement that it triggers (Karn's rule without timestamps).
     pub const RESENT: Flags = Flags(128);
+    /// Accurate ECN: asked for by a SYN, the highest bit of the ACE field elsewhere (RFC 9768 §3.2.2).
+    pub const AE: Flags = Flags(256);
+    /// It carries the AccECN option; see [`Segment::ecn_bytes`].
+    pub const COUNTED: Flags = Flags(512);
 
     /// Whether all of `other` are set.
     pub const fn has(self, other: Flags) -> bool {
@@ -32,6 +36,17 @@ impl Flags {
     /// The union of these flags and `other`.
     pub const fn with(self, other: Flags) -> Flags {
         Flags(self.0 | other.0)
+    }
+
+    /// An ACE field that holds the three lowest bits of `count`. Source: RFC 9768 §3.2.2, Figure 3.
+    pub const fn of_ace(count: u32) -> Flags {
+        let [ae, cwr, ece] = [count >> 2 & 1, count >> 1 & 1, count & 1];
+        Flags(ae as u16 * Flags::AE.0 + cwr as u16 * Flags::CWR.0 + ece as u16 * Flags::ECE.0)
+    }
+
+    /// What AE, CWR and ECE say as one number, 0 to 7.
+    pub const fn ace(self) -> u32 {
+        (self.has(Flags::AE) as u32) << 2 | (self.has(Flags::CWR) as u32) << 1 | self.has(Flags::ECE) as u32
     }
 }
 
@@ -47,6 +62,22 @@ pub(crate) const OPTION_TIMESTAMPS: u16 = 12;
 /// Bytes of a SACK option with `blocks` blocks, padded to whole words (RFC 2018 §3) [B].
 pub(crate) const fn option_sack(blocks: u8) -> u16 {
     if blocks == 0 { 0 } else { 4 + 8 * blocks as u16 }
+}
+
+/// Packets that a receiver in AccECN mode counts as marked before any has come. Source: RFC 9768 §3.2.1.
+pub(crate) const FIRST_CE_COUNT: u32 = 5;
+
+/// Bytes of an AccECN option with one or two counters, padded to whole words (RFC 9768 §3.2.3) [B].
+pub(crate) const OPTION_ACCURATE_ECN: u16 = 8;
+
+/// How many ECN-capable and marked bytes a receiver has counted, as the AccECN option says it; the option carries the
+/// lowest 24 bits. Nothing here sends ECT(1), so its counter never moves and may be left out (RFC 9768 §3.2.3.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EcnBytes {
+    /// Payload that arrived as ECT(0), counted from 1 [B].
+    pub capable: u32,
+    /// Payload that arrived as CE, counted from 0 [B].
+    pub marked: u32,
 }
 
 /// A segment of simulated TCP. Sequence numbers are 64-bit offsets into the byte stream and never wrap; data
@@ -66,7 +97,8 @@ pub struct Segment {
     /// Payload [B].
     pub len: u32,
     /// SACK blocks as offsets from `ack` [B], most recent first; the first `sack_count` count. Offsets wrap as sequence
-    /// numbers do: a first block below `ack` reports a duplicate (RFC 2883).
+    /// numbers do: a first block below `ack` reports a duplicate (RFC 2883). With [`Flags::COUNTED`] the last one holds
+    /// the counters of the AccECN option instead: a header has no room for both.
     pub sack: [(u32, u32); MAX_SACK_BLOCKS],
     /// The number of SACK blocks that it carries.
     pub sack_count: u8,
@@ -110,6 +142,19 @@ impl Segment {
             };
             (edge(from), edge(to))
         })
+    }
+
+    /// The counters of the AccECN option, if it carries one.
+    pub fn ecn_bytes(&self) -> Option<EcnBytes> {
+        let (capable, marked) = self.sack[MAX_SACK_BLOCKS - 1];
+        self.flags.has(Flags::COUNTED).then_some(EcnBytes { capable, marked })
+    }
+
+    /// Adds the AccECN option with these counters.
+    pub fn count_ecn(&mut self, bytes: EcnBytes) {
+        debug_assert!(usize::from(self.sack_count) < MAX_SACK_BLOCKS, "no room for an AccECN option");
+        self.sack[MAX_SACK_BLOCKS - 1] = (bytes.capable, bytes.marked);
+        self.flags = self.flags.with(Flags::COUNTED);
     }
 
     /// The byte that an offset stands for, above `ack` or below it [B].

@@ -4,7 +4,7 @@ mod common;
 
 use common::{MSS, Script, config, ms};
 use varicap_tcp::congestion::{CubicConfig, Halving, VegasConfig};
-use varicap_tcp::{Congestion, Flags, Recovery, State, TcpConfig};
+use varicap_tcp::{Congestion, EcnMode, Flags, Recovery, State, TcpConfig};
 use varicap_units::Amount;
 
 const ALL: [Halving; 3] = [Halving::FlightSize, Halving::Window, Halving::OfferedWindow];
@@ -81,8 +81,13 @@ fn a_loss_in_the_window_of_an_echo_reduces_again_unless_once() {
     for (reduce_once, expected) in [(false, 4), (true, 8)] {
         let initial_ssthresh = Amount::Packets(16);
         let halving = Halving::Window;
-        let config =
-            TcpConfig { ecn: true, halving, reduce_once, initial_ssthresh, ..config(Recovery::Reno, 16) };
+        let config = TcpConfig {
+            ecn: EcnMode::Classic,
+            halving,
+            reduce_once,
+            initial_ssthresh,
+            ..config(Recovery::Reno, 16)
+        };
         let mut script = Script::greedy(&config);
         script.at(ms(100));
         let mut echo = varicap_tcp::Segment { ack: MSS, window: u32::MAX, ..Default::default() };

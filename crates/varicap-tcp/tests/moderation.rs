@@ -5,7 +5,7 @@ mod common;
 
 use common::{MSS, Script, config, ms};
 use varicap_tcp::congestion::{Counting, GrowWhen, Halving};
-use varicap_tcp::{Flags, RackConfig, Recovery, Segment, TcpConfig};
+use varicap_tcp::{EcnMode, Flags, RackConfig, Recovery, Segment, TcpConfig};
 
 fn linux(initial_window: u64) -> TcpConfig {
     TcpConfig {
@@ -13,7 +13,7 @@ fn linux(initial_window: u64) -> TcpConfig {
         grow_when: GrowWhen::WindowUsed,
         halving: Halving::Window,
         reduce_once: true,
-        ecn: true,
+        ecn: EcnMode::Classic,
         ..config(Recovery::Rack(RackConfig::linux()), initial_window)
     }
 }

@@ -11,9 +11,9 @@ use std::collections::BinaryHeap;
 use proptest::prelude::*;
 use varicap_tcp::congestion::{CubicConfig, RenoConfig};
 use varicap_tcp::{
-    AckPolicy, AfterTimeout, Congestion, DelayedAck, Flags, LinuxTimer, MultipleTimer, Nagle, Pacing,
-    PacingRatios, RackConfig, Receiver, Recovery, Reduction, Rfc6298Timer, RttBase, RttSamples, Segment,
-    Sender, State, TcpConfig, TickTimer, Timer,
+    AccurateEcn, AckPolicy, AfterTimeout, Congestion, DelayedAck, EcnMode, Flags, LinuxTimer, MultipleTimer,
+    Nagle, Pacing, PacingRatios, RackConfig, Receiver, Recovery, Reduction, Rfc6298Timer, RttBase,
+    RttSamples, Segment, Sender, State, TcpConfig, TickTimer, Timer,
 };
 use varicap_units::{Amount, Bytes, Span, Stream, Streams, Time};
 
@@ -227,7 +227,7 @@ fn configs() -> impl Strategy<Value = TcpConfig> {
             prop_oneof![Just(Amount::Unlimited), (1u64..2000).prop_map(|b| Amount::Bytes(Bytes::new(b)))],
         ),
         any::<[bool; 8]>(),
-        (1u32..5, prop_oneof![Just(None), (1u32..4).prop_map(Some)], any::<bool>(), any::<bool>()),
+        (1u32..5, prop_oneof![Just(None), (1u32..4).prop_map(Some)], any::<bool>(), any::<bool>(), ecn()),
         (pacings(), prop_oneof![Just(Nagle::Off), Just(Nagle::Rfc896), Just(Nagle::Minshall)]),
     );
     parts.prop_map(
@@ -238,7 +238,7 @@ fn configs() -> impl Strategy<Value = TcpConfig> {
             ack,
             (initial, receive_window),
             switches,
-            (dup, burst, go, one),
+            (dup, burst, go, one, ecn),
             (pacing, nagle),
         )| {
             TcpConfig {
@@ -253,7 +253,7 @@ fn configs() -> impl Strategy<Value = TcpConfig> {
                 timestamps: switches[1],
                 limited_transmit: switches[2],
                 repeat_fast_retransmit: switches[3],
-                ecn: switches[4],
+                ecn,
                 restart_after_idle: switches[5],
                 window_inflation: switches[6],
                 dsack: switches[7],
@@ -390,7 +390,7 @@ fn garbage() -> impl Strategy<Value = (Span, Segment)> {
     (
         (number(), number(), number(), number()),
         (offset(), 0u32..200, [block(), block(), block(), block()]),
-        (any::<u8>(), prop_oneof![3 => Just(Flags::ACK.0), 1 => any::<u8>()], 0u64..3_000),
+        (any::<u8>(), prop_oneof![3 => Just(Flags::ACK.0), 1 => any::<u16>()], 0u64..3_000),
     )
         .prop_map(|((seq, ack, sent, echo), (window, len, sack), (sack_count, flags, wait))| {
             let segment = Segment {
@@ -407,4 +407,12 @@ fn garbage() -> impl Strategy<Value = (Span, Segment)> {
             };
             (Span::from_millis(wait), segment)
         })
+}
+
+fn ecn() -> impl Strategy<Value = EcnMode> {
+    prop_oneof![
+        Just(EcnMode::Off),
+        Just(EcnMode::Classic),
+        any::<bool>().prop_map(|option| EcnMode::Accurate(AccurateEcn { option })),
+    ]
 }

@@ -6,7 +6,7 @@ mod common;
 use common::{MSS, Script, answer, config, data, ms, nth, segments};
 use varicap_tcp::congestion::CubicConfig;
 use varicap_tcp::{
-    AckPolicy, Congestion, DelayedAck, Flags, Receiver, Recovery, Segment, Sender, State, TcpConfig,
+    AckPolicy, Congestion, DelayedAck, EcnMode, Flags, Receiver, Recovery, Segment, Sender, State, TcpConfig,
     WindowProbe,
 };
 use varicap_units::part::Part;
@@ -152,7 +152,7 @@ fn a_delayed_ack_echoes_the_earliest_segment() {
 
 #[test]
 fn congestion_is_echoed_until_the_sender_says_that_it_has_reduced() {
-    let mut receiver = receiver(&TcpConfig { ecn: true, ..config(Recovery::Sack, 10) });
+    let mut receiver = receiver(&TcpConfig { ecn: EcnMode::Classic, ..config(Recovery::Sack, 10) });
     let with = |number, flags| Segment { flags, ..data(number) };
     let echoes =
         |receiver: &mut Receiver, segment| answer(receiver, ms(0), &segment)[0].flags.has(Flags::ECE);
@@ -175,7 +175,7 @@ fn an_acknowledgement_is_delayed_by_half_a_second_at_most() {
 #[test]
 fn an_echo_does_not_open_a_window_of_one_segment() {
     for congestion in [Congestion::default(), Congestion::Cubic(CubicConfig::default())] {
-        let config = TcpConfig { ecn: true, congestion, ..config(Recovery::Sack, 1) };
+        let config = TcpConfig { ecn: EcnMode::Classic, congestion, ..config(Recovery::Sack, 1) };
         let mut script = Script::greedy(&config);
         script.at(ms(100)).push(Segment {
             ack: MSS,
@@ -189,7 +189,11 @@ fn an_echo_does_not_open_a_window_of_one_segment() {
 
 #[test]
 fn an_echo_reduces_the_window_once_per_window_of_data() {
-    let config = TcpConfig { ecn: true, initial_ssthresh: Amount::Packets(8), ..config(Recovery::Sack, 8) };
+    let config = TcpConfig {
+        ecn: EcnMode::Classic,
+        initial_ssthresh: Amount::Packets(8),
+        ..config(Recovery::Sack, 8)
+    };
     let mut script = Script::greedy(&config);
     assert!(script.last().segment.flags.has(Flags::ECT));
     script.at(ms(100));
@@ -215,7 +219,7 @@ fn an_echo_reduces_the_window_once_per_window_of_data() {
 
 #[test]
 fn a_retransmission_is_not_ecn_capable() {
-    let mut script = Script::greedy(&TcpConfig { ecn: true, ..config(Recovery::Sack, 8) });
+    let mut script = Script::greedy(&TcpConfig { ecn: EcnMode::Classic, ..config(Recovery::Sack, 8) });
     script.at(ms(1000));
     assert_eq!((script.last().data.clone(), script.last().segment.flags), (nth(0), Flags::RESENT));
 }

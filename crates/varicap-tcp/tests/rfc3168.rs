@@ -2,14 +2,14 @@
 
 mod common;
 
-use common::{answer, config, ms};
-use varicap_tcp::{Flags, Receiver, Recovery, Segment, Sender, State, TcpConfig};
+use common::{MSS, Script, answer, config, ms, nth};
+use varicap_tcp::{EcnMode, Flags, RackConfig, Receiver, Recovery, Segment, Sender, State, TcpConfig};
 use varicap_units::{Bytes, Time};
 
 const SETUP: Flags = Flags::SYN.with(Flags::ECE).with(Flags::CWR);
 
 fn with(ecn: bool, handshake: bool) -> TcpConfig {
-    TcpConfig { ecn, handshake, ..config(Recovery::Sack, 4) }
+    TcpConfig { ecn: EcnMode::from(ecn), handshake, ..config(Recovery::Sack, 4) }
 }
 
 /// The SYN, its answer, and the first data.
@@ -82,4 +82,52 @@ fn without_a_handshake_it_holds_from_the_beginning() {
     let mut sender = Sender::new(&with(true, false), Time::ZERO);
     sender.write(Bytes::MAX);
     assert!(sender.poll(Time::ZERO).expect("data").flags.has(Flags::ECT));
+}
+
+/// §6.1.2: "the sending TCP will then be able to send a new packet only when the retransmit timer expires".
+#[test]
+fn an_echo_at_a_window_of_one_segment_puts_off_the_next_one_until_the_timer_expires() {
+    let config = TcpConfig { ecn: EcnMode::Classic, ..config(Recovery::Sack, 1) };
+    let mut script = Script::greedy(&config);
+    script.skip();
+    let ack =
+        |number: u64, flags| Segment { ack: number * MSS, window: u32::MAX, flags, ..Segment::default() };
+    script.at(ms(100)).push(ack(1, Flags::ACK.with(Flags::ECE)));
+    // An update of the window changes nothing about that.
+    script.at(ms(600)).push(Segment { window: 1 << 20, ..ack(1, Flags::ACK) });
+    script.expect_nothing();
+    assert_eq!(script.cwnd(), 1);
+    script.at(ms(2000));
+    // The least RTO is 1 s. It is no timeout: nothing is in flight.
+    script.expect_at(ms(1100), nth(1));
+    assert!(script.last().segment.flags.has(Flags::CWR));
+    assert_eq!(script.sender.counters().timeouts, 0);
+    script.at(ms(2100));
+    assert_eq!(script.sender.counters().timeouts, 1, "the timer of that segment");
+}
+
+#[test]
+fn an_echo_at_a_larger_window_puts_off_nothing() {
+    let config = TcpConfig { ecn: EcnMode::Classic, ..config(Recovery::Sack, 2) };
+    let mut script = Script::greedy(&config);
+    script.skip();
+    script.at(ms(100)).push(Segment {
+        ack: 2 * MSS,
+        window: u32::MAX,
+        flags: Flags::ACK.with(Flags::ECE),
+        ..Segment::default()
+    });
+    // ssthresh is no less than two segments (RFC 5681 (4)).
+    script.expect(&[nth(2), nth(3)]);
+}
+
+/// Linux does not wait.
+#[test]
+fn with_recovery_by_time_the_next_segment_leaves_at_once() {
+    let recovery = Recovery::Rack(RackConfig::linux());
+    let mut script = Script::greedy(&TcpConfig { ecn: EcnMode::Classic, ..config(recovery, 1) });
+    script.skip();
+    let flags = Flags::ACK.with(Flags::ECE);
+    script.at(ms(100)).push(Segment { ack: MSS, window: u32::MAX, flags, ..Segment::default() });
+    script.expect(&[nth(1)]);
 }

@@ -4,7 +4,7 @@ mod common;
 
 use common::{MSS, Script, config, ms, nth, segments};
 use varicap_tcp::congestion::{Increase, RenoConfig};
-use varicap_tcp::{AfterTimeout, Congestion, Recovery, State, TcpConfig};
+use varicap_tcp::{AfterTimeout, Congestion, RackConfig, Recovery, State, TcpConfig};
 use varicap_units::{Amount, Bytes};
 
 /// A Reno sender in congestion avoidance: `window` segments in flight, `ssthresh` as large.
@@ -269,6 +269,28 @@ fn a_window_taken_back_altogether_is_probed() {
     script.window(8 * MSS as u32).ack(MSS + 1);
     assert_eq!(script.sender.state(), State::Loss);
     assert!(script.last().data.start > MSS, "it goes on");
+}
+
+/// RFC 9293 §3.8.6 for every recovery: nothing new beyond a window that shrank, whatever moves its edge is no duplicate ACK
+/// (RFC 5681 §2), and what was sent beyond it is sent again only by the timer, or once it is inside again.
+#[test]
+fn a_window_that_shrinks_and_opens_again_stalls_and_resends_nothing() {
+    for recovery in [Recovery::Reno, Recovery::NewReno, Recovery::Sack, Recovery::Rack(RackConfig::linux())] {
+        let mut script = Script::greedy(&config(recovery, 8));
+        script.skip();
+        script.at(ms(100)).window(4 * MSS as u32).ack(2 * MSS);
+        for window in [3, 2, 1, 2, 3, 4] {
+            script.window(window * MSS as u32).duplicates(1);
+        }
+        script.expect_nothing();
+        assert_eq!(script.sender.state(), State::Open, "{recovery:?}");
+        assert_eq!(script.sender.counters().retransmitted_packets, 0, "{recovery:?}");
+        // Of the window of nine or ten segments, six are in flight; the receiver asks for seven.
+        script.window(7 * MSS as u32).duplicates(1);
+        script.expect(&segments(8, 1));
+        script.at(ms(120)).window(2 * MSS as u32).ack(9 * MSS);
+        script.expect(&segments(9, 2));
+    }
 }
 
 #[test]

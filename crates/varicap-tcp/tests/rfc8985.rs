@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use varicap_tcp::congestion::{Counting, CubicConfig, RenoConfig, VegasConfig};
-use varicap_tcp::{Congestion, Flags, Order, RackConfig, Recovery, Segment, State, TcpConfig};
+use varicap_tcp::{Congestion, EcnMode, Flags, Order, RackConfig, Recovery, Segment, State, TcpConfig};
 
 /// RACK-TLP as the standard has it: SACK, a probe of the tail, the window halved at once.
 fn by_time(initial_window: u64) -> TcpConfig {
@@ -308,7 +308,7 @@ fn a_timeout_spares_what_left_a_moment_before() {
 #[test]
 fn an_echo_that_goes_on_after_a_timeout_does_not_stall_slow_start() {
     let quiet = RackConfig { tail_loss_probe: false, ..RackConfig::default() };
-    let config = TcpConfig { recovery: Recovery::Rack(quiet), ecn: true, ..by_time(5) };
+    let config = TcpConfig { recovery: Recovery::Rack(quiet), ecn: EcnMode::Classic, ..by_time(5) };
     let mut script = Script::offering(&config, 10 * MSS);
     script.at(ms(100)).ack(5 * MSS);
     script.at(ms(450));

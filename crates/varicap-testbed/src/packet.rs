@@ -210,6 +210,10 @@ pub mod ipv4 {
         pub ece: bool,
         /// The flag by which a sender reports that it has reduced its window.
         pub cwr: bool,
+        /// Accurate ECN's flag (RFC 9768).
+        pub ae: bool,
+        /// Payload that arrived as ECT(0) and as CE, as the AccECN option of order 0 says it (RFC 9768 §3.2.3) [B].
+        pub ecn_bytes: Option<(u32, u32)>,
         /// Advertised window, not scaled.
         pub window: u16,
         /// By how many bits the windows that follow are scaled down, in a SYN.
@@ -224,6 +228,7 @@ pub mod ipv4 {
     pub fn tcp(packet: &[u8]) -> Option<Tcp> {
         const WINDOW_SCALE: u8 = 3;
         const SACK: u8 = 5;
+        const ACCURATE_ECN: u8 = 172;
         const TIMESTAMPS: u8 = 8;
         parse(packet).filter(|headers| headers.protocol == TCP)?;
         let header = packet.get(usize::from(packet[0] & 15) * 4..)?;
@@ -231,6 +236,7 @@ pub mod ipv4 {
         let mut tcp = Tcp {
             ece: flags & 0x40 != 0,
             cwr: flags & 0x80 != 0,
+            ae: header[12] & 1 != 0,
             window: be16(header, 14)?,
             ..Tcp::default()
         };
@@ -250,6 +256,14 @@ pub mod ipv4 {
             match *kind {
                 WINDOW_SCALE => tcp.window_scale = option.first().copied(),
                 TIMESTAMPS => tcp.timestamps = be32(option, 0).zip(be32(option, 4)),
+                ACCURATE_ECN => {
+                    // Fields that have not moved may be left out, the last ones first; that of CE begins at zero.
+                    let counted = |at: usize| {
+                        let field = option.get(at..at + 3)?;
+                        Some(u32::from_be_bytes([0, field[0], field[1], field[2]]))
+                    };
+                    tcp.ecn_bytes = counted(0).map(|capable| (capable, counted(3).unwrap_or(0)));
+                }
                 SACK => {
                     let blocks = option.chunks_exact(8);
                     tcp.sack = blocks.filter_map(|block| be32(block, 0).zip(be32(block, 4))).collect();
@@ -341,6 +355,14 @@ mod tests {
         packet[40..52].copy_from_slice(&[1, 1, 8, 10, 0, 0, 0, 7, 0, 0, 0, 9]);
         let tcp = ipv4::tcp(&packet).unwrap();
         assert_eq!((tcp.ece, tcp.cwr, tcp.window, tcp.timestamps), (true, true, 258, Some((7, 9))));
+        assert_eq!((tcp.ae, tcp.ecn_bytes), (false, None));
+        packet[32] = 0x81; // AE
+        packet[40..52].copy_from_slice(&[172, 8, 1, 0, 2, 0, 0, 3, 1, 1, 1, 0]);
+        let tcp = ipv4::tcp(&packet).unwrap();
+        assert_eq!((tcp.ae, tcp.ecn_bytes), (true, Some((0x01_0002, 3))));
+        packet[40..45].copy_from_slice(&[172, 5, 0, 0, 1]);
+        packet[45] = 0;
+        assert_eq!(ipv4::tcp(&packet).unwrap().ecn_bytes, Some((1, 0)));
         packet[40..52].copy_from_slice(&[3, 3, 7, 1, 5, 10, 0, 0, 1, 0, 0, 0]);
         let tcp = ipv4::tcp(&packet).unwrap();
         assert_eq!((tcp.window_scale, tcp.sack.len()), (Some(7), 0), "the second option is cut off");

@@ -6,7 +6,7 @@ use varicap_engine::meters_of;
 use varicap_experiment::Network;
 use varicap_experiment::packets::{PacketEvent, PacketLog, PacketOwner, PacketRecord};
 use varicap_net::Frame;
-use varicap_tcp::{Flags, MAX_SACK_BLOCKS, Segment};
+use varicap_tcp::{EcnBytes, Flags, MAX_SACK_BLOCKS, Segment};
 use varicap_units::{Span, Time};
 
 use crate::addresses::FIRST_PORT;
@@ -122,6 +122,11 @@ impl Trace {
                 segment.sack_count += 1;
             }
         }
+        if let Some((capable, marked)) = tcp.ecn_bytes
+            && usize::from(segment.sack_count) < MAX_SACK_BLOCKS
+        {
+            segment.count_ecn(EcnBytes { capable, marked });
+        }
         if let Some((value, echo)) = tcp.timestamps {
             let sent_ms = (now.as_nanos() / 1_000_000) as u32;
             connection[own].clock.get_or_insert(value.wrapping_sub(sent_ms));
@@ -140,6 +145,7 @@ fn flags_of(headers: &ipv4::Headers, tcp: &ipv4::Tcp, ecn: u8) -> Flags {
         (headers.acknowledged.is_some(), Flags::ACK),
         (tcp.ece, Flags::ECE),
         (tcp.cwr, Flags::CWR),
+        (tcp.ae, Flags::AE),
         (ecn != 0, Flags::ECT),
         (ecn == CE, Flags::CE),
     ];

@@ -148,6 +148,12 @@ pub fn text_or_number(schema: &mut schemars::Schema) {
     shorthand(schema, schemars::json_schema!({ "type": ["string", "number"] }));
 }
 
+/// A schema transform after [`names`]: a value may also be written as true or false alone.
+pub fn truth(schema: &mut schemars::Schema) {
+    let Some(options) = schema.get_mut("anyOf").and_then(|options| options.as_array_mut()) else { return };
+    options.insert(0, schemars::json_schema!({ "type": "boolean" }).into());
+}
+
 fn shorthand(schema: &mut schemars::Schema, short: schemars::Schema) {
     let described = schema.clone();
     let description = schema.get("description").cloned();

@@ -425,6 +425,28 @@ Halving: TypeAlias = Literal["flight-size", "window", "offered-window"]
 
 
 @dataclass(frozen=True, kw_only=True)
+class AccurateEcn(Part):
+    """Accurate ECN.
+
+    RFC 9768 §3.1.1 asks hosts that have it and SACK for D-SACK, too: that is `dsack`. A key that is None is as the
+    stack says, or has its default.
+    """
+
+    _tag: ClassVar[str] = "accurate"
+
+    option: bool | None = None
+    """Whether acknowledgements carry the option that counts marked bytes, too: 8 bytes each, and one SACK block less
+    (RFC 9768 §3.2.3).
+
+    Default: true.
+    """
+
+
+EcnMode: TypeAlias = bool | Literal["none", "classic", "accurate"] | AccurateEcn
+"""Explicit congestion notification: which feedback the connection negotiates."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Tcp(Part):
     """One TCP connection: recovery, congestion control, timer and receiver, each chosen by name.
 
@@ -540,8 +562,9 @@ class Tcp(Part):
 
     Default: by the stack; `rfc` has false (RFC 5681 §4.3: the loss of a retransmission is a second signal).
     """
-    ecn: bool | None = None
-    """Explicit congestion notification (RFC 3168), negotiated if there is a handshake.
+    ecn: EcnMode | None = None
+    """Explicit congestion notification, negotiated if there is a handshake: true for RFC 3168's, or accurate (RFC
+    9768).
 
     Default: by the stack; `rfc` has false.
     """

@@ -98,11 +98,11 @@ pub struct PacketLog {
     len: Vec<u32>,
     wire_size: Vec<u16>,
     window: Vec<u32>,
-    flags: Vec<u8>,
+    flags: Vec<u16>,
     sent_at: Vec<u64>,
     echo: Vec<u64>,
     sack_count: Vec<u8>,
-    /// The SACK blocks of all events, concatenated.
+    /// The SACK blocks of all events, and the counters of the AccECN option behind those of one that has it, concatenated.
     sack: Vec<(u32, u32)>,
 }
 
@@ -159,6 +159,7 @@ impl PacketLog {
         let blocks = &segment.sack[..usize::from(segment.sack_count).min(MAX_SACK_BLOCKS)];
         self.sack_count.push(blocks.len() as u8);
         self.sack.extend_from_slice(blocks);
+        self.sack.extend(segment.ecn_bytes().map(|bytes| (bytes.capable, bytes.marked)));
     }
 
     /// The number of events in the log.
@@ -184,6 +185,11 @@ impl PacketLog {
             let mut sack = [(0, 0); MAX_SACK_BLOCKS];
             sack[..count].copy_from_slice(&self.sack[next_block..next_block + count]);
             next_block += count;
+            let flags = Flags(self.flags[i]);
+            if flags.has(Flags::COUNTED) {
+                sack[MAX_SACK_BLOCKS - 1] = self.sack[next_block];
+                next_block += 1;
+            }
             PacketRecord {
                 at: Time::from_nanos(self.at[i]),
                 link: self.link[i],
@@ -203,7 +209,7 @@ impl PacketLog {
                     len: self.len[i],
                     sack,
                     sack_count: self.sack_count[i],
-                    flags: Flags(self.flags[i]),
+                    flags,
                     wire_size: self.wire_size[i],
                 },
             }
@@ -227,7 +233,7 @@ impl PacketLog {
             Data::SmallCount(self.len),
             small(self.wire_size),
             Data::SmallCount(self.window),
-            tiny(self.flags),
+            small(self.flags),
             Data::Count(self.sent_at),
             tiny(self.sack_count),
         ];
@@ -237,8 +243,7 @@ impl PacketLog {
 
 const DIRECTIONS: [&str; 2] = ["data", "ack"];
 
-const FLAGS: &str =
-    "Sum of 1 SYN, 2 ACK, 4 ECE, 8 CWR, 16 ECN-capable, 32 congestion experienced, 64 reserved, 128 resent.";
+const FLAGS: &str = "Sum of 1 SYN, 2 ACK, 4 ECE, 8 CWR, 16 ECN-capable, 32 congestion experienced, 64 reserved, 128 resent, 256 AE, 512 with an AccECN option.";
 
 #[cfg(test)]
 mod tests {
@@ -248,13 +253,19 @@ mod tests {
     fn record() -> impl Strategy<Value = PacketRecord> {
         let segment = (
             any::<[u64; 4]>(),
-            any::<(u32, u32, u8, u16)>(),
+            any::<(u32, u32, u16, u16)>(),
             prop::collection::vec(any::<(u32, u32)>(), 0..=4),
         );
         let segment =
             segment.prop_map(|([seq, ack, sent_at, echo], (window, len, flags, wire_size), blocks)| {
                 let mut sack = [(0, 0); MAX_SACK_BLOCKS];
                 sack[..blocks.len()].copy_from_slice(&blocks);
+                // A header has no room for four blocks beside that option.
+                let is_full = blocks.len() == MAX_SACK_BLOCKS;
+                let flags = if is_full { flags & !Flags::COUNTED.0 } else { flags };
+                if Flags(flags).has(Flags::COUNTED) {
+                    sack[MAX_SACK_BLOCKS - 1] = (seq as u32, ack as u32);
+                }
                 Segment {
                     seq,
                     ack,

@@ -55,6 +55,10 @@ pub struct AckSample {
     pub app_limited: bool,
     /// Whether it carries an ECN echo: the mark of the very packet that it acknowledges, for a control that wants each.
     pub marked: bool,
+    /// Packets that it newly reports as marked, with accurate ECN (RFC 9768); else 0.
+    pub marked_packets: u32,
+    /// The payload of these [B], counted by the receiver or else estimated.
+    pub marked_bytes: Bytes,
     /// Whether recovery was under way before or after it.
     pub in_recovery: bool,
     /// The RTT sample of this acknowledgement, if it gave one.
@@ -83,6 +87,8 @@ impl AckSample {
             in_flight: Bytes::ZERO,
             app_limited: false,
             marked: false,
+            marked_packets: 0,
+            marked_bytes: Bytes::ZERO,
             in_recovery: false,
             rtt: None,
             smoothed_rtt: None,

@@ -1,5 +1,6 @@
 //! The receiving half of a connection: reassembly, acknowledgements and the advertised window.
 
+mod accurate;
 mod delay;
 
 use std::collections::VecDeque;
@@ -8,8 +9,10 @@ use varicap_units::{Bytes, Span, Time};
 
 use crate::ack_policy::AckPolicy;
 use crate::config::TcpConfig;
-use crate::segment::{ECN_SETUP, Flags, MAX_SACK_BLOCKS, OPTION_TIMESTAMPS, Segment, option_sack};
+use crate::ecn::EcnMode;
+use crate::segment::{Flags, MAX_SACK_BLOCKS, OPTION_ACCURATE_ECN, OPTION_TIMESTAMPS, Segment, option_sack};
 use crate::sender::in_bytes;
+use accurate::Accurate;
 use delay::Delay;
 
 /// Flags that send a segment to the slow path.
@@ -30,9 +33,13 @@ pub struct Receiver {
     ack_due: bool,
     /// The due acknowledgement answers a SYN.
     syn_due: bool,
-    /// Whether ECN may be negotiated, and the SYN asked for it (RFC 3168 §6.1.1).
-    takes_ecn: bool,
+    /// Which ECN may be negotiated, and whether a SYN has asked for RFC 3168's (§6.1.1 there).
+    takes_ecn: EcnMode,
     agrees_to_ecn: bool,
+    /// A SYN has settled which ECN the connection has.
+    has_settled: bool,
+    /// What it counts in AccECN mode (RFC 9768).
+    accurate: Option<Accurate>,
     /// The next acknowledgement carries more than numbers, whether or not data is held out of order.
     has_extras: bool,
     /// Which unusual flags a segment has that may take the fast path: none, or what no segment has.
@@ -93,8 +100,10 @@ impl Receiver {
             syn_due: false,
             takes_ecn: config.ecn,
             agrees_to_ecn: false,
+            has_settled: false,
+            accurate: None,
             has_extras: delay.is_some(),
-            plain: if delay.is_some() { Flags(u8::MAX) } else { Flags::default() },
+            plain: if delay.is_some() { Flags(u16::MAX) } else { Flags::default() },
             echo_congestion: false,
             echo_each: false,
             selective: config.recovery.is_selective(),
@@ -121,6 +130,9 @@ impl Receiver {
         if config.congestion.wants().each_mark {
             receiver.echo_each_mark();
         }
+        if let (Some(accurate), false) = (receiver.takes_ecn.accurate(), config.handshake) {
+            receiver.begin_accurate(accurate);
+        }
         receiver
     }
 
@@ -129,6 +141,8 @@ impl Receiver {
     pub fn echo_each_mark(&mut self) {
         self.echo_each = true;
         (self.delay, self.plain) = (None, Flags::default());
+        self.takes_ecn = self.takes_ecn.of_each_mark();
+        self.max_blocks += u8::from(self.accurate.take().is_some_and(|accurate| accurate.takes_room()));
         (self.ack_every, self.ack_delay) = (1, Span::ZERO);
     }
 
@@ -192,7 +206,7 @@ impl Receiver {
             self.note_echo(segment);
             self.ack_due = true;
             (self.syn_due, self.has_extras) = (true, true);
-            self.agrees_to_ecn = self.takes_ecn && segment.flags.has(ECN_SETUP);
+            self.negotiate(segment.flags);
             return 0;
         }
         self.note_marks(segment);
@@ -250,6 +264,14 @@ impl Receiver {
     /// RFC 3168 §6.1.3: ECE from CE until CWR. A marked segment that says CWR starts it again.
     fn note_marks(&mut self, segment: &Segment) {
         let window = self.edge - self.next;
+        if let Some(accurate) = &mut self.accurate {
+            self.ack_due |= accurate.on_segment(segment);
+            if let Some(delay) = &mut self.delay {
+                // Linux acknowledges at once after a mark only if RFC 3168's echo begins with it.
+                delay.on_marks(segment, true, window);
+            }
+            return;
+        }
         if segment.flags.has(Flags::CWR) {
             self.echo_congestion = false;
             // Linux: a sender whose window has just fallen may have to wait for each acknowledgement.
@@ -404,11 +426,17 @@ impl Receiver {
             segment.flags = segment.flags.with(Flags::ECE);
             self.echo_congestion = !self.echo_each;
         }
+        if let Some(accurate) = &mut self.accurate
+            && accurate.report(segment)
+            && self.count_sack
+        {
+            segment.wire_size += OPTION_ACCURATE_ECN;
+        }
         let duplicate = self.duplicate.take();
         if self.selective && (duplicate.is_some() || !self.held.is_empty()) {
             self.report(duplicate, segment);
         }
-        self.has_extras = self.echo_congestion || self.delay.is_some();
+        self.has_extras = self.echo_congestion || self.delay.is_some() || self.accurate.is_some();
     }
 
     fn report(&self, duplicate: Option<(u64, u64)>, segment: &mut Segment) {

@@ -10,7 +10,7 @@ use crate::recovery::{Arrival, Clock, Reaction, Signal, State};
 use crate::segment::{Flags, Segment};
 
 /// Flags that send an acknowledgement to the slow path.
-const UNUSUAL: Flags = Flags(Flags::SYN.0 | Flags::ECE.0 | Flags::ACK.0);
+const UNUSUAL: Flags = Flags::SYN.with(Flags::ECE).with(Flags::ACK);
 
 impl Sender {
     /// An acknowledgement arrived.
@@ -18,7 +18,7 @@ impl Sender {
     pub fn push(&mut self, now: Time, segment: &Segment) -> AckOutcome {
         self.note_time(now);
         let before = self.space.una;
-        let expected = segment.flags.0 & UNUSUAL.0 == Flags::ACK.0
+        let expected = segment.flags.0 & UNUSUAL.0 == self.ecn.plain.0
             && segment.sack_count == 0
             && self.recovery.is_open()
             && segment.ack > before
@@ -81,11 +81,10 @@ impl Sender {
             self.on_old_blocks(now, segment);
             return AckOutcome::default();
         }
-        let marked = segment.flags.has(Flags::ECE);
+        let marks = self.read_marks(segment);
+        let marked = marks.any;
         let is_marked = marked && !self.ecn.marks_each;
-        if is_marked && !self.recovery.tracks() {
-            self.on_ecn_echo(now);
-        }
+        let holds = is_marked && !self.recovery.tracks() && self.on_ecn_echo(now);
         let pending = self.timer;
         let (in_flight, lost) = (self.recovery.in_flight(&self.space), self.recovery.lost());
         let arrived_before = before + self.recovery.sacked();
@@ -131,6 +130,8 @@ impl Sender {
             in_flight: Bytes::new(in_flight),
             app_limited: self.grows_in_vain(),
             marked,
+            marked_packets: marks.packets,
+            marked_bytes: Bytes::new(marks.bytes),
             in_recovery: was_recovering || self.is_recovering(),
             smoothed_rtt: self.sampling.rtt.smoothed(),
             min_rtt: self.sampling.rtt.least(),
@@ -150,6 +151,9 @@ impl Sender {
         }
         self.update_pace();
         self.set_timer(now, pending, &reaction, is_new);
+        if holds {
+            self.hold_new_data(now);
+        }
         self.check();
         // Measured are round trips of what was acknowledged and left once, whatever else feeds the timer.
         let measured = rtt.filter(|_| !self.recovery.tracks() || reaction.covers_timed);
@@ -321,13 +325,25 @@ impl Sender {
         }
     }
 
-    /// RFC 3168 §6.1.2: as a loss, at most once per window of data.
-    fn on_ecn_echo(&mut self, now: Time) {
+    /// RFC 3168 §6.1.2: as a loss, at most once per window of data. Returns whether the window could not fall.
+    fn on_ecn_echo(&mut self, now: Time) -> bool {
         if self.is_recovering() || !self.ecn.is_news(self.space.una) || self.space.flight() == 0 {
-            return;
+            return false;
         }
+        let is_least = self.window.cwnd() == self.space.mss;
         self.counters.ecn_reductions += 1;
         self.reduce(now, CongestionKind::EcnEcho, self.space.flight());
+        is_least
+    }
+
+    /// RFC 3168 §6.1.2: a window of one segment cannot fall, so the next new segment waits for the retransmission timer.
+    /// Linux, whose recovery by time keeps to its own rules, sends it at once.
+    fn hold_new_data(&mut self, now: Time) {
+        // What was sent before going back to a hole is no new data.
+        if self.space.una == self.space.max && !self.is_done() {
+            self.timer = TimerKind::Hold;
+            self.timer_at = self.sampling.rtt.deadline(now);
+        }
     }
 
     fn on_syn_ack(&mut self, now: Time, segment: &Segment) -> AckOutcome {

@@ -1,14 +1,26 @@
-//! Explicit congestion notification. Source: RFC 3168.
+//! Explicit congestion notification: what is negotiated, and what packets say of it. Source: RFC 3168, RFC 9768.
 
-use crate::segment::{ECN_SETUP, Flags};
+use super::marks::Feedback;
+use crate::config::TcpConfig;
+use crate::ecn::EcnMode;
+use crate::segment::{ECN_SETUP, FIRST_CE_COUNT, Flags};
+
+/// How often a SYN that asks for accurate ECN is sent before one that asks for nothing. Source: RFC 9768 §3.1.4.1.
+const ACCURATE_SYNS: u32 = 2;
 
 /// What a sender knows of ECN, and when its window fell last.
 #[derive(Debug)]
 pub(super) struct Ecn {
     /// Whether data is ECN-capable: so it was set, and the peer agreed if there was a handshake.
     pub(super) enabled: bool,
-    /// Whether the SYN asks for it.
-    asks: bool,
+    /// What the SYN asks for.
+    asks: EcnMode,
+    /// The receiver's counters, if it feeds them back.
+    pub(super) accurate: Option<Feedback>,
+    /// Whether acknowledgements have an order beside their numbers.
+    timestamps: bool,
+    /// What the flags of an acknowledgement must be that takes the fast path.
+    pub(super) plain: Flags,
     /// Every packet is ECN-capable, and its own acknowledgement reports its mark to the congestion control.
     pub(super) marks_each: bool,
     /// CWR goes out with the next new segment.
@@ -20,37 +32,75 @@ pub(super) struct Ecn {
 }
 
 impl Ecn {
-    /// As it is set; a connection with a handshake has to negotiate it, unless each packet's mark is read.
-    pub(super) fn new(is_set: bool, marks_each: bool, handshake: bool) -> Ecn {
-        Ecn {
-            enabled: marks_each || is_set && !handshake,
-            asks: is_set && handshake,
+    /// As the connection is set; with a handshake it has to negotiate that, unless each packet's mark is read.
+    pub(super) fn new(config: &TcpConfig, marks_each: bool) -> Ecn {
+        let mode = if marks_each { config.ecn.of_each_mark() } else { config.ecn };
+        let is_set = mode != EcnMode::Off && !config.handshake;
+        let mut ecn = Ecn {
+            enabled: marks_each || is_set,
+            asks: if config.handshake { mode } else { EcnMode::Off },
+            accurate: None,
+            // RFC 6675 and its kind know what arrived of duplicates; elsewhere an acknowledgement must advance to count.
+            timestamps: config.timestamps && config.recovery.is_selective(),
+            plain: Flags::ACK,
             marks_each,
             cwr_due: false,
             reduced_at: 0,
             reduced_from: 0,
+        };
+        if is_set && mode.accurate().is_some() {
+            ecn.begin_accurate();
         }
+        ecn
     }
 
-    /// The flags of a SYN. RFC 3168 §6.1.1: ECE and CWR ask for ECN.
-    pub(super) fn syn_flags(&self) -> Flags {
-        if self.asks { Flags::SYN.with(ECN_SETUP) } else { Flags::SYN }
+    fn begin_accurate(&mut self) {
+        self.enabled = true;
+        self.accurate = Some(Feedback::new(self.timestamps));
+        // Every acknowledgement has something to say.
+        self.plain = Flags(u16::MAX);
+    }
+
+    /// The flags of a SYN after `expiries` in vain. RFC 3168 §6.1.1: ECE and CWR ask for ECN; RFC 9768 §3.1.1: AE, too.
+    pub(super) fn syn_flags(&self, expiries: u32) -> Flags {
+        match self.asks {
+            EcnMode::Classic => Flags::SYN.with(ECN_SETUP),
+            EcnMode::Accurate(_) if expiries < ACCURATE_SYNS => Flags::SYN.with(ECN_SETUP).with(Flags::AE),
+            EcnMode::Accurate(_) | EcnMode::Off => Flags::SYN,
+        }
     }
 
     /// The SYN was answered with `flags`. RFC 3168 §6.1.1: ECE without CWR agrees.
     pub(super) fn on_answer(&mut self, flags: Flags) {
-        self.enabled |= self.asks && flags.has(Flags::ECE) && !flags.has(Flags::CWR);
+        match self.asks {
+            EcnMode::Off => {}
+            EcnMode::Classic => self.enabled |= flags.has(Flags::ECE) && !flags.has(Flags::CWR),
+            // RFC 9768 Table 2. The last one merely reflects the SYN; §3.1.3: the one that is reserved agrees.
+            EcnMode::Accurate(_) => match flags.ace() {
+                0b000 | 0b111 => {}
+                0b001 => self.enabled = true,
+                _ => self.begin_accurate(),
+            },
+        }
     }
 
     /// The flags of new data. RFC 3168 §6.1: it is ECN-capable; CWR answers the echo once.
     #[cold]
     pub(super) fn flags(&mut self) -> Flags {
-        if std::mem::take(&mut self.cwr_due) { Flags::ECT.with(Flags::CWR) } else { Flags::ECT }
+        let cwr = if std::mem::take(&mut self.cwr_due) { Flags::CWR } else { Flags::default() };
+        Flags::ECT.with(cwr).with(self.bare_flags())
     }
 
-    /// The flags of data that is sent again.
+    /// The flags of data that is sent again. RFC 3168 §6.1.5: it is not ECN-capable.
     pub(super) fn resent_flags(&self) -> Flags {
-        if self.marks_each { Flags::RESENT.with(Flags::ECT) } else { Flags::RESENT }
+        if self.marks_each { Flags::RESENT.with(Flags::ECT) } else { Flags::RESENT.with(self.bare_flags()) }
+    }
+
+    /// The flags of any segment but a SYN. RFC 9768 §3.2.2: each holds the count of marks that arrived from the other
+    /// side. Deviation: that holds for the first one, too. It follows the answer to the SYN, which is not ECN-capable,
+    /// without the bare acknowledgement of §3.2.2.1, as links here leave ECN fields alone.
+    pub(super) fn bare_flags(&self) -> Flags {
+        if self.accurate.is_some() { Flags::of_ace(FIRST_CE_COUNT) } else { Flags::default() }
     }
 
     /// Whether an echo at SND.UNA `una` says something new. RFC 3168 §6.1.2: at most once per window of data.
@@ -62,6 +112,7 @@ impl Ecn {
     pub(super) fn on_reduced(&mut self, sent: u64, in_flight: u64) {
         self.reduced_at = sent;
         self.reduced_from = in_flight;
-        self.cwr_due = self.enabled && !self.marks_each;
+        // RFC 9768 §3.1.5: no CWR where its bit is one of a counter.
+        self.cwr_due = self.enabled && !self.marks_each && self.accurate.is_none();
     }
 }

@@ -33,6 +33,11 @@ impl Handshake {
         self.expiries > 0
     }
 
+    /// How often the SYN has timed out.
+    pub(super) fn expiries(&self) -> u32 {
+        self.expiries
+    }
+
     /// The SYN timed out.
     pub(super) fn on_expiry(&mut self) {
         debug_assert!(!self.connected, "a SYN times out on an open connection");

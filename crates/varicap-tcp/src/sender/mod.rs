@@ -6,6 +6,7 @@
 mod ack;
 mod ecn;
 mod handshake;
+mod marks;
 mod nagle;
 mod offer;
 mod output;
@@ -52,6 +53,8 @@ pub struct Counters {
     pub fast_retransmits: u64,
     /// Window reductions by an ECN echo.
     pub ecn_reductions: u64,
+    /// Packets that accurate ECN (RFC 9768) reported as marked.
+    pub reported_marks: u64,
     /// Data acknowledged cumulatively [B].
     pub acked_bytes: u64,
     /// RTT samples taken.
@@ -80,6 +83,8 @@ enum TimerKind {
     Probe,
     /// What may be late rather than lost (RFC 8985 §6.3).
     Reorder,
+    /// The next new segment, after an echo at a window of one (RFC 3168 §6.1.2).
+    Hold,
 }
 
 /// What has happened since the timer was set by which a tail is probed: it is set once, when nothing more leaves now.
@@ -207,7 +212,7 @@ impl Sender {
             short: ShortSegments::new(config.nagle),
             pace,
             usage: Usage::new(config, now),
-            ecn: Ecn::new(config.ecn, wants.each_mark, config.handshake),
+            ecn: Ecn::new(config, wants.each_mark),
             counters: Counters::default(),
             #[cfg(debug_assertions)]
             latest: now,

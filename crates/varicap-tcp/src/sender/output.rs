@@ -134,6 +134,9 @@ impl Sender {
             // Full windows are the window's doing, even if the application has nothing more.
             return self.hold(flight + mss <= self.unclamped_window());
         }
+        if flight == 0 && self.timer == TimerKind::Hold {
+            return self.hold(false);
+        }
         if nxt + len > self.offer.edge {
             return self.poll_closing(now, len);
         }
@@ -334,7 +337,7 @@ impl Sender {
         self.timer_at = self.sampling.rtt.deadline(now);
         self.account(now, self.overhead);
         let resent = if self.handshake.was_lost() { Flags::RESENT } else { Flags::default() };
-        let flags = self.ecn.syn_flags().with(resent);
+        let flags = self.ecn.syn_flags(self.handshake.expiries()).with(resent);
         Some(Outgoing { seq: 0, len: 0, wire_size: nonzero(self.overhead), flags })
     }
 
@@ -354,7 +357,7 @@ impl Sender {
             return Some(self.finish(now, seq - 1, 0, Flags::default()));
         }
         // SND.NXT stays: what the receiver does not take is not in flight.
-        let flags = if seq < self.space.max { self.note_resent(seq + 1) } else { Flags::default() };
+        let flags = if seq < self.space.max { self.note_resent(seq + 1) } else { self.ecn.bare_flags() };
         self.space.max = self.space.max.max(seq + 1);
         Some(self.finish(now, seq, 1, flags))
     }

@@ -131,6 +131,11 @@ impl Sender {
                 self.timer_at = self.sampling.rtt.deadline(now);
             }
             TimerKind::Retransmit => self.on_timeout(now),
+            TimerKind::Hold => {
+                debug_assert_eq!(self.space.flight(), 0, "data in flight without its own timer");
+                self.timer = TimerKind::Retransmit;
+                self.timer_at = Time::NEVER;
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! The kernel parameters of classic mode.
 
 use varicap_experiment::FlowSpec;
-use varicap_tcp::TcpConfig;
+use varicap_tcp::{EcnMode, TcpConfig};
 
 use super::{Notes, timer, unsupported};
 use crate::error::TestbedError;
@@ -45,7 +45,11 @@ pub(super) fn classic(
         ("net.ipv4.tcp_moderate_rcvbuf", "0".to_owned(), false),
         ("net.ipv4.tcp_comp_sack_nr", "0".to_owned(), true),
         ("net.ipv4.tcp_backlog_ack_defer", "0".to_owned(), true),
-        ("net.ipv4.tcp_ecn", if tcps.iter().any(|(_, tcp)| tcp.ecn) { "2" } else { "0" }.to_owned(), false),
+        (
+            "net.ipv4.tcp_ecn",
+            if tcps.iter().any(|(_, tcp)| tcp.ecn == EcnMode::Classic) { "2" } else { "0" }.to_owned(),
+            false,
+        ),
         ("net.ipv4.tcp_slow_start_after_idle", flag(base.restart_after_idle), false),
         ("net.ipv4.tcp_reordering", base.duplicate_acks.to_string(), false),
         ("net.ipv4.tcp_max_reordering", base.duplicate_acks.to_string(), true),

@@ -8,7 +8,7 @@ mod sending;
 mod timer;
 
 use varicap_experiment::{FlowSpec, Network, Transport};
-use varicap_tcp::{AckPolicy, AfterTimeout, Nagle, Recovery, RttSamples, TcpConfig, Timer};
+use varicap_tcp::{AckPolicy, AfterTimeout, EcnMode, Nagle, Recovery, RttSamples, TcpConfig, Timer};
 use varicap_units::part::{OnKernel, Part};
 use varicap_units::{Amount, Bytes};
 
@@ -236,6 +236,10 @@ fn plan_flow(
             "{name}: links count {correction:+} B for each packet, as its headers are in the scenario"
         ));
     }
+    if let EcnMode::Accurate(_) = tcp.ecn {
+        let why = "Linux 6.18 counts no marks for its peer (it refuses `net.ipv4.tcp_ecn` = 3): write true for RFC 3168's ECN";
+        return Err(unsupported(&key("ecn"), "accurate", why));
+    }
     let packets = |window: Amount| {
         let bytes = window.bytes(tcp.mss, Bytes::ZERO).as_u64();
         if window == Amount::Unlimited { 0 } else { u32::try_from((bytes / mss).max(1)).unwrap_or(u32::MAX) }
@@ -254,10 +258,15 @@ fn plan_flow(
             advmss,
             initcwnd: packets(tcp.initial_window),
             rto_min_ms: timer::least_rto(tcp).as_nanos().div_ceil(1_000_000) as u32,
-            ecn: tcp.ecn,
+            ecn: tcp.ecn == EcnMode::Classic,
             ..RouteMetrics::default()
         },
-        to_sender: RouteMetrics { advmss, quickack, ecn: tcp.ecn, ..RouteMetrics::default() },
+        to_sender: RouteMetrics {
+            advmss,
+            quickack,
+            ecn: tcp.ecn == EcnMode::Classic,
+            ..RouteMetrics::default()
+        },
         sack: tcp.recovery.is_selective(),
         timestamps: tcp.timestamps,
         congestion: congestion(tcp, &key, kernel, notes)?,
@@ -451,6 +460,8 @@ mod tests {
             refusal("recovery = \"newreno\", congestion = \"cubic\"").contains("this kernel has reno, bbr")
         );
         assert!(refusal("recovery = \"newreno\", mss = \"50 B\"").contains("flows.a.tcp.mss"));
+        let ecn = refusal("recovery = \"newreno\", ecn = \"accurate\"");
+        assert!(ecn.starts_with("flows.a.tcp.ecn = accurate: Linux 6.18 "), "{ecn}");
         assert!(refusal("recovery = \"newreno\", congestion = { custom = \"mine\" }").contains("mine"));
     }
 

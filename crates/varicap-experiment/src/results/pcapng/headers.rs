@@ -24,6 +24,8 @@ const OPTION_WINDOW_SCALE: u8 = 3;
 const OPTION_SACK_PERMITTED: u8 = 4;
 const OPTION_SACK: u8 = 5;
 const OPTION_TIMESTAMPS: u8 = 8;
+/// AccECN with the bytes of ECT(0) first (RFC 9768 §3.2.3: order 0).
+const OPTION_ACCURATE_ECN: u8 = 172;
 
 /// What is needed to make the headers of a flow group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,10 +156,27 @@ impl PacketBytes {
             self.headers.extend_from_slice(&clock(segment.sent_at).to_be_bytes());
             self.headers.extend_from_slice(&clock(segment.echo).to_be_bytes());
         }
+        self.ecn_bytes(segment);
         let room = MOST_OPTIONS - (self.headers.len() - options);
         self.sack_blocks(segment, expected, room);
         let words = (self.headers.len() - IP_HEADER) / 4;
-        self.headers[IP_HEADER + 12] = (words as u8) << 4;
+        // RFC 9768 §3.2.2: AE is the last bit of this byte.
+        self.headers[IP_HEADER + 12] = (words as u8) << 4 | u8::from(flags.has(Flags::AE));
+    }
+
+    /// The AccECN option: one counter until a mark has come, then two (RFC 9768 §3.2.3.3).
+    fn ecn_bytes(&mut self, segment: &Segment) {
+        let Some(bytes) = segment.ecn_bytes() else { return };
+        let [_, capable @ ..] = bytes.capable.to_be_bytes();
+        let [_, marked @ ..] = bytes.marked.to_be_bytes();
+        if bytes.marked == 0 {
+            self.headers.extend_from_slice(&[OPTION_NOP, OPTION_NOP, OPTION_NOP, OPTION_ACCURATE_ECN, 5]);
+            self.headers.extend_from_slice(&capable);
+        } else {
+            self.headers.extend_from_slice(&[OPTION_ACCURATE_ECN, 8]);
+            self.headers.extend_from_slice(&capable);
+            self.headers.extend_from_slice(&marked);
+        }
     }
 
     /// As many SACK blocks as there is room for (RFC 2018 §3).

@@ -9,7 +9,7 @@ use std::collections::{HashMap, VecDeque};
 use std::io::{self, Write};
 
 use varicap_net::LossCause;
-use varicap_tcp::{Flags, TcpConfig};
+use varicap_tcp::{EcnMode, Flags, TcpConfig};
 use varicap_units::{Amount, Time};
 
 use crate::results::packets::{PacketEvent, PacketLog, PacketOwner, PacketRecord};
@@ -34,7 +34,7 @@ impl CapturedFlow {
             timestamps: tcp.timestamps,
             sack: tcp.recovery.is_selective(),
             window_scale,
-            ecn: tcp.ecn,
+            ecn: tcp.ecn == EcnMode::Classic,
         }
     }
 }
