@@ -35,7 +35,8 @@ A sender with a reservation marks what conforms to it, and may send it by a time
 ``reservation`` table.
 
 >>> terms = {"rate": "4 Mbit/s", "bucket": "3 kB", "timed": {"interval": "20 ms"}}
->>> sender = Sender(mss="1000 B", header="0 B", initial_window="2 packets", handshake=False, reservation=terms)
+>>> packets = {"stack": "rfc", "mss": "1000 B", "header": "0 B", "initial_window": "2 packets"}
+>>> sender = Sender(handshake=False, reservation=terms, **packets)
 >>> sender.write()
 >>> sender.poll(0.0)
 <segment RESERVED, data 0..1000>
