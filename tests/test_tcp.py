@@ -51,7 +51,7 @@ def test_a_dialogue_repairs_its_losses(recovery: str) -> None:
 
 
 def test_a_handshake_comes_first() -> None:
-    sender = Sender()
+    sender = Sender(stack="rfc")
     sender.write()
     syn = sender.poll(0.0)
     assert syn is not None
