@@ -201,7 +201,7 @@ def test_tables_carry_units_and_a_manifest(cli: Cli, lte: Path, tmp_path: Path) 
     assert pq.read_table(tmp_path / "out/flow_series.parquet").num_rows > 2 * 4 * 100
     manifest = json.loads((tmp_path / "out/manifest.json").read_text(encoding="utf-8"))
     assert manifest["runs"] == 2
-    assert manifest["scenario"]["tcp"]["mss"] == "1460 B"
+    assert manifest["scenario"]["tcp"]["mss"] == "1448 B"
     assert len(manifest["traces"]) == 2
     assert json.loads((tmp_path / "out/summary.json").read_text(encoding="utf-8"))["runs"] == 2
 

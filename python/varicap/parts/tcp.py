@@ -23,8 +23,8 @@ True
 >>> sender.push(0.11, answer)
 >>> sender.poll(0.11)
 <segment data 2000..3000>
->>> sender.cwnd
-3000
+>>> sender.cwnd  # Linux counts the segments that were acknowledged, and not the acknowledgements
+4000
 
 Whatever is not given is as the `stack` has it, or has its default:
 
