@@ -705,7 +705,7 @@ def test_the_command_names_for_a_folder_what_had_no_effect_and_what_was_not_expe
     for name in "ab":
         (tmp_path / f"{name}.pkt").write_text(head + HANDSHAKE)
     (tmp_path / "c.pkt").write_text(HANDSHAKE + "+0 write(4, ..., 2000) = 2000\n")
-    done = cli("dialogue", tmp_path)
+    done = cli("dialogue", "--stack", "rfc", tmp_path)
     assert "asked for it: tcp_frto=2 (no F-RTO) in 2\n" in done.stderr
     assert "c.pkt (2)" in done.stderr
     assert "a.pkt" not in done.stderr
@@ -716,11 +716,16 @@ def test_the_command_takes_settings(cli: Cli, tmp_path: Path) -> None:
     script.write_text(
         HANDSHAKE + "+0 write(4, ..., 20000) = 20000\n+0 > . 1:3001(3000) ack 1\n+1 > . 1:1001(1000) ack 1"
     )
-    assert cli("dialogue", script).returncode == 1
-    assert cli("dialogue", script, "--set", "initial_window='3 packets'").returncode == 0
+    assert cli("dialogue", "--stack", "rfc", script).returncode == 1
+    assert cli("dialogue", "--stack", "rfc", script, "--set", "initial_window='3 packets'").returncode == 0
     settings = tmp_path / "tcp.toml"
     settings.write_text("[tcp]\ninitial_window = '3 packets'\n")
-    assert cli("dialogue", script, "--settings", settings).returncode == 0
-    assert cli("dialogue", script, "--settings", settings, "--set", "initial_window=4 packets").returncode == 1
+    assert cli("dialogue", "--stack", "rfc", script, "--settings", settings).returncode == 0
+    assert (
+        cli(
+            "dialogue", "--stack", "rfc", script, "--settings", settings, "--set", "initial_window=4 packets"
+        ).returncode
+        == 1
+    )
     settings.write_text("tcp = 3")
     assert cli("dialogue", script, "--settings", settings).returncode == 2
