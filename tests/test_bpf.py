@@ -32,6 +32,7 @@ def both(feedback: dict[str, Any], ratcp: dict[str, Any], seconds: int) -> list[
     flow = {
         "feedback": feedback,
         "tcp": {
+            "stack": "rfc",
             "congestion": {"ratcp": ratcp},
             "recovery": "newreno",
             "mss": "500 B",

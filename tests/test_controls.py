@@ -27,7 +27,7 @@ class Recording:
 
 
 def settings(**more: Any) -> dict[str, Any]:
-    return {"mss": "1000 B", "header": "0 B", "handshake": False, **more}
+    return {"stack": "rfc", "mss": "1000 B", "header": "0 B", "handshake": False, **more}
 
 
 def drain(sender: Sender, now_s: float) -> list[int]:

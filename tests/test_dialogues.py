@@ -16,7 +16,8 @@ from varicap._files import UnreadableError
 from varicap.parts.dialogue import Dialogue, ScriptError, Verdict, compare, dialogue
 from varicap.parts.dialogue.script import Packet
 
-SCRIPTS = sorted((ROOT / "tests/dialogues").glob("*.pkt"))
+SCRIPTS = sorted((ROOT / "tests/dialogues").rglob("*.pkt"))
+"""The project's own, each in a folder with the name of the stack that it is for."""
 
 HANDSHAKE = """\
 0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
@@ -30,21 +31,21 @@ HANDSHAKE = """\
 LINES = HANDSHAKE.count("\n")
 
 
-def after_handshake(*events: str, head: str = "", **tcp: Any) -> Dialogue:
-    return dialogue(text=head + HANDSHAKE + "\n".join(events), **tcp)
+def after_handshake(*events: str, head: str = "", stack: str = "rfc", **tcp: Any) -> Dialogue:
+    return dialogue(text=head + HANDSHAKE + "\n".join(events), stack=stack, **tcp)
 
 
 def mutated(name: str, pattern: str, replacement: str, **tcp: Any) -> Dialogue:
     """A script of the project with a change at the first place that fits."""
-    text = (ROOT / f"tests/dialogues/{name}.pkt").read_text()
+    text = (ROOT / f"tests/dialogues/rfc/{name}.pkt").read_text()
     changed, count = re.subn(pattern, replacement, text, count=1)
     assert count == 1
-    return dialogue(text=changed, **tcp)
+    return dialogue(text=changed, stack="rfc", **tcp)
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
-def test_the_simulated_endpoints_follow_the_standards(script: Path) -> None:
-    played = dialogue(script)
+def test_the_simulated_endpoints_do_what_their_stack_does(script: Path) -> None:
+    played = dialogue(script, stack=script.parent.name)
     assert played.verdict is Verdict.PASSED, played.text()
     assert played.unasked == 0, "the script looks at all that is sent until its last event"
 
@@ -82,7 +83,7 @@ def test_a_script_that_is_wrong_differs_where_it_is_wrong(name: str, pattern: st
     assert played.verdict is Verdict.DIFFERS
     assert what in played.what
     (row,) = (row for row in played.rows if row.differs)
-    line = (ROOT / f"tests/dialogues/{name}.pkt").read_text()
+    line = (ROOT / f"tests/dialogues/rfc/{name}.pkt").read_text()
     at = re.search(pattern, line)
     assert at is not None
     assert row.line == played.line == line.count("\n", 0, at.start()) + 1
@@ -197,7 +198,7 @@ def test_a_segment_that_is_sent_again_is_no_part_of_one_with_new_data() -> None:
     events += ["+.1 < . 1:1(0) ack 1001 win 65535", "+0 > . 1001:3001(2000) ack 1"]
     assert after_handshake(*events, initial_window="2 packets").passed
     # RFC 3168: what is sent again is not ECN-capable (§6.1.5), and new data says that the window was reduced (§6.1.2).
-    played = dialogue(text=ecn + "\n".join(events), initial_window="2 packets")
+    played = dialogue(text=ecn + "\n".join(events), stack="rfc", initial_window="2 packets")
     assert played.what == "flags W. at 2001, after . at 1001"
 
 
@@ -680,7 +681,7 @@ def test_commands_are_read_and_never_executed(tmp_path: Path) -> None:
     head = f"`./defaults.sh\ntouch {tmp_path}/executed\ncat missing.sh`\n"
     script = head + HANDSHAKE.replace("ack 1 <mss 1460,sackOK>", "ack 1 <mss 1460>")
     (tmp_path / "one.pkt").write_text(script)
-    played = dialogue(tmp_path / "one.pkt")
+    played = dialogue(tmp_path / "one.pkt", stack="rfc")
     assert played.passed, played.text()
     assert played.ignored[0] == "tcp_frto=2 (no F-RTO)"
     assert not (tmp_path / "executed").exists()
@@ -740,7 +741,7 @@ def test_the_command_names_for_a_folder_what_had_no_effect_and_what_was_not_expe
     for name in "ab":
         (tmp_path / f"{name}.pkt").write_text(head + HANDSHAKE)
     (tmp_path / "c.pkt").write_text(HANDSHAKE + "+0 write(4, ..., 2000) = 2000\n")
-    done = cli("dialogue", tmp_path)
+    done = cli("dialogue", "--stack", "rfc", tmp_path)
     assert "asked for it: tcp_frto=2 (no F-RTO) in 2\n" in done.stderr
     assert "c.pkt (2)" in done.stderr
     assert "a.pkt" not in done.stderr
@@ -751,11 +752,16 @@ def test_the_command_takes_settings(cli: Cli, tmp_path: Path) -> None:
     script.write_text(
         HANDSHAKE + "+0 write(4, ..., 20000) = 20000\n+0 > . 1:3001(3000) ack 1\n+1 > . 1:1001(1000) ack 1"
     )
-    assert cli("dialogue", script).returncode == 1
-    assert cli("dialogue", script, "--set", "initial_window='3 packets'").returncode == 0
+    assert cli("dialogue", "--stack", "rfc", script).returncode == 1
+    assert cli("dialogue", "--stack", "rfc", script, "--set", "initial_window='3 packets'").returncode == 0
     settings = tmp_path / "tcp.toml"
     settings.write_text("[tcp]\ninitial_window = '3 packets'\n")
-    assert cli("dialogue", script, "--settings", settings).returncode == 0
-    assert cli("dialogue", script, "--settings", settings, "--set", "initial_window=4 packets").returncode == 1
+    assert cli("dialogue", "--stack", "rfc", script, "--settings", settings).returncode == 0
+    assert (
+        cli(
+            "dialogue", "--stack", "rfc", script, "--settings", settings, "--set", "initial_window=4 packets"
+        ).returncode
+        == 1
+    )
     settings.write_text("tcp = 3")
     assert cli("dialogue", script, "--settings", settings).returncode == 2

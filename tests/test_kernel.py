@@ -60,13 +60,13 @@ def goodput(summary: Summary, flow: int = 0) -> float:
 
 
 def scenario(link: Mapping[str, Any], **parts: Any) -> dict[str, Any]:
-    """One flow over `link`, 20 ms each way, every packet acknowledged."""
+    """One flow over `link`, 20 ms each way, every packet acknowledged: the standards, so that Linux is ``classic``."""
     forward = {"delay": "20 ms", "queue": {"drop-tail": {"limit": "20 packets"}}, **link}
     return {
         "duration": "8 s",
         "warmup": "1 s",
         "topology": {"dumbbell": {"forward": forward, "reverse": {"delay": "20 ms"}}},
-        "tcp": {"recovery": "newreno", "ack": "every", "timer": {"rfc6298": {"minimum": "0.2 s"}}},
+        "tcp": {"stack": "rfc", "recovery": "newreno", "ack": "every", "timer": {"rfc6298": {"minimum": "0.2 s"}}},
         "flows": {"a": {}},
         **parts,
     }
@@ -90,7 +90,8 @@ def test_reno_is_the_simulators_reno_on_a_fixed_link(fixed: Path) -> None:
 def fast(recovery: str) -> dict[str, Any]:
     """Slow start loses hundreds of packets at once: 100 Mb/s, and a window that doubles up to 28 ms too far."""
     link = {"capacity": "100 Mbit/s", "queue": {"drop-tail": {"limit": "1 bdp"}}}
-    return scenario(link, duration="5 s", tcp={"recovery": recovery, "mss": "1448 B", "timestamps": True})
+    tcp = {"stack": "rfc", "recovery": recovery, "mss": "1448 B", "timestamps": True}
+    return scenario(link, duration="5 s", tcp=tcp)
 
 
 @needs_kernel
@@ -198,6 +199,7 @@ def test_a_run_that_time_could_not_be_kept_in_is_not_valid(cli: Cli, tmp_path: P
         delay = "1 ms"
         queue = { drop-tail = { limit = "unlimited" } }
         [tcp]
+        stack = "rfc"
         recovery = "newreno"
         [flows.a]
         """,
@@ -270,6 +272,7 @@ def test_the_mode_is_that_of_the_stacks() -> None:
 
     assert (mode("linux"), mode("linux", "linux")) == ("stock", "stock")
     assert (mode("rfc"), mode("linux", "rfc")) == ("classic", "classic")
+    assert kernel.fitting(EXAMPLES / "fixed.toml") == "stock", "Linux's is the stack where none is named"
 
 
 @needs_kernel
@@ -417,7 +420,7 @@ SYN, ACK, ECE, CWR = 0x02, 0x10, 0x40, 0x80
 @pytest.mark.parametrize("engine", ["sim", pytest.param("kernel", marks=needs_kernel)])
 def test_a_capture_shows_both_directions_and_explicit_congestion(engine: Any, tmp_path: Path) -> None:
     red = {"red": {"limit": "200 packets", "min_threshold": "5 packets", "max_threshold": "90 packets", "ecn": True}}
-    options = {"recovery": "newreno", "ack": "every", "ecn": True, "timestamps": True}
+    options = {"stack": "rfc", "recovery": "newreno", "ack": "every", "ecn": True, "timestamps": True}
     case = scenario({"capacity": "4 Mbit/s", "queue": red}, duration="6 s", warmup="0 s", tcp=options)
     result = varicap.run(case, engine=engine, seeds=1, packets="first")
     (file,) = result.write_pcapng(tmp_path / "run.pcapng")

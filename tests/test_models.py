@@ -20,7 +20,7 @@ def fixed(**forward: Any) -> dict[str, Any]:
         "duration": "320 s",
         "warmup": "20 s",
         "topology": {"dumbbell": {"forward": link | forward}},
-        "tcp": {"recovery": "newreno", "congestion": "reno", "mss": "1000 B", "ack": "every"},
+        "tcp": {"stack": "rfc", "recovery": "newreno", "congestion": "reno", "mss": "1000 B", "ack": "every"},
         "flows": {"one": {"start_spread": "1 s"}},
     }
 
@@ -47,6 +47,29 @@ def test_the_sawtooth_knows_delayed_acknowledgements() -> None:
     sim, analysis = goodputs(scenario)
     # A burst of two may lose its packet a round trip earlier or later.
     assert analysis == pytest.approx(sim, rel=0.03)
+
+
+@pytest.mark.parametrize("limit", [2, 5, 8, 15, 30, 60])
+@pytest.mark.parametrize("ack", ["every", "delayed"])
+def test_the_sawtooth_is_that_of_the_default_stack(limit: int, ack: str) -> None:
+    scenario = fixed(queue={"drop-tail": {"limit": f"{limit} packets"}})
+    scenario["tcp"] = {"congestion": "reno", "mss": "1000 B", "ack": ack}
+    if ack == "delayed" and limit == 2:
+        # Each growth is a burst of three, which loses a packet: next to nothing gets through.
+        with pytest.raises(NotApplicableError, match="holds more than the 2 packets that an acknowledgement lets go"):
+            varicap.run(scenario, engine="model")
+        return
+    sim, analysis = goodputs(scenario)
+    assert analysis == pytest.approx(sim, rel=0.02)
+
+
+@pytest.mark.parametrize("loss", ["0.5 %", "1 %", "3 %"])
+@pytest.mark.parametrize("ack", ["every", "delayed"])
+def test_random_loss_follows_its_model_under_the_default_stack(loss: str, ack: str) -> None:
+    scenario = fixed(capacity="100 Mbit/s", queue={"drop-tail": {"limit": "unlimited"}}, loss=loss)
+    scenario["tcp"] = {"congestion": "reno", "mss": "1000 B", "ack": ack}
+    sim, analysis = goodputs(scenario, seeds=6)
+    assert analysis == pytest.approx(sim, rel=0.08)
 
 
 @pytest.mark.parametrize("window", [5, 12, 21])

@@ -292,7 +292,7 @@ def test_a_browser_shows_the_run_that_is_chosen(tab: browser.Page, runs: Path, t
     assert recorded(1) != recorded(2)
     second = (tab.eval(windows), tab.eval(text), tab.eval(numbers))
     assert all(one != other for one, other in zip(first, second, strict=True))
-    mss = 1460
+    mss = 1448
     expected = [row["cwnd_bytes"] / mss for row in rows if row["replication"] == 2 and row["flow"] == "cubic"]
     known = [(shown, value) for shown, value in zip(second[0], expected, strict=True) if shown is not None]
     assert len(known) > 100

@@ -81,6 +81,23 @@ def test_a_dialogue_has_a_stack_whose_habits_come_last() -> None:
     assert tcp.dialogue(text=script(1, before=sack), stack="bsd-reno").passed
 
 
+def test_the_default_stack_is_linux_wherever_none_is_named(cli: Cli, fixed: Path, tmp_path: Path) -> None:
+    assert tcp.settings() == tcp.settings(stack="linux") == resolved(Tcp(), None)
+    probe = script(10).replace("20000", "10000") + "+.21 > . 9001:10001(1000) ack 1\n"
+    # RFC 8985's probe of the tail; the standards wait for a timeout of a second.
+    assert tcp.dialogue(text=probe).passed
+    assert not tcp.dialogue(text=probe, stack="rfc").passed
+    file = tmp_path / "probe.pkt"
+    file.write_text(probe)
+    assert cli("dialogue", file).returncode == 0
+    assert cli("dialogue", file, "--set", "stack=rfc").returncode == 1
+    done = cli("run", fixed, "--explain")
+    assert "flows.reno.tcp.stack" in done.stdout
+    assert "linux  # default" in done.stdout
+    old = cli("run", fixed, "--set", "tcp.stack=rfc", "--explain").stdout
+    assert "flows.reno.tcp.timer.rfc6298.minimum" in old
+
+
 def test_the_command_of_dialogues_has_a_stack(cli: Cli, tmp_path: Path) -> None:
     file = tmp_path / "one.pkt"
     file.write_text(script(1, answered=""))
@@ -95,7 +112,7 @@ def test_explain_says_what_comes_from_the_stack(cli: Cli, fixed: Path) -> None:
     done = cli("run", fixed, "--set", "tcp.stack=linux", "--explain")
     lines = {line.split()[0]: line.split(maxsplit=1)[1] for line in done.stdout.splitlines()}
     assert lines["flows.reno.tcp.stack"] == "linux"
-    assert lines["flows.reno.tcp.timer.rfc6298.maximum"] == "120 s  # stack linux"
+    assert lines["flows.reno.tcp.timer.linux.maximum"] == "120 s  # stack linux"
     assert lines["flows.reno.tcp.header"] == "40 B  # default"
     assert cli("run", fixed, "--set", "tcp.stack=lunix", "--explain").returncode == 2
 

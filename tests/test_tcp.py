@@ -51,7 +51,7 @@ def test_a_dialogue_repairs_its_losses(recovery: str) -> None:
 
 
 def test_a_handshake_comes_first() -> None:
-    sender = Sender()
+    sender = Sender(stack="rfc")
     sender.write()
     syn = sender.poll(0.0)
     assert syn is not None
@@ -166,7 +166,7 @@ def scenario(congestion: Any) -> dict[str, Any]:
         "name": "custom",
         "duration": "60 s",
         "topology": {"dumbbell": {"forward": {"capacity": "2 Mbit/s", "delay": "20 ms", "loss": "0.5 %"}}},
-        "flows": {"one": {"tcp": {"congestion": congestion}}},
+        "flows": {"one": {"tcp": {"stack": "rfc", "congestion": congestion}}},
     }
 
 
@@ -195,7 +195,7 @@ def test_a_python_control_is_told_its_rate() -> None:
 
 def test_ratcp_by_hand_keeps_to_the_rate() -> None:
     ratcp = {"ratcp": {"beta": "1 packets", "rtt": {"known": "100 ms"}}}
-    sender = Sender(congestion=ratcp, mss="1000 B", header="0 B", initial_window="20 packets")
+    sender = Sender(stack="rfc", congestion=ratcp, mss="1000 B", header="0 B", initial_window="20 packets")
     sender.on_rate_feedback(0.1, 800_000)
     assert sender.cwnd == 11_000
 
@@ -223,7 +223,13 @@ def test_a_result_with_python_controls_says_so(tmp_path: Any) -> None:
         replay(manifest)
 
 
-RESERVED: dict[str, Any] = {"mss": "1000 B", "header": "0 B", "initial_window": "2 packets", "handshake": False}
+RESERVED: dict[str, Any] = {
+    "stack": "rfc",
+    "mss": "1000 B",
+    "header": "0 B",
+    "initial_window": "2 packets",
+    "handshake": False,
+}
 
 
 def test_a_sender_with_a_reservation_marks_and_sends_by_its_timer() -> None:

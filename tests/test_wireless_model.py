@@ -125,5 +125,5 @@ def test_compare_has_both_engines(cli: Cli) -> None:
     engines = {answer["engine"]: answer for answer in json.loads(done.stdout)["engines"]}
     assert set(engines) == {"sim", "model"}
     by_model = {flow["name"]: flow for flow in engines["model"]["flows"]}
-    assert by_model["newreno"]["model"] == "wireless"
+    assert by_model["reno"]["model"] == "wireless"
     assert any("congestion" in text for text in by_model["cubic"]["not_applicable"]["wireless"])

@@ -3,6 +3,8 @@
     .venv/bin/python tests/peers/kernel.py [CASE …]
 
 Each case is `examples/fixed.toml` (or another) with some values changed; runs are in real time, a few side by side.
+The simulator has the stack `rfc` with timestamps and a least RTO of 0.2 s, and the kernel is `classic`;
+`varicap validate kernel` compares Linux as it is.
 `docs/validation.md` holds what it printed.
 """
 
@@ -21,6 +23,11 @@ SIDE_BY_SIDE = 7
 
 _LINK = "topology.dumbbell.forward"
 _ALONE = {"flows.reno.start_spread": "0 s", "warmup": "10 s"}
+_STANDARD = {
+    "tcp.stack": "rfc",
+    "tcp.timestamps": "true",
+    "tcp.timer": '{ rfc6298 = { minimum = "0.2 s" } }',
+}
 _RATCP = {"flows.reno.tcp.congestion": "{ ratcp = { pacing = true } }"}
 _SACK = {"flows.reno.tcp.recovery": "sack"}
 _HALF = {f"{_LINK}.capacity": '{ markov = { rates = ["0.8 Mbit/s", "0.4 Mbit/s"], mean_holding = ["2 s", "2 s"] } }'}
@@ -43,7 +50,7 @@ class Case:
 
     def options(self) -> dict[str, Any]:
         """What both engines are asked."""
-        overrides = {**_ALONE, "duration": self.duration, **self.overrides}
+        overrides = {**_ALONE, **_STANDARD, "duration": self.duration, **self.overrides}
         return {"scenario": EXAMPLES / f"{self.file}.toml", "overrides": overrides, "seeds": self.seeds}
 
 

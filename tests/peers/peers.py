@@ -125,6 +125,7 @@ class Case:
         if self.loss:
             forward["loss"] = {"bernoulli": self.loss}
         tcp: dict[str, Any] = {
+            "stack": "rfc",
             "handshake": False,
             "initial_window": f"{self.initial_window} packets",
             "mss": f"{PAYLOAD} B",

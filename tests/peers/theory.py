@@ -18,7 +18,8 @@ RTT_S, PACKET_BITS = 0.1, 1040 * 8
 def scenario(loss: float) -> dict[str, object]:
     """The path with this share of random losses."""
     forward = {"capacity": "10 Gbit/s", "delay": "50 ms", "loss": f"{loss * 100:g} %"}
-    tcp = {"recovery": "newreno", "mss": "1000 B", "ack": "every", "timer": {"rfc6298": {"minimum": "0.2 s"}}}
+    timer = {"rfc6298": {"minimum": "0.2 s"}}
+    tcp = {"stack": "rfc", "recovery": "newreno", "mss": "1000 B", "ack": "every", "timer": timer}
     return {
         "duration": "420 s",
         "warmup": "20 s",

@@ -494,8 +494,8 @@ fn what_makes_no_sense_is_refused() {
         ),
         (
             "recovery = \"sack\"",
-            "timer = { rfc6298 = { minimum = \"2 min\" } }",
-            "x.toml:9: flows.reno.tcp.timer.rfc6298.minimum: found `120 s`, expected at most `maximum`, 60 s",
+            "stack = \"rfc\"\ntimer = { rfc6298 = { minimum = \"2 min\" } }",
+            "x.toml:10: flows.reno.tcp.timer.rfc6298.minimum: found `120 s`, expected at most `maximum`, 60 s",
         ),
         (
             "recovery = \"sack\"",

@@ -158,7 +158,7 @@ fn what_follows_from_a_reservation_is_explained() {
 capacity = "10 Mbit/s"
 delay = "10 ms"
 [flows.a]
-tcp = { mss = "960 B" }
+tcp = { stack = "rfc", mss = "960 B" }
 reservation = { rate = "4 Mbit/s", timed = {} }
 "#;
     let scenario = Scenario::from_toml(text, "x.toml", &[]).unwrap();

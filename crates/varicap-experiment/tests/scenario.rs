@@ -8,6 +8,7 @@ duration = "60 s"
 [tcp]
 mss = "500 B"
 timer = { rfc6298 = { minimum = "0.2 s" } }
+stack = "rfc"
 [topology.dumbbell]
 forward = { capacity = "0.8 Mbit/s", delay = "50 ms", queue = { drop-tail = { limit = "10 packets" } } }
 [flows.reno]

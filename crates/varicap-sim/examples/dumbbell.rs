@@ -1,4 +1,5 @@
-//! N SACK flows over one bottleneck, for profiling: `dumbbell FLOWS RATE DURATION`.
+//! N flows over one bottleneck, for profiling: `dumbbell FLOWS RATE DURATION [MORE]`, where MORE is more of the flows'
+//! table. They have the stack `rfc` unless MORE says otherwise: SACK, delayed acknowledgements.
 //!
 //! ```text
 //!  senders ──► RATE, 10 ms, 1 BDP drop-tail ──► receivers
@@ -15,6 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let toml = format!(
         r#"
         duration = "{}"
+        tcp.stack = "rfc"
         [topology.dumbbell.forward]
         capacity = "{}"
         delay = "10 ms"

@@ -134,6 +134,7 @@ fn a_proxy_relays_into_a_rate_controlled_connection() {
     let toml = r#"
         duration = "30 s"
         warmup = "5 s"
+        tcp.stack = "rfc"
         [topology.graph.links]
         local = { from = "server", to = "proxy", capacity = "10 Mbit/s", delay = "1 ms" }
         local-back = { from = "proxy", to = "server", delay = "1 ms" }
@@ -172,6 +173,7 @@ fn paper(psi: f64, duration: u32, flow: &str) -> String {
         [topology.dumbbell.reverse]
         delay = "200 ms"
         [tcp]
+        stack = "rfc"
         recovery = "old-tahoe"
         timer = {{ multiple = {{ factor = 2.0 }} }}
         mss = "480 B"

@@ -17,6 +17,7 @@ fn scenario(rate: &str, queue: &str, flows: &str) -> String {
         delay = "50 ms"
         queue = {queue}
         [tcp]
+        stack = "rfc"
         mss = "960 B"
         congestion = "accel-brake"
         {flows}

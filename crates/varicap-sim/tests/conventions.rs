@@ -96,6 +96,7 @@ fn share_of_first(jitter: &str, access_ms: f64) -> Interval {
         delay = "50 ms"
         queue = {{ drop-tail = {{ limit = "15 packets" }} }}
         [tcp]
+        stack = "rfc"
         mss = "1000 B"
         ack = "every"
         max_window = "32 packets"

@@ -45,8 +45,7 @@ fn hear(toml: &str) -> Vec<(f64, f64)> {
     std::mem::take(&mut heard.lock().unwrap())
 }
 
-const PROBE: &str =
-    "[flows.a]\njitter = \"0 s\"\ntcp = { congestion = { custom = \"probe\" }, mss = \"1000 B\" }\n";
+const PROBE: &str = "[tcp]\nstack = \"rfc\"\n[flows.a]\njitter = \"0 s\"\ntcp = { congestion = { custom = \"probe\" }, mss = \"1000 B\" }\n";
 
 /// 2 Mb/s, from 5 s on 1 Mb/s; 20 ms there and 30 ms back.
 const PATH: &str = r#"
@@ -275,6 +274,7 @@ fn two(beta: u32, more: &str) -> Vec<RunResult> {
         delay = "20 ms"
         queue = {{ drop-tail = {{ limit = "10 packets" }} }}
         [tcp]
+        stack = "rfc"
         mss = "960 B"
         recovery = "newreno"
         ack = "every"

@@ -19,6 +19,7 @@ fn lossy(loss: f64, ack: &str, duration: &str) -> Vec<RunResult> {
         loss = "{loss}"
         queue = {{ drop-tail = {{ limit = "unlimited" }} }}
         [flows.a.tcp]
+        stack = "rfc"
         recovery = "newreno"
         mss = "1000 B"
         ack = {ack}
@@ -93,6 +94,7 @@ fn sawtooth(buffer: u32) -> RunResult {
         delay = "50 ms"
         queue = {{ drop-tail = {{ limit = "{buffer} packets", counts_in_service = false }} }}
         [flows.a.tcp]
+        stack = "rfc"
         mss = "1000 B"
         ack = "every"
         "#

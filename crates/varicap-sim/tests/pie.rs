@@ -19,6 +19,7 @@ fn four_flows(queue: &str) -> Vec<RunResult> {
         count = 4
         start_spread = "5 s"
         [flows.a.tcp]
+        stack = "rfc"
         recovery = "sack"
         congestion = "reno"
         "#

@@ -25,9 +25,9 @@ _MOST_SETTINGS = 1_000_000
 
 
 @commands.command(
-    epilog="Examples: varicap dialogue tests/dialogues | "
+    epilog="Examples: varicap dialogue scripts | "
     "varicap dialogue slow-start.pkt --set initial_window='4 packets' | "
-    "varicap dialogue --stack linux scripts | "
+    "varicap dialogue --stack rfc tests/dialogues/rfc | "
     "varicap dialogue scripts --settings newreno.toml --json"
 )
 def dialogue(
@@ -41,7 +41,7 @@ def dialogue(
     ] = None,
     stack: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="The stack of the host, such as linux; scripts and settings come first."),
+        typer.Option(metavar="NAME", help="The stack of the host (default: linux); scripts and settings come first."),
     ] = None,
     set_: Annotated[
         list[str] | None,

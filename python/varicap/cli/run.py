@@ -68,7 +68,7 @@ KernelMode = Annotated[
     Kernel | None,
     typer.Option(
         "--kernel",
-        help="The kernel engine: Linux close to the standards, or as it is (default: stock for the stack linux).",
+        help="The kernel engine: Linux close to the standards, or as it is (default: stock; classic for other stacks).",
         show_default=False,
     ),
 ]

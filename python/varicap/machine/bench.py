@@ -18,7 +18,10 @@ _MOST_REPEATS = 5
 
 @dataclass(frozen=True)
 class Workload:
-    """Alike SACK flows over one link in each direction, full-sized packets of 1500 bytes."""
+    """Alike SACK flows over one link in each direction, full-sized packets of 1500 bytes.
+
+    They have the stack ``rfc``, so that other simulators can be given the same work.
+    """
 
     name: str
     flows: int
@@ -30,10 +33,11 @@ class Workload:
 
     def scenario(self) -> "Scenario":
         """What is simulated."""
-        from varicap.scenario import DelayedAck, DropTail, Dumbbell, Flow, Link, Scenario, Tcp
+        from varicap.scenario import AckPolicy, DelayedAck, DropTail, Dumbbell, Flow, Link, Scenario, Tcp
 
         queue = DropTail(limit=self.buffer)
-        tcp = Tcp(recovery="sack", ack="every" if self.ack_every == 1 else DelayedAck(segments=self.ack_every))
+        ack: AckPolicy = "every" if self.ack_every == 1 else DelayedAck(segments=self.ack_every)
+        tcp = Tcp(stack="rfc", recovery="sack", ack=ack)
         return Scenario(
             name=self.name,
             duration=self.duration,

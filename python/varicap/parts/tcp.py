@@ -23,8 +23,8 @@ True
 >>> sender.push(0.11, answer)
 >>> sender.poll(0.11)
 <segment data 2000..3000>
->>> sender.cwnd
-3000
+>>> sender.cwnd  # Linux counts the segments that were acknowledged, and not the acknowledgements
+4000
 
 Whatever is not given is as the `stack` has it, or has its default:
 
@@ -35,7 +35,8 @@ A sender with a reservation marks what conforms to it, and may send it by a time
 ``reservation`` table.
 
 >>> terms = {"rate": "4 Mbit/s", "bucket": "3 kB", "timed": {"interval": "20 ms"}}
->>> sender = Sender(mss="1000 B", header="0 B", initial_window="2 packets", handshake=False, reservation=terms)
+>>> packets = {"stack": "rfc", "mss": "1000 B", "header": "0 B", "initial_window": "2 packets"}
+>>> sender = Sender(handshake=False, reservation=terms, **packets)
 >>> sender.write()
 >>> sender.poll(0.0)
 <segment RESERVED, data 0..1000>

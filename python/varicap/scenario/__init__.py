@@ -454,7 +454,7 @@ class Tcp(Part):
     """
 
     stack: Stack | None = None
-    """Whose habits the connection has: what they are is the default of the other keys. Default: rfc."""
+    """Whose habits the connection has: what they are is the default of the other keys. Default: linux."""
     recovery: Recovery | None = None
     """What is retransmitted, and when recovery ends. Default: by the stack; `rfc` has sack."""
     congestion: Congestion | None = None

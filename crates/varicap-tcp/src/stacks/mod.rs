@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The stack of a connection for which none is named.
-pub const DEFAULT_STACK: Stack = Stack::Rfc;
+pub const DEFAULT_STACK: Stack = Stack::Linux;
 
 /// The registry of stacks: the choice in a scenario file, and each stack's table.
 macro_rules! stacks {

@@ -467,15 +467,18 @@ mod tests {
 
     #[test]
     fn segments_on_the_wire_are_those_of_the_scenario() {
-        let tcp = "recovery = \"newreno\", mss = \"500 B\", timestamps = true, ack = \"every\", initial_window = \"3 packets\"";
+        let tcp = "stack = \"rfc\", recovery = \"newreno\", mss = \"500 B\", timestamps = true, ack = \"every\", initial_window = \"3 packets\"";
         let plan = plan_of(tcp, Mode::Classic).unwrap();
         let flow = &plan.flows[0];
         assert_eq!((flow.mtu, flow.correction, flow.timestamps), (552, 0, true));
         assert_eq!((flow.to_receiver.initcwnd, flow.to_receiver.rto_min_ms), (3, 1000));
         assert_eq!((flow.to_sender.advmss, flow.to_sender.quickack), (512, 1));
         assert!(!flow.sack && flow.window_clamp.is_none());
-        let bare =
-            plan_of("recovery = \"newreno\", mss = \"500 B\", header = \"0 B\"", Mode::Classic).unwrap();
+        let bare = plan_of(
+            "stack = \"rfc\", recovery = \"newreno\", mss = \"500 B\", header = \"0 B\"",
+            Mode::Classic,
+        )
+        .unwrap();
         assert_eq!((bare.flows[0].mtu, bare.flows[0].correction), (540, -40));
     }
 
@@ -500,7 +503,8 @@ mod tests {
 
     #[test]
     fn stock_takes_selective_acknowledgements_and_leaves_the_parameters_alone() {
-        let plan = plan_of("recovery = \"sack\", congestion = { custom = \"bbr\" }", Mode::Stock).unwrap();
+        let tcp = "stack = \"rfc\", recovery = \"sack\", congestion = { custom = \"bbr\" }";
+        let plan = plan_of(tcp, Mode::Stock).unwrap();
         assert!(plan.flows[0].sack && plan.sysctls.is_empty());
         assert_eq!(plan.flows[0].congestion.as_deref(), Some("bbr"));
     }

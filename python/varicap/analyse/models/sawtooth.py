@@ -33,6 +33,9 @@ class Parameters:
     """Packets that may wait behind the one in service, B."""
     packets_per_ack: int = 1
     """Data packets per acknowledgement, b."""
+    rounds_per_packet: int | None = None
+    """Round trips in which the window grows by a packet: b where acknowledgements are counted (the default), 1 where
+    what they cover is."""
     max_window_packets: float = inf
     """Limit of the window."""
 
@@ -40,6 +43,8 @@ class Parameters:
         for name in ("capacity_pps", "round_trip_s", "max_window_packets"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name} is a positive number, not {getattr(self, name)!r}")
+        if self.rounds_per_packet is not None and self.rounds_per_packet < 1:
+            raise ValueError(f"a window grows in one round trip or more, not in {self.rounds_per_packet}")
         if not self.waiting_packets >= 0 or self.packets_per_ack < 1:
             raise ValueError("a buffer has room for 0 packets or more, and an acknowledgement answers at least one")
         if self.pipe < 2:
@@ -70,8 +75,8 @@ class Result:
 def throughput(parameters: Parameters) -> Result:
     """The sawtooth in the long run.
 
-    Assumptions: one flow; one loss in each cycle, found by duplicate ACKs; growth of one packet in `packets_per_ack`
-    round trips; acknowledgements are neither lost nor queued.
+    Assumptions: one flow; one loss in each cycle, found by duplicate ACKs; growth of one packet in
+    `rounds_per_packet` round trips; acknowledgements are neither lost nor queued.
 
     >>> fixed = Parameters(capacity_pps=0.8e6 / 8 / 552, round_trip_s=0.1 + 552 * 8 / 0.8e6, waiting_packets=10)
     >>> result = throughput(fixed)
@@ -92,7 +97,7 @@ def throughput(parameters: Parameters) -> Result:
         )
     low = max(2.0, peak / 2)
     windows = np.arange(low, peak + 0.5)
-    rounds = parameters.packets_per_ack
+    rounds = parameters.rounds_per_packet or parameters.packets_per_ack
     cycle = rounds * float(np.maximum(windows, pipe).sum()) + pipe + room
     idle = rounds * float(np.maximum(pipe - windows, 0.0).sum()) + max(pipe - low, 0.0)
     used = 1.0 - idle / cycle

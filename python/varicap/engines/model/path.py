@@ -71,6 +71,15 @@ class FlowPath:
         name, options = choice(self.tcp["ack"])
         return 1 if name == "every" else int((options or {}).get("segments", 2))
 
+    @property
+    def rounds_per_packet(self) -> int:
+        """Round trips in which Reno's window opens by a packet: more than one where acknowledgements are counted."""
+        counting, options = choice(self.tcp["counting"])
+        limit = (choice(self.tcp["congestion"])[1] or {}).get("byte_counting")
+        if limit is None:
+            limit = {"acks": 1, "segments": self.packets_per_ack}.get(counting) or options["limit"]
+        return -(-self.packets_per_ack // max(1, int(limit)))
+
 
 def paths(scenario: _core.Scenario) -> list[FlowPath]:
     """Every flow of a scenario with its path, in the order of the file."""

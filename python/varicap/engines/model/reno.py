@@ -8,7 +8,7 @@ from varicap.analyse.models import pftk, sawtooth
 from varicap.engines.model.answer import Answer
 from varicap.engines.model.path import FlowPath, choice, no_arq, no_loss, no_source, one_bottleneck, option
 
-_RECOVERIES = ("reno", "newreno", "sack")
+_RECOVERIES = ("reno", "newreno", "sack", "rack")
 _MOST_USED = 0.7
 """Of the capacity, by a flow that random loss limits: above it the queue has a say."""
 _MOST_WAITING = 0.2
@@ -31,6 +31,11 @@ class Sawtooth:
         yield from option(path, "recovery", _RECOVERIES, ", which halve the window at a loss")
         yield from option(path, "congestion", ("reno",), "")
         yield from no_source(path)
+        if 1 < path.packets_per_ack >= path.room_packets:
+            yield (
+                f"{path.link['path']}.queue: in the model it holds more than the {path.packets_per_ack} packets "
+                "that an acknowledgement lets go at once"
+            )
 
     def solve(self, path: FlowPath) -> Answer:
         """What the flow gets in the long run."""
@@ -41,6 +46,7 @@ class Sawtooth:
             round_trip_s=path.base_rtt_s + 1 / rate,
             waiting_packets=max(0.0, path.room_packets - counted),
             packets_per_ack=path.packets_per_ack,
+            rounds_per_packet=path.rounds_per_packet,
             max_window_packets=path.window_packets,
         )
         found = sawtooth.throughput(parameters)
@@ -88,7 +94,8 @@ class RandomLoss:
             loss=units.share(str(loss)),
             round_trip_s=round_trip,
             timeout_s=_timeout(path.tcp["timer"], round_trip),
-            packets_per_ack=path.packets_per_ack,
+            # In this model it stands for the growth of the window alone.
+            packets_per_ack=path.rounds_per_packet,
             max_window_packets=path.window_packets,
             duplicate_acks=1 if spared and path.tcp["limited_transmit"] else int(path.tcp["duplicate_acks"]),
         )
@@ -132,5 +139,7 @@ def _timeout(timer: Any, round_trip_s: float) -> float:
         # As coarse as it is: the least, or two ticks more than the round trip.
         tick = units.seconds(options["tick"])
         return max(round_trip_s + 2 * tick, float(options["minimum_ticks"]) * tick)
+    if kind == "linux":
+        return round_trip_s + units.seconds(options["minimum"])
     # RFC 6298 (2.3) where nothing varies: SRTT + G, at least the minimum.
     return max(units.seconds(options["minimum"]), round_trip_s + units.seconds(options["granularity"]))

@@ -12,7 +12,7 @@ from varicap.analyse.models.wireless_channel import Channel
 from varicap.engines.model.answer import Answer
 from varicap.engines.model.path import FlowPath, choice, no_source, one_bottleneck, option
 
-_RECOVERIES = ("tahoe", "reno", "newreno", "sack")
+_RECOVERIES = ("tahoe", "reno", "newreno", "sack", "rack")
 
 
 class Arq:

@@ -15,10 +15,12 @@
 'passed'
 """
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from varicap._core import tcp_settings
 from varicap._files import UnreadableError, read_whole
 from varicap.parts.dialogue.outcome import Dialogue, Row, Verdict
 from varicap.parts.dialogue.parse import parse
@@ -40,8 +42,8 @@ def dialogue(
     """Play a script, of a file or given as text, against the simulated endpoints.
 
     The other arguments are settings as in a scenario's ``tcp`` table, such as ``recovery="newreno"``; they count more
-    than what the script sets.  A `stack` counts less: its habits hold for what neither says.  A congestion control
-    written in Python is `control`, as for a sender.
+    than what the script sets.  A `stack` counts less: its habits hold for what neither says; by default it is that of
+    any connection, ``linux``.  A congestion control written in Python is `control`, as for a sender.
 
     The script is never executed: its shell commands are read for settings, its blocks of code go through a small
     evaluator.
@@ -55,8 +57,8 @@ def dialogue(
         raise TypeError("a dialogue takes either a file or a text")
     if control is not None:
         tcp["control"] = control
-    if stack is not None:
-        tcp["stack"] = stack
+    # Said, since habits of a stack come after what a script sets.
+    tcp["stack"] = json.loads(tcp_settings())["stack"] if stack is None else stack
     if path is None:
         return play(parse(text or ""), Path.cwd(), tcp)
     try:

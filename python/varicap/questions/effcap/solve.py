@@ -414,6 +414,7 @@ def _link(path: Path, tau_s: float) -> Link:
 def _tcp(path: Path) -> Tcp:
     """As in [abr, §V], but for recovery and congestion control: a timer of twice the round trip."""
     return Tcp(
+        stack="rfc",
         recovery=cast("Recovery", path.recovery),
         congestion=cast("Congestion", path.congestion),
         mss=f"{path.packet_bytes} B",

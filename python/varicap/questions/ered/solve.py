@@ -239,6 +239,7 @@ def _scenario(queue: Queue, asked: Candidates, number: int) -> Scenario:
     """A link for each reserved source, then the bottleneck; timed transmissions and rate adaptive windows."""
     delay = f"{asked.round_trip_s / 2 * 1e9:.0f} ns"
     tcp = Tcp(
+        stack="rfc",
         recovery=cast("Recovery", asked.recovery),
         mss=f"{queue.packet_bytes - _HEADER:.0f} B",
         header=f"{_HEADER} B",

@@ -105,6 +105,7 @@ def scenario(radio: Radio, buffer_packets: int, loss: Loss) -> Scenario:
         arq=Arq(),
     )
     tcp = Tcp(
+        stack="rfc",
         mss=_bytes(_payload(radio)),
         handshake=False,
         initial_window="1 packets",

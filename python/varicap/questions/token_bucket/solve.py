@@ -164,7 +164,7 @@ def _simulate(design: Design, traffic: str, factor: float, seeds: int, jobs: int
 
 def _scenario(design: Design, traffic: str, interval_ns: int) -> Scenario:
     """Twice the capacity that is reserved; marked packets never meet a full queue."""
-    tcp = Tcp(mss=f"{design.packet_bytes - _HEADER:.0f} B", header=f"{_HEADER} B", count_options=False)
+    tcp = Tcp(stack="rfc", mss=f"{design.packet_bytes - _HEADER:.0f} B", header=f"{_HEADER} B", count_options=False)
     reserved = Flow(
         count=design.connections,
         start_spread="1 s",
