@@ -6,6 +6,7 @@ file is the program of that interpreter, and has the `Interpreter` that starts i
 asks for a command, a line answers with its exit code.
 """
 
+import gc
 import json
 import os
 import runpy
@@ -22,7 +23,8 @@ from typing import IO, Any, Self
 IMPORTED = (
     *("varicap.cli", "varicap.scenario", "varicap.results.study", "varicap.report.figure", "varicap.questions.effcap"),
     *("numpy", "scipy.optimize", "scipy.special", "pyarrow.parquet", "pyarrow.compute"),
-    *("rich.console", "rich.table", "rich.progress", "matplotlib.figure"),
+    *("rich.console", "rich.table", "rich.progress", "rich.markdown", "typer.rich_utils", "pydantic.type_adapter"),
+    *("matplotlib.figure", "matplotlib.backends.backend_agg"),
 )
 READ_LATE = {"COLUMNS"}
 """Of the environment: it is read when something is printed."""
@@ -89,6 +91,8 @@ def _serve() -> None:
     sys.path.pop(0)  # this folder
     for name in IMPORTED:
         import_module(name)
+    # Collecting what a fork shares would copy all of it.
+    gc.freeze()
     for line in sys.stdin:
         child = os.fork()
         if child == 0:
