@@ -121,7 +121,7 @@ schema: $(PACKAGES) ## the published schema, the typed Python front and the refe
 	$(BIN)/python tools/generate_scenario.py
 
 docs: setup $(DOCS_PACKAGES) docs-rust ## the site, into docs/_build/html; a warning is an error
-	$(BIN)/python -m sphinx -W --keep-going --write-all --quiet docs $(SITE)
+	$(BIN)/python -m sphinx -W --keep-going --write-all --quiet --jobs auto docs $(SITE)
 	@rm -rf $(SITE)/rust && cp -R target/doc $(SITE)/rust
 	@echo "the site: $(SITE)/index.html"
 
