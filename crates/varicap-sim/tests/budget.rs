@@ -69,7 +69,9 @@ fn packets_that_are_lost_at_once_take_time() {
 
 #[test]
 fn a_long_run_ends_at_the_limit_and_says_where() {
+    // A bounded window, so that time is all that can run out.
     let long = link("capacity = '100 Gbit/s'").replace("2 s", "100000000 s");
+    let long = format!("{long}tcp = {{ max_window = '1000 packets' }}\n");
     for series in [0, 1] {
         let ended = run(&long, series, 0);
         let Err(error @ RunError::OverBudget { exceeded: Exceeded::Time { .. }, at }) = ended else {
