@@ -144,7 +144,9 @@ def folders(rng: random.Random, folder: Path) -> None:
         name, *options = rng.choice(READERS)
         command = [name, str(damaged), *options]
     (folder / "command").write_text(" ".join(["varicap", *command]), encoding="utf-8")
-    code = command_line(command)
+    # Some write a file here if they are not asked to do so elsewhere.
+    with contextlib.chdir(folder):
+        code = command_line(command)
     # 1 is a replay that differs, or a sweep that finds another study in its place.
     assert code in ((0, 1, 2) if again else (0, 2)), f"exit code {code}"
     if again and study and code == 0:
