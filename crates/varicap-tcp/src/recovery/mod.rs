@@ -14,6 +14,7 @@ mod newreno;
 mod old_tahoe;
 mod patience;
 mod rack;
+mod rack_config;
 mod reno;
 mod sack;
 mod scoreboard;
@@ -25,7 +26,7 @@ use varicap_units::{Span, Time};
 use crate::config::TcpConfig;
 use crate::segment::Segment;
 use duplicates::Duplicates;
-pub use rack::{RackConfig, Reduction};
+pub use rack_config::{RackConfig, Reduction};
 
 recoveries! {
     OldTahoe[old_tahoe::OldTahoe] runs Duplicates<old_tahoe::OldTahoe> = "old-tahoe",

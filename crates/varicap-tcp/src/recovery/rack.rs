@@ -4,72 +4,13 @@
 //! Of two segments, the one that left earlier is lost if the later one was delivered and enough time has passed for
 //! mere reordering. A retransmission is a segment like any other, so that its loss is found without a timeout.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use varicap_units::Time;
-use varicap_units::part::Part;
 
 use super::flight::{Flight, Moment, Progress};
 use super::patience::Patience;
 use super::spurious::Doubt;
 use super::{Arrival, Beliefs, Clock, Common, Expiry, Held, Order, Reaction, Rules, Signal, Space, State};
 use crate::config::TcpConfig;
-
-/// Recovery by time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct RackConfig {
-    /// How the window falls in recovery. Default: at-once (RFC 6675 §5; Linux: prr).
-    pub reduction: Reduction,
-    /// Whether a silent tail is probed after about two round trips, before the retransmission timer expires (RFC 8985 §7).
-    /// Default: true.
-    pub tail_loss_probe: bool,
-    /// Whether new data tests if a timeout was spurious (RFC 5682). Default: false (Linux: true).
-    pub frto: bool,
-    /// Whether a reduction of the window is undone that turns out to have answered no loss, by timestamps (RFC 4015) or
-    /// reported duplicates (RFC 3708). Default: false (Linux: true).
-    pub undo: bool,
-    /// Whether the window after a timeout has room for a segment beyond what left too recently to be lost; else for one
-    /// segment in all (RFC 5681 §3.1). Default: false (Linux: true).
-    pub keep_in_flight: bool,
-}
-
-impl Default for RackConfig {
-    fn default() -> RackConfig {
-        RackConfig {
-            reduction: Reduction::AtOnce,
-            tail_loss_probe: true,
-            frto: false,
-            undo: false,
-            keep_in_flight: false,
-        }
-    }
-}
-
-impl RackConfig {
-    /// What Linux does.
-    pub fn linux() -> RackConfig {
-        RackConfig {
-            reduction: Reduction::Prr,
-            tail_loss_probe: true,
-            frto: true,
-            undo: true,
-            keep_in_flight: true,
-        }
-    }
-}
-
-impl Part for RackConfig {}
-
-/// How the window falls in recovery.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Reduction {
-    /// To ssthresh when recovery begins: nothing leaves until the pipe is as small.
-    AtOnce,
-    /// In proportion to what is delivered, and by slow start up to ssthresh once the pipe is smaller. Source: RFC 9937.
-    Prr,
-}
 
 /// A tail loss probe on its way. Source: RFC 8985 §7.
 #[derive(Clone, Copy, Debug)]
