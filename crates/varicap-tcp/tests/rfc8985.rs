@@ -20,6 +20,16 @@ fn steady() -> Script {
     script
 }
 
+/// A script of so many segments in which the round trip of 100 ms is known, and twenty are in flight since 100 ms.
+fn twenty(offered: u64) -> Script {
+    let mut script = Script::offering(&by_time(10), offered * MSS);
+    for number in 1..=10 {
+        script.at(ms(100)).ack(number * MSS);
+    }
+    assert_eq!(script.in_flight(), 20);
+    script
+}
+
 /// §6.2 step 4: without reordering ever seen, the third segment above a hole shows it to be lost.
 #[test]
 fn three_later_segments_show_a_loss_at_once() {
@@ -225,10 +235,7 @@ fn the_report_of_another_duplicate_does_not_excuse_the_loss_that_a_probe_repaire
 #[test]
 fn reported_duplicates_widen_the_wait_once_a_round_trip() {
     let waited = |reports: usize| {
-        let mut script = Script::offering(&by_time(10), 30 * MSS);
-        for number in 1..=10 {
-            script.at(ms(100)).ack(number * MSS);
-        }
+        let mut script = twenty(30);
         // Segment 10 was merely late.
         script.at(ms(200)).sack(10 * MSS, &[held(11, 13)]);
         script.at(ms(205)).ack(13 * MSS);
@@ -363,10 +370,7 @@ fn a_timeout_leaves_what_is_in_flight_its_place_in_the_window() {
 /// Duplicates reported before order was ever seen to be disturbed do not widen the wait.
 #[test]
 fn duplicates_without_reordering_widen_nothing() {
-    let mut script = Script::offering(&by_time(10), 30 * MSS);
-    for number in 1..=10 {
-        script.at(ms(100)).ack(number * MSS);
-    }
+    let mut script = twenty(30);
     script.at(ms(200)).sack(10 * MSS, &[held(11, 14)]);
     script.at(ms(210)).ack(30 * MSS);
     report(&mut script, 30 * MSS, nth(10));
@@ -382,10 +386,7 @@ fn duplicates_without_reordering_widen_nothing() {
 /// What the receiver reports beyond what was resent, the path has doubled: it says nothing of the sender's patience.
 #[test]
 fn duplicates_of_what_was_never_resent_are_the_path_s() {
-    let mut script = Script::offering(&by_time(10), 30 * MSS);
-    for number in 1..=10 {
-        script.at(ms(100)).ack(number * MSS);
-    }
+    let mut script = twenty(30);
     script.at(ms(200)).sack(10 * MSS, &[held(11, 13)]);
     script.at(ms(205)).ack(13 * MSS);
     report(&mut script, 13 * MSS, nth(3));

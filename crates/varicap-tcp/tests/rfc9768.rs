@@ -216,7 +216,7 @@ fn marks_are_acknowledged_at_once_although_acknowledgements_wait() {
     }
 }
 
-/// A control that notes what it is told of marks: packets and bytes.
+/// A control that notes which marks are reported to it: packets and bytes.
 #[derive(Debug)]
 struct Listener(Arc<Mutex<Vec<(u32, u64)>>>);
 
@@ -235,8 +235,8 @@ impl CongestionControl for Listener {
     }
 }
 
-/// What a control is told by acknowledgements of (segments, ACE, marked bytes in the option).
-fn told(recovery: Recovery, acks: &[(u64, u32, Option<u32>)]) -> Vec<(u32, u64)> {
+/// The marks that acknowledgements of (segments, ACE, marked bytes in the option) report to a control.
+fn reported(recovery: Recovery, acks: &[(u64, u32, Option<u32>)]) -> Vec<(u32, u64)> {
     let notes = Arc::new(Mutex::new(Vec::new()));
     let config = TcpConfig { recovery, ..with(ACCURATE) };
     let control = Controller::Boxed(Box::new(Listener(Arc::clone(&notes))));
@@ -259,9 +259,9 @@ fn told(recovery: Recovery, acks: &[(u64, u32, Option<u32>)]) -> Vec<(u32, u64)>
 #[test]
 fn a_control_learns_how_many_packets_were_marked() {
     for recovery in [Recovery::Sack, Recovery::NewReno, Recovery::Rack(RackConfig::linux())] {
-        let bare = told(recovery, &[(1, 5, None), (3, 6, None), (5, 0, None), (7, 0, None)]);
+        let bare = reported(recovery, &[(1, 5, None), (3, 6, None), (5, 0, None), (7, 0, None)]);
         assert_eq!(bare, [(0, 0), (1, MSS), (2, 2 * MSS), (0, 0)], "{recovery:?}");
-        let counted = told(recovery, &[(2, 6, Some(700)), (4, 0, Some(1700)), (6, 0, Some(1700))]);
+        let counted = reported(recovery, &[(2, 6, Some(700)), (4, 0, Some(1700)), (6, 0, Some(1700))]);
         assert_eq!(counted, [(1, 700), (2, 1000), (0, 0)], "{recovery:?}");
     }
 }
@@ -270,33 +270,33 @@ fn a_control_learns_how_many_packets_were_marked() {
 /// packets allow.
 #[test]
 fn where_the_count_may_have_gone_round_it_did_so() {
-    assert_eq!(told(Recovery::Sack, &[(7, 5, None)]), [(0, 0)]);
-    assert_eq!(told(Recovery::Sack, &[(8, 5, None)]), [(8, 8 * MSS)]);
-    assert_eq!(told(Recovery::Sack, &[(10, 7, None)]), [(10, 10 * MSS)]);
-    assert_eq!(told(Recovery::Sack, &[(10, 0, None)]), [(3, 3 * MSS)]);
-    assert_eq!(told(Recovery::Sack, &[(40, 7, None)])[0].0, 34);
+    assert_eq!(reported(Recovery::Sack, &[(7, 5, None)]), [(0, 0)]);
+    assert_eq!(reported(Recovery::Sack, &[(8, 5, None)]), [(8, 8 * MSS)]);
+    assert_eq!(reported(Recovery::Sack, &[(10, 7, None)]), [(10, 10 * MSS)]);
+    assert_eq!(reported(Recovery::Sack, &[(10, 0, None)]), [(3, 3 * MSS)]);
+    assert_eq!(reported(Recovery::Sack, &[(40, 7, None)])[0].0, 34);
 }
 
 /// §3.2.2.5.2: the option knows better.
 #[test]
 fn the_option_says_whether_the_count_has_gone_round() {
-    assert_eq!(told(Recovery::Sack, &[(10, 7, Some(2000))]), [(2, 2000)]);
-    assert_eq!(told(Recovery::Sack, &[(10, 7, Some(10_000))]), [(10, 10_000)]);
-    assert_eq!(told(Recovery::Sack, &[(40, 7, Some(10_000))]), [(10, 10_000)]);
-    assert_eq!(told(Recovery::Sack, &[(8, 5, Some(0))]), [(0, 0)]);
+    assert_eq!(reported(Recovery::Sack, &[(10, 7, Some(2000))]), [(2, 2000)]);
+    assert_eq!(reported(Recovery::Sack, &[(10, 7, Some(10_000))]), [(10, 10_000)]);
+    assert_eq!(reported(Recovery::Sack, &[(40, 7, Some(10_000))]), [(10, 10_000)]);
+    assert_eq!(reported(Recovery::Sack, &[(8, 5, Some(0))]), [(0, 0)]);
 }
 
 /// §3.2.2.5.2: the field is right, and the count of packets is not.
 #[test]
 fn a_count_of_more_than_what_was_acknowledged_holds() {
-    assert_eq!(told(Recovery::Sack, &[(1, 0, None)]), [(3, 3 * MSS)]);
+    assert_eq!(reported(Recovery::Sack, &[(1, 0, None)]), [(3, 3 * MSS)]);
 }
 
 /// §3.2.2.2: an acknowledgement that another has overtaken says nothing new; its count would look like seven marks.
 #[test]
 fn overtaken_acknowledgements_are_ignored() {
     assert_eq!(
-        told(Recovery::Sack, &[(2, 6, None), (1, 5, None), (2, 5, None), (3, 6, None)]),
+        reported(Recovery::Sack, &[(2, 6, None), (1, 5, None), (2, 5, None), (3, 6, None)]),
         [(1, MSS), (0, 0), (0, 0)]
     );
 }
