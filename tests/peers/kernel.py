@@ -25,6 +25,7 @@ _LINK = "topology.dumbbell.forward"
 _ALONE = {"flows.reno.start_spread": "0 s", "warmup": "10 s"}
 _STANDARD = {
     "tcp.stack": "rfc",
+    "flows.reno.tcp.recovery": "newreno",
     "tcp.timestamps": "true",
     "tcp.timer": '{ rfc6298 = { minimum = "0.2 s" } }',
 }
