@@ -11,6 +11,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -276,6 +277,34 @@ def test_engines_that_are_the_same_agree_after_few_seeds(pretend: Callable[..., 
         ("cubic", "not here"),
         ("cubic", "not here"),
     ]
+
+
+def test_a_run_begins_once_the_one_before_has_settled(
+    pretend: Callable[..., Kernel], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = pretend()
+    unsettled: list[int] = []
+    together: list[int] = []
+    running: set[int] = set()
+
+    def run(scenario: Any, *, seeds: int, seed: int, kernel: str, progress: Any) -> SimpleNamespace:
+        unsettled.append(seed)
+        assert len(unsettled) == 1, "nobody else sets up"
+        progress(0.0, 0, 1)
+        time.sleep(0.05)
+        assert len(unsettled) == 1
+        unsettled.clear()
+        running.add(threading.get_ident())
+        progress(0.5, 0, 1)
+        time.sleep(0.1)
+        together.append(len(running))
+        running.discard(threading.get_ident())
+        return summarised(scenario, seeds=seeds, seed=seed, kernel=kernel, progress=progress)
+
+    summarised = kernel.run
+    monkeypatch.setattr(linux, "run", run)
+    assert len(varicap.validate.kernel(["slow"], jobs=4).rows) == 2
+    assert max(together) > 1, "they still go side by side"
 
 
 def test_seeds_are_added_until_the_interval_is_narrow_and_no_further_than_allowed(

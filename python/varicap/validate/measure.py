@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,12 @@ _SPOILT = 0.1
 """From this share of invalid runs on, fewer go side by side for good."""
 _SETUP_S = 1.5
 """What a run of the kernel takes beside its duration [s]."""
+_SETTLED_S = 0.3
+"""How far into a run the next one begins [s].
+
+What a run sets up, namespaces and programs, delays the packets of others for a moment; a first round trip that is
+measured then is remembered as the least one for the whole run, and moves a window that follows it.
+"""
 _RATCP = "ratcp in the kernel"
 _NEEDED = ("network namespaces", "TUN devices")
 
@@ -141,6 +147,7 @@ class _Bench:
         self._width = width
         self._watched = watched
         self._stop = threading.Event()
+        self._starting = threading.Lock()
         self._simulated: dict[tuple[str, int], Flows] = {}
         self._faults: dict[str, dict[int, list[str]]] = {}
         self._late: set[str] = set()
@@ -227,7 +234,7 @@ class _Bench:
             try:
                 while True:
                     while len(under_way) < width and (job := self._start(waiting)) is not None:
-                        under_way[pool.submit(_real, job, self._stop)] = job
+                        under_way[pool.submit(self._real, job)] = job
                     if not under_way:
                         return failed
                     ended, _ = wait(under_way, timeout=0.2, return_when=FIRST_COMPLETED)
@@ -238,6 +245,28 @@ class _Bench:
             except BaseException:
                 self._stop.set()
                 raise
+
+    def _real(self, job: _Job) -> tuple[Flows | None, list[str]]:
+        """The numbers of a run in the kernel, or what was wrong with it."""
+        with ExitStack() as start:
+            start.enter_context(self._starting)
+            if self._stop.is_set():
+                raise _StoppedError
+
+            def heed(share: float, *_: object) -> None:
+                if self._stop.is_set():
+                    raise _StoppedError
+                if share * job.case.duration_s >= _SETTLED_S:
+                    start.close()
+
+            try:
+                summary = linux.run(job.scenario, seeds=1, seed=job.seed, kernel="stock", progress=heed).summary
+            except (_core.RunError, NotApplicableError) as error:
+                return None, [f"the run failed: {error}"]
+        fidelity = summary["fidelity"]
+        if not fidelity["valid"]:
+            return None, list(fidelity["faults"])
+        return numbers_of(summary, job.case), []
 
     def _start(self, waiting: Iterator[_Job]) -> _Job | None:
         """The next job for which there is time."""
@@ -271,23 +300,6 @@ def _pool(width: int) -> Iterator[ThreadPoolExecutor]:
 
 def _simulate(scenario: _core.Scenario, seed: int, case: Case) -> Flows:
     return numbers_of(sim.run(scenario, seeds=1, seed=seed, jobs=1, progress=_silent).summary, case)
-
-
-def _real(job: _Job, stop: threading.Event) -> tuple[Flows | None, list[str]]:
-    """The numbers of a run in the kernel, or what was wrong with it."""
-
-    def heed(*_: object) -> None:
-        if stop.is_set():
-            raise _StoppedError
-
-    try:
-        summary = linux.run(job.scenario, seeds=1, seed=job.seed, kernel="stock", progress=heed).summary
-    except (_core.RunError, NotApplicableError) as error:
-        return None, [f"the run failed: {error}"]
-    fidelity = summary["fidelity"]
-    if not fidelity["valid"]:
-        return None, list(fidelity["faults"])
-    return numbers_of(summary, job.case), []
 
 
 def _silent(_share: float, _done: int, _total: int) -> None:
