@@ -8,15 +8,17 @@ from typing import Any
 
 import pytest
 from conftest import ROOT, Cli
+from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
 from varicap import cli as program
 from varicap import papers
 from varicap.engines.scenarios import load
 from varicap.papers import report as verdicts
+from varicap.papers import reproduce as reproducing
 from varicap.papers.claims import Claim, ClaimsError, Maker, Paper, read
-from varicap.papers.reproduce import Reproduction, maker
-from varicap.papers.run import Grid, Run, goodput
+from varicap.papers.reproduce import Reproduction, maker, reproduce
+from varicap.papers.run import Grid, Outcome, Run, goodput
 from varicap.papers.verdict import Value, judge
 from varicap.statistics import Interval
 
@@ -167,10 +169,51 @@ def test_a_row_has_a_number_for_each_column() -> None:
 
 
 @pytest.mark.parametrize(
-    ("mean", "verdict"), [(10.0, "reproduced"), (10.5, "reproduced"), (10.6, "differs"), (9.0, "differs")]
+    ("lo", "hi", "verdict"),
+    [
+        (9.6, 10.4, "reproduced"),
+        (9.5, 10.5, "reproduced"),
+        (10.4, 10.6, "unsettled"),
+        (10.5, 10.6, "unsettled"),
+        (9.0, 11.0, "unsettled"),
+        (10.51, 10.6, "differs"),
+        (8.0, 9.49, "differs"),
+    ],
 )
-def test_the_mean_decides(mean: float, verdict: str) -> None:
-    assert judge(claim(), Value(sim=Interval(mean, mean - 0.01, mean + 0.01))).verdict == verdict
+def test_the_whole_interval_decides(lo: float, hi: float, verdict: str) -> None:
+    assert judge(claim(), Value(sim=Interval((lo + hi) / 2, lo, hi))).verdict == verdict
+
+
+def test_a_number_of_the_simulator_without_an_interval_cannot_reproduce_a_claim() -> None:
+    judged = judge(claim(), Value(sim=Interval(10.0)))
+    assert (judged.verdict, judged.runs_missing) == ("unsettled", None)
+    assert judged.note == "not settled: a number without an interval"
+    assert judge(claim(), Value(sim=Interval(11.0))).verdict == "differs"
+    assert judge(claim(engine="model"), Value(model=10.0)).verdict == "reproduced"
+
+
+def test_as_many_runs_as_are_missing_settle_a_claim() -> None:
+    samples = [10.2, 10.4, 10.6, 10.3, 10.1] * 2
+    judged = judge(claim(), Value(sim=Interval.of(samples)))
+    missing = judged.runs_missing
+    assert judged.verdict == "reproduced"
+    assert missing is None
+    few = judge(claim(), Value(sim=Interval.of(samples[:5])))
+    assert few.verdict == "unsettled"
+    assert few.runs_missing is not None
+    assert few.note == f"not settled: about {few.runs_missing} more runs would do"
+    enough = samples[:5] * (1 + -(-few.runs_missing // 5))
+    assert judge(claim(), Value(sim=Interval.of(enough))).verdict == "reproduced"
+    on_the_bound = judge(claim(), Value(sim=Interval(10.5, 10.0, 11.0, 5)))
+    assert on_the_bound.runs_missing is None
+    assert on_the_bound.note == "not settled: the mean lies on a bound"
+
+
+def test_the_furthest_bound_that_is_crossed_says_how_many_runs_are_missing() -> None:
+    both = Interval(9.9, 9.0, 11.0, 4)
+    assert judge(claim(), Value(sim=both)).runs_missing == both.runs_to_reach(9.5)
+    assert both.runs_to_reach(9.5) == 21  # 4 * (1.0 / 0.4)^2 - 4
+    assert both.runs_to_reach(10.5) == 8
 
 
 def test_wrong_values_make_every_claim_differ() -> None:
@@ -193,14 +236,9 @@ def test_json_has_no_nan() -> None:
 def test_a_claim_on_the_analysis_is_judged_by_the_model() -> None:
     both = Value(model=20.0, sim=Interval(10.0))
     assert judge(claim(engine="model"), both).verdict == "differs"
-    assert judge(claim(engine="sim"), both).verdict == "reproduced"
+    assert judge(claim(engine="sim"), both).verdict == "unsettled"
     with pytest.raises(ValueError, match="gave no value"):
         judge(claim(engine="model"), Value(sim=Interval(10.0)))
-
-
-def test_an_interval_over_the_border_is_told() -> None:
-    assert "not settled" in judge(claim(), Value(sim=Interval(10.4, 10.2, 10.6))).note
-    assert "not settled" not in judge(claim(), Value(sim=Interval(10.2, 10.0, 10.4))).note
 
 
 def test_a_differing_claim_keeps_its_reason_and_is_no_surprise() -> None:
@@ -233,6 +271,34 @@ def test_leaving_isolated_flows_out_changes_nothing_for_the_others() -> None:
     whole = run.simulate("persistent", {"duration": "60 s"}, seeds=2)
     alone = run.simulate("persistent", {"duration": "60 s"}, seeds=2, flows=["tcp"])
     assert goodput(alone, "tcp").tolist() == goodput(whole, "tcp").tolist()
+
+
+def test_settling_spends_what_the_claims_need_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    spent: list[int] = []
+
+    def measure(run: Run) -> Outcome:
+        spent.append(run.effort)
+        seeds = 4 * run.effort
+        near = Interval.of([10.2, 10.4, 10.6, 10.3] * run.effort)
+        assert near.samples == seeds
+        return Outcome({"a": Value(sim=near), "b": Value(sim=Interval.of([0.0, 2.0] * (seeds // 2)))}, Figure)
+
+    monkeypatch.setattr(reproducing, "maker", lambda paper, figure: measure)
+    hopeless = CLAIM | {"id": "b", "tolerance": "1.0", "paper": 2.0}
+    paper = paper_of(CLAIM, hopeless)
+    usual = reproduce(paper, run=Run("test"))
+    assert spent == [1]
+    assert usual.counts == {"reproduced": 0, "differs": 0, "unsettled": 2}
+    spent.clear()
+    settled = reproduce(paper, run=Run("test"), settle=True)
+    assert settled.counts == {"reproduced": 1, "differs": 0, "unsettled": 1}
+    assert spent[0] == 1
+    assert len(spent) == 2
+    assert 1 < spent[1] <= reproducing.MOST_EFFORT
+
+
+def test_effort_is_a_number_of_runs() -> None:
+    assert Run("ratcp", effort=3).simulate("beside-tcp", {"duration": "25 s"}, seeds=2).runs == 6
 
 
 # ---- the command -------------------------------------------------------------------------------------------------
@@ -268,8 +334,23 @@ def test_a_quick_figure_end_to_end(cli: Cli, tmp_path: Path) -> None:
     result = json.loads(done.stdout)
     assert result["paper"] == "ratcp"
     (found,) = result["claims"]
-    required = {"id", "where", "statement", "paper", "model", "sim", "kernel", "tolerance", "verdict", "note"}
-    assert required <= set(found)
+    required = {
+        "id",
+        "where",
+        "statement",
+        "quote",
+        "paper",
+        "model",
+        "sim",
+        "kernel",
+        "judged_by",
+        "bounds",
+        "tolerance",
+    }
+    assert required | {"verdict", "note", "runs_missing"} <= set(found)
+    assert result["verdicts"] == {"reproduced": 1, "differs": 0, "unsettled": 0}
+    assert found["judged_by"] == "sim"
+    assert found["bounds"]["low"] <= found["sim"]["lo"]
     assert found["id"] == "F6-greedy"
     assert found["sim"]["lo"] <= found["sim"]["mean"] <= found["sim"]["hi"]
     assert found["verdict"] == "reproduced"
@@ -293,7 +374,7 @@ def test_strict_exits_with_4_when_a_verdict_is_not_the_one_on_record(
     arguments = ["reproduce", "ratcp", "fig06", "--quick", "-o", str(tmp_path)]
     usual = CliRunner().invoke(program.app, arguments)
     assert usual.exit_code == 0  # a report may say no
-    assert "0 of 1 claims reproduced, 1 differ" in usual.output
+    assert "0 of 1 claims reproduced, 1 differ, 0 unsettled" in usual.output
     assert CliRunner().invoke(program.app, [*arguments, "--strict"]).exit_code == 4
 
 
@@ -307,4 +388,4 @@ def test_tables_show_the_paper_ours_and_what_differs() -> None:
     assert "3 ✗" in text
     assert "1 ✗" not in text
     assert "7.0±1.0" in text
-    assert verdicts.conclusion(done) == "test: 2 of 3 claims reproduced, 1 differ"
+    assert verdicts.conclusion(done) == "test: 2 of 3 claims reproduced, 1 differ, 0 unsettled"

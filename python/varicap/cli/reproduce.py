@@ -19,11 +19,13 @@ from varicap.terminal import (
     progress_bar,
     say,
     say_nothing,
+    share_of,
 )
 
 if TYPE_CHECKING:
     from varicap.papers import Paper
     from varicap.papers.reproduce import Reproduction
+    from varicap.papers.run import Run
 
 
 commands = typer.Typer()
@@ -39,6 +41,14 @@ def reproduce(
     ] = None,
     figure: Annotated[str | None, typer.Argument(metavar="[FIGURE]", help="One of its tables or figures.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer and shorter runs: wider intervals.")] = False,
+    settle: Annotated[
+        bool,
+        typer.Option("--settle", help="More runs, up to 16 times as many, of figures with unsettled claims."),
+    ] = False,
+    precision: Annotated[
+        str | None,
+        typer.Option(help="More runs until the intervals of results are so narrow, such as `1%`.", show_default=False),
+    ] = None,
     output: Annotated[
         Path, typer.Option("-o", "--output", help="Folder for the plots, with one folder for each paper.")
     ] = Path("varicap-out/reproduce"),
@@ -51,6 +61,7 @@ def reproduce(
 ) -> None:
     """Measure again what the papers state: each claim with the paper's value, ours, its interval and a verdict."""
     from varicap import papers
+    from varicap.papers.run import Run
 
     known = papers.keys()
     if key is None:
@@ -60,7 +71,11 @@ def reproduce(
     if key == "all" and figure is not None:
         raise typer.BadParameter("a figure is of one paper, not of `all`", param_hint="FIGURE")
     check_folder(output)
-    done = [_reproduce(papers.paper(one), figure, quick, output / one, jobs, quiet, not as_json) for one in chosen]
+    share = None if precision is None else share_of(precision)
+    done = []
+    for one in chosen:
+        run = Run(one, quick=quick, jobs=jobs, precision=share)
+        done.append(_reproduce(papers.paper(one), figure, run, settle, output / one, quiet, not as_json))
     if as_json:
         objects = [one.to_dict() for one in done]
         typer.echo(json.dumps({"papers": objects} if key == "all" else objects[0], ensure_ascii=False))
@@ -83,17 +98,15 @@ def _list_papers(known: "list[Paper]", as_json: bool) -> None:
 
 
 def _reproduce(
-    paper: "Paper", figure: str | None, quick: bool, plots: Path, jobs: int | None, quiet: bool, tables: bool
+    paper: "Paper", figure: str | None, run: "Run", settle: bool, plots: Path, quiet: bool, tables: bool
 ) -> "Reproduction":
     from varicap.papers import report as verdicts
     from varicap.papers.reproduce import reproduce as again
-    from varicap.papers.run import Run
 
     figures = None if figure is None else [one_of("figure", figure, list(paper.figures))]
     with progress_bar(paper.key, quiet) as progress:
-        run = Run(paper.key, quick=quick, jobs=jobs)
         try:
-            done = again(paper, figures, run=run, plots=plots, progress=progress)
+            done = again(paper, figures, run=run, plots=plots, settle=settle, progress=progress)
         except ModuleNotFoundError as error:
             if error.name != "matplotlib":
                 raise

@@ -17,10 +17,11 @@
     engine = "sim"                  # whose value is judged, "sim" or "model"
     unit = "kB/s"
     paper = 48.7                    # the paper's number, or its words where it gives none
+    quote = "…"                     # the sentence or cell of the paper that sets the bound
     tolerance = "5 %"               # of the paper's number, or an amount in the unit: "0.5"
     accept = [-inf, 50.0]           # instead of `tolerance` where the paper gives a bound, or words
-    reason = "…"                    # why this tolerance
-    expect = "differs"              # verdict of a full run, if not "reproduced"
+    reason = "…"                    # how the bound follows from the quote
+    expect = "differs"              # verdict of a full run, if not "reproduced"; or "unsettled"
     note = "…"                      # why it differs, or a reading
 
     [[tables]]                      # claims in bulk, with ids TABLE.ROW.COLUMN; rows have the keys of claims
@@ -45,16 +46,30 @@ import math
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
-Verdict: TypeAlias = Literal["reproduced", "differs"]
+Verdict: TypeAlias = Literal["reproduced", "differs", "unsettled"]
 Engine: TypeAlias = Literal["sim", "model"]
 
 _CLAIM_KEYS = frozenset(
-    ("id", "figure", "where", "statement", "engine", "unit", "paper", "tolerance", "accept", "reason", "expect", "note")
+    (
+        "id",
+        "figure",
+        "where",
+        "statement",
+        "engine",
+        "unit",
+        "paper",
+        "quote",
+        "tolerance",
+        "accept",
+        "reason",
+        "expect",
+        "note",
+    )
 )
-_TABLE_KEYS = frozenset(("id", "figure", "where", "unit", "column", "columns", "tolerance", "reason", "rows"))
-_ROW_KEYS = frozenset(("id", "statement", "engine", "paper", "tolerance", "reason", "expect", "note"))
+_TABLE_KEYS = frozenset(("id", "figure", "where", "unit", "column", "columns", "quote", "tolerance", "reason", "rows"))
+_ROW_KEYS = frozenset(("id", "statement", "engine", "paper", "quote", "tolerance", "reason", "expect", "note"))
 
 
 class ClaimsError(ValueError):
@@ -76,7 +91,10 @@ class Claim:
     """The tolerance as written, for readers."""
     accept: tuple[float, float]
     """The range of values that reproduce the claim, in its unit."""
+    quote: str
+    """The paper's words or number that set the range."""
     reason: str
+    """How the range follows from them."""
     expect: Verdict = "reproduced"
     note: str = ""
     cell: tuple[str, str] | None = None
@@ -168,6 +186,7 @@ def _cells(table: Mapping[str, Any]) -> Iterator[Claim]:
                     "unit": table["unit"],
                     "paper": value,
                     "tolerance": tolerance,
+                    "quote": row.get("quote", table.get("quote", "")),
                     "reason": row.get("reason", table.get("reason")),
                     "expect": row.get("expect", {}).get(cell, "reproduced"),
                     "note": row.get("note", {}).get(cell, ""),
@@ -184,8 +203,8 @@ def _claim(data: Mapping[str, Any]) -> Claim:
             raise ClaimsError(f"`{name}` wants a `{key}`")
     if data["engine"] not in ("sim", "model"):
         raise ClaimsError(f'`{name}`: `engine` is "sim" or "model", not {data["engine"]!r}')
-    if data.get("expect", "reproduced") not in ("reproduced", "differs"):
-        raise ClaimsError(f'`{name}`: `expect` is "reproduced" or "differs", not {data["expect"]!r}')
+    if data.get("expect", "reproduced") not in get_args(Verdict):
+        raise ClaimsError(f"`{name}`: `expect` is one of {', '.join(get_args(Verdict))}, not {data['expect']!r}")
     if data.get("expect") == "differs" and not data.get("note"):
         raise ClaimsError(f"`{name}` is expected to differ: its `note` says why")
     value = data.get("paper")
@@ -202,6 +221,7 @@ def _claim(data: Mapping[str, Any]) -> Claim:
         paper=value,
         tolerance=tolerance,
         accept=accept,
+        quote=data.get("quote", ""),
         reason=data["reason"],
         expect=data.get("expect", "reproduced"),
         note=data.get("note", ""),

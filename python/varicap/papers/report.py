@@ -12,24 +12,29 @@ from varicap.papers.verdict import Judged
 from varicap.report.table import with_interval
 from varicap.statistics import Interval
 
-_DIFFERS = "✗"
+_MARKS = {"reproduced": "", "differs": " ✗", "unsettled": " ?"}
+_STYLES = {"reproduced": "green", "differs": "red", "unsettled": "yellow"}
 
 
 def rich_tables(reproduction: Reproduction) -> list[Table]:
-    """The paper's tables cell by cell, its statements with the cells that differ, and what it does not have."""
+    """The paper's tables cell by cell, its statements, the cells that are not reproduced, and what it does not have."""
     cells = [claim for claim in reproduction.claims if claim.claim.cell is not None]
-    explained = [claim for claim in reproduction.claims if claim.claim.cell is None or claim.verdict == "differs"]
+    explained = [one for one in reproduction.claims if one.claim.cell is None or one.verdict != "reproduced"]
     tables = [_cells(list(group)) for _, group in groupby(cells, key=lambda claim: claim.claim.where)]
     if explained:
-        tables.append(_statements(explained, "Statements, and cells that differ" if cells else "Statements"))
+        tables.append(
+            _statements(explained, "Statements, and cells that are not reproduced" if cells else "Statements")
+        )
     return tables + [_grid(grid) for _, grid in reproduction.grids]
 
 
 def conclusion(reproduction: Reproduction) -> str:
-    """How many claims are reproduced, in a sentence."""
-    total = len(reproduction.claims)
-    differing = sum(claim.verdict == "differs" for claim in reproduction.claims)
-    return f"{reproduction.paper.key}: {total - differing} of {total} claims reproduced, {differing} differ"
+    """How many claims have each verdict, in a sentence."""
+    total, counts = len(reproduction.claims), reproduction.counts
+    return (
+        f"{reproduction.paper.key}: {counts['reproduced']} of {total} claims reproduced, {counts['differs']} differ, "
+        f"{counts['unsettled']} unsettled"
+    )
 
 
 def _cells(claims: Sequence[Judged]) -> Table:
@@ -37,7 +42,7 @@ def _cells(claims: Sequence[Judged]) -> Table:
     first = claims[0].claim
     columns = list(dict.fromkeys(claim.claim.cell[1] for claim in claims if claim.claim.cell))
     table = _table(
-        f"{first.where} [{first.unit}]: the paper's values, below them ours ({_DIFFERS} differs)", ("", *columns)
+        f"{first.where} [{first.unit}]: the paper's values, below them ours (✗ differs, ? unsettled)", ("", *columns)
     )
     for row, group in groupby(claims, key=lambda claim: claim.claim.cell and claim.claim.cell[0]):
         of_row = list(group)
@@ -48,9 +53,8 @@ def _cells(claims: Sequence[Judged]) -> Table:
 
 def _ours(judged: Judged) -> Text:
     value = _model(judged) if judged.claim.engine == "model" else _sim(judged)
-    if judged.verdict == "differs":
-        return Text(f"{value} {_DIFFERS}", style="red")
-    return Text(value)
+    style = "" if judged.verdict == "reproduced" else _STYLES[judged.verdict]
+    return Text(value + _MARKS[judged.verdict], style=style)
 
 
 def _statements(claims: Sequence[Judged], title: str) -> Table:
@@ -68,7 +72,7 @@ def _statements(claims: Sequence[Judged], title: str) -> Table:
             Text(claim.tolerance),
             Text(_model(judged)),
             Text(_sim(judged)),
-            Text(judged.verdict, style="red" if judged.verdict == "differs" else "green"),
+            Text(judged.verdict, style=_STYLES[judged.verdict]),
             Text(judged.note),
         )
     return table

@@ -1,17 +1,21 @@
 """Run the tables and figures of a paper and judge its claims."""
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import varicap._core as _core
-from varicap.papers.claims import Paper
+from varicap.papers.claims import Paper, Verdict
 from varicap.papers.run import Grid, Outcome, Run
 from varicap.papers.verdict import Judged, judge
 from varicap.statistics import Progress
+
+MOST_EFFORT = 16
+"""So many times the usual number of replications settle a claim, or it stays unsettled."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +29,11 @@ class Reproduction:
     plots: tuple[Path, ...]
 
     @property
+    def counts(self) -> dict[Verdict, int]:
+        """How many claims have each verdict."""
+        return {verdict: sum(one.verdict == verdict for one in self.claims) for verdict in get_args(Verdict)}
+
+    @property
     def surprises(self) -> list[Judged]:
         """Claims whose verdict differs from the one on record."""
         return [claim for claim in self.claims if not claim.is_expected]
@@ -33,6 +42,7 @@ class Reproduction:
         """The same as an object, as ``varicap reproduce KEY --json`` prints it."""
         return {
             "paper": self.paper.key,
+            "verdicts": self.counts,
             "claims": [claim.to_dict() for claim in self.claims],
             "beside": [
                 {
@@ -54,9 +64,14 @@ def reproduce(
     *,
     run: Run | None = None,
     plots: Path | None = None,
+    settle: bool = False,
     progress: Progress | None = None,
 ) -> Reproduction:
-    """Run these figures of a paper (all by default), judge their claims, and draw them into the folder `plots`."""
+    """Run these figures of a paper (all by default), judge their claims, and draw them into the folder `plots`.
+
+    With `settle`, figures whose claims are not settled run again with as many more replications as that is thought to
+    take, up to `MOST_EFFORT` times the usual number.
+    """
     run = run or Run(paper.key)
     chosen = list(paper.figures) if figures is None else list(figures)
     judged: list[Judged] = []
@@ -65,12 +80,34 @@ def reproduce(
     for number, figure in enumerate(chosen):
         if progress is not None:
             progress(number / len(chosen), number, len(chosen))
-        outcome = maker(paper, figure)(run)
-        judged += [judge(claim, outcome.values[claim.id]) for claim in paper.of(figure)]
+        outcome, found = _judged(paper, figure, run, settle)
+        judged += found
         grids += [(figure, grid) for grid in outcome.grids]
         if plots is not None:
             drawn.append(_draw(outcome, plots / f"{figure}.png"))
     return Reproduction(paper, tuple(judged), tuple(grids), tuple(drawn))
+
+
+def _judged(paper: Paper, figure: str, run: Run, settle: bool) -> tuple[Outcome, list[Judged]]:
+    """What a figure gives, with the effort that its claims need if they are to `settle`."""
+    while True:
+        outcome = maker(paper, figure)(run)
+        judged = [judge(claim, outcome.values[claim.id]) for claim in paper.of(figure)]
+        effort = max((_effort(one, run.effort) for one in judged), default=run.effort)
+        if not settle or effort == run.effort:
+            return outcome, judged
+        run = replace(run, effort=effort)
+
+
+def _effort(judged: Judged, spent: int) -> int:
+    """The effort that would settle a claim, after `spent`; that again if none would, or none is needed."""
+    missing = judged.runs_missing
+    samples = None if judged.value.sim is None else judged.value.sim.samples
+    if missing is None or samples is None:
+        return spent
+    # The width of an interval is an estimate: a little more than it says saves another round.
+    needed = math.ceil(1.1 * spent * (samples + missing) / samples)
+    return needed if needed <= MOST_EFFORT else spent
 
 
 def maker(paper: Paper, figure: str) -> Callable[[Run], Outcome]:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_MOST_SEEDS = 60  # that a precision may ask for
+_MOST_SEEDS = 60
+"""Replications that a precision may ask for, where the effort is not raised."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,10 @@ class Run:
     quick: bool = False
     jobs: int | None = None
     seed: int | None = None
+    effort: int = 1
+    """So many times the usual number of replications."""
+    precision: float | None = None
+    """The width of intervals up to which there are more replications, where a figure asks for none that is narrower."""
     _done: dict[tuple[str, int, float | None], Result] = field(default_factory=dict, repr=False)
 
     def pick(self, full: T, quick: T) -> T:
@@ -78,6 +83,8 @@ class Run:
             kept = json.loads(loaded.to_json())
             kept["flows"] = {name: kept["flows"][name] for name in flows}
             loaded = load(kept)
+        seeds *= self.effort
+        precision = min((each for each in (precision, self.precision) if each is not None), default=None)
         request = (loaded.to_json(), seeds, precision)
         if request not in self._done:
             self._done[request] = sim.run(
@@ -85,7 +92,7 @@ class Run:
                 seeds=seeds,
                 seed=self.seed,
                 precision=precision,
-                max_seeds=_MOST_SEEDS,
+                max_seeds=_MOST_SEEDS * self.effort,
                 jobs=self.jobs,
                 max_time=None,  # the scenarios are ours, and some take hours on a slow machine
             )

@@ -23,30 +23,35 @@ class Judged:
     claim: Claim
     value: Value
     verdict: Verdict
-    is_settled: bool
-    """Whether the whole interval lies on one side of the border of the accepted range."""
     note: str
+    runs_missing: int | None = None
+    """About how many more runs would settle it, if it is not settled and some number would."""
 
     @property
     def is_expected(self) -> bool:
-        """Whether the verdict is the one that a full run gave when the claim was recorded, or is not settled."""
-        return self.verdict == self.claim.expect or not self.is_settled
+        """Whether the verdict is the one that a full run gave when the claim was recorded, or one of them is open."""
+        return self.verdict == self.claim.expect or "unsettled" in (self.verdict, self.claim.expect)
 
     def to_dict(self) -> dict[str, Any]:
         """The judged claim as ``varicap reproduce --json`` prints it."""
         claim, value = self.claim, self.value
+        low, high = claim.accept
         return {
             "id": claim.id,
             "where": claim.where,
             "statement": claim.statement,
+            "quote": claim.quote,
             "paper": claim.paper,
             "model": finite(value.model),
             "sim": None if value.sim is None else value.sim.to_dict(),
             "kernel": None if value.kernel is None else value.kernel.to_dict(),
             "unit": claim.unit,
+            "judged_by": claim.engine,
+            "bounds": {"low": finite(low), "high": finite(high)},
             "tolerance": claim.tolerance,
             "reason": claim.reason,
             "verdict": self.verdict,
+            "runs_missing": self.runs_missing,
             "note": self.note,
         }
 
@@ -54,18 +59,46 @@ class Judged:
 def judge(claim: Claim, value: Value) -> Judged:
     """Compare our value with what the claim accepts.
 
-    The mean decides.  Where the interval crosses the border of the accepted range, the note says that the runs do
-    not settle it.
+    `reproduced`: the whole interval lies within the bounds; `differs`: it lies outside; `unsettled`: it reaches over a
+    bound.  A number of the analysis is its own interval; a number of the simulator that comes without one settles
+    nothing, unless it is outside.
     """
     ours = Interval(value.model) if claim.engine == "model" and value.model is not None else value.sim
     if ours is None or (claim.engine == "model" and value.model is None):
         raise ValueError(f"`{claim.id}` is judged by the {claim.engine}, which gave no value")
-    low, high = claim.accept
-    verdict: Verdict = "reproduced" if low <= ours.mean <= high else "differs"
-    is_settled = ours.lo is None or ours.hi is None or not any(ours.lo < edge < ours.hi for edge in claim.accept)
+    verdict = _verdict(claim, ours)
+    missing = _missing(claim, ours) if verdict == "unsettled" else None
     notes = [claim.note] if claim.note and verdict == claim.expect else []
-    if not is_settled:
-        notes.append("not settled: the interval reaches over the border of what is accepted")
-    elif verdict != claim.expect:
+    if verdict == "unsettled":
+        notes.append(_why_open(ours, missing))
+    elif verdict != claim.expect and claim.expect != "unsettled":
         notes.append(f"on record as {claim.expect}")
-    return Judged(claim, value, verdict, is_settled, "; ".join(notes))
+    return Judged(claim, value, verdict, "; ".join(notes), missing)
+
+
+def _verdict(claim: Claim, ours: Interval) -> Verdict:
+    low, high = claim.accept
+    if ours.lo is None or ours.hi is None:
+        if not low <= ours.mean <= high:
+            return "differs"
+        return "reproduced" if claim.engine == "model" else "unsettled"
+    if low <= ours.lo and ours.hi <= high:
+        return "reproduced"
+    # Not a number is no overlap.
+    return "unsettled" if ours.lo <= high and ours.hi >= low else "differs"
+
+
+def _missing(claim: Claim, ours: Interval) -> int | None:
+    """About how many more runs would leave all bounds outside of the interval."""
+    if ours.lo is None or ours.hi is None:
+        return None
+    needed = [ours.runs_to_reach(edge) for edge in claim.accept if ours.lo <= edge <= ours.hi]
+    return None if None in needed else max((each for each in needed if each is not None), default=None)
+
+
+def _why_open(ours: Interval, missing: int | None) -> str:
+    if ours.lo is None:
+        return "not settled: a number without an interval"
+    if missing is None:
+        return "not settled: the mean lies on a bound"
+    return f"not settled: about {missing} more runs would do"

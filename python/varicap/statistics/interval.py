@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -20,6 +20,8 @@ class Interval:
     mean: float
     lo: float | None = None
     hi: float | None = None
+    samples: int | None = field(default=None, compare=False)
+    """How many samples the mean is of, if that is known."""
 
     @classmethod
     def of(cls, samples: "Array | Sequence[float]") -> Self:
@@ -32,9 +34,23 @@ class Interval:
         values = np.asarray(samples, dtype=np.float64)
         mean = float(values.mean())
         if values.size < 2:
-            return cls(mean)
+            return cls(mean, samples=values.size)
         half = float(_half_width(((values - mean) ** 2).sum(), values.size))
-        return cls(mean, mean - half, mean + half)
+        return cls(mean, mean - half, mean + half, values.size)
+
+    def runs_to_reach(self, edge: float) -> int | None:
+        """About how many more samples would leave `edge` outside of the interval if the mean stays; none: no number.
+
+        The half-width is taken to shrink with the square root of their number.
+
+        >>> Interval.of([1.0, 2.0, 3.0]).runs_to_reach(1.0)
+        53
+        """
+        distance = abs(self.mean - edge)
+        if self.lo is None or self.hi is None or self.samples is None or not distance > 0.0:
+            return None
+        half = (self.hi - self.lo) / 2
+        return max(1, math.ceil(self.samples * (half / distance) ** 2) - self.samples)
 
     def to_dict(self) -> dict[str, float | None]:
         """For JSON, which has no NaN."""
