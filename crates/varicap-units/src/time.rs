@@ -110,12 +110,14 @@ impl Span {
 /// Saturates at [`Time::NEVER`], so that waiting indefinitely needs no special case.
 impl Add<Span> for Time {
     type Output = Time;
+    #[inline]
     fn add(self, span: Span) -> Time {
         Time(self.0.saturating_add(span.0))
     }
 }
 
 impl AddAssign<Span> for Time {
+    #[inline]
     fn add_assign(&mut self, span: Span) {
         *self = *self + span;
     }
@@ -124,6 +126,7 @@ impl AddAssign<Span> for Time {
 /// Asserts in debug builds that time does not run backwards: that is a bug, never an input.
 impl Sub<Time> for Time {
     type Output = Span;
+    #[inline]
     fn sub(self, earlier: Time) -> Span {
         debug_assert!(self >= earlier, "time runs backwards: {self:?} before {earlier:?}");
         Span(self.0.wrapping_sub(earlier.0))
@@ -132,12 +135,14 @@ impl Sub<Time> for Time {
 
 impl Add for Span {
     type Output = Span;
+    #[inline]
     fn add(self, other: Span) -> Span {
         Span(self.0 + other.0)
     }
 }
 
 impl AddAssign for Span {
+    #[inline]
     fn add_assign(&mut self, other: Span) {
         self.0 += other.0;
     }
@@ -145,12 +150,14 @@ impl AddAssign for Span {
 
 impl Sub for Span {
     type Output = Span;
+    #[inline]
     fn sub(self, other: Span) -> Span {
         Span(self.0 - other.0)
     }
 }
 
 impl SubAssign for Span {
+    #[inline]
     fn sub_assign(&mut self, other: Span) {
         self.0 -= other.0;
     }
@@ -158,6 +165,7 @@ impl SubAssign for Span {
 
 impl Mul<u64> for Span {
     type Output = Span;
+    #[inline]
     fn mul(self, factor: u64) -> Span {
         Span(self.0 * factor)
     }
@@ -165,6 +173,7 @@ impl Mul<u64> for Span {
 
 impl Div<u64> for Span {
     type Output = Span;
+    #[inline]
     fn div(self, divisor: u64) -> Span {
         Span(self.0 / divisor)
     }

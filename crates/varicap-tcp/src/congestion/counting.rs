@@ -49,26 +49,30 @@ impl Limit {
 }
 
 /// A window of whole segments that opens by one whenever so many segments have been acknowledged, as Linux counts them.
+/// All is in segments or, if a `segment` is that many, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Steps {
-    /// The window [segments].
     pub(super) window: u64,
-    /// Acknowledged segments that have not yet opened it.
+    /// What was acknowledged and has not yet opened the window.
     pub(super) credit: u64,
+    pub(super) segment: u64,
 }
 
 impl Steps {
-    /// `acked` segments were acknowledged, and each `every` of them open the window by one.
+    /// `acked` was acknowledged, and `every` so much opens the window by a segment.
+    #[inline]
     pub(super) fn advance(&mut self, every: u64, acked: u64) {
         let every = every.max(1);
         if self.credit >= every {
             // Credit from when a step took longer is worth one step, not several at once.
             self.credit = 0;
-            self.window += 1;
+            self.window += self.segment;
         }
         self.credit += acked;
-        self.window += self.credit / every;
-        self.credit %= every;
+        if self.credit >= every {
+            self.window += self.credit / every * self.segment;
+            self.credit %= every;
+        }
     }
 }
 
@@ -94,7 +98,7 @@ mod tests {
 
     #[test]
     fn a_step_takes_so_many_segments_and_keeps_the_rest() {
-        let mut steps = Steps { window: 10, credit: 0 };
+        let mut steps = Steps { window: 10, credit: 0, segment: 1 };
         let mut after = |every, acked| {
             steps.advance(every, acked);
             (steps.window, steps.credit)
@@ -105,6 +109,18 @@ mod tests {
         // Credit that was gathered towards a longer step: one step at once, and the count starts anew.
         assert_eq!(after(14, 12), (14, 12));
         assert_eq!(after(2, 1), (15, 1));
+    }
+
+    #[test]
+    fn steps_of_bytes_are_those_of_segments() {
+        let mut segments = Steps { window: 10, credit: 0, segment: 1 };
+        let mut bytes = Steps { window: 14_600, credit: 0, segment: 1460 };
+        for acked in [9, 3, 31, 1, 2, 90, 13] {
+            let every = segments.window - acked % 3;
+            segments.advance(every, acked);
+            bytes.advance(every * 1460, acked * 1460);
+            assert_eq!((bytes.window, bytes.credit), (segments.window * 1460, segments.credit * 1460));
+        }
     }
 
     #[test]

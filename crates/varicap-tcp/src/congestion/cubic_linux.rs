@@ -90,7 +90,7 @@ impl Linux {
     /// The window after `acked` more segments at `window`.
     pub(super) fn advance(&mut self, now: Time, window: u64, acked: u64) -> u64 {
         self.update(millis(now), window, acked);
-        let mut steps = Steps { window, credit: self.credit };
+        let mut steps = Steps { window, credit: self.credit, segment: 1 };
         steps.advance(self.every, acked);
         self.credit = steps.credit;
         steps.window

@@ -198,15 +198,14 @@ impl Reno {
         }
     }
 
-    #[cold]
+    #[inline(never)]
     fn avoid_specially(&mut self, acked: u64) {
         if self.per_ack {
-            self.open_per_ack(acked);
-        } else {
-            let mut steps = Steps { window: self.cwnd / self.mss, credit: self.credit / self.mss };
-            steps.advance(steps.window, segments(acked, self.mss));
-            (self.cwnd, self.credit) = (steps.window * self.mss, steps.credit * self.mss);
+            return self.open_per_ack(acked);
         }
+        let mut steps = Steps { window: self.cwnd, credit: self.credit, segment: self.mss };
+        steps.advance(self.cwnd, segments(acked, self.mss) * self.mss);
+        (self.cwnd, self.credit) = (steps.window, steps.credit);
     }
 
     /// RFC 5681 (3): SMSS*SMSS/cwnd per ACK.

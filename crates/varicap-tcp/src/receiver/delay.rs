@@ -77,6 +77,12 @@ impl Delay {
         }
     }
 
+    /// Whether a segment in order that is not marked is data, and tells nothing but that it arrived.
+    #[inline]
+    pub(super) fn expects(&self, segment: &Segment) -> bool {
+        segment.len > 0 && self.answered.is_none() && segment.flags.has(Flags::ECT) == self.saw_capable
+    }
+
     /// A segment after the SYN arrived, with data or without: the handshake is over.
     #[inline]
     pub(super) fn on_segment(&mut self, now: Time) {
@@ -88,21 +94,27 @@ impl Delay {
     }
 
     /// Data arrived in order, when `window` bytes were advertised.
+    #[inline]
     pub(super) fn on_data(&mut self, now: Time, window: u64) {
+        let pause = now.since(self.latest);
         if self.latest.is_never() {
             self.grant(window, self.most_quick);
+        } else if pause <= self.least / 2 {
+            self.delay = self.delay / 2 + self.least / 2;
         } else {
-            let pause = now.since(self.latest);
-            if pause <= self.least / 2 {
-                self.delay = self.delay / 2 + self.least / 2;
-            } else if pause < self.delay {
-                self.delay = (self.delay / 2 + pause).min(self.rto());
-            } else if pause > self.rto() {
-                // The sender has probably restarted its window.
-                self.grant(window, self.most_quick);
-            }
+            self.on_pause(pause, window);
         }
         self.latest = now;
+    }
+
+    #[cold]
+    fn on_pause(&mut self, pause: Span, window: u64) {
+        if pause < self.delay {
+            self.delay = (self.delay / 2 + pause).min(self.rto());
+        } else if pause > self.rto() {
+            // The sender has probably restarted its window.
+            self.grant(window, self.most_quick);
+        }
     }
 
     /// The ECN bits of a segment; `echoes`: congestion is being echoed.
@@ -133,6 +145,7 @@ impl Delay {
     }
 
     /// No more than half of the window: acknowledgements of the other half are on their way when they are used up.
+    #[cold]
     fn grant(&mut self, window: u64, most: u32) {
         let half = u32::try_from(window / (2 * self.mss)).unwrap_or(u32::MAX);
         let granted = if half == 0 { 2 } else { half };
@@ -141,6 +154,7 @@ impl Delay {
 
     /// Whether a segment of `len` bytes, which the application has read, is acknowledged because it ends what the sender had
     /// to say. If answers are expected, one may carry the acknowledgement of the first such segment.
+    #[inline]
     pub(super) fn is_end(&mut self, len: u32) -> bool {
         if !self.ends_at_once || u64::from(len) >= self.mss {
             return false;
@@ -149,11 +163,13 @@ impl Delay {
         is_second || !self.answers
     }
 
+    #[inline]
     pub(super) fn is_quick(&self) -> bool {
         self.quick > 0 && !self.answers
     }
 
     /// Until when an acknowledgement may wait that waits until `pending` already, or never; `None`: no longer.
+    #[inline]
     pub(super) fn deadline(&self, now: Time, pending: Time) -> Option<Time> {
         let mut delay = self.delay;
         if delay > self.least {
@@ -187,6 +203,7 @@ impl Delay {
     }
 
     /// An acknowledgement leaves, because it was due or because its time had come; perhaps that of a SYN.
+    #[inline]
     pub(super) fn on_sent(&mut self, now: Time, was_due: bool, answers_syn: bool) {
         self.end_waits = false;
         if answers_syn {

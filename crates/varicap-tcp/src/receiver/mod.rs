@@ -15,8 +15,8 @@ use crate::sender::in_bytes;
 use accurate::Accurate;
 use delay::Delay;
 
-/// Flags that send a segment to the slow path.
-const UNUSUAL: Flags = Flags(Flags::SYN.0 | Flags::CE.0 | Flags::CWR.0);
+/// Flags that send a segment to the slow path, unless all of a connection's segments have them.
+const UNUSUAL: Flags = Flags::SYN.with(Flags::CE).with(Flags::CWR);
 
 /// The receiving half of a connection. Push one segment, then poll until `None`: segments that are pushed
 /// together would share an acknowledgement.
@@ -102,8 +102,8 @@ impl Receiver {
             agrees_to_ecn: false,
             has_settled: false,
             accurate: None,
-            has_extras: delay.is_some(),
-            plain: if delay.is_some() { Flags(u16::MAX) } else { Flags::default() },
+            has_extras: false,
+            plain: Flags::default(),
             echo_congestion: false,
             echo_each: false,
             selective: config.recovery.is_selective(),
@@ -153,14 +153,24 @@ impl Receiver {
         let expected = segment.seq == self.next
             && segment.flags.0 & UNUSUAL.0 == self.plain.0
             && self.held.is_empty()
-            && end <= self.edge;
+            && end <= self.edge
+            && self.delay.as_ref().is_none_or(|delay| delay.expects(segment));
         if !expected {
             return self.on_unusual(now, segment);
         }
         self.note_echo(segment);
-        let added = end - self.next;
+        self.take(now, end, segment.len)
+    }
+
+    /// Data up to `end` is in order; returns how much that is [B].
+    #[inline]
+    fn take(&mut self, now: Time, end: u64, len: u32) -> u64 {
+        let (added, window) = (end - self.next, self.edge - self.next);
         self.next = end;
-        self.delay_ack(now);
+        if let Some(delay) = &mut self.delay {
+            delay.on_data(now, window);
+        }
+        self.wait(now, len);
         added
     }
 
@@ -185,6 +195,7 @@ impl Receiver {
     }
 
     /// As `delay_ack`, with all that a receiver may take into account.
+    #[inline]
     fn wait(&mut self, now: Time, len: u32) {
         let Some(delay) = &mut self.delay else { return self.delay_ack(now) };
         self.unacknowledged += 1;
@@ -194,9 +205,13 @@ impl Receiver {
             self.unacknowledged >= self.ack_every
         };
         let ends = self.read.is_none() && delay.is_end(len);
+        if is_full || ends || delay.is_quick() {
+            self.ack_due = true;
+            return;
+        }
         match delay.deadline(now, self.ack_at) {
-            Some(deadline) if !is_full && !ends && !delay.is_quick() => self.ack_at = deadline,
-            _ => self.ack_due = true,
+            Some(deadline) => self.ack_at = deadline,
+            None => self.ack_due = true,
         }
     }
 
@@ -245,13 +260,8 @@ impl Receiver {
             return 0;
         }
         let before = self.next;
-        self.next = end;
-        if let Some(delay) = &mut self.delay {
-            delay.on_data(now, self.edge - before);
-        }
-        if self.held.is_empty() {
-            self.wait(now, segment.len);
-        } else {
+        self.take(now, end, segment.len);
+        if !self.held.is_empty() {
             // RFC 5681 §4.2: it fills (part of) a gap, at once.
             self.release(start);
             self.ack_due = true;
@@ -404,8 +414,11 @@ impl Receiver {
             flags: Flags::ACK.with(resent),
             ..Segment::default()
         };
+        if let Some(delay) = &mut self.delay {
+            delay.on_sent(now, self.ack_due, self.syn_due);
+        }
         if self.has_extras || !self.held.is_empty() {
-            self.add_extras(now, place);
+            self.add_extras(place);
         }
         self.ack_due = false;
         self.unacknowledged = 0;
@@ -414,10 +427,7 @@ impl Receiver {
 
     /// Adds to an acknowledgement what only some carry: SACK blocks and flags.
     #[inline(never)]
-    fn add_extras(&mut self, now: Time, segment: &mut Segment) {
-        if let Some(delay) = &mut self.delay {
-            delay.on_sent(now, self.ack_due, self.syn_due);
-        }
+    fn add_extras(&mut self, segment: &mut Segment) {
         if std::mem::take(&mut self.syn_due) {
             let agreement = if self.agrees_to_ecn { Flags::ECE } else { Flags::default() };
             segment.flags = segment.flags.with(Flags::SYN).with(agreement);
@@ -436,7 +446,7 @@ impl Receiver {
         if self.selective && (duplicate.is_some() || !self.held.is_empty()) {
             self.report(duplicate, segment);
         }
-        self.has_extras = self.echo_congestion || self.delay.is_some() || self.accurate.is_some();
+        self.has_extras = self.echo_congestion || self.accurate.is_some();
     }
 
     fn report(&self, duplicate: Option<(u64, u64)>, segment: &mut Segment) {

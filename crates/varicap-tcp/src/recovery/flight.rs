@@ -195,17 +195,24 @@ impl Flight {
     #[inline]
     pub(super) fn acknowledge_in_order(&mut self, now: Time, una: u64) {
         debug_assert!(self.is_plain(), "{:?}", self.beliefs());
-        while let Some(&head) = self.segments.front() {
-            if head.to() > una {
+        let mut last = None;
+        while let Some(head) = self.segments.front() {
+            let end = head.to();
+            if end > una {
                 if head.from < una {
                     self.cut_head(una);
                 }
                 break;
             }
+            last = Some((head.at, end));
             self.segments.pop_front();
-            let Newest { at, end, .. } = self.newest;
-            let (at, end) = (at.max(head.at), end.max(head.to()));
-            self.newest = Newest { at, end, rtt: now.since(head.at), advanced: true };
+        }
+        // Nothing was resent, so that the last one left last.
+        if let Some((at, end)) = last {
+            self.newest.rtt = now.since(at);
+            self.newest.at = self.newest.at.max(at);
+            self.newest.end = self.newest.end.max(end);
+            self.newest.advanced = true;
         }
     }
 

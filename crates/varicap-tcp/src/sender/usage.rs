@@ -50,39 +50,45 @@ impl Sender {
     /// Whether acknowledgements open no window, since it was not used.
     #[inline]
     pub(super) fn grows_in_vain(&self) -> bool {
-        if self.usage.decides_growth { !self.is_window_used() } else { self.app_limited }
+        if self.usage.decides_growth {
+            !self.usage.is_full && !self.is_mostly_used()
+        } else {
+            self.app_limited
+        }
     }
 
-    /// Whether the window was full or, in slow start, more than half of it was used: it then grows to twice what was
-    /// acknowledged.
+    /// Whether, in slow start, more than half of the window was used: it then grows to twice what was acknowledged.
     #[cold]
-    fn is_window_used(&self) -> bool {
+    fn is_mostly_used(&self) -> bool {
         let cwnd = self.window.cwnd();
-        let in_slow_start = || self.ssthresh().is_some_and(|ssthresh| cwnd < ssthresh.as_u64());
-        self.usage.is_full || cwnd < 2 * self.usage.most && in_slow_start()
+        cwnd < 2 * self.usage.most && self.ssthresh().is_some_and(|ssthresh| cwnd < ssthresh.as_u64())
     }
 
     /// The sender stops sending, because the window `is_full` or for another reason.
     #[inline]
     pub(super) fn note_usage(&mut self, is_full: bool) {
-        if self.usage.is_on {
-            self.remember_usage(is_full);
+        if !self.usage.is_on {
+            return;
+        }
+        if is_full {
+            let (space, sent) = (self.space, self.counters.sent_packets);
+            let usage = &mut self.usage;
+            (usage.is_full, usage.most, usage.until) = (true, space.flight(), space.nxt);
+            (usage.sent, usage.used, usage.used_up) = (sent, 0, self.release.last_sent_at());
+        } else if self.counters.sent_packets != self.usage.sent {
+            self.note_partial_use();
         }
     }
 
     #[cold]
-    fn remember_usage(&mut self, is_full: bool) {
-        let sent = self.counters.sent_packets;
-        if !is_full && sent == self.usage.sent {
-            return;
-        }
+    fn note_partial_use(&mut self) {
         let (space, now) = (self.space, self.release.last_sent_at());
         let usage = &mut self.usage;
-        usage.sent = sent;
-        if space.una >= usage.until || is_full || !usage.is_full && space.flight() > usage.most {
-            (usage.is_full, usage.most, usage.until) = (is_full, space.flight(), space.nxt);
+        usage.sent = self.counters.sent_packets;
+        if space.una >= usage.until || !usage.is_full && space.flight() > usage.most {
+            (usage.is_full, usage.most, usage.until) = (false, space.flight(), space.nxt);
         }
-        if self.is_window_used() {
+        if usage.is_full || self.is_mostly_used() {
             (self.usage.used, self.usage.used_up) = (0, now);
             return;
         }

@@ -164,7 +164,7 @@ impl super::Rule for Rule {
 
     #[inline]
     fn on_clock(&self, now: Time, rto: Span) -> Time {
-        let ticks = self.tick.whole(self.tick.round_up(rto.as_nanos()));
+        let ticks = self.tick.whole_up(rto.as_nanos());
         let clock = self.tick.whole(now.as_nanos());
         let fires = on_wheel(clock + ticks, ticks);
         Time::from_nanos(fires.saturating_mul(self.tick.step))

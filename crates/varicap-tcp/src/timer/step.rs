@@ -24,10 +24,16 @@ impl Step {
         guess + u64::from(n - guess * self.step >= self.step)
     }
 
+    /// ceil(n / step).
+    #[inline]
+    pub(super) fn whole_up(self, n: u64) -> u64 {
+        let floor = self.whole(n);
+        floor + u64::from(floor * self.step != n)
+    }
+
     #[inline]
     pub(super) fn round_up(self, n: u64) -> u64 {
-        let floor = self.whole(n) * self.step;
-        if floor == n { n } else { floor.saturating_add(self.step) }
+        self.whole_up(n).saturating_mul(self.step)
     }
 }
 
@@ -43,6 +49,8 @@ mod tests {
                 [0, 1, 2, step - 1, step, step.saturating_add(1), 123_456_789_012, u64::MAX - 1, u64::MAX]
             {
                 assert_eq!(steps.whole(n), n / step, "{n} / {step}");
+                assert_eq!(steps.whole_up(n), n.div_ceil(step), "{n} / {step}, up");
+                assert_eq!(steps.round_up(n), n.div_ceil(step).saturating_mul(step), "{n}, up to {step}");
             }
         }
     }
