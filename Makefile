@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 OUT := varicap-out
 SITE := docs/_build/html
+# The papers' pages of the quick run: part of the site.
+GALLERY := docs/_build/papers
 # The package with an extension module whose assertions are on.
 CHECKED := target/debug/python
 # How the extension module is built: `swift` trades a third of its speed for quick builds.
@@ -19,6 +21,8 @@ EXTENSION := $(VENV)/.extension-built
 BROWSER := $(VENV)/.browser-looked-for
 
 RUST_SOURCES := $(shell find crates -path '*/src/*.rs' -o -name build.rs -path 'crates/*' -o -name '*.bpf.o' -path 'crates/*' -o -name Cargo.toml -path 'crates/*')
+
+PAPERS := $(shell find python/varicap/papers -name '*.py' -o -name '*.toml')
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
@@ -88,7 +92,7 @@ checked: $(PACKAGES) $(FEATURES) ## the papers' quick runs with every assertion 
 	cargo build --locked --quiet -p varicap-py $(call features,varicap-py)
 	@rm -rf $(CHECKED) && mkdir -p $(CHECKED) && cp -R python/varicap $(CHECKED) && rm -f $(CHECKED)/varicap/_core*.so
 	@cp target/debug/lib_core.so $(CHECKED)/varicap/_core.abi3.so 2>/dev/null || cp target/debug/lib_core.dylib $(CHECKED)/varicap/_core.abi3.so
-	PYTHONPATH=$(CHECKED) $(BIN)/python -m varicap reproduce all --quick --strict
+	PYTHONPATH=$(CHECKED) $(BIN)/python -m varicap reproduce all --quick --strict -o $(GALLERY)
 
 lint: $(PACKAGES) $(FEATURES) ## formatting, clippy, ruff and mypy; a warning is an error
 	cargo fmt --all --check
@@ -120,9 +124,13 @@ schema: $(PACKAGES) ## the published schema, the typed Python front and the refe
 	VARICAP_PUBLISH=1 cargo test --quiet --locked -p varicap-experiment --test schema
 	$(BIN)/python tools/generate_scenario.py
 
-docs: setup $(DOCS_PACKAGES) docs-rust ## the site, into docs/_build/html; a warning is an error
+$(GALLERY)/index.html: $(EXTENSION) $(PAPERS)
+	$(BIN)/varicap reproduce all --quick --quiet -o $(GALLERY) > /dev/null
+
+docs: setup $(DOCS_PACKAGES) docs-rust $(GALLERY)/index.html ## the site, into docs/_build/html; a warning is an error
 	$(BIN)/python -m sphinx -W --keep-going --write-all --quiet --jobs auto docs $(SITE)
 	@rm -rf $(SITE)/rust && cp -R target/doc $(SITE)/rust
+	@rm -rf $(SITE)/gallery && cp -R $(GALLERY) $(SITE)/gallery
 	@echo "the site: $(SITE)/index.html"
 
 docs-rust:

@@ -14,8 +14,10 @@ from typer.testing import CliRunner
 from varicap import cli as program
 from varicap import papers
 from varicap.engines.scenarios import load
+from varicap.papers import page
 from varicap.papers import report as verdicts
 from varicap.papers import reproduce as reproducing
+from varicap.papers.bar import bar
 from varicap.papers.claims import Claim, ClaimsError, Maker, Paper, read
 from varicap.papers.reproduce import Reproduction, maker, reproduce
 from varicap.papers.run import Grid, Outcome, Run, goodput
@@ -354,7 +356,59 @@ def test_a_quick_figure_end_to_end(cli: Cli, tmp_path: Path) -> None:
     assert found["id"] == "F6-greedy"
     assert found["sim"]["lo"] <= found["sim"]["mean"] <= found["sim"]["hi"]
     assert found["verdict"] == "reproduced"
-    assert (tmp_path / "varicap-out/reproduce/ratcp/fig06.png").read_bytes().startswith(b"\x89PNG")
+    folder = tmp_path / "varicap-out/reproduce/ratcp"
+    assert (folder / "fig06.png").read_bytes().startswith(b"\x89PNG")
+    assert "F6-greedy" in (folder / "fig06.html").read_text()
+    assert not (folder / "index.html").exists(), "a page of one figure does not replace that of the paper"
+
+
+def test_a_whole_paper_has_a_page_and_a_place_in_the_index(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    whole = papers.paper("ratcp")
+    small = replace(whole, figures={"fig06": whole.figures["fig06"]}, claims=whole.of("fig06"))
+    monkeypatch.setattr(papers, "paper", lambda _: small)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/claims.json").write_text("[]")  # not ours
+    done = CliRunner().invoke(program.app, ["reproduce", "ratcp", "--quick", "-o", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    text = (tmp_path / "ratcp/index.html").read_text()
+    assert 'src="data:image/png;base64,' in text
+    assert 'id="scenario-beside-tcp"' in text
+    assert 'href="#scenario-beside-tcp"' in text
+    assert "1 of 1 claims reproduced, 0 differ, 0 unsettled" in text
+    assert json.loads((tmp_path / "ratcp/claims.json").read_text())["claims"][0]["id"] == "F6-greedy"
+    index = (tmp_path / "index.html").read_text()
+    assert 'href="ratcp/index.html#fig06"' in index
+    assert 'src="ratcp/fig06.png"' in index
+    assert "other" not in index
+
+
+def test_a_page_shows_words_bounds_and_verdicts_and_is_only_text() -> None:
+    paper = paper_of(CLAIM | {"quote": "<b>ten</b>"}, tables=(TABLE,))
+    values = {"a": Value(sim=Interval(10.1, 10.0, 10.2)), "T.r.0": Value(model=1.0), "T.r.0.5": Value(model=3.0)}
+    judged = tuple(judge(one, values[one.id]) for one in paper.claims)
+    grids = [Grid("more", "kB/s", "columns", ["x"], {"sack": [Interval(7.0, 6.0, 8.0)]})]
+    grids.append(replace(grids[0], title="Readings: of ten"))
+    done = Reproduction(paper, judged, tuple(("fig01", grid) for grid in grids), (), {"fig01": ()}, is_quick=True)
+    text = page.html(done)
+    assert "“&lt;b&gt;ten&lt;/b&gt;”" in text
+    assert "<b>ten" not in text
+    assert text.count("because") == 1, "a reason that the next claims share stands once"
+    assert text.count('class="bound reproduced"') == 2
+    assert text.count('class="bound differs"') == 1
+    assert text.index("Readings: of ten") < text.index(">more<")
+    assert "ours 10.10 ± 0.10, accepted 5 %: reproduced" in text
+
+
+def test_a_bar_holds_the_bounds_the_paper_and_ours() -> None:
+    drawn = bar(judge(claim(), Value(sim=Interval(10.1, 10.0, 10.2))))
+    # From 9.38 to 10.62 over 220: the bounds 9.5 and 10.5, the paper's 10, ours 10.1.
+    assert '<rect x="21.3" y="4" width="177.4"' in drawn
+    assert '<circle cx="127.7" cy="13" r="3.5"' in drawn
+    assert '<circle cx="110.0" cy="13" r="5.5"' in drawn
+    at_least_one = replace(claim(), paper="more", accept=(1.0, float("inf")))
+    open_ended = bar(judge(at_least_one, Value(sim=Interval(2.0, 1.5, 2.5))))
+    assert '<rect x="21.3" y="4" width="198.7"' in open_ended, "a band without an end goes to the edge"
+    assert bar(judge(claim(), Value(sim=Interval(float("nan"))))) == ""
 
 
 def test_without_matplotlib_it_says_what_to_install(cli: Cli, tmp_path: Path) -> None:

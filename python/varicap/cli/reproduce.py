@@ -50,7 +50,7 @@ def reproduce(
         typer.Option(help="More runs until the intervals of results are so narrow, such as `1%`.", show_default=False),
     ] = None,
     output: Annotated[
-        Path, typer.Option("-o", "--output", help="Folder for the plots, with one folder for each paper.")
+        Path, typer.Option("-o", "--output", help="Folder for pages and plots, with a folder for each paper.")
     ] = Path("varicap-out/reproduce"),
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with 4 if a verdict is not the one on record.")
@@ -116,6 +116,19 @@ def _reproduce(
         for table in verdicts.rich_tables(done):
             terminal.print(table)
         typer.echo(verdicts.conclusion(done))
+    written = _write_pages(done, plots, whole=figure is None)
     if not quiet:
-        say(f"plots are in {plots}")
+        say(f"the page: {written}")
     return done
+
+
+def _write_pages(done: "Reproduction", folder: Path, *, whole: bool) -> Path:
+    """A page of the whole paper, with the index over all papers; or one of a single figure, which replaces neither."""
+    from varicap.papers import page
+
+    if not whole:
+        return page.write(done, folder, name=f"{done.figures[0]}.html")
+    written = page.write(done, folder)
+    page.record(done, folder)
+    page.write_index(folder.parent)
+    return written

@@ -46,6 +46,7 @@ import math
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from importlib import resources
 from typing import Any, Literal, TypeAlias, get_args
 
 Verdict: TypeAlias = Literal["reproduced", "differs", "unsettled"]
@@ -120,6 +121,11 @@ class Paper:
     makers: Mapping[str, Maker]
     """By figure."""
     claims: tuple[Claim, ...]
+
+    def scenario(self, name: str) -> str:
+        """The text of one of its scenario files."""
+        file = resources.files("varicap.papers") / self.key / "scenarios" / f"{name}.toml"
+        return file.read_text(encoding="utf-8")
 
     def of(self, figure: str) -> tuple[Claim, ...]:
         """The claims that this figure measures."""

@@ -6,6 +6,7 @@ from itertools import groupby
 from rich.table import Table
 from rich.text import Text
 
+from varicap.papers.page import counted
 from varicap.papers.reproduce import Reproduction
 from varicap.papers.run import Grid
 from varicap.papers.verdict import Judged
@@ -30,11 +31,7 @@ def rich_tables(reproduction: Reproduction) -> list[Table]:
 
 def conclusion(reproduction: Reproduction) -> str:
     """How many claims have each verdict, in a sentence."""
-    total, counts = len(reproduction.claims), reproduction.counts
-    return (
-        f"{reproduction.paper.key}: {counts['reproduced']} of {total} claims reproduced, {counts['differs']} differ, "
-        f"{counts['unsettled']} unsettled"
-    )
+    return f"{reproduction.paper.key}: {counted(reproduction.counts)}"
 
 
 def _cells(claims: Sequence[Judged]) -> Table:

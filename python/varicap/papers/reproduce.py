@@ -1,8 +1,8 @@
 """Run the tables and figures of a paper and judge its claims."""
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -27,9 +27,17 @@ class Reproduction:
     grids: tuple[tuple[str, Grid], ...]
     """Tables that the paper does not have, each with its figure."""
     plots: tuple[Path, ...]
+    scenarios: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By figure that was reproduced: the scenarios that it ran."""
+    is_quick: bool = False
 
     @property
-    def counts(self) -> dict[Verdict, int]:
+    def figures(self) -> tuple[str, ...]:
+        """The figures that were reproduced."""
+        return tuple(self.scenarios)
+
+    @property
+    def counts(self) -> dict[str, int]:
         """How many claims have each verdict."""
         return {verdict: sum(one.verdict == verdict for one in self.claims) for verdict in get_args(Verdict)}
 
@@ -77,15 +85,18 @@ def reproduce(
     judged: list[Judged] = []
     grids: list[tuple[str, Grid]] = []
     drawn: list[Path] = []
+    scenarios: dict[str, tuple[str, ...]] = {}
     for number, figure in enumerate(chosen):
         if progress is not None:
             progress(number / len(chosen), number, len(chosen))
         outcome, found = _judged(paper, figure, run, settle)
         judged += found
+        scenarios[figure] = tuple(run.used)
+        run.used.clear()
         grids += [(figure, grid) for grid in outcome.grids]
         if plots is not None:
             drawn.append(_draw(outcome, plots / f"{figure}.png"))
-    return Reproduction(paper, tuple(judged), tuple(grids), tuple(drawn))
+    return Reproduction(paper, tuple(judged), tuple(grids), tuple(drawn), scenarios, run.quick)
 
 
 def _judged(paper: Paper, figure: str, run: Run, settle: bool) -> tuple[Outcome, list[Judged]]:

@@ -56,6 +56,8 @@ class Run:
     """So many times the usual number of replications."""
     precision: float | None = None
     """The width of intervals up to which there are more replications, where a figure asks for none that is narrower."""
+    used: dict[str, None] = field(default_factory=dict, repr=False)
+    """The scenarios that were asked for, in their order."""
     _done: dict[tuple[str, int, float | None], Result] = field(default_factory=dict, repr=False)
 
     def pick(self, full: T, quick: T) -> T:
@@ -83,6 +85,7 @@ class Run:
             kept = json.loads(loaded.to_json())
             kept["flows"] = {name: kept["flows"][name] for name in flows}
             loaded = load(kept)
+        self.used[scenario] = None
         seeds *= self.effort
         precision = min((each for each in (precision, self.precision) if each is not None), default=None)
         request = (loaded.to_json(), seeds, precision)

@@ -28,6 +28,11 @@ class Judged:
     """About how many more runs would settle it, if it is not settled and some number would."""
 
     @property
+    def ours(self) -> Interval:
+        """The value that is judged."""
+        return ours_of(self.claim, self.value)
+
+    @property
     def is_expected(self) -> bool:
         """Whether the verdict is the one that a full run gave when the claim was recorded, or one of them is open."""
         return self.verdict == self.claim.expect or "unsettled" in (self.verdict, self.claim.expect)
@@ -63,9 +68,7 @@ def judge(claim: Claim, value: Value) -> Judged:
     bound.  A number of the analysis is its own interval; a number of the simulator that comes without one settles
     nothing, unless it is outside.
     """
-    ours = Interval(value.model) if claim.engine == "model" and value.model is not None else value.sim
-    if ours is None or (claim.engine == "model" and value.model is None):
-        raise ValueError(f"`{claim.id}` is judged by the {claim.engine}, which gave no value")
+    ours = ours_of(claim, value)
     verdict = _verdict(claim, ours)
     missing = _missing(claim, ours) if verdict == "unsettled" else None
     notes = [claim.note] if claim.note and verdict == claim.expect else []
@@ -74,6 +77,14 @@ def judge(claim: Claim, value: Value) -> Judged:
     elif verdict != claim.expect and claim.expect != "unsettled":
         notes.append(f"on record as {claim.expect}")
     return Judged(claim, value, verdict, "; ".join(notes), missing)
+
+
+def ours_of(claim: Claim, value: Value) -> Interval:
+    """The value by which a claim is judged.  Raises ``ValueError`` if there is none."""
+    ours = value.sim if claim.engine == "sim" else None if value.model is None else Interval(value.model)
+    if ours is None:
+        raise ValueError(f"`{claim.id}` is judged by the {claim.engine}, which gave no value")
+    return ours
 
 
 def _verdict(claim: Claim, ours: Interval) -> Verdict:

@@ -47,4 +47,4 @@ def data(identity: str, value: Any) -> Markup:
     return tag("script", Markup(text), type="application/json", id=identity)
 
 
-_EMPTY = ("br", "meta", "input", "col")
+_EMPTY = ("br", "meta", "input", "col", "img")

@@ -1,19 +1,15 @@
-"""The page: one file with everything in it, and a policy that keeps it from fetching or sending anything."""
+"""The page of runs or a study, with everything in it."""
 
-import base64
-import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
-import varicap._core as _core
 from varicap.report import differences, points, table
 from varicap.report.web import path as paths
 from varicap.report.web.charts import Chart
 from varicap.report.web.distributions import distributions
+from varicap.report.web.document import asset, document, footer
 from varicap.report.web.markup import Markup, data, joined, tag
 from varicap.report.web.series import Series, series
 from varicap.report.web.short import sentences, tradeoff
@@ -56,39 +52,12 @@ def html(of: Reportable, run: int = 0) -> str:
         tag("a", "To the results", href=f"#{there[0][0]}", class_="skip"),
         _header(shown, [(identity, title) for identity, title, _ in there]),
         tag("main", *(markup for _, _, markup in there)),
-        tag("footer", f"Made by varicap {_core.__version__}. One file: nothing is fetched, nothing is sent."),
+        footer(),
         tag("noscript", "Without JavaScript the charts over time are tables only."),
         data("page-data", _data(shown, over_time, charts)),
+        Markup(f"\n<!-- uPlot, of which this page has a copy:\n{asset('uPlot.LICENSE')}\n-->"),
     )
-    scripts = (_asset("uPlot.min.js"), _asset("page.js"))
-    head = joined(
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=_policy(scripts)),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="generator", content=f"varicap {_core.__version__}"),
-        tag("title", f"{shown.name} – varicap"),
-        tag("style", Markup(_asset("uPlot.min.css"))),
-        tag("style", Markup(_asset("page.css"))),
-        tag("style", Markup(_asset("plot.css")), id="plot-style"),
-    )
-    licence = f"<!-- uPlot, of which this page has a copy:\n{_asset('uPlot.LICENSE')}\n-->"
-    code = Markup("".join(f"<script>{script}</script>" for script in scripts))
-    return f'<!DOCTYPE html>\n<html lang="en">\n<head>{head}</head>\n<body>{body}\n{licence}\n{code}</body>\n</html>\n'
-
-
-def _policy(scripts: Iterable[str]) -> str:
-    """Only these scripts run, nothing is loaded from anywhere."""
-    hashes = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
-    allowed = " ".join(f"'sha256-{each}'" for each in hashes)
-    return (
-        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; "
-        "base-uri 'none'; form-action 'none'"
-    )
-
-
-@cache
-def _asset(name: str) -> str:
-    return resources.files("varicap.report.web").joinpath("assets", name).read_text(encoding="utf-8").strip()
+    return document(shown.name, body, (asset("uPlot.min.js"), asset("page.js")), (asset("uPlot.min.css"),))
 
 
 Section = tuple[str, str, Markup]
