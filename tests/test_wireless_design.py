@@ -222,11 +222,45 @@ def test_without_a_buffer_in_question_nothing_is_simulated() -> None:
 
 
 def test_the_best_and_the_worst_frame_are_simulated() -> None:
-    frames = packet(FAST, payloads=[576.0, 288.0, 48.0], simulate=True).frames
-    simulated = {frame.payload_bytes: frame.simulated for frame in frames}
-    assert simulated[288.0] == () or frames[1].payload_bytes != 288.0
-    best, worst = frames[0].simulated[0], frames[-1].simulated[0]
+    found = packet(FAST, payloads=[576.0, 288.0, 48.0], simulate=True)
+    simulated = {frame.payload_bytes: frame.simulated for frame in found.frames}
+    assert simulated[288.0] == () or found.frames[1].payload_bytes != 288.0
+    best, worst = found.frames[0].simulated[0], found.frames[-1].simulated[0]
     assert best.throughput_bps.mean > worst.throughput_bps.mean
+    assert found.verdict(found.best) == found.to_dict()["verdict"] == "meets"
+    assert f"verdict: take frames of {found.best.payload_bytes:g} B" in packet_report.conclusion(found)
+
+
+def test_frames_that_the_simulation_does_not_confirm_are_not_recommended(monkeypatch: pytest.MonkeyPatch) -> None:
+    # As if only the second best by the analysis were any better than the worst.
+    places = {frame.payload_bytes: place for place, frame in enumerate(packet(FAST).frames)}
+
+    def confirm(radio: Radio, _packets: int, **_: object) -> tuple[Simulated, ...]:
+        mean = 0.4e6 if places[radio.payload] == better else 0.3e6
+        rate = Interval(mean, mean - 1e4, mean + 1e4)
+        return (Simulated(channel="markov", flow="tahoe", throughput_bps=rate, timeouts_per_s=rate, runs=10),)
+
+    monkeypatch.setattr("varicap.questions.packet.solve.confirm", confirm)
+    better = 1
+    found = packet(FAST, simulate=True)
+    assert found.best is found.frames[1]
+    assert [bool(frame.simulated) for frame in found.frames] == [True, True, *[False] * 6, True]
+    better = -1
+    found = packet(FAST, simulate=True)
+    assert all(frame.simulated for frame in found.frames)
+    assert found.verdict(found.best) == "undecided"
+    assert "none beats frames of" in packet_report.conclusion(found)
+
+
+def test_shorter_frames_follow_while_the_shortest_win() -> None:
+    faster = replace(FAST, channel=Channel.rayleigh(Rayleigh(doppler_hz=1000.0)))
+    found = packet(faster, header_bytes=0.5)
+    assert found.best.payload_bytes < 24
+    assert (len(found.frames) > 9, found.at_edge) == (True, False)
+    given = packet(faster, payloads=[576.0, 48.0])
+    assert ([frame.payload_bytes for frame in given.frames], given.at_edge) == ([48.0, 576.0], True)
+    assert "even shorter ones may be better" in packet_report.conclusion(given)
+    assert packet(FAST, payloads=[576.0]).at_edge is False
 
 
 @pytest.mark.parametrize("states", [1, 2, 4])
@@ -297,7 +331,7 @@ def test_frames_from_the_command_line(cli: Cli) -> None:
     assert found["best_payload_bytes"] == 48.0
     assert [one["frames_per_packet"] for one in found["frames"]] == [12, 1]
     table = cli("design", "packet", "--error", "1 %", "--no-sim")
-    assert "best: frames of 576 B, 1 to a packet" in table.stdout
+    assert "by analysis: frames of 576 B, 1 to a packet" in table.stdout
     assert "the analysis alone" in table.stdout
 
 
