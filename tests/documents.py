@@ -4,6 +4,11 @@
 any number of lines, and a … in a line for anything.  A ``python`` block runs where the ones before it left off; a
 ``text`` block right below shows what it prints.  A block below "Save this as `NAME`:" is a file.  Under
 VARICAP_PUBLISH=1 what is shown is written anew, except where it has a `…`.
+
+A table of numbers has a comment above it that says where they are from:
+
+    <!-- numbers: COMMAND -->         the command prints them, run now; cells that it leaves empty are of somebody else
+    <!-- measured DATE: COMMAND -->   they depend on the machine or its kernel, and were measured on that day
 """
 
 import io
@@ -23,6 +28,9 @@ from typing import Any
 from markdown_it import MarkdownIt
 
 ROOT = Path(__file__).resolve().parent.parent
+_UNIT = r"( ?(%|ns|µs|us|ms|s|MB|packets?|[kM]b/s))?"
+NUMBER = re.compile(rf"[+-]?\d[\d,]*(\.\d+)?( ± [\d.]+)?(( to | → | of )[\d.,]+)?{_UNIT}(, in a minute)?")
+SAID = re.compile(r"<!-- (?:numbers|measured (?P<date>\d{4}-\d{2}-\d{2})): (?P<command>.+) -->")
 SAVE_AS = re.compile(r"Save this as `([^`]+)`")
 PUBLISH = "VARICAP_PUBLISH" in os.environ
 
@@ -116,6 +124,84 @@ class Page:
         for shown, printed in sorted(self.news, key=lambda news: -news[0].line):
             lines[shown.line : shown.line + len(shown.lines)] = printed
         self.file.write_text("\n".join(lines))
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of a page, and what is said of its numbers."""
+
+    file: Path
+    line: int
+    """Line of the page on which it begins, from 0."""
+    rows: list[list[str]]
+    """Its cells, headings first; the line below them is left out."""
+    command: str
+    """What prints its numbers; nothing if nothing was said."""
+    date: str
+    """On which they were measured; nothing where they are computed anew."""
+
+    @property
+    def has_numbers(self) -> bool:
+        """Whether a column but the first has measured values: numbers alone, perhaps with an interval or a unit."""
+        return any(NUMBER.fullmatch(cell) for row in self.rows[1:] for cell in row[1:])
+
+    def check(self) -> None:
+        """Compare it with what its command prints, or write that into the page."""
+        words = shlex.split(self.command)
+        done = subprocess.run(
+            [sys.executable, *words] if words[0].endswith(".py") else [sys.executable, "-m", *words],
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
+        assert done.returncode == 0, done.stderr
+        printed = [cells(line) for line in done.stdout.splitlines() if line.startswith("|")]
+        found = [row for place, row in enumerate(printed) if place != 1]
+        assert [len(row) for row in found] == [len(row) for row in self.rows], f"{self.command} prints another table"
+        new = [
+            [mine or theirs for mine, theirs in zip(ours, row, strict=True)]
+            for ours, row in zip(found, self.rows, strict=True)
+        ]
+        if new == self.rows:
+            return
+        if PUBLISH:
+            lines = self.file.read_text().split("\n")
+            for place, row in enumerate(new):
+                lines[self.line + place + (place > 0)] = f"| {' | '.join(row)} |".replace("|  |", "| |")
+            self.file.write_text("\n".join(lines))
+            return
+        differ = "\n".join(
+            f"{' | '.join(old)}\n  now {' | '.join(row)}" for old, row in zip(self.rows, new, strict=True) if old != row
+        )
+        where = f"{self.file.name}:{self.line + 1}"
+        raise AssertionError(f"{where}: `{self.command}` prints\n{differ}\n(VARICAP_PUBLISH=1 writes it anew)")
+
+
+def cells(line: str) -> list[str]:
+    """The cells of a line of a table."""
+    return [cell.strip() for cell in line.strip().removeprefix("|").removesuffix("|").split("|")]
+
+
+def tables(file: Path) -> list[Table]:
+    """The tables of a page, outside of its code."""
+    lines = file.read_text().splitlines()
+    code = {line for block in blocks(file) for line in range(block.line, block.line + len(block.lines))}
+    found, start = [], 0
+    while start < len(lines):
+        end = start
+        while end < len(lines) and lines[end].startswith("|") and end not in code:
+            end += 1
+        if end - start > 2:
+            above = next((line for line in reversed(lines[:start]) if line.strip()), "")
+            said = SAID.fullmatch(above.strip())
+            rows = [cells(line) for line in [lines[start], *lines[start + 2 : end]]]
+            found.append(
+                Table(file, start, rows, said["command"] if said else "", (said["date"] or "") if said else "")
+            )
+        start = max(end, start + 1)
+    return found
 
 
 def pages() -> list[Path]:

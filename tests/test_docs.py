@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import typer.main
-from documents import ROOT, Page, blocks, dialogue, matches, pages, prepare
+from documents import ROOT, Page, Table, blocks, dialogue, matches, pages, prepare, tables
 
 from varicap.cli import app
 
@@ -25,6 +25,8 @@ GENERATED_HERE = [DOCS / f"reference/{name}.md" for name in ("scenario", "comman
 RUN = [
     ROOT / "README.md",
     DOCS / "start/tutorial.md",
+    DOCS / "design.md",
+    DOCS / "reserved.md",
     *sorted(DOCS.glob("guides/*.md")),
     *sorted(DOCS.glob("background/*.md")),
 ]
@@ -41,6 +43,41 @@ def test_the_code_of_a_page_does_what_it_shows(file: Path, tmp_path: Path, monke
     Page(file, tmp_path).run()
     for written in re.findall(r"`(varicap-out/[\w/.-]+)`", file.read_text()):
         assert (tmp_path / written).is_file(), f"{written} is not written"
+
+
+TABLES = [table for page in pages() if page not in GENERATED_HERE for table in tables(page)]
+OF_NO_MEASUREMENT = [ROOT / "THIRD_PARTY.md", DOCS / "background/notation.md"]
+"""Versions, and units of 1."""
+
+
+def of_table(table: Table) -> str:
+    return f"{ids(table.file)}:{table.line + 1}"
+
+
+@pytest.mark.parametrize("table", [table for table in TABLES if table.command and not table.date], ids=of_table)
+def test_the_numbers_of_a_table_are_those_of_its_command(table: Table) -> None:
+    table.check()
+
+
+@pytest.mark.parametrize("table", [table for table in TABLES if table.file not in OF_NO_MEASUREMENT], ids=of_table)
+def test_a_table_of_numbers_says_where_they_are_from(table: Table) -> None:
+    assert table.command or not table.has_numbers, "numbers: COMMAND, or measured DATE: COMMAND, above the table"
+
+
+def test_numbers_that_have_changed_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("documents.PUBLISH", False)
+    (tmp_path / "shown.py").write_text('print("| a | ours | theirs |\\n|---|---|---|\\n| x | 1.25 | |")')
+    page = tmp_path / "page.md"
+    page.write_text(
+        f"<!-- numbers: {tmp_path}/shown.py -->\n\n| a | ours | theirs |\n|---|---|---|\n| x | 1.24 | 7 |\n"
+    )
+    (table,) = tables(page)
+    assert table.has_numbers
+    with pytest.raises(AssertionError, match=r"now x \| 1.25 \| 7"):
+        table.check()
+    page.write_text(page.read_text().replace("1.24", "1.25"))
+    (table,) = tables(page)
+    table.check()
 
 
 @pytest.mark.parametrize("file", pages(), ids=ids)

@@ -65,7 +65,7 @@ pub struct TcpConfig {
     /// NewReno's window when its recovery ends. Default: by the stack; `rfc` has flight-size (RFC 6582 §3.2 (3), option 1).
     pub after_recovery: AfterRecovery,
     /// Whether duplicate ACKs for data sent before the last recovery may start another one. Default: by the stack;
-    /// `rfc` has false (RFC 6582 §3.2 step 1).
+    /// `rfc` has false (RFC 6582 §3.2 (2)).
     pub repeat_fast_retransmit: bool,
     /// Whether duplicate ACKs stretch Reno's and NewReno's window in fast recovery (RFC 5681 §3.2 (3) and (4)). Without, a
     /// sender is silent until half of its window has left the network. Default: by the stack; `rfc` has true.

@@ -73,7 +73,7 @@ impl RttEstimator {
         debug_assert!(at <= now, "acknowledged at {now:?}, before it was sent at {at:?}");
         debug_assert!(acked <= sent, "{acked} B were acknowledged of {sent} B sent");
         self.smooth.least = self.smooth.least.min(now.since(at));
-        // RFC 6298 §5, last paragraph: a new measurement collapses a backed off RTO.
+        // RFC 6298 §5, last paragraph but one: a new measurement collapses a backed off RTO.
         self.backoff = 0;
         let smooth = &mut self.smooth;
         self.base = self.rule.on_sample(at, now, |rtt| smooth.take(rtt, acked, sent));

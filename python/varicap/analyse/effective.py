@@ -87,21 +87,10 @@ class SlottedChain:
     def least(self) -> float:
         """What the link is certain to carry per slot in the long run: the least mean over a cycle of states.
 
-        Source: [karp78], by shortest walks: the least over j of the largest over k of (D_n(j) - D_k(j)) / (n - k).
+        Source: [karp78].
         """
         keep = markov.recurrent_class(markov.validate(self.transition))
-        cost = np.where(self.transition[np.ix_(keep, keep)] > 0, self.capacity[keep][:, None], np.inf)
-        n = keep.size
-        walk = np.full((n + 1, n), np.inf)
-        walk[0, 0] = 0.0
-        for length in range(1, n + 1):
-            walk[length] = (walk[length - 1][:, None] + cost).min(axis=0)
-        ends = np.flatnonzero(np.isfinite(walk[n]))
-        shorter, lengths = walk[:n, ends], (n - np.arange(n))[:, None]
-        means = np.where(
-            np.isfinite(shorter), (walk[n, ends] - np.where(np.isfinite(shorter), shorter, 0)) / lengths, -np.inf
-        )
-        return float(means.max(axis=0).min())
+        return _least_cycle(np.where(self.transition[np.ix_(keep, keep)] > 0, self.capacity[keep][:, None], np.inf))
 
 
 def effective_capacity(chain: SlottedChain, delta: float) -> float:
@@ -128,21 +117,63 @@ def effective_capacity(chain: SlottedChain, delta: float) -> float:
         raise ValueError(f"delta is 0 or more, not {delta!r}")
     keep = markov.recurrent_class(markov.validate(chain.transition))
     capacity, transition = chain.capacity[keep], chain.transition[np.ix_(keep, keep)]
-    mean, least = chain.mean, float(capacity.min())
+    mean = chain.mean
     tilt = delta * float(np.ptp(capacity))
     if tilt < _LEAST_TILT:
         return mean
     if tilt > _MOST_TILT:
         return chain.least
-    # Centred on the mean for small tilts, on the least capacity for large ones, so that no power over- or underflows.
-    centre = mean if tilt < 1 else least
-    exponents = -delta * (capacity - centre)
-    values, vectors = np.linalg.eig(transition * np.exp(exponents)[None, :])
-    # The tilted matrix is P D.  From pi P = pi follows rho = pi D v / pi v with its Perron vector v: no cancellation.
-    perron = np.abs(vectors[:, np.abs(values).argmax()]) * markov.stationary(transition)
-    radius = float(perron @ np.expm1(exponents) / perron.sum())
-    found = centre - math.log1p(radius) / delta if radius > -1 else chain.least
+    if tilt < 1:
+        found = _by_perron_vector(capacity, transition, delta, mean)
+    else:
+        found = _by_cycles(capacity, transition, delta)
     return float(np.clip(found, chain.least, mean))
+
+
+def _by_perron_vector(capacity: Array, transition: Array, delta: float, mean: float) -> float:
+    """Effective capacity for small tilts, without cancellation where it is close to the mean."""
+    exponents = -delta * (capacity - mean)
+    values, vectors = np.linalg.eig(transition * np.exp(exponents)[None, :])
+    # The tilted matrix is P D.  From pi P = pi follows rho = pi D v / pi v with its Perron vector v.
+    perron = np.abs(vectors[:, np.abs(values).argmax()]) * markov.stationary(transition)
+    return mean - math.log1p(float(perron @ np.expm1(exponents) / perron.sum())) / delta
+
+
+def _by_cycles(capacity: Array, transition: Array, delta: float) -> float:
+    """Effective capacity for large tilts, whose matrix has entries of very different size, or beyond any exponent.
+
+    With the logarithms of the entries as costs of steps, the least mean cost of a cycle is what the spectral radius
+    tends to.  Taking it from each step, and the differences of the cheapest ways from state to state, changes the
+    radius by a known factor and leaves a matrix of entries at most 1, with a cycle of ones: a radius of 1 to n.
+    """
+    least = float(capacity.min())
+    with np.errstate(divide="ignore"):
+        cost = delta * (capacity - least)[None, :] - np.log(transition)
+    cycle = _least_cycle(cost)
+    price = np.zeros(capacity.size)
+    for _ in range(capacity.size):
+        price = np.minimum(price, (price[:, None] + (cost - cycle)).min(axis=0))
+    scaled = np.exp(-(cost - cycle + price[:, None] - price[None, :]))
+    radius = float(np.abs(np.linalg.eigvals(scaled)).max())
+    return least + (cycle - math.log(radius)) / delta
+
+
+def _least_cycle(cost: Array) -> float:
+    """The least mean cost of a cycle of steps, of shape (n, n), infinite where there is no step; one class.
+
+    Source: [karp78], by cheapest walks: the least over j of the largest over k of (D_n(j) - D_k(j)) / (n - k).
+    """
+    n = len(cost)
+    walk = np.full((n + 1, n), np.inf)
+    walk[0, 0] = 0.0
+    for length in range(1, n + 1):
+        walk[length] = (walk[length - 1][:, None] + cost).min(axis=0)
+    ends = np.flatnonzero(np.isfinite(walk[n]))
+    shorter, lengths = walk[:n, ends], (n - np.arange(n))[:, None]
+    means = np.where(
+        np.isfinite(shorter), (walk[n, ends] - np.where(np.isfinite(shorter), shorter, 0)) / lengths, -np.inf
+    )
+    return float(means.max(axis=0).min())
 
 
 def decay_of(chain: SlottedChain, rate: float) -> float:

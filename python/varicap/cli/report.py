@@ -160,7 +160,7 @@ def table(
 
 @commands.command(
     epilog="Examples: varicap export results --to iperf3 -o iperf.json | "
-    "varicap export results --to mahimahi --link forward"
+    "varicap export results --to mahimahi --link forward --no-drops"
 )
 def export(
     folder: Folder,
@@ -168,6 +168,9 @@ def export(
     output: Annotated[Path | None, typer.Option("-o", "--output", help="The file (default: to stdout).")] = None,
     run: Annotated[int, typer.Option(min=0, max=MOST_RUNS, help="The run that is written.")] = 0,
     link: Annotated[str | None, typer.Option(help="Of mahimahi: the link (default: the first).")] = None,
+    drops: Annotated[
+        bool, typer.Option(help="Of mahimahi: whether drops are written, at which mm-throughput-graph stops.")
+    ] = True,
 ) -> None:
     """Write a run as iperf3's JSON, ns-3's FlowMonitor XML or the link log of Mahimahi."""
     from varicap.results import export as shapes
@@ -183,7 +186,8 @@ def export(
         if to == "iperf3":
             text = json.dumps(shapes.iperf3(found, run), indent=2) + "\n"
         else:
-            text = shapes.flowmonitor(found, run) if to == "flowmonitor" else shapes.mahimahi(found, link, run)
+            is_xml = to == "flowmonitor"
+            text = shapes.flowmonitor(found, run) if is_xml else shapes.mahimahi(found, link, run, drops=drops)
     except (FolderError, shapes.ExportError) as error:
         fail(str(error), USAGE)
     _write(text, output)

@@ -1,6 +1,7 @@
 """Results in the shapes that other tools write, so that scripts made for those tools can read them.
 
-Only what was recorded is exported: what a format has and a simulation does not (processors, clocks) is left out.
+Only what was recorded is exported.  What a format has and a simulation does not (processors, clocks) is left out, or 0
+where readers of the format insist on it.
 """
 
 from collections import defaultdict, deque
@@ -19,6 +20,7 @@ Runs: TypeAlias = Result | SavedResult
 """Results of runs, in memory or in a folder."""
 
 _LOSSES = ("overflow", "aqm", "channel")
+_TOLERANCE_S = 1e-9
 
 
 class ExportError(ValueError):
@@ -29,8 +31,11 @@ def iperf3(result: Runs, run: int = 0) -> dict[str, Any]:
     """One run as the object of ``iperf3 --json``: a stream for each flow, an interval for each sample of its series.
 
     Needs time series.  Bytes are application bytes in order; `rtt` is the smoothed RTT [µs], as iperf3 has it.
+    Intervals of the warm-up are omitted, as with ``--omit``, and times begin anew after it; sums are of what follows.
     Retransmissions are known of whole flows only, after the warm-up.
     """
+    measured = float(result.summary["measured_s"])
+    warm_up = float(result.summary["simulated_s"]) - measured
     rows = _of_run(result.flow_series, run, "time series", "--series")
     streams = {name: number for number, name in enumerate(pc.unique(rows["flow"]).to_pylist(), 5)}
     intervals: dict[float, list[dict[str, Any]]] = defaultdict(list)
@@ -38,12 +43,13 @@ def iperf3(result: Runs, run: int = 0) -> dict[str, Any]:
     for row in rows.sort_by("time_s").to_pylist():
         start, end = before.get(row["flow"], 0.0), row["time_s"]
         before[row["flow"]] = end
-        stream = _span(start, end, row["goodput_bps"])
+        is_omitted = start < warm_up - _TOLERANCE_S
+        shift = 0.0 if is_omitted else warm_up
+        stream = _span(start - shift, end - shift, row["goodput_bps"])
         known = {"snd_cwnd": row["cwnd_bytes"], "rtt": row["srtt_s"] * 1e6}
         stream |= {key: round(value) for key, value in known.items() if value == value}
-        intervals[end].append({"socket": streams[row["flow"]], **stream, "omitted": False})
+        intervals[end].append({"socket": streams[row["flow"]], **stream, "omitted": is_omitted})
     flows = [row for row in result.flows.to_pylist() if row["replication"] == run and row["name"] in streams]
-    measured = float(result.summary["measured_s"])
     ends = [
         {
             "socket": streams[row["name"]],
@@ -53,16 +59,47 @@ def iperf3(result: Runs, run: int = 0) -> dict[str, Any]:
         for row in flows
     ]
     return {
-        "start": {
-            "connected": [{"socket": number, "flow": name} for name, number in streams.items()],
-            "version": "varicap",
-            "test_start": {"protocol": "TCP", "num_streams": len(streams), "omit": 0, "duration": max(intervals)},
-        },
-        "intervals": [{"streams": parts, "sum": {**_sum(parts), "omitted": False}} for parts in intervals.values()],
+        "start": _start(streams, warm_up, measured),
+        "intervals": [
+            {"streams": parts, "sum": {**_sum(parts), "omitted": parts[0]["omitted"]}} for parts in intervals.values()
+        ],
         "end": {
             "streams": [{"sender": part, "receiver": part} for part in ends],
             "sum_sent": {**_sum(ends), "retransmits": sum(part["retransmits"] for part in ends)},
             "sum_received": _sum(ends),
+            "cpu_utilization_percent": {
+                f"{side}_{kind}": 0.0 for side in ("host", "remote") for kind in ("total", "user", "system")
+            },
+        },
+    }
+
+
+def _start(streams: dict[str, int], warm_up: float, measured: float) -> dict[str, Any]:
+    """What iperf3 says before a test; simulated time begins with the epoch, addresses are made up."""
+    connected = [
+        {
+            "socket": socket,
+            "local_host": f"10.0.{number}.1",
+            "local_port": 49152 + number,
+            "remote_host": f"10.0.{number}.2",
+            "remote_port": 5201,
+            "flow": name,
+        }
+        for number, (name, socket) in enumerate(streams.items(), 1)
+    ]
+    return {
+        "connected": connected,
+        "version": "varicap",
+        "system_info": "varicap",
+        "timestamp": {"time": "Thu, 01 Jan 1970 00:00:00 GMT", "timesecs": 0},
+        "connecting_to": {"host": "10.0.1.2", "port": 5201},
+        "test_start": {
+            "protocol": "TCP",
+            "num_streams": len(streams),
+            "blksize": 0,
+            "omit": warm_up,
+            "duration": measured,
+            "reverse": 0,
         },
     }
 
@@ -152,11 +189,12 @@ def _monitored(events: list[dict[str, Any]]) -> dict[str, str]:
     return {key: f"+{value}ns" for key, value in times.items()} | {key: str(value) for key, value in counts.items()}
 
 
-def mahimahi(result: Runs, link: str | None = None, run: int = 0) -> str:
+def mahimahi(result: Runs, link: str | None = None, run: int = 0, *, drops: bool = True) -> str:
     """What one link of one run did, as a log of ``mm-link``: arrivals (+), departures (-), drops (d) [ms, B].
 
     Needs packets.  With time series too it has delivery opportunities (#): the capacity of each sample, spread evenly
-    over it in pieces of 1500 bytes.  The link is the first one unless named.
+    over it in pieces of 1500 bytes.  The link is the first one unless named.  ``mm-throughput-graph`` knows no drops,
+    which ``mm-link`` writes, and stops at the first; without `drops` they are left out.
     """
     rows = _of_run(result.packets, run, "packets", "--packets")
     known = pc.unique(rows["link"]).to_pylist()
@@ -165,12 +203,13 @@ def mahimahi(result: Runs, link: str | None = None, run: int = 0) -> str:
         raise ExportError(f"no link `{name}`; there are: {', '.join(known)}")
     if any(each.get("flow") for each in result.summary["links"]):
         raise ExportError("each flow has a link of its own (isolate): a log is of one link; run with isolate=false")
-    lines = sorted([*_events(rows.filter(pc.equal(rows["link"], name))), *_opportunities(result, name, run)])
+    events = _events(rows.filter(pc.equal(rows["link"], name)), drops)
+    lines = sorted([*events, *_opportunities(result, name, run)])
     head = f"# mahimahi mm-link ({name}) > varicap\n# queue: varicap\n# init timestamp: 0\n# base timestamp: 0\n"
     return head + "".join(f"{time // 1_000_000} {text}\n" for time, _, text in lines)
 
 
-def _events(rows: pa.Table) -> Iterator[tuple[int, int, str]]:
+def _events(rows: pa.Table, drops: bool) -> Iterator[tuple[int, int, str]]:
     """Time [ns], place among those of the same time, text."""
     came: dict[tuple[Any, ...], deque[int]] = defaultdict(deque)
     for place, row in enumerate(rows.to_pylist()):
@@ -181,7 +220,7 @@ def _events(rows: pa.Table) -> Iterator[tuple[int, int, str]]:
             yield time, place, f"+ {size}"
         elif row["event"] == "departure" and came[key]:
             yield time, place, f"- {size} {(time - came[key].popleft()) // 1_000_000}"
-        elif row["event"] in ("overflow", "aqm"):
+        elif drops and row["event"] in ("overflow", "aqm"):
             yield time, place, f"d 1 {size}"
 
 

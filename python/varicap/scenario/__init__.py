@@ -508,7 +508,7 @@ class Tcp(Part):
     repeat_fast_retransmit: bool | None = None
     """Whether duplicate ACKs for data sent before the last recovery may start another one.
 
-    Default: by the stack; `rfc` has false (RFC 6582 §3.2 step 1).
+    Default: by the stack; `rfc` has false (RFC 6582 §3.2 (2)).
     """
     window_inflation: bool | None = None
     """Whether duplicate ACKs stretch Reno's and NewReno's window in fast recovery (RFC 5681 §3.2 (3) and (4)).
@@ -976,9 +976,9 @@ class CoDel(Part):
     limit: Amount = "1000 packets"
     """Hard limit of the queue. Default: 1000 packets."""
     target: Span = "5 ms"
-    """Acceptable standing queueing delay. Default: 5 ms (RFC 8289 §4.2)."""
+    """Acceptable standing queueing delay. Default: 5 ms (RFC 8289 §4.3)."""
     interval: Span = "100 ms"
-    """How long the delay may stay above the target. Default: 100 ms (RFC 8289 §4.3)."""
+    """How long the delay may stay above the target. Default: 100 ms (RFC 8289 §4.2)."""
     ecn: bool = False
     """Mark ECN-capable frames instead of dropping them. Default: false."""
 

@@ -1,6 +1,7 @@
-"""What every estimate comes with: an interval, and how far the work on it has come."""
+"""What every estimate comes with: an interval, how far the work on it has come, and whether it meets a target."""
 
 from varicap.statistics.interval import Array, Interval, finite, intervals
 from varicap.statistics.progress import Progress
+from varicap.statistics.verdict import Bounds, Verdict, settle, together
 
-__all__ = ["Array", "Interval", "Progress", "finite", "intervals"]
+__all__ = ["Array", "Bounds", "Interval", "Progress", "Verdict", "finite", "intervals", "settle", "together"]

@@ -18,9 +18,9 @@ const MEMORY: u64 = 16;
 pub struct CoDelConfig {
     /// Hard limit of the queue. Default: 1000 packets.
     pub limit: Amount,
-    /// Acceptable standing queueing delay. Default: 5 ms (RFC 8289 §4.2).
+    /// Acceptable standing queueing delay. Default: 5 ms (RFC 8289 §4.3).
     pub target: Span,
-    /// How long the delay may stay above the target. Default: 100 ms (RFC 8289 §4.3).
+    /// How long the delay may stay above the target. Default: 100 ms (RFC 8289 §4.2).
     pub interval: Span,
     /// Mark ECN-capable frames instead of dropping them. Default: false.
     pub ecn: bool,
@@ -100,7 +100,7 @@ impl<F: Frame> CoDel<F> {
         }
     }
 
-    /// RFC 8289 §5.5, dodequeue.
+    /// RFC 8289 §5.6, dodequeue.
     fn head(&mut self, now: Time) -> Option<Head<F>> {
         let Some(waiting) = self.fifo.pop() else {
             self.first_above = None;
@@ -119,7 +119,7 @@ impl<F: Frame> CoDel<F> {
         Some(Head { waiting, ok_to_drop })
     }
 
-    /// RFC 8289 §5.5, control_law: drops come closer with the square root of their count.
+    /// RFC 8289 §5.6, control_law: drops come closer with the square root of their count.
     fn control_law(&self, from: Time) -> Time {
         let interval = self.interval.as_nanos() as f64;
         from + Span::from_nanos((interval / libm::sqrt(f64::from(self.count)) + 0.5) as u64)

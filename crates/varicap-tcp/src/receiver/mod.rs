@@ -401,7 +401,7 @@ impl Receiver {
         debug_assert!(self.is_due(now), "no acknowledgement is due at {now:?}");
         debug_assert!(self.last_ack <= self.next, "data that was acknowledged is gone");
         self.last_ack = self.next;
-        // RFC 9293 §3.8.6.2.1: the right edge never moves left. Data held out of order lies inside the window, so
+        // RFC 9293 §3.8.6 (SHLD-14): the right edge never moves left. Data held out of order lies inside the window, so
         // it does not shrink it.
         self.edge = self.edge.max(self.unread_from().saturating_add(self.buffer));
         let resent = if self.echo_resent { Flags::RESENT } else { Flags::default() };

@@ -149,7 +149,7 @@ impl<F: Family> Duplicates<F> {
         F::begin(self, common, space, in_flight)
     }
 
-    /// RFC 6582 §3.2 (1): the cumulative ACK covers more than what was sent when the last recovery began.
+    /// RFC 6582 §3.2 (2): the cumulative ACK covers more than what was sent when the last recovery began.
     fn may_fast_retransmit(&self, common: &Common, space: &Space) -> bool {
         self.repeat || common.recover.is_none_or(|recover| space.una > recover)
     }

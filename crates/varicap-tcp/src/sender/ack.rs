@@ -73,7 +73,8 @@ impl Sender {
             return self.on_syn_ack(now, segment);
         }
         let before = self.space.una;
-        // RFC 9293 §3.10.7.4: an old acknowledgement is ignored, and one of data never sent.
+        // RFC 9293 §3.10.7.4: an old acknowledgement is ignored. One of data never sent is, too; the RFC also answers
+        // it, which no simulated receiver needs.
         if !self.handshake.connected || !segment.flags.has(Flags::ACK) || segment.ack > self.space.max {
             return AckOutcome::default();
         }

@@ -8,7 +8,19 @@ import typer
 
 from varicap import units
 from varicap.questions.radio import options
-from varicap.terminal import USAGE, AsJson, Jobs, Quiet, check_folder, draw, fail, print_tables, say, say_nothing
+from varicap.terminal import (
+    USAGE,
+    AsJson,
+    Jobs,
+    Quiet,
+    check_folder,
+    draw,
+    fail,
+    print_tables,
+    progress_bar,
+    say,
+    say_nothing,
+)
 
 commands = typer.Typer()
 
@@ -59,7 +71,8 @@ def buffer(
 ) -> None:
     """The least buffer of a wireless link with ARQ for a target throughput, or the throughput that a buffer allows.
 
-    With both it says whether a connection that asks for the target can be admitted.
+    With both it says whether a connection that asks for the target can be admitted.  The analysis proposes a buffer;
+    Tahoe and Reno are then simulated with larger ones, too, until both reach the target.
     """
     from varicap.questions.buffer import report
     from varicap.questions.buffer.solve import buffer as design
@@ -82,15 +95,16 @@ def buffer(
             header_bytes=options.read("--header", units.size, header),
             tolerated_loss=None if tolerate is None else options.read("--tolerate", units.share, tolerate),
         )
-        found = design(
-            link,
-            target_bps=None if target is None else _target(target, link.capacity_bps),
-            buffer_packets=None
-            if size is None
-            else options.packets("--buffer", size, link.packet_bytes, link.segments),
-            simulate=simulate,
-            jobs=jobs,
-        )
+        packets = None if size is None else options.packets("--buffer", size, link.packet_bytes, link.segments)
+        with progress_bar("design buffer", quiet) as progress:
+            found = design(
+                link,
+                target_bps=None if target is None else _target(target, link.capacity_bps),
+                buffer_packets=packets,
+                simulate=simulate,
+                jobs=jobs,
+                progress=progress,
+            )
     except ValueError as mistake:
         fail(str(mistake), USAGE)
     if as_json:

@@ -5,17 +5,23 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
+from varicap.questions.buffer.search import Trial, least, nearest
 from varicap.questions.buffer.solve import Design
-from varicap.questions.radio.report import ANALYSIS_ALONE, mega, simulated
+from varicap.questions.radio.confirm import FLOWS, Simulated
+from varicap.questions.radio.report import ANALYSIS_ALONE, CHANNELS, mega
 from varicap.report import style
-from varicap.report.table import significant, titled
+from varicap.report.table import significant, titled, with_interval
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
+_SHORT = {"markov": "Markov", "fading": "fading"}
+
+
 def tables(design: Design) -> list[Table]:
-    """Buffers around the one in question, with what they allow and how often they overflow."""
+    """Buffers around the one in question, by analysis; those that were simulated, against what was asked."""
     headings = ["buffer [packets]", "throughput [Mb/s]", "of the capacity [%]"]
     if design.target_bps is not None:
         headings.append(f"overflow at {mega(design.target_bps)} Mb/s")
@@ -26,7 +32,30 @@ def tables(design: Design) -> list[Table]:
             cells.append(f"{point.overflow:.2e}")
         is_asked = point.packets in (design.need and design.need.packets, design.buffer_packets)
         table.add_row(*cells, style="bold" if is_asked else "")
-    return [table]
+    trials = list(design.trials)
+    if design.given is not None and design.given.packets not in [trial.packets for trial in trials]:
+        trials = sorted([*trials, design.given], key=lambda trial: trial.packets)
+    return [table, _simulated(design, trials)] if trials else [table]
+
+
+def _simulated(design: Design, trials: list[Trial]) -> Table:
+    """A row for each buffer, a column for each TCP and channel."""
+    cases = [f"{one.flow.capitalize()} ({_SHORT[one.channel]})" for one in trials[0].simulated]
+    table = titled(
+        f"The same by simulation: throughput [Mb/s] ± 95 % interval, against {mega(trials[0].bounds.low)} Mb/s",
+        ["buffer [packets]", "runs", *cases, "verdict"],
+        left=["verdict"],
+    )
+    for trial in trials:
+        is_best = design.best is not None and trial.packets == design.best.packets
+        rates = [_rate(one) for one in trial.simulated]
+        runs = max(one.runs for one in trial.simulated)
+        table.add_row(str(trial.packets), str(runs), *rates, trial.verdict(), style="bold" if is_best else "")
+    return table
+
+
+def _rate(one: Simulated) -> str:
+    return with_interval(one.throughput_bps.mean, one.throughput_bps.lo, one.throughput_bps.hi, 1e-6)
 
 
 def conclusion(design: Design) -> str:
@@ -36,8 +65,9 @@ def conclusion(design: Design) -> str:
     if need is not None:
         of_frames = f" ({need.frames} frames)" if design.radio.segments > 1 else ""
         lines.append(
-            f"{mega(design.target_bps or 0.0)} Mb/s takes a buffer of {need.packets} packets{of_frames}: it overflows "
-            f"with {need.overflow:.2e}, TCP bears {need.tolerated:.2e} (W = {need.pipe_packets:.3g} packets)"
+            f"by analysis {mega(design.target_bps or 0.0)} Mb/s takes a buffer of {need.packets} packets{of_frames}: "
+            f"it overflows with {need.overflow:.2e}, TCP bears {need.tolerated:.2e} "
+            f"(W = {need.pipe_packets:.3g} packets)"
         )
         if need.is_double_slow_start:
             lines.append("that is below W / 3: Tahoe's slow start after a loss overflows it again")
@@ -47,15 +77,49 @@ def conclusion(design: Design) -> str:
             f"{need.asymptotic_frames:.3g} frames"
         )
     if design.allowed_bps is not None:
-        lines.append(f"a buffer of {design.buffer_packets} packets allows {mega(design.allowed_bps)} Mb/s")
-    if design.admitted is not None:
-        verdict = "can be admitted" if design.admitted else "is to be refused"
-        lines.append(f"a connection that asks for {mega(design.target_bps or 0.0)} Mb/s {verdict}")
-    if design.simulated:
-        lines += [f"simulated with {design.asked_packets} packets:", *simulated(design.simulated)]
-    else:
+        lines.append(f"by analysis a buffer of {design.buffer_packets} packets allows {mega(design.allowed_bps)} Mb/s")
+    if design.trials:
+        lines.append(f"verdict: {_found(design)}")
+    if design.given is not None:
+        lines.append(f"verdict: {_promise(design, design.given)}")
+    elif design.is_enough is not None:
+        answer = "can be admitted" if design.is_enough else "is to be refused"
+        lines.append(f"by analysis a connection that asks for {mega(design.target_bps or 0.0)} Mb/s {answer}")
+    if design.verdict is None:
         lines.append(ANALYSIS_ALONE)
     return "\n".join(lines)
+
+
+def _found(design: Design) -> str:
+    """What the simulations say of the target."""
+    target, trials = f"{mega(design.target_bps or 0.0)} Mb/s", design.trials
+    if design.best is None:
+        near = nearest(trials)
+        slowest = min(near.simulated, key=lambda one: one.throughput_bps.mean)
+        return (
+            f"no buffer up to {trials[-1].packets} packets reaches {target} in simulations of Tahoe and Reno; nearest: "
+            f"{near.packets} packets, with which {slowest.flow.capitalize()} gets {_rate(slowest)} Mb/s on "
+            f"{CHANNELS[slowest.channel]}"
+        )
+    text = f"take {design.best.packets} packets: {target} or more in simulations of Tahoe and of Reno"
+    sizes = {flow: least(trials, flow) for flow in FLOWS}
+    if len({one.packets for one in sizes.values() if one}) > 1:
+        each = [f"{flow.capitalize()} alone reaches it with {one.packets}" for flow, one in sizes.items() if one]
+        text += f" ({', '.join(each)})"
+    if design.need is not None and design.need.packets < design.best.packets:
+        text += f"; the analysis's {design.need.packets} are too few"
+    return text
+
+
+def _promise(design: Design, given: Trial) -> str:
+    """What the simulations say of the buffer that is there."""
+    words = {"meets": "reaches", "misses": "does not reach", "undecided": "may or may not reach"}
+    each = [f"{flow.capitalize()} {words[given.verdict(flow)]} it" for flow in FLOWS]
+    text = f"with {given.packets} packets {', '.join(each)}"
+    if design.target_bps is None:
+        return f"{text}, {mega(given.bounds.low)} Mb/s, in simulations"
+    answer = {True: "can be admitted", False: "is to be refused", None: "can be neither promised nor refused"}
+    return f"a connection that asks for {mega(design.target_bps)} Mb/s {answer[design.admitted]}: {text} in simulations"
 
 
 def figure(design: Design) -> "Figure":
@@ -73,6 +137,7 @@ def figure(design: Design) -> "Figure":
     )
     if design.target_bps is not None:
         axes[0].axhline(design.target_bps / 1e6, color=style.colour(1), linewidth=0.8, linestyle="--", label="target")
+    _draw_simulated(axes[0], design)
     axes[0].set_ylabel("throughput of TCP [Mb/s]", fontsize=9)
     axes[0].set_ylim(bottom=0)
     if design.need is not None:
@@ -83,10 +148,34 @@ def figure(design: Design) -> "Figure":
         style.plain(one)
         one.set_xlabel("buffer [packets]", fontsize=9)
         if design.need is not None:
-            one.axvline(design.need.packets, color=style.CAPACITY, linewidth=1.5, zorder=0, label="least buffer")
+            one.axvline(design.need.packets, color=style.CAPACITY, linewidth=1.5, zorder=0, label="least by analysis")
+        if design.best is not None:
+            least_packets = design.best.packets
+            one.axvline(least_packets, color=style.colour(3), linewidth=0.8, zorder=0, label="least by simulation")
         one.legend(fontsize=7, frameon=False)
     drawn.suptitle("Wireless link with ARQ", fontsize=10)
     return drawn
+
+
+def _draw_simulated(axes: "Axes", design: Design) -> None:
+    """What each TCP got on the last of the channels, the one closest to the signal, with intervals."""
+    trials = [*design.trials, *([design.given] if design.given else [])]
+    for number, flow in enumerate(FLOWS):
+        for trial in trials:
+            one = [each for each in trial.simulated if each.flow == flow][-1]
+            rate = one.throughput_bps
+            half = (rate.hi - rate.mean) / 1e6 if rate.hi is not None else 0.0
+            axes.errorbar(
+                trial.packets + 0.15 * number,
+                rate.mean / 1e6,
+                half,
+                fmt="os"[number],
+                markersize=3,
+                capsize=2,
+                linewidth=0.8,
+                color=style.colour((0, 3)[number]),
+                label=f"{flow.capitalize()}, simulated ({_SHORT[one.channel]})" if trial is trials[0] else None,
+            )
 
 
 def _percent(design: Design, rate_bps: float) -> str:

@@ -3,6 +3,8 @@
 For a target throughput eta the load is P_a = 4/3 eta; the least buffer is the least B at which it overflows no more
 than TCP bears (`varicap.analyse.models.wireless`).  The other way round a buffer allows 3/4 of its effective capacity,
 and a connection that asks for a rate can be admitted if that is enough.  Source: [wireless, §II-B and C, VI].
+
+The simulator has the last word (`search`): what is recommended reaches the target there, with Tahoe and with Reno.
 """
 
 from dataclasses import dataclass, replace
@@ -12,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from varicap.analyse.models import wireless_limits, wireless_queue
-from varicap.questions.radio.confirm import Simulated, confirm
+from varicap.questions.buffer.search import Trial, attempt, least, search
 from varicap.questions.radio.link import Radio
+from varicap.statistics import Progress, Verdict
 
 _SHARES = (0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0)
 """Buffers that are shown around the one in question."""
@@ -71,22 +74,41 @@ class Design:
     """Throughput that the given buffer allows [b/s]."""
     curve: tuple[Point, ...]
     """Buffers around the one in question."""
-    simulated: tuple[Simulated, ...] = ()
-    """What the simulator says of the buffer in question."""
+    given: Trial | None = None
+    """What the simulator says of the given buffer: against the target, or against what the analysis says it allows."""
+    trials: tuple[Trial, ...] = ()
+    """The buffers that were simulated to find the least one for the target, in order of their size."""
 
     @property
-    def asked_packets(self) -> int | None:
-        """The buffer in question: the given one, or the least one for the target [TCP packets]."""
-        if self.buffer_packets is not None:
-            return self.buffer_packets
-        return None if self.need is None else self.need.packets
+    def best(self) -> Trial | None:
+        """The least buffer that reaches the target in the simulator, whole intervals above it; none if none does."""
+        return least(self.trials)
 
     @property
-    def admitted(self) -> bool | None:
-        """Whether the given buffer allows the target; unknown unless both were given.  Source: [wireless, §VI]."""
+    def verdict(self) -> Verdict | None:
+        """Whether the simulator gives what was asked: with the given buffer, else with any; none if none was asked."""
+        if self.given is not None:
+            return self.given.verdict()
+        if not self.trials:
+            return None
+        return "meets" if self.best else self.trials[-1].verdict()
+
+    @property
+    def is_enough(self) -> bool | None:
+        """Whether by the analysis the given buffer allows the target; unknown unless both were given.
+
+        Source: [wireless, §VI].
+        """
         if self.need is None or self.buffer_packets is None:
             return None
         return self.need.frames <= self.buffer_packets * self.radio.segments
+
+    @property
+    def admitted(self) -> bool | None:
+        """Whether the target can be promised: as the simulator says, or the analysis alone; unknown if undecided."""
+        if self.is_enough is None or self.given is None:
+            return self.is_enough
+        return {"meets": True, "misses": False, "undecided": None}[self.given.verdict()]
 
     def to_dict(self) -> dict[str, Any]:
         """As ``varicap design buffer --json`` prints it."""
@@ -111,14 +133,17 @@ class Design:
             },
             "allowed_bps": self.allowed_bps,
             "admitted": self.admitted,
+            "admitted_by_analysis": self.is_enough,
+            "verdict": self.verdict,
+            "recommended": None if self.best is None else {"buffer_packets": self.best.packets},
             "curve": [
                 {"packets": one.packets, "throughput_bps": one.throughput_bps, "overflow": one.overflow}
                 for one in self.curve
             ],
             "evidence": {
                 "model": "wireless",
-                "buffer_packets": self.asked_packets,
-                "sim": [one.to_dict() for one in self.simulated],
+                "given": None if self.given is None else self.given.to_dict(),
+                "search": [trial.to_dict() for trial in self.trials],
             },
         }
 
@@ -130,11 +155,12 @@ def buffer(
     buffer_packets: int | None = None,
     simulate: bool = False,
     jobs: int | None = None,
+    progress: Progress | None = None,
 ) -> Design:
     """The least buffer for a target throughput, the throughput that a buffer allows, or both and whether they fit.
 
-    With neither, what buffers of 1 to 64 packets allow.  With `simulate`, what Tahoe and Reno get with the buffer in
-    question (`varicap.design.confirm`), on `jobs` cores.
+    With neither, what buffers of 1 to 64 packets allow.  With `simulate`, Tahoe and Reno run over the link, on `jobs`
+    cores: with larger buffers than the analysis asks for until one reaches the target, and with the given buffer.
 
     >>> from varicap.analyse.models.wireless_channel import Channel
     >>> radio = Radio(channel=Channel.good_bad(good_s=0.1, bad_s=0.01))
@@ -158,9 +184,22 @@ def buffer(
         allowed_bps=None if buffer_packets is None else radio.throughputs([buffer_packets])[0],
         curve=_curve(radio, target_bps, need, buffer_packets),
     )
-    if not simulate or found.asked_packets is None:
+    if not simulate:
         return found
-    return replace(found, simulated=confirm(radio, found.asked_packets, jobs=jobs))
+    given: Trial | None = None
+    trials: tuple[Trial, ...] = ()
+    if buffer_packets is not None:
+        given = attempt(radio, buffer_packets, target_bps or found.allowed_bps or 0.0, jobs)
+    if target_bps is not None and need is not None:
+        trials = search(radio, target_bps, need.packets, lambda rate: _packets(radio, rate), jobs, progress)
+    return replace(found, given=given, trials=trials)
+
+
+def _packets(radio: Radio, target_bps: float) -> int:
+    """The least buffer by the analysis [packets].  Raises ``ValueError`` if no buffer allows the target."""
+    if not target_bps < radio.most_bps:
+        raise ValueError(f"no buffer allows {target_bps:g} b/s")
+    return _need(radio, target_bps).packets
 
 
 def _need(radio: Radio, target_bps: float) -> Need:

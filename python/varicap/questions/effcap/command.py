@@ -43,10 +43,12 @@ def effcap(
 ) -> None:
     """Recommend EFFCAP's M and N, and show what they gain and cost over all rates of variation.
 
-    The capacity has two states, for exponential times of the same mean.  Every number is simulated in this call.
+    The capacity has two states, for exponential times of the same mean.  Every number is simulated in this call; what a
+    recommendation gains is measured again with other seeds.
     """
     from varicap.questions.effcap import report
     from varicap.questions.effcap import solve as design
+    from varicap.questions.effcap.path import Path
 
     delay_s = _read("--delay", units.seconds, delay)
     if mean_time is not None:
@@ -55,7 +57,7 @@ def effcap(
         psi = _read("--mean-time", units.seconds, mean_time) / delay_s if delay_s else None
     high_bps = _read("--rate", units.bits_per_second, rate)
     try:
-        path = design.Path(
+        path = Path(
             delay_s=delay_s,
             interval_s=_read("--interval", units.seconds, interval),
             high_bps=high_bps,

@@ -2,7 +2,7 @@
 
 from rich.table import Table
 
-from varicap.questions.effcap.solve import Design
+from varicap.questions.effcap.solve import GAINS, Design, regime
 from varicap.report.table import titled, with_interval
 from varicap.statistics import Interval
 
@@ -59,13 +59,39 @@ def conclusion(design: Design) -> str:
     """The recommendation in words."""
     memory = (design.average + design.least - 1) * design.path.interval_s
     name = "INSTCAP" if design.average == design.least == 1 else f"{memory:.3g} s of memory"
-    text = f"recommended: M = {design.average}, N = {design.least} ({name}): {design.reason}"
-    here = next((point for point in design.over_psi if point.psi == design.psi), None)
-    if here is None:
-        return text
+    lines = [f"recommended: M = {design.average}, N = {design.least} ({name}): {design.reason}"]
+    if design.is_constant:
+        lines.append("at this rate of variation that is as good as to advertise the least capacity for good")
+    elif design.at_edge:
+        lines.append("it lies at the edge of what was tried: an even longer memory may gain more")
+    confirmed = design.confirmed
+    if confirmed is not None and design.psi is not None:
+        gains = [f"{_against(confirmed.over_tcp)} TCP alone"]
+        if not design.average == design.least == 1:
+            gains.insert(0, f"{_against(confirmed.over_instcap)} INSTCAP")
+        lines.append(
+            f"verdict at psi = {design.psi:g} ({regime(design.psi)}), {confirmed.runs} other runs: {', '.join(gains)}"
+        )
+    elif design.over_psi:
+        lines.append(f"verdict: {_counted(design)}")
+    return "\n".join(lines)
+
+
+_WORDS = {"meets": "more than", "misses": "less than", "undecided": "neither more nor less than chance explains over"}
+
+
+def _against(gain: Interval) -> str:
+    """A gain [%] with its interval, in words."""
+    return f"{with_interval(gain.mean, gain.lo, gain.hi)} % {_WORDS[GAINS.verdict(gain)]}"
+
+
+def _counted(design: Design) -> str:
+    """At how many rates of variation EFFCAP is better and worse than TCP alone."""
+    verdicts = [GAINS.verdict(point.over_tcp) for point in design.over_psi]
+    better, worse = verdicts.count("meets"), verdicts.count("misses")
     return (
-        f"{text}\nat psi = {here.psi:g} ({here.regime}): {here.over_instcap.mean:+.1f} % over INSTCAP, "
-        f"{here.over_tcp.mean:+.1f} % over TCP alone"
+        f"of {len(verdicts)} rates of variation EFFCAP beats TCP alone at {better} and loses to it at {worse}; at the "
+        "others the intervals leave it undecided"
     )
 
 

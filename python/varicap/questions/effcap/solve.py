@@ -12,35 +12,18 @@ capacity stays in a state over Delta:
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
-import pyarrow.compute as pc
 
-from varicap._core import LimitError
 from varicap.analyse.effective import estimate
-from varicap.engines import sim
-from varicap.engines.scenarios import load
-from varicap.results.samples import samples
-from varicap.scenario import (
-    Abr,
-    Congestion,
-    DropTail,
-    Dumbbell,
-    Effective,
-    Feedback,
-    Flow,
-    Instantaneous,
-    Link,
-    Markov,
-    MultipleTimer,
-    Recovery,
-    Scenario,
-    Tcp,
-)
-from varicap.statistics import Array, Interval, Progress
+from varicap.questions.effcap.path import ROUND_TRIPS, RULE, Path, efficiencies
+from varicap.questions.effcap.path import effcap as over_effcap
+from varicap.questions.effcap.path import instcap as over_instcap
+from varicap.scenario import Flow
+from varicap.statistics import Array, Bounds, Interval, Progress, Verdict, settle
 
 Regime: TypeAlias = Literal["fast", "round trips", "slow"]
 
@@ -49,79 +32,21 @@ FAST, SLOW = 0.2, 20.0
 OVER_PSI = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 """Rates of variation that the overview shows."""
 
-_ATM_SHARE = 48 / 53
-_MEMORIES = (2, 4, 8, 12)  # k: round trips that EFFCAP remembers
-_RULE = 8
-_WORTHWHILE = 1.0  # a gain over the rule below this is not worth a deviation [%]
+GAINS = Bounds(low=math.nextafter(0.0, 1.0))
+"""What a gain is asked to be: more than nothing [%]."""
+
+_MEMORIES = (2, 4, RULE, 12)  # k: round trips that EFFCAP remembers
+_LONGEST = 90  # round trips that it may remember: fewer than the warm-up has
+_LONGER = 1.5  # by which the memory is extended if the longest one wins
+_WORTHWHILE = 1.0  # a gain below this is not worth a deviation [%]
 _SAMPLES = 20_000  # for the rates that would be advertised
-_MOST_SAMPLES = 10_000  # of a round trip
-_ROUND_TRIPS = 1000  # of each replication, at least, and a tenth of that to warm up
-_PERIODS = 30  # mean times in a state of each replication, at least
-_MOST_MEMORY, _MOST_TIME = "4 GB", "5 min"  # of the simulations at one psi
+_MOST_TIMES = 4  # as many replications, at most, until the gain is confirmed
 _MOST_PSI = 1000.0  # beyond, the capacity is as good as constant
 _LEAST_SHARE = 0.01  # of an interval that the capacity stays in a state: below, every sample is the mean
+_NEARLY = 1.02  # told so little more than the least capacity, EFFCAP is as good as that capacity for good
 
-
-@dataclass(frozen=True, kw_only=True)
-class Path:
-    """A link whose capacity has two states, and the session over it.  Raises ``ValueError``.
-
-    The defaults are those of [abr, §V].
-    """
-
-    delay_s: float = 0.2
-    """Round trip propagation delay, Delta; also the age of the feedback [s]."""
-    interval_s: float = 0.03
-    """Measurement interval s: a sample of the capacity, and an advertised rate [s]."""
-    high_bps: float = 0.8e6
-    """Capacity in one state [b/s]."""
-    low_bps: float = 0.4e6
-    """Capacity in the other [b/s]."""
-    packet_bytes: int = 500
-    """Size of a packet in all [B]."""
-    buffer: str = "10 packets"
-    """Buffer of the link, as scenarios write it."""
-    recovery: str = "old-tahoe"
-    """TCP's recovery, as scenarios write it; the paper's has timeouts only."""
-    congestion: str = "reno"
-    """TCP's congestion control."""
-    cells: bool = True
-    """Whether rate control costs the headers of ATM cells, 5 bytes of 53, which TCP alone does not pay."""
-
-    def __post_init__(self) -> None:
-        for name in ("delay_s", "interval_s", "high_bps", "low_bps", "packet_bytes"):
-            value = getattr(self, name)
-            if not 0 < value < math.inf:
-                raise ValueError(f"{name} is a positive number, not {value!r}")
-        if self.low_bps >= self.high_bps:
-            raise ValueError(
-                f"the low capacity, {self.low_bps:g} b/s, is not below the high one, {self.high_bps:g} b/s"
-            )
-        if self.pipe_packets < 1:
-            raise ValueError(f"a round trip carries {self.pipe_packets:.2g} packets: nothing to control")
-        if self.samples > _MOST_SAMPLES:
-            raise ValueError(
-                f"a round trip has {self.samples} samples: an interval of {self.interval_s:g} s is too short"
-            )
-
-    @property
-    def samples(self) -> int:
-        """Samples of a round trip, ceil(Delta / s)."""
-        return math.ceil(self.delay_s / self.interval_s - 1e-9)
-
-    @property
-    def pipe_packets(self) -> float:
-        """Packets that the high capacity carries in a round trip."""
-        return self.high_bps * self.delay_s / 8 / self.packet_bytes
-
-    @property
-    def rule(self) -> tuple[int, int]:
-        """M and N of the rule [abr, §VI]: M : Delta, N : 8 Delta.
-
-        >>> Path().rule
-        (7, 49)
-        """
-        return self.samples, (_RULE - 1) * self.samples
+Run: TypeAlias = Callable[[float, Mapping[str, Flow]], dict[str, Array]]
+"""Efficiency of each flow in each replication, at a rate of variation."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,6 +86,35 @@ class Point:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Confirmed:
+    """What a choice of M and N gained in replications that had no part in choosing it [%]."""
+
+    average: int
+    least: int
+    runs: int
+    over_rule: Interval
+    over_instcap: Interval
+    over_tcp: Interval
+
+    def verdicts(self) -> dict[str, Verdict]:
+        """Whether the whole interval of each gain is above nothing."""
+        gains = {"over_rule": self.over_rule, "over_instcap": self.over_instcap, "over_tcp": self.over_tcp}
+        return {name: GAINS.verdict(gain) for name, gain in gains.items()}
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "average_samples": self.average,
+            "least_samples": self.least,
+            "runs": self.runs,
+            "over_rule_percent": self.over_rule.to_dict(),
+            "over_instcap_percent": self.over_instcap.to_dict(),
+            "over_tcp_percent": self.over_tcp.to_dict(),
+            "verdicts": self.verdicts(),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
 class Design:
     """The recommended M and N, and what was measured to recommend them."""
 
@@ -174,6 +128,17 @@ class Design:
     choices: tuple[Choice, ...] = field(default=())
     """At the rate of variation that was asked for, the best first; empty if none was."""
     over_psi: tuple[Point, ...] = field(default=())
+    confirmed: Confirmed | None = None
+    """The recommended choice in fresh replications at the rate of variation that was asked for."""
+    at_edge: bool = False
+    """Whether an even longer memory, or a longer average, may gain more."""
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether what is advertised at this rate of variation is nearly the least capacity, all the time."""
+        here = next((point for point in self.over_psi if point.psi == self.psi), None)
+        mean = (self.path.high_bps + self.path.low_bps) / 2
+        return here is not None and here.told * mean < _NEARLY * self.path.low_bps
 
     def to_dict(self) -> dict[str, Any]:
         """As ``varicap design effcap --json`` prints it."""
@@ -188,6 +153,10 @@ class Design:
             },
             "rule": dict(zip(("average_samples", "least_samples"), self.path.rule, strict=True)),
             "reason": self.reason,
+            "confirmed": None if self.confirmed is None else self.confirmed.to_dict(),
+            "verdict": None if self.confirmed is None else self.confirmed.verdicts()["over_tcp"],
+            "at_edge": self.at_edge,
+            "is_constant": self.is_constant,
             "choices": [
                 {
                     "average_samples": one.average,
@@ -207,6 +176,8 @@ class Design:
                     "instcap": one.instcap.to_dict(),
                     "effcap": one.effcap.to_dict(),
                     "effcap_over_tcp_percent": one.over_tcp.to_dict(),
+                    "verdict_over_tcp": GAINS.verdict(one.over_tcp),
+                    "verdict_over_instcap": GAINS.verdict(one.over_instcap),
                     "effcap_over_instcap_percent": one.over_instcap.to_dict(),
                 }
                 for one in self.over_psi
@@ -236,46 +207,61 @@ def effcap(
 ) -> Design:
     """Recommend M and N for a path, and measure what they cost and gain.
 
-    With `psi` several M and N are compared there by simulation.  The rule is recommended unless another choice gains
-    more than 1 % over it, and more than chance.  Without `psi` the rule is recommended: it suits all rates somewhat.
+    With `psi` several M and N are compared there by simulation; where the longest memory or average wins, longer ones
+    follow.  What is best, the shortest memory within 1 %, is run again with other seeds, up to four times as many,
+    beside the rule: it is recommended if it gains more than 1 % there, and more than chance.  Without `psi` the rule is
+    recommended: it suits all rates somewhat.
 
     `duration_s` is the least simulated time of each of the `seeds` replications, 1000 round trips if it is not given;
     slow variation takes 30 mean times in a state.
 
     >>> design = effcap(psi=1.0, seeds=3, duration_s=60.0, overview=())
     >>> design.average, design.choices[0].efficiency.mean > 0.5
-    (7, True)
+    (1, True)
     """
     path = path or Path()
     if psi is not None:
         _check_psi(path, psi)
     if seeds < 2:
         raise ValueError(f"an interval takes two replications or more, not {seeds}")
-    length_s = _ROUND_TRIPS * path.delay_s if duration_s is None else duration_s
+    length_s = ROUND_TRIPS * path.delay_s if duration_s is None else duration_s
     points = sorted({*overview, psi} if psi is not None and overview else overview)
-    total = len(points) + (psi is not None)
+    total = len(points) + 2 * (psi is not None)
 
     def report(done: int) -> None:
         if progress is not None:
             progress(done / max(total, 1), done, total)
 
-    def run(at: float, flows: Mapping[str, Flow]) -> dict[str, Array]:
-        return _efficiencies(path, at, flows, seeds=seeds, length_s=length_s, seed=seed, jobs=jobs)
+    def run(at: float, flows: Mapping[str, Flow], runs: int = seeds, first: int = seed) -> dict[str, Array]:
+        return efficiencies(path, at, flows, seeds=runs, length_s=length_s, seed=first, jobs=jobs)
 
     average, least = path.rule
     reason = "the rule: it suits all rates of variation somewhat"
     choices: tuple[Choice, ...] = ()
+    confirmed, at_edge = None, False
     if psi is not None:
         report(0)
-        choices = _choices(path, run(psi, {_name(*memory): _effcap(path, *memory) for memory in _memories(path)}))
-        average, least, reason = _recommended(path, choices)
-    flows = {"tcp": Flow(), "instcap": _instcap(path), "effcap": _effcap(path, average, least)}
+        choices, at_edge = _explore(path, psi, run)
+        report(1)
+        confirmed = _confirm(path, psi, _best(path, choices), run, seeds, (seed + 1) % 2**64)
+        average, least, reason = _recommended(path, confirmed)
+        if (average, least) != (confirmed.average, confirmed.least):
+            confirmed = _confirm(path, psi, _rule(path, choices), run, seeds, (seed + 1) % 2**64)
+    flows = {"tcp": Flow(), "instcap": over_instcap(path), "effcap": over_effcap(path, average, least)}
     measured: list[Point] = []
     for at in points:
-        report(len(measured) + (psi is not None))
+        report(len(measured) + 2 * (psi is not None))
         measured.append(_point(path, at, (average, least), run(at, flows)))
     return Design(
-        path=path, psi=psi, average=average, least=least, reason=reason, choices=choices, over_psi=tuple(measured)
+        path=path,
+        psi=psi,
+        average=average,
+        least=least,
+        reason=reason,
+        choices=choices,
+        over_psi=tuple(measured),
+        confirmed=confirmed,
+        at_edge=at_edge,
     )
 
 
@@ -293,10 +279,51 @@ def _check_psi(path: Path, psi: float) -> None:
         )
 
 
-def _memories(path: Path) -> list[tuple[int, int]]:
-    """M and N that are compared: M of one sample, half and a whole round trip; the memory of 2 to 12 round trips."""
-    averages = {1, math.ceil(path.samples / 2), path.samples}
-    found = {(average, (times - 1) * path.samples) for average in averages for times in _MEMORIES}
+def _explore(path: Path, psi: float, run: Run) -> tuple[tuple[Choice, ...], bool]:
+    """All choices that were compared, the best first; whether the best is still at an edge that may not be crossed.
+
+    M is one sample, half a round trip and a whole one, the memory 2 to 12 round trips.  An edge is left behind as long
+    as it gains more than 1 % over what does not lie at it.
+    """
+    averages, times = [1, math.ceil(path.samples / 2), path.samples], [float(one) for one in _MEMORIES]
+    measured: dict[tuple[int, int], Array] = {}
+    while True:
+        new = [one for one in _memories(path, averages, times) if one not in measured]
+        found = run(psi, {_name(*memory): over_effcap(path, *memory) for memory in new})
+        measured |= {memory: found[_name(*memory)] for memory in new}
+        choices = _choices(path, measured)
+        is_long = _wins(choices, [one for one in choices if one.least < _least(path, times[-1])])
+        is_wide = _wins(choices, [one for one in choices if one.average < averages[-1]])
+        if is_long and times[-1] * _LONGER <= _LONGEST:
+            times.append(times[-1] * _LONGER)
+        elif is_wide and 2 * averages[-1] <= (RULE - 1) * path.samples:
+            averages.append(2 * averages[-1])
+        else:
+            return choices, is_long or is_wide
+
+
+def _wins(choices: Sequence[Choice], inside: Sequence[Choice]) -> bool:
+    """Whether the best choice is none of those inside of an edge, and gains more over them than is worthwhile."""
+    most = max((one.efficiency.mean for one in inside), default=0.0)
+    return choices[0].efficiency.mean > (1 + _WORTHWHILE / 100) * most
+
+
+def _best(path: Path, choices: Sequence[Choice]) -> Choice:
+    """Of the choices that are as good as the best, the rule if it is one of them, else the one that remembers least."""
+    enough = choices[0].efficiency.mean / (1 + _WORTHWHILE / 100)
+    good = [one for one in choices if one.efficiency.mean >= enough]
+    rule = _rule(path, choices)
+    return rule if rule in good else min(good, key=lambda one: (one.average + one.least, one.average))
+
+
+def _least(path: Path, times: float) -> int:
+    """N for a memory of so many round trips."""
+    return round((times - 1) * path.samples)
+
+
+def _memories(path: Path, averages: Sequence[int], times: Sequence[float]) -> list[tuple[int, int]]:
+    """M and N that are compared: each average with each memory, INSTCAP and the rule."""
+    found = {(average, _least(path, one)) for average in averages for one in times}
     return sorted(found | {(1, 1), path.rule})
 
 
@@ -304,28 +331,61 @@ def _name(average: int, least: int) -> str:
     return f"effcap-{average}-{least}"
 
 
-def _choices(path: Path, measured: Mapping[str, Array]) -> tuple[Choice, ...]:
-    rule = measured[_name(*path.rule)]
+def _choices(path: Path, measured: Mapping[tuple[int, int], Array]) -> tuple[Choice, ...]:
+    rule = measured[path.rule]
     found = [
         Choice(
-            average=memory[0],
-            least=memory[1],
-            efficiency=Interval.of(measured[_name(*memory)]),
-            over_rule=_gain(measured[_name(*memory)], rule),
+            average=memory[0], least=memory[1], efficiency=Interval.of(efficiency), over_rule=_gain(efficiency, rule)
         )
-        for memory in _memories(path)
+        for memory, efficiency in measured.items()
     ]
     return tuple(sorted(found, key=lambda one: -one.efficiency.mean))
 
 
-def _recommended(path: Path, choices: Sequence[Choice]) -> tuple[int, int, str]:
-    best = choices[0]
-    gain = best.over_rule
-    if (best.average, best.least) == path.rule:
-        return *path.rule, "the rule is the best of the choices compared"
-    if gain.mean < _WORTHWHILE or gain.lo is None or gain.lo <= 0:
-        return *path.rule, f"the rule: the best choice gains {gain.mean:.1f} %, too little or no more than chance"
-    return best.average, best.least, f"gains {gain.mean:.1f} % over the rule ({gain.lo:.1f} to {gain.hi:.1f} %)"
+def _rule(path: Path, choices: Sequence[Choice]) -> Choice:
+    return next(one for one in choices if (one.average, one.least) == path.rule)
+
+
+def _confirm(path: Path, psi: float, best: Choice, run: Callable[..., Any], seeds: int, first: int) -> Confirmed:
+    """Run a choice with seeds that had no part in choosing it: the best of several is flattered by its own runs."""
+    flows = {
+        "tcp": Flow(),
+        "instcap": over_instcap(path),
+        "rule": over_effcap(path, *path.rule),
+        "best": over_effcap(path, best.average, best.least),
+    }
+
+    def measure(runs: int) -> Confirmed:
+        found = run(psi, flows, runs, first)
+        return Confirmed(
+            average=best.average,
+            least=best.least,
+            runs=runs,
+            over_rule=_gain(found["best"], found["rule"]),
+            over_instcap=_gain(found["best"], found["instcap"]),
+            over_tcp=_gain(found["best"], found["tcp"]),
+        )
+
+    is_rule = (best.average, best.least) == path.rule
+    return settle(
+        measure,
+        lambda found: [(found.over_tcp, GAINS)] if is_rule else [(found.over_rule, GAINS)],
+        runs=seeds,
+        most=_MOST_TIMES * seeds,
+    )
+
+
+def _recommended(path: Path, confirmed: Confirmed) -> tuple[int, int, str]:
+    gain, runs = confirmed.over_rule, f"in {confirmed.runs} other runs"
+    best = confirmed.average, confirmed.least
+    if best == path.rule:
+        return *path.rule, "the rule: no other choice that was compared gains more than 1 %"
+    said = f"M = {best[0]}, N = {best[1]} gains {gain.mean:.1f} % {runs}"
+    if gain.mean < _WORTHWHILE:
+        return *path.rule, f"the rule: of the others {said}, too little"
+    if GAINS.verdict(gain) != "meets" or gain.lo is None or gain.hi is None:
+        return *path.rule, f"the rule: of the others {said}, no more than chance"
+    return *best, f"gains {gain.mean:.1f} % over the rule ({gain.lo:.1f} to {gain.hi:.1f} %) {runs}"
 
 
 def _point(path: Path, psi: float, memory: tuple[int, int], measured: Mapping[str, Array]) -> Point:
@@ -362,83 +422,3 @@ def _told(path: Path, psi: float, memory: tuple[int, int]) -> tuple[float, float
     rate = estimate(carried, average=memory[0], least=memory[1])
     meets = carried[path.samples + 1 :]
     return float(rate.mean() / carried.mean()), float((rate[: meets.size] > meets * (1 + 1e-9)).mean())
-
-
-def _efficiencies(
-    path: Path,
-    psi: float,
-    flows: Mapping[str, Flow],
-    *,
-    seeds: int,
-    length_s: float,
-    seed: int,
-    jobs: int | None,
-) -> dict[str, Array]:
-    """Efficiency of each flow, alone under the same capacity, in each replication."""
-    tau = psi * path.delay_s
-    warm_up_s = _ROUND_TRIPS / 10 * path.delay_s
-    scenario = Scenario(
-        name="design-effcap",
-        duration=f"{warm_up_s + max(length_s, _PERIODS * tau):.9f} s",
-        warmup=f"{warm_up_s:.9f} s",
-        isolate=True,
-        topology=Dumbbell(forward=_link(path, tau), reverse=Link(delay="0 s")),
-        tcp=_tcp(path),
-        flows=flows,
-    )
-    loaded = load(scenario)
-    try:
-        done = sim.run(loaded, seeds=seeds, seed=seed, jobs=jobs, max_memory=_MOST_MEMORY, max_time=_MOST_TIME)
-    except LimitError as error:
-        raise ValueError(
-            f"at psi = {psi:g} the simulations take more than {_MOST_TIME} or {_MOST_MEMORY}: "
-            "fewer replications, or shorter ones, take less"
-        ) from error
-    found = {}
-    for name, flow in flows.items():
-        mine = done.links.filter(pc.equal(done.links["flow"], name))
-        payload = _ATM_SHARE if flow.abr is not None and path.cells else 1.0
-        found[name] = payload * samples(done.flows, name, "goodput_bps") / samples(mine, "forward", "capacity_bps")
-    return found
-
-
-def _link(path: Path, tau_s: float) -> Link:
-    rates = [f"{rate:.0f} bit/s" for rate in (path.high_bps, path.low_bps)]
-    return Link(
-        capacity=Markov(rates=rates, mean_holding=[f"{tau_s:.9f} s"] * 2),
-        delay=f"{path.delay_s:.9f} s",
-        queue=DropTail(limit=path.buffer),
-    )
-
-
-def _tcp(path: Path) -> Tcp:
-    """As in [abr, §V], but for recovery and congestion control: a timer of twice the round trip."""
-    return Tcp(
-        stack="rfc",
-        recovery=cast("Recovery", path.recovery),
-        congestion=cast("Congestion", path.congestion),
-        mss=f"{path.packet_bytes} B",
-        header="0 B",
-        count_options=False,
-        handshake=False,
-        initial_window="1 packets",
-        max_window=f"{math.ceil(1.6 * path.pipe_packets - 1e-9)} packets",
-        ack="every",
-        timer=MultipleTimer(factor=2.0),
-    )
-
-
-def _instcap(path: Path) -> Flow:
-    return _controlled(path, Instantaneous(interval=f"{path.interval_s:.9f} s"))
-
-
-def _effcap(path: Path, average: int, least: int) -> Flow:
-    interval = f"{path.interval_s:.9f} s"
-    return _controlled(path, Effective(interval=interval, average=f"{average} samples", least=f"{least} samples"))
-
-
-def _controlled(path: Path, estimator: Instantaneous | Effective) -> Flow:
-    return Flow(
-        abr=Abr(initial=f"{path.low_bps:.0f} bit/s"),
-        feedback=Feedback(share="capacity", estimator=estimator, delay=f"{path.delay_s:.9f} s"),
-    )

@@ -21,19 +21,32 @@ def conclusion(design: Design) -> str:
             f"{kilo(design.highest_threshold_bytes)} kB"
         )
     if design.points:
-        if design.most is None:
-            lines.append(
-                f"by measurement: not even one reservation of {mega(design.points[0].rate_bps)} Mb/s keeps the loss "
-                f"of marked packets at {100 * design.target:g} % or below"
-            )
-        else:
-            most = design.most
-            lines.append(
-                f"by measurement: {most.reservations} reservations of {mega(most.rate_bps)} Mb/s "
-                f"({mega(most.reservations * most.rate_bps)} Mb/s) keep the loss of marked packets at "
-                f"{100 * design.target:g} % or below"
-            )
+        lines.append(f"verdict: {_verdict(design)}")
+    else:
+        lines.append("evidence: the inequality alone; --rate asks for simulations")
     return "\n".join(lines)
+
+
+def _verdict(design: Design) -> str:
+    """What the simulations say of the target."""
+    loss = f"the loss of marked packets at {100 * design.target:g} % or below"
+    if design.most is None:
+        first = design.points[0]
+        return (
+            f"not even one reservation of {mega(first.rate_bps)} Mb/s is sure to keep {loss}: {percent(first.loss)} %, "
+            f"{first.verdict(design.target)} after {first.runs} runs"
+        )
+    most = design.most
+    text = (
+        f"{most.reservations} reservations of {mega(most.rate_bps)} Mb/s ({mega(most.reservations * most.rate_bps)} "
+        f"Mb/s) keep {loss}, the whole interval"
+    )
+    beyond = [point for point in design.points if point.reservations > most.reservations]
+    if not beyond:
+        return f"{text}; more do not fit the capacity"
+    next_one = beyond[0]
+    words = {"misses": "exceed it", "undecided": "leave it undecided", "meets": "keep it"}
+    return f"{text}; {next_one.reservations} {words[next_one.verdict(design.target)]} ({percent(next_one.loss)} %)"
 
 
 def tables(design: Design) -> list[Table]:
@@ -44,8 +57,11 @@ def tables(design: Design) -> list[Table]:
         "marked loss [%]",
         "least compliant / reserved [%]",
         "best effort [Mb/s]",
+        "runs",
+        "verdict",
     ]
-    table = titled("Reservations by simulation", headings, left=["reservations"])
+    title = f"Reservations by simulation, against a loss of {100 * design.target:g} %"
+    table = titled(title, headings, left=["reservations", "verdict"])
     for point in design.points:
         table.add_row(
             str(point.reservations),
@@ -53,6 +69,8 @@ def tables(design: Design) -> list[Table]:
             percent(point.loss),
             percent(point.compliant),
             with_interval(point.best_effort_bps.mean, point.best_effort_bps.lo, point.best_effort_bps.hi, 1e-6),
+            str(point.runs),
+            point.verdict(design.target),
             style="bold" if point is design.most else "",
         )
     return [table]

@@ -16,12 +16,14 @@ from varicap.analyse.models import minrate
 from varicap.engines import sim
 from varicap.results.samples import samples
 from varicap.scenario import DropTail, Ered, Flow, Graph, Link, Recovery, Reservation, Scenario, Tcp, Timed
-from varicap.statistics import Interval, Progress
+from varicap.statistics import Bounds, Interval, Progress, Verdict, settle
 
 _HEADER = 40  # [B]
 _MEASURED_S, _WARMUP_S = 30, 5
 _MOST_ALL = 12
 """Up to so many reservations each number is simulated; beyond, those that a bisection asks for."""
+_MOST_TIMES = 4
+"""As many replications, at most, of a number that is undecided."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,9 +90,12 @@ class Point:
     best_effort_bps: Interval
     """All best-effort flows together [b/s]."""
 
-    def meets(self, target: float) -> bool:
+    runs: int
+    """Replications."""
+
+    def verdict(self, target: float) -> Verdict:
         """Whether the whole interval of the loss is within the target."""
-        return (self.loss.mean if self.loss.hi is None else self.loss.hi) <= target
+        return Bounds(high=target).verdict(self.loss)
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -100,6 +105,7 @@ class Point:
             "marked_loss": self.loss.to_dict(),
             "least_compliant": self.compliant.to_dict(),
             "best_effort_bps": self.best_effort_bps.to_dict(),
+            "runs": self.runs,
         }
 
 
@@ -120,6 +126,13 @@ class Design:
     """Of the simulated numbers the largest that meets the target, and all smaller ones too."""
 
     @property
+    def verdict(self) -> Verdict | None:
+        """Whether any number of reservations keeps the loss within the target; none if nothing was simulated."""
+        if not self.points:
+            return None
+        return "meets" if self.most else self.points[0].verdict(self.target)
+
+    @property
     def is_admitted(self) -> bool:
         """Whether the peak rates satisfy the inequality of the worst case."""
         return sum(self.peaks_bps) < self.admissible_bps
@@ -135,7 +148,8 @@ class Design:
             }
         measured = {
             "target_loss": self.target,
-            "points": [point.to_dict() for point in self.points],
+            "points": [point.to_dict() | {"verdict": point.verdict(self.target)} for point in self.points],
+            "verdict": self.verdict,
             "most": None if self.most is None else self.most.to_dict(),
         }
         return {"worst_case": worst, "measured": measured if self.points else None}
@@ -163,7 +177,7 @@ def ered(
     points = () if candidates is None else _admit(queue, candidates, target, seeds, jobs, progress)
     good = []
     for point in points:
-        if not point.meets(target):
+        if point.verdict(target) != "meets":
             break
         good.append(point)
     return Design(
@@ -202,7 +216,12 @@ def _admit(
         if progress is not None:
             progress(len(points) / steps, len(points), steps)
         if number not in points:
-            points[number] = _measure(queue, asked, number, seeds, jobs)
+            points[number] = settle(
+                lambda runs: _measure(queue, asked, number, runs, jobs),
+                lambda point: [(point.loss, Bounds(high=target))],
+                runs=seeds,
+                most=_MOST_TIMES * max(seeds, 2),
+            )
         return points[number]
 
     if most <= _MOST_ALL:
@@ -212,7 +231,7 @@ def _admit(
         low, high = 0, most + 1
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (middle, high) if measure(middle).meets(target) else (low, middle)
+            low, high = (middle, high) if measure(middle).verdict(target) == "meets" else (low, middle)
     return tuple(points[number] for number in sorted(points))
 
 
@@ -232,6 +251,7 @@ def _measure(queue: Queue, asked: Candidates, number: int, seeds: int, jobs: int
         loss=Interval.of(lost / (came + lost)),
         compliant=Interval.of(compliant.min(axis=0) / asked.rate_bps),
         best_effort_bps=Interval.of(beside),
+        runs=seeds,
     )
 
 

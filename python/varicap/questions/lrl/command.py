@@ -28,15 +28,18 @@ def lrl(
         str | None, typer.Option(help="95th percentile of the queueing delay.", show_default="any")
     ] = None,
     allow_unstable: Annotated[bool, typer.Option(help="Take settings that fall back to the minimum, too.")] = False,
-    seeds: Annotated[int, typer.Option(min=1, max=MOST_RUNS, help="Replications of each simulation.")] = 3,
+    seeds: Annotated[
+        int, typer.Option(min=1, max=MOST_RUNS, help="Replications of each simulation; more where they do not decide.")
+    ] = 3,
+    extend: Annotated[bool, typer.Option(help="Try values beyond an edge at which the best setting lies.")] = True,
     as_json: AsJson = False,
     jobs: Jobs = None,
     quiet: Quiet = False,
 ) -> None:
     """Find thresholds and steps of load-reactive links that reach a target, and show where the link is unstable.
 
-    Of the settings that reach it, the one with the least mean capacity is recommended.  Every number is simulated in
-    this call.
+    Of the settings whose intervals lie within it, the one with the least mean capacity is recommended; without a target
+    none is.  Every number is simulated in this call.
     """
     from varicap.questions.lrl import report
     from varicap.questions.lrl import solve as design
@@ -62,6 +65,7 @@ def lrl(
                 steps_bps=[_steps(part) for part in step.split(",")],
                 target=target,
                 seeds=seeds,
+                extend=extend,
                 jobs=jobs,
                 progress=progress,
             )

@@ -1,48 +1,29 @@
 """Thresholds and steps of load-reactive links: which reach a target, and where the link is stable.
 
 Every setting is simulated on the same scenario, whose load-reactive links take the thresholds and steps in turn.  A
-setting is *stable* if, once its first link has left its minimum, it never returns to it while the run lasts.
+setting is *stable* if, once its first link has left its minimum, it never returns to it while the run lasts; whether it
+is of any use only a target tells, so that without one none is recommended.
 """
 
-import itertools
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from math import inf, isfinite
+from typing import Any
 
 import numpy as np
 import pyarrow.compute as pc
 
 from varicap.engines import sim
 from varicap.engines.scenarios import AnyScenario, load, load_reactive_tables
-from varicap.statistics import Array, Interval, Progress
+from varicap.questions.lrl.grid import Grid, Setting, Steps, Unit
+from varicap.statistics import Array, Bounds, Interval, Progress, Verdict, settle, together
 
-Unit: TypeAlias = Literal["B", "packets"]
-
-
-@dataclass(frozen=True)
-class Setting:
-    """Thresholds and steps of a hysteresis."""
-
-    low: float
-    """Low threshold [B or packets]."""
-    high: float
-    """High threshold [B or packets]."""
-    unit: Unit
-    increment_bps: float
-    """Step up [b/s]."""
-    decrement_bps: float
-    """Step down [b/s]."""
-
-    def overrides(self, links: Sequence[str]) -> dict[str, str]:
-        """As changes of the scenario's load-reactive links, whose tables lie at `links`."""
-        control = {
-            "low": f"{self.low:g} {self.unit}",
-            "high": f"{self.high:g} {self.unit}",
-            "increment": f"{self.increment_bps:g} bit/s",
-            "decrement": f"{self.decrement_bps:g} bit/s",
-        }
-        return {f"{link}.control.hysteresis.{key}": text for link in links for key, text in control.items()}
+_MOST_TIMES = 4
+"""Replications of a setting that is undecided: up to so many times what was asked for, and _LEAST_MOST."""
+_LEAST_MOST = 12
+_EXTENSIONS = 4
+"""A grid whose edge wins is extended so many times."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +38,20 @@ class Target:
     """95th percentile of its queueing delay, transmission included [s]."""
     stable: bool = True
     """Whether it must not fall back to its minimum."""
+
+    @property
+    def asks(self) -> bool:
+        """Whether it asks for anything that can be measured: stability alone chooses nothing."""
+        return self.least_throughput_bps > 0 or isfinite(min(self.most_capacity_bps, self.most_delay_s))
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        bounds = {"capacity_bps": self.most_capacity_bps, "delay_s": self.most_delay_s}
+        return {
+            "throughput_bps": Bounds(low=self.least_throughput_bps or -inf).to_dict(),
+            **{name: Bounds(high=most).to_dict() for name, most in bounds.items()},
+            "stable": self.stable,
+        }
 
 
 @dataclass(frozen=True)
@@ -74,20 +69,32 @@ class Point:
     """When it left its minimum, in the mean over runs; none if it did not in all of them [s]."""
     closures: Interval
     """How often it returned to it."""
+    runs: int
+    """Replications."""
 
     @property
     def stable(self) -> bool:
         """Whether it left its minimum in every run, and never returned."""
         return self.opens_s is not None and self.closures.mean == 0.0
 
-    def reaches(self, target: Target) -> bool:
-        """Whether the means reach the target."""
-        return (
-            self.throughput_bps.mean >= target.least_throughput_bps
-            and self.capacity_bps.mean <= target.most_capacity_bps
-            and self.delay_s.mean <= target.most_delay_s
-            and (self.stable or not target.stable)
-        )
+    def asked(self, target: Target) -> list[tuple[Interval, Bounds]]:
+        """What was measured, with what the target asks of it."""
+        return [
+            (self.throughput_bps, Bounds(low=target.least_throughput_bps or -inf)),
+            (self.capacity_bps, Bounds(high=target.most_capacity_bps)),
+            (self.delay_s, Bounds(high=target.most_delay_s)),
+        ]
+
+    def verdict(self, target: Target) -> Verdict:
+        """Whether the intervals lie within the target; a setting that must be stable and is not misses it."""
+        if target.stable and not self.stable:
+            return "misses"
+        return together(bounds.verdict(value) for value, bounds in self.asked(target))
+
+    def shortfall(self, target: Target) -> tuple[bool, float]:
+        """How far it is from the target: whether it is not stable, though it must be; the largest share missing."""
+        missing = max(bounds.shortfall(value) for value, bounds in self.asked(target))
+        return target.stable and not self.stable, missing
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -103,6 +110,7 @@ class Point:
             "opens_s": self.opens_s,
             "closures": self.closures.to_dict(),
             "stable": self.stable,
+            "runs": self.runs,
         }
 
 
@@ -116,15 +124,39 @@ class Design:
     target: Target
     points: tuple[Point, ...]
     best: Point | None
-    """Of those that reach the target the one with the least mean capacity; none if none does."""
+    """Of those that meet the target the one with the least mean capacity; none if none does, or there is no target."""
+    added: int = 0
+    """Settings beyond those that were asked for, tried because the best lay at an edge."""
+    at_edge: bool = False
+    """Whether the best, or the nearest, is still at an edge of what was tried."""
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """Whether a setting meets the target; none without a target."""
+        if not self.target.asks:
+            return None
+        return "meets" if self.best else self.nearest.verdict(self.target)
+
+    @property
+    def nearest(self) -> Point:
+        """The setting that comes closest to the target."""
+        return _nearest(self.points, self.target)
 
     def to_dict(self) -> dict[str, Any]:
         """As ``varicap design lrl --json`` prints it."""
+        judged = self.target.asks
         return {
             "scenario": self.scenario,
             "link": self.link,
-            "points": [point.to_dict() for point in self.points],
+            "target": self.target.to_dict() if judged else None,
+            "points": [
+                point.to_dict() | {"verdict": point.verdict(self.target) if judged else None} for point in self.points
+            ],
+            "verdict": self.verdict,
             "best": None if self.best is None else self.best.to_dict(),
+            "nearest": self.nearest.to_dict() if judged else None,
+            "added_settings": self.added,
+            "at_edge": self.at_edge,
         }
 
 
@@ -134,38 +166,77 @@ def lrl(
     lows: Sequence[float],
     highs: Sequence[float],
     unit: Unit = "B",
-    steps_bps: Sequence[tuple[float, float]] = ((50e3, 50e3),),
+    steps_bps: Sequence[Steps] = ((50e3, 50e3),),
     target: Target | None = None,
     seeds: int = 3,
+    extend: bool = True,
     jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Design:
     """Try all thresholds (low at most high) with all steps (up, down) on the load-reactive links of a scenario.
 
+    A setting whose intervals reach over a bound of the target gets more replications than `seeds`, up to four times as
+    many.  If the best one, or the nearest, lies at an edge of the grid, the grid grows there, unless `extend` is false.
+
     >>> found = lrl("examples/lrl.toml", lows=[2000], highs=[3000, 6000], seeds=1)
-    >>> [point.stable for point in found.points]
-    [True, True]
+    >>> [point.stable for point in found.points], found.best
+    ([True, True], None)
     """
     target = target or Target()
     loaded = load(scenario)
     links = load_reactive_tables(json.loads(loaded.to_json()))
     if not links:
         raise ValueError(f"`{loaded.name}` has no link with a load-reactive capacity")
-    settings = [
-        Setting(low, high, unit, up, down)
-        for (up, down), high, low in itertools.product(steps_bps, highs, lows)
-        if low <= high
-    ]
-    if not settings:
+    grid = Grid(tuple(lows), tuple(highs), tuple(steps_bps), unit)
+    first = len(grid.settings())
+    if not first:
         raise ValueError("no low threshold is at most a high one")
-    points = []
-    for number, setting in enumerate(settings):
-        if progress is not None:
-            progress(number / len(settings), number, len(settings))
-        points.append(_measure(loaded, setting, links, seeds, jobs))
-    good = [point for point in points if point.reaches(target)]
-    best = min(good, key=lambda point: (point.capacity_bps.mean, point.delay_s.mean), default=None)
-    return Design(loaded.name, _judged(loaded, links), target, tuple(points), best)
+    points: dict[Setting, Point] = {}
+
+    def measure(grid: Grid) -> None:
+        settings = grid.settings()
+        for number, setting in enumerate(settings):
+            if progress is not None:
+                progress(number / len(settings), number, len(settings))
+            if setting not in points:
+                points[setting] = _settled(loaded, setting, links, target, seeds, jobs)
+
+    measure(grid)
+    for _ in range(_EXTENSIONS if extend and target.asks else 0):
+        wider = grid.beyond(_choice(tuple(points.values()), target).setting)
+        if wider == grid:
+            break
+        grid = wider
+        measure(grid)
+    tried = tuple(points.values())
+    best = _best(tried, target) if target.asks else None
+    at_edge = target.asks and grid.beyond(_choice(tried, target).setting) != grid
+    return Design(loaded.name, _judged(loaded, links), target, tried, best, len(tried) - first, at_edge)
+
+
+def _best(points: Sequence[Point], target: Target) -> Point | None:
+    good = [point for point in points if point.verdict(target) == "meets"]
+    return min(good, key=lambda point: (point.capacity_bps.mean, point.delay_s.mean), default=None)
+
+
+def _nearest(points: Sequence[Point], target: Target) -> Point:
+    return min(points, key=lambda point: (*point.shortfall(target), point.capacity_bps.mean))
+
+
+def _choice(points: Sequence[Point], target: Target) -> Point:
+    return _best(points, target) or _nearest(points, target)
+
+
+def _settled(
+    loaded: Any, setting: Setting, links: Sequence[str], target: Target, seeds: int, jobs: int | None
+) -> Point:
+    """What a setting gave, with as many replications as its verdict takes."""
+    return settle(
+        lambda runs: _measure(loaded, setting, links, runs, jobs),
+        lambda point: point.asked(target) if point.stable or not target.stable else [],
+        runs=seeds,
+        most=max(_MOST_TIMES * seeds, _LEAST_MOST),
+    )
 
 
 def _judged(loaded: Any, links: Sequence[str]) -> str:
@@ -205,6 +276,7 @@ def _measure(loaded: Any, setting: Setting, links: Sequence[str], seeds: int, jo
         delay_s=Interval.of(_numbers(rows["sojourn_p95_ms"]) / 1e3),
         opens_s=float(first.mean()) if opened.all() else None,
         closures=Interval.of((above[:, :-1] & ~above[:, 1:]).sum(axis=1).astype(np.float64)),
+        runs=result.runs,
     )
 
 

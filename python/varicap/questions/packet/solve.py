@@ -7,15 +7,21 @@ paper compares whole packets (System 1) with cells of 48 B and a header of 5 B (
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import ceil
+from math import ceil, hypot, nextafter
 from typing import Any
 
 from varicap.analyse.models.wireless import SHARE_OF_CAPACITY, estimate_all
 from varicap.questions.radio.confirm import Simulated, confirm
 from varicap.questions.radio.link import Radio
+from varicap.statistics import Bounds, Interval, Verdict, together
 
 _SEGMENTS = (1, 2, 3, 4, 6, 8, 12, 16, 24)
 """Frames of a packet that are compared by default."""
+_EXTENSIONS = 4
+"""Shorter frames follow so many times while the shortest are best."""
+_ALIKE = 0.02
+"""The analysis does not tell lengths apart whose throughputs differ by no more than this share."""
+_GAINS = Bounds(low=nextafter(0.0, 1.0))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +41,7 @@ class Frame:
     throughput_bps: float
     """Throughput of TCP [b/s]."""
     simulated: tuple[Simulated, ...] = ()
-    """What the simulator says of it: of the best length and of the worst."""
+    """What the simulator says of it: of the worst length, and of the best ones until one beats it."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -46,16 +52,40 @@ class Design:
     buffer_packets: int
     frames: tuple[Frame, ...]
 
+    at_edge: bool = False
+    """Whether shorter frames than all that were compared may be better still."""
+
     @property
     def best(self) -> Frame:
-        """The length with the largest throughput."""
-        return self.frames[0]
+        """Of the lengths that beat the last in simulations the first; if there are none, the best by the analysis."""
+        return next((one for one in self.frames if self.verdict(one) == "meets"), self.frames[0])
+
+    @property
+    def alike(self) -> tuple[Frame, ...]:
+        """Other lengths that the analysis does not tell apart from the best."""
+        least = (1 - _ALIKE) * self.best.throughput_bps
+        return tuple(one for one in self.frames if one is not self.best and one.throughput_bps >= least)
+
+    def gains(self, frame: Frame) -> tuple[Interval, ...]:
+        """What a length gains over the last in simulations, by channel and flow [%]; empty if it was not simulated."""
+        if frame is self.frames[-1]:
+            return ()
+        pairs = zip(frame.simulated, self.frames[-1].simulated, strict=False)
+        return tuple(_gain(one.throughput_bps, other.throughput_bps) for one, other in pairs)
+
+    def verdict(self, frame: Frame) -> Verdict | None:
+        """Whether a length beats the last in all simulations; unknown if there is none."""
+        gains = self.gains(frame)
+        return together(_GAINS.verdict(gain) for gain in gains) if gains else None
 
     def to_dict(self) -> dict[str, Any]:
         """As ``varicap design packet --json`` prints it."""
         return {
             "buffer_packets": self.buffer_packets,
             "best_payload_bytes": self.best.payload_bytes,
+            "verdict": self.verdict(self.best),
+            "alike_payload_bytes": [one.payload_bytes for one in self.alike],
+            "at_edge": self.at_edge,
             "frames": [
                 {
                     "payload_bytes": one.payload_bytes,
@@ -64,6 +94,8 @@ class Design:
                     "slot_s": one.slot_s,
                     "received": one.received,
                     "throughput_bps": one.throughput_bps,
+                    "verdict": self.verdict(one),
+                    "gains_percent": [gain.to_dict() for gain in self.gains(one)],
                 }
                 for one in self.frames
             ],
@@ -88,12 +120,12 @@ def packet(
     simulate: bool = False,
     jobs: int | None = None,
 ) -> Design:
-    """Compare frame lengths: payloads [B], by default a packet cut into 1 to 24 pieces.
+    """Compare frame lengths: payloads [B], by default a packet cut into 1 to 24 pieces, or more if the shortest wins.
 
     A frame that carries a whole packet needs no header.  The channel's error probability is that of any frame, as in
     the paper, which favours long ones; with ``error_of="packet"`` it is that of a whole packet and a shorter frame has
-    fewer errors, in proportion to its bits.  With `simulate`, the best length and the worst are simulated, too
-    (`varicap.design.confirm`), on `jobs` cores.
+    fewer errors, in proportion to its bits.  With `simulate`, the worst length is simulated, too, and the best, on
+    `jobs` cores; where that does not gain over the worst, the next best ones until one does.
 
     >>> from varicap.analyse.fading import Rayleigh
     >>> from varicap.analyse.models.wireless_channel import Channel
@@ -106,35 +138,77 @@ def packet(
     if isinstance(buffer_packets, bool) or buffer_packets < 1:
         raise ValueError(f"a buffer holds 1 packet or more, not {buffer_packets!r}")
     whole = radio.packet_bytes
-    lengths = [ceil(whole / segments) for segments in _SEGMENTS] if payloads is None else payloads
+    lengths = {float(one) for one in ([ceil(whole / pieces) for pieces in _SEGMENTS] if payloads is None else payloads)}
+    if not lengths:
+        raise ValueError("at least one length of a frame is needed")
+
+    def ranked() -> list[tuple[Frame, Radio]]:
+        found = _compare(radio, sorted(lengths), header_bytes, buffer_packets, error_of)
+        return sorted(found, key=lambda pair: -pair[0].throughput_bps)
+
+    order = ranked()
+    for _ in range(_EXTENSIONS if payloads is None else 0):
+        if (shorter := _shorter(lengths, order[0][0].payload_bytes)) is None:
+            break
+        lengths.add(shorter)
+        order = ranked()
+    frames = [frame for frame, _ in order]
+    at_edge = _shorter(lengths, frames[0].payload_bytes) is not None
+    found = Design(radio=radio, buffer_packets=buffer_packets, frames=tuple(frames), at_edge=at_edge)
+    if not simulate:
+        return found
+    last = len(order) - 1
+    for place in [last, *range(last)]:
+        frame, link = order[place]
+        frames[place] = replace(frame, simulated=confirm(link, buffer_packets, jobs=jobs))
+        found = replace(found, frames=tuple(frames))
+        if found.verdict(frames[place]) == "meets":
+            break
+    return found
+
+
+def _compare(
+    radio: Radio, lengths: Sequence[float], header_bytes: float, buffer_packets: int, error_of: str
+) -> list[tuple[Frame, Radio]]:
+    """Each length by the analysis, with its link."""
     radios = []
-    for payload in sorted(set(lengths)):
-        header = 0.0 if payload >= whole else header_bytes
+    for payload in lengths:
+        header = 0.0 if payload >= radio.packet_bytes else header_bytes
         one = radio.with_payload(payload, header)
         if error_of == "packet":
-            one = replace(one, channel=radio.channel.with_error((payload + header) / whole))
+            one = replace(one, channel=radio.channel.with_error((payload + header) / radio.packet_bytes))
         radios.append(one)
-    if not radios:
-        raise ValueError("at least one length of a frame is needed")
     found = estimate_all([one.parameters(buffer_packets * one.segments) for one in radios])
-    frames = [
-        Frame(
-            payload_bytes=one.payload,
-            header_bytes=one.header_bytes,
-            segments=one.segments,
-            slot_s=one.slot_s,
-            received=result.output,
-            throughput_bps=one.rate_bps(SHARE_OF_CAPACITY * result.arrivals),
+    return [
+        (
+            Frame(
+                payload_bytes=one.payload,
+                header_bytes=one.header_bytes,
+                segments=one.segments,
+                slot_s=one.slot_s,
+                received=result.output,
+                throughput_bps=one.rate_bps(SHARE_OF_CAPACITY * result.arrivals),
+            ),
+            one,
         )
         for one, result in zip(radios, found, strict=True)
     ]
-    ranked = sorted(zip(frames, radios, strict=True), key=lambda pair: -pair[0].throughput_bps)
-    simulated = {0, len(ranked) - 1} if simulate else set()
-    return Design(
-        radio=radio,
-        buffer_packets=buffer_packets,
-        frames=tuple(
-            replace(frame, simulated=confirm(one, buffer_packets, jobs=jobs)) if place in simulated else frame
-            for place, (frame, one) in enumerate(ranked)
-        ),
-    )
+
+
+def _shorter(lengths: set[float], best: float) -> float | None:
+    """A length below the shortest, by the ratio of the last two, if that is the best of several."""
+    if len(lengths) < 2 or best > min(lengths):
+        return None
+    first, second = sorted(lengths)[:2]
+    shorter = float(max(1, round(first * first / second)))
+    return shorter if shorter < first else None
+
+
+def _gain(ours: Interval, other: Interval) -> Interval:
+    """How much more it is [%], of two independent means."""
+    if not other.mean > 0 or ours.lo is None or other.lo is None:
+        return Interval(100 * (ours.mean / other.mean - 1) if other.mean > 0 else float("inf"))
+    ratio = ours.mean / other.mean
+    shares = [(one.mean - one.lo) / one.mean for one in (ours, other) if one.lo is not None and one.mean > 0]
+    half = ratio * hypot(*shares)
+    return Interval(100 * (ratio - 1), 100 * (ratio - half - 1), 100 * (ratio + half - 1))

@@ -37,7 +37,8 @@ _PACKETS = 32_000
 _ROUND_TRIPS = 300
 """… and at least for so many round trips."""
 _SETTLE = 20  # round trips before that
-_SEEDS = 10
+RUNS = 10
+"""Replications of each simulation."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +53,8 @@ class Simulated:
     """In TCP packets with their headers [b/s]."""
     timeouts_per_s: Interval
     """[1/s]"""
+    runs: int
+    """Replications."""
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -60,11 +63,12 @@ class Simulated:
             "flow": self.flow,
             "throughput_bps": self.throughput_bps.to_dict(),
             "timeouts_per_s": self.timeouts_per_s.to_dict(),
+            "runs": self.runs,
         }
 
 
-def confirm(radio: Radio, buffer_packets: int, *, jobs: int | None = None) -> tuple[Simulated, ...]:
-    """Simulate both flows with this buffer.  Raises ``ValueError`` for what a packet cannot be.
+def confirm(radio: Radio, buffer_packets: int, *, runs: int = RUNS, jobs: int | None = None) -> tuple[Simulated, ...]:
+    """Simulate both flows with this buffer, in `runs` replications.  Raises ``ValueError`` for what a packet cannot be.
 
     >>> from varicap.analyse.models.wireless_channel import Channel
     >>> found = confirm(Radio(channel=Channel.good_bad(good_s=0.1, bad_s=0.01)), 16)
@@ -74,7 +78,7 @@ def confirm(radio: Radio, buffer_packets: int, *, jobs: int | None = None) -> tu
     found = []
     for channel, loss in losses(radio):
         measured = scenario(radio, buffer_packets, loss)
-        result = sim.run(measured, seeds=_SEEDS, jobs=jobs, max_memory=None, max_time=None)
+        result = sim.run(measured, seeds=runs, jobs=jobs, max_memory=None, max_time=None)
         seconds = _measured_s(radio)
         for flow in FLOWS:
             rate = samples(result.flows, flow, "goodput_bps") * radio.packet_bytes / _payload(radio)
@@ -85,6 +89,7 @@ def confirm(radio: Radio, buffer_packets: int, *, jobs: int | None = None) -> tu
                     flow=flow,
                     throughput_bps=Interval.of(rate),
                     timeouts_per_s=Interval.of(timeouts),
+                    runs=runs,
                 )
             )
     return tuple(found)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from varicap.questions.radio.confirm import Simulated
 from varicap.report.table import significant, with_interval
 
-_CHANNELS = {"markov": "the channel of the analysis", "fading": "the fading signal itself"}
+CHANNELS = {"markov": "the channel of the analysis", "fading": "the fading signal itself"}
 ANALYSIS_ALONE = "evidence: the analysis alone"
 
 
@@ -20,7 +20,7 @@ def simulated(found: Sequence[Simulated]) -> list[str]:
             for one in found
             if one.channel == channel
         ]
-        lines.append(f"  {_CHANNELS[channel]}: {', '.join(rates)}")
+        lines.append(f"  {CHANNELS[channel]}: {', '.join(rates)}")
     return lines
 
 

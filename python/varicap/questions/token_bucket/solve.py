@@ -16,10 +16,14 @@ from varicap.analyse.models import minrate
 from varicap.engines import sim
 from varicap.results.samples import samples
 from varicap.scenario import Dumbbell, Ered, Flow, Link, Reservation, Rfc6298Timer, Scenario, Tcp, Timed
-from varicap.statistics import Interval, Progress
+from varicap.statistics import Bounds, Interval, Progress, Verdict, together
 
 _LONGER = (1.0, 1.05, 1.5)
 """Timers that are simulated, as multiples of the bound."""
+_SHORTER = (0.98, 0.95, 0.9, 0.75, 0.5)
+"""Timers that follow, as multiples of the bound, while tokens are lost at it."""
+_BOUND = ("timer alone", "among best effort")
+_NONE = Bounds(high=0.0)
 _NEVER = "1000 s"
 _HEADER = 40  # [B]
 _MEASURED_S, _WARMUP_S = 20, 5
@@ -36,11 +40,16 @@ class Evidence:
     compliant: Interval
     """Throughput of marked packets, of the reservation [1]."""
 
+    def verdict(self) -> Verdict:
+        """Whether no token was lost, in any replication; shares of tokens are not negative, so one loss decides."""
+        return "misses" if self.lost.mean > 0 else _NONE.verdict(self.lost)
+
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
         return {
             "traffic": self.traffic,
             "interval_s": self.interval_s,
+            "verdict": self.verdict(),
             "lost_tokens": self.lost.to_dict(),
             "compliant": self.compliant.to_dict(),
         }
@@ -58,6 +67,24 @@ class Design:
     depth_bytes: float
     """The least depth for it [B]."""
     evidence: tuple[Evidence, ...] = ()
+
+    @property
+    def recommended_s(self) -> float | None:
+        """The longest timer interval, up to the computed one, with which no token was lost in any simulation [s].
+
+        None if there is none.
+        """
+        intervals = sorted({one.interval_s for one in self.evidence if one.interval_s <= self.interval_s}, reverse=True)
+        return next((one for one in intervals if self.verdict_at(one) == "meets"), None)
+
+    def verdict_at(self, interval_s: float) -> Verdict:
+        """What simulations say of a timer interval, under both kinds of traffic."""
+        return together(row.verdict() for row in self.evidence if row.interval_s == interval_s)
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """Whether the timer interval that was computed loses no token in simulations; none if nothing was simulated."""
+        return self.verdict_at(self.evidence[0].interval_s) if self.evidence else None
 
     @property
     def depth_s(self) -> float:
@@ -79,6 +106,8 @@ class Design:
             "depth_bytes": self.depth_bytes,
             "depth_s": self.depth_s,
             "buffer_bytes": self.buffer_bytes,
+            "verdict": self.verdict,
+            "recommended_interval_s": self.recommended_s,
             "evidence": [one.to_dict() for one in self.evidence],
         }
 
@@ -107,10 +136,8 @@ def token_bucket(
     given = {"interval": interval_s, "depth": depth_bytes, "depth in time": depth_s, "buffer": buffer_bytes}
     names = [name for name, value in given.items() if value is not None]
     if len(names) != 1:
-        found = " and ".join(names) or "none"
-        raise ValueError(
-            f"exactly one of a timer's interval, a bucket's depth and a buffer is to be given, not {found}"
-        )
+        said = " and ".join(names) or "none"
+        raise ValueError(f"exactly one of a timer's interval, a bucket's depth and a buffer is to be given, not {said}")
     if not 0 < rate_bps < float("inf"):
         raise ValueError(f"a reserved rate is a number more than nothing, not {rate_bps:g} bit/s")
     if isinstance(connections, bool) or connections < 1:
@@ -137,13 +164,18 @@ def token_bucket(
     )
     if seeds == 0:
         return plain
-    evidence = []
     settings = [("timer alone", factor) for factor in _LONGER] + [("among best effort", 1.0)]
+    found = plain
     for number, (traffic, factor) in enumerate(settings):
         if progress is not None:
             progress(number / len(settings), number, len(settings))
-        evidence.append(_simulate(plain, traffic, factor, seeds, jobs))
-    return Design(**{**vars(plain), "evidence": tuple(evidence)})
+        found = replace(found, evidence=(*found.evidence, _simulate(plain, traffic, factor, seeds, jobs)))
+    for factor in _SHORTER:
+        if found.recommended_s is not None or found.verdict == "undecided":
+            break
+        rows = [_simulate(plain, traffic, factor, seeds, jobs) for traffic in _BOUND]
+        found = replace(found, evidence=(*found.evidence, *rows))
+    return found
 
 
 def _simulate(design: Design, traffic: str, factor: float, seeds: int, jobs: int | None) -> Evidence:

@@ -1,0 +1,154 @@
+"""Tables of numbers as pages show them.
+
+    .venv/bin/python tests/tables.py NAME      prints one: phase, loss, explicit, queues, engines or fading
+
+A page names the command above its table, and `tests/test_docs.py` compares: cells that are empty here are of somebody
+else (ns-2, Linux), and of the day on which they were measured.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import varicap
+from varicap.analyse.fading import Rayleigh
+from varicap.parts.channel import mean_durations
+from varicap.report.table import with_interval
+from varicap.results.samples import samples
+from varicap.statistics import Interval
+
+sys.path.insert(0, str(Path(__file__).parent / "peers"))
+peers: Any = import_module("peers")
+
+ROOT = Path(__file__).resolve().parent.parent
+Rows = Iterator[tuple[str, ...]]
+
+
+def shown(value: Interval, scale: float = 1.0) -> str:
+    """A mean with its interval, which is left out where runs agree to three digits."""
+    half = value.mean - (value.lo if value.lo is not None else value.mean)
+    if half < 5e-4 * abs(value.mean):
+        return f"{value.mean * scale:.3f}"
+    return with_interval(value.mean, value.lo, value.hi, scale)
+
+
+def phase() -> Rows:
+    """Two SACK flows of which the second has a longer wire: the share of the first."""
+    yield "extra delay each way", "varicap, jitter", "ns-2, jitter", "varicap, none", "ns-2, none"
+    tcp = {"stack": "rfc", "recovery": "sack", "mss": "1000 B", "ack": "every"}
+    for extra_ms in (0, 1.3, 2.6, 3.9):
+        cells = []
+        for flow in ({}, {"jitter": "0 s"}):
+            forward = {"capacity": "0.8 Mbit/s", "delay": "50 ms", "queue": {"drop-tail": {"limit": "15 packets"}}}
+            scenario = {
+                "duration": "300 s",
+                "warmup": "20 s",
+                "topology": {"dumbbell": {"forward": forward}},
+                "tcp": tcp,
+                "flows": {"near": flow, "far": {**flow, "access_delay": f"{extra_ms} ms"}},
+            }
+            rows = varicap.run(scenario, seeds=10).flows
+            near, far = (samples(rows, name, "goodput_bps") for name in ("near", "far"))
+            cells += [shown(Interval.of(near / (near + far))), ""]
+        yield f"{extra_ms:g} ms", *cells
+
+
+def loss() -> Rows:
+    """One flow of each recovery at a random loss of 1 %."""
+    yield "goodput [kb/s]", "varicap", "ns-2"
+    found = {case.name: case for case in peers.cases()}
+    for variant in ("tahoe", "reno", "newreno", "sack"):
+        goodput = peers.run_varicap(found[f"loss/1%/{variant}/every"])["goodput.0"]
+        yield variant, f"{goodput.mean / 1e3:.0f} ± {goodput.half / 1e3:.0f}", ""
+
+
+def explicit() -> Rows:
+    """Of `examples/explicit.toml` goodput, utilisation and queueing delay."""
+    yield "", "goodput [Mb/s]", "utilisation [%]", "queueing delay p50, p95 [ms]"
+    result = varicap.run(ROOT / "examples/explicit.toml")
+    links = [row for row in result.links.to_pylist() if row["name"] == "forward"]
+    names = {
+        "cubic": "CUBIC",
+        "accel-brake": "accel-brake",
+        "instcap": "INSTCAP to an ABR source",
+        "effcap": "EFFCAP (1 rtt, 3 rtt) to an ABR source",
+    }
+    for flow, name in names.items():
+        mine = [row for row in links if row["flow"] == flow]
+        columns = ("utilisation", "sojourn_p50_ms", "sojourn_p95_ms")
+        used, median, late = (float(np.mean([row[column] for row in mine])) for column in columns)
+        goodput = shown(Interval.of(samples(result.flows, flow, "goodput_bps")), 1e-6)
+        yield name, goodput, f"{100 * used:.1f}", f"{median:.0f}, {late:.0f}"
+
+
+def queues() -> Rows:
+    """Four flows of different kinds that share a link by different queues."""
+    yield "queue", "near", "far", "cubic", "datagrams"
+    limit = {"limit": "100 packets"}
+    kinds = {
+        "`drop-tail`": {"drop-tail": limit},
+        "`red`": {"red": limit},
+        "`drr`": {"drr": limit},
+        "`sfq`": {"sfq": limit},
+        "`sfq`, weight 2 for near": {"sfq": {**limit, "weights": {"near": 2.0}}},
+        '`drr`, `drop = "arriving"`': {"drr": {**limit, "drop": "arriving"}},
+    }
+    for name, queue in kinds.items():
+        forward = {"capacity": "10 Mbit/s", "delay": "20 ms", "queue": queue}
+        flows: dict[str, dict[str, object]] = {
+            "near": {},
+            "far": {"access_delay": "80 ms"},
+            "cubic": {"tcp": {"congestion": "cubic"}},
+            "datagrams": {"datagrams": {"rate": "6 Mbit/s"}},
+        }
+        scenario = {
+            "duration": "60 s",
+            "warmup": "10 s",
+            "topology": {"dumbbell": {"forward": forward}},
+            "tcp": {"stack": "rfc", "recovery": "newreno"},
+            "flows": {flow: {"start_spread": "1 s", **keys} for flow, keys in flows.items()},
+        }
+        rows = varicap.run(scenario, seeds=5).flows
+        rates = [Interval.of(samples(rows, flow, "throughput_bps")) for flow in flows]
+        yield name, *(f"{one.mean / 1e6:.2f} ± {(one.mean - (one.lo or one.mean)) / 1e6:.2f}" for one in rates)
+
+
+def engines() -> Rows:
+    """`examples/fixed.toml` in the simulator and by analysis."""
+    yield "", "simulator", "analysis", "Linux 6.18"
+    scenario = ROOT / "examples/fixed.toml"
+    (flow,) = varicap.run(scenario).summary["flows"]
+    (model,) = varicap.run(scenario, engine="model").summary["flows"]
+    goodput = flow["goodput_bps"]
+    ours = with_interval(goodput["mean"], goodput["lo"], goodput["hi"], 1e-6)
+    yield "goodput [Mb/s]", ours, f"{model['goodput_bps']['mean'] / 1e6:.4f}", ""
+    yield "mean RTT [ms]", f"{flow['rtt_ms']['mean']:.1f}", "", ""
+    yield "mean cwnd [packets]", f"{flow['cwnd_packets']['mean']:.1f}", "", ""
+    yield "packets retransmitted in 50 s", f"{flow['retransmitted_packets']:.1f}", "", ""
+
+
+def fading() -> Rows:
+    """How long Rayleigh fading stays bad and good, exactly and by eight sinusoids."""
+    yield "mean duration", "bad", "good"
+    unit, ten = Rayleigh(doppler_hz=1.0), Rayleigh(doppler_hz=10.0)
+    yield "exact, in periods of the Doppler frequency", f"{unit.mean_fade_s:.4f}", f"{unit.mean_good_s:.3f}"
+    yield "exact, at 10 Hz", f"{1e3 * ten.mean_fade_s:.1f} ms", f"{1e3 * ten.mean_good_s:.0f} ms"
+    bad, good = mean_durations({"rayleigh": {"doppler": "10 Hz"}}, 500.0)
+    yield "eight sinusoids, at 10 Hz", f"{1e3 * bad:.1f} ms", f"{1e3 * good:.0f} ms"
+
+
+TABLES: dict[str, Callable[[], Rows]] = {
+    table.__name__: table for table in (phase, loss, explicit, queues, engines, fading)
+}
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2 or sys.argv[1] not in TABLES:
+        sys.exit(__doc__)
+    for number, cells in enumerate(TABLES[sys.argv[1]]()):
+        print(f"| {' | '.join(cells)} |".replace("|  ", "| "))
+        if number == 0:
+            print("|" + "---|" * len(cells))
