@@ -49,6 +49,8 @@ from dataclasses import dataclass, replace
 from importlib import resources
 from typing import Any, Literal, TypeAlias, get_args
 
+from varicap.statistics.verdict import Bounds
+
 Verdict: TypeAlias = Literal["reproduced", "differs", "unsettled"]
 Engine: TypeAlias = Literal["sim", "model"]
 
@@ -100,6 +102,11 @@ class Claim:
     note: str = ""
     cell: tuple[str, str] | None = None
     """Row and column, if the claim is a cell of a table."""
+
+    @property
+    def bounds(self) -> Bounds:
+        """The accepted range as what is asked of a mean."""
+        return Bounds(low=self.accept[0], high=self.accept[1])
 
 
 @dataclass(frozen=True)

@@ -116,8 +116,7 @@ def _effort(judged: Judged, spent: int) -> int:
     samples = None if judged.value.sim is None else judged.value.sim.samples
     if missing is None or samples is None:
         return spent
-    # The width of an interval is an estimate: a little more than it says saves another round.
-    needed = math.ceil(1.1 * spent * (samples + missing) / samples)
+    needed = math.ceil(spent * (samples + missing) / samples)
     return needed if needed <= MOST_EFFORT else spent
 
 

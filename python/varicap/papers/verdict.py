@@ -1,10 +1,13 @@
 """From measured values to verdicts."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 from varicap.papers.claims import Claim, Verdict
 from varicap.statistics import Interval, finite
+
+_SAID: dict[str, Verdict] = {"meets": "reproduced", "misses": "differs", "undecided": "unsettled"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +43,6 @@ class Judged:
     def to_dict(self) -> dict[str, Any]:
         """The judged claim as ``varicap reproduce --json`` prints it."""
         claim, value = self.claim, self.value
-        low, high = claim.accept
         return {
             "id": claim.id,
             "where": claim.where,
@@ -52,7 +54,7 @@ class Judged:
             "kernel": None if value.kernel is None else value.kernel.to_dict(),
             "unit": claim.unit,
             "judged_by": claim.engine,
-            "bounds": {"low": finite(low), "high": finite(high)},
+            "bounds": claim.bounds.to_dict(),
             "tolerance": claim.tolerance,
             "reason": claim.reason,
             "verdict": self.verdict,
@@ -88,23 +90,21 @@ def ours_of(claim: Claim, value: Value) -> Interval:
 
 
 def _verdict(claim: Claim, ours: Interval) -> Verdict:
-    low, high = claim.accept
+    bounds = claim.bounds
+    if math.isnan(ours.mean):
+        return "differs"
     if ours.lo is None or ours.hi is None:
-        if not low <= ours.mean <= high:
+        if not bounds.low <= ours.mean <= bounds.high:
             return "differs"
         return "reproduced" if claim.engine == "model" else "unsettled"
-    if low <= ours.lo and ours.hi <= high:
-        return "reproduced"
-    # Not a number is no overlap.
-    return "unsettled" if ours.lo <= high and ours.hi >= low else "differs"
+    return _SAID[bounds.verdict(ours)]
 
 
 def _missing(claim: Claim, ours: Interval) -> int | None:
-    """About how many more runs would leave all bounds outside of the interval."""
-    if ours.lo is None or ours.hi is None:
+    """About how many more runs would leave both bounds outside of the interval; none if no number would."""
+    if ours.samples is None or ours.lo is None or ours.mean in claim.accept:
         return None
-    needed = [ours.runs_to_reach(edge) for edge in claim.accept if ours.lo <= edge <= ours.hi]
-    return None if None in needed else max((each for each in needed if each is not None), default=None)
+    return claim.bounds.runs(ours, ours.samples) - ours.samples
 
 
 def _why_open(ours: Interval, missing: int | None) -> str:

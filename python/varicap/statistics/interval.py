@@ -38,20 +38,6 @@ class Interval:
         half = float(_half_width(((values - mean) ** 2).sum(), values.size))
         return cls(mean, mean - half, mean + half, values.size)
 
-    def runs_to_reach(self, edge: float) -> int | None:
-        """About how many more samples would leave `edge` outside of the interval if the mean stays; none: no number.
-
-        The half-width is taken to shrink with the square root of their number.
-
-        >>> Interval.of([1.0, 2.0, 3.0]).runs_to_reach(1.0)
-        53
-        """
-        distance = abs(self.mean - edge)
-        if self.lo is None or self.hi is None or self.samples is None or not distance > 0.0:
-            return None
-        half = (self.hi - self.lo) / 2
-        return max(1, math.ceil(self.samples * (half / distance) ** 2) - self.samples)
-
     def to_dict(self) -> dict[str, float | None]:
         """For JSON, which has no NaN."""
         return {"mean": finite(self.mean), "lo": finite(self.lo), "hi": finite(self.hi)}
