@@ -2,15 +2,14 @@
 
 from collections.abc import Iterator
 from math import isclose
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from varicap import units
-from varicap.analyse.effective import SlottedChain
-from varicap.analyse.models import abr as renewal
 from varicap.engines.model.answer import Answer
 from varicap.engines.model.path import FlowPath, choice, no_arq, no_loss, no_reservation, one_bottleneck, option
+
+if TYPE_CHECKING:
+    import numpy as np
 
 _ROUNDING = 1e-9
 
@@ -59,6 +58,11 @@ class RateControl:
 
     def solve(self, path: FlowPath) -> Answer:
         """What the flow gets in the long run."""
+        import numpy as np
+
+        from varicap.analyse.effective import SlottedChain
+        from varicap.analyse.models import abr as renewal
+
         options = choice(path.link["capacity"])[1]
         rates = np.array([units.bits_per_second(rate) for rate in options["rates"]])
         whole_pps = float(rates.max()) / 8 / path.packet_bytes
@@ -89,8 +93,10 @@ class RateControl:
         )
 
 
-def _per_delay(options: dict[str, Any], delay_s: float) -> np.ndarray[Any, np.dtype[np.float64]]:
+def _per_delay(options: dict[str, Any], delay_s: float) -> "np.ndarray[Any, np.dtype[np.float64]]":
     """Transition matrix from one delay to the next: as often as in the scenario's chain, at the ends of delays only."""
+    import numpy as np
+
     steps = delay_s / units.seconds(options["step"])
     each = np.array([[units.share(str(value)) for value in row] for row in options["transitions"]])
     matrix = np.eye(len(each)) + steps * (each - np.eye(len(each)))

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from math import isclose
 
 from varicap import units
-from varicap.analyse.models import ratcp as renewal
 from varicap.engines.model.answer import Answer
 from varicap.engines.model.path import FlowPath, choice, no_arq, no_loss, no_source, one_bottleneck, option
 
@@ -50,6 +49,8 @@ class Sessions:
 
     def solve(self, path: FlowPath) -> Answer:
         """What the flow gets in the long run."""
+        from varicap.analyse.models import ratcp as renewal
+
         kind, options = choice(path.link["capacity"])
         control, control_options = choice(path.tcp["congestion"])
         sessions = {}

@@ -1,12 +1,14 @@
 """Reno on a fixed link, and Reno under random loss: scenarios that the closed forms fit."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from varicap import units
-from varicap.analyse.models import pftk, sawtooth
 from varicap.engines.model.answer import Answer
 from varicap.engines.model.path import FlowPath, choice, no_arq, no_loss, no_source, one_bottleneck, option
+
+if TYPE_CHECKING:
+    from varicap.analyse.models import pftk
 
 _RECOVERIES = ("reno", "newreno", "sack", "rack")
 _MOST_USED = 0.7
@@ -39,6 +41,8 @@ class Sawtooth:
 
     def solve(self, path: FlowPath) -> Answer:
         """What the flow gets in the long run."""
+        from varicap.analyse.models import sawtooth
+
         rate = path.link["mean_bps"] / 8 / path.packet_bytes
         counted = choice(path.link["queue"])[1]["counts_in_service"]
         parameters = sawtooth.Parameters(
@@ -84,6 +88,8 @@ class RandomLoss:
 
     def solve(self, path: FlowPath) -> Answer:
         """What the flow gets in the long run."""
+        from varicap.analyse.models import pftk
+
         packet = path.packet_bytes if path.bottlenecks else float(path.flow["packet_bytes"])
         capacity = path.link["mean_bps"] / 8 / packet if path.bottlenecks else float("inf")
         round_trip = path.base_rtt_s + 1 / capacity
@@ -114,7 +120,7 @@ class RandomLoss:
         )
 
 
-def _strained(path: FlowPath, found: pftk.Result) -> Iterator[str]:
+def _strained(path: FlowPath, found: "pftk.Result") -> Iterator[str]:
     if found.waiting_share > _MOST_WAITING:
         recovery = choice(path.tcp["recovery"])[0]
         yield (
