@@ -5,7 +5,9 @@ from math import isclose
 from typing import TYPE_CHECKING, Any
 
 from varicap import units
+from varicap.engines.model import timeout
 from varicap.engines.model.answer import Answer
+from varicap.engines.model.keys import BEGINNING, BOTTLENECK, GREEDY, PACKETS, table
 from varicap.engines.model.path import FlowPath, choice, no_arq, no_loss, no_reservation, one_bottleneck, option
 
 if TYPE_CHECKING:
@@ -18,6 +20,18 @@ class RateControl:
     """TCP over INSTCAP, over a constant rate, or alone, on a link whose capacity is a slotted Markov chain."""
 
     name = "abr"
+    keys = (
+        (PACKETS | BEGINNING | GREEDY | BOTTLENECK)
+        | table("link.capacity.slotted-markov", "rates", "step", "transitions", "start")
+        | table("tcp", "recovery", "congestion", "halving")
+        | table("tcp", "max_window", "receive_window")
+        | {"tcp.ack", "abr", "feedback"}
+        # Without bounds and steps; the first rate ends with the first feedback.
+        | table("abr", "rate", "service", "initial")
+        | table("feedback", "link", "links", "share", "estimator", "estimator.instantaneous.interval", "delay")
+        # What a sender without fast retransmit has no use for.
+        | table("tcp", "dsack", "limited_transmit", "duplicate_acks", "reduce_once")
+    ) | timeout.KEYS
 
     def misfits(self, path: FlowPath) -> Iterator[str]:
         """Assumptions that the flow breaks."""
@@ -53,8 +67,6 @@ class RateControl:
                 f"{key}.feedback.delay = {feedback['delay_s']:g} s: in the model it is the round trip, "
                 f"{path.base_rtt_s:g} s"
             )
-        if source["is_bounded"]:
-            yield f"{key}.abr: in the model the source keeps to the advertised rate, without bounds or steps"
 
     def solve(self, path: FlowPath) -> Answer:
         """What the flow gets in the long run."""
@@ -89,7 +101,24 @@ class RateControl:
                 "timeouts_per_s": found.timeouts_per_slot / path.base_rtt_s,
                 "states": found.states,
             },
-            strained=found.validity,
+            strained=(
+                *found.validity,
+                *_late(path),
+                *timeout.strained(path, found.timeouts_per_slot / path.base_rtt_s),
+            ),
+        )
+
+
+def _late(path: FlowPath) -> Iterator[str]:
+    """What strains INSTCAP, which hears in each delay of the capacity one delay ago."""
+    source, feedback = path.flow["abr"], path.flow["feedback"]
+    if source is None or source["rate_bps"] is not None or feedback is None:
+        return
+    interval = choice(feedback["estimator"])[1]["interval"]
+    if units.seconds(interval) > path.base_rtt_s:
+        yield (
+            f"{path.flow['path']}.feedback.estimator.instantaneous.interval = {interval}: in the model a change is "
+            f"advertised within a round trip, {path.base_rtt_s:g} s"
         )
 
 

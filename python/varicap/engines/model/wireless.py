@@ -4,7 +4,9 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from varicap import units
+from varicap.engines.model import timeout
 from varicap.engines.model.answer import Answer
+from varicap.engines.model.keys import ACKNOWLEDGEMENTS, BEGINNING, BOTTLENECK, GREEDY, PACKETS, table
 from varicap.engines.model.path import FlowPath, choice, no_source, one_bottleneck, option
 
 if TYPE_CHECKING:
@@ -18,6 +20,21 @@ class Arq:
     """Tahoe over a stop-and-wait ARQ link on a Markov or fading channel: 3/4 of the effective capacity."""
 
     name = "wireless"
+    keys = (
+        (PACKETS | BEGINNING | GREEDY | BOTTLENECK | ACKNOWLEDGEMENTS)
+        | {"link.arq", "link.loss"}
+        | table("link.arq", "slot", "aligned", "window", "ack_delay", "max_retransmissions")
+        | table("link.loss.markov", "good", "bad", "delivered")
+        | table("link.loss.rayleigh", "doppler", "threshold_db", "delivered", "oscillators")
+        | table("link.loss.states", "delivered", "mean_holding", "jumps", "start")
+        | table("tcp", "recovery", "congestion", "congestion.reno.byte_counting", "counting", "halving")
+        | table("tcp", "max_window", "receive_window", "limited_transmit", "dsack", "reduce_once")
+        # The window of a recovery that is not Tahoe's strains the model anyway.
+        | table("tcp.recovery.rack", "reduction", "tail_loss_probe", "frto", "undo", "keep_in_flight")
+        # Timeouts are rare.
+        | {"tcp.timer = linux", "tcp.timer = rfc6298", "tcp.timer = ticks"}
+        | (timeout.KEYS - {"tcp.timer"})
+    )
 
     def misfits(self, path: FlowPath) -> Iterator[str]:
         """Assumptions that the flow breaks."""
