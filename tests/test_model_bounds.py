@@ -74,7 +74,7 @@ def test_ratcp_on_a_fixed_link(beta: int, rtt: Any, ack: Any) -> None:
     holds(scenario, {"one": (bound, bound)}, 2, {})
 
 
-SESSIONS = {"ratcp": (0.0, 0.10), "ratcp-b4": (0.03, 0.05), "tcp": (0.0, 0.14)}
+SESSIONS = {"ratcp": (0.0, 0.10), "ratcp-b4": (0.03, 0.05), "tcp": (0.0, 0.16)}
 
 
 def persistent(limit: int, arrivals: float) -> tuple[dict[str, Any], dict[str, str]]:
