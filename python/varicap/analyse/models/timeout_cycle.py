@@ -107,7 +107,7 @@ def throughput(parameters: Parameters) -> Result:
 
     >>> fixed = Parameters(capacity_pps=200, delay_s=0.1, room_packets=11, timer=Timer(minimum_s=0.2))
     >>> round(throughput(fixed).throughput_pps / 200, 3)
-    0.777
+    0.783
     """
     session = _Session(parameters)
     cycles: list[tuple[float, int]] = []
