@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from conftest import ROOT
 
 from varicap.analyse import markov
 from varicap.analyse.models import ratcp, ratcp_chain
@@ -323,6 +324,49 @@ def test_a_model_too_large_to_solve_is_refused_with_the_reason(monkeypatch: pyte
 def test_varicap_starts_without_scipy() -> None:
     code = "import sys, varicap, varicap.cli; print('scipy' in sys.modules)"
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "False"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "spared"),
+    [
+        (["examples/fixed.toml", "--explain"], {"scipy", "numpy"}),
+        (["examples/fixed.toml", "--engine", "model"], {"scipy", "numpy"}),
+        (["examples/ratcp.toml", "--engine", "model"], {"scipy"}),
+        (["examples/effcap.toml", "--engine", "model"], {"scipy"}),
+        (["examples/wireless.toml", "--engine", "model"], {"scipy"}),
+        (["python/varicap/papers/ratcp/scenarios/persistent.toml", "--engine", "model"], {"scipy"}),
+        (["examples/fixed.toml", "--seeds", "1", "--set", "duration=12 s", "--json"], {"scipy.optimize"}),
+    ],
+)
+def test_an_answer_does_not_wait_for_libraries_that_it_does_not_need(arguments: list[str], spared: set[str]) -> None:
+    code = (
+        "import sys; from varicap.cli import main\n"
+        f"sys.argv = ['varicap', 'run', *{arguments!r}]\n"
+        "try: main()\n"
+        "except SystemExit as end: assert not end.code, end.code\n"
+        f"print(sorted({spared!r} & set(sys.modules)), file=sys.stderr)"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], cwd=ROOT, text=True, capture_output=True, check=True)
+    assert ended.stderr.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("states", [63, 64, 65, 150])
+def test_elimination_in_blocks_solves_a_chain_that_leads_everywhere(states: int) -> None:
+    chain = np.random.default_rng(states).random((states, states)) ** 20
+    chain /= chain.sum(axis=1, keepdims=True)
+    found = markov.gth(chain)
+    np.testing.assert_allclose(found @ chain, found, rtol=1e-11)
+
+
+def test_dense_and_sparse_chains_have_the_same_classes() -> None:
+    loop = np.roll(np.eye(4), 1, axis=1)
+    trap = np.zeros((7, 7))
+    trap[:4, :4], trap[4:, 4:] = loop, np.roll(np.eye(3), 1, axis=1)
+    with pytest.raises(ValueError, match="2 recurrent classes"):
+        markov.recurrent_class(trap)
+    trap[0, 1], trap[0, 5] = 0.5, 0.5
+    for chain in (trap, sp.csr_array(trap)):
+        assert markov.recurrent_class(chain).tolist() == [4, 5, 6]
 
 
 # --- the RATCP model against a plain simulation of its process -------------------------------------------------------

@@ -23,8 +23,6 @@ from typing import Literal, Self
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq
-from scipy.special import logsumexp
 
 from varicap.analyse import markov
 
@@ -47,7 +45,7 @@ class SlottedChain:
 
     def __post_init__(self) -> None:
         capacity = np.atleast_1d(np.asarray(self.capacity, dtype=float))
-        transition = markov.validate(self.transition).toarray()
+        transition = markov.validate(np.asarray(self.transition, dtype=float))
         if capacity.shape != transition.shape[:1]:
             raise ValueError(f"{capacity.size} capacities for {transition.shape[0]} states")
         if not (np.isfinite(capacity) & (capacity >= 0)).all():
@@ -194,6 +192,8 @@ def decay_of(chain: SlottedChain, rate: float) -> float:
     low, high = math.log(_LEAST_TILT / spread), math.log(_MOST_TILT / spread)
     if rate == least or effective_capacity(chain, math.exp(high) * (1 - 1e-12)) >= rate:
         return math.inf
+    from scipy.optimize import brentq  # slow to import
+
     root = brentq(lambda log: effective_capacity(chain, math.exp(log)) - rate, low, high, xtol=1e-14, rtol=1e-14)
     return math.exp(root)
 
@@ -244,6 +244,8 @@ def estimate(samples: ArrayLike, *, average: int, least: int, delta: float = mat
     if tilt * float(np.ptp(values)) < _LEAST_TILT:
         sums = np.where(np.isfinite(windows), windows, 0.0).sum(axis=1)
         return np.concatenate([early, sums / there])
+    from scipy.special import logsumexp  # slow to import
+
     return np.concatenate([early, (np.log(there) - logsumexp(-tilt * windows, axis=1)) / tilt])
 
 

@@ -6,15 +6,21 @@ solved by GTH elimination, which never subtracts and so keeps relative accuracy,
 sparse factorisation.  Every solution of a large chain is checked against ``pi P = pi``.
 """
 
+from typing import TYPE_CHECKING, TypeAlias
+
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse.csgraph import connected_components
-from scipy.sparse.linalg import splu
+
+if TYPE_CHECKING:
+    # Slow to import: only a chain that is too large to be dense needs it.
+    import scipy.sparse as sp
 
 Array = NDArray[np.float64]
+Matrix: TypeAlias = "Array | sp.csr_array"
 
-_DENSE_STATES = 200  # below this size GTH elimination is faster than setting up a sparse factorisation
+_DENSE_STATES = 800  # up to this size GTH elimination takes less time than importing SciPy
+_SPARSE_STATES = 200  # below this size it is faster than setting up a sparse factorisation
+_BLOCK = 64  # states that are eliminated before the rest of the matrix is changed, by one product
 _SHIFT = 1e-11  # large compared with rounding, small compared with the gap of any chain that mixes within a run
 _ITERATIONS = 50  # two or three are usual
 _CHANGE = 1e-12  # total variation between iterations below which they have converged
@@ -26,8 +32,18 @@ class NotConverged(ArithmeticError):  # noqa: N818 -- it names what happened
     """No stationary distribution was found that satisfies its equation."""
 
 
-def validate(transition: ArrayLike | sp.sparray) -> sp.csr_array:
-    """The transition matrix in sparse form, after checking that it is a valid one.
+def matrix(states: int, source: NDArray[np.intp], target: NDArray[np.intp], chance: Array) -> Matrix:
+    """The transition matrix of a chain with these branches, which may repeat; sparse if it is large."""
+    if states <= _DENSE_STATES:
+        found = np.bincount(source * states + target, chance, minlength=states**2)
+        return np.asarray(found.reshape(states, states), dtype=float)
+    import scipy.sparse as sp
+
+    return sp.csr_array((chance, (source, target)), shape=(states, states))
+
+
+def validate(transition: "ArrayLike | sp.sparray") -> Matrix:
+    """The transition matrix, sparse if it was given so, after checking that it is a valid one.
 
     Parameters
     ----------
@@ -39,11 +55,12 @@ def validate(transition: ArrayLike | sp.sparray) -> sp.csr_array:
     ValueError
         The matrix is empty, not square, has a negative or undefined entry, or a row whose sum is not one.
     """
-    matrix = sp.csr_array(transition if sp.issparse(transition) else np.atleast_2d(np.asarray(transition, dtype=float)))
+    matrix = _csr(transition) if _is_sparse(transition) else np.atleast_2d(np.asarray(transition, dtype=float))
     rows, columns = matrix.shape
     if rows != columns or rows == 0:
         raise ValueError(f"a transition matrix is square and not empty, not {rows} x {columns}")
-    if not np.isfinite(matrix.data).all() or (matrix.data < 0).any():
+    entries = matrix if isinstance(matrix, np.ndarray) else matrix.data
+    if not np.isfinite(entries).all() or (entries < 0).any():
         raise ValueError("a transition probability is negative or not a number")
     sums = np.asarray(matrix.sum(axis=1)).ravel()
     worst = int(np.abs(sums - 1).argmax())
@@ -52,7 +69,7 @@ def validate(transition: ArrayLike | sp.sparray) -> sp.csr_array:
     return matrix
 
 
-def stationary(transition: ArrayLike | sp.sparray) -> Array:
+def stationary(transition: "ArrayLike | sp.sparray") -> Array:
     """The stationary distribution of a finite chain, shape (n,).
 
     Assumptions: one recurrent class.  Periodic chains are allowed: the solution is then the long-run share of time.
@@ -71,21 +88,23 @@ def stationary(transition: ArrayLike | sp.sparray) -> Array:
     """
     matrix = validate(transition)
     members = recurrent_class(matrix)
-    inner = sp.csr_array(matrix[members][:, members])
+    inner = matrix[members][:, members]
     probabilities = np.zeros(matrix.shape[0])
-    if members.size <= _DENSE_STATES:
+    if isinstance(inner, np.ndarray) and members.size <= _DENSE_STATES:
+        probabilities[members] = gth(inner)
+    elif not isinstance(inner, np.ndarray) and members.size <= _SPARSE_STATES:
         probabilities[members] = gth(inner.toarray())
     else:
-        probabilities[members] = _sparse(inner)
+        probabilities[members] = _sparse(_csr(inner))
     return probabilities
 
 
-def residual(transition: sp.sparray, probabilities: Array) -> float:
+def residual(transition: Matrix, probabilities: Array) -> float:
     """How far a distribution is from being stationary: ``sum |pi P - pi|``."""
     return float(np.abs(probabilities @ transition - probabilities).sum())
 
 
-def recurrent_class(transition: sp.csr_array) -> NDArray[np.intp]:
+def recurrent_class(transition: Matrix) -> NDArray[np.intp]:
     """The states of the chain's recurrent class, ascending.
 
     Raises
@@ -93,16 +112,10 @@ def recurrent_class(transition: sp.csr_array) -> NDArray[np.intp]:
     ValueError
         There are several recurrent classes: the long run then depends on the first state.
     """
-    positive = sp.csr_array(transition)
-    positive.eliminate_zeros()
-    count, label = connected_components(positive, directed=True, connection="strong")
-    source, target = positive.nonzero()
-    closed = np.ones(count, dtype=bool)
-    closed[label[source[label[source] != label[target]]]] = False
-    recurrent = np.flatnonzero(closed)
-    if recurrent.size != 1:
-        raise ValueError(f"the chain has {recurrent.size} recurrent classes: no single stationary distribution")
-    return np.flatnonzero(label == recurrent[0])
+    classes = _classes(transition > 0) if isinstance(transition, np.ndarray) else _sparse_classes(transition)
+    if len(classes) != 1:
+        raise ValueError(f"the chain has {len(classes)} recurrent classes: no single stationary distribution")
+    return classes[0]
 
 
 def gth(transition: ArrayLike) -> Array:
@@ -120,12 +133,16 @@ def gth(transition: ArrayLike) -> Array:
     """
     p = np.array(transition, dtype=float)
     states = p.shape[0]
-    for k in range(states - 1, 0, -1):
-        leaving = p[k, :k].sum()
-        if leaving <= 0:
-            raise ValueError(f"the chain is not irreducible: state {k} reaches none of those before it")
-        p[:k, k] /= leaving
-        p[:k, :k] += np.outer(p[:k, k], p[k, :k])
+    for end in range(states, 0, -_BLOCK):
+        begin = max(end - _BLOCK, 0)
+        for k in range(end - 1, max(begin, 1) - 1, -1):
+            leaving = p[k, :k].sum()
+            if leaving <= 0:
+                raise ValueError(f"the chain is not irreducible: state {k} reaches none of those before it")
+            p[:k, k] /= leaving
+            p[:k, begin:k] += np.outer(p[:k, k], p[k, begin:k])
+            p[begin:k, :begin] += np.outer(p[begin:k, k], p[k, :begin])
+        p[:begin, :begin] += p[:begin, begin:end] @ p[begin:end, :begin]
     weight = np.zeros(states)
     weight[0] = 1
     for k in range(1, states):
@@ -159,8 +176,61 @@ def birth_death(up: ArrayLike, down: ArrayLike) -> Array:
     return np.asarray(weight / weight.sum())
 
 
-def _sparse(matrix: sp.csr_array) -> Array:
+def _is_sparse(transition: object) -> bool:
+    return hasattr(transition, "tocsr")
+
+
+def _csr(transition: "ArrayLike | sp.sparray") -> "sp.csr_array":
+    import scipy.sparse as sp
+
+    return sp.csr_array(transition)
+
+
+def _classes(leads: NDArray[np.bool_]) -> list[NDArray[np.intp]]:
+    """The recurrent classes of a dense chain, by which states lead to which."""
+    found = []
+    left = np.ones(leads.shape[0], dtype=bool)
+    while left.any():
+        state = int(left.argmax())
+        while True:
+            ahead, behind = _reached(leads, state), _reached(leads.T, state)
+            escapes = ahead & ~behind
+            if not escapes.any():
+                break
+            state = int(escapes.argmax())  # from there nothing leads back, so that this ends
+        found.append(np.flatnonzero(ahead))
+        left &= ~behind
+    return found
+
+
+def _reached(leads: NDArray[np.bool_], state: int) -> NDArray[np.bool_]:
+    """The states that a chain in this state may reach, itself included."""
+    reached = np.zeros(leads.shape[0], dtype=bool)
+    reached[state] = True
+    frontier = reached
+    while frontier.any():
+        frontier = leads[frontier].any(axis=0) & ~reached
+        reached = reached | frontier
+    return reached
+
+
+def _sparse_classes(transition: "sp.csr_array") -> list[NDArray[np.intp]]:
+    from scipy.sparse.csgraph import connected_components
+
+    positive = _csr(transition)
+    positive.eliminate_zeros()
+    count, label = connected_components(positive, directed=True, connection="strong")
+    source, target = positive.nonzero()
+    closed = np.ones(count, dtype=bool)
+    closed[label[source[label[source] != label[target]]]] = False
+    return [np.flatnonzero(label == one) for one in np.flatnonzero(closed)]
+
+
+def _sparse(matrix: "sp.csr_array") -> Array:
     """Inverse iteration: ``x <- x ((1 + shift) I - P)^-1`` enlarges ``pi`` by 1 / shift, the rest by 1 / gap."""
+    import scipy.sparse as sp
+    from scipy.sparse.linalg import splu
+
     states = matrix.shape[0]
     shifted = sp.csc_array(((1 + _SHIFT) * sp.eye_array(states) - matrix).T)
     # A diagonally dominant M-matrix needs no pivoting, and without it the factors stay sparse.

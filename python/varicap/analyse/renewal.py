@@ -9,12 +9,15 @@ with ``pi`` the stationary distribution of the chain, whatever the distributions
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from varicap.analyse.markov import stationary
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
 
 Array = NDArray[np.float64]
 
@@ -23,7 +26,7 @@ Array = NDArray[np.float64]
 class MarkovRenewal:
     """An embedded Markov chain and the mean time that it spends in each state."""
 
-    transition: Array | sp.sparray
+    transition: "Array | sp.sparray"
     """Probabilities of the next state, shape (n, n), dense or sparse; one recurrent class."""
     mean_holding_s: Array
     """Mean holding time by state [s], shape (n,)."""

@@ -13,7 +13,7 @@ import typer
 import varicap._core as _core
 from varicap import _interrupt
 from varicap.errors import MachineLacksError, NotApplicableError
-from varicap.terminal import MACHINE_LACKS, OK, RUN_FAILED, USAGE, fail, mistakes
+from varicap.terminal import MACHINE_LACKS, OK, RUN_FAILED, USAGE, fail, mistakes, say
 
 if TYPE_CHECKING:
     app: typer.Typer
@@ -83,7 +83,10 @@ def _run() -> NoReturn:
     except _core.ScenarioError as error:
         fail(mistakes(error), USAGE)
     except NotApplicableError as error:
-        fail(str(error), USAGE)
+        *reasons, last = str(error).splitlines()
+        for reason in reasons:
+            say(reason)
+        fail(last, USAGE)
     except MachineLacksError as error:
         fail(str(error), MACHINE_LACKS)
     except _core.RunError as error:

@@ -247,11 +247,8 @@ def _analyse(
         echo(json.dumps(result.summary, ensure_ascii=False))
     else:
         _print_tables(result.summary)
-    for flow in result.summary["flows"]:
-        if "not_applicable" in flow:
-            report(model.why_not(flow))
-    for text in result.summary["fidelity"]["strained"]:
-        report(text)
+    for reason in model.reasons(result.summary):
+        report(reason)
     _check_fidelity(result.summary, strict, report)
 
 
@@ -293,6 +290,7 @@ def compare(
     """Ask the three engines about one scenario: their answers side by side, and the differences in percent."""
     from varicap import engines
     from varicap.engines import comparison
+    from varicap.engines.model import reasons
     from varicap.report import engines as tables
 
     drawn = plot if plot is not None else not as_json
@@ -320,7 +318,14 @@ def compare(
     for answer in compared["engines"]:
         # Also with --quiet: neither a missing column nor an invalid one may go unnoticed.
         if "not_applicable" in answer:
-            say(f"{answer['engine']}: {answer['not_applicable']}")
+            for reason in answer["not_applicable"].splitlines():
+                say(f"{answer['engine']}: {reason}")
+            continue
+        if answer["engine"] == "model":
+            for reason in reasons(answer):
+                report(f"model: {reason}")
+            if not answer["fidelity"]["valid"]:
+                say("model: this result is not valid")
             continue
         fidelity = answer.get("fidelity", {})
         if faults := fidelity.get("faults"):

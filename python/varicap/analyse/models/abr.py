@@ -32,6 +32,7 @@ import numpy as np
 from varicap.analyse import markov
 from varicap.analyse.effective import SlottedChain, decay_of
 from varicap.analyse.models import abr_chain
+from varicap.analyse.models.ratcp_slot import EPSILON
 
 ATM_SHARE = 48 / 53
 """Payload of an ATM cell over its size."""
@@ -40,6 +41,10 @@ ATM_SHARE = 48 / 53
 _RATES, _CLOSER = 25, 4
 # Below this many packets per slot a round of slow start no longer fits into one.
 _FEW_PACKETS = 2
+# Delays for which a capacity lasts, from which on losses come as fast as the model has them.
+_LASTS = 5
+# Timeouts per delay up to which what they cost beyond the model's share stays below the bound of docs/models.md.
+_MANY_TIMEOUTS = 1 / 70
 # TCP alone loses packets in slow start below this ratio of buffer and pipe.  Source: [abr, §III-B], from [lakshman97].
 _SLOW_START_LOSES = 1 / 3
 
@@ -125,8 +130,8 @@ def efficiency(parameters: Parameters) -> Result:
     W_max       `max_window`            packets
     ==========  ======================  =======
 
-    Validity: capacities that last for more than about five Delta, and buffers that a change can overflow: where none
-    can be lost the optimum that follows is an upper bound.  `Result.validity` says so.
+    Validity: capacities that last for five Delta or more, timeouts that are rare, and buffers that a change can
+    overflow: where none can be lost the optimum that follows is an upper bound.  `Result.validity` says so.
 
     Source: [abr, §III, eqs. (10) to (21)].
 
@@ -150,7 +155,7 @@ def efficiency(parameters: Parameters) -> Result:
         timeouts_per_slot=lost / slots,
         states=int(np.count_nonzero(share)),
         residual=markov.residual(transition, share),
-        validity=_validity(parameters, lost),
+        validity=_validity(parameters, lost, lost / slots),
     )
 
 
@@ -234,15 +239,23 @@ def _path(parameters: Parameters) -> abr_chain.Path:
     )
 
 
-def _validity(parameters: Parameters, lost: float) -> tuple[str, ...]:
+def _validity(parameters: Parameters, lost: float, timeouts_per_slot: float) -> tuple[str, ...]:
     notes = []
     rates = parameters.capacity.capacity
     slowest = parameters.slot_packets * float(rates.min())
     if slowest < _FEW_PACKETS:
         notes.append(f"the slowest state carries {slowest:.2g} packets per delay: slow start takes longer than a slot")
-    staying = parameters.capacity.transition.diagonal()
-    if (staying < 0.5).any():
-        notes.append("the capacity stays for less than two delays: losses come more slowly than the model has them")
+    leaving = 1 - parameters.capacity.transition.diagonal()
+    if (leaving > (1 + EPSILON) / _LASTS).any():
+        notes.append(
+            f"the capacity stays for {1 / leaving.max():.2g} delays (below {_LASTS}): losses come more slowly than the "
+            "model has them"
+        )
+    if timeouts_per_slot > _MANY_TIMEOUTS:
+        notes.append(
+            f"a timeout every {1 / timeouts_per_slot:.0f} delays (below {1 / _MANY_TIMEOUTS:.0f}), and each costs more "
+            "than the model has: an upper bound"
+        )
     if parameters.control == "instcap" and rates.min() < rates.max() and lost == 0:
         notes.append("no change of the capacity can overflow the buffer within a slot: an upper bound")
     ratio = parameters.buffer_packets / (parameters.slot_packets * float(rates.max()) + 1)

@@ -13,9 +13,9 @@ from functools import lru_cache
 from typing import Final
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from varicap.analyse import markov
 from varicap.analyse.models.ratcp_slot import EPSILON, Array, Counts, Slots, growths
 
 MAX_STATES: Final = 200_000
@@ -58,7 +58,7 @@ class Chain:
     _steps: Counts
     _pairs: tuple[Counts, Counts]
 
-    def transition(self, capacity: Array) -> sp.csr_array:
+    def transition(self, capacity: Array) -> markov.Matrix:
         """The transition matrix for a capacity that changes by this matrix, shape (states, states)."""
         matrix = capacity
         weight = np.zeros(self._chance.shape)
@@ -67,8 +67,7 @@ class Chain:
             weight[index] = _pairs_after(capacity, matrix, self._pairs[0][index], self._pairs[1][index], steps)
             if steps > 1:
                 matrix = matrix @ capacity
-        n = self.pair.size
-        return sp.csr_array((self._chance * weight, (self._source, self._target)), shape=(n, n))
+        return markov.matrix(self.pair.size, self._source, self._target, self._chance * weight)
 
 
 def _pairs_after(one: Array, before: Array, source: Counts, target: Counts, steps: int) -> Array:

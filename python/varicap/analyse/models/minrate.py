@@ -31,8 +31,6 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Literal, TypeAlias
 
-from scipy.optimize import brentq
-
 Window: TypeAlias = Literal["whole", "best-rtt", "average-rtt"]
 """What a loss halves: all of cwnd, or the part above the reserved rate times the best or the average round trip."""
 
@@ -196,6 +194,8 @@ def shares(reservations_bps: Sequence[float], window: Window, at: Bottleneck | N
     def too_much(loss: float, queue: float) -> float:
         """By how much the flows exceed the capacity [packets per round trip]."""
         return sum(windows(loss, queue)) - free / (8 * at.packet_bytes) * at.rtt_s(queue)
+
+    from scipy.optimize import brentq  # slow to import
 
     queue = at.max_threshold
     if too_much(at.loss(queue), queue) <= 0:

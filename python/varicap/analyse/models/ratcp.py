@@ -23,7 +23,7 @@ overflow the buffer: three more slots, and another slow start.  The throughput i
 where the paper leaves details to a thesis, the readings are those of `varicap/papers/ratcp/README.md`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Self
 
@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varicap.analyse import markov
-from varicap.analyse.models import ratcp_chain
+from varicap.analyse.models import ratcp_chain, timeout_cycle
 from varicap.analyse.models.ratcp_slot import EPSILON
 
 Array = NDArray[np.float64]
@@ -65,6 +65,8 @@ class Parameters:
     """RATCP-OldTahoe, or TCP-OldTahoe without feedback."""
     backlog_packets: int = 1
     """Target backlog of RATCP, beta [packets]."""
+    known_rtt_s: float | None = None
+    """RTT with which RATCP makes a window of the rate [s].  Default: the delay [ratcp, §V-A]."""
     arrival_rate: float = 0.0
     """Arrivals of ephemeral sessions, lambda [1/s]."""
     mean_session_packets: float = 400.0
@@ -84,6 +86,8 @@ class Parameters:
         _positive("delay_s", self.delay_s)
         _positive("mean_session_packets", self.mean_session_packets)
         _positive("packet_bytes", self.packet_bytes)
+        if self.known_rtt_s is not None:
+            _positive("known_rtt_s", self.known_rtt_s)
         _whole("buffer_packets", self.buffer_packets, least=1)
         _whole("backlog_packets", self.backlog_packets, least=0)
         _whole("max_sessions", self.max_sessions, least=0)
@@ -132,7 +136,8 @@ class Parameters:
     def rate_windows(self) -> NDArray[np.int64]:
         """W_rate by the number of sessions, floor(R_m Delta) + beta, never below one packet; shape (M_max + 1,)."""
         sessions = np.arange(self.max_sessions + 1)
-        carried = np.floor(self.slot / (sessions + 1) + EPSILON).astype(np.int64)
+        known = self.slot if self.known_rtt_s is None else self.capacity_pps * self.known_rtt_s
+        carried = np.floor(known / (sessions + 1) + EPSILON).astype(np.int64)
         return np.maximum(1, carried + self.backlog_packets)
 
     def _changes(self) -> tuple[Array, Array]:
@@ -262,9 +267,9 @@ def _path(parameters: Parameters) -> ratcp_chain.Path:
 
 
 def _validity(parameters: Parameters, path: ratcp_chain.Path, failure: float) -> tuple[str, ...]:
-    notes = []
+    notes = list(_alone(parameters, path)) if not path.sessions_change else []
     up, down = parameters._changes()
-    if (up + down).max() > _MOVING_FAST:
+    if path.sessions_change and (up + down).max() > _MOVING_FAST:
         notes.append(
             f"the number of sessions changes in a slot with probability {(up + down).max():.2f}: "
             "a rate that is constant over a delay is a poor picture"
@@ -275,6 +280,9 @@ def _validity(parameters: Parameters, path: ratcp_chain.Path, failure: float) ->
             f"with {path.most_sessions} sessions the link carries {slowest:.2g} packets per delay: "
             "rounds of slow start take longer than a slot"
         )
+    ratio = path.room / (path.slot + 1)
+    if path.sessions_change and parameters.control == "tcp" and ratio <= timeout_cycle.SLOW_START_LOSES:
+        notes.append(f"slow start loses packets in a buffer of {ratio:.2f} pipes: an upper bound")
     if parameters.control == "ratcp" and parameters.clip == "slot":
         invented = ratcp_chain.overshoot(path, parameters.backlog_packets)
         if invented > _INVENTED:
@@ -289,6 +297,21 @@ def _validity(parameters: Parameters, path: ratcp_chain.Path, failure: float) ->
             "the session is trapped in timeouts until the rate or ssthresh is lower"
         )
     return tuple(notes)
+
+
+def _alone(parameters: Parameters, path: ratcp_chain.Path) -> Iterator[str]:
+    """The chain begins with a full pipe: without sessions it may never see how a slow start would have ended."""
+    window = path.rate_window[0] if path.rate_window else None
+    exact = timeout_cycle.throughput(
+        timeout_cycle.Parameters(
+            capacity_pps=parameters.capacity_pps,
+            delay_s=parameters.delay_s,
+            room_packets=path.room,
+            rate_window=window,
+            timer=timeout_cycle.Timer(factor=2.0),
+        )
+    )
+    yield from exact.validity
 
 
 def _positive(name: str, value: float) -> None:

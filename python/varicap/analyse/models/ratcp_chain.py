@@ -22,9 +22,9 @@ from functools import lru_cache
 from typing import Final
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from varicap.analyse import markov
 from varicap.analyse.models.ratcp_slot import EPSILON, MOST_GROWTH, Array, Counts, Slots, growths, spacing
 
 AVOIDANCE: Final = 0
@@ -91,12 +91,11 @@ class Chain:
     loss: Array
     """Probability that each state loses a packet, shape (n,)."""
 
-    def transition(self, sessions: Array) -> sp.csr_array:
+    def transition(self, sessions: Array) -> markov.Matrix:
         """The transition matrix for a session chain of shape (M, M)."""
         flat = np.append(sessions.ravel(), 1.0)  # the index -1 finds a 1
         weight = self.chance * flat[self.steps[0]] * flat[self.steps[1]]
-        n = self.reward.size
-        return sp.csr_array((weight, (self.source, self.target)), shape=(n, n))
+        return markov.matrix(self.reward.size, self.source, self.target, weight)
 
 
 @dataclass(frozen=True, kw_only=True)

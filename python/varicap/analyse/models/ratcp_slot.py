@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, xlog1py, xlogy
 
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -43,10 +42,10 @@ def growths(acks: Counts, chance: Array, most: Counts) -> Array:
     """Binomial(acks, chance) up to its tail or `most`, the rest moved to the largest value; shape (n, values)."""
     count = np.arange(min(MOST_GROWTH, int(acks.max(initial=0))) + 1)
     n, p = acks[:, None].astype(float), chance[:, None]
-    within = count <= n
-    k = np.where(within, count, 0)
-    log = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1) + xlogy(k, p) + xlog1py(n - k, -p)
-    pmf = np.where(within, np.exp(log), 0.0)
+    # C(n, k) as a product over k: exact to the last digits for so few of them.
+    factors = np.where(count > 0, (n - count + 1) / np.maximum(count, 1), 1.0)
+    choose = np.cumprod(np.maximum(factors, 0.0), axis=1)
+    pmf = choose * p**count * (1 - p) ** np.maximum(n - count, 0.0)
     above = 1 - np.cumsum(pmf, axis=1)  # P(N > k)
     top = np.minimum(np.argmax(above < _TAIL, axis=1), most)
     folded = np.where(count < top[:, None], pmf, 0.0)

@@ -16,9 +16,7 @@ Source: the sawtooth of [jacobson88, §3, appendix D]; its counting is ours.
 """
 
 from dataclasses import dataclass
-from math import floor, inf
-
-import numpy as np
+from math import ceil, floor, inf
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,10 +94,12 @@ def throughput(parameters: Parameters) -> Result:
             period_s=inf,
         )
     low = max(2.0, peak / 2)
-    windows = np.arange(low, peak + 0.5)
+    windows = ceil(peak - low + 0.5)
+    below = min(max(0, ceil(pipe - low)), windows)  # of these the link is idle for a part of the round trip
+    packets, packets_below = (count * low + count * (count - 1) / 2 for count in (windows, below))
     rounds = parameters.rounds_per_packet or parameters.packets_per_ack
-    cycle = rounds * float(np.maximum(windows, pipe).sum()) + pipe + room
-    idle = rounds * float(np.maximum(pipe - windows, 0.0).sum()) + max(pipe - low, 0.0)
+    cycle = rounds * (below * pipe + packets - packets_below) + pipe + room
+    idle = rounds * (below * pipe - packets_below) + max(pipe - low, 0.0)
     used = 1.0 - idle / cycle
     return Result(
         throughput_pps=used * parameters.capacity_pps,

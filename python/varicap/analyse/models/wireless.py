@@ -19,7 +19,6 @@ from math import inf, log
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 
 from varicap.analyse.models import wireless_queue
 from varicap.analyse.models.wireless_channel import Slot
@@ -171,7 +170,11 @@ def _largest_load(link: Parameters) -> float:
     low, high = _LEAST_LOAD * _highest(link), _highest(link)
     if excess(high) <= 0:
         return high
-    return float(brentq(excess, low, high, xtol=_WIDTH * high, rtol=_WIDTH)) if excess(low) <= 0 else 0.0
+    if excess(low) > 0:
+        return 0.0
+    from scipy.optimize import brentq  # slow to import
+
+    return float(brentq(excess, low, high, xtol=_WIDTH * high, rtol=_WIDTH))
 
 
 def _highest(link: Parameters) -> float:

@@ -19,7 +19,6 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import expm
 
 from varicap.analyse import markov
 from varicap.analyse.fading import Partition, Rayleigh
@@ -143,7 +142,7 @@ class Channel:
 
 def slotted(transition: ArrayLike, success: ArrayLike) -> Slot:
     """The slot of a channel that changes at the ends of slots only, with a success probability for each state."""
-    change = markov.validate(transition).toarray()
+    change = markov.validate(np.asarray(transition, dtype=float))
     share = np.atleast_1d(np.asarray(success, dtype=float))
     if share.shape != change.shape[:1] or not ((share >= 0) & (share <= 1)).all():
         raise ValueError(f"a success probability between 0 and 1 is needed for each state, not {share.tolist()}")
@@ -162,4 +161,8 @@ def _probabilities(rates: Array) -> Array:
         total = -float(rates.trace())
         moved = rates * (-expm1(-total) / total)
         return np.asarray(np.eye(2) + moved)
+    if rates.size == 1:
+        return np.asarray(np.exp(rates))
+    from scipy.linalg import expm  # slow to import
+
     return np.asarray(np.maximum(expm(rates), 0.0))

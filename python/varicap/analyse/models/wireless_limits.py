@@ -19,7 +19,6 @@ the matrix that leads from one level to the next.  Source: [wireless, §V]; beta
 from math import ceil, expm1, inf, log, log1p
 
 import numpy as np
-from scipy.optimize import brentq
 
 from varicap.analyse.models import wireless_queue
 from varicap.analyse.models.wireless_channel import Slot
@@ -94,6 +93,8 @@ def decay(slot: Slot, arrivals: float, segments: int) -> float:
     low = high / 2
     while low > 1e-12 and tilted(low) >= 0:
         low /= 2
+    from scipy.optimize import brentq  # slow to import
+
     return float(brentq(tilted, low, high, xtol=1e-15, rtol=1e-13))
 
 

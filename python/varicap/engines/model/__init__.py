@@ -12,7 +12,8 @@ from typing import Any
 import varicap._core as _core
 from varicap.engines.model.abr import RateControl
 from varicap.engines.model.answer import Answer, Model
-from varicap.engines.model.path import FlowPath, paths
+from varicap.engines.model.keys import unknown
+from varicap.engines.model.path import FlowPath, paths, rough
 from varicap.engines.model.ratcp import Sessions
 from varicap.engines.model.reno import RandomLoss, Sawtooth
 from varicap.engines.model.wireless import Arq
@@ -20,7 +21,19 @@ from varicap.engines.scenarios import AnyScenario, load
 from varicap.errors import NotApplicableError
 from varicap.results import shown
 
-__all__ = ["MODELS", "Answer", "FlowPath", "Model", "ModelResult", "NoModelError", "run", "solve", "why_not"]
+__all__ = [
+    "MODELS",
+    "Answer",
+    "FlowPath",
+    "Model",
+    "ModelResult",
+    "NoModelError",
+    "answered",
+    "reasons",
+    "run",
+    "solve",
+    "why_not",
+]
 
 MODELS: tuple[Model, ...] = (Sawtooth(), RandomLoss(), Sessions(), RateControl(), Arq())
 """In the order in which they are tried."""
@@ -70,9 +83,9 @@ def solve(scenario: _core.Scenario) -> ModelResult:
     >>> [(flow["name"], flow["model"], round(flow["goodput_bps"]["mean"] / 1e3)) for flow in result.summary["flows"]]
     [('reno', 'sawtooth', 698)]
     """
-    flows = [_flow(path) for path in paths(scenario)]
+    flows = [answered(path) for path in paths(scenario)]
     if all("not_applicable" in flow for flow in flows):
-        raise NoModelError("\n".join(why_not(flow) for flow in flows))
+        raise NoModelError("\n".join(reason for flow in flows for reason in why_not(flow)))
     strained = [f"{flow['name']}: {text}" for flow in flows for text in flow.get("strained", ())]
     summary = {
         "schema_version": 1,
@@ -87,7 +100,8 @@ def solve(scenario: _core.Scenario) -> ModelResult:
     return ModelResult(scenario, summary)
 
 
-def _flow(path: FlowPath) -> dict[str, Any]:
+def answered(path: FlowPath) -> dict[str, Any]:
+    """What the first model that fits says of a flow, or why none does."""
     named = {"name": path.name, "group": path.name, "flows": path.flow["count"]}
     failed: dict[str, list[str]] = {}
     for model in MODELS:
@@ -99,7 +113,8 @@ def _flow(path: FlowPath) -> dict[str, Any]:
         except ValueError as error:
             failed[model.name] = [str(error)]
             continue
-        return named | _measures(path, model, answer)
+        strained = [*answer.strained, *rough(path), *unknown(path.scenario, path.keys, model.keys)]
+        return named | _measures(path, model, answer) | {"strained": strained}
     return named | {"not_applicable": failed}
 
 
@@ -110,7 +125,6 @@ def _measures(path: FlowPath, model: Model, answer: Answer) -> dict[str, Any]:
         "goodput_bps": _exactly(bits_per_s * path.flow["mss_bytes"]),
         "throughput_bps": _exactly(bits_per_s * path.flow["packet_bytes"]),
         "details": dict(answer.details),
-        "strained": list(answer.strained),
     }
 
 
@@ -119,10 +133,15 @@ def _exactly(value: float) -> dict[str, float]:
     return {"mean": value, "lo": value, "hi": value}
 
 
-def why_not(flow: Mapping[str, Any]) -> str:
-    """For a flow that no model fits: the assumptions that it breaks of the models that fit best."""
+def why_not(flow: Mapping[str, Any]) -> list[str]:
+    """For a flow that no model fits: the assumptions that it breaks of the models that fit best, a line each."""
     by_model = flow["not_applicable"]
-    lines = [f"no model fits the flow `{flow['name']}`:"]
     nearest = sorted(by_model.items(), key=lambda item: len(item[1]))[:_NEAREST]
-    lines += [f"  {name}: {misfit}" for name, misfits in nearest for misfit in misfits]
-    return "\n".join(lines)
+    start = f"no model fits the flow `{flow['name']}`"
+    return [f"{start}: {name}: {misfit}" for name, misfits in nearest for misfit in misfits]
+
+
+def reasons(summary: Mapping[str, Any]) -> list[str]:
+    """What to know of an answer before trusting it, a line each: why flows have none, and what strains a model."""
+    missing = [reason for flow in summary["flows"] if "not_applicable" in flow for reason in why_not(flow)]
+    return [*missing, *summary["fidelity"]["strained"]]

@@ -2,15 +2,16 @@
 
 from collections.abc import Iterator
 from math import isclose
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from varicap import units
-from varicap.analyse.effective import SlottedChain
-from varicap.analyse.models import abr as renewal
+from varicap.engines.model import timeout
 from varicap.engines.model.answer import Answer
+from varicap.engines.model.keys import BEGINNING, BOTTLENECK, GREEDY, PACKETS, table
 from varicap.engines.model.path import FlowPath, choice, no_arq, no_loss, no_reservation, one_bottleneck, option
+
+if TYPE_CHECKING:
+    import numpy as np
 
 _ROUNDING = 1e-9
 
@@ -19,6 +20,18 @@ class RateControl:
     """TCP over INSTCAP, over a constant rate, or alone, on a link whose capacity is a slotted Markov chain."""
 
     name = "abr"
+    keys = (
+        (PACKETS | BEGINNING | GREEDY | BOTTLENECK)
+        | table("link.capacity.slotted-markov", "rates", "step", "transitions", "start")
+        | table("tcp", "recovery", "congestion", "halving")
+        | table("tcp", "max_window", "receive_window")
+        | {"tcp.ack", "abr", "feedback"}
+        # Without bounds and steps; the first rate ends with the first feedback.
+        | table("abr", "rate", "service", "initial")
+        | table("feedback", "link", "links", "share", "estimator", "estimator.instantaneous.interval", "delay")
+        # What a sender without fast retransmit has no use for.
+        | table("tcp", "dsack", "limited_transmit", "duplicate_acks", "reduce_once")
+    ) | timeout.KEYS
 
     def misfits(self, path: FlowPath) -> Iterator[str]:
         """Assumptions that the flow breaks."""
@@ -54,11 +67,14 @@ class RateControl:
                 f"{key}.feedback.delay = {feedback['delay_s']:g} s: in the model it is the round trip, "
                 f"{path.base_rtt_s:g} s"
             )
-        if source["is_bounded"]:
-            yield f"{key}.abr: in the model the source keeps to the advertised rate, without bounds or steps"
 
     def solve(self, path: FlowPath) -> Answer:
         """What the flow gets in the long run."""
+        import numpy as np
+
+        from varicap.analyse.effective import SlottedChain
+        from varicap.analyse.models import abr as renewal
+
         options = choice(path.link["capacity"])[1]
         rates = np.array([units.bits_per_second(rate) for rate in options["rates"]])
         whole_pps = float(rates.max()) / 8 / path.packet_bytes
@@ -85,12 +101,31 @@ class RateControl:
                 "timeouts_per_s": found.timeouts_per_slot / path.base_rtt_s,
                 "states": found.states,
             },
-            strained=found.validity,
+            strained=(
+                *found.validity,
+                *_late(path),
+                *timeout.strained(path, found.timeouts_per_slot / path.base_rtt_s),
+            ),
         )
 
 
-def _per_delay(options: dict[str, Any], delay_s: float) -> np.ndarray[Any, np.dtype[np.float64]]:
+def _late(path: FlowPath) -> Iterator[str]:
+    """What strains INSTCAP, which hears in each delay of the capacity one delay ago."""
+    source, feedback = path.flow["abr"], path.flow["feedback"]
+    if source is None or source["rate_bps"] is not None or feedback is None:
+        return
+    interval = choice(feedback["estimator"])[1]["interval"]
+    if units.seconds(interval) > path.base_rtt_s:
+        yield (
+            f"{path.flow['path']}.feedback.estimator.instantaneous.interval = {interval}: in the model a change is "
+            f"advertised within a round trip, {path.base_rtt_s:g} s"
+        )
+
+
+def _per_delay(options: dict[str, Any], delay_s: float) -> "np.ndarray[Any, np.dtype[np.float64]]":
     """Transition matrix from one delay to the next: as often as in the scenario's chain, at the ends of delays only."""
+    import numpy as np
+
     steps = delay_s / units.seconds(options["step"])
     each = np.array([[units.share(str(value)) for value in row] for row in options["transitions"]])
     matrix = np.eye(len(each)) + steps * (each - np.eye(len(each)))

@@ -23,6 +23,8 @@ class Model(Protocol):
     """An analysis, and the flows that it is of.  A new one is a class in a file of its own and a line in `MODELS`."""
 
     name: str
+    keys: frozenset[str]
+    """The keys of a scenario that it has taken into account, by the names of `varicap.engines.model.keys`."""
 
     def misfits(self, path: FlowPath) -> Iterator[str]:
         """Each assumption that the flow breaks: the key, its value, and what the model has instead."""

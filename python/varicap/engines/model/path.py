@@ -7,6 +7,7 @@ from typing import Any
 
 import varicap._core as _core
 from varicap import units
+from varicap.engines.model.keys import Key, in_force
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,14 @@ class FlowPath:
     """The links back to the sender."""
     alone: bool
     """Whether it has the network to itself."""
+    scenario: _core.Scenario
+    """What it is a flow of."""
+    duration_s: float
+    """How long a run lasts [s]."""
+    warmup_s: float
+    """How much of its beginning is not measured [s]."""
+    keys: tuple[Key, ...]
+    """The keys of the scenario that are in force for it."""
 
     @property
     def name(self) -> str:
@@ -31,6 +40,17 @@ class FlowPath:
     def tcp(self) -> Mapping[str, Any]:
         """The connection's options; empty for datagrams."""
         return dict(self.flow.get("tcp") or {})
+
+    @property
+    def measured_s(self) -> float:
+        """How long a run measures [s]."""
+        return self.duration_s - self.warmup_s
+
+    @property
+    def starts_s(self) -> float:
+        """When it starts at the latest [s]."""
+        given = json.loads(self.scenario.to_json())["flows"][self.name]
+        return units.seconds(given["start"]) + units.seconds(given["start_spread"])
 
     @property
     def bottlenecks(self) -> tuple[Mapping[str, Any], ...]:
@@ -74,22 +94,31 @@ class FlowPath:
     @property
     def rounds_per_packet(self) -> int:
         """Round trips in which Reno's window opens by a packet: more than one where acknowledgements are counted."""
+        return -(-self.packets_per_ack // int(min(self.packets_per_ack, self.counted_per_ack)))
+
+    @property
+    def counted_per_ack(self) -> float:
+        """The most packets that an acknowledgement counts for when the window opens; infinite where all count."""
         counting, options = choice(self.tcp["counting"])
         limit = (choice(self.tcp["congestion"])[1] or {}).get("byte_counting")
         if limit is None:
-            limit = {"acks": 1, "segments": self.packets_per_ack}.get(counting) or options["limit"]
-        return -(-self.packets_per_ack // max(1, int(limit)))
+            limit = {"acks": 1, "segments": float("inf")}.get(counting) or options["limit"]
+        return max(1.0, float(limit))
 
 
 def paths(scenario: _core.Scenario) -> list[FlowPath]:
     """Every flow of a scenario with its path, in the order of the file."""
     found = []
+    rows, document = json.loads(scenario.explain()), json.loads(scenario.to_json())
+    times = units.seconds(document["duration"]), units.seconds(document["warmup"])
     for network in json.loads(scenario.facts()):
         flows, links = network["flows"], network["links"]
         alone = sum(flow["count"] for flow in flows) == 1
         for flow in flows:
-            there, back = (tuple(links[index] for index in flow[route]) for route in ("route", "route_back"))
-            found.append(FlowPath(flow, there, back, alone))
+            there, back = (tuple(links[index] for index in flow[way]) for way in ("route", "route_back"))
+            route = {link["path"]: "back" for link in back} | {link["path"]: "link" for link in there}
+            keys = tuple(in_force(rows, route, flow["path"]))
+            found.append(FlowPath(flow, there, back, alone, scenario, *times, keys))
     return found
 
 
@@ -131,6 +160,24 @@ def _acks_fill(path: FlowPath, slow: Mapping[str, Any]) -> bool:
     header = units.size(path.tcp["header"]) or 1.0
     data_pps = path.link["mean_bps"] / path.packet_bytes
     return bool(slow["mean_bps"] / header < 2 * data_pps / path.packets_per_ack)
+
+
+_MOST_JITTER = 0.05
+"""Of a round trip, by which acknowledgements may be processed late: it only keeps instants from meeting."""
+
+
+def rough(path: FlowPath) -> Iterator[str]:
+    """What holds only roughly in every model: a flow of the long run, whose acknowledgements are heard as they come."""
+    if path.flow["jitter_s"] > _MOST_JITTER * path.base_rtt_s:
+        yield (
+            f"{path.flow['path']}.jitter = {path.flow['jitter_s']:g} s: in the model acknowledgements are processed as "
+            "they arrive"
+        )
+    if path.starts_s > path.warmup_s:
+        yield (
+            f"{path.flow['path']}.start: the flow may start {path.starts_s:g} s after the beginning, and is measured "
+            f"from {path.warmup_s:g} s on (warmup); the model is of the long run"
+        )
 
 
 def no_loss(path: FlowPath) -> Iterator[str]:

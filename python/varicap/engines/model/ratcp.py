@@ -4,15 +4,37 @@ from collections.abc import Iterator
 from math import isclose
 
 from varicap import units
-from varicap.analyse.models import ratcp as renewal
+from varicap.engines.model import timeout
 from varicap.engines.model.answer import Answer
+from varicap.engines.model.keys import BEGINNING, BOTTLENECK, GREEDY, PACKETS, table
 from varicap.engines.model.path import FlowPath, choice, no_arq, no_loss, no_source, one_bottleneck, option
+
+_MOST_ACK_DELAY = 0.5
+"""Of a round trip, which a delayed acknowledgement may wait."""
+
+
+_OTHER_RTT = 0.1
+"""By which the RTT that makes a window of a rate may differ from the round trip."""
+_ROUNDING = 1e-9
 
 
 class Sessions:
     """RATCP or TCP, each loss a timeout, on a link that ephemeral sessions share."""
 
     name = "ratcp"
+    keys = (
+        (PACKETS | BEGINNING | GREEDY | BOTTLENECK)
+        | table("link.capacity.sessions", "capacity", "arrivals", "mean_size", "at_most")
+        | table("tcp", "recovery", "congestion", "counting", "congestion.reno.byte_counting", "halving")
+        | table("tcp", "max_window", "receive_window")
+        | table("tcp.congestion.ratcp", "beta", "rtt")
+        | {"tcp.ack"}
+        | table("tcp.ack.delayed", "segments", "timeout")
+        | {"feedback"}
+        | table("feedback", "link", "links", "share", "estimator", "delay", "quantum", "loss")
+        # What a sender without fast retransmit has no use for.
+        | table("tcp", "dsack", "limited_transmit", "duplicate_acks", "reduce_once")
+    ) | timeout.KEYS
 
     def misfits(self, path: FlowPath) -> Iterator[str]:
         """Assumptions that the flow breaks."""
@@ -28,9 +50,15 @@ class Sessions:
         yield from no_arq(path)
         yield from option(path, "recovery", ("old-tahoe",), ": each loss costs a timeout")
         yield from option(path, "congestion", ("ratcp", "reno"), "")
-        if path.window_packets < path.room_packets + path.link["mean_bps"] / 8 / path.packet_bytes * path.base_rtt_s:
+        pipe = path.link["mean_bps"] / 8 / path.packet_bytes * path.base_rtt_s
+        if kind == "sessions" and path.window_packets < path.room_packets + pipe:
             yield f"{path.flow['path']}.tcp: its window is limited; in the model it is not"
         yield from no_source(path)
+        if choice(path.tcp["congestion"])[0] == "ratcp" and choice(path.tcp["congestion"])[1]["rtt"] == "smoothed":
+            yield (
+                f"{path.flow['path']}.tcp.congestion.ratcp.rtt = smoothed: in the model the RTT that makes a window of "
+                "a rate does not contain queueing"
+            )
         yield from self._feedback_misfits(path)
 
     def _feedback_misfits(self, path: FlowPath) -> Iterator[str]:
@@ -50,38 +78,121 @@ class Sessions:
 
     def solve(self, path: FlowPath) -> Answer:
         """What the flow gets in the long run."""
-        kind, options = choice(path.link["capacity"])
-        control, control_options = choice(path.tcp["congestion"])
-        sessions = {}
-        if kind == "sessions":
-            sessions = {
-                "arrival_rate": units.per_second(options["arrivals"]),
-                "max_sessions": int(options["at_most"]),
-            }
-        capacity = options["capacity"] if kind == "sessions" else options
-        parameters = renewal.Parameters.from_bits(
-            capacity_bps=units.bits_per_second(capacity),
-            packet_bytes=path.packet_bytes,
-            mean_session_bytes=units.size(options["mean_size"]) if kind == "sessions" else 1.0,
-            delay_s=path.base_rtt_s,
-            buffer_packets=int(path.room_packets),
-            counts_in_service=choice(path.link["queue"])[1]["counts_in_service"],
-            control="ratcp" if control == "ratcp" else "tcp",
-            backlog_packets=_packets(control_options["beta"], path) if control == "ratcp" else 0,
-            growth="per-ack" if path.packets_per_ack == 1 else "delayed",
-            **sessions,
+        alone = choice(path.link["capacity"])[0] == "constant"
+        found = _alone(path) if alone else _among_sessions(path)
+        strained = (*found.strained, *_strained(path))
+        return Answer(throughput_pps=found.throughput_pps, details=found.details, strained=strained)
+
+
+def _among_sessions(path: FlowPath) -> Answer:
+    """By Markov renewal analysis."""
+    from varicap.analyse.models import ratcp as renewal
+
+    options = choice(path.link["capacity"])[1]
+    control, control_options = choice(path.tcp["congestion"])
+    parameters = renewal.Parameters(
+        capacity_pps=_capacity_pps(path),
+        packet_bytes=path.packet_bytes,
+        delay_s=path.base_rtt_s,
+        buffer_packets=int(path.room_packets),
+        counts_in_service=choice(path.link["queue"])[1]["counts_in_service"],
+        control="ratcp" if control == "ratcp" else "tcp",
+        backlog_packets=_packets(control_options["beta"], path) if control == "ratcp" else 0,
+        growth="per-ack" if path.rounds_per_packet == 1 else "delayed",
+        known_rtt_s=_rtt_s(path) if control == "ratcp" else None,
+        arrival_rate=units.per_second(options["arrivals"]),
+        max_sessions=int(options["at_most"]),
+        mean_session_packets=units.size(options["mean_size"]) / path.packet_bytes,
+    )
+    found = renewal.throughput(parameters)
+    return Answer(
+        throughput_pps=found.throughput_pps,
+        details={
+            "fair_share_bps": found.fair_share_pps * path.packet_bytes * 8,
+            "timeouts_per_s": found.timeouts_per_s,
+            "mean_cycle_s": found.mean_cycle_s,
+            "states": found.states,
+        },
+        strained=(*found.validity, *_strained_by_rules(path), *timeout.strained(path, found.timeouts_per_s)),
+    )
+
+
+def _alone(path: FlowPath) -> Answer:
+    """On a link that nothing changes: by following the cycle of the window."""
+    from varicap.analyse.models import timeout_cycle
+
+    control, options = choice(path.tcp["congestion"])
+    window = None
+    if control == "ratcp":
+        window = max(1, int(_capacity_pps(path) * _rtt_s(path) + _ROUNDING) + _packets(options["beta"], path))
+    name, ack = choice(path.tcp["ack"])
+    counted = choice(path.link["queue"])[1]["counts_in_service"]
+    parameters = timeout_cycle.Parameters(
+        capacity_pps=_capacity_pps(path),
+        delay_s=path.base_rtt_s,
+        room_packets=int(path.room_packets) + (0 if counted else 1),
+        rate_window=window,
+        max_window=path.window_packets,
+        packets_per_ack=path.packets_per_ack,
+        counted_per_ack=path.counted_per_ack,
+        ack_delay_s=units.seconds(ack["timeout"]) if name == "delayed" else 0.0,
+        timer=timeout.law(path.tcp["timer"]),
+    )
+    found = timeout_cycle.throughput(parameters)
+    return Answer(
+        throughput_pps=found.throughput_pps,
+        details={
+            "cwnd_peak_packets": found.peak_packets,
+            "timeouts_per_s": found.timeouts_per_s,
+            "period_s": found.period_s,
+        },
+        strained=(*found.validity, *timeout.coarse(path, found.timeouts_per_s)),
+    )
+
+
+def _strained_by_rules(path: FlowPath) -> Iterator[str]:
+    """What the renewal analysis has otherwise."""
+    if path.counted_per_ack > path.packets_per_ack:
+        yield (
+            f"{path.flow['path']}.tcp.counting = {choice(path.tcp['counting'])[0]}: the acknowledgement of all that a "
+            "timeout has held up opens the window at once; in the model it opens by a packet per acknowledgement"
         )
-        found = renewal.throughput(parameters)
-        return Answer(
-            throughput_pps=found.throughput_pps,
-            details={
-                "fair_share_bps": found.fair_share_pps * path.packet_bytes * 8,
-                "timeouts_per_s": found.timeouts_per_s,
-                "mean_cycle_s": found.mean_cycle_s,
-                "states": found.states,
-            },
-            strained=found.validity,
+    if choice(path.tcp["congestion"])[0] == "ratcp" and not isclose(_rtt_s(path), path.base_rtt_s, rel_tol=_OTHER_RTT):
+        yield (
+            f"{path.flow['path']}.tcp.congestion.ratcp.rtt: {_rtt_s(path):.3g} s make the window of a rate; the model "
+            f"is of a window that fills the round trip, {path.base_rtt_s:.3g} s"
         )
+
+
+def _strained(path: FlowPath) -> Iterator[str]:
+    """What is taken into account, but holds only roughly."""
+    if path.rounds_per_packet > 2:
+        yield (
+            f"{path.flow['path']}.tcp.ack: its window opens by a packet in {path.rounds_per_packet} round trips; the "
+            "model has 1 or 2"
+        )
+    name, options = choice(path.tcp["ack"])
+    if name == "delayed" and units.seconds(options["timeout"]) > _MOST_ACK_DELAY * path.base_rtt_s:
+        yield (
+            f"{path.flow['path']}.tcp.ack.delayed.timeout = {options['timeout']}: in the model no acknowledgement "
+            f"waits for long, compared with a round trip of {path.base_rtt_s:g} s"
+        )
+
+
+def _rtt_s(path: FlowPath) -> float:
+    """The RTT with which the sender makes a window of a rate [s]."""
+    name, known = choice(choice(path.tcp["congestion"])[1]["rtt"])
+    if name == "known":
+        return units.seconds(known)
+    # The least RTT is that of a handshake, or of a packet, that finds the link empty and at its whole capacity.
+    transmitted = units.size(path.tcp["header"]) / path.packet_bytes if path.tcp["handshake"] else 1.0
+    return path.base_rtt_s + transmitted / _capacity_pps(path)
+
+
+def _capacity_pps(path: FlowPath) -> float:
+    """The whole capacity of the link [packets/s]."""
+    kind, options = choice(path.link["capacity"])
+    return units.bits_per_second(options["capacity"] if kind == "sessions" else options) / 8 / path.packet_bytes
 
 
 def _packets(amount: str, path: FlowPath) -> int:

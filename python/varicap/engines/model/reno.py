@@ -1,14 +1,28 @@
 """Reno on a fixed link, and Reno under random loss: scenarios that the closed forms fit."""
 
 from collections.abc import Iterator
-from typing import Any
+from math import inf
+from typing import TYPE_CHECKING
 
 from varicap import units
-from varicap.analyse.models import pftk, sawtooth
+from varicap.engines.model import timeout
 from varicap.engines.model.answer import Answer
+from varicap.engines.model.keys import ACKNOWLEDGEMENTS, BEGINNING, BOTTLENECK, GREEDY, PACKETS, table
 from varicap.engines.model.path import FlowPath, choice, no_arq, no_loss, no_source, one_bottleneck, option
 
+if TYPE_CHECKING:
+    from varicap.analyse.models import pftk
+
 _RECOVERIES = ("reno", "newreno", "sack", "rack")
+_RENO = (
+    (PACKETS | BEGINNING | GREEDY | BOTTLENECK | ACKNOWLEDGEMENTS)
+    | table(
+        "tcp", "recovery", "congestion", "congestion.reno.byte_counting", "counting", "max_window", "receive_window"
+    )
+    # How a loss is found and repaired, as Linux does it: the simulator's answers with and without are compared.
+    | table("tcp.recovery.rack", "reduction", "tail_loss_probe", "frto", "undo", "keep_in_flight")
+    | table("tcp", "dsack", "limited_transmit", "halving", "reduce_once")
+)
 _MOST_USED = 0.7
 """Of the capacity, by a flow that random loss limits: above it the queue has a say."""
 _MOST_WAITING = 0.2
@@ -19,6 +33,8 @@ class Sawtooth:
     """Reno alone on a fixed link with a drop-tail buffer."""
 
     name = "sawtooth"
+    # Nothing times out: a timer of these kinds is longer than the round trips that it has seen.
+    keys = _RENO | (timeout.KEYS - {"tcp.timer"}) | {"tcp.timer = linux", "tcp.timer = rfc6298", "tcp.timer = ticks"}
 
     def misfits(self, path: FlowPath) -> Iterator[str]:
         """Assumptions that the flow breaks."""
@@ -39,6 +55,8 @@ class Sawtooth:
 
     def solve(self, path: FlowPath) -> Answer:
         """What the flow gets in the long run."""
+        from varicap.analyse.models import sawtooth
+
         rate = path.link["mean_bps"] / 8 / path.packet_bytes
         counted = choice(path.link["queue"])[1]["counts_in_service"]
         parameters = sawtooth.Parameters(
@@ -58,6 +76,15 @@ class Sawtooth:
                 "period_s": found.period_s,
                 "utilisation": found.utilisation,
             },
+            strained=tuple(_too_short(path, found.period_s)),
+        )
+
+
+def _too_short(path: FlowPath, period_s: float) -> Iterator[str]:
+    if path.measured_s < period_s < inf:
+        yield (
+            f"duration: {path.measured_s:g} s are measured, less than a cycle of the window ({period_s:.3g} s): the "
+            "model is of the long run"
         )
 
 
@@ -65,6 +92,7 @@ class RandomLoss:
     """Reno that random loss limits, on links that never fill."""
 
     name = "pftk"
+    keys = _RENO | timeout.KEYS | {"tcp.duplicate_acks", "link.loss"}
 
     def misfits(self, path: FlowPath) -> Iterator[str]:
         """Assumptions that the flow breaks."""
@@ -84,6 +112,8 @@ class RandomLoss:
 
     def solve(self, path: FlowPath) -> Answer:
         """What the flow gets in the long run."""
+        from varicap.analyse.models import pftk
+
         packet = path.packet_bytes if path.bottlenecks else float(path.flow["packet_bytes"])
         capacity = path.link["mean_bps"] / 8 / packet if path.bottlenecks else float("inf")
         round_trip = path.base_rtt_s + 1 / capacity
@@ -93,7 +123,7 @@ class RandomLoss:
         parameters = pftk.Parameters(
             loss=units.share(str(loss)),
             round_trip_s=round_trip,
-            timeout_s=_timeout(path.tcp["timer"], round_trip),
+            timeout_s=timeout.expires_s(path.tcp["timer"], round_trip),
             # In this model it stands for the growth of the window alone.
             packets_per_ack=path.rounds_per_packet,
             max_window_packets=path.window_packets,
@@ -114,7 +144,7 @@ class RandomLoss:
         )
 
 
-def _strained(path: FlowPath, found: pftk.Result) -> Iterator[str]:
+def _strained(path: FlowPath, found: "pftk.Result") -> Iterator[str]:
     if found.waiting_share > _MOST_WAITING:
         recovery = choice(path.tcp["recovery"])[0]
         yield (
@@ -128,18 +158,3 @@ def _constant(path: FlowPath) -> Iterator[str]:
         kind = choice(link["capacity"])[0]
         if kind != "constant":
             yield f"{link['path']}.capacity = {kind}: in the model it does not change"
-
-
-def _timeout(timer: Any, round_trip_s: float) -> float:
-    """The first timeout over a round trip that does not vary [s]."""
-    kind, options = choice(timer)
-    if kind == "multiple":
-        return float(options["factor"]) * round_trip_s
-    if kind == "ticks":
-        # As coarse as it is: the least, or two ticks more than the round trip.
-        tick = units.seconds(options["tick"])
-        return max(round_trip_s + 2 * tick, float(options["minimum_ticks"]) * tick)
-    if kind == "linux":
-        return round_trip_s + units.seconds(options["minimum"])
-    # RFC 6298 (2.3) where nothing varies: SRTT + G, at least the minimum.
-    return max(units.seconds(options["minimum"]), round_trip_s + units.seconds(options["granularity"]))

@@ -1,16 +1,17 @@
 """TCP alone on a wireless link with ARQ: scenarios that the analysis of [wireless] fits."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from varicap import units
-from varicap.analyse.fading import Rayleigh
-from varicap.analyse.models import wireless
-from varicap.analyse.models.wireless_channel import Channel
+from varicap.engines.model import timeout
 from varicap.engines.model.answer import Answer
+from varicap.engines.model.keys import ACKNOWLEDGEMENTS, BEGINNING, BOTTLENECK, GREEDY, PACKETS, table
 from varicap.engines.model.path import FlowPath, choice, no_source, one_bottleneck, option
+
+if TYPE_CHECKING:
+    from varicap.analyse.models import wireless
+    from varicap.analyse.models.wireless_channel import Channel
 
 _RECOVERIES = ("tahoe", "reno", "newreno", "sack", "rack")
 
@@ -19,6 +20,21 @@ class Arq:
     """Tahoe over a stop-and-wait ARQ link on a Markov or fading channel: 3/4 of the effective capacity."""
 
     name = "wireless"
+    keys = (
+        (PACKETS | BEGINNING | GREEDY | BOTTLENECK | ACKNOWLEDGEMENTS)
+        | {"link.arq", "link.loss"}
+        | table("link.arq", "slot", "aligned", "window", "ack_delay", "max_retransmissions")
+        | table("link.loss.markov", "good", "bad", "delivered")
+        | table("link.loss.rayleigh", "doppler", "threshold_db", "delivered", "oscillators")
+        | table("link.loss.states", "delivered", "mean_holding", "jumps", "start")
+        | table("tcp", "recovery", "congestion", "congestion.reno.byte_counting", "counting", "halving")
+        | table("tcp", "max_window", "receive_window", "limited_transmit", "dsack", "reduce_once")
+        # The window of a recovery that is not Tahoe's strains the model anyway.
+        | table("tcp.recovery.rack", "reduction", "tail_loss_probe", "frto", "undo", "keep_in_flight")
+        # Timeouts are rare.
+        | {"tcp.timer = linux", "tcp.timer = rfc6298", "tcp.timer = ticks"}
+        | (timeout.KEYS - {"tcp.timer"})
+    )
 
     def misfits(self, path: FlowPath) -> Iterator[str]:
         """Assumptions that the flow breaks."""
@@ -50,6 +66,8 @@ class Arq:
 
     def solve(self, path: FlowPath) -> Answer:
         """What the flow gets in the long run."""
+        from varicap.analyse.models import wireless
+
         printed = wireless.estimate(_parameters(path, None))
         pipe = _pipe(path)
         fixed = wireless.estimate(_parameters(path, 1 / pipe**2)) if pipe > 1 else printed
@@ -81,7 +99,7 @@ def _arq_misfits(key: str, arq: Mapping[str, Any]) -> Iterator[str]:
         yield f"{key}.arq.aligned = false: in the model transmissions begin with slots"
 
 
-def _strained(path: FlowPath, found: wireless.Result) -> Iterator[str]:
+def _strained(path: FlowPath, found: "wireless.Result") -> Iterator[str]:
     yield from found.validity
     recovery = choice(path.tcp["recovery"])[0]
     if recovery != "tahoe":
@@ -96,7 +114,9 @@ def _pipe(path: FlowPath) -> float:
     return float(path.base_rtt_s / (arq["slot_s"] * arq["cells_per_packet"]))
 
 
-def _parameters(path: FlowPath, tolerated: float | None) -> wireless.Parameters:
+def _parameters(path: FlowPath, tolerated: float | None) -> "wireless.Parameters":
+    from varicap.analyse.models import wireless
+
     arq = path.link["arq"]
     cells = int(arq["cells_per_packet"])
     counted = choice(path.link["queue"])[1]["counts_in_service"]
@@ -111,8 +131,13 @@ def _parameters(path: FlowPath, tolerated: float | None) -> wireless.Parameters:
     )
 
 
-def _channel(link: Mapping[str, Any]) -> Channel:
+def _channel(link: Mapping[str, Any]) -> "Channel":
     """The channel of a link, in continuous time."""
+    import numpy as np
+
+    from varicap.analyse.fading import Rayleigh
+    from varicap.analyse.models.wireless_channel import Channel
+
     channel = link["channel"]
     if channel is None:
         kind, share = choice(link["loss"])
