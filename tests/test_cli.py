@@ -16,6 +16,8 @@ import typer
 from conftest import ROOT, Cli, heed
 
 from varicap.cli import app
+from varicap.machine.bench import STANDARD
+from varicap.scenario import DelayedAck, Flow
 
 pytestmark = pytest.mark.slow
 
@@ -355,7 +357,7 @@ def test_bench_measures_a_workload_of_ones_own(cli: Cli) -> None:
     )
     assert done.returncode == 0, done.stderr
     (workload,) = json.loads(done.stdout)["workloads"]
-    assert workload["flows"] == 2
+    assert (workload["flows"], workload["ack_every"]) == (2, 1)
     assert workload["rate_bps"] == 10e6
     assert 3000 < workload["delivered_packets"] < 4200
     assert workload["ns_per_packet"] > 0
@@ -369,6 +371,15 @@ def test_a_quick_bench_measures_short_workloads(cli: Cli) -> None:
     assert [workload["flows"] for workload in workloads] == [1, 10, 100]
     assert all(40_000 < workload["delivered_packets"] < 50_001 for workload in workloads), "6 s at 100 Mb/s"
     assert cli("bench", "--quick", "--flows", 2).returncode == 2
+
+
+def test_a_bench_has_each_workload_at_both_policies_of_acknowledgements() -> None:
+    policies = [(workload.name, workload.ack_every) for workload in STANDARD]
+    for name in ("one", "ten", "hundred", "fast"):
+        assert {(name, 1), (name, 2)} <= set(policies)
+    flows = {workload.ack_every: workload.scenario().flows["bulk"] for workload in STANDARD if workload.name == "ten"}
+    given = {packets: flow.tcp.ack for packets, flow in flows.items() if isinstance(flow, Flow) and flow.tcp}
+    assert given == {1: "every", 2: DelayedAck(segments=2)}
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no pty")

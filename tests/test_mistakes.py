@@ -165,6 +165,17 @@ def test_a_json_file_is_a_scenario_and_its_mistakes_have_lines(tmp_path: Path) -
     assert (broken.line, "valid JSON" in str(broken)) == (1, True)
 
 
+def test_a_mistake_in_a_shared_table_is_reported_where_it_stands(tmp_path: Path) -> None:
+    text = f"{GOOD}[flows.other]\n[tcp]\nrecovry = 'sack'\n"
+    error = refused(text, tmp_path / "shared.toml")
+    assert (error.key, error.line) == ("tcp.recovry", text.count("\n"))
+    error = refused(text.replace("recovry = 'sack'", "mss = '0 B'"), tmp_path / "shared.toml")
+    assert (error.key, error.line) == ("tcp.mss", text.count("\n"))
+    good = json.loads(varicap.load(_written(tmp_path / "good.toml", GOOD)).to_json())
+    error = refused(json.dumps({**good, "tcp": {"recovry": "sack"}}, indent=1), tmp_path / "shared.json")
+    assert error.key == "tcp.recovry"
+
+
 def test_the_mark_before_the_text_of_windows_is_none_of_it(tmp_path: Path) -> None:
     good = varicap.load(_written(tmp_path / "good.toml", GOOD)).to_json()
     assert varicap.load(_written(tmp_path / "good.json", "\ufeff" + good)).to_json() == good

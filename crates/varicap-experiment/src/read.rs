@@ -250,6 +250,13 @@ fn unknown(path: String, key: &str, names: &[String]) -> ScenarioError {
 /// Completes every `tcp` table: with the scenario's, then with the habits of its stack.
 pub(crate) fn complete_tcp(root: &mut Node) {
     share_tcp(root);
+    // Values are read in this order: a mistake in the shared table is met there, and not in a flow that inherits it.
+    if let Value::Table(table) = &mut root.value
+        && let (Some(shared), Some(flows)) = (table.get_index_of("tcp"), table.get_index_of("flows"))
+        && flows < shared
+    {
+        table.move_index(shared, flows);
+    }
     stack::complete(root);
 }
 

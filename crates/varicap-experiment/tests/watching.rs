@@ -11,7 +11,8 @@ use varicap_experiment::measure::{LinkMeasure, LinkMeter};
 use varicap_net::{
     AccelBrakeConfig, ArqConfig, ArqParts, Backlog, CapacityConfig, CapacityParts, CbqClass, CbqConfig,
     CoDelConfig, DropTailConfig, DrrConfig, EredConfig, Frame, Framing, Link, LinkParts, Lost,
-    OpportunityParts, OpportunityTrace, PieConfig, QueueConfig, RedConfig, SfqConfig, StepsConfig, Watch,
+    OpportunityParts, OpportunityTrace, PieConfig, QueueConfig, RedConfig, SfqConfig, StepsConfig,
+    TraceOffset, Watch,
 };
 use varicap_units::{Amount, Bytes, Probability, Rate, Span, Time, Work};
 
@@ -124,6 +125,7 @@ fn opportunities() -> CapacityParts {
         size: Bytes::new(1500),
         mahimahi: false,
         repeat: true,
+        offset: TraceOffset::default(),
     })
 }
 

@@ -21,7 +21,7 @@ pub mod reactive;
 pub use capacity::{
     CapacityConfig, CapacityParts, CapacityProcess, CapacitySegment, MarkovConfig, OpportunitiesConfig,
     OpportunityParts, OpportunityTrace, ResidualConfig, SessionsConfig, SlottedMarkovConfig, StepsConfig,
-    TraceConfig,
+    TraceConfig, TraceOffset, TraceParts,
 };
 pub use channel::{ChannelParts, GoodBadConfig, RayleighConfig, StatesConfig};
 pub use config::*;

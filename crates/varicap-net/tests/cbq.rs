@@ -8,7 +8,7 @@ use common::{Log, Packet, Told, constant, drain, link, ms, packet, parts};
 use proptest::prelude::*;
 use varicap_net::{
     CapacityConfig, CapacityParts, CbqClass, CbqConfig, DropTailConfig, EredConfig, LinkParts, LossCause,
-    OpportunityParts, OpportunityTrace, QueueConfig, RedConfig, StepsConfig,
+    OpportunityParts, OpportunityTrace, QueueConfig, RedConfig, StepsConfig, TraceOffset,
 };
 use varicap_units::{Amount, Bytes, Probability, Rate, Span, Time};
 
@@ -179,7 +179,13 @@ fn shares_follow_a_capacity_that_changes_within_a_frame() {
 fn a_regulated_class_has_its_share_of_what_opportunities_offer() {
     let instants: String = (1..=20).chain([200]).map(|millis| format!("{millis}\n")).collect();
     let trace = Arc::new(OpportunityTrace::parse("t", instants.as_bytes()).unwrap());
-    let opportunities = OpportunityParts { trace, size: Bytes::new(1500), mahimahi: false, repeat: true };
+    let opportunities = OpportunityParts {
+        trace,
+        size: Bytes::new(1500),
+        mahimahi: false,
+        repeat: true,
+        offset: TraceOffset::default(),
+    };
     let regulated = CbqClass { borrow: false, ..class(&[0], 0.5) };
     let parts = LinkParts { capacity: CapacityParts::Opportunities(opportunities), ..shared(&[regulated]) };
     let left = run(&parts, &[(0, 2_000_000, 1000, 0, 1000)]);

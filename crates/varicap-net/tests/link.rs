@@ -5,7 +5,7 @@ mod common;
 use common::{Log, Told, constant, drain, link, ms, ns, packet, parts};
 use varicap_net::{
     CapacityConfig, CapacityParts, Cells, DropTailConfig, Framing, LossCause, LossParts, QueueConfig,
-    Service, StepsConfig,
+    Service, StepsConfig, TraceOffset,
 };
 use varicap_units::{Amount, Bytes, Probability, Rate, Span, Time};
 
@@ -200,7 +200,11 @@ fn cells_are_sent_whole() {
 
 #[test]
 fn files_are_read_through_the_caller() {
-    let config = CapacityConfig::Trace(varicap_net::TraceConfig { file: "a.csv".to_owned(), repeat: true });
+    let config = CapacityConfig::Trace(varicap_net::TraceConfig {
+        file: "a.csv".to_owned(),
+        repeat: true,
+        offset: TraceOffset::default(),
+    });
     let mut asked = Vec::new();
     let parts = CapacityParts::from_config(&config, &mut |file| {
         asked.push(file.to_owned());

@@ -8,13 +8,19 @@ use std::sync::Arc;
 use common::{Log, Told, drain, link, ms, ns, packet, parts};
 use varicap_net::{
     CapacityParts, CbqClass, CbqConfig, DropTailConfig, LinkParts, OpportunityParts, OpportunityTrace,
-    QueueConfig,
+    QueueConfig, TraceOffset,
 };
 use varicap_units::{Amount, Bytes, Probability, Span, Time};
 
 fn opportunities(text: &str, mahimahi: bool, repeat: bool) -> LinkParts {
     let trace = Arc::new(OpportunityTrace::parse("t", text.as_bytes()).unwrap());
-    parts(CapacityParts::Opportunities(OpportunityParts { trace, size: Bytes::new(1500), mahimahi, repeat }))
+    parts(CapacityParts::Opportunities(OpportunityParts {
+        trace,
+        size: Bytes::new(1500),
+        mahimahi,
+        repeat,
+        offset: TraceOffset::default(),
+    }))
 }
 
 /// Instant [ms], and bytes used, of each opportunity.
@@ -135,7 +141,13 @@ fn real_traces_have_their_published_means() {
     ] {
         let text = std::fs::read(folder.join(file)).unwrap();
         let trace = Arc::new(OpportunityTrace::parse(file, &text[..]).unwrap());
-        let parts = OpportunityParts { trace, size: Bytes::new(1500), mahimahi: false, repeat: true };
+        let parts = OpportunityParts {
+            trace,
+            size: Bytes::new(1500),
+            mahimahi: false,
+            repeat: true,
+            offset: TraceOffset::default(),
+        };
         let mean = parts.mean_rate().as_bps() as f64 / 1e6;
         assert!((mean - megabits).abs() <= half_digit, "{file}: {mean}");
     }

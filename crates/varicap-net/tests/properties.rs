@@ -13,6 +13,7 @@ use varicap_net::{
     DropTailConfig, DrrConfig, EredConfig, Framing, GilbertElliottConfig, GoodBadConfig, LinkParts,
     LossConfig, LossParts, MarkovConfig, OpportunityParts, OpportunityTrace, PieConfig, QueueConfig,
     RayleighConfig, RedConfig, Service, SessionsConfig, SfqConfig, SlottedMarkovConfig, StepsConfig,
+    TraceOffset,
 };
 use varicap_units::{Amount, Bytes, Frequency, Probability, Rate, Span, Time, Work};
 
@@ -78,7 +79,13 @@ fn opportunities() -> impl Strategy<Value = CapacityParts> {
         });
         let trace = OpportunityTrace::parse("t", instants.collect::<String>().as_bytes()).unwrap();
         let (trace, size) = (Arc::new(trace), Bytes::new(1500));
-        CapacityParts::Opportunities(OpportunityParts { trace, size, mahimahi, repeat: true })
+        CapacityParts::Opportunities(OpportunityParts {
+            trace,
+            size,
+            mahimahi,
+            repeat: true,
+            offset: TraceOffset::default(),
+        })
     })
 }
 

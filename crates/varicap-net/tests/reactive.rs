@@ -7,12 +7,12 @@ use std::sync::Arc;
 use common::{Log, Packet, Told, drain, link, ms, ns, packet, parts};
 use varicap_net::queue::Limit;
 use varicap_net::{
-    CapacityParts, Combine, ControlPackets, CustomControl, DropTailConfig, Frame, HysteresisConfig, Link,
-    LinkParts, LoadReactiveConfig, LoadReactiveControl, Lost, OccupancyConfig, PiConfig, QueueConfig,
-    QueueSample, ReactiveControlConfig, RedConfig, ResidualConfig, Service, Setting, SmoothedConfig, Step,
-    StepsConfig, TargetDelayConfig, Thresholds, Watch,
+    CapacityConfig, CapacityParts, Combine, ControlPackets, CustomControl, DropTailConfig, Frame,
+    HysteresisConfig, Link, LinkParts, LoadReactiveConfig, LoadReactiveControl, Lost, OccupancyConfig,
+    PiConfig, QueueConfig, QueueSample, ReactiveControlConfig, RedConfig, ResidualConfig, Service, Setting,
+    SmoothedConfig, Step, StepsConfig, TargetDelayConfig, Thresholds, TraceConfig, TraceOffset, Watch,
 };
-use varicap_units::{Amount, Bytes, Probability, Rate, Span, Streams, Time};
+use varicap_units::{Amount, Bytes, Probability, Rate, Span, Streams, Time, stream_name};
 
 fn kbps(kilobits: u64) -> Rate {
     Rate::from_bps(kilobits * 1000)
@@ -458,4 +458,16 @@ fn parts_are_cheap_to_share() {
     };
     assert_eq!(Arc::clone(&parts).config, config());
     assert_eq!(CapacityParts::LoadReactive(parts).mean_rate(), kbps(400), "what there is at most");
+}
+
+#[test]
+fn a_residual_begins_where_its_trace_does() {
+    let offset = TraceOffset::Random;
+    let residual = ResidualConfig::Trace(TraceConfig { file: "t.csv".to_owned(), repeat: true, offset });
+    let config = LoadReactiveConfig { residual, ..config() };
+    let text = "time_s,mbps\n0,1\n1,2\n";
+    let parts = CapacityParts::from_config(&CapacityConfig::LoadReactive(config), &mut |_| {
+        Ok(Box::new(text.as_bytes()))
+    });
+    assert_eq!(parts.unwrap().stream_name("up"), stream_name::traces());
 }

@@ -62,7 +62,7 @@ impl PyResults {
     }
 
     fn summary(&self, py: Python<'_>) -> String {
-        py.detach(|| summarise(&self.runs, self.scenario.clone()).to_string())
+        py.detach(|| summarise(&self.runs, self.scenario.clone(), &self.networks).to_string())
     }
 
     fn flows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {

@@ -10,7 +10,7 @@ use varicap_engine::meters_of;
 use varicap_experiment::live::Live;
 use varicap_experiment::packets::PacketLog;
 use varicap_experiment::results::{Recorded, RunResult};
-use varicap_experiment::rows::{GroupRows, LinkRow};
+use varicap_experiment::rows::LinkRow;
 use varicap_experiment::{Network, changes_per_second};
 use varicap_units::{Span, Streams, Time};
 
@@ -213,7 +213,7 @@ fn rows(world: World, network: &Network, seed: u64, replication: u64, end: Time)
     };
     for spec in &network.flows {
         let members: Vec<_> = measures.by_ref().take(meters_of(spec) as usize).collect();
-        result.add_group(GroupRows::new(&spec.name, &members));
+        result.add_group(spec, &members);
     }
     result
 }

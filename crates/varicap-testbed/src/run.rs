@@ -10,7 +10,7 @@ use varicap_experiment::live::Tap;
 use varicap_experiment::measure::{FlowMeasure, LinkMeasure};
 use varicap_experiment::packets::PacketLog;
 use varicap_experiment::results::{Recorded, RunResult};
-use varicap_experiment::rows::{GroupRows, LinkRow};
+use varicap_experiment::rows::LinkRow;
 use varicap_experiment::series::{FlowSeries, LinkSeries, intervals};
 use varicap_experiment::{Network, Transport};
 use varicap_tcp::Congestion;
@@ -439,7 +439,7 @@ fn outcome(
     };
     for spec in &network.flows {
         let members: Vec<FlowMeasure> = measures.by_ref().take(meters_of(spec) as usize).collect();
-        result.add_group(GroupRows::new(&spec.name, &members));
+        result.add_group(spec, &members);
     }
     let mut flows = hosts.series;
     for (host, wire) in flows.iter_mut().zip(&wire.flow_series) {

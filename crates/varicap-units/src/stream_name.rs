@@ -62,6 +62,12 @@ pub fn link(link: &str, part: &str) -> String {
     format!("link.{link}.{part}")
 }
 
+/// How far into their traces the links of a run begin: one for all of them, since traces that were recorded together
+/// belong together.
+pub fn traces() -> String {
+    "traces.offset".to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -91,6 +97,7 @@ mod tests {
             "flow.web.feedback",
         ];
         assert_eq!(of_flow, expected);
+        assert_eq!(traces(), "traces.offset");
         assert_eq!(link("down", "queue.bulk"), "link.down.queue.bulk");
         let of_link = LINK_PARTS.map(|part| link("down", part));
         assert_eq!(of_link, ["link.down.capacity", "link.down.loss", "link.down.channel", "link.down.queue"]);

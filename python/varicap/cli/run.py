@@ -193,6 +193,8 @@ def run(
         echo(json.dumps(result.summary, ensure_ascii=False))
     else:
         _print_tables(result.summary)
+    for note in result.summary["notes"]:
+        report(f"note: {note}")
     _check_fidelity(result.summary, strict, report)
 
 

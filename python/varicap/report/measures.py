@@ -8,7 +8,7 @@ class Measure:
     """A column of the tables of runs, as readers want it."""
 
     kind: str
-    """The table: flows or links."""
+    """The table: flows, groups or links."""
     column: str
     title: str
     unit: str
@@ -36,7 +36,8 @@ _ALL = (
     Measure("flows", "fct_p95_ms", "Flow completion time, 95th percentile", "ms"),
     Measure("flows", "retransmitted_packets", "Packets sent again", "per run"),
     Measure("flows", "cwnd_mean_packets", "Congestion window, mean", "packets"),
-    Measure("flows", "jain_index", "Jain's index", "1"),
+    Measure("flows", "goodput_of_capacity", "Goodput, of the capacity", "%", 100.0),
+    Measure("groups", "jain_index", "Jain's index", "1"),
     Measure("links", "sojourn_mean_ms", "Queueing delay, mean", "ms"),
     Measure("links", "sojourn_p50_ms", "Queueing delay, median", "ms"),
     Measure("links", "sojourn_p99_ms", "Queueing delay, 99th percentile", "ms"),

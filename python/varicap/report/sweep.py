@@ -103,10 +103,10 @@ def _panel(panels: Collection[str] | str) -> str:
 
 
 def _measured(study: "Study", column: str) -> tuple[list[Row], Measure]:
-    """The rows of a measure in the unit of the axis: of flows, or of links if flows have no such measure."""
+    """The rows of a measure in the unit of the axis: of flows, or of groups or links if flows have no such measure."""
     summary = study.summary
     rows = summary.filter(pc.equal(summary["measure"], column)).to_pylist()
-    rows = [row for row in rows if row["kind"] == "flows"] or rows
+    rows = [row for row in rows if row["kind"] == "flows" and isfinite(row["mean"])] or rows
     if not rows:
         pick("measure", column, dict.fromkeys(summary["measure"].to_pylist()))
     measure = measure_of(column, rows[0]["unit"], rows[0]["kind"])

@@ -48,6 +48,7 @@ _TRANSFER_HEADINGS = ("flow", "transfers", "completion mean [ms]", "p50 [ms]", "
 _RESERVED_HEADINGS = ("flow", "compliant [Mb/s]", "tokens lost [kB]", "marked packets lost")
 _ARQ_HEADINGS = ("link", "link-layer packets sent", "sent again", "lost by the channel")
 
+_SHARE_HEADING = "of the capacity [%]"
 _MODEL_HEADINGS = ("flow", "model", "goodput [Mb/s]", "throughput [Mb/s]", "more")
 
 _FIRST_TO_GO = (
@@ -66,14 +67,13 @@ def with_interval(mean: float | None, low: float | None, high: float | None, sca
 
     >>> with_interval(4.1234e6, 4.1e6, 4.2e6, 1e-6)
     '4.12 ± 0.05'
-    >>> with_interval(0.9999999, 0.9999998, 1.0)
-    '1.00000 ± 0'
-
-    Runs that all agree have no interval: what they have in common, such as a trace, decides, and two of them say as
-    little about others as ten.
+    Runs that all agree, at least in the digits that are shown, have no interval: what they have in common, such as a
+    trace, decides, and two of them say as little about others as ten.
 
     >>> with_interval(289.0, 289.0, 289.0)
     '289'
+    >>> with_interval(0.9999999, 0.9999998, 1.0)
+    '1.00000'
     >>> with_interval(12.0, None, None)
     '12.0'
     >>> with_interval(None, None, None)
@@ -97,8 +97,8 @@ def with_interval(mean: float | None, low: float | None, high: float | None, sca
     digits = max(0, -floor(log10(half)) + (1 if leading < 1.95 else 0))
     if value:
         digits = min(digits, max(0, _MOST_DIGITS - 1 - floor(log10(abs(value)))))
-    half_text = f"{half:.{digits}f}"
-    return f"{value:.{digits}f} ± {half_text if float(half_text) else 0}"
+    mean_text, half_text = f"{value:.{digits}f}", f"{half:.{digits}f}"
+    return f"{mean_text} ± {half_text}" if float(half_text) else mean_text
 
 
 def significant(value: float, digits: int) -> str:
@@ -137,6 +137,17 @@ def rows(summary: Summary) -> list[tuple[tuple[str, ...], list[Row]]]:
         (_ARQ_HEADINGS, [_arq(link) for link in links if link.get("transmissions")]),
     )
     return [*tables, *(table for table in further if table[1])]
+
+
+def wide_rows(summary: Summary) -> list[tuple[tuple[str, ...], list[Row]]]:
+    """The same where there is room for one more number: goodput over what the slowest link offered, run by run."""
+    tables = rows(summary)
+    if summary["engine"] == "model":
+        return tables
+    (headings, body), *others = tables
+    shares = [_cell(flow)("goodput_of_capacity", 100.0) for flow in _lines(summary)]
+    wider = [[*row[:2], share, *row[2:]] for row, share in zip(body, shares, strict=True)]
+    return [((*headings[:2], _SHARE_HEADING, *headings[2:]), wider), *others]
 
 
 def rich_tables(summary: Summary) -> list[Table]:
@@ -239,9 +250,11 @@ def title_of(summary: Summary, tables: list[tuple[tuple[str, ...], list[Row]]]) 
         return f"{summary['scenario']['name']}: by analysis, in the long run"
     runs = summary["runs"]
     each = summary["measured_s"]
+    name = summary["scenario"]["name"] if isinstance(summary["scenario"], dict) else summary["scenario"]
+    if runs > 1 and all(flow.get("runs_differ") == "no" for flow in summary["flows"]):
+        return f"{name}: {runs} identical runs of {each:g} s measured"
     agreed = any(cell not in ("", "–") and "±" not in cell for _, body in tables for row in body for cell in row[1:])
     interval = f", ± 95 % interval{' (none where all runs agree)' if agreed else ''}" if runs > 1 else ""
-    name = summary["scenario"]["name"] if isinstance(summary["scenario"], dict) else summary["scenario"]
     return f"{name}: {runs} run{'s' if runs != 1 else ''} of {each:g} s measured{interval}"
 
 

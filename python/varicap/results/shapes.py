@@ -33,6 +33,8 @@ _NAMED = {"name": str, "group": str, "flows": float}
 _FLOW = {
     **_NAMED,
     **dict.fromkeys(("goodput_bps", "compliant_bps", "rtt_ms", "fct_ms"), _MEAN),
+    "goodput_of_capacity": Maybe(_MEAN),
+    "runs_differ": Maybe(str),
     "ci95": Each([_NUMBER]),
     **dict.fromkeys(("transfers", "lost_tokens_bytes", "retransmitted_packets", "timeouts"), _NUMBER),
 }
@@ -51,6 +53,7 @@ _SUMMARY = {
     "flows": [_FLOW],
     "groups": [_FLOW],
     "links": [_LINK],
+    "notes": Maybe([str]),
     "fidelity": _FIDELITY,
 }
 _BY_MODEL = {
@@ -191,7 +194,7 @@ def _fault_of_scenario(scenario: Mapping[str, Any]) -> str:
 def _fault_of_numbers(item: Mapping[str, Any], place: str) -> str:
     """The places in an item that hold neither a number, nor null, nor an object of these."""
     for key, value in item.items():
-        if key in ("name", "group", "flow", "ci95"):
+        if key in ("name", "group", "flow", "ci95", "runs_differ"):
             continue
         fault = _fault(value, Each(_NUMBER) if isinstance(value, dict) else _NUMBER, f"{place}.{key}")
         if fault:

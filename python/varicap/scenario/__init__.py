@@ -588,6 +588,20 @@ class Steps(Part):
     """If given, the steps repeat with this period."""
 
 
+@dataclass(frozen=True)
+class At(Part):
+    """So far into the trace; may be written as the time alone: `"12 s"`."""
+
+    _tag: ClassVar[str] = "at"
+    _bare: ClassVar[bool] = True
+
+    value: Span
+
+
+TraceOffset: TypeAlias = str | At
+"""Where in a trace a run begins."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Trace(Part):
     """A CSV file of rates; its header names the columns, `time_s` and `rate_bps`, `rate_kbps` or `rate_mbps`."""
@@ -602,6 +616,8 @@ class Trace(Part):
 
     Default: true.
     """
+    offset: TraceOffset = At("0 s")
+    """Where in the trace a run begins: a time, or `random`. Default: 0 s."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -621,6 +637,8 @@ class Opportunities(Part):
     """
     repeat: bool = True
     """Whether the trace begins again after its last opportunity. Default: true."""
+    offset: TraceOffset = At("0 s")
+    """Where in the trace a run begins, in whole milliseconds: a time, or `random`. Default: 0 s."""
 
 
 Probability: TypeAlias = float | str

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use varicap_net::capacity::{Capacity, CapacityProcess};
-use varicap_net::{CapacityParts, LossParts};
+use varicap_net::{CapacityParts, LossParts, TraceParts};
 use varicap_tcp::{AckPolicy, TcpConfig};
 use varicap_units::{Amount, Bytes, Rate, Span, Streams, Time};
 
@@ -155,7 +155,7 @@ fn trace_of(parts: &CapacityParts) -> Option<(usize, f64)> {
             let bytes = parts.trace.len() * size_of::<u64>();
             Some((Arc::as_ptr(&parts.trace).addr(), bytes as f64))
         }
-        CapacityParts::Trace(timeline) | CapacityParts::Steps(timeline) => {
+        CapacityParts::Trace(TraceParts { timeline, .. }) | CapacityParts::Steps(timeline) => {
             let bytes = timeline.pieces().count() * (size_of::<Span>() + size_of::<Rate>());
             Some((Arc::as_ptr(timeline).addr(), bytes as f64))
         }

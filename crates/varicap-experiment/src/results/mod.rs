@@ -6,6 +6,7 @@ pub mod histogram;
 pub mod interval;
 pub mod live;
 pub mod measure;
+mod notes;
 pub mod packets;
 pub mod pcapng;
 pub mod rows;
@@ -15,10 +16,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 use varicap_units::Span;
 
-use crate::resolve::network::Network;
+use crate::resolve::network::{FlowSpec, Network};
 use crate::results::columns::{Column, Data, Kind, Row, Table, Value, columns_to_json, table_of};
 use crate::results::fidelity::Fidelity;
 use crate::results::interval::Interval;
+use crate::results::measure::FlowMeasure;
+use crate::results::notes::{Differ, notes};
 use crate::results::packets::PacketLog;
 use crate::results::rows::{FlowRow, GroupRows, LinkRow};
 use crate::results::series::{FlowPoint, FlowSeries, LinkPoint, LinkSeries};
@@ -80,8 +83,16 @@ impl RunResult {
         joined
     }
 
-    /// Adds the rows of a flow group.
-    pub fn add_group(&mut self, rows: GroupRows) {
+    /// Adds the rows of the flow group `spec`, whose flows measured `members`, after those of all links.
+    pub fn add_group(&mut self, spec: &FlowSpec, members: &[FlowMeasure]) {
+        let mut rows = GroupRows::new(&spec.name, members);
+        let offered =
+            spec.forward.iter().filter_map(|link| self.links.get(*link)).map(|link| link.capacity_bps);
+        // What is unlimited has no capacity in results (NaN), which is never the least.
+        let slowest = offered.fold(f64::NAN, f64::min);
+        for row in rows.flows.iter_mut().chain(&mut rows.group) {
+            row.goodput_of_capacity = if slowest > 0.0 { row.goodput_bps / slowest } else { f64::NAN };
+        }
         self.flows.extend(rows.flows);
         self.groups.extend(rows.group);
     }
@@ -103,9 +114,17 @@ impl RunResult {
 ///
 /// An object with a `mean` has the interval beside it as `lo` and `hi`; `ci95` holds the intervals of all numbers by
 /// their path. A single run has no interval: both ends are null. If some runs lack a value, the mean is that of the
-/// others.
-pub fn summarise(runs: &[RunResult], scenario: Json) -> Json {
-    let rows = |of: fn(&RunResult) -> &[FlowRow]| summaries(&runs.iter().map(of).collect::<Vec<_>>());
+/// others. A flow's `runs_differ` says whether its runs do (`yes`, `hardly`, `no`; null for a single run), and `notes`
+/// what a reader should know before relying on an interval.
+pub fn summarise(runs: &[RunResult], scenario: Json, networks: &[Network]) -> Json {
+    let rows = |of: fn(&RunResult) -> &[FlowRow]| {
+        let rows: Vec<&[FlowRow]> = runs.iter().map(of).collect();
+        let mut objects = summaries(&rows);
+        for (place, object) in objects.iter_mut().enumerate() {
+            object["runs_differ"] = json!(Differ::of(&rows, place).map(Differ::name));
+        }
+        objects
+    };
     let links: Vec<&[LinkRow]> = runs.iter().map(|run| run.links.as_slice()).collect();
     let first = runs.first();
     json!({
@@ -119,6 +138,7 @@ pub fn summarise(runs: &[RunResult], scenario: Json) -> Json {
         "flows": rows(|run| &run.flows),
         "groups": rows(|run| &run.groups),
         "links": summaries(&links),
+        "notes": notes(runs, networks),
         "fidelity": fidelity(runs),
     })
 }
@@ -274,7 +294,7 @@ mod tests {
 
     #[test]
     fn counters_are_means_with_an_interval_beside_them() {
-        let object = summarise(&[run(0, 1, 1e6, 10.0), run(1, 3, 3e6, 20.0)], json!({ "name": "x" }));
+        let object = summarise(&[run(0, 1, 1e6, 10.0), run(1, 3, 3e6, 20.0)], json!({ "name": "x" }), &[]);
         let flow = &object["flows"][0];
         assert_eq!(flow["timeouts"], 2.0);
         // Half-width t(0.975, 1) x s / sqrt(2) = 12.7062 x 1.
@@ -290,7 +310,7 @@ mod tests {
 
     #[test]
     fn one_run_has_values_and_no_interval() {
-        let object = summarise(&[run(0, 4, 1e6, 10.0)], Json::Null);
+        let object = summarise(&[run(0, 4, 1e6, 10.0)], Json::Null, &[]);
         let flow = &object["flows"][0];
         assert_eq!(flow["timeouts"], 4.0);
         assert_eq!(flow["ci95"]["timeouts"], json!([null, null]));
@@ -299,20 +319,20 @@ mod tests {
 
     #[test]
     fn what_no_run_measured_is_null() {
-        let object = summarise(&[run(0, 0, 1e6, f64::NAN), run(1, 0, 1e6, f64::NAN)], Json::Null);
+        let object = summarise(&[run(0, 0, 1e6, f64::NAN), run(1, 0, 1e6, f64::NAN)], Json::Null, &[]);
         assert!(object["flows"][0]["rtt_ms"]["mean"].is_null());
     }
 
     #[test]
     fn a_link_names_its_flow_only_where_flows_are_isolated() {
-        let object = summarise(&[run(0, 0, 1e6, 1.0)], Json::Null);
+        let object = summarise(&[run(0, 0, 1e6, 1.0)], Json::Null, &[]);
         assert_eq!(object["links"][0]["flow"], "a");
         assert!(object["links"][1].get("flow").is_none());
     }
 
     #[test]
     fn every_number_of_a_row_has_its_interval() {
-        let object = summarise(&[run(0, 0, 1e6, 1.0)], Json::Null);
+        let object = summarise(&[run(0, 0, 1e6, 1.0)], Json::Null, &[]);
         let numbers = LinkRow::COLUMNS.iter().filter(|column| column.kind != Kind::Label).count();
         assert_eq!(object["links"][0]["ci95"].as_object().unwrap().len(), numbers);
         assert_eq!(object["links"][0]["dropped_by"]["overflow"], 0.0);

@@ -18,6 +18,7 @@ row! {
         count flows ("flows", "1") "Flows that the row stands for.";
         real goodput_bps ("goodput_bps.mean", "b/s") "Application bytes that came in order, over the measured time.";
         real throughput_bps ("throughput_bps.mean", "b/s") "TCP/IP bytes that reached the receiver, over the measured time.";
+        real goodput_of_capacity ("goodput_of_capacity.mean", "1") "Goodput, of the capacity that the slowest link on the way to the receiver offered in the same run; nothing where all are unlimited.";
         real compliant_bps ("compliant_bps.mean", "b/s") "The part of the throughput that marked packets brought; nothing without a reservation.";
         real lost_tokens_bytes ("lost_tokens_bytes", "B") "Tokens of the reservation that were lost; nothing without one.";
         real marked_lost_packets ("marked_lost_packets", "packets") "Marked packets that links lost; nothing without a reservation.";
@@ -39,7 +40,7 @@ row! {
         real fct_p50_ms ("fct_ms.p50", "ms") "Median flow completion time.";
         real fct_p95_ms ("fct_ms.p95", "ms") "95th percentile of the flow completion time.";
         real transfer_throughput_bps ("transfer_throughput_bps.mean", "b/s") "Mean over the completed transfers of the size of each over its completion time.";
-        real jain_index ("jain_index", "1") "Jain's fairness index of the goodputs of the flows that the row stands for.";
+        real jain_index ("jain_index", "1") "Jain's fairness index of the goodputs of the flows that the row stands for; nothing for one flow.";
     }
 }
 
@@ -55,12 +56,12 @@ row! {
         real throughput_bps ("throughput_bps.mean", "b/s") "TCP/IP bytes that came through, over the measured time.";
         real utilisation ("utilisation.mean", "1") "TCP/IP bytes that the server sent in the measured time, of the capacity offered; packets that take no capacity do not count. With at-start service a packet keeps its rate when the capacity falls, and this may exceed 1.";
         count offered_packets ("offered_packets", "packets") "Packets that arrived at the link, lost ones included.";
-        count delivered_packets ("delivered_packets", "packets") "Packets that left the server and were not lost on the channel.";
-        count dropped_packets ("dropped_packets", "packets") "Packets lost for any cause.";
+        count delivered_packets ("delivered_packets", "packets") "Packets that came through: they left the server, and were not lost on the channel (those are in `channel_lost_packets`).";
+        count dropped_packets ("dropped_packets", "packets") "Packets lost for any cause, on the channel included.";
         count overflowed_packets ("dropped_by.overflow", "packets") "Packets lost because the queue was full.";
         count aqm_dropped_packets ("dropped_by.aqm", "packets") "Packets dropped early by active queue management.";
         count policed_packets ("dropped_by.policing", "packets") "Packets dropped as they arrived because they did not conform to their reservation.";
-        count channel_lost_packets ("dropped_by.channel", "packets") "Packets lost on the channel.";
+        count channel_lost_packets ("dropped_by.channel", "packets") "Packets lost on the channel, after they left the server.";
         count dropped_reserved_packets ("dropped_reserved_packets", "packets") "Packets that conformed to a reservation and were lost for any cause.";
         count marked_packets ("marked_packets", "packets") "Packets marked with congestion experienced.";
         count transmissions ("transmissions", "1") "Link-layer packets that a link with ARQ sent, each as often as it was sent.";
@@ -96,6 +97,7 @@ impl FlowRow {
             flows: 1,
             goodput_bps: per_second(done.in_order, *span),
             throughput_bps: per_second(done.delivered, *span),
+            goodput_of_capacity: f64::NAN, // until the links are known
             compliant_bps: if_reserved(per_second(done.compliant, *span)),
             lost_tokens_bytes: if_reserved(sender.lost_tokens.as_bits_f64() / 8.0),
             marked_lost_packets: if_reserved(sender.marked_lost_packets as f64),
@@ -118,7 +120,7 @@ impl FlowRow {
             fct_p95_ms: quantile_ms(completion, 0.95),
             transfer_throughput_bps: transfers
                 .map_or(f64::NAN, |transfers| ratio(transfers.throughput as f64, completion.count() as f64)),
-            jain_index: 1.0,
+            jain_index: f64::NAN,
         }
     }
 

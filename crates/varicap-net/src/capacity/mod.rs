@@ -8,6 +8,7 @@
 
 mod constant;
 mod markov;
+mod offset;
 mod opportunities;
 mod sessions;
 mod slotted_markov;
@@ -19,18 +20,19 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
 use std::io::BufRead;
 use varicap_units::part::{self, Checked, Fault, Part};
-use varicap_units::{Rate, Stream, Time, choice};
+use varicap_units::{Rate, Stream, Time, choice, stream_name};
 
 use crate::{LoadReactiveConfig, NetError};
 
 pub use constant::Constant;
 pub use markov::{Markov, MarkovConfig, MarkovParts};
+pub use offset::TraceOffset;
 pub(crate) use opportunities::NANOS_PER_MS;
 pub use opportunities::{OpportunitiesConfig, OpportunityParts, OpportunityTrace};
 pub use sessions::{Sessions, SessionsConfig, SessionsParts};
 pub use slotted_markov::{SlottedMarkov, SlottedMarkovConfig, SlottedMarkovParts};
 pub use steps::{Steps, StepsConfig, Timeline};
-pub use trace::{TraceConfig, read_rates};
+pub use trace::{TraceConfig, TraceParts, read_rates};
 
 /// Opens the file of a name, or says why it cannot. A trace is read from it line by line and never held as a text.
 pub type ReadFile<'a> = dyn FnMut(&str) -> Result<Box<dyn BufRead>, String> + 'a;
@@ -68,6 +70,16 @@ pub trait CapacityPart: Part {
 
     /// The path of `parts` that `stream` draws.
     fn path(parts: &Self::Parts, stream: Stream) -> Self::Path;
+
+    /// The name of the stream that draws the path at the link called `link`.
+    fn stream_name(_parts: &Self::Parts, link: &str) -> String {
+        stream_name::link(link, "capacity")
+    }
+
+    /// Whether all runs meet the same stretch of a trace.
+    fn repeats_itself(_parts: &Self::Parts) -> bool {
+        false
+    }
 
     /// Why the kernel engine cannot run it, with the key that it objects to; nothing if it can.
     fn refused_by_kernel(_parts: &Self::Parts) -> Option<Fault> {
@@ -116,6 +128,22 @@ macro_rules! capacities {
                 match self {
                     $( CapacityParts::$Variant(parts) => <$Config as CapacityPart>::mean_rate(parts), )+
                     CapacityParts::Held(rate) => *rate,
+                }
+            }
+
+            /// The name of the stream that draws its path at the link called `link`.
+            pub fn stream_name(&self, link: &str) -> String {
+                match self {
+                    $( CapacityParts::$Variant(parts) => <$Config as CapacityPart>::stream_name(parts, link), )+
+                    CapacityParts::Held(_) => stream_name::link(link, "capacity"),
+                }
+            }
+
+            /// Whether all runs meet the same stretch of a trace.
+            pub fn repeats_itself(&self) -> bool {
+                match self {
+                    $( CapacityParts::$Variant(parts) => <$Config as CapacityPart>::repeats_itself(parts), )+
+                    CapacityParts::Held(_) => false,
                 }
             }
 

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{Checked, Part, require};
-use varicap_units::{Bytes, Rate, Span, Stream};
+use varicap_units::{Bytes, Rate, Span, Stream, stream_name};
 
-use super::{CapacityPart, Constant, ReadFile, read_named, yes};
+use super::{CapacityPart, Constant, ReadFile, TraceOffset, read_named, yes};
 use crate::NetError;
 use crate::check::{Lines, read_digits, require_room};
 
@@ -27,11 +27,19 @@ pub struct OpportunitiesConfig {
     /// Whether the trace begins again after its last opportunity. Default: true.
     #[serde(default = "yes")]
     pub repeat: bool,
+    /// Where in the trace a run begins, in whole milliseconds: a time, or `random`. Default: 0 s.
+    #[serde(default)]
+    pub offset: TraceOffset,
 }
 
 impl Part for OpportunitiesConfig {
     fn check(&self) -> Checked {
-        require("size", self.size > Bytes::ZERO, self.size, "at least 1 B")
+        require("size", self.size > Bytes::ZERO, self.size, "at least 1 B")?;
+        if let TraceOffset::At(offset) = self.offset {
+            let is_whole = offset.as_nanos() % NANOS_PER_MS == 0;
+            require("offset", is_whole, offset, "whole milliseconds, as in the trace")?;
+        }
+        self.offset.check(self.repeat)
     }
 }
 
@@ -43,8 +51,9 @@ impl CapacityPart for OpportunitiesConfig {
     fn read(&self, read_file: &mut ReadFile<'_>) -> Result<OpportunityParts, NetError> {
         self.check()?;
         let trace = read_named(&self.file, read_file, |text| OpportunityTrace::parse(&self.file, text))?;
-        let OpportunitiesConfig { size, mahimahi, repeat, .. } = *self;
-        Ok(OpportunityParts { trace: Arc::new(trace), size, mahimahi, repeat })
+        self.offset.check_within(Some(trace.period()))?;
+        let OpportunitiesConfig { size, mahimahi, repeat, offset, .. } = *self;
+        Ok(OpportunityParts { trace: Arc::new(trace), size, mahimahi, repeat, offset })
     }
 
     fn mean_rate(parts: &OpportunityParts) -> Rate {
@@ -53,6 +62,14 @@ impl CapacityPart for OpportunitiesConfig {
 
     fn path(parts: &OpportunityParts, _: Stream) -> Constant {
         Constant(parts.mean_rate())
+    }
+
+    fn stream_name(_: &OpportunityParts, _: &str) -> String {
+        stream_name::traces()
+    }
+
+    fn repeats_itself(parts: &OpportunityParts) -> bool {
+        parts.offset != TraceOffset::Random
     }
 }
 
@@ -136,9 +153,16 @@ pub struct OpportunityParts {
     pub mahimahi: bool,
     /// Whether the trace begins again after its last opportunity.
     pub repeat: bool,
+    /// Where in the trace a run begins.
+    pub offset: TraceOffset,
 }
 
 impl OpportunityParts {
+    /// How far into the trace the run begins whose random numbers `stream` draws [ms].
+    pub(crate) fn first_ms(&self, stream: Stream) -> u64 {
+        self.offset.draw(Some(self.trace.period()), stream).as_nanos() / NANOS_PER_MS
+    }
+
     /// Bytes that an opportunity carries [B].
     pub fn carried(&self) -> Bytes {
         if self.mahimahi { MAHIMAHI_SIZE } else { self.size }
@@ -234,7 +258,8 @@ mod tests {
     #[test]
     fn the_mean_counts_a_round_over_its_period() {
         let trace = Arc::new(parse("1\n1\n2\n4\n").unwrap());
-        let parts = OpportunityParts { trace, size: Bytes::new(1500), mahimahi: false, repeat: true };
+        let offset = TraceOffset::default();
+        let parts = OpportunityParts { trace, size: Bytes::new(1500), mahimahi: false, repeat: true, offset };
         assert_eq!(parts.mean_rate(), Rate::from_bps(12_000_000));
         let exact = OpportunityParts { mahimahi: true, ..parts };
         assert_eq!(exact.mean_rate(), Rate::from_bps(12_032_000));

@@ -124,6 +124,9 @@ impl Timeline {
 #[derive(Clone, Debug)]
 pub struct Steps {
     timeline: Arc<Timeline>,
+    /// How far into the timeline the path begins.
+    offset: Span,
+    /// Start of the present round, on the clock of the timeline, which is `offset` ahead.
     base: Time,
     index: usize,
 }
@@ -131,7 +134,12 @@ pub struct Steps {
 impl Steps {
     /// The path from the timeline's beginning.
     pub fn new(timeline: Arc<Timeline>) -> Steps {
-        Steps { timeline, base: Time::ZERO, index: 0 }
+        Steps::begun(timeline, Span::ZERO)
+    }
+
+    /// The path that begins when `offset` of the timeline is over.
+    pub fn begun(timeline: Arc<Timeline>, offset: Span) -> Steps {
+        Steps { timeline, offset, base: Time::ZERO, index: 0 }
     }
 
     fn until(&self) -> Time {
@@ -145,6 +153,7 @@ impl Steps {
 
 impl CapacityProcess for Steps {
     fn segment(&mut self, now: Time) -> CapacitySegment {
+        let now = now + self.offset;
         debug_assert!(now >= self.base, "time runs backwards: {now:?}, before {:?}", self.base);
         while self.until() <= now {
             self.index += 1;
@@ -153,7 +162,9 @@ impl CapacityProcess for Steps {
                 self.base += self.timeline.length.unwrap_or(Span::MAX);
             }
         }
-        CapacitySegment { rate: self.timeline.rates[self.index], until: self.until() }
+        let until = self.until();
+        let until = if until.is_never() { until } else { Time::ZERO + until.since(Time::ZERO + self.offset) };
+        CapacitySegment { rate: self.timeline.rates[self.index], until }
     }
 }
 
@@ -204,5 +215,20 @@ mod tests {
             refusal(config(&[0, 3], &[1, 2], Some(3))),
             "`period` is 3 s, expected longer than the last step at 3 s"
         );
+    }
+
+    #[test]
+    fn a_path_that_begins_within_the_timeline_is_the_same_path_earlier() {
+        let (from_start, offset) = (config(&[0, 2, 3], &[1, 2, 3], Some(5)), Span::from_millis(2500));
+        let timeline = Arc::new(Timeline::from_config(&from_start).unwrap());
+        let (mut whole, mut rest) = (Steps::new(timeline.clone()), Steps::begun(timeline, offset));
+        for ms in (0..20_000).step_by(500) {
+            let now = Time::ZERO + Span::from_millis(ms);
+            let CapacitySegment { rate, until } = whole.segment(now + offset);
+            let shifted = CapacitySegment { rate, until: Time::ZERO + until.since(Time::ZERO + offset) };
+            assert_eq!(rest.segment(now), shifted);
+        }
+        let once = Arc::new(Timeline::from_config(&config(&[0, 2], &[1, 2], None)).unwrap());
+        assert_eq!(Steps::begun(once, Span::from_secs(3)).segment(Time::ZERO).until, Time::NEVER);
     }
 }

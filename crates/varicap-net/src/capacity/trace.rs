@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use varicap_units::part::Part;
-use varicap_units::{Rate, Span, Stream};
+use varicap_units::part::{Checked, Part};
+use varicap_units::{Rate, Span, Stream, stream_name};
 
-use super::{CapacityPart, ReadFile, Steps, Timeline, read_named, yes};
+use super::{CapacityPart, ReadFile, Steps, Timeline, TraceOffset, read_named, yes};
 use crate::NetError;
 use crate::check::{Lines, require_room};
 
@@ -22,25 +22,51 @@ pub struct TraceConfig {
     /// rate stays. Default: true.
     #[serde(default = "yes")]
     pub repeat: bool,
+    /// Where in the trace a run begins: a time, or `random`. Default: 0 s.
+    #[serde(default)]
+    pub offset: TraceOffset,
 }
 
-impl Part for TraceConfig {}
+impl Part for TraceConfig {
+    fn check(&self) -> Checked {
+        self.offset.check(self.repeat)
+    }
+}
+
+/// A trace of rates, and where in it a run begins.
+#[derive(Clone, Debug)]
+pub struct TraceParts {
+    /// Its rates.
+    pub timeline: Arc<Timeline>,
+    /// Where a run begins.
+    pub offset: TraceOffset,
+}
 
 impl CapacityPart for TraceConfig {
-    type Parts = Arc<Timeline>;
+    type Parts = TraceParts;
     type Path = Steps;
 
-    fn read(&self, read_file: &mut ReadFile<'_>) -> Result<Arc<Timeline>, NetError> {
+    fn read(&self, read_file: &mut ReadFile<'_>) -> Result<TraceParts, NetError> {
+        self.check()?;
         let timeline = read_named(&self.file, read_file, |text| read_rates(&self.file, text, self.repeat))?;
-        Ok(Arc::new(timeline))
+        self.offset.check_within(timeline.length())?;
+        Ok(TraceParts { timeline: Arc::new(timeline), offset: self.offset })
     }
 
-    fn mean_rate(parts: &Arc<Timeline>) -> Rate {
-        parts.mean_rate()
+    fn mean_rate(parts: &TraceParts) -> Rate {
+        parts.timeline.mean_rate()
     }
 
-    fn path(parts: &Arc<Timeline>, _: Stream) -> Steps {
-        Steps::new(parts.clone())
+    fn path(parts: &TraceParts, stream: Stream) -> Steps {
+        Steps::begun(parts.timeline.clone(), parts.offset.draw(parts.timeline.length(), stream))
+    }
+
+    fn stream_name(_: &TraceParts, _: &str) -> String {
+        stream_name::traces()
+    }
+
+    fn repeats_itself(parts: &TraceParts) -> bool {
+        parts.offset != TraceOffset::Random && parts.timeline.length().is_some()
     }
 }
 

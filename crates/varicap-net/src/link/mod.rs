@@ -116,12 +116,13 @@ impl<F: Frame> Link<F> {
                 (Transmission::Arq(Box::new(arq)), Time::ZERO)
             }
             (CapacityParts::Opportunities(opportunities), _) => {
-                let opportunities = Opportunities::new(opportunities);
+                let stream = streams.stream(&parts.capacity.stream_name(name));
+                let opportunities = Opportunities::new(opportunities, stream);
                 let next = opportunities.next();
                 (Transmission::Opportunities(Box::new(opportunities)), next)
             }
             (capacity, _) => {
-                let mut path = Capacity::new(capacity, stream("capacity"));
+                let mut path = Capacity::new(capacity, streams.stream(&capacity.stream_name(name)));
                 let mut segment = path.segment(Time::ZERO);
                 if let CapacityParts::LoadReactive(control) = capacity {
                     let limit = Limit::new(parts.queue.limit(), parts.packet, parts.bdp);

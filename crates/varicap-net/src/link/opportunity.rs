@@ -5,7 +5,7 @@
 //! trace begins again after its last instant, so that a first line of `0` coincides with the last line of the round
 //! before. Source: the manual page of mm-link, and the behaviour of Mahimahi's link queue.
 
-use varicap_units::{Bytes, Rate, Span, Time, Work};
+use varicap_units::{Bytes, Rate, Span, Stream, Time, Work};
 
 use super::{Link, Transmission, share};
 use crate::capacity::{NANOS_PER_MS, OpportunityParts};
@@ -18,7 +18,9 @@ pub(super) struct Opportunities {
     parts: OpportunityParts,
     size: Bytes,
     mean: Rate,
-    /// Start of the present round.
+    /// How far into the trace the run began.
+    offset: Span,
+    /// Start of the present round, on the clock of the trace, which is `offset` ahead.
     base: Time,
     index: usize,
     /// Opportunities so far.
@@ -29,14 +31,17 @@ pub(super) struct Opportunities {
 }
 
 impl Opportunities {
-    pub fn new(parts: &OpportunityParts) -> Opportunities {
+    /// The path through the trace whose offset `stream` draws, if it is random.
+    pub fn new(parts: &OpportunityParts, stream: Stream) -> Opportunities {
         let (size, mean) = (parts.carried(), parts.mean_rate());
+        let first = parts.first_ms(stream);
         Opportunities {
             parts: parts.clone(),
             size,
             mean,
+            offset: Span::from_millis(first),
             base: Time::ZERO,
-            index: 0,
+            index: parts.trace.millis.partition_point(|&instant| instant < first),
             passed: 0,
             left: Bytes::ZERO,
             began: Time::ZERO,
@@ -60,7 +65,10 @@ impl Opportunities {
     /// The next opportunity; never again if the trace is over.
     pub fn next(&self) -> Time {
         match self.parts.trace.millis.get(self.index) {
-            Some(&millis) => self.base + Span::from_millis(millis),
+            Some(&millis) => {
+                let at = self.base + Span::from_millis(millis);
+                Time::ZERO + at.since(Time::ZERO + self.offset)
+            }
             None => Time::NEVER,
         }
     }
@@ -154,18 +162,28 @@ impl<F: Frame> Link<F> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::capacity::OpportunityTrace;
+    use crate::capacity::{OpportunityTrace, TraceOffset};
     use std::sync::Arc;
 
     fn parse(text: &str) -> Arc<OpportunityTrace> {
         Arc::new(OpportunityTrace::parse("t.down", text.as_bytes()).unwrap())
     }
 
+    fn stream() -> Stream {
+        varicap_units::Streams::new(1, 0).stream("traces.offset")
+    }
+
     #[test]
     fn the_first_zero_and_the_last_line_coincide_on_wrap() {
         let trace = parse("0\n5\n10\n");
-        let parts = OpportunityParts { trace, size: Bytes::new(1500), mahimahi: false, repeat: true };
-        let mut path = Opportunities::new(&parts);
+        let parts = OpportunityParts {
+            trace,
+            size: Bytes::new(1500),
+            mahimahi: false,
+            repeat: true,
+            offset: TraceOffset::default(),
+        };
+        let mut path = Opportunities::new(&parts, stream());
         let mut instants = Vec::new();
         for _ in 0..7 {
             instants.push(path.next().as_nanos() / NANOS_PER_MS);
@@ -177,10 +195,32 @@ mod tests {
     #[test]
     fn a_trace_that_does_not_repeat_ends() {
         let trace = parse("3\n4\n");
-        let parts = OpportunityParts { trace, size: Bytes::new(1500), mahimahi: false, repeat: false };
-        let mut path = Opportunities::new(&parts);
+        let parts = OpportunityParts {
+            trace,
+            size: Bytes::new(1500),
+            mahimahi: false,
+            repeat: false,
+            offset: TraceOffset::default(),
+        };
+        let mut path = Opportunities::new(&parts, stream());
         path.pass();
         path.pass();
         assert_eq!(path.next(), Time::NEVER);
+    }
+
+    #[test]
+    fn a_run_that_begins_within_the_trace_meets_the_rest_of_it_and_then_the_whole() {
+        let offset = TraceOffset::At(Span::from_millis(5));
+        let (trace, size) = (parse("2\n2\n5\n10\n"), Bytes::new(1500));
+        let parts = OpportunityParts { trace, size, mahimahi: false, repeat: true, offset };
+        let mut path = Opportunities::new(&parts, stream());
+        let instants: Vec<u64> = std::iter::repeat_with(|| {
+            let at = path.next().as_nanos() / NANOS_PER_MS;
+            path.pass();
+            at
+        })
+        .take(7)
+        .collect();
+        assert_eq!(instants, [0, 5, 7, 7, 10, 15, 17]);
     }
 }

@@ -124,6 +124,14 @@ impl CapacityPart for LoadReactiveConfig {
         Box::new(Capacity::new(&parts.residual, stream))
     }
 
+    fn stream_name(parts: &Arc<ReactiveParts>, link: &str) -> String {
+        parts.residual.stream_name(link)
+    }
+
+    fn repeats_itself(parts: &Arc<ReactiveParts>) -> bool {
+        parts.residual.repeats_itself()
+    }
+
     fn refused_by_kernel(parts: &Arc<ReactiveParts>) -> Option<Fault> {
         let LoadReactiveConfig { pool, control, .. } = &parts.config;
         let OnKernel::Refused(why) = parts.config.on_kernel() else { return None };

@@ -128,11 +128,12 @@ def _summary(shown: Source) -> Iterable[Markup]:
         return (note, paths.rows(headings, rows, numeric=True))
     if shown.summary is None:
         return ()
-    tables = [paths.rows(headings, rows, numeric=True) for headings, rows in table.rows(shown.summary)]
+    tables = [paths.rows(headings, rows, numeric=True) for headings, rows in table.wide_rows(shown.summary)]
     several = shown.summary["engine"] != "model" and shown.summary["runs"] > 1
     fidelity = shown.summary.get("fidelity") or {}
     warning = Markup() if fidelity.get("valid", True) else _warning(fidelity)
-    return (warning, note if several else Markup(), *tables, *_differences(shown))
+    notes = (tag("p", f"{text[:1].upper()}{text[1:]}.", class_="note") for text in shown.summary.get("notes") or ())
+    return (warning, note if several else Markup(), *notes, *tables, *_differences(shown))
 
 
 def _differences(shown: Source) -> Iterable[Markup]:
