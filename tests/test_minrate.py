@@ -7,6 +7,7 @@ from conftest import ROOT
 from varicap import papers
 from varicap.analyse.models.minrate import shares
 from varicap.engines.scenarios import load
+from varicap.papers.minrate import fig10
 from varicap.papers.minrate.collapse import _load
 from varicap.papers.minrate.evolution import TOPOLOGIES, better_times, dips, swing
 from varicap.papers.minrate.fig03 import _around_cuts
@@ -51,6 +52,23 @@ def test_the_average_round_trip_is_too_much_for_reno_and_not_for_sack() -> None:
     assert reno.compliant("r4").mean() < 3.2
     assert sack.compliant("r4").mean() > 3.8
     assert reno.timeouts("r4").mean() > 10 * max(sack.timeouts("r4").mean(), 0.1)
+
+
+def test_every_claim_quotes_what_sets_its_bound_and_is_of_the_paper() -> None:
+    claims = papers.paper("minrate").claims
+    assert [one.id for one in claims if not one.quote.strip()] == []
+    assert [one.id for one in claims if "beyond" in one.where] == []
+    # A timer of today's machine neither reproduces nor refutes one of 1997.
+    assert papers.paper("minrate").of("table1") == ()
+
+
+def test_no_interval_is_missing_and_readings_stand_beside_the_claims() -> None:
+    outcome = fig10.reproduce(RUN)
+    assert all(value.sim is not None and value.sim.lo is not None for value in outcome.values.values())
+    (grid,) = outcome.grids
+    assert grid.title.startswith("Readings: ")
+    assert list(grid.rows) == ["4 one way", "4 each way", "8 one way"]
+    assert grid.rows["4 each way"][0] == outcome.values["F10a-t90/both"].sim
 
 
 def test_the_network_has_nine_links_in_both_directions() -> None:
