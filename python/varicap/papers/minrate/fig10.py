@@ -18,6 +18,7 @@ def reproduce(run: Run) -> Outcome:
     for pairs, one in found.items():
         values[f"F10a-t90/{pairs}"] = one.t90
         values[f"F10a-first5/{pairs}"] = one.first5
+        values[f"F10a-last5/{pairs}"] = one.last5
         values[f"F10b/{pairs}"] = one.left_to_fall
     title = "Fig. 10: unmodified TCP, bucket of 800 ms, 4 best-effort flows each way"
     readings = {name: found.get(pairs) or transients(run, pairs, "plain") for name, pairs in _READINGS.items()}
