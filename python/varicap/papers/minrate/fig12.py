@@ -27,7 +27,7 @@ def reproduce(run: Run) -> Outcome:
             f"F12b-1/{topology}": new.throughput("r1"),
             f"F12b-more/{topology}": new.throughput("r4") - old.throughput("r4"),
         }
-    # Lock-out at a drop-tail queue needs equal packets at equal rates: any jitter ends it.
+    # Lock-out at a drop-tail queue needs equal packets at equal rates: a jitter of one packet's time ends it.
     jitter = {
         f"{topology}, {name} with jitter": evolution(run, topology, drop_tail=LINKS, recovery=name.lower(), jitter=True)
         for topology in TOPOLOGIES
