@@ -4,14 +4,20 @@ import numpy as np
 import pytest
 from conftest import ROOT
 
+from varicap import papers
 from varicap.analyse.models.minrate import shares
 from varicap.engines.scenarios import load
+from varicap.papers.minrate import fig10
 from varicap.papers.minrate.collapse import _load
+from varicap.papers.minrate.evolution import TOPOLOGIES, better_times, dips, swing
+from varicap.papers.minrate.fig03 import _around_cuts
 from varicap.papers.minrate.fig06 import timed
 from varicap.papers.minrate.fig07 import AVERAGE, windowed
-from varicap.papers.minrate.network import LINKS, RATES, Measured, means, measure, senders
+from varicap.papers.minrate.fig09 import _reach
+from varicap.papers.minrate.network import LINKS, RATES, Measured, means, measure, ratio, senders
 from varicap.papers.minrate.transients import Transients
 from varicap.papers.run import Run
+from varicap.statistics import Array
 
 RUN = Run("minrate", quick=True, jobs=1)
 
@@ -48,6 +54,23 @@ def test_the_average_round_trip_is_too_much_for_reno_and_not_for_sack() -> None:
     assert reno.timeouts("r4").mean() > 10 * max(sack.timeouts("r4").mean(), 0.1)
 
 
+def test_every_claim_quotes_what_sets_its_bound_and_is_of_the_paper() -> None:
+    claims = papers.paper("minrate").claims
+    assert [one.id for one in claims if not one.quote.strip()] == []
+    assert [one.id for one in claims if "beyond" in one.where] == []
+    # A timer of today's machine neither reproduces nor refutes one of 1997.
+    assert papers.paper("minrate").of("table1") == ()
+
+
+def test_no_interval_is_missing_and_readings_stand_beside_the_claims() -> None:
+    outcome = fig10.reproduce(RUN)
+    assert all(value.sim is not None and value.sim.lo is not None for value in outcome.values.values())
+    (grid,) = outcome.grids
+    assert grid.title.startswith("Readings: ")
+    assert list(grid.rows) == ["4 one way", "4 each way", "8 one way"]
+    assert grid.rows["4 each way"][0] == outcome.values["F10a-t90/both"].sim
+
+
 def test_the_network_has_nine_links_in_both_directions() -> None:
     loaded = load(ROOT / "python/varicap/papers/minrate/scenarios/chain.toml")
     assert len(set(LINKS)) == 18
@@ -65,9 +88,49 @@ def test_reaction_times_count_from_the_change(plain: Measured) -> None:
     assert of["once"].t90[0] == pytest.approx(0.1)
     # After 7 s, and until 2.7 of the last 3 s are at 6 Mb/s.
     assert of["late"].t90[0] == pytest.approx(7.0 + 2.7 - 3.0, abs=0.11)
-    assert of["never"].t90[0] == pytest.approx(17.0)
+    assert of["never"].t90[0] == 20.0
     assert of["late"].first5[0] == 0.0
     assert of["late"].last5[0] == pytest.approx(1.0)
+    slow = np.where(np.arange(half) < 100, 6.0, 0.5)[None, None]
+    assert Transients(plain, slow, slow).left_to_fall[0] == pytest.approx(1.0)
+    assert of["once"].left_to_fall[0] == 0.0
+
+
+def test_a_ratio_of_means_scatters_as_numerator_and_denominator_do() -> None:
+    above, below = np.array([2.0, 4.0, 9.0]), np.array([1.0, 2.0, 3.0])
+    assert ratio(above, below).mean() == pytest.approx(2.5)
+    assert ratio(2.5 * below, below) == pytest.approx([2.5, 2.5, 2.5])
+    assert ratio(above, np.full(3, 2.0)) == pytest.approx(above / 2.0)
+
+
+def test_tokens_are_counted_for_a_second_on_either_side_of_a_cut() -> None:
+    cwnd = np.full(60, 40.0)
+    cwnd[30:] = 20.0
+    lost = np.where(np.arange(60) < 28, 1.0, 3.0)
+    assert _around_cuts(lost, cwnd) == (1.0, 3.0)
+    # The step down from an inflated window is no other cut, unless it is one of a quarter.
+    cwnd[31] = 18.0
+    assert _around_cuts(lost, cwnd) == (1.0, 3.0)
+
+
+def test_a_timer_reaches_as_far_as_every_shorter_one_does() -> None:
+    total = {20: np.array([4.0, 3.0, 4.0]), 50: np.array([4.1, 4.0, 3.0]), 100: np.array([3.9, 4.0, 4.0])}
+    assert _reach(total).tolist() == [100.0, 0.0, 20.0]
+
+
+def test_a_connection_that_is_shut_out_neither_suffers_nor_oscillates(plain: Measured) -> None:
+    class Shut(Measured):
+        def series(self, flow: str, column: str = "throughput_bps", scale: float = 1e-6) -> tuple[Array, Array]:
+            return np.arange(1, 1001) / 10, np.zeros((2, 1000))
+
+    shut = Shut(plain.result)
+    accept = {one.id: one.accept for one in papers.paper("minrate").claims}
+    for value, claim in ((swing(shut), "F12a-oscillates"), (better_times(shut), "F13b-throughout")):
+        assert value.tolist() == [0.0, 0.0]
+        assert all(accept[f"{claim}/{topology}"][0] > 0.0 for topology in TOPOLOGIES)
+    for claim in ("F12a-4", "F13b"):
+        assert all(accept[f"{claim}/{topology}"][0] > 0.0 for topology in TOPOLOGIES)
+    assert dips(shut).tolist() == [1.0, 1.0]
 
 
 def test_means_drop_what_is_left_over() -> None:

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 from matplotlib.figure import Figure
 
-from varicap.papers.minrate.network import DROP_TAIL, Changes, Measured, interval, measure, queues
+from varicap.papers.minrate.network import DROP_TAIL, Changes, Measured, interval, measure, queues, ratio
 from varicap.papers.run import Grid, Outcome, Run
 from varicap.papers.verdict import Value
 from varicap.report.paper import Axis, Curve, curves
@@ -24,6 +24,8 @@ _COUNTS = (2, 4, 8, 12, 20)
 _FITTING = 4
 """The number of senders with which the reservations fit the bottlenecks."""
 _RATE, _CAPACITY = 0.5, 10.0  # [Mb/s]
+_PAYLOAD = 0.96
+"""The share of a packet that is data."""
 _NO_SUPPORT = queues(DROP_TAIL)
 _KINDS = ("plain", "trusting", "with safeguard")
 
@@ -41,13 +43,10 @@ def reproduce(run: Run) -> Outcome:
     }
     reno, most = goodput["reno"], _COUNTS[-1]
     supported = _crowd(run, "trusting", _FITTING, "reno", {})
-    wasted = found["reno"]["trusting"][most]
     values = {
-        "CO-collapse": reno["trusting"][most] / reno["plain"][most].mean(),
-        "CO-safeguard": reno["with safeguard"][most] / reno["plain"][most].mean(),
+        "CO-collapse": ratio(reno["trusting"][most], reno["plain"][most]),
+        "CO-safeguard": ratio(reno["with safeguard"][most], reno["plain"][most]),
         "CO-supported": np.mean([supported.compliant(group) for group in _GROUPS], axis=0) / _RATE,
-        "CO-wasted": 1 - _together(wasted, most) / 0.96 / _together(wasted, most, "throughput"),
-        "CO-sack": goodput["sack"]["trusting"][most] / goodput["sack"]["plain"][most].mean(),
     }
     rows = {
         f"{recovery}, {kind}": [interval(one) for one in row.values()]
@@ -57,7 +56,13 @@ def reproduce(run: Run) -> Outcome:
     columns = [f"{_load(count):g}" for count in counts]
     grid = Grid("Goodput of all flows", "Mb/s", "reserved / capacity", columns, rows)
     of_claims = {key: Value(sim=interval(value)) for key, value in values.items()}
-    return Outcome(of_claims, partial(_draw, goodput), [grid])
+    wasted = {
+        f"{recovery}, {kind}": [interval(_wasted(one, count)) for count, one in row.items()]
+        for recovery, kinds in found.items()
+        for kind, row in kinds.items()
+    }
+    again = Grid("Share of the data reaching receivers that they have already", "1", grid.column, columns, wasted)
+    return Outcome(of_claims, partial(_draw, goodput), [grid, again])
 
 
 def _crowd(run: Run, kind: str, count: int, recovery: str, queueing: Changes = _NO_SUPPORT) -> Measured:
@@ -75,6 +80,11 @@ def _together(found: Measured, count: int, what: str = "goodput") -> Array:
     """Goodput of all flows together [Mb/s]."""
     of = found.goodput if what == "goodput" else found.throughput
     return np.asarray(count * np.sum([of(group) for group in _GROUPS], axis=0))
+
+
+def _wasted(found: Measured, count: int) -> Array:
+    """The share of the data reaching receivers that they have already."""
+    return np.asarray(1 - _together(found, count) / _PAYLOAD / _together(found, count, "throughput"))
 
 
 def _load(count: int) -> float:

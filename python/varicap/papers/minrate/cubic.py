@@ -4,7 +4,6 @@ from functools import partial
 
 from varicap.papers.minrate.network import RATES, Kind, Measured, interval, measure, senders
 from varicap.papers.run import Grid, Outcome, Run
-from varicap.papers.verdict import Value
 from varicap.report.paper import bars
 
 _WINDOW = '{ rate-adaptive-window = { grow = "cubic" } }'
@@ -12,18 +11,7 @@ _WINDOW = '{ rate-adaptive-window = { grow = "cubic" } }'
 
 def reproduce(run: Run) -> Outcome:
     """Compliant throughput and excess of each kind of sender."""
-    found = {
-        "marking only": _cubic(run, "plain"),
-        "timed": _cubic(run, "timed"),
-        "timed, adaptive window": _adaptive(run),
-    }
-    plain, timed, adaptive = found.values()
-    values = {
-        "CU-plain": plain.compliant("r4") / 4,
-        "CU-timed": timed.compliant("r4") / 4,
-        "CU-adaptive": adaptive.compliant("r4") / 4,
-        "CU-fairer": adaptive.excess("r4") / adaptive.throughput("be") - timed.excess("r4") / timed.throughput("be"),
-    }
+    found = cubic(run)
     columns = [
         *(f"{rate:g} Mb/s: {what}" for rate in RATES.values() for what in ("compliant", "excess")),
         "best effort",
@@ -41,10 +29,19 @@ def reproduce(run: Run) -> Outcome:
     ]
     groups = [f"{rate:g} Mb/s reserved" for rate in RATES.values()]
     return Outcome(
-        {key: Value(sim=interval(value)) for key, value in values.items()},
+        {},
         partial(bars, "CUBIC with reservations", groups, shown, "compliant throughput / reservation"),
         [grid],
     )
+
+
+def cubic(run: Run) -> dict[str, Measured]:
+    """Each kind of sender."""
+    return {
+        "marking only": _cubic(run, "plain"),
+        "timed": _cubic(run, "timed"),
+        "timed, adaptive window": _adaptive(run),
+    }
 
 
 def _cubic(run: Run, kind: Kind) -> Measured:

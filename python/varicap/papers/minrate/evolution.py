@@ -46,16 +46,29 @@ def evolution(
 
 def dips(found: Measured) -> Array:
     """The share of the 4 Mb/s flow's means over 3 s that lie below 3.8 Mb/s."""
+    return np.asarray((_over_3s(found) < 3.8).mean(axis=1))
+
+
+def better_times(found: Measured) -> Array:
+    """The upper quartile of the 4 Mb/s flow's means over 3 s [Mb/s]."""
+    return np.asarray(np.quantile(_over_3s(found), 0.75, axis=1))
+
+
+def swing(found: Measured) -> Array:
+    """The standard deviation of the 4 Mb/s flow's means over 3 s [Mb/s]."""
+    return np.asarray(_over_3s(found).std(axis=1, ddof=1))
+
+
+def _over_3s(found: Measured) -> Array:
     times, rates = found.series("r4")
-    late = times > WARMUP_S + 1e-9
-    return np.asarray((means(rates[:, late], _THREE_S) < 3.8).mean(axis=1))
+    return means(rates[:, times > WARMUP_S + 1e-9], _THREE_S)
 
 
-def table(title: str, rows: Mapping[str, Measured]) -> Grid:
-    """Throughput of each flow from n0 to n5."""
+def readings(figure: str, rows: Mapping[str, Measured]) -> Grid:
+    """Throughput of each flow from n0 to n5, in each reading of the topology."""
     columns = ["1 Mb/s reserved", "4 Mb/s reserved", "best effort"]
     found = {name: [interval(one.throughput(flow)) for flow in _FLOWS] for name, one in rows.items()}
-    return Grid(f"{title} in numbers: throughput", "Mb/s", "flow", columns, found)
+    return Grid(f"Readings: access links and pairs of {figure}, throughput", "Mb/s", "flow", columns, found)
 
 
 def draw(title: str, panels: Mapping[str, Measured]) -> Figure:

@@ -7,19 +7,22 @@ import pyarrow.compute as pc
 from matplotlib.figure import Figure
 
 from varicap.papers.minrate.fig02 import base
-from varicap.papers.minrate.network import ONE_WAY, WARMUP_S, Measured, interval, means, senders
+from varicap.papers.minrate.network import ONE_WAY, WARMUP_S, Measured, interval, means, ratio, senders
 from varicap.papers.run import Grid, Outcome, Run
 from varicap.papers.verdict import Value
 from varicap.report import style
+from varicap.statistics import Array
 
 _PACKET = 1000.0  # [B]
 _MSS = 960.0  # [B]
 _PER_SECOND = 10  # intervals of the series
+_CUT = 0.75  # of cwnd an interval before: what is less is an answer to a loss
+_SETTLING = 2  # intervals between a loss and the window's last step down in fast recovery
 _FROM_S, _TO_S = 40.0, 45.0  # what is drawn
 
 
 def reproduce(run: Run) -> Outcome:
-    """How steadily tokens are lost, and when most of them are lost."""
+    """How steadily tokens are lost, what happens to that at a loss, and while the window opens again."""
     found = base(run)
     times, lost = found.series("r4", "lost_tokens_bytes", _PER_SECOND / _PACKET)
     _, cwnd = found.series("r4", "cwnd_bytes", 1 / _MSS)
@@ -28,11 +31,27 @@ def reproduce(run: Run) -> Outcome:
     low = cwnd < np.median(cwnd, axis=1, keepdims=True)
     below = np.where(low, lost, 0.0).sum(axis=1) / low.sum(axis=1)
     above = np.where(low, 0.0, lost).sum(axis=1) / (~low).sum(axis=1)
-    values = {"F3-always": (means(lost, _PER_SECOND) > 0).mean(axis=1), "F3-cut": below / above}
-    rows = {"4 Mb/s reserved": [interval(one) for one in (lost.mean(axis=1), below, above)]}
-    columns = ["all", "cwnd below its median", "above"]
+    before, after = (np.array(one) for one in zip(*map(_around_cuts, lost, cwnd), strict=True))
+    values = {
+        "F3-always": (means(lost, _PER_SECOND) > 0).mean(axis=1),
+        "F3-cut": ratio(after, before),
+        "F3-opens": ratio(below, above),
+    }
+    rows = {"4 Mb/s reserved": [interval(one) for one in (lost.mean(axis=1), before, after, below, above)]}
+    columns = ["all", "1 s before a loss", "1 s after it", "cwnd below its median", "above"]
     grid = Grid("Fig. 3 in numbers: tokens lost", "packets/s", "while", columns, rows)
     return Outcome({key: Value(sim=interval(one)) for key, one in values.items()}, partial(_draw, run, found), [grid])
+
+
+def _around_cuts(lost: Array, cwnd: Array) -> tuple[float, float]:
+    """Tokens lost in the second before a cut of the window, and in that after it: means over the cuts of a run."""
+    before, after = [], []
+    cuts = np.flatnonzero(cwnd[1:] < _CUT * cwnd[:-1]) + 1
+    first = _PER_SECOND + _SETTLING
+    for cut in cuts[(cuts >= first) & (cuts <= lost.size - _PER_SECOND)]:
+        before.append(lost[cut - first : cut - _SETTLING].mean())
+        after.append(lost[cut : cut + _PER_SECOND].mean())
+    return float(np.mean(before)), float(np.mean(after))
 
 
 def _draw(run: Run, found: Measured) -> Figure:

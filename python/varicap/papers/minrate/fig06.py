@@ -5,7 +5,7 @@ from functools import partial
 from matplotlib.figure import Figure
 
 from varicap.papers.minrate.fig02 import draw, table
-from varicap.papers.minrate.network import RATES, Measured, interval, measure, senders
+from varicap.papers.minrate.network import RATES, Measured, interval, measure, ratio, senders
 from varicap.papers.run import Outcome, Run
 from varicap.papers.verdict import Value
 
@@ -22,9 +22,9 @@ def reproduce(run: Run) -> Outcome:
     values = {f"F6a-{rate:g}": found.compliant(flow) / rate for flow, rate in RATES.items()}
     values |= {f"F6a-excess-{rate:g}": found.excess(flow) for flow, rate in RATES.items()}
     values |= {
-        "F6b-1": found.excess("r1") / found.throughput("be"),
-        "F6b-2": found.excess("r2") / found.excess("r1"),
-        "F6b-4": found.excess("r4") / found.excess("r2"),
+        "F6b-1": ratio(found.excess("r1"), found.throughput("be")),
+        "F6b-2": ratio(found.excess("r2"), found.excess("r1")),
+        "F6b-4": ratio(found.excess("r4"), found.excess("r2")),
         "F6-shared": shared.compliant("r4") / 4,
     }
     of_claims = {key: Value(sim=interval(value)) for key, value in values.items()}

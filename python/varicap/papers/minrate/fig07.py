@@ -33,7 +33,6 @@ def reproduce(run: Run) -> Outcome:
         "F7b": ratios(found).mean(axis=0) - ratios(before).mean(axis=0),
         "F7b-least": ratios(found).min(axis=0) - ratios(before).min(axis=0),
         "F7c": average.compliant("r4") / 4,
-        "F7c-sack": windowed(run, AVERAGE, "sack").compliant("r4") / 4,
     }
     tables = [table(found, "Fig. 7"), table(average, "RWND from the average round trip")]
     of_claims = {key: Value(sim=interval(value)) for key, value in values.items()}

@@ -1,20 +1,23 @@
 """Fig. 9: coarser timers with deeper buckets, in buffers of 80 and 160 kB."""
 
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from varicap.papers.minrate.network import Measured, interval, measure, queues, senders
+from varicap.papers.minrate.network import Measured, interval, measure, queues, ratio, senders
 from varicap.papers.run import Grid, Outcome, Run
 from varicap.papers.verdict import Value
 from varicap.report.paper import Axis, Curve, curves
-from varicap.statistics import Interval
+from varicap.statistics import Array, Interval
 
 INTERVALS = (20, 50, 100, 200, 400, 600, 800)
 """[ms]"""
 _BUFFERS = (80, 160)
 """[packets]"""
+_SHARE = 0.97
+"""Of its reservation: what a flow has at least that gets it."""
 
 
 def coarse(run: Run, buffer: int, timer: int, *, recovery: str = "reno", seeds: int | None = None) -> Measured:
@@ -29,14 +32,23 @@ def reproduce(run: Run) -> Outcome:
     found = {buffer: {timer: coarse(run, buffer, timer) for timer in intervals} for buffer in _BUFFERS}
     total = {buffer: {timer: one.throughput("r4") for timer, one in row.items()} for buffer, row in found.items()}
     small, large = total[80], total[160]
-    worst = min((timer for timer in intervals if timer <= 400), key=lambda timer: large[timer].mean())
-    gain = min((large[timer] - small[timer] for timer in intervals), key=np.mean)
-    values = {"F9a": small[800] / small[20].mean(), "F9b": large[worst] / 4, "F9b-more": gain}
+    values = {
+        "F9a": ratio(small[800], small[20]),
+        "F9a-falls": np.max([small[after] - small[before] for before, after in pairwise(intervals)], axis=0),
+        "F9b": _reach(large) - _reach(small),
+        "F9b-more": np.min([large[timer] - small[timer] for timer in intervals], axis=0),
+    }
     rows = {f"{buffer} kB": [interval(one.timeouts("r4")) for one in row.values()] for buffer, row in found.items()}
     grid = Grid("Fig. 9: timeouts of the 4 Mb/s flow", "", "interval [ms]", [str(one) for one in intervals], rows)
     curves_of = {f"{buffer} kB": [interval(one) for one in row.values()] for buffer, row in total.items()}
     of_claims = {key: Value(sim=interval(value)) for key, value in values.items()}
     return Outcome(of_claims, partial(_draw, intervals, curves_of), [grid])
+
+
+def _reach(total: dict[int, Array]) -> Array:
+    """The longest interval up to which the flow gets its share at each [ms], in each run; 0 if none."""
+    met = np.logical_and.accumulate([one >= _SHARE * 4 for one in total.values()], axis=0)
+    return np.asarray(np.where(met, np.array(list(total))[:, None], 0).max(axis=0), dtype=np.float64)
 
 
 def _draw(intervals: tuple[int, ...], rows: dict[str, list[Interval]]) -> Figure:

@@ -3,8 +3,8 @@
 from functools import partial
 
 from varicap.papers.minrate.network import interval
-from varicap.papers.minrate.transients import Pairs, draw, transients
-from varicap.papers.run import Grid, Outcome, Run
+from varicap.papers.minrate.transients import Pairs, draw, table, transients
+from varicap.papers.run import Outcome, Run
 from varicap.papers.verdict import Value
 
 _CASES: tuple[tuple[Pairs, str], ...] = (("fwd", "reno"), ("both", "reno"), ("fwd", "sack"), ("both", "sack"))
@@ -17,12 +17,8 @@ def reproduce(run: Run) -> Outcome:
     for case, one in found.items():
         values[f"F11-t90/{case}"] = one.t90
         values[f"F11-last5/{case}"] = one.last5
-    rows = {
-        case: [interval(value) for value in (one.t90, one.first5, one.last5, one.after_fall)]
-        for case, one in found.items()
-    }
-    columns = ["t90 [s]", "first 5 s / 6 Mb/s", "last 5 s / 6 Mb/s", "1 to 4 s after a fall / 6 Mb/s"]
-    grid = Grid("Fig. 11 in numbers", "", "best effort / recovery", columns, rows)
+        values[f"F11-fall/{case}"] = one.left_to_fall
+    grid = table("Readings: the four pairs of Fig. 11 and loss recovery", "best effort / recovery", found)
     title = "Fig. 11: timer and windowing, 4 best-effort flows one way"
     return Outcome(
         {key: Value(sim=interval(value)) for key, value in values.items()},

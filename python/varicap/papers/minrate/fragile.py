@@ -31,7 +31,6 @@ def reproduce(run: Run) -> Outcome:
     missed = {name: {key: _share(one.compliant("r4") / 4) for key, one in row.items()} for name, row in found.items()}
     values = {
         "FR-reno": missed["Fig. 7, average round trip"]["reno"],
-        "FR-sack": max((row["sack"] for row in missed.values()), key=lambda one: one.mean),
         "FR-small": missed["Fig. 9, 20 ms in 80 kB"]["reno"],
     }
     columns = [f"{recovery}: {what}" for recovery in recoveries for what in ("missed", "timeouts / min")]

@@ -2,9 +2,10 @@
 
 from functools import partial
 
+import numpy as np
 from matplotlib.figure import Figure
 
-from varicap.papers.minrate.network import Measured, interval, measure, senders
+from varicap.papers.minrate.network import Measured, interval, measure, ratio, senders
 from varicap.papers.run import Outcome, Run
 from varicap.papers.verdict import Value
 from varicap.report.paper import Axis, Curve, curves
@@ -19,9 +20,9 @@ def reproduce(run: Run) -> Outcome:
     found = {delay: _away(run, delay) for delay in run.pick(_FURTHER_MS, (0, 200))}
     near, far = found[0], found[200]
     values = {
-        "RTT-compliant": far.compliant("r2") / 2,
-        "RTT-excess": far.excess("r2") / near.excess("r2").mean(),
-        "RTT-BE": far.throughput("far") / near.throughput("far").mean(),
+        "RTT-compliant": np.min([one.compliant("r2") / 2 for one in found.values()], axis=0),
+        "RTT-excess": ratio(far.excess("r2"), near.excess("r2")),
+        "RTT-BE": ratio(far.throughput("far"), near.throughput("far")),
     }
     of_claims = {key: Value(sim=interval(value)) for key, value in values.items()}
     return Outcome(of_claims, partial(_draw, found))

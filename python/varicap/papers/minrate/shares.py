@@ -9,7 +9,6 @@ from varicap.papers.minrate.fig06 import timed
 from varicap.papers.minrate.fig07 import windowed
 from varicap.papers.minrate.network import RATES, Measured, interval, measure, senders
 from varicap.papers.run import Grid, Outcome, Run
-from varicap.papers.verdict import Value
 from varicap.report.paper import Axis, Curve, curves
 from varicap.statistics import Array, Interval
 
@@ -27,19 +26,13 @@ def reproduce(run: Run) -> Outcome:
     found["halving cwnd - RWND, SACK"] = windowed_with_sack(run)
     models = {name: _model(_CASES[name.removesuffix(", SACK")][0]) for name in found}
     measured = {name: [interval(_excess(one, flow)) for flow in _FLOWS] for name, one in found.items()}
-    values = {}
-    for name, key in (("halving cwnd, SACK", "SH-whole"), ("halving cwnd - RWND, SACK", "SH-part")):
-        one, model = found[name], models[name]
-        for place, flow in enumerate(RATES, start=1):
-            ratio = one.excess(flow) / one.throughput("be")
-            values[f"{key}-{flow[1:]}"] = Value(sim=interval(ratio - model[place] / model[0]))
     rows: dict[str, list[Interval]] = {}
     for name, row in measured.items():
         rows[f"{name}: simulated"] = row
         rows[f"{name}: by analysis"] = [Interval(one) for one in models[name]]
     columns = [f"{rate:g} Mb/s reserved" if rate else "best effort" for rate in _FLOWS.values()]
     grid = Grid("Excess of each flow", "Mb/s", "flow", columns, rows)
-    return Outcome(values, partial(_draw, measured, models), [grid])
+    return Outcome({}, partial(_draw, measured, models), [grid])
 
 
 def timed_with_sack(run: Run) -> Measured:

@@ -1,19 +1,21 @@
 """A reservation that changes between 0.5 and 6 Mb/s every 20 s, as measured in Figs. 10 and 11."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from varicap.papers.minrate.network import Measured, measure, senders
+from varicap.papers.minrate.network import Measured, interval, measure, senders
 from varicap.papers.minrate.panels import Line, line, reservations, stacked
-from varicap.papers.run import Run
+from varicap.papers.run import Grid, Run
 from varicap.statistics import Array
 
-Pairs: TypeAlias = Literal["fwd", "both"]
-"""Four best-effort flows that share the link, or four in each direction."""
-HIGH, PERIOD_S, HALF_S = 6.0, 40.0, 20.0
+Pairs: TypeAlias = Literal["fwd", "both", "eight"]
+"""Four best-effort flows that share the link, four in each direction, or eight that share the link."""
+HIGH, LOW = 6.0, 0.5  # [Mb/s]
+HALF_S = 20.0
 _WINDOW = 30
 """Intervals of 0.1 s over which throughput is averaged."""
 
@@ -28,13 +30,12 @@ class Transients:
 
     @property
     def t90(self) -> Array:
-        """Time from a rise until the mean over the last 3 s is nine tenths of the reservation; 20 if never [s]."""
+        """Time from a rise until the 3 s begin whose mean is nine tenths of the reservation; 20 if never [s]."""
         sums = np.cumsum(self.rises, axis=-1)
         mean = (sums[..., _WINDOW:] - sums[..., :-_WINDOW]) / _WINDOW
         there = mean >= 0.9 * HIGH
-        first = np.where(there.any(axis=-1), there.argmax(axis=-1) + _WINDOW + 1, 10 * HALF_S)
-        # The mean over the 3 s that begin at the rise would reach it at once.
-        return np.asarray((first / 10 - _WINDOW / 10).clip(min=0.0).mean(axis=1))
+        begins = np.where(there.any(axis=-1), there.argmax(axis=-1) + 1, 10 * HALF_S)
+        return np.asarray((begins / 10).mean(axis=1))
 
     @property
     def first5(self) -> Array:
@@ -47,22 +48,33 @@ class Transients:
         return np.asarray(self.rises[..., -50:].mean(axis=(1, 2)) / HIGH)
 
     @property
-    def after_fall(self) -> Array:
-        """Throughput in seconds 1 to 4 after a fall, as a share of the old reservation."""
-        return np.asarray(self.falls[..., 10:40].mean(axis=(1, 2)) / HIGH)
+    def left_to_fall(self) -> Array:
+        """By how much throughput still falls 1 to 4 s after the reservation fell, as a share of that fall."""
+        soon, at_last = (values.mean(axis=(1, 2)) for values in (self.falls[..., 10:40], self.falls[..., -100:]))
+        return np.asarray((soon - at_last) / (HIGH - LOW))
 
 
 def transients(run: Run, pairs: Pairs, kind: Literal["plain", "windowed"], recovery: str = "reno") -> Transients:
     """Simulate; the first 40 s, in which everything starts, are not counted."""
     changes = senders(kind, bucket="800 ms" if kind == "plain" else "50 ms", recovery=recovery)
-    changes |= {"flows.be.count": "4", "flows.back-be.count": "4", "warmup": "0 s"}
+    changes |= {"flows.be.count": "8" if pairs == "eight" else "4", "flows.back-be.count": "4", "warmup": "0 s"}
     changes["duration"] = run.pick("200 s", "120 s")
-    flows = ["step", "be"] if pairs == "fwd" else ["step", "be", "back-be"]
+    flows = ["step", "be", "back-be"] if pairs == "both" else ["step", "be"]
     measured = measure(run, changes, flows, series=True)
     _, rates = measured.series("step")
     half = round(10 * HALF_S)
     halves = rates[:, 2 * half :].reshape(rates.shape[0], -1, 2, half)
     return Transients(measured, halves[:, :, 0], halves[:, :, 1])
+
+
+def table(title: str, what: str, rows: Mapping[str, Transients]) -> Grid:
+    """What is measured, for each of several readings."""
+    columns = ["t90 [s]", "first 5 s / 6 Mb/s", "last 5 s / 6 Mb/s", "of the fall left after 1 to 4 s"]
+    found = {
+        name: [interval(value) for value in (one.t90, one.first5, one.last5, one.left_to_fall)]
+        for name, one in rows.items()
+    }
+    return Grid(title, "", what, columns, found)
 
 
 def draw(title: str, found: Transients) -> Figure:
