@@ -2,12 +2,10 @@
 
 from functools import partial
 
-import numpy as np
-
-from varicap.papers.lrl.link import Measured, Setting, interval, measure
+from varicap.papers.lrl.link import Measured, Setting, Values, interval, judged, measure
 from varicap.papers.lrl.panels import capacities
 from varicap.papers.run import Grid, Outcome, Run
-from varicap.papers.verdict import Value
+from varicap.papers.worst import most
 from varicap.statistics import Array
 
 _HIGHS = (1, 2, 3, 4)
@@ -20,17 +18,17 @@ def reproduce(run: Run) -> Outcome:
     longer = {"duration": run.pick("5000 s", "600 s"), "record.series": "false"}
     later_bytes = measure(run, Setting(1, 3, 0), longer)
     later_packets = measure(run, Setting(1, 2, 0, "packets"), longer)
-    values = {
+    values: Values = {
         "F7a": _most_forward(in_bytes[2]),
         "F7a-1000": _most_forward(in_bytes[1]),
         "F7b": _most_forward(in_bytes[3]),
-        "F7c": _greatest([_most_return(at) for at in in_bytes.values()]),
-        "F7d": _greatest([at.goodput for at in in_bytes.values()]),
+        "F7c": most([_most_return(at) for at in in_bytes.values()]),
+        "F7d": most([at.goodput for at in in_bytes.values()]),
         "F7e-opens": _most_forward(packets[2]),
         "F7e-stays": _most_forward(packets[3]),
-        "F7f": _greatest([_most_return(at) for at in packets.values()]),
-        "F7f-56": _greatest([_most_return(at) for at in packets.values()]),
-        "F7g": _greatest([at.goodput for at in packets.values()]),
+        "F7f": most([_most_return(at) for at in packets.values()]),
+        "F7f-56": most([_most_return(at) for at in packets.values()]),
+        "F7g": most([at.goodput for at in packets.values()]),
         "F7h-bytes": _most_return(later_bytes),
         "F7h-packets": _most_return(later_packets),
     }
@@ -41,9 +39,8 @@ def reproduce(run: Run) -> Outcome:
         for what, of in (("forward opens at [s]", lambda at: at.forward.opens_at(0.0)), ("return, most", _most_return))
     }
     grid = Grid("Fig. 7 in numbers", "s or kb/s", "thresholds", names, rows)
-    of_claims = {key: Value(sim=interval(value)) for key, value in values.items()}
     draw = partial(capacities, "Fig. 7: from zero capacity on, low threshold 1000 B", list(in_bytes.values()), "kB")
-    return Outcome(of_claims, draw, [grid])
+    return Outcome(judged(values), draw, [grid])
 
 
 def _most_forward(measured: Measured) -> Array:
@@ -52,7 +49,3 @@ def _most_forward(measured: Measured) -> Array:
 
 def _most_return(measured: Measured) -> Array:
     return measured.link("reverse", "capacity_max_bps") / 1e3
-
-
-def _greatest(rows: list[Array]) -> Array:
-    return np.asarray(np.max(rows, axis=0), dtype=np.float64)

@@ -4,10 +4,9 @@ from functools import partial
 
 from matplotlib.figure import Figure
 
-from varicap.papers.lrl.fig05 import least, most
-from varicap.papers.lrl.link import FAST_RETURN, FORWARD, REVERSE, Setting, interval, measure
+from varicap.papers.lrl.link import FAST_RETURN, FORWARD, REVERSE, Setting, Values, interval, judged, measure
 from varicap.papers.run import Grid, Outcome, Run
-from varicap.papers.verdict import Value
+from varicap.papers.worst import least, most
 from varicap.report.paper import Axis, Curve, curves
 from varicap.statistics import Array, Interval
 
@@ -15,7 +14,6 @@ _FLOWS = (1, 2, 4, 8, 16)
 _BEYOND = (*_FLOWS, 32, 64)
 _C0 = (20, 50, 100)
 _DROP_TAIL = {f"{link}.queue": '{ drop-tail = { limit = "50 packets" } }' for link in (FORWARD, REVERSE)}
-_BOUND = 50.0  # data bytes that return per byte of acknowledgements, see analyse.models.lrl
 
 
 def reproduce(run: Run) -> Outcome:
@@ -23,16 +21,10 @@ def reproduce(run: Run) -> Outcome:
     ours = {c0: {n: _throughput(run, c0, n) for n in _FLOWS} for c0 in _C0}
     free = {n: _throughput(run, 50, n, FAST_RETURN) for n in _BEYOND}
     tail = {n: _throughput(run, 50, n, _DROP_TAIL) for n in _FLOWS}
-    high = (50, 100)
-    reached = [most([ours[c0][n] / (_BOUND * c0) for n in _FLOWS]) for c0 in _C0]
-    values = {
-        "F10a": least([ours[c0][4] / ours[c0][1].mean() for c0 in high]),
-        "F10b-4": most([ours[c0][16] / ours[c0][4].mean() for c0 in high]),
-        "F10b-8": most([ours[c0][16] / ours[c0][8].mean() for c0 in high]),
-        "F10c-least": least(reached),
-        "F10c-most": most(reached),
-        "F10d": free[16] / free[8].mean(),
-        "F10d-grows": free[16] / free[4].mean(),
+    values: Values = {
+        "F10a": least([ours[c0][more] / ours[c0][n] for c0 in _C0 for n, more in ((1, 2), (2, 4))]),
+        "F10b-4": most([ours[c0][16] / ours[c0][4] for c0 in _C0]),
+        "F10b-8": most([ours[c0][16] / ours[c0][8] for c0 in _C0]),
     }
     rows = {f"c0 = {c0} kb/s": [interval(at) for at in ours[c0].values()] for c0 in _C0}
     beside = {
@@ -47,8 +39,7 @@ def reproduce(run: Run) -> Outcome:
         [str(n) for n in _BEYOND],
         {"throughput together": [interval(at) for at in free.values()]},
     )
-    of_claims = {key: Value(sim=interval(value)) for key, value in values.items()}
-    return Outcome(of_claims, partial(_draw, rows | beside), [grid, more])
+    return Outcome(judged(values), partial(_draw, rows | beside), [grid, more])
 
 
 def _throughput(run: Run, c0: float, flows: int, changes: dict[str, str] | None = None) -> Array:

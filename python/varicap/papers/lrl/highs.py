@@ -4,10 +4,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from varicap.papers.lrl.fig05 import least
-from varicap.papers.lrl.link import Measured, Setting, Unit, interval, measure
+from varicap.papers.lrl.link import Measured, Series, Setting, Unit, interval, measure
 from varicap.papers.run import Grid, Run
-from varicap.statistics import Array
+from varicap.papers.worst import least
+from varicap.statistics import Array, Interval
 
 HIGHS = (2, 4, 8, 12, 16, 17)
 """[kB or packets]"""
@@ -18,10 +18,17 @@ def sweep(run: Run, unit: Unit) -> dict[int, Measured]:
     return {high: measure(run, Setting(1, high, 20, unit)) for high in HIGHS}
 
 
-def first_openings(runs: dict[int, Measured]) -> Array:
+def first_openings(runs: dict[int, Measured]) -> Interval:
     """How much longer each threshold takes than the one before until capacity is allocated, at least [s]."""
     times = [runs[high].forward.opens_at(20.0) for high in HIGHS]
     return least([later - earlier for earlier, later in pairwise(times)])
+
+
+def stay_after_fall(series: Series, c0: float) -> Array:
+    """How long the capacity stays at `c0` after it first fell back to that [s], 0 if it never does, shape (runs,)."""
+    above = series.capacity > c0 + 1e-6
+    falls = np.cumsum(above[:, :-1] & ~above[:, 1:], axis=1)
+    return np.asarray(((falls == 1) & ~above[:, 1:]).sum(axis=1) * 0.1)
 
 
 def grid(title: str, runs: dict[int, Measured]) -> Grid:

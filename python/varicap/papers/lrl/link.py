@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from varicap.papers.run import Run
+from varicap.papers.verdict import Value
 from varicap.results.result import Result
 from varicap.statistics import Array, Interval
 
@@ -19,6 +20,8 @@ FAST_RETURN = {f"{REVERSE}.capacity": "2 Mbit/s"}
 
 
 Unit: TypeAlias = Literal["bytes", "packets"]
+Values: TypeAlias = Mapping[str, Array | Interval]
+"""Our values by claim: an interval, or one value for each run."""
 
 
 @dataclass(frozen=True)
@@ -146,16 +149,22 @@ class Measured:
 def measure(run: Run, setting: Setting, changes: Mapping[str, str] | None = None) -> Measured:
     """Simulate the paper's link with this setting; `changes` of the scenario are applied last.
 
-    Runs differ only in the packets that RED drops: without losses all of them are the same.
+    Runs differ in when they begin between two samples of the controllers, in how long hosts take, and in what RED
+    drops.
     """
     overrides = setting.overrides()
     for key, value in (changes or {}).items():
         # A change that replaces a table supersedes the changes inside that table.
         overrides = {other: text for other, text in overrides.items() if not other.startswith(f"{key}.")} | {key: value}
-    return Measured(setting, run.simulate("one-link", overrides, seeds=run.pick(10, 3)))
+    return Measured(setting, run.simulate("one-link", overrides, seeds=run.pick(20, 6)))
+
+
+def judged(values: Values) -> dict[str, Value]:
+    """The values as claims want them."""
+    return {name: Value(sim=of if isinstance(of, Interval) else Interval.of(of)) for name, of in values.items()}
 
 
 def interval(values: Array) -> Interval:
-    """Mean over the runs; no interval where all of them are the same."""
+    """Mean over the runs, for a table; no interval where all of them are the same."""
     values = np.asarray(values, dtype=np.float64)
     return Interval(float(values[0])) if np.ptp(values) == 0.0 else Interval.of(values)

@@ -6,14 +6,13 @@ from varicap.papers.ratcp.files import by_load, outcome
 from varicap.papers.ratcp.kinds import RATCP, TCP
 from varicap.papers.run import Outcome, Run
 from varicap.papers.verdict import Value
+from varicap.papers.worst import farthest
 from varicap.report.paper import Axis
-from varicap.statistics import Interval
 
 
 def reproduce(run: Run) -> Outcome:
     """Throughput at each load."""
     cells = by_load(run)
-    ratios = [Interval.of(cell[RATCP].throughput / cell[TCP].throughput) for cell in cells]
-    values = {"F7-same": Value(sim=max(ratios, key=lambda ratio: abs(ratio.mean - 1.0)))}
+    values = {"F7-same": Value(sim=farthest(cell[RATCP].throughput / cell[TCP].throughput for cell in cells))}
     axis = Axis("mean throughput of a file [kB/s]")
     return outcome("Fig. 7", cells, values, attrgetter("throughput"), axis, "kB/s")

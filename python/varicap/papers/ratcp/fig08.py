@@ -7,6 +7,7 @@ from varicap.papers.ratcp.files import LOADS, Files, by_load, outcome
 from varicap.papers.ratcp.kinds import RATCP, RATCP_4, TCP, Kind
 from varicap.papers.run import Outcome, Run
 from varicap.papers.verdict import Value
+from varicap.papers.worst import most
 from varicap.report.paper import Axis
 from varicap.statistics import Interval
 
@@ -20,10 +21,8 @@ def reproduce(run: Run) -> Outcome:
 
 
 def _largest(cells: Sequence[Mapping[Kind, Files]], other: Kind) -> Interval:
-    """What RATCP (beta = 1) resends over what the other does: the largest ratio at loads from 0.7."""
-    ratios = [
-        Interval.of(cell[RATCP].resent / cell[other].resent)
-        for load, cell in zip(LOADS, cells, strict=True)
-        if load >= 0.7
-    ]
-    return max(ratios, key=lambda ratio: ratio.mean)
+    """What RATCP (beta = 1) resends over what the other does: the largest ratio at loads from 0.7.
+
+    At lower loads single runs resend nothing at all.
+    """
+    return most(cell[RATCP].resent / cell[other].resent for load, cell in zip(LOADS, cells, strict=True) if load >= 0.7)

@@ -31,20 +31,29 @@ class Files:
     """Retransmitted data per file [kB]."""
 
 
-def measure(run: Run, load: float, *, size_kb: float = 200.0, loss: float = 0.0, seeds: int) -> dict[Kind, Files]:
-    """Files of a mean size at a load, by the kind of TCP."""
+def measure(
+    run: Run,
+    load: float,
+    *,
+    size_kb: float = 200.0,
+    loss: float = 0.0,
+    seeds: int,
+    kinds: Sequence[Kind] = KINDS,
+    changes: Mapping[str, str] | None = None,
+) -> dict[Kind, Files]:
+    """Files of a mean size at a load, by the kind of TCP, with further `changes` of the scenario."""
     arrivals = load * CAPACITY_BPS / 8e3 / size_kb
     # The same number of files for each mean size.
     span = run.pick(2000, 500) * size_kb / 200.0
     found = {}
-    for kind in KINDS:
-        changes = kind.changes("flows.files.tcp") | {
+    for kind in kinds:
+        of_kind = kind.changes("flows.files.tcp") | {
             "flows.files.app.arrivals.rate": f"{arrivals:g} /s",
             "flows.files.app.arrivals.size.exponential": f"{size_kb:g} kB",
             "topology.dumbbell.forward.loss": str(loss),
             "duration": f"{50 + span:g} s",
         }
-        rows = run.simulate("files", changes, seeds=seeds).flows
+        rows = run.simulate("files", of_kind | dict(changes or {}), seeds=seeds).flows
         found[kind] = Files(
             samples(rows, "files", "transfer_throughput_bps") / 8e3,
             samples(rows, "files", "retransmitted_packets") * 1.5 / samples(rows, "files", "transfers"),
