@@ -1,6 +1,7 @@
 """The simulated side of the paper wireless: its scenarios, its cells, and connections that share the link."""
 
 import json
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from varicap.papers.wireless import agreement, isolation, reno, table1, wireline
 from varicap.papers.wireless.cells import CELLS, JAKES, MARKOV
 from varicap.papers.wireless.simulated import FLOWS, channel_of
 from varicap.papers.wireless.tables import TABLE_1, TABLE_6, TABLES
-from varicap.report.paper import Axis, Curve, curves, distances
+from varicap.report.paper import Axis, Curve, bars, curves, distances
 from varicap.statistics import Interval
 
 PAPER = papers.paper("wireless")
@@ -93,6 +94,14 @@ def test_few_points_are_not_joined(points: int, line: str) -> None:
     ours = Curve("ours", list(range(points)), [Interval(1.0, 0.9, 1.1)] * points, 0)
     (axes,) = curves("t", [ours], Axis("x"), Axis("y")).axes
     assert axes.lines[0].get_linestyle() == line
+
+
+def test_names_of_many_groups_have_room() -> None:
+    names = [f"a choice no. {number}" for number in range(12)]
+    figure = bars("t", names, [("ours", [Interval(1.0)] * 12)], "y")
+    figure.canvas.draw()
+    boxes = [label.get_window_extent() for label in figure.axes[0].get_xticklabels()]
+    assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
 
 
 def test_the_colours_reach_as_far_as_the_farthest_cell() -> None:

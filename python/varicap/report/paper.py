@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _LEAST_SCALE = 0.05  # relative distance from the paper at which the colours end, or the largest one shown
+_LETTER_IN = 0.1  # width of a letter of a group's name, with some room [inches]
 _FEWEST = 5  # points that a line may join: through fewer it would look like a curve that somebody measured
 
 
@@ -53,7 +54,8 @@ def curves(title: str, lines: Sequence[Curve], x: Axis, y: Axis) -> Figure:
 
 def bars(title: str, groups: Sequence[str], values: Sequence[tuple[str, Sequence[Interval]]], label: str) -> Figure:
     """Bars with intervals side by side, a group for each name."""
-    figure, axes = _figure(title, 7.0, 4.0)
+    longest = max(len(line) for group in groups for line in group.split("\n"))
+    figure, axes = _figure(title, max(7.0, _LETTER_IN * longest * len(groups)), 4.0)
     width = 0.8 / len(values)
     for number, (name, of_name) in enumerate(values):
         at = np.arange(len(groups)) + (number - (len(values) - 1) / 2) * width
