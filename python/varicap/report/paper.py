@@ -168,7 +168,7 @@ def _curve(axes: "Axes", line: Curve) -> None:
             linestyle="-" if joined else "none",
             linewidth=0.8,
             marker=".",
-            markersize=4,
+            markersize=4 if joined else 8,
             elinewidth=1.4,
             capsize=3,
             label=line.name,
