@@ -13,9 +13,10 @@ from varicap.analyse import effective, markov
 from varicap.analyse.effective import SlottedChain, decay_of, effective_capacity, estimate
 from varicap.analyse.models import abr, abr_chain
 from varicap.analyse.models.abr import ATM_SHARE, Parameters, efficiency
-from varicap.papers.abr import sessions
+from varicap.papers.abr import fig15, fig18, sessions
 from varicap.papers.reproduce import reproduce
 from varicap.papers.run import Run
+from varicap.statistics import Interval
 
 THREE = SlottedChain(np.array([10.0, 4.0, 1.0]), np.array([[0.9, 0.1, 0.0], [0.2, 0.7, 0.1], [0.0, 0.3, 0.7]]))
 
@@ -362,7 +363,19 @@ def test_memories_follow_the_papers_notation() -> None:
 def test_gains_are_paired() -> None:
     ours, other = np.array([0.6, 0.9]), np.array([0.5, 0.75])
     np.testing.assert_allclose(sessions.gain(ours, other), [20.0, 20.0])
-    assert sessions.extreme([ours, other], np.argmin).mean == pytest.approx(0.625)
+
+
+def test_extremes_are_those_of_each_replication() -> None:
+    points = [np.array([1.0, 4.0, 9.0]), np.array([2.0, 3.0])]
+    assert sessions.least(points) == Interval.of([1.0, 3.0])
+    assert sessions.largest(points) == Interval.of([2.0, 4.0])
+    assert sessions.mean(points) == Interval.of([1.5, 3.5])
+    assert fig15._farthest(points, 3.0) == Interval.of([1.0, 4.0])
+    assert fig18._change({1: points[0], 2: points[1]}).tolist() == pytest.approx([100.0, 100 / 3])
+
+
+def test_every_claim_quotes_the_paper() -> None:
+    assert not [one.id for one in papers.paper("abr").claims if not one.quote.strip()]
 
 
 @pytest.mark.parametrize("figure", ["fig11", "fig17", "fig21"])

@@ -1,17 +1,21 @@
 """The simulated side of the paper wireless: its scenarios, its cells, and connections that share the link."""
 
 import json
+from itertools import pairwise
 
+import numpy as np
 import pytest
 
 from varicap import papers
 from varicap.engines.scenarios import load
-from varicap.papers.run import Run
+from varicap.papers.run import Run, paired
 from varicap.papers.verdict import Value, judge
-from varicap.papers.wireless import isolation, table1
+from varicap.papers.wireless import agreement, isolation, reno, table1, wireline
 from varicap.papers.wireless.cells import CELLS, JAKES, MARKOV
 from varicap.papers.wireless.simulated import FLOWS, channel_of
 from varicap.papers.wireless.tables import TABLE_1, TABLE_6, TABLES
+from varicap.report.paper import Axis, Curve, bars, curves, distances
+from varicap.statistics import Interval
 
 PAPER = papers.paper("wireless")
 
@@ -50,11 +54,58 @@ def test_table_1_quickly() -> None:
 
 
 def test_fair_queueing_isolates_and_one_queue_does_not() -> None:
-    found = isolation.reproduce(Run("wireless", quick=True)).values
+    done = isolation.reproduce(Run("wireless", quick=True))
 
     def mean(value: Value) -> float:
         assert value.sim is not None
         return value.sim.mean
 
-    assert mean(found["I-far-fifo"]) < 0.05 < 0.8 < mean(found["I-far-drr"])
-    assert mean(found["I-near-fifo"]) > 3 * mean(found["I-near-sfq"])
+    before, after = (grid.rows["one queue"][1].mean for grid in done.grids)  # of the far connection
+    assert after / before < 0.05 < 0.8 < mean(done.values["I-far-drr"])
+
+
+def test_every_claim_quotes_the_paper() -> None:
+    assert not [claim.id for claim in PAPER.claims if not claim.quote.strip()]
+
+
+def test_points_are_compared_run_by_run() -> None:
+    assert paired(np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0])).tolist() == [[1.0, 2.0], [4.0, 5.0]]
+    found = {"tahoe": [np.array([2.0, 4.0]), np.array([1.0, 1.0])], "reno": [np.array([1.0, 4.0, 9.0]), np.ones(2)]}
+    assert reno._ratios(found).tolist() == [[0.5, 1.0], [1.0, 1.0]]
+    assert agreement._distance([10.0], [np.array([8.0, 10.0])]).tolist() == [[25.0, 0.0]]
+
+
+def test_borders_and_extremes_are_found_in_each_replication() -> None:
+    ours = [np.array([0.5, 0.5]), np.array([0.6, 0.9]), np.array([0.9, 0.9])]
+    assert wireline._border([30, 32, 34], ours).tolist() == [0.33, 0.31]
+    far = wireline._farthest([1, 4], [np.array([1.0, 1.3]), np.array([0.8, 1.1])], lambda *_: 1.0)
+    assert far == Interval.of([0.8, 1.3])
+
+
+def test_the_ordering_of_table_1_is_that_of_each_replication() -> None:
+    cells = {one: np.array([1.0, 2.0]) for one in TABLE_1.cells()} | {"30/8": np.array([3.0, 2.0, 0.0])}
+    model = dict.fromkeys(TABLE_1.cells(), 1.0)
+    found = table1._statements(model, {"tahoe": cells | {"10/8": np.array([2.0, 1.0])}})
+    assert found["T1-moderate-tahoe"].sim == Interval.of([1.0, 0.0])
+
+
+@pytest.mark.parametrize(("points", "line"), [(4, "None"), (5, "-")])
+def test_few_points_are_not_joined(points: int, line: str) -> None:
+    ours = Curve("ours", list(range(points)), [Interval(1.0, 0.9, 1.1)] * points, 0)
+    (axes,) = curves("t", [ours], Axis("x"), Axis("y")).axes
+    assert axes.lines[0].get_linestyle() == line
+
+
+def test_names_of_many_groups_have_room() -> None:
+    names = [f"a choice no. {number}" for number in range(12)]
+    figure = bars("t", names, [("ours", [Interval(1.0)] * 12)], "y")
+    figure.canvas.draw()
+    boxes = [label.get_window_extent() for label in figure.axes[0].get_xticklabels()]
+    assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
+
+
+def test_the_colours_reach_as_far_as_the_farthest_cell() -> None:
+    figure = distances("t", [("a", [Interval(0.4, 0.3, 0.5), -0.01])], ["x", "y"], "x", [[" ✗", ""]])
+    (image,) = figure.axes[0].images
+    assert image.get_clim() == (-0.4, 0.4)
+    assert [text.get_text() for text in figure.axes[0].texts] == ["+40.0 ± 10.0 % ✗", "-1.0 %"]

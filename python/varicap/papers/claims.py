@@ -38,7 +38,7 @@
     statement = "TCP: simulation"
     engine = "sim"
     paper = [82.44, 79.95]
-    expect = { "0.01" = "differs" } # by column
+    expect = { "0.01" = "differs" } # by column, or one for all
     note = { "0.01" = "…" }
 """
 
@@ -201,11 +201,16 @@ def _cells(table: Mapping[str, Any]) -> Iterator[Claim]:
                     "tolerance": tolerance,
                     "quote": row.get("quote", table.get("quote", "")),
                     "reason": row.get("reason", table.get("reason")),
-                    "expect": row.get("expect", {}).get(cell, "reproduced"),
-                    "note": row.get("note", {}).get(cell, ""),
+                    "expect": _of_cell(row.get("expect", {}), cell, "reproduced"),
+                    "note": _of_cell(row.get("note", {}), cell, ""),
                 }
             )
             yield replace(claim, cell=(row["statement"], cell))
+
+
+def _of_cell(written: Any, cell: str, default: str) -> Any:
+    """What a row says for all its columns, or for this one."""
+    return written.get(cell, default) if isinstance(written, Mapping) else written
 
 
 def _claim(data: Mapping[str, Any]) -> Claim:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from importlib import resources
 from typing import TYPE_CHECKING, TypeVar
 
+import numpy as np
+
 from varicap.engines import sim
 from varicap.engines.scenarios import load
 from varicap.papers.verdict import Value
@@ -100,6 +102,15 @@ class Run:
                 max_time=None,  # the scenarios are ours, and some take hours on a slow machine
             )
         return self._done[request]
+
+
+def paired(*points: Array) -> Array:
+    """The replications that all points have, shape (points, replications): those of one number have the same seed.
+
+    Points whose intervals were wider may have more of them.
+    """
+    common = min(map(len, points))
+    return np.array([point[:common] for point in points])
 
 
 def goodput(result: Result, flow: str) -> Array:

@@ -14,18 +14,20 @@ from varicap.statistics import Interval
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_WORST = 0.15  # relative distance from the paper at which the colours end
+_LEAST_SCALE = 0.05  # relative distance from the paper at which the colours end, or the largest one shown
+_LETTER_IN = 0.1  # width of a letter of a group's name, with some room [inches]
+_FEWEST = 5  # points that a line may join: through fewer it would look like a curve that somebody measured
 
 
 @dataclass(frozen=True)
 class Curve:
-    """Values over x: a line of the model's, a line with intervals of the simulator's, or points of the paper's."""
+    """Values over x: a line of the model's, a line or points with intervals of the simulator's, the paper's points."""
 
     name: str
     x: Sequence[float]
     y: Sequence[float | Interval]
     colour: int
-    kind: Literal["sim", "model", "paper"] = "sim"
+    kind: Literal["sim", "points", "model", "paper"] = "sim"
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,8 @@ def curves(title: str, lines: Sequence[Curve], x: Axis, y: Axis) -> Figure:
 
 def bars(title: str, groups: Sequence[str], values: Sequence[tuple[str, Sequence[Interval]]], label: str) -> Figure:
     """Bars with intervals side by side, a group for each name."""
-    figure, axes = _figure(title, 7.0, 4.0)
+    longest = max(len(line) for group in groups for line in group.split("\n"))
+    figure, axes = _figure(title, max(7.0, _LETTER_IN * longest * len(groups)), 4.0)
     width = 0.8 / len(values)
     for number, (name, of_name) in enumerate(values):
         at = np.arange(len(groups)) + (number - (len(values) - 1) / 2) * width
@@ -96,23 +99,47 @@ def tradeoffs(
     return figure
 
 
-def distances(title: str, rows: Sequence[tuple[str, Sequence[float]]], columns: Sequence[str], label: str) -> Figure:
-    """How far each cell of a table lies from the paper's, as a share of it."""
+def distances(
+    title: str,
+    rows: Sequence[tuple[str, Sequence[float | Interval]]],
+    columns: Sequence[str],
+    label: str,
+    marks: Sequence[Sequence[str]] | None = None,
+) -> Figure:
+    """How far each cell of a table lies from the paper's, as a share of it, with a mark for each cell if there are any.
+
+    The colours reach as far as the farthest cell.
+    """
     figure, axes = _figure(title, 8.6, 0.9 + 0.36 * len(rows))
-    values = np.array([row for _, row in rows])
-    image = axes.imshow(values, cmap="RdBu", vmin=-_WORST, vmax=_WORST, aspect="auto")
+    values = np.array([[one.mean if isinstance(one, Interval) else one for one in row] for _, row in rows])
+    worst = max(_LEAST_SCALE, float(abs(values).max()))
+    image = axes.imshow(values, cmap="RdBu", vmin=-worst, vmax=worst, aspect="auto")
     for (row, column), value in np.ndenumerate(values):
-        pale = abs(value) < 0.6 * _WORST
-        axes.text(column, row, f"{value:+.1%}", ha="center", va="center", fontsize=7, color="k" if pale else "w")
+        pale = abs(value) < 0.6 * worst
+        text = _percentage(rows[row][1][column]) + (marks[row][column] if marks is not None else "")
+        axes.text(column, row, text, ha="center", va="center", fontsize=7, color="k" if pale else "w")
     axes.set_xticks(range(len(columns)), columns)
     axes.set_yticks(range(len(rows)), [name for name, _ in rows])
     axes.grid(visible=False)
     axes.set_xlabel(label, fontsize=9)
-    bar = figure.colorbar(image, ax=axes, extend="both", pad=0.01)
+    bar = figure.colorbar(image, ax=axes, pad=0.01)
     bar.set_label("ours against the paper's", fontsize=8)
     bar.ax.yaxis.set_major_formatter(lambda value, _: f"{value:+.0%}")
     bar.ax.tick_params(labelsize=7)
     return figure
+
+
+def _percentage(value: float | Interval) -> str:
+    """A share as text, with half its interval.
+
+    >>> _percentage(Interval(0.1, 0.08, 0.12)), _percentage(-0.001)
+    ('+10.0 ± 2.0 %', '-0.1 %')
+    """
+    if not isinstance(value, Interval):
+        return f"{100 * value:+.1f} %"
+    if value.lo is None or value.hi is None:
+        return f"{100 * value.mean:+.1f} %"
+    return f"{100 * value.mean:+.1f} ± {50 * (value.hi - value.lo):.1f} %"
 
 
 def _figure(title: str, width: float, height: float) -> "tuple[Figure, Axes]":
@@ -132,8 +159,19 @@ def _curve(axes: "Axes", line: Curve) -> None:
         axes.plot(line.x, means, "--", color=colour, linewidth=1.1, label=line.name)
     else:
         of_sim = [value if isinstance(value, Interval) else Interval(value) for value in line.y]
+        joined = line.kind == "sim" and len(line.x) >= _FEWEST
         axes.errorbar(
-            line.x, means, yerr=_errors(of_sim), color=colour, linewidth=1.2, marker=".", capsize=2, label=line.name
+            line.x,
+            means,
+            yerr=_errors(of_sim),
+            color=colour,
+            linestyle="-" if joined else "none",
+            linewidth=0.8,
+            marker=".",
+            markersize=4 if joined else 8,
+            elinewidth=1.4,
+            capsize=3,
+            label=line.name,
         )
 
 

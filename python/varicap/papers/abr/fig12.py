@@ -1,12 +1,23 @@
 """Fig. 12: EFFCAP, INSTCAP and TCP alone at large psi."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
-import numpy as np
 from matplotlib.figure import Figure
 
-from varicap.papers.abr.sessions import EFFICIENCY, LARGE, PSI_AXIS, curve, extreme, gain, grid, mean, over_psi
+from varicap.papers.abr.sessions import (
+    DELAY_MS,
+    EFFICIENCY,
+    LARGE,
+    PSI_AXIS,
+    curve,
+    gain,
+    grid,
+    least,
+    mean,
+    one,
+    over_psi,
+)
 from varicap.papers.run import Grid, Outcome, Run
 from varicap.papers.verdict import Value
 from varicap.report.paper import curves
@@ -23,14 +34,51 @@ _TODAY = {
 }
 
 
+_LINK = "topology.dumbbell.forward"
+_TIMER = "tcp.timer.multiple"
+_CHOICES: Mapping[str, Mapping[str, str]] = {
+    "as read": {},
+    "no ACK jitter": {"flows.FLOW.jitter": "0 s"},
+    "5 ms of ACK jitter": {"flows.FLOW.jitter": "5 ms"},
+    "a timer of twice the least RTT": {f"{_TIMER}.of": '"base"'},
+    "a timer that does not double": {f"{_TIMER}.backoff": "false"},
+    "one RTT sample per window": {"tcp.rtt_samples": '"one-per-window"'},
+    "a loss halves the window": {"tcp.halving": '"window"'},
+    "growth for each ACK": {"tcp.congestion": '{ reno = { increase = "per-ack" } }'},
+    "the packet in service does not count": {f"{_LINK}.queue.drop-tail.counts_in_service": "false"},
+    "a change of rate acts at once": {f"{_LINK}.service": '"fluid"'},
+}
+
+
 def reproduce(run: Run) -> Outcome:
     """What rate control gains where the capacity varies slowly."""
     psi = grid(run, LARGE)
     ours = {flow: over_psi(run, flow, psi) for flow in KINDS}
     slow = [number for number, value in enumerate(psi) if value > 20]
     gains = [gain(ours["instcap"][number], ours["tcp"][number]) for number in slow]
-    values = {"ABR-C1": Value(sim=mean(gains)), "ABR-C1-least": Value(sim=extreme(gains, np.argmin))}
-    return Outcome(values, partial(draw, "Fig. 12: with and without ABR, large psi", psi, ours), [today(run, psi)])
+    values = {"ABR-C1": Value(sim=mean(gains)), "ABR-C1-least": Value(sim=least(gains))}
+    title = "Fig. 12: with and without ABR, large psi"
+    return Outcome(values, partial(draw, title, psi, ours), [today(run, psi), *readings(run)])
+
+
+def readings(run: Run) -> list[Grid]:
+    """What else the paper leaves open, and what it does to each of the three and to INSTCAP's gain."""
+    shown = run.pick((1.0, 5.0, 20.0, 50.0), (1.0, 5.0, 50.0))
+    efficiencies, gains = {}, {}
+    for name, changes in _CHOICES.items():
+        ours = {flow: [one(run, flow, psi * DELAY_MS, changes=_of(flow, changes)) for psi in shown] for flow in KINDS}
+        efficiencies[name] = [Interval.of(points) for flow in KINDS for points in ours[flow]]
+        gains[name] = [Interval.of(gain(told, alone)) for told, alone in zip(ours["instcap"], ours["tcp"], strict=True)]
+    columns = [f"{psi:g}" for psi in shown]
+    by_flow = [f"{flow} {psi}" for flow in KINDS for psi in columns]
+    return [
+        Grid("Readings: the simulation, efficiency", "1", "flow and psi", by_flow, efficiencies),
+        Grid("Readings: the simulation, INSTCAP's gain over TCP alone", "%", "psi", columns, gains),
+    ]
+
+
+def _of(flow: str, changes: Mapping[str, str]) -> dict[str, str]:
+    return {key.replace("FLOW", flow): value for key, value in changes.items()}
 
 
 def draw(title: str, psi: Sequence[float], ours: dict[str, list[Array]]) -> Figure:
@@ -43,6 +91,6 @@ def today(run: Run, psi: Sequence[float]) -> Grid:
     """What a modern TCP gets on the same link, alone and over the same rate control."""
     several = run.pick((0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 200.0), (0.2, 1.0, 5.0, 20.0))
     shown = [value for value in psi if value in several]
-    rows = {name: [Interval.of(one) for one in over_psi(run, flow, shown)] for flow, name in _TODAY.items()}
+    rows = {name: [Interval.of(points) for points in over_psi(run, flow, shown)] for flow, name in _TODAY.items()}
     columns = [f"{value:g}" for value in shown]
     return Grid("Beside the paper: efficiency with fast retransmit, SACK and CUBIC", "1", "psi", columns, rows)

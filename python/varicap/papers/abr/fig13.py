@@ -2,10 +2,8 @@
 
 from functools import partial
 
-import numpy as np
-
 from varicap.papers.abr.fig12 import KINDS, draw, today
-from varicap.papers.abr.sessions import PSI, SMALL, extreme, gain, grid, over_psi
+from varicap.papers.abr.sessions import PSI, SMALL, gain, grid, least, over_psi
 from varicap.papers.run import Outcome, Run
 from varicap.papers.verdict import Value
 from varicap.statistics import Interval
@@ -19,6 +17,6 @@ def reproduce(run: Run) -> Outcome:
     everywhere = zip(over_psi(run, "effcap", every), over_psi(run, "tcp", every), strict=True)
     values = {
         "ABR-C4": Value(sim=Interval.of(gain(ours["instcap"][at_one], ours["tcp"][at_one]))),
-        "ABR-C5": Value(sim=extreme([gain(effcap, tcp) for effcap, tcp in everywhere], np.argmin)),
+        "ABR-C5": Value(sim=least([gain(effcap, tcp) for effcap, tcp in everywhere])),
     }
     return Outcome(values, partial(draw, "Fig. 13: with and without ABR, small psi", psi, ours), [today(run, psi)])

@@ -3,14 +3,13 @@
 from collections.abc import Sequence
 from functools import partial
 
-import numpy as np
 from matplotlib.figure import Figure
 
-from varicap.papers.abr.sessions import DELAY_MS, EFFICIENCY, PSI, PSI_AXIS, curve, extreme, gain, grid, one
-from varicap.papers.run import Outcome, Run
+from varicap.papers.abr.sessions import DELAY_MS, EFFICIENCY, PSI, PSI_AXIS, curve, gain, grid, least, one
+from varicap.papers.run import Grid, Outcome, Run
 from varicap.papers.verdict import Value
 from varicap.report.paper import curves
-from varicap.statistics import Array
+from varicap.statistics import Array, Interval
 
 LEAST = {7: "N : 2 Delta", 14: "N : 4 Delta as printed", 21: "N : 4 Delta", 49: "N : 8 Delta"}
 """Values of N in samples, by name."""
@@ -23,8 +22,10 @@ def reproduce(run: Run) -> Outcome:
     about_one = [number for number, value in enumerate(psi) if 0.3 <= value <= 1]
     steps = [gain(ours[more][number], ours[less][number]) for number in about_one for less, more in ((7, 21), (21, 49))]
     whole = [gain(ours[49][number], ours[7][number]) for number in about_one]
-    values = {"ABR-C10": Value(sim=extreme(whole, np.argmin)), "ABR-C10-steps": Value(sim=extreme(steps, np.argmin))}
-    return Outcome(values, partial(_draw, psi, ours))
+    values = {"ABR-C10": Value(sim=least(whole)), "ABR-C10-steps": Value(sim=least(steps))}
+    rows = {f"{LEAST[size]}, {size}": [Interval.of(of_psi) for of_psi in ours[size]] for size in (14, 21)}
+    readings = Grid("Readings: N : 4 Delta at 200 ms, efficiency", "1", "psi", [f"{one:g}" for one in psi], rows)
+    return Outcome(values, partial(_draw, psi, ours), [readings])
 
 
 def _draw(psi: Sequence[float], ours: dict[int, list[Array]]) -> Figure:

@@ -2,21 +2,20 @@
 
 from functools import partial
 
-import numpy as np
-
 from varicap.papers.abr.fig15 import draw, measured
-from varicap.papers.abr.sessions import extreme, gain
+from varicap.papers.abr.sessions import gain, least
 from varicap.papers.run import Outcome, Run
 from varicap.papers.verdict import Value
-from varicap.statistics import Interval
+
+_TAU_MS = 1000.0
 
 
 def reproduce(run: Run) -> Outcome:
     """Where a longer memory helps, and what it costs elsewhere."""
-    ours = measured(run, 1000.0)
+    ours = measured(run, _TAU_MS)
     gains = {delay: gain(long, ours[2][delay]) for delay, long in ours[12].items()}
     values = {
-        "ABR-C12-small": Value(sim=extreme([of_delay for delay, of_delay in gains.items() if delay >= 200], np.argmin)),
-        "ABR-C12-large": Value(sim=Interval.of(gains[50.0])),
+        "ABR-C12-small": Value(sim=least([of_delay for delay, of_delay in gains.items() if _TAU_MS / delay < 8])),
+        "ABR-C12-large": Value(sim=least([of_delay for delay, of_delay in gains.items() if _TAU_MS / delay > 10])),
     }
-    return Outcome(values, partial(draw, "Fig. 16: tau = 1 s", 1000.0, ours))
+    return Outcome(values, partial(draw, "Fig. 16: tau = 1 s", _TAU_MS, ours))

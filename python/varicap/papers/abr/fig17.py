@@ -1,10 +1,11 @@
 """Fig. 17: EFFCAP's M where the capacity lasts 1 s on average."""
 
 from functools import partial
+from itertools import pairwise
 
 from matplotlib.figure import Figure
 
-from varicap.papers.abr.sessions import EFFICIENCY, curve, gain, mean, one, samples_of
+from varicap.papers.abr.sessions import EFFICIENCY, curve, gain, largest, mean, one, samples_of
 from varicap.papers.run import Outcome, Run
 from varicap.papers.verdict import Value
 from varicap.report.paper import Axis, curves
@@ -36,6 +37,12 @@ def from_one_to_ten(points: dict[int, Array]) -> Interval:
     return Interval.of(gain(points[10], points[1]))
 
 
+def _largest_step(ours: Ours) -> Interval:
+    """What a larger M gains over the next smaller one at most, at 50 ms for both N [%]."""
+    rows = (list(ours[50.0, times].values()) for times in TIMES)
+    return largest([gain(more, less) for row in rows for less, more in pairwise(row)])
+
+
 def of_memory(ours: Ours, delay: float) -> Interval:
     """What N : 12 Delta gains over N : 2 Delta, as a mean over M [%]."""
     return mean([gain(long, ours[delay, 2][average]) for average, long in ours[delay, 12].items()])
@@ -46,6 +53,7 @@ def reproduce(run: Run) -> Outcome:
     ours = measured(run, 1000.0)
     values = {
         "ABR-C13-M": Value(sim=from_one_to_ten(ours[50.0, 2])),
+        "ABR-C13-steps": Value(sim=_largest_step(ours)),
         "ABR-C13-N": Value(sim=of_memory(ours, 50.0)),
         "ABR-C13-N200": Value(sim=of_memory(ours, 200.0)),
     }

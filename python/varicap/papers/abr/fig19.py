@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 from matplotlib.figure import Figure
 
-from varicap.papers.abr.sessions import LONG_MS, curve, grid, mean, two
+from varicap.papers.abr.sessions import LONG_MS, curve, grid, largest, two
 from varicap.papers.run import Grid, Outcome, Run
 from varicap.papers.verdict import Value
 from varicap.report.paper import Axis, curves
@@ -32,6 +32,11 @@ def ratios(pairs: Pairs) -> dict[float, Array]:
     return {psi: long / short for psi, (short, long) in pairs.items()}
 
 
+def unfairness(by_psi: dict[float, Array]) -> dict[float, Array]:
+    """How far the ratio is from one, by psi."""
+    return {psi: abs(ratio - 1) for psi, ratio in by_psi.items()}
+
+
 def between(by_psi: dict[float, Array]) -> list[Array]:
     """The values for psi between 0.3 and 20."""
     return [one for psi, one in by_psi.items() if 0.3 < psi < 20]
@@ -41,7 +46,8 @@ def reproduce(run: Run) -> Outcome:
     """Whether the sessions share equally where the capacity varies fast."""
     ours = measured(run, "case 1", SMALL)
     fast = [ratio for psi, ratio in ratios(ours).items() if psi <= 0.3]
-    return Outcome({"ABR-C15-fast": Value(sim=mean(fast))}, partial(draw, "Fig. 19: case 1", {"case 1": ours}))
+    worst = largest([abs(ratio - 1) for ratio in fast])
+    return Outcome({"ABR-C15-fast": Value(sim=worst)}, partial(draw, "Fig. 19: case 1", {"case 1": ours}))
 
 
 def draw(title: str, ours: dict[str, Pairs]) -> Figure:

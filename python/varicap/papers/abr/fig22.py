@@ -2,10 +2,8 @@
 
 from functools import partial
 
-import numpy as np
-
-from varicap.papers.abr.fig19 import PSI, Pairs, between, draw, measured, ratios
-from varicap.papers.abr.sessions import extreme, gain, mean
+from varicap.papers.abr.fig19 import PSI, Pairs, between, draw, measured, ratios, unfairness
+from varicap.papers.abr.sessions import gain, least, mean
 from varicap.papers.run import Outcome, Run
 from varicap.papers.verdict import Value
 from varicap.statistics import Array
@@ -17,12 +15,13 @@ def reproduce(run: Run) -> Outcome:
     own = measured(run, "case 1", PSI)
     own_ratio, common, told = ratios(own), ratios(ours["case 2"]), ratios(ours["instcap"])
     cost = {psi: gain(_total(ours["case 2"], psi), _total(own, psi)) for psi in own}
-    over_instcap = [own_ratio[psi] - told[psi] for psi in own if 0.5 <= psi <= 10]
+    own_far, common_far, told_far = unfairness(own_ratio), unfairness(common), unfairness(told)
+    over_instcap = [told_far[psi] - own_far[psi] for psi in own if psi < 20]
     values = {
-        "ABR-C16-fairer": Value(sim=mean(between({psi: common[psi] - own_ratio[psi] for psi in own}))),
-        "ABR-C16-least": Value(sim=extreme(between(common), np.argmin)),
+        "ABR-C16-fairer": Value(sim=mean(between({psi: own_far[psi] - common_far[psi] for psi in own}))),
+        "ABR-C16-least": Value(sim=least(between({psi: own_far[psi] - common_far[psi] for psi in own}))),
         "ABR-C16-cost": Value(sim=mean(between(cost))),
-        "ABR-C17": Value(sim=extreme(over_instcap, np.argmin)),
+        "ABR-C17": Value(sim=least(over_instcap)),
     }
     return Outcome(values, partial(draw, "Fig. 22: case 2, TCP alone, and INSTCAP beside them", ours))
 

@@ -1,12 +1,12 @@
 """What the figures measure: the efficiency of one session, or of two, at a rate of variation psi."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from varicap.analyse.models.abr import ATM_SHARE
-from varicap.papers.run import Run
+from varicap.papers.run import Run, paired
 from varicap.report.paper import Axis, Curve
 from varicap.results.samples import samples
 from varicap.statistics import Array, Interval
@@ -119,19 +119,24 @@ def seeds(run: Run) -> int:
     return run.pick(16, 5)
 
 
-def gain(ours: Array | float, other: Array) -> Array:
+def gain(ours: Array | float, other: Array | float) -> Array:
     """By how much `ours` exceeds the other efficiency, under the same capacity [%]."""
     return np.asarray(100 * (ours / other - 1))
 
 
 def mean(arrays: Sequence[Array]) -> Interval:
     """The mean over points, with its interval over replications."""
-    return Interval.of(np.mean(arrays, axis=0))
+    return Interval.of(paired(*arrays).mean(axis=0))
 
 
-def extreme(arrays: Sequence[Array], pick: Callable[[Array], np.intp]) -> Interval:
-    """The point whose mean is least or largest: `pick` is ``np.argmin`` or ``np.argmax``."""
-    return Interval.of(arrays[int(pick(np.array([one.mean() for one in arrays])))])
+def least(arrays: Sequence[Array]) -> Interval:
+    """The least of the points in each replication."""
+    return Interval.of(paired(*arrays).min(axis=0))
+
+
+def largest(arrays: Sequence[Array]) -> Interval:
+    """The largest of the points in each replication."""
+    return Interval.of(paired(*arrays).max(axis=0))
 
 
 def curve(name: str, x: Sequence[float], arrays: Sequence[Array], colour: int) -> Curve:

@@ -9,7 +9,7 @@ from varicap.analyse.fading import Rayleigh
 from varicap.analyse.models.wireless import estimate_all
 from varicap.papers.run import Grid, Outcome, Run
 from varicap.papers.verdict import Value
-from varicap.papers.wireless.cells import DOPPLERS, JAKES, link, percent, published
+from varicap.papers.wireless.cells import DOPPLERS, JAKES, Durations, link, percent, published
 from varicap.papers.wireless.tables import TABLE_2, TABLE_5
 from varicap.parts.channel import mean_durations
 from varicap.report.paper import Axis, Curve, curves
@@ -31,8 +31,7 @@ def reproduce(run: Run) -> Outcome:
         "D-good-sim": Value(sim=good),
         "D-bad-sim": Value(sim=bad),
     }
-    # Durations are the same number of periods of the Doppler frequency at any frequency.
-    durations = {doppler: (10 * good.mean / doppler, 10 * bad.mean / doppler) for doppler in DOPPLERS}
+    durations = durations_of_signal(run)
     grids = []
     for table in (TABLE_2, TABLE_5):
         links = [link(table.system, durations[doppler], column) for doppler in DOPPLERS for column in table.columns]
@@ -43,7 +42,7 @@ def reproduce(run: Run) -> Outcome:
         }
         grids.append(
             Grid(
-                f"{table.title}: the analysis by measured durations",
+                f"Readings: {table.title}, the analysis by measured durations",
                 "%",
                 "Doppler frequency [Hz] / column of the table",
                 table.cells(),
@@ -51,6 +50,15 @@ def reproduce(run: Run) -> Outcome:
             )
         )
     return Outcome(values, partial(_draw, run), grids)
+
+
+def durations_of_signal(run: Run) -> Durations:
+    """Mean durations of the good and the bad state in our fading signal, by Doppler frequency [ms].
+
+    They are the same number of periods of the Doppler frequency at any frequency.
+    """
+    bad, good = _measured(run, -10.0)
+    return {doppler: (10 * good.mean / doppler, 10 * bad.mean / doppler) for doppler in DOPPLERS}
 
 
 def _measured(run: Run, level_db: float) -> tuple[Interval, Interval]:

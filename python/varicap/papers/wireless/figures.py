@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from varicap.analyse.models.wireless import Result, estimate_all
-from varicap.papers.run import Grid, Outcome, Run
+from varicap.papers.run import Grid, Outcome, Run, paired
 from varicap.papers.verdict import Value
 from varicap.papers.wireless.cells import DOPPLERS, MARKOV, Column, Table, link, published
 from varicap.papers.wireless.simulated import FLOWS, channel_of, utilisation
@@ -20,9 +20,8 @@ from varicap.statistics import Array, Interval
 _BUFFERS = (2, 3, 4, 6, 8, 10, 12, 14, 16, 20, 24, 32, 48, 64)
 """Buffers of the analysis [TCP packets]."""
 _SIMULATED = (2, 4, 8, 12, 16, 24, 32, 64)
-_SIMULATED_QUICKLY = (8, 16, 64)
+_SIMULATED_QUICKLY = (2, 8, 16, 32, 64)
 _RTT_S = 0.4
-_EFFORT = 0.3  # of a cell of the tables, for buffers that no table has
 
 
 @dataclass(frozen=True)
@@ -49,39 +48,30 @@ def _outcome(run: Run, name: str, table: Table) -> Outcome:
     rows = {doppler: _row(run, table, doppler) for doppler in DOPPLERS}
     steps = [more.utilisation - less.utilisation for row in rows.values() for less, more in pairwise(row.model)]
     above = [row.simulated[64]["tahoe"] - 0.75 * row.output for row in rows.values()]
+    smallest = [_smallest_step(row) for row in rows.values()]
     values = {
         f"{name}-ceiling": Value(model=max(one.utilisation / one.output for row in rows.values() for one in row.model)),
         f"{name}-grows": Value(model=100 * min(steps)),
-        f"{name}-pessimistic": Value(sim=_least(above)),
-        f"{name}-grows-sim": Value(sim=_least([_steps(row) for row in rows.values()])),
+        f"{name}-pessimistic": Value(sim=Interval.of(paired(*above).min(axis=0))),
+        f"{name}-grows-sim": Value(sim=Interval.of(paired(*smallest).min(axis=0))),
     }
     return Outcome(values, partial(_draw, run.key, name, table, rows), [_grid(name, table, rows)])
 
 
 def _row(run: Run, table: Table, doppler: int) -> _Row:
     model = estimate_all([link(table.system, MARKOV[doppler], Column("", size, _RTT_S)) for size in _BUFFERS])
-    of_table = {column.packets for column in table.columns}
+    channel = channel_of(MARKOV, doppler)
     simulated = {
-        size: utilisation(
-            run,
-            table.system,
-            channel_of(MARKOV, doppler),
-            Column("", size, _RTT_S),
-            effort=1.0 if size in of_table else _EFFORT,
-        )
+        size: utilisation(run, table.system, channel, Column("", size, _RTT_S))
         for size in run.pick(_SIMULATED, _SIMULATED_QUICKLY)
     }
     return _Row(model, simulated)
 
 
-def _steps(row: _Row) -> Array:
-    """Tahoe's smallest step from one buffer to the next [percentage points]."""
-    ours = [row.simulated[size]["tahoe"] for size in row.simulated]
-    return min((more - less for less, more in pairwise(ours)), key=lambda step: float(step.mean()))
-
-
-def _least(samples: Sequence[Array]) -> Interval:
-    return Interval.of(min(samples, key=lambda one: float(np.mean(one))))
+def _smallest_step(row: _Row) -> Array:
+    """Tahoe's smallest step from one buffer to the next, in each replication [percentage points]."""
+    ours = paired(*(found["tahoe"] for found in row.simulated.values()))
+    return np.asarray(np.diff(ours, axis=0).min(axis=0))
 
 
 def _grid(name: str, table: Table, rows: Mapping[int, _Row]) -> Grid:

@@ -1,4 +1,4 @@
-"""§III and VI, beyond the paper: connections that share a wireless link, through one queue and with fair queueing.
+"""§III and VI: connections that share a wireless link, with fair queueing and, beyond the paper, through one queue.
 
 The paper studies one connection and relies on fair queueing for its share of link and buffer.  Here a near, a far and
 an undemanding connection share a link with a source of datagrams whose rate grows.
@@ -37,13 +37,10 @@ def reproduce(run: Run) -> Outcome:
     found = {queue: {rate: _goodputs(run, text, rate) for rate in rates} for queue, text in _QUEUES.items()}
     most = max(rates)
     values = {}
-    for queue, name in (("one queue", "fifo"), ("DRR", "drr"), ("SFQ", "sfq")):
-        of_queue = found[queue]
+    for queue, name in (("DRR", "drr"), ("SFQ", "sfq")):
         for flow in ("far", "small"):
-            kept = of_queue[most][flow] / of_queue[_SHARE][flow]
+            kept = found[queue][most][flow] / found[queue][_SHARE][flow]
             values[f"I-{flow}-{name}"] = Value(sim=Interval.of(kept))
-        ratio = of_queue[_SHARE]["near"] / of_queue[_SHARE]["far"]
-        values[f"I-near-{name}"] = Value(sim=Interval.of(ratio))
     return Outcome(values, partial(_draw, found), [_grid(found, rate) for rate in (_SHARE, most)])
 
 

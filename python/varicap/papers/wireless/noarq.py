@@ -15,7 +15,7 @@ from varicap.papers.wireless.cells import DOPPLERS, ERROR, Table
 from varicap.papers.wireless.simulated import channel_of, utilisation
 from varicap.papers.wireless.tables import TABLES
 from varicap.report.paper import bars
-from varicap.statistics import Interval
+from varicap.statistics import Array, Interval
 
 _TIMEOUT_S = 1.0  # two ticks of 500 ms
 _EFFORT = 0.25  # of a cell of the tables
@@ -28,17 +28,17 @@ def reproduce(run: Run) -> Outcome:
     values = {}
     for name, is_long in (("N-long", True), ("N-short", False)):
         tables = [table for table in TABLES if is_long == (table.columns[0].round_trip_s > 0.1)]
-        most = max((cell for table in tables for cell in simulated[table]), key=lambda cell: cell.mean)
+        most = Interval.of(np.max([cell for table in tables for cell in simulated[table]], axis=0))
         values[name] = Value(model=max(cell for table in tables for cell in ours[table]), sim=most)
         values[f"{name}-sim"] = Value(sim=most)
     return Outcome(values, partial(_draw, ours, simulated))
 
 
-def _simulated(run: Run, table: Table, doppler: int) -> Interval:
-    """Link utilisation by Tahoe or Reno, whichever gets more [%]."""
+def _simulated(run: Run, table: Table, doppler: int) -> Array:
+    """Link utilisation by Tahoe or Reno, whichever gets more, in each replication [%]."""
     channel = channel_of(table.durations, doppler, (1 - ERROR) ** table.system.segments)
     found = utilisation(run, table.system, channel, table.columns[0], effort=_EFFORT, scenario="no-arq")
-    return max((Interval.of(one) for one in found.values()), key=lambda one: one.mean)
+    return np.asarray(np.max(list(found.values()), axis=0))
 
 
 def _percent(link: Parameters) -> float:
@@ -50,10 +50,10 @@ def _percent(link: Parameters) -> float:
     return 100 * pftk.throughput(flow).throughput_pps * packet_s
 
 
-def _draw(ours: Mapping[Table, Sequence[float]], simulated: Mapping[Table, Sequence[Interval]]) -> Figure:
+def _draw(ours: Mapping[Table, Sequence[float]], simulated: Mapping[Table, Sequence[Array]]) -> Figure:
     names = [f"{table.title.removeprefix('Table ')}\n{doppler}" for table in ours for doppler in DOPPLERS]
     groups = [
         ("by the analysis of random loss", [Interval(cell) for row in ours.values() for cell in row]),
-        ("simulated", [cell for row in simulated.values() for cell in row]),
+        ("simulated", [Interval.of(cell) for row in simulated.values() for cell in row]),
     ]
     return bars("Without ARQ, by table and Doppler frequency [Hz]", names, groups, "link utilisation [%]")

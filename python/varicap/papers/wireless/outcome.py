@@ -6,16 +6,19 @@ from functools import partial
 
 from matplotlib.figure import Figure
 
+from varicap import papers
 from varicap.analyse.fading import Rayleigh
 from varicap.analyse.models.wireless import Parameters, estimate_all
 from varicap.analyse.models.wireless_channel import Channel
 from varicap.papers.run import Grid, Outcome, Run
-from varicap.papers.verdict import Value
+from varicap.papers.verdict import Value, judge
 from varicap.papers.wireless.cells import CELLS, CELLS_53, DOPPLERS, ERROR, Column, System, Table, percent, published
 from varicap.papers.wireless.simulated import FLOWS, Cells, simulate
 from varicap.papers.wireless.tables import BY_ID
 from varicap.report.paper import distances
 from varicap.statistics import Interval
+
+_MARKS = {"reproduced": "", "differs": " ✗", "unsettled": " ?"}
 
 Statements = Callable[[Mapping[str, float], Mapping[str, Cells]], dict[str, Value]]
 """Makes values of statements from the cells of the analysis, and from those of each flow."""
@@ -52,7 +55,7 @@ def _readings(table: Table) -> Grid:
         rows["slots of 53 B, 0.424 ms"] = replace(table, system=CELLS_53).links()
     found = {name: [Interval(cell) for cell in percent(estimate_all(links))] for name, links in rows.items()}
     return Grid(
-        f"{table.title}: the analysis by other readings",
+        f"Readings: {table.title}, the analysis",
         "%",
         "Doppler frequency [Hz] / column of the table",
         table.cells(),
@@ -70,16 +73,24 @@ def _rayleigh(system: System, doppler: int, _column: Column, parameters: Paramet
 
 
 def _draw(key: str, table: Table, values: Mapping[str, Value]) -> Figure:
-    rows = []
+    rows, marks = [], []
     width = len(table.columns)
+    claims = {claim.id: claim for claim in papers.paper(key).claims}
     for kind, name in (("model", "analysis"), ("tahoe", "Tahoe"), ("reno", "Reno")):
         ids = table.ids(kind)
-        far = [_mean(values[one]) / paper - 1 for one, paper in zip(ids, published(key, ids), strict=True)]
-        rows += [
-            (f"{name}, {doppler} Hz", far[width * row : width * (row + 1)]) for row, doppler in enumerate(DOPPLERS)
-        ]
-    return distances(table.title, rows, [column.name for column in table.columns], table.column)
+        far = [_far(values[one], paper) for one, paper in zip(ids, published(key, ids), strict=True)]
+        verdicts = [_MARKS[judge(claims[one], values[one]).verdict] for one in ids]
+        for row, doppler in enumerate(DOPPLERS):
+            shown = slice(width * row, width * (row + 1))
+            rows.append((f"{name}, {doppler} Hz", far[shown]))
+            marks.append(verdicts[shown])
+    title = f"{table.title} (✗ differs, ? unsettled)"
+    return distances(title, rows, [column.name for column in table.columns], table.column, marks)
 
 
-def _mean(value: Value) -> float:
-    return value.sim.mean if value.sim is not None else value.model or 0.0
+def _far(value: Value, paper: float) -> Interval:
+    """The relative distance from the paper's value."""
+    if value.sim is None:
+        return Interval((value.model or 0.0) / paper - 1)
+    mean, lo, hi = value.sim.mean, value.sim.lo, value.sim.hi
+    return Interval(mean / paper - 1, None if lo is None else lo / paper - 1, None if hi is None else hi / paper - 1)

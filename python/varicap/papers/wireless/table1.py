@@ -2,8 +2,11 @@
 
 from collections.abc import Mapping
 
-from varicap.papers.run import Outcome, Run
+import numpy as np
+
+from varicap.papers.run import Outcome, Run, paired
 from varicap.papers.verdict import Value
+from varicap.papers.wireless.cells import DOPPLERS
 from varicap.papers.wireless.outcome import outcome
 from varicap.papers.wireless.simulated import Cells
 from varicap.papers.wireless.tables import TABLE_1
@@ -21,8 +24,8 @@ def _statements(model: Mapping[str, float], simulated: Mapping[str, Cells]) -> d
         "T1-fast": Value(model=min(model["10/16"], model["30/16"]) - model["100/16"]),
     }
     for flow, cells in simulated.items():
-        rival = max(cells["10/8"], cells["100/8"], key=lambda cell: float(cell.mean()))
-        worse = min(cells["10/16"], cells["30/16"], key=lambda cell: float(cell.mean()))
-        values[f"T1-moderate-{flow}"] = Value(sim=Interval.of(cells["30/8"] - rival))
-        values[f"T1-fast-{flow}"] = Value(sim=Interval.of(worse - cells["100/16"]))
+        slow, moderate, fast = paired(*(cells[f"{doppler}/8"] for doppler in DOPPLERS))
+        values[f"T1-moderate-{flow}"] = Value(sim=Interval.of(moderate - np.maximum(slow, fast)))
+        slow, moderate, fast = paired(*(cells[f"{doppler}/16"] for doppler in DOPPLERS))
+        values[f"T1-fast-{flow}"] = Value(sim=Interval.of(np.minimum(slow, moderate) - fast))
     return values

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from varicap.analyse.models.wireless import estimate_all
-from varicap.papers.run import Outcome, Run
+from varicap.papers.run import Outcome, Run, paired
 from varicap.papers.verdict import Value
 from varicap.papers.wireless.cells import percent
 from varicap.papers.wireless.outcome import outcome
@@ -25,6 +25,7 @@ def _statements(
     whole = dict(zip(TABLE_2.cells(), percent(estimate_all(TABLE_2.links())), strict=True))
     values = {"T5-cells": Value(model=min(model[cells] / whole[packet] for cells, packet in in_fast_fading))}
     for flow, ours in simulated.items():
-        ratios = [ours[cells] / packets[flow][packet] for cells, packet in in_fast_fading]
-        values[f"T5-cells-{flow}"] = Value(sim=Interval.of(min(ratios, key=lambda ratio: float(ratio.mean()))))
+        both = (paired(ours[cells], packets[flow][packet]) for cells, packet in in_fast_fading)
+        ratios = paired(*(of_cells / of_packets for of_cells, of_packets in both))
+        values[f"T5-cells-{flow}"] = Value(sim=Interval.of(ratios.min(axis=0)))
     return values

@@ -24,7 +24,7 @@ def reproduce(run: Run) -> Outcome:
     """The limits, the formulas compared with the simulator, and where slow start stops losing packets."""
     pipes = run.pick((25, 50, 100, 200, 400), (25, 100))
     ours = {name: [_utilisation(run, name, pipe, round(sqrt(pipe))) for pipe in pipes] for name in ("tahoe", "reno")}
-    buffers = run.pick(range(26, 43, 2), range(26, 43, 4))
+    buffers = run.pick(range(26, 43), range(26, 43, 2))
     border = _border(buffers, [_utilisation(run, "tahoe", _PIPE, size) for size in buffers])
     values = {
         "L-tahoe": Value(model=tahoe(_LARGE, sqrt(_LARGE))),
@@ -34,7 +34,7 @@ def reproduce(run: Run) -> Outcome:
         ),
         "L-tahoe-sim": Value(sim=_farthest(pipes, ours["tahoe"], tahoe)),
         "L-reno-sim": Value(sim=_farthest(pipes, ours["reno"], reno)),
-        "L-double": Value(sim=Interval(border)),
+        "L-double": Value(sim=Interval.of(border)),
     }
     return Outcome(values, partial(_draw, pipes, ours))
 
@@ -50,22 +50,21 @@ def _utilisation(run: Run, flow: str, pipe: int, buffer: int) -> Array:
         "warmup": f"{settle} s",
         "duration": f"{settle + measured} s",
     }
-    result = run.simulate("lossless", changes, seeds=run.pick(4, 2), flows=[flow])
+    result = run.simulate("lossless", changes, seeds=run.pick(6, 4), flows=[flow])
     return goodput(result, flow) / (_CAPACITY_KBPS * _PAYLOAD)
 
 
 def _farthest(pipes: Sequence[int], ours: Sequence[Array], formula: Callable[[float, float], float]) -> Interval:
-    """The ratio of simulated to computed utilisation, where it is farthest from one."""
-    ratios = [Interval.of(one / formula(pipe, round(sqrt(pipe)))) for pipe, one in zip(pipes, ours, strict=True)]
-    return max(ratios, key=lambda ratio: abs(ratio.mean - 1))
+    """The ratio of simulated to computed utilisation where it is farthest from one, in each replication."""
+    ratios = np.array([one / formula(pipe, round(sqrt(pipe))) for pipe, one in zip(pipes, ours, strict=True)])
+    return Interval.of(np.take_along_axis(ratios, abs(ratios - 1).argmax(axis=0)[np.newaxis], axis=0)[0])
 
 
-def _border(buffers: Sequence[int], ours: Sequence[Array]) -> float:
-    """The buffer over W at which the utilisation jumps most [1]."""
-    means = [float(one.mean()) for one in ours]
-    jumps = np.diff(means)
-    at = int(jumps.argmax())
-    return (buffers[at] + buffers[at + 1]) / 2 / _PIPE
+def _border(buffers: Sequence[int], ours: Sequence[Array]) -> Array:
+    """The buffer over W at which the utilisation jumps most, in each replication [1]."""
+    at = np.diff(np.array(ours), axis=0).argmax(axis=0)
+    sizes = np.array(buffers)
+    return np.asarray((sizes[at] + sizes[at + 1]) / 2 / _PIPE)
 
 
 def _second_line(pipe: float, buffer: float) -> float:
