@@ -374,10 +374,6 @@ def test_extremes_are_those_of_each_replication() -> None:
     assert fig18._change({1: points[0], 2: points[1]}).tolist() == pytest.approx([100.0, 100 / 3])
 
 
-def test_every_claim_quotes_the_paper() -> None:
-    assert not [one.id for one in papers.paper("abr").claims if not one.quote.strip()]
-
-
 @pytest.mark.parametrize("figure", ["fig11", "fig17", "fig21"])
 def test_a_quick_figure_has_the_verdicts_on_record(figure: str) -> None:
     done = reproduce(papers.paper("abr"), [figure], run=Run("abr", quick=True))

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from varicap import papers
 from varicap.papers.lrl.highs import stay_after_fall
 from varicap.papers.lrl.link import FAST_RETURN, Series, Setting, measure
 from varicap.papers.lrl.sensitivity import FIG3, FIG7, FIG8, VARIANTS
@@ -116,8 +115,3 @@ def test_a_claim_about_several_points_has_the_ends_of_the_worst() -> None:
     assert farthest([low]).mean == pytest.approx(0.045)
     with pytest.raises(ValueError, match="one run has no interval"):
         least([np.array([1.0])])
-
-
-@pytest.mark.parametrize("key", ["lrl"])
-def test_every_claim_quotes_the_paper(key: str) -> None:
-    assert [claim.id for claim in papers.paper(key).claims if not claim.quote] == []

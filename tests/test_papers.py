@@ -37,6 +37,7 @@ CLAIM: dict[str, Any] = {
     "engine": "sim",
     "unit": "kB/s",
     "paper": 10.0,
+    "quote": "ten",
     "tolerance": "5 %",
     "reason": "because",
 }
@@ -47,6 +48,7 @@ TABLE: dict[str, Any] = {
     "unit": "kB/s",
     "column": "columns",
     "columns": [0.0, 0.5],
+    "quote": "a table",
     "tolerance": ["5 %", "10 %"],
     "reason": "because",
     "rows": [{"id": "r", "statement": "a row", "engine": "model", "paper": [1.0, 2.0]}],

@@ -3,16 +3,11 @@
 import numpy as np
 import pytest
 
-from varicap import papers
 from varicap.papers.ratcp import readings, table1
 from varicap.papers.run import Run
 from varicap.statistics import Interval
 
 SIMULATED = {row: table1.of_paper("ratcp", f"{row}-sim") for row, _, _ in table1._SIMULATED}
-
-
-def test_every_claim_quotes_the_paper() -> None:
-    assert [claim.id for claim in papers.paper("ratcp").claims if not claim.quote] == []
 
 
 def test_the_distance_of_the_simulation_has_an_interval_that_single_runs_do_not_widen_the_mean_of() -> None:

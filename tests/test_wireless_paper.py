@@ -64,10 +64,6 @@ def test_fair_queueing_isolates_and_one_queue_does_not() -> None:
     assert after / before < 0.05 < 0.8 < mean(done.values["I-far-drr"])
 
 
-def test_every_claim_quotes_the_paper() -> None:
-    assert not [claim.id for claim in PAPER.claims if not claim.quote.strip()]
-
-
 def test_points_are_compared_run_by_run() -> None:
     assert paired(np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0])).tolist() == [[1.0, 2.0], [4.0, 5.0]]
     found = {"tahoe": [np.array([2.0, 4.0]), np.array([1.0, 1.0])], "reno": [np.array([1.0, 4.0, 9.0]), np.ones(2)]}

@@ -199,7 +199,7 @@ def _cells(table: Mapping[str, Any]) -> Iterator[Claim]:
                     "unit": table["unit"],
                     "paper": value,
                     "tolerance": tolerance,
-                    "quote": row.get("quote", table.get("quote", "")),
+                    "quote": row.get("quote", table.get("quote")),
                     "reason": row.get("reason", table.get("reason")),
                     "expect": _of_cell(row.get("expect", {}), cell, "reproduced"),
                     "note": _of_cell(row.get("note", {}), cell, ""),
@@ -216,7 +216,7 @@ def _of_cell(written: Any, cell: str, default: str) -> Any:
 def _claim(data: Mapping[str, Any]) -> Claim:
     name = str(data.get("id", "?"))
     _only(name, data, _CLAIM_KEYS)
-    for key in ("id", "figure", "where", "statement", "engine", "unit", "reason"):
+    for key in ("id", "figure", "where", "statement", "engine", "unit", "quote", "reason"):
         if not isinstance(data.get(key), str) or (not data[key].strip() and key != "unit"):
             raise ClaimsError(f"`{name}` wants a `{key}`")
     if data["engine"] not in ("sim", "model"):
@@ -239,7 +239,7 @@ def _claim(data: Mapping[str, Any]) -> Claim:
         paper=value,
         tolerance=tolerance,
         accept=accept,
-        quote=data.get("quote", ""),
+        quote=data["quote"],
         reason=data["reason"],
         expect=data.get("expect", "reproduced"),
         note=data.get("note", ""),

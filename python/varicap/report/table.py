@@ -67,6 +67,7 @@ def with_interval(mean: float | None, low: float | None, high: float | None, sca
 
     >>> with_interval(4.1234e6, 4.1e6, 4.2e6, 1e-6)
     '4.12 ± 0.05'
+
     Runs that all agree, at least in the digits that are shown, have no interval: what they have in common, such as a
     trace, decides, and two of them say as little about others as ten.
 
