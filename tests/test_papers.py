@@ -444,4 +444,5 @@ def test_tables_show_the_paper_ours_and_what_differs() -> None:
     assert "3 ✗" in text
     assert "1 ✗" not in text
     assert "7.0±1.0" in text
-    assert verdicts.conclusion(done) == "test: 2 of 3 claims reproduced, 1 differ, 0 unsettled"
+    assert verdicts.conclusion("test", done.counts) == "test: 2 of 3 claims reproduced, 1 differ, 0 unsettled"
+    assert verdicts.conclusion("all", done.counts, done.counts).startswith("all: 4 of 6 claims reproduced, 2 differ")

@@ -61,6 +61,7 @@ def reproduce(
 ) -> None:
     """Measure again what the papers state: each claim with the paper's value, ours, its interval and a verdict."""
     from varicap import papers
+    from varicap.papers import report as verdicts
     from varicap.papers.run import Run
 
     known = papers.keys()
@@ -76,6 +77,8 @@ def reproduce(
     for one in chosen:
         run = Run(one, quick=quick, jobs=jobs, precision=share)
         done.append(_reproduce(papers.paper(one), figure, run, settle, output / one, quiet, not as_json))
+    if key == "all" and not as_json:
+        typer.echo(verdicts.conclusion("all", *(one.counts for one in done)))
     if as_json:
         objects = [one.to_dict() for one in done]
         typer.echo(json.dumps({"papers": objects} if key == "all" else objects[0], ensure_ascii=False))
@@ -115,7 +118,7 @@ def _reproduce(
         terminal = console()
         for table in verdicts.rich_tables(done):
             terminal.print(table)
-        typer.echo(verdicts.conclusion(done))
+        typer.echo(verdicts.conclusion(paper.key, done.counts))
     written = _write_pages(done, plots, whole=figure is None)
     if not quiet:
         say(f"the page: {written}")

@@ -35,6 +35,7 @@ svg.bound .paper { fill: var(--panel); stroke: var(--ink); stroke-width: 1.4; }
 .reproduced { color: #00795a; } .differs { color: var(--loss); } .unsettled { color: #a06a00; }
 @media (prefers-color-scheme: dark) { .reproduced { color: #3ecf9f; } .unsettled { color: #f0b73f; } }
 .claims th:first-child { width: 30%; } .claims th:nth-child(3) { width: 21%; } .claims tbody th { font-weight: 500; }
+.claims td:last-child { min-width: 9.5rem; }
 th .quote { display: block; color: var(--soft); font-style: italic; }
 td .note { display: block; margin: 0; }
 img.figure { display: block; max-width: 100%; height: auto; margin: 0 0 12px; background: #fff; border-radius: 6px; }

@@ -1,11 +1,13 @@
 """The claims of a paper beside ours, for the terminal."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
+from typing import get_args
 
 from rich.table import Table
 from rich.text import Text
 
+from varicap.papers.claims import Verdict
 from varicap.papers.page import counted
 from varicap.papers.reproduce import Reproduction
 from varicap.papers.run import Grid
@@ -29,9 +31,9 @@ def rich_tables(reproduction: Reproduction) -> list[Table]:
     return tables + [_grid(grid) for _, grid in reproduction.grids]
 
 
-def conclusion(reproduction: Reproduction) -> str:
-    """How many claims have each verdict, in a sentence."""
-    return f"{reproduction.paper.key}: {counted(reproduction.counts)}"
+def conclusion(name: str, *counts: Mapping[str, int]) -> str:
+    """How many claims of a paper, or of several together, have each verdict."""
+    return f"{name}: {counted({verdict: sum(one[verdict] for one in counts) for verdict in get_args(Verdict)})}"
 
 
 def _cells(claims: Sequence[Judged]) -> Table:
