@@ -121,7 +121,7 @@ fuzz: setup ## random input of all kinds for SECONDS (60), from SEED on; what fa
 	$(BIN)/python tools/fuzz --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 
 schema: $(PACKAGES) ## the published schema, the typed Python front and the reference page, from the Rust types
-	VARICAP_PUBLISH=1 cargo test --quiet --locked -p varicap-experiment --test schema
+	VARICAP_PUBLISH=1 cargo test --quiet --locked -p varicap-experiment --test all schema
 	$(BIN)/python tools/generate_scenario.py
 
 $(GALLERY)/index.html: $(EXTENSION) $(PAPERS)

@@ -5,7 +5,9 @@ module, in a function, or for type checkers only.
 """
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import pytest
 from conftest import ROOT
@@ -127,3 +129,10 @@ def _needed(source: str, modules: set[str]) -> set[str]:
         elif isinstance(node, ast.Import):
             found |= {name.name for name in node.names}
     return (found & modules) - {"varicap"}
+
+
+@pytest.mark.parametrize("listing", sorted(ROOT.glob("crates/*/tests/all.rs")), ids=lambda path: path.parts[-3])
+def test_every_file_of_rust_tests_is_in_the_program_that_runs_them(listing: Path) -> None:
+    listed = re.findall(r"^mod (\w+);$", listing.read_text(), re.M)
+    files = {file.stem for file in listing.parent.glob("*.rs")} - {"all"}
+    assert files <= set(listed), "what no line names is never run"

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// To publish it again: `VARICAP_PUBLISH=1 cargo test -p varicap-experiment --test schema`.
+/// To publish it again: `VARICAP_PUBLISH=1 cargo test -p varicap-experiment --test all schema`.
 #[test]
 fn published_schema_is_up_to_date() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schema/scenario.schema.json");

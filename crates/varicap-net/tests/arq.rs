@@ -1,6 +1,6 @@
 //! Links with ARQ: slots, cells, buffers, windows, and the laws of their throughput.
 
-mod common;
+use crate::common;
 
 use common::{Log, Packet, constant, drain, link, ms, ns, packet, parts};
 use varicap_net::{

@@ -1,6 +1,6 @@
 //! Class-based queueing: shares with and without borrowing, priorities, and the queues inside.
 
-mod common;
+use crate::common;
 
 use std::sync::Arc;
 

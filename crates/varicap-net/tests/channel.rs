@@ -1,6 +1,6 @@
 //! Laws of channels: what a transmission meets, with a stated confidence bound.
 
-mod common;
+use crate::common;
 
 use common::{Log, constant, drain, link, packet, parts};
 use varicap_net::channel::{Channel, ChannelPart};

@@ -1,6 +1,6 @@
 //! Queues from outside: what they order is carried out, and nothing else happens.
 
-mod common;
+use crate::common;
 
 use std::collections::VecDeque;
 

@@ -1,6 +1,6 @@
 //! ERED: what is marked is lost only when the queue is full, and the rest as RED would lose it.
 
-mod common;
+use crate::common;
 
 use common::{Log, Packet, ms, packet};
 use proptest::prelude::*;

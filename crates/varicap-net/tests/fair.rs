@@ -1,6 +1,6 @@
 //! Fair queueing: shares of flows with frames of unequal sizes, weights, and who loses.
 
-mod common;
+use crate::common;
 
 use std::sync::Arc;
 

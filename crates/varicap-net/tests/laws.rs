@@ -4,7 +4,7 @@
 //! mean; with 40 replications chance alone breaks that once in some 4,000 seeds, and the seeds are fixed. The standard
 //! error itself is bounded, so that a test cannot pass by being vague.
 
-mod common;
+use crate::common;
 
 use common::{Log, link, ns, packet, parts};
 use varicap_net::capacity::Capacity;

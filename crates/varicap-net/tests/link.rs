@@ -1,6 +1,6 @@
 //! What a link does, case by case.
 
-mod common;
+use crate::common;
 
 use common::{Log, Told, constant, drain, link, ms, ns, packet, parts};
 use varicap_net::{

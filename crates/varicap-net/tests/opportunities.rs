@@ -1,6 +1,6 @@
 //! Delivery opportunities, worked out by hand from the rules of Mahimahi's link queue.
 
-mod common;
+use crate::common;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! PIE, driven by itself, against the pseudo-code of RFC 8033.
 
-mod common;
+use crate::common;
 
 use common::{Log, Packet, Told, ms, packet};
 use varicap_net::queue::{Pie, QueueDiscipline, Site, Supply, Transmitter, TransmitterState};

@@ -1,6 +1,6 @@
 //! Policing at a link: what conforms to a reservation is marked, and the rest passes or is dropped.
 
-mod common;
+use crate::common;
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! What holds of every link, whatever its parts and its traffic.
 
-mod common;
+use crate::common;
 
 use std::sync::Arc;
 

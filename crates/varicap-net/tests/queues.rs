@@ -1,6 +1,6 @@
 //! RED and CoDel, driven by themselves.
 
-mod common;
+use crate::common;
 
 use common::{Log, Packet, Told, ms, ns, packet};
 use varicap_net::queue::{CoDel, QueueDiscipline, Red, Site, Supply, Transmitter, TransmitterState};

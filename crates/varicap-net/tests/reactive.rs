@@ -1,6 +1,6 @@
 //! Load-reactive links: samples at their own instants, thresholds, bounds, and what a controller may set.
 
-mod common;
+use crate::common;
 
 use std::sync::Arc;
 

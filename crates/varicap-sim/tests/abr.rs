@@ -1,6 +1,6 @@
 //! ABR sources: when their buffers have which rate, what that does to TCP, and what the paper found. Source: [abr].
 
-mod common;
+use crate::common;
 
 use common::{assert_within, interval, simulate, simulate_with};
 use varicap_experiment::results::RunResult;

@@ -1,7 +1,7 @@
 //! Laws of Accel-Brake Control: where its queue and its rate settle, what flows share, and what else it meets.
 //! Source: [goyal20, §3].
 
-mod common;
+use crate::common;
 
 use common::{interval, simulate, simulate_with};
 use varicap_experiment::results::RunResult;

@@ -1,6 +1,6 @@
 //! Conventions that differ between simulators, papers and hosts: each is an option, and each changes something.
 
-mod common;
+use crate::common;
 
 use common::{Interval, interval, simulate};
 use varicap_experiment::results::RunResult;

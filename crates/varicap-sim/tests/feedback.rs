@@ -1,6 +1,6 @@
 //! What senders hear of their rate, when, and what comes of it.
 
-mod common;
+use crate::common;
 
 use std::sync::{Arc, Mutex};
 

@@ -1,6 +1,6 @@
 //! Laws: what theory says of whole runs, each with a stated bound.
 
-mod common;
+use crate::common;
 
 use common::{assert_within, interval, simulate};
 use varicap_experiment::results::RunResult;

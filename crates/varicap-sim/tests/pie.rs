@@ -1,6 +1,6 @@
 //! PIE in front of a link: the delay that it aims at is the delay that comes about.
 
-mod common;
+use crate::common;
 
 use common::{Interval, assert_within, interval, simulate};
 use varicap_experiment::results::RunResult;

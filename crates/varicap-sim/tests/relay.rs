@@ -1,6 +1,6 @@
 //! Split connections: what one flow delivers is what another sends.
 
-mod common;
+use crate::common;
 
 use common::{Interval, simulate};
 use varicap_experiment::results::RunResult;

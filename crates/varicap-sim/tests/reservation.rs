@@ -1,6 +1,6 @@
 //! Flows with a reservation in the simulator. Source: [minrate].
 
-mod common;
+use crate::common;
 
 use common::simulate;
 use varicap_experiment::results::RunResult;

@@ -1,6 +1,6 @@
 //! How a link's server measures its rate out, as a whole run reports it. The bounds are asserted in the engine as well.
 
-mod common;
+use crate::common;
 
 use common::simulate;
 use varicap_experiment::results::RunResult;

@@ -1,6 +1,6 @@
 //! What an observer of a connection may ask: what the scoreboard believes, and the acknowledgement that data carries.
 
-mod common;
+use crate::common;
 
 use common::{MSS, Script, answer, config, data, held, ms, timer};
 use varicap_tcp::{AckPolicy, Beliefs, DelayedAck, Receiver, Recovery};

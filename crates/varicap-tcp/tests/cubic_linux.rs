@@ -1,6 +1,6 @@
 //! CUBIC as Linux computes it, and its HyStart.
 
-mod common;
+use crate::common;
 
 use common::{MSS, Script, config, held, ms};
 use varicap_tcp::congestion::{

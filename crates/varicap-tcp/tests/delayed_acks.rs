@@ -1,6 +1,6 @@
 //! Delayed acknowledgements as Linux sends them, one option at a time; the standards' are in rfc1122.rs.
 
-mod common;
+use crate::common;
 
 use common::{MSS, answer, config, data, ms};
 use varicap_tcp::{AckPolicy, DelayedAck, Flags, Receiver, Recovery, Segment, TcpConfig};

@@ -1,6 +1,6 @@
 //! Delivery rates as Linux measures them (`tcp_rate.c`): which samples the application limits, and what a flight is.
 
-mod common;
+use crate::common;
 
 use common::{MSS, Script, config, ms};
 use varicap_tcp::congestion::{Counting, GrowWhen, RateSample};

@@ -1,6 +1,6 @@
 //! From what ssthresh is computed, and how often the window falls.
 
-mod common;
+use crate::common;
 
 use common::{MSS, Script, config, ms};
 use varicap_tcp::congestion::{CubicConfig, Halving, VegasConfig};

@@ -1,6 +1,6 @@
 //! Linux's retransmission timer, by the numbers of its `tcp_rtt_estimator`, `tcp_set_rto` and timer wheel.
 
-mod common;
+use crate::common;
 
 use common::{MSS, Script, config, ms, nth};
 use varicap_tcp::{Flags, LinuxTimer, Recovery, Sender, TcpConfig, Timer};

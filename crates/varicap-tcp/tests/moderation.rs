@@ -1,7 +1,7 @@
 //! No moderation of the window after it has fallen, as in Linux since 3.7: `tcp_end_cwnd_reduction` sets it to ssthresh,
 //! and an undo to what it was, however little is in flight.
 
-mod common;
+use crate::common;
 
 use common::{MSS, Script, config, ms};
 use varicap_tcp::congestion::{Counting, GrowWhen, Halving};

@@ -1,6 +1,6 @@
 //! Pacing by Linux's ratios: `tcp_update_pacing_rate`, `tcp_update_skb_after_send`.
 
-mod common;
+use crate::common;
 
 use common::{MSS, Script, config, ms};
 use varicap_tcp::congestion::{RatcpConfig, RenoConfig};

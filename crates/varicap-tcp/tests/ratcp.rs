@@ -1,6 +1,6 @@
 //! [ratcp, §II]: a window that follows the advertised rate.
 
-mod common;
+use crate::common;
 
 use common::{MSS, Script, config, ms, nth, segments};
 use varicap_tcp::congestion::{CongestionControl, RatcpConfig, RateRtt, RenoConfig};

@@ -1,6 +1,6 @@
 //! The window of two parts, as dialogues. Source: [minrate, §IV-B, Fig. 8], with V = CWND - RWND as the state.
 
-mod common;
+use crate::common;
 
 use common::{MSS, Script, config, ms};
 use varicap_tcp::congestion::{

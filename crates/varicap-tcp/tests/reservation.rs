@@ -1,7 +1,7 @@
 //! A sender with a reservation, as dialogues: marking, timed and delayed transmissions, the safeguard. Source:
 //! [minrate].
 
-mod common;
+use crate::common;
 
 use common::{MSS, Script, config, held, ms, nth, segments};
 use varicap_tcp::{

@@ -1,7 +1,7 @@
 //! The receiver and its window: RFC 1122 §4.2.3.2 (delayed ACKs) and §4.2.2.17 (probes), RFC 5681 §4.2, RFC 2018
 //! (SACK blocks), RFC 3168 (ECN echo), RFC 7323 (which time is echoed).
 
-mod common;
+use crate::common;
 
 use common::{MSS, Script, answer, config, data, ms, nth, segments};
 use varicap_tcp::congestion::CubicConfig;

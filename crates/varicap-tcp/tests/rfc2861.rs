@@ -1,6 +1,6 @@
 //! RFC 2861 as Linux has it: what becomes of a window that is not used. The windows are those of packetdrill's tests.
 
-mod common;
+use crate::common;
 
 use common::{MSS, Script, config, ms, timer};
 use varicap_tcp::congestion::{

@@ -1,6 +1,6 @@
 //! Duplicates reported in the first SACK block: RFC 2883, by the cases of its section 4.
 
-mod common;
+use crate::common;
 
 use std::ops::Range;
 

@@ -1,6 +1,6 @@
 //! RFC 3042: limited transmit.
 
-mod common;
+use crate::common;
 
 use common::{Script, config, held, ms, nth, segments};
 use varicap_tcp::{Recovery, TcpConfig};

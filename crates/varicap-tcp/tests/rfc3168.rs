@@ -1,6 +1,6 @@
 //! Negotiation of ECN: RFC 3168 §6.1.1. What marks do is in rfc1122.rs and rfc5681.rs.
 
-mod common;
+use crate::common;
 
 use common::{MSS, Script, answer, config, ms, nth};
 use varicap_tcp::{EcnMode, Flags, RackConfig, Receiver, Recovery, Segment, Sender, State, TcpConfig};

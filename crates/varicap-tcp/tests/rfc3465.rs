@@ -1,6 +1,6 @@
 //! RFC 3465 and Linux: how much of what an acknowledgement covers opens the window.
 
-mod common;
+use crate::common;
 
 use common::{MSS, Script, config, held, ms};
 use varicap_tcp::congestion::{ByteCounting, Counting, CubicConfig, RenoConfig};

@@ -1,6 +1,6 @@
 //! RFC 5681: slow start, congestion avoidance, fast retransmit and fast recovery, timeouts, idle restart.
 
-mod common;
+use crate::common;
 
 use common::{MSS, Script, config, ms, nth, segments};
 use varicap_tcp::congestion::{Increase, RenoConfig};

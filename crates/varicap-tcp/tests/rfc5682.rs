@@ -1,6 +1,6 @@
 //! Timeouts that were spurious, and other reductions that are taken back. Source: RFC 5682, RFC 4015, RFC 3708.
 
-mod common;
+use crate::common;
 
 use common::*;
 use varicap_tcp::{RackConfig, Recovery, State, TcpConfig};

@@ -1,6 +1,6 @@
 //! RFC 6298: the retransmission timer; and its cousins of coarse ticks and fixed multiples.
 
-mod common;
+use crate::common;
 
 use common::{MSS, Script, config, ms, nth, segments, timer};
 use varicap_tcp::{

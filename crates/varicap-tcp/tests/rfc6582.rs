@@ -1,6 +1,6 @@
 //! RFC 6582: NewReno.
 
-mod common;
+use crate::common;
 
 use common::{MSS, Script, config, ms, nth, segments};
 use varicap_tcp::{AfterRecovery, Recovery, State, TcpConfig};

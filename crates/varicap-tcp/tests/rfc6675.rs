@@ -1,6 +1,6 @@
 //! RFC 6675: recovery by selective acknowledgements.
 
-mod common;
+use crate::common;
 
 use common::{MSS, Script, config, held, ms, nth, segments};
 use varicap_tcp::{Flags, Recovery, State, TcpConfig};

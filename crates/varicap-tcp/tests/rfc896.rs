@@ -1,6 +1,6 @@
 //! RFC 896 and RFC 9293 §3.7.4: short segments that wait, all of them or, as in Linux, after another short one.
 
-mod common;
+use crate::common;
 
 use common::{MSS, Script, config, ms};
 use varicap_tcp::{Nagle, RackConfig, Recovery, TcpConfig};

@@ -1,6 +1,6 @@
 //! Losses by time and probes of the tail. Source: RFC 8985.
 
-mod common;
+use crate::common;
 
 use common::*;
 use varicap_tcp::congestion::{Counting, CubicConfig, RenoConfig, VegasConfig};

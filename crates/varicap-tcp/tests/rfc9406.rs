@@ -1,6 +1,6 @@
 //! RFC 9406: HyStart++.
 
-mod common;
+use crate::common;
 
 use common::{MSS, Script, config, held, ms};
 use varicap_tcp::congestion::{ByteCounting, Counting, CubicConfig, Hystart, PlusPlusConfig, RenoConfig};

@@ -1,6 +1,6 @@
 //! Accurate ECN. Source: RFC 9768.
 
-mod common;
+use crate::common;
 
 use std::sync::{Arc, Mutex};
 

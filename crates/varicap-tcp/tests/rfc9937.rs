@@ -1,6 +1,6 @@
 //! A window that falls with what is delivered. Source: RFC 9937.
 
-mod common;
+use crate::common;
 
 use common::*;
 use varicap_tcp::congestion::Halving;

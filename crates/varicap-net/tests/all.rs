@@ -1,0 +1,19 @@
+//! The tests of links and queues, a module each:
+//! one program links in seconds, where one for each file takes minutes.
+
+mod arq;
+mod cbq;
+mod channel;
+mod common;
+mod custom;
+mod ered;
+mod fair;
+mod laws;
+mod link;
+mod offsets;
+mod opportunities;
+mod pie;
+mod policing;
+mod properties;
+mod queues;
+mod reactive;

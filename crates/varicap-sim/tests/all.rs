@@ -1,0 +1,14 @@
+//! The tests of whole runs, a module each:
+//! one program links in seconds, where one for each file takes minutes.
+
+mod abr;
+mod accel_brake;
+mod budget;
+mod common;
+mod conventions;
+mod feedback;
+mod laws;
+mod pie;
+mod relay;
+mod reservation;
+mod service;
