@@ -294,11 +294,20 @@ def test_settling_spends_what_the_claims_need_and_no_more(monkeypatch: pytest.Mo
     assert spent == [1]
     assert usual.counts == {"reproduced": 0, "differs": 0, "unsettled": 2}
     spent.clear()
-    settled = reproduce(paper, run=Run("test"), settle=True)
+    settled = reproduce(paper, run=Run("test", settle=True))
     assert settled.counts == {"reproduced": 1, "differs": 0, "unsettled": 1}
     assert spent[0] == 1
     assert len(spent) == 2
     assert 1 < spent[1] <= reproducing.MOST_EFFORT
+    spent.clear()
+    (precise,) = reproduce(paper_of(CLAIM), run=Run("test", precision=0.01)).claims
+    assert precise.ours.hi is not None
+    assert precise.ours.hi - precise.ours.mean <= 0.01 * precise.ours.mean
+    assert spent[0] == 1
+    assert 1 < spent[-1] < reproducing.MOST_EFFORT
+    spent.clear()
+    reproduce(paper_of(hopeless), run=Run("test", precision=0.01))
+    assert spent == [1, reproducing.MOST_EFFORT], "an end"
 
 
 def test_effort_is_a_number_of_runs() -> None:

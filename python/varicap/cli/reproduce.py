@@ -47,7 +47,7 @@ def reproduce(
     ] = False,
     precision: Annotated[
         str | None,
-        typer.Option(help="More runs until the intervals of results are so narrow, such as `1%`.", show_default=False),
+        typer.Option(help="The same until each claim's interval is within this share of its mean, such as 2%."),
     ] = None,
     output: Annotated[
         Path, typer.Option("-o", "--output", help="Folder for pages and plots, with a folder for each paper.")
@@ -75,8 +75,8 @@ def reproduce(
     share = None if precision is None else share_of(precision)
     done = []
     for one in chosen:
-        run = Run(one, quick=quick, jobs=jobs, precision=share)
-        done.append(_reproduce(papers.paper(one), figure, run, settle, output / one, quiet, not as_json))
+        run = Run(one, quick=quick, jobs=jobs, settle=settle, precision=share)
+        done.append(_reproduce(papers.paper(one), figure, run, output / one, quiet, not as_json))
     if key == "all" and not as_json:
         typer.echo(verdicts.conclusion("all", *(one.counts for one in done)))
     if as_json:
@@ -101,7 +101,7 @@ def _list_papers(known: "list[Paper]", as_json: bool) -> None:
 
 
 def _reproduce(
-    paper: "Paper", figure: str | None, run: "Run", settle: bool, plots: Path, quiet: bool, tables: bool
+    paper: "Paper", figure: str | None, run: "Run", plots: Path, quiet: bool, tables: bool
 ) -> "Reproduction":
     from varicap.papers import report as verdicts
     from varicap.papers.reproduce import reproduce as again
@@ -109,7 +109,7 @@ def _reproduce(
     figures = None if figure is None else [one_of("figure", figure, list(paper.figures))]
     with progress_bar(paper.key, quiet) as progress:
         try:
-            done = again(paper, figures, run=run, plots=plots, settle=settle, progress=progress)
+            done = again(paper, figures, run=run, plots=plots, progress=progress)
         except ModuleNotFoundError as error:
             if error.name != "matplotlib":
                 raise

@@ -15,7 +15,7 @@ from varicap.papers.verdict import Judged, judge
 from varicap.statistics import Progress
 
 MOST_EFFORT = 16
-"""So many times the usual number of replications settle a claim, or it stays unsettled."""
+"""So many times the usual number of replications settle a claim or narrow its interval, or it stays as it is."""
 
 
 @dataclass(frozen=True)
@@ -72,13 +72,12 @@ def reproduce(
     *,
     run: Run | None = None,
     plots: Path | None = None,
-    settle: bool = False,
     progress: Progress | None = None,
 ) -> Reproduction:
     """Run these figures of a paper (all by default), judge their claims, and draw them into the folder `plots`.
 
-    With `settle`, figures whose claims are not settled run again with as many more replications as that is thought to
-    take, up to `MOST_EFFORT` times the usual number.
+    If the run is to `settle` claims, or to have a `precision`, figures run again with as many more replications as that
+    is thought to take, up to `MOST_EFFORT` times the usual number.
     """
     run = run or Run(paper.key)
     chosen = list(paper.figures) if figures is None else list(figures)
@@ -89,7 +88,7 @@ def reproduce(
     for number, figure in enumerate(chosen):
         if progress is not None:
             progress(number / len(chosen), number, len(chosen))
-        outcome, found = _judged(paper, figure, run, settle)
+        outcome, found = _judged(paper, figure, run)
         judged += found
         scenarios[figure] = tuple(run.used)
         run.used.clear()
@@ -99,18 +98,26 @@ def reproduce(
     return Reproduction(paper, tuple(judged), tuple(grids), tuple(drawn), scenarios, run.quick)
 
 
-def _judged(paper: Paper, figure: str, run: Run, settle: bool) -> tuple[Outcome, list[Judged]]:
-    """What a figure gives, with the effort that its claims need if they are to `settle`."""
+def _judged(paper: Paper, figure: str, run: Run) -> tuple[Outcome, list[Judged]]:
+    """What a figure gives, with the effort that its claims need.
+
+    All simulations of the figure have the same effort: some claims compare them run by run.
+    """
     while True:
         outcome = maker(paper, figure)(run)
         judged = [judge(claim, outcome.values[claim.id]) for claim in paper.of(figure)]
-        effort = max((_effort(one, run.effort) for one in judged), default=run.effort)
-        if not settle or effort == run.effort:
+        wanted = [run.effort]
+        if run.settle:
+            wanted += [_to_settle(one, run.effort) for one in judged]
+        if run.precision is not None:
+            wanted += [_to_narrow(one, run.effort, run.precision) for one in judged]
+        effort = max(wanted)
+        if effort == run.effort:
             return outcome, judged
         run = replace(run, effort=effort)
 
 
-def _effort(judged: Judged, spent: int) -> int:
+def _to_settle(judged: Judged, spent: int) -> int:
     """The effort that would settle a claim, after `spent`; that again if none would, or none is needed."""
     missing = judged.runs_missing
     samples = None if judged.value.sim is None else judged.value.sim.samples
@@ -118,6 +125,15 @@ def _effort(judged: Judged, spent: int) -> int:
         return spent
     needed = math.ceil(spent * (samples + missing) / samples)
     return needed if needed <= MOST_EFFORT else spent
+
+
+def _to_narrow(judged: Judged, spent: int, precision: float) -> int:
+    """The effort that would narrow the interval of a claim to a share of its mean, after `spent`, or the most."""
+    ours = judged.ours
+    if ours.lo is None or ours.hi is None or not (half := (ours.hi - ours.lo) / 2) > precision * abs(ours.mean):
+        return spent
+    wanted = spent * (half / (precision * abs(ours.mean))) ** 2 if ours.mean else math.inf
+    return math.ceil(min(wanted, MOST_EFFORT))
 
 
 def maker(paper: Paper, figure: str) -> Callable[[Run], Outcome]:

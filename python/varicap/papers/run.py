@@ -56,8 +56,10 @@ class Run:
     seed: int | None = None
     effort: int = 1
     """So many times the usual number of replications."""
+    settle: bool = False
+    """Whether more effort goes to figures whose claims are not settled."""
     precision: float | None = None
-    """The width of intervals up to which there are more replications, where a figure asks for none that is narrower."""
+    """The share of its mean within which the interval of each claim shall be, by more effort."""
     used: dict[str, None] = field(default_factory=dict, repr=False)
     """The scenarios that were asked for, in their order."""
     _done: dict[tuple[str, int, float | None], Result] = field(default_factory=dict, repr=False)
@@ -89,7 +91,6 @@ class Run:
             loaded = load(kept)
         self.used[scenario] = None
         seeds *= self.effort
-        precision = min((each for each in (precision, self.precision) if each is not None), default=None)
         request = (loaded.to_json(), seeds, precision)
         if request not in self._done:
             self._done[request] = sim.run(
