@@ -6,21 +6,31 @@ OUT := varicap-out
 SITE := docs/_build/html
 # The papers' pages of the quick run: part of the site.
 GALLERY := docs/_build/papers
-# The package with an extension module whose assertions are on.
-CHECKED := target/debug/python
-# How the extension module is built: `swift` trades a third of its speed for quick builds.
-PROFILE ?= release
 
 # Stamps: each step runs again only when something that it read has changed.
 TOOLS := $(VENV)/.tools-found
 PACKAGES := $(VENV)/.packages-installed
+DEV_PACKAGES := $(VENV)/.dev-packages-installed
 DOCS_PACKAGES := $(VENV)/.docs-packages-installed
 RELEASE_PACKAGES := $(VENV)/.release-packages-installed
 FEATURES := $(VENV)/.features-found
-EXTENSION := $(VENV)/.extension-built
+EXTENSION := $(VENV)/.extension-
 BROWSER := $(VENV)/.browser-looked-for
 
+# How the extension module is built. PROFILE=… decides; else what computes takes an optimised one, and what tests any that
+# is installed: in a fresh clone `dev`, which `cargo test` has compiled anyway. `swift` trades a third of the speed for quick
+# builds.
+INSTALLED := $(filter release swift dev,$(patsubst $(EXTENSION)%,%,$(wildcard $(EXTENSION)*)))
+OPTIMISED := $(EXTENSION)$(or $(PROFILE),$(filter-out dev,$(INSTALLED)),release)
+ANY := $(EXTENSION)$(or $(PROFILE),$(INSTALLED),dev)
+CHECKED := $(EXTENSION)dev
+
 RUST_SOURCES := $(shell find crates -path '*/src/*.rs' -o -name build.rs -path 'crates/*' -o -name '*.bpf.o' -path 'crates/*' -o -name Cargo.toml -path 'crates/*')
+
+WEB_SOURCES := $(shell find web -path web/node_modules -prune -o -path web/build -prune -o -path web/dist -prune -o -type f -print)
+WEB_PACKAGES := web/node_modules/.installed
+MODULE := web/build/varicap.wasm
+PAGE := python/varicap/explore/page/index.html
 
 PAPERS := $(shell find python/varicap/papers -name '*.py' -o -name '*.toml')
 
@@ -33,12 +43,12 @@ export MPLBACKEND := Agg
 # The cargo option for the features of package $(1) that can be built here.
 features = $$(sed 's,.*,--features $(1)/&,' $(FEATURES))
 
-.PHONY: help setup run quick test built test-rust test-python checked lint format bpf bench reproduce fuzz docs docs-rust schema lock wheels smoke audit licences clean
+.PHONY: help setup web test-web run quick test built test-rust test-python checked lint format bpf bench instructions reproduce fuzz docs docs-rust schema lock wheels smoke audit licences clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
-setup: $(EXTENSION) ## the virtual environment in .venv, with the optimised extension module
+setup: $(OPTIMISED) ## the virtual environment in .venv, with the optimised extension module
 
 $(TOOLS): tools/find_tools.sh
 	@mkdir -p $(VENV)
@@ -47,6 +57,10 @@ $(TOOLS): tools/find_tools.sh
 $(PACKAGES): requirements.txt $(TOOLS)
 	$$(cat $(TOOLS)) -m venv $(VENV)
 	$(BIN)/python -m pip install --require-hashes -r requirements.txt
+	@touch $@
+
+$(DEV_PACKAGES): tests/requirements.txt $(PACKAGES)
+	$(BIN)/python -m pip install --require-hashes -r tests/requirements.txt
 	@touch $@
 
 $(DOCS_PACKAGES): docs/requirements.txt $(PACKAGES)
@@ -64,44 +78,59 @@ $(BROWSER): tools/find_browser.sh $(TOOLS)
 	@sh tools/find_browser.sh
 	@touch $@
 
-$(EXTENSION): $(PACKAGES) $(FEATURES) $(RUST_SOURCES) Cargo.toml Cargo.lock pyproject.toml
-	$(BIN)/maturin develop --profile $(PROFILE) --quiet $(call features,varicap-py)
+$(EXTENSION)%: $(PACKAGES) $(FEATURES) $(RUST_SOURCES) Cargo.toml Cargo.lock pyproject.toml
+	$(BIN)/maturin develop --profile $* --quiet $(call features,varicap-py)
+	@rm -f $(EXTENSION)* && touch $@
+
+web: $(PAGE) ## the laboratory in a browser, into web/dist: one file that any host can serve (varicap explore opens it)
+
+$(MODULE): $(RUST_SOURCES) Cargo.toml Cargo.lock tools/build_wasm.sh
+	@sh tools/build_wasm.sh $@
+
+$(WEB_PACKAGES): web/package-lock.json tools/find_node.sh
+	@sh tools/find_node.sh
+	npm ci --prefix web --silent --ignore-scripts
 	@touch $@
 
-run: setup ## the main job: four TCPs on an LTE-like link, a table and a page with plots
-	$(BIN)/varicap run examples/lte.toml --series -o $(OUT)/lte
-	@$(BIN)/varicap report $(OUT)/lte
+$(PAGE): $(MODULE) $(WEB_PACKAGES) $(WEB_SOURCES) $(wildcard examples/traces/lte-like.*)
+	cd web && node_modules/.bin/tsc --noEmit && node build.mjs build/varicap.wasm
+	@mkdir -p $(@D) && cp web/dist/index.html $@
+
+run: setup ## the main job: today's TCPs on an LTE-like link, each alone and then together: tables, and a page with plots
+	$(BIN)/varicap run examples/today.toml --series -o $(OUT)/today
+	@$(BIN)/varicap report $(OUT)/today
+	$(BIN)/varicap run examples/today.toml --set isolate=false --no-plot -o $(OUT)/together
 
 test: test-rust test-python ## every test
 
-built: $(PACKAGES) $(FEATURES) ## what `make test` and `make checked` build of Rust, without running it
+built: $(CHECKED) ## what `make test` and `make checked` build of Rust, without running it
 	cargo test --workspace --locked --quiet --no-run $(call features,varicap-testbed)
-	cargo build --locked --quiet -p varicap-py $(call features,varicap-py)
 
 test-rust: $(PACKAGES) $(FEATURES)
 	cargo test --workspace --locked --quiet $(call features,varicap-testbed)
 
-test-python: setup $(BROWSER)
+test-python: $(ANY) $(DEV_PACKAGES) $(BROWSER)
 	$(BIN)/python -m pytest --quiet --numprocesses auto -m "not real_time"
 	$(BIN)/python -m pytest --quiet -m real_time
 
-quick: setup ## the fast tier: formats, lint of what changed, unit tests, an example on each engine
+# In `make test` they skip, and say so, where the page was not built: its standard library takes minutes.
+test-web: web $(ANY) $(DEV_PACKAGES) $(BROWSER) ## the tests of the laboratory in a browser, with the page that they need
+	$(BIN)/python -m pytest --quiet tests/test_web.py tests/test_explore.py
+
+quick: $(ANY) $(DEV_PACKAGES) ## the fast tier: formats, lint of what changed, unit tests, an example on each engine
 	@sh tools/quick.sh
 
-checked: $(PACKAGES) $(FEATURES) ## the papers' quick runs with every assertion of the engine on (`make test` has them on in Rust)
-	cargo build --locked --quiet -p varicap-py $(call features,varicap-py)
-	@rm -rf $(CHECKED) && mkdir -p $(CHECKED) && cp -R python/varicap $(CHECKED) && rm -f $(CHECKED)/varicap/_core*.so
-	@cp target/debug/lib_core.so $(CHECKED)/varicap/_core.abi3.so 2>/dev/null || cp target/debug/lib_core.dylib $(CHECKED)/varicap/_core.abi3.so
-	PYTHONPATH=$(CHECKED) $(BIN)/python -m varicap reproduce all --quick --strict -o $(GALLERY)
+checked: $(CHECKED) ## the papers' quick runs with every assertion of the engine on (`make test` has them on in Rust)
+	$(BIN)/varicap reproduce all --quick --strict -o $(GALLERY)
 
-lint: $(PACKAGES) $(FEATURES) ## formatting, clippy, ruff and mypy; a warning is an error
+lint: $(DEV_PACKAGES) $(FEATURES) ## formatting, clippy, ruff and mypy; a warning is an error
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked --quiet $(call features,varicap-testbed) -- -D warnings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
-format: $(PACKAGES) ## rewrite the sources in the project's format
+format: $(DEV_PACKAGES) ## rewrite the sources in the project's format
 	cargo fmt --all
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
@@ -112,25 +141,29 @@ bpf: ## the object of the congestion control that runs inside the kernel, from i
 bench: setup ## the standard workloads: ns per delivered packet, packets per CPU second, memory
 	$(BIN)/varicap bench
 
+instructions: ## the simulator's instructions per packet, beside the record in bench (needs valgrind)
+	python3 tools/count_instructions.py
+
 reproduce: setup ## the papers, claim by claim
 	$(BIN)/varicap reproduce all
 
 SECONDS ?= 60
 
-fuzz: setup ## random input of all kinds for SECONDS (60), from SEED on; what fails is kept, and the command that repeats it printed
+fuzz: $(ANY) $(DEV_PACKAGES) ## random input of all kinds for SECONDS (60), from SEED on; what fails is kept, and the command that repeats it printed
 	$(BIN)/python tools/fuzz --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 
-schema: $(PACKAGES) ## the published schema, the typed Python front and the reference page, from the Rust types
+schema: $(DEV_PACKAGES) ## the published schema, the typed Python front and the reference page, from the Rust types
 	VARICAP_PUBLISH=1 cargo test --quiet --locked -p varicap-experiment --test all schema
 	$(BIN)/python tools/generate_scenario.py
 
-$(GALLERY)/index.html: $(EXTENSION) $(PAPERS)
+$(GALLERY)/index.html: $(ANY) $(PAPERS)
 	$(BIN)/varicap reproduce all --quick --quiet -o $(GALLERY) > /dev/null
 
-docs: setup $(DOCS_PACKAGES) docs-rust $(GALLERY)/index.html ## the site, into docs/_build/html; a warning is an error
+docs: $(ANY) $(DOCS_PACKAGES) docs-rust $(GALLERY)/index.html ## the site, into docs/_build/html; a warning is an error
 	$(BIN)/python -m sphinx -W --keep-going --write-all --quiet --jobs auto docs $(SITE)
 	@rm -rf $(SITE)/rust && cp -R target/doc $(SITE)/rust
 	@rm -rf $(SITE)/gallery && cp -R $(GALLERY) $(SITE)/gallery
+	@rm -rf $(SITE)/laboratory && if [ -e $(PAGE) ]; then mkdir $(SITE)/laboratory && cp $(PAGE) $(SITE)/laboratory/; fi
 	@echo "the site: $(SITE)/index.html"
 
 docs-rust:
@@ -139,13 +172,14 @@ docs-rust:
 RESOLVE := uv pip compile --universal --python-version 3.11 --upgrade --generate-hashes --no-header \
 	--no-emit-index-url --quiet
 
-lock: pyproject.toml ## resolve the Python packages again, into the three requirements.txt (needs uv)
-	$(RESOLVE) pyproject.toml --extra plot --extra dev --output-file requirements.txt
-	$(RESOLVE) pyproject.toml --extra docs --constraint requirements.txt --output-file docs/requirements.txt
-	$(RESOLVE) --group pyproject.toml:release --constraint requirements.txt --output-file tools/requirements.txt
+lock: pyproject.toml ## resolve the Python packages again, into the four requirements.txt (needs uv)
+	$(RESOLVE) pyproject.toml --extra plot --group pyproject.toml:build --output-file requirements.txt
+	$(RESOLVE) pyproject.toml --extra dev --constraint requirements.txt --output-file tests/requirements.txt
+	$(RESOLVE) pyproject.toml --extra docs --constraint tests/requirements.txt --output-file docs/requirements.txt
+	$(RESOLVE) --group pyproject.toml:release --constraint tests/requirements.txt --output-file tools/requirements.txt
 
-wheels: $(RELEASE_PACKAGES) ## wheels for Linux and the source distribution, into dist (TARGETS: Rust's names), and try them
-	@sh tools/build_wheels.sh $(BIN) $(PROFILE) $(TARGETS)
+wheels: $(RELEASE_PACKAGES) web ## wheels for Linux and the source distribution, into dist (TARGETS: Rust's names), and try them
+	@sh tools/build_wheels.sh $(BIN) $(or $(PROFILE),release) $(TARGETS)
 	@$(MAKE) --no-print-directory smoke
 
 smoke: $(TOOLS) ## install each package in dist into an empty environment and use it there, without a compiler
@@ -153,12 +187,13 @@ smoke: $(TOOLS) ## install each package in dist into an empty environment and us
 
 audit: $(RELEASE_PACKAGES) ## licences, sources and known weaknesses of what is used (needs cargo-deny and the network)
 	cargo deny --all-features check
-	$(BIN)/pip-audit --require-hashes --disable-pip --requirement requirements.txt
+	$(BIN)/pip-audit --require-hashes --disable-pip --requirement requirements.txt --requirement tests/requirements.txt
 
-licences: setup ## THIRD_PARTY.md: what the extension module links, with its licences
+licences: $(ANY) ## THIRD_PARTY.md: what the extension module links, with its licences
 	$(BIN)/python tools/licences.py
 
 clean: ## remove what was built and computed
 	rm -rf $(VENV) $(OUT) target dist docs/_build docs/notebooks docs/reference/api docs/reference/commands.md docs/reference/results.md .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf web/build web/dist web/node_modules $(dir $(PAGE)) .cache
 	rm -f python/varicap/_core*.so python/varicap/_core*.pyd
 	find python tests tools -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -67,11 +67,12 @@ class Page:
         self.mouse("mouseMoved", x, y)
         self.mouse("mousePressed", x, y)
         for step in range(1, 6):
-            self.mouse("mouseMoved", x + (to_x - x) * step / 5, y)
+            self.mouse("mouseMoved", x + (to_x - x) * step / 5, y, is_held=True)
         self.mouse("mouseReleased", to_x, y)
 
-    def mouse(self, what: str, x: float, y: float) -> None:
-        held = {"button": "left", "buttons": 1, "clickCount": 1} if what != "mouseMoved" else {}
+    def mouse(self, what: str, x: float, y: float, is_held: bool = False) -> None:
+        """An event of the left button, or of none."""
+        held = {"button": "left", "buttons": 1, "clickCount": 1} if is_held or what != "mouseMoved" else {}
         self.call("Input.dispatchMouseEvent", type=what, x=x, y=y, **held)
 
     def key(self, name: str, text: str = "") -> None:

@@ -13,7 +13,7 @@ from varicap.analyse import effective, markov
 from varicap.analyse.effective import SlottedChain, decay_of, effective_capacity, estimate
 from varicap.analyse.models import abr, abr_chain
 from varicap.analyse.models.abr import ATM_SHARE, Parameters, efficiency
-from varicap.papers.abr import fig15, fig18, sessions
+from varicap.papers.abr import fig08, fig18, fig19, sessions
 from varicap.papers.reproduce import reproduce
 from varicap.papers.run import Run
 from varicap.statistics import Interval
@@ -365,13 +365,23 @@ def test_gains_are_paired() -> None:
     np.testing.assert_allclose(sessions.gain(ours, other), [20.0, 20.0])
 
 
-def test_extremes_are_those_of_each_replication() -> None:
+def test_points_are_averaged_run_by_run_and_compared_by_their_means() -> None:
     points = [np.array([1.0, 4.0, 9.0]), np.array([2.0, 3.0])]
-    assert sessions.least(points) == Interval.of([1.0, 3.0])
-    assert sessions.largest(points) == Interval.of([2.0, 4.0])
     assert sessions.mean(points) == Interval.of([1.5, 3.5])
-    assert fig15._farthest(points, 3.0) == Interval.of([1.0, 4.0])
-    assert fig18._change({1: points[0], 2: points[1]}).tolist() == pytest.approx([100.0, 100 / 3])
+    unfair, fair = np.array([0.8, 0.9]), np.array([0.9, 1.1])
+    assert {psi: float(far.mean()) for psi, far in fig19.unfairness({1.0: unfair, 2.0: fair}).items()} == {
+        1.0: pytest.approx(0.15),
+        2.0: pytest.approx(0.0),  # runs that scatter about one are fair on average
+    }
+    changes = fig18._changes({1: np.array([1.0, 2.0]), 2: np.array([2.0, 3.0])})
+    assert [change.tolist() for change in changes] == [[-50.0, pytest.approx(-100 / 3)], [100.0, pytest.approx(50.0)]]
+
+
+def test_the_nearer_account_of_the_analysis_is_that_of_the_mean() -> None:
+    analysis = replace(efficiency(Parameters()), optimistic=0.8, conservative=0.5)
+    above, below = fig08._nearer(analysis, np.array([0.4, 0.8]))
+    np.testing.assert_allclose(above, [25.0, -37.5])
+    np.testing.assert_allclose(below, -above)
 
 
 @pytest.mark.parametrize("figure", ["fig11", "fig17", "fig21"])

@@ -158,7 +158,8 @@ class Hearing(Recording):
 
 def exchange(sender: Sender, receiver: Receiver, now_s: float) -> None:
     """A round trip of 0.1 s: all that may leave, and the answers to it."""
-    while segment := sender.poll(now_s):
+    sent = list(iter(lambda: sender.poll(now_s), None))
+    for segment in sent:
         receiver.push(now_s + 0.05, segment)
         while answer := receiver.poll(now_s + 0.05):
             sender.push(now_s + 0.1, answer)

@@ -73,6 +73,7 @@ def test_a_queue_may_mark_and_sees_what_packets_are() -> None:
             if isinstance(packet, Packet):
                 seen.add((packet.flow, packet.ecn_capable, packet.carries_data))
                 assert packet.size_bytes > 0
+                assert packet.codepoint == ("ECT(0)" if packet.ecn_capable else "not-ECT")
                 assert not packet.reserved
                 if now_s - packet.arrived_s > 0.02:
                     assert packet.mark() == packet.ecn_capable

@@ -231,8 +231,8 @@ def test_what_comes_after_a_segment_counts_from_when_it_was_sent() -> None:
         ("+0 %{ import os }%", "import in a block of code"),
         ("+0 %{ assert ().__class__ }%", "attribute in a block of code"),
         ("+0 %{ print(open('/etc/passwd')) }%", "a call of open in a block of code"),
-        ('+0 setsockopt(4, SOL_TCP, TCP_CONGESTION, "bbr", 3) = 0', "congestion bbr"),
-        ("+0 `sysctl -q net.ipv4.tcp_congestion_control=bbr`", "the congestion control bbr"),
+        ('+0 setsockopt(4, SOL_TCP, TCP_CONGESTION, "htcp", 4) = 0', "congestion htcp"),
+        ("+0 `sysctl -q net.ipv4.tcp_congestion_control=htcp`", "the congestion control htcp"),
         ("+0 getsockopt(4, SOL_TCP, TCP_NODELAY, [77], [4]) = 0", "reading the socket option TCP_NODELAY"),
         ("+0 getsockopt(4, SOL_IP, IP_TOS, [77], [4]) = 0", "reading the socket option IP_TOS"),
         ("+0 `sysctl -q net.ipv4.tcp_slow_start_after_idle=0`", "settings that change after the connection was opened"),
@@ -336,7 +336,7 @@ def test_a_command_that_changes_nothing_may_stand_anywhere() -> None:
 
 
 def test_a_setting_that_the_user_overrides_is_no_lack() -> None:
-    head = "`sysctl -q net.ipv4.tcp_congestion_control=bbr`\n"
+    head = "`sysctl -q net.ipv4.tcp_congestion_control=htcp`\n"
     assert after_handshake(head=head).verdict is Verdict.SKIPPED
     assert after_handshake(head=head, congestion="reno").passed
     before = (

@@ -39,7 +39,7 @@ def test_an_episode_ends_with_the_scenario(env: LinkEnv) -> None:
         assert reward <= 0
         assert not terminated
         steps += 1
-    assert steps == 101, "samples at 0, 0.1, …, 10 s, and the end"
+    assert steps == 100, "samples at 0, 0.1, …, 10 s; an action at the end would move nothing"
     with pytest.raises(ResetNeeded):
         env.step(np.int64(STAY))
 

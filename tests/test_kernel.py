@@ -353,6 +353,39 @@ def test_a_shaper_that_is_told_its_rate_works_over_the_kernel(tmp_path: Path) ->
 
 
 @needs_kernel
+@pytest.mark.parametrize("kind", ["steps", "trace", "markov"])
+def test_a_delay_that_varies_is_the_simulators(tmp_path: Path, kind: str) -> None:
+    """A window that is never full: the goodput is a window a round trip, whatever that is at the time."""
+    rows = ["0,20", "0.5,45.5", "1.1,60", "1.9,12.25", "2.6,30"]
+    (tmp_path / "d.csv").write_text("\n".join(["time_s,delay_ms", *rows]) + "\n", encoding="utf-8")
+    delay = {
+        "steps": {"steps": {"at": ["0 s", "1 s"], "delays": ["20 ms", "70 ms"], "period": "2 s"}},
+        "trace": {"trace": {"file": str(tmp_path / "d.csv")}},
+        "markov": {"markov": {"delays": ["15 ms", "50 ms"], "mean_holding": ["0.6 s", "0.4 s"]}},
+    }[kind]
+    flow = {"tcp": {"receive_window": "16 packets"}}
+    case = scenario({"capacity": "20 Mbit/s", "delay": delay}, flows={"a": flow}, seed=5)
+    simulated = varicap.run(case, seeds=1).summary
+    real = valid(lambda: kernel.run(case).summary)
+    assert goodput(real) == pytest.approx(goodput(simulated), rel=0.02)
+    for measure in ("mean", "p95"):
+        expected = simulated["flows"][0]["rtt_ms"][measure]
+        assert real["flows"][0]["rtt_ms"][measure] == pytest.approx(expected, rel=0.02)
+
+
+@needs_kernel
+def test_handovers_are_the_simulators() -> None:
+    """A window that is never full: it waits through each outage, and goes round in another time after it."""
+    handover = {"period": "1.5 s", "outage": "60 ms", "delay_spread": "40 ms"}
+    flow = {"tcp": {"receive_window": "16 packets"}}
+    case = scenario({"capacity": "20 Mbit/s", "handover": handover}, flows={"a": flow}, seed=11)
+    simulated = varicap.run(case, seeds=1).summary
+    real = valid(lambda: kernel.run(case).summary)
+    assert goodput(real) == pytest.approx(goodput(simulated), rel=0.02)
+    assert real["flows"][0]["rtt_ms"]["mean"] == pytest.approx(simulated["flows"][0]["rtt_ms"]["mean"], rel=0.02)
+
+
+@needs_kernel
 @pytest.mark.parametrize("delayed", ["0 s", "12 ms"])
 def test_a_link_with_arq_resends_what_a_real_packet_meets(delayed: str) -> None:
     # A fifth of the transmissions is lost: stop-and-wait carries four fifths of its slots, which `ack_delay` thins out.

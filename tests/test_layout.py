@@ -20,10 +20,11 @@ FLOORS = (
     ("__init__", "cli"),
     ("questions",),
     ("papers", "terminal", "validate"),
-    ("gym", "machine", "report", "study"),
+    ("explore", "gym", "machine", "report", "study"),
     ("engines", "templates"),
     ("results",),
-    ("_files", "_interrupt", "_names", "analyse", "errors", "parts", "scenario", "statistics", "traces", "units"),
+    ("traces",),
+    ("_files", "_interrupt", "_names", "analyse", "errors", "parts", "scenario", "statistics", "units"),
     ("_core",),
 )
 FLOOR = {room: -number for number, rooms in enumerate(FLOORS) for room in rooms}

@@ -109,9 +109,21 @@ def test_the_stay_after_a_fall_ends_with_the_next_opening_or_the_run() -> None:
 def test_a_claim_about_several_points_has_the_ends_of_the_worst() -> None:
     low, wide = np.array([0.95, 0.96]), np.array([0.8, 1.3])
     found = least([low, wide])
-    assert found.hi == Interval.of(low).hi  # this point alone says that the least is below 1.2
-    assert found.lo == Interval.of(wide).lo
+    assert found.lo == Interval.of(wide).lo  # it holds if each point alone says so
+    assert found.hi == Interval.of(low, 0.975).hi  # it fails if one of the two does, by chance no more often than alone
     assert most([-low, -wide]) == Interval(-found.mean, -float(found.hi or 0), -float(found.lo or 0))
+    assert least([low]) == Interval.of(low)
     assert farthest([low]).mean == pytest.approx(0.045)
     with pytest.raises(ValueError, match="one run has no interval"):
         least([np.array([1.0])])
+
+
+def test_the_interval_of_the_worst_covers_it_however_many_points_there_are() -> None:
+    rng = np.random.default_rng(1)
+    missed = [0, 0]
+    for _ in range(400):
+        found = least(rng.normal(size=(30, 6)))  # all means are 0
+        missed[0] += (found.lo or 0.0) > 0.0
+        missed[1] += (found.hi or 0.0) < 0.0
+    assert missed[0] == 0
+    assert missed[1] < 22  # 10 are due; a chance of 0.0005 of as many

@@ -14,9 +14,9 @@ from varicap.papers.minrate.fig03 import _around_cuts
 from varicap.papers.minrate.fig06 import timed
 from varicap.papers.minrate.fig07 import AVERAGE, windowed
 from varicap.papers.minrate.fig09 import _reach
-from varicap.papers.minrate.network import LINKS, RATES, Measured, means, measure, ratio, senders
+from varicap.papers.minrate.network import LINKS, RATES, Measured, means, measure, senders
 from varicap.papers.minrate.transients import Transients
-from varicap.papers.run import Run
+from varicap.papers.run import Run, ratio
 from varicap.statistics import Array
 
 RUN = Run("minrate", quick=True, jobs=1)

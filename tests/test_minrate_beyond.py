@@ -5,9 +5,9 @@ import pytest
 from varicap.papers.minrate import collapse, datagrams, fragile
 from varicap.papers.minrate.cubic import cubic
 from varicap.papers.minrate.evolution import evolution
-from varicap.papers.minrate.network import LINKS, RATES, ratio
+from varicap.papers.minrate.network import LINKS, RATES
 from varicap.papers.minrate.shares import _CASES, _model, timed_with_sack, windowed_with_sack
-from varicap.papers.run import Run
+from varicap.papers.run import Run, ratio
 
 pytestmark = pytest.mark.slow
 

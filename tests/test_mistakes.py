@@ -25,10 +25,10 @@ delay = 20
 [flows.mine]
 application = "greedy"
 count = -1
-tcp = { congestion = "bbr" }
+tcp = { congestion = "htcp" }
 """
 GOOD = WRONG.replace("bandwidth", "capacity").replace("20\n", '"20 ms"\n').replace("application", "app")
-GOOD = GOOD.replace("count = -1\n", "").replace("bbr", "cubic")
+GOOD = GOOD.replace("count = -1\n", "").replace("htcp", "cubic")
 
 
 def refused(text: str, path: Path, **options: object) -> varicap.ScenarioError:
@@ -47,7 +47,7 @@ def test_an_exception_has_all_mistakes(tmp_path: Path) -> None:
     assert first["hint"] == "did you mean `capacity`?"
     assert "custom" in last["hint"]
     marked = last["excerpt"][last["excerpt_start"] :][: last["excerpt_length"]]
-    assert marked == '"bbr"'
+    assert marked == '"htcp"'
 
 
 def test_mistakes_are_quoted_within_80_columns(tmp_path: Path) -> None:

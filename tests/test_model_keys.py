@@ -50,7 +50,15 @@ def slotted(psi: float = 100.0) -> dict[str, Any]:
     return scenario
 
 
+def varying() -> dict[str, Any]:
+    """Reno alone on a capacity that jumps between two rates."""
+    scenario: dict[str, Any] = json.loads(varicap.load("examples/markov.toml").to_json())
+    del scenario["flows"]["cubic"]
+    return scenario
+
+
 FITTING: dict[str, Any] = {
+    "varying": varying(),
     "sawtooth": "examples/fixed.toml",
     "pftk": old_tahoe(recovery="newreno") | {"topology": {"dumbbell": {"forward": {"loss": "1 %", "delay": "50 ms"}}}},
     "ratcp": old_tahoe(),

@@ -1,5 +1,6 @@
 """Queues that share a link, and links that mark, from Python and from the command line."""
 
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,26 @@ def test_classes_of_a_typed_scenario_divide_the_link() -> None:
     got = throughput(queue, {"a": Flow(count=2), "b": Flow(), "c": Flow()})
     assert got["a.0"] + got["a.1"] == pytest.approx(2.0, rel=0.05)
     assert got["b"] + got["c"] == pytest.approx(8.0, rel=0.05)
+
+
+def test_classes_in_a_shaper_divide_its_rate(lte: Path) -> None:
+    """The opportunities of the link are not theirs: a fifth of 1 Mb/s, of a link of 4.5 Mb/s."""
+    small = '{ flows = ["a"], share = 0.2, borrow = false }'
+    inside = f"{{ cbq = {{ classes = {{ small = {small}, rest = {{ share = 0.8 }} }} }} }}"
+    text = f"""
+        duration = "25 s"
+        warmup = "5 s"
+        seeds = 4
+        [topology.dumbbell.forward]
+        capacity = {{ opportunities = {{ file = "traces/lte-like.down", offset = "random" }} }}
+        delay = "5 ms"
+        queue = {{ shaper = {{ rate = "1 Mbit/s", burst = "10 packets", queue = {inside} }} }}
+        [flows.a]
+        datagrams = {{ rate = "5 Mbit/s", size = "1000 B" }}
+    """
+    (flow,) = varicap.run(varicap.load(tomllib.loads(text), base_dir=lte.parent)).summary["flows"]
+    assert flow["throughput_bps"]["hi"] < 0.25e6
+    assert flow["throughput_bps"]["mean"] == pytest.approx(0.2e6, rel=0.1)
 
 
 def test_a_link_marks_what_the_reservation_allows() -> None:

@@ -401,3 +401,41 @@ def test_every_command_takes_its_file_by_the_same_option(cli: Cli, tmp_path: Pat
     assert (tmp_path / "one.csv").read_bytes() == (tmp_path / "two.csv").read_bytes()
     shown = cli("trace", "info", "a.down", "--json", "-o", "info.json").stdout
     assert json.loads((tmp_path / "info.json").read_text()) == json.loads(shown)
+
+
+@pytest.mark.parametrize("name", ["leo.csv", "bw_1.txt"])
+def test_a_generated_trace_gives_a_link_its_delay_as_well(cli: Cli, tmp_path: Path, name: str) -> None:
+    done = cli("trace", "generate", "leo", "--duration", "20 s", "--interval", "4 s", "-o", name, "--json")
+    made = json.loads(done.stdout)
+    link = {
+        key: {law: {"file": str(tmp_path / each["file"])} for law, each in made[key].items()}
+        for key in ("capacity", "delay")
+    }
+    scenario = {
+        "duration": "20 s",
+        "topology": {"dumbbell": {"forward": link, "reverse": {"delay": "0 s"}}},
+        "flows": {"a": {"datagrams": {"rate": "100 kb/s"}}},
+    }
+    series = varicap.run(scenario, seeds=1, series=True).link_series
+    rows = [row for row in series.to_pylist() if row["link"] == "forward"]
+    delays = traces.load(tmp_path / name).delay
+    assert delays is not None
+    # In a file's decimals: milliseconds, or thousandths of one.
+    expected = delays.at(np.array([row["time_s"] for row in rows]) + 1e-6)
+    assert [row["delay_s"] * 1000 for row in rows] == pytest.approx(expected, abs=1e-6)
+    assert len(set(expected.tolist())) > 5
+
+
+def test_a_trace_without_delays_names_none(cli: Cli) -> None:
+    done = cli("trace", "generate", "constant", "--rate", "1 Mbit/s", "-o", "c.csv", "--json")
+    assert json.loads(done.stdout)["delay"] is None
+    assert "delay" not in cli("trace", "generate", "leo", "--duration", "20 s", "-o", "a.down").stdout
+
+
+@pytest.mark.parametrize(("column", "scale"), [("delay_ms", 1.0), ("delay_us", 1e3), ("delay_s", 1e-3)])
+def test_a_column_of_delays_may_have_any_of_its_units(tmp_path: Path, column: str, scale: float) -> None:
+    rows = "".join(f"{time_s},5,{delay_ms * scale}\n" for time_s, delay_ms in ((0, 20), (1, 30), (2, 30)))
+    (tmp_path / "path.csv").write_text(f"time_s,rate_mbps,{column}\n{rows}")
+    delay = traces.load(tmp_path / "path.csv").delay
+    assert delay is not None
+    assert delay.delay_ms.tolist() == pytest.approx([20, 30, 30])

@@ -14,6 +14,7 @@ from varicap.papers.wireless import agreement, isolation, reno, table1, wireline
 from varicap.papers.wireless.cells import CELLS, JAKES, MARKOV
 from varicap.papers.wireless.simulated import FLOWS, channel_of
 from varicap.papers.wireless.tables import TABLE_1, TABLE_6, TABLES
+from varicap.papers.worst import least
 from varicap.report.paper import Axis, Curve, bars, curves, distances
 from varicap.statistics import Interval
 
@@ -71,18 +72,22 @@ def test_points_are_compared_run_by_run() -> None:
     assert agreement._distance([10.0], [np.array([8.0, 10.0])]).tolist() == [[25.0, 0.0]]
 
 
-def test_borders_and_extremes_are_found_in_each_replication() -> None:
+def test_the_border_is_found_in_each_replication() -> None:
     ours = [np.array([0.5, 0.5]), np.array([0.6, 0.9]), np.array([0.9, 0.9])]
     assert wireline._border([30, 32, 34], ours).tolist() == [0.33, 0.31]
-    far = wireline._farthest([1, 4], [np.array([1.0, 1.3]), np.array([0.8, 1.1])], lambda *_: 1.0)
-    assert far == Interval.of([0.8, 1.3])
 
 
-def test_the_ordering_of_table_1_is_that_of_each_replication() -> None:
-    cells = {one: np.array([1.0, 2.0]) for one in TABLE_1.cells()} | {"30/8": np.array([3.0, 2.0, 0.0])}
+def test_the_root_mean_square_is_that_of_the_means() -> None:
+    far = np.array([[2.0, 4.0], [-5.0, -3.0]])
+    assert agreement._rms(far).mean() == pytest.approx(np.sqrt((3**2 + 4**2) / 2))
+    assert agreement._rms(np.array([[-1.0, 3.0]])).tolist() == [-1.0, 3.0]  # one cell: its own distance
+
+
+def test_the_ordering_of_table_1_is_that_of_the_worse_neighbour() -> None:
+    cells = {one: np.array([1.0, 1.5]) for one in TABLE_1.cells()} | {"30/8": np.array([3.0, 2.0, 0.0])}
     model = dict.fromkeys(TABLE_1.cells(), 1.0)
-    found = table1._statements(model, {"tahoe": cells | {"10/8": np.array([2.0, 1.0])}})
-    assert found["T1-moderate-tahoe"].sim == Interval.of([1.0, 0.0])
+    found = table1._statements(model, {"tahoe": cells | {"10/8": np.array([2.0, 1.2])}})
+    assert found["T1-moderate-tahoe"].sim == least([np.array([1.0, 0.8]), np.array([2.0, 0.5])])
 
 
 @pytest.mark.parametrize(("points", "line"), [(4, "None"), (5, "-")])

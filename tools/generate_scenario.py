@@ -86,6 +86,22 @@ class Schema:
         """Whether the variant holds a table of parameters."""
         return variant.schema is not None and "$ref" in variant.schema and "properties" in self.inner(variant)
 
+    @cached_property
+    def wrappers(self) -> dict[tuple[str, str], str]:
+        """The class of each choice and name that holds a plain value.
+
+        Where two choices give one name to values of different types, the second has its own name added.
+        """
+        found: dict[tuple[str, str], str] = {}
+        holds: dict[str, str] = {}
+        for choice in in_order(self):
+            for variant in variants(self.definitions[choice]):
+                if variant.schema is None or self.is_struct(variant):
+                    continue
+                name, kind = camel(variant.name), python_type(variant.schema)
+                found[choice, variant.name] = name if holds.setdefault(name, kind) == kind else name + choice
+        return found
+
     def inner(self, variant: Variant) -> Json:
         """The definition that the variant holds."""
         assert variant.schema is not None
@@ -184,7 +200,7 @@ def python_value(schemas: Schema, schema: Json, value: Any) -> str:
         if variant.name in value and variant.schema is not None:
             inner = value[variant.name]
             if not isinstance(inner, dict):
-                return f"{camel(variant.name)}({inner!r})".replace("'", '"')
+                return f"{schemas.wrappers[name, variant.name]}({inner!r})".replace("'", '"')
             return python_value(schemas, variant.schema, inner)
     given = {
         key: python_value(schemas, without_null(inner), value[key])
@@ -241,11 +257,11 @@ def python_struct(schemas: Schema, name: str) -> Iterator[str]:
         yield from docstring(inner["description"], "    ")
 
 
-def python_wrapper(variant: Variant) -> Iterator[str]:
-    """A choice that holds a plain value."""
+def python_wrapper(variant: Variant, name: str) -> Iterator[str]:
+    """A choice that holds a plain value, as a class of this name."""
     assert variant.schema is not None
     yield "@dataclass(frozen=True)"
-    yield f"class {camel(variant.name)}(Part):"
+    yield f"class {name}(Part):"
     yield from docstring(variant.text, "    ")
     yield ""
     yield f'    _tag: ClassVar[str] = "{variant.name}"'
@@ -260,12 +276,25 @@ def python_alias(name: str, kinds: list[str], text: str) -> Iterator[str]:
     if len(line) <= WIDTH:
         yield line
     else:
-        # As the formatter has it: in one line within the parentheses if that fits, else a line each.
+        # As the formatter has it: in one line within the parentheses if that fits, else a line each, and so for names.
         inside = f"    {' | '.join(kinds)}"
+        each = [f"    {'| ' if place else ''}{kind}" for place, kind in enumerate(kinds)]
         yield f"{name}: TypeAlias = ("
-        yield from [inside] if len(inside) <= WIDTH else [f"    {kinds[0]}", *(f"    | {kind}" for kind in kinds[1:])]
+        yield from [inside] if len(inside) <= WIDTH else (part for line in each for part in spread(line))
         yield ")"
     yield from docstring(text, "")
+
+
+def spread(line: str) -> Iterator[str]:
+    """A line with a type, and texts that are too many for it in lines of their own."""
+    if len(line) <= WIDTH:
+        yield line
+        return
+    before, texts = line.removesuffix("]").split("[")
+    indent = " " * (len(before) - len(before.lstrip()))
+    yield f"{before}["
+    yield from (f"{indent}    {text}," for text in texts.split(", "))
+    yield f"{indent}]"
 
 
 def literal(names: list[str]) -> str:
@@ -281,13 +310,13 @@ def python_definition(schemas: Schema, name: str) -> Iterator[list[str]]:
         yield list(python_struct(schemas, name))
     elif options:
         wrappers = [option for option in options if option.schema is not None and not schemas.is_struct(option)]
-        yield from (list(python_wrapper(option)) for option in wrappers)
+        yield from (list(python_wrapper(option, schemas.wrappers[name, option.name])) for option in wrappers)
         plain = [SCALARS[kind] for kind in shorthands(definition)]
         alone = [option.name for option in options if schemas.needs_nothing(option)]
         if alone and "str" not in plain:
             plain.append(literal(alone))
         classes = [
-            camel(option.name) if option in wrappers else Schema.reference(option.schema)
+            schemas.wrappers[name, option.name] if option in wrappers else Schema.reference(option.schema)
             for option in options
             if option.schema is not None
         ]

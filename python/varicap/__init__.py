@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from varicap.engines.scenarios import load
     from varicap.errors import MachineLacksError, NotApplicableError
     from varicap.machine import shell
-    from varicap.parts import feedback, reactive, tcp
+    from varicap.parts import feedback, policies, reactive, tcp
     from varicap.results import export, watch
     from varicap.results.result import Result
     from varicap.results.saved import SavedResult, read
@@ -49,7 +49,9 @@ __all__ = [
     "load",
     "model",
     "new",
+    "optimise",
     "papers",
+    "policies",
     "reactive",
     "read",
     "report",
@@ -69,7 +71,7 @@ __all__ = [
 _SHORT = {
     "engines": ("comparison", "kernel", "model", "replay"),
     "machine": ("bench", "doctor", "shell"),
-    "parts": ("channel", "feedback", "queues", "reactive", "tcp"),
+    "parts": ("channel", "feedback", "policies", "queues", "reactive", "tcp"),
     "results": ("export", "saved", "watch"),
 }
 """Modules that are also known without the name of their folder, such as `varicap.tcp`."""
@@ -91,6 +93,7 @@ _on_first_use = on_first_use(
         "varicap.errors": ["MachineLacksError", "NotApplicableError"],
         "varicap.results.result": ["Result"],
         "varicap.results.saved": ["SavedResult", "read"],
+        "varicap.questions.optimise.solve": ["optimise"],
         "varicap.study": ["sweep"],
         "varicap.templates": ["new"],
     },

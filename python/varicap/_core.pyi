@@ -154,6 +154,8 @@ class Scenario:
         """JSON: for each network its links and flows in seconds, bytes and b/s, with routes and choices."""
     def trace_files(self) -> list[tuple[str, Path]]:
         """Each trace: its name in the scenario and its path."""
+    def policy_files(self) -> list[tuple[str, str, int, int]]:
+        """For each flow with a policy from a file: its name, the file, the sizes of an observation and an action."""
     def capacity_bps(self, link: str) -> float:
         """Long-run mean capacity of a link [b/s]."""
 
@@ -231,6 +233,7 @@ def run(
     progress: ProgressCallback | None = None,
     controls: Mapping[str, Callable[..., Any]] | None = None,
     queues: Mapping[str, Callable[..., Any]] | None = None,
+    policies: Mapping[str, Callable[..., Any]] | None = None,
     live: Callable[[str], None] | None = None,
     budget: Budget | None = None,
 ) -> Results:
@@ -239,6 +242,63 @@ def run(
     Those below `series_below` record time series, those below `packets_below` packet events.  `live` hears now and then
     how the runs stand, as JSON (`varicap.watch`).  Runs that exceed the `budget` end in a `LimitError`.
     """
+
+def observed() -> list[tuple[str, str, str]]:
+    """What describes an interval to a policy: name, unit and meaning of each number."""
+
+@final
+class Episodes:
+    """Episodes of one task, a place for each that is under way."""
+
+    def __init__(
+        self,
+        scenarios: Sequence[Scenario],
+        kind: str,
+        name: str,
+        *,
+        weights: Sequence[float],
+        step_bps: float = 0.0,
+        count: int = 1,
+        threads: int = 0,
+    ) -> None:
+        """`kind` is flows, link or advice, `name` the link or flow group; 0 threads are as many as there are cores."""
+    @property
+    def agents(self) -> list[str]:
+        """For whom actions decide."""
+    @property
+    def count(self) -> int:
+        """How many places there are."""
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """How many numbers an observation, an action and a sample of an agent have."""
+    @property
+    def interval_s(self) -> float:
+        """Time from one decision to the next [s]."""
+    @property
+    def sampled(self) -> list[tuple[str, str, str]]:
+        """The quantities of a sample: name, unit, meaning."""
+    @property
+    def observed(self) -> list[tuple[str, str, str]]:
+        """The quantities of an observation: name, unit, meaning."""
+    def seed(self, place: int, seed: int) -> None:
+        """The next episode of a place is the first of `seed`."""
+    def scenario(self, place: int) -> int | None:
+        """Which of the scenarios the episode of a place is in."""
+    def clear(self) -> None:
+        """End all episodes."""
+    def go_on(
+        self,
+        commands: NDArray[np.uint8],
+        actions: NDArray[np.float32],
+        samples: NDArray[np.float64],
+        observations: NDArray[np.float32],
+        rewards: NDArray[np.float64],
+        outcomes: NDArray[np.uint8],
+    ) -> None:
+        """Step (0) or begin (1) the episode of each place, or leave it (2), and write what came of it.
+
+        Outcomes: 0 it goes on, 1 truncated, 2 terminated.
+        """
 
 def schema() -> str:
     """The JSON Schema of scenario files."""
@@ -311,6 +371,9 @@ class Packet:
     @property
     def ecn_capable(self) -> bool:
         """Whether it can be marked."""
+    @property
+    def codepoint(self) -> str:
+        """Its ECN field as it arrived: `not-ECT`, `ECT(1)`, `ECT(0)` or `CE`."""
     @property
     def reserved(self) -> bool:
         """Whether it conforms to a reservation."""
@@ -436,6 +499,24 @@ class AckSample:
     @property
     def rate_app_limited(self) -> bool:
         """Whether the application, rather than the path, may have limited that sample."""
+    @property
+    def in_flight_after(self) -> int | None:
+        """Data in flight after it, with `rate-samples` [B]."""
+    @property
+    def lost(self) -> int | None:
+        """All data found to be lost so far, with `rate-samples` [B]."""
+    @property
+    def cwnd_limited(self) -> bool:
+        """Whether cwnd was used up at some time in the last round trip, with `rate-samples`."""
+    @property
+    def newest_in_flight(self) -> int | None:
+        """Data in flight when the segment left that left last of those it newly acknowledges, itself included [B]."""
+    @property
+    def newest_lost(self) -> int | None:
+        """Data found to be lost since that segment left [B]."""
+    @property
+    def newest_rtt_s(self) -> float | None:
+        """How long ago that segment left, unless it was resent [s]."""
 
 @final
 class CongestionEvent:
@@ -518,6 +599,9 @@ class Sender:
         It is the last one that the application did not limit, or a faster one that it did; None before there is one, or
         if neither `measure_rates` nor the control asked for rates.
         """
+    @property
+    def shown(self) -> dict[str, float]:
+        """What the congestion control shows of itself, by name; a control without a model of the path shows nothing."""
     @property
     def expiries(self) -> int:
         """Expiries of the retransmission timer since new data was acknowledged."""

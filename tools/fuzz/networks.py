@@ -18,6 +18,8 @@ def write_traces(folder: Path) -> None:
     """The files that the scenarios name."""
     (folder / "rates.csv").write_text("time_s,rate_mbps\n0,3\n0.05,0\n0.08,8\n0.2,1\n", encoding="utf-8")
     (folder / "cell.down").write_text("1\n1\n4\n9\n9\n9\n30\n", encoding="utf-8")
+    (folder / "delays.csv").write_text("time_s,delay_ms\n0,30\n0.04,2.5\n0.1,11\n", encoding="utf-8")
+    (folder / "delay_1.txt").write_text("30\n4\n4\n19\n0\n", encoding="utf-8")
 
 
 def _capacities(rng: random.Random) -> dict[str, Json]:
@@ -41,6 +43,18 @@ def _capacities(rng: random.Random) -> dict[str, Json]:
     } | {"_holding": holding}
 
 
+def _delays(rng: random.Random) -> dict[str, Json]:
+    some = rng.sample(SPANS, 3)
+    return {
+        "constant": some[0],
+        "steps": {"steps": {"at": ["0 s", "30 ms", "31 ms"], "delays": some, "period": rng.choice([None, "80 ms"])}},
+        "trace": {
+            "trace": {"file": rng.choice(["delays.csv", "delay_1.txt"]), "offset": rng.choice(["0 s", "random"])}
+        },
+        "markov": {"markov": {"delays": some[:2], "mean_holding": rng.sample(SPANS, 2)}},
+    }
+
+
 def _queues(rng: random.Random) -> dict[str, Json]:
     limit = rng.choice(["12 packets", "30 kB", "200 packets"])
     ramp = {"min_threshold": "3 packets", "max_threshold": "9 packets", "weight": 0.1, "ecn": rng.random() < 0.5}
@@ -58,6 +72,11 @@ def _queues(rng: random.Random) -> dict[str, Json]:
         "sfq": {"sfq": {"limit": limit}},
         "cbq": {"cbq": {"classes": classes}},
         "accel-brake": {"accel-brake": {}},
+        "fq_codel": {"fq_codel": {"limit": limit, "queues": rng.choice([1, 4, 1024]), "target": "2 ms"}},
+        "dualpi2": {"dualpi2": {"limit": limit, "scheduler": rng.choice(["wrr", "time-shifted-fifo"])}},
+        "step": {"step": {"limit": limit, "threshold": rng.choice(["3 packets", "5 kB"])}},
+        "shaper": {"shaper": {"rate": rng.choice(RATES), "burst": "10 kB"}},
+        "policer": {"policer": {"rate": rng.choice(RATES), "burst": "10 kB", **rng.choice([{}, {"monitor": "90 ms"}])}},
     }
 
 
@@ -75,20 +94,24 @@ def _losses(rng: random.Random) -> dict[str, Json]:
 
 def _apps(rng: random.Random) -> dict[str, Json]:
     size = rng.choice(["1 B", "30 kB", "400 kB"])
+    rule, heed = rng.choice(["rate-based", "bba", "bola"]), rng.random() < 0.5
     return {
         "greedy": "greedy",
         "transfer": {"transfer": {"size": size}},
         "arrivals": {"arrivals": {"rate": "15 /s", "size": {"fixed": size}}},
+        "video": {"video": {"segment": "50 ms", "buffer": "200 ms", "rule": rule, "heed": heed, "request": "7 ms"}},
+        "real-time": {"real-time": {"frame": "9 ms", "deadline": "30 ms", "heed": heed}},
         "on-off": {"on-off": {"on": rng.choice(SPANS), "off": rng.choice(SPANS), "exponential": rng.random() < 0.5}},
     }
 
 
-CONGESTION = ["reno", "cubic", "vegas", "accel-brake"]
+CONGESTION = ["reno", "cubic", "vegas", "copa", "accel-brake", "dctcp", "prague", "bbr", "bbr3"]
 RECOVERY = ["old-tahoe", "tahoe", "reno", "newreno", "sack", "rack"]
 PARTS = {
     "CapacityConfig": set(_capacities(random.Random(0))) - {"_holding"},
     "QueueConfig": set(_queues(random.Random(0))),
     "LossConfig": set(_losses(random.Random(0))),
+    "DelayConfig": set(_delays(random.Random(0))),
     "App": set(_apps(random.Random(0))),
     "Recovery": set(RECOVERY),
     "Congestion": set(CONGESTION),
@@ -96,6 +119,7 @@ PARTS = {
 """The names that scenarios draw from, by the schema's definitions."""
 ELSEWHERE = {
     "custom": "needs a class in Python",
+    "policy": "needs a file, or a class in Python",
     "relay": "names another flow",
     "ratcp": "needs feedback: drawn with it",
     "rate-adaptive-window": "needs a reservation: drawn with it",
@@ -112,12 +136,23 @@ def _link(rng: random.Random, chosen: dict[str, str]) -> Json:
     if chosen["capacity"] == "markov":
         rates = capacity["markov"]["rates"]
         capacity["markov"]["mean_holding"] = [*holding, "10 ms"][: len(rates)]
-    link = {"capacity": capacity, "delay": rng.choice(SPANS), "queue": _queues(rng)[chosen["queue"]]}
+    chosen["delay"] = rng.choice(sorted(_delays(rng)))
+    link = {"capacity": capacity, "delay": _delays(rng)[chosen["delay"]], "queue": _queues(rng)[chosen["queue"]]}
+    if rng.random() < 0.3:
+        link["reorder"] = True
+    if rng.random() < 0.3:
+        link["handover"] = {
+            "period": "90 ms",
+            "outage": rng.choice(["0 s", "8 ms"]),
+            "burst": rng.choice(["0 s", "5 ms"]),
+            **rng.choice([{}, {"delay_spread": rng.choice(SPANS)}, {"delays": rng.sample(SPANS, 2)}]),
+        }
     if loss := _losses(rng)[chosen["loss"]]:
         link["loss"] = loss
     if rng.random() < 0.3:
         link["service"] = "at-start"
     elif chosen["capacity"] == "constant" and rng.random() < 0.3:
+        link.pop("handover", None)
         link["arq"] = {"window": rng.choice([1, 8]), "max_retransmissions": rng.choice([None, 3])}
     return link
 
@@ -142,10 +177,21 @@ def _flow(rng: random.Random, chosen: dict[str, str]) -> Json:
         tcp["congestion"], flow["feedback"] = "ratcp", {"link": "forward"}
         if chosen["capacity"] == "opportunities":
             flow["feedback"]["estimator"] = {"instantaneous": {}}
+        flow["feedback"].update(_advice(rng))
     elif rng.random() < 0.15:
         tcp["congestion"], flow["app"] = "rate-adaptive-window", "greedy"
         flow["reservation"] = {"rate": "400 kb/s"}
+    elif rng.random() < 0.15:
+        policy = {"policy": {"rate": rng.choice(RATES)}}
+        estimators = [policy, {"instantaneous": {"interval": "20 ms"}}, {"effective": {"interval": "10 ms"}}]
+        flow["feedback"] = {"link": "forward", "estimator": rng.choice(estimators), **_advice(rng)}
     return flow
+
+
+def _advice(rng: random.Random) -> dict[str, Json]:
+    """How rates are told, and whether the sender caps its own: often as each estimator has it, and not at all."""
+    scone = {"update": "30 ms", "spread": rng.choice(["0 s", "40 ms"]), "period": "70 ms", "steps": rng.choice([1, 20])}
+    return {"cap": rng.random() < 0.5, **rng.choice([{}, {"scone": scone}, {"scone": scone, "loss": 0.5}])}
 
 
 def scenario(rng: random.Random) -> tuple[Json, dict[str, str]]:

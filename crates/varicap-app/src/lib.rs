@@ -7,22 +7,30 @@
 mod arrivals;
 mod greedy;
 mod on_off;
+mod playback;
+mod real_time;
 mod registry;
 mod relay;
+mod rules;
 mod sizes;
 mod transfer;
+mod video;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use varicap_units::{Bytes, Time, choice};
+use varicap_units::{Bytes, Rate, Time, choice};
 
 pub use arrivals::{Arrivals, TransferArrivals};
 pub use greedy::{Endless, Greedy};
 pub use on_off::{OnOff, OnOffFeed};
+pub use playback::Watched;
+pub use real_time::{Encoder, RealTime};
 pub use registry::{Application, Feeding, Offer, Start};
 pub use relay::{Relay, Relayed};
+pub use rules::{Bba, Bola, RateBased, VideoRule};
 pub use sizes::{Lognormal, Pareto, Sizes};
 pub use transfer::{Transfer, Whole};
+pub use video::{Player, Video};
 
 registry::apps! {
     /// What a TCP flow transfers.
@@ -35,6 +43,8 @@ registry::apps! {
         Transfer(config: Transfer) feeds Whole = "transfer", "One transfer.";
         Arrivals(config: Arrivals) feeds Whole = "arrivals", "Transfers that arrive at random, each on a connection of its own.";
         OnOff(config: OnOff) feeds Box<OnOffFeed> = "on-off", "Active and silent periods in turn.";
+        Video(config: Video) feeds Box<Player> = "video", "Adaptive video, fetched segment by segment.";
+        RealTime(config: RealTime) feeds Box<Encoder> = "real-time", "A camera whose encoder follows what the network delivers in time.";
         Relay(config: Relay) feeds Relayed = "relay", "What another flow delivers, on a connection of its own: a proxy that splits connections.";
     }
 }

@@ -1,7 +1,9 @@
 //! What all applications have in common, and the macro that makes a choice of them.
 
 use varicap_units::part::Part;
-use varicap_units::{Bytes, Stream, Time};
+use varicap_units::{Bytes, Rate, Stream, Time};
+
+use crate::playback::Watched;
 
 /// An action of an application at its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +71,25 @@ pub trait Feeding {
         None
     }
 
+    /// How much data must have been delivered in order, since its connection opened, for [`Feeding::on_delivered`] to be
+    /// called next; [`u64::MAX`]: never [B].
+    fn awaits(&self) -> u64 {
+        u64::MAX
+    }
+
+    /// Notes that `delivered` bytes have been delivered in order by `now`, all that it awaited. It must then be polled.
+    fn on_delivered(&mut self, _now: Time, _delivered: u64) {
+        debug_assert!(false, "this application awaits no data");
+    }
+
+    /// The network advertises `rate` to its connection; unlimited: it is no longer known.
+    fn hear(&mut self, _rate: Rate) {}
+
+    /// What has been watched up to `now`, if it is there to be watched.
+    fn watched(&self, _now: Time) -> Watched {
+        Watched::default()
+    }
+
     /// Notes that the connection that it relays has delivered `bytes` more at `now`, the last ones if `is_last`.
     fn relay(&mut self, _now: Time, _bytes: Bytes, _is_last: bool) {
         debug_assert!(false, "only a relay takes over what another connection delivers");
@@ -98,6 +119,22 @@ impl<F: Feeding> Feeding for Box<F> {
 
     fn relay(&mut self, now: Time, bytes: Bytes, is_last: bool) {
         (**self).relay(now, bytes, is_last);
+    }
+
+    fn awaits(&self) -> u64 {
+        (**self).awaits()
+    }
+
+    fn on_delivered(&mut self, now: Time, delivered: u64) {
+        (**self).on_delivered(now, delivered);
+    }
+
+    fn hear(&mut self, rate: Rate) {
+        (**self).hear(rate);
+    }
+
+    fn watched(&self, now: Time) -> Watched {
+        (**self).watched(now)
     }
 }
 
@@ -178,6 +215,22 @@ macro_rules! apps {
 
             fn relay(&mut self, now: Time, bytes: Bytes, is_last: bool) {
                 match self { $( Feed::$Variant(feed) => feed.relay(now, bytes, is_last), )+ }
+            }
+
+            fn awaits(&self) -> u64 {
+                match self { $( Feed::$Variant(feed) => feed.awaits(), )+ }
+            }
+
+            fn on_delivered(&mut self, now: Time, delivered: u64) {
+                match self { $( Feed::$Variant(feed) => feed.on_delivered(now, delivered), )+ }
+            }
+
+            fn hear(&mut self, rate: Rate) {
+                match self { $( Feed::$Variant(feed) => feed.hear(rate), )+ }
+            }
+
+            fn watched(&self, now: Time) -> Watched {
+                match self { $( Feed::$Variant(feed) => feed.watched(now), )+ }
             }
         }
     };

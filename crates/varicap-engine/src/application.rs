@@ -7,8 +7,8 @@
 //! poll ──► Write, Withdraw, End ──► sender ══ network ══► receiver ──► on_delivered ──► relay of another connection
 //! ```
 
-use varicap_app::{App, Feed, Feeding, Offer, Start};
-use varicap_units::{Bytes, Span, Time};
+use varicap_app::{App, Feed, Feeding, Offer, Start, Watched};
+use varicap_units::{Bytes, Rate, Span, Time};
 
 /// A transfer that has been delivered in full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +34,8 @@ pub struct Application {
     size: Option<Bytes>,
     /// Data delivered in order at the other end [B].
     delivered: u64,
-    /// The amount of delivered data that completes the transfer [B]; out of reach if there is none, or it is complete.
+    /// The amount of delivered data that completes the transfer, or that its behaviour awaits [B]; out of reach if there is
+    /// none, or it is complete.
     completes_at: u64,
 }
 
@@ -56,6 +57,7 @@ impl Application {
         debug_assert!(opened <= start.at, "a connection opens after those that it relays");
         let feed = app.feed(start);
         let size = feed.size();
+        let awaited = feed.awaits();
         Application {
             due: feed.poll_at().min(stop),
             feed,
@@ -64,7 +66,7 @@ impl Application {
             opened,
             size,
             delivered: 0,
-            completes_at: size.map_or(u64::MAX, Bytes::as_u64),
+            completes_at: size.map_or(awaited, Bytes::as_u64),
         }
     }
 
@@ -96,6 +98,9 @@ impl Application {
     }
 
     fn schedule(&mut self) {
+        if self.size.is_none() {
+            self.completes_at = self.feed.awaits();
+        }
         self.due = if self.stage == Stage::Over { Time::NEVER } else { self.feed.poll_at().min(self.stop) };
     }
 
@@ -113,7 +118,8 @@ impl Application {
         }
     }
 
-    /// Notes that `bytes` more were delivered in order by `now`; returns the transfer if these complete it.
+    /// Notes that `bytes` more were delivered in order by `now`; returns the transfer if these complete it. It must then be
+    /// polled at [`Application::poll_at`].
     #[inline]
     pub fn on_delivered(&mut self, now: Time, bytes: u64) -> Option<Completed> {
         self.delivered += bytes;
@@ -122,12 +128,27 @@ impl Application {
 
     #[cold]
     fn complete(&mut self, now: Time) -> Option<Completed> {
+        if self.size.is_none() {
+            self.feed.on_delivered(now, self.delivered);
+            self.schedule();
+            return None;
+        }
         debug_assert!(
             self.size.is_none_or(|size| self.delivered == size.as_u64()),
             "more came than was sent"
         );
         self.completes_at = u64::MAX;
         Some(Completed { size: self.size?, took: now.since(self.opened) })
+    }
+
+    /// The network advertises `rate` to its connection; unlimited: it is no longer known.
+    pub fn hear(&mut self, rate: Rate) {
+        self.feed.hear(rate);
+    }
+
+    /// What has been watched up to `now`, if it is there to be watched.
+    pub fn watched(&self, now: Time) -> Watched {
+        self.feed.watched(now)
     }
 
     /// Data delivered in order at the other end so far [B].

@@ -17,6 +17,7 @@ use varicap_net::feedback::{KnownRtt, RateSource, Scale};
 use varicap_net::{Estimator, RateFeedback};
 use varicap_units::{Bytes, Rate, Stream, Streams, Time, Work, stream_name};
 
+use crate::advice::Advised;
 use crate::links::Links;
 
 /// Looks up the round trips that a connection has measured, by the connection's number.
@@ -124,6 +125,8 @@ struct Advertised {
     estimator: Estimator,
     /// The last advertised rate; unlimited before the first one.
     rate: Rate,
+    /// Whether there was a first one.
+    is_known: bool,
     /// A full packet of the group, without the link's framing.
     packet: Bytes,
     /// A full packet of the group, as framed on the link.
@@ -161,6 +164,34 @@ struct Listener {
     losses: Option<Stream>,
     /// Turns advertised rates into the rate that the connection sends at.
     source: RateSource,
+    /// Its advice, where rates reach it as advice.
+    advised: Option<Box<Advised>>,
+}
+
+impl Listener {
+    /// The rate from now on, after `rate` reached the connection, whose round trips are `rtt`.
+    fn hear(&mut self, now: Time, rate: Rate, rtt: &Rtts<'_>) -> Rate {
+        self.heard = now;
+        let rate = self.advised.as_mut().map_or(rate, |advised| advised.hear(now, rate));
+        self.take(rate, rtt)
+    }
+
+    fn take(&mut self, rate: Rate, rtt: &Rtts<'_>) -> Rate {
+        let measured = if self.source.measures_rtt() { rtt(self.connection) } else { None };
+        self.source.hear(rate, measured)
+    }
+
+    /// The rate from now on, if advice has expired by `now`.
+    fn expire(&mut self, now: Time, rtt: &Rtts<'_>) -> Option<Rate> {
+        let advised = self.advised.as_mut()?;
+        if !advised.expire(now) {
+            return None;
+        }
+        Some(match advised.lowest() {
+            Some(rate) => self.take(rate, rtt),
+            None => self.source.forget(),
+        })
+    }
 }
 
 /// The feedback to one flow group: the links that advertise to it, and the rates under way.
@@ -170,6 +201,8 @@ struct Channel {
     advertised: Vec<Advertised>,
     /// The last rate that was sent.
     rate: Option<Rate>,
+    /// By what rates are multiplied, as advice from outside has it.
+    factor: Option<f64>,
     /// Rates under way, in order of arrival.
     line: VecDeque<Update>,
     listeners: Vec<Listener>,
@@ -185,12 +218,20 @@ impl Channel {
             let advertiser = advertisers.iter().position(|advertiser| advertiser.link == *link)?;
             let framed = network.links[*link].parts.framing.framed(flow.packet);
             let estimator = Estimator::new(&spec.estimator, scale, Time::ZERO, Rate::ZERO);
-            Some(Advertised { advertiser, estimator, rate: Rate::UNLIMITED, packet: flow.packet, framed })
+            Some(Advertised {
+                advertiser,
+                estimator,
+                rate: Rate::UNLIMITED,
+                is_known: false,
+                packet: flow.packet,
+                framed,
+            })
         });
         Channel {
             advertised: advertised.collect(),
             spec: spec.clone(),
             rate: None,
+            factor: None,
             line: VecDeque::new(),
             listeners: Vec::new(),
             source: RateSource::new(&spec.estimator, flow.abr.as_ref().map(|abr| &abr.config), scale),
@@ -218,9 +259,12 @@ impl Channel {
                     .pass(now, advertised.work(advertiser.fresh, part, advertiser.capacity)),
             }
             while let Some(rate) = advertised.estimator.advertise(now) {
-                advertised.rate = rate;
+                (advertised.rate, advertised.is_known) = (rate, true);
                 is_fresh = true;
             }
+        }
+        if self.spec.scone.is_some() {
+            return self.advise(now);
         }
         if is_fresh {
             let rate = self.least();
@@ -238,9 +282,38 @@ impl Channel {
         self.newcomers.clear();
     }
 
+    /// Whether each link has found its rate: before that, who asks waits for it.
+    fn knows_all(&self) -> bool {
+        self.advertised.iter().all(|advertised| advertised.is_known)
+    }
+
+    /// SCONE packets that pass the links take the lowest of their levels along.
+    fn advise(&mut self, now: Time) {
+        if !self.knows_all() {
+            return;
+        }
+        let rate = self.least();
+        for place in 0..self.listeners.len() {
+            let listener = &mut self.listeners[place];
+            let connection = listener.connection;
+            if let Some(level) = listener.advised.as_mut().and_then(|advised| advised.ask(now, rate)) {
+                self.send(now, level, Some(connection));
+            }
+        }
+    }
+
     /// The lowest of the links' rates, rounded down to the quantum in which rates are advertised.
     fn least(&self) -> Rate {
         let least = self.advertised.iter().map(|advertised| advertised.rate).min().unwrap_or(Rate::UNLIMITED);
+        let least = match self.factor {
+            Some(factor) if !least.is_unlimited() => {
+                // As a cast: beyond the range it saturates.
+                Rate::from_bps(
+                    ((least.as_bps() as f64 * factor + 0.5) as u64).min(Rate::UNLIMITED.as_bps() - 1),
+                )
+            }
+            _ => least,
+        };
         match self.spec.quantum.map(Rate::as_bps) {
             Some(quantum) if !least.is_unlimited() => Rate::from_bps(least.as_bps() / quantum * quantum),
             _ => least,
@@ -268,10 +341,7 @@ impl Channel {
                     continue;
                 }
                 if !listener.losses.as_mut().is_some_and(|stream| stream.chance(loss)) {
-                    listener.heard = now;
-                    let measured =
-                        if listener.source.measures_rtt() { rtt(listener.connection) } else { None };
-                    hear(listener.connection, listener.source.hear(update.rate, measured));
+                    hear(listener.connection, listener.hear(now, update.rate, rtt));
                 } else if self.spec.expires.is_some_and(|expires| listener.heard + expires <= now) {
                     hear(listener.connection, listener.source.forget());
                 }
@@ -279,10 +349,24 @@ impl Channel {
         }
     }
 
+    /// Advice that has expired by `now` is forgotten: calls `hear` with each connection and its new rate.
+    fn expire(&mut self, now: Time, rtt: &Rtts<'_>, hear: &mut dyn FnMut(u32, Rate)) {
+        if self.spec.scone.is_none() {
+            return;
+        }
+        for listener in &mut self.listeners {
+            if let Some(rate) = listener.expire(now, rtt) {
+                hear(listener.connection, rate);
+            }
+        }
+    }
+
     fn poll_at(&self) -> Time {
         let estimates = self.advertised.iter().map(|advertised| advertised.estimator.poll_at());
         let due = self.line.front().map_or(Time::NEVER, |update| update.due);
-        estimates.fold(due, Time::min)
+        let is_known = self.knows_all();
+        let advice = self.listeners.iter().filter_map(|listener| listener.advised.as_deref());
+        estimates.chain(advice.map(|advised| advised.poll_at(is_known))).fold(due, Time::min)
     }
 }
 
@@ -337,11 +421,13 @@ impl Feedback {
         let lossy = channel.spec.loss.get() > 0.0;
         let losses = lossy.then(|| streams.stream(&stream_name::feedback(name)));
         let source = channel.source.clone();
+        let gaps = || streams.stream(&stream_name::advice(name));
+        let advised = channel.spec.scone.map(|scone| Box::new(Advised::new(now, scone, gaps())));
         debug_assert!(
             channel.listeners.iter().all(|listener| listener.connection != connection),
             "connection {connection} is opened twice"
         );
-        channel.listeners.push(Listener { connection, opened: now, heard: now, losses, source });
+        channel.listeners.push(Listener { connection, opened: now, heard: now, losses, source, advised });
         channel.newcomers.push(connection);
     }
 
@@ -362,6 +448,14 @@ impl Feedback {
         *active = if is_active { *active + 1 } else { *active - 1 };
     }
 
+    /// From now on what flow group `group` is advertised is multiplied by `factor`, at least 0. It must then be polled.
+    pub fn advise(&mut self, group: u16, factor: f64) {
+        debug_assert!(factor >= 0.0, "advice of {factor} times a rate");
+        if let Some(channel) = self.of_group[usize::from(group)] {
+            self.channels[channel].factor = Some(factor);
+        }
+    }
+
     /// Observes the links, and calls `hear` with each connection that an advertised rate reaches by `now`, and that
     /// rate; `rtt` looks up the round trips that a connection has measured.
     pub fn poll(
@@ -379,6 +473,7 @@ impl Feedback {
         for channel in &mut self.channels {
             channel.observe(now, &self.advertisers, links);
             channel.deliver(now, rtt, hear);
+            channel.expire(now, rtt, hear);
         }
     }
 

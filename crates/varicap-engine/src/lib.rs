@@ -4,6 +4,7 @@
 //!
 //! Nothing here knows what a packet contains, who sends it, or where time comes from.
 
+mod advice;
 mod application;
 mod feedback;
 mod links;

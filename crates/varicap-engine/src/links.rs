@@ -116,3 +116,149 @@ pub fn routes<F>(flows: &[FlowSpec], nodes: &Nodes) -> (Vec<Wire<F>>, Vec<Box<[N
     }
     (wires, routes)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use varicap_net::{
+        CapacityParts, DropTailConfig, Framing, LinkParts, LossParts, Lost, QueueConfig, Service, Watch,
+    };
+    use varicap_units::{Amount, Bytes};
+
+    /// A frame with a number, of so many bytes.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    struct Numbered(usize, u64);
+
+    impl Frame for Numbered {
+        fn wire_size(&self) -> Bytes {
+            Bytes::new(self.1)
+        }
+        fn mark_ce(&mut self) -> bool {
+            false
+        }
+    }
+
+    /// Measures, and writes losses down.
+    struct Metered<'a>(&'a mut LinkMeter, &'a mut Vec<(Time, Numbered)>);
+
+    impl Watch<Numbered> for Metered<'_> {
+        fn on_arrival(&mut self, at: Time, frame: &Numbered, backlog: Backlog) {
+            self.0.on_arrival(at, frame.wire_size(), backlog);
+        }
+        fn on_lost(&mut self, Lost { at, cause, frame }: Lost<Numbered>) {
+            self.0.on_lost(at, frame.wire_size(), cause);
+            self.1.push((at, frame));
+        }
+        fn on_departure(&mut self, at: Time, arrived: Time, frame: &Numbered, backlog: Backlog) {
+            self.0.on_departure(at, arrived, frame.wire_size(), backlog);
+        }
+        fn on_capacity(&mut self, at: Time, rate: Rate) {
+            self.0.on_capacity(at, rate);
+        }
+        fn on_offered(&mut self) {
+            self.0.on_offered();
+        }
+        fn on_planned(&mut self, wait: Span, size: Bytes, backlog: Backlog) {
+            self.0.on_planned(wait, size, backlog);
+        }
+        fn on_passed(&mut self, at: Time, arrived: Time, frame: &Numbered) {
+            self.0.on_passed(at - arrived, frame.wire_size());
+        }
+        fn on_reported(&mut self, ahead: varicap_net::Ahead) {
+            self.0.on_reported(ahead);
+        }
+    }
+
+    /// What somebody does to a link some time after the last act.
+    #[derive(Clone, Debug)]
+    enum Act {
+        Push(u64),
+        Look,
+        Reset,
+    }
+
+    /// All that can be seen of a link that is driven as the world drives it: deliveries, losses, looks, and measurements.
+    fn driven(spec: &LinkSpec, acts: &[(u64, Act)], is_hastened: bool) -> Vec<String> {
+        let mut hop = Hop::new(spec, &Streams::new(1, 0));
+        if is_hastened {
+            hop.link.hasten();
+        }
+        let (mut seen, mut lost, mut now, mut wake) = (Vec::new(), Vec::new(), Time::ZERO, Time::NEVER);
+        for (number, (pause, act)) in acts.iter().enumerate() {
+            now += Span::from_nanos(*pause);
+            while wake <= now {
+                let frame = hop.link.poll(wake, &mut Metered(&mut hop.meter, &mut lost));
+                seen.push(format!("{wake:?} {frame:?}"));
+                wake = hop.link.poll_at();
+            }
+            let mut watch = Metered(&mut hop.meter, &mut lost);
+            if let Act::Push(size) = act {
+                let is_first = hop.link.is_quiet();
+                hop.link.push(now, Numbered(number, *size), &mut watch);
+                wake = if is_first { wake.min(hop.link.poll_at()) } else { wake };
+                continue;
+            }
+            hop.link.advance(now, &mut watch);
+            let link = &hop.link;
+            let inside = (link.backlog(), link.in_service(), link.begun(), link.inside(), link.changes_at());
+            seen.push(format!("{inside:?} {:?} {:?}", hop.meter.waiting(), hop.meter.totals(now)));
+            if let Act::Reset = act {
+                hop.meter.reset(now, hop.link.begun());
+            }
+        }
+        hop.link.advance(now, &mut Metered(&mut hop.meter, &mut lost));
+        seen.push(format!("{lost:?} {:?}", hop.finish(now)));
+        seen
+    }
+
+    fn act() -> impl Strategy<Value = (u64, Act)> {
+        let act = prop_oneof![
+            12 => prop_oneof![Just(1500), 1u64..3000].prop_map(Act::Push),
+            2 => Just(Act::Look),
+            1 => Just(Act::Reset),
+        ];
+        (prop_oneof![Just(0), Just(100_000), 0u64..400_000, 0u64..10_000_000], act)
+    }
+
+    fn limit() -> impl Strategy<Value = Amount> {
+        prop_oneof![
+            Just(Amount::Unlimited),
+            (1u64..9).prop_map(Amount::Packets),
+            (1u64..9000).prop_map(|bytes| Amount::Bytes(Bytes::new(bytes))),
+        ]
+    }
+
+    proptest! {
+        /// Whether departures are planned or processed one by one cannot be told from the results.
+        #[test]
+        fn planned_departures_are_those_of_a_link_that_waits_for_each(
+            (rate, delay) in (
+                prop_oneof![Just(u64::MAX), Just(120_000_000), 1_000u64..1_000_000_000],
+                prop_oneof![Just(0u64), 0u64..20_000_000],
+            ),
+            (limit, counts_in_service, overhead) in (limit(), any::<bool>(), 0u64..40),
+            acts in prop::collection::vec(act(), 1..300),
+        ) {
+            let spec = LinkSpec {
+                name: "a".into(),
+                mean_capacity: Rate::from_bps(rate),
+                parts: LinkParts {
+                    capacity: CapacityParts::Constant(Rate::from_bps(rate)),
+                    service: Service::Fluid,
+                    queue: QueueConfig::DropTail(DropTailConfig { limit, counts_in_service }),
+                    loss: LossParts::None,
+                    arq: None,
+                    delay: Span::from_nanos(delay).into(),
+                    reorders: false,
+                    framing: Framing { overhead: Bytes::new(overhead), cells: None },
+                    packet: Bytes::new(1500),
+                    bdp: Bytes::new(1500),
+                    groups: [].into(),
+                    policing: Vec::new(),
+                },
+            };
+            prop_assert_eq!(driven(&spec, &acts, true), driven(&spec, &acts, false));
+        }
+    }
+}

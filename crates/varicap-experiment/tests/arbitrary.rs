@@ -65,6 +65,9 @@ const FILES: [&str; 6] = [
     to = "n1"
     tcp = { congestion = { ratcp = { beta = "4 packets", rtt = { known = "40 ms" }, pacing = true } } }
     feedback = { links = ["x"], estimator = { instantaneous = { interval = "30 ms" } }, delay = "1 s", quantum = "1 kb/s", loss = "1 %", expires = "1 s" }
+    [flows.c]
+    to = "n1"
+    feedback = { cap = true, estimator = { policy = { rate = "1 Mb/s" } }, scone = { update = "1 s", spread = "1 s", period = "4 s", lowest = "50 kb/s", steps = 40 } }
     [flows.b]
     from = "n1"
     app = { relay = { of = "a" } }

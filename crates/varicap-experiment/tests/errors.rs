@@ -54,12 +54,12 @@ fn wrong_values_say_what_was_expected() {
         (
             "delay = \"50 ms\"",
             "delay = [\"50 ms\"]",
-            "x.toml:4: topology.dumbbell.forward.delay: found `[…]`, expected a length of time with its unit, such as \"50 ms\"",
+            "x.toml:4: topology.dumbbell.forward.delay: found `[…]`, expected `constant`, `steps`, `trace` or `markov`, with parameters in a table; such as { constant = \"50 ms\" }",
         ),
         (
             "delay = \"50 ms\"",
             "delay = 2024-01-01",
-            "x.toml:4: topology.dumbbell.forward.delay: found `2024-01-01`, expected a length of time with its unit, such as \"50 ms\"",
+            "x.toml:4: topology.dumbbell.forward.delay: found `2024-01-01`, expected `constant`, `steps`, `trace` or `markov`, with parameters in a table; such as { constant = \"50 ms\" }",
         ),
         (
             "\"0.8 Mbit/s\"",
@@ -176,12 +176,12 @@ fn unknown_names_say_which_there_are() {
         (
             "delay = ",
             "dealy = ",
-            "x.toml:4: topology.dumbbell.forward.dealy: found `dealy`, expected the key `name`, `from`, `to`, `capacity`, `service`, `delay`, `queue`, `loss`, `framing` or `arq`; did you mean `delay`?",
+            "x.toml:4: topology.dumbbell.forward.dealy: found `dealy`, expected the key `name`, `from`, `to`, `capacity`, `service`, `delay`, `reorder`, `handover`, `queue`, `loss`, `framing` or `arq`; did you mean `delay`?",
         ),
         (
             "delay = ",
             "bandwidth = ",
-            "x.toml:4: topology.dumbbell.forward.bandwidth: found `bandwidth`, expected the key `name`, `from`, `to`, `capacity`, `service`, `delay`, `queue`, `loss`, `framing` or `arq`; did you mean `capacity`?",
+            "x.toml:4: topology.dumbbell.forward.bandwidth: found `bandwidth`, expected the key `name`, `from`, `to`, `capacity`, `service`, `delay`, `reorder`, `handover`, `queue`, `loss`, `framing` or `arq`; did you mean `capacity`?",
         ),
         (
             "recovery = \"sack\"",
@@ -196,7 +196,7 @@ fn unknown_names_say_which_there_are() {
         (
             "recovery = \"sack\"",
             "congestion = \"cubik\"",
-            "x.toml:9: flows.reno.tcp.congestion: found `\"cubik\"`, expected `reno`, `cubic`, `ratcp`, `rate-adaptive-window`, `vegas`, `accel-brake` or `custom`; did you mean `cubic`?",
+            "x.toml:9: flows.reno.tcp.congestion: found `\"cubik\"`, expected `reno`, `cubic`, `ratcp`, `rate-adaptive-window`, `vegas`, `dctcp`, `prague`, `copa`, `bbr`, `bbr3`, `accel-brake`, `policy` or `custom`; did you mean `cubic`?",
         ),
         (
             "recovery = \"sack\"",
@@ -206,12 +206,12 @@ fn unknown_names_say_which_there_are() {
         (
             "recovery = \"sack\"",
             "congestion = {}",
-            "x.toml:9: flows.reno.tcp.congestion: found `{}`, expected `reno`, `cubic`, `ratcp`, `rate-adaptive-window`, `vegas` or `custom`, with parameters in a table",
+            "x.toml:9: flows.reno.tcp.congestion: found `{}`, expected `reno`, `cubic`, `ratcp`, `rate-adaptive-window`, `vegas`, `dctcp`, `prague`, `copa`, `bbr3`, `policy` or `custom`, with parameters in a table",
         ),
         (
             "drop-tail = { limit",
             "droptail = { limit",
-            "x.toml:5: topology.dumbbell.forward.queue: found `droptail`, expected `drop-tail`, `red`, `ered`, `codel`, `pie`, `drr`, `sfq`, `cbq`, `accel-brake` or `custom`; did you mean `drop-tail`?",
+            "x.toml:5: topology.dumbbell.forward.queue: found `droptail`, expected `drop-tail`, `red`, `ered`, `codel`, `pie`, `drr`, `sfq`, `cbq`, `fq_codel`, `dualpi2`, `step`, `shaper`, `policer`, `accel-brake` or `custom`; did you mean `drop-tail`?",
         ),
         (
             "drop-tail = { limit",
@@ -398,7 +398,7 @@ fn what_makes_no_sense_is_refused() {
         (
             "queue = { drop-tail = { limit = \"10 packets\" } }",
             "queue = { cbq = { classes = { a = { share = 0.5, queue = \"accel-brake\" } } } }",
-            "x.toml:5: topology.dumbbell.forward.queue.cbq.classes.a.queue: found `accel-brake`, expected any queue but `cbq` and `accel-brake`",
+            "x.toml:5: topology.dumbbell.forward.queue.cbq.classes.a.queue: found `accel-brake`, expected any queue but `cbq`, `shaper` and `accel-brake`",
         ),
         (
             "queue = { drop-tail = { limit = \"10 packets\" } }",
@@ -601,7 +601,7 @@ fn settings_are_named_as_they_were_typed() {
         (
             "topology.dumbbell.forward.delays",
             "1 s",
-            "--set topology.dumbbell.forward.delays=1 s: topology.dumbbell.forward.delays: found `delays`, expected the key `name`, `from`, `to`, `capacity`, `service`, `delay`, `queue`, `loss`, `framing` or `arq`; did you mean `delay`?",
+            "--set topology.dumbbell.forward.delays=1 s: topology.dumbbell.forward.delays: found `delays`, expected the key `name`, `from`, `to`, `capacity`, `service`, `delay`, `reorder`, `handover`, `queue`, `loss`, `framing` or `arq`; did you mean `delay`?",
         ),
         (
             "topology.chain.forward.0.delay",
@@ -613,4 +613,17 @@ fn settings_are_named_as_they_were_typed() {
     ] {
         assert_eq!(message(GOOD, &[(key, value)]), expected, "--set {key}={value}");
     }
+}
+
+/// A packet counts the links ahead of it in a byte.
+#[test]
+fn a_route_has_at_most_250_links() {
+    let of = |links: usize| {
+        let forward = vec![r#"{ delay = "1 ms" }"#; links].join(", ");
+        format!("duration = \"1 s\"\n[topology.chain]\nforward = [{forward}]\n[flows.a]\n")
+    };
+    let found = message(&of(251), &[]);
+    assert_eq!(found, "x.toml:4: flows.a: found `251 links`, expected a way of at most 250 links");
+    let fits = Scenario::from_toml(&of(250), "x.toml", &[]).expect("a scenario");
+    assert!(fits.networks(&mut |_| Err(String::new())).is_ok());
 }

@@ -2,6 +2,7 @@
 
 use varicap_experiment::scenario::Share;
 use varicap_experiment::{Estimate, FlowSpec, Network, Scenario, explain};
+use varicap_net::EstimatorConfig;
 use varicap_units::{Rate, Span};
 
 /// A row of two links, the second with a capacity that varies, and a flow over both.
@@ -285,4 +286,55 @@ fn a_run_with_very_frequent_updates_is_known_to_take_long() {
     };
     // 60 s of nanoseconds, a wake and a listener.
     assert!(events("1 ns") - events("1 s") > 1.1e11);
+}
+
+#[test]
+fn advice_that_makes_no_sense_is_refused_at_its_key() {
+    let with = |keys: &str| chain(&format!("feedback = {{ {keys} }}"));
+    let told = flow(&with("scone = {}, cap = true")).feedback.unwrap();
+    assert_eq!(told.scone.map(|scone| scone.highest()), Some(126));
+    assert!(told.cap);
+    for (keys, expected) in [
+        (
+            "scone = { period = \"20 s\" }",
+            "x.toml:10: flows.a.feedback.scone.period: found `20 s`, expected at least 30 s, the longest time to the next update: else advice expires before it",
+        ),
+        (
+            "scone = { update = \"999 us\", period = \"1 s\", spread = \"0 s\" }",
+            "x.toml:10: flows.a.feedback.scone.update: found `999 us`, expected at least 1 ms",
+        ),
+        ("scone = { steps = 0 }", "x.toml:10: flows.a.feedback.scone.steps: found `0`, expected 1 to 1000"),
+        (
+            "scone = { update = \"60 s\", period = \"80 s\" }",
+            "x.toml:10: flows.a.feedback.scone.update: found `60 s`, expected less than `duration`, 60 s",
+        ),
+        (
+            "scone = {}, quantum = \"1 kb/s\"",
+            "x.toml:10: flows.a.feedback.quantum: found `a value`, expected nothing: advice has levels and a period of its own, `scone`",
+        ),
+        (
+            "estimator = \"policy\"",
+            "x.toml:10: flows.a.feedback.estimator.policy: found `policy`, expected a rate, or a link with a policer or shaper as its queue",
+        ),
+    ] {
+        assert_refused(&with(keys), expected);
+    }
+}
+
+#[test]
+fn a_policy_is_that_of_the_queue_unless_it_says_otherwise() {
+    let queue =
+        "queue = { policer = { rate = \"2 Mbit/s\", queue = { drop-tail = { limit = \"9 packets\" } } } }";
+    let path = format!(
+        "duration = \"60 s\"\n[topology.dumbbell.forward]\ncapacity = \"5 Mbit/s\"\n{queue}\n[flows.a]\n"
+    );
+    let rate = |estimator: &str| {
+        let told = flow(&format!("{path}feedback = {{ estimator = {estimator} }}")).feedback.unwrap();
+        match told.estimator {
+            EstimatorConfig::Policy(policy) => policy.rate.map(Rate::as_bps),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(rate("\"policy\""), Some(2_000_000));
+    assert_eq!(rate("{ policy = { rate = \"3 Mbit/s\" } }"), Some(3_000_000));
 }

@@ -260,7 +260,7 @@ fn hints_say_what_to_write() {
         ("mss = \"500 B\"", "did you mean `tcp.mss`?"),
         ("count = -2", "it is negative"),
         ("access_delay = \"-5 ms\"", "it is negative"),
-        ("tcp = { congestion = \"bbr\" }", "`bbr` is in the kernel engine only"),
+        ("tcp = { congestion = \"htcp\" }", "`htcp` is in the kernel engine only"),
         ("app = { arrivals = { rate = \"1 /s\", size = 5 } }", "such as { fixed = \"64 kB\" }"),
         ("app = { arrivals = { rate = \"1 /s\", size = \"100 kB\" } }", "such as { fixed = \"100 kB\" }"),
         ("datagrams = \"1 Mb/s\"", "such as { rate = \"0.8 Mbit/s\" }"),

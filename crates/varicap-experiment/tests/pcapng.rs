@@ -171,6 +171,10 @@ fn congestion_experienced_and_its_echo_are_in_the_headers() {
     assert_eq!((ip.header().ecn().value(), tcp.cwr(), tcp.ece()), (0b11, true, false));
     let capable = Segment { flags: Flags::ACK.with(Flags::ECT), ..data(0, 100) };
     assert_eq!(one(record(DATA, capable), PLAIN).0.header().ecn().value(), 0b10);
+    let scalable = Segment { flags: capable.flags.with(Flags::ECT1), ..capable };
+    assert_eq!(one(record(DATA, scalable), PLAIN).0.header().ecn().value(), 0b01);
+    let marked = Segment { flags: scalable.flags.with(Flags::CE), ..scalable };
+    assert_eq!(one(record(DATA, marked), PLAIN).0.header().ecn().value(), 0b11);
     let echo = Segment { flags: Flags::ACK.with(Flags::ECE), ..data(0, 0) };
     assert!(one(record(ACK, echo), PLAIN).1.ece());
 }
@@ -213,8 +217,8 @@ fn the_flags_of_accurate_ecn_are_in_the_headers() {
     }
 }
 
-/// RFC 9768 §3.2.3: kind 172, the counters of ECT(0) and CE in 24 bits each; the second one once it has moved. SACK blocks
-/// have the rest of the room.
+/// RFC 9768 §3.2.3: kind 172, the counters of ECT(0) and CE in 24 bits each; the second one once it has moved. Kind 174 has that
+/// of ECT(1) first. SACK blocks have the rest of the room.
 #[test]
 fn the_counters_of_accurate_ecn_are_in_an_option() {
     let option = |bytes: EcnBytes, blocks: u8, group| {
@@ -223,12 +227,17 @@ fn the_counters_of_accurate_ecn_are_in_an_option() {
         segment.count_ecn(bytes);
         one(record(ACK, segment), group).1.options().to_vec()
     };
-    let first = option(EcnBytes { capable: 0x0102_0304, marked: 0 }, 0, PLAIN);
+    let counted = |capable, marked| EcnBytes { capable, marked, ect1: false };
+    let first = option(counted(0x0102_0304, 0), 0, PLAIN);
     assert_eq!(first, [1, 1, 1, 172, 5, 2, 3, 4]);
-    let both = option(EcnBytes { capable: 1461, marked: 0xff00_0007 }, 0, PLAIN);
+    let both = option(counted(1461, 0xff00_0007), 0, PLAIN);
     assert_eq!(both, [172, 8, 0, 5, 181, 0, 0, 7]);
-    assert_eq!(option(EcnBytes { capable: 1, marked: 1 }, 3, PLAIN).len(), 8 + 4 + 24);
-    assert_eq!(option(EcnBytes { capable: 1, marked: 1 }, 2, STAMPED).len(), 12 + 8 + 4 + 16);
+    let other = option(EcnBytes { ect1: true, ..counted(1461, 0) }, 0, PLAIN);
+    assert_eq!(other, [1, 1, 1, 174, 5, 0, 5, 181]);
+    let other = option(EcnBytes { ect1: true, ..counted(1461, 7) }, 0, PLAIN);
+    assert_eq!(other, [174, 8, 0, 5, 181, 0, 0, 7]);
+    assert_eq!(option(counted(1, 1), 3, PLAIN).len(), 8 + 4 + 24);
+    assert_eq!(option(counted(1, 1), 2, STAMPED).len(), 12 + 8 + 4 + 16);
 }
 
 #[test]
@@ -384,6 +393,7 @@ proptest! {
         let record = PacketRecord { at: Time::from_nanos(sent_at), link: 0, event: PacketEvent::Arrival, owner, segment };
         let (_, tcp) = one(record, group);
         prop_assert_eq!(tcp.payload().len(), len as usize);
-        prop_assert!(tcp.options_iterator().all(|option| matches!(option, Ok(_) | Err(TcpOptionReadError::UnknownId(172)))));
+        let is_known = |option| matches!(option, Ok(_) | Err(TcpOptionReadError::UnknownId(172 | 174)));
+        prop_assert!(tcp.options_iterator().all(is_known));
     }
 }

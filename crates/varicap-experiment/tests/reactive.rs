@@ -151,3 +151,29 @@ fn the_links_of_a_pool_share_one_capacity() {
         assert!(found.contains(expected), "{other} gives {found}");
     }
 }
+
+#[test]
+fn outages_of_handovers_need_pre_emption_and_the_same_table_throughout_a_pool() {
+    let message = |capacity: &str, one: &str, two: &str| {
+        let capacity =
+            format!("{{ load-reactive = {{ minimum = \"1 Mb/s\", residual = \"3 Mb/s\", {capacity} }} }}");
+        let link = |handover: &str| format!("{handover}capacity = {capacity}, queue = \"red\" }}");
+        let text = format!(
+            "duration = \"60 s\"\n[topology.graph.links]\none = {{ from = \"a\", to = \"b\", {}\ntwo = {{ from = \"b\", to = \"c\", {}\nback = {{ from = \"c\", to = \"a\" }}\n[flows.a]\nfrom = \"a\"\nto = \"c\"\n",
+            link(one),
+            link(two)
+        );
+        Scenario::from_toml(&text, "x.toml", &[]).err().map(|error| error.to_string()).unwrap_or_default()
+    };
+    let outage = "handover = { period = \"1 s\", outage = \"50 ms\" }, ";
+    let shift = "handover = { period = \"1 s\", delay_spread = \"5 ms\" }, ";
+    assert_eq!(message("pool = \"p\"", outage, outage), "");
+    assert_eq!(message("pre_emption = false", shift, shift), "");
+    let found = message("pre_emption = false", outage, outage);
+    assert!(found.contains("one.handover.outage") && found.contains("`pre_emption`"), "{found}");
+    let found = message("pool = \"p\"", outage, shift);
+    assert!(
+        found.contains("two.handover") && found.contains("as on the first link of the pool `p`"),
+        "{found}"
+    );
+}

@@ -57,7 +57,7 @@ fn dumbbell_resolves_to_two_links() {
     assert_eq!(network.links[0].parts.packet, Bytes::new(540));
     assert_eq!(network.links[0].parts.bdp, Bytes::new(10_000));
     assert!(network.links[1].mean_capacity.is_unlimited());
-    assert_eq!(network.links[1].parts.delay, Span::from_millis(50));
+    assert_eq!(network.links[1].parts.delay.mean(), Span::from_millis(50));
     assert_eq!(network.flows[0].forward, [0]);
     assert_eq!(network.flows[0].reverse, [1]);
     assert_eq!(network.flows[0].jitter, Span::ZERO);
@@ -91,7 +91,7 @@ fn settings_change_values_and_the_parameters_of_choices() {
     let json = serde_json::to_value(&network.links[0].parts.queue).unwrap();
     assert_eq!(json["drop-tail"]["limit"], "20 packets");
     assert_eq!(network.links[1].mean_capacity, Rate::from_bps(1_000_000));
-    assert_eq!(network.links[1].parts.delay, Span::from_millis(50));
+    assert_eq!(network.links[1].parts.delay.mean(), Span::from_millis(50));
     // Two flows share the queue: 540 bytes at 0.8 Mb/s.
     assert_eq!(network.flows[0].jitter, Span::from_micros(5400));
 }
@@ -145,7 +145,7 @@ fn chain_with_cross_traffic_routes_over_inner_nodes() {
     assert_eq!(names, ["forward.1", "forward.2", "reverse.1", "reverse.2"]);
     let routes: Vec<_> = network.flows.iter().map(|flow| (&flow.forward[..], &flow.reverse[..])).collect();
     assert_eq!(routes, [(&[0, 1][..], &[3, 2][..]), (&[1], &[3]), (&[3, 2], &[0, 1])]);
-    let delays: Vec<Span> = network.links.iter().map(|link| link.parts.delay).collect();
+    let delays: Vec<Span> = network.links.iter().map(|link| link.parts.delay.mean()).collect();
     assert_eq!(delays, [10, 20, 10, 20].map(Span::from_millis));
 }
 

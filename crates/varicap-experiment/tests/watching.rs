@@ -5,7 +5,7 @@ mod common;
 
 use std::sync::Arc;
 
-use common::{Packet, link, packet, parts};
+use common::{Packet, capable, link, packet, parts};
 use proptest::prelude::*;
 use varicap_experiment::measure::{LinkMeasure, LinkMeter};
 use varicap_net::{
@@ -73,8 +73,8 @@ fn measured(parts: &LinkParts, traffic: &[(u64, u16, u64)], look: Option<Span>) 
         }
         brought_up_to(&mut link, at, &mut watch);
         if let Some((_, flow, size)) = arrival {
-            let ecn = size % 2 == 0;
-            link.push(at, Packet { ecn, flow: *flow, ..packet(now.as_nanos(), *size) }, &mut watch);
+            let codepoint = capable(size % 2 == 0);
+            link.push(at, Packet { codepoint, flow: *flow, ..packet(now.as_nanos(), *size) }, &mut watch);
             now += Span::from_nanos(1);
         }
     }
@@ -126,6 +126,7 @@ fn opportunities() -> CapacityParts {
         mahimahi: false,
         repeat: true,
         offset: TraceOffset::default(),
+        outages: None,
     })
 }
 

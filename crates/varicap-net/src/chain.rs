@@ -3,7 +3,7 @@
 use varicap_units::part::{Checked, Fault, require};
 use varicap_units::{Probability, Span, Stream, Time};
 
-use crate::check::{same_length, transition_matrix};
+use crate::check::{same_length, singular, transition_matrix};
 
 /// A state is never held for no time, however short its holding time was drawn.
 const SHORTEST: Span = Span::from_nanos(1);
@@ -106,11 +106,6 @@ pub(crate) fn check_states((list, states): (&str, usize), start: Option<usize>) 
     require(list, states > 0, "empty", format!("at least one {}", singular(list)))?;
     let start = start.unwrap_or_default();
     require("start", start < states, start, format!("a state from 0 to {}", states - 1))
-}
-
-/// What one value of a list of states is called.
-fn singular(list: &str) -> &'static str {
-    if list == "rates" { "rate" } else { "state" }
 }
 
 fn every_other_alike(states: usize) -> Vec<Vec<f64>> {

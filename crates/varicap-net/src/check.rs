@@ -25,6 +25,11 @@ impl<'a, R: BufRead> Lines<'a, R> {
         Lines { file, text, line: Vec::new(), number: 0 }
     }
 
+    /// The name of the file in errors.
+    pub fn file(&self) -> &'a str {
+        self.file
+    }
+
     /// The next line, without its end; nothing after the last one.
     pub fn next(&mut self) -> Result<Option<(usize, &str)>, NetError> {
         self.line.clear();
@@ -89,4 +94,13 @@ pub(crate) fn transition_matrix(
 /// Checks that the list at `key` has as many values as there are rates or states: one per `one`.
 pub(crate) fn same_length(key: &str, found: usize, states: usize, one: &str) -> Checked {
     require(key, found == states, format!("{found} values"), format!("{states}, one per {one}"))
+}
+
+/// What one value of a list of rates, delays or states is called.
+pub(crate) fn singular(list: &str) -> &'static str {
+    match list {
+        "rates" => "rate",
+        "delays" => "delay",
+        _ => "state",
+    }
 }

@@ -1,6 +1,42 @@
 //! What a link carries, and what it reports.
 
-use varicap_units::{Bytes, Rate, Time};
+use varicap_units::{Bytes, Rate, Span, Time};
+
+/// The ECN field of an IP header. Source: RFC 3168 §5; RFC 9331 §4.1 on ECT(1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Codepoint {
+    /// Its transport is not ECN-capable.
+    #[default]
+    NotEct = 0b00,
+    /// ECN-capable, with congestion controls that scale (L4S).
+    Ect1 = 0b01,
+    /// ECN-capable.
+    Ect0 = 0b10,
+    /// Congestion experienced.
+    Ce = 0b11,
+}
+
+impl Codepoint {
+    /// Whether a queue can mark such a frame.
+    pub fn is_capable(self) -> bool {
+        self != Codepoint::NotEct
+    }
+
+    /// Whether low latency is asked for: ECT(1), or CE, which may have been ECT(1). Source: RFC 9331 §5.1.
+    pub fn is_l4s(self) -> bool {
+        self as u8 & 1 != 0
+    }
+
+    /// Its name in the RFCs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Codepoint::NotEct => "not-ECT",
+            Codepoint::Ect1 => "ECT(1)",
+            Codepoint::Ect0 => "ECT(0)",
+            Codepoint::Ce => "CE",
+        }
+    }
+}
 
 /// What a link carries: a handle of a simulated segment, or real bytes.
 pub trait Frame {
@@ -8,9 +44,9 @@ pub trait Frame {
     fn wire_size(&self) -> Bytes;
     /// Marks it as having experienced congestion; false if it is not ECN-capable.
     fn mark_ce(&mut self) -> bool;
-    /// Whether [`Frame::mark_ce`] can mark it.
-    fn is_ecn_capable(&self) -> bool {
-        false
+    /// Its ECN field, [`Codepoint::Ce`] once it is marked.
+    fn codepoint(&self) -> Codepoint {
+        Codepoint::NotEct
     }
     /// Whether it carries no data of its own: an acknowledgement, a handshake.
     fn is_control(&self) -> bool {
@@ -50,7 +86,8 @@ pub enum LossCause {
     Aqm,
     /// The channel lost it.
     Channel,
-    /// It did not conform to its reservation, and the link that polices it lets nothing else in.
+    /// It did not conform to its reservation, or to the rate of a policer, which lets nothing else in; or no shaper's bucket
+    /// could ever hold its tokens.
     Policed,
 }
 
@@ -65,7 +102,20 @@ pub struct Lost<F> {
     pub frame: F,
 }
 
-/// An observer of a link, to which it reports in order of time. Observers never change what happens.
+/// What a link that plans its departures ([`Link::hasten`](crate::Link::hasten)) has told of the time after now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ahead {
+    /// What waits now.
+    pub waiting: Backlog,
+    /// Integral over time of the frames that will wait, of those inside [frames ns].
+    pub frame_time: u128,
+    /// The same of their bytes [B ns].
+    pub byte_time: u128,
+}
+
+/// An observer of a link, to which it reports in order of time. A link that plans its departures has four reports of its
+/// own: it tells how long a frame will wait as it arrives, and of its departure later, instead of
+/// [`Watch::on_arrival`] and [`Watch::on_departure`]. Observers never change what happens.
 pub trait Watch<F> {
     /// A frame was offered to the link, which held `backlog` before it.
     fn on_arrival(&mut self, _at: Time, _frame: &F, _backlog: Backlog) {}
@@ -88,4 +138,12 @@ pub trait Watch<F> {
     fn on_transmission(&mut self, _at: Time, _is_again: bool) {}
     /// A delivery opportunity of `offered` bytes passed, of which `used` were used.
     fn on_opportunity(&mut self, _at: Time, _offered: Bytes, _used: Bytes) {}
+    /// A frame was offered to a link that plans departures.
+    fn on_offered(&mut self) {}
+    /// That frame, of `size`, will wait for `wait`; `backlog` waits now, with it.
+    fn on_planned(&mut self, _wait: Span, _size: Bytes, _backlog: Backlog) {}
+    /// A frame that arrived at `arrived` has left the server as planned, at `at` or before now.
+    fn on_passed(&mut self, _at: Time, _arrived: Time, _frame: &F) {}
+    /// All departures up to now were told; of the plans `ahead` is still to come.
+    fn on_reported(&mut self, _ahead: Ahead) {}
 }

@@ -9,14 +9,18 @@ mod chain;
 pub mod channel;
 mod check;
 mod config;
+mod csv;
+pub mod delay;
 mod error;
 pub mod feedback;
 mod frame;
+pub mod handover;
 mod link;
 pub mod loss;
 mod policing;
 pub mod queue;
 pub mod reactive;
+mod timeline;
 
 pub use capacity::{
     CapacityConfig, CapacityParts, CapacityProcess, CapacitySegment, MarkovConfig, OpportunitiesConfig,
@@ -25,15 +29,20 @@ pub use capacity::{
 };
 pub use channel::{ChannelParts, GoodBadConfig, RayleighConfig, StatesConfig};
 pub use config::*;
+pub use delay::{
+    DelayConfig, DelayParts, DelayProcess, DelaySegment, MarkovDelayConfig, StepsDelayConfig,
+    TraceDelayConfig,
+};
 pub use error::NetError;
 pub use feedback::{
     AbrConfig, AtSourceConfig, EffectiveConfig, Estimator, EstimatorConfig, ExactConfig, InstantaneousConfig,
-    MeasuredRtt, Place, RateFeedback,
+    MeasuredRtt, Place, PolicyConfig, RateFeedback, SconeConfig,
 };
-pub use frame::{Backlog, Frame, LossCause, Lost, Watch};
-pub use link::{ArqConfig, ArqParts, Link, LinkParts};
+pub use frame::{Ahead, Backlog, Codepoint, Frame, LossCause, Lost, Watch};
+pub use handover::HandoverConfig;
+pub use link::{ArqConfig, ArqParts, Link, LinkParts, Pipe};
 pub use loss::{GilbertElliottConfig, LossConfig, LossParts};
 pub use policing::{Nonconformant, Policed, PolicingParts};
 pub use queue::config::*;
-pub use queue::{CbqClass, DropFrom, DropSpacing, Per, QueuePart};
+pub use queue::{CbqClass, DropFrom, DropSpacing, DualScheduler, Per, QueuePart};
 pub use reactive::*;

@@ -4,6 +4,7 @@
 //! whatever is sent, implements [`ChannelPart`]. Each is one file, and one line of the registry below.
 
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,6 +16,7 @@ use crate::NetError;
 use crate::channel::{
     Channel, ChannelPart, ChannelParts, GoodBadConfig, RayleighConfig, StatesConfig, certain,
 };
+use crate::handover::{Bursting, Bursts};
 
 /// What the configuration of a loss that is drawn for each frame brings along, next to its own check ([`Part`]).
 pub trait FrameLoss: Part {
@@ -79,6 +81,8 @@ macro_rules! losses {
             $( #[doc = $frame_doc] $Frame($FrameConfig), )+
             /// A channel in time.
             Channel(ChannelParts),
+            /// Another one with bursts at handovers.
+            Bursts(Arc<Bursts>),
         }
 
         impl LossParts {
@@ -98,6 +102,7 @@ macro_rules! losses {
                     LossParts::None => 0.0,
                     $( LossParts::$Frame(config) => config.mean(), )+
                     LossParts::Channel(channel) => channel.mean_loss(),
+                    LossParts::Bursts(bursts) => bursts.mean(),
                 }
             }
         }
@@ -110,18 +115,24 @@ macro_rules! losses {
             $( #[doc = $frame_doc] $Frame(<$FrameConfig as FrameLoss>::State), )+
             /// A channel in time, and before when the next transmission over it cannot have begun.
             Channel(Box<Channel>, Time),
+            /// Another one with bursts at handovers.
+            Bursts(Box<Bursting>),
         }
 
         impl Loss {
             /// The loss of `parts`; `stream` gives the random numbers of its part `loss` (which frames are lost) or
-            /// `channel` (the states of a channel in time).
-            pub fn new(parts: &LossParts, stream: impl Fn(&str) -> Stream) -> Loss {
+            /// `channel` (the states of a channel in time) or `handover` (which frames a burst loses).
+            pub fn new(parts: &LossParts, stream: &dyn Fn(&str) -> Stream) -> Loss {
                 match parts {
                     LossParts::None => Loss::None,
                     $( LossParts::$Frame(config) => Loss::$Frame(config.start(stream("loss"))), )+
                     LossParts::Channel(parts) => {
                         let channel = Channel::new(parts, stream("channel"), stream("loss"));
                         Loss::Channel(Box::new(channel), Time::ZERO)
+                    }
+                    LossParts::Bursts(bursts) => {
+                        let loss = Loss::new(bursts.loss(), stream);
+                        Loss::Bursts(Box::new(Bursting::new(bursts, loss, stream("handover"))))
                     }
                 }
             }
@@ -138,6 +149,8 @@ macro_rules! losses {
                         }
                         !channel.receives(begin, end)
                     }
+                    // Both draw, whatever the other does: neither shifts the other's numbers.
+                    Loss::Bursts(bursting) => bursting.loses(end) | bursting.loss.loses(ready, end),
                 }
             }
         }
@@ -170,12 +183,16 @@ impl Loss {
     /// waited for its queue to let it go, or for an outage to end.
     #[inline]
     pub fn hold_until(&mut self, at: Time) {
-        if let Loss::Channel(_, free) = self {
-            debug_assert!(
-                at >= *free,
-                "a transmission begins at {at:?}, before the last has ended at {free:?}"
-            );
-            *free = at;
+        match self {
+            Loss::Channel(_, free) => {
+                debug_assert!(
+                    at >= *free,
+                    "a transmission begins at {at:?}, before the last has ended at {free:?}"
+                );
+                *free = at;
+            }
+            Loss::Bursts(bursting) => bursting.loss.hold_until(at),
+            _ => {}
         }
     }
 
@@ -285,7 +302,7 @@ mod tests {
 
     fn losses(config: LossConfig, frames: usize) -> Vec<bool> {
         let parts = LossParts::new(&config).unwrap();
-        let mut loss = Loss::new(&parts, |part| Streams::new(3, 0).stream(&format!("link.a.{part}")));
+        let mut loss = Loss::new(&parts, &|part| Streams::new(3, 0).stream(&format!("link.a.{part}")));
         (0..frames).map(|_| loss.loses(Time::ZERO, Time::ZERO)).collect()
     }
 

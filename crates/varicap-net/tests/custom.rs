@@ -4,7 +4,7 @@ use crate::common;
 
 use std::collections::VecDeque;
 
-use common::{Log, Packet, Told, drain, link, ms, packet, parts};
+use common::{Log, Packet, Told, capable, drain, link, ms, packet, parts};
 use varicap_net::queue::{Next, Order, PacketView, QueuePolicy};
 use varicap_net::{
     CapacityParts, CbqClass, CbqConfig, CustomConfig, DropTailConfig, LinkParts, LossCause, QueueConfig,
@@ -26,7 +26,7 @@ impl QueuePolicy for Fifo {
         if self.waiting.len() == self.limit {
             return orders.push(Order::Drop(packet.number, LossCause::Overflow));
         }
-        if self.marks && packet.is_ecn_capable {
+        if self.marks && packet.codepoint.is_capable() {
             orders.push(Order::Mark(packet.number));
         }
         self.waiting.push_back(packet.number);
@@ -65,7 +65,7 @@ fn offered(parts: &LinkParts, fifo: Option<Fifo>, ecn: bool) -> (Vec<Told>, Vec<
                 out.push((at, packet.number));
             }
         }
-        link.push(now, Packet { ecn, ..packet(number, 1000) }, &mut log);
+        link.push(now, Packet { codepoint: capable(ecn), ..packet(number, 1000) }, &mut log);
     }
     out.extend(drain(&mut link, ms(1000), &mut log));
     assert_eq!(link.inside(), 0);

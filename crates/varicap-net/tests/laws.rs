@@ -205,7 +205,7 @@ fn outages_have_their_share_of_time_and_their_mean_length() {
 #[test]
 fn a_busy_link_delivers_the_mean_of_its_capacity() {
     let mut parts = parts(capacity(&on_off(Span::from_millis(30), Span::from_millis(10))));
-    parts.delay = Span::from_millis(5);
+    parts.delay = Span::from_millis(5).into();
     let end = Time::ZERO + Span::from_secs(40);
     let delivered = (0..REPLICATIONS).map(|replication| {
         let mut link = Link::new(&parts, "a", &Streams::new(5, replication));

@@ -26,7 +26,7 @@ fn drop_tail(limit: Amount, counts_in_service: bool) -> QueueConfig {
 #[test]
 fn a_frame_takes_its_transmission_time_and_the_delay() {
     let mut parts = parts(constant(12_000_000));
-    parts.delay = Span::from_millis(20);
+    parts.delay = Span::from_millis(20).into();
     let (mut link, mut log) = (link(&parts, 1), Log::default());
     link.push(ms(5), packet(0, 1500), &mut log);
     link.push(ms(5), packet(1, 750), &mut log);
@@ -150,7 +150,7 @@ fn a_link_that_never_carries_anything_is_never_polled() {
 #[test]
 fn poll_at_is_never_late_over_an_outage() {
     let mut parts = parts(steps(&[(0, 12_000), (1, 0), (2, 0), (30, 12_000)]));
-    parts.delay = Span::from_millis(3);
+    parts.delay = Span::from_millis(3).into();
     let (mut link, mut log) = (link(&parts, 1), Log::default());
     link.push(ns(500_000), packet(0, 1500), &mut log);
     assert_eq!(drain(&mut link, ms(100), &mut log), [(ns(33_500_000), 0)]);

@@ -20,6 +20,7 @@ fn opportunities(text: &str, mahimahi: bool, repeat: bool) -> LinkParts {
         mahimahi,
         repeat,
         offset: TraceOffset::default(),
+        outages: None,
     }))
 }
 
@@ -115,7 +116,7 @@ fn the_first_zero_and_the_last_line_coincide_on_wrap() {
 #[test]
 fn a_trace_that_ends_leaves_the_frames_waiting() {
     let mut parts = opportunities("4\n", false, false);
-    parts.delay = Span::from_millis(10);
+    parts.delay = Span::from_millis(10).into();
     let (mut link, mut log) = (link(&parts, 1), Log::default());
     link.push(ms(0), packet(0, 1500), &mut log);
     link.push(ms(0), packet(1, 1500), &mut log);
@@ -147,6 +148,7 @@ fn real_traces_have_their_published_means() {
             mahimahi: false,
             repeat: true,
             offset: TraceOffset::default(),
+            outages: None,
         };
         let mean = parts.mean_rate().as_bps() as f64 / 1e6;
         assert!((mean - megabits).abs() <= half_digit, "{file}: {mean}");

@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use common::{Log, Packet, Told, ms, packet};
+use common::{Log, Packet, Told, capable, ms, packet};
 use varicap_net::queue::{Pie, QueueDiscipline, Site, Supply, Transmitter, TransmitterState};
 use varicap_net::{Framing, LossCause, PieConfig};
 use varicap_units::{Amount, Bytes, Rate, Span, Stream, Streams, Time};
@@ -125,7 +125,7 @@ fn an_outage_of_years_ends_with_everything_dropped() {
 fn standing(queue: &mut Pie<Packet>, ecn: bool, delay: u64, length: u64) -> Log {
     let mut log = Log::default();
     for now in 0..length {
-        queue.enqueue(ms(now), Packet { ecn, ..packet(now, 1000) }, BUSY, &mut log);
+        queue.enqueue(ms(now), Packet { codepoint: capable(ecn), ..packet(now, 1000) }, BUSY, &mut log);
         if now >= delay {
             queue.dequeue(ms(now), SUPPLY, &mut log);
         }

@@ -8,14 +8,15 @@ use proptest::prelude::*;
 
 use common::{Log, Packet, Told, link, packet, parts};
 use varicap_net::capacity::read_rates;
+use varicap_net::delay::{Delay, DelayProcess, read_delays};
 use varicap_net::{
-    ArqConfig, ArqParts, CapacityConfig, CapacityParts, CbqClass, CbqConfig, Cells, CoDelConfig, DropFrom,
-    DropTailConfig, DrrConfig, EredConfig, Framing, GilbertElliottConfig, GoodBadConfig, LinkParts,
-    LossConfig, LossParts, MarkovConfig, OpportunityParts, OpportunityTrace, PieConfig, QueueConfig,
-    RayleighConfig, RedConfig, Service, SessionsConfig, SfqConfig, SlottedMarkovConfig, StepsConfig,
-    TraceOffset,
+    ArqConfig, ArqParts, CapacityConfig, CapacityParts, CbqClass, CbqConfig, Cells, CoDelConfig, Codepoint,
+    DelayConfig, DelayParts, DropFrom, DropTailConfig, DrrConfig, EredConfig, Framing, GilbertElliottConfig,
+    GoodBadConfig, HandoverConfig, LinkParts, LossConfig, LossParts, MarkovConfig, MarkovDelayConfig,
+    OpportunityParts, OpportunityTrace, PieConfig, QueueConfig, RayleighConfig, RedConfig, Service,
+    SessionsConfig, SfqConfig, SlottedMarkovConfig, StepsConfig, StepsDelayConfig, TraceOffset,
 };
-use varicap_units::{Amount, Bytes, Frequency, Probability, Rate, Span, Time, Work};
+use varicap_units::{Amount, Bytes, Frequency, Probability, Rate, Span, Streams, Time, Work};
 
 fn probability(value: f64) -> Probability {
     Probability::new(value).unwrap()
@@ -85,6 +86,7 @@ fn opportunities() -> impl Strategy<Value = CapacityParts> {
             mahimahi,
             repeat: true,
             offset: TraceOffset::default(),
+            outages: None,
         })
     })
 }
@@ -182,10 +184,62 @@ fn any_loss() -> impl Strategy<Value = LossParts> {
 
 fn any_link(capacity: impl Strategy<Value = CapacityParts>) -> impl Strategy<Value = LinkParts> {
     let service = prop_oneof![Just(Service::Fluid), Just(Service::AtStart)];
-    let delay = prop_oneof![Just(0u64), 0u64..50_000_000].prop_map(Span::from_nanos);
-    (capacity, service, any_queue(), any_loss(), delay).prop_map(|(capacity, service, queue, loss, delay)| {
-        LinkParts { service, queue, loss, delay, framing: Framing::default(), ..parts(capacity) }
+    (capacity, service, any_queue(), any_loss(), any_delay(), any::<bool>()).prop_map(
+        |(capacity, service, queue, loss, delay, reorders)| {
+            let framing = Framing::default();
+            LinkParts { service, queue, loss, delay, reorders, framing, ..parts(capacity) }
+        },
+    )
+}
+
+/// The same with handovers.
+fn handed_over(link: impl Strategy<Value = LinkParts>) -> impl Strategy<Value = LinkParts> {
+    let handover = (1_000_000u64..90_000_000, 0.0f64..0.5, 0u64..30_000_000, 0.0f64..0.5);
+    (link, handover).prop_map(|(link, (period, outage, spread, burst))| {
+        let part = |share: f64| Span::from_nanos((period as f64 * share) as u64);
+        let handover = HandoverConfig {
+            period: Span::from_nanos(period),
+            phase: None,
+            outage: part(outage),
+            delay_spread: Span::from_nanos(spread),
+            delays: None,
+            burst: part(burst),
+            burst_loss: probability(0.7),
+        };
+        LinkParts {
+            capacity: handover.interrupt(link.capacity),
+            delay: handover.move_delay(link.delay),
+            loss: handover.burst(link.loss),
+            ..link
+        }
     })
+}
+
+/// Delays that stay and delays that vary, by steps or by a chain.
+fn any_delay() -> impl Strategy<Value = DelayParts> {
+    let some = || prop_oneof![Just(0u64), 0u64..50_000_000].prop_map(Span::from_nanos);
+    let read =
+        |config: &DelayConfig| DelayParts::from_config(config, &mut |_| Err("no files".to_owned())).unwrap();
+    let steps = proptest::collection::vec((some(), 1u64..20_000_000), 1..6).prop_map(move |steps| {
+        let at = steps.iter().scan(0, |sum, (_, length)| {
+            let at = *sum;
+            *sum += *length;
+            Some(Span::from_nanos(at))
+        });
+        let at: Vec<Span> = at.collect();
+        let period = Some(*at.last().unwrap() + Span::from_millis(3));
+        let delays = steps.iter().map(|(delay, _)| *delay).collect();
+        read(&DelayConfig::Steps(StepsDelayConfig { at, delays, period }))
+    });
+    let markov = (some(), some(), 1_000u64..20_000_000).prop_map(move |(one, other, mean)| {
+        read(&DelayConfig::Markov(MarkovDelayConfig {
+            delays: vec![one, other],
+            mean_holding: vec![Span::from_nanos(mean); 2],
+            jumps: None,
+            start: None,
+        }))
+    });
+    prop_oneof![some().prop_map(DelayParts::from), steps, markov]
 }
 
 /// Links with ARQ, whatever their window, acknowledgements and cells.
@@ -205,7 +259,8 @@ fn any_arq() -> impl Strategy<Value = LinkParts> {
 }
 
 fn any_kind() -> impl Strategy<Value = LinkParts> {
-    prop_oneof![2 => any_link(prop_oneof![rates(), opportunities()]), 1 => any_arq()]
+    let plain = || any_link(prop_oneof![rates(), opportunities()]);
+    prop_oneof![2 => plain(), 1 => any_arq(), 1 => handed_over(plain())]
 }
 
 /// Arrivals: time since the one before, frames at that time, and their size.
@@ -259,8 +314,9 @@ fn run(parts: &LinkParts, seed: u64, traffic: &[(u64, u64, u64)], looks: &[u64])
         now += Span::from_nanos(gap);
         catch_up(&mut link, now, &mut log, &mut out);
         for _ in 0..frames {
-            let (ecn, reserved) = (offered % 2 == 0, offered % 3 == 0);
-            link.push(now, Packet { ecn, reserved, ..packet(offered, size) }, &mut log);
+            let codepoint = [Codepoint::Ect0, Codepoint::NotEct, Codepoint::Ect1][(offered % 3) as usize];
+            let reserved = offered % 4 == 0;
+            link.push(now, Packet { codepoint, reserved, ..packet(offered, size) }, &mut log);
             offered += 1;
         }
     }
@@ -305,14 +361,22 @@ proptest! {
         parts in any_kind(), traffic in any_traffic(), seed in 0u64..100,
     ) {
         let run = run(&parts, seed, &traffic, &[]);
-        prop_assert!(run.out.windows(2).all(|pair| pair[0].1 < pair[1].1 && pair[0].0 <= pair[1].0));
+        prop_assert!(run.out.windows(2).all(|pair| pair[0].0 <= pair[1].0));
+        prop_assert!(parts.reorders || run.out.windows(2).all(|pair| pair[0].1 < pair[1].1));
         let lost = |number: u64| run.told.iter().any(|told| matches!(told, Told::Lost { number: n, .. } if *n == number));
-        let due = run.told.iter().filter_map(|told| match told {
-            Told::Departure { at, number, .. } if !lost(*number) => Some((*at + parts.delay, *number)),
-            _ => None,
-        });
-        let end = Time::ZERO + Span::from_secs(1);
-        let due: Vec<(Time, u64)> = due.filter(|(at, _)| *at <= end).collect();
+        let mut delays = Delay::new(&parts.delay, "test", &Streams::new(seed, 0));
+        let mut due: Vec<(Time, u64)> = Vec::new();
+        for told in &run.told {
+            let Told::Departure { at, number, .. } = told else { continue };
+            let out = *at + delays.segment(*at).delay;
+            if !lost(*number) {
+                // In order it comes out with the last of those ahead of it.
+                let ahead = due.last().map_or(Time::ZERO, |last| last.0);
+                due.push((if parts.reorders { out } else { out.max(ahead) }, *number));
+            }
+        }
+        due.sort_by_key(|(at, _)| *at);
+        due.retain(|(at, _)| *at <= Time::ZERO + Span::from_secs(1));
         prop_assert_eq!(run.out, due);
     }
 
@@ -341,7 +405,7 @@ proptest! {
 
     #[test]
     fn departures_in_any_interval_need_no_more_than_its_capacity(
-        parts in any_link(rates()), traffic in any_traffic(), seed in 0u64..100,
+        parts in prop_oneof![any_link(rates()), handed_over(any_link(rates()))], traffic in any_traffic(), seed in 0u64..100,
     ) {
         if parts.capacity.mean_rate().is_unlimited() {
             return Ok(()); // its capacity has no integral
@@ -426,6 +490,14 @@ proptest! {
         let text = if header { [b"time_s,rate_mbps\n".as_slice(), &text].concat() } else { text };
         if let Ok(timeline) = read_rates("t", &text[..], true) {
             timeline.mean_rate();
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_read_or_refused_as_a_trace_of_delays(text in any_text(), header in any::<bool>()) {
+        let text = if header { [b"time_s,delay_ms\n".as_slice(), &text].concat() } else { text };
+        if let Ok(timeline) = read_delays("t", &text[..], true) {
+            prop_assert!(timeline.pieces().count() <= text.len());
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use common::{Log, Packet, Told, ms, ns, packet};
+use common::{Log, Packet, Told, capable, ms, ns, packet};
 use varicap_net::queue::{CoDel, QueueDiscipline, Red, Site, Supply, Transmitter, TransmitterState};
 use varicap_net::{CoDelConfig, DropSpacing, Framing, LossCause, RedConfig};
 use varicap_units::{Amount, Bytes, Probability, Rate, Span, Stream, Streams, Time};
@@ -176,7 +176,7 @@ fn an_idle_time_decays_the_average_as_the_packets_that_could_have_been_sent() {
 fn red_marks_instead_of_dropping_what_can_be_marked() {
     let config = RedConfig { ecn: true, spacing: DropSpacing::Uniform, ..immediate() };
     let (mut queue, mut log) = (red(&config), Log::default());
-    let capable = |number| Packet { ecn: true, ..packet(number, 1000) };
+    let capable = |number| Packet { codepoint: capable(true), ..packet(number, 1000) };
     while queue.backlog().frames < 10 {
         queue.enqueue(ms(0), capable(0), BUSY, &mut log);
     }
@@ -220,7 +220,12 @@ fn standing(queue: &mut CoDel<Packet>, ecn: bool, delay: Span, start: Time, leng
     let mut now = start + delay;
     while now < start + length {
         while arrival <= now {
-            queue.enqueue(arrival, Packet { ecn, ..packet(number, 1000) }, BUSY, &mut log);
+            queue.enqueue(
+                arrival,
+                Packet { codepoint: capable(ecn), ..packet(number, 1000) },
+                BUSY,
+                &mut log,
+            );
             arrival += Span::from_millis(1);
             number += 1;
         }

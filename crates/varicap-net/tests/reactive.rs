@@ -289,7 +289,7 @@ fn control_packets_are_counted_or_not_or_pass_beside() {
     ] {
         let phase = Span::from_millis(20);
         let config = LoadReactiveConfig { control_packets: kind, phase, ..config() };
-        let parts = LinkParts { delay: Span::from_millis(5), ..reactive_parts(&config) };
+        let parts = LinkParts { delay: Span::from_millis(5).into(), ..reactive_parts(&config) };
         let mut link = Link::new(&parts, "test", &Streams::new(1, 0));
         let mut log = Silent::default();
         link.push(ms(5), Kind(600, false), &mut log);
@@ -362,7 +362,7 @@ fn a_controller_may_set_delay_and_limit_and_frames_keep_their_order() {
         control: ReactiveControlConfig::Custom(CustomControl("s".to_owned())),
         ..config()
     };
-    let parts = LinkParts { delay: Span::from_millis(300), ..reactive_parts(&config) };
+    let parts = LinkParts { delay: Span::from_millis(300).into(), ..reactive_parts(&config) };
     let (mut link, mut log) = (link(&parts, 1), Log::default());
     let limit = Some(Limit { frames: 2, ..Limit::NONE });
     let fast = Setting { capacity: kbps(9999), delay: Some(Span::from_millis(20)), limit };

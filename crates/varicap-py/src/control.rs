@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use varicap_tcp::TcpConfig;
-use varicap_tcp::congestion::{AckSample, CongestionControl, CongestionEvent, CongestionKind, Start, Wants};
+use varicap_tcp::congestion::{
+    AckSample, CongestionControl, CongestionEvent, CongestionKind, Loss, Start, Wants,
+};
 use varicap_units::{Bytes, Rate, Span, Time};
 
 /// What a congestion control learns from an acknowledgement.
@@ -48,6 +50,17 @@ pub struct PyAckSample {
     rate_interval_s: Option<f64>,
     /// Whether the application, rather than the path, may have limited that sample.
     rate_app_limited: bool,
+    /// Data in flight after it, for a control that wants rate samples [B].
+    in_flight_after: Option<u64>,
+    /// All data found to be lost so far, for a control that wants rate samples [B].
+    lost: Option<u64>,
+    /// Whether cwnd was used up at some time in the last round trip, for a control that wants rate samples.
+    cwnd_limited: bool,
+    /// Of the segments that it newly acknowledges, the one that left last: data in flight when it left, itself included [B],
+    /// data found to be lost since then [B], and how long ago that was, unless it was resent [s].
+    newest_in_flight: Option<u64>,
+    newest_lost: Option<u64>,
+    newest_rtt_s: Option<f64>,
 }
 
 #[pymethods]
@@ -63,6 +76,7 @@ impl PyAckSample {
 impl From<&AckSample> for PyAckSample {
     fn from(ack: &AckSample) -> PyAckSample {
         let seconds = |span: Option<Span>| span.map(Span::as_secs_f64);
+        let newest = ack.progress.and_then(|progress| progress.newest);
         PyAckSample {
             now_s: ack.now.as_secs_f64(),
             newly_acked: ack.newly_acked.as_u64(),
@@ -82,6 +96,12 @@ impl From<&AckSample> for PyAckSample {
             rate_prior_delivered: ack.rate.map(|sample| sample.prior_delivered.as_u64()),
             rate_interval_s: ack.rate.map(|sample| sample.interval.as_secs_f64()),
             rate_app_limited: ack.rate.is_some_and(|sample| sample.app_limited),
+            in_flight_after: ack.progress.map(|progress| progress.in_flight.as_u64()),
+            lost: ack.progress.map(|progress| progress.lost.as_u64()),
+            cwnd_limited: ack.progress.is_some_and(|progress| progress.cwnd_limited),
+            newest_in_flight: newest.map(|segment| segment.in_flight.as_u64()),
+            newest_lost: newest.map(|segment| segment.lost.as_u64()),
+            newest_rtt_s: newest.and_then(|segment| segment.rtt).map(Span::as_secs_f64),
         }
     }
 }
@@ -173,6 +193,8 @@ struct Hears {
     undo: bool,
     unused: bool,
     start: bool,
+    restart: bool,
+    lost: bool,
 }
 
 impl fmt::Debug for PythonControl {
@@ -190,6 +212,8 @@ impl PythonControl {
             undo: bound.hasattr("on_undo")?,
             unused: bound.hasattr("on_unused")?,
             start: bound.hasattr("on_start")?,
+            restart: bound.hasattr("on_restart")?,
+            lost: bound.hasattr("on_lost")?,
         };
         let mut control = PythonControl {
             wants: wants(bound)?,
@@ -248,8 +272,9 @@ fn wants(object: &Bound<'_, PyAny>) -> PyResult<Wants> {
             "each-mark" => wants.each_mark = true,
             "rate-samples" => wants.rate_samples = true,
             "every-ack" => wants.every_ack = true,
+            "own-recovery" => wants.own_recovery = true,
             other => {
-                let known = "`each-mark`, `rate-samples` and `every-ack`";
+                let known = "`each-mark`, `rate-samples`, `every-ack` and `own-recovery`";
                 return Err(PyValueError::new_err(format!("`{other}` cannot be wanted; there are {known}")));
             }
         }
@@ -302,6 +327,20 @@ impl CongestionControl for PythonControl {
     fn on_start(&mut self, now: Time, idle: Span) {
         if self.hears.start {
             self.call("on_start", |method| method.call1((now.as_secs_f64(), idle.as_secs_f64())).map(drop));
+        }
+    }
+
+    fn on_restart(&mut self, now: Time) {
+        if self.hears.restart {
+            self.call("on_restart", |method| method.call1((now.as_secs_f64(),)).map(drop));
+        }
+    }
+
+    fn on_lost(&mut self, now: Time, loss: &Loss) {
+        if self.hears.lost {
+            let [size, in_flight, lost] = [loss.size, loss.in_flight, loss.lost].map(Bytes::as_u64);
+            let told = (now.as_secs_f64(), size, in_flight, lost, loss.app_limited);
+            self.call("on_lost", |method| method.call1(told).map(drop));
         }
     }
 

@@ -5,6 +5,8 @@
 mod budget;
 mod channel;
 mod control;
+mod decider;
+mod episodes;
 mod errors;
 mod feedback;
 mod interrupt;
@@ -36,6 +38,8 @@ mod _core {
     use super::channel::PyChannel;
     #[pymodule_export]
     use super::control::{PyAckSample, PyCongestionEvent};
+    #[pymodule_export]
+    use super::episodes::PyEpisodes;
     #[pymodule_export]
     use super::feedback::PyEstimator;
     #[cfg(target_os = "linux")]
@@ -74,6 +78,12 @@ mod _core {
     #[pyfunction]
     fn columns() -> String {
         varicap_experiment::results::columns_json().to_string()
+    }
+
+    /// What describes an interval to a policy: name, unit and meaning of each number.
+    #[pyfunction]
+    fn observed() -> Vec<super::episodes::Described> {
+        super::episodes::described(&varicap_tcp::congestion::OBSERVED)
     }
 
     #[pymodule_init]

@@ -37,6 +37,9 @@ pub struct PyPacket {
     /// Whether it is ECN-capable, and can be marked.
     #[pyo3(get)]
     ecn_capable: bool,
+    /// Its ECN field as it arrived: not-ECT, ECT(1), ECT(0) or CE.
+    #[pyo3(get)]
+    codepoint: &'static str,
     /// Whether it conforms to a reservation.
     #[pyo3(get)]
     reserved: bool,
@@ -204,7 +207,8 @@ impl QueuePolicy for PythonQueue {
                 size_bytes: packet.size.as_u64(),
                 flow: packet.group.to_owned(),
                 connection: packet.flow,
-                ecn_capable: packet.is_ecn_capable,
+                ecn_capable: packet.codepoint.is_capable(),
+                codepoint: packet.codepoint.name(),
                 reserved: packet.is_reserved,
                 carries_data: !packet.is_control,
                 arrived_s: now.as_secs_f64(),

@@ -11,8 +11,9 @@ use varicap_experiment::columns::{Row, Table, table_of};
 use varicap_experiment::packets::PacketLog;
 use varicap_experiment::pcapng::{CapturedFlow, Snap, write_capture};
 use varicap_experiment::results::Recorded;
-use varicap_experiment::series::{FlowPoint, LinkPoint};
+use varicap_experiment::series::{FlowPoint, FlowSeries, LinkPoint};
 use varicap_experiment::{Network, Transport};
+use varicap_tcp::congestion::Shown;
 
 use crate::tables::{columns, data};
 
@@ -81,7 +82,31 @@ pub fn flow_series<'py>(py: Python<'py>, recorded: &[Recorded]) -> PyResult<Boun
     let parts: Vec<(u64, &str, &str, &[FlowPoint])> = (recorded.iter())
         .flat_map(|one| one.flows.iter().map(|flow| (one.replication, &*flow.name, "", &*flow.points)))
         .collect();
-    series(py, &parts, ("flow", "Name of the flow."))
+    let list = series(py, &parts, ("flow", "Name of the flow."))?;
+    let flows: Vec<&FlowSeries> = recorded.iter().flat_map(|one| &one.flows).collect();
+    add_shown(py, &flows, &list)?;
+    Ok(list)
+}
+
+/// Adds a column for each quantity that a congestion control shows; flows without it have no value there.
+fn add_shown(py: Python<'_>, flows: &[&FlowSeries], list: &Bound<'_, PyList>) -> PyResult<()> {
+    let mut known: Vec<&Shown> = Vec::new();
+    for shown in flows.iter().flat_map(|flow| flow.shown()) {
+        if !known.iter().any(|other| other.name == shown.name) {
+            known.push(shown);
+        }
+    }
+    for shown in known {
+        let mut column = Vec::new();
+        for flow in flows {
+            match flow.values(shown.name) {
+                Some(values) => column.extend(values),
+                None => column.extend(std::iter::repeat_n(f64::NAN, flow.points.len())),
+            }
+        }
+        list.append((shown.name, shown.unit, shown.description, column.into_pyarray(py)))?;
+    }
+    Ok(())
 }
 
 /// A row for each run, link and interval.

@@ -12,20 +12,21 @@ use varicap_experiment::{Network, Transport};
 use varicap_net::LoadReactiveControl;
 use varicap_net::queue::QueuePolicy;
 use varicap_sim::{
-    ControlFactory, Options, PacketRecording, PolicyFactory, QueueFactory, Recording, RunError as SimError,
-    SeriesRecording, run_many,
+    ControlFactory, DeciderFactory, Options, PacketRecording, PolicyFactory, QueueFactory, Recording,
+    RunError as SimError, SeriesRecording, run_many,
 };
-use varicap_tcp::congestion::CongestionControl;
+use varicap_tcp::congestion::{CongestionControl, Decide};
 use varicap_tcp::{Congestion, TcpConfig};
 
 use crate::budget::PyBudget;
 use crate::control::{PythonControl, Raised, start};
+use crate::decider::PythonDecider;
 use crate::errors::{LimitError, MissingControlError, RunError, ScenarioError};
 use crate::interrupt::{Shared, run as run_interruptibly};
 use crate::policy::PythonPolicy;
 use crate::queue::PythonQueue;
 use crate::records;
-use crate::scenario::PyScenario;
+use crate::scenario::{PyScenario, policy_of};
 use crate::tables::columns;
 
 /// Python callables that make controls, by name.
@@ -102,7 +103,7 @@ impl PyResults {
 /// Simulates replications `first` to `first + count - 1`; 0 threads stand for one per core.
 #[pyfunction]
 #[pyo3(signature = (
-    scenario, *, seed, first, count, threads=0, series_below=0, packets_below=0, progress=None, controls=None, queues=None, live=None, budget=None
+    scenario, *, seed, first, count, threads=0, series_below=0, packets_below=0, progress=None, controls=None, queues=None, policies=None, live=None, budget=None
 ))]
 #[expect(clippy::too_many_arguments, reason = "they are given by name in Python")]
 pub fn run(
@@ -117,11 +118,13 @@ pub fn run(
     progress: Option<Bound<'_, PyAny>>,
     controls: Option<HashMap<String, Py<PyAny>>>,
     queues: Option<HashMap<String, Py<PyAny>>>,
+    policies: Option<HashMap<String, Py<PyAny>>>,
     live: Option<Py<PyAny>>,
     budget: Option<&Bound<'_, PyBudget>>,
 ) -> PyResult<PyResults> {
     check_controls(scenario, controls.as_ref())?;
     check_queues(scenario, queues.as_ref())?;
+    check_policies(scenario, controls.as_ref(), policies.as_ref())?;
     let controls = controls.map(Arc::new);
     let raised = Raised::default();
     let recorded = Arc::new(Mutex::new(Vec::new()));
@@ -129,7 +132,8 @@ pub fn run(
     let shared = Shared::observed(live);
     let options = Options {
         live: shared.live().cloned(),
-        policies: controls.clone().map(|makers| policies(makers, raised.clone())),
+        deciders: Some(decider_factory(policies.unwrap_or_default(), controls.clone(), raised.clone())),
+        policies: controls.clone().map(|makers| link_policies(makers, raised.clone())),
         controls: controls.map(|classes| factory(classes, raised.clone())),
         queues: queues.map(|makers| queue_factory(makers, raised.clone())),
         record: Some(Recording {
@@ -187,11 +191,25 @@ fn factory(classes: Arc<Makers>, raised: Raised) -> Arc<ControlFactory> {
 }
 
 /// Makes policies of load-reactive links with the Python callables of these names.
-fn policies(makers: Arc<Makers>, raised: Raised) -> Arc<PolicyFactory> {
+fn link_policies(makers: Arc<Makers>, raised: Raised) -> Arc<PolicyFactory> {
     Arc::new(move |name: &str, link: &str| {
         let make = makers.get(name)?;
         match Python::attach(|py| PythonPolicy::new(py, make, link, &raised)) {
             Ok(policy) => Some(Box::new(policy) as Box<dyn LoadReactiveControl>),
+            Err(error) => {
+                raised.keep(error);
+                None
+            }
+        }
+    })
+}
+
+/// Makes deciders with Python callables: `files` by the names of their files, others by their own names.
+fn decider_factory(files: Makers, named: Option<Arc<Makers>>, raised: Raised) -> Arc<DeciderFactory> {
+    Arc::new(move |source: &str, connection: &str| {
+        let make = files.get(source).or_else(|| named.as_ref()?.get(source))?;
+        match Python::attach(|py| PythonDecider::new(py, make, connection, &raised)) {
+            Ok(decider) => Some(Box::new(decider) as Box<dyn Decide>),
             Err(error) => {
                 raised.keep(error);
                 None
@@ -217,6 +235,33 @@ fn check_queues(scenario: &PyScenario, queues: Option<&Makers>) -> PyResult<()> 
             let says = format!("{}.queue: no queue called `{name}` was given", link.name);
             return Err(ScenarioError::new_err(format!("{says}; pass it to varicap.run(…, queues=…)")));
         }
+    }
+    Ok(())
+}
+
+/// Checks that every policy has someone who decides.
+fn check_policies(
+    scenario: &PyScenario,
+    controls: Option<&Makers>,
+    policies: Option<&Makers>,
+) -> PyResult<()> {
+    let is_given = |name: &str| {
+        controls.is_some_and(|controls| controls.contains_key(name))
+            || policies.is_some_and(|policies| policies.contains_key(name))
+    };
+    for flow in scenario.networks.iter().flat_map(|network| &network.flows) {
+        let Some(policy) = policy_of(flow) else { continue };
+        let key = format!("flows.{}.tcp.congestion.policy", flow.name);
+        let says = match policy.source() {
+            None => format!("{key}: it has no `file`; an environment acts in its place, and a run needs one"),
+            Some(name) if !is_given(name) => {
+                format!(
+                    "{key}: nobody brought a policy called `{name}`; pass it to varicap.run(…, controls=…)"
+                )
+            }
+            Some(_) => continue,
+        };
+        return Err(MissingControlError::new_err(says));
     }
     Ok(())
 }

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use varicap_experiment::{Format, Network, Scenario, Written, explain, facts};
+use varicap_experiment::{FlowSpec, Format, Network, Scenario, Transport, Written, explain, facts};
+use varicap_tcp::congestion::PolicyConfig;
+use varicap_tcp::{Congestion, TcpConfig};
 
 use crate::errors::{ScenarioError, scenario_errors};
 
@@ -123,6 +125,16 @@ impl PyScenario {
         self.traces.clone()
     }
 
+    fn policy_files(&self) -> Vec<(String, String, usize, usize)> {
+        let flows = self.networks.iter().flat_map(|network| &network.flows);
+        let named = flows.filter_map(|flow| {
+            let policy = policy_of(flow)?;
+            let file = policy.file.clone()?;
+            Some((flow.name.to_string(), file, policy.observed(), policy.moves.actions()))
+        });
+        named.collect()
+    }
+
     fn capacity_bps(&self, link: &str) -> PyResult<f64> {
         let mut links = self.networks.iter().flat_map(|network| &network.links);
         let spec = links.find(|spec| &*spec.name == link);
@@ -133,6 +145,14 @@ impl PyScenario {
     fn __repr__(&self) -> String {
         let flows: Vec<&str> = self.scenario.flows.keys().map(String::as_str).collect();
         format!("<scenario {}: {} of {}>", self.scenario.name, self.scenario.duration, flows.join(", "))
+    }
+}
+
+/// The policy of a flow, if that is its control.
+pub fn policy_of(flow: &FlowSpec) -> Option<&PolicyConfig> {
+    match &flow.transport {
+        Transport::Tcp { tcp: TcpConfig { congestion: Congestion::Policy(policy), .. }, .. } => Some(policy),
+        _ => None,
     }
 }
 

@@ -6,7 +6,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use varicap_experiment::{ReservationConfig, habits, read_tcp, tcp_json};
-use varicap_tcp::congestion::Controller;
+
+use varicap_tcp::congestion::{CongestionControl as _, Controller};
 use varicap_tcp::{EcnBytes, Flags, MAX_SACK_BLOCKS, Nagle, Receiver, Segment, Sender, Stack, TcpConfig};
 use varicap_units::{Amount, Bytes, Rate, Span, Streams, Time};
 
@@ -14,12 +15,13 @@ use crate::control::{PythonControl, Raised, start};
 use crate::errors::ScenarioError;
 
 /// Names of the flags, as `Segment` shows and reads them.
-const FLAGS: [(&str, Flags); 9] = [
+const FLAGS: [(&str, Flags); 10] = [
     ("SYN", Flags::SYN),
     ("ACK", Flags::ACK),
     ("ECE", Flags::ECE),
     ("CWR", Flags::CWR),
     ("ECT", Flags::ECT),
+    ("ECT1", Flags::ECT1),
     ("CE", Flags::CE),
     ("RESERVED", Flags::RESERVED),
     ("RESENT", Flags::RESENT),
@@ -119,7 +121,7 @@ impl PySegment {
             return Err(PyValueError::new_err(format!("at most {most} SACK blocks fit")));
         }
         if let Some((capable, marked)) = ecn_bytes {
-            segment.count_ecn(EcnBytes { capable, marked });
+            segment.count_ecn(EcnBytes { capable, marked, ect1: segment.flags.has(Flags::ECT1_FIRST) });
         }
         for (index, &(from, to)) in sack.iter().enumerate() {
             // The first block may report a duplicate, which may lie below the acknowledgement (RFC 2883).
@@ -162,7 +164,8 @@ impl PySegment {
         self.0.blocks().collect()
     }
 
-    /// Payload that arrived as ECT(0), counted from 1, and as CE [B], if it carries the AccECN option.
+    /// Payload that arrived as ECT(0), or as ECT(1) if that is what the connection's data is, counted from 1, and as CE [B], if
+    /// it carries the AccECN option.
     #[getter]
     fn ecn_bytes(&self) -> Option<(u32, u32)> {
         self.0.ecn_bytes().map(|bytes| (bytes.capable, bytes.marked))
@@ -261,6 +264,9 @@ impl PySender {
         if measure_rates {
             sender = sender.measuring_rates();
         }
+        if sender.control().wants().random {
+            sender = sender.drawing_from(Streams::new(seed, 0).stream("control"));
+        }
         if let Some(reservation) = reservation {
             sender.reserve(now, &reservation.terms(), Streams::new(seed, 0).stream("delay"));
         }
@@ -355,6 +361,17 @@ impl PySender {
     fn delivery_rate(&mut self) -> Option<(u64, f64, bool)> {
         let sample = self.sender().delivery_rate()?;
         Some((sample.delivered.as_u64(), sample.interval.as_secs_f64(), sample.app_limited))
+    }
+
+    #[getter]
+    fn shown<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let (dict, mut values) = (PyDict::new(py), Vec::new());
+        let sender = self.sender();
+        sender.control().show(&mut values);
+        for (shown, value) in sender.control().shown().iter().zip(values) {
+            dict.set_item(shown.name, value)?;
+        }
+        Ok(dict)
     }
 
     #[getter]

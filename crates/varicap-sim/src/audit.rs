@@ -26,8 +26,7 @@ struct Holder {
 
 impl Holder {
     fn of(packet: &Packet) -> Holder {
-        let &Packet { owner, generation, .. } = packet;
-        Holder { owner, generation, is_reverse: packet.is_reverse() }
+        Holder { owner: packet.owner(), generation: packet.generation(), is_reverse: packet.is_reverse() }
     }
 }
 
@@ -56,7 +55,7 @@ impl Audit {
     /// An endpoint sends the segment of `packet`.
     pub fn on_sent(&mut self, packet: &Packet) {
         let holder = Holder::of(packet);
-        let before = grown(&mut self.holders, packet.segment as usize).replace(holder);
+        let before = grown(&mut self.holders, packet.segment() as usize).replace(holder);
         assert_eq!(before, None, "the place of a segment under way is used for another one");
         self.counts(holder).sent += 1;
     }
@@ -73,7 +72,7 @@ impl Audit {
 
     fn release(&mut self, packet: &Packet) -> &mut Counts {
         let holder = Holder::of(packet);
-        let held = grown(&mut self.holders, packet.segment as usize).take();
+        let held = grown(&mut self.holders, packet.segment() as usize).take();
         assert_eq!(held, Some(holder), "a packet carries the segment that was sent with it");
         self.counts(holder)
     }
@@ -136,9 +135,10 @@ fn grown<T: Clone + Default>(list: &mut Vec<T>, index: usize) -> &mut T {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packet::Label;
 
     fn packet(segment: u32, owner: u32) -> Packet {
-        Packet { segment, owner, generation: 1, group: 0, size: 40, hop: 0, flags: 0 }
+        Packet::new(Label { segment, owner, generation: 1, group: 0, size: 40, flags: 0 })
     }
 
     #[test]

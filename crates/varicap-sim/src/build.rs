@@ -8,7 +8,7 @@ use varicap_experiment::packets::PacketLog;
 use varicap_experiment::{FlowSpec, Network, ReservationSpec, Transport};
 use varicap_net::LoadReactiveControl;
 use varicap_net::queue::QueuePolicy;
-use varicap_tcp::congestion::{CongestionControl, Controller};
+use varicap_tcp::congestion::{CongestionControl, Controller, Decide};
 use varicap_tcp::{Congestion, Receiver, Reservation, Sender, TcpConfig};
 use varicap_units::{Span, Streams, Time, stream_name};
 
@@ -18,10 +18,14 @@ use crate::net::Net;
 use crate::observe::Observer;
 use crate::packet::Packet;
 use crate::run::Options;
-use crate::world::{FeedbackNode, Source, World};
+use crate::world::{FeedbackNode, Policies, Source, Timetable, World};
 
 /// Makes a congestion control for a connection that says `congestion = { custom = "name" }`.
 pub type ControlFactory = dyn Fn(&str, &TcpConfig) -> Option<Box<dyn CongestionControl>> + Send + Sync;
+
+/// Makes who decides for a connection that says `congestion = { policy = … }`, from the file or the name of the policy and
+/// the name of the connection.
+pub type DeciderFactory = dyn Fn(&str, &str) -> Option<Box<dyn Decide>> + Send + Sync;
 
 /// Makes the controller of a load-reactive link that says `control = { custom = "name" }`, from that name and the
 /// link's.
@@ -35,6 +39,7 @@ pub struct Openers {
     /// Decides which connections open, and when.
     pub openings: Openings,
     controls: Option<Arc<ControlFactory>>,
+    deciders: Option<Arc<DeciderFactory>>,
 }
 
 impl Openers {
@@ -52,6 +57,20 @@ impl Openers {
             Some(control) => Sender::with_control(tcp, now, Controller::Boxed(control)),
             None => Sender::new(tcp, now),
         };
+        if let Congestion::Policy(policy) = &tcp.congestion
+            && let (Some(source), Some(factory)) = (policy.source(), &self.deciders)
+            && let Some(decider) = factory(source, &stream_name::connection(&flow.name, opening.member))
+        {
+            sender.set_decider(decider);
+        }
+        if sender.control().wants().random {
+            let connection = stream_name::connection(&flow.name, opening.member);
+            let stream = self.openings.streams().stream(&stream_name::control(&connection));
+            sender = sender.drawing_from(stream);
+        }
+        if flow.feedback.as_ref().is_some_and(|feedback| feedback.cap) {
+            sender = sender.capped();
+        }
         let member = opening.member.unwrap_or(0);
         if let Some(reservation) = &flow.reservation {
             self.reserve(now, flow, member, &mut sender, reservation);
@@ -101,6 +120,18 @@ impl World {
         guard: Option<Guard>,
         options: &Options,
     ) -> World {
+        World::deciding(network, streams, log, guard, options, None)
+    }
+
+    /// The same with an environment that decides by a timetable.
+    pub(crate) fn deciding(
+        network: &Network,
+        streams: Streams,
+        log: Option<PacketLog>,
+        guard: Option<Guard>,
+        options: &Options,
+        environment: Option<Timetable>,
+    ) -> World {
         let flows: Arc<[FlowSpec]> = network.flows.clone().into();
         let openings = Openings::new(flows.clone(), streams);
         let mut sources = Vec::new();
@@ -109,6 +140,7 @@ impl World {
         }
         sources.push(Source::Openings);
         sources.extend(Pools::new(network).map(Source::Pools));
+        sources.extend(Policies::new(&flows, environment).map(Source::Policies));
         let feedback = Feedback::new(network);
         if feedback.is_some() {
             // After the openings: rates advertised at time zero take them into account.
@@ -116,8 +148,14 @@ impl World {
         }
         let nodes = Nodes::new(network, sources.len());
         let feedback = feedback.map(|state| FeedbackNode { state, node: nodes.source(sources.len() - 1) });
-        let net = Net::new(hops(network, &streams, options), &flows, nodes, log, guard);
-        let openers = Openers { openings, controls: options.controls.clone() };
+        let mut hops = hops(network, &streams, options);
+        if log.is_none() {
+            // A log would miss the departures that are reported late.
+            hops.iter_mut().for_each(|hop| hop.link.hasten());
+        }
+        let net = Net::new(hops, &flows, nodes, log, guard);
+        let (controls, deciders) = (options.controls.clone(), options.deciders.clone());
+        let openers = Openers { openings, controls, deciders };
         World::assemble(net, Observer::new(&flows), sources, openers, feedback)
     }
 }

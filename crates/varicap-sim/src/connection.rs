@@ -2,10 +2,10 @@
 
 use varicap_engine::{Application, Offer, Opening};
 use varicap_net::feedback::KnownRtt;
-use varicap_tcp::{Flags, Receiver, Segment, Sender};
+use varicap_tcp::{Receiver, Segment, Sender};
 use varicap_units::{Span, Stream, Time};
 
-use crate::packet::Packet;
+use crate::packet::{Label, Packet};
 
 /// Delays the sender's answer to acknowledgements at random, to avoid phase effects.
 #[derive(Debug)]
@@ -58,6 +58,9 @@ pub struct Connection {
     /// The instant at which the sender may answer the acknowledgements that have arrived; NEVER if no answer is held
     /// back.
     pub release: Time,
+    /// When it is woken, apart from an answer that is held back: kept here too, since a timer moves with every packet and
+    /// hardly ever forward.
+    pub wake: Time,
     /// The link of its ABR source, which its data passes first.
     pub buffer: Option<usize>,
     jitter: Option<Jitter>,
@@ -84,6 +87,7 @@ impl Connection {
             is_relayed: false,
             relay: None,
             release: Time::NEVER,
+            wake: Time::NEVER,
             buffer: None,
             jitter: None,
         }
@@ -97,24 +101,16 @@ impl Connection {
     /// Whether a packet is its own, and not a straggler of a connection that had its slot before.
     #[inline]
     pub fn awaits(&self, packet: &Packet) -> bool {
-        self.is_open && self.generation == packet.generation
+        self.is_open && self.generation == packet.generation()
     }
 
     /// The packet of a segment of this connection, number `owner`, in `slot`; `direction` is 0 or [`Packet::REVERSE`].
     #[inline]
     pub fn packet(&self, owner: u32, slot: u32, segment: &Segment, direction: u8) -> Packet {
-        let mut flags = direction;
-        if segment.flags.has(Flags::ECT) {
-            flags |= Packet::ECT;
-        }
-        if segment.len == 0 {
-            flags |= Packet::CONTROL;
-        }
-        if segment.flags.has(Flags::RESERVED) {
-            flags |= Packet::RESERVED;
-        }
+        let control = if segment.len == 0 { Packet::CONTROL } else { 0 };
+        let flags = direction | control | Packet::flags_of(segment.flags);
         let (group, generation) = (self.group, self.generation);
-        Packet { segment: slot, owner, generation, group, size: segment.wire_size, hop: 0, flags }
+        Packet::new(Label { segment: slot, owner, generation, group, size: segment.wire_size, flags })
     }
 
     /// Decides when the sender may answer an acknowledgement that arrived at `now`.

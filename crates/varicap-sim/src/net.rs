@@ -2,17 +2,17 @@
 
 use varicap_engine::{Hop, Links, Node, NodeId, Nodes, Reactives, Wire, routes};
 use varicap_experiment::FlowSpec;
-use varicap_experiment::measure::{LinkMeasure, LinkMeter};
+use varicap_experiment::measure::{LinkMeasure, LinkTotals};
 use varicap_experiment::packets::{PacketEvent, PacketLog};
-use varicap_net::{Backlog, Link, Policed, QueueSample, Setting};
-use varicap_tcp::Segment;
+use varicap_net::{Backlog, Frame, Link, LossCause, Lost, Policed, QueueSample, Setting, Watch};
+use varicap_tcp::{Polled, Segment};
 use varicap_units::{Rate, Time, Work};
 
 #[cfg(debug_assertions)]
 use crate::audit::Audit;
 use crate::budget::Guard;
 use crate::connection::Connection;
-use crate::observe::{LinkWatch, MarkedLosses, Traffic};
+use crate::observe::{LinkWatch, MarkedLosses, PipeWatch, Traffic};
 use crate::packet::Packet;
 use crate::scheduler::Scheduler;
 
@@ -20,7 +20,8 @@ use crate::scheduler::Scheduler;
 pub struct Net {
     hops: Vec<Hop<Packet>>,
     wires: Vec<Wire<Packet>>,
-    /// The nodes on the route of each flow group: from the sender to the receiver, then back.
+    /// The nodes on the route of each flow group: from the sender to the receiver, then back; the last one first, so that
+    /// the number of those still ahead is an index.
     routes: Vec<Box<[NodeId]>>,
     traffic: Traffic,
     nodes: Nodes,
@@ -48,7 +49,8 @@ impl Net {
         log: Option<PacketLog>,
         guard: Option<Guard>,
     ) -> Net {
-        let (wires, routes) = routes(flows, &nodes);
+        let (wires, mut routes) = routes(flows, &nodes);
+        routes.iter_mut().for_each(|route| route.reverse());
         Net {
             hops,
             wires,
@@ -86,6 +88,16 @@ impl Net {
     /// The next packet that comes out of link `link` at `now`.
     #[inline(always)]
     pub fn poll_link(&mut self, now: Time, link: usize) -> Option<Packet> {
+        let Hop { link: state, meter } = &mut self.hops[link];
+        // Without a log: links with one plan nothing.
+        let Some(pipe) = state.pipe() else { return self.poll_slowly(now, link) };
+        let packet = pipe.poll(now, &mut PipeWatch(meter))?;
+        self.count_out(&packet);
+        Some(packet)
+    }
+
+    #[inline(never)]
+    fn poll_slowly(&mut self, now: Time, link: usize) -> Option<Packet> {
         let (state, mut watch) = self.hop(link);
         let packet = state.poll(now, &mut watch)?;
         watch.traffic.record(now, watch.link, PacketEvent::Delivery, &packet);
@@ -111,7 +123,7 @@ impl Net {
     fn count_out(&mut self, _packet: &Packet) {
         #[cfg(debug_assertions)]
         {
-            self.balance.given += u64::from(_packet.segment != Packet::NO_SEGMENT);
+            self.balance.given += u64::from(_packet.segment() != Packet::NO_SEGMENT);
         }
     }
 
@@ -132,20 +144,26 @@ impl Net {
         self.hops.iter_mut().for_each(|hop| hop.meter.reset(now, hop.link.begun()));
     }
 
+    /// The nodes that lie before packets of this group and direction, the last one first.
+    #[inline(always)]
+    fn route(&self, packet: &Packet) -> &[NodeId] {
+        &self.routes[2 * packet.group() as usize + usize::from(packet.is_reverse())]
+    }
+
     /// The next node of a packet's route; none if it is at its endpoint.
-    #[inline]
+    #[inline(always)]
     pub fn next_node(&self, packet: &Packet) -> Option<NodeId> {
-        let route = 2 * packet.group as usize + usize::from(packet.is_reverse());
-        self.routes[route].get(packet.hop as usize).copied()
+        let ahead = packet.ahead();
+        if ahead == 0 { None } else { self.route(packet).get(ahead - 1).copied() }
     }
 
     /// Sends a packet into `node`, the next of its route.
     #[inline(always)]
     pub fn enter(&mut self, now: Time, node: NodeId, mut packet: Packet) {
-        packet.hop += 1;
+        packet.enter();
         #[cfg(debug_assertions)]
         {
-            self.balance.taken += u64::from(packet.segment != Packet::NO_SEGMENT);
+            self.balance.taken += u64::from(packet.segment() != Packet::NO_SEGMENT);
         }
         if let Some(link) = self.link_of(node) {
             self.enter_link(now, node, link, packet);
@@ -158,8 +176,29 @@ impl Net {
 
     #[inline(always)]
     fn enter_link(&mut self, now: Time, node: NodeId, link: usize, packet: Packet) {
-        let (state, mut watch) = self.hop(link);
+        let Hop { link: state, meter } = &mut self.hops[link];
+        let Some(pipe) = state.pipe() else { return self.enter_slowly(now, node, link, packet) };
         // Behind other packets it comes out after them: the pending wake stays.
+        let is_first = pipe.poll_at().is_never();
+        if let Some(packet) = pipe.push(now, packet, &mut PipeWatch(meter)) {
+            return self.lose(now, link, packet);
+        }
+        if is_first {
+            let due = pipe.poll_at();
+            self.scheduler.wake_by(node, due);
+        }
+    }
+
+    /// Link `link` has no room for a packet.
+    #[cold]
+    #[inline(never)]
+    fn lose(&mut self, at: Time, link: usize, frame: Packet) {
+        self.hop(link).1.on_lost(Lost { at, cause: LossCause::Overflow, frame });
+    }
+
+    #[inline(never)]
+    fn enter_slowly(&mut self, now: Time, node: NodeId, link: usize, packet: Packet) {
+        let (state, mut watch) = self.hop(link);
         let is_first = state.is_quiet();
         state.push(now, packet, &mut watch);
         if is_first {
@@ -184,41 +223,75 @@ impl Net {
         self.scheduler.wake_by(self.nodes.link(link), due);
     }
 
+    /// From now on samples of link number `link` are taken from outside.
+    pub fn hand_over(&mut self, link: usize) {
+        self.hops[link].link.hand_over();
+    }
+
+    /// What there is to see at a load-reactive link whose samples are taken from outside.
+    pub fn observe(&mut self, now: Time, link: usize) -> Option<QueueSample> {
+        let (state, mut watch) = self.hop(link);
+        state.observe(now, &mut watch)
+    }
+
+    /// What link number `link` did up to `now`, to which it is brought.
+    pub fn totals(&mut self, now: Time, link: usize) -> LinkTotals {
+        self.advance_link(now, link);
+        self.hops[link].meter.totals(now)
+    }
+
     /// Sends the segments that the sender of a connection may send now.
     #[inline(never)]
     pub fn send_data(&mut self, now: Time, owner: u32, connection: &mut Connection) {
         loop {
             let (slot, place) = self.traffic.segments.vacant();
-            if !connection.sender.poll_into(now, place) {
+            let left = connection.sender.poll_into(now, place);
+            if left == Polled::Nothing {
                 return;
             }
             let packet = connection.packet(owner, slot, place, 0);
             self.traffic.send(&packet);
             match connection.buffer {
-                Some(buffer) => self.enter(now, self.nodes.link(buffer), packet),
-                None => self.emit(now, packet),
+                Some(buffer) => self.begin(now, Some(self.nodes.link(buffer)), packet),
+                None => self.begin(now, None, packet),
+            }
+            if left == Polled::Last {
+                return;
             }
         }
     }
 
-    /// Sends the acknowledgements of a connection that are due.
+    /// Sends the acknowledgements of a connection that are due: one, or two where the marks of its data change (RFC 8257 §3.2).
     #[inline(always)]
-    pub fn send_acks(&mut self, now: Time, owner: u32, connection: &mut Connection) {
+    pub fn send_ack(&mut self, now: Time, owner: u32, connection: &mut Connection) {
         while connection.receiver.is_due(now) {
             let (slot, place) = self.traffic.segments.vacant();
             connection.receiver.poll_into(now, place);
             let packet = connection.packet(owner, slot, place, Packet::REVERSE);
             self.traffic.send(&packet);
-            self.emit(now, packet);
+            self.begin(now, None, packet);
         }
     }
 
-    /// Sends a packet into the first node of its route.
+    /// Sends a packet into the first node of its route, or into `node` instead.
     #[inline(always)]
-    fn emit(&mut self, now: Time, packet: Packet) {
-        debug_assert!(self.next_node(&packet).is_some(), "the route of {packet:?} is empty");
-        if let Some(node) = self.next_node(&packet) {
-            self.enter(now, node, packet);
+    pub fn begin(&mut self, now: Time, node: Option<NodeId>, mut packet: Packet) {
+        let route = self.route(&packet);
+        debug_assert!(!route.is_empty(), "the route of {packet:?} is empty");
+        if let Some(&first) = route.last() {
+            packet.set_out(route.len());
+            self.enter(now, node.unwrap_or(first), packet);
+        }
+    }
+
+    /// Makes sure that connection `owner` is woken at `at` at the latest.
+    #[inline(always)]
+    pub fn wake_connection(&mut self, owner: u32, connection: &mut Connection, at: Time) {
+        let node = self.nodes.connection(owner);
+        debug_assert!(self.scheduler.pending(node) <= connection.wake, "{node:?} would be woken late");
+        if at < connection.wake {
+            connection.wake = at;
+            self.scheduler.wake_by(node, at);
         }
     }
 
@@ -255,9 +328,9 @@ impl Net {
         self.hops.iter_mut().flat_map(move |hop| hop.link.policed(now))
     }
 
-    /// The meter of each link.
-    pub fn meters(&mut self) -> impl Iterator<Item = &mut LinkMeter> {
-        self.hops.iter_mut().map(|hop| &mut hop.meter)
+    /// Each link with its meter.
+    pub fn hops(&mut self) -> impl Iterator<Item = &mut Hop<Packet>> {
+        self.hops.iter_mut()
     }
 
     /// What each link did up to `end`, when the run is over.

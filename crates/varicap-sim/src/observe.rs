@@ -4,9 +4,9 @@ use varicap_engine::meters_of;
 use varicap_experiment::measure::{FlowMeter, LinkMeter, SenderTotals};
 use varicap_experiment::packets::{PacketEvent, PacketLog, PacketOwner, PacketRecord};
 use varicap_experiment::{FlowSpec, Transport};
-use varicap_net::{Backlog, Frame, Lost, Watch};
-use varicap_tcp::{AckOutcome, Flags, Segment, Sender};
-use varicap_units::{Bytes, Rate, Time};
+use varicap_net::{Ahead, Backlog, Frame, Lost, Watch};
+use varicap_tcp::{AckOutcome, Flags, Segment};
+use varicap_units::{Bytes, Rate, Span, Time};
 
 #[cfg(debug_assertions)]
 use crate::audit::Audit;
@@ -73,7 +73,7 @@ impl Observer {
 
     /// Counts a datagram that reached its destination.
     pub(crate) fn on_datagram(&mut self, packet: &Packet) {
-        let (meter, size) = (&mut self.flows[packet.owner as usize], packet.wire_size());
+        let (meter, size) = (&mut self.flows[packet.owner() as usize], packet.wire_size());
         meter.on_data(size, size);
         if packet.is_reserved() {
             meter.on_marked(size);
@@ -113,7 +113,7 @@ impl Observer {
     /// Adds the totals of a connection that is over to those of its meter.
     pub(crate) fn on_close(&mut self, connection: &Connection, now: Time, marked_losses: u64) {
         let meter = connection.meter as usize;
-        self.over[meter] = self.over[meter].plus(&sender_totals(now, &connection.sender, marked_losses));
+        self.over[meter] = self.over[meter].plus(&sender_totals(now, connection, marked_losses));
         if connection.is_single() {
             self.flows[meter].on_close(now);
         }
@@ -131,7 +131,7 @@ impl Observer {
         {
             let total = &mut totals[connection.meter as usize];
             let marked = marked_losses.of_connection(owner as u32);
-            *total = total.plus(&sender_totals(now, &connection.sender, marked));
+            *total = total.plus(&sender_totals(now, connection, marked));
         }
         totals
     }
@@ -171,7 +171,7 @@ impl MarkedLosses {
     #[cold]
     fn count(&mut self, packet: &Packet) {
         let counts = if packet.is_datagram() { &mut self.datagrams } else { &mut self.connections };
-        let owner = packet.owner as usize;
+        let owner = packet.owner() as usize;
         if counts.len() <= owner {
             counts.resize(owner + 1, 0);
         }
@@ -229,9 +229,9 @@ impl Traffic {
     pub(crate) fn send_datagram(&mut self, now: Time, packet: &mut Packet) {
         if self.log.is_some() {
             let (slot, place) = self.segments.vacant();
-            let size = packet.size;
+            let size = packet.label().size;
             *place = Segment { wire_size: size, len: u32::from(size), sent_at: now, ..Segment::default() };
-            packet.segment = slot;
+            packet.carry(slot);
             self.segments.take();
         }
     }
@@ -240,8 +240,8 @@ impl Traffic {
     #[inline]
     pub(crate) fn end_datagram(&mut self, packet: &Packet) {
         debug_assert!(packet.is_datagram(), "{packet:?} belongs to a connection");
-        if packet.segment != Packet::NO_SEGMENT {
-            self.segments.free(packet.segment);
+        if packet.segment() != Packet::NO_SEGMENT {
+            self.segments.free(packet.segment());
         }
     }
 
@@ -250,8 +250,8 @@ impl Traffic {
     pub(crate) fn arrive(&mut self, packet: &Packet) -> &Segment {
         #[cfg(debug_assertions)]
         self.audit.on_arrived(packet);
-        self.segments.free(packet.segment);
-        let segment = self.segments.get_mut(packet.segment);
+        self.segments.free(packet.segment());
+        let segment = self.segments.get_mut(packet.segment());
         if packet.is_marked() {
             segment.flags = segment.flags.with(Flags::CE);
         }
@@ -323,7 +323,7 @@ impl Watch<Packet> for LinkWatch<'_> {
         self.traffic.record(at, self.link, PacketEvent::Lost(cause), &frame);
         #[cfg(debug_assertions)]
         {
-            self.traffic.lost_segments += u64::from(frame.segment != Packet::NO_SEGMENT);
+            self.traffic.lost_segments += u64::from(frame.segment() != Packet::NO_SEGMENT);
         }
         if frame.is_datagram() {
             self.traffic.end_datagram(&frame);
@@ -332,7 +332,7 @@ impl Watch<Packet> for LinkWatch<'_> {
             {
                 self.traffic.audit.on_lost(&frame);
             }
-            self.traffic.segments.free(frame.segment);
+            self.traffic.segments.free(frame.segment());
         }
     }
 
@@ -373,17 +373,58 @@ impl Watch<Packet> for LinkWatch<'_> {
     fn on_opportunity(&mut self, _: Time, offered: Bytes, _: Bytes) {
         self.meter.on_opportunity(offered);
     }
+
+    fn on_offered(&mut self) {
+        self.meter.on_offered();
+    }
+
+    fn on_planned(&mut self, wait: Span, size: Bytes, backlog: Backlog) {
+        self.meter.on_planned(wait, size, backlog);
+    }
+
+    fn on_passed(&mut self, at: Time, arrived: Time, packet: &Packet) {
+        debug_assert!(self.traffic.log.is_none(), "the log would miss what is reported late");
+        self.meter.on_passed(at - arrived, packet.wire_size());
+    }
+
+    fn on_reported(&mut self, ahead: Ahead) {
+        self.meter.on_reported(ahead);
+    }
+}
+
+/// Observes what passes a link whose departures are planned: nothing is logged, and what it has no room for comes back.
+pub(crate) struct PipeWatch<'a>(pub &'a mut LinkMeter);
+
+impl Watch<Packet> for PipeWatch<'_> {
+    fn on_lost(&mut self, _: Lost<Packet>) {
+        debug_assert!(false, "a pipe loses nothing by itself");
+    }
+
+    #[inline(always)]
+    fn on_offered(&mut self) {
+        self.0.on_offered();
+    }
+
+    #[inline(always)]
+    fn on_planned(&mut self, wait: Span, size: Bytes, backlog: Backlog) {
+        self.0.on_planned(wait, size, backlog);
+    }
+
+    #[inline(always)]
+    fn on_passed(&mut self, at: Time, arrived: Time, packet: &Packet) {
+        self.0.on_passed(at - arrived, packet.wire_size());
+    }
 }
 
 /// The entry in the log for what happened to a packet.
 fn record_of(at: Time, link: u16, event: PacketEvent, packet: &Packet, pool: &Pool<Segment>) -> PacketRecord {
     let owner = PacketOwner {
-        group: packet.group,
-        flow: packet.owner,
-        generation: packet.generation,
+        group: packet.group(),
+        flow: packet.owner(),
+        generation: packet.generation(),
         is_reverse: packet.is_reverse(),
     };
-    let mut segment = *pool.get(packet.segment);
+    let mut segment = *pool.get(packet.segment());
     if packet.is_reserved() {
         segment.flags = segment.flags.with(Flags::RESERVED); // a link may have marked it
     }
@@ -393,7 +434,8 @@ fn record_of(at: Time, link: u16, event: PacketEvent, packet: &Packet, pool: &Po
     PacketRecord { at, link, event, owner, segment }
 }
 
-fn sender_totals(now: Time, sender: &Sender, marked_losses: u64) -> SenderTotals {
+fn sender_totals(now: Time, connection: &Connection, marked_losses: u64) -> SenderTotals {
+    let sender = &connection.sender;
     let counters = sender.counters();
     SenderTotals {
         sent_packets: counters.sent_packets,
@@ -402,6 +444,7 @@ fn sender_totals(now: Time, sender: &Sender, marked_losses: u64) -> SenderTotals
         fast_retransmits: counters.fast_retransmits,
         marked_lost_packets: marked_losses,
         lost_tokens: sender.lost_tokens(now).unwrap_or_default(),
+        watched: connection.app.watched(now),
     }
 }
 

@@ -1,13 +1,25 @@
 //! What travels over the simulated links: a 16-byte handle of a pooled segment.
 
-use varicap_net::Frame;
+use std::fmt;
+
+use varicap_net::{Codepoint, Frame};
+use varicap_tcp::Flags;
 use varicap_units::Bytes;
 
 use crate::budget::Guard;
 
-/// A packet in the network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A packet in the network, as two words: it travels in registers, and into and out of rings in two moves.
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Packet {
+    /// The segment's place in the pool, and the owner above it.
+    place: u64,
+    /// From the lowest bit: size, group, generation, nodes ahead, flags.
+    rest: u64,
+}
+
+/// What a packet says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Label {
     /// Its segment's place in the pool. A datagram has [`Packet::NO_SEGMENT`], unless packets are recorded.
     pub segment: u32,
     /// The connection, or the datagram source, that it belongs to.
@@ -18,13 +30,101 @@ pub struct Packet {
     pub group: u16,
     /// Size on the wire [B].
     pub size: u16,
-    /// Index of the next node of its route.
-    pub hop: u8,
-    /// Direction, ECN, reservation, whether it carries data.
+    /// Direction, ECN field, reservation, whether it carries data.
     pub flags: u8,
 }
 
+const GROUP: u32 = 16;
+const GENERATION: u32 = 32;
+const AHEAD: u32 = 48;
+const FLAGS: u32 = 56;
+
+impl fmt::Debug for Packet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}, {} nodes ahead", self.label(), self.ahead())
+    }
+}
+
 impl Packet {
+    /// The packet that says so, at its endpoint.
+    #[inline(always)]
+    pub const fn new(label: Label) -> Packet {
+        let Label { segment, owner, generation, group, size, flags } = label;
+        Packet {
+            place: segment as u64 | (owner as u64) << 32,
+            rest: size as u64
+                | (group as u64) << GROUP
+                | (generation as u64) << GENERATION
+                | (flags as u64) << FLAGS,
+        }
+    }
+
+    /// What it says.
+    pub const fn label(&self) -> Label {
+        Label {
+            segment: self.segment(),
+            owner: self.owner(),
+            generation: self.generation(),
+            group: (self.rest >> GROUP) as u16,
+            size: self.rest as u16,
+            flags: self.flags(),
+        }
+    }
+
+    /// See [`Label::segment`].
+    #[inline(always)]
+    pub const fn segment(&self) -> u32 {
+        self.place as u32
+    }
+
+    /// See [`Label::owner`].
+    #[inline(always)]
+    pub const fn owner(&self) -> u32 {
+        (self.place >> 32) as u32
+    }
+
+    /// See [`Label::generation`].
+    #[inline(always)]
+    pub const fn generation(&self) -> u16 {
+        (self.rest >> GENERATION) as u16
+    }
+
+    #[inline(always)]
+    const fn flags(&self) -> u8 {
+        (self.rest >> FLAGS) as u8
+    }
+
+    /// Sets some flags.
+    #[inline]
+    pub fn flag(&mut self, flags: u8) {
+        self.rest |= u64::from(flags) << FLAGS;
+    }
+
+    /// Gives it the segment in `slot`.
+    pub fn carry(&mut self, slot: u32) {
+        self.place = self.place >> 32 << 32 | u64::from(slot);
+    }
+
+    /// Nodes of its route that are still ahead.
+    #[inline(always)]
+    pub const fn ahead(&self) -> usize {
+        (self.rest >> AHEAD) as u8 as usize
+    }
+
+    /// It sets out on a route of `nodes` nodes.
+    #[inline(always)]
+    pub fn set_out(&mut self, nodes: usize) {
+        debug_assert!(self.ahead() == 0 && nodes <= u8::MAX as usize, "{self:?} on a route of {nodes} nodes");
+        self.rest |= (nodes as u64) << AHEAD;
+    }
+
+    /// It enters the next node of its route.
+    #[inline(always)]
+    pub fn enter(&mut self) {
+        debug_assert!(self.ahead() > 0, "{self:?} is at its endpoint");
+        self.rest -= 1 << AHEAD;
+    }
+
     /// A datagram that is not recorded carries no segment.
     pub const NO_SEGMENT: u32 = u32::MAX;
     /// It travels from the receiver to the sender.
@@ -39,38 +139,43 @@ impl Packet {
     pub const CONTROL: u8 = 16;
     /// A datagram: it belongs to no connection.
     pub const DATAGRAM: u8 = 32;
+    /// Its ECN-capable transport said so by ECT(1), not by ECT(0).
+    pub const ECT1: u8 = 128;
+
+    /// What a packet shows of the flags of its segment.
+    #[inline]
+    pub const fn flags_of(segment: Flags) -> u8 {
+        const SHIFT: u32 = 3;
+        const { assert!(Flags::ECT.0 == (Packet::ECT as u16) << SHIFT) };
+        const { assert!(Flags::RESERVED.0 == (Packet::RESERVED as u16) << SHIFT) };
+        const { assert!(Flags::ECT1.0 == (Packet::ECT1 as u16) << SHIFT) };
+        (segment.0 >> SHIFT) as u8 & (Packet::ECT | Packet::ECT1 | Packet::RESERVED)
+    }
 
     /// A datagram of a source whose meter is `owner`.
     pub fn datagram(owner: u32, group: u16, size: Bytes) -> Packet {
         debug_assert!(size.as_u64() <= u64::from(u16::MAX), "a datagram of {size}");
         let size = size.as_u64() as u16; // the scenario limits datagrams to 65,535 bytes
-        Packet {
-            segment: Packet::NO_SEGMENT,
-            owner,
-            generation: 0,
-            group,
-            size,
-            hop: 0,
-            flags: Packet::DATAGRAM,
-        }
+        let flags = Packet::DATAGRAM;
+        Packet::new(Label { segment: Packet::NO_SEGMENT, owner, generation: 0, group, size, flags })
     }
 
     /// Whether it is a datagram.
     #[inline]
     pub fn is_datagram(&self) -> bool {
-        self.flags & Packet::DATAGRAM != 0
+        self.flags() & Packet::DATAGRAM != 0
     }
 
     /// Whether it travels from the receiver to the sender.
     #[inline]
     pub fn is_reverse(&self) -> bool {
-        self.flags & Packet::REVERSE != 0
+        self.flags() & Packet::REVERSE != 0
     }
 
     /// Whether a queue has marked it (CE).
     #[inline]
     pub fn is_marked(&self) -> bool {
-        self.flags & Packet::CE != 0
+        self.flags() & Packet::CE != 0
     }
 }
 
@@ -102,47 +207,57 @@ impl FlowOwner {
 impl Frame for Packet {
     #[inline]
     fn wire_size(&self) -> Bytes {
-        Bytes::new(u64::from(self.size))
+        Bytes::new(self.rest & 0xffff)
     }
 
     #[inline]
     fn mark_ce(&mut self) -> bool {
-        let capable = self.flags & Packet::ECT != 0;
+        let capable = self.flags() & Packet::ECT != 0;
         if capable {
-            self.flags |= Packet::CE;
+            self.flag(Packet::CE);
         }
         capable
     }
 
-    fn is_ecn_capable(&self) -> bool {
-        self.flags & Packet::ECT != 0
+    #[inline]
+    fn codepoint(&self) -> Codepoint {
+        match self.flags() & (Packet::ECT | Packet::ECT1 | Packet::CE) {
+            0 => Codepoint::NotEct,
+            Packet::ECT => Codepoint::Ect0,
+            flags if flags & Packet::CE == 0 => Codepoint::Ect1,
+            _ => Codepoint::Ce,
+        }
     }
 
     #[inline]
     fn is_control(&self) -> bool {
-        self.flags & Packet::CONTROL != 0
+        self.flags() & Packet::CONTROL != 0
     }
 
     #[inline]
     fn is_reserved(&self) -> bool {
-        self.flags & Packet::RESERVED != 0
+        self.flags() & Packet::RESERVED != 0
     }
 
     fn set_reserved(&mut self, reserved: bool) {
-        self.flags = if reserved { self.flags | Packet::RESERVED } else { self.flags & !Packet::RESERVED };
+        self.rest &= !(u64::from(Packet::RESERVED) << FLAGS);
+        if reserved {
+            self.flag(Packet::RESERVED);
+        }
     }
 
     fn flow(&self) -> u32 {
         let owner = if self.is_datagram() {
-            FlowOwner::Datagrams(self.owner)
+            FlowOwner::Datagrams(self.owner())
         } else {
-            FlowOwner::Connection(self.owner)
+            FlowOwner::Connection(self.owner())
         };
         owner.flow() | u32::from(self.is_reverse())
     }
 
+    #[inline(always)]
     fn group(&self) -> u16 {
-        self.group
+        (self.rest >> GROUP) as u16
     }
 }
 
@@ -227,6 +342,23 @@ mod tests {
     #[test]
     fn a_packet_takes_16_bytes() {
         assert_eq!(size_of::<Packet>(), 16);
+    }
+
+    #[test]
+    fn a_packet_says_what_it_was_told_wherever_it_is() {
+        let (segment, owner, size) = (0x1234_5678, 0x9abc_def0, 0xffff);
+        let label = Label { segment, owner, generation: 0x8001, group: 0x4002, size, flags: Packet::REVERSE };
+        let mut packet = Packet::new(label);
+        packet.set_out(255);
+        packet.enter();
+        assert_eq!((packet.label(), packet.ahead()), (label, 254));
+        packet.flag(Packet::ECT);
+        assert!(packet.mark_ce() && packet.is_marked() && packet.is_reverse());
+        packet.set_reserved(true);
+        packet.set_reserved(false);
+        packet.carry(7);
+        let flags = Packet::REVERSE | Packet::ECT | Packet::CE;
+        assert_eq!((packet.label(), packet.ahead()), (Label { segment: 7, flags, ..label }, 254));
     }
 
     #[test]

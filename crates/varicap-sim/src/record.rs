@@ -90,6 +90,16 @@ impl<'a> Sampler<'a> {
         self.next
     }
 
+    /// The time series of the flows so far.
+    pub fn flows(&self) -> impl Iterator<Item = &FlowSeries> {
+        self.flows.iter().map(|flow| &flow.series)
+    }
+
+    /// The time series of the links so far.
+    pub fn links(&self) -> &[LinkSeries] {
+        &self.links
+    }
+
     /// How many points a sample has.
     pub fn width(&self) -> usize {
         self.flows.len() + self.links.len()

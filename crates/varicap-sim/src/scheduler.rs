@@ -48,6 +48,8 @@ pub struct Scheduler {
     place: Vec<u32>,
     /// Wakes that come once: few at a time and soon, so that they are cheaper when kept apart from the many timers.
     once: BinaryHeap<Reverse<Wake>>,
+    /// When the earliest of `heap` and `once` comes.
+    rest: Time,
     /// The instant that is being handled; no node is woken before it. Only kept where assertions are on.
     #[cfg(debug_assertions)]
     now: Time,
@@ -62,6 +64,7 @@ impl Scheduler {
             len: 0,
             place: vec![ABSENT; nodes],
             once: BinaryHeap::new(),
+            rest: Time::NEVER,
             #[cfg(debug_assertions)]
             now: Time::ZERO,
         }
@@ -76,12 +79,23 @@ impl Scheduler {
                 (at, node) = (due, other as u32);
             }
         }
-        let once = self.once.peek().map_or(NONE, |&Reverse(wake)| wake);
-        let sorted = self.heap[0].min(once);
-        if (sorted >> 32) < u128::from(at.as_nanos()) {
-            return Some((time_of(sorted), node_of(sorted)));
+        if self.rest < at {
+            let wake = self.first_sorted();
+            return Some((time_of(wake), node_of(wake)));
         }
         (!at.is_never()).then_some((at, NodeId::numbered(node)))
+    }
+
+    /// The earliest wake of those that are kept sorted.
+    #[inline]
+    fn first_sorted(&self) -> Wake {
+        self.heap[0].min(self.once.peek().map_or(NONE, |&Reverse(wake)| wake))
+    }
+
+    /// Wakes that are kept sorted have changed.
+    #[inline]
+    fn note_sorted(&mut self) {
+        self.rest = time_of(self.first_sorted());
     }
 
     /// Notes that the wakes at `now` are about to be handled, and asserts that time does not go back.
@@ -114,22 +128,30 @@ impl Scheduler {
     pub fn wake_once(&mut self, node: NodeId, at: Time) {
         self.assert_not_past(node, at);
         self.once.push(Reverse(wake_of(node, at)));
+        self.rest = self.rest.min(at);
     }
 
     /// The node was polled at `now` and wants to be polled at `at`: its wakes up to `now` are over, a later one stays
-    /// as in [`Scheduler::wake_by`].
+    /// as in [`Scheduler::wake_by`]. Returns when it is woken.
     #[inline]
-    pub fn polled(&mut self, node: NodeId, now: Time, at: Time) {
+    pub fn polled(&mut self, node: NodeId, now: Time, at: Time) -> Time {
         debug_assert!(at > now, "{node:?} was polled at {now:?} and still wants to be");
         if self.once.peek() == Some(&Reverse(wake_of(node, now))) {
             self.once.pop();
+            self.note_sorted();
         }
-        if self.pending(node) > now { self.wake_by(node, at) } else { self.wake(node, at) }
+        let pending = self.pending(node);
+        if pending <= now {
+            self.wake(node, at);
+            return at;
+        }
+        self.wake_by(node, at);
+        at.min(pending)
     }
 
     /// The instant at which the node is woken next, apart from wakes that come once.
     #[inline]
-    fn pending(&self, node: NodeId) -> Time {
+    pub fn pending(&self, node: NodeId) -> Time {
         match self.busy.get(node.index()) {
             Some(&due) => due,
             None => match self.place.get(node.index()) {
@@ -155,6 +177,7 @@ impl Scheduler {
         let wake = wake_of(node, at);
         if wake < self.heap[place as usize] {
             self.sift_up(place as usize, wake);
+            self.note_sorted();
         }
     }
 
@@ -169,6 +192,7 @@ impl Scheduler {
         } else {
             self.sift_up(place as usize, wake);
         }
+        self.note_sorted();
     }
 
     #[inline]
@@ -198,6 +222,7 @@ impl Scheduler {
             }
             self.sift_up(hole, wake_of(node, at));
         }
+        self.note_sorted();
     }
 
     fn remove(&mut self, place: usize) {

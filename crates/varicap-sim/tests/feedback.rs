@@ -32,7 +32,7 @@ impl CongestionControl for Probe {
 }
 
 /// What the flows with the control `probe` heard in one run.
-fn hear(toml: &str) -> Vec<(f64, f64)> {
+pub fn hear(toml: &str) -> Vec<(f64, f64)> {
     let scenario = Scenario::from_toml(toml, "test.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
     let networks = scenario.networks(&mut |_| Err(String::new())).unwrap_or_else(|error| panic!("{error}"));
     let heard = Heard::default();
@@ -45,10 +45,10 @@ fn hear(toml: &str) -> Vec<(f64, f64)> {
     std::mem::take(&mut heard.lock().unwrap())
 }
 
-const PROBE: &str = "[tcp]\nstack = \"rfc\"\n[flows.a]\njitter = \"0 s\"\ntcp = { congestion = { custom = \"probe\" }, mss = \"1000 B\" }\n";
+pub const PROBE: &str = "[tcp]\nstack = \"rfc\"\n[flows.a]\njitter = \"0 s\"\ntcp = { congestion = { custom = \"probe\" }, mss = \"1000 B\" }\n";
 
 /// 2 Mb/s, from 5 s on 1 Mb/s; 20 ms there and 30 ms back.
-const PATH: &str = r#"
+pub const PATH: &str = r#"
     duration = "10 s"
     [topology.dumbbell.forward]
     capacity = { steps = { at = ["0 s", "5 s"], rates = ["2 Mbit/s", "1 Mbit/s"] } }

@@ -212,6 +212,59 @@ fn each_capacity_process_offers_its_mean() {
 }
 
 #[test]
+fn waiting_does_not_depend_on_the_propagation_delay() {
+    // M/D/1: what happens behind the server, constant or not, in order or not, moves no wait by a bit.
+    let waits = |delay: &str| {
+        let toml = format!(
+            r#"
+            duration = "300 s"
+            [topology.dumbbell.forward]
+            capacity = "1 Mbit/s"
+            queue = {{ drop-tail = {{ limit = "unlimited" }} }}
+            {delay}
+            [flows.a.datagrams]
+            rate = "700 kbit/s"
+            size = "1000 B"
+            spacing = "poisson"
+            "#
+        );
+        let row = simulate(&toml, 1).remove(0).links.remove(0);
+        [row.sojourn_mean_ms, row.sojourn_p50_ms, row.sojourn_p99_ms, row.backlog_mean_packets]
+            .map(f64::to_bits)
+    };
+    let still = waits("");
+    let steps = r#"delay = { steps = { at = ["0 s", "1 s"], delays = ["5 ms", "90 ms"], period = "2 s" } }"#;
+    for delay in ["delay = \"200 ms\"", steps, &format!("{steps}\nreorder = true")] {
+        assert_eq!(waits(delay), still, "{delay}");
+    }
+}
+
+#[test]
+fn the_mean_delay_of_a_path_is_that_of_its_processes() {
+    // Single segments at random instants see time averages, so that their RTTs have the mean of both ways and what the
+    // transmissions take. The interval of 20 runs must hold it (widened by 1 %).
+    let trace = "time_s,delay_ms\n0,10\n0.5,30\n0.8,70\n0.9,10\n";
+    let toml = r#"
+        duration = "500 s"
+        tcp = { handshake = false, mss = "1460 B", header = "40 B" }
+        [topology.dumbbell.forward]
+        capacity = "12 Mbit/s"
+        delay = { markov = { delays = ["20 ms", "60 ms", "5 ms"], mean_holding = ["2 s", "1 s", "1 s"] } }
+        reorder = true
+        [topology.dumbbell.reverse]
+        delay = { trace = { file = "d.csv" } }
+        [flows.a]
+        app = { arrivals = { rate = "4 /s", size = { fixed = "1460 B" } } }
+        "#;
+    let found = interval(&common::simulate_with(toml, trace, 20), |run| run.flows[0].rtt_mean_ms);
+    let (forward, reverse) =
+        ((20.0 * 2.0 + 60.0 + 5.0) / 4.0, (10.0 * 5.0 + 30.0 * 3.0 + 70.0 + 10.0) / 10.0);
+    let expected = forward + reverse + 1.0;
+    assert!(found.lo * 0.99 <= expected && expected <= found.hi * 1.01, "{found:?} instead of {expected} ms");
+    assert!(found.hi - found.lo < 0.05 * expected, "{found:?} says little");
+}
+
+#[test]
 fn linux_reno_without_sack_is_reproduced() {
     // The kernel testbed's numbers for this path: 686 kb/s steady goodput, cwnd 14 to 29, period 2.18 s. Bound: 3 %.
     let text =

@@ -64,8 +64,8 @@ pub struct TcpConfig {
     pub after_timeout: AfterTimeout,
     /// NewReno's window when its recovery ends. Default: by the stack; `rfc` has flight-size (RFC 6582 §3.2 (3), option 1).
     pub after_recovery: AfterRecovery,
-    /// Whether duplicate ACKs for data sent before the last recovery may start another one. Default: by the stack;
-    /// `rfc` has false (RFC 6582 §3.2 (2)).
+    /// Whether duplicate ACKs for data sent before the last recovery may start another one. Duplicates of the ACK that ends
+    /// Tahoe's may not: they answer what it sent twice. Default: by the stack; `rfc` has false (RFC 6582 §3.2 (2)).
     pub repeat_fast_retransmit: bool,
     /// Whether duplicate ACKs stretch Reno's and NewReno's window in fast recovery (RFC 5681 §3.2 (3) and (4)). Without, a
     /// sender is silent until half of its window has left the network. Default: by the stack; `rfc` has true.
@@ -101,6 +101,13 @@ pub struct TcpConfig {
     /// Explicit congestion notification, negotiated if there is a handshake: true for RFC 3168's, or accurate (RFC 9768).
     /// Default: by the stack; `rfc` has false.
     pub ecn: EcnMode,
+}
+
+impl TcpConfig {
+    /// The ECN that its connections negotiate: what is set, or what the congestion control needs.
+    pub fn ecn_in_force(&self) -> EcnMode {
+        self.congestion.wants().ecn_mode(self.ecn)
+    }
 }
 
 impl Default for TcpConfig {

@@ -26,6 +26,6 @@ pub use receiver::Receiver;
 pub use recovery::{Beliefs, Order, RackConfig, Recovery, Reduction, State};
 pub use reservation::{DelayedConfig, Reservation, TimedConfig, TimerOwner, lossless_interval};
 pub use segment::{EcnBytes, Flags, MAX_SACK_BLOCKS, Segment};
-pub use sender::{AckOutcome, Counters, Sender};
+pub use sender::{AckOutcome, Counters, Polled, Sender};
 pub use stacks::{DEFAULT_STACK, Stack};
 pub use timer::{LinuxTimer, MultipleTimer, Rfc6298Timer, TickTimer, Timer};

@@ -27,6 +27,10 @@ impl Flags {
     pub const AE: Flags = Flags(256);
     /// It carries the AccECN option; see [`Segment::ecn_bytes`].
     pub const COUNTED: Flags = Flags(512);
+    /// With [`Flags::ECT`]: the codepoint is ECT(1), which asks for low latency (RFC 9331 §4.1), and not ECT(0).
+    pub const ECT1: Flags = Flags(1024);
+    /// With [`Flags::COUNTED`]: the first counter of the AccECN option is that of ECT(1) (order 1 of RFC 9768 §3.2.3).
+    pub const ECT1_FIRST: Flags = Flags(2048);
 
     /// Whether all of `other` are set.
     pub const fn has(self, other: Flags) -> bool {
@@ -71,13 +75,16 @@ pub(crate) const FIRST_CE_COUNT: u32 = 5;
 pub(crate) const OPTION_ACCURATE_ECN: u16 = 8;
 
 /// How many ECN-capable and marked bytes a receiver has counted, as the AccECN option says it; the option carries the
-/// lowest 24 bits. Nothing here sends ECT(1), so its counter never moves and may be left out (RFC 9768 §3.2.3.3).
+/// lowest 24 bits. Of the two codepoints of ECN-capable data, it says the one that arrived last and may leave out the other,
+/// which has not moved since (RFC 9768 §3.2.3.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EcnBytes {
-    /// Payload that arrived as ECT(0), counted from 1 [B].
+    /// Payload that arrived as ECT(0) or, if `ect1`, as ECT(1), counted from 1 [B].
     pub capable: u32,
     /// Payload that arrived as CE, counted from 0 [B].
     pub marked: u32,
+    /// Whether `capable` counts ECT(1).
+    pub ect1: bool,
 }
 
 /// A segment of simulated TCP. Sequence numbers are 64-bit offsets into the byte stream and never wrap; data
@@ -147,14 +154,16 @@ impl Segment {
     /// The counters of the AccECN option, if it carries one.
     pub fn ecn_bytes(&self) -> Option<EcnBytes> {
         let (capable, marked) = self.sack[MAX_SACK_BLOCKS - 1];
-        self.flags.has(Flags::COUNTED).then_some(EcnBytes { capable, marked })
+        let ect1 = self.flags.has(Flags::ECT1_FIRST);
+        self.flags.has(Flags::COUNTED).then_some(EcnBytes { capable, marked, ect1 })
     }
 
     /// Adds the AccECN option with these counters.
     pub fn count_ecn(&mut self, bytes: EcnBytes) {
         debug_assert!(usize::from(self.sack_count) < MAX_SACK_BLOCKS, "no room for an AccECN option");
         self.sack[MAX_SACK_BLOCKS - 1] = (bytes.capable, bytes.marked);
-        self.flags = self.flags.with(Flags::COUNTED);
+        let order = if bytes.ect1 { Flags::ECT1_FIRST } else { Flags::default() };
+        self.flags = self.flags.with(Flags::COUNTED).with(order);
     }
 
     /// The byte that an offset stands for, above `ack` or below it [B].

@@ -9,13 +9,13 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use proptest::prelude::*;
-use varicap_tcp::congestion::{CubicConfig, RenoConfig};
+use varicap_tcp::congestion::{Bbr3Config, CongestionControl, CubicConfig, RenoConfig};
 use varicap_tcp::{
     AccurateEcn, AckPolicy, AfterTimeout, Congestion, DelayedAck, EcnMode, Flags, LinuxTimer, MultipleTimer,
-    Nagle, Pacing, PacingRatios, RackConfig, Receiver, Recovery, Reduction, Rfc6298Timer, RttBase,
+    Nagle, Pacing, PacingRatios, Polled, RackConfig, Receiver, Recovery, Reduction, Rfc6298Timer, RttBase,
     RttSamples, Segment, Sender, State, TcpConfig, TickTimer, Timer,
 };
-use varicap_units::{Amount, Bytes, Span, Stream, Streams, Time};
+use varicap_units::{Amount, Bytes, Rate, Span, Stream, Streams, Time};
 
 const MSS: u64 = 100;
 
@@ -78,8 +78,13 @@ impl World {
 
     /// Drains both ends; polling again must change nothing.
     fn settle(&mut self, now: Time) {
-        while let Some(segment) = self.sender.poll(now) {
-            self.send(now, segment, true);
+        // What is said to be the last segment is: another poll finds nothing, and changes nothing.
+        let (mut segment, mut polled) = (Segment::default(), Polled::Segment);
+        while polled == Polled::Segment {
+            polled = self.sender.poll_into(now, &mut segment);
+            if polled != Polled::Nothing {
+                self.send(now, segment, true);
+            }
         }
         while let Some(segment) = self.receiver.poll(now) {
             self.edge = self.edge.max(segment.ack + u64::from(segment.window));
@@ -89,6 +94,7 @@ impl World {
         assert!(self.sender.poll(now).is_none() && self.receiver.poll(now).is_none());
         assert_eq!(before, format!("{:?} {:?}", self.sender, self.receiver));
         assert!(self.sender.cwnd().as_u64() >= MSS);
+        assert!(self.sender.control().pacing_rate() != Some(Rate::ZERO), "a pace of nothing");
         let _checks_that_the_pipe_is_not_negative = self.sender.in_flight();
     }
 
@@ -211,6 +217,8 @@ fn configs() -> impl Strategy<Value = TcpConfig> {
             Just(Congestion::Reno(RenoConfig::default())),
             Just(Congestion::Reno(RenoConfig { byte_counting: Some(2), ..RenoConfig::default() })),
             Just(Congestion::Cubic(CubicConfig::default())),
+            Just(Congestion::Bbr),
+            (0u32..=3).prop_map(|offload_quanta| Congestion::Bbr3(Bbr3Config { offload_quanta })),
         ],
         timers(),
         prop_oneof![
@@ -308,7 +316,7 @@ proptest! {
     ) {
         let buffer = config.receive_window.bytes(config.mss, Bytes::ZERO).as_u64();
         World {
-            sender: Sender::new(&config, Time::ZERO),
+            sender: Sender::new(&config, Time::ZERO).drawing_from(Streams::new(seed, 0).stream("control")),
             receiver: Receiver::new(&config, Time::ZERO),
             flying: BinaryHeap::new(),
             segments: Vec::new(),

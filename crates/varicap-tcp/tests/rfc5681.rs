@@ -2,9 +2,9 @@
 
 use crate::common;
 
-use common::{MSS, Script, config, ms, nth, segments};
+use common::{MSS, Script, config, held, ms, nth, segments};
 use varicap_tcp::congestion::{Increase, RenoConfig};
-use varicap_tcp::{AfterTimeout, Congestion, RackConfig, Recovery, State, TcpConfig};
+use varicap_tcp::{AfterRecovery, AfterTimeout, Congestion, RackConfig, Recovery, State, TcpConfig};
 use varicap_units::{Amount, Bytes};
 
 /// A Reno sender in congestion avoidance: `window` segments in flight, `ssthresh` as large.
@@ -230,6 +230,64 @@ fn timeout_of_the_next_segment_lowers_ssthresh_again() {
     script.at(ms(4000));
     assert_eq!(script.sender.counters().timeouts, 2);
     assert_eq!(script.ssthresh(), 2);
+}
+
+#[test]
+fn timeout_after_a_recovery_that_ended_early_halves_the_window_not_what_inflation_let_out() {
+    // Segments 0 and 5 of 20 are lost. 18 duplicates let out 8 new segments; the first new ACK ends Reno's recovery.
+    let (_, mut script) = avoiding(Recovery::Reno, 20);
+    script.duplicates(18);
+    script.at(ms(200)).ack(5 * MSS);
+    assert_eq!((script.sender.state(), script.cwnd(), script.in_flight()), (State::Open, 10, 23));
+    script.at(ms(1200));
+    assert_eq!(script.sender.counters().timeouts, 1);
+    assert_eq!(script.ssthresh(), 5);
+}
+
+#[test]
+fn timeout_in_recovery_halves_what_was_in_flight_when_it_began() {
+    let (_, mut script) = avoiding(Recovery::NewReno, 20);
+    script.duplicates(18);
+    script.at(ms(200)).ack(5 * MSS);
+    assert_eq!((script.sender.state(), script.cwnd()), (State::Recovery, 10));
+    script.at(ms(1200));
+    assert_eq!(script.sender.counters().timeouts, 1);
+    assert_eq!(script.ssthresh(), 10);
+}
+
+#[test]
+fn the_ack_that_ends_recovery_opens_no_window() {
+    for recovery in [Recovery::Reno, Recovery::NewReno, Recovery::Sack] {
+        let after_recovery = AfterRecovery::Ssthresh;
+        // All that an ACK acknowledges counts: this one would open the window by a segment.
+        let congestion = Congestion::Reno(RenoConfig { byte_counting: Some(2), ..RenoConfig::default() });
+        let initial_ssthresh = Amount::Packets(8);
+        let config = TcpConfig { initial_ssthresh, congestion, after_recovery, ..config(recovery, 8) };
+        let mut script = Script::greedy(&config);
+        script.at(ms(100));
+        for end in 2..=8 {
+            script.sack(0, &[held(1, end)]);
+        }
+        assert_eq!((script.sender.state(), script.cwnd()), (State::Recovery, 4), "{recovery:?}");
+        let sent = script.last().data.end.max(8 * MSS);
+        script.at(ms(200)).ack(sent);
+        assert_eq!(
+            (script.sender.state(), script.sender.cwnd()),
+            (State::Open, script.sender.ssthresh().unwrap())
+        );
+    }
+}
+
+/// Slow start follows a timeout, and the ACK that ends it is one of slow start.
+#[test]
+fn the_ack_that_ends_the_recovery_from_a_timeout_opens_the_window() {
+    for recovery in [Recovery::Tahoe, Recovery::Reno, Recovery::NewReno, Recovery::Sack] {
+        let (_, mut script) = avoiding(recovery, 8);
+        script.at(ms(1000));
+        assert_eq!((script.sender.state(), script.cwnd()), (State::Loss, 1), "{recovery:?}");
+        script.at(ms(1100)).ack(8 * MSS);
+        assert_eq!((script.sender.state(), script.cwnd()), (State::Open, 2), "{recovery:?}");
+    }
 }
 
 #[test]

@@ -253,3 +253,23 @@ fn slow_start_is_that_of_rfc_5681() {
     flow.round();
     assert_eq!(flow.window(), 20.0);
 }
+
+/// RFC 9438 §4.6: a loss lowers the window, however much data is SACKed and waits for a hole to be filled.
+#[test]
+fn a_loss_never_opens_the_window() {
+    let (mss, window) = (Bytes::new(MSS), Bytes::new(100 * MSS));
+    let start = Start {
+        mss,
+        packet: mss,
+        initial_window: window,
+        initial_ssthresh: window,
+        counting: Counting::Acks,
+    };
+    let mut cubic = Cubic::new(&CubicConfig::default(), &start);
+    let kind = CongestionKind::FastRetransmit;
+    cubic.on_congestion(&CongestionEvent { now: Time::ZERO, kind, in_flight: Bytes::new(200 * MSS) });
+    assert_eq!((cubic.cwnd(), cubic.ssthresh()), (Bytes::new(70 * MSS), Some(Bytes::new(70 * MSS))));
+    // Less is in flight than the window allows: RFC 5681's reason for FlightSize.
+    cubic.on_congestion(&CongestionEvent { now: Time::ZERO + RTT, kind, in_flight: Bytes::new(10 * MSS) });
+    assert_eq!(cubic.cwnd(), Bytes::new(7 * MSS));
+}

@@ -160,11 +160,28 @@ fn what_arrives_twice_is_counted_twice() {
 fn the_option_counts_payload() {
     let mut receiver = Receiver::new(&with(ACCURATE), Time::ZERO);
     let mut bytes = |number, flags| answer(&mut receiver, ms(number), &packet(number, flags))[0].ecn_bytes();
-    assert_eq!(bytes(0, Flags::ECT), Some(EcnBytes { capable: 1 + MSS as u32, marked: 0 }));
-    assert_eq!(bytes(1, CE), Some(EcnBytes { capable: 1 + MSS as u32, marked: MSS as u32 }));
+    assert_eq!(bytes(0, Flags::ECT), Some(EcnBytes { capable: 1 + MSS as u32, marked: 0, ect1: false }));
+    let one = MSS as u32;
+    assert_eq!(bytes(1, CE), Some(EcnBytes { capable: 1 + one, marked: one, ect1: false }));
     assert_eq!(bytes(2, Flags::RESENT), None);
     let mut bare = Receiver::new(&with(BARE), Time::ZERO);
     assert_eq!(answer(&mut bare, ms(0), &packet(0, CE))[0].ecn_bytes(), None);
+}
+
+/// §3.2.3, §3.2.1: ECT(1) has a counter of its own, which begins at one and goes first once it is what arrives (order 1).
+#[test]
+fn the_option_counts_ect_1_apart() {
+    const ECT1: Flags = Flags::ECT.with(Flags::ECT1);
+    let mut receiver = Receiver::new(&with(ACCURATE), Time::ZERO);
+    let mut bytes = |number, flags| answer(&mut receiver, ms(number), &packet(number, flags))[0].ecn_bytes();
+    let counted = |arrived: u64, marked: u64, ect1| {
+        let [capable, marked] = [1 + arrived * MSS, marked * MSS].map(|bytes| bytes as u32);
+        Some(EcnBytes { capable, marked, ect1 })
+    };
+    assert_eq!(bytes(0, ECT1), counted(1, 0, true));
+    assert_eq!(bytes(1, ECT1.with(Flags::CE)), counted(1, 1, true));
+    assert_eq!(bytes(2, Flags::ECT), counted(1, 1, false));
+    assert_eq!(bytes(3, ECT1), counted(2, 1, true));
 }
 
 /// §3.2.3.2.1: the answer to the SYN tests whether the path lets the option pass.
@@ -173,7 +190,7 @@ fn the_answer_to_the_syn_carries_the_option() {
     let mut receiver = Receiver::new(&hand_shaking(ACCURATE), Time::ZERO);
     let syn = Segment { flags: Flags::SYN.with(Flags::of_ace(0b111)), ..Segment::default() };
     let syn_ack = answer(&mut receiver, ms(1), &syn)[0];
-    assert_eq!(syn_ack.ecn_bytes(), Some(EcnBytes { capable: 1, marked: 0 }));
+    assert_eq!(syn_ack.ecn_bytes(), Some(EcnBytes { capable: 1, marked: 0, ect1: false }));
     assert_eq!(syn_ack.wire_size, 48);
 }
 
@@ -247,7 +264,7 @@ fn reported(recovery: Recovery, acks: &[(u64, u32, Option<u32>)]) -> Vec<(u32, u
         let flags = Flags::ACK.with(Flags::of_ace(ace));
         let mut ack = Segment { ack: number * MSS, flags, window: u32::MAX, ..Segment::default() };
         if let Some(marked) = marked {
-            ack.count_ecn(EcnBytes { capable: 1, marked });
+            ack.count_ecn(EcnBytes { capable: 1, marked, ect1: false });
         }
         sender.push(ms(100), &ack);
     }

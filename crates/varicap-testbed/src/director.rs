@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, Sender};
 
 use varicap_engine::{Feedback, meters_of};
 use varicap_experiment::measure::{FlowMeter, SenderTotals};
@@ -19,6 +19,7 @@ use crate::emulator::{Director, Way};
 use crate::net::Net;
 use crate::packet::{Packet, ipv4};
 use crate::plan::Plan;
+use crate::sockets::Capped;
 
 /// A message from the thread of the sockets to the director.
 #[derive(Debug)]
@@ -35,6 +36,8 @@ pub enum Message {
         port: u16,
         /// Its entry in the kernel's map of advertised rates, if it uses RATCP.
         listener: Option<Listener>,
+        /// Its sending socket, if that sends no faster than the network advertises.
+        capped: Option<Capped>,
     },
     /// A connection of a group has become active, or is no longer.
     Active {
@@ -85,6 +88,8 @@ pub struct FlowDirector {
     /// The connections to which rates are advertised, by their numbers.
     hearers: HashMap<u32, Hearer>,
     messages: Receiver<Message>,
+    /// Rates for the applications of connections.
+    rates: Sender<(u32, Rate)>,
     streams: Streams,
     heard: Vec<(u32, Rate)>,
 }
@@ -96,6 +101,7 @@ struct Hearer {
     /// The link of its ABR source.
     buffer: Option<usize>,
     listener: Option<Listener>,
+    capped: Option<Capped>,
 }
 
 /// Names a connection by its group and its sender's port.
@@ -111,6 +117,7 @@ impl FlowDirector {
         streams: &Streams,
         ratcp: Option<Arc<Ratcp>>,
         messages: Receiver<Message>,
+        rates: Sender<(u32, Rate)>,
     ) -> FlowDirector {
         let (mut groups, mut meters, mut jitters) = (Vec::new(), Vec::new(), Vec::new());
         for (flow, planned) in network.flows.iter().zip(&plan.flows) {
@@ -149,6 +156,7 @@ impl FlowDirector {
             ratcp,
             hearers: HashMap::new(),
             messages,
+            rates,
             streams: *streams,
             heard: Vec::new(),
         }
@@ -290,6 +298,10 @@ impl Director for FlowDirector {
                 // A socket that has been closed no longer needs the rate.
                 let _ = ratcp.advertise(listener, rate);
             }
+            if let Some(capped) = &hearer.capped {
+                let _ = capped.cap(rate);
+            }
+            let _ = self.rates.send((connection, rate));
         }
     }
 
@@ -299,12 +311,12 @@ impl Director for FlowDirector {
             is_news = true;
             let Some(feedback) = &mut self.feedback else { continue };
             match message {
-                Message::Opened { connection, group, name, port, listener } => {
+                Message::Opened { connection, group, name, port, listener, capped } => {
                     let tag = tag_of(group, port);
                     let known = &self.groups[usize::from(group)];
                     let member = usize::from(port.saturating_sub(addresses::FIRST_PORT));
                     let buffer = known.buffer.map(|first| first + member);
-                    self.hearers.insert(connection, Hearer { tag, buffer, listener });
+                    self.hearers.insert(connection, Hearer { tag, buffer, listener, capped });
                     feedback.on_open(now, group, connection, &name, &self.streams);
                 }
                 Message::Active { group, is_active } => feedback.on_activity(group, is_active),

@@ -1,6 +1,6 @@
 //! Real packets on simulated links: their bytes stay in a pool while a small handle travels.
 
-use varicap_net::Frame;
+use varicap_net::{Codepoint, Frame};
 use varicap_units::Bytes;
 
 /// The handle of a packet under way: the place of its bytes, and its route.
@@ -24,10 +24,17 @@ impl Packet {
     const CE: u8 = 2;
     const CONTROL: u8 = 4;
     const RESERVED: u8 = 8;
+    const ECT1: u8 = 16;
 
     /// The packet in `slot`, at the beginning of `route`.
     pub fn new(slot: u32, bytes: &[u8], route: u16, tag: u32, size: u16) -> Packet {
-        let mut flags = if ipv4::ecn(bytes) != 0 { Packet::ECT } else { 0 };
+        // RFC 3168 §5.
+        let mut flags = match ipv4::ecn(bytes) {
+            0b00 => 0,
+            0b01 => Packet::ECT | Packet::ECT1,
+            0b10 => Packet::ECT,
+            _ => Packet::ECT | Packet::CE,
+        };
         if ipv4::parse(bytes).is_some_and(|headers| headers.protocol == ipv4::TCP && headers.payload == 0) {
             flags |= Packet::CONTROL;
         }
@@ -63,8 +70,13 @@ impl Frame for Packet {
         capable
     }
 
-    fn is_ecn_capable(&self) -> bool {
-        self.flags & Packet::ECT != 0
+    fn codepoint(&self) -> Codepoint {
+        match self.flags & (Packet::ECT | Packet::ECT1 | Packet::CE) {
+            0 => Codepoint::NotEct,
+            Packet::ECT => Codepoint::Ect0,
+            flags if flags & Packet::CE == 0 => Codepoint::Ect1,
+            _ => Codepoint::Ce,
+        }
     }
 
     fn is_control(&self) -> bool {
@@ -212,8 +224,10 @@ pub mod ipv4 {
         pub cwr: bool,
         /// Accurate ECN's flag (RFC 9768).
         pub ae: bool,
-        /// Payload that arrived as ECT(0) and as CE, as the AccECN option of order 0 says it (RFC 9768 §3.2.3) [B].
+        /// Payload that arrived as ECT(0), or as ECT(1) if the AccECN option has order 1, and as CE (RFC 9768 §3.2.3) [B].
         pub ecn_bytes: Option<(u32, u32)>,
+        /// Whether that option has order 1.
+        pub ect1_first: bool,
         /// Advertised window, not scaled.
         pub window: u16,
         /// By how many bits the windows that follow are scaled down, in a SYN.
@@ -228,7 +242,8 @@ pub mod ipv4 {
     pub fn tcp(packet: &[u8]) -> Option<Tcp> {
         const WINDOW_SCALE: u8 = 3;
         const SACK: u8 = 5;
-        const ACCURATE_ECN: u8 = 172;
+        const ACCURATE_ECN_0: u8 = 172;
+        const ACCURATE_ECN_1: u8 = 174;
         const TIMESTAMPS: u8 = 8;
         parse(packet).filter(|headers| headers.protocol == TCP)?;
         let header = packet.get(usize::from(packet[0] & 15) * 4..)?;
@@ -256,13 +271,14 @@ pub mod ipv4 {
             match *kind {
                 WINDOW_SCALE => tcp.window_scale = option.first().copied(),
                 TIMESTAMPS => tcp.timestamps = be32(option, 0).zip(be32(option, 4)),
-                ACCURATE_ECN => {
+                ACCURATE_ECN_0 | ACCURATE_ECN_1 => {
                     // Fields that have not moved may be left out, the last ones first; that of CE begins at zero.
                     let counted = |at: usize| {
                         let field = option.get(at..at + 3)?;
                         Some(u32::from_be_bytes([0, field[0], field[1], field[2]]))
                     };
                     tcp.ecn_bytes = counted(0).map(|capable| (capable, counted(3).unwrap_or(0)));
+                    tcp.ect1_first = *kind == ACCURATE_ECN_1;
                 }
                 SACK => {
                     let blocks = option.chunks_exact(8);
@@ -359,7 +375,10 @@ mod tests {
         packet[32] = 0x81; // AE
         packet[40..52].copy_from_slice(&[172, 8, 1, 0, 2, 0, 0, 3, 1, 1, 1, 0]);
         let tcp = ipv4::tcp(&packet).unwrap();
-        assert_eq!((tcp.ae, tcp.ecn_bytes), (true, Some((0x01_0002, 3))));
+        assert_eq!((tcp.ae, tcp.ecn_bytes, tcp.ect1_first), (true, Some((0x01_0002, 3)), false));
+        packet[40] = 174;
+        let tcp = ipv4::tcp(&packet).unwrap();
+        assert_eq!((tcp.ecn_bytes, tcp.ect1_first), (Some((0x01_0002, 3)), true));
         packet[40..45].copy_from_slice(&[172, 5, 0, 0, 1]);
         packet[45] = 0;
         assert_eq!(ipv4::tcp(&packet).unwrap().ecn_bytes, Some((1, 0)));
@@ -372,6 +391,15 @@ mod tests {
     fn only_capable_packets_are_marked() {
         let mut capable = Packet::new(0, &packet(), 0, 0, 52);
         assert!(capable.mark_ce() && capable.is_marked());
+        for (field, codepoint) in
+            [Codepoint::NotEct, Codepoint::Ect1, Codepoint::Ect0, Codepoint::Ce].into_iter().enumerate()
+        {
+            let mut bytes = packet();
+            bytes[1] = field as u8;
+            let mut packet = Packet::new(0, &bytes, 0, 0, 52);
+            assert_eq!((packet.codepoint(), codepoint as usize), (codepoint, field));
+            assert_eq!(packet.mark_ce(), packet.codepoint() == Codepoint::Ce, "{codepoint:?}");
+        }
         let mut plain = packet();
         plain[1] = 0;
         let mut other = Packet::new(0, &plain, 0, 0, 52);

@@ -79,11 +79,12 @@ pub fn run(
     // Threads and sockets are ready before time zero.
     let clock = Clock::starting_in(Span::from_millis(20 + network.flows.len() as u64));
     let (postbox, messages) = mpsc::channel();
-    let director = FlowDirector::new(network, &plan, &streams, ratcp.clone(), messages);
+    let (told, rates) = mpsc::channel();
+    let director = FlowDirector::new(network, &plan, &streams, ratcp.clone(), messages, told);
     let Sides { senders, receivers, tuns } = sides;
     let mut emulator = Emulator::new(network, &streams, tuns, director, clock)?;
     emulator.net.trace = options.packets.map(|limit| Trace::new(network, limit));
-    let around = Surroundings { clock, streams, postbox, remote: emulator.remote(), ratcp };
+    let around = Surroundings { clock, streams, postbox, remote: emulator.remote(), ratcp, rates };
     let is_over = AtomicBool::new(false);
     let measured = std::thread::scope(|scope| {
         let remote = emulator.remote();
@@ -280,7 +281,8 @@ fn emulate(
                 series.sample(stop, &mut emulator.director.meters[*meter], None, state);
             }
             for (series, hop) in link_series.iter_mut().zip(&mut emulator.net.hops) {
-                series.sample(stop, &mut hop.meter);
+                let delay = hop.link.delay(stop);
+                series.sample(stop, &mut hop.meter, delay);
             }
             if let Some(tap) = &mut tap {
                 tap.report(std::iter::empty(), link_series.iter());

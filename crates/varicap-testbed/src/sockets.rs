@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use varicap_experiment::measure::SenderTotals;
 use varicap_experiment::series::SenderState;
 use varicap_tcp::State;
-use varicap_units::{Bytes, Span};
+use varicap_units::{Bytes, Rate, Span};
 
 use crate::addresses;
 use crate::netns::set_sysctl;
@@ -94,6 +94,37 @@ pub fn open(group: u16, member: Option<u32>, plan: &FlowPlan, unsent: i32) -> io
         sys::bind(&fd, addresses::sender(group), addresses::FIRST_PORT + member as u16)?;
     }
     Ok(fd)
+}
+
+/// A sending socket whose rate can be limited.
+#[derive(Debug)]
+pub struct Capped {
+    fd: OwnedFd,
+    mss: u64,
+    packet: u64,
+    /// Whether it paces without a cap, too.
+    paces: bool,
+}
+
+impl Capped {
+    /// A second handle of `fd`, whose full segments carry `mss` bytes in packets of `packet`.
+    pub fn new(fd: &OwnedFd, mss: Bytes, packet: Bytes, plan: &FlowPlan) -> io::Result<Capped> {
+        let (mss, packet) = (mss.as_u64(), packet.as_u64().max(1));
+        Ok(Capped { fd: fd.try_clone()?, mss, packet, paces: plan.paces })
+    }
+
+    /// From now on it sends no faster than at `rate`, headers included; Linux counts bytes of payload.
+    pub fn cap(&self, rate: Rate) -> io::Result<()> {
+        let most = match rate {
+            Rate::UNLIMITED if self.paces => u64::MAX - 1,
+            Rate::UNLIMITED => u64::MAX,
+            rate => {
+                let bytes = u128::from(rate.as_bps()) * u128::from(self.mss) / u128::from(8 * self.packet);
+                u64::try_from(bytes).unwrap_or(u64::MAX - 1).max(1)
+            }
+        };
+        sys::set_option_bytes(&self.fd, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &most.to_ne_bytes())
+    }
 }
 
 /// Starts to connect a socket made by [`open`]; returns its port.

@@ -125,7 +125,7 @@ impl Trace {
         if let Some((capable, marked)) = tcp.ecn_bytes
             && usize::from(segment.sack_count) < MAX_SACK_BLOCKS
         {
-            segment.count_ecn(EcnBytes { capable, marked });
+            segment.count_ecn(EcnBytes { capable, marked, ect1: tcp.ect1_first });
         }
         if let Some((value, echo)) = tcp.timestamps {
             let sent_ms = (now.as_nanos() / 1_000_000) as u32;
@@ -139,6 +139,7 @@ impl Trace {
 }
 
 fn flags_of(headers: &ipv4::Headers, tcp: &ipv4::Tcp, ecn: u8) -> Flags {
+    const ECT1: u8 = 1;
     const CE: u8 = 3;
     let all = [
         (headers.is_syn, Flags::SYN),
@@ -147,6 +148,7 @@ fn flags_of(headers: &ipv4::Headers, tcp: &ipv4::Tcp, ecn: u8) -> Flags {
         (tcp.cwr, Flags::CWR),
         (tcp.ae, Flags::AE),
         (ecn != 0, Flags::ECT),
+        (ecn == ECT1, Flags::ECT1),
         (ecn == CE, Flags::CE),
     ];
     let set = all.into_iter().filter(|(is_set, _)| *is_set);

@@ -99,3 +99,21 @@ fn a_run_can_be_stopped() {
     let stopped = run(&network("[flows.a]"), 1, 0, Options::default(), &mut go_on);
     assert!(matches!(stopped, Err(TestbedError::Interrupted)), "{stopped:?}");
 }
+
+#[test]
+fn a_capped_sender_keeps_to_what_is_advertised() {
+    let flows = r#"
+        [flows.a]
+        feedback = { estimator = { policy = { rate = "0.8 Mbit/s" } }, scone = { update = "1 s" }, cap = true }
+    "#;
+    let network = network(flows);
+    if !has_rights() {
+        eprintln!("skipped: making namespaces in a process with threads needs root");
+        return;
+    }
+    let options = Options { mode: Mode::Classic, ..Options::default() };
+    let outcome = run(&network, 1, 0, options, &mut |_| true).unwrap();
+    // The level below 0.8 Mb/s is 0.7943 Mb/s.
+    let throughput = outcome.result.flows[0].throughput_bps;
+    assert!((0.77e6..0.81e6).contains(&throughput), "{throughput}");
+}

@@ -151,6 +151,12 @@ impl Part for Rate {
     }
 }
 
+impl Part for Span {
+    fn check(&self) -> Checked {
+        bounded("", *self)
+    }
+}
+
 impl Part for Probability {}
 
 /// A part that someone else answers for, by its name: whoever hands it over to a run, or a kernel that has one.

@@ -37,6 +37,11 @@ pub fn delay(flow: &str, member: u32) -> String {
     format!("flow.{flow}.{member}.delay")
 }
 
+/// What the congestion control of a connection draws; `connection` is what [`connection`] says.
+pub fn control(connection: &str) -> String {
+    format!("flow.{connection}.control")
+}
+
 /// When the transfers of a flow group arrive.
 pub fn arrivals(flow: &str) -> String {
     format!("flow.{flow}.arrivals")
@@ -52,8 +57,14 @@ pub fn feedback(connection: &str) -> String {
     format!("flow.{connection}.feedback")
 }
 
-/// The parts of a link that draw random numbers: its capacity, its loss, the channel that its loss follows, its queue.
-pub const LINK_PARTS: [&str; 4] = ["capacity", "loss", "channel", "queue"];
+/// When a connection asks for throughput advice; `connection` is what [`connection`] says.
+pub fn advice(connection: &str) -> String {
+    format!("flow.{connection}.advice")
+}
+
+/// The parts of a link that draw random numbers: its capacity, its loss, the channel that its loss follows, its queue,
+/// its delay, what it loses at handovers.
+pub const LINK_PARTS: [&str; 6] = ["capacity", "loss", "channel", "queue", "delay", "handover"];
 
 /// What a part of a link draws; `part` is one of [`LINK_PARTS`], or `queue.CLASS` for the queue of a class.
 pub fn link(link: &str, part: &str) -> String {
@@ -68,6 +79,16 @@ pub fn traces() -> String {
     "traces.offset".to_owned()
 }
 
+/// What handovers add to delays: one for all links of a run, since both directions of a path are handed over together.
+pub fn handovers() -> String {
+    "handovers".to_owned()
+}
+
+/// Which of several networks an episode is in.
+pub fn episode() -> String {
+    "episode.network".to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,10 +101,12 @@ mod tests {
             app("web", 3),
             gaps("web", 3),
             delay("web", 3),
+            control(&connection("web", Some(3))),
             arrivals("web"),
             sizes("web"),
             feedback(&connection("web", Some(3))),
             feedback(&connection("web", None)),
+            advice(&connection("web", Some(3))),
         ];
         let expected = [
             "flow.web.3.start",
@@ -91,15 +114,19 @@ mod tests {
             "flow.web.3.app",
             "flow.web.3.gaps",
             "flow.web.3.delay",
+            "flow.web.3.control",
             "flow.web.arrivals",
             "flow.web.sizes",
             "flow.web.3.feedback",
             "flow.web.feedback",
+            "flow.web.3.advice",
         ];
         assert_eq!(of_flow, expected);
-        assert_eq!(traces(), "traces.offset");
+        assert_eq!([traces(), handovers(), episode()], ["traces.offset", "handovers", "episode.network"]);
         assert_eq!(link("down", "queue.bulk"), "link.down.queue.bulk");
         let of_link = LINK_PARTS.map(|part| link("down", part));
-        assert_eq!(of_link, ["link.down.capacity", "link.down.loss", "link.down.channel", "link.down.queue"]);
+        let expected = ["capacity", "loss", "channel", "queue", "delay", "handover"]
+            .map(|part| format!("link.down.{part}"));
+        assert_eq!(of_link, expected);
     }
 }

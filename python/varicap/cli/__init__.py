@@ -27,6 +27,7 @@ _EXIT_CODES = (
 GROUPS = {
     "new": ("new",),
     "run": ("run", "compare", "replay"),
+    "explore": ("explore",),
     "sweep": ("sweep",),
     "report": ("report", "plot", "table", "export"),
     "reproduce": ("reproduce",),

@@ -2,25 +2,24 @@
 
 import inspect
 import json
-from collections.abc import Callable
 from dataclasses import Field, fields
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
 from varicap import units
+from varicap.cli._quantities import option, quantities, quantity, reported, text
+from varicap.cli._trace_fit import fit
 from varicap.terminal import (
     LARGEST_SEED,
-    USAGE,
     AsJson,
     Quiet,
     check_file,
     console,
     draw,
     echo,
-    fail,
     one_of,
     say,
     say_nothing,
@@ -54,8 +53,6 @@ Seed: TypeAlias = Annotated[
     int, typer.Option(min=0, max=LARGEST_SEED, help="The same seed gives the same trace on any machine.")
 ]
 
-Made = TypeVar("Made")
-
 
 @trace.command(epilog="Example: varicap trace info examples/traces/lte-like.down examples/traces/lte-like.up")
 def info(
@@ -76,9 +73,9 @@ def info(
 
     if output is not None:
         check_file(output)
-    step_s, outage_s = _quantity("--step", units.seconds, step), _quantity("--outage", units.seconds, outage)
-    loaded = {str(file): _reported(partial(traces.load, file)) for file in files}
-    found = {name: _reported(partial(traces.info, each, step_s, outage_s)) for name, each in loaded.items()}
+    step_s, outage_s = quantity("--step", units.seconds, step), quantity("--outage", units.seconds, outage)
+    loaded = {str(file): reported(partial(traces.load, file)) for file in files}
+    found = {name: reported(partial(traces.info, each, step_s, outage_s)) for name, each in loaded.items()}
     numbers = [{"file": name, **each.to_dict()} for name, each in found.items()]
     if output is not None:
         output.write_text(json.dumps(numbers, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -126,10 +123,10 @@ def convert(
     if new is None:
         raise typer.BadParameter("the new file is missing: -o FILE", param_hint="--output")
     check_file(new)
-    step_s = _quantity("--step", units.seconds, step)
-    loaded = _reported(lambda: traces.load(source))
+    step_s = quantity("--step", units.seconds, step)
+    loaded = reported(lambda: traces.load(source))
     if delay is not None:
-        loaded = _reported(lambda: traces.with_delay(loaded, _constant_delay(delay, loaded)))
+        loaded = reported(lambda: traces.with_delay(loaded, _constant_delay(delay, loaded)))
     _save(loaded, new, to, as_json, quiet, step_s=step_s)
 
 
@@ -153,14 +150,20 @@ def plot(
     if output.suffix.lower() not in (".pdf", ".svg", ".png"):
         raise typer.BadParameter(f"`{output}` does not end in .pdf, .svg, .png", param_hint="--output")
     check_file(output)
-    step_s = None if step is None else _quantity("--step", units.seconds, step)
-    loaded = {str(file): _reported(partial(traces.load, file)) for file in files}
+    step_s = None if step is None else quantity("--step", units.seconds, step)
+    loaded = {str(file): reported(partial(traces.load, file)) for file in files}
     names = _short(list(loaded))
     draw(
-        lambda: _reported(lambda: report.figure(dict(zip(names, loaded.values(), strict=True)), step_s)),
+        lambda: reported(lambda: report.figure(dict(zip(names, loaded.values(), strict=True)), step_s)),
         output,
         say_nothing if quiet else say,
     )
+
+
+trace.command(
+    epilog="Examples: varicap trace fit lte.down --simulations 40 --figure fit.pdf | "
+    "varicap trace fit bw_1.txt --like leo"
+)(fit)
 
 
 @generate.command(epilog="Example: varicap trace generate constant --rate '12 Mbit/s' -o twelve.down")
@@ -175,8 +178,8 @@ def constant(
     """The same rate all the time."""
     from varicap import traces
 
-    rate_bps, length = _quantity("--rate", units.bits_per_second, rate), _seconds(duration)
-    made = _reported(lambda: traces.generate_constant(rate_bps, length))
+    rate_bps, length = quantity("--rate", units.bits_per_second, rate), quantity("--duration", units.seconds, duration)
+    made = reported(lambda: traces.generate_constant(rate_bps, length))
     _save(made, output, to, as_json, quiet, note=f"constant --rate '{rate}' --duration '{duration}'")
 
 
@@ -193,9 +196,9 @@ def step(
     """Rates in turn, over and over."""
     from varicap import traces
 
-    rates_bps, hold_s = _list("--rates", units.bits_per_second, rates), _list("--hold", units.seconds, hold)
-    length = _seconds(duration)
-    made = _reported(lambda: traces.generate_steps(rates_bps, hold_s, length))
+    rates_bps, hold_s = quantities("--rates", units.bits_per_second, rates), quantities("--hold", units.seconds, hold)
+    length = quantity("--duration", units.seconds, duration)
+    made = reported(lambda: traces.generate_steps(rates_bps, hold_s, length))
     _save(made, output, to, as_json, quiet, note=f"step --rates '{rates}' --hold '{hold}' --duration '{duration}'")
 
 
@@ -215,9 +218,9 @@ def markov(
     """A Markov chain: exponential times at a rate, then at another one."""
     from varicap import traces
 
-    rates_bps, hold_s = _list("--rates", units.bits_per_second, rates), _list("--hold", units.seconds, hold)
-    length = _seconds(duration)
-    made = _reported(lambda: traces.generate_markov(rates_bps, hold_s, length, seed))
+    rates_bps, hold_s = quantities("--rates", units.bits_per_second, rates), quantities("--hold", units.seconds, hold)
+    length = quantity("--duration", units.seconds, duration)
+    made = reported(lambda: traces.generate_markov(rates_bps, hold_s, length, seed))
     note = f"markov --rates '{rates}' --hold '{hold}' --duration '{duration}' --seed {seed}"
     _save(made, output, to, as_json, quiet, note=note)
 
@@ -231,19 +234,23 @@ def _from_parameters(name: str, link: type, make: str, says: str, example: str) 
         output, to, as_json, quiet = (given.pop(key) for key in ("output", "to", "as_json", "quiet"))
         seed, duration = given.pop("seed"), given.pop("duration")
         values = {each.name: _value(each, given[each.name]) for each in fields(link)}
-        length = _seconds(duration)
+        length = quantity("--duration", units.seconds, duration)
         # An LTE-like link has opportunities of its own: Poisson about its capacity, not spread evenly.
         wants_rates = make == "generate_lte" and _format(output, to) == "csv"
         generator = getattr(traces, "generate_lte_rates" if wants_rates else make)
-        made = _reported(lambda: generator(seed, length, link(**values)))
-        options = (f"{_option(each)} '{given[each.name]}'" for each in fields(link) if given[each.name] != _text(each))
+        made = reported(lambda: generator(seed, length, link(**values)))
+        options = (
+            f"{option(each.name)} '{given[each.name]}'"
+            for each in fields(link)
+            if given[each.name] != text(each.name, each.default)
+        )
         note = " ".join([name, *options, f"--duration '{duration}' --seed {seed}"])
         _save(made, output, to, as_json, quiet, note=note)
 
     parameters: list[tuple[str, Any, Any]] = [("output", Output, inspect.Parameter.empty)]
     for each in fields(link):
-        kind = Annotated[str, typer.Option(_option(each), help=f"{each.metadata['says']}.")]
-        parameters.append((each.name, kind, _text(each)))
+        kind = Annotated[str, typer.Option(option(each.name), help=f"{each.metadata['says']}.")]
+        parameters.append((each.name, kind, text(each.name, each.default)))
     parameters += [
         *(("duration", Duration, "60 s"), ("seed", Seed, 1), ("to", To, None)),
         *(("as_json", AsJson, False), ("quiet", Quiet, False)),
@@ -258,57 +265,12 @@ def _from_parameters(name: str, link: type, make: str, says: str, example: str) 
     generate.command(name, epilog=f"Example: varicap trace generate {name} {example}")(command)
 
 
-def _option(each: "Field[Any]") -> str:
-    """The name of a parameter without its unit, which the value has.
-
-    >>> from varicap.traces import Cellular
-    >>> [_option(each) for each in fields(Cellular)[:4]]
-    ['--median', '--peak', '--slow-sigma', '--slow-time']
-    """
-    return "--" + each.name.removesuffix("_s").removesuffix("_bps").replace("_", "-")
-
-
-def _text(each: "Field[Any]") -> str:
-    """The default of a parameter, as an option has it."""
-    value = float(each.default)  # type: ignore[arg-type]
+def _value(each: "Field[Any]", given: str) -> float:
     if each.name.endswith("_bps"):
-        return f"{value / 1e6:g} Mbit/s"
+        return quantity(option(each.name), units.bits_per_second, given)
     if each.name.endswith("_s"):
-        return f"{value:g} s" if value >= 1 or value == 0 else f"{value * 1000:g} ms"
-    return f"{value:g}"
-
-
-def _value(each: "Field[Any]", text: str) -> float:
-    if each.name.endswith("_bps"):
-        return _quantity(_option(each), units.bits_per_second, text)
-    if each.name.endswith("_s"):
-        return _quantity(_option(each), units.seconds, text)
-    return _quantity(_option(each), float, text)
-
-
-def _quantity(option: str, read: Callable[[str], float], text: str) -> float:
-    try:
-        return read(text)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint=option) from None
-
-
-def _list(option: str, read: Callable[[str], float], text: str) -> list[float]:
-    return [_quantity(option, read, part.strip()) for part in text.split(",")]
-
-
-def _seconds(text: str) -> float:
-    return _quantity("--duration", units.seconds, text)
-
-
-def _reported(make: "Callable[[], Made]") -> "Made":
-    """What cannot be done with a trace is the user's to mend."""
-    from varicap.traces import TraceError
-
-    try:
-        return make()
-    except TraceError as error:
-        fail(str(error), USAGE)
+        return quantity(option(each.name), units.seconds, given)
+    return quantity(option(each.name), float, given)
 
 
 def _constant_delay(text: str, of: "Trace") -> "Delays":
@@ -316,7 +278,7 @@ def _constant_delay(text: str, of: "Trace") -> "Delays":
 
     from varicap.traces import Delays
 
-    return Delays(np.zeros(1), np.array([_quantity("--delay", units.seconds, text) * 1000]), of.duration_s)
+    return Delays(np.zeros(1), np.array([quantity("--delay", units.seconds, text) * 1000]), of.duration_s)
 
 
 def _format(path: Path, to: str | None) -> "Format":
@@ -343,8 +305,9 @@ def _save(
 
     form = _format(output, to)
     comment = [] if note is None else [f"varicap {_core.__version__}: varicap trace generate {note}"]
-    written = _reported(lambda: traces.save(made, output, form, step_s, comment))
+    written = reported(lambda: traces.save(made, output, form, step_s, comment))
     key = "trace" if form == "csv" else "opportunities"
+    delays = _delays_in(made, form, written)
     mean = traces.mean_rate_bps(made)
     if as_json:
         found = {
@@ -352,12 +315,22 @@ def _save(
             "duration_s": made.duration_s,
             "mean_bps": mean,
             "capacity": {key: {"file": str(written[0])}},
+            "delay": None if delays is None else {"trace": {"file": str(delays)}},
         }
         echo(json.dumps(found, ensure_ascii=False))
     elif not quiet:
         files = " and ".join(str(path) for path in written)
         say(f"wrote {files}: {made.duration_s:g} s, {mean / 1e6:.3g} Mb/s on average")
         say(f'in a scenario: capacity = {{ {key} = {{ file = "{written[0]}" }} }}')
+        if delays is not None:
+            say(f'               delay = {{ trace = {{ file = "{delays}" }} }}')
+
+
+def _delays_in(made: "Trace", form: "Format", written: list[Path]) -> Path | None:
+    """The file of those written that has the delays of the trace, if any does: a CSV beside the rates."""
+    if made.delay is None or form == "mahimahi":
+        return None
+    return written[0] if form == "csv" else written[1]
 
 
 def _short(names: list[str]) -> list[str]:

@@ -71,11 +71,12 @@ def kernel(
 ) -> None:
     """Compare the simulator's TCP with Linux's own on a table of paths, run by run over the same links.
 
-    Each path is run with Reno, CUBIC and RATCP, with an acknowledgement for each packet and with delayed ones, with as
-    many seeds as bring the interval of the difference in goodput to 2 %. Engines agree on a flow if goodput differs by
-    at most 2 % or its interval holds zero, retransmitted packets by 25 % or 5 packets, timeouts by 1 (for a group of
-    flows, all of its timeouts together), and mean RTTs by 5 %. Where goodput differs by more than 2 % and the interval
-    holds zero because it is wide, the row is undecided, and counted apart. All of it takes up to two hours.
+    Each path is run with Reno, CUBIC and RATCP, and some with BBR, with an acknowledgement for each packet and with
+    delayed ones, with as many seeds as bring the interval of the difference in goodput to 2 %. Engines agree on a flow
+    if goodput differs by at most 2 % or its interval holds zero, retransmitted packets by 25 % or 5 packets, timeouts
+    by 1 (for a group of flows, all of its timeouts together), and mean RTTs by 5 %. Where goodput differs by more than
+    2 % and the interval holds zero because it is wide, the row is undecided, and counted apart. All of it takes up to
+    two hours.
     """
     from varicap import units
     from varicap.validate import kernel as measure

@@ -13,6 +13,7 @@ from varicap.engines.limits import MAX_MEMORY, MAX_TIME
 if TYPE_CHECKING:
     from varicap.engines.model import ModelResult
     from varicap.engines.scenarios import AnyScenario
+    from varicap.parts import policies
     from varicap.parts.queues import MakeQueue
     from varicap.parts.reactive import MakePolicy
     from varicap.parts.tcp import MakeControl
@@ -39,7 +40,7 @@ def run(
     overrides: "Mapping[str, str] | Iterable[tuple[str, str]]" = ...,
     series: "Which | None" = ...,
     packets: "Which | None" = ...,
-    controls: "Mapping[str, MakeControl | MakePolicy] | None" = ...,
+    controls: "Mapping[str, MakeControl | MakePolicy | policies.MakePolicy] | None" = ...,
     queues: "Mapping[str, MakeQueue] | None" = ...,
     kernel: Literal["classic", "stock"] | None = ...,
     jobs: int | None = ...,
@@ -60,7 +61,7 @@ def run(
     overrides: "Mapping[str, str] | Iterable[tuple[str, str]]" = ...,
     series: "Which | None" = ...,
     packets: "Which | None" = ...,
-    controls: "Mapping[str, MakeControl | MakePolicy] | None" = ...,
+    controls: "Mapping[str, MakeControl | MakePolicy | policies.MakePolicy] | None" = ...,
     queues: "Mapping[str, MakeQueue] | None" = ...,
     kernel: Literal["classic", "stock"] | None = ...,
     jobs: int | None = ...,
@@ -80,7 +81,7 @@ def run(
     overrides: "Mapping[str, str] | Iterable[tuple[str, str]]" = (),
     series: "Which | None" = None,
     packets: "Which | None" = None,
-    controls: "Mapping[str, MakeControl | MakePolicy] | None" = None,
+    controls: "Mapping[str, MakeControl | MakePolicy | policies.MakePolicy] | None" = None,
     queues: "Mapping[str, MakeQueue] | None" = None,
     kernel: Literal["classic", "stock"] | None = None,
     jobs: int | None = None,

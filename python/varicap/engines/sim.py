@@ -8,6 +8,7 @@ import varicap._core as _core
 from varicap.engines.limits import MAX_MEMORY, MAX_TIME, budget_for
 from varicap.engines.precision import below, replicate
 from varicap.engines.scenarios import AnyScenario, load
+from varicap.parts import policies
 from varicap.parts.queues import MakeQueue
 from varicap.parts.reactive import MakePolicy
 from varicap.parts.tcp import MakeControl
@@ -27,7 +28,7 @@ def run(
     overrides: Mapping[str, str] | Iterable[tuple[str, str]] = (),
     series: Which | None = None,
     packets: Which | None = None,
-    controls: Mapping[str, MakeControl | MakePolicy] | None = None,
+    controls: Mapping[str, MakeControl | MakePolicy | policies.MakePolicy] | None = None,
     queues: Mapping[str, MakeQueue] | None = None,
     jobs: int | None = None,
     max_memory: str | None = MAX_MEMORY,
@@ -43,9 +44,11 @@ def run(
     name that the scenario gives them: congestion controls (`varicap.tcp.CongestionControl`) in
     ``congestion = { custom = "NAME" }``, policies of load-reactive links (`varicap.reactive.Policy`) in
     ``control = { custom = "NAME" }``.  `queues` does the same for queues (`varicap.queues.Queue`) in
-    ``queue = { custom = "NAME" }``.  Such runs are slower, and go on one core.  `live` is called now and then
-    with the state of the runs under way (see `varicap.watch`); an observer changes nothing.  Ctrl-C raises
-    `varicap.errors.InterruptedRuns`, a `KeyboardInterrupt`, with the result of the runs that were finished.
+    ``queue = { custom = "NAME" }``.  Learned policies (`varicap.policies.Policy`) come in `controls` as well, for
+    ``congestion = { policy = { custom = "NAME" } }``, or from files.  Such runs are slower, and go on one core.  `live`
+    is called now and then with the state of the runs under way (see `varicap.watch`); an observer changes nothing.
+    Ctrl-C raises `varicap.errors.InterruptedRuns`, a `KeyboardInterrupt`, with the result of the runs that were
+    finished.
 
     Runs that would add more than `max_memory` to the memory of the process, or take more than `max_time` on the clock,
     all together, are refused before they start, by a rough estimate, and stopped when they do so: `LimitError`, or
@@ -64,7 +67,8 @@ def run(
     series = loaded.record_series if series is None else series
     packets = loaded.record_packets if packets is None else packets
 
-    threads = jobs or (1 if controls or queues else 0)
+    files = policies.supplied(loaded)
+    threads = jobs or (1 if controls or queues or files else 0)
     budget = budget_for(
         loaded,
         max_memory,
@@ -91,6 +95,7 @@ def run(
             progress=report,
             controls=controls,
             queues=queues,
+            policies=files,
             live=None if live is None else partial(watch.report, live),
             budget=budget,
         )
@@ -100,6 +105,6 @@ def run(
     def made(results: _core.Results) -> Result:
         return Result(Request(loaded, base_seed, results.runs, series, packets, written), results)
 
-    workers = jobs or (1 if written else os.cpu_count() or 1)
+    workers = jobs or (1 if written or files else os.cpu_count() or 1)
     with shown(progress, loaded.name) as watched:
         return replicate(batch, wanted, precision, max_seeds, made, workers)

@@ -122,19 +122,24 @@ class CongestionControl(Protocol):
     (None: as acknowledgements come); ``wants``, names of what the control asks of its connection, set once:
 
     - ``"each-mark"``: every packet is ECN-capable and acknowledged by itself, and ``ack.marked`` is its own mark;
-    - ``"rate-samples"``: acknowledgements say at what rate the path delivered (``ack.rate_bps``);
-    - ``"every-ack"``: `on_ack` is called in recovery, too, and for duplicates and ECN echoes.
+    - ``"rate-samples"``: acknowledgements say at what rate the path delivered (``ack.rate_bps``) and how the flight
+      fares (``ack.in_flight_after`` and what follows it);
+    - ``"every-ack"``: `on_ack` is called in recovery, too, and for duplicates and ECN echoes;
+    - ``"own-recovery"``: in recovery the window is what the control says, and falls in no proportion to what is
+      delivered (RFC 9937).
 
     Optional methods: ``on_recovered(now_s, limit)`` when recovery has ended, where a window above ``limit`` [B]
     (None: no limit) would let out a burst (RFC 6582 §3.2); ``on_undo(now_s)`` when the last reduction by a loss was
-    spurious, so that the window and ssthresh should be at least what they were before it (``recovery = "rack"``
-    with ``undo``); ``on_start(now_s, idle_s)`` when data leaves while none is in flight, ``idle_s`` after the last
-    segment left; ``on_idle(restart_window)`` after an idle RTO (RFC 5681 §4.1); ``on_unused(window)`` when the
-    window was not used and is to fall to ``window`` [B], while ssthresh remembers three quarters of it
-    (``validation = "decay"``, RFC 2861; without this method, `on_idle` is called with that window);
-    ``on_rate_feedback(now_s, rate_bps)`` when the network advertises a rate (the flow's ``feedback``; None: none is
-    known any more); ``on_reservation(now_s, rate_bps)`` when the flow's reservation begins or changes (None: the
-    sender no longer trusts it).
+    spurious, so that the window and ssthresh should be at least what they were before it (``recovery = "rack"`` with
+    ``undo``); ``on_start(now_s, idle_s)`` when data leaves while none is in flight, ``idle_s`` after the last segment
+    left; with ``"rate-samples"``, ``on_restart(now_s)`` when it does so after the application had left a gap, and
+    ``on_lost(now_s, size, in_flight, lost, app_limited)`` for each segment that is found to be lost, with its data,
+    what was in flight when it left, and what has been lost since, itself included [B]; ``on_idle(restart_window)``
+    after an idle RTO (RFC 5681 §4.1); ``on_unused(window)`` when the window was not used and is to fall to ``window``
+    [B], while ssthresh remembers three quarters of it (``validation = "decay"``, RFC 2861; without this method,
+    `on_idle` is called with that window); ``on_rate_feedback(now_s, rate_bps)`` when the network advertises a rate
+    (the flow's ``feedback``; None: none is known any more); ``on_reservation(now_s, rate_bps)`` when the flow's
+    reservation begins or changes (None: the sender no longer trusts it).
     """
 
     cwnd: float

@@ -5,6 +5,7 @@ tables and figures; `command` is ``varicap design NAME``.  It is registered by i
 """
 
 QUESTIONS = (
+    "optimise",
     "effcap",
     "buffer",
     "packet",

@@ -75,6 +75,7 @@ _STUDY = {
     "seed": int,
     "tables": Each(str),
     "software": Maybe({"varicap": Maybe(str), "git": Maybe({"revision": Maybe(str)})}),
+    "design": Maybe({"sentences": [str], "headings": [str], "rows": [[str]]}),
 }
 
 _TEXT, _COUNT = "text", "numbers"

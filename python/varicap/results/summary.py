@@ -95,7 +95,7 @@ def blocks_of(rows: pa.Table) -> list[Block]:
     numbers = np.asarray(rows["point"].to_numpy())
     runs = np.asarray(rows["replication"].to_numpy())
     values = np.stack([np.asarray(rows[name].to_numpy(), np.float64) for name in measures_of(rows)], axis=1)
-    items = np.array(_items(rows), object)
+    items = np.array(items_of(rows), object)
     begins = np.flatnonzero(np.diff(numbers, prepend=-1))
     ends = np.append(begins[1:], len(numbers))
     # The number of rows that a run of the point has.
@@ -142,7 +142,7 @@ def _differences(first: Block | None, block: Block) -> tuple[Array, ...]:
     return *intervals(paired), np.isfinite(paired).sum(axis=1), base
 
 
-def _items(rows: pa.Table) -> list[str]:
+def items_of(rows: pa.Table) -> list[str]:
     """A name for each row; links that belong to one isolated flow are distinguished by its name."""
     names: list[str] = rows["name"].to_pylist()
     if "flow" not in rows.column_names:

@@ -197,6 +197,99 @@ class Vegas(Part):
     """With more than this in the queue, slow start ends. Default: 1 packets (Linux)."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Dctcp(Part):
+    """DCTCP's average of marked data.
+
+    Source: RFC 8257 §4.2. A key that is None is as the stack says, or has its default.
+    """
+
+    _tag: ClassVar[str] = "dctcp"
+
+    gain: float | None = None
+    """Weight of the newest window of data in the average (g). Default: 0.0625 (RFC 8257 §4.2)."""
+    initial_alpha: float | None = None
+    """The average before anything was marked (alpha).
+
+    Default: 1.0 (RFC 8257 §3.3: the first mark halves the window).
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prague(Part):
+    """TCP Prague. A key that is None is as the stack says, or has its default."""
+
+    _tag: ClassVar[str] = "prague"
+
+    virtual_rtt: Span | None = None
+    """Least round trip by which a flow behaves (RTT_VIRT_MIN); 0 s: each by its own.
+
+    Default: 25 ms (draft-04 §2.4.4).
+    """
+    transition: int | None = None
+    """Round trips after slow start until a flow behaves by it. Default: 500 (draft-04 §2.4.4)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Copa(Part):
+    """How much delay is worth. Source: [arun18, §2]. A key that is None is as the stack says, or has its default."""
+
+    _tag: ClassVar[str] = "copa"
+
+    delta: float | None = None
+    """How much more delay counts than throughput, per packet (delta): the target rate is `1 / (delta * dq)`, dq being
+    the queueing delay.
+
+    From 0.001 to 100. Default: 0.5.
+    """
+    competes: bool | None = None
+    """Whether it finds out that others fill the buffer, and then competes with them (mode switching). Default: true."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bbr3(Part):
+    """Settings of BBR version 3; all other constants are the draft's.
+
+    A key that is None is as the stack says, or has its default.
+    """
+
+    _tag: ClassVar[str] = "bbr3"
+
+    offload_quanta: int | None = None
+    """Data that offload to network cards may hold back at both ends, which is always allowed in flight: this many send
+    quanta of a millisecond at the pacing rate, and at least two segments each.
+
+    0: no offload, so that four segments are the least. Default: 3, as for TCP in draft-ietf-ccwg-bbr-06 §5.5.8.1.
+    """
+
+
+Moves: TypeAlias = Literal["window", "rate", "window-and-rate"]
+"""What a policy moves."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policy(Part):
+    """A policy, and how often it is asked. A key that is None is as the stack says, or has its default."""
+
+    _tag: ClassVar[str] = "policy"
+
+    file: str | None = None
+    """The file with the policy: a network in ONNX (`.onnx`), or layers as NumPy arrays (`.npz`)."""
+    custom: str | None = None
+    """A policy in Python instead, by the name under which it was given to `varicap.run`."""
+    interval: Span | None = None
+    """The time from one action to the next: at each multiple of it, all connections of the flow act. Default: 10 ms."""
+    moves: Moves | None = None
+    """What it moves. Default: the window."""
+    step: float | None = None
+    """Doublings of the window or rate by an action of 1: an action a multiplies it by 2 to the step a.
+
+    Default: 0.25.
+    """
+    history: int | None = None
+    """The number of intervals that an observation describes, the last one first. Default: 1."""
+
+
 @dataclass(frozen=True)
 class Custom(Part):
     """One written in Python, by the name under which it was given to `varicap.run`."""
@@ -208,12 +301,30 @@ class Custom(Part):
 
 
 Congestion: TypeAlias = (
-    Literal["reno", "cubic", "ratcp", "rate-adaptive-window", "vegas", "accel-brake"]
+    Literal[
+        "reno",
+        "cubic",
+        "ratcp",
+        "rate-adaptive-window",
+        "vegas",
+        "dctcp",
+        "prague",
+        "copa",
+        "bbr",
+        "bbr3",
+        "accel-brake",
+        "policy",
+    ]
     | Reno
     | Cubic
     | Ratcp
     | RateAdaptiveWindow
     | Vegas
+    | Dctcp
+    | Prague
+    | Copa
+    | Bbr3
+    | Policy
     | Custom
 )
 """How much may be in flight."""
@@ -508,7 +619,8 @@ class Tcp(Part):
     repeat_fast_retransmit: bool | None = None
     """Whether duplicate ACKs for data sent before the last recovery may start another one.
 
-    Default: by the stack; `rfc` has false (RFC 6582 §3.2 (2)).
+    Duplicates of the ACK that ends Tahoe's may not: they answer what it sent twice. Default: by the stack; `rfc` has
+    false (RFC 6582 §3.2 (2)).
     """
     window_inflation: bool | None = None
     """Whether duplicate ACKs stretch Reno's and NewReno's window in fast recovery (RFC 5681 §3.2 (3) and (4)).
@@ -902,6 +1014,100 @@ Service: TypeAlias = Literal["fluid", "at-start"]
 
 
 @dataclass(frozen=True, kw_only=True)
+class StepsDelay(Part):
+    """A delay from each given instant on."""
+
+    _tag: ClassVar[str] = "steps"
+
+    at: Sequence[Span]
+    """When each delay begins, in increasing order, the first at `"0 s"`."""
+    delays: Sequence[Span]
+    """The delays, as many as instants."""
+    period: Span | None = None
+    """If given, the steps repeat with this period."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TraceDelay(Part):
+    """A trace of delays.
+
+    In a CSV file, which may be that of the rates, the header names the columns, `time_s` and `delay_ms` (or `delay_us`,
+    `delay_s`); LeoReplayer's `delay_N.txt` has a line for every 10 ms, with the delay in ms.
+    """
+
+    _tag: ClassVar[str] = "trace"
+
+    file: str
+    """The file, relative to the scenario's folder."""
+    repeat: bool = True
+    """After its last row, whose delay holds as long as the one before it, the trace begins again; otherwise its last
+    delay stays.
+
+    Default: true.
+    """
+    offset: TraceOffset = At("0 s")
+    """Where in the trace a run begins: a time, or `random`. Default: 0 s."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MarkovDelay(Part):
+    """An n-state continuous-time Markov chain of delays."""
+
+    _tag: ClassVar[str] = "markov"
+
+    delays: Sequence[Span]
+    """The delay in each state."""
+    mean_holding: Sequence[Span]
+    """Mean holding time of each state."""
+    jumps: Sequence[Sequence[Probability]] | None = None
+    """Probability of each next state (rows sum to 1, zero on the diagonal). Default: every other state alike."""
+    start: int | None = None
+    """First state. Default: drawn from the stationary distribution."""
+
+
+@dataclass(frozen=True)
+class ConstantDelay(Part):
+    """The same at all times; may be written as the time alone: `"20 ms"`."""
+
+    _tag: ClassVar[str] = "constant"
+    _bare: ClassVar[bool] = True
+
+    value: Span
+
+
+Delay: TypeAlias = str | ConstantDelay | StepsDelay | TraceDelay | MarkovDelay
+"""The propagation delay of a link in time: each packet takes the delay of the instant at which it leaves the server."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Handover(Part):
+    """Handovers from one satellite or cell to the next, at regular times.
+
+    Each interrupts the link's capacity, changes its delay and loses packets, on top of what `capacity`, `delay` and
+    `loss` say.
+    """
+
+    period: Span
+    """Time from one handover to the next."""
+    phase: Span | None = None
+    """When the first handover begins. Default: after one period."""
+    outage: Span = "0 s"
+    """For so long from its beginning nothing is sent: the capacity is zero. Default: 0 s."""
+    delay_spread: Span = "0 s"
+    """Each interval between handovers adds a delay of its own to that of the link, uniform from zero to this; links of
+    a run that are handed over together draw alike.
+
+    Default: 0 s.
+    """
+    delays: Sequence[Span] | None = None
+    """Instead of random ones: the delays that intervals add, in turn, the first before the first handover."""
+    burst: Span = "0 s"
+    """How long packets are lost at a handover: those that leave the server so soon after the outage. Default: 0 s."""
+    burst_loss: Probability = 1.0
+    """Probability that such a packet is lost. Default: 1."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class DropTail(Part):
     """A drop-tail queue."""
 
@@ -999,6 +1205,11 @@ class CoDel(Part):
     """How long the delay may stay above the target. Default: 100 ms (RFC 8289 §4.2)."""
     ecn: bool = False
     """Mark ECN-capable frames instead of dropping them. Default: false."""
+    ce_threshold: Span | None = None
+    """Sojourn time above which each ECN-capable frame is marked, whether `ecn` is set or not (RFC 8290 §5.2.7).
+
+    Default: none.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1115,6 +1326,128 @@ class Cbq(Part):
 
 
 @dataclass(frozen=True, kw_only=True)
+class FqCoDel(Part):
+    """Flow queueing with CoDel."""
+
+    _tag: ClassVar[str] = "fq_codel"
+
+    limit: Amount = "10240 packets"
+    """Limit of what waits in all queues together. Default: 10240 packets (RFC 8290 §5.2.3)."""
+    queues: int = 1024
+    """Queues into which flows are hashed; those that fall into the same one share it.
+
+    A hash that is drawn anew for each seed. Default: 1024 (RFC 8290 §5.2.5).
+    """
+    quantum: Bytes = "1514 B"
+    """What a queue may send in a round. Default: 1514 B (RFC 8290 §5.2.4)."""
+    target: Span = "5 ms"
+    """Acceptable standing queueing delay of a queue. Default: 5 ms (RFC 8290 §5.2.2)."""
+    interval: Span = "100 ms"
+    """How long the delay may stay above the target. Default: 100 ms (RFC 8290 §5.2.1)."""
+    ecn: bool = True
+    """Mark ECN-capable frames instead of dropping them. Default: true (RFC 8290 §5.2.6)."""
+    ce_threshold: Span | None = None
+    """Sojourn time above which each ECN-capable frame is marked (RFC 8290 §5.2.7). Default: none."""
+
+
+DualScheduler: TypeAlias = Literal["wrr", "time-shifted-fifo"]
+"""How DualPI2 chooses between its queues. Source: RFC 9332 §4.1, appendix A.1."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DualPi2(Part):
+    """DualPI2: a queue of low latency for ECT(1) and CE beside a classic one for all else."""
+
+    _tag: ClassVar[str] = "dualpi2"
+
+    limit: Amount = "10000 packets"
+    """Limit of what waits in both queues together.
+
+    Default: 10000 packets (Linux; RFC 9332: 250 ms at the fastest rate).
+    """
+    target: Span = "15 ms"
+    """Delay that the controller aims at in the classic queue. Default: 15 ms."""
+    max_rtt: Span = "100 ms"
+    """Longest round trip for which the controller is to be stable (RTT_max): it sets its gains. Default: 100 ms."""
+    coupling: float = 2.0
+    """Coupling factor k: by how much the marking probability of the L queue exceeds the base probability.
+
+    Default: 2.
+    """
+    ramp_from: Span = "800 us"
+    """Delay in the L queue from which on its own ramp marks (minTh). Default: 800 us."""
+    ramp: Span = "400 us"
+    """Over how much more delay the ramp rises to certainty (range); 0 s: a step. Default: 400 us."""
+    unmarked: Amount = "1 packets"
+    """What the L queue may hold without being marked by its own ramp (Th_len), at least 0 packets.
+
+    Default: 1 packets.
+    """
+    scheduler: DualScheduler = "wrr"
+    """Which queue is served. Default: wrr."""
+    classic_share: Probability = 0.0625
+    """`wrr`: the share of the C queue while both have packets waiting. Default: 0.0625."""
+    time_shift: Span | None = None
+    """`time-shifted-fifo`: how much earlier a packet of the L queue counts as arrived. Default: twice the target."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepMarking(Part):
+    """Marks of all that exceeds a threshold."""
+
+    _tag: ClassVar[str] = "step"
+
+    limit: Amount = "1000 packets"
+    """Hard limit of the queue. Default: 1000 packets."""
+    threshold: Amount | None = None
+    """Queue above which an arriving packet is marked, the packet in service included (K of RFC 8257 §3.1).
+
+    Default: 65 packets, unless there is a `delay` ([alizadeh10, §4]: at 10 Gb/s).
+    """
+    delay: Span | None = None
+    """Sojourn time above which a packet is marked as it leaves. Default: none."""
+    drop: bool = False
+    """Drop what would be marked and is not ECN-capable. Default: false."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shaper(Part):
+    """A token-bucket shaper behind another queue."""
+
+    _tag: ClassVar[str] = "shaper"
+
+    rate: Rate
+    """The rate at which tokens arrive."""
+    burst: Amount = "10 packets"
+    """How much may leave at once after a pause: depth of the bucket, full at first.
+
+    A larger packet is dropped. Default: 10 packets.
+    """
+    queue: "Queue" = DropTail()
+    """Where packets wait for their tokens. Default: drop-tail of 1 bdp."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policer(Part):
+    """A token-bucket policer in front of another queue."""
+
+    _tag: ClassVar[str] = "policer"
+
+    rate: Rate
+    """The rate at which tokens arrive."""
+    burst: Amount = "10 packets"
+    """How much may pass at once after a pause: depth of the bucket, full at first. Default: 10 packets."""
+    queue: "Queue" = DropTail()
+    """Where packets go that conform. Default: drop-tail of 1 bdp."""
+    monitor: Span | None = None
+    """Lenient as SCONE would have it (draft-ietf-scone-protocol-07 §7.3): rate and burst are those of each connection,
+    and bind only one that has brought more than the rate allows over such a period, until it has not.
+
+    Default: all are bound at any time, together.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
 class AccelBrake(Part):
     """Accel-Brake Control at the bottleneck: brakes are CE marks, so that only ECN-capable packets get any."""
 
@@ -1136,7 +1469,7 @@ class AccelBrake(Part):
 
 
 Queue: TypeAlias = (
-    Literal["drop-tail", "red", "ered", "codel", "pie", "drr", "sfq", "accel-brake"]
+    Literal["drop-tail", "red", "ered", "codel", "pie", "drr", "sfq", "fq_codel", "dualpi2", "step", "accel-brake"]
     | DropTail
     | Red
     | Ered
@@ -1145,6 +1478,11 @@ Queue: TypeAlias = (
     | Drr
     | Sfq
     | Cbq
+    | FqCoDel
+    | DualPi2
+    | StepMarking
+    | Shaper
+    | Policer
     | AccelBrake
     | Custom
 )
@@ -1302,8 +1640,22 @@ class Link(Part):
     """Capacity of the link over time. Default: unlimited."""
     service: Service = "fluid"
     """How the server applies its capacity to a packet in service. Default: fluid."""
-    delay: Span | None = None
-    """Propagation delay of the link. Default: 0 s; on a reverse link that of the forward link."""
+    delay: Delay | None = None
+    """Propagation delay of the link over time; a packet takes the delay of the instant at which it leaves the server.
+
+    Default: 0 s; on a reverse link that of the forward link, where it is random with draws of its own.
+    """
+    reorder: bool = False
+    """Whether a packet overtakes those ahead of it if the delay has fallen by so much; otherwise it comes out together
+    with the last of them, as from a link layer that keeps the order.
+
+    Default: false.
+    """
+    handover: Handover | None = None
+    """Handovers, which change capacity, delay and loss together at regular times.
+
+    Default: none; on a reverse link those of the forward link.
+    """
     queue: Queue | None = None
     """The queue in front of the server. Default: drop-tail of 1 bdp; unlimited if the capacity is unlimited."""
     loss: Loss = "none"
@@ -1447,6 +1799,107 @@ class OnOff(Part):
 
 
 @dataclass(frozen=True, kw_only=True)
+class RateBased(Part):
+    """By throughput."""
+
+    _tag: ClassVar[str] = "rate-based"
+
+    samples: int = 5
+    """Over how many of the last segments the throughput is averaged. Default: 5 ([yin15, §7.1])."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bba(Part):
+    """By the buffer, along a line."""
+
+    _tag: ClassVar[str] = "bba"
+
+    reservoir: Span = "5 s"
+    """Up to this level of the buffer the lowest bitrate. Default: 5 s, for a buffer of 30 s ([yin15, §7.1])."""
+    cushion: Span = "10 s"
+    """So much above it the highest. Default: 10 s ([yin15, §7.1])."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bola(Part):
+    """By the buffer, with a utility."""
+
+    _tag: ClassVar[str] = "bola"
+
+    gamma: float = 5.0
+    """How much the player cares for a full buffer beside the utility of bitrates (gamma times the length of a segment).
+
+    Default: 5 ([spiteri16, §V]).
+    """
+
+
+VideoRule: TypeAlias = Literal["rate-based", "bba", "bola"] | RateBased | Bba | Bola
+"""How a video player chooses a bitrate."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Video(Part):
+    """A video that is fetched segment by segment while it is watched.
+
+    The player asks for the next segment when one has arrived and its buffer has room for another. Segments are as large
+    as their bitrates say.
+    """
+
+    _tag: ClassVar[str] = "video"
+
+    ladder: Sequence[Rate] | None = None
+    """The bitrates, the lowest first. Default: 350, 600, 1000, 2000 and 3000 kbit/s ([yin15, §7.1])."""
+    segment: Span = "4 s"
+    """What each segment shows. Default: 4 s ([yin15, §7.1])."""
+    buffer: Span = "30 s"
+    """The most that the player keeps ahead. Default: 30 s ([yin15, §7.1])."""
+    startup: Span | None = None
+    """How much must wait before the player begins; after a stall it goes on with the next segment.
+
+    Default: a segment.
+    """
+    rule: VideoRule = Bola()
+    """How bitrates are chosen. Default: bola."""
+    heed: bool = False
+    """Whether the player heeds the rate that the network advertises (`feedback`): it chooses no bitrate above it, and
+    takes it for the throughput as long as it has measured none.
+
+    Default: false.
+    """
+    request: Span = "0 s"
+    """How long a request takes to the server, while nothing is sent. Default: 0 s."""
+    length: Span | None = None
+    """How much there is to watch. Default: more than there is time for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RealTime(Part):
+    """Frames at a fixed pace, each of which is wanted before its deadline.
+
+    While frames are late the bitrate falls to 85 % of what arrives, at most once in half a second; otherwise it grows
+    by 8 % a second.
+    """
+
+    _tag: ClassVar[str] = "real-time"
+
+    frame: Span = "40 ms"
+    """Time from one frame to the next. Default: 40 ms."""
+    initial: Rate = "300 kbit/s"
+    """The bitrate at the beginning. Default: 300 kbit/s."""
+    minimum: Rate = "100 kbit/s"
+    """The lowest bitrate. Default: 100 kbit/s."""
+    maximum: Rate = "3 Mbit/s"
+    """The highest bitrate. Default: 3 Mbit/s."""
+    deadline: Span = "200 ms"
+    """Frames that take longer are late. Default: 200 ms."""
+    heed: bool = False
+    """Whether the encoder heeds the rate that the network advertises (`feedback`): it never exceeds it.
+
+    Default: false.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
 class Relay(Part):
     """A proxy: this flow sends what another flow delivers in order, from the node where the other flow ends.
 
@@ -1461,7 +1914,7 @@ class Relay(Part):
     """Name of the flow that is relayed."""
 
 
-App: TypeAlias = Literal["greedy"] | Transfer | Arrivals | OnOff | Relay
+App: TypeAlias = Literal["greedy", "video", "real-time"] | Transfer | Arrivals | OnOff | Video | RealTime | Relay
 """What a TCP flow transfers."""
 
 Share: TypeAlias = Literal["fair", "capacity"]
@@ -1538,7 +1991,22 @@ class Effective(Part):
     """Where the effective capacity is found. Default: link."""
 
 
-Estimator: TypeAlias = Literal["exact", "instantaneous", "effective"] | Exact | Instantaneous | Effective
+@dataclass(frozen=True, kw_only=True)
+class PolicyConfig2(Part):
+    """The rate of a policy."""
+
+    _tag: ClassVar[str] = "policy"
+
+    rate: Rate | None = None
+    """The rate advertised to every flow of the group, without link framing.
+
+    Default: that of the policer or shaper that the link has as its queue.
+    """
+
+
+Estimator: TypeAlias = (
+    Literal["exact", "instantaneous", "effective", "policy"] | Exact | Instantaneous | Effective | PolicyConfig2
+)
 """How a link finds the rate that it advertises to a sender."""
 
 
@@ -1554,6 +2022,33 @@ class After(Part):
 
 FeedbackDelay: TypeAlias = str | After
 """How long an update takes from the link to the sender."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scone(Part):
+    """SCONE: which rates can be said, how often, and how long they hold.
+
+    What is not said here is as the draft has it; with more `steps`, a shorter `update` and a shorter `period` advice is
+    finer and faster.
+    """
+
+    update: Span = "20 s"
+    """Least time from one SCONE packet of a connection to its next one. Default: 20 s (§8.1: every 20 to 30 s)."""
+    spread: Span = "10 s"
+    """The time to the next one is uniform from `update` to this much more (§7.1: a small random delay).
+
+    Default: 10 s.
+    """
+    period: Span = "67 s"
+    """The monitoring period: of the advice that came in this time the lowest holds, and after it the advice expires
+    (§5.2, §5.4).
+
+    Default: 67 s.
+    """
+    lowest: Rate = "100 kbit/s"
+    """The lowest level. Default: 100 kbit/s (§5.1)."""
+    steps: int = 20
+    """Levels in a factor of ten. The highest is 10^6.3 times the lowest: number 126 of 20. Default: 20 (§5.1)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1581,6 +2076,17 @@ class Feedback(Part):
     """A sender that receives no update for this long forgets the rate, at the next update that fails to arrive.
 
     Needs an estimator with an interval. Default: the sender keeps the rate.
+    """
+    scone: Scone | None = None
+    """Instead of each update of the estimator, throughput advice as SCONE has it: coarse, now and then, the lowest of a
+    period; `{}` is the draft's.
+
+    Default: none.
+    """
+    cap: bool = False
+    """Whether the sender sends no faster than the rate that it hears, whatever its congestion control.
+
+    Default: false.
     """
 
 

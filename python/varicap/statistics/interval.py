@@ -15,7 +15,7 @@ _CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean over replications with its 95 % confidence interval; no interval if there is but one."""
+    """A mean over replications with its confidence interval, 95 % unless said; no interval if there is but one."""
 
     mean: float
     lo: float | None = None
@@ -24,7 +24,7 @@ class Interval:
     """How many samples the mean is of, if that is known."""
 
     @classmethod
-    def of(cls, samples: "Array | Sequence[float]") -> Self:
+    def of(cls, samples: "Array | Sequence[float]", confidence: float = _CONFIDENCE) -> Self:
         """The mean of independent samples.
 
         >>> interval = Interval.of([1.0, 2.0, 3.0])
@@ -35,7 +35,7 @@ class Interval:
         mean = float(values.mean())
         if values.size < 2:
             return cls(mean, samples=values.size)
-        half = float(_half_width(((values - mean) ** 2).sum(), values.size))
+        half = float(_half_width(((values - mean) ** 2).sum(), values.size, confidence))
         return cls(mean, mean - half, mean + half, values.size)
 
     def to_dict(self) -> dict[str, float | None]:
@@ -61,14 +61,14 @@ def intervals(values: Array) -> tuple[Array, Array, Array]:
     return mean, mean - half, mean + half
 
 
-def _half_width(squares: Any, count: Any) -> Any:
-    """Half of Student's 95 % interval for the mean of `count` samples, from the sum of their squared deviations.
+def _half_width(squares: Any, count: Any, confidence: float = _CONFIDENCE) -> Any:
+    """Half of Student's interval for the mean of `count` samples, from the sum of their squared deviations.
 
     Source: [law2015, §4.5].
     """
     from scipy.special import stdtrit  # slow to import, and nothing needs it before the first run has ended
 
-    return stdtrit(count - 1, (1 + _CONFIDENCE) / 2) * np.sqrt(squares / (count - 1)) / np.sqrt(count)
+    return stdtrit(count - 1, (1 + confidence) / 2) * np.sqrt(squares / (count - 1)) / np.sqrt(count)
 
 
 def finite(value: float | None) -> float | None:

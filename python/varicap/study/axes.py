@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from math import exp, log
+from math import exp, isfinite, log
 from typing import Literal, TypeAlias
 
 from varicap.results.summary import Point
@@ -98,25 +98,67 @@ def _spread(design: str, dimensions: int, count: int, seed: int) -> list[list[fl
 
 def _scale(axis: Axis) -> Callable[[float], str]:
     """The value at a share of a range, with the unit of the range."""
-    match = _RANGE.match(axis.values[0]) if len(axis.values) == 1 else None
-    if match is None:
+    if len(axis.values) != 1:
         raise DesignError(f"{axis.path}: `{','.join(axis.values)}` is not a range such as 10 ms..100 ms")
-    try:
-        low, high = float(match[1]), float(match[3])
-    except ValueError:
-        raise DesignError(f"{axis.path}: `{axis.values[0]}` is not a range of numbers") from None
-    unit, logarithmic = match[4], match[5] is not None
-    if match[2] not in ("", unit):
-        raise DesignError(f"{axis.path}: both ends of `{axis.values[0]}` want the same unit")
-    if not low < high or (logarithmic and low <= 0):
-        raise DesignError(f"{axis.path}: `{axis.values[0]}` wants a lower end below the upper one, above 0 for log")
-    whole = unit.startswith("packet") or (not unit and low.is_integer() and high.is_integer() and "." not in match[1])
+    return Range.read(axis.path, axis.values[0]).value
 
-    def value(share: float) -> str:
-        number = exp(log(low) + share * (log(high) - log(low))) if logarithmic else low + share * (high - low)
-        return f"{round(number) if whole else float(f'{number:.6g}')} {unit}".strip()
 
-    return value
+@dataclass(frozen=True, kw_only=True)
+class Range:
+    """Numbers of one unit from `low` to `high`."""
+
+    low: float
+    high: float
+    unit: str
+    logarithmic: bool
+    """Whether shares of the range are shares of its logarithm."""
+    whole: bool
+    """Whether its values are whole numbers: packets, or what is written without a unit and without a point."""
+
+    @classmethod
+    def read(cls, path: str, text: str) -> "Range":
+        """A range of the key `path`, such as ``10 ms..100 ms`` or ``1..64 log``.  Raises `DesignError`.
+
+        >>> Range.read("delay", "10 ms..90 ms").value(0.5)
+        '50.0 ms'
+        >>> Range.read("limit", "4..16 packets log").value(0.5)
+        '8 packets'
+        """
+        match = _RANGE.match(text)
+        if match is None:
+            raise DesignError(f"{path}: `{text}` is not a range such as 10 ms..100 ms")
+        try:
+            low, high = float(match[1]), float(match[3])
+        except ValueError:
+            raise DesignError(f"{path}: `{text}` is not a range of numbers") from None
+        unit, logarithmic = match[4], match[5] is not None
+        if match[2] not in ("", unit):
+            raise DesignError(f"{path}: both ends of `{text}` want the same unit")
+        if not (isfinite(low) and isfinite(high)):
+            raise DesignError(f"{path}: `{text}` wants finite ends")
+        if not low < high or (logarithmic and low <= 0):
+            raise DesignError(f"{path}: `{text}` wants a lower end below the upper one, above 0 for log")
+        whole = unit.startswith("packet") or (
+            not unit and low.is_integer() and high.is_integer() and "." not in match[1]
+        )
+        return cls(low=low, high=high, unit=unit, logarithmic=logarithmic, whole=whole)
+
+    def value(self, share: float) -> str:
+        """The value at a share of the range, with its unit."""
+        number = self.number(share)
+        return f"{round(number) if self.whole else float(f'{number:.6g}')} {self.unit}".strip()
+
+    def number(self, share: float) -> float:
+        """The number at a share of the range; not rounded."""
+        if self.logarithmic:
+            return exp(log(self.low) + share * (log(self.high) - log(self.low)))
+        return self.low + share * (self.high - self.low)
+
+    def share(self, number: float) -> float:
+        """Where a number lies: the inverse of `number`."""
+        if self.logarithmic:
+            return log(number / self.low) / log(self.high / self.low)
+        return (number - self.low) / (self.high - self.low)
 
 
 def _split(text: str) -> list[str]:

@@ -16,6 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 import varicap._core as _core
+from varicap.parts import policies
 from varicap.results.manifest import sha256
 from varicap.results.summary import KINDS, Point
 from varicap.results.tables import arrow
@@ -102,6 +103,7 @@ def run(task: Task) -> Piece:
                 first=span.first,
                 count=span.count,
                 threads=1,
+                policies=policies.supplied(scenario),
                 progress=_go_on,
                 budget=budget,
             )

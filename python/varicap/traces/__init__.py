@@ -3,7 +3,8 @@
 ```text
 file ──load──► Trace (Rates or Opportunities) ──info──► numbers
                ▲                │
-       generate_*               └──save──► file that a scenario names
+       generate_*               ├──save──► file that a scenario names
+                                 └──fit───► chain of rates, and how well it describes the trace
 ```
 
 >>> from varicap import traces
@@ -20,6 +21,8 @@ from varicap.traces.parameters import Cells, Cellular, Satellite, TraceError
 if TYPE_CHECKING:
     from varicap.traces.cellular import generate_lte, generate_lte_rates
     from varicap.traces.files import FORMATS, Format, convert, format_of, load, save
+    from varicap.traces.fitting import Fit, fit
+    from varicap.traces.fitting.links import fit_cellular, fit_satellite
     from varicap.traces.handover import generate_handover
     from varicap.traces.plain import generate_constant, generate_markov, generate_steps
     from varicap.traces.satellite import generate_leo
@@ -41,6 +44,7 @@ __all__ = [
     "Cells",
     "Cellular",
     "Delays",
+    "Fit",
     "Format",
     "Info",
     "Opportunities",
@@ -51,6 +55,9 @@ __all__ = [
     "TraceError",
     "bins",
     "convert",
+    "fit",
+    "fit_cellular",
+    "fit_satellite",
     "format_of",
     "generate_constant",
     "generate_handover",
@@ -72,6 +79,8 @@ __all__ = [
 _HOME = {
     "cellular": ("generate_lte", "generate_lte_rates"),
     "files": ("FORMATS", "Format", "convert", "format_of", "load", "save"),
+    "fitting": ("Fit", "fit"),
+    "fitting.links": ("fit_cellular", "fit_satellite"),
     "handover": ("generate_handover",),
     "plain": ("generate_constant", "generate_markov", "generate_steps"),
     "satellite": ("generate_leo",),

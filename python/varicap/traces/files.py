@@ -29,6 +29,8 @@ DELAY_STEP_S = 0.010
 _MOST_BYTES = 500_000_000
 _QUOTED = 20
 """How much of a file an error quotes, at most: it may be any file that can be read."""
+_DELAY_COLUMNS = {"delay_ms": 1.0, "delay_us": 1e-3, "delay_s": 1e3}
+"""Names of a column of delays, with their unit [ms]."""
 _MOST_DELAY_MS = 1e6
 
 
@@ -144,14 +146,15 @@ def _delay_column(path: Path, text: bytes, time_s: Array, duration_s: float) -> 
         if line.strip() and not line.startswith(b"#")
     ]
     header = [name.strip() for name in rows[0][1]]
-    if "delay_ms" not in header:
+    named = next((name for name in _DELAY_COLUMNS if name in header), None)
+    if named is None:
         return None
-    place = header.index("delay_ms")
+    place, unit_ms = header.index(named), _DELAY_COLUMNS[named]
     values = []
     for number, fields in rows[1:]:
         field = fields[place].strip() if place < len(fields) else ""
         try:
-            value = float(field)
+            value = float(field) * unit_ms
         except ValueError:
             value = -1.0
         if not 0 <= value <= _MOST_DELAY_MS:

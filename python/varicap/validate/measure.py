@@ -26,6 +26,7 @@ from varicap.engines import kernel as linux
 from varicap.engines import sim
 from varicap.engines.precision import more_runs
 from varicap.errors import MachineLacksError, NotApplicableError
+from varicap.machine.doctor import congestion_controls
 from varicap.statistics import finite
 from varicap.statistics.progress import Progress, shown
 from varicap.validate import rules
@@ -50,6 +51,7 @@ What a run sets up, namespaces and programs, delays the packets of others for a 
 measured then is remembered as the least one for the whole run, and moves a window that follows it.
 """
 _RATCP = "ratcp in the kernel"
+_BBR = "bbr"
 _NEEDED = ("network namespaces", "TUN devices")
 
 
@@ -128,6 +130,8 @@ def _refused() -> dict[str, str]:
             raise MachineLacksError(f"the kernel engine: no {name}: {error}; {remedy} (`varicap doctor` says more)")
         if name == _RATCP:
             refused[CONTROLS[-1]] = f"{error}; {remedy}"
+    if _BBR not in congestion_controls():
+        refused[_BBR] = "this kernel has no bbr; `modprobe tcp_bbr` loads it where it is a module"
     return refused
 
 

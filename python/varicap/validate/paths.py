@@ -28,8 +28,11 @@ ACKS = ("every", "delayed")
 """How the receiver acknowledges.  For `every` the kernel engine sets Linux's quick-ACK route; `delayed` is what Linux
 does without it."""
 
-CONTROLS = ("reno", "cubic", "ratcp")
+CONTROLS = ("reno", "cubic", "bbr", "ratcp")
 """The congestion controls that both engines have."""
+
+USUAL = ("reno", "cubic", "ratcp")
+"""Those that run on a path that names none."""
 
 OWN = "own"
 """The controls of a path whose flows name theirs."""
@@ -143,7 +146,7 @@ def cases(
     return [
         _case(name, paths[name], control, ack, quick)
         for name in dict.fromkeys(chosen)
-        for control in paths[name].get("controls", CONTROLS)
+        for control in paths[name].get("controls", USUAL)
         if control in wanted
         for ack in ACKS
     ]

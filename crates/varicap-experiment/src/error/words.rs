@@ -82,6 +82,9 @@ const SYNONYMS: &[(&str, Means)] = &[
     ("poisson", This("arrivals")),
     ("onoff", This("on-off")),
     ("new-reno", This("newreno")),
+    ("bbr1", This("bbr")),
+    ("bbrv1", This("bbr")),
+    ("bbrv3", This("bbr3")),
     ("mahimahi", This("opportunities")),
     ("csv", This("trace")),
     ("random", This("bernoulli")),
@@ -90,11 +93,9 @@ const SYNONYMS: &[(&str, Means)] = &[
 ];
 
 /// Congestion controls that Linux has and the simulator has not.
-const OF_THE_KERNEL: [&str; 14] = [
-    "bbr",
+const OF_THE_KERNEL: [&str; 12] = [
     "bic",
     "cdg",
-    "dctcp",
     "highspeed",
     "htcp",
     "hybla",
@@ -222,9 +223,9 @@ mod tests {
         assert_eq!(meant("extra-delay", &flow).unwrap().0, Some("access_delay"));
         assert_eq!(meant("bandwidth", &["rate", "size"]).unwrap().0, Some("rate"));
         assert_eq!(meant("bandwidth", &flow), None);
-        let (name, how) = meant("BBR", &["reno", "cubic"]).unwrap();
+        let (name, how) = meant("HTCP", &["reno", "cubic"]).unwrap();
         assert_eq!(name, None);
-        assert!(how.contains("custom = \"bbr\"") && how.contains("--engine kernel"), "{how}");
+        assert!(how.contains("custom = \"htcp\"") && how.contains("--engine kernel"), "{how}");
         assert_eq!(in_another_table("cc", &["flows", "a"]).as_deref(), Some("tcp.congestion"));
         assert_eq!(in_another_table("nonsense", &["flows", "a"]), None);
     }

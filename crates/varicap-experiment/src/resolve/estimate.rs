@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Serialize;
-use varicap_net::capacity::{Capacity, CapacityProcess};
-use varicap_net::{CapacityParts, LossParts, TraceParts};
+use varicap_net::capacity::{Capacity, CapacityProcess, Timeline};
+use varicap_net::delay::{Delay, TraceDelayParts};
+use varicap_net::{CapacityParts, DelayParts, DelayProcess, LinkParts, LossParts, TraceParts};
 use varicap_tcp::{AckPolicy, TcpConfig};
 use varicap_units::{Amount, Bytes, Rate, Span, Streams, Time};
 
@@ -23,7 +24,7 @@ use crate::scenario::{App, Scenario};
 const SECONDS_PER_EVENT: f64 = 100e-9;
 /// An exponential function takes that part of an event.
 const EVENTS_PER_EXPONENTIAL: f64 = 0.3;
-/// CPU time of a change of capacity or of an opportunity [s].
+/// CPU time of a change of capacity or delay, or of an opportunity [s].
 const SECONDS_PER_CHANGE: f64 = 30e-9;
 /// Memory of a connection at rest, with its meters [B].
 const PER_FLOW: f64 = 8e3;
@@ -33,6 +34,8 @@ const PER_LINK: f64 = 64e3;
 const PER_PACKET: f64 = 200.0;
 /// Memory of a sample of all series of a flow or of a link, and of its copy in a table [B].
 const PER_SAMPLE: f64 = 200.0;
+/// The same of a quantity that a congestion control shows [B].
+const PER_SHOWN: f64 = 16.0;
 /// How many changes of a capacity are generated to see how often it changes.
 const PROBE: u32 = 10_000;
 /// The same, where little depends on it.
@@ -143,8 +146,9 @@ fn kept(runs: u32, bytes: f64) -> f64 {
 
 /// Memory of the traces and steps of all networks, each counted once however many links share it [B].
 fn traces_bytes(networks: &[Network]) -> f64 {
-    let links = networks.iter().flat_map(|network| &network.links);
-    let traces: BTreeMap<usize, f64> = links.filter_map(|link| trace_of(&link.parts.capacity)).collect();
+    let links = networks.iter().flat_map(|network| &network.links).map(|link| &link.parts);
+    let of_link = |parts: &LinkParts| [trace_of(&parts.capacity), delays_of(&parts.delay)];
+    let traces: BTreeMap<usize, f64> = links.flat_map(of_link).flatten().collect();
     traces.values().sum()
 }
 
@@ -156,12 +160,28 @@ fn trace_of(parts: &CapacityParts) -> Option<(usize, f64)> {
             Some((Arc::as_ptr(&parts.trace).addr(), bytes as f64))
         }
         CapacityParts::Trace(TraceParts { timeline, .. }) | CapacityParts::Steps(timeline) => {
-            let bytes = timeline.pieces().count() * (size_of::<Span>() + size_of::<Rate>());
-            Some((Arc::as_ptr(timeline).addr(), bytes as f64))
+            Some(in_memory(timeline))
         }
         CapacityParts::LoadReactive(reactive) => trace_of(&reactive.residual),
+        CapacityParts::Interrupted(parts) => trace_of(&parts.capacity),
         _ => None,
     }
+}
+
+/// The same of a delay.
+fn delays_of(parts: &DelayParts) -> Option<(usize, f64)> {
+    match parts {
+        DelayParts::Trace(TraceDelayParts { timeline, .. }) | DelayParts::Steps(timeline) => {
+            Some(in_memory(timeline))
+        }
+        DelayParts::HandedOver(parts) => delays_of(parts.delay()),
+        _ => None,
+    }
+}
+
+fn in_memory<V: Copy>(timeline: &Arc<Timeline<V>>) -> (usize, f64) {
+    let bytes = timeline.pieces().count() * (size_of::<Span>() + size_of::<V>());
+    (Arc::as_ptr(timeline).addr(), bytes as f64)
 }
 
 /// What a source begins by itself, whether or not a link has room for it: arrivals, datagrams, periods of activity.
@@ -218,7 +238,7 @@ fn of_network(scenario: &Scenario, network: &Network) -> Estimate {
     let mut packets: Vec<f64> = network.flows.iter().map(|flow| offered(network, flow)).collect();
     share(network, duration, &mut packets);
     let mut estimate = Estimate::default();
-    let (mut flows, mut crossings) = (0.0, 0.0);
+    let (mut flows, mut crossings, mut shown) = (0.0, 0.0, 0.0);
     for (flow, &carried) in network.flows.iter().zip(&packets) {
         // What a link has no room for is sent all the same.
         let packets = carried.max(at_once(flow, duration));
@@ -230,6 +250,9 @@ fn of_network(scenario: &Scenario, network: &Network) -> Estimate {
             + answers * flow.reverse.len() as f64;
         estimate.memory_bytes += in_flight(flow, links, carried, duration) * PER_PACKET;
         flows += f64::from(flow.count);
+        if let Transport::Tcp { tcp, .. } = &flow.transport {
+            shown += f64::from(flow.count) * tcp.congestion.shown() as f64;
+        }
         estimate.events +=
             starts(flow, duration) + updates(network, flow, duration) + expiries(flow, duration);
         if let Transport::Tcp { app: App::Arrivals(arrivals), .. } = &flow.transport {
@@ -237,15 +260,14 @@ fn of_network(scenario: &Scenario, network: &Network) -> Estimate {
         }
     }
     estimate.memory_bytes += flows * PER_FLOW + links.len() as f64 * PER_LINK;
-    let moves = |link: &LinkSpec| {
-        changes(&link.parts.capacity, network.duration, PROBE) + slots_and_fades(link) * duration
-    };
+    let moves =
+        |link: &LinkSpec| changes_of(link, network.duration, PROBE) + slots_and_fades(link) * duration;
     let changes: f64 = links.iter().map(moves).sum();
     estimate.cpu_s = estimate.events * SECONDS_PER_EVENT + changes * SECONDS_PER_CHANGE;
     estimate.events += changes;
     let record = &scenario.record;
     let samples = duration / record.sample.as_secs_f64();
-    estimate.series_bytes = samples * PER_SAMPLE * (flows + links.len() as f64);
+    estimate.series_bytes = samples * (PER_SAMPLE * (flows + links.len() as f64) + PER_SHOWN * shown);
     // A packet that passes a link gives an arrival, a departure and a delivery.
     let recorded = (crossings * 3.0).min(record.packet_limit as f64);
     estimate.packets_bytes = recorded * PacketLog::BYTES_PER_EVENT as f64;
@@ -328,7 +350,7 @@ fn in_packets(window: Amount, tcp: &TcpConfig) -> f64 {
 fn in_flight(flow: &FlowSpec, links: &[LinkSpec], packets: f64, duration: f64) -> f64 {
     let held = |link: &LinkSpec| {
         let room = link.parts.queue.room(link.parts.packet, link.parts.bdp);
-        let pipe = rate_of(link) / 8.0 * link.parts.delay.as_secs_f64();
+        let pipe = rate_of(link) / 8.0 * link.parts.delay.mean().as_secs_f64();
         let queue = if room == Bytes::MAX { f64::INFINITY } else { room.as_u64() as f64 };
         (queue + if pipe.is_nan() { 0.0 } else { pipe }) / flow.packet.as_u64() as f64
     };
@@ -362,19 +384,29 @@ fn rate_of(link: &LinkSpec) -> f64 {
 
 /// How much work a second of a link's channel and of its slots is, in changes [1/s].
 fn slots_and_fades(link: &LinkSpec) -> f64 {
-    let fades = match &link.parts.loss {
-        LossParts::Channel(channel) => channel.work(),
-        _ => 0.0,
-    };
-    fades + link.parts.arq.as_ref().map_or(0.0, |arq| 1.0 / arq.slot.as_secs_f64())
+    fades(&link.parts.loss) + link.parts.arq.as_ref().map_or(0.0, |arq| 1.0 / arq.slot.as_secs_f64())
 }
 
-/// Changes of a link's capacity, slots and fades, in each second of a run [1/s].
+fn fades(loss: &LossParts) -> f64 {
+    match loss {
+        LossParts::Channel(channel) => channel.work(),
+        LossParts::Bursts(bursts) => fades(bursts.loss()),
+        _ => 0.0,
+    }
+}
+
+/// Changes of a link's capacity and delay, slots and fades, in each second of a run [1/s].
 pub fn changes_per_second(link: &LinkSpec, duration: Span) -> f64 {
     if duration == Span::ZERO {
         return 0.0;
     }
-    changes(&link.parts.capacity, duration, SHORT_PROBE) / duration.as_secs_f64() + slots_and_fades(link)
+    changes_of(link, duration, SHORT_PROBE) / duration.as_secs_f64() + slots_and_fades(link)
+}
+
+/// How often the capacity and the delay of a link change in `duration`.
+fn changes_of(link: &LinkSpec, duration: Span, probe: u32) -> f64 {
+    let mut delay = Delay::new(&link.parts.delay, &link.name, &Streams::new(0, 0));
+    changes(&link.parts.capacity, duration, probe) + counted(duration, probe, |now| delay.segment(now).until)
 }
 
 /// How often a capacity changes in `duration`, from the first `probe` changes of one of its paths.
@@ -389,9 +421,14 @@ fn changes(parts: &CapacityParts, duration: Span, probe: u32) -> f64 {
         return samples + changes(&reactive.residual, duration, probe);
     }
     let mut path = Capacity::new(parts, Streams::new(0, 0).stream("estimate"));
+    counted(duration, probe, |now| path.segment(now).until)
+}
+
+/// How many segments end in `duration`, from the first `probe` of them; `until` says when that of an instant ends.
+fn counted(duration: Span, probe: u32, mut until: impl FnMut(Time) -> Time) -> f64 {
     let mut now = Time::ZERO;
     for seen in 0..probe {
-        let until = path.segment(now).until;
+        let until = until(now);
         if until.since(Time::ZERO) >= duration {
             return f64::from(seen);
         }

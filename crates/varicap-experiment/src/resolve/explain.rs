@@ -160,7 +160,11 @@ fn resolved(scenario: &Scenario, network: &Network, prefix: &str, lines: &mut Ve
     for flow in &network.flows {
         let mut line = |key: &str, value: String, text: &str| line(["flows", &flow.name, key], value, text);
         let rtt = network.base_rtt(flow);
-        line("base_rtt", rtt.to_string(), "Round trip without queueing and transmission.");
+        line(
+            "base_rtt",
+            rtt.to_string(),
+            "Round trip without queueing and transmission, where delays vary in the mean.",
+        );
         line("packet", flow.packet.to_string(), "Wire size of a full packet.");
         line("jitter", flow.jitter.to_string(), "Largest processing delay of an acknowledgement.");
         let route = |links: &[usize]| {
@@ -173,6 +177,15 @@ fn resolved(scenario: &Scenario, network: &Network, prefix: &str, lines: &mut Ve
         if let Some(feedback) = &flow.feedback {
             line("feedback", route(&feedback.links), "Links that advertise a rate to the sender.");
             line("feedback_delay", feedback.delay.to_string(), "How long a rate takes to the sender.");
+            if let Some(scone) = &feedback.scone {
+                let levels = format!(
+                    "{} to {}, {} levels",
+                    scone.rate(0),
+                    scone.rate(scone.highest()),
+                    scone.highest() + 1
+                );
+                line("advice", levels, "What throughput advice can say.");
+            }
         }
         if let Some(ReservationSpec { terms, .. }) = &flow.reservation {
             let depth = TokenBucket::new(Time::ZERO, terms.rate, terms.bucket).depth();

@@ -36,7 +36,9 @@ fn link_facts(link: &LinkSpec, placed: &Placed<'_>) -> Json {
         "limit_bytes": size(parts.queue.room(parts.packet, parts.bdp)),
         "packet_bytes": parts.packet.as_u64(),
         "framed_bytes": parts.framing.framed(parts.packet).as_u64(),
-        "delay_s": parts.delay.as_secs_f64(),
+        "delay": placed.delay,
+        "delay_s": parts.delay.mean().as_secs_f64(),
+        "handover": placed.handover,
         "loss": placed.config.loss,
         "channel": arq::channel_facts(&placed.config.loss),
         "framing": parts.framing,
@@ -88,6 +90,8 @@ fn feedback_facts(feedback: &FeedbackSpec) -> Json {
         "quantum_bps": feedback.quantum.map(Rate::as_bps),
         "loss": feedback.loss,
         "expires_s": feedback.expires.map(|span| span.as_secs_f64()),
+        "scone": feedback.scone,
+        "cap": feedback.cap,
     })
 }
 

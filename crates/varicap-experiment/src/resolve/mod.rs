@@ -10,15 +10,15 @@ pub(crate) mod validate;
 
 use std::sync::Arc;
 
-use varicap_net::{CapacityParts, LinkParts, LossParts, NetError};
+use varicap_net::{CapacityParts, DelayParts, LinkParts, LossParts, NetError};
 use varicap_tcp::TcpConfig;
 use varicap_units::{Amount, Bytes, Rate, Span, Time};
 
 use crate::check::At;
 use crate::error::ScenarioError;
 use crate::resolve::network::{FlowSpec, LinkSpec, Network, Transport, round_trip};
-use crate::resolve::parts::{abr, arq, feedback, queue, relay, reservation};
-use crate::resolve::topology::{Layout, Placed, Routes};
+use crate::resolve::parts::{abr, arq, feedback, policy, queue, relay, reservation};
+use crate::resolve::topology::{Placed, Routes};
 use crate::scenario::document::{counted, join_path};
 use crate::scenario::{FlowConfig, Scenario};
 
@@ -54,6 +54,8 @@ impl Scenario {
 
     fn resolve_all(&self, read_file: &mut ReadFile<'_>) -> Result<Network, ScenarioError> {
         let layout = self.layout()?;
+        let delays = layout.links.iter().map(|link| resolve_delay(link, read_file));
+        let delays = delays.collect::<Result<Vec<DelayParts>, _>>()?;
         let groups: Vec<Group<'_>> = (self.flows.iter())
             .map(|(name, flow)| {
                 let path = join_path(&["flows", name]);
@@ -62,17 +64,17 @@ impl Scenario {
                     name,
                     path,
                     packet: flow.packet(),
-                    rtt: base_rtt(&layout, flow, &routes),
+                    rtt: base_rtt(&delays, flow, &routes),
                     flow,
                     routes,
                 })
             })
             .collect::<Result<_, ScenarioError>>()?;
         let mut links = Vec::with_capacity(layout.links.len());
-        for (index, link) in layout.links.iter().enumerate() {
-            links.push(resolve_link(index, link, &groups, read_file)?);
+        for (index, (link, delay)) in layout.links.iter().zip(&delays).enumerate() {
+            links.push(resolve_link(index, link, delay, &groups, read_file)?);
         }
-        let flows = groups.iter().map(|group| resolve_flow(self, group, &groups, &links));
+        let flows = groups.iter().map(|group| resolve_flow(self, group, &groups, &links, read_file));
         let mut flows = flows.collect::<Result<Vec<FlowSpec>, _>>()?;
         for (group, flow) in groups.iter().zip(&mut flows) {
             flow.abr = abr::resolve(&group.path, group.flow, flow, &mut links)?;
@@ -94,15 +96,26 @@ struct Group<'a> {
     rtt: Span,
 }
 
-/// Round trip without queueing and transmission.
-fn base_rtt(layout: &Layout<'_>, flow: &FlowConfig, routes: &Routes) -> Span {
+/// Round trip without queueing and transmission, in the mean.
+fn base_rtt(delays: &[DelayParts], flow: &FlowConfig, routes: &Routes) -> Span {
     let links = routes.forward.iter().chain(&routes.reverse);
-    round_trip(flow.access_delay, links.map(|link| layout.links[*link].delay))
+    round_trip(flow.access_delay, links.map(|link| delays[*link].mean()))
+}
+
+/// The delay of a link. A reverse link without one has the `delay` of the forward link, where its mistakes are found first.
+fn resolve_delay(link: &Placed<'_>, read_file: &mut ReadFile<'_>) -> Result<DelayParts, ScenarioError> {
+    let delay = DelayParts::from_config(&link.delay, read_file);
+    let delay = delay.map_err(|error| of_link(link, error.within("delay")))?;
+    Ok(match &link.handover {
+        Some(handover) => handover.move_delay(delay),
+        None => delay,
+    })
 }
 
 fn resolve_link(
     index: usize,
     link: &Placed<'_>,
+    delay: &DelayParts,
     groups: &[Group<'_>],
     read_file: &mut ReadFile<'_>,
 ) -> Result<LinkSpec, ScenarioError> {
@@ -110,6 +123,10 @@ fn resolve_link(
     let capacity = CapacityParts::from_config(&config.capacity, read_file);
     let capacity = capacity.map_err(|error| of_link(link, error.within("capacity")))?;
     let loss = LossParts::new(&config.loss).map_err(|error| of_link(link, error.within("loss")))?;
+    let (capacity, loss) = match &link.handover {
+        Some(handover) => (handover.interrupt(capacity), handover.burst(loss)),
+        None => (capacity, loss),
+    };
     let mean_capacity = capacity.mean_rate();
     // Data is what fills a queue: acknowledgements count only where nothing else passes.
     let carries = |route: &[usize]| route.contains(&index);
@@ -118,7 +135,7 @@ fn resolve_link(
         passing = groups.iter().filter(|group| carries(&group.routes.reverse)).collect();
     }
     let packet = passing.iter().map(|group| group.packet).max().unwrap_or(PACKET);
-    let rtt = passing.iter().map(|group| group.rtt).max().unwrap_or(link.delay.saturating_mul(2));
+    let rtt = passing.iter().map(|group| group.rtt).max().unwrap_or(delay.mean().saturating_mul(2));
     let bdp = if mean_capacity.is_unlimited() { Bytes::ZERO } else { Amount::bdp(mean_capacity, rtt) };
     let queue = link.queue();
     queue::check_limits(link, &queue, packet, bdp)?;
@@ -132,7 +149,8 @@ fn resolve_link(
             queue,
             loss,
             arq,
-            delay: link.delay,
+            delay: delay.clone(),
+            reorders: config.reorder,
             framing: config.framing,
             packet,
             bdp,
@@ -168,8 +186,10 @@ fn resolve_flow(
     group: &Group<'_>,
     groups: &[Group<'_>],
     links: &[LinkSpec],
+    read_file: &mut ReadFile<'_>,
 ) -> Result<FlowSpec, ScenarioError> {
     let flow = group.flow;
+    policy::check_file(&group.path, flow, read_file)?;
     let transport = match flow.datagrams {
         Some(datagrams) => Transport::Datagrams(datagrams),
         None => Transport::Tcp { tcp: resolve_tcp(group, links)?, app: flow.app.clone() },

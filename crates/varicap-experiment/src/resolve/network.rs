@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use varicap_net::capacity::Steps;
-use varicap_net::{AbrConfig, CapacityParts, CapacityProcess, EstimatorConfig, LinkParts};
+use varicap_net::{AbrConfig, CapacityParts, CapacityProcess, EstimatorConfig, LinkParts, SconeConfig};
 use varicap_tcp::{Reservation, TcpConfig};
 use varicap_units::{Bytes, Probability, Rate, Span, Time, TokenBucket};
 
@@ -85,6 +85,10 @@ pub struct FeedbackSpec {
     pub loss: Probability,
     /// After this time without an update the rate is forgotten.
     pub expires: Option<Span>,
+    /// When and how advice is sent, in place of every update.
+    pub scone: Option<SconeConfig>,
+    /// Whether the sender sends no faster than what it hears.
+    pub cap: bool,
 }
 
 /// The ABR sources of a flow. Data passes its connection's own link before the links of [`FlowSpec::forward`].
@@ -148,10 +152,10 @@ impl FlowSpec {
 }
 
 impl Network {
-    /// Round trip of `flow` without queueing and transmission.
+    /// Round trip of `flow` without queueing and transmission; where delays vary, their means.
     pub fn base_rtt(&self, flow: &FlowSpec) -> Span {
         let links = flow.forward.iter().chain(&flow.reverse);
-        round_trip(flow.access_delay, links.map(|link| self.links[*link].parts.delay))
+        round_trip(flow.access_delay, links.map(|link| self.links[*link].parts.delay.mean()))
     }
 }
 

@@ -3,12 +3,15 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-use varicap_net::{CapacityConfig, DropTailConfig, QueueConfig};
-use varicap_units::{Amount, Span};
+use varicap_net::{CapacityConfig, DelayConfig, DropTailConfig, HandoverConfig, QueueConfig};
+use varicap_units::Amount;
 
 use crate::error::{ScenarioError, nearest, one_of};
 use crate::scenario::document::join_path;
 use crate::scenario::{FlowConfig, LinkConfig, Scenario, Topology};
+
+/// Most links of a route.
+const MOST_HOPS: usize = 250;
 
 /// Links of both directions in the order of the file, and their nodes.
 pub(crate) struct Layout<'a> {
@@ -23,7 +26,8 @@ pub(crate) struct Placed<'a> {
     pub path: String,
     pub from: usize,
     pub to: usize,
-    pub delay: Span,
+    pub delay: DelayConfig,
+    pub handover: Option<HandoverConfig>,
     pub config: Cow<'a, LinkConfig>,
 }
 
@@ -98,9 +102,19 @@ fn names(left: &str, right: &str) -> Vec<String> {
     vec![left.to_owned(), right.to_owned()]
 }
 
+/// A route as packets can count it: a byte of theirs has the nodes that are ahead, buffers of sources included.
+fn bounded(path: &str, route: Vec<usize>) -> Result<Vec<usize>, ScenarioError> {
+    let hops = route.len();
+    let too_long = || {
+        ScenarioError::at(path, format!("a way of at most {MOST_HOPS} links")).found(format!("{hops} links"))
+    };
+    if hops > MOST_HOPS { Err(too_long()) } else { Ok(route) }
+}
+
 fn placed<'a>(name: &str, path: String, from: usize, to: usize, link: &'a LinkConfig) -> Placed<'a> {
     let name = link.name.as_deref().unwrap_or(name).to_owned();
-    Placed { name, path, from, to, delay: link.delay.unwrap_or(Span::ZERO), config: Cow::Borrowed(link) }
+    let (delay, handover) = (link.delay.clone().unwrap_or_default(), link.handover.clone());
+    Placed { name, path, from, to, delay, handover, config: Cow::Borrowed(link) }
 }
 
 /// The link against `forward`: its own description, or one that only delays.
@@ -111,7 +125,8 @@ fn returning<'a>(name: &str, path: String, forward: &Placed<'a>, own: Option<&'a
         path,
         from: forward.to,
         to: forward.from,
-        delay: config.delay.unwrap_or(forward.delay),
+        delay: config.delay.clone().unwrap_or_else(|| forward.delay.clone()),
+        handover: config.handover.as_ref().or(forward.handover.as_ref()).cloned(),
         config,
     }
 }
@@ -231,7 +246,7 @@ impl Layout<'_> {
                 let ends = format!("a way from `{}` to `{}`", self.nodes[from], self.nodes[to]);
                 ScenarioError::at(path, ends).found("none")
             };
-            return self.fewest(from, to).ok_or_else(none);
+            return self.fewest(from, to).ok_or_else(none).and_then(|route| bounded(path, route));
         };
         let key = format!("{path}.{key}");
         let mut at = from;
@@ -252,7 +267,7 @@ impl Layout<'_> {
             let expected = format!("links that end at `{}`", self.nodes[to]);
             return Err(ScenarioError::at(key, expected).found(format!("an end at {}", self.nodes[at])));
         }
-        Ok(route)
+        bounded(path, route)
     }
 
     /// Breadth-first search; links are tried in the order of the file.

@@ -1,9 +1,9 @@
 //! What makes no sense although it can be read.
 
 use indexmap::IndexMap;
-use varicap_net::Framing;
+use varicap_net::{CapacityConfig, Framing};
 use varicap_units::part::{FASTEST, Part};
-use varicap_units::{Bytes, Rate};
+use varicap_units::{Bytes, Rate, Span};
 
 use crate::check::{At, Checked};
 use crate::error::ScenarioError;
@@ -108,7 +108,16 @@ fn check_name(at: &At, name: &str) -> Checked {
 
 fn check_link(at: &At, link: &Placed<'_>, flows: &IndexMap<String, FlowConfig>) -> Checked {
     let config = &link.config;
-    at.bounded("delay", link.delay)?;
+    at.inner("delay").part(link.delay.check())?;
+    if let Some(handover) = &link.handover {
+        let at = at.inner("handover");
+        at.part(handover.check())?;
+        let is_possible = config.arq.is_none() || handover.outage == Span::ZERO;
+        at.require("outage", is_possible, handover.outage, "0 s: with `arq` slots follow one another")?;
+        let keeps = matches!(&config.capacity, CapacityConfig::LoadReactive(config) if !config.pre_emption);
+        let expected = "0 s: without `pre_emption` a load-reactive link keeps what it has";
+        at.require("outage", !keeps || handover.outage == Span::ZERO, handover.outage, expected)?;
+    }
     at.inner("capacity").part(config.capacity.check())?;
     check_framing(&at.inner("framing"), config.framing)?;
     at.inner("loss").part(config.loss.check())?;

@@ -87,7 +87,8 @@ fn repetitions(runs: &[RunResult], networks: &[Network]) -> Vec<String> {
         ));
     }
     let traced = networks.iter().flat_map(|network| &network.links);
-    let traced = traced.filter(|link| link.parts.capacity.repeats_itself());
+    let traced =
+        traced.filter(|link| link.parts.capacity.repeats_itself() || link.parts.delay.repeats_itself());
     if let Some(names) = listed(traced.map(|link| &*link.name)).filter(|_| count > 1) {
         notes
             .push(format!("{names}: all runs meet the same stretch of the trace; try `offset = \"random\"`"));
@@ -95,7 +96,7 @@ fn repetitions(runs: &[RunResult], networks: &[Network]) -> Vec<String> {
     notes
 }
 
-/// Flows whose losses are decided by ties: alone in a drop-tail queue that overflows, on a path without chance.
+/// Flows whose losses are decided by ties: alone in a drop-tail queue that overflows, where no other loss is random.
 fn phases(runs: &[RunResult], networks: &[Network]) -> Option<String> {
     let alone = networks.iter().flat_map(|network| network.flows.iter().map(move |flow| (network, flow)));
     let names = listed(

@@ -1,5 +1,6 @@
 //! One row of results per flow and per link of a run, from what the meters measured.
 
+use varicap_app::Watched;
 use varicap_units::{Bytes, Span, Work};
 
 use crate::results::columns::row;
@@ -40,6 +41,12 @@ row! {
         real fct_p50_ms ("fct_ms.p50", "ms") "Median flow completion time.";
         real fct_p95_ms ("fct_ms.p95", "ms") "95th percentile of the flow completion time.";
         real transfer_throughput_bps ("transfer_throughput_bps.mean", "b/s") "Mean over the completed transfers of the size of each over its completion time.";
+        real bitrate_bps ("bitrate_bps.mean", "b/s") "Mean bitrate of the segments of a video, or frames of a camera, that arrived; nothing for other applications, here and in what follows.";
+        real rebuffering ("rebuffering.mean", "1") "Share of the time since a video began in which nothing was shown.";
+        real switches ("switches", "1") "Changes of the bitrate from one segment of a video to the next.";
+        real startup_ms ("startup_ms.mean", "ms") "Mean time until a video began, of those that began in the measured time.";
+        real qoe_bps ("qoe_bps.mean", "b/s") "Linear quality of experience of a video, per segment: its bitrate, less the change of the bitrate, less 3 Mb for each second of stall and start-up [yin15, eq. (5)].";
+        real late ("late.mean", "1") "Share of a camera's frames that came after their deadline.";
         real jain_index ("jain_index", "1") "Jain's fairness index of the goodputs of the flows that the row stands for; nothing for one flow.";
     }
 }
@@ -83,6 +90,8 @@ impl FlowRow {
     pub fn new(name: &str, group: &str, measure: &FlowMeasure) -> FlowRow {
         let FlowMeasure { span, done, sender, mss, rtt, .. } = measure;
         let if_reserved = |value: f64| if measure.is_reserved { value } else { f64::NAN };
+        let watched = &sender.watched;
+        let (pieces, shown) = (watched.pieces as f64, (watched.played + watched.stalled).as_secs_f64());
         let no_transfers = Histogram::new();
         let transfers = measure.transfers.as_deref();
         let completion = transfers.map_or(&no_transfers, |transfers| &transfers.completion);
@@ -118,6 +127,12 @@ impl FlowRow {
             fct_mean_ms: mean_ms(completion),
             fct_p50_ms: quantile_ms(completion, 0.5),
             fct_p95_ms: quantile_ms(completion, 0.95),
+            bitrate_bps: ratio(watched.bitrates as f64, pieces),
+            rebuffering: ratio(watched.stalled.as_secs_f64(), shown),
+            switches: if shown > 0.0 { watched.switches as f64 } else { f64::NAN },
+            startup_ms: ratio(watched.startup.as_millis_f64(), watched.started as f64),
+            qoe_bps: if shown > 0.0 { ratio(quality(watched), pieces) } else { f64::NAN },
+            late: if shown > 0.0 { f64::NAN } else { ratio(watched.late as f64, pieces) },
             transfer_throughput_bps: transfers
                 .map_or(f64::NAN, |transfers| ratio(transfers.throughput as f64, completion.count() as f64)),
             jain_index: f64::NAN,
@@ -204,6 +219,14 @@ impl LinkRow {
             sojourn_p99_ms: quantile_ms(sojourn, 0.99),
         }
     }
+}
+
+/// The sum over the segments of a video of its linear quality of experience. Source: [yin15, eq. (5)], with its weights
+/// 1, 3000 and 3000 of bitrates in kb/s and times in seconds (§7.1).
+fn quality(watched: &Watched) -> f64 {
+    const PER_SECOND: f64 = 3e6;
+    let waited = (watched.stalled + watched.startup).as_secs_f64();
+    watched.bitrates as f64 - watched.changes as f64 - PER_SECOND * waited
 }
 
 /// A quotient; NaN if the divisor is zero.

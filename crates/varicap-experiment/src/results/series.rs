@@ -1,6 +1,7 @@
 //! Time series: what flows and links did in each interval, and their state at its end.
 
 use serde::{Deserialize, Serialize};
+use varicap_tcp::congestion::{CongestionControl, Controller, Shown};
 use varicap_tcp::{Sender, State};
 use varicap_units::{Bytes, Rate, Span, Time, Work};
 
@@ -38,6 +39,7 @@ row! {
         count backlog_bytes ("backlog_bytes", "B") "Bytes waiting at the end of the interval.";
         real backlog_mean_bytes ("backlog_mean_bytes", "B") "Mean over the interval of the bytes waiting.";
         count dropped_packets ("dropped_packets", "packets") "Packets lost for any cause in the interval.";
+        real delay_s ("delay_s", "s") "Propagation delay at the end of the interval.";
     }
 }
 
@@ -93,6 +95,11 @@ pub struct FlowSeries {
     /// Tokens of the reservation lost so far.
     #[serde(skip)]
     lost_tokens: Work,
+    /// What the flow's congestion control shows, and the values of that, point after point.
+    #[serde(skip)]
+    shown: &'static [Shown],
+    #[serde(skip)]
+    values: Vec<f64>,
 }
 
 impl FlowSeries {
@@ -103,7 +110,31 @@ impl FlowSeries {
             points: Vec::with_capacity(intervals.min(POINTS_AT_FIRST)),
             last: (Time::ZERO, FlowTotals::default()),
             lost_tokens: Work::ZERO,
+            shown: &[],
+            values: Vec::new(),
         }
+    }
+
+    /// Adds what `control` shows to the point that was added last.
+    pub fn show(&mut self, control: &Controller) {
+        self.shown = control.shown();
+        self.values.resize(self.points.len().saturating_sub(1) * self.shown.len(), f64::NAN);
+        control.show(&mut self.values);
+        debug_assert_eq!(self.values.len(), self.points.len() * self.shown.len());
+    }
+
+    /// The values of what the flow's congestion control calls `name`, if it shows that: one for each point, NaN where there
+    /// was none.
+    pub fn values(&self, name: &str) -> Option<impl Iterator<Item = f64>> {
+        let place = self.shown.iter().position(|shown| shown.name == name)?;
+        let width = self.shown.len();
+        let value = move |point: usize| self.values.get(point * width + place).copied();
+        Some((0..self.points.len()).map(move |point| value(point).unwrap_or(f64::NAN)))
+    }
+
+    /// What the flow's congestion control shows.
+    pub fn shown(&self) -> &'static [Shown] {
+        self.shown
     }
 
     /// Ends an interval at `now` and adds its point.
@@ -166,8 +197,9 @@ impl LinkSeries {
         }
     }
 
-    /// Ends an interval at `now` and adds its point; the link must have been advanced to `now`.
-    pub fn sample(&mut self, now: Time, meter: &mut LinkMeter) {
+    /// Ends an interval at `now` and adds its point; the link must have been advanced to `now`, at which its propagation
+    /// delay is `delay`.
+    pub fn sample(&mut self, now: Time, meter: &mut LinkMeter, delay: Span) {
         let totals = meter.totals(now);
         let (since, before) = std::mem::replace(&mut self.last, (now, totals));
         let (done, span) = (totals.since(&before), now.since(since));
@@ -180,6 +212,7 @@ impl LinkSeries {
             backlog_bytes: meter.waiting().bytes.as_u64(),
             backlog_mean_bytes: done.byte_time as f64 / span.as_nanos() as f64,
             dropped_packets: done.lost_frames(),
+            delay_s: delay.as_secs_f64(),
         });
     }
 
@@ -235,16 +268,17 @@ mod tests {
         meter.on_capacity(at(500), Rate::from_bps(24_000));
         meter.on_arrival(at(900), SIZE, Backlog::default());
         meter.on_arrival(at(900), SIZE, Backlog::default());
-        series.sample(at(1000), &mut meter);
+        series.sample(at(1000), &mut meter, Span::ZERO);
         meter.on_departure(at(1500), at(900), SIZE, Backlog::default());
         meter.on_lost(at(1500), SIZE, LossCause::Channel);
         meter.on_departure(at(1900), at(900), SIZE, Backlog::default());
-        series.sample(at(2000), &mut meter);
+        series.sample(at(2000), &mut meter, Span::from_millis(30));
         let table = series.table();
         assert_eq!(table.get("capacity_bps"), Some(&Data::Real(vec![16_000.0, 24_000.0])));
         assert_eq!(table.get("throughput_bps"), Some(&Data::Real(vec![0.0, 8_000.0])));
         assert_eq!(table.get("backlog_packets"), Some(&Data::Count(vec![1, 0])));
         assert_eq!(table.get("dropped_packets"), Some(&Data::Count(vec![0, 1])));
+        assert_eq!(table.get("delay_s"), Some(&Data::Real(vec![0.0, 0.03])));
     }
 
     #[test]

@@ -17,7 +17,8 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_net::{
-    AbrConfig, ArqConfig, CapacityConfig, EstimatorConfig, Framing, LossConfig, QueueConfig, Service,
+    AbrConfig, ArqConfig, CapacityConfig, DelayConfig, EstimatorConfig, Framing, HandoverConfig, LossConfig,
+    QueueConfig, SconeConfig, Service,
 };
 use varicap_tcp::TcpConfig;
 use varicap_units::{Bytes, Probability, Rate, Span, choice};
@@ -139,9 +140,17 @@ pub struct LinkConfig {
     pub capacity: CapacityConfig,
     /// How the server applies its capacity to a packet in service. Default: fluid.
     pub service: Service,
-    /// Propagation delay of the link. Default: 0 s; on a reverse link that of the forward link.
+    /// Propagation delay of the link over time; a packet takes the delay of the instant at which it leaves the server.
+    /// Default: 0 s; on a reverse link that of the forward link, where it is random with draws of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub delay: Option<Span>,
+    pub delay: Option<DelayConfig>,
+    /// Whether a packet overtakes those ahead of it if the delay has fallen by so much; otherwise it comes out together
+    /// with the last of them, as from a link layer that keeps the order. Default: false.
+    pub reorder: bool,
+    /// Handovers, which change capacity, delay and loss together at regular times. Default: none; on a reverse link those
+    /// of the forward link.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handover: Option<HandoverConfig>,
     /// The queue in front of the server. Default: drop-tail of 1 bdp; unlimited if the capacity is unlimited.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueConfig>,
@@ -163,6 +172,8 @@ impl Default for LinkConfig {
             capacity: CapacityConfig::Constant(Rate::UNLIMITED),
             service: Service::default(),
             delay: None,
+            reorder: false,
+            handover: None,
             queue: None,
             loss: LossConfig::default(),
             framing: Framing::default(),
@@ -286,6 +297,12 @@ pub struct FeedbackConfig {
     /// an estimator with an interval. Default: the sender keeps the rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires: Option<Span>,
+    /// Instead of each update of the estimator, throughput advice as SCONE has it: coarse, now and then, the lowest of a
+    /// period; `{}` is the draft's. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scone: Option<SconeConfig>,
+    /// Whether the sender sends no faster than the rate that it hears, whatever its congestion control. Default: false.
+    pub cap: bool,
 }
 
 /// Which part of a link's capacity is advertised to a flow.
@@ -306,7 +323,7 @@ pub enum Share {
 #[schemars(transform = choice::text)]
 pub enum FeedbackDelay {
     /// The update travels with packets to the receiver and returns with acknowledgements: the propagation delay of both
-    /// directions, starting at the server of the link.
+    /// directions, starting at the server of the link; where it varies, its mean.
     #[default]
     Path,
     /// A fixed time; may be written as the time alone: `"100 ms"`.

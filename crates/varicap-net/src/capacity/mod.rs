@@ -19,10 +19,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
 use std::io::BufRead;
+use std::sync::Arc;
 use varicap_units::part::{self, Checked, Fault, Part};
 use varicap_units::{Rate, Stream, Time, choice, stream_name};
 
-use crate::{LoadReactiveConfig, NetError};
+use crate::handover::{Interrupted, InterruptedParts, Outages};
+use crate::{LoadReactiveConfig, NetError, ReactiveParts};
 
 pub use constant::Constant;
 pub use markov::{Markov, MarkovConfig, MarkovParts};
@@ -31,8 +33,10 @@ pub(crate) use opportunities::NANOS_PER_MS;
 pub use opportunities::{OpportunitiesConfig, OpportunityParts, OpportunityTrace};
 pub use sessions::{Sessions, SessionsConfig, SessionsParts};
 pub use slotted_markov::{SlottedMarkov, SlottedMarkovConfig, SlottedMarkovParts};
-pub use steps::{Steps, StepsConfig, Timeline};
+pub use steps::StepsConfig;
 pub use trace::{TraceConfig, TraceParts, read_rates};
+
+pub use crate::timeline::{Steps, Timeline};
 
 /// Opens the file of a name, or says why it cannot. A trace is read from it line by line and never held as a text.
 pub type ReadFile<'a> = dyn FnMut(&str) -> Result<Box<dyn BufRead>, String> + 'a;
@@ -106,6 +110,8 @@ macro_rules! capacities {
             $( #[doc = $doc] $Variant(<$Config as CapacityPart>::Parts), )+
             /// This rate until another is set from outside ([`crate::Link::set_rate`]); no scenario names it.
             Held(Rate),
+            /// Another one with the outages of handovers.
+            Interrupted(Box<InterruptedParts>),
         }
 
         impl CapacityParts {
@@ -128,6 +134,7 @@ macro_rules! capacities {
                 match self {
                     $( CapacityParts::$Variant(parts) => <$Config as CapacityPart>::mean_rate(parts), )+
                     CapacityParts::Held(rate) => *rate,
+                    CapacityParts::Interrupted(parts) => parts.outages.thin(parts.capacity.mean_rate()),
                 }
             }
 
@@ -136,6 +143,7 @@ macro_rules! capacities {
                 match self {
                     $( CapacityParts::$Variant(parts) => <$Config as CapacityPart>::stream_name(parts, link), )+
                     CapacityParts::Held(_) => stream_name::link(link, "capacity"),
+                    CapacityParts::Interrupted(parts) => parts.capacity.stream_name(link),
                 }
             }
 
@@ -144,6 +152,7 @@ macro_rules! capacities {
                 match self {
                     $( CapacityParts::$Variant(parts) => <$Config as CapacityPart>::repeats_itself(parts), )+
                     CapacityParts::Held(_) => false,
+                    CapacityParts::Interrupted(parts) => parts.capacity.repeats_itself(),
                 }
             }
 
@@ -154,6 +163,7 @@ macro_rules! capacities {
                         <$Config as CapacityPart>::refused_by_kernel(parts).map(|fault| fault.within($name))
                     } )+
                     CapacityParts::Held(_) => None,
+                    CapacityParts::Interrupted(parts) => parts.capacity.refused_by_kernel(),
                 }
             }
         }
@@ -164,6 +174,8 @@ macro_rules! capacities {
             $( #[doc = $doc] $Variant(<$Config as CapacityPart>::Path), )+
             /// The rate that was set at first; others are set at the link.
             Held(Constant),
+            /// Another path with the outages of handovers.
+            Interrupted(Box<Interrupted>),
         }
 
         impl Capacity {
@@ -175,6 +187,9 @@ macro_rules! capacities {
                         Capacity::$Variant(<$Config as CapacityPart>::path(parts, stream))
                     } )+
                     CapacityParts::Held(rate) => Capacity::Held(Constant(*rate)),
+                    CapacityParts::Interrupted(parts) => {
+                        Capacity::Interrupted(Box::new(Interrupted::new(parts, stream)))
+                    }
                 }
             }
         }
@@ -184,6 +199,7 @@ macro_rules! capacities {
                 let segment = match self {
                     $( Capacity::$Variant(path) => path.segment(now), )+
                     Capacity::Held(path) => path.segment(now),
+                    Capacity::Interrupted(path) => path.segment(now),
                 };
                 debug_assert!(segment.until > now, "a segment that ends at {:?} is none at {now:?}", segment.until);
                 segment
@@ -251,6 +267,23 @@ choice!(ResidualConfig, |text: &str| {
     constant::shorthand(text).map(|rate| rate.map(ResidualConfig::Constant))
 });
 
+impl CapacityParts {
+    /// The same with `outages`. Opportunities within one pass unused; of a load-reactive capacity the residual has them.
+    pub(crate) fn interrupted(self, outages: Outages) -> CapacityParts {
+        match self {
+            CapacityParts::Opportunities(parts) => {
+                CapacityParts::Opportunities(OpportunityParts { outages: Some(outages), ..parts })
+            }
+            CapacityParts::LoadReactive(parts) => {
+                let ReactiveParts { config, residual } = (*parts).clone();
+                let residual = residual.interrupted(outages);
+                CapacityParts::LoadReactive(Arc::new(ReactiveParts { config, residual }))
+            }
+            capacity => CapacityParts::Interrupted(Box::new(InterruptedParts { capacity, outages })),
+        }
+    }
+}
+
 impl CapacityProcess for Box<Capacity> {
     fn segment(&mut self, now: Time) -> CapacitySegment {
         (**self).segment(now)
@@ -258,7 +291,7 @@ impl CapacityProcess for Box<Capacity> {
 }
 
 /// Opens the `file` of a table through `read_file`, and makes of its text what `parse` does.
-fn read_named<T>(
+pub(crate) fn read_named<T>(
     file: &str,
     read_file: &mut ReadFile<'_>,
     parse: impl FnOnce(Box<dyn BufRead>) -> Result<T, NetError>,
@@ -273,7 +306,7 @@ fn check_rates(key: &str, rates: &[Rate]) -> Checked {
     numbered.try_for_each(|(index, rate)| part::rate(&format!("{key}.{index}"), *rate))
 }
 
-fn yes() -> bool {
+pub(crate) fn yes() -> bool {
     true
 }
 

@@ -29,7 +29,7 @@ impl Default for TraceOffset {
 
 impl TraceOffset {
     /// A random offset needs a trace that begins again: otherwise most runs would outlast what is left of it.
-    pub(super) fn check(self, repeat: bool) -> Checked {
+    pub(crate) fn check(self, repeat: bool) -> Checked {
         if self == TraceOffset::Random && !repeat {
             return Err(Fault::new("offset", "random", "a time, or `repeat = true`"));
         }
@@ -37,7 +37,7 @@ impl TraceOffset {
     }
 
     /// The same for a trace of this length, which must reach beyond the offset; one without a length is constant.
-    pub(super) fn check_within(self, length: Option<Span>) -> Checked {
+    pub(crate) fn check_within(self, length: Option<Span>) -> Checked {
         match (self, length) {
             (TraceOffset::At(offset), Some(length)) if offset >= length => {
                 Err(Fault::new("offset", offset, format!("less than the length of the trace, {length}")))
@@ -48,7 +48,7 @@ impl TraceOffset {
 
     /// How far into a trace of this length a run begins; `stream` draws the share of the length that a random offset
     /// skips, the same for all traces that draw from streams of one name.
-    pub(super) fn draw(self, length: Option<Span>, mut stream: Stream) -> Span {
+    pub(crate) fn draw(self, length: Option<Span>, mut stream: Stream) -> Span {
         match (self, length) {
             (TraceOffset::At(offset), _) => offset,
             (TraceOffset::Random, Some(length)) => Span::from_nanos(stream.below(length.as_nanos())),

@@ -11,6 +11,7 @@ use varicap_units::{Bytes, Rate, Span, Stream, stream_name};
 use super::{CapacityPart, Constant, ReadFile, TraceOffset, read_named, yes};
 use crate::NetError;
 use crate::check::{Lines, read_digits, require_room};
+use crate::handover::Outages;
 
 /// A trace of delivery opportunities: one non-decreasing integer a line, in ms.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -53,7 +54,7 @@ impl CapacityPart for OpportunitiesConfig {
         let trace = read_named(&self.file, read_file, |text| OpportunityTrace::parse(&self.file, text))?;
         self.offset.check_within(Some(trace.period()))?;
         let OpportunitiesConfig { size, mahimahi, repeat, offset, .. } = *self;
-        Ok(OpportunityParts { trace: Arc::new(trace), size, mahimahi, repeat, offset })
+        Ok(OpportunityParts { trace: Arc::new(trace), size, mahimahi, repeat, offset, outages: None })
     }
 
     fn mean_rate(parts: &OpportunityParts) -> Rate {
@@ -155,6 +156,8 @@ pub struct OpportunityParts {
     pub repeat: bool,
     /// Where in the trace a run begins.
     pub offset: TraceOffset,
+    /// When they pass unused.
+    pub outages: Option<Outages>,
 }
 
 impl OpportunityParts {
@@ -177,7 +180,8 @@ impl OpportunityParts {
     pub fn mean_rate(&self) -> Rate {
         let bits = self.trace.len() as u128 * u128::from(self.carried().as_u64()) * 8;
         let millis = u128::from(self.trace.period().as_nanos() / NANOS_PER_MS).max(1);
-        Rate::from_bps(u64::try_from((bits * 1000 + millis / 2) / millis).unwrap_or(u64::MAX))
+        let mean = Rate::from_bps(u64::try_from((bits * 1000 + millis / 2) / millis).unwrap_or(u64::MAX));
+        self.outages.map_or(mean, |outages| outages.thin(mean))
     }
 }
 
@@ -259,7 +263,14 @@ mod tests {
     fn the_mean_counts_a_round_over_its_period() {
         let trace = Arc::new(parse("1\n1\n2\n4\n").unwrap());
         let offset = TraceOffset::default();
-        let parts = OpportunityParts { trace, size: Bytes::new(1500), mahimahi: false, repeat: true, offset };
+        let parts = OpportunityParts {
+            trace,
+            size: Bytes::new(1500),
+            mahimahi: false,
+            repeat: true,
+            offset,
+            outages: None,
+        };
         assert_eq!(parts.mean_rate(), Rate::from_bps(12_000_000));
         let exact = OpportunityParts { mahimahi: true, ..parts };
         assert_eq!(exact.mean_rate(), Rate::from_bps(12_032_000));

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use varicap_units::part::{Checked, Fault, Part, require};
+use varicap_units::part::{Checked, Fault, Part};
 use varicap_units::{Rate, Span, Stream, Time};
 
 use super::{CapacityPart, CapacityProcess, CapacitySegment, ReadFile, check_rates};
 use crate::NetError;
-use crate::check::same_length;
+use crate::timeline::{Steps, Timeline, check_instants};
 
 /// A rate from each given instant on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -27,18 +27,7 @@ pub struct StepsConfig {
 impl Part for StepsConfig {
     fn check(&self) -> Checked {
         let StepsConfig { at, rates, period } = self;
-        same_length("at", at.len(), rates.len(), "rate")?;
-        let Some((first, last)) = at.first().zip(at.last()) else {
-            return Err(Fault::new("rates", "empty", "at least one rate"));
-        };
-        require("at.0", *first == Span::ZERO, first, "0 s")?;
-        if let Some(index) = (1..at.len()).find(|&index| at[index] <= at[index - 1]) {
-            let expected = format!("later than {}", at[index - 1]);
-            return Err(Fault::new(format!("at.{index}"), at[index], expected));
-        }
-        if let Some(period) = period.filter(|period| period <= last) {
-            return Err(Fault::new("period", period, format!("longer than the last step at {last}")));
-        }
+        check_instants(at, ("rates", rates.len()), *period)?;
         check_rates("rates", rates)
     }
 }
@@ -60,111 +49,32 @@ impl CapacityPart for StepsConfig {
     }
 }
 
-/// Rates and the instants from which they hold, the first at zero.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Timeline {
-    at: Vec<Span>,
-    rates: Vec<Rate>,
-    /// How long it is, later than all its instants; without a length its last rate holds indefinitely.
-    length: Option<Span>,
-    /// Whether it begins again after its length.
-    repeats: bool,
-}
-
 impl Timeline {
     /// The timeline of a scenario's steps, which are checked.
     pub fn from_config(config: &StepsConfig) -> Result<Timeline, Fault> {
         config.check()?;
         let StepsConfig { at, rates, period } = config;
-        Ok(Timeline { at: at.clone(), rates: rates.clone(), length: *period, repeats: true })
-    }
-
-    /// Rates at instants that increase from zero on; `length` is later than all of them.
-    pub(super) fn new(at: Vec<Span>, rates: Vec<Rate>, length: Option<Span>, repeats: bool) -> Timeline {
-        debug_assert!(
-            at.first() == Some(&Span::ZERO) && at.is_sorted_by(|a, b| a < b),
-            "instants increase from zero"
-        );
-        debug_assert_eq!(at.len(), rates.len(), "a rate for each instant");
-        debug_assert!(
-            length > at.last().copied() || length.is_none(),
-            "the length is later than all instants"
-        );
-        Timeline { at, rates, length, repeats }
-    }
-
-    /// Each rate and the instant from which it holds.
-    pub fn pieces(&self) -> impl Iterator<Item = (Span, Rate)> {
-        self.at.iter().copied().zip(self.rates.iter().copied())
-    }
-
-    /// How long it is; without a length its last rate holds indefinitely.
-    pub fn length(&self) -> Option<Span> {
-        self.length
+        Ok(Timeline::new(at.clone(), rates.clone(), *period, true))
     }
 
     /// Mean over its length; without one, the last rate [b/s].
     pub fn mean_rate(&self) -> Rate {
-        let last = self.rates.last().copied().unwrap_or_default();
-        let Some(length) = self.length else { return last };
-        let mut bits: u128 = 0;
-        for (index, rate) in self.rates.iter().enumerate() {
-            let until = self.at.get(index + 1).copied().unwrap_or(length);
+        let (mut bits, mut nanos): (u128, u128) = (0, 0);
+        for (rate, length) in self.held() {
             if rate.is_unlimited() {
                 return Rate::UNLIMITED;
             }
-            bits = bits.saturating_add((*rate * (until - self.at[index])).as_nanobits());
+            bits = bits.saturating_add((rate * length).as_nanobits());
+            nanos += u128::from(length.as_nanos());
         }
-        let nanos = u128::from(length.as_nanos());
         Rate::from_bps(u64::try_from((bits + nanos / 2) / nanos).unwrap_or(u64::MAX))
-    }
-}
-
-/// A path along a timeline.
-#[derive(Clone, Debug)]
-pub struct Steps {
-    timeline: Arc<Timeline>,
-    /// How far into the timeline the path begins.
-    offset: Span,
-    /// Start of the present round, on the clock of the timeline, which is `offset` ahead.
-    base: Time,
-    index: usize,
-}
-
-impl Steps {
-    /// The path from the timeline's beginning.
-    pub fn new(timeline: Arc<Timeline>) -> Steps {
-        Steps::begun(timeline, Span::ZERO)
-    }
-
-    /// The path that begins when `offset` of the timeline is over.
-    pub fn begun(timeline: Arc<Timeline>, offset: Span) -> Steps {
-        Steps { timeline, offset, base: Time::ZERO, index: 0 }
-    }
-
-    fn until(&self) -> Time {
-        match (self.timeline.at.get(self.index + 1), self.timeline.length) {
-            (Some(next), _) => self.base + *next,
-            (None, Some(length)) if self.timeline.repeats => self.base + length,
-            (None, _) => Time::NEVER,
-        }
     }
 }
 
 impl CapacityProcess for Steps {
     fn segment(&mut self, now: Time) -> CapacitySegment {
-        let now = now + self.offset;
-        debug_assert!(now >= self.base, "time runs backwards: {now:?}, before {:?}", self.base);
-        while self.until() <= now {
-            self.index += 1;
-            if self.index == self.timeline.at.len() {
-                self.index = 0;
-                self.base += self.timeline.length.unwrap_or(Span::MAX);
-            }
-        }
-        let until = self.until();
-        let until = if until.is_never() { until } else { Time::ZERO + until.since(Time::ZERO + self.offset) };
-        CapacitySegment { rate: self.timeline.rates[self.index], until }
+        let (rate, until) = self.piece(now);
+        CapacitySegment { rate, until }
     }
 }
 

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{Checked, Part};
-use varicap_units::{Rate, Span, Stream, stream_name};
+use varicap_units::{Rate, Stream, stream_name};
 
 use super::{CapacityPart, ReadFile, Steps, Timeline, TraceOffset, read_named, yes};
 use crate::NetError;
-use crate::check::{Lines, require_room};
+use crate::check::Lines;
+use crate::csv::{Column, read_timeline};
 
 /// A CSV file of rates; its header names the columns, `time_s` and `rate_bps`, `rate_kbps` or `rate_mbps`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -70,89 +71,32 @@ impl CapacityPart for TraceConfig {
     }
 }
 
-/// Columns of rates and their factor [b/s]; the short names are those of the traces of Pensieve.
-const RATE_COLUMNS: [(&str, f64); 6] =
-    [("rate_bps", 1.0), ("rate_kbps", 1e3), ("rate_mbps", 1e6), ("bps", 1.0), ("kbps", 1e3), ("mbps", 1e6)];
+/// Columns of rates [b/s], at most an exabit per second; the short names are those of the traces of Pensieve.
+const RATES: Column = Column {
+    names: &[
+        ("rate_bps", 1.0),
+        ("rate_kbps", 1e3),
+        ("rate_mbps", 1e6),
+        ("bps", 1.0),
+        ("kbps", 1e3),
+        ("mbps", 1e6),
+    ],
+    header: "one of `rate_bps`, `rate_kbps`, `rate_mbps`, `bps`, `kbps`, `mbps`",
+    most: 1e18,
+    field: "a rate, from 0 to 1e18 b/s",
+    example: "`time_s,rate_mbps`",
+};
 
-/// Latest time in a trace: thirty years [s].
-const LATEST_S: f64 = 1e9;
-/// Largest rate in a trace: an exabit per second [b/s].
-const FASTEST_BPS: f64 = 1e18;
-
-/// The columns of time and rate, as the header names them.
-struct Columns {
-    time: usize,
-    rate: usize,
-    factor: f64,
-}
-
-/// Reads a CSV text with a header. Each rate holds until the next row's time; the path begins with the first row,
-/// whatever its time. Its last rate counts for as long as the one before it, and holds indefinitely if the trace does
-/// not repeat. Blank lines and lines that begin with `#` are skipped, other columns ignored. A row takes 16 bytes of
-/// memory.
+/// Reads rates from a CSV text, as [`TraceConfig`] says. Blank lines and lines that begin with `#` are skipped, other
+/// columns ignored. A row takes 16 bytes of memory.
 pub fn read_rates(file: &str, text: impl BufRead, repeat: bool) -> Result<Timeline, NetError> {
-    let mut columns = None;
-    let mut first = None;
-    let (mut at, mut rates) = (Vec::new(), Vec::new());
-    let mut lines = Lines::new(file, text);
-    while let Some((number, text)) = lines.next()? {
-        if text.trim().is_empty() || text.starts_with('#') {
-            continue;
-        }
-        let Some(columns) = &columns else {
-            columns = Some(read_header(file, number, text)?);
-            continue;
-        };
-        let (time, rate) = read_row(file, number, text, columns)?;
-        let time = time.saturating_sub(*first.get_or_insert(time));
-        if at.last().is_some_and(|before| time <= *before) {
-            return Err(NetError::trace(file, number, text, "a time later than on the row before"));
-        }
-        require_room(file, at.len())?;
-        at.push(time);
-        rates.push(rate);
-    }
-    let Some(last) = at.last().copied() else {
-        let reason = "has no rows, expected a header such as `time_s,rate_mbps` and at least one row";
-        return Err(NetError::file(file, reason));
-    };
-    // A single row has no length: it is a constant rate.
-    let before_last = at.len().checked_sub(2).map(|index| at[index]);
-    let length = before_last.map(|before| last + (last - before));
-    Ok(Timeline::new(at, rates, length, repeat))
-}
-
-fn read_header(file: &str, number: usize, text: &str) -> Result<Columns, NetError> {
-    let names = || text.trim_start_matches('\u{feff}').split(',').map(|name| name.trim());
-    let time = names().position(|name| name == "time_s");
-    let rate = names().enumerate().find_map(|(index, name)| {
-        let (_, factor) = RATE_COLUMNS.iter().find(|(column, _)| *column == name)?;
-        Some((index, *factor))
-    });
-    let (Some(time), Some((rate, factor))) = (time, rate) else {
-        let expected =
-            "a header with `time_s` and one of `rate_bps`, `rate_kbps`, `rate_mbps`, `bps`, `kbps`, `mbps`";
-        return Err(NetError::trace(file, number, text, expected));
-    };
-    Ok(Columns { time, rate, factor })
-}
-
-fn read_row(file: &str, number: usize, text: &str, columns: &Columns) -> Result<(Span, Rate), NetError> {
-    let field = |index: usize, most: f64, expected: &str| {
-        let field = text.split(',').nth(index).unwrap_or("").trim();
-        let value: Option<f64> = field.parse().ok();
-        value
-            .filter(|value| (0.0..=most).contains(value))
-            .ok_or_else(|| NetError::trace(file, number, field, expected))
-    };
-    let time = field(columns.time, LATEST_S, "a time in seconds, from 0 to 1e9")?;
-    let rate = field(columns.rate, FASTEST_BPS / columns.factor, "a rate, from 0 to 1e18 b/s")?;
-    Ok((Span::from_secs_f64(time), Rate::from_bps((rate * columns.factor + 0.5) as u64)))
+    read_timeline(Lines::new(file, text), repeat, &RATES, |bps| Rate::from_bps((bps + 0.5) as u64))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use varicap_units::Span;
 
     fn read(text: &str) -> Result<Timeline, NetError> {
         read_rates("t.csv", text.as_bytes(), true)

@@ -3,10 +3,12 @@
 //! A new estimator is one file that implements [`EstimatorPart`] for its configuration, and one line of the registry
 //! below.
 
+mod advice;
 mod config;
 mod effective;
 mod exact;
 mod instantaneous;
+mod policy;
 mod source;
 
 use std::fmt::Debug;
@@ -18,6 +20,7 @@ use varicap_units::{Bytes, Rate, Span, Time, Work, choice};
 
 use crate::Backlog;
 
+pub use advice::{ReceivedAdvice, SconeConfig};
 pub use config::AbrConfig;
 pub use effective::{
     AtSourceConfig, Effective, EffectiveConfig, MOST_SAMPLES, MeasuredRtt, Place, SlidingAverages,
@@ -25,6 +28,7 @@ pub use effective::{
 };
 pub use exact::{Exact, ExactConfig};
 pub use instantaneous::{Instantaneous, InstantaneousConfig};
+pub use policy::{Policy, PolicyConfig};
 pub use source::RateSource;
 
 /// What the stretches of a configuration and its delta refer to.
@@ -203,6 +207,8 @@ estimators! {
         "The mean rate of an interval, advertised at its end. Source: [abr] (INSTCAP).";
     Effective(EffectiveConfig) = "effective",
         "The least of sliding averages, or the effective capacity of a finite delta. Source: [abr] (EFFCAP).";
+    Policy(PolicyConfig) = "policy",
+        "A rate that a policy sets, whatever the capacity. Source: draft-ietf-scone-protocol-07.";
 }
 
 impl Default for EstimatorConfig {

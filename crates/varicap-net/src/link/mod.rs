@@ -4,16 +4,19 @@
 //! push ──► queue ──► server (capacity) ──► loss ──► delay ──► poll
 //! ```
 //!
-//! There is no event for the departure from the server: whoever pushes or polls brings the link up to `now`, in order
-//! of time, and everything that happens on the way is reported with its own exact time. At one instant a change of capacity comes first, then
-//! departures, then arrivals: what leaves at `now` makes room for what arrives at `now`.
+//! There is no event for the departure from the server (where nothing can change it, it is known beforehand: `pipe`):
+//! whoever pushes or polls brings the link up to `now`, in order of time, and everything that happens on the way is
+//! reported with its own exact time. At one instant a change of capacity comes first, then departures, then arrivals:
+//! what leaves at `now` makes room for what arrives at `now`.
 
 mod arq;
 #[cfg(debug_assertions)]
 mod audit;
 mod config;
+mod delay;
 mod opportunity;
 mod parts;
+mod pipe;
 mod reactive;
 mod server;
 
@@ -35,8 +38,10 @@ pub use arq::ArqParts;
 #[cfg(debug_assertions)]
 use audit::Tally;
 pub use config::ArqConfig;
+use delay::Varying;
 use opportunity::Opportunities;
 pub use parts::LinkParts;
+pub use pipe::Pipe;
 use server::Server;
 
 /// A frame inside the link.
@@ -61,13 +66,20 @@ enum Transmission {
 /// One direction of a link.
 #[derive(Debug)]
 pub struct Link<F> {
+    /// All that it carries, if its departures are planned; the rest of the link is then idle.
+    pipe: Option<Pipe<F>>,
     /// When the frame in service leaves the server if the capacity stays; if there is none, when the queue, which makes its
     /// frames wait, gives one; else never.
     finish: Time,
     /// When the capacity changes next, or the next opportunity comes.
     change: Time,
     now: Time,
+    /// The delay of what left the server last; of a constant one, and that of a controller, of all that leaves.
     delay: Span,
+    /// No frame takes less.
+    least_delay: Span,
+    /// What moves the delay, if it is not constant.
+    varying: Option<Box<Varying>>,
     framing: Framing,
     loss: Loss,
     queue: Queue<F>,
@@ -97,7 +109,7 @@ fn share(size: Bytes, part: u128, whole: u128) -> Bytes {
 
 impl<F: Frame> Link<F> {
     /// The link called `name`, idle at time zero. Its random streams are `link.NAME.capacity`, `link.NAME.loss`,
-    /// `link.NAME.channel` and `link.NAME.queue`.
+    /// `link.NAME.channel`, `link.NAME.delay`, `link.NAME.handover` and `link.NAME.queue`.
     pub fn new(parts: &LinkParts, name: &str, streams: &Streams) -> Link<F> {
         let stream = |part: &str| streams.stream(&stream_name::link(name, part));
         // The first rate is in force at once, yet reported when the link first moves: its change comes at zero.
@@ -107,7 +119,7 @@ impl<F: Frame> Link<F> {
             queue = queue.managed();
         }
         let mut reactive = None;
-        let mut loss = Loss::new(&parts.loss, stream);
+        let mut loss = Loss::new(&parts.loss, &stream);
         let (transmission, change) = match (&parts.capacity, &parts.arq) {
             (CapacityParts::Constant(rate), Some(arq)) => {
                 let loss = std::mem::replace(&mut loss, Loss::None);
@@ -136,10 +148,13 @@ impl<F: Frame> Link<F> {
             }
         };
         let mut link = Link {
+            pipe: None,
             finish: Time::NEVER,
             change,
             now: Time::ZERO,
-            delay: parts.delay,
+            delay: parts.delay.least(),
+            least_delay: parts.delay.least(),
+            varying: Varying::new(parts, name, streams),
             framing: parts.framing,
             loss,
             queue,
@@ -153,6 +168,26 @@ impl<F: Frame> Link<F> {
         };
         link.report_rate(Time::ZERO);
         link
+    }
+
+    /// From now on departures are planned, if nothing can change them: at a constant rate and delay, behind a drop-tail
+    /// queue, without loss. The link, which is idle and at time zero, delivers the same frames at the same times; its watch learns of
+    /// departures later, as [`Watch`] says.
+    pub fn hasten(&mut self) {
+        if let (Queue::Line(limit), Transmission::Rate(server, Capacity::Constant(_)), Loss::None) =
+            (&self.queue, &self.transmission, &self.loss)
+            && server.rate() > Rate::ZERO
+            && self.varying.is_none()
+        {
+            debug_assert!(self.inside() == 0 && self.change == Time::ZERO, "a link that has begun");
+            self.pipe = Some(Pipe::new(server.clone(), self.delay, self.framing, *limit));
+        }
+    }
+
+    /// All that it carries, if its departures are planned ([`Link::hasten`]): asking it directly saves a detour.
+    #[inline(always)]
+    pub fn pipe(&mut self) -> Option<&mut Pipe<F>> {
+        self.pipe.as_mut()
     }
 
     /// Lets the queue know the rate that is offered from `at` on. Opportunities have none.
@@ -182,6 +217,12 @@ impl<F: Frame> Link<F> {
 
     #[inline(always)]
     fn offer<W: Watch<F>>(&mut self, now: Time, frame: F, watch: &mut W) {
+        if let Some(pipe) = &mut self.pipe {
+            if let Some(frame) = pipe.push(now, frame, watch) {
+                watch.on_lost(Lost { at: now, cause: LossCause::Overflow, frame });
+            }
+            return;
+        }
         self.bring_to(now, watch);
         watch.on_arrival(now, &frame, self.backlog());
         let Queue::Line(limit) = &self.queue else { return self.push_managed(now, frame, watch) };
@@ -215,6 +256,9 @@ impl<F: Frame> Link<F> {
 
     #[inline(always)]
     fn take_due<W: Watch<F>>(&mut self, now: Time, watch: &mut W) -> Option<F> {
+        if let Some(pipe) = &mut self.pipe {
+            return pipe.poll(now, watch);
+        }
         self.bring_to(now, watch);
         if self.first_due() > now {
             return None;
@@ -235,27 +279,37 @@ impl<F: Frame> Link<F> {
     /// Whether a frame that is pushed now may be the first to come out.
     #[inline]
     pub fn is_quiet(&self) -> bool {
-        self.under_way == 0 && (self.in_service.is_none() || self.reactive.is_some())
+        if let Some(pipe) = &self.pipe {
+            return pipe.poll_at().is_never();
+        }
+        self.may_overtake() || self.under_way == 0 && (self.in_service.is_none() || self.reactive.is_some())
     }
 
     /// When to poll next: nothing comes out before. A frame that may be held up by a change of capacity is polled for
     /// after that change, which may turn out early.
     #[inline]
     pub fn poll_at(&self) -> Time {
-        if self.under_way > 0 { self.first_due() } else { self.poll_at_server() }
+        if let Some(pipe) = &self.pipe {
+            return pipe.poll_at();
+        }
+        if self.under_way == 0 {
+            return self.poll_at_server();
+        }
+        let first = self.first_due();
+        if self.may_overtake() { first.min(self.poll_at_server()) } else { first }
     }
 
-    /// When to poll next while nothing is under way.
+    /// When to poll next for what has not left the server.
     fn poll_at_server(&self) -> Time {
         if let (Transmission::Arq(arq), Some(_)) = (&self.transmission, self.in_service) {
-            return arq.first_end(self.change) + self.delay;
+            return arq.first_end(self.change) + self.least_delay;
         }
         let waits = self.in_service.is_some() || self.backlog().frames > 0;
         match (waits, &self.reactive) {
             (false, _) => Time::NEVER,
-            (true, None) => self.finish.min(self.change) + self.delay,
+            (true, None) => self.finish.min(self.change) + self.least_delay,
             // A controller may shorten the delay as well.
-            (true, Some(_)) => (self.finish + self.delay).min(self.change),
+            (true, Some(_)) => (self.finish + self.least_delay).min(self.change),
         }
     }
 
@@ -264,7 +318,10 @@ impl<F: Frame> Link<F> {
     pub fn advance<W: Watch<F>>(&mut self, now: Time, watch: &mut W) {
         #[cfg(debug_assertions)]
         let (inside, watch) = (self.inside(), &mut Tally::of(watch));
-        self.bring_to(now, watch);
+        match &mut self.pipe {
+            Some(pipe) => pipe.advance(now, watch),
+            None => self.bring_to(now, watch),
+        }
         #[cfg(debug_assertions)]
         self.audit(inside, watch.lost);
     }
@@ -299,6 +356,7 @@ impl<F: Frame> Link<F> {
     /// Sets the rate of a [`CapacityParts::Held`] link from `now` on; under another capacity the next change of its own
     /// overrules it.
     pub fn set_rate<W: Watch<F>>(&mut self, now: Time, rate: Rate, watch: &mut W) {
+        debug_assert!(self.pipe.is_none(), "departures were planned at another rate");
         self.advance(now, watch);
         self.change_rate(now, rate, watch);
     }
@@ -328,6 +386,9 @@ impl<F: Frame> Link<F> {
     /// What waits; the frame in service is not included.
     #[inline]
     pub fn backlog(&self) -> Backlog {
+        if let Some(pipe) = &self.pipe {
+            return pipe.backlog();
+        }
         match &self.queue {
             Queue::Line(_) => self.waiting,
             Queue::Managed(queue) => {
@@ -340,6 +401,9 @@ impl<F: Frame> Link<F> {
     /// The frame in service, or half sent between two opportunities.
     #[inline]
     pub fn in_service(&self) -> Option<&F> {
+        if let Some(pipe) = &self.pipe {
+            return pipe.in_service();
+        }
         self.in_service.and_then(|_| self.line.get(self.under_way)).map(|inside| &inside.frame)
     }
 
@@ -349,7 +413,9 @@ impl<F: Frame> Link<F> {
         let size = frame.wire_size();
         match &self.transmission {
             Transmission::Rate(server, _) => {
-                let (whole, left) = (Work::of(self.framing.framed(size)), server.left(self.now, self.finish));
+                let planned = self.pipe.as_ref().map(Pipe::left);
+                let left = planned.unwrap_or_else(|| server.left(self.now, self.finish));
+                let whole = Work::of(self.framing.framed(size));
                 share(
                     size,
                     whole.as_nanobits() - left.as_nanobits().min(whole.as_nanobits()),
@@ -366,6 +432,9 @@ impl<F: Frame> Link<F> {
 
     /// Frames inside: waiting, in service and under way.
     pub fn inside(&self) -> usize {
+        if let Some(pipe) = &self.pipe {
+            return pipe.inside();
+        }
         self.backlog().frames as usize + usize::from(self.in_service.is_some()) + self.under_way
     }
 
@@ -377,7 +446,7 @@ impl<F: Frame> Link<F> {
     /// When the capacity changes next, or the next opportunity comes. An observer that needs the change at its own instant
     /// polls then.
     pub fn changes_at(&self) -> Time {
-        self.change
+        self.pipe.as_ref().map_or(self.change, Pipe::changes_at)
     }
 
     /// The capacity now; of a trace of opportunities the mean [b/s].
@@ -515,6 +584,15 @@ impl<F: Frame> Link<F> {
     /// The frame in service is through at `at`: under way, unless the channel loses it.
     #[inline(always)]
     fn send_off<W: Watch<F>>(&mut self, at: Time, watch: &mut W) {
+        if self.varying.is_some() {
+            return self.send_off_varying(at, watch);
+        }
+        self.set_off(at, watch);
+    }
+
+    /// The same, with the present delay.
+    #[inline(always)]
+    fn set_off<W: Watch<F>>(&mut self, at: Time, watch: &mut W) {
         let backlog = self.backlog();
         let Some(through) = self.line.get_mut(self.under_way) else { return };
         let (arrived, ready) = match &self.transmission {

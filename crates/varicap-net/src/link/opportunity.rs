@@ -48,11 +48,6 @@ impl Opportunities {
         }
     }
 
-    /// Bytes that an opportunity carries [B].
-    pub fn size(&self) -> Bytes {
-        self.size
-    }
-
     /// What all opportunities so far could have carried.
     pub fn offered(&self) -> Work {
         Work::from_nanobits(Work::of(self.size).as_nanobits() * u128::from(self.passed))
@@ -73,15 +68,18 @@ impl Opportunities {
         }
     }
 
-    /// The opportunity passes.
-    pub fn pass(&mut self) {
-        debug_assert!(!self.next().is_never(), "the trace is over");
-        self.passed += 1;
+    /// The opportunity passes; what it carries, which is nothing in an outage.
+    pub fn pass(&mut self) -> Bytes {
+        let at = self.next();
+        debug_assert!(!at.is_never(), "the trace is over");
+        let is_out = self.parts.outages.is_some_and(|outages| outages.until(at).is_some());
+        self.passed += u64::from(!is_out);
         self.index += 1;
         if self.index == self.parts.trace.len() && self.parts.repeat {
             self.index = 0;
             self.base += self.parts.trace.period();
         }
+        if is_out { Bytes::ZERO } else { self.size }
     }
 
     /// A frame of `size` bytes goes into service.
@@ -136,9 +134,8 @@ impl<F: Frame> Link<F> {
     /// Sends what one opportunity carries.
     pub(super) fn pass_opportunity<W: Watch<F>>(&mut self, at: Time, watch: &mut W) {
         let Transmission::Opportunities(path) = &mut self.transmission else { return };
-        path.pass();
+        let offered = path.pass();
         self.change = path.next();
-        let offered = path.size();
         let mut budget = offered;
         while budget > Bytes::ZERO {
             if self.in_service.is_none() {
@@ -182,6 +179,7 @@ mod tests {
             mahimahi: false,
             repeat: true,
             offset: TraceOffset::default(),
+            outages: None,
         };
         let mut path = Opportunities::new(&parts, stream());
         let mut instants = Vec::new();
@@ -201,6 +199,7 @@ mod tests {
             mahimahi: false,
             repeat: false,
             offset: TraceOffset::default(),
+            outages: None,
         };
         let mut path = Opportunities::new(&parts, stream());
         path.pass();
@@ -212,7 +211,7 @@ mod tests {
     fn a_run_that_begins_within_the_trace_meets_the_rest_of_it_and_then_the_whole() {
         let offset = TraceOffset::At(Span::from_millis(5));
         let (trace, size) = (parse("2\n2\n5\n10\n"), Bytes::new(1500));
-        let parts = OpportunityParts { trace, size, mahimahi: false, repeat: true, offset };
+        let parts = OpportunityParts { trace, size, mahimahi: false, repeat: true, offset, outages: None };
         let mut path = Opportunities::new(&parts, stream());
         let instants: Vec<u64> = std::iter::repeat_with(|| {
             let at = path.next().as_nanos() / NANOS_PER_MS;

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use varicap_units::{Bytes, Span};
+use varicap_units::Bytes;
 
 use super::ArqParts;
-use crate::{CapacityParts, Framing, LossParts, PolicingParts, QueueConfig, Service};
+use crate::{CapacityParts, DelayParts, Framing, LossParts, PolicingParts, QueueConfig, Service};
 
 /// All that a link is made of, with its traces already read.
 #[derive(Clone, Debug)]
@@ -20,8 +20,10 @@ pub struct LinkParts {
     pub loss: LossParts,
     /// Whether and how the link resends what it loses; only at a constant capacity.
     pub arq: Option<ArqParts>,
-    /// Propagation delay.
-    pub delay: Span,
+    /// Propagation delay in time.
+    pub delay: DelayParts,
+    /// Whether a frame may overtake those that left before it, where the delay has fallen.
+    pub reorders: bool,
     /// What the link layer adds to each frame.
     pub framing: Framing,
     /// A full-sized packet, in which amounts of packets are meant [B].

@@ -79,7 +79,7 @@ impl<F: Frame> Link<F> {
         }
         self.change_rate(at, setting.capacity, watch);
         if let Some(delay) = setting.delay {
-            self.delay = delay;
+            self.set_delay(delay);
         }
         if let (Some(limit), Queue::Managed(queue)) = (setting.limit, &mut self.queue) {
             queue.set_limit(limit);
@@ -109,10 +109,12 @@ impl<F: Frame> Link<F> {
         let backlog = self.backlog();
         watch.on_bypass(now, &frame);
         watch.on_departure(now, now, &frame, backlog);
+        self.renew_delay(now);
         self.line.insert(self.under_way, Inside { time: now + self.delay, frame });
         if self.loss.loses(now, now) {
             return self.lose(now, watch);
         }
         self.under_way += 1;
+        self.settle();
     }
 }

@@ -60,7 +60,7 @@ impl Server {
     }
 
     /// Begins to transmit a frame of `size` bytes [B]; when it will have ended if the rate stays.
-    #[inline]
+    #[inline(always)]
     pub fn begin(&mut self, at: Time, size: Bytes) -> Time {
         if size != self.size {
             let takes_no_time = self.rate().is_unlimited() && self.surplus == 0;

@@ -130,7 +130,7 @@ impl QueuePart for CbqConfig {
 impl CbqClass {
     fn check(&self) -> Checked {
         part::require("share", self.share.get() > 0.0, self.share, "above 0")?;
-        let expected = "any queue but `cbq` and `accel-brake`";
+        let expected = "any queue but `cbq`, `shaper` and `accel-brake`";
         part::require("queue", self.queue.may_be_inside(), self.queue.name(), expected)?;
         below("queue", self.queue.check())
     }

@@ -10,7 +10,7 @@ use varicap_units::part::{OnKernel, Part};
 use varicap_units::{Amount, Bytes, Time};
 
 use super::{Limit, QueueDiscipline, QueuePart, Site, SupplyQueue, Transmitter, Waiting};
-use crate::{Backlog, Frame, LossCause, Lost, Watch};
+use crate::{Backlog, Codepoint, Frame, LossCause, Lost, Watch};
 
 /// The name of a queue that whoever runs the scenario supplies.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -50,8 +50,8 @@ pub struct PacketView<'a> {
     pub group: &'a str,
     /// Its connection and direction, as [`Frame::flow`] gives them.
     pub flow: u32,
-    /// Whether it can be marked.
-    pub is_ecn_capable: bool,
+    /// Its ECN field as it arrives.
+    pub codepoint: Codepoint,
     /// Whether it conforms to a reservation.
     pub is_reserved: bool,
     /// Whether it carries no data of its own.
@@ -165,7 +165,7 @@ impl<F: Frame> QueueDiscipline<F> for Custom<F> {
             size: frame.wire_size(),
             group: groups.get(usize::from(frame.group())).map_or("", |name| name),
             flow: frame.flow(),
-            is_ecn_capable: frame.is_ecn_capable(),
+            codepoint: frame.codepoint(),
             is_reserved: frame.is_reserved(),
             is_control: frame.is_control(),
         };

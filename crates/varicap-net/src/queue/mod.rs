@@ -8,16 +8,22 @@ mod codel;
 mod custom;
 mod drop_tail;
 mod drr;
+mod dualpi2;
 mod ered;
 mod fifo;
 mod flows;
+mod fq_codel;
 mod limit;
 mod managed;
+mod monitor;
 mod part;
 mod pie;
+mod policer;
 mod red;
 mod registry;
 mod sfq;
+mod shaper;
+mod step;
 
 use std::sync::Arc;
 
@@ -30,6 +36,7 @@ use crate::{Backlog, Frame, Framing, LinkParts, Watch};
 pub use cbq::CbqClass;
 pub use custom::{Next, Order, PacketView, QueuePolicy};
 pub(crate) use drop_tail::LineLimit;
+pub use dualpi2::DualScheduler;
 pub(crate) use fifo::Fifo;
 pub use flows::{DropFrom, Per};
 pub use limit::Limit;
@@ -47,6 +54,11 @@ registry::queues! {
     drr::Drr(DrrConfig) = "drr", "Fair queueing by deficit round robin: a queue for each flow, served in turn. Source: [shreedhar96].";
     sfq::Sfq(SfqConfig) = "sfq", "Start-time fair queueing: a queue for each flow, served in the order of virtual time. Source: [goyal97].";
     cbq::Cbq(CbqConfig) = "cbq", "Class-based queueing: classes of flows with a share of the capacity each, and a queue inside each. Source: [floyd95], [minrate, §VIII].";
+    fq_codel::FqCoDel(FqCoDelConfig) = "fq_codel", "Flow queueing with CoDel: flows hashed into queues, new ones first, CoDel in each. Source: RFC 8290.";
+    dualpi2::DualPi2(DualPi2Config) = "dualpi2", "DualPI2: a queue of low latency for ECT(1) and CE, coupled with a classic one. Source: RFC 9332.";
+    step::StepMarking(StepMarkingConfig) = "step", "Marks all that exceeds a threshold, for `congestion = \"dctcp\"`. Source: RFC 8257 §3.1.";
+    shaper::Shaper(ShaperConfig) = "shaper", "A token bucket behind another queue: what exceeds rate and burst waits. Source: RFC 2475 §2.3.3.2.";
+    policer::Policer(PolicerConfig) = "policer", "A token bucket in front of another queue: what exceeds rate and burst is dropped. Source: RFC 2475 §2.3.3.3.";
     accel_brake::AccelBrake(AccelBrakeConfig) = "accel-brake", "Marks of an accelerate or a brake, for senders with `congestion = \"accel-brake\"`. Source: [goyal20].";
     custom::Custom(CustomConfig) = "custom", "One written in Python, by the name under which it was given to `varicap.run`.";
 }

@@ -1,7 +1,7 @@
 //! What the rest of a scenario needs to know of a queue's configuration.
 
 use varicap_units::part::{Checked, Fault, Part};
-use varicap_units::{Amount, Bytes};
+use varicap_units::{Amount, Bytes, Rate};
 
 use super::limit::{holds_a_packet, in_bytes};
 use super::{DropTailConfig, QueueConfig};
@@ -34,6 +34,11 @@ pub trait QueuePart: Part {
     /// Whether it may be the queue of a class.
     fn may_be_inside(&self) -> bool {
         true
+    }
+
+    /// The rate that it enforces, if it is there to enforce one.
+    fn policy(&self) -> Option<Rate> {
+        None
     }
 
     /// Whether nothing in it is left to chance.
@@ -82,6 +87,11 @@ impl QueueConfig {
     pub fn supplied(&self) -> Vec<&str> {
         let inside = self.part().inside().into_iter().flat_map(|(_, queue)| queue.supplied());
         self.part().supplied().into_iter().chain(inside).collect()
+    }
+
+    /// The rate that it enforces, if it is there to enforce one.
+    pub fn policy(&self) -> Option<Rate> {
+        self.part().policy()
     }
 
     /// Whether it may be the queue of a class.

@@ -3,8 +3,8 @@
 #![allow(dead_code, reason = "each test uses its part")]
 
 use varicap_net::{
-    Backlog, CapacityParts, DropTailConfig, Frame, Framing, Link, LinkParts, LossCause, LossParts, Lost,
-    QueueConfig, Service, Watch,
+    Backlog, CapacityParts, Codepoint, DropTailConfig, Frame, Framing, Link, LinkParts, LossCause, LossParts,
+    Lost, QueueConfig, Service, Watch,
 };
 use varicap_units::{Amount, Bytes, Rate, Span, Streams, Time};
 
@@ -13,7 +13,7 @@ use varicap_units::{Amount, Bytes, Rate, Span, Streams, Time};
 pub struct Packet {
     pub number: u64,
     pub size: Bytes,
-    pub ecn: bool,
+    pub codepoint: Codepoint,
     pub reserved: bool,
     /// Its flow, alone in its group.
     pub flow: u16,
@@ -24,10 +24,14 @@ impl Frame for Packet {
         self.size
     }
     fn mark_ce(&mut self) -> bool {
-        self.ecn
+        let capable = self.codepoint.is_capable();
+        if capable {
+            self.codepoint = Codepoint::Ce;
+        }
+        capable
     }
-    fn is_ecn_capable(&self) -> bool {
-        self.ecn
+    fn codepoint(&self) -> Codepoint {
+        self.codepoint
     }
     fn is_reserved(&self) -> bool {
         self.reserved
@@ -43,8 +47,13 @@ impl Frame for Packet {
     }
 }
 
+/// ECT(0) if the transport is ECN-capable.
+pub fn capable(ecn: bool) -> Codepoint {
+    if ecn { Codepoint::Ect0 } else { Codepoint::NotEct }
+}
+
 pub fn packet(number: u64, size: u64) -> Packet {
-    Packet { number, size: Bytes::new(size), ecn: false, reserved: false, flow: 0 }
+    Packet { number, size: Bytes::new(size), codepoint: Codepoint::NotEct, reserved: false, flow: 0 }
 }
 
 /// What a link told, in the order in which it told it.
@@ -123,7 +132,8 @@ pub fn parts(capacity: CapacityParts) -> LinkParts {
         queue: QueueConfig::DropTail(DropTailConfig { limit: Amount::Unlimited, counts_in_service: true }),
         loss: LossParts::None,
         arq: None,
-        delay: Span::ZERO,
+        delay: Span::ZERO.into(),
+        reorders: false,
         framing: Framing::default(),
         packet: Bytes::new(1500),
         bdp: Bytes::new(15_000),

@@ -13,7 +13,8 @@
 //! - a flow's frames leave in order, and none is lost track of;
 //! - a class that may not borrow never has more than its share of what was offered, and its bucket; while it has frames
 //!   waiting it gets that share, but for its bucket and what is in service. When a frame begins is then for the queue to
-//!   decide, and taken from the report.
+//!   decide, and taken from the report;
+//! - a frame of a shaper begins in the very nanosecond in which the server is free and the bucket has its tokens.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -25,7 +26,7 @@ use proptest::prelude::*;
 use varicap_net::capacity::Capacity;
 use varicap_net::loss::Loss;
 use varicap_net::{
-    Backlog, CapacityConfig, CapacityParts, CapacityProcess, DropTailConfig, LinkParts, LossCause,
+    Backlog, CapacityConfig, CapacityParts, CapacityProcess, Codepoint, DropTailConfig, LinkParts, LossCause,
     LossConfig, LossParts, Lost, QueueConfig, Service, Watch,
 };
 use varicap_units::{Amount, Bytes, Span, Streams, Time};
@@ -42,6 +43,8 @@ enum Known {
     WorkConserving,
     /// Its classes wait for their shares: bounded by share times the integral of the rate, and the bucket.
     Shaped,
+    /// A frame begins when the server is free and a bucket has its tokens, in the very nanosecond.
+    Bucketed,
     /// Not here, but where the comment in the table says.
     Elsewhere,
 }
@@ -78,6 +81,34 @@ const QUEUES: &[(&str, Known, &str)] = &[
         "cbq",
         Known::Shaped,
         r#"{"classes": {"a": {"flows": ["f0"], "share": 0.25, "borrow": false}, "b": {"share": 0.5, "borrow": false}}}"#,
+    ),
+    (
+        "codel",
+        Known::WorkConserving,
+        r#"{"target": "1 ms", "interval": "4 ms", "ecn": true, "ce_threshold": "2 ms"}"#,
+    ),
+    (
+        "fq_codel",
+        Known::WorkConserving,
+        r#"{"limit": "12 packets", "target": "1 ms", "interval": "4 ms", "queues": 2}"#,
+    ),
+    ("dualpi2", Known::WorkConserving, r#"{"limit": "20 packets", "target": "1 ms", "max_rtt": "9 ms"}"#),
+    (
+        "dualpi2",
+        Known::WorkConserving,
+        r#"{"limit": "20 packets", "target": "2 ms", "max_rtt": "4 ms", "scheduler": "time-shifted-fifo", "ramp": "0 s"}"#,
+    ),
+    ("step", Known::WorkConserving, r#"{"limit": "6 packets", "threshold": "3 packets"}"#),
+    ("step", Known::WorkConserving, r#"{"limit": "12 packets", "delay": "1 ms", "drop": true}"#),
+    (
+        "policer",
+        Known::WorkConserving,
+        r#"{"rate": "2 Mb/s", "burst": "4 kB", "queue": {"pie": {"target": "1 ms", "max_burst": "0 s"}}}"#,
+    ),
+    (
+        "shaper",
+        Known::Bucketed,
+        r#"{"rate": "2 Mb/s", "burst": "4 kB", "queue": {"fq_codel": {"target": "1 ms", "interval": "4 ms"}}}"#,
     ),
     (
         "custom",
@@ -139,7 +170,7 @@ fn every_part_has_a_reference() {
                 has.contains(name),
                 "`{name}` has no reference: add a row to {table} in tests/reference/main.rs, with settings that make it \
                  act within {} ms; a queue is `Exactly` if plain.rs says which frames it turns away, else \
-                 `WorkConserving`, or `Shaped` if it may let the server idle",
+                 `WorkConserving`, or `Shaped` or `Bucketed` if it may let the server idle",
                 END / 1_000_000
             );
         }
@@ -258,7 +289,8 @@ fn run(parts: &LinkParts, seed: u64, frames: &[Arriving]) -> (Witness, usize, us
     for (number, frame) in frames.iter().enumerate() {
         out += drain(&mut link, time(frame.at), &mut log).len();
         let sized = packet(number as u64, frame.size as u64);
-        link.push(time(frame.at), Packet { flow: frame.flow, ecn: number % 2 == 0, ..sized }, &mut log);
+        let codepoint = [Codepoint::NotEct, Codepoint::Ect0, Codepoint::Ect1][usize::from(frame.flow)];
+        link.push(time(frame.at), Packet { flow: frame.flow, codepoint, ..sized }, &mut log);
     }
     out += drain(&mut link, time(END), &mut log).len();
     link.advance(time(END), &mut log);
@@ -283,7 +315,7 @@ impl Reported {
 /// The channel loses exactly the transmissions that a loss of its own, asked in the same order, would.
 fn check_channel(link: &LinkParts, seed: u64, sent: &[(usize, Transmission)], reported: &Reported) {
     let streams = Streams::new(seed, 0);
-    let mut loss = Loss::new(&link.loss, |part| streams.stream(&format!("link.test.{part}")));
+    let mut loss = Loss::new(&link.loss, &|part| streams.stream(&format!("link.test.{part}")));
     for (number, transmission) in sent {
         let Some(end) = transmission.end.filter(|end| *end <= END) else { continue };
         loss.hold_until(time(transmission.begin));
@@ -471,6 +503,32 @@ fn check_shares(link: &LinkParts, seed: u64, frames: &[Arriving], reported: &Rep
     }
 }
 
+/// A shaper: each frame begins as soon as it is there, the server is free and the bucket has its tokens; at opportunities, where
+/// the server asks at its own times, not before that.
+fn check_bucket(
+    link: &LinkParts,
+    frames: &[Arriving],
+    reported: &Reported,
+    taken: &HashMap<usize, (u128, bool)>,
+) {
+    let QueueConfig::Shaper(config) = &link.queue else { panic!("{:?} is no shaper", link.queue) };
+    let rate = u128::from(config.rate.as_bps());
+    let depth = u128::from(config.burst.bytes(link.packet, link.bdp).as_u64()) * BYTE;
+    let asks_at_will = !matches!(link.capacity, CapacityParts::Opportunities(_));
+    let (mut tokens, mut settled, mut free) = (depth, 0, 0);
+    for (at, number) in &reported.departures {
+        let (frame, (begin, _)) = (&frames[*number], taken[number]);
+        let work = frame.size * BYTE;
+        let ready = frame.at.max(free).max(settled + work.saturating_sub(tokens).div_ceil(rate));
+        if asks_at_will {
+            assert_eq!(begin, ready, "frame {number} of {} B, after {free}", frame.size);
+        }
+        assert!(begin >= ready, "frame {number} began at {begin}, before {ready}");
+        tokens = (tokens + rate * (begin - settled)).min(depth) - work;
+        (settled, free) = (begin, *at);
+    }
+}
+
 fn limits_of(link: &LinkParts) -> DropTail {
     let QueueConfig::DropTail(DropTailConfig { limit, counts_in_service }) = link.queue else {
         panic!("{:?} is not known exactly", link.queue)
@@ -494,6 +552,14 @@ fn check(link: &LinkParts, known: Known, seed: u64, frames: &[Arriving]) {
         }
         if link.service == Service::Fluid {
             check_progress(link, seed, frames, &reported);
+        }
+        let sent = check_ends(link, seed, frames, &reported, &taken);
+        return check_channel(link, seed, &sent, &reported);
+    }
+    if known == Known::Bucketed {
+        check_bucket(link, frames, &reported, &taken);
+        if let CapacityParts::Opportunities(_) = link.capacity {
+            return;
         }
         let sent = check_ends(link, seed, frames, &reported, &taken);
         return check_channel(link, seed, &sent, &reported);
@@ -547,7 +613,7 @@ proptest! {
                     for service in [Service::Fluid, Service::AtStart] {
                         let loss = LossParts::new(&serde_json::from_str::<LossConfig>(loss).unwrap()).unwrap();
                         let groups = (0..FLOWS).map(|flow| format!("f{flow}").into()).collect();
-                        let (bdp, delay) = (Bytes::new(9_000), Span::from_micros(700));
+                        let (bdp, delay) = (Bytes::new(9_000), Span::from_micros(700).into());
                         let capacity = capacity(name, rates);
                         let link = LinkParts { queue: config.clone(), service, loss, groups, bdp, delay, ..parts(capacity) };
                         let case = || check(&link, *known, seed, &frames);

@@ -5,6 +5,7 @@ use varicap_engine::meters_of;
 use varicap_experiment::measure::{FlowMeasure, LinkMeasure, SenderTotals};
 use varicap_experiment::series::{LinkSeries, ReservedState, SenderState};
 use varicap_net::Policed;
+use varicap_tcp::congestion::CongestionControl as _;
 use varicap_units::{Time, Work};
 
 use super::{Source, World};
@@ -42,13 +43,28 @@ impl World {
             senders[connection.meter as usize] = Some(SenderState::of(&connection.sender));
         }
         let reserved = self.reserved_states(now);
-        for MeteredSeries { meter, series } in flows {
+        for MeteredSeries { meter, series } in &mut *flows {
             // Where transfers come and go, the window of one of them says nothing about the group.
             let sender = senders[*meter].filter(|_| self.observer.is_single(*meter));
             series.sample(now, self.observer.meter(*meter), sender, reserved[*meter]);
         }
-        for (series, meter) in links.iter_mut().zip(self.net.meters()) {
-            series.sample(now, meter);
+        self.show_controls(flows);
+        for (series, hop) in links.iter_mut().zip(self.net.hops()) {
+            let delay = hop.link.delay(now);
+            series.sample(now, &mut hop.meter, delay);
+        }
+    }
+
+    /// Adds what congestion controls show to the series of their flows, which are in the order of their meters.
+    fn show_controls(&self, flows: &mut [MeteredSeries]) {
+        for connection in self.connections.iter().filter(|connection| connection.is_open) {
+            let (meter, control) = (connection.meter as usize, connection.sender.control());
+            if control.shown().is_empty() || !self.observer.is_single(meter) {
+                continue;
+            }
+            if let Ok(place) = flows.binary_search_by_key(&meter, |flow| flow.meter) {
+                flows[place].series.show(control);
+            }
         }
     }
 
@@ -74,7 +90,7 @@ impl World {
                 flows.push((flow.forward.last().copied(), self.observer.meter(meter).totals(now)));
             }
         }
-        let links: Vec<_> = self.net.meters().map(|meter| meter.totals(now)).collect();
+        let links: Vec<_> = self.net.hops().map(|hop| hop.meter.totals(now)).collect();
         crate::audit::assert_received(&flows, &links);
     }
 

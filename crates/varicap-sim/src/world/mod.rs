@@ -4,10 +4,12 @@
 //! instant. Nothing below this crate knows an event list; nothing here knows how TCP or a queue works.
 
 mod measured;
+mod policies;
 mod source;
 
 use varicap_engine::{Beginning, Node, NodeId, Opening};
 use varicap_experiment::packets::PacketLog;
+use varicap_net::Frame;
 use varicap_units::{Bytes, Rate, Time};
 
 use crate::build::Openers;
@@ -16,6 +18,7 @@ use crate::net::Net;
 use crate::observe::Observer;
 use crate::packet::Packet;
 
+pub use policies::{Policies, Timetable};
 pub use source::{FeedbackNode, Source};
 
 /// Links, wires, sources and connections of one run.
@@ -160,42 +163,40 @@ impl World {
     fn arrive_at_receiver(&mut self, now: Time, packet: Packet) {
         let net = &mut self.net;
         let segment = net.arrive(&packet);
-        let connection = &mut self.connections[packet.owner as usize];
+        let connection = &mut self.connections[packet.owner() as usize];
         if !connection.awaits(&packet) {
             return;
         }
         let news = connection.receiver.push(now, segment);
         self.observer.on_data(connection, now, news, &packet);
-        net.send_acks(now, packet.owner, connection);
-        let due = connection.receiver.poll_at();
-        if !due.is_never() {
-            net.scheduler.wake_by(net.nodes().connection(packet.owner), due);
-        }
+        net.send_ack(now, packet.owner(), connection);
+        let due = connection.receiver.poll_at().min(connection.app.poll_at());
+        net.wake_connection(packet.owner(), connection, due);
         if connection.is_relayed && news > 0 {
-            self.relay(now, packet.owner, news);
+            self.relay(now, packet.owner(), news);
         }
     }
 
     #[inline(never)]
     fn arrive_at_sender(&mut self, now: Time, packet: Packet) {
         let net = &mut self.net;
-        let node = net.nodes().connection(packet.owner);
         let segment = net.arrive(&packet);
-        let connection = &mut self.connections[packet.owner as usize];
+        let connection = &mut self.connections[packet.owner() as usize];
         if !connection.awaits(&packet) {
             return;
         }
         let outcome = connection.sender.push(now, segment);
         self.observer.on_ack(connection, &outcome);
         match connection.hold_back(now) {
-            Answer::AtOnce => net.send_data(now, packet.owner, connection),
-            Answer::At(release) => net.scheduler.wake_once(node, release),
+            Answer::AtOnce => net.send_data(now, packet.owner(), connection),
+            Answer::At(release) => net.scheduler.wake_once(net.nodes().connection(packet.owner()), release),
             Answer::Held => {}
         }
         self.observer.on_window(connection, now);
-        net.scheduler.wake_by(node, connection.sender.poll_at());
+        let due = connection.sender.poll_at();
+        net.wake_connection(packet.owner(), connection, due);
         if connection.is_over() {
-            self.close(now, packet.owner);
+            self.close(now, packet.owner());
         }
     }
 
@@ -203,7 +204,8 @@ impl World {
         let connection = &mut self.connections[owner as usize];
         let node = self.net.nodes().connection(owner);
         if !connection.is_open {
-            return self.net.scheduler.polled(node, now, Time::NEVER);
+            self.net.scheduler.polled(node, now, Time::NEVER);
+            return;
         }
         let was_active = connection.app.is_active();
         connection.feed(now);
@@ -216,8 +218,8 @@ impl World {
             self.net.send_data(now, owner, connection);
             self.observer.on_window(connection, now);
         }
-        self.net.send_acks(now, owner, connection);
-        self.net.scheduler.polled(node, now, connection.poll_at());
+        self.net.send_ack(now, owner, connection);
+        connection.wake = self.net.scheduler.polled(node, now, connection.poll_at());
         if connection.is_over() {
             self.close(now, owner);
         }
@@ -248,11 +250,11 @@ impl World {
             Source::Datagrams { group, meter, source } => {
                 let mut packet = Packet::datagram(*meter, *group, source.size);
                 if source.mark(now) {
-                    packet.flags |= Packet::RESERVED;
+                    packet.set_reserved(true);
                 }
                 source.send(now);
                 self.net.send_datagram(now, &mut packet);
-                self.forward(now, packet);
+                self.net.begin(now, None, packet);
             }
             // One at a time, so that each counts as an event.
             Source::Openings => {
@@ -261,6 +263,7 @@ impl World {
                 }
             }
             Source::Feedback => return self.poll_feedback(now),
+            Source::Policies(_) => return self.poll_policies(now),
             Source::Reservation { group, changes } => {
                 let (group, rate) = (*group, changes.change(now));
                 self.set_reserved_rate(now, group, rate);
@@ -296,8 +299,8 @@ impl World {
                 self.net.send_data(now, owner, connection);
             }
             self.observer.on_window(connection, now);
-            let node = self.net.nodes().connection(owner);
-            self.net.scheduler.wake_by(node, connection.sender.poll_at());
+            let due = connection.sender.poll_at();
+            self.net.wake_connection(owner, connection, due);
         }
     }
 
@@ -317,12 +320,13 @@ impl World {
                 self.net.set_rate(now, buffer, rate);
             }
             connection.sender.on_rate_feedback(now, rate);
+            connection.app.hear(rate);
             if connection.may_send(now) {
                 self.net.send_data(now, owner, connection);
             }
             self.observer.on_window(connection, now);
-            let node = self.net.nodes().connection(owner);
-            self.net.scheduler.wake_by(node, connection.sender.poll_at());
+            let due = connection.sender.poll_at();
+            self.net.wake_connection(owner, connection, due);
         }
         self.heard = heard;
     }

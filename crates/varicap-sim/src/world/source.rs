@@ -1,9 +1,11 @@
 //! The sources of a world, which act by themselves: datagrams, openings of connections, feedback, shared capacities,
-//! changes of reservations.
+//! policies, changes of reservations.
 
 use varicap_engine::workload::{DatagramSource, ReservedRates};
 use varicap_engine::{Feedback, NodeId, Openings, Pools};
 use varicap_units::Time;
+
+use super::Policies;
 
 /// Something that acts by itself, with a node of its own.
 #[derive(Debug)]
@@ -21,6 +23,8 @@ pub enum Source {
     Openings,
     /// Feedback from links to senders; the world keeps its state apart, in a [`FeedbackNode`].
     Feedback,
+    /// Policies that act when their intervals end, and an environment that decides.
+    Policies(Policies),
     /// Load-reactive links that share a capacity.
     Pools(Pools),
     /// Changes of a flow's reservation.
@@ -39,6 +43,7 @@ impl Source {
             Source::Datagrams { source, .. } => source.poll_at(),
             Source::Openings => openings.poll_at(),
             Source::Feedback => Time::ZERO,
+            Source::Policies(policies) => policies.poll_at(),
             Source::Pools(pools) => pools.poll_at(),
             Source::Reservation { changes, .. } => changes.poll_at(),
         }

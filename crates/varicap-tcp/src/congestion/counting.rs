@@ -49,7 +49,7 @@ impl Limit {
 }
 
 /// A window of whole segments that opens by one whenever so many segments have been acknowledged, as Linux counts them.
-/// All is in segments or, if a `segment` is that many, in bytes.
+/// All is in segments, where `segment` is 1, or in bytes, where it is the MSS.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Steps {
     pub(super) window: u64,

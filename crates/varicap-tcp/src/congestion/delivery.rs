@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use varicap_units::{Bytes, Span, Time};
 
-use super::RateSample;
+use super::{AckSample, Arrived, Delivered, Loss, Progress, RateSample};
 use crate::segment::Segment;
 
 /// What a segment remembers of the time when it was sent last.
@@ -22,7 +22,12 @@ struct Sent {
     delivered_at: Time,
     /// The instant at which the first segment of its flight left.
     first_sent_at: Time,
+    /// Data in flight when it left, itself included [B], and what had been found to be lost by then.
+    in_flight: u64,
+    lost: u64,
     app_limited: bool,
+    /// It was sent more than once.
+    is_resent: bool,
     /// Its delivery has been reported, by a SACK block.
     is_delivered: bool,
 }
@@ -37,14 +42,22 @@ pub(super) struct Delivery {
     first_sent_at: Time,
     /// Samples of what was sent until this much is delivered are limited by the application; 0: none.
     limited_until: u64,
+    /// All data found to be lost so far [B].
+    lost: u64,
     /// The last sample that the application did not limit, or a faster one that it did.
     measured: Option<RateSample>,
 }
 
 impl Delivery {
-    /// The bytes from `from` to `to` leave now. If nothing `is_outstanding`, a flight begins with them: no guess at what was
-    /// lost may shorten an interval.
-    pub(super) fn on_sent(&mut self, now: Time, (from, to): (u64, u64), is_outstanding: bool) {
+    /// The bytes from `from` to `to` leave now, after which `in_flight` bytes are. If nothing `is_outstanding`, a flight
+    /// begins with them: no guess at what was lost may shorten an interval.
+    pub(super) fn on_sent(
+        &mut self,
+        now: Time,
+        (from, to): (u64, u64),
+        is_outstanding: bool,
+        in_flight: u64,
+    ) {
         debug_assert!(from < to, "an empty segment");
         if !is_outstanding {
             (self.first_sent_at, self.delivered_at) = (now, now);
@@ -56,12 +69,17 @@ impl Delivery {
             delivered: self.delivered,
             delivered_at: self.delivered_at,
             first_sent_at: self.first_sent_at,
+            in_flight,
+            lost: self.lost,
             app_limited: self.limited_until > 0,
+            is_resent: false,
             is_delivered: false,
         };
-        let first = self.segments.partition_point(|segment| segment.end <= from);
-        for again in self.segments.range_mut(first..).take_while(|segment| segment.end <= to) {
-            *again = Sent { end: again.end, is_delivered: again.is_delivered, ..sent };
+        if from < known {
+            let first = self.segments.partition_point(|segment| segment.end <= from);
+            for again in self.segments.range_mut(first..).take_while(|segment| segment.end <= to) {
+                *again = Sent { end: again.end, is_delivered: again.is_delivered, is_resent: true, ..sent };
+            }
         }
         if to > known {
             self.segments.push_back(sent);
@@ -79,16 +97,57 @@ impl Delivery {
         self.measured
     }
 
-    /// `segment` arrived, after which `delivered` bytes have been delivered. The sample that it gives, unless that is
-    /// over less than the least round trip: then it says nothing.
-    pub(super) fn on_ack(
+    /// Whether samples of what leaves now measure the application rather than the path.
+    pub(super) fn is_limited(&self) -> bool {
+        self.limited_until > 0
+    }
+
+    /// The bytes from `from` to `to` were found to be lost: `report` learns of each segment of them.
+    pub(super) fn on_lost(&mut self, (from, to): (u64, u64), mut report: impl FnMut(&Loss)) {
+        let (first, mut start) = (self.segments.partition_point(|sent| sent.end <= from), from);
+        for sent in self.segments.range(first..).take_while(|sent| sent.end <= to) {
+            let (seq, size) = (start, sent.end - start);
+            start = sent.end;
+            self.lost += size;
+            report(&Loss {
+                seq,
+                size: Bytes::new(size),
+                in_flight: Bytes::new(sent.in_flight),
+                lost: Bytes::new(self.lost - sent.lost),
+                delivered: Bytes::new(self.delivered),
+                app_limited: sent.app_limited,
+            });
+        }
+    }
+
+    /// An acknowledgement arrived: adds to `ack` how the flight fares and the sample that it gives.
+    pub(super) fn complete(&mut self, ack: &mut AckSample, arrived: &Arrived<'_>) {
+        let newest = self.take_delivered(arrived.segment);
+        ack.progress = Some(Progress {
+            in_flight: Bytes::new(arrived.in_flight),
+            lost: Bytes::new(self.lost),
+            cwnd_limited: arrived.cwnd_limited,
+            is_selective: arrived.is_selective,
+            newest: newest.map(|sent| Delivered {
+                prior_delivered: Bytes::new(sent.delivered),
+                in_flight: Bytes::new(sent.in_flight),
+                lost: Bytes::new(self.lost - sent.lost),
+                app_limited: sent.app_limited,
+                rtt: (!sent.is_resent).then(|| ack.now.since(sent.at)),
+            }),
+        });
+        ack.rate = self.measure(ack.now, newest, ack.delivered.as_u64(), ack.min_rtt);
+    }
+
+    /// After an acknowledgement of which `newest` is the segment that left last, `delivered` bytes have been delivered. The
+    /// sample that it gives, unless that is over less than the least round trip: then it says nothing.
+    fn measure(
         &mut self,
         now: Time,
-        segment: &Segment,
+        newest: Option<Sent>,
         delivered: u64,
         least: Option<Span>,
     ) -> Option<RateSample> {
-        let newest = self.take_delivered(segment);
         if delivered > self.delivered {
             (self.delivered, self.delivered_at) = (delivered, now);
         }
@@ -153,17 +212,33 @@ mod tests {
         Segment { ack: number, flags: Flags::ACK, ..Segment::default() }
     }
 
+    /// The sample of an acknowledgement, after which `delivered` bytes have been delivered.
+    fn on_ack(
+        delivery: &mut Delivery,
+        now: Time,
+        segment: &Segment,
+        delivered: u64,
+        least: Option<Span>,
+    ) -> Option<RateSample> {
+        let mut ack = AckSample { delivered: Bytes::new(delivered), min_rtt: least, ..AckSample::at(now) };
+        delivery.complete(
+            &mut ack,
+            &Arrived { segment, sent: 0, in_flight: 0, cwnd_limited: false, is_selective: true },
+        );
+        ack.rate
+    }
+
     #[test]
     fn a_burst_through_a_bottleneck_is_measured_at_the_rate_of_its_acknowledgements() {
         let mut delivery = Delivery::default();
         let bytes = |n: u64| (n * 1000, (n + 1) * 1000);
-        (0..4).for_each(|n| delivery.on_sent(ms(0), bytes(n), n > 0));
+        (0..4).for_each(|n| delivery.on_sent(ms(0), bytes(n), n > 0, 1000));
         // Acknowledgements come 10 ms apart, after 100 ms; each lets another segment leave.
         let samples: Vec<_> = (0..12)
             .map(|n| {
                 let now = ms(100 * (n / 4 + 1) + 10 * (n % 4));
-                let sample = delivery.on_ack(now, &ack((n + 1) * 1000), (n + 1) * 1000, None);
-                delivery.on_sent(now, bytes(n + 4), true);
+                let sample = on_ack(&mut delivery, now, &ack((n + 1) * 1000), (n + 1) * 1000, None);
+                delivery.on_sent(now, bytes(n + 4), true, 1000);
                 sample.unwrap()
             })
             .collect();
@@ -177,26 +252,26 @@ mod tests {
     fn what_the_application_left_unused_is_marked_until_it_is_delivered() {
         let mut delivery = Delivery::default();
         delivery.on_gap(0);
-        delivery.on_sent(ms(0), (0, 1000), false);
+        delivery.on_sent(ms(0), (0, 1000), false, 1000);
         delivery.on_gap(1000);
-        delivery.on_sent(ms(0), (1000, 2000), true);
-        assert!(delivery.on_ack(ms(100), &ack(1000), 1000, None).unwrap().app_limited);
-        delivery.on_sent(ms(100), (2000, 3000), true);
-        assert!(delivery.on_ack(ms(101), &ack(2000), 2000, None).unwrap().app_limited);
+        delivery.on_sent(ms(0), (1000, 2000), true, 1000);
+        assert!(on_ack(&mut delivery, ms(100), &ack(1000), 1000, None).unwrap().app_limited);
+        delivery.on_sent(ms(100), (2000, 3000), true, 1000);
+        assert!(on_ack(&mut delivery, ms(101), &ack(2000), 2000, None).unwrap().app_limited);
         // It left before the gap was delivered, and what leaves now does not.
-        assert!(delivery.on_ack(ms(200), &ack(3000), 3000, None).unwrap().app_limited);
-        delivery.on_sent(ms(200), (3000, 4000), false);
-        assert!(!delivery.on_ack(ms(300), &ack(4000), 4000, None).unwrap().app_limited);
+        assert!(on_ack(&mut delivery, ms(200), &ack(3000), 3000, None).unwrap().app_limited);
+        delivery.on_sent(ms(200), (3000, 4000), false, 1000);
+        assert!(!on_ack(&mut delivery, ms(300), &ack(4000), 4000, None).unwrap().app_limited);
     }
 
     #[test]
     fn an_acknowledgement_of_several_segments_is_a_sample_of_the_one_that_left_last() {
         let mut delivery = Delivery::default();
-        delivery.on_sent(ms(0), (0, 1000), false);
-        delivery.on_sent(ms(0), (1000, 2000), true);
-        delivery.on_ack(ms(100), &ack(1000), 1000, None);
-        delivery.on_sent(ms(100), (2000, 3000), true);
-        let sample = delivery.on_ack(ms(220), &ack(3000), 3000, None).unwrap();
+        delivery.on_sent(ms(0), (0, 1000), false, 1000);
+        delivery.on_sent(ms(0), (1000, 2000), true, 1000);
+        on_ack(&mut delivery, ms(100), &ack(1000), 1000, None);
+        delivery.on_sent(ms(100), (2000, 3000), true, 1000);
+        let sample = on_ack(&mut delivery, ms(220), &ack(3000), 3000, None).unwrap();
         assert_eq!((sample.prior_delivered, sample.delivered), (Bytes::new(1000), Bytes::new(2000)));
         assert_eq!(sample.interval, Span::from_millis(120));
     }
@@ -209,8 +284,8 @@ mod tests {
             if gap {
                 delivery.on_gap(0);
             }
-            delivery.on_sent(ms(1000 * number), (from, from + 1000), false);
-            delivery.on_ack(ms(1000 * number + took), &ack(from + 1000), from + 1000, None).unwrap();
+            delivery.on_sent(ms(1000 * number), (from, from + 1000), false, 1000);
+            on_ack(&mut delivery, ms(1000 * number + took), &ack(from + 1000), from + 1000, None).unwrap();
             delivery
                 .measured()
                 .map(|sample| (sample.interval.as_nanos() / 1_000_000, sample.app_limited))
@@ -226,16 +301,16 @@ mod tests {
     #[test]
     fn selective_acknowledgements_count_once_and_retransmissions_as_what_they_are() {
         let mut delivery = Delivery::default();
-        (0..4).for_each(|n| delivery.on_sent(ms(0), (n * 1000, (n + 1) * 1000), n > 0));
+        (0..4).for_each(|n| delivery.on_sent(ms(0), (n * 1000, (n + 1) * 1000), n > 0, 1000));
         let mut held = ack(0);
         (held.sack[0], held.sack_count) = ((1000, 4000), 1);
-        assert_eq!(delivery.on_ack(ms(100), &held, 3000, None).unwrap().delivered, Bytes::new(3000));
-        assert_eq!(delivery.on_ack(ms(101), &held, 3000, None), None);
-        delivery.on_sent(ms(110), (0, 1000), true);
-        let sample = delivery.on_ack(ms(210), &ack(4000), 4000, None).unwrap();
+        assert_eq!(on_ack(&mut delivery, ms(100), &held, 3000, None).unwrap().delivered, Bytes::new(3000));
+        assert_eq!(on_ack(&mut delivery, ms(101), &held, 3000, None), None);
+        delivery.on_sent(ms(110), (0, 1000), true, 1000);
+        let sample = on_ack(&mut delivery, ms(210), &ack(4000), 4000, None).unwrap();
         assert_eq!((sample.delivered, sample.prior_delivered), (Bytes::new(1000), Bytes::new(3000)));
         // A sample over less than the least round trip says nothing.
-        delivery.on_sent(ms(220), (4000, 5000), false);
-        assert_eq!(delivery.on_ack(ms(230), &ack(5000), 5000, Some(Span::from_millis(50))), None);
+        delivery.on_sent(ms(220), (4000, 5000), false, 1000);
+        assert_eq!(on_ack(&mut delivery, ms(230), &ack(5000), 5000, Some(Span::from_millis(50))), None);
     }
 }

@@ -2,26 +2,37 @@
 
 use std::fmt::Debug;
 
+use crate::ecn::EcnMode;
 use varicap_units::part::OnKernel;
-use varicap_units::{Bytes, Rate, Span, Time, Work};
+use varicap_units::{Bytes, Rate, Span, Stream, Time, Work};
 
 #[macro_use]
 mod registry;
+mod bandwidth;
 mod counting;
 mod cubic_linux;
 mod delivery;
 mod hystart;
+mod interval;
+mod least;
 mod rules;
 mod window;
 
 mod accel_brake;
+mod bbr;
+mod bbr3;
+mod copa;
 mod cubic;
+mod dctcp;
+mod policy;
+mod prague;
 mod ratcp;
 mod rate_adaptive;
 mod reno;
 mod vegas;
 
 pub use hystart::{Hystart, PlusPlusConfig};
+pub use interval::{FEATURES, IntervalSample, OBSERVED, Quantity};
 pub use rules::*;
 pub(crate) use window::{Arrived, Window};
 
@@ -34,8 +45,20 @@ controls! {
         "A part for the flow's `reservation`, reserved rate times RTT, and a variable part that adapts as usual. Source: [minrate].";
     vegas: Vegas(config: VegasConfig) = "vegas",
         "A few packets in the bottleneck's queue, by comparing the RTT with the least one. Source: [brakmo95].";
+    dctcp: Dctcp(config: DctcpConfig) = "dctcp",
+        "Reno that falls by the share of its data that was marked, for queues that mark above a threshold.\nData is ECN-capable, whatever `ecn` says; unless that is accurate, the receiver echoes as this control needs it. Source: RFC 8257.";
+    prague: Prague(config: PragueConfig) = "prague",
+        "DCTCP for the Internet: paced, with less dependence on the RTT, and Reno's answer to losses. Data carries ECT(1) and marks are\ncounted (accurate ECN), whatever `ecn` says. Source: RFC 9331, draft-briscoe-iccrg-prague-congestion-control-04.";
+    copa: Copa(config: CopaConfig) = "copa",
+        "The rate at which each packet in the queue costs as much as it brings; paced, and no less than its share beside others that fill\nthe buffer. Source: [arun18].";
+    bbr: Bbr[BbrConfig] = "bbr",
+        "BBR version 1, which is Linux's `bbr`: the path's rate and least RTT set the pace and the window. Source: [bbr1].";
+    bbr3: Bbr3(config: Bbr3Config) = "bbr3",
+        "BBR version 3: a model of the path, its rate and its least RTT, sets the pace and the window. Source: [bbr3].";
     accel_brake: AccelBrake[AccelBrakeConfig] = "accel-brake",
         "A window that each acknowledgement accelerates or brakes, as the bottleneck's `accel-brake` queue marked the packet.\nEvery packet is ECN-capable and acknowledged, whatever `ecn` and `ack` say. Source: [goyal20].";
+    policy: Policy(config: PolicyConfig) = "policy",
+        "A learned policy: at the end of each interval it observes what happened, and moves the window or the pacing rate.";
 }
 
 /// What a congestion control learns from an acknowledgement.
@@ -61,6 +84,8 @@ pub struct AckSample {
     pub marked_bytes: Bytes,
     /// Whether recovery was under way before or after it.
     pub in_recovery: bool,
+    /// Whether it may open the window of an ordinary control: one that wants every acknowledgement hears of others, too.
+    pub may_open: bool,
     /// The RTT sample of this acknowledgement, if it gave one.
     pub rtt: Option<Span>,
     /// Smoothed RTT, if there was a sample.
@@ -74,6 +99,8 @@ pub struct AckSample {
     pub round: u64,
     /// How fast the path delivered, for a control that wants rate samples.
     pub rate: Option<RateSample>,
+    /// How the flight fares, for a control that wants rate samples.
+    pub progress: Option<Progress>,
 }
 
 impl AckSample {
@@ -90,14 +117,74 @@ impl AckSample {
             marked_packets: 0,
             marked_bytes: Bytes::ZERO,
             in_recovery: false,
+            may_open: true,
             rtt: None,
             smoothed_rtt: None,
             min_rtt: None,
             delivered: Bytes::ZERO,
             round: 0,
             rate: None,
+            progress: None,
         }
     }
+}
+
+/// How the flight fares, as an acknowledgement shows it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Data in flight after the acknowledgement [B].
+    pub in_flight: Bytes,
+    /// All data found to be lost so far [B].
+    pub lost: Bytes,
+    /// Whether cwnd was used up at some time in the last round trip.
+    pub cwnd_limited: bool,
+    /// Whether the receiver says what it holds out of order, so that all losses of a round trip are found.
+    pub is_selective: bool,
+    /// Of the segments that it newly acknowledges, the one that left last; none: it acknowledges nothing new.
+    pub newest: Option<Delivered>,
+}
+
+/// A segment that was delivered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delivered {
+    /// Data that had been delivered when it left [B].
+    pub prior_delivered: Bytes,
+    /// Data in flight when it left, itself included [B].
+    pub in_flight: Bytes,
+    /// Data found to be lost since it left [B].
+    pub lost: Bytes,
+    /// Whether the application, rather than the control, may have limited what was in flight.
+    pub app_limited: bool,
+    /// How long ago it left, unless it was resent: then nobody knows which transmission was answered.
+    pub rtt: Option<Span>,
+}
+
+/// A segment that was found to be lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// Its first byte, from the beginning of the connection [B].
+    pub seq: u64,
+    /// Its data [B].
+    pub size: Bytes,
+    /// Data in flight when it left, itself included [B].
+    pub in_flight: Bytes,
+    /// Data found to be lost since it left, itself included [B].
+    pub lost: Bytes,
+    /// All data delivered so far [B].
+    pub delivered: Bytes,
+    /// Whether the application, rather than the control, may have limited what was in flight.
+    pub app_limited: bool,
+}
+
+/// A quantity that a control shows to whoever watches it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shown {
+    /// Its name in tables.
+    pub name: &'static str,
+    /// Its unit; `1` for plain numbers.
+    pub unit: &'static str,
+    /// What it means, in one sentence.
+    pub description: &'static str,
 }
 
 /// How much a path delivered in what time. Source: draft-cheng-iccrg-delivery-rate-estimation.
@@ -135,10 +222,43 @@ impl RateSample {
 pub struct Wants {
     /// Every packet is ECN-capable and acknowledged by itself, with its own mark, and an echo is no congestion event.
     pub each_mark: bool,
-    /// Acknowledgements carry delivery-rate samples, for which the sender remembers each segment in flight.
+    /// Acknowledgements carry delivery-rate samples and how the flight fares, and it learns of each segment that is lost;
+    /// for all of this the sender remembers each segment in flight.
     pub rate_samples: bool,
+    /// In recovery the window is what it says, and falls in no proportion to what is delivered (RFC 9937).
+    pub own_recovery: bool,
+    /// It draws random numbers, from a stream that it is given before anything is sent.
+    pub random: bool,
     /// It learns of every acknowledgement: of those in recovery, of those with an ECN echo, and of duplicates.
     pub every_ack: bool,
+    /// What it needs of ECN.
+    pub ecn: EcnNeed,
+}
+
+/// What a congestion control needs of its connection's ECN.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EcnNeed {
+    /// Nothing: ECN is as the connection is set.
+    #[default]
+    AsSet,
+    /// Which data was marked: all data is ECN-capable, what is sent again included, and an acknowledgement without counters
+    /// says whether the data that it acknowledges was marked (RFC 8257 §3.2).
+    EachByte,
+    /// Low latency: all data carries ECT(1), and marks are counted (accurate ECN). The control answers marks itself, unless the
+    /// peer has only RFC 3168's ECN: then data carries ECT(0), and echoes are congestion events (RFC 9331 §4.3).
+    L4s,
+}
+
+impl Wants {
+    /// The ECN that a connection with this control negotiates if it is set to `set`.
+    pub fn ecn_mode(&self, set: EcnMode) -> EcnMode {
+        match self.ecn {
+            _ if self.each_mark => set.of_each_mark(),
+            EcnNeed::AsSet => set,
+            EcnNeed::EachByte => set.accurate().map_or(EcnMode::Classic, EcnMode::Accurate),
+            EcnNeed::L4s => EcnMode::Accurate(set.accurate().unwrap_or_default()),
+        }
+    }
 }
 
 /// The kinds of congestion signals.
@@ -172,6 +292,9 @@ pub struct CongestionEvent {
 pub trait CongestionControl: Debug + Send {
     /// New data was acknowledged, outside of recovery; every acknowledgement, if it [wants](Wants) that.
     fn on_ack(&mut self, ack: &AckSample);
+    /// A segment was found to be lost, for a control that wants rate samples; before the signal of the episode that begins
+    /// with it, and before the acknowledgement that showed it.
+    fn on_lost(&mut self, _now: Time, _loss: &Loss) {}
     /// A congestion signal: ssthresh and cwnd fall.
     fn on_congestion(&mut self, event: &CongestionEvent);
     /// Recovery has ended. A window above `limit` would let out a burst (RFC 6582 §3.2 step 3, option 1);
@@ -193,6 +316,20 @@ pub trait CongestionControl: Debug + Send {
     fn on_kept(&mut self, _in_flight: Bytes) {}
     /// Data leaves while none is in flight, `idle` after the last segment left.
     fn on_start(&mut self, _now: Time, _idle: Span) {}
+    /// Data leaves after the application had left a gap, and none is in flight; for a control that wants rate samples.
+    fn on_restart(&mut self, _now: Time) {}
+    /// Random numbers to draw from, if it [wants](Wants::random) them; before anything is sent.
+    fn on_stream(&mut self, _stream: Stream) {}
+    /// Whether it holds back what the path could carry: rate samples of what leaves then are limited by the application.
+    fn is_holding_back(&self) -> bool {
+        false
+    }
+    /// The quantities that it shows to whoever watches; always the same.
+    fn shown(&self) -> &'static [Shown] {
+        &[]
+    }
+    /// Appends the values of what it shows: one for each, NaN where there is none.
+    fn show(&self, _values: &mut Vec<f64>) {}
     /// Congestion window [B], at least one MSS.
     fn cwnd(&self) -> Bytes;
     /// Slow start threshold [B], if it has one.
@@ -209,6 +346,9 @@ pub trait CongestionControl: Debug + Send {
     }
 }
 
+/// Largest window that a control computes with [B].
+const MOST_WINDOW: u64 = 1 << 40;
+
 /// What every congestion control starts from.
 #[derive(Clone, Copy, Debug)]
 pub struct Start {
@@ -224,9 +364,26 @@ pub struct Start {
     pub counting: Counting,
 }
 
+impl Start {
+    /// The first window as one that arithmetic has room for: a segment at least, and 1 TB where it is unlimited [B].
+    fn usable_window(&self) -> u64 {
+        self.initial_window.as_u64().clamp(self.mss.as_u64().max(1), MOST_WINDOW)
+    }
+}
+
 impl Congestion {
     /// What a control of this configuration asks of its connection; a custom one says so itself.
     pub fn wants(&self) -> Wants {
+        self.prototype().map_or(Wants::default(), |control| control.wants())
+    }
+
+    /// How many quantities a control of this configuration shows to whoever watches.
+    pub fn shown(&self) -> usize {
+        self.prototype().map_or(0, |control| control.shown().len())
+    }
+
+    /// A control of this configuration, unless it is a custom one.
+    fn prototype(&self) -> Option<Controller> {
         let unlimited = Bytes::MAX;
         let one = Bytes::new(1);
         let start = Start {
@@ -237,8 +394,8 @@ impl Congestion {
             counting: Counting::Acks,
         };
         match self {
-            Congestion::Custom(_) => Wants::default(),
-            _ => Controller::new(self, &start).wants(),
+            Congestion::Custom(_) => None,
+            _ => Some(Controller::new(self, &start)),
         }
     }
 }

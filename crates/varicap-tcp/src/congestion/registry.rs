@@ -125,6 +125,25 @@ macro_rules! dispatch {
             fn on_start(&mut self, now: Time, idle: Span) {
                 on!($controls, self, control => control.on_start(now, idle))
             }
+            fn on_lost(&mut self, now: Time, loss: &Loss) {
+                on!($controls, self, control => control.on_lost(now, loss))
+            }
+            fn on_restart(&mut self, now: Time) {
+                on!($controls, self, control => control.on_restart(now))
+            }
+            fn on_stream(&mut self, stream: Stream) {
+                on!($controls, self, control => control.on_stream(stream))
+            }
+            #[inline]
+            fn is_holding_back(&self) -> bool {
+                on!($controls, self, control => control.is_holding_back())
+            }
+            fn shown(&self) -> &'static [Shown] {
+                on!($controls, self, control => control.shown())
+            }
+            fn show(&self, values: &mut Vec<f64>) {
+                on!($controls, self, control => control.show(values))
+            }
             #[inline]
             fn cwnd(&self) -> Bytes {
                 on!($controls, self, control => control.cwnd())

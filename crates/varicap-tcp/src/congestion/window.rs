@@ -1,6 +1,6 @@
 //! The congestion control of a sender, what it said last, and what is counted on its behalf.
 
-use varicap_units::{Bytes, Rate, Time};
+use varicap_units::{Bytes, Rate, Span, Time};
 
 use super::delivery::Delivery;
 use super::{AckSample, CongestionControl, Controller, RateSample};
@@ -13,6 +13,12 @@ pub(crate) struct Arrived<'a> {
     pub(crate) segment: &'a Segment,
     /// End of what was ever sent [B].
     pub(crate) sent: u64,
+    /// Data in flight after it [B].
+    pub(crate) in_flight: u64,
+    /// Whether cwnd was used up at some time in the last round trip.
+    pub(crate) cwnd_limited: bool,
+    /// Whether the receiver says what it holds out of order.
+    pub(crate) is_selective: bool,
 }
 
 /// The congestion control, and what it said last: the fast path reads it from here.
@@ -25,6 +31,8 @@ pub(crate) struct Window {
     paces: bool,
     /// Segments are spaced out even if the control does not ask for it.
     always_paces: bool,
+    /// No segment leaves faster than this; unlimited: there is no such cap [b/s].
+    cap: Rate,
     every_ack: bool,
     round: u64,
     /// The round ends when this is acknowledged: the end of what was sent when it began [B].
@@ -42,6 +50,7 @@ impl Window {
             falling: None,
             paces: false,
             always_paces,
+            cap: Rate::UNLIMITED,
             every_ack: wants.every_ack,
             round: 0,
             round_end: 0,
@@ -68,10 +77,22 @@ impl Window {
         self.paces
     }
 
-    /// The control's own rate at which to pace, if it has one [b/s].
+    /// The control's own rate at which to pace, if it has one, no more than the cap [b/s].
     #[inline]
     pub(crate) fn pacing_rate(&self) -> Option<Rate> {
-        if self.paces { self.control.pacing_rate() } else { None }
+        if self.paces { self.control.pacing_rate().map(|rate| rate.min(self.cap)) } else { None }
+    }
+
+    /// The rate that no pace exceeds, if there is one [b/s].
+    #[inline]
+    pub(crate) fn cap(&self) -> Option<Rate> {
+        if self.cap.is_unlimited() { None } else { Some(self.cap) }
+    }
+
+    /// From now on segments leave no faster than at `rate`.
+    pub(crate) fn cap_at(&mut self, rate: Rate) {
+        self.cap = rate;
+        self.update();
     }
 
     /// New data was acknowledged in the fast path.
@@ -98,20 +119,46 @@ impl Window {
             self.round_end = arrived.sent;
         }
         ack.round = self.round;
+        ack.may_open = counts;
         if let Some(delivery) = &mut self.delivery {
-            ack.rate = delivery.on_ack(ack.now, arrived.segment, ack.delivered.as_u64(), ack.min_rtt);
+            delivery.complete(&mut ack, &arrived);
         }
         if counts || self.every_ack {
             self.control.on_ack(&ack);
             self.update();
         }
+        if let Some(delivery) = &mut self.delivery
+            && self.control.is_holding_back()
+        {
+            delivery.on_gap(arrived.in_flight);
+        }
     }
 
-    /// The bytes of `data` leave now, while other data `is_outstanding` or not.
+    /// The bytes of `data` leave now, after which `in_flight` bytes are; other data `is_outstanding` or not.
     #[inline]
-    pub(crate) fn on_sent(&mut self, now: Time, data: (u64, u64), is_outstanding: bool) {
+    pub(crate) fn on_sent(&mut self, now: Time, data: (u64, u64), is_outstanding: bool, in_flight: u64) {
         if let Some(delivery) = &mut self.delivery {
-            delivery.on_sent(now, data, is_outstanding);
+            delivery.on_sent(now, data, is_outstanding, in_flight);
+        }
+    }
+
+    /// Data is about to leave, `idle` after the last segment left, and none is in flight.
+    #[inline(never)]
+    pub(crate) fn on_start(&mut self, now: Time, idle: Span) {
+        self.control.on_start(now, idle);
+        if self.delivery.as_ref().is_some_and(|delivery| delivery.is_limited()) {
+            self.control.on_restart(now);
+        }
+        self.update();
+    }
+
+    /// The bytes of `data` were found to be lost.
+    #[cold]
+    pub(crate) fn on_lost(&mut self, now: Time, data: (u64, u64)) {
+        if let Some(delivery) = &mut self.delivery {
+            let control = &mut self.control;
+            delivery.on_lost(data, |loss| control.on_lost(now, loss));
+            self.update();
         }
     }
 
@@ -159,6 +206,6 @@ impl Window {
     fn update(&mut self) {
         self.cwnd = self.falling.unwrap_or(self.control.cwnd().as_u64());
         debug_assert!(self.control.cwnd() > Bytes::ZERO, "a window of nothing never opens again");
-        self.paces = self.always_paces || self.control.pacing_rate().is_some();
+        self.paces = self.always_paces || !self.cap.is_unlimited() || self.control.pacing_rate().is_some();
     }
 }

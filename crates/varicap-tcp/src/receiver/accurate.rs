@@ -13,11 +13,15 @@ const MARKS_PER_ACK: u32 = 2;
 pub(super) struct Accurate {
     /// Packets that arrived with CE (r.cep).
     packets: u32,
-    /// Payload that arrived as ECT(0) and as CE (r.e0b and r.ceb) [B].
-    bytes: EcnBytes,
+    /// Payload that arrived as ECT(0), as ECT(1) and as CE (r.e0b, r.e1b and r.ceb) [B].
+    capable: [u32; 2],
+    marked_bytes: u32,
     sends_option: bool,
-    /// A byte counter has moved since the last acknowledgement.
+    /// A byte counter has moved since the last acknowledgement: one of those of ECT, by its place, or that of CE.
+    moved: [bool; 2],
     has_news: bool,
+    /// The place of the counter of ECT that moved last: 1 is ECT(1).
+    latest: usize,
     /// Marks since the last acknowledgement.
     marks: u32,
     /// Whether the previous packet was marked.
@@ -29,10 +33,13 @@ impl Accurate {
     pub(super) fn new(config: AccurateEcn) -> Accurate {
         Accurate {
             packets: FIRST_CE_COUNT,
-            bytes: EcnBytes { capable: 1, marked: 0 },
+            capable: [1; 2],
+            marked_bytes: 0,
             sends_option: config.option,
             // RFC 9768 §3.2.3.2.1: the answer to a SYN carries the option, as a test of the path.
+            moved: [false; 2],
             has_news: true,
+            latest: 0,
             marks: 0,
             was_marked: false,
         }
@@ -50,10 +57,12 @@ impl Accurate {
         self.was_marked = is_marked;
         if is_marked {
             self.packets = self.packets.wrapping_add(1);
-            self.bytes.marked = self.bytes.marked.wrapping_add(segment.len);
+            self.marked_bytes = self.marked_bytes.wrapping_add(segment.len);
             self.marks += 1;
         } else if segment.flags.has(Flags::ECT) {
-            self.bytes.capable = self.bytes.capable.wrapping_add(segment.len);
+            self.latest = usize::from(segment.flags.has(Flags::ECT1));
+            self.capable[self.latest] = self.capable[self.latest].wrapping_add(segment.len);
+            self.moved[self.latest] |= segment.len > 0;
         }
         self.has_news |= segment.len > 0 && (is_marked || segment.flags.has(Flags::ECT));
         is_change || self.marks >= MARKS_PER_ACK
@@ -67,9 +76,17 @@ impl Accurate {
         segment.flags = segment.flags.with(ace);
         self.marks = 0;
         // RFC 9768 §3.2.3.3: on every acknowledgement if a counter of bytes has moved.
-        let carries = self.sends_option && std::mem::take(&mut self.has_news);
+        let carries = self.sends_option && self.has_news;
         if carries {
-            segment.count_ecn(self.bytes);
+            // Deviation: where both counters of ECT have moved, which no sender here brings about, the one that moved first
+            // goes with the next acknowledgement, as this one has no room for three.
+            let place = self.latest;
+            let bytes =
+                EcnBytes { capable: self.capable[place], marked: self.marked_bytes, ect1: place == 1 };
+            segment.count_ecn(bytes);
+            self.moved[place] = false;
+            self.has_news = self.moved[1 - place];
+            self.latest = if self.has_news { 1 - place } else { place };
         }
         carries
     }

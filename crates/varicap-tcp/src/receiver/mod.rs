@@ -9,6 +9,7 @@ use varicap_units::{Bytes, Span, Time};
 
 use crate::ack_policy::AckPolicy;
 use crate::config::TcpConfig;
+use crate::congestion::EcnNeed;
 use crate::ecn::EcnMode;
 use crate::segment::{Flags, MAX_SACK_BLOCKS, OPTION_ACCURATE_ECN, OPTION_TIMESTAMPS, Segment, option_sack};
 use crate::sender::in_bytes;
@@ -48,6 +49,10 @@ pub struct Receiver {
     echo_congestion: bool,
     /// Each packet is acknowledged by itself, with its own mark.
     echo_each: bool,
+    /// An acknowledgement echoes the marks of what it acknowledges (RFC 8257 §3.2); CE that was echoed last is DCTCP.CE.
+    echo_each_byte: bool,
+    /// The acknowledgement of what came before DCTCP.CE changed: it goes first.
+    before_change: Option<Segment>,
     selective: bool,
     /// In-order segments not yet acknowledged, and how many force an acknowledgement.
     unacknowledged: u32,
@@ -98,7 +103,7 @@ impl Receiver {
             echo_resent: false,
             ack_due: false,
             syn_due: false,
-            takes_ecn: config.ecn,
+            takes_ecn: config.ecn_in_force(),
             agrees_to_ecn: false,
             has_settled: false,
             accurate: None,
@@ -106,6 +111,8 @@ impl Receiver {
             plain: Flags::default(),
             echo_congestion: false,
             echo_each: false,
+            echo_each_byte: false,
+            before_change: None,
             selective: config.recovery.is_selective(),
             unacknowledged: 0,
             ack_every,
@@ -127,8 +134,12 @@ impl Receiver {
             count_sack: config.count_options,
             delay,
         };
-        if config.congestion.wants().each_mark {
+        let wants = config.congestion.wants();
+        if wants.each_mark {
             receiver.echo_each_mark();
+        }
+        if wants.ecn == EcnNeed::EachByte && receiver.takes_ecn == EcnMode::Classic {
+            (receiver.echo_each_byte, receiver.plain) = (true, Flags(u16::MAX));
         }
         if let (Some(accurate), false) = (receiver.takes_ecn.accurate(), config.handshake) {
             receiver.begin_accurate(accurate);
@@ -224,7 +235,7 @@ impl Receiver {
             self.negotiate(segment.flags);
             return 0;
         }
-        self.note_marks(segment);
+        self.note_marks(now, segment);
         if let Some(delay) = &mut self.delay {
             delay.on_segment(now);
         }
@@ -272,7 +283,7 @@ impl Receiver {
     }
 
     /// RFC 3168 §6.1.3: ECE from CE until CWR. A marked segment that says CWR starts it again.
-    fn note_marks(&mut self, segment: &Segment) {
+    fn note_marks(&mut self, now: Time, segment: &Segment) {
         let window = self.edge - self.next;
         if let Some(accurate) = &mut self.accurate {
             self.ack_due |= accurate.on_segment(segment);
@@ -281,6 +292,9 @@ impl Receiver {
                 delay.on_marks(segment, true, window);
             }
             return;
+        }
+        if self.echo_each_byte {
+            return self.follow_marks(now, segment);
         }
         if segment.flags.has(Flags::CWR) {
             self.echo_congestion = false;
@@ -293,6 +307,25 @@ impl Receiver {
         if segment.flags.has(Flags::CE) {
             (self.echo_congestion, self.has_extras) = (true, true);
         }
+    }
+
+    /// RFC 8257 §3.2: an acknowledgement is due when marks begin or end. One of its own goes before it for what has not been
+    /// acknowledged yet, which came with the old state.
+    fn follow_marks(&mut self, now: Time, segment: &Segment) {
+        let is_marked = segment.flags.has(Flags::CE);
+        if let Some(delay) = &mut self.delay {
+            delay.on_marks(segment, self.echo_congestion, self.edge - self.next);
+        }
+        if segment.len == 0 || is_marked == self.echo_congestion {
+            return;
+        }
+        if self.unacknowledged > 0 {
+            let mut before = Segment::default();
+            self.ack_due = true;
+            self.poll_into(now, &mut before);
+            self.before_change = Some(before);
+        }
+        (self.echo_congestion, self.has_extras, self.ack_due) = (is_marked, true, true);
     }
 
     /// `block` arrived although it was there. The first one is reported if there are several (RFC 2883 §4).
@@ -400,6 +433,9 @@ impl Receiver {
     pub fn poll_into(&mut self, now: Time, place: &mut Segment) {
         debug_assert!(self.is_due(now), "no acknowledgement is due at {now:?}");
         debug_assert!(self.last_ack <= self.next, "data that was acknowledged is gone");
+        if self.before_change.is_some() {
+            return *place = self.before_change.take().unwrap_or_default();
+        }
         self.last_ack = self.next;
         // RFC 9293 §3.8.6 (SHLD-14): the right edge never moves left. Data held out of order lies inside the window, so
         // it does not shrink it.

@@ -2,13 +2,15 @@
 
 use std::marker::PhantomData;
 
-use super::{Arrival, Common, Expiry, Reaction, Rules, Signal, Space, State};
+use super::{Arrival, Common, Expiry, Reaction, Rules, Signal, Space, State, note};
 use crate::config::{AfterRecovery, AfterTimeout, TcpConfig};
 
 /// Where a variant differs from RFC 2581's recovery.
 pub(super) trait Family: Sized {
     /// Whether duplicate ACKs mean anything.
     const HEEDS_DUPLICATES: bool = true;
+    /// Whether, if fast retransmits repeat, duplicates of the very ACK that ends a recovery may start another one.
+    const REPEATS_AT_RECOVER: bool = true;
 
     /// Duplicate ACKs have shown a loss, with `in_flight` bytes in flight. The timer starts anew with the
     /// retransmission, as in BSD, Linux and ns-2: RFC 6298 would let it run on.
@@ -94,6 +96,7 @@ impl<F: Family> Duplicates<F> {
     pub(super) fn lose_head(&self, common: &mut Common, space: &Space) {
         let (from, to) = space.head();
         common.lost += to - from;
+        note(&mut common.found, from, to);
         common.head_due = true;
     }
 
@@ -151,7 +154,9 @@ impl<F: Family> Duplicates<F> {
 
     /// RFC 6582 §3.2 (2): the cumulative ACK covers more than what was sent when the last recovery began.
     fn may_fast_retransmit(&self, common: &Common, space: &Space) -> bool {
-        self.repeat || common.recover.is_none_or(|recover| space.una > recover)
+        common.recover.is_none_or(|recover| {
+            space.una > recover || self.repeat && (F::REPEATS_AT_RECOVER || space.una < recover)
+        })
     }
 }
 

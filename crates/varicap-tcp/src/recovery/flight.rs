@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use varicap_units::{Span, Time};
 
-use super::Beliefs;
+use super::{Beliefs, Found, note};
 use crate::segment::Segment;
 
 /// The receiver holds it.
@@ -350,13 +350,13 @@ impl Flight {
 
     /// RFC 8985 §6.2 step 5: marks what left so long before the newest delivery that it must be lost. Returns how much
     /// is newly lost [B], and how long the others still wait for `patience` to end.
-    pub(super) fn find_lost(&mut self, now: Time, patience: Span) -> (u64, Option<Span>) {
-        let (originals, first) = self.find_lost_originals(now, patience);
-        let (again, second) = self.find_lost_again(now, patience);
+    pub(super) fn find_lost(&mut self, now: Time, patience: Span, list: &mut Found) -> (u64, Option<Span>) {
+        let (originals, first) = self.find_lost_originals(now, patience, list);
+        let (again, second) = self.find_lost_again(now, patience, list);
         (originals + again, first.max(second))
     }
 
-    fn find_lost_originals(&mut self, now: Time, patience: Span) -> (u64, Option<Span>) {
+    fn find_lost_originals(&mut self, now: Time, patience: Span, list: &mut Found) -> (u64, Option<Span>) {
         let (mut found, mut waits) = (0, None);
         let mut index = self.segments.partition_point(|sent| sent.from < self.judged);
         while let Some(&sent) = self.segments.get(index) {
@@ -375,6 +375,7 @@ impl Flight {
                 waits = waits.max(left);
                 if left.is_none() {
                     found += u64::from(sent.len);
+                    note(list, sent.from, sent.to());
                     self.lose(index);
                 }
             }
@@ -394,7 +395,7 @@ impl Flight {
         self.segments.partition_point(|sent| sent.from < end).max(index + 1)
     }
 
-    fn find_lost_again(&mut self, now: Time, patience: Span) -> (u64, Option<Span>) {
+    fn find_lost_again(&mut self, now: Time, patience: Span, list: &mut Found) -> (u64, Option<Span>) {
         let (mut found, mut waits, mut place) = (0, None, 0);
         while let Some(&(from, at)) = self.again.get(place) {
             let index = self.index_of(from);
@@ -410,6 +411,7 @@ impl Flight {
                 waits = waits.max(left);
                 if left.is_none() {
                     found += u64::from(sent.len);
+                    note(list, sent.from, sent.to());
                     self.lose(index);
                 }
             }
@@ -439,7 +441,7 @@ impl Flight {
 
     /// A timeout: all is lost but what the receiver holds and what left less than a round trip ago. Returns how much of
     /// that is news [B].
-    pub(super) fn lose_all(&mut self, now: Time) -> u64 {
+    pub(super) fn lose_all(&mut self, now: Time, list: &mut Found) -> u64 {
         if self.segments.front().is_some_and(|head| head.has(SACKED)) {
             self.forget_held();
         }
@@ -448,7 +450,10 @@ impl Flight {
             let sent = self.segments[index];
             let is_recent = index > 0 && before.patience_left(now, &sent, Span::ZERO).is_some();
             if !sent.has(SACKED) && !is_recent {
-                found += if sent.has(LOST) && !sent.has(RESENT) { 0 } else { u64::from(sent.len) };
+                if !sent.has(LOST) || sent.has(RESENT) {
+                    found += u64::from(sent.len);
+                    note(list, sent.from, sent.to());
+                }
                 self.lose(index);
             }
         }

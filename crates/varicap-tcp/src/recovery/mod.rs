@@ -24,6 +24,7 @@ mod tahoe;
 use varicap_units::{Span, Time};
 
 use crate::config::TcpConfig;
+use crate::congestion::EcnNeed;
 use crate::segment::Segment;
 use duplicates::Duplicates;
 pub use rack_config::{RackConfig, Reduction};
@@ -312,6 +313,10 @@ struct Common {
     disorder_from: u64,
     /// Data found to be lost so far [B].
     lost: u64,
+    /// What of that has not been reported yet, if somebody wants to know: ranges of bytes.
+    found: Found,
+    /// The control answers marks by their share, so that a loss after one is an event of its own (RFC 8257 §3.5).
+    marks_in_part: bool,
 }
 
 impl Common {
@@ -333,6 +338,17 @@ impl Common {
         // RFC 5681 §3.2 (2): what limited transmit sent must not be counted.
         let limited = u64::from(self.threshold - 1) * space.mss;
         space.flight() - space.nxt.saturating_sub(self.disorder_from).min(limited).min(space.flight())
+    }
+}
+
+/// Data found to be lost that somebody wants to know of: ranges of bytes.
+type Found = Option<Vec<(u64, u64)>>;
+
+/// Remembers that `[from, to)` was found to be lost, if somebody wants to know.
+#[inline]
+fn note(found: &mut Found, from: u64, to: u64) {
+    if let Some(ranges) = found {
+        ranges.push((from, to));
     }
 }
 
@@ -362,6 +378,8 @@ impl LossRecovery {
                 recover: None,
                 disorder_from: 0,
                 lost: 0,
+                found: None,
+                marks_in_part: config.congestion.wants().ecn == EcnNeed::EachByte,
             },
             chosen: Chosen::new(config),
             is_selective: config.recovery.is_selective(),
@@ -427,9 +445,13 @@ impl LossRecovery {
     }
 
     /// Whether the window fell for this flight already, so that a timeout leaves the threshold as it is: where each
-    /// segment is recorded, one window of data is one congestion event, as in Linux.
+    /// segment is recorded, one window of data is one congestion event, as in Linux. A mark that is answered in part is none.
     pub(crate) fn holds_threshold(&self, space: &Space) -> bool {
-        let falls = matches!(self.common.state, State::Recovery | State::Cwr);
+        let falls = match self.common.state {
+            State::Recovery => true,
+            State::Cwr => !self.common.marks_in_part,
+            _ => false,
+        };
         self.tracks && falls && !self.common.is_recovered(space)
     }
 
@@ -480,6 +502,26 @@ impl LossRecovery {
     /// Data found to be lost so far [B].
     pub(crate) fn lost(&self) -> u64 {
         self.common.lost
+    }
+
+    /// From now on remembers what it finds to be lost, for [`LossRecovery::take_found`].
+    pub(crate) fn remember_found(&mut self) {
+        self.common.found = Some(Vec::new());
+    }
+
+    /// What was found to be lost and has not been taken yet: ranges of bytes. The list comes back by
+    /// [`LossRecovery::give_back`], so that its room is used again.
+    pub(crate) fn take_found(&mut self) -> Option<Vec<(u64, u64)>> {
+        match &self.common.found {
+            Some(found) if !found.is_empty() => self.common.found.replace(Vec::new()),
+            _ => None,
+        }
+    }
+
+    /// Takes back the list of what was found, of which everything is reported.
+    pub(crate) fn give_back(&mut self, mut found: Vec<(u64, u64)>) {
+        found.clear();
+        self.common.found = Some(found);
     }
 
     /// An acknowledgement arrived that the sender's fast path leaves to recovery. `space` is up to date.

@@ -135,7 +135,7 @@ impl Rules for ByTime {
         if !expiry.holds_threshold {
             self.doubt.begin(space.una, self.unanswered(), true);
         }
-        common.lost += self.flight.lose_all(expiry.now);
+        common.lost += self.flight.lose_all(expiry.now, &mut common.found);
         self.probe = None;
         self.holds = false;
         common.head_due = true;
@@ -360,7 +360,7 @@ impl ByTime {
             return;
         }
         let patience = self.patience.width(common, self.flight.beliefs().sacked, clock);
-        let (found, waits) = self.flight.find_lost(clock.now, patience);
+        let (found, waits) = self.flight.find_lost(clock.now, patience, &mut common.found);
         common.lost += found;
         if let Some(left) = waits {
             reaction.reorder_after = Some(left);
@@ -406,7 +406,7 @@ impl ByTime {
         self.doubt.begin(space.una, self.unanswered(), !is_marked && !was_falling);
         common.state = State::Recovery;
         common.head_due = true;
-        if was_falling {
+        if was_falling && !common.marks_in_part {
             return reaction.say(Signal::Resume);
         }
         common.recover = Some(space.nxt);

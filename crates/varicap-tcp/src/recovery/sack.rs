@@ -37,7 +37,7 @@ impl Rules for Selective {
         let segment = arrival.segment;
         let news = segment.sack_count > 0 && self.board.update(space.una, space.max, segment) > 0;
         if news {
-            common.lost += self.board.find_lost(space.una, common.threshold, space.mss);
+            common.lost += self.board.find_lost(space.una, common.threshold, space.mss, &mut common.found);
         }
         let recovered = common.is_recovered(space);
         let mut reaction = Reaction { rearm: advanced, ..Reaction::default() };
@@ -69,7 +69,7 @@ impl Rules for Selective {
         }
         common.head_due = false;
         self.board.begin(space.una);
-        common.lost += self.board.declare_lost(space.una, space.max);
+        common.lost += self.board.declare_lost(space.una, space.max, &mut common.found);
         self.refresh_credit(common);
         false
     }

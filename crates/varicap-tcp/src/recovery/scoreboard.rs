@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use super::Beliefs;
+use super::{Beliefs, Found, note};
 use crate::segment::Segment;
 
 /// The sender's picture of the receiver's out-of-order data. Ranges are `[start, end)` in bytes.
@@ -152,32 +152,39 @@ impl Scoreboard {
     /// Moves the edge of what is lost: below `threshold` discontiguous SACKed ranges, or below more than
     /// (`threshold` - 1) segments of SACKed bytes. Returns how much it newly finds to be lost [B].
     /// Source: RFC 6675 §4 (IsLost).
-    pub(crate) fn find_lost(&mut self, una: u64, threshold: u32, mss: u64) -> u64 {
+    pub(crate) fn find_lost(&mut self, una: u64, threshold: u32, mss: u64, list: &mut Found) -> u64 {
         let enough = u64::from(threshold.saturating_sub(1)) * mss;
         let mut above = 0;
         for (count, &(start, end)) in self.ranges.iter().rev().take(threshold.max(1) as usize).enumerate() {
             above += end - start;
             if above > enough || count + 1 >= threshold as usize {
-                return self.declare_lost(una, start);
+                return self.declare_lost(una, start, list);
             }
         }
         0
     }
 
     /// Everything below `edge` that is not SACKed is lost. Returns how much of it is news [B].
-    pub(crate) fn declare_lost(&mut self, una: u64, edge: u64) -> u64 {
+    pub(crate) fn declare_lost(&mut self, una: u64, edge: u64, list: &mut Found) -> u64 {
         // While nothing is SACKed or lost, SND.UNA moves unnoticed.
         self.lost_edge = self.lost_edge.max(una);
         if edge <= self.lost_edge {
             return 0;
         }
-        let mut sacked = 0;
+        let (mut sacked, mut hole) = (0, self.lost_edge);
         let first = self.ranges.partition_point(|range| range.1 <= self.lost_edge);
         for &(start, end) in self.ranges.range(first..) {
             if start >= edge {
                 break;
             }
+            if hole < start {
+                note(list, hole, start);
+            }
+            hole = end;
             sacked += end.min(edge) - start.max(self.lost_edge);
+        }
+        if hole < edge {
+            note(list, hole, edge);
         }
         let newly_lost = edge - self.lost_edge - sacked;
         self.lost += newly_lost;
@@ -249,11 +256,11 @@ mod tests {
         let mut board = Scoreboard::default();
         for start in [200, 400] {
             board.update(0, 1000, &block(start, start + 10));
-            board.find_lost(0, 3, 100);
+            board.find_lost(0, 3, 100, &mut None);
             assert!(!board.is_lost(0));
         }
         board.update(0, 1000, &block(600, 610));
-        board.find_lost(0, 3, 100);
+        board.find_lost(0, 3, 100, &mut None);
         assert!(board.is_lost(0) && board.is_lost(199) && !board.is_lost(300));
     }
 
@@ -261,10 +268,10 @@ mod tests {
     fn more_than_two_segments_of_sacked_bytes_make_the_head_lost() {
         let mut board = Scoreboard::default();
         board.update(0, 1000, &block(100, 300));
-        board.find_lost(0, 3, 100);
+        board.find_lost(0, 3, 100, &mut None);
         assert!(!board.is_lost(0));
         board.update(0, 1000, &block(300, 301));
-        board.find_lost(0, 3, 100);
+        board.find_lost(0, 3, 100, &mut None);
         assert!(board.is_lost(0));
     }
 
@@ -297,7 +304,10 @@ mod tests {
                         let fresh = (start.max(una)..end).filter(|&at| !sacked[at as usize]).count() as u64;
                         (start.max(una)..end).for_each(|at| sacked[at as usize] = true);
                         prop_assert_eq!(board.update(una, 60, &block(start, end)), fresh);
-                        board.find_lost(una, 3, mss);
+                        let mut list = Some(Vec::new());
+                        let found = board.find_lost(una, 3, mss, &mut list);
+                        let listed: u64 = list.iter().flatten().map(|(from, to)| to - from).sum();
+                        prop_assert_eq!(found, listed);
                         for at in una..60 {
                             let above = &sacked[at as usize..];
                             let bytes = above.iter().filter(|&&s| s).count() as u64;
@@ -327,7 +337,7 @@ mod tests {
                     }
                     Op::AllLost => {
                         board.begin(una);
-                        board.declare_lost(una, 60);
+                        board.declare_lost(una, 60, &mut None);
                         resent.fill(false);
                         (una..60).for_each(|at| lost[at as usize] |= !sacked[at as usize]);
                     }

@@ -16,6 +16,10 @@ impl Part for Tahoe {
 }
 
 impl Family for Tahoe {
+    /// Tahoe goes back over data that is in flight already. When the first copies have all been acknowledged, the second
+    /// ones are answered by duplicates; a fast retransmit in answer to them goes back again, and so on indefinitely.
+    const REPEATS_AT_RECOVER: bool = false;
+
     fn begin(rules: &mut Duplicates<Tahoe>, common: &mut Common, _space: &Space, in_flight: u64) -> Reaction {
         common.state = State::Loss;
         common.credit = 0;

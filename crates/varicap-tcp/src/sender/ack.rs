@@ -34,6 +34,8 @@ impl Sender {
         let rtt = self.sampling.on_ack(now, segment, before, self.space.max);
         let newly_acked = segment.ack - before;
         let (app_limited, sent, estimate) = (self.grows_in_vain(), self.space.max, &self.sampling.rtt);
+        let (in_flight_now, cwnd_limited) = (self.space.flight(), self.is_cwnd_limited());
+        let is_selective = self.recovery.is_selective();
         self.window.on_new_data(|| {
             let ack = AckSample {
                 now,
@@ -46,7 +48,7 @@ impl Sender {
                 delivered: Bytes::new(segment.ack),
                 ..AckSample::at(now)
             };
-            (ack, Arrived { segment, sent })
+            (ack, Arrived { segment, sent, in_flight: in_flight_now, cwnd_limited, is_selective })
         });
         self.update_pace();
         self.rearm(now);
@@ -84,7 +86,7 @@ impl Sender {
         }
         let marks = self.read_marks(segment);
         let marked = marks.any;
-        let is_marked = marked && !self.ecn.marks_each;
+        let is_marked = marked && !self.ecn.is_read;
         let holds = is_marked && !self.recovery.tracks() && self.on_ecn_echo(now);
         let pending = self.timer;
         let (in_flight, lost) = (self.recovery.in_flight(&self.space), self.recovery.lost());
@@ -109,6 +111,7 @@ impl Sender {
         let arrival =
             Arrival { before, says_nothing, is_duplicate, is_marked, clock: self.clock(now), segment };
         let reaction = self.recovery.on_ack(&self.space, &arrival);
+        self.report_lost(now);
         self.release.refill();
         if self.recovery.tracks() {
             rtt = self.sampling.on_record(now, segment, is_new, self.space.max, reaction.timed);
@@ -142,8 +145,15 @@ impl Sender {
         };
         // An acknowledgement that reports congestion opens no window, but for a control that reads each mark; and where
         // the recovery has a state for it, that state alone decides, as in Linux.
-        let counts = reaction.grow && (!marked || self.ecn.marks_each || self.recovery.tracks());
-        self.window.on_ack(ack, Arrived { segment, sent: self.space.max }, counts);
+        let counts = reaction.grow && (!marked || self.ecn.is_read || self.recovery.tracks());
+        let arrived = Arrived {
+            segment,
+            sent: self.space.max,
+            in_flight: self.recovery.in_flight(&self.space),
+            cwnd_limited: self.is_cwnd_limited(),
+            is_selective: self.recovery.is_selective(),
+        };
+        self.window.on_ack(ack, arrived, counts);
         if let Some(signal) = reaction.signal {
             self.on_signal(now, signal);
         }
@@ -187,10 +197,20 @@ impl Sender {
         };
         let pending = self.timer;
         let reaction = self.recovery.on_ack(&self.space, &arrival);
+        self.report_lost(now);
         self.release.refill();
         reaction.first.into_iter().flatten().for_each(|signal| self.on_signal(now, signal));
         self.set_timer(now, pending, &reaction, false);
         self.check();
+    }
+
+    /// Informs a control that wants it of each segment that was just found to be lost.
+    #[inline]
+    pub(super) fn report_lost(&mut self, now: Time) {
+        if let Some(found) = self.recovery.take_found() {
+            found.iter().for_each(|&range| self.window.on_lost(now, range));
+            self.recovery.give_back(found);
+        }
     }
 
     fn is_recovering(&self) -> bool {
@@ -282,7 +302,7 @@ impl Sender {
             self.reduction = Some(Reduction::begin(before));
             self.window.fall_to(Some(before));
         }
-        self.ecn.on_reduced(self.space.max, in_flight);
+        self.ecn.on_reduced(kind, self.space.max, in_flight);
     }
 
     /// The signal, if the window did not fall for this window of data already; as one that holds ssthresh if it did.
@@ -295,7 +315,7 @@ impl Sender {
                 _ => kind,
             });
         }
-        let again = self.space.una < self.ecn.reduced_at;
+        let again = self.ecn.has_fallen(self.space.una);
         match kind {
             _ if !self.reduce_once || !again => Some(kind),
             CongestionKind::Timeout { backoff: 0 } if self.recovery.state() == State::Recovery => {

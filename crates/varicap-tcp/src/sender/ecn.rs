@@ -2,6 +2,7 @@
 
 use super::marks::Feedback;
 use crate::config::TcpConfig;
+use crate::congestion::{CongestionKind, EcnNeed, Wants};
 use crate::ecn::EcnMode;
 use crate::segment::{ECN_SETUP, FIRST_CE_COUNT, Flags};
 
@@ -22,19 +23,27 @@ pub(super) struct Ecn {
     /// What the flags of an acknowledgement must be that takes the fast path.
     pub(super) plain: Flags,
     /// Every packet is ECN-capable, and its own acknowledgement reports its mark to the congestion control.
-    pub(super) marks_each: bool,
+    marks_each: bool,
+    /// What the congestion control needs.
+    need: EcnNeed,
+    /// The flags of ECN-capable data: ECT(0), or ECT(1).
+    capable: Flags,
+    /// The congestion control answers marks itself: they are no congestion events.
+    pub(super) is_read: bool,
     /// CWR goes out with the next new segment.
     cwr_due: bool,
     /// The window was reduced; echoes count again beyond this [B].
     pub(super) reduced_at: u64,
+    /// It was because of a mark that the control answers by the share of marks.
+    reduced_in_part: bool,
     /// FlightSize when it was reduced last [B].
     pub(super) reduced_from: u64,
 }
 
 impl Ecn {
     /// As the connection is set; with a handshake it has to negotiate that, unless each packet's mark is read.
-    pub(super) fn new(config: &TcpConfig, marks_each: bool) -> Ecn {
-        let mode = if marks_each { config.ecn.of_each_mark() } else { config.ecn };
+    pub(super) fn new(config: &TcpConfig, wants: Wants) -> Ecn {
+        let (mode, marks_each) = (wants.ecn_mode(config.ecn), wants.each_mark);
         let is_set = mode != EcnMode::Off && !config.handshake;
         let mut ecn = Ecn {
             enabled: marks_each || is_set,
@@ -44,8 +53,12 @@ impl Ecn {
             timestamps: config.timestamps && config.recovery.is_selective(),
             plain: Flags::ACK,
             marks_each,
+            need: wants.ecn,
+            capable: Flags::ECT,
+            is_read: marks_each,
             cwr_due: false,
             reduced_at: 0,
+            reduced_in_part: false,
             reduced_from: 0,
         };
         if is_set && mode.accurate().is_some() {
@@ -57,6 +70,10 @@ impl Ecn {
     fn begin_accurate(&mut self) {
         self.enabled = true;
         self.accurate = Some(Feedback::new(self.timestamps));
+        if self.need == EcnNeed::L4s {
+            // RFC 9331 §4.1, §4.2: ECT(1) only with feedback that counts.
+            (self.capable, self.is_read) = (Flags::ECT.with(Flags::ECT1), true);
+        }
         // Every acknowledgement has something to say.
         self.plain = Flags(u16::MAX);
     }
@@ -88,12 +105,15 @@ impl Ecn {
     #[cold]
     pub(super) fn flags(&mut self) -> Flags {
         let cwr = if std::mem::take(&mut self.cwr_due) { Flags::CWR } else { Flags::default() };
-        Flags::ECT.with(cwr).with(self.bare_flags())
+        self.capable.with(cwr).with(self.bare_flags())
     }
 
-    /// The flags of data that is sent again. RFC 3168 §6.1.5: it is not ECN-capable.
+    /// The flags of data that is sent again. RFC 3168 §6.1.5: it is not ECN-capable, unless the control needs all data to be: where
+    /// a queue marks early it would be what is lost, and elsewhere out of order (RFC 8311 §4.3 allows it).
     pub(super) fn resent_flags(&self) -> Flags {
-        if self.marks_each { Flags::RESENT.with(Flags::ECT) } else { Flags::RESENT.with(self.bare_flags()) }
+        let bare = Flags::RESENT.with(self.bare_flags());
+        let is_capable = self.marks_each || self.need != EcnNeed::AsSet && self.enabled;
+        if is_capable { bare.with(self.capable) } else { bare }
     }
 
     /// The flags of any segment but a SYN. RFC 9768 §3.2.2: each holds the count of marks that arrived from the other
@@ -108,9 +128,15 @@ impl Ecn {
         self.enabled && una >= self.reduced_at
     }
 
-    /// The window fell, with `in_flight` bytes in flight and data sent up to `sent`.
-    pub(super) fn on_reduced(&mut self, sent: u64, in_flight: u64) {
+    /// Whether the window fell as for a loss for the data at SND.UNA `una` already.
+    pub(super) fn has_fallen(&self, una: u64) -> bool {
+        una < self.reduced_at && !self.reduced_in_part
+    }
+
+    /// The window fell because of `kind`, with `in_flight` bytes in flight and data sent up to `sent`.
+    pub(super) fn on_reduced(&mut self, kind: CongestionKind, sent: u64, in_flight: u64) {
         self.reduced_at = sent;
+        self.reduced_in_part = kind == CongestionKind::EcnEcho && self.need == EcnNeed::EachByte;
         self.reduced_from = in_flight;
         // RFC 9768 §3.1.5: no CWR where its bit is one of a counter.
         self.cwr_due = self.enabled && !self.marks_each && self.accurate.is_none();

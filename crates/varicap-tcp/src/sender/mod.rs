@@ -6,6 +6,7 @@
 mod ack;
 mod ecn;
 mod handshake;
+mod interval;
 mod marks;
 mod nagle;
 mod offer;
@@ -30,6 +31,7 @@ use ecn::Ecn;
 use handshake::Handshake;
 use nagle::ShortSegments;
 use offer::Offer;
+pub use output::Polled;
 use prr::Reduction;
 use release::Release;
 use sampling::Sampling;
@@ -145,6 +147,8 @@ pub struct Sender {
     pace: Option<Pace>,
     usage: Usage,
     ecn: Ecn,
+    /// No faster than the network advertises.
+    is_capped: bool,
     counters: Counters,
     /// The instant of the last push or poll.
     #[cfg(debug_assertions)]
@@ -171,17 +175,22 @@ impl Sender {
     ///
     /// # Panics
     /// As [`Sender::new`].
-    pub fn with_control(config: &TcpConfig, now: Time, control: Controller) -> Sender {
+    pub fn with_control(config: &TcpConfig, now: Time, mut control: Controller) -> Sender {
+        if let Controller::Policy(policy) = &mut control {
+            policy.open(now);
+        }
         let mss = config.mss.as_u64().max(1);
         let options = if config.timestamps && config.count_options { OPTION_TIMESTAMPS } else { 0 };
         let header = config.header.as_u64().min(u64::from(u16::MAX)) as u16;
         let offer = in_bytes(config.receive_window, config).as_u64().min(u64::from(u32::MAX));
         let wants = control.wants();
-        let mut release = Release::new(now, config.max_burst);
+        let release = Release::new(now, config.max_burst);
         let pace = Pace::new(&config.pacing);
+        let mut recovery = LossRecovery::new(config);
         if wants.rate_samples {
-            release.look_at_each();
+            recovery.remember_found();
         }
+        let falls = config.recovery.rack().is_some_and(|rack| rack.reduction == ReductionChoice::Prr);
         Sender {
             space: Space { una: 0, nxt: 0, max: 0, mss },
             written: 0,
@@ -204,19 +213,27 @@ impl Sender {
             overhead: header.saturating_add(options),
             handshake: Handshake::new(now, config.handshake),
             sampling: Sampling::new(config),
-            recovery: LossRecovery::new(config),
+            recovery,
             window: Window::new(control, pace.is_some()),
-            proportional: config.recovery.rack().is_some_and(|rack| rack.reduction == ReductionChoice::Prr),
+            proportional: falls && !wants.own_recovery,
             reduction: None,
             release,
             short: ShortSegments::new(config.nagle),
             pace,
-            usage: Usage::new(config, now),
-            ecn: Ecn::new(config, wants.each_mark),
+            usage: Usage::new(config, now, wants.rate_samples),
+            ecn: Ecn::new(config, wants),
+            is_capped: false,
             counters: Counters::default(),
             #[cfg(debug_assertions)]
             latest: now,
         }
+    }
+
+    /// The same sender, whose control draws its random numbers from `stream`. It has sent nothing yet.
+    pub fn drawing_from(mut self, stream: Stream) -> Sender {
+        debug_assert!(self.counters.sent_packets == 0, "what was sent before drew no random numbers");
+        self.window.change(|control| control.on_stream(stream));
+        self
     }
 
     /// The application offers `bytes` more; [`Bytes::MAX`] never ends. The sender must then be polled.
@@ -250,14 +267,21 @@ impl Sender {
         self.closed && self.space.una == self.written
     }
 
+    /// The same sender, which sends no faster than the network advertises, whatever its control makes of that. Nothing has
+    /// been advertised yet.
+    pub fn capped(mut self) -> Sender {
+        self.is_capped = true;
+        self
+    }
+
     /// The network advertised a rate. The sender must then be polled.
     pub fn on_rate_feedback(&mut self, now: Time, rate: Rate) {
         self.note_time(now);
-        self.window.change(|control| control.on_rate_feedback(now, rate));
-        let rate = self.window.pacing_rate();
-        if rate.is_some() || self.pace.is_none() {
-            self.release.pace(rate, self.sampling.rtt.rto());
+        if self.is_capped {
+            self.window.cap_at(rate);
         }
+        self.window.change(|control| control.on_rate_feedback(now, rate));
+        self.pace_anew();
     }
 
     /// From `now` on segments that conform to `terms` are marked. Delays are drawn from `stream`. The sender must then

@@ -18,6 +18,17 @@ pub(super) struct Outgoing {
     pub(super) flags: Flags,
 }
 
+/// What [`Sender::poll_into`] had to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Polled {
+    /// Nothing.
+    Nothing,
+    /// A segment, after which there may be another.
+    Segment,
+    /// A segment, after which there is nothing more: it need not be asked again.
+    Last,
+}
+
 impl Outgoing {
     #[inline]
     fn write(self, now: Time, place: &mut Segment) {
@@ -31,38 +42,76 @@ impl Sender {
     #[inline]
     pub fn poll(&mut self, now: Time) -> Option<Segment> {
         let mut segment = Segment::default();
-        self.poll_into(now, &mut segment).then_some(segment)
+        (self.poll_into(now, &mut segment) != Polled::Nothing).then_some(segment)
     }
 
-    /// As [`Sender::poll`], for a caller that keeps segments itself: writes it to `place`, or returns false.
+    /// As [`Sender::poll`], for a caller that keeps segments itself, and has it written to `place`.
     #[inline]
-    pub fn poll_into(&mut self, now: Time, place: &mut Segment) -> bool {
+    pub fn poll_into(&mut self, now: Time, place: &mut Segment) -> Polled {
         self.note_poll(now);
         let Space { una, nxt, max, mss } = self.space;
         let end = nxt + mss;
+        let offered = self.written.min(self.offer.edge);
         // Almost always: nothing to resend, no timer, and a full segment after others, which the window allows or not.
         let simple = una < nxt
             && nxt == max
-            && end <= self.written.min(self.offer.edge)
+            && end <= offered
             && now < self.timer_at
-            && self.release.is_open(now)
+            && (self.release.is_open(now) || self.release.is_only_paced(now))
             && !self.offer.probe_due
             && !self.recovery.is_resending();
         if !simple {
             return self.poll_carefully(now, place);
         }
-        if end - una > self.flight_limit() {
-            self.hold(end - una <= self.unclamped_window());
-            self.settle_timer(now);
-            return false;
+        let limit = self.flight_limit();
+        if end - una > limit {
+            self.end_flight(now, end - una);
+            return Polled::Nothing;
+        }
+        if !self.release.is_open(now) {
+            self.end_paced(now);
+            return Polled::Nothing;
         }
         self.emit(now, mss).write(now, place);
-        true
+        if self.window.measures_rates() {
+            let in_flight = self.recovery.in_flight(&self.space);
+            self.window.on_sent(now, (nxt, end), true, in_flight);
+        }
+        debug_assert_eq!(limit, self.flight_limit(), "what leaves moves no window");
+        // Mostly the window is full now, or the next segment has to wait, and the next poll would say so.
+        let next = end + mss;
+        if next > offered || now >= self.timer_at {
+            return Polled::Segment;
+        }
+        let is_paced = self.release.is_only_paced(now);
+        if next - una > limit && (is_paced || self.release.is_open(now)) {
+            self.end_flight(now, next - una);
+            return Polled::Last;
+        }
+        if is_paced {
+            self.end_paced(now);
+            return Polled::Last;
+        }
+        Polled::Segment
+    }
+
+    /// The window has no room for a full segment, with which `flight` bytes would be outstanding.
+    #[inline]
+    fn end_flight(&mut self, now: Time, flight: u64) {
+        self.hold(flight <= self.unclamped_window());
+        self.settle_timer(now);
+    }
+
+    /// The window has room, and the next segment has to wait for its time.
+    #[inline]
+    fn end_paced(&mut self, now: Time) {
+        self.hold_pace(now);
+        self.settle_timer(now);
     }
 
     /// [minrate, Fig. 5]: what is granted by a timer comes before what the window allows.
     #[inline(never)]
-    fn poll_carefully(&mut self, now: Time, place: &mut Segment) -> bool {
+    fn poll_carefully(&mut self, now: Time, place: &mut Segment) -> Polled {
         self.release.on_poll();
         let is_outstanding = self.space.max > self.space.una;
         let outgoing = self.poll_granted(now).or_else(|| self.next_within(now, None));
@@ -71,16 +120,17 @@ impl Sender {
             self.settle_timer(now);
             let is_over = self.is_done();
             self.release.settle(now, is_over);
-            return false;
+            return Polled::Nothing;
         };
         let (from, to) = (outgoing.seq, outgoing.seq + u64::from(outgoing.len));
         let stamp = self.release.stamp(now, self.space.una, (from, to), outgoing.wire_size.get());
         outgoing.flags = outgoing.flags.with(stamp);
-        if from < to {
-            self.window.on_sent(now, (from, to), is_outstanding);
+        if from < to && self.window.measures_rates() {
+            let in_flight = self.recovery.in_flight(&self.space);
+            self.window.on_sent(now, (from, to), is_outstanding, in_flight);
         }
         outgoing.write(now, place);
-        true
+        Polled::Segment
     }
 
     /// The next segment that may leave whatever cwnd says; the receiver's and the largest window still hold.
@@ -152,7 +202,7 @@ impl Sender {
         if flight == 0 {
             self.restart_if_idle(now);
             let idle = self.release.idle(now);
-            self.window.change(|control| control.on_start(now, idle));
+            self.window.on_start(now, idle);
         }
         Some(self.emit(now, len))
     }
@@ -178,11 +228,17 @@ impl Sender {
         let paces = self.window.paces();
         let allows = self.release.allows(now, paces);
         if !allows {
-            self.app_limited = false;
-            self.note_usage(false);
-            self.release.wait(now, paces);
+            self.hold_pace(now);
         }
         allows
+    }
+
+    /// Pacing, or the limit of bursts, holds a segment back that the window allows.
+    #[inline]
+    fn hold_pace(&mut self, now: Time) {
+        self.app_limited = false;
+        self.note_usage(false);
+        self.release.wait(now, self.window.paces());
     }
 
     /// The next segment in sequence.
@@ -362,11 +418,13 @@ impl Sender {
         Some(self.finish(now, seq, 1, flags))
     }
 
-    /// FlightSize for RFC 5681 (4). Deviation: in recovery at most what it was when that began, as in Linux. Beyond it
-    /// lies what inflation let out for data that has left the network; counted again, a timeout would raise ssthresh.
+    /// FlightSize for RFC 5681 (4). Deviation: at most cwnd, and in recovery at most what it was when that began, as in
+    /// Linux. Beyond it lies what inflation let out for data that has left the network; counted again, a timeout would
+    /// raise ssthresh. Reno leaves recovery at a partial ACK with all of that outstanding.
     pub(super) fn flight_at_expiry(&self) -> u64 {
-        let flight = self.space.flight();
-        if self.recovery.state() == State::Recovery { flight.min(self.ecn.reduced_from) } else { flight }
+        let in_recovery = self.recovery.state() == State::Recovery;
+        let most = if in_recovery { self.ecn.reduced_from } else { self.window.cwnd() };
+        self.space.flight().min(most)
     }
 }
 

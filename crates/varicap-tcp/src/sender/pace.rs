@@ -34,11 +34,20 @@ impl Sender {
         let rto = self.sampling.rtt.rto();
         let len = wire_size.saturating_sub(self.overhead);
         if let Some(rate) = self.window.pacing_rate() {
-            self.release.pace(Some(rate), rto);
-        } else if let Some(gap) =
-            self.pace.as_mut().filter(|_| len > 0).and_then(|pace| pace.on_sent(len.into()))
-        {
+            return self.release.pace(Some(rate), rto);
+        }
+        let gap = self.pace.as_mut().filter(|_| len > 0).and_then(|pace| pace.on_sent(len.into()));
+        let least = self.window.cap().map(|cap| cap.transmission_time(Bytes::new(wire_size.into())));
+        if let Some(gap) = gap.max(least) {
             self.release.space(now, gap.min(rto));
+        }
+    }
+
+    /// The rate at which the control paces, or the cap, may have changed.
+    pub(super) fn pace_anew(&mut self) {
+        let rate = self.window.pacing_rate().or_else(|| self.window.cap());
+        if rate.is_some() || self.pace.is_none() {
+            self.release.pace(rate, self.sampling.rtt.rto());
         }
     }
 }

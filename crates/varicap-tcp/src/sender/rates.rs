@@ -8,7 +8,6 @@ impl Sender {
     pub fn measuring_rates(mut self) -> Sender {
         debug_assert!(self.counters.sent_packets == 0, "what was sent before was not recorded");
         self.window = self.window.measuring_rates();
-        self.release.look_at_each();
         self
     }
 

@@ -62,6 +62,12 @@ impl Release {
         now >= self.open_from && self.burst_left > 0
     }
 
+    /// Whether it is pacing alone that holds segments back at `now`.
+    #[inline]
+    pub(super) fn is_only_paced(&self, now: Time) -> bool {
+        now < self.paced_until && !self.looks_at_each && self.burst_left > 0
+    }
+
     /// Whether a segment that the window allows may leave at `now`, by a control that `paces` or does not.
     #[inline]
     pub(super) fn allows(&self, now: Time, paces: bool) -> bool {

@@ -143,6 +143,7 @@ impl Sender {
     fn on_late(&mut self, now: Time) {
         let (lost, was_recovering) = (self.recovery.lost(), self.recovery.state() == State::Recovery);
         let reaction = self.recovery.on_reorder_timeout(&self.space, self.clock(now));
+        self.report_lost(now);
         reaction.first.into_iter().flatten().for_each(|signal| self.on_signal(now, signal));
         if self.recovery.lost() > lost && !was_recovering {
             self.fall(&reaction, lost, false);
@@ -167,6 +168,7 @@ impl Sender {
         if self.recovery.on_timeout(now, &self.space, backoff > 0) {
             self.space.nxt = self.space.una;
         }
+        self.report_lost(now);
         let in_flight = self.recovery.in_flight(&self.space);
         if self.keeps_in_flight && in_flight > 0 {
             self.window.change(|control| control.on_kept(Bytes::new(in_flight)));

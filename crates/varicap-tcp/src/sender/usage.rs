@@ -29,11 +29,12 @@ pub(super) struct Usage {
 }
 
 impl Usage {
-    pub(super) fn new(config: &TcpConfig, now: Time) -> Usage {
+    /// A record that is kept if something reads it: the configuration, or a control that `wants` it.
+    pub(super) fn new(config: &TcpConfig, now: Time, wants: bool) -> Usage {
         let decides_growth = config.grow_when == GrowWhen::WindowUsed;
         let decays = config.restart_after_idle && config.validation == Validation::Decay;
         Usage {
-            is_on: decides_growth || decays,
+            is_on: decides_growth || decays || wants,
             decides_growth,
             decays,
             is_full: false,
@@ -47,6 +48,12 @@ impl Usage {
 }
 
 impl Sender {
+    /// Whether cwnd was used up at some time in the last round trip, if that is recorded.
+    #[inline]
+    pub(super) fn is_cwnd_limited(&self) -> bool {
+        self.usage.is_full
+    }
+
     /// Whether acknowledgements open no window, since it was not used.
     #[inline]
     pub(super) fn grows_in_vain(&self) -> bool {
@@ -75,8 +82,13 @@ impl Sender {
             let usage = &mut self.usage;
             (usage.is_full, usage.most, usage.until) = (true, space.flight(), space.nxt);
             (usage.sent, usage.used, usage.used_up) = (sent, 0, self.release.last_sent_at());
-        } else if self.counters.sent_packets != self.usage.sent {
-            self.note_partial_use();
+        } else if self.usage.decides_growth || self.usage.decays {
+            if self.counters.sent_packets != self.usage.sent {
+                self.note_partial_use();
+            }
+        } else if self.space.una >= self.usage.until {
+            // A control alone wants to know: a round trip has passed since the window was full.
+            (self.usage.is_full, self.usage.until) = (false, self.space.nxt);
         }
     }
 

@@ -1,6 +1,8 @@
 //! Dialogues in packetdrill's manner: what the peer says, when; what the sender must answer.
 #![allow(dead_code)] // each file of tests uses its part
 
+pub mod fixed;
+
 use std::ops::Range;
 
 use varicap_tcp::congestion::RenoConfig;

@@ -53,6 +53,7 @@ impl Endpoints {
         for connection in self.connections.iter().flatten() {
             let total = &mut totals[connection.meter as usize];
             *total = total.plus(&connection.last);
+            total.watched = total.watched.plus(&connection.app.watched(now));
         }
         for Datagrams { meter, source, .. } in &self.datagrams {
             totals[*meter as usize].sent_packets += source.sent;

@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::mpsc::Sender as Postbox;
+use std::sync::mpsc::{Receiver, Sender as Postbox};
 
 use varicap_engine::workload::DatagramSource;
 use varicap_engine::{Application, Beginning, Offer, Openings};
@@ -15,7 +15,7 @@ use varicap_experiment::measure::{FlowMeter, SenderTotals};
 use varicap_experiment::series::SenderState;
 use varicap_experiment::{FlowSpec, Network};
 use varicap_tcp::State;
-use varicap_units::{Bytes, Span, Streams, Time};
+use varicap_units::{Bytes, Rate, Span, Streams, Time};
 
 use crate::bpf::Ratcp;
 use crate::director::Message;
@@ -161,6 +161,7 @@ pub struct Endpoints {
     ratcp: Option<Arc<Ratcp>>,
     postbox: Postbox<Message>,
     remote: Remote,
+    rates: Receiver<(u32, Rate)>,
 }
 
 const TIMER: u64 = u64::MAX;
@@ -185,6 +186,8 @@ pub struct Surroundings {
     pub remote: Remote,
     /// RATCP in the kernel, if a flow uses it.
     pub ratcp: Option<Arc<Ratcp>>,
+    /// The rates that the network advertises to connections, by their numbers.
+    pub rates: Receiver<(u32, Rate)>,
 }
 
 impl Endpoints {
@@ -196,7 +199,7 @@ impl Endpoints {
         receivers: &Namespace,
         around: Surroundings,
     ) -> Result<Endpoints, TestbedError> {
-        let Surroundings { clock, streams, postbox, remote, ratcp } = around;
+        let Surroundings { clock, streams, postbox, remote, ratcp, rates } = around;
         let connections: u64 = network.flows.iter().map(|flow| u64::from(flow.count)).sum();
         let unsent = (UNSENT_OF_ALL / connections.max(1)).clamp(LEAST_UNSENT, MOST_UNSENT) as i32;
         let (poll, timer) = (Poll::new().step("make an event queue")?, Timer::new().step("make a timer")?);
@@ -224,6 +227,7 @@ impl Endpoints {
             ratcp,
             postbox,
             remote,
+            rates,
         };
         for (group, flow) in network.flows.iter().enumerate() {
             endpoints.add_group(group as u16, flow, receivers)?;
@@ -242,6 +246,7 @@ impl Endpoints {
         const LONGEST_WAIT: i32 = 50;
         loop {
             let now = self.clock.now().min(end);
+            self.tell_applications();
             self.run_agenda(now)?;
             if now >= end {
                 return Ok(true);
@@ -315,6 +320,15 @@ impl Endpoints {
             }
         }
         Ok(())
+    }
+
+    /// Tells applications the rates that have been advertised, not later than this thread looks after whoever calls.
+    fn tell_applications(&mut self) {
+        while let Ok((slot, rate)) = self.rates.try_recv() {
+            if let Some(Some(connection)) = self.connections.get_mut(slot as usize) {
+                connection.app.hear(rate);
+            }
+        }
     }
 
     /// Whether the connection of this generation is still in its slot.
@@ -434,7 +448,13 @@ impl Endpoints {
             Err(_) => return Ok(()),
         };
         sockets::clamp_window(receiver, &self.plans[usize::from(connection.group)]).step("limit a window")?;
+        let due_before = connection.app.poll_at();
         let transfer = connection.app.on_delivered(now, count);
+        let due = connection.app.poll_at();
+        if due != due_before && !due.is_never() {
+            let generation = connection.generation;
+            self.agenda.push(Reverse((due, Due::Feed { slot, generation })));
+        }
         let group = connection.group;
         let meter = &mut self.meters[connection.meter as usize];
         meter.on_in_order(Bytes::new(count));
@@ -479,6 +499,7 @@ impl Endpoints {
         let Some(connection) = self.connections[slot as usize].take() else { return };
         let meter = connection.meter as usize;
         self.over[meter] = self.over[meter].plus(&connection.last);
+        self.over[meter].watched = self.over[meter].watched.plus(&connection.app.watched(now));
         if connection.member.is_some() {
             self.meters[meter].on_close(now);
             self.standing[meter] = None;

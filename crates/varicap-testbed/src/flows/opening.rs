@@ -13,7 +13,7 @@ use super::{Connection, ConnectionId, Datagrams, Due, Endpoints, LISTENER, Outbo
 use crate::director::Message;
 use crate::error::{Step, TestbedError};
 use crate::netns::Namespace;
-use crate::sockets::{self, UNSENT};
+use crate::sockets::{self, Capped, UNSENT};
 use crate::sys::Interest;
 
 impl Endpoints {
@@ -80,6 +80,13 @@ impl Endpoints {
             let adopted = ratcp.adopt(&fd, config, flow.packet);
             listener = Some(adopted.map_err(|error| TestbedError::Failed(error.to_string()))?);
         }
+        let capped = match &flow.feedback {
+            Some(feedback) if feedback.cap => {
+                let capped = Capped::new(&fd, tcp.mss, flow.packet, plan);
+                Some(capped.step("share a TCP socket")?)
+            }
+            _ => None,
+        };
         let port = sockets::connect(&fd, group, plan, &mut self.requests).step("connect a TCP socket")?;
         let ConnectionId { slot, generation } = self.next_place();
         self.poll.add(&fd, token(SENDER, slot, generation), Interest::ReadWrite).step("wait for a socket")?;
@@ -102,7 +109,7 @@ impl Endpoints {
             last: SenderTotals::default(),
         });
         let name = self.openings.name(group, member);
-        self.report(Message::Opened { connection: slot, group, name, port, listener });
+        self.report(Message::Opened { connection: slot, group, name, port, listener, capped });
         if is_active {
             self.report(Message::Active { group, is_active });
         }

@@ -47,7 +47,8 @@ pub(super) fn classic(
         ("net.ipv4.tcp_backlog_ack_defer", "0".to_owned(), true),
         (
             "net.ipv4.tcp_ecn",
-            if tcps.iter().any(|(_, tcp)| tcp.ecn == EcnMode::Classic) { "2" } else { "0" }.to_owned(),
+            if tcps.iter().any(|(_, tcp)| tcp.ecn_in_force() == EcnMode::Classic) { "2" } else { "0" }
+                .to_owned(),
             false,
         ),
         ("net.ipv4.tcp_slow_start_after_idle", flag(base.restart_after_idle), false),

@@ -250,6 +250,9 @@ fn plan_flow(
         let why = "Linux begins with an unlimited threshold: leave it out";
         return Err(unsupported(&key("initial_ssthresh"), tcp.initial_ssthresh, why));
     }
+    if flow.feedback.as_ref().is_some_and(|feedback| feedback.cap) {
+        notes.add("feedback.cap: a Linux socket with a maximum rate also paces by its own one, 1.2 windows per round trip");
+    }
     if tcp.max_window != Amount::Unlimited {
         notes.add("max_window: Linux has no such limit; the receiver's window stands in for it");
     }
@@ -258,13 +261,13 @@ fn plan_flow(
             advmss,
             initcwnd: packets(tcp.initial_window),
             rto_min_ms: timer::least_rto(tcp).as_nanos().div_ceil(1_000_000) as u32,
-            ecn: tcp.ecn == EcnMode::Classic,
+            ecn: tcp.ecn_in_force() == EcnMode::Classic,
             ..RouteMetrics::default()
         },
         to_sender: RouteMetrics {
             advmss,
             quickack,
-            ecn: tcp.ecn == EcnMode::Classic,
+            ecn: tcp.ecn_in_force() == EcnMode::Classic,
             ..RouteMetrics::default()
         },
         sack: tcp.recovery.is_selective(),

@@ -16,6 +16,7 @@ from varicap.engines.model.keys import unknown
 from varicap.engines.model.path import FlowPath, paths, rough
 from varicap.engines.model.ratcp import Sessions
 from varicap.engines.model.reno import RandomLoss, Sawtooth
+from varicap.engines.model.varying import Varying
 from varicap.engines.model.wireless import Arq
 from varicap.engines.scenarios import AnyScenario, load
 from varicap.errors import NotApplicableError
@@ -35,7 +36,7 @@ __all__ = [
     "why_not",
 ]
 
-MODELS: tuple[Model, ...] = (Sawtooth(), RandomLoss(), Sessions(), RateControl(), Arq())
+MODELS: tuple[Model, ...] = (Sawtooth(), RandomLoss(), Sessions(), RateControl(), Varying(), Arq())
 """In the order in which they are tried."""
 
 _NEAREST = 2

@@ -123,6 +123,9 @@ def _in_short(shown: Source, first: list[Chart]) -> Iterable[Markup]:
 
 def _summary(shown: Source) -> Iterable[Markup]:
     note = tag("p", "Means over the runs, ± half of the 95 % confidence interval.", class_="note")
+    if shown.study is not None and "design" in shown.manifest:
+        design = shown.manifest["design"]
+        return (note, paths.rows(design["headings"], design["rows"], numeric=True))
     if shown.study is not None:
         headings, rows = points.table(shown.study)
         return (note, paths.rows(headings, rows, numeric=True))

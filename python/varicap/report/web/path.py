@@ -179,14 +179,15 @@ def _capacity(keys: Mapping[str, Any]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A capacity; one that is constant as its rate alone."""
+    """A capacity or a delay; one that is constant as its value alone."""
     while isinstance(value, dict) and len(value) == 1 and "constant" in value:
         value = value["constant"]
     return value
 
 
 def _delay(link: Link) -> str:
-    return str(link.keys.get("delay") or "0 s")
+    delay = _plain(link.keys.get("delay") or "0 s")
+    return next(iter(delay)) if isinstance(delay, dict) else str(delay)
 
 
 def details(value: Any) -> str:

@@ -18,6 +18,8 @@ _MOST_FLOWS = 14
 
 def sentences(source: Source) -> list[str]:
     """What was found, and what distinguishes the flows."""
+    if source.study is not None and "design" in source.manifest:
+        return list(source.manifest["design"]["sentences"])
     if source.study is not None:
         return list(story.of_study(source.study))
     if source.summary is None:
@@ -43,7 +45,7 @@ def tradeoff(source: Source) -> Iterator[Chart]:
     up: list[float] = []
     for number, flow in enumerate(source.summary["flows"][:_MOST_FLOWS]):
         own = rows.filter(pc.equal(rows["name"], flow["name"]))
-        delay, rate = _values(own, "rtt_mean_ms", 1.0), _values(own, "goodput_bps", 1e-6)
+        delay, rate = _values(own, "rtt_p95_ms", 1.0), _values(own, "goodput_bps", 1e-6)
         known = np.isfinite(delay) & np.isfinite(rate)
         if not known.any():
             continue
@@ -75,11 +77,11 @@ def tradeoff(source: Source) -> Iterator[Chart]:
         else "Up and to the left is better.",
         plot(
             curves,
-            axis("round-trip time, mean [ms]", _not_below_zero(across), from_zero=False),
+            axis("round-trip time, 95th percentile [ms]", _not_below_zero(across), from_zero=False),
             axis("goodput [Mb/s]", _not_below_zero(up), from_zero=False),
             f"Goodput against delay. {text}",
         ),
-        (("flow", "goodput [Mb/s]", "round-trip time, mean [ms]"), *lines),
+        (("flow", "goodput [Mb/s]", "round-trip time, 95th percentile [ms]"), *lines),
     )
 
 

@@ -1,6 +1,6 @@
 //! What the network advertises to a flow about its rate: checked, and resolved to links and a delay.
 
-use varicap_net::{CapacityParts, EstimatorConfig};
+use varicap_net::{CapacityParts, EstimatorConfig, PolicyConfig};
 use varicap_tcp::Congestion;
 use varicap_units::part::Part;
 use varicap_units::{Rate, Span};
@@ -27,6 +27,16 @@ pub(crate) fn check(at: &At, feedback: &FeedbackConfig, duration: Span) -> Check
     if let Some(quantum) = feedback.quantum {
         let good = quantum > Rate::ZERO && !quantum.is_unlimited();
         at.require("quantum", good, quantum, "a finite rate above 0")?;
+    }
+    if let Some(scone) = &feedback.scone {
+        at.inner("scone").part(scone.check())?;
+        let shorter = format!("less than `duration`, {duration}");
+        at.inner("scone").require("update", scone.update < duration, scone.update, shorter)?;
+        let own = "nothing: advice has levels and a period of its own, `scone`";
+        for (key, given) in [("quantum", feedback.quantum.is_some()), ("expires", feedback.expires.is_some())]
+        {
+            at.require(key, !given, "a value", own)?;
+        }
     }
     let Some(expires) = feedback.expires else { return Ok(()) };
     let Some(interval) = interval else {
@@ -84,15 +94,34 @@ pub(crate) fn resolve(
         }
     };
     at.require("delay", delay < duration, delay, format!("less than `duration`, {duration}"))?;
+    let estimator = with_policy(&at, config.estimator, &chosen, links)?;
     Ok(Some(FeedbackSpec {
         links: chosen,
         share: config.share,
-        estimator: config.estimator,
+        estimator,
         delay,
         quantum: config.quantum,
         loss: config.loss,
         expires: config.expires,
+        scone: config.scone,
+        cap: config.cap,
     }))
+}
+
+/// The estimator, which takes the rate of a policy that it does not say from the queues of its links.
+fn with_policy(
+    at: &At,
+    estimator: EstimatorConfig,
+    chosen: &[usize],
+    links: &[LinkSpec],
+) -> Result<EstimatorConfig, ScenarioError> {
+    let EstimatorConfig::Policy(PolicyConfig { rate: None }) = estimator else { return Ok(estimator) };
+    let rate = chosen.iter().filter_map(|link| links[*link].parts.queue.policy()).min();
+    if rate.is_none() {
+        let expected = "a rate, or a link with a policer or shaper as its queue";
+        return Err(ScenarioError::at(at.key("estimator.policy"), expected).found("policy"));
+    }
+    Ok(EstimatorConfig::Policy(PolicyConfig { rate }))
 }
 
 /// No link to the receiver has a rate to advertise: at the key by which the flow asked for one.
@@ -114,10 +143,10 @@ fn without_link(path: &str, flow: &FlowConfig, routes: &Routes, links: &[LinkSpe
     error.found(found).hint(hint)
 }
 
-/// From the server of `link` with the packets to the receiver, and back with the acknowledgements.
+/// From the server of `link` with the packets to the receiver, and back with the acknowledgements, in the mean.
 fn way_back(flow: &FlowConfig, routes: &Routes, links: &[LinkSpec], link: usize) -> Span {
     let rest = routes.forward.iter().skip_while(|on_route| **on_route != link);
-    let delays = rest.chain(&routes.reverse).map(|link| links[*link].parts.delay);
+    let delays = rest.chain(&routes.reverse).map(|link| links[*link].parts.delay.mean());
     delays.fold(flow.access_delay, Span::saturating_add)
 }
 

@@ -1,5 +1,6 @@
 //! What a flow delivered, how long it took, and how its sender behaved.
 
+use varicap_app::Watched;
 use varicap_units::{Bytes, NANOS_PER_SEC, Span, Time, Work};
 
 use crate::results::histogram::Histogram;
@@ -19,6 +20,8 @@ pub struct SenderTotals {
     pub marked_lost_packets: u64,
     /// Tokens of the reservation that were lost, exact.
     pub lost_tokens: Work,
+    /// What its application has fetched and shown.
+    pub watched: Watched,
 }
 
 impl SenderTotals {
@@ -31,6 +34,7 @@ impl SenderTotals {
             fast_retransmits: self.fast_retransmits + other.fast_retransmits,
             marked_lost_packets: self.marked_lost_packets + other.marked_lost_packets,
             lost_tokens: self.lost_tokens + other.lost_tokens,
+            watched: self.watched.plus(&other.watched),
         }
     }
 
@@ -43,6 +47,7 @@ impl SenderTotals {
             fast_retransmits: self.fast_retransmits - earlier.fast_retransmits,
             marked_lost_packets: self.marked_lost_packets - earlier.marked_lost_packets,
             lost_tokens: self.lost_tokens.saturating_sub(earlier.lost_tokens),
+            watched: self.watched.since(&earlier.watched),
         }
     }
 }

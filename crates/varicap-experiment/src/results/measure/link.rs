@@ -1,6 +1,6 @@
 //! What a link offered, carried, lost and held.
 
-use varicap_net::{Backlog, CapacityParts, LossCause};
+use varicap_net::{Ahead, Backlog, CapacityParts, LossCause};
 use varicap_units::{Bytes, Rate, Span, Time, Work};
 
 use crate::results::histogram::Histogram;
@@ -85,6 +85,8 @@ pub struct LinkMeter {
     /// Whether the link passes delivery opportunities, and therefore has no server that holds a frame.
     is_slotted: bool,
     peak: Backlog,
+    /// Of a link that plans departures: what the integrals count of the time after the last report, and what waits.
+    ahead: Ahead,
     /// The capacity since `rated`.
     rate: Rate,
     rated: Time,
@@ -233,6 +235,33 @@ impl LinkMeter {
         self.sojourn.record(at.since(arrived).as_nanos());
     }
 
+    /// Notes that a frame was offered to a link that plans departures.
+    #[inline]
+    pub fn on_offered(&mut self) {
+        self.totals.arrived_frames += 1;
+    }
+
+    /// Notes that a frame of `size` will wait for `wait`; `backlog` waits now, with it.
+    #[inline]
+    pub fn on_planned(&mut self, wait: Span, size: Bytes, backlog: Backlog) {
+        self.totals.frame_time += u128::from(wait.as_nanos());
+        self.totals.byte_time += u128::from(wait.as_nanos()) * u128::from(size.as_u64());
+        self.raise_peak(backlog);
+    }
+
+    /// Notes that a frame of `size` has left the server after `sojourn`, as planned.
+    #[inline]
+    pub fn on_passed(&mut self, sojourn: Span, size: Bytes) {
+        self.totals.carried_frames += 1;
+        self.totals.carried += size;
+        self.sojourn.record(sojourn.as_nanos());
+    }
+
+    /// Notes that all departures up to now were told, and `ahead` is still to come.
+    pub fn on_reported(&mut self, ahead: Ahead) {
+        self.ahead = ahead;
+    }
+
     /// Notes that the frame of `size` that departs next took no capacity.
     pub fn on_bypass(&mut self, size: Bytes) {
         self.totals.bypassed += size;
@@ -282,12 +311,17 @@ impl LinkMeter {
         self.settled = at;
         self.totals.frame_time += u128::from(span) * u128::from(self.waiting.frames);
         self.totals.byte_time += u128::from(span) * u128::from(self.waiting.bytes.as_u64());
-        // A new maximum is rare, so a predicted branch is cheaper than computing the maximum.
-        if self.waiting.frames > self.peak.frames {
-            self.peak.frames = self.waiting.frames;
+        self.raise_peak(self.waiting);
+    }
+
+    /// A new maximum is rare, so a predicted branch is cheaper than computing the maximum.
+    #[inline]
+    fn raise_peak(&mut self, backlog: Backlog) {
+        if backlog.frames > self.peak.frames {
+            self.peak.frames = backlog.frames;
         }
-        if self.waiting.bytes > self.peak.bytes {
-            self.peak.bytes = self.waiting.bytes;
+        if backlog.bytes > self.peak.bytes {
+            self.peak.bytes = backlog.bytes;
         }
     }
 
@@ -307,7 +341,11 @@ impl LinkMeter {
     pub fn totals(&mut self, now: Time) -> LinkTotals {
         self.settle(now);
         self.settle_capacity(now);
-        self.totals
+        LinkTotals {
+            frame_time: self.totals.frame_time - self.ahead.frame_time,
+            byte_time: self.totals.byte_time - self.ahead.byte_time,
+            ..self.totals
+        }
     }
 
     /// The capacity after its last change [b/s]; zero on a link that passes delivery opportunities.
@@ -317,7 +355,8 @@ impl LinkMeter {
 
     /// The backlog after the last event, without the frame in service.
     pub fn waiting(&self) -> Backlog {
-        self.waiting
+        let Backlog { frames, bytes } = self.ahead.waiting;
+        Backlog { frames: self.waiting.frames + frames, bytes: self.waiting.bytes + bytes }
     }
 
     /// Ends the warm-up: measuring begins at `now`, and the backlog is kept. Of the frames in service `begun` is sent [B].
@@ -325,7 +364,7 @@ impl LinkMeter {
         self.base = self.totals(now);
         (self.held, self.begun) = (self.inside(), begun);
         self.since = now;
-        self.peak = self.waiting;
+        self.peak = self.waiting();
         self.was_unlimited = self.rate.is_unlimited();
         self.range = CapacityRange::default();
         self.sojourn.clear();

@@ -26,6 +26,8 @@ const OPTION_SACK: u8 = 5;
 const OPTION_TIMESTAMPS: u8 = 8;
 /// AccECN with the bytes of ECT(0) first (RFC 9768 §3.2.3: order 0).
 const OPTION_ACCURATE_ECN: u8 = 172;
+/// AccECN with the bytes of ECT(1) first (order 1).
+const OPTION_ACCURATE_ECN_1: u8 = 174;
 
 /// What is needed to make the headers of a flow group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,9 +92,11 @@ impl PacketBytes {
     }
 
     fn ip(&mut self, owner: PacketOwner, protocol: u8, total: u16, flags: Flags) {
-        // RFC 3168 §5: CE is 11, ECT(0) is 10.
+        // RFC 3168 §5: CE is 11, ECT(1) is 01, ECT(0) is 10.
         let ecn = if flags.has(Flags::CE) {
             0b11
+        } else if flags.has(Flags::ECT.with(Flags::ECT1)) {
+            0b01
         } else if flags.has(Flags::ECT) {
             0b10
         } else {
@@ -169,11 +173,12 @@ impl PacketBytes {
         let Some(bytes) = segment.ecn_bytes() else { return };
         let [_, capable @ ..] = bytes.capable.to_be_bytes();
         let [_, marked @ ..] = bytes.marked.to_be_bytes();
+        let kind = if bytes.ect1 { OPTION_ACCURATE_ECN_1 } else { OPTION_ACCURATE_ECN };
         if bytes.marked == 0 {
-            self.headers.extend_from_slice(&[OPTION_NOP, OPTION_NOP, OPTION_NOP, OPTION_ACCURATE_ECN, 5]);
+            self.headers.extend_from_slice(&[OPTION_NOP, OPTION_NOP, OPTION_NOP, kind, 5]);
             self.headers.extend_from_slice(&capable);
         } else {
-            self.headers.extend_from_slice(&[OPTION_ACCURATE_ECN, 8]);
+            self.headers.extend_from_slice(&[kind, 8]);
             self.headers.extend_from_slice(&capable);
             self.headers.extend_from_slice(&marked);
         }

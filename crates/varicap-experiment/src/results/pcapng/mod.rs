@@ -34,7 +34,7 @@ impl CapturedFlow {
             timestamps: tcp.timestamps,
             sack: tcp.recovery.is_selective(),
             window_scale,
-            ecn: tcp.ecn == EcnMode::Classic,
+            ecn: tcp.ecn_in_force() == EcnMode::Classic,
         }
     }
 }
@@ -145,7 +145,7 @@ pub fn write_capture<W: Write>(
             comments.push(match cause {
                 LossCause::Overflow => "dropped: the queue was full".to_owned(),
                 LossCause::Aqm => format!("dropped by active queue management at {at:?}"),
-                LossCause::Policed => "dropped: it did not conform to its reservation".to_owned(),
+                LossCause::Policed => "dropped: it did not conform to its reservation or rate".to_owned(),
                 LossCause::Channel => format!("lost on the channel at {at:?}"),
             });
         }

@@ -1,0 +1,144 @@
+//! Rules of the draft and of Linux, one by one, on a path of 100 ms that acknowledges once per round trip.
+
+use super::*;
+use crate::congestion::{Counting, Delivered, Progress, RateSample};
+
+const MSS: u64 = 1000;
+const RTT: Span = Span::from_millis(100);
+
+struct Path {
+    bbr: Bbr,
+    now: Time,
+    delivered: u64,
+    lost: u64,
+}
+
+impl Path {
+    fn new() -> Path {
+        let start = Start {
+            mss: Bytes::new(MSS),
+            packet: Bytes::new(MSS + 50),
+            initial_window: Bytes::new(10 * MSS),
+            initial_ssthresh: Bytes::MAX,
+            counting: Counting::Acks,
+        };
+        Path { bbr: Bbr::new(&start), now: Time::ZERO, delivered: 0, lost: 0 }
+    }
+
+    /// A round trip passes in which `packets` are delivered and `lost` are lost, after which `in_flight` are in flight.
+    fn round(&mut self, packets: u64, in_flight: u64, lost: u64) {
+        self.now += RTT;
+        let volume = |packets: u64| Bytes::new(packets * MSS);
+        let prior_delivered = Bytes::new(self.delivered);
+        self.delivered += packets * MSS;
+        self.lost += lost * MSS;
+        let newest = Delivered {
+            prior_delivered,
+            in_flight: volume(in_flight),
+            lost: volume(lost),
+            app_limited: false,
+            rtt: Some(RTT + Span::from_nanos(self.delivered)),
+        };
+        let rate =
+            RateSample { delivered: volume(packets), prior_delivered, interval: RTT, app_limited: false };
+        self.bbr.on_ack(&AckSample {
+            delivered: Bytes::new(self.delivered),
+            newly_lost: volume(lost),
+            in_flight: volume(in_flight + packets),
+            in_recovery: self.bbr.is_recovering,
+            smoothed_rtt: Some(RTT),
+            rate: Some(rate),
+            progress: Some(Progress {
+                in_flight: volume(in_flight),
+                lost: Bytes::new(self.lost),
+                cwnd_limited: true,
+                is_selective: true,
+                newest: Some(newest),
+            }),
+            ..AckSample::at(self.now)
+        });
+    }
+
+    /// A path in ProbeBW that carries 100 packets per round trip.
+    fn cycling() -> Path {
+        let mut path = Path::new();
+        for packets in [10, 20, 40, 80, 100, 100, 100, 100] {
+            path.round(packets, 150, 0);
+        }
+        assert_eq!((path.bbr.state, path.bbr.pacing_gain), (State::Drain, DRAIN_GAIN));
+        path.round(100, 90, 0);
+        assert_eq!(path.bbr.state, State::ProbeBw);
+        path
+    }
+
+    fn signal(&mut self, kind: CongestionKind) {
+        self.bbr.on_congestion(&CongestionEvent { now: self.now, kind, in_flight: self.bbr.cwnd() });
+    }
+}
+
+#[test]
+fn a_cycle_has_eight_phases_of_a_round_trip_of_which_one_probes_and_one_drains() {
+    let mut path = Path::cycling();
+    let mut gains = Vec::new();
+    for _ in 0..16 {
+        gains.push(path.bbr.pacing_gain);
+        path.round(100, 130, 0);
+        path.round(100, 130, 0);
+    }
+    assert_eq!(&gains[..8], CYCLE, "without random numbers the one that probes comes first");
+    assert_eq!(gains[..8], gains[8..]);
+}
+
+#[test]
+fn packets_are_conserved_for_a_round_of_recovery_and_then_the_window_is_what_it_was() {
+    let mut path = Path::cycling();
+    path.round(100, 90, 0);
+    let before = path.bbr.cwnd;
+    path.signal(CongestionKind::FastRetransmit);
+    path.round(1, 80, 5);
+    assert_eq!(path.bbr.cwnd, 81 * MSS);
+    path.bbr.on_recovered(path.now, Bytes::MAX);
+    path.round(1, 80, 0);
+    assert!(path.bbr.cwnd.abs_diff(before) <= 2 * MSS, "{} after {before}", path.bbr.cwnd);
+}
+
+#[test]
+fn probe_rtt_leaves_four_packets_for_200_ms_once_in_ten_seconds() {
+    let mut path = Path::cycling();
+    let start = path.bbr.min_rtt_stamp;
+    while path.bbr.state != State::ProbeRtt {
+        path.round(100, 90, 0);
+    }
+    assert_eq!(path.now.since(start), Span::from_millis(10_100));
+    assert_eq!(path.bbr.cwnd, 4 * MSS);
+    let mut rounds = 0;
+    while path.bbr.state == State::ProbeRtt {
+        path.round(4, 4, 0);
+        rounds += 1;
+    }
+    assert_eq!(rounds, 4, "one to see four packets in flight, and more than 200 ms");
+    assert!(path.bbr.cwnd > 100 * MSS);
+}
+
+#[test]
+fn many_losses_at_the_same_rate_are_a_policer_for_48_rounds() {
+    let mut path = Path::cycling();
+    for _ in 0..12 {
+        path.round(60, 60, 20);
+    }
+    assert_eq!(path.bbr.long_term.in_use().map(|rate| (rate.carries(RTT) + MSS / 2) / MSS), Some(60));
+    assert_eq!(path.bbr.pacing_gain, UNIT);
+    for _ in 0..60 {
+        path.round(60, 60, 0);
+    }
+    assert_eq!(path.bbr.long_term.in_use(), None);
+}
+
+#[test]
+fn windows_are_even_and_have_room_for_three_quanta() {
+    let mut path = Path::cycling();
+    path.round(100, 90, 0);
+    // 100 packets per 100 ms are 8.4 Mb/s on the wire, where a quantum is two packets.
+    assert_eq!(path.bbr.quantum(), 2 * MSS);
+    assert_eq!(path.bbr.with_budget(99 * MSS), if path.bbr.cycle_index == 0 { 108 } else { 106 } * MSS);
+}

@@ -1,0 +1,211 @@
+"""A study whose points are chosen as it goes: what was found at some decides which come next.
+
+It has the folder of a study, with ``points.json`` for the points so far, so that a search that was killed finds its
+runs again, and what reads studies (`varicap report`, `plot`, `table`) reads it once it is published.
+"""
+
+import json
+import os
+import time
+import uuid
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pyarrow as pa
+
+import varicap._core as _core
+from varicap.errors import InterruptedSweep
+from varicap.results.manifest import host, sha256, software
+from varicap.results.study import STUDY_VERSION, Study
+from varicap.results.summary import KINDS, Point, Tables
+from varicap.study.budget import Limits, check
+from varicap.study.store import Folder, StudyError, unpack
+from varicap.study.work import Piece, Span, Task, execute, workers_on
+
+ABSENT = "–"
+"""Stands for the value of a key that a point does not have, where tables want one for each key."""
+
+
+class Growing:
+    """Runs of one scenario at points that are added while it is open; use `growing` to open one."""
+
+    def __init__(
+        self,
+        base: _core.Scenario,
+        store: Folder,
+        plan: Mapping[str, Any],
+        workers: tuple[Executor, int],
+        limits: Limits,
+        heard: Callable[[Tables], None],
+        kept: Path | None,
+        piece_s: float,
+    ) -> None:
+        self.base = base
+        self.points: list[Point] = []
+        self.there: dict[int, set[int]] = {}
+        """Replications that are finished, by point."""
+        self._text = base.to_json()
+        self._store, self._plan, self._workers, self._limits = store, plan, workers, limits
+        self._heard, self._kept, self._piece_s = heard, kept, piece_s
+        self._busy_s, self._begin = 0.0, time.perf_counter()
+        self._digests: dict[str, str] = dict(plan["traces"])
+        self._take_up()
+
+    def _take_up(self) -> None:
+        file = self._store.path / "points.json"
+        if file.is_file():
+            try:
+                self.points = [
+                    tuple((str(key), str(value)) for key, value in one) for one in json.loads(file.read_text())
+                ]
+            except (ValueError, TypeError):
+                raise StudyError(f"{file}: not the points of a study; choose another folder") from None
+        found = self._store.read()
+        self._note(found)
+        if found["links"].num_rows:
+            self._heard(found)
+
+    def add(self, point: Point) -> int:
+        """The number of a point, which is checked if it is new.  Raises `ScenarioError` and `LimitError`."""
+        if point in self.points:
+            return self.points.index(point)
+        scenario = _core.Scenario.from_json(
+            self._text, self.base.name, self.base.base_dir, list(point), option="--vary"
+        )
+        check(self._limits, len(self.points), point, scenario, self._workers[1])
+        for name, path in dict(scenario.trace_files()).items():
+            if name not in self._digests:
+                self._digests[name] = sha256(path)
+        self.points.append(point)
+        self._store.write_json("points.json", self.points)
+        return len(self.points) - 1
+
+    def missing(self, wanted: Mapping[int, range]) -> list[Span]:
+        """Runs that are not there, in the order of points and replications."""
+        spans: list[Span] = []
+        for point, replications in wanted.items():
+            for replication in replications:
+                if replication in self.there.get(point, ()):
+                    continue
+                last = spans[-1] if spans else None
+                if last is not None and last.point == point and last.first + last.count == replication:
+                    spans[-1] = Span(point, last.first, last.count + 1)
+                else:
+                    spans.append(Span(point, replication, 1))
+        return spans
+
+    def run(self, wanted: Mapping[int, range]) -> None:
+        """Make the runs of these points that are missing, and pass on what they found."""
+        spans = self.missing(wanted)
+        if not spans:
+            return
+        try:
+            execute(self._task, spans, *self._workers, self._piece_s, self._keep)
+        except KeyboardInterrupt:
+            done = sum(map(len, self.there.values()))
+            raise InterruptedSweep(done, done + sum(span.count for span in self.missing(wanted)), self._kept) from None
+
+    def _task(self, spans: tuple[Span, ...]) -> Task:
+        points = tuple(self.points[span.point] for span in spans)
+        seed = self._plan["seed"]
+        return Task(self._text, self.base.base_dir, seed, spans, points, tuple(self._digests.items()), self._limits)
+
+    def _keep(self, piece: Piece) -> None:
+        self._store.add(piece.name, piece.tables)
+        self._busy_s += piece.busy_s
+        found = unpack(piece.tables)
+        self._note(found)
+        self._heard(found)
+
+    def _note(self, found: Tables) -> None:
+        links = found["links"]
+        for point, run in zip(links["point"].to_pylist(), links["replication"].to_pylist(), strict=True):
+            self.there.setdefault(point, set()).add(run)
+
+    def publish(self, points: Sequence[int], facts: Mapping[str, Any]) -> Study:
+        """The runs of these points as a study, which is written into the folder if there is one."""
+        tables = {kind: _of(rows, points) for kind, rows in self._store.read().items()}
+        keys = list(dict.fromkeys(key for point in self.points for key, _ in point))
+        filled = tuple(tuple((key, dict(self.points[number]).get(key, ABSENT)) for key in keys) for number in points)
+        study = Study(self.base.name, filled, tables, self._kept)
+        if self._kept is not None:
+            names = [self._store.write_table(kind, tables[kind]) for kind in KINDS if tables[kind].num_rows]
+            names.append(self._store.write_table("summary", study.summary))
+            manifest = {
+                **self._plan,
+                "points": [dict(point) for point in filled],
+                "traces": self._digests,
+                **facts,
+                "busy_s": round(self._busy_s, 3),
+                "wall_s": round(time.perf_counter() - self._begin, 3),
+                "tables": {path.name: sha256(path) for path in names},
+                "software": software(),
+                "host": host(),
+            }
+            self._store.write_json("manifest.json", manifest)
+        return study
+
+    def describe(self, answer: Mapping[str, Any]) -> None:
+        """Write what the runs were made for, and what they answer, beside them."""
+        self._store.write_json("design.json", answer)
+
+
+def _of(rows: pa.Table, points: Sequence[int]) -> pa.Table:
+    """The rows of some points, numbered in their order."""
+    if not rows.num_rows:
+        return rows
+    place = {number: at for at, number in enumerate(points)}
+    numbers = rows["point"].to_pylist()
+    kept = [at for at, number in enumerate(numbers) if number in place]
+    chosen = rows.take(pa.array(kept, pa.int64()))
+    renumbered = pa.array([place[numbers[at]] for at in kept], pa.int64())
+    at = chosen.schema.get_field_index("point")
+    chosen = chosen.set_column(at, chosen.schema.field("point"), renumbered)
+    order = pa.array(range(chosen.num_rows), pa.int64())
+    keys = [("point", "ascending"), ("replication", "ascending"), ("place", "ascending")]
+    return chosen.append_column("place", order).sort_by(keys).drop_columns(["place"]).combine_chunks()
+
+
+@contextmanager
+def growing(
+    base: _core.Scenario,
+    asked: Mapping[str, Any],
+    heard: Callable[[Tables], None],
+    *,
+    seed: int,
+    folder: str | Path | None = None,
+    on: str | None = None,
+    executor: Executor | None = None,
+    jobs: int | None = None,
+    max_memory: str | None = None,
+    max_time: str | None = None,
+    piece_s: float = 1.0,
+    notify: Callable[[str], None] = warnings.warn,
+) -> Iterator[Growing]:
+    """A study that is open for points; a `folder` takes up what is in it if it was `asked` the same.
+
+    `heard` gets the tables of all runs that are finished, those of a folder first.
+    """
+    plan = {
+        "study_version": STUDY_VERSION,
+        "scenario": json.loads(base.to_json()),
+        "asked": dict(asked),
+        "seed": seed,
+        "traces": {name: sha256(path) for name, path in dict(base.trace_files()).items()},
+    }
+    limits = Limits(max_memory, max_time, uuid.uuid4().hex)
+    with ExitStack() as stack:
+        scratch = Path(folder) if folder is not None else Path(stack.enter_context(TemporaryDirectory()))
+        store = Folder(scratch, notify)
+        store.open(plan)
+        stack.callback(store.close)
+        if executor is not None:
+            workers = executor, jobs or 1
+        else:
+            workers = stack.enter_context(workers_on(on, jobs or (None if on else os.cpu_count())))
+        yield Growing(base, store, plan, workers, limits, heard, None if folder is None else store.path, piece_s)

@@ -1,0 +1,261 @@
+"""From a trace to a chain of rates that a scenario can have, and how well it describes the trace.
+
+>>> from varicap.traces import generate_steps
+>>> found = fit(generate_steps([8e6, 2e6], [2.0], 600.0), slot_s=0.2)
+>>> found.states, [round(rate / 1e6, 1) for rate in found.rates_bps.tolist()]
+(2, [2.0, 8.0])
+"""
+
+import json
+import math
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from varicap.analyse.effective import SlottedChain
+from varicap.traces.fitting.coverage import Coverage, fit_coverage
+from varicap.traces.fitting.goodness import Curve, Goodness, goodness
+from varicap.traces.fitting.hidden import SLOTS_PER_STATE, Hidden, Law, chosen, fit_hidden
+from varicap.traces.fitting.simulated import intervals
+from varicap.traces.parameters import TraceError
+from varicap.traces.trace import OPPORTUNITY_BITS, Array, Opportunities, Trace
+
+__all__ = ["ADEQUATE", "Coverage", "Curve", "Fit", "Goodness", "HeldOut", "Hidden", "fit"]
+
+MOST_STATES = 8
+"""States that are tried if nobody says how many."""
+_MOST_GIVEN = 50
+ADEQUATE = 0.1
+"""Largest relative error of the effective capacity at which a fit is called adequate."""
+_FEWEST_SLOTS = 2 * SLOTS_PER_STATE
+_MOST_SLOTS = 200_000
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """How well the part of a trace that was not fitted is predicted: log-likelihood per slot, natural."""
+
+    slots: int
+    """Slots that were held out, at the end of the trace."""
+    chain: float
+    """By a chain of as many states, fitted to the rest."""
+    independent: float
+    """By the same states in independent slots: what memory adds is the difference."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A chain of rates fitted to a trace."""
+
+    slot_s: float
+    """Length of a slot [s]."""
+    hidden: Hidden
+    """The hidden chain, in packets per slot."""
+    tried: tuple[Hidden, ...]
+    """All that were fitted, from which the least BIC was chosen."""
+    goodness: Goodness
+    held_out: HeldOut | None
+    """None if the trace is too short to hold anything out."""
+    coverage: Coverage
+    """Two states, with and without capacity."""
+    rate_intervals_bps: Array | None = field(repr=False, default=None)
+    """95 % intervals of the rates, shape (n, 2), if they were asked for."""
+    holding_intervals_s: Array | None = field(repr=False, default=None)
+    """95 % intervals of the mean holding times, shape (n, 2)."""
+
+    @property
+    def states(self) -> int:
+        """Number of states."""
+        return self.hidden.states
+
+    @property
+    def rates_bps(self) -> Array:
+        """Rate of each state, in ascending order [b/s], shape (n,)."""
+        return self.hidden.mean * (OPPORTUNITY_BITS / self.slot_s)
+
+    @property
+    def mean_holding_s(self) -> Array:
+        """Mean holding time of each state [s], shape (n,); infinite for a single state."""
+        leave = 1 - np.diag(self.hidden.transition)
+        with np.errstate(divide="ignore"):
+            return np.asarray(self.slot_s / leave)
+
+    @property
+    def chain(self) -> SlottedChain:
+        """The chain for `varicap.analyse`: capacities in b/s, whatever the slot."""
+        return SlottedChain(self.rates_bps, self.hidden.transition)
+
+    @property
+    def is_adequate(self) -> bool:
+        """Whether the effective capacity is within `ADEQUATE` of the trace's, as far as the trace tells."""
+        return self.goodness.error is not None and self.goodness.error <= ADEQUATE
+
+    def capacity(self, law: Literal["slotted", "continuous"] = "slotted") -> dict[str, Any]:
+        """The capacity of a link in a scenario.
+
+        ``slotted`` is the chain that was fitted, which may change at the ends of slots only.  ``continuous`` holds each
+        state for an exponential time of the same mean, and then jumps with the same probabilities.
+        """
+        rates = [f"{rate:.0f} bit/s" for rate in self.rates_bps.tolist()]
+        if self.states == 1:
+            return {"constant": rates[0]}
+        if law == "slotted":
+            rows = [_summing_to_one(row) for row in self.hidden.transition.tolist()]
+            return {"slotted-markov": {"rates": rates, "step": f"{self.slot_s * 1e3:g} ms", "transitions": rows}}
+        jumps = self.hidden.transition.copy()
+        np.fill_diagonal(jumps, 0.0)
+        jumps /= jumps.sum(axis=1, keepdims=True)
+        return {
+            "markov": {
+                "rates": rates,
+                "mean_holding": [f"{time * 1e3:.3f} ms" for time in self.mean_holding_s.tolist()],
+                "jumps": [_summing_to_one(row) for row in jumps.tolist()],
+            }
+        }
+
+    def to_toml(self, law: Literal["slotted", "continuous"] = "slotted") -> str:
+        """The same in a scenario's notation, in one line; also what ``varicap.run(…, overrides=…)`` takes."""
+        return _inline(self.capacity(law))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as an object, as ``varicap trace fit --json`` prints it."""
+        return {
+            "slot_s": self.slot_s,
+            "slots": self.hidden.slots,
+            "states": self.states,
+            "law": self.hidden.law,
+            "rates_bps": self.rates_bps.tolist(),
+            "rate_intervals_bps": _listed(self.rate_intervals_bps),
+            "mean_holding_s": [_finite(time) for time in self.mean_holding_s.tolist()],
+            "holding_intervals_s": _listed(self.holding_intervals_s),
+            "share": self.hidden.share.tolist(),
+            "transition": self.hidden.transition.tolist(),
+            "tried": [{"states": each.states, "law": each.law, "bic": each.bic} for each in self.tried],
+            "held_out": None if self.held_out is None else vars(self.held_out),
+            "is_adequate": self.is_adequate,
+            "effective_capacity_error": self.goodness.error,
+            "marginal_distance": self.goodness.distance,
+            "effective_capacity": [
+                {
+                    "block_s": block,
+                    "delta_per_bit": curve.x.tolist(),
+                    "trace_bps": curve.trace.tolist(),
+                    "fit_bps": curve.fit.tolist(),
+                }
+                for block, curve in self.goodness.effective.items()
+            ],
+            "coverage": {key: _finite(value) for key, value in vars(self.coverage).items()},
+            "capacity": {law: self.capacity(law) for law in ("slotted", "continuous")},
+        }
+
+
+def fit(
+    trace: Trace,
+    slot_s: float = 0.1,
+    states: int | None = None,
+    *,
+    most_states: int = MOST_STATES,
+    held_out: float = 0.25,
+    simulations: int = 0,
+    seed: int = 1,
+) -> Fit:
+    """Fit a chain of rates to a trace.
+
+    Parameters
+    ----------
+    trace
+        The trace, which is treated as a cycle, as a link does.
+    slot_s
+        Length of a slot [s].  Within it the chain keeps its rate: what varies faster is averaged.
+    states
+        Number of states; the least BIC if None.
+    most_states
+        Most states that are then tried.
+    held_out
+        Share of the trace, at its end, that a second fit does not see, to be predicted by it; 0 for none.
+    simulations
+        Paths of the fitted chain that are fitted again, for 95 % intervals of rates and holding times; 0 for none.
+    seed
+        Of these paths.
+
+    Raises
+    ------
+    TraceError
+        A trace of too few slots, or without capacity.
+    MachineLacksError
+        hmmlearn is not there.
+    """
+    values, whole = _packets(trace, slot_s, held_out)
+    laws: tuple[Law, ...] = ("normal", "poisson") if whole else ("normal",)
+    counts = [states] if states is not None else list(range(1, min(most_states, len(values) // SLOTS_PER_STATE) + 1))
+    if not counts or not all(1 <= count <= _MOST_GIVEN for count in counts):
+        raise TraceError(f"a chain has 1 to {_MOST_GIVEN} states")
+    best, tried = chosen(values, laws, counts)
+    per_slot = OPPORTUNITY_BITS / slot_s
+    chain = SlottedChain(best.mean * per_slot, best.transition)
+    rates, holdings = intervals(best, simulations, seed) if simulations else (None, None)
+    return Fit(
+        slot_s=slot_s,
+        hidden=best,
+        tried=tuple(tried),
+        goodness=goodness(values * per_slot, chain, best.share, slot_s),
+        held_out=_predicted(values, best, held_out),
+        coverage=fit_coverage(values * per_slot, slot_s),
+        rate_intervals_bps=None if rates is None else rates * per_slot,
+        holding_intervals_s=None if holdings is None else holdings * slot_s,
+    )
+
+
+def _packets(trace: Trace, slot_s: float, held_out: float) -> tuple[Array, bool]:
+    """Packets that each slot can carry, and whether they are whole ones."""
+    if not slot_s > 0:
+        raise TraceError(f"a slot is longer than 0 s, not {slot_s:g} s")
+    if not 0 <= held_out <= 0.5:
+        raise TraceError(f"the share that is held out is from 0 to 0.5, not {held_out:g}")
+    slots = int(trace.duration_s / slot_s + 1e-9)
+    if slots < _FEWEST_SLOTS:
+        raise TraceError(
+            f"{trace.duration_s:g} s are {slots} slots of {slot_s:g} s, too few to fit: {_FEWEST_SLOTS} or more"
+        )
+    if slots > _MOST_SLOTS:
+        raise TraceError(
+            f"{trace.duration_s:g} s are {slots} slots of {slot_s:g} s, too many to fit: {_MOST_SLOTS} at most"
+        )
+    values = np.diff(trace.bits_until(np.arange(slots + 1, dtype=np.float64) * slot_s)) / OPPORTUNITY_BITS
+    if not values.any():
+        raise TraceError("the trace has no capacity at all")
+    return values, isinstance(trace, Opportunities)
+
+
+def _predicted(values: Array, best: Hidden, share: float) -> HeldOut | None:
+    """The end of the trace, by a chain of as many states fitted to the rest."""
+    kept = len(values) - round(share * len(values))
+    if kept == len(values) or kept < SLOTS_PER_STATE * best.states:
+        return None
+    known, new = fit_hidden(values[:kept], best.states, best.law), values[kept:]
+    return HeldOut(len(new), known.score(new) / len(new), known.without_memory().score(new) / len(new))
+
+
+def _inline(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key} = {_inline(each)}" for key, each in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_inline, value)) + "]"
+    return json.dumps(value)
+
+
+def _summing_to_one(row: list[float]) -> list[float]:
+    """Six digits of each, and what rounding took from the sum in the largest."""
+    short = [round(value, 6) for value in row]
+    largest = max(range(len(row)), key=short.__getitem__)
+    short[largest] = round(1 - sum(value for place, value in enumerate(short) if place != largest), 6)
+    return short
+
+
+def _listed(values: Array | None) -> Any:
+    return None if values is None else [[_finite(each) for each in row] for row in values.tolist()]
+
+
+def _finite(value: float | None) -> float | None:
+    return None if value is None or math.isinf(value) else value

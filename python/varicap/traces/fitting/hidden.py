@@ -1,0 +1,212 @@
+"""A hidden Markov chain fitted to what a link carries in each slot, by expectation maximisation.
+
+In slot t the chain is in state s(t), which nobody sees; what is carried is random about the state's mean:
+
+    x(t) ~ normal(m_s, v_s)   or, of whole packets,   x(t) ~ Poisson(m_s)
+
+The states of a link that varies are not separate, so their number is a choice: the one with the least
+
+    BIC = -2 log L + k log T
+
+of k parameters and T slots.  Source: [rabiner89, §III] for the algorithm, [schwarz78] for the criterion.  hmmlearn
+iterates; the last step is done here, since it treats the trace as a cycle, as links do: with the step from the end to
+the beginning every state is left as often as it is entered, so that the chain holds together and its long-run mean is
+the trace's.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from varicap.errors import MachineLacksError
+from varicap.traces.parameters import TraceError
+from varicap.traces.trace import Array
+
+Law = Literal["normal", "poisson"]
+
+_LEAST_VARIANCE = 0.05
+"""Of a state [packets²]: below it a normal law would describe one value, with a likelihood without bound."""
+_LEAST_MEAN = 1e-3
+"""Of a state [packets]: a Poisson law of mean 0 would make every other value impossible."""
+_ITERATIONS = 200
+_GAIN = 1e-2
+"""Of the log-likelihood, below which iterations end."""
+SLOTS_PER_STATE = 30
+"""A state for fewer slots than that would describe single events."""
+
+
+@dataclass(frozen=True, eq=False)
+class Hidden:
+    """A hidden chain, its states in order of their means."""
+
+    law: Law
+    """What is carried in a slot, given the state."""
+    mean: Array
+    """Mean of each state [packets of 1500 B per slot], shape (n,)."""
+    variance: Array
+    """Variance of each state [packets²], shape (n,); the mean, for Poisson."""
+    transition: Array
+    """Probability of each next state, shape (n, n)."""
+    share: Array
+    """Long-run share of slots in each state, shape (n,)."""
+    log_likelihood: float
+    """Natural logarithm of the likelihood of the slots."""
+    slots: int
+
+    @property
+    def states(self) -> int:
+        """Number of states."""
+        return len(self.mean)
+
+    @property
+    def parameters(self) -> int:
+        """Number of free parameters."""
+        n = self.states
+        return n * (n - 1) + n * (2 if self.law == "normal" else 1)
+
+    @property
+    def bic(self) -> float:
+        """The Bayesian information criterion: the less, the better."""
+        return self.parameters * math.log(self.slots) - 2 * self.log_likelihood
+
+    def log_density(self, values: Array) -> Array:
+        """Log-likelihood of each value in each state, shape (T, n)."""
+        x, m = values[:, None], self.mean[None, :]
+        if self.law == "poisson":
+            m = np.maximum(m, _LEAST_MEAN)
+            from scipy.special import gammaln  # slow to import
+
+            return np.asarray(x * np.log(m) - m - gammaln(x + 1))
+        v = self.variance[None, :]
+        return np.asarray(-0.5 * (np.log(2 * np.pi * v) + (x - m) ** 2 / v))
+
+    def score(self, values: Array) -> float:
+        """Log-likelihood of other slots, begun anywhere."""
+        return _passes(self, values)[0]
+
+    def without_memory(self) -> "Hidden":
+        """The same shares of the same states, in any order."""
+        n = self.states
+        return Hidden(self.law, self.mean, self.variance, np.tile(self.share, (n, 1)), self.share, math.nan, self.slots)
+
+
+def fit_hidden(values: Array, states: int, law: Law) -> Hidden:
+    """Fit a chain of so many states to what was carried in each slot, shape (T,); deterministic.
+
+    `values` are packets; whole ones for ``poisson``.  Raises `TraceError` if there are too few slots.
+    """
+    slots = len(values)
+    if slots < SLOTS_PER_STATE * states:
+        raise TraceError(f"{slots} slots are too few for {states} states: {SLOTS_PER_STATE} each, or a shorter slot")
+    if states == 1:
+        mean = np.array([values.mean()])
+        variance = np.array([max(float(values.var()), _LEAST_VARIANCE)]) if law == "normal" else mean
+        only = Hidden(law, mean, variance, np.ones((1, 1)), np.ones(1), math.nan, slots)
+        return replace(only, log_likelihood=only.score(values))
+    return _as_cycle(_iterated(values, states, law), values)
+
+
+def chosen(values: Array, laws: Sequence[Law], counts: Sequence[int]) -> tuple[Hidden, list[Hidden]]:
+    """The chain with the least BIC, and all that were tried: in each law until two more states in a row are worse."""
+    tried: list[Hidden] = []
+    for law in laws:
+        worse, least = 0, math.inf
+        for states in counts:
+            found = fit_hidden(values, states, law)
+            tried.append(found)
+            worse, least = (0, found.bic) if found.bic < least else (worse + 1, least)
+            if worse == 2:
+                break
+    return min(tried, key=lambda each: each.bic), tried
+
+
+def _begin(values: Array, states: int, law: Law) -> Hidden:
+    """States at quantiles of what was carried, each kept for ten slots."""
+    levels = np.quantile(values, (np.arange(states) + 0.5) / states)
+    # States that begin equal stay equal.
+    mean = np.maximum(levels + 1e-3 * np.arange(states), _LEAST_MEAN)
+    variance = np.full(states, max(float(values.var()) / states**2, _LEAST_VARIANCE)) if law == "normal" else mean
+    leave = 0.1 / max(states - 1, 1)
+    transition = np.full((states, states), leave)
+    np.fill_diagonal(transition, 1 - leave * (states - 1))
+    return Hidden(law, mean, variance, transition, np.full(states, 1 / states), math.nan, len(values))
+
+
+def _iterated(values: Array, states: int, law: Law) -> Hidden:
+    """Expectation maximisation until it gains nothing."""
+    model, first = _model(states, law), _begin(values, states, law)
+    model.startprob_, model.transmat_ = first.share, first.transition
+    if law == "normal":
+        model.means_, model.covars_ = first.mean[:, None], first.variance[:, None]
+        model.fit(values[:, None])
+        mean, variance = model.means_.ravel(), model.covars_.reshape(states)
+    else:
+        model.lambdas_ = first.mean[:, None]
+        model.fit(np.rint(values).astype(np.int64)[:, None])
+        mean = variance = model.lambdas_.ravel()
+    mean = np.maximum(mean, _LEAST_MEAN)
+    variance = np.maximum(variance, _LEAST_VARIANCE) if law == "normal" else mean
+    return Hidden(law, mean, variance, model.transmat_, model.startprob_, math.nan, len(values))
+
+
+def _model(states: int, law: Law) -> Any:
+    """hmmlearn's, whose first values are given."""
+    try:
+        from hmmlearn import hmm
+    except ImportError:
+        raise MachineLacksError("fitting needs hmmlearn: install varicap[fit]") from None
+    _no_warnings()
+    if law == "poisson":
+        return hmm.PoissonHMM(states, n_iter=_ITERATIONS, tol=_GAIN, init_params="", params="stl")
+    return hmm.GaussianHMM(
+        states, "diag", n_iter=_ITERATIONS, tol=_GAIN, init_params="", params="stmc", min_covar=_LEAST_VARIANCE
+    )
+
+
+def _no_warnings() -> None:
+    """That the likelihood falls in its last digits, or a state is empty, is no news to a user."""
+    import logging
+
+    logging.getLogger("hmmlearn").setLevel(logging.ERROR)
+
+
+def _as_cycle(found: Hidden, values: Array) -> Hidden:
+    """The last step of the maximisation, with the step from the end of the trace to its beginning."""
+    _, before, after, scale, density = _passes(found, values)
+    state = before * after
+    state /= state.sum(axis=1, keepdims=True)
+    onward = density[1:] * after[1:] / scale[1:, None]
+    steps = found.transition * (before[:-1].T @ onward) + np.outer(state[-1], state[0])
+    keep = np.flatnonzero(state.sum(axis=0) > 0.5)  # a state for less than half a slot is none
+    keep = keep[np.argsort(found.mean[keep], kind="stable")]
+    state, steps = state[:, keep], steps[np.ix_(keep, keep)]
+    times = state.sum(axis=0)
+    mean = (values @ state) / times
+    spread = np.maximum((((values[:, None] - mean) ** 2) * state).sum(axis=0) / times, _LEAST_VARIANCE)
+    variance = spread if found.law == "normal" else mean
+    transition = steps / steps.sum(axis=1, keepdims=True)
+    share = times / times.sum()
+    final = Hidden(found.law, mean, variance, transition, share, math.nan, len(values))
+    return Hidden(found.law, mean, variance, transition, share, _passes(final, values)[0], len(values))
+
+
+def _passes(chain: Hidden, values: Array) -> tuple[float, Array, Array, Array, Array]:
+    """Log-likelihood; forward and backward variables, scaled; the scales; densities.  [rabiner89, §V-A]."""
+    log = chain.log_density(values)
+    most = log.max(axis=1)
+    density = np.exp(log - most[:, None])
+    slots, states = density.shape
+    before, after, scale = np.empty((slots, states)), np.ones((slots, states)), np.empty(slots)
+    now = chain.share * density[0]
+    for slot in range(slots):
+        if slot:
+            now = (now @ chain.transition) * density[slot]
+        scale[slot] = max(float(now.sum()), 1e-300)
+        now = before[slot] = now / scale[slot]
+    later = after[-1]
+    for slot in range(slots - 2, -1, -1):
+        later = after[slot] = chain.transition @ (density[slot + 1] * later) / scale[slot + 1]
+    return float(np.log(scale).sum() + most.sum()), before, after, scale, density
