@@ -114,6 +114,16 @@ def paired(*points: Array) -> Array:
     return np.array([point[:common] for point in points])
 
 
+def ratio(above: Array, below: Array) -> Array:
+    """Ratio of two means over the runs: a value for each run, whose mean is that ratio.
+
+    They scatter as its linearised error does.  (A mean of ratios is biased where the denominator scatters, and a ratio
+    to a fixed mean leaves that scatter out.)
+    """
+    of_means = above.mean() / below.mean()
+    return np.asarray(of_means + (above - of_means * below) / below.mean())
+
+
 def goodput(result: Result, flow: str) -> Array:
     """Goodput of one flow in each replication [kB/s]."""
     return samples(result.flows, flow, "goodput_bps") / 8e3

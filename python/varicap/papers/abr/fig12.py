@@ -13,13 +13,13 @@ from varicap.papers.abr.sessions import (
     curve,
     gain,
     grid,
-    least,
     mean,
     one,
     over_psi,
 )
 from varicap.papers.run import Grid, Outcome, Run
 from varicap.papers.verdict import Value
+from varicap.papers.worst import least
 from varicap.report.paper import curves
 from varicap.statistics import Array, Interval
 

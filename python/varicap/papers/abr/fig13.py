@@ -3,9 +3,10 @@
 from functools import partial
 
 from varicap.papers.abr.fig12 import KINDS, draw, today
-from varicap.papers.abr.sessions import PSI, SMALL, gain, grid, least, over_psi
+from varicap.papers.abr.sessions import PSI, SMALL, gain, grid, over_psi
 from varicap.papers.run import Outcome, Run
 from varicap.papers.verdict import Value
+from varicap.papers.worst import least
 from varicap.statistics import Interval
 
 

@@ -5,9 +5,10 @@ from functools import partial
 
 from matplotlib.figure import Figure
 
-from varicap.papers.abr.sessions import DELAY_MS, EFFICIENCY, PSI, PSI_AXIS, curve, gain, grid, least, one
+from varicap.papers.abr.sessions import DELAY_MS, EFFICIENCY, PSI, PSI_AXIS, curve, gain, grid, one
 from varicap.papers.run import Grid, Outcome, Run
 from varicap.papers.verdict import Value
+from varicap.papers.worst import least
 from varicap.report.paper import curves
 from varicap.statistics import Array, Interval
 

@@ -3,9 +3,10 @@
 from functools import partial
 
 from varicap.papers.abr.fig15 import draw, measured
-from varicap.papers.abr.sessions import gain, least
+from varicap.papers.abr.sessions import gain
 from varicap.papers.run import Outcome, Run
 from varicap.papers.verdict import Value
+from varicap.papers.worst import least
 
 _TAU_MS = 1000.0
 

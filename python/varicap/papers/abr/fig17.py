@@ -5,9 +5,10 @@ from itertools import pairwise
 
 from matplotlib.figure import Figure
 
-from varicap.papers.abr.sessions import EFFICIENCY, curve, gain, largest, mean, one, samples_of
+from varicap.papers.abr.sessions import EFFICIENCY, curve, gain, mean, one, samples_of
 from varicap.papers.run import Outcome, Run
 from varicap.papers.verdict import Value
+from varicap.papers.worst import most
 from varicap.report.paper import Axis, curves
 from varicap.statistics import Array, Interval
 
@@ -40,7 +41,7 @@ def from_one_to_ten(points: dict[int, Array]) -> Interval:
 def _largest_step(ours: Ours) -> Interval:
     """What a larger M gains over the next smaller one at most, at 50 ms for both N [%]."""
     rows = (list(ours[50.0, times].values()) for times in TIMES)
-    return largest([gain(more, less) for row in rows for less, more in pairwise(row)])
+    return most([gain(more, less) for row in rows for less, more in pairwise(row)])
 
 
 def of_memory(ours: Ours, delay: float) -> Interval:

@@ -6,9 +6,10 @@ from functools import partial
 import numpy as np
 from matplotlib.figure import Figure
 
-from varicap.papers.abr.sessions import LONG_MS, curve, grid, largest, two
+from varicap.papers.abr.sessions import LONG_MS, curve, grid, two
 from varicap.papers.run import Grid, Outcome, Run
 from varicap.papers.verdict import Value
+from varicap.papers.worst import farthest
 from varicap.report.paper import Axis, curves
 from varicap.statistics import Array, Interval
 
@@ -33,8 +34,12 @@ def ratios(pairs: Pairs) -> dict[float, Array]:
 
 
 def unfairness(by_psi: dict[float, Array]) -> dict[float, Array]:
-    """How far the ratio is from one, by psi."""
-    return {psi: abs(ratio - 1) for psi, ratio in by_psi.items()}
+    """How far the ratio is from one, by psi.
+
+    A run counts on the side on which the mean lies, so that the mean of these is the distance of the mean; distances of
+    single runs would grow with their scatter.
+    """
+    return {psi: np.sign(ratio.mean() - 1) * (ratio - 1) for psi, ratio in by_psi.items()}
 
 
 def between(by_psi: dict[float, Array]) -> list[Array]:
@@ -46,8 +51,7 @@ def reproduce(run: Run) -> Outcome:
     """Whether the sessions share equally where the capacity varies fast."""
     ours = measured(run, "case 1", SMALL)
     fast = [ratio for psi, ratio in ratios(ours).items() if psi <= 0.3]
-    worst = largest([abs(ratio - 1) for ratio in fast])
-    return Outcome({"ABR-C15-fast": Value(sim=worst)}, partial(draw, "Fig. 19: case 1", {"case 1": ours}))
+    return Outcome({"ABR-C15-fast": Value(sim=farthest(fast))}, partial(draw, "Fig. 19: case 1", {"case 1": ours}))
 
 
 def draw(title: str, ours: dict[str, Pairs]) -> Figure:

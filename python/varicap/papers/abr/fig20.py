@@ -3,9 +3,10 @@
 from functools import partial
 
 from varicap.papers.abr.fig19 import PSI, between, draw, fairness, measured, ratios
-from varicap.papers.abr.sessions import largest, least, mean
+from varicap.papers.abr.sessions import mean
 from varicap.papers.run import Outcome, Run
 from varicap.papers.verdict import Value
+from varicap.papers.worst import least, most
 
 
 def reproduce(run: Run) -> Outcome:
@@ -14,7 +15,7 @@ def reproduce(run: Run) -> Outcome:
     effcap, tcp = ratios(ours["case 1"]), ratios(ours["tcp"])
     values = {
         "ABR-C15-between": Value(sim=least(between(effcap))),
-        "ABR-C15-range": Value(sim=largest(between(effcap))),
+        "ABR-C15-range": Value(sim=most(between(effcap))),
         "ABR-C15-tcp": Value(sim=mean(list(tcp.values()))),
         "ABR-C15-fairer": Value(sim=least([effcap[psi] - tcp[psi] for psi in tcp])),
     }

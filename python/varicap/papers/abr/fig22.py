@@ -3,9 +3,10 @@
 from functools import partial
 
 from varicap.papers.abr.fig19 import PSI, Pairs, between, draw, measured, ratios, unfairness
-from varicap.papers.abr.sessions import gain, least, mean
+from varicap.papers.abr.sessions import gain, mean
 from varicap.papers.run import Outcome, Run
 from varicap.papers.verdict import Value
+from varicap.papers.worst import least
 from varicap.statistics import Array
 
 

@@ -129,16 +129,6 @@ def mean(arrays: Sequence[Array]) -> Interval:
     return Interval.of(paired(*arrays).mean(axis=0))
 
 
-def least(arrays: Sequence[Array]) -> Interval:
-    """The least of the points in each replication."""
-    return Interval.of(paired(*arrays).min(axis=0))
-
-
-def largest(arrays: Sequence[Array]) -> Interval:
-    """The largest of the points in each replication."""
-    return Interval.of(paired(*arrays).max(axis=0))
-
-
 def curve(name: str, x: Sequence[float], arrays: Sequence[Array], colour: int) -> Curve:
     """A line of a figure, with intervals."""
     return Curve(name, x, [Interval.of(one) for one in arrays], colour)

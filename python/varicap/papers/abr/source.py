@@ -5,9 +5,10 @@ from functools import partial
 from matplotlib.figure import Figure
 
 from varicap.papers.abr.fig19 import ratios
-from varicap.papers.abr.sessions import DELAY_MS, EFFICIENCY, PSI_AXIS, at_source, curve, gain, mean, one, over_psi, two
+from varicap.papers.abr.sessions import DELAY_MS, EFFICIENCY, PSI_AXIS, at_source, curve, gain, one, over_psi, two
 from varicap.papers.run import Outcome, Run
 from varicap.papers.verdict import Value
+from varicap.papers.worst import most
 from varicap.report.paper import curves
 from varicap.statistics import Array
 
@@ -22,9 +23,11 @@ def reproduce(run: Run) -> Outcome:
     by_link = over_psi(run, "effcap", psi)
     by_source = [one(run, "effcap", value * DELAY_MS, changes=changes) for value in psi]
     shares = {kind: ratios({value: two(run, kind, value) for value in _PAIRS}) for kind in ("case 1", "at source")}
+    gains = [gain(own, told) for own, told in zip(by_source, by_link, strict=True)]
+    apart = [shares["at source"][value] - shares["case 1"][value] for value in _PAIRS]
     values = {
-        "ABR-C19-alike": Value(sim=mean([gain(own, told) for own, told in zip(by_source, by_link, strict=True)])),
-        "ABR-C19-case1": Value(sim=mean([shares["at source"][value] - shares["case 1"][value] for value in _PAIRS])),
+        "ABR-C19-alike": Value(sim=most(either for one in gains for either in (one, -one))),
+        "ABR-C19-case1": Value(sim=most(either for one in apart for either in (one, -one))),
     }
     return Outcome(values, partial(_draw, psi, {"at the link": by_link, "at the source": by_source}))
 

@@ -2,8 +2,6 @@
 
 from functools import partial
 
-import numpy as np
-
 from varicap.papers.lrl.curves import C0, LOWS, by_c0
 from varicap.papers.lrl.fig05 import draw, measured_throughput
 from varicap.papers.lrl.link import Values, interval, judged
@@ -29,7 +27,7 @@ def reproduce(run: Run) -> Outcome:
         "F6b": least([ratio[low][c0] for low in LOWS for c0 in _LOW]),
         "F6b-2": ratio[1][2.0],
         "F6b-20": ratio[1][20.0],
-        "F6c-alike": least([_correlation(packets[low], back[low]) for low in LOWS]),
+        "F6c-alike": farthest([one for low in LOWS for one in _scaled(packets[low], back[low])]),
         "F6c-lower": most([back[low][c0] / packets[low][c0] for low in LOWS for c0 in C0[1:]]),
         "F6d": most(opened),
         "F6f": most(full),
@@ -40,7 +38,7 @@ def reproduce(run: Run) -> Outcome:
     return Outcome(judged(values), partial(draw, "Fig. 6: thresholds in packets", rows | returns), [grid])
 
 
-def _correlation(curve: dict[float, Array], other: dict[float, Array]) -> Array:
-    """The correlation of two curves over c0 in each run."""
-    runs = zip(np.transpose(list(curve.values())), np.transpose(list(other.values())), strict=True)
-    return np.array([np.corrcoef(one, two)[0, 1] for one, two in runs])
+def _scaled(curve: dict[float, Array], other: dict[float, Array]) -> list[Array]:
+    """The ratio of two curves at each c0 but zero, scaled so that their means over c0 are the same."""
+    scale = sum(float(curve[c0].mean()) for c0 in C0[1:]) / sum(float(other[c0].mean()) for c0 in C0[1:])
+    return [scale * other[c0] / curve[c0] for c0 in C0[1:]]

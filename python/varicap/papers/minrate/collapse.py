@@ -10,8 +10,8 @@ from functools import partial
 import numpy as np
 from matplotlib.figure import Figure
 
-from varicap.papers.minrate.network import DROP_TAIL, Changes, Measured, interval, measure, queues, ratio
-from varicap.papers.run import Grid, Outcome, Run
+from varicap.papers.minrate.network import DROP_TAIL, Changes, Measured, interval, measure, queues
+from varicap.papers.run import Grid, Outcome, Run, ratio
 from varicap.papers.verdict import Value
 from varicap.report.paper import Axis, Curve, curves
 from varicap.statistics import Array

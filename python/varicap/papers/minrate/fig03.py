@@ -7,8 +7,8 @@ import pyarrow.compute as pc
 from matplotlib.figure import Figure
 
 from varicap.papers.minrate.fig02 import base
-from varicap.papers.minrate.network import ONE_WAY, WARMUP_S, Measured, interval, means, ratio, senders
-from varicap.papers.run import Grid, Outcome, Run
+from varicap.papers.minrate.network import ONE_WAY, WARMUP_S, Measured, interval, means, senders
+from varicap.papers.run import Grid, Outcome, Run, ratio
 from varicap.papers.verdict import Value
 from varicap.report import style
 from varicap.statistics import Array

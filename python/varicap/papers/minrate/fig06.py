@@ -5,8 +5,8 @@ from functools import partial
 from matplotlib.figure import Figure
 
 from varicap.papers.minrate.fig02 import draw, table
-from varicap.papers.minrate.network import RATES, Measured, interval, measure, ratio, senders
-from varicap.papers.run import Outcome, Run
+from varicap.papers.minrate.network import RATES, Measured, interval, measure, senders
+from varicap.papers.run import Outcome, Run, ratio
 from varicap.papers.verdict import Value
 
 

@@ -25,13 +25,23 @@ def ratios(found: Measured) -> Array:
     return np.array([found.excess(flow) / found.throughput("be") for flow in RATES])
 
 
+def unfairness(found: Measured) -> Array:
+    """How far each of these ratios is from one, on the side on which its mean lies, shape (3, runs)."""
+    apart = ratios(found) - 1
+    return np.asarray(np.sign(apart.mean(axis=1, keepdims=True)) * apart)
+
+
+def _farthest(apart: Array) -> Array:
+    return np.asarray(apart[apart.mean(axis=1).argmax()])
+
+
 def reproduce(run: Run) -> Outcome:
     """Compliant throughput and fairness against Fig. 6, and with the average instead of the best round trip."""
     found, before, average = windowed(run), timed(run), windowed(run, AVERAGE)
     values = {f"F7a-{rate:g}": found.compliant(flow) / rate for flow, rate in RATES.items()}
     values |= {
-        "F7b": ratios(found).mean(axis=0) - ratios(before).mean(axis=0),
-        "F7b-least": ratios(found).min(axis=0) - ratios(before).min(axis=0),
+        "F7b": unfairness(before).mean(axis=0) - unfairness(found).mean(axis=0),
+        "F7b-least": _farthest(unfairness(before)) - _farthest(unfairness(found)),
         "F7c": average.compliant("r4") / 4,
     }
     tables = [table(found, "Fig. 7"), table(average, "RWND from the average round trip")]

@@ -6,9 +6,10 @@ from itertools import pairwise
 import numpy as np
 from matplotlib.figure import Figure
 
-from varicap.papers.minrate.network import Measured, interval, measure, queues, ratio, senders
-from varicap.papers.run import Grid, Outcome, Run
+from varicap.papers.minrate.network import Measured, interval, measure, queues, senders
+from varicap.papers.run import Grid, Outcome, Run, ratio
 from varicap.papers.verdict import Value
+from varicap.papers.worst import least, most
 from varicap.report.paper import Axis, Curve, curves
 from varicap.statistics import Array, Interval
 
@@ -33,15 +34,15 @@ def reproduce(run: Run) -> Outcome:
     total = {buffer: {timer: one.throughput("r4") for timer, one in row.items()} for buffer, row in found.items()}
     small, large = total[80], total[160]
     values = {
-        "F9a": ratio(small[800], small[20]),
-        "F9a-falls": np.max([small[after] - small[before] for before, after in pairwise(intervals)], axis=0),
-        "F9b": _reach(large) - _reach(small),
-        "F9b-more": np.min([large[timer] - small[timer] for timer in intervals], axis=0),
+        "F9a": interval(ratio(small[800], small[20])),
+        "F9a-falls": most(small[after] - small[before] for before, after in pairwise(intervals)),
+        "F9b": interval(_reach(large) - _reach(small)),
+        "F9b-more": least(large[timer] - small[timer] for timer in intervals),
     }
     rows = {f"{buffer} kB": [interval(one.timeouts("r4")) for one in row.values()] for buffer, row in found.items()}
     grid = Grid("Fig. 9: timeouts of the 4 Mb/s flow", "", "interval [ms]", [str(one) for one in intervals], rows)
     curves_of = {f"{buffer} kB": [interval(one) for one in row.values()] for buffer, row in total.items()}
-    of_claims = {key: Value(sim=interval(value)) for key, value in values.items()}
+    of_claims = {key: Value(sim=value) for key, value in values.items()}
     return Outcome(of_claims, partial(_draw, intervals, curves_of), [grid])
 
 

@@ -3,8 +3,8 @@
 from functools import partial
 
 from varicap.papers.minrate.evolution import TOPOLOGIES, better_times, dips, draw, evolution, readings
-from varicap.papers.minrate.network import BOTTLENECKS, LINKS, OTHERS, interval, ratio
-from varicap.papers.run import Outcome, Run
+from varicap.papers.minrate.network import BOTTLENECKS, LINKS, OTHERS, interval
+from varicap.papers.run import Outcome, Run, ratio
 from varicap.papers.verdict import Value
 from varicap.statistics import Array
 

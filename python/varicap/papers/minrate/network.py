@@ -149,16 +149,6 @@ def means(values: Array, width: int) -> Array:
     return np.asarray(values[..., : whole * width].reshape(*values.shape[:-1], whole, width).mean(axis=-1))
 
 
-def ratio(above: Array, below: Array) -> Array:
-    """Ratio of two means over the runs: a value for each run, whose mean is that ratio.
-
-    They scatter as its linearised error does.  (A mean of ratios is biased where the denominator scatters, and a ratio
-    to a fixed mean leaves that scatter out.)
-    """
-    of_means = above.mean() / below.mean()
-    return np.asarray(of_means + (above - of_means * below) / below.mean())
-
-
 def interval(values: Array) -> Interval:
     """Mean over the runs."""
     return Interval.of(np.asarray(values, dtype=np.float64))

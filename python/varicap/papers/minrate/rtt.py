@@ -2,12 +2,12 @@
 
 from functools import partial
 
-import numpy as np
 from matplotlib.figure import Figure
 
-from varicap.papers.minrate.network import Measured, interval, measure, ratio, senders
-from varicap.papers.run import Outcome, Run
+from varicap.papers.minrate.network import Measured, interval, measure, senders
+from varicap.papers.run import Outcome, Run, ratio
 from varicap.papers.verdict import Value
+from varicap.papers.worst import least
 from varicap.report.paper import Axis, Curve, curves
 
 _FURTHER_MS = (0, 25, 50, 100, 200)
@@ -20,11 +20,11 @@ def reproduce(run: Run) -> Outcome:
     found = {delay: _away(run, delay) for delay in run.pick(_FURTHER_MS, (0, 200))}
     near, far = found[0], found[200]
     values = {
-        "RTT-compliant": np.min([one.compliant("r2") / 2 for one in found.values()], axis=0),
-        "RTT-excess": ratio(far.excess("r2"), near.excess("r2")),
-        "RTT-BE": ratio(far.throughput("far"), near.throughput("far")),
+        "RTT-compliant": least(one.compliant("r2") / 2 for one in found.values()),
+        "RTT-excess": interval(ratio(far.excess("r2"), near.excess("r2"))),
+        "RTT-BE": interval(ratio(far.throughput("far"), near.throughput("far"))),
     }
-    of_claims = {key: Value(sim=interval(value)) for key, value in values.items()}
+    of_claims = {key: Value(sim=value) for key, value in values.items()}
     return Outcome(of_claims, partial(_draw, found))
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
 
-from varicap.papers.ratcp.files import LOADS, Files, by_load, outcome
+from varicap.papers.ratcp.files import Files, by_load, outcome
 from varicap.papers.ratcp.kinds import RATCP, RATCP_4, TCP, Kind
-from varicap.papers.run import Outcome, Run
+from varicap.papers.run import Outcome, Run, ratio
 from varicap.papers.verdict import Value
 from varicap.papers.worst import most
 from varicap.report.paper import Axis
@@ -21,8 +21,5 @@ def reproduce(run: Run) -> Outcome:
 
 
 def _largest(cells: Sequence[Mapping[Kind, Files]], other: Kind) -> Interval:
-    """What RATCP (beta = 1) resends over what the other does: the largest ratio at loads from 0.7.
-
-    At lower loads single runs resend nothing at all.
-    """
-    return most(cell[RATCP].resent / cell[other].resent for load, cell in zip(LOADS, cells, strict=True) if load >= 0.7)
+    """What RATCP (beta = 1) resends over what the other does: the largest ratio over the loads at which that does."""
+    return most(ratio(cell[RATCP].resent, cell[other].resent) for cell in cells if cell[other].resent.any())

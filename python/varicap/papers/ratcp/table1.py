@@ -135,7 +135,7 @@ def _statements(ours: dict[str, list[Array]]) -> dict[str, Value]:
     kept = zip(_ratios(ours, "ratcp-b1-B8", "ratcp-b1"), _ratios(ours, "tcp-B8", "tcp"), strict=True)
     high = _ratios(ours, "tcp-reno", "ratcp-b1")[7:]
     return {
-        "T1-beta": Value(sim=least(beta[3:])),
+        "T1-beta": Value(sim=least(beta[_FAST.start :])),
         "T1-buffer": Value(sim=least([ratcp / tcp for ratcp, tcp in kept])),
         "T1-reno-fast": Value(sim=least(_ratios(ours, "ratcp-reno-b4", "tcp-reno")[_FAST])),
         "T1-reno-fast-b1": Value(sim=least(_ratios(ours, "ratcp-reno-b1", "tcp-reno")[_FAST])),

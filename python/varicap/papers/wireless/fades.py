@@ -28,8 +28,6 @@ def reproduce(run: Run) -> Outcome:
         "D-crossings": Value(model=unit.crossing_rate),
         "D-good": Value(model=1e3 * ten.mean_good_s, sim=good),
         "D-bad": Value(model=1e3 * ten.mean_fade_s, sim=bad),
-        "D-good-sim": Value(sim=good),
-        "D-bad-sim": Value(sim=bad),
     }
     durations = durations_of_signal(run)
     grids = []

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 
-import numpy as np
 from matplotlib.figure import Figure
 
 from varicap.analyse.models.wireless import Result, estimate_all
@@ -14,6 +13,7 @@ from varicap.papers.verdict import Value
 from varicap.papers.wireless.cells import DOPPLERS, MARKOV, Column, Table, link, published
 from varicap.papers.wireless.simulated import FLOWS, channel_of, utilisation
 from varicap.papers.wireless.tables import BY_ID
+from varicap.papers.worst import least
 from varicap.report.paper import Axis, Curve, curves
 from varicap.statistics import Array, Interval
 
@@ -48,12 +48,12 @@ def _outcome(run: Run, name: str, table: Table) -> Outcome:
     rows = {doppler: _row(run, table, doppler) for doppler in DOPPLERS}
     steps = [more.utilisation - less.utilisation for row in rows.values() for less, more in pairwise(row.model)]
     above = [row.simulated[64]["tahoe"] - 0.75 * row.output for row in rows.values()]
-    smallest = [_smallest_step(row) for row in rows.values()]
+    steps_of_tahoe = [step for row in rows.values() for step in _steps(row)]
     values = {
         f"{name}-ceiling": Value(model=max(one.utilisation / one.output for row in rows.values() for one in row.model)),
         f"{name}-grows": Value(model=100 * min(steps)),
-        f"{name}-pessimistic": Value(sim=Interval.of(paired(*above).min(axis=0))),
-        f"{name}-grows-sim": Value(sim=Interval.of(paired(*smallest).min(axis=0))),
+        f"{name}-pessimistic": Value(sim=least(above)),
+        f"{name}-grows-sim": Value(sim=least(steps_of_tahoe)),
     }
     return Outcome(values, partial(_draw, run.key, name, table, rows), [_grid(name, table, rows)])
 
@@ -68,10 +68,10 @@ def _row(run: Run, table: Table, doppler: int) -> _Row:
     return _Row(model, simulated)
 
 
-def _smallest_step(row: _Row) -> Array:
-    """Tahoe's smallest step from one buffer to the next, in each replication [percentage points]."""
-    ours = paired(*(found["tahoe"] for found in row.simulated.values()))
-    return np.asarray(np.diff(ours, axis=0).min(axis=0))
+def _steps(row: _Row) -> list[Array]:
+    """Tahoe's steps from each buffer to the next [percentage points]."""
+    both = (paired(less["tahoe"], more["tahoe"]) for less, more in pairwise(row.simulated.values()))
+    return [more - less for less, more in both]
 
 
 def _grid(name: str, table: Table, rows: Mapping[int, _Row]) -> Grid:

@@ -14,6 +14,7 @@ from varicap.papers.verdict import Value
 from varicap.papers.wireless.cells import DOPPLERS, ERROR, Table
 from varicap.papers.wireless.simulated import channel_of, utilisation
 from varicap.papers.wireless.tables import TABLES
+from varicap.papers.worst import most
 from varicap.report.paper import bars
 from varicap.statistics import Array, Interval
 
@@ -28,17 +29,18 @@ def reproduce(run: Run) -> Outcome:
     values = {}
     for name, is_long in (("N-long", True), ("N-short", False)):
         tables = [table for table in TABLES if is_long == (table.columns[0].round_trip_s > 0.1)]
-        most = Interval.of(np.max([cell for table in tables for cell in simulated[table]], axis=0))
-        values[name] = Value(model=max(cell for table in tables for cell in ours[table]), sim=most)
-        values[f"{name}-sim"] = Value(sim=most)
+        values[name] = Value(
+            model=max(cell for table in tables for cell in ours[table]),
+            sim=most(flow for table in tables for flows in simulated[table] for flow in flows),
+        )
     return Outcome(values, partial(_draw, ours, simulated))
 
 
-def _simulated(run: Run, table: Table, doppler: int) -> Array:
-    """Link utilisation by Tahoe or Reno, whichever gets more, in each replication [%]."""
+def _simulated(run: Run, table: Table, doppler: int) -> Sequence[Array]:
+    """Link utilisation by Tahoe, and by Reno [%]."""
     channel = channel_of(table.durations, doppler, (1 - ERROR) ** table.system.segments)
     found = utilisation(run, table.system, channel, table.columns[0], effort=_EFFORT, scenario="no-arq")
-    return np.asarray(np.max(list(found.values()), axis=0))
+    return list(found.values())
 
 
 def _percent(link: Parameters) -> float:
@@ -50,10 +52,13 @@ def _percent(link: Parameters) -> float:
     return 100 * pftk.throughput(flow).throughput_pps * packet_s
 
 
-def _draw(ours: Mapping[Table, Sequence[float]], simulated: Mapping[Table, Sequence[Array]]) -> Figure:
+def _draw(ours: Mapping[Table, Sequence[float]], simulated: Mapping[Table, Sequence[Sequence[Array]]]) -> Figure:
     names = [f"{table.title.removeprefix('Table ')}\n{doppler}" for table in ours for doppler in DOPPLERS]
     groups = [
         ("by the analysis of random loss", [Interval(cell) for row in ours.values() for cell in row]),
-        ("simulated", [Interval.of(cell) for row in simulated.values() for cell in row]),
+        *(
+            (f"simulated, {name}", [Interval.of(flows[number]) for row in simulated.values() for flows in row])
+            for number, name in enumerate(("Tahoe", "Reno"))
+        ),
     ]
     return bars("Without ARQ, by table and Doppler frequency [Hz]", names, groups, "link utilisation [%]")

@@ -2,15 +2,13 @@
 
 from collections.abc import Mapping
 
-import numpy as np
-
 from varicap.papers.run import Outcome, Run, paired
 from varicap.papers.verdict import Value
 from varicap.papers.wireless.cells import DOPPLERS
 from varicap.papers.wireless.outcome import outcome
 from varicap.papers.wireless.simulated import Cells
 from varicap.papers.wireless.tables import TABLE_1
-from varicap.statistics import Interval
+from varicap.papers.worst import least
 
 
 def reproduce(run: Run) -> Outcome:
@@ -25,7 +23,7 @@ def _statements(model: Mapping[str, float], simulated: Mapping[str, Cells]) -> d
     }
     for flow, cells in simulated.items():
         slow, moderate, fast = paired(*(cells[f"{doppler}/8"] for doppler in DOPPLERS))
-        values[f"T1-moderate-{flow}"] = Value(sim=Interval.of(moderate - np.maximum(slow, fast)))
+        values[f"T1-moderate-{flow}"] = Value(sim=least([moderate - slow, moderate - fast]))
         slow, moderate, fast = paired(*(cells[f"{doppler}/16"] for doppler in DOPPLERS))
-        values[f"T1-fast-{flow}"] = Value(sim=Interval.of(np.minimum(slow, moderate) - fast))
+        values[f"T1-fast-{flow}"] = Value(sim=least([slow - fast, moderate - fast]))
     return values

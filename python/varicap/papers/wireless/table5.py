@@ -10,7 +10,7 @@ from varicap.papers.wireless.cells import percent
 from varicap.papers.wireless.outcome import outcome
 from varicap.papers.wireless.simulated import Cells, simulate
 from varicap.papers.wireless.tables import TABLE_2, TABLE_5
-from varicap.statistics import Interval
+from varicap.papers.worst import least
 
 
 def reproduce(run: Run) -> Outcome:
@@ -26,6 +26,5 @@ def _statements(
     values = {"T5-cells": Value(model=min(model[cells] / whole[packet] for cells, packet in in_fast_fading))}
     for flow, ours in simulated.items():
         both = (paired(ours[cells], packets[flow][packet]) for cells, packet in in_fast_fading)
-        ratios = paired(*(of_cells / of_packets for of_cells, of_packets in both))
-        values[f"T5-cells-{flow}"] = Value(sim=Interval.of(ratios.min(axis=0)))
+        values[f"T5-cells-{flow}"] = Value(sim=least(of_cells / of_packets for of_cells, of_packets in both))
     return values

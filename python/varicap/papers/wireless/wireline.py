@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from varicap.analyse.models.wireless_limits import reno, tahoe
 from varicap.papers.run import Outcome, Run, goodput
 from varicap.papers.verdict import Value
+from varicap.papers.worst import farthest
 from varicap.report.paper import Axis, Curve, curves
 from varicap.statistics import Array, Interval
 
@@ -32,8 +33,8 @@ def reproduce(run: Run) -> Outcome:
         "L-lines": Value(
             model=max(abs(_second_line(pipe, sqrt(pipe)) / tahoe(pipe, sqrt(pipe)) - 1) for pipe in _CURVE)
         ),
-        "L-tahoe-sim": Value(sim=_farthest(pipes, ours["tahoe"], tahoe)),
-        "L-reno-sim": Value(sim=_farthest(pipes, ours["reno"], reno)),
+        "L-tahoe-sim": Value(sim=farthest(_ratios(pipes, ours["tahoe"], tahoe))),
+        "L-reno-sim": Value(sim=farthest(_ratios(pipes, ours["reno"], reno))),
         "L-double": Value(sim=Interval.of(border)),
     }
     return Outcome(values, partial(_draw, pipes, ours))
@@ -54,10 +55,9 @@ def _utilisation(run: Run, flow: str, pipe: int, buffer: int) -> Array:
     return goodput(result, flow) / (_CAPACITY_KBPS * _PAYLOAD)
 
 
-def _farthest(pipes: Sequence[int], ours: Sequence[Array], formula: Callable[[float, float], float]) -> Interval:
-    """The ratio of simulated to computed utilisation where it is farthest from one, in each replication."""
-    ratios = np.array([one / formula(pipe, round(sqrt(pipe))) for pipe, one in zip(pipes, ours, strict=True)])
-    return Interval.of(np.take_along_axis(ratios, abs(ratios - 1).argmax(axis=0)[np.newaxis], axis=0)[0])
+def _ratios(pipes: Sequence[int], ours: Sequence[Array], formula: Callable[[float, float], float]) -> list[Array]:
+    """The simulated over the computed utilisation for each pipe."""
+    return [one / formula(pipe, round(sqrt(pipe))) for pipe, one in zip(pipes, ours, strict=True)]
 
 
 def _border(buffers: Sequence[int], ours: Sequence[Array]) -> Array:
