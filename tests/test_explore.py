@@ -1,0 +1,342 @@
+"""The laboratory in a browser, with a real mouse and real keys."""
+
+import json
+import shutil
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import browser
+import pytest
+from conftest import ROOT
+
+import varicap._core as _core
+from varicap import explore
+from varicap.analyse.models import pftk
+from varicap.errors import MachineLacksError
+
+PAGE = ROOT / "web/dist/index.html"
+AXE = ROOT / "web/node_modules/axe-core/axe.min.js"
+ESBUILD = ROOT / "web/node_modules/.bin/esbuild"
+READY = "document.documentElement.dataset.ready === 'yes'"
+SENTENCE = "document.getElementById('sentence').textContent"
+OVER = (
+    "(() => { const b = document.querySelector('.throughput .u-over').getBoundingClientRect();"
+    " return [b.left, b.top, b.width, b.height]; })()"
+)
+LEVEL = "document.querySelector('.handle').getAttribute('aria-valuetext')"
+RAN = "document.querySelectorAll('#charts figure').length === 4"
+
+needs_page = pytest.mark.skipif(not PAGE.exists(), reason="the page was not built: make web")
+needs_esbuild = pytest.mark.skipif(
+    not ESBUILD.exists() or shutil.which("node") is None, reason="Node or esbuild is not there: make web"
+)
+needs_axe = pytest.mark.skipif(not AXE.exists(), reason="axe-core is not there: make web")
+
+
+@pytest.fixture(scope="module")
+def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[browser.Page]:
+    if browser.executable() is None:
+        pytest.skip("Chromium is not there")
+    with browser.browser(tmp_path_factory.mktemp("chromium")) as page:
+        yield page
+
+
+def opened(tab: browser.Page, file: Path = PAGE, **look: Any) -> browser.Page:
+    tab.complaints.clear()
+    tab.requests.clear()
+    tab.open(file, **look)
+    tab.wait(f"{READY} && {RAN}")
+    return tab
+
+
+def changed(tab: browser.Page, before: object) -> None:
+    tab.wait(f"{SENTENCE} !== {before!r}")
+
+
+@needs_page
+def test_a_drag_in_the_chart_draws_the_capacity_and_tcp_answers(tab: browser.Page) -> None:
+    opened(tab)
+    before = tab.eval(SENTENCE)
+    left, top, width, height = tab.eval(OVER)
+    tab.drag(left + 0.1 * width, top + 0.9 * height, left + 0.8 * width)
+    changed(tab, before)
+    tab.wait("location.hash.startsWith('#s=')")
+    assert tab.complaints == []
+
+
+@needs_page
+def test_a_drag_ends_outside_the_chart_and_the_axis_stays_during_it(tab: browser.Page) -> None:
+    opened(tab)
+    left, top, width, height = tab.eval(OVER)
+    x, y = left + 0.1 * width, top + 0.1 * height
+    tab.mouse("mouseMoved", x, y)
+    tab.mouse("mousePressed", x, y)
+    tab.wait(f"{LEVEL} !== '10 Mb/s'")
+    level = tab.eval(LEVEL)
+    for step in range(1, 6):
+        before = tab.eval(SENTENCE)
+        tab.mouse("mouseMoved", x + 0.02 * step * width, y, is_held=True)
+        changed(tab, before)
+        assert tab.eval(LEVEL) == level
+    tab.mouse("mouseMoved", x, top - 40, is_held=True)
+    tab.mouse("mouseReleased", x, top - 40)
+    tab.wait("location.hash.startsWith('#s=')")
+    drawn = tab.eval(LEVEL)
+    for step in range(5):
+        tab.mouse("mouseMoved", left + (0.3 + 0.05 * step) * width, top + 0.6 * height)
+    assert tab.eval(LEVEL) == drawn
+    assert tab.complaints == []
+
+
+@needs_page
+def test_the_way_to_the_charts_keeps_what_is_set(tab: browser.Page) -> None:
+    opened(tab)
+    before = tab.eval(SENTENCE)
+    tab.eval("document.querySelector('.handle').focus()")
+    tab.key("ArrowDown")
+    changed(tab, before)
+    tab.wait("location.hash.startsWith('#s=')")
+    link = tab.eval("location.hash")
+    tab.eval("document.querySelector('.skip').click()")
+    assert tab.eval("[location.hash, document.activeElement.id]") == [link, "charts"]
+
+
+@needs_page
+def test_a_link_leads_to_the_same_numbers(tab: browser.Page, tmp_path: Path) -> None:
+    opened(tab)
+    before = tab.eval(SENTENCE)
+    tab.eval("document.querySelector('.handle').focus()")
+    tab.key("ArrowDown")
+    changed(tab, before)
+    tab.wait("location.hash.startsWith('#s=')")
+    there, link = tab.eval(SENTENCE), tab.eval("location.hash")
+    tab.eval("location.hash = '#lesson=2'")
+    tab.wait("document.title.includes('Buffers')")
+    tab.eval(f"location.hash = {link!r}")
+    tab.wait(f"{SENTENCE} === {there!r}")
+    assert tab.complaints == []
+
+
+@needs_page
+def test_packets_move_step_by_step(tab: browser.Page) -> None:
+    opened(tab)
+    now = "document.querySelector('#path .now').textContent"
+    tab.eval("[...document.querySelectorAll('#path button')].find((b) => b.textContent.startsWith('step')).click()")
+    tab.wait(f"{now}.includes('on the way')")
+    before = tab.eval(now)
+    tab.eval("document.querySelector('#path button.primary').click()")
+    tab.wait(f"{now} !== {before!r}")
+    assert tab.complaints == []
+
+
+@needs_page
+def test_every_lesson_runs(tab: browser.Page) -> None:
+    opened(tab)
+    for number in range(1, 10):
+        before = tab.eval(SENTENCE)
+        tab.eval(f"location.hash = '#lesson={number}'")
+        changed(tab, before)
+        assert tab.eval("document.getElementById('failure').textContent") == ""
+        assert tab.eval("document.querySelector('.lessons [aria-current]').textContent") == str(number)
+    assert tab.complaints == []
+
+
+DROP = """((name, text) => {
+    const dataTransfer = new DataTransfer();
+    dataTransfer.items.add(new File([text], name));
+    document.body.dispatchEvent(new DragEvent("drop", { dataTransfer, bubbles: true, cancelable: true }));
+})"""
+FAILURE = "document.getElementById('failure').innerText"
+
+
+def press(tab: browser.Page, label: str) -> None:
+    tab.eval(f"[...document.querySelectorAll('button')].find((b) => b.textContent === {label!r}).click()")
+
+
+def copied(tab: browser.Page, label: str) -> str:
+    """What a button would put on the clipboard."""
+    tab.eval("window.copied = ''; navigator.clipboard.writeText = async (text) => { window.copied = text; }")
+    press(tab, label)
+    tab.wait("window.copied !== ''")
+    return str(tab.eval("window.copied"))
+
+
+@needs_page
+def test_a_trace_of_the_same_name_and_length_takes_the_place_of_the_one_before(tab: browser.Page) -> None:
+    opened(tab)
+    for rate in (5, 9):
+        before = tab.eval(SENTENCE)
+        trace = f"time_s,rate_bps\n0,{rate}000000\n"
+        tab.eval(f"{DROP}('mine.csv', {json.dumps(trace)})")
+        changed(tab, before)
+        assert f"of {rate}.00 Mb/s" in tab.eval(SENTENCE)
+    assert tab.complaints == []
+
+
+@needs_page
+def test_what_is_copied_is_what_was_run(tab: browser.Page) -> None:
+    opened(tab)
+    before = tab.eval(SENTENCE)
+    tab.eval("location.hash = '#lesson=3'")
+    changed(tab, before)
+    before = tab.eval(SENTENCE)
+    tab.eval(
+        "(() => { const slider = document.querySelector('#fields input'); slider.value = '0.7';"
+        " slider.dispatchEvent(new Event('input')); slider.dispatchEvent(new Event('change')); })()"
+    )
+    changed(tab, before)
+    assert tomllib.loads(copied(tab, "Copy as TOML"))["topology"]["dumbbell"]["forward"]["loss"]["rayleigh"][
+        "delivered"
+    ] in (0.7, "70%")
+    assert tab.complaints == []
+
+
+@needs_page
+def test_a_copied_program_brings_its_trace_along(tab: browser.Page, tmp_path: Path) -> None:
+    opened(tab)
+    before = tab.eval(SENTENCE)
+    tab.eval(f"{DROP}('mine.csv', {json.dumps('time_s,rate_bps' + chr(10) + '0,5000000' + chr(10))})")
+    changed(tab, before)
+    program = copied(tab, "Copy as Python").replace('duration = "30 s"', 'duration = "1 s"').replace("5 s", "0.5 s")
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
+ENCODED = """(async (value) => {
+    const stream = new Blob([JSON.stringify(value)]).stream().pipeThrough(new CompressionStream("deflate-raw"));
+    const letters = String.fromCharCode(...new Uint8Array(await new Response(stream).arrayBuffer()));
+    return btoa(letters).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+})"""
+
+
+@needs_page
+def test_a_damaged_link_is_called_so_and_does_no_harm(tab: browser.Page) -> None:
+    opened(tab)
+    shapes = [{"flows": 5}, {"flows": []}, {"capacity": None}, {"capacity": {"kind": "drawn"}}, {"rtt": "long"}]
+    links = [tab.eval(f"{ENCODED}({json.dumps(shape)})") for shape in shapes]
+    for link in ["AAAA", *links]:
+        tab.eval("location.hash = '#lesson=1'")
+        tab.wait("document.title.includes('sawtooth')")
+        tab.wait(f"{FAILURE} === ''")
+        tab.eval(f"location.hash = '#s={link}'")
+        tab.wait(f"{FAILURE}.includes('damaged') && {SENTENCE}.includes('BBRv3')")
+    tab.eval("document.querySelector('.handle').focus()")
+    tab.key("ArrowDown")
+    tab.wait(f"{FAILURE} === ''")
+    for link in ["AAAA", links[0]]:
+        tab.eval("location.hash = '#'")
+        tab.wait("document.getElementById('game').hidden")
+        tab.eval(f"location.hash = '#game&replay={link}'")
+        tab.wait("document.querySelector('#game .score')?.textContent.includes('damaged')")
+    assert tab.complaints == []
+
+
+@needs_page
+def test_a_round_ends_when_another_begins_or_its_player_leaves(tab: browser.Page) -> None:
+    opened(tab)
+    tab.eval("location.hash = '#game'")
+    tab.wait("document.querySelector('#game button.primary') !== null")
+    tab.eval("for (let i = 0; i < 20; i++) document.querySelector('#game button.primary').click()")
+    said = "document.querySelector('#game .score').textContent"
+    tab.wait(f"{said}.startsWith('1.')")
+    # Left before it has begun.
+    tab.eval("document.querySelector('#game button.primary').click(); location.hash = '#lesson=1'")
+    tab.wait(f"document.title.includes('sawtooth') && {SENTENCE}.includes('Reno')")
+    time.sleep(0.5)
+    assert tab.eval(said) == ""
+    assert tab.complaints == []
+
+
+@needs_page
+def test_a_trace_of_opportunities_may_begin_with_comments(tab: browser.Page) -> None:
+    opened(tab)
+    before = tab.eval(SENTENCE)
+    tab.eval(f"{DROP}('mine.down', {json.dumps(chr(10).join(['# made by hand', '3', '5', '7', '']))})")
+    tab.wait("document.querySelector('#fields .hint').textContent.includes('opportunities')")
+    changed(tab, before)
+    assert tab.eval(FAILURE) == ""
+
+
+@needs_page
+def test_a_scenario_with_a_mistake_does_not_play(tab: browser.Page) -> None:
+    opened(tab)
+    tab.eval(f"{DROP}('mine.toml', 'duration = 5')")
+    tab.wait(f"{FAILURE}.includes('cannot be run')")
+    press(tab, "Play")
+    press(tab, "Copy as TOML")
+    time.sleep(0.5)
+    assert tab.eval("document.querySelector('#path button.primary').textContent") == "Play"
+    assert tab.complaints == []
+
+
+@needs_page
+@needs_axe
+@pytest.mark.parametrize("look", [{}, {"dark": True}, {"width": 390, "height": 844}], ids=["light", "dark", "phone"])
+def test_no_serious_fault_of_accessibility_and_nothing_beside_the_page(tab: browser.Page, look: dict[str, Any]) -> None:
+    opened(tab, PAGE, **look)
+    assert tab.eval("document.documentElement.scrollWidth <= innerWidth")
+    tab.eval(AXE.read_text())
+    told = "violations.map(({id, impact, nodes}) => [id, impact, nodes[0].html])"
+    found = tab.eval(f"axe.run().then(({{violations}}) => {told})")
+    assert [fault for fault in found if fault[1] in ("serious", "critical")] == []
+    # The worker is a text of the page's own.
+    assert [address for address in tab.requests if not address.startswith("blob:")] == [PAGE.resolve().as_uri()]
+    assert tab.complaints == []
+
+
+def test_a_scenario_handed_over_cannot_end_the_script() -> None:
+    page = explore.with_scenario("<head></head>", "# </script>", "a.toml", {})
+    assert page.count("</script>") == 1
+
+
+def test_an_installation_without_the_page_says_what_builds_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(explore, "files", lambda _: tmp_path)
+    with pytest.raises(MachineLacksError, match="make web"):
+        explore.page()
+
+
+def of_the_page(source: str, expression: str, folder: Path) -> Any:
+    """The value of an expression over what a file of the page exports."""
+    bundle = folder / "bundle.mjs"
+    command = [str(ESBUILD), str(ROOT / "web/src" / source), "--bundle", "--format=esm", f"--outfile={bundle}"]
+    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    script = f"import * as page from {json.dumps(bundle.as_uri())}; console.log(JSON.stringify({expression}));"
+    node = ["node", "--input-type=module", "--eval", script]
+    return json.loads(subprocess.run(node, check=True, capture_output=True, text=True, timeout=60).stdout)
+
+
+@needs_esbuild
+def test_the_model_of_random_loss_is_the_one_of_the_package(tmp_path: Path) -> None:
+    grid = [(p, rtt, rtt + 0.2, n) for p in (1e-4, 1e-3, 0.01, 0.05, 0.3) for rtt in (0.005, 0.1, 0.4) for n in (1, 3)]
+    found = of_the_page("analysis.ts", f"{json.dumps(grid)}.map((at) => page.pftk(...at))", tmp_path)
+    expected = [
+        pftk.throughput(pftk.Parameters(loss=p, round_trip_s=rtt, timeout_s=rto, duplicate_acks=needed)).throughput_pps
+        for p, rtt, rto, needed in grid
+    ]
+    assert found == pytest.approx(expected, rel=1e-12)
+
+
+@needs_esbuild
+@pytest.mark.parametrize("queue", ["codel", "fq_codel", "pie", "red", "dualpi2"])
+def test_a_queue_of_the_page_marks_who_understands_marks(queue: str, tmp_path: Path) -> None:
+    flows = [{"control": control, "start": 0, "stop": None} for control in ("cubic", "prague")]
+    state = {
+        "mode": "made",
+        "duration": 10,
+        "seed": 1,
+        "capacity": {"kind": "constant", "rate": 20},
+        "rtt": 20,
+        "buffer": 200,
+        "loss": 0,
+        "queue": queue,
+        "flows": flows,
+    }
+    text = of_the_page("scenario.ts", f"page.toToml({json.dumps(state)})", tmp_path)
+    scenario = _core.Scenario.from_toml(text, "explore.toml", str(tmp_path), [])
+    summary = json.loads(_core.run(scenario, seed=1, first=0, count=1).summary())
+    assert summary["links"][0]["marked_packets"] > 0
