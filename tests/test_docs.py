@@ -133,6 +133,8 @@ def test_commands_in_a_page_exist(file: Path) -> None:
         path, *rest = words
         while rest and rest[0] in getattr(command, "commands", {}):
             path, command = f"{path} {rest[0]}", command.commands[rest.pop(0)]
+        # `varicap design FILE` is a command without a name of its own.
+        command = command.commands[command.fallback] if hasattr(command, "fallback") else command
         known = {way for option in command.params for way in [*option.opts, *option.secondary_opts]} | {"--help", "-h"}
         given = rest[: rest.index("--")] if "--" in rest else rest
         for word in given:
