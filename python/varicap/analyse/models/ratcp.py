@@ -223,7 +223,8 @@ def throughput(parameters: Parameters) -> Result:
     """
     path = _path(parameters)
     chain = ratcp_chain.explore(path)
-    transition = chain.transition(session_chain(parameters)[: path.most_sessions + 1, : path.most_sessions + 1])
+    states = len(path.service)
+    transition = chain.transition(session_chain(parameters)[:states, :states])
     share = markov.stationary(transition)
     kind = chain.states.kind
     avoiding = kind == ratcp_chain.AVOIDANCE
@@ -254,34 +255,36 @@ def sweep(parameters: Parameters, arrival_rates: Sequence[float]) -> list[Result
 
 def _path(parameters: Parameters) -> ratcp_chain.Path:
     alone = parameters.arrival_rate == 0 or parameters.max_sessions == 0
-    windows = parameters.rate_windows[:1] if alone else parameters.rate_windows
+    most = 0 if alone else parameters.max_sessions
+    windows = parameters.rate_windows[: most + 1]
     return ratcp_chain.Path(
         slot=parameters.slot,
         room=parameters.buffer_packets + (0 if parameters.counts_in_service else 1),
         rate_window=tuple(windows.tolist()) if parameters.control == "ratcp" else (),
         growth=1.0 if parameters.growth == "per-ack" else 0.5,
         clip_at_ack=parameters.clip == "ack",
-        most_sessions=0 if alone else parameters.max_sessions,
-        sessions_change=not alone,
+        service=tuple(float(m + 1) for m in range(most + 1)),
+        leads=tuple(tuple(range(max(m - 1, 0), min(m + 1, most) + 1)) for m in range(most + 1)),
     )
 
 
 def _validity(parameters: Parameters, path: ratcp_chain.Path, failure: float) -> tuple[str, ...]:
-    notes = list(_alone(parameters, path)) if not path.sessions_change else []
+    changes = len(path.service) > 1
+    notes = list(_alone(parameters, path)) if not changes else []
     up, down = parameters._changes()
-    if path.sessions_change and (up + down).max() > _MOVING_FAST:
+    if changes and (up + down).max() > _MOVING_FAST:
         notes.append(
             f"the number of sessions changes in a slot with probability {(up + down).max():.2f}: "
             "a rate that is constant over a delay is a poor picture"
         )
-    slowest = path.slot / (path.most_sessions + 1)
+    slowest = path.slot / path.service[-1]
     if slowest < _FEW_PACKETS:
         notes.append(
-            f"with {path.most_sessions} sessions the link carries {slowest:.2g} packets per delay: "
+            f"with {len(path.service) - 1} sessions the link carries {slowest:.2g} packets per delay: "
             "rounds of slow start take longer than a slot"
         )
     ratio = path.room / (path.slot + 1)
-    if path.sessions_change and parameters.control == "tcp" and ratio <= timeout_cycle.SLOW_START_LOSES:
+    if changes and parameters.control == "tcp" and ratio <= timeout_cycle.SLOW_START_LOSES:
         notes.append(f"slow start loses packets in a buffer of {ratio:.2f} pipes: an upper bound")
     if parameters.control == "ratcp" and parameters.clip == "slot":
         invented = ratcp_chain.overshoot(path, parameters.backlog_packets)
