@@ -222,29 +222,21 @@ def throughput(parameters: Parameters) -> Result:
     100.0
     """
     path = _path(parameters)
-    chain = ratcp_chain.explore(path)
     states = len(path.service)
-    transition = chain.transition(session_chain(parameters)[:states, :states])
-    share = markov.stationary(transition)
-    kind = chain.states.kind
-    avoiding = kind == ratcp_chain.AVOIDANCE
-    losses = share * chain.loss
-    slots = float(share @ ratcp_chain.SLOTS[kind])
-    failures = float(losses[~avoiding].sum())
-    starts = float(share[kind == ratcp_chain.LOST].sum())  # each loss leads to one slow start
-    packets_per_s = float(share @ chain.reward) / slots / parameters.delay_s
+    found = ratcp_chain.solve(ratcp_chain.explore(path), session_chain(parameters)[:states, :states])
+    packets_per_s = found.packets_per_slot / parameters.delay_s
     sessions = session_distribution(parameters)
     return Result(
         throughput_pps=packets_per_s,
         throughput_Bps=packets_per_s * parameters.packet_bytes,
         fair_share_pps=float(sessions @ (parameters.capacity_pps / (np.arange(sessions.size) + 1))),
-        loss_probability=float(losses[avoiding].sum() / share[avoiding].sum()) if share[avoiding].any() else 0.0,
-        slow_start_failure=failures / starts if starts else 0.0,
-        timeouts_per_s=starts / slots / parameters.delay_s,
-        mean_cycle_s=slots * parameters.delay_s / (float(share[avoiding].sum()) + failures),
-        states=int(np.count_nonzero(share)),
-        residual=markov.residual(transition, share),
-        validity=_validity(parameters, path, failures / starts if starts else 0.0),
+        loss_probability=found.loss_probability,
+        slow_start_failure=found.slow_start_failure,
+        timeouts_per_s=found.timeouts_per_slot / parameters.delay_s,
+        mean_cycle_s=found.cycle_slots * parameters.delay_s,
+        states=found.states,
+        residual=found.residual,
+        validity=_validity(parameters, path, found.slow_start_failure),
     )
 
 

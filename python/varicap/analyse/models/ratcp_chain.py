@@ -101,6 +101,47 @@ class Chain:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Solution:
+    """The chain in the long run."""
+
+    packets_per_slot: float
+    """Reward per slot [packets]."""
+    loss_probability: float
+    """Probability that a slot of congestion avoidance loses a packet [1]."""
+    slow_start_failure: float
+    """Probability that a slow start overflows the buffer [1]; 0 if there is none."""
+    timeouts_per_slot: float
+    """Timeouts per slot [1]."""
+    cycle_slots: float
+    """Mean slots between renewal epochs."""
+    states: int
+    """States that recur."""
+    residual: float
+    """Sum of ``|pi P - pi|`` [1]."""
+
+
+def solve(chain: Chain, capacity: Array) -> Solution:
+    """The chain's long run on a capacity that changes by this matrix, shape (M, M).  Source: [ratcp, §III, eq. (1)]."""
+    transition = chain.transition(capacity)
+    share = markov.stationary(transition)
+    kind = chain.states.kind
+    avoiding = kind == AVOIDANCE
+    losses = share * chain.loss
+    slots = float(share @ SLOTS[kind])
+    failures = float(losses[~avoiding].sum())
+    starts = float(share[kind == LOST].sum())  # each loss leads to one slow start
+    return Solution(
+        packets_per_slot=float(share @ chain.reward) / slots,
+        loss_probability=float(losses[avoiding].sum() / share[avoiding].sum()) if share[avoiding].any() else 0.0,
+        slow_start_failure=failures / starts if starts else 0.0,
+        timeouts_per_slot=starts / slots,
+        cycle_slots=slots / (float(share[avoiding].sum()) + failures),
+        states=int(np.count_nonzero(share)),
+        residual=markov.residual(transition, share),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class _Branches:
     """Branches from some states, before the capacity changes, as columns of shape (branches,)."""
 
@@ -116,8 +157,8 @@ class _Branches:
 
 
 @lru_cache(maxsize=16)
-def explore(path: Path) -> Chain:
-    """Finds all states that can follow a full pipe in the first of the capacity's states."""
+def explore(path: Path, most: int | None = None) -> Chain:
+    """Finds all states that can follow a full pipe in the first of the capacity's states, at most `most` of them."""
     code = _Code(path)
     known = code.pack(_first(path))
     frontier = known
@@ -132,9 +173,9 @@ def explore(path: Path) -> Chain:
         waves.append((frontier, frontier[branches.source[branch]], target, branches.chance[branch], steps, share, loss))
         frontier = np.setdiff1d(target, known)
         known = np.union1d(known, frontier)
-        if known.size > MAX_STATES:
+        if known.size > (most or MAX_STATES):
             raise ValueError(
-                f"the model has more than {MAX_STATES} states: its size grows with the capacity-delay product "
+                f"the model has more than {most or MAX_STATES} states: its size grows with the capacity-delay product "
                 f"({path.slot:g} packets), the buffer ({path.room} packets) and the square of the number of states of "
                 f"the capacity ({len(path.service)})"
             )
