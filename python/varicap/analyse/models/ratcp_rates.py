@@ -25,6 +25,8 @@ _MOST_STATES = 60_000
 """More are refused: the solution would take longer than a second."""
 _FEW_PACKETS = 2
 _TRAPPED = 0.5
+# Timeouts per slot beyond which TCP's cost more than two slots each: its round trips contain the queue.
+_MANY_TIMEOUTS = 1 / 70
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,6 +125,11 @@ def _validity(parameters: Parameters, path: ratcp_chain.Path, found: ratcp_chain
     ratio = path.room / (path.slot + 1)
     if parameters.control == "tcp" and ratio <= timeout_cycle.SLOW_START_LOSES:
         notes.append(f"slow start loses packets in a buffer of {ratio:.2f} pipes: an upper bound")
+    if parameters.control == "tcp" and found.timeouts_per_slot > _MANY_TIMEOUTS:
+        notes.append(
+            f"a timeout every {1 / found.timeouts_per_slot:.0f} round trips (below {1 / _MANY_TIMEOUTS:.0f}), and each "
+            "costs more than the model has: an upper bound"
+        )
     if found.slow_start_failure > _TRAPPED:
         notes.append(
             f"{found.slow_start_failure:.0%} of the slow starts overflow the buffer: the flow is trapped in timeouts "

@@ -89,34 +89,50 @@ def reno(parameters: Parameters) -> float:
     levels = int(np.ceil((float(rates.max()) + room + 2) / grain)) + 2
     place = np.arange(levels)
     window = (place + 1) * grain
-    reward = np.zeros(2 * states * levels)
+    until = _Hearing(rates, changes, room, window)
+    reward, slots = np.zeros((2, states * levels))
     branches: list[tuple[Any, Any, Any]] = []
 
-    def lead(source: NDArray[np.int64], phase: int, state: int, to: Any, chance: Any) -> None:
+    def lead(source: NDArray[np.int64], state: int, to: Any, chance: Any) -> None:
         """Branches to a window between two levels: to each by its nearness."""
         at = np.clip(to / grain - 1, 0, levels - 1)
         low = np.floor(at).astype(np.int64)
-        high = np.minimum(low + 1, levels - 1)
-        for target, share in ((low, 1 - (at - low)), (high, at - low)):
-            branches.append((source, (phase * states + state) * levels + target, chance * share))
+        branches.append((source, state * levels + low, chance * (1 - (at - low))))
+        branches.append((source, state * levels + np.minimum(low + 1, levels - 1), chance * (at - low)))
 
     for s in range(states):
-        open_, heard = s * levels + place, (states + s) * levels + place
+        source = s * levels + place
         grows = np.minimum(1, np.minimum(window, rates[s]) / window / grain / parameters.rounds_per_packet)
         for r in map(int, np.flatnonzero(changes[s])):
-            chance = changes[s, r]
-            for to, share in ((window + grain, grows), (window, 1 - grows)):
-                lost = to - rates[r] > room
-                reward[open_] += chance * share * np.minimum(to, rates[r])
-                lead(open_, 1, r, to, np.where(lost, chance * share, 0.0))
-                lead(open_, 0, r, to, np.where(lost, 0.0, chance * share))
-            hears = np.minimum(1, rates[r] / np.minimum(window, rates[r] + room))
-            reward[heard] += chance * np.minimum(window, rates[r])
-            lead(heard, 0, r, np.maximum(window / 2, 1), chance * hears)
-            lead(heard, 1, r, window, chance * (1 - hears))
+            for step, share in ((1, grows), (0, 1 - grows)):
+                to, chance = window + step * grain, changes[s, r] * share
+                reward[source] += chance * np.minimum(to, rates[r])
+                slots[source] += chance
+                goes_on = to - rates[r] <= room
+                lead(source[goes_on], r, to[goes_on], chance[goes_on])
+                lost = np.flatnonzero(~goes_on)
+                at, chance = np.minimum(lost + step, levels - 1), chance[lost]
+                reward[source[lost]] += chance * until.served[at, r]
+                slots[source[lost]] += chance * until.slots[at, r]
+                for then in range(states):
+                    lead(source[lost], then, np.maximum(window[at] / 2, 1), chance * until.state[at, r, then])
     source, target, weight = (np.concatenate(column) for column in zip(*branches, strict=True))
     share = markov.stationary(markov.matrix(reward.size, source, target, weight))
-    return float(share @ reward) / parameters.capacity.mean
+    return float(share @ reward / (share @ slots)) / parameters.capacity.mean
+
+
+class _Hearing:
+    """From the slot of a loss until it is heard, by window and state in that slot."""
+
+    def __init__(self, rates: Array, changes: Array, room: float, window: Array) -> None:
+        hears = np.minimum(1, rates / np.minimum(window[:, None], rates + room))
+        visits = np.linalg.inv(np.eye(len(rates)) - changes * (1 - hears)[:, None, :])
+        self.slots = visits.sum(axis=2)
+        """Mean number of slots, shape (windows, n)."""
+        self.served = (visits @ changes @ np.minimum(window[:, None], rates)[:, :, None])[:, :, 0]
+        """Mean packets served in them, shape (windows, n)."""
+        self.state = visits @ (changes * hears[:, None, :])
+        """Probability of the state in the slot in which the loss is heard, shape (windows, n, n)."""
 
 
 def ratcp(
