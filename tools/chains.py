@@ -38,6 +38,7 @@ _WINDOW = "64 packets"
 FLOWS: dict[str, dict[str, Any]] = {
     "reno": {"tcp": {"congestion": "reno"}},
     "cubic": {"tcp": {"congestion": "cubic"}},
+    "bbr": {"tcp": {"congestion": "bbr"}},
     **{f"ratcp-{name}": {"tcp": {"congestion": "ratcp"}, "feedback": told} for name, told in _FEEDBACK.items()},
     "timeouts-tcp": {"tcp": _TIMEOUTS},
     **{
@@ -94,9 +95,7 @@ def scenario(number: int, flow: str, law: str = "slotted") -> dict[str, Any]:
 def _capacity(rates: Any, changes: Any, step_s: float, law: str) -> dict[str, Any]:
     named = [f"{rate:.3f} Mbit/s" for rate in rates]
     if law == "slotted":
-        return {
-            "slotted-markov": {"rates": named, "step": f"{1000 * step_s:.0f} ms", "transitions": changes.tolist()}
-        }
+        return {"slotted-markov": {"rates": named, "step": f"{1000 * step_s:.0f} ms", "transitions": changes.tolist()}}
     leaving = 1 - changes.diagonal()
     jumps = np.where(np.eye(len(rates)) > 0, 0.0, changes / leaving[:, None])
     jumps = np.round(jumps, 6)
@@ -131,7 +130,9 @@ def _off(said: float, found: dict[str, float]) -> float:
 
 def summarised(rows: list[dict[str, Any]], bounds: tuple[float, ...] = (0.05, 0.08, 0.10, 0.15)) -> Iterator[str]:
     """A line for each flow and law, for those that are not strained and for those that are."""
-    yield "flow            law         valid  chains  " + "".join(f"<{b:4.0%} " for b in bounds) + " below  above  median"
+    yield (
+        "flow            law         valid  chains  " + "".join(f"<{b:4.0%} " for b in bounds) + " below  above  median"
+    )
     for flow, law in dict.fromkeys((row["flow"], row["law"]) for row in rows):
         mine = [row for row in rows if (row["flow"], row["law"]) == (flow, law)]
         for valid in (True, False):
@@ -142,8 +143,8 @@ def summarised(rows: list[dict[str, Any]], bounds: tuple[float, ...] = (0.05, 0.
             shares = "".join(f"{sum(abs(one) < bound for one in off) / len(off):5.1%} " for bound in bounds)
             centre = statistics.median(row["said"] / row["mean"] - 1 for row in met)
             yield (
-                f"{flow:15} {law:11} {'yes' if valid else 'no':5} {len(met):6}  {shares} {-min(off):6.1%} {max(off):6.1%} "
-                f"{centre:+7.1%}"
+                f"{flow:15} {law:11} {'yes' if valid else 'no':5} {len(met):6}  {shares} {-min(off):6.1%} "
+                f"{max(off):6.1%} {centre:+7.1%}"
             )
         refused = sum(row["said"] == "" for row in mine)
         if refused:
@@ -169,8 +170,8 @@ def main() -> None:
     asked = parser.parse_args()
     rows = []
     for flow in asked.flows:
-        for number in range(asked.first, asked.first + asked.chains):
-            rows.append(compared(number, flow, asked.law or LAWS[number % 2], seeds=asked.seeds))
+        numbers = range(asked.first, asked.first + asked.chains)
+        rows += [compared(number, flow, asked.law or LAWS[number % 2], seeds=asked.seeds) for number in numbers]
         print(f"{flow}: {asked.chains} chains", file=sys.stderr, flush=True)
         if asked.out:
             _write(asked.out, rows)

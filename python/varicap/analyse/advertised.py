@@ -101,14 +101,14 @@ def estimated(
             f"{least}: the model's sample paths are too short for it"
         )
     rng = np.random.default_rng(_SEED)
-    states = _paths(chain, memory + _SLOTS, rng)
+    states = paths(chain, memory + _SLOTS, rng)
     advertised = _advertise(chain.capacity[states], interval_slots, average, least, of_slot, rng)
     # In the first slots the memory fills; in the last ones samples are missing.
     counted = slice(memory, -2)
     return _aggregate(chain, states[:, counted], advertised[:, counted], levels)
 
 
-def _paths(chain: SlottedChain, slots: int, rng: np.random.Generator) -> NDArray[np.intp]:
+def paths(chain: SlottedChain, slots: int, rng: np.random.Generator) -> NDArray[np.intp]:
     """States of independent stationary paths, shape (paths, slots)."""
     reach = np.cumsum(chain.transition, axis=1)
     found = np.empty((slots, _PATHS), dtype=np.intp)

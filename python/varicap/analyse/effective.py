@@ -155,7 +155,7 @@ Chain: TypeAlias = SlottedChain | ContinuousChain
 
 
 def effective_capacity(chain: Chain, delta: float) -> float:
-    """Largest constant arrivals per slot, or per second of a `ContinuousChain`, for which the backlog decays like exp(-delta x).
+    """Largest constant arrivals, per slot or per second, for which the backlog decays like exp(-delta x).
 
     Assumptions: a large buffer; one recurrent class.  Falls in `delta`; ``math.inf`` is allowed.
 

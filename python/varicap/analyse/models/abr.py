@@ -252,7 +252,8 @@ def _validity(parameters: Parameters, lost: float, timeouts_per_slot: float) -> 
     slowest = parameters.slot_packets * float(rates.min())
     if slowest < _FEW_PACKETS:
         notes.append(f"the slowest state carries {slowest:.2g} packets per delay: slow start takes longer than a slot")
-    leaving = 1 - parameters.capacity.transition.diagonal()
+    # A state that differs in what is advertised alone is no change of the capacity.
+    leaving = (parameters.capacity.transition * (rates[:, None] != rates)).sum(axis=1)
     if (leaving > (1 + EPSILON) / _LASTS).any():
         notes.append(
             f"the capacity stays for {1 / leaving.max():.2g} delays (below {_LASTS}): losses come more slowly than the "

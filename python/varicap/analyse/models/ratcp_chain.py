@@ -338,8 +338,8 @@ def _changes(path: Path, states: States, branches: _Branches) -> tuple[NDArray[n
     """Each branch times each way in which the capacity may change: branch, steps, and its states before and now."""
     size = len(path.service)
     possible = np.zeros((size, size), dtype=bool)
-    for state, after in enumerate(path.leads):
-        possible[state, list(after)] = True
+    for state, next_states in enumerate(path.leads):
+        possible[state, list(next_states)] = True
     current = states.now[branches.source]
     branch, after = np.nonzero(possible[current])
     first = current[branch] * size + after

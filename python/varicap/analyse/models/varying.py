@@ -124,7 +124,7 @@ def reno(parameters: Parameters) -> float:
 class _Hearing:
     """From the slot of a loss until it is heard, by window and state in that slot."""
 
-    def __init__(self, rates: Array, changes: Array, room: float, window: Array) -> None:
+    def __init__(self, rates: Array, changes: Array, room: float, window: Any) -> None:
         hears = np.minimum(1, rates / np.minimum(window[:, None], rates + room))
         visits = np.linalg.inv(np.eye(len(rates)) - changes * (1 - hears)[:, None, :])
         self.slots = visits.sum(axis=2)

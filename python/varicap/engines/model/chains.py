@@ -65,6 +65,13 @@ def packets_per_slot(path: FlowPath) -> "np.ndarray[Any, np.dtype[np.float64]]":
     return np.array(rates) / 8 / path.packet_bytes * path.base_rtt_s
 
 
+def holding_s(path: FlowPath) -> "np.ndarray[Any, np.dtype[np.float64]]":
+    """How long each rate lasts on average [s]."""
+    import numpy as np
+
+    return np.asarray(-1 / np.minimum(_generator(path).diagonal(), -1e-300))
+
+
 def as_it_lasts(path: FlowPath) -> "SlottedChain":
     """The chain that changes at the ends of round trips only, and whose rates last as long as the scenario's.
 
@@ -90,7 +97,7 @@ def as_it_is_met(path: FlowPath) -> "SlottedChain":
 
     kind, options = choice(path.link["capacity"])
     generator, delay_s = _generator(path), path.base_rtt_s
-    _refuse_fast(-1 / np.minimum(generator.diagonal(), -1e-300), delay_s)
+    _refuse_fast(holding_s(path), delay_s)
     one = np.eye(len(generator))
     if kind == "slotted-markov":
         step_s = units.seconds(options["step"])
@@ -102,9 +109,7 @@ def as_it_is_met(path: FlowPath) -> "SlottedChain":
     return SlottedChain(packets_per_slot(path), matrix)
 
 
-def advertised(
-    path: FlowPath, chain: "SlottedChain", levels: int, *, aged: bool = False
-) -> "AdvertisedChain":
+def advertised(path: FlowPath, chain: "SlottedChain", levels: int, *, aged: bool = False) -> "AdvertisedChain":
     """The capacity together with what the link advertises of it.
 
     The papers' INSTCAP is the capacity of the slot before; `aged`: with the age that the mean of an interval has.

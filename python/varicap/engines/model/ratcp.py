@@ -193,10 +193,12 @@ def _strained_by_rules(path: FlowPath) -> Iterator[str]:
             f"{path.flow['path']}.tcp.counting = {choice(path.tcp['counting'])[0]}: the acknowledgement of all that a "
             "timeout has held up opens the window at once; in the model it opens by a packet per acknowledgement"
         )
-    if choice(path.tcp["congestion"])[0] == "ratcp" and not isclose(known_rtt_s(path), path.base_rtt_s, rel_tol=_OTHER_RTT):
+    if choice(path.tcp["congestion"])[0] == "ratcp" and not isclose(
+        known_rtt_s(path), path.base_rtt_s, rel_tol=_OTHER_RTT
+    ):
         yield (
-            f"{path.flow['path']}.tcp.congestion.ratcp.rtt: {known_rtt_s(path):.3g} s make the window of a rate; the model "
-            f"is of a window that fills the round trip, {path.base_rtt_s:.3g} s"
+            f"{path.flow['path']}.tcp.congestion.ratcp.rtt: {known_rtt_s(path):.3g} s make the window of a rate; the "
+            f"model is of a window that fills the round trip, {path.base_rtt_s:.3g} s"
         )
 
 

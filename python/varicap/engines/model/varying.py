@@ -1,4 +1,4 @@
-"""Reno, CUBIC and RATCP with fast recovery, alone on a Markov capacity of any number of rates."""
+"""Reno, CUBIC, RATCP and BBR with fast recovery, alone on a Markov capacity of any number of rates."""
 
 from collections.abc import Iterator
 
@@ -10,10 +10,12 @@ from varicap.engines.model.ratcp import known_rtt_s, smoothed_rtt, target_packet
 
 _LEVELS = 8
 """Of the rate that an estimator advertises."""
+_LASTS = 2
+"""Round trips, which a rate lasts at least where RATCP was compared with the simulator."""
 
 
 class Varying:
-    """Reno, CUBIC or RATCP, recovering as Linux does, on a slotted or continuous Markov chain of rates."""
+    """Reno, CUBIC, RATCP or BBR, recovering as Linux does, on a slotted or continuous Markov chain of rates."""
 
     name = "varying"
     keys = (
@@ -42,7 +44,9 @@ class Varying:
         yield from no_arq(path)
         yield from no_source(path)
         yield from option(path, "recovery", ("rack",), ", which reduces its window once for all losses of a window")
-        yield from option(path, "congestion", ("reno", "cubic", "ratcp"), ": of others there is none on a capacity that varies")
+        yield from option(
+            path, "congestion", ("reno", "cubic", "ratcp", "bbr"), ": of others there is none on a capacity that varies"
+        )
         if choice(path.tcp["congestion"])[0] == "ratcp":
             yield from chains.feedback_misfits(path)
             yield from smoothed_rtt(path)
@@ -51,7 +55,7 @@ class Varying:
 
     def solve(self, path: FlowPath) -> Answer:
         """What the flow gets in the long run."""
-        from varicap.analyse.models import varying
+        from varicap.analyse.models import bbr_rates, varying
 
         chain = chains.as_it_is_met(path)
         parameters = varying.Parameters(
@@ -69,7 +73,23 @@ class Varying:
                 known_slots=known_rtt_s(path) / path.base_rtt_s,
                 packets_per_ack=path.packets_per_ack,
             )
+        elif control == "bbr":
+            used = bbr_rates.utilisation(parameters)
         else:
             used = varying.cubic(parameters) if control == "cubic" else varying.reno(parameters)
         mean_pps = chain.mean / path.base_rtt_s
-        return Answer(throughput_pps=used * mean_pps, details={"utilisation": used, "states": len(chain.capacity)})
+        return Answer(
+            throughput_pps=used * mean_pps,
+            details={"utilisation": used, "states": len(chain.capacity)},
+            strained=tuple(_fast(path)) if control == "ratcp" else (),
+        )
+
+
+def _fast(path: FlowPath) -> Iterator[str]:
+    """What strains RATCP, whose window each low rate clips, however short it is."""
+    lasts = float(chains.holding_s(path).min()) / path.base_rtt_s
+    if lasts < _LASTS:
+        yield (
+            f"{path.link['path']}.capacity: a rate lasts {lasts:.2g} round trips on average (below {_LASTS}): low "
+            "rates within a slot clip the window, too, and the model does not see them"
+        )

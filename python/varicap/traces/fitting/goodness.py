@@ -153,7 +153,7 @@ def _of_chain(chain: SlottedChain, share: Array, slot_s: float, block: int, delt
 
 
 def _of_continuous(chain: ContinuousChain, deltas: Array, block_s: float) -> Array:
-    """Effective capacity over blocks of so long [b/s]: share exp((Q - delta R) t) 1, by squaring with the scale apart."""
+    """Effective capacity over blocks of so long [b/s]: share exp((Q - delta R) t) 1, by squaring, the scale apart."""
     from scipy.linalg import expm  # slow to import
 
     least, found = float(chain.capacity.min()), np.empty(len(deltas))
