@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varicap.analyse import advertised
-from varicap.analyse.models.varying import Parameters
+from varicap.analyse.models.varying import Parameters, refuse_outages
 
 Array = NDArray[np.float64]
 
@@ -38,6 +38,7 @@ def utilisation(parameters: Parameters) -> float:
     >>> round(utilisation(Parameters(capacity=chain, waiting_packets=30, round_trip_s=0.1)), 2)
     0.94
     """
+    refuse_outages(parameters)
     rng = np.random.default_rng(_SEED)
     states = advertised.paths(parameters.capacity, _SLOTS, rng)
     capacity = parameters.capacity.capacity[states]

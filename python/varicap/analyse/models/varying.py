@@ -35,6 +35,8 @@ from varicap.analyse.effective import SlottedChain
 
 Array = NDArray[np.float64]
 
+SLOWEST = 2.0
+"""Packets in a round trip, with fewer of which senders time out; the models have no timeouts."""
 _MOST_LEVELS = 400
 _MOST_STATES, _FEWEST_LEVELS = 8000, 60
 _ROUNDING = 1e-9
@@ -59,11 +61,8 @@ class Parameters:
 
     def __post_init__(self) -> None:
         rates = self.capacity.capacity
-        if rates.min() < 2:
-            raise ValueError(
-                f"the slowest state carries {rates.min():.2g} packets a round trip: the model has no "
-                "timeouts, and so no outages: it needs 2"
-            )
+        if rates.max() < SLOWEST:
+            raise ValueError(f"the fastest state carries {rates.max():.2g} packets a round trip: the model needs 2")
         least = max(12.0, float(rates.max()) / 4)
         if self.waiting_packets < least:
             raise ValueError(
@@ -72,6 +71,16 @@ class Parameters:
             )
         if not (self.round_trip_s > 0 and self.rounds_per_packet >= 1):
             raise ValueError("a round trip is longer than 0 s, and a packet takes one of them or more")
+
+
+def refuse_outages(parameters: Parameters) -> None:
+    """Raises ``ValueError`` where a state is an outage, or nearly."""
+    slowest = float(parameters.capacity.capacity.min())
+    if slowest < SLOWEST:
+        raise ValueError(
+            f"the slowest state carries {slowest:.2g} packets a round trip: the model has no timeouts, and so no "
+            f"outages: it needs {SLOWEST:g}"
+        )
 
 
 def reno(parameters: Parameters) -> float:
@@ -166,6 +175,7 @@ def ratcp(
     >>> round(ratcp(path, advertised.exact(chain)), 2)
     0.6
     """
+    refuse_outages(parameters)
     rates, changes = link.capacity.capacity, link.capacity.transition
     limits = np.maximum(1, np.floor(link.advertised * known_slots + _ROUNDING) + backlog_packets)
     states = len(rates)

@@ -10,6 +10,8 @@ from varicap.engines.model.path import FlowPath, choice, no_arq, no_loss, no_res
 
 _LEVELS = 3
 """Of the rate that EFFCAP advertises: each multiplies the states."""
+_MOST = 9
+"""States of capacity and advertised rate: with more of them a solution takes longer than seconds."""
 
 
 class RateControl:
@@ -68,6 +70,11 @@ class RateControl:
         follows = source is not None and constant is None and path.flow["feedback"] is not None
         link = chains.advertised(path, lasting, _LEVELS) if follows else None
         states = lasting if link is None else link.capacity
+        if states is not lasting and len(states.capacity) > max(_MOST, len(lasting.capacity)):
+            raise ValueError(
+                f"{len(lasting.capacity)} rates and what is advertised of them are {len(states.capacity)} states: the "
+                f"model of packets takes {_MOST}"
+            )
         chain = SlottedChain(states.capacity / slot_packets, states.transition)
         whole_pps = slot_packets / path.base_rtt_s
         found = renewal.efficiency(

@@ -81,7 +81,18 @@ class Varying:
         return Answer(
             throughput_pps=used * mean_pps,
             details={"utilisation": used, "states": len(chain.capacity)},
-            strained=tuple(_fast(path)) if control == "ratcp" else (),
+            strained=(*_outages(path, float(chain.capacity.min())), *(_fast(path) if control == "ratcp" else ())),
+        )
+
+
+def _outages(path: FlowPath, slowest: float) -> Iterator[str]:
+    """What strains Reno and CUBIC, which resume after an outage as if there had been no timeout; others refuse."""
+    from varicap.analyse.models import varying
+
+    if slowest < varying.SLOWEST:
+        yield (
+            f"{path.link['path']}.capacity: its slowest rate carries {slowest:.2g} packets in a round trip (below "
+            f"{varying.SLOWEST:g}): the model has no timeouts"
         )
 
 
