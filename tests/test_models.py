@@ -201,12 +201,14 @@ def test_rate_control_follows_its_model_where_the_capacity_changes_slowly() -> N
     compared = varicap.compare("examples/effcap.toml", only=("sim", "model"), seeds=6, overrides=psi(100.0))
     rows = [row for row in compared.to_dict()["differences"] if row["measure"] == "goodput"]
     goodput = {row["flow"]: row["difference_percent"]["model"] for row in rows}
-    assert set(goodput) == {"instcap", "tcp"}
+    assert set(goodput) == {"effcap", "instcap", "tcp"}
     # The paper's own: within a few percent for INSTCAP, TCP alone up to 20 % below the analysis [abr, §V].
     assert goodput["instcap"] == pytest.approx(0, abs=4)
+    assert goodput["effcap"] == pytest.approx(0, abs=4)
     assert 0 < goodput["tcp"] < 20
     by_name = {flow["name"]: flow for flow in compared.summaries["model"]["flows"]}
-    assert "estimator = effective" in by_name["effcap"]["not_applicable"]["abr"][0]
+    assert {flow["model"] for flow in by_name.values()} == {"abr"}
+    assert by_name["effcap"]["strained"] == []
 
 
 def test_a_capacity_faster_than_the_round_trip_fits_no_model() -> None:

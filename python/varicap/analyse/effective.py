@@ -9,6 +9,10 @@ For a finite Markov chain with transition matrix P and capacity c_j in state j t
 tilted matrix, Gamma(delta) = -1/delta log rho(P diag(exp(-delta c))).  It falls from the mean capacity (delta -> 0)
 to the least mean over a cycle of states (delta -> infinity), the least capacity if the chain can stay in its state.
 
+A capacity that may change at any time serves r_j per second in state j and has a generator Q.  Then
+Gamma(delta) = -1/delta lambda(Q - diag(delta r)) with the largest real eigenvalue lambda, which is what the slotted
+chain tends to as its slots become short.
+
 For samples, the mean over N sliding blocks of M samples takes the place of the expectation:
 
     Gamma = -1/(M delta)  log 1/N  sum_j exp(-delta sum_i C_ij)   ->   min_j 1/M sum_i C_ij      (delta -> infinity)
@@ -18,7 +22,7 @@ and this minimum is what EFFCAP feeds back.  Source: [abr, §IV, eqs. (23) to (2
 
 import math
 from dataclasses import dataclass
-from typing import Literal, Self
+from typing import Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -91,8 +95,67 @@ class SlottedChain:
         return _least_cycle(np.where(self.transition[np.ix_(keep, keep)] > 0, self.capacity[keep][:, None], np.inf))
 
 
-def effective_capacity(chain: SlottedChain, delta: float) -> float:
-    """Largest constant arrivals per slot for which the backlog decays like exp(-delta x).
+@dataclass(frozen=True, eq=False)
+class ContinuousChain:
+    """A capacity that may change at any time.  Raises ``ValueError`` if it is not one."""
+
+    capacity: Array
+    """Capacity by state, in any unit per second, shape (n,)."""
+    generator: Array
+    """Rates of change from state to state [1/s], rows that sum to 0, shape (n, n); one recurrent class."""
+
+    def __post_init__(self) -> None:
+        capacity = np.atleast_1d(np.asarray(self.capacity, dtype=float))
+        generator = np.atleast_2d(np.asarray(self.generator, dtype=float))
+        if generator.shape != (capacity.size, capacity.size):
+            raise ValueError(f"{capacity.size} capacities for a generator of shape {generator.shape}")
+        if not (np.isfinite(capacity) & (capacity >= 0)).all():
+            raise ValueError("a capacity is a finite number, 0 or more")
+        changes = generator - np.diag(generator.diagonal())
+        largest = max(float(np.abs(generator).max()), 1e-300)
+        if not np.isfinite(generator).all() or (changes < 0).any():
+            raise ValueError("a rate of change is a finite number, 0 or more")
+        if (np.abs(generator.sum(axis=1)) > 1e-9 * largest).any():
+            raise ValueError("the rows of a generator sum to 0")
+        object.__setattr__(self, "capacity", capacity)
+        object.__setattr__(self, "generator", generator)
+
+    @classmethod
+    def holding(cls, capacity: ArrayLike, mean_holding_s: ArrayLike, jumps: ArrayLike | None = None) -> Self:
+        """States that last so long on average, and then change by `jumps`, by default to each other alike.
+
+        >>> ContinuousChain.holding([2.0, 1.0], [0.5, 0.25]).generator.tolist()
+        [[-2.0, 2.0], [4.0, -4.0]]
+        """
+        mean = np.asarray(mean_holding_s, dtype=float)
+        if not (mean > 0).all():
+            raise ValueError("a mean holding time is longer than 0 s")
+        one: Array = np.eye(mean.size)
+        to = (1 - one) / max(mean.size - 1, 1) if jumps is None else np.asarray(jumps, dtype=float)
+        return cls(np.asarray(capacity, dtype=float), (to - np.diag(to.sum(axis=1))) / mean[:, None])
+
+    @property
+    def share(self) -> Array:
+        """Long-run share of time in each state, shape (n,)."""
+        fastest = max(float(-self.generator.diagonal().min()), 1e-300)
+        return markov.stationary(np.eye(self.capacity.size) + self.generator / fastest)
+
+    @property
+    def mean(self) -> float:
+        """Mean capacity per second."""
+        return float(self.share @ self.capacity)
+
+    @property
+    def least(self) -> float:
+        """What the link is certain to carry per second: any state may last for any time."""
+        return float(self.capacity[self.share > 0].min())
+
+
+Chain: TypeAlias = SlottedChain | ContinuousChain
+
+
+def effective_capacity(chain: Chain, delta: float) -> float:
+    """Largest constant arrivals, per slot or per second, for which the backlog decays like exp(-delta x).
 
     Assumptions: a large buffer; one recurrent class.  Falls in `delta`; ``math.inf`` is allowed.
 
@@ -113,6 +176,8 @@ def effective_capacity(chain: SlottedChain, delta: float) -> float:
     """
     if math.isnan(delta) or delta < 0:
         raise ValueError(f"delta is 0 or more, not {delta!r}")
+    if isinstance(chain, ContinuousChain):
+        return _at_any_time(chain, delta)
     keep = markov.recurrent_class(markov.validate(chain.transition))
     capacity, transition = chain.capacity[keep], chain.transition[np.ix_(keep, keep)]
     mean = chain.mean
@@ -126,6 +191,29 @@ def effective_capacity(chain: SlottedChain, delta: float) -> float:
     else:
         found = _by_cycles(capacity, transition, delta)
     return float(np.clip(found, chain.least, mean))
+
+
+def _at_any_time(chain: ContinuousChain, delta: float) -> float:
+    """Effective capacity of a continuous chain.
+
+    From pi Q = 0 follows lambda = -delta pi R v / pi v with its Perron vector v: a mean of capacities, so that nothing
+    cancels, however small delta is.
+    """
+    share, least = chain.share, chain.least
+    above = np.maximum(chain.capacity - least, 0.0)
+    tilt = delta * float(above.max())
+    fastest = float(-chain.generator.diagonal().min())
+    if tilt == 0 or fastest == 0:
+        return chain.mean
+    if tilt > _MOST_TILT * fastest:
+        return least
+    # Both are rates per second; as shares of the larger one they are of order 1 at most.
+    scale = max(tilt, fastest)
+    keep = np.flatnonzero(share)
+    tilted = chain.generator[np.ix_(keep, keep)] / scale - np.diag(above[keep] * (delta / scale))
+    values, vectors = np.linalg.eig(tilted)
+    weight = np.abs(vectors[:, values.real.argmax()]) * share[keep]
+    return min(chain.mean, least + float(weight @ above[keep] / weight.sum()))
 
 
 def _by_perron_vector(capacity: Array, transition: Array, delta: float, mean: float) -> float:
@@ -174,7 +262,7 @@ def _least_cycle(cost: Array) -> float:
     return float(means.max(axis=0).min())
 
 
-def decay_of(chain: SlottedChain, rate: float) -> float:
+def decay_of(chain: Chain, rate: float) -> float:
     """The smallest delta whose effective capacity is this rate: the inverse of `effective_capacity`.
 
     0 from the mean capacity on, infinite at the least capacity; ``ValueError`` below it, which no delta gives.
@@ -189,7 +277,8 @@ def decay_of(chain: SlottedChain, rate: float) -> float:
     if rate >= mean:
         return 0.0
     spread = float(np.ptp(chain.capacity))
-    low, high = math.log(_LEAST_TILT / spread), math.log(_MOST_TILT / spread)
+    unit = spread / (float(-chain.generator.diagonal().min()) if isinstance(chain, ContinuousChain) else 1.0)
+    low, high = math.log(_LEAST_TILT / unit), math.log(_MOST_TILT / unit)
     if rate == least or effective_capacity(chain, math.exp(high) * (1 - 1e-12)) >= rate:
         return math.inf
     from scipy.optimize import brentq  # slow to import

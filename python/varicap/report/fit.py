@@ -15,7 +15,10 @@ _TRACE, _FIT = 0, 1
 
 
 def figure(fit: "Fit", name: str) -> "Figure":
-    """Four panels: rates, autocorrelation, effective capacity, outages; the trace in one colour, the fit in another."""
+    """Four panels: rates, autocorrelation, effective capacity, outages; the trace in one colour, the fit in another.
+
+    The effective capacity of the chain that may change at any time is drawn thin.
+    """
     from matplotlib.figure import Figure
 
     from varicap.report import style
@@ -45,6 +48,8 @@ def figure(fit: "Fit", name: str) -> "Figure":
         line = style.line(number * len(style.COLOURS))
         axes.semilogx(curve.x * 1e6, curve.trace / 1e6, color=colours[0], linestyle=line, linewidth=1.0)
         axes.semilogx(curve.x * 1e6, curve.fit / 1e6, color=colours[1], linestyle=line, linewidth=1.0)
+        at_any_time = good.continuous[block]
+        axes.semilogx(curve.x * 1e6, at_any_time / 1e6, color=colours[1], linestyle=line, linewidth=0.6, alpha=0.5)
         axes.plot([], [], color="black", linestyle=line, linewidth=1.0, label=f"blocks of {block:g} s")
     axes.set_ylim(bottom=0)
     _named(axes, "delta [1/Mb]", "effective capacity [Mb/s]")
@@ -90,7 +95,8 @@ def sentences(fit: "Fit") -> list[str]:
         blocks = ", ".join(f"{block:g}" for block in good.effective)
         verdict = "adequate" if fit.is_adequate else "not adequate: try another slot, or the trace itself"
         said.append(
-            f"effective capacity over blocks of {blocks} s: at most {good.error:.1%} from the trace's ({verdict})"
+            f"effective capacity over blocks of {blocks} s: at most {good.error:.1%} from the trace's ({verdict}); "
+            f"as a continuous chain at most {good.continuous_error:.1%}"
         )
     said.append(f"distribution of the rate: at most {good.distance:.1%} of the slots apart")
     if fit.held_out is not None:

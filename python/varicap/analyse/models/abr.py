@@ -66,6 +66,9 @@ class Parameters:
     """The link's rate fed back one slot late, a constant rate, or TCP without rate control."""
     rate: float | None = None
     """Rate of the source for ``control="constant"``, as a share of the whole capacity."""
+    advertised: tuple[float, ...] | None = None
+    """Rate that the link advertises in each state for ``control="instcap"``, as a share of the whole capacity.
+    Default: the capacity.  EFFCAP's states are those of `varicap.analyse.advertised`."""
     max_window: int = 64
     """Largest cwnd, W_max [packets]."""
     payload_share: float = ATM_SHARE
@@ -86,6 +89,10 @@ class Parameters:
             raise ValueError('a rate belongs to control="constant", and only there')
         if self.rate is not None and not 0 < self.rate < math.inf:
             raise ValueError(f"rate is a positive share of the whole capacity, not {self.rate!r}")
+        if self.advertised is not None and (
+            self.control != "instcap" or len(self.advertised) != self.capacity.capacity.size
+        ):
+            raise ValueError('advertised rates belong to control="instcap", one for each state of the capacity')
         if not (self.capacity.capacity > 0).all():
             raise ValueError("the model has no outages: every state needs a capacity above 0 (the simulator has them)")
         if self.slot_packets * self.capacity.capacity.min() < 1:
@@ -227,7 +234,7 @@ def _path(parameters: Parameters) -> abr_chain.Path:
     capacity = tuple(parameters.capacity.capacity.tolist())
     source: tuple[float, ...] = ()
     if parameters.control == "instcap":
-        source = capacity
+        source = capacity if parameters.advertised is None else parameters.advertised
     elif parameters.rate is not None:
         source = (parameters.rate,) * len(capacity)
     return abr_chain.Path(
@@ -245,7 +252,8 @@ def _validity(parameters: Parameters, lost: float, timeouts_per_slot: float) -> 
     slowest = parameters.slot_packets * float(rates.min())
     if slowest < _FEW_PACKETS:
         notes.append(f"the slowest state carries {slowest:.2g} packets per delay: slow start takes longer than a slot")
-    leaving = 1 - parameters.capacity.transition.diagonal()
+    # A state that differs in what is advertised alone is no change of the capacity.
+    leaving = (parameters.capacity.transition * (rates[:, None] != rates)).sum(axis=1)
     if (leaving > (1 + EPSILON) / _LASTS).any():
         notes.append(
             f"the capacity stays for {1 / leaving.max():.2g} delays (below {_LASTS}): losses come more slowly than the "

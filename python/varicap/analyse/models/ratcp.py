@@ -222,28 +222,21 @@ def throughput(parameters: Parameters) -> Result:
     100.0
     """
     path = _path(parameters)
-    chain = ratcp_chain.explore(path)
-    transition = chain.transition(session_chain(parameters)[: path.most_sessions + 1, : path.most_sessions + 1])
-    share = markov.stationary(transition)
-    kind = chain.states.kind
-    avoiding = kind == ratcp_chain.AVOIDANCE
-    losses = share * chain.loss
-    slots = float(share @ ratcp_chain.SLOTS[kind])
-    failures = float(losses[~avoiding].sum())
-    starts = float(share[kind == ratcp_chain.LOST].sum())  # each loss leads to one slow start
-    packets_per_s = float(share @ chain.reward) / slots / parameters.delay_s
+    states = len(path.service)
+    found = ratcp_chain.solve(ratcp_chain.explore(path), session_chain(parameters)[:states, :states])
+    packets_per_s = found.packets_per_slot / parameters.delay_s
     sessions = session_distribution(parameters)
     return Result(
         throughput_pps=packets_per_s,
         throughput_Bps=packets_per_s * parameters.packet_bytes,
         fair_share_pps=float(sessions @ (parameters.capacity_pps / (np.arange(sessions.size) + 1))),
-        loss_probability=float(losses[avoiding].sum() / share[avoiding].sum()) if share[avoiding].any() else 0.0,
-        slow_start_failure=failures / starts if starts else 0.0,
-        timeouts_per_s=starts / slots / parameters.delay_s,
-        mean_cycle_s=slots * parameters.delay_s / (float(share[avoiding].sum()) + failures),
-        states=int(np.count_nonzero(share)),
-        residual=markov.residual(transition, share),
-        validity=_validity(parameters, path, failures / starts if starts else 0.0),
+        loss_probability=found.loss_probability,
+        slow_start_failure=found.slow_start_failure,
+        timeouts_per_s=found.timeouts_per_slot / parameters.delay_s,
+        mean_cycle_s=found.cycle_slots * parameters.delay_s,
+        states=found.states,
+        residual=found.residual,
+        validity=_validity(parameters, path, found.slow_start_failure),
     )
 
 
@@ -254,34 +247,36 @@ def sweep(parameters: Parameters, arrival_rates: Sequence[float]) -> list[Result
 
 def _path(parameters: Parameters) -> ratcp_chain.Path:
     alone = parameters.arrival_rate == 0 or parameters.max_sessions == 0
-    windows = parameters.rate_windows[:1] if alone else parameters.rate_windows
+    most = 0 if alone else parameters.max_sessions
+    windows = parameters.rate_windows[: most + 1]
     return ratcp_chain.Path(
         slot=parameters.slot,
         room=parameters.buffer_packets + (0 if parameters.counts_in_service else 1),
         rate_window=tuple(windows.tolist()) if parameters.control == "ratcp" else (),
         growth=1.0 if parameters.growth == "per-ack" else 0.5,
         clip_at_ack=parameters.clip == "ack",
-        most_sessions=0 if alone else parameters.max_sessions,
-        sessions_change=not alone,
+        service=tuple(float(m + 1) for m in range(most + 1)),
+        leads=tuple(tuple(range(max(m - 1, 0), min(m + 1, most) + 1)) for m in range(most + 1)),
     )
 
 
 def _validity(parameters: Parameters, path: ratcp_chain.Path, failure: float) -> tuple[str, ...]:
-    notes = list(_alone(parameters, path)) if not path.sessions_change else []
+    changes = len(path.service) > 1
+    notes = list(_alone(parameters, path)) if not changes else []
     up, down = parameters._changes()
-    if path.sessions_change and (up + down).max() > _MOVING_FAST:
+    if changes and (up + down).max() > _MOVING_FAST:
         notes.append(
             f"the number of sessions changes in a slot with probability {(up + down).max():.2f}: "
             "a rate that is constant over a delay is a poor picture"
         )
-    slowest = path.slot / (path.most_sessions + 1)
+    slowest = path.slot / path.service[-1]
     if slowest < _FEW_PACKETS:
         notes.append(
-            f"with {path.most_sessions} sessions the link carries {slowest:.2g} packets per delay: "
+            f"with {len(path.service) - 1} sessions the link carries {slowest:.2g} packets per delay: "
             "rounds of slow start take longer than a slot"
         )
     ratio = path.room / (path.slot + 1)
-    if path.sessions_change and parameters.control == "tcp" and ratio <= timeout_cycle.SLOW_START_LOSES:
+    if changes and parameters.control == "tcp" and ratio <= timeout_cycle.SLOW_START_LOSES:
         notes.append(f"slow start loses packets in a buffer of {ratio:.2f} pipes: an upper bound")
     if parameters.control == "ratcp" and parameters.clip == "slot":
         invented = ratcp_chain.overshoot(path, parameters.backlog_packets)

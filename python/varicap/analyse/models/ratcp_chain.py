@@ -5,16 +5,18 @@ Here the slots of a recovery are separate states.  That changes neither rewards 
 throughput, and keeps the chain sparse: a state looks ahead one slot.  The kinds of state:
 
 ``AVOIDANCE`` (b, d, w, m', m)
-    A slot of congestion avoidance: b packets at the link, d in the propagation delay, cwnd w, m' sessions in the slot
-    before and m in this one.  W_rate is floor(C Delta / (m' + 1)) + beta.
+    A slot of congestion avoidance: b packets at the link, d in the propagation delay, cwnd w, the capacity in state m'
+    in the slot before and m in this one.  W_rate is that of m': in [ratcp] floor(C Delta / (m' + 1)) + beta.
 ``LOST`` (ssthresh, m)
-    Two slots after the slot of a loss: the timer starts and expires.  m is the number of sessions in the first of them,
-    hence the rate known to the source when the timer expires; RATCP takes its ssthresh from it.
+    Two slots after the slot of a loss: the timer starts and expires.  m is the capacity's state in the first of them,
+    hence that of the rate known to the source when the timer expires; RATCP takes its ssthresh from it.
 ``SLOW_START`` (w, ssthresh, m', m)
     A round of slow start, w to min(2 w, ssthresh), in one slot.  It may overflow the buffer and fail; `LOST` follows.
 
-What happens to packets in a slot does not depend on how often sessions arrive: `explore` lists the branches of all
-reachable states once, and any session chain gives them probabilities.
+In [ratcp] the state of the capacity is the number of ephemeral sessions; any finite chain will do, whose states say
+how long a transmission takes and which rate is advertised.  What happens to packets in a slot does not depend on how
+often the capacity changes: `explore` lists the branches of all reachable states once, and any chain that takes none but
+these steps gives them probabilities.
 """
 
 from dataclasses import dataclass, fields
@@ -39,22 +41,22 @@ MAX_STATES: Final = 400_000
 
 @dataclass(frozen=True, kw_only=True)
 class Path:
-    """Everything that determines what happens to packets in a slot, given the numbers of sessions."""
+    """Everything that determines what happens to packets in a slot, given the capacity's states."""
 
     slot: float
     """Packets that the whole capacity carries in a slot, C Delta."""
     room: int
     """Most packets at the link, the one in service included."""
     rate_window: tuple[int, ...]
-    """W_rate by the number of sessions one slot ago; empty for TCP without feedback."""
+    """W_rate by the capacity's state one slot ago; empty for TCP without feedback."""
     growth: float
     """Growth of cwnd per window of acknowledgements in congestion avoidance [packets]."""
     clip_at_ack: bool
     """Whether cwnd is limited to W_rate at each acknowledgement instead of at the beginning of a slot."""
-    most_sessions: int
-    """Number of ephemeral sessions that may share the link with the persistent one."""
-    sessions_change: bool
-    """Whether the number of sessions ever differs from 0."""
+    service: tuple[float, ...]
+    """Time of a transmission by the capacity's state, in transmission times at the whole capacity."""
+    leads: tuple[tuple[int, ...], ...]
+    """The states that may follow each of the capacity's states in the next slot."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,24 +85,65 @@ class Chain:
     target: NDArray[np.intp]
     """State that each branch enters."""
     chance: Array
-    """Probability of each branch, given how the sessions change."""
+    """Probability of each branch, given how the capacity changes."""
     steps: Counts
-    """Changes of sessions that a branch needs: indices into the flat session chain, -1: none, shape (2, branches)."""
+    """Changes of the capacity that a branch needs: indices into its flat chain, -1: none, shape (2, branches)."""
     reward: Array
     """Mean reward of each state [packets], shape (n,)."""
     loss: Array
     """Probability that each state loses a packet, shape (n,)."""
 
-    def transition(self, sessions: Array) -> markov.Matrix:
-        """The transition matrix for a session chain of shape (M, M)."""
-        flat = np.append(sessions.ravel(), 1.0)  # the index -1 finds a 1
+    def transition(self, capacity: Array) -> markov.Matrix:
+        """The transition matrix for a capacity that changes by this matrix, shape (M, M)."""
+        flat = np.append(capacity.ravel(), 1.0)  # the index -1 finds a 1
         weight = self.chance * flat[self.steps[0]] * flat[self.steps[1]]
         return markov.matrix(self.reward.size, self.source, self.target, weight)
 
 
 @dataclass(frozen=True, kw_only=True)
+class Solution:
+    """The chain in the long run."""
+
+    packets_per_slot: float
+    """Reward per slot [packets]."""
+    loss_probability: float
+    """Probability that a slot of congestion avoidance loses a packet [1]."""
+    slow_start_failure: float
+    """Probability that a slow start overflows the buffer [1]; 0 if there is none."""
+    timeouts_per_slot: float
+    """Timeouts per slot [1]."""
+    cycle_slots: float
+    """Mean slots between renewal epochs."""
+    states: int
+    """States that recur."""
+    residual: float
+    """Sum of ``|pi P - pi|`` [1]."""
+
+
+def solve(chain: Chain, capacity: Array) -> Solution:
+    """The chain's long run on a capacity that changes by this matrix, shape (M, M).  Source: [ratcp, §III, eq. (1)]."""
+    transition = chain.transition(capacity)
+    share = markov.stationary(transition)
+    kind = chain.states.kind
+    avoiding = kind == AVOIDANCE
+    losses = share * chain.loss
+    slots = float(share @ SLOTS[kind])
+    failures = float(losses[~avoiding].sum())
+    starts = float(share[kind == LOST].sum())  # each loss leads to one slow start
+    return Solution(
+        packets_per_slot=float(share @ chain.reward) / slots,
+        loss_probability=float(losses[avoiding].sum() / share[avoiding].sum()) if share[avoiding].any() else 0.0,
+        slow_start_failure=failures / starts if starts else 0.0,
+        timeouts_per_slot=starts / slots,
+        cycle_slots=slots / (float(share[avoiding].sum()) + failures),
+        states=int(np.count_nonzero(share)),
+        residual=markov.residual(transition, share),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class _Branches:
-    """Branches from some states, before the sessions change, as columns of shape (branches,)."""
+    """Branches from some states, before the capacity changes, as columns of shape (branches,)."""
 
     source: NDArray[np.intp]
     chance: Array
@@ -114,8 +157,8 @@ class _Branches:
 
 
 @lru_cache(maxsize=16)
-def explore(path: Path) -> Chain:
-    """Finds all states that can follow a persistent session in its steady state without ephemeral sessions."""
+def explore(path: Path, most: int | None = None) -> Chain:
+    """Finds all states that can follow a full pipe in the first of the capacity's states, at most `most` of them."""
     code = _Code(path)
     known = code.pack(_first(path))
     frontier = known
@@ -123,17 +166,18 @@ def explore(path: Path) -> Chain:
     while frontier.size:
         states = code.unpack(frontier)
         branches = _follow(path, states)
-        branch, steps, before, now = _sessions(path, states, branches)
+        branch, steps, before, now = _changes(path, states, branches)
         target = code.pack(_enter(path, branches, branch, before, now))
         share = _sum(branches.source, branches.chance * branches.reward, frontier.size)
         loss = _sum(branches.source, branches.chance * branches.lost, frontier.size)
         waves.append((frontier, frontier[branches.source[branch]], target, branches.chance[branch], steps, share, loss))
         frontier = np.setdiff1d(target, known)
         known = np.union1d(known, frontier)
-        if known.size > MAX_STATES:
+        if known.size > (most or MAX_STATES):
             raise ValueError(
-                f"the model has more than {MAX_STATES} states: its size grows with the capacity-delay product "
-                f"({path.slot:g} packets), the buffer ({path.room} packets) and the square of the number of sessions"
+                f"the model has more than {most or MAX_STATES} states: its size grows with the capacity-delay product "
+                f"({path.slot:g} packets), the buffer ({path.room} packets) and the square of the number of states of "
+                f"the capacity ({len(path.service)})"
             )
     columns = (np.concatenate(column, axis=-1) for column in zip(*waves, strict=True))
     order, source, target, chance, steps, share, loss = columns
@@ -151,7 +195,7 @@ def explore(path: Path) -> Chain:
 
 def overshoot(path: Path, backlog: int) -> float:
     """Probability that growth within a slot, from a full pipe and a backlog of beta packets, overflows the buffer."""
-    pipe = np.array([max(1, int(path.slot / (m + 1) + EPSILON)) for m in range(path.most_sessions + 1)])
+    pipe = np.maximum(1, np.floor(path.slot / np.array(path.service) + EPSILON).astype(np.int64))
     chance = growths(pipe, path.growth / np.maximum(1, pipe + backlog), pipe)
     return float(chance[:, max(0, path.room - backlog + 1) :].sum(axis=1).max())
 
@@ -162,10 +206,12 @@ class _Code:
     def __init__(self, path: Path) -> None:
         pipe = int(np.ceil(path.slot))
         window = 2 * (path.room + pipe + max(path.rate_window, default=0)) + MOST_GROWTH
-        sessions = path.most_sessions + 1
-        self._radix = (3, path.room + 1, window, window, window, sessions, sessions)
+        states = len(path.service)
+        self._radix = (3, path.room + 1, window, window, window, states, states)
         if np.prod([float(radix) for radix in self._radix]) >= np.iinfo(np.int64).max:
-            raise ValueError("the capacity-delay product, the buffer or the sessions are far too many for the model")
+            raise ValueError(
+                "the capacity-delay product, the buffer or the states of the capacity are far too many for the model"
+            )
 
     def pack(self, states: States) -> Counts:
         key = np.zeros(states.kind.shape, dtype=np.int64)
@@ -187,7 +233,7 @@ class _Code:
 
 def _first(path: Path) -> States:
     """A pipe that is full, and beta packets at the link if there is feedback."""
-    pipe = max(1, int(path.slot + EPSILON))
+    pipe = max(1, int(path.slot / path.service[0] + EPSILON))
     window = max(path.rate_window[0], 1) if path.rate_window else pipe
     backlog = min(max(window - pipe, 0), path.room)
     delay = min(window, pipe)
@@ -288,21 +334,21 @@ def _start_slowly(path: Path, states: States) -> _Branches:
     )
 
 
-def _sessions(path: Path, states: States, branches: _Branches) -> tuple[NDArray[np.intp], Counts, Counts, Counts]:
-    """Each branch times each way in which the sessions may change: branch, steps, and sessions before and now."""
-    most = path.most_sessions
-    possible = np.eye(most + 1, dtype=bool)
-    if path.sessions_change:
-        possible |= np.eye(most + 1, k=1, dtype=bool) | np.eye(most + 1, k=-1, dtype=bool)
+def _changes(path: Path, states: States, branches: _Branches) -> tuple[NDArray[np.intp], Counts, Counts, Counts]:
+    """Each branch times each way in which the capacity may change: branch, steps, and its states before and now."""
+    size = len(path.service)
+    possible = np.zeros((size, size), dtype=bool)
+    for state, next_states in enumerate(path.leads):
+        possible[state, list(next_states)] = True
     current = states.now[branches.source]
     branch, after = np.nonzero(possible[current])
-    first = current[branch] * (most + 1) + after
+    first = current[branch] * size + after
     twice = states.kind[branches.source[branch]] == LOST
     once = np.flatnonzero(~twice)
     again = np.flatnonzero(twice)
     pair, later = np.nonzero(possible[after[again]])
     again = again[pair]
-    second = after[again] * (most + 1) + later
+    second = after[again] * size + later
     return (
         np.concatenate([branch[once], branch[again]]),
         np.stack([np.concatenate([first[once], first[again]]), np.concatenate([np.full(once.size, -1), second])]),
@@ -315,7 +361,7 @@ def _enter(path: Path, branches: _Branches, branch: NDArray[np.intp], before: Co
     """The states to which branches lead.  Where only cwnd is known, the delay holds what fits and the link the rest."""
     kind, window = branches.kind[branch], branches.window[branch]
     backlog, delay = branches.backlog[branch], branches.delay[branch]
-    pipe = np.floor(path.slot / (before + 1) + EPSILON).astype(np.int64)
+    pipe = np.floor(path.slot / np.array(path.service)[before] + EPSILON).astype(np.int64)
     restarts = (kind == SLOW_START) | ((kind == AVOIDANCE) & (branches.ssthresh[branch] > 0))
     backlog = np.where(restarts, np.clip(window - pipe, 0, path.room), backlog)
     delay = np.where(restarts, window - backlog, delay)
@@ -336,12 +382,12 @@ def _sum(index: NDArray[np.intp], value: Array, size: int) -> Array:
 
 
 def _slots(path: Path, states: States, phase: NDArray[np.intp]) -> Slots:
-    service = (states.now + 1).astype(np.float64)
+    service = np.array(path.service)[states.now]
     # In a slot with one transmission more than fits, the first began in the slot before.
     begun = phase * (np.ceil(path.slot / service - EPSILON) * service - path.slot)
     return Slots(
         work=np.maximum(0.0, states.backlog * service - begun),
-        spacing=spacing(path.slot, states.delay, states.before),
+        spacing=spacing(path.slot, states.delay, np.array(path.service)[states.before]),
         service=service,
         room=path.room,
     )
@@ -349,7 +395,7 @@ def _slots(path: Path, states: States, phase: NDArray[np.intp]) -> Slots:
 
 def _phases(path: Path, now: Counts) -> Array:
     """Probabilities that a slot carries floor(R Delta) packets and one more, shape (n, 2): their mean is R Delta."""
-    carried = path.slot / (now + 1.0)
+    carried = path.slot / np.array(path.service)[now]
     more = carried - np.floor(carried + EPSILON)
     more = np.where(more < EPSILON, 0.0, more)
     return np.stack([1 - more, more], axis=1)

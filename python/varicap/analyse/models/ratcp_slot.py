@@ -10,8 +10,8 @@ for the next, and a packet that finds ``ceil(U / service)`` packets at the link 
 Within a run of acknowledgements that release the same number of packets U is linear in their count (until it reaches
 zero, where it stays), so that a run is processed in one step, for many slots at a time.
 
-Times are in transmission times of a packet at full capacity: the slot lasts C Delta, ``spacing`` is m' + 1 with m' the
-sessions one slot ago, ``service`` m + 1 with the current ones.
+Times are in transmission times of a packet at full capacity: the slot lasts C Delta.  In [ratcp] ``spacing`` is m' + 1
+with m' the sessions one slot ago, ``service`` m + 1 with the current ones.
 """
 
 from dataclasses import dataclass, field
@@ -33,9 +33,9 @@ MOST_GROWTH = 12
 """Largest growth of cwnd in a slot [packets]: its mean is 1 at most, so no such quantile lies beyond."""
 
 
-def spacing(slot: float, acks: Counts, sessions_before: Counts) -> Array:
+def spacing(slot: float, acks: Counts, service_before: Array) -> Array:
     """Time between acknowledgements: that of the transmissions one slot ago, or less if they would not fit."""
-    return np.asarray(np.minimum(sessions_before + 1.0, slot / np.maximum(acks, 1)))
+    return np.asarray(np.minimum(service_before, slot / np.maximum(acks, 1)))
 
 
 def growths(acks: Counts, chance: Array, most: Counts) -> Array:

@@ -1,4 +1,4 @@
-"""Reno and CUBIC alone on a capacity of n rates behind a drop-tail buffer: Markov renewal models of the window.
+"""Reno, CUBIC and RATCP alone on a capacity of n rates behind a drop-tail buffer: Markov renewal models of the window.
 
 Time is cut into slots of the round trip propagation delay.  In a slot the link serves c_r packets in state r.  What the
 slot before served, or the whole window, is in the delay, and the rest waits: with a window of w packets
@@ -13,6 +13,10 @@ CUBIC's window is a function of the time since the last loss, of the window ther
 renewal epochs with states (w, r), and between them the states of the capacity are followed slot by slot.  The window in
 Reno's manner counts round trips at the mean capacity.
 
+RATCP's window is clipped in each slot to W_rate = floor(R) + beta of the rate R that the link advertised in the slot
+before (`varicap.analyse.advertised`), and grows as Reno's below it.  A loss leaves it at W_rate [ratcp, §II.B], so that
+it needs no state of its own.
+
 The discretisation moves a window by less than one packet in a cycle, of B + c_r, which is 8 % of 12 packets: an
 argument for the bound of 8 %, and no proof.  A first grid of random chains was seen when it was fixed.
 Source: the slots and renewal rewards of [abr, §III], without packets and with fast recovery; CUBIC's law RFC 9438 §4.2,
@@ -26,11 +30,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varicap.analyse import markov
+from varicap.analyse.advertised import AdvertisedChain
 from varicap.analyse.effective import SlottedChain
 
 Array = NDArray[np.float64]
 
+SLOWEST = 2.0
+"""Packets in a round trip, with fewer of which senders time out; the models have no timeouts."""
 _MOST_LEVELS = 400
+_MOST_STATES, _FEWEST_LEVELS = 8000, 60
+_ROUNDING = 1e-9
 _EPOCHS = 40
 _MOST_SLOTS = 20_000
 _LEFT = 1e-7
@@ -52,11 +61,8 @@ class Parameters:
 
     def __post_init__(self) -> None:
         rates = self.capacity.capacity
-        if rates.min() < 2:
-            raise ValueError(
-                f"the slowest state carries {rates.min():.2g} packets a round trip: the model has no "
-                "timeouts, and so no outages: it needs 2"
-            )
+        if rates.max() < SLOWEST:
+            raise ValueError(f"the fastest state carries {rates.max():.2g} packets a round trip: the model needs 2")
         least = max(12.0, float(rates.max()) / 4)
         if self.waiting_packets < least:
             raise ValueError(
@@ -65,6 +71,16 @@ class Parameters:
             )
         if not (self.round_trip_s > 0 and self.rounds_per_packet >= 1):
             raise ValueError("a round trip is longer than 0 s, and a packet takes one of them or more")
+
+
+def refuse_outages(parameters: Parameters) -> None:
+    """Raises ``ValueError`` where a state is an outage, or nearly."""
+    slowest = float(parameters.capacity.capacity.min())
+    if slowest < SLOWEST:
+        raise ValueError(
+            f"the slowest state carries {slowest:.2g} packets a round trip: the model has no timeouts, and so no "
+            f"outages: it needs {SLOWEST:g}"
+        )
 
 
 def reno(parameters: Parameters) -> float:
@@ -82,34 +98,112 @@ def reno(parameters: Parameters) -> float:
     levels = int(np.ceil((float(rates.max()) + room + 2) / grain)) + 2
     place = np.arange(levels)
     window = (place + 1) * grain
-    reward = np.zeros(2 * states * levels)
+    until = _Hearing(rates, changes, room, window)
+    reward, slots = np.zeros((2, states * levels))
     branches: list[tuple[Any, Any, Any]] = []
 
-    def lead(source: NDArray[np.int64], phase: int, state: int, to: Any, chance: Any) -> None:
+    def lead(source: NDArray[np.int64], state: int, to: Any, chance: Any) -> None:
         """Branches to a window between two levels: to each by its nearness."""
         at = np.clip(to / grain - 1, 0, levels - 1)
         low = np.floor(at).astype(np.int64)
-        high = np.minimum(low + 1, levels - 1)
-        for target, share in ((low, 1 - (at - low)), (high, at - low)):
-            branches.append((source, (phase * states + state) * levels + target, chance * share))
+        branches.append((source, state * levels + low, chance * (1 - (at - low))))
+        branches.append((source, state * levels + np.minimum(low + 1, levels - 1), chance * (at - low)))
 
     for s in range(states):
-        open_, heard = s * levels + place, (states + s) * levels + place
+        source = s * levels + place
         grows = np.minimum(1, np.minimum(window, rates[s]) / window / grain / parameters.rounds_per_packet)
         for r in map(int, np.flatnonzero(changes[s])):
-            chance = changes[s, r]
-            for to, share in ((window + grain, grows), (window, 1 - grows)):
-                lost = to - rates[r] > room
-                reward[open_] += chance * share * np.minimum(to, rates[r])
-                lead(open_, 1, r, to, np.where(lost, chance * share, 0.0))
-                lead(open_, 0, r, to, np.where(lost, 0.0, chance * share))
-            hears = np.minimum(1, rates[r] / np.minimum(window, rates[r] + room))
-            reward[heard] += chance * np.minimum(window, rates[r])
-            lead(heard, 0, r, np.maximum(window / 2, 1), chance * hears)
-            lead(heard, 1, r, window, chance * (1 - hears))
+            for step, share in ((1, grows), (0, 1 - grows)):
+                to, chance = window + step * grain, changes[s, r] * share
+                reward[source] += chance * np.minimum(to, rates[r])
+                slots[source] += chance
+                goes_on = to - rates[r] <= room
+                lead(source[goes_on], r, to[goes_on], chance[goes_on])
+                lost = np.flatnonzero(~goes_on)
+                at, chance = np.minimum(lost + step, levels - 1), chance[lost]
+                reward[source[lost]] += chance * until.served[at, r]
+                slots[source[lost]] += chance * until.slots[at, r]
+                for then in range(states):
+                    lead(source[lost], then, np.maximum(window[at] / 2, 1), chance * until.state[at, r, then])
     source, target, weight = (np.concatenate(column) for column in zip(*branches, strict=True))
     share = markov.stationary(markov.matrix(reward.size, source, target, weight))
-    return float(share @ reward) / parameters.capacity.mean
+    return float(share @ reward / (share @ slots)) / parameters.capacity.mean
+
+
+class _Hearing:
+    """From the slot of a loss until it is heard, by window and state in that slot."""
+
+    def __init__(self, rates: Array, changes: Array, room: float, window: Any) -> None:
+        hears = np.minimum(1, rates / np.minimum(window[:, None], rates + room))
+        visits = np.linalg.inv(np.eye(len(rates)) - changes * (1 - hears)[:, None, :])
+        self.slots = visits.sum(axis=2)
+        """Mean number of slots, shape (windows, n)."""
+        self.served = (visits @ changes @ np.minimum(window[:, None], rates)[:, :, None])[:, :, 0]
+        """Mean packets served in them, shape (windows, n)."""
+        self.state = visits @ (changes * hears[:, None, :])
+        """Probability of the state in the slot in which the loss is heard, shape (windows, n, n)."""
+
+
+def ratcp(
+    parameters: Parameters,
+    link: AdvertisedChain,
+    *,
+    backlog_packets: int = 1,
+    known_slots: float = 1.0,
+    packets_per_ack: int = 1,
+) -> float:
+    """Share of the mean capacity that RATCP uses in the long run [1].
+
+    Parameters
+    ----------
+    parameters
+        The path; its capacity is that of `link`.
+    link
+        What the link carries and advertises, in packets per round trip delay.
+    backlog_packets
+        Target backlog, beta.
+    known_slots
+        The RTT with which a rate becomes a window, in round trip delays.
+    packets_per_ack
+        Packets that an acknowledgement answers.
+
+    Examples
+    --------
+    >>> from varicap.analyse import advertised
+    >>> chain = SlottedChain.symmetric(10.0, high=40.0, low=10.0)
+    >>> path = Parameters(capacity=chain, waiting_packets=20, round_trip_s=0.1)
+    >>> round(ratcp(path, advertised.exact(chain)), 2)
+    0.6
+    """
+    refuse_outages(parameters)
+    rates, changes = link.capacity.capacity, link.capacity.transition
+    limits = np.maximum(1, np.floor(link.advertised * known_slots + _ROUNDING) + backlog_packets)
+    states = len(rates)
+    most = max(_FEWEST_LEVELS, min(_MOST_LEVELS, _MOST_STATES // states))
+    grain = max(1.0, float(limits.max()) / most)
+    levels = int(np.ceil(float(limits.max()) / grain)) + 1
+    place = np.arange(levels)
+    reward = np.zeros(states * levels)
+    odd = (packets_per_ack - 1) / 2
+    branches: list[tuple[Any, Any, Any]] = []
+    for s in range(states):
+        source = s * levels + place
+        window = np.minimum((place + 1) * grain, limits[s])
+        grows = np.minimum(1, np.minimum(window, rates[s]) / window / grain / parameters.rounds_per_packet)
+        for to, share in ((np.minimum(window + grain, limits[s]), grows), (window, 1 - grows)):
+            at = np.clip(to / grain - 1, 0, levels - 1)
+            low = np.floor(at + _ROUNDING).astype(np.int64)
+            high = np.minimum(low + 1, levels - 1)
+            near = np.maximum(at - low, 0.0)
+            for r in map(int, np.flatnonzero(changes[s])):
+                chance = changes[s, r] * share
+                under_way = np.maximum(to - odd, 0) * rates[r] / (rates[r] + packets_per_ack)
+                reward[source] += chance * np.minimum(under_way, rates[r])
+                branches.append((source, r * levels + low, chance * (1 - near)))
+                branches.append((source, r * levels + high, chance * near))
+    source, target, weight = (np.concatenate(column) for column in zip(*branches, strict=True))
+    share = markov.stationary(markov.matrix(reward.size, source, target, weight))
+    return float(share @ reward) / link.capacity.mean
 
 
 def cubic(parameters: Parameters) -> float:

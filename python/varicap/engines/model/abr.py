@@ -1,34 +1,32 @@
 """TCP behind an ABR source that a link advertises its rate to, or alone: scenarios that the analysis of [abr] fits."""
 
 from collections.abc import Iterator
-from math import isclose
-from typing import TYPE_CHECKING, Any
 
 from varicap import units
-from varicap.engines.model import timeout
+from varicap.engines.model import chains, timeout
 from varicap.engines.model.answer import Answer
 from varicap.engines.model.keys import BEGINNING, BOTTLENECK, GREEDY, PACKETS, table
 from varicap.engines.model.path import FlowPath, choice, no_arq, no_loss, no_reservation, one_bottleneck, option
 
-if TYPE_CHECKING:
-    import numpy as np
-
-_ROUNDING = 1e-9
+_LEVELS = 3
+"""Of the rate that EFFCAP advertises: each multiplies the states."""
+_MOST = 9
+"""States of capacity and advertised rate: with more of them a solution takes longer than seconds."""
 
 
 class RateControl:
-    """TCP over INSTCAP, over a constant rate, or alone, on a link whose capacity is a slotted Markov chain."""
+    """TCP over INSTCAP, EFFCAP, a constant rate, or alone, on a link whose capacity is a Markov chain of rates."""
 
     name = "abr"
     keys = (
         (PACKETS | BEGINNING | GREEDY | BOTTLENECK)
-        | table("link.capacity.slotted-markov", "rates", "step", "transitions", "start")
+        | chains.KEYS
+        | chains.FEEDBACK
         | table("tcp", "recovery", "congestion", "halving")
         | table("tcp", "max_window", "receive_window")
-        | {"tcp.ack", "abr", "feedback"}
+        | {"tcp.ack", "abr"}
         # Without bounds and steps; the first rate ends with the first feedback.
         | table("abr", "rate", "service", "initial")
-        | table("feedback", "link", "links", "share", "estimator", "estimator.instantaneous.interval", "delay")
         # What a sender without fast retransmit has no use for.
         | table("tcp", "dsack", "limited_transmit", "duplicate_acks", "reduce_once")
     ) | timeout.KEYS
@@ -39,8 +37,8 @@ class RateControl:
         if not path.tcp or not path.bottlenecks:
             return
         kind = choice(path.link["capacity"])[0]
-        if kind != "slotted-markov":
-            yield f"{path.link['path']}.capacity = {kind}: in the model it is a slotted Markov chain"
+        if kind not in chains.CHAINS:
+            yield f"{path.link['path']}.capacity = {kind}: in the model it is a Markov chain of rates"
         if path.room_packets == float("inf"):
             yield f"{path.link['path']}.queue: the model's buffer has a limit"
         yield from no_loss(path)
@@ -58,36 +56,35 @@ class RateControl:
         source, feedback = path.flow["abr"], path.flow["feedback"]
         if source is None or source["rate_bps"] is not None or feedback is None:
             return
-        key = path.flow["path"]
-        estimator = choice(feedback["estimator"])[0]
-        if estimator != "instantaneous":
-            yield f"{key}.feedback.estimator = {estimator}: in the model the last capacity is advertised (INSTCAP)"
-        if not isclose(feedback["delay_s"], path.base_rtt_s, rel_tol=1e-6):
-            yield (
-                f"{key}.feedback.delay = {feedback['delay_s']:g} s: in the model it is the round trip, "
-                f"{path.base_rtt_s:g} s"
-            )
+        yield from chains.feedback_misfits(path)
 
     def solve(self, path: FlowPath) -> Answer:
         """What the flow gets in the long run."""
-        import numpy as np
-
         from varicap.analyse.effective import SlottedChain
         from varicap.analyse.models import abr as renewal
 
-        options = choice(path.link["capacity"])[1]
-        rates = np.array([units.bits_per_second(rate) for rate in options["rates"]])
-        whole_pps = float(rates.max()) / 8 / path.packet_bytes
-        chain = SlottedChain(rates / rates.max(), _per_delay(options, path.base_rtt_s))
+        lasting = chains.as_it_lasts(path)
+        slot_packets = float(lasting.capacity.max())
         source = path.flow["abr"]
         constant = None if source is None else source["rate_bps"]
+        follows = source is not None and constant is None and path.flow["feedback"] is not None
+        link = chains.advertised(path, lasting, _LEVELS) if follows else None
+        states = lasting if link is None else link.capacity
+        if states is not lasting and len(states.capacity) > max(_MOST, len(lasting.capacity)):
+            raise ValueError(
+                f"{len(lasting.capacity)} rates and what is advertised of them are {len(states.capacity)} states: the "
+                f"model of packets takes {_MOST}"
+            )
+        chain = SlottedChain(states.capacity / slot_packets, states.transition)
+        whole_pps = slot_packets / path.base_rtt_s
         found = renewal.efficiency(
             renewal.Parameters(
-                slot_packets=whole_pps * path.base_rtt_s,
+                slot_packets=slot_packets,
                 buffer_packets=int(path.room_packets),
                 capacity=chain,
                 control="tcp" if source is None else "instcap" if constant is None else "constant",
                 rate=None if constant is None else constant / 8 / path.flow["packet_bytes"] / whole_pps,
+                advertised=None if link is None else tuple((link.advertised / slot_packets).tolist()),
                 max_window=int(path.window_packets),
                 payload_share=1.0,
             )
@@ -114,22 +111,12 @@ def _late(path: FlowPath) -> Iterator[str]:
     source, feedback = path.flow["abr"], path.flow["feedback"]
     if source is None or source["rate_bps"] is not None or feedback is None:
         return
-    interval = choice(feedback["estimator"])[1]["interval"]
+    name, options = choice(feedback["estimator"])
+    if name != "instantaneous":
+        return
+    interval = options["interval"]
     if units.seconds(interval) > path.base_rtt_s:
         yield (
             f"{path.flow['path']}.feedback.estimator.instantaneous.interval = {interval}: in the model a change is "
             f"advertised within a round trip, {path.base_rtt_s:g} s"
         )
-
-
-def _per_delay(options: dict[str, Any], delay_s: float) -> "np.ndarray[Any, np.dtype[np.float64]]":
-    """Transition matrix from one delay to the next: as often as in the scenario's chain, at the ends of delays only."""
-    import numpy as np
-
-    steps = delay_s / units.seconds(options["step"])
-    each = np.array([[units.share(str(value)) for value in row] for row in options["transitions"]])
-    matrix = np.eye(len(each)) + steps * (each - np.eye(len(each)))
-    if (matrix < -_ROUNDING).any():
-        shortest = 1 / (1 - each.diagonal().min()) / steps
-        raise ValueError(f"the capacity stays for {shortest:.2g} round trips on average: the model wants 1 or more")
-    return np.maximum(matrix, 0.0)

@@ -1,10 +1,10 @@
-"""A persistent session beside ephemeral ones: scenarios that the Markov renewal analysis of [ratcp] fits."""
+"""A flow beside ephemeral sessions, or alone on rates that follow a chain: what the analysis of [ratcp] fits."""
 
 from collections.abc import Iterator
 from math import isclose
 
 from varicap import units
-from varicap.engines.model import timeout
+from varicap.engines.model import chains, timeout
 from varicap.engines.model.answer import Answer
 from varicap.engines.model.keys import BEGINNING, BOTTLENECK, GREEDY, PACKETS, table
 from varicap.engines.model.path import FlowPath, choice, no_arq, no_loss, no_source, one_bottleneck, option
@@ -13,13 +13,15 @@ _MOST_ACK_DELAY = 0.5
 """Of a round trip, which a delayed acknowledgement may wait."""
 
 
+_LEVELS = 4
+"""Of the rate that an estimator advertises: each multiplies the states."""
 _OTHER_RTT = 0.1
 """By which the RTT that makes a window of a rate may differ from the round trip."""
 _ROUNDING = 1e-9
 
 
 class Sessions:
-    """RATCP or TCP, each loss a timeout, on a link that ephemeral sessions share."""
+    """RATCP or TCP, each loss a timeout, on a link that ephemeral sessions share, or on a Markov chain of rates."""
 
     name = "ratcp"
     keys = (
@@ -32,6 +34,8 @@ class Sessions:
         | table("tcp.ack.delayed", "segments", "timeout")
         | {"feedback"}
         | table("feedback", "link", "links", "share", "estimator", "delay", "quantum", "loss")
+        | chains.KEYS
+        | chains.FEEDBACK
         # What a sender without fast retransmit has no use for.
         | table("tcp", "dsack", "limited_transmit", "duplicate_acks", "reduce_once")
     ) | timeout.KEYS
@@ -42,8 +46,11 @@ class Sessions:
         if not path.tcp or not path.bottlenecks:
             return
         kind = choice(path.link["capacity"])[0]
-        if kind not in ("sessions", "constant"):
-            yield f"{path.link['path']}.capacity = {kind}: in the model ephemeral sessions change it, or nothing"
+        if kind not in ("sessions", "constant", *chains.CHAINS):
+            yield (
+                f"{path.link['path']}.capacity = {kind}: in the model ephemeral sessions change it, a Markov chain, or "
+                "nothing"
+            )
         if path.room_packets == float("inf"):
             yield f"{path.link['path']}.queue: the model's buffer has a limit"
         yield from no_loss(path)
@@ -51,15 +58,16 @@ class Sessions:
         yield from option(path, "recovery", ("old-tahoe",), ": each loss costs a timeout")
         yield from option(path, "congestion", ("ratcp", "reno"), "")
         pipe = path.link["mean_bps"] / 8 / path.packet_bytes * path.base_rtt_s
+        if kind in chains.CHAINS and path.window_packets < float("inf"):
+            yield f"{path.flow['path']}.tcp.max_window: on a chain of rates losses alone limit the window"
         if kind == "sessions" and path.window_packets < path.room_packets + pipe:
             yield f"{path.flow['path']}.tcp: its window is limited; in the model it is not"
         yield from no_source(path)
-        if choice(path.tcp["congestion"])[0] == "ratcp" and choice(path.tcp["congestion"])[1]["rtt"] == "smoothed":
-            yield (
-                f"{path.flow['path']}.tcp.congestion.ratcp.rtt = smoothed: in the model the RTT that makes a window of "
-                "a rate does not contain queueing"
-            )
-        yield from self._feedback_misfits(path)
+        yield from smoothed_rtt(path)
+        if kind in chains.CHAINS and choice(path.tcp["congestion"])[0] == "ratcp":
+            yield from chains.feedback_misfits(path)
+        elif kind not in chains.CHAINS:
+            yield from self._feedback_misfits(path)
 
     def _feedback_misfits(self, path: FlowPath) -> Iterator[str]:
         feedback = path.flow["feedback"]
@@ -78,8 +86,11 @@ class Sessions:
 
     def solve(self, path: FlowPath) -> Answer:
         """What the flow gets in the long run."""
-        alone = choice(path.link["capacity"])[0] == "constant"
-        found = _alone(path) if alone else _among_sessions(path)
+        kind = choice(path.link["capacity"])[0]
+        if kind in chains.CHAINS:
+            found = _on_a_chain(path)
+        else:
+            found = _alone(path) if kind == "constant" else _among_sessions(path)
         strained = (*found.strained, *_strained(path))
         return Answer(throughput_pps=found.throughput_pps, details=found.details, strained=strained)
 
@@ -89,7 +100,7 @@ def _among_sessions(path: FlowPath) -> Answer:
     from varicap.analyse.models import ratcp as renewal
 
     options = choice(path.link["capacity"])[1]
-    control, control_options = choice(path.tcp["congestion"])
+    control = choice(path.tcp["congestion"])[0]
     parameters = renewal.Parameters(
         capacity_pps=_capacity_pps(path),
         packet_bytes=path.packet_bytes,
@@ -97,9 +108,9 @@ def _among_sessions(path: FlowPath) -> Answer:
         buffer_packets=int(path.room_packets),
         counts_in_service=choice(path.link["queue"])[1]["counts_in_service"],
         control="ratcp" if control == "ratcp" else "tcp",
-        backlog_packets=_packets(control_options["beta"], path) if control == "ratcp" else 0,
+        backlog_packets=target_packets(path) if control == "ratcp" else 0,
         growth="per-ack" if path.rounds_per_packet == 1 else "delayed",
-        known_rtt_s=_rtt_s(path) if control == "ratcp" else None,
+        known_rtt_s=known_rtt_s(path) if control == "ratcp" else None,
         arrival_rate=units.per_second(options["arrivals"]),
         max_sessions=int(options["at_most"]),
         mean_session_packets=units.size(options["mean_size"]) / path.packet_bytes,
@@ -117,14 +128,39 @@ def _among_sessions(path: FlowPath) -> Answer:
     )
 
 
+def _on_a_chain(path: FlowPath) -> Answer:
+    """By the same analysis, with the capacity's states in the place of the sessions."""
+    from varicap.analyse import advertised
+    from varicap.analyse.models import ratcp_rates
+
+    chain = chains.as_it_lasts(path)
+    ratcp = choice(path.tcp["congestion"])[0] == "ratcp"
+    counted = choice(path.link["queue"])[1]["counts_in_service"]
+    parameters = ratcp_rates.Parameters(
+        link=chains.advertised(path, chain, _LEVELS) if ratcp else advertised.exact(chain),
+        room_packets=int(path.room_packets) + (0 if counted else 1),
+        control="ratcp" if ratcp else "tcp",
+        backlog_packets=target_packets(path) if ratcp else 0,
+        known_slots=known_rtt_s(path) / path.base_rtt_s if ratcp else 1.0,
+        growth="per-ack" if path.rounds_per_packet == 1 else "delayed",
+    )
+    found = ratcp_rates.throughput(parameters)
+    timeouts_per_s = found.timeouts_per_slot / path.base_rtt_s
+    return Answer(
+        throughput_pps=found.packets_per_slot / path.base_rtt_s,
+        details={"utilisation": found.utilisation, "timeouts_per_s": timeouts_per_s, "states": found.states},
+        strained=(*found.validity, *_strained_by_rules(path), *timeout.strained(path, timeouts_per_s)),
+    )
+
+
 def _alone(path: FlowPath) -> Answer:
     """On a link that nothing changes: by following the cycle of the window."""
     from varicap.analyse.models import timeout_cycle
 
-    control, options = choice(path.tcp["congestion"])
+    control = choice(path.tcp["congestion"])[0]
     window = None
     if control == "ratcp":
-        window = max(1, int(_capacity_pps(path) * _rtt_s(path) + _ROUNDING) + _packets(options["beta"], path))
+        window = max(1, int(_capacity_pps(path) * known_rtt_s(path) + _ROUNDING) + target_packets(path))
     name, ack = choice(path.tcp["ack"])
     counted = choice(path.link["queue"])[1]["counts_in_service"]
     parameters = timeout_cycle.Parameters(
@@ -157,10 +193,12 @@ def _strained_by_rules(path: FlowPath) -> Iterator[str]:
             f"{path.flow['path']}.tcp.counting = {choice(path.tcp['counting'])[0]}: the acknowledgement of all that a "
             "timeout has held up opens the window at once; in the model it opens by a packet per acknowledgement"
         )
-    if choice(path.tcp["congestion"])[0] == "ratcp" and not isclose(_rtt_s(path), path.base_rtt_s, rel_tol=_OTHER_RTT):
+    if choice(path.tcp["congestion"])[0] == "ratcp" and not isclose(
+        known_rtt_s(path), path.base_rtt_s, rel_tol=_OTHER_RTT
+    ):
         yield (
-            f"{path.flow['path']}.tcp.congestion.ratcp.rtt: {_rtt_s(path):.3g} s make the window of a rate; the model "
-            f"is of a window that fills the round trip, {path.base_rtt_s:.3g} s"
+            f"{path.flow['path']}.tcp.congestion.ratcp.rtt: {known_rtt_s(path):.3g} s make the window of a rate; the "
+            f"model is of a window that fills the round trip, {path.base_rtt_s:.3g} s"
         )
 
 
@@ -179,7 +217,22 @@ def _strained(path: FlowPath) -> Iterator[str]:
         )
 
 
-def _rtt_s(path: FlowPath) -> float:
+def smoothed_rtt(path: FlowPath) -> Iterator[str]:
+    """What keeps a model from fitting whose RTT does not vary."""
+    control, options = choice(path.tcp["congestion"])
+    if control == "ratcp" and options["rtt"] == "smoothed":
+        yield (
+            f"{path.flow['path']}.tcp.congestion.ratcp.rtt = smoothed: in the model the RTT that makes a window of "
+            "a rate does not contain queueing"
+        )
+
+
+def target_packets(path: FlowPath) -> int:
+    """RATCP's beta."""
+    return _packets(choice(path.tcp["congestion"])[1]["beta"], path)
+
+
+def known_rtt_s(path: FlowPath) -> float:
     """The RTT with which the sender makes a window of a rate [s]."""
     name, known = choice(choice(path.tcp["congestion"])[1]["rtt"])
     if name == "known":
@@ -192,6 +245,8 @@ def _rtt_s(path: FlowPath) -> float:
 def _capacity_pps(path: FlowPath) -> float:
     """The whole capacity of the link [packets/s]."""
     kind, options = choice(path.link["capacity"])
+    if kind in chains.CHAINS:
+        return max(units.bits_per_second(rate) for rate in options["rates"]) / 8 / path.packet_bytes
     return units.bits_per_second(options["capacity"] if kind == "sessions" else options) / 8 / path.packet_bytes
 
 

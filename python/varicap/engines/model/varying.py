@@ -1,26 +1,28 @@
-"""Reno and CUBIC with fast recovery, alone on a Markov capacity of any number of rates."""
+"""Reno, CUBIC, RATCP and BBR with fast recovery, alone on a Markov capacity of any number of rates."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
 
-from varicap import units
-from varicap.engines.model import timeout
+from varicap.engines.model import chains, timeout
 from varicap.engines.model.answer import Answer
 from varicap.engines.model.keys import ACKNOWLEDGEMENTS, BEGINNING, BOTTLENECK, GREEDY, PACKETS, table
 from varicap.engines.model.path import FlowPath, choice, no_arq, no_loss, no_source, one_bottleneck, option
+from varicap.engines.model.ratcp import known_rtt_s, smoothed_rtt, target_packets
 
-if TYPE_CHECKING:
-    from varicap.analyse.effective import SlottedChain
+_LEVELS = 8
+"""Of the rate that an estimator advertises."""
+_LASTS = 2
+"""Round trips, which a rate lasts at least where RATCP was compared with the simulator."""
 
 
 class Varying:
-    """Reno or CUBIC, recovering as Linux does, on a slotted or continuous Markov chain of rates."""
+    """Reno, CUBIC, RATCP or BBR, recovering as Linux does, on a slotted or continuous Markov chain of rates."""
 
     name = "varying"
     keys = (
         (PACKETS | BEGINNING | GREEDY | BOTTLENECK | ACKNOWLEDGEMENTS | timeout.KEYS)
-        | table("link.capacity.slotted-markov", "rates", "step", "transitions", "start")
-        | table("link.capacity.markov", "rates", "mean_holding", "jumps", "start")
+        | chains.KEYS
+        | chains.FEEDBACK
+        | table("tcp.congestion.ratcp", "beta", "rtt")
         | table("tcp", "recovery", "congestion", "counting", "max_window", "receive_window", "congestion.cubic.hystart")
         # As Linux has them: the comparison with the simulator is of these.
         | {"tcp.congestion.cubic.alpha = constant", "tcp.congestion.cubic.arithmetic = linux"}
@@ -34,7 +36,7 @@ class Varying:
         if not path.tcp or not path.bottlenecks:
             return
         key, kind = path.link["path"], choice(path.link["capacity"])[0]
-        if kind not in ("slotted-markov", "markov"):
+        if kind not in chains.CHAINS:
             yield f"{key}.capacity = {kind}: in the model it is a Markov chain (of a trace: varicap trace fit)"
         if path.room_packets == float("inf"):
             yield f"{key}.queue: the model's buffer has a limit"
@@ -42,15 +44,20 @@ class Varying:
         yield from no_arq(path)
         yield from no_source(path)
         yield from option(path, "recovery", ("rack",), ", which reduces its window once for all losses of a window")
-        yield from option(path, "congestion", ("reno", "cubic"), ": of others there is none on a capacity that varies")
+        yield from option(
+            path, "congestion", ("reno", "cubic", "ratcp", "bbr"), ": of others there is none on a capacity that varies"
+        )
+        if choice(path.tcp["congestion"])[0] == "ratcp":
+            yield from chains.feedback_misfits(path)
+            yield from smoothed_rtt(path)
         if path.window_packets != float("inf"):
             yield f"{path.flow['path']}.tcp.max_window: in the model losses alone limit the window"
 
     def solve(self, path: FlowPath) -> Answer:
         """What the flow gets in the long run."""
-        from varicap.analyse.models import varying
+        from varicap.analyse.models import bbr_rates, varying
 
-        chain = _chain(path)
+        chain = chains.as_it_is_met(path)
         parameters = varying.Parameters(
             capacity=chain,
             waiting_packets=path.room_packets,
@@ -58,44 +65,42 @@ class Varying:
             rounds_per_packet=path.rounds_per_packet,
         )
         control = choice(path.tcp["congestion"])[0]
-        used = varying.cubic(parameters) if control == "cubic" else varying.reno(parameters)
+        if control == "ratcp":
+            used = varying.ratcp(
+                parameters,
+                chains.advertised(path, chain, _LEVELS, aged=True),
+                backlog_packets=target_packets(path),
+                known_slots=known_rtt_s(path) / path.base_rtt_s,
+                packets_per_ack=path.packets_per_ack,
+            )
+        elif control == "bbr":
+            used = bbr_rates.utilisation(parameters)
+        else:
+            used = varying.cubic(parameters) if control == "cubic" else varying.reno(parameters)
         mean_pps = chain.mean / path.base_rtt_s
-        return Answer(throughput_pps=used * mean_pps, details={"utilisation": used, "states": len(chain.capacity)})
+        return Answer(
+            throughput_pps=used * mean_pps,
+            details={"utilisation": used, "states": len(chain.capacity)},
+            strained=(*_outages(path, float(chain.capacity.min())), *(_fast(path) if control == "ratcp" else ())),
+        )
 
 
-def _chain(path: FlowPath) -> "SlottedChain":
-    """The capacity from one round trip to the next [packets]."""
-    import numpy as np
+def _outages(path: FlowPath, slowest: float) -> Iterator[str]:
+    """What strains Reno and CUBIC, which resume after an outage as if there had been no timeout; others refuse."""
+    from varicap.analyse.models import varying
 
-    from varicap.analyse.effective import SlottedChain
-
-    kind, options = choice(path.link["capacity"])
-    rates = np.array([units.bits_per_second(rate) for rate in options["rates"]]) / 8 / path.packet_bytes
-    one = np.eye(len(rates))
-    delay_s = path.base_rtt_s
-    if kind == "slotted-markov":
-        each = np.array([[units.share(str(value)) for value in row] for row in options["transitions"]])
-        _refuse_fast(units.seconds(options["step"]) / np.maximum(1 - each.diagonal(), 1e-300), delay_s)
-        steps = delay_s / units.seconds(options["step"])
-        matrix = np.linalg.matrix_power(each, int(steps)) @ (one + (steps - int(steps)) * (each - one))
-    else:
-        from scipy.linalg import expm
-
-        holding = np.array([units.seconds(time) for time in options["mean_holding"]])
-        _refuse_fast(holding, delay_s)
-        jumps = options["jumps"]
-        share = (1 - one) / max(len(rates) - 1, 1) if jumps is None else np.array(_shares(jumps))
-        matrix = np.maximum(expm((share - one) / holding[:, None] * delay_s), 0.0)
-        matrix /= matrix.sum(axis=1, keepdims=True)
-    return SlottedChain(rates * delay_s, matrix)
+    if slowest < varying.SLOWEST:
+        yield (
+            f"{path.link['path']}.capacity: its slowest rate carries {slowest:.2g} packets in a round trip (below "
+            f"{varying.SLOWEST:g}): the model has no timeouts"
+        )
 
 
-def _shares(jumps: Any) -> list[list[float]]:
-    return [[units.share(str(value)) for value in row] for row in jumps]
-
-
-def _refuse_fast(holding_s: Any, delay_s: float) -> None:
-    if holding_s.min() < delay_s:
-        raise ValueError(
-            f"a rate lasts {holding_s.min() / delay_s:.2g} round trips on average: the model wants 1 or more"
+def _fast(path: FlowPath) -> Iterator[str]:
+    """What strains RATCP, whose window each low rate clips, however short it is."""
+    lasts = float(chains.holding_s(path).min()) / path.base_rtt_s
+    if lasts < _LASTS:
+        yield (
+            f"{path.link['path']}.capacity: a rate lasts {lasts:.2g} round trips on average (below {_LASTS}): low "
+            "rates within a slot clip the window, too, and the model does not see them"
         )

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from varicap.analyse.effective import SlottedChain
+from varicap.analyse.effective import ContinuousChain, SlottedChain
 from varicap.traces.fitting.coverage import Coverage, fit_coverage
 from varicap.traces.fitting.goodness import Curve, Goodness, goodness
 from varicap.traces.fitting.hidden import SLOTS_PER_STATE, Hidden, Law, chosen, fit_hidden
@@ -87,6 +87,11 @@ class Fit:
         return SlottedChain(self.rates_bps, self.hidden.transition)
 
     @property
+    def continuous(self) -> ContinuousChain:
+        """The chain that ``law="continuous"`` makes a capacity of, in b/s, for `varicap.analyse`."""
+        return ContinuousChain(self.rates_bps, (self.hidden.transition - np.eye(self.states)) / self.slot_s)
+
+    @property
     def is_adequate(self) -> bool:
         """Whether the effective capacity is within `ADEQUATE` of the trace's, as far as the trace tells."""
         return self.goodness.error is not None and self.goodness.error <= ADEQUATE
@@ -135,6 +140,7 @@ class Fit:
             "held_out": None if self.held_out is None else vars(self.held_out),
             "is_adequate": self.is_adequate,
             "effective_capacity_error": self.goodness.error,
+            "continuous_error": self.goodness.continuous_error,
             "marginal_distance": self.goodness.distance,
             "effective_capacity": [
                 {
@@ -142,6 +148,7 @@ class Fit:
                     "delta_per_bit": curve.x.tolist(),
                     "trace_bps": curve.trace.tolist(),
                     "fit_bps": curve.fit.tolist(),
+                    "continuous_bps": self.goodness.continuous[block].tolist(),
                 }
                 for block, curve in self.goodness.effective.items()
             ],

@@ -7,7 +7,8 @@
 
       Gamma_M(delta) = -1/(M delta) log E exp(-delta (C_1 + … + C_M)),
 
-  for the chain exactly, for the trace as a mean over all blocks ([abr, eq. (25)]);
+  for the chain exactly, for the trace as a mean over all blocks ([abr, eq. (25)]), and also for the chain that may
+  change at any time, of the same rates, mean holding times and jumps;
 - **outages**: how long the rate stays below a share of its mean.
 
 A mean of exponentials is that of the few worst blocks where delta is large.  The curve of a trace ends where fewer than
@@ -15,11 +16,11 @@ ten blocks that do not overlap would carry as much weight as all (the effective 
 trace went, not how the link behaves.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from varicap.analyse.effective import SlottedChain
+from varicap.analyse.effective import ContinuousChain, SlottedChain
 from varicap.traces.trace import Array
 
 BLOCKS_S = (1.0, 5.0, 20.0)
@@ -56,6 +57,10 @@ class Goodness:
     """Largest relative difference of the effective capacities; None if the trace is too short for any block."""
     outages: Curve
     """Share of outages that last longer than `x` [s]."""
+    continuous: dict[float, Array] = field(default_factory=dict)
+    """By length of a block [s]: effective capacity [b/s] of the continuous chain, at the same delta."""
+    continuous_error: float | None = None
+    """Its largest relative difference from the trace."""
 
 
 def goodness(rates_bps: Array, chain: SlottedChain, share: Array, slot_s: float) -> Goodness:
@@ -67,6 +72,10 @@ def goodness(rates_bps: Array, chain: SlottedChain, share: Array, slot_s: float)
     }
     effective = {block: curve for block, curve in effective.items() if len(curve.x)}
     errors = [float(np.abs(curve.fit / curve.trace - 1).max()) for curve in effective.values()]
+    generator = (chain.transition - np.eye(len(chain.capacity))) / slot_s
+    held = ContinuousChain(chain.capacity, generator)
+    continuous = {block: _of_continuous(held, curve.x, block) for block, curve in effective.items()}
+    apart = [float(np.abs(continuous[block] / curve.trace - 1).max()) for block, curve in effective.items()]
     marginal = _marginal(rates_bps, chain, share)
     return Goodness(
         marginal=marginal,
@@ -75,6 +84,8 @@ def goodness(rates_bps: Array, chain: SlottedChain, share: Array, slot_s: float)
         effective=effective,
         error=max(errors, default=None),
         outages=_outages(rates_bps, chain, share, slot_s),
+        continuous=continuous,
+        continuous_error=max(apart, default=None),
     )
 
 
@@ -139,6 +150,23 @@ def _of_chain(chain: SlottedChain, share: Array, slot_s: float, block: int, delt
         log, ahead = log + float(np.log(ahead.max())), ahead / ahead.max()
     log += float(np.log(share @ ahead))
     return float((work.min() - log / (delta * block)) / slot_s)
+
+
+def _of_continuous(chain: ContinuousChain, deltas: Array, block_s: float) -> Array:
+    """Effective capacity over blocks of so long [b/s]: share exp((Q - delta R) t) 1, by squaring, the scale apart."""
+    from scipy.linalg import expm  # slow to import
+
+    least, found = float(chain.capacity.min()), np.empty(len(deltas))
+    halvings = 20
+    for place, delta in enumerate(deltas):
+        tilted = chain.generator - np.diag(delta * (chain.capacity - least))
+        ahead, log = expm(tilted * (block_s / 2**halvings)), 0.0
+        for _ in range(halvings):
+            largest = float(ahead.max())
+            ahead, log = (ahead / largest) @ (ahead / largest), 2 * (log + np.log(largest))
+        log += float(np.log(chain.share @ ahead.sum(axis=1)))
+        found[place] = least - log / (delta * block_s)
+    return found
 
 
 def _outages(rates: Array, chain: SlottedChain, share: Array, slot_s: float) -> Curve:

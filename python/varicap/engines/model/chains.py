@@ -1,0 +1,186 @@
+"""The Markov capacity of a scenario's link, in packets per round trip, and what the link advertises of it."""
+
+import math
+from collections.abc import Iterator
+from math import isclose
+from typing import TYPE_CHECKING, Any
+
+from varicap import units
+from varicap.engines.model.keys import table
+from varicap.engines.model.path import FlowPath, choice
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from varicap.analyse.advertised import AdvertisedChain
+    from varicap.analyse.effective import SlottedChain
+
+CHAINS = ("slotted-markov", "markov")
+"""Capacities that are Markov chains of rates."""
+KEYS = table("link.capacity.slotted-markov", "rates", "step", "transitions", "start") | table(
+    "link.capacity.markov", "rates", "mean_holding", "jumps", "start"
+)
+"""The keys that say which."""
+FEEDBACK = (
+    {"feedback"}
+    | table("feedback", "link", "links", "share", "estimator", "delay", "estimator.instantaneous.interval")
+    | table("feedback.estimator.effective", "interval", "average", "least")
+    | {"feedback.estimator.effective.at = link"}
+)
+"""The keys of what is advertised, which `feedback_misfits` has looked at."""
+
+_ROUNDING = 1e-9
+_TERMS = 25
+"""Of a series whose k-th term is 1 / k! at most."""
+
+
+def feedback_misfits(path: FlowPath) -> Iterator[str]:
+    """What keeps the advertised rate from being a function of the capacity's last slots."""
+    feedback, key = path.flow["feedback"], f"{path.flow['path']}.feedback"
+    if feedback is None:
+        yield f"{key}: in the model the link advertises its rate"
+        return
+    name, options = choice(feedback["estimator"])
+    if name not in ("exact", "instantaneous", "effective"):
+        yield f"{key}.estimator = {name}: the model knows exact, instantaneous (INSTCAP), effective (EFFCAP)"
+    elif name == "exact" and (options or {}).get("interval"):
+        yield f"{key}.estimator.exact.interval: in the model each change of the rate is advertised"
+    elif name == "effective" and options.get("delta") is not None:
+        yield f"{key}.estimator.effective.delta: in the model the least average is advertised"
+    elif name == "effective" and choice(options["at"])[0] != "link":
+        yield f"{key}.estimator.effective.at: in the model the link takes the averages"
+    if feedback["quantum_bps"] is not None:
+        yield f"{key}.quantum: in the model rates are advertised as they are"
+    if feedback["loss"] not in (0, "0"):
+        yield f"{key}.loss: in the model no update is lost"
+    if not isclose(feedback["delay_s"], path.base_rtt_s, rel_tol=1e-6):
+        yield f"{key}.delay = {feedback['delay_s']:g} s: in the model it is the round trip, {path.base_rtt_s:g} s"
+
+
+def packets_per_slot(path: FlowPath) -> "np.ndarray[Any, np.dtype[np.float64]]":
+    """Packets that the link carries in a round trip, by state."""
+    import numpy as np
+
+    rates = [units.bits_per_second(rate) for rate in choice(path.link["capacity"])[1]["rates"]]
+    return np.array(rates) / 8 / path.packet_bytes * path.base_rtt_s
+
+
+def holding_s(path: FlowPath) -> "np.ndarray[Any, np.dtype[np.float64]]":
+    """How long each rate lasts on average [s]."""
+    import numpy as np
+
+    return np.asarray(-1 / np.minimum(_generator(path).diagonal(), -1e-300))
+
+
+def as_it_lasts(path: FlowPath) -> "SlottedChain":
+    """The chain that changes at the ends of round trips only, and whose rates last as long as the scenario's.
+
+    ``I + steps (P - I)``, or ``I + Q Delta``: the model's slots, as [abr] has them.
+    """
+    import numpy as np
+
+    from varicap.analyse.effective import SlottedChain
+
+    one = np.eye(len(packets_per_slot(path)))
+    matrix = one + _generator(path) * path.base_rtt_s
+    if (matrix < -_ROUNDING).any():
+        shortest = 1 / (1 - matrix.diagonal().min())
+        raise ValueError(f"the capacity stays for {shortest:.2g} round trips on average: the model wants 1 or more")
+    return SlottedChain(packets_per_slot(path), np.maximum(matrix, 0.0))
+
+
+def as_it_is_met(path: FlowPath) -> "SlottedChain":
+    """The capacity's state at the beginning of each round trip: ``P^steps``, or ``exp(Q Delta)``."""
+    import numpy as np
+
+    from varicap.analyse.effective import SlottedChain
+
+    kind, options = choice(path.link["capacity"])
+    generator, delay_s = _generator(path), path.base_rtt_s
+    _refuse_fast(holding_s(path), delay_s)
+    one = np.eye(len(generator))
+    if kind == "slotted-markov":
+        step_s = units.seconds(options["step"])
+        each, steps = one + generator * step_s, delay_s / step_s
+        matrix = np.linalg.matrix_power(each, int(steps)) @ (one + (steps - int(steps)) * (each - one))
+    else:
+        matrix = np.maximum(_exponential(generator * delay_s), 0.0)
+        matrix /= matrix.sum(axis=1, keepdims=True)
+    return SlottedChain(packets_per_slot(path), matrix)
+
+
+def advertised(path: FlowPath, chain: "SlottedChain", levels: int, *, aged: bool = False) -> "AdvertisedChain":
+    """The capacity together with what the link advertises of it.
+
+    The papers' INSTCAP is the capacity of the slot before; `aged`: with the age that the mean of an interval has.
+    """
+    from varicap.analyse import advertised as rates
+
+    name, options = choice(path.flow["feedback"]["estimator"])
+    if name == "exact":
+        return rates.exact(chain)
+    interval_s = units.seconds(options["interval"])
+    if name == "instantaneous" and not aged and interval_s <= path.base_rtt_s:
+        return rates.exact(chain)
+    average = least = 1
+    if name == "effective":
+        average, least = (_samples(options[key], interval_s, path.base_rtt_s) for key in ("average", "least"))
+    return rates.estimated(
+        chain,
+        interval_slots=interval_s / path.base_rtt_s,
+        average=average,
+        least=least,
+        levels=levels,
+        of_slot="mean" if path.flow["abr"] is not None else "least",
+    )
+
+
+def _samples(stretch: str, interval_s: float, rtt_s: float) -> int:
+    """Samples in a number of them, a time, or round trips."""
+    number, _, unit = stretch.partition(" ")
+    if unit.startswith("sample"):
+        return int(number)
+    if unit == "rtt":
+        return max(1, round(float(number) * math.ceil(rtt_s / interval_s - _ROUNDING)))
+    return max(1, math.ceil(units.seconds(stretch) / interval_s - _ROUNDING))
+
+
+def _generator(path: FlowPath) -> "np.ndarray[Any, np.dtype[np.float64]]":
+    """Rates of change [1/s], shape (n, n); of a slotted chain (P - I) / step."""
+    import numpy as np
+
+    kind, options = choice(path.link["capacity"])
+    one = np.eye(len(options["rates"]))
+    if kind == "slotted-markov":
+        each = np.array([[units.share(str(value)) for value in row] for row in options["transitions"]])
+        return (each - one) / units.seconds(options["step"])
+    holding = np.array([units.seconds(time) for time in options["mean_holding"]])
+    jumps = options["jumps"]
+    if jumps is None:
+        share = (1 - one) / max(len(one) - 1, 1)
+    else:
+        share = np.array([[units.share(str(value)) for value in row] for row in jumps])
+    return np.asarray((share - one) / holding[:, None])
+
+
+def _exponential(matrix: "np.ndarray[Any, np.dtype[np.float64]]") -> "np.ndarray[Any, np.dtype[np.float64]]":
+    """exp(Q) of a generator whose states last 1 or more, by uniformisation: a mean of powers of a stochastic matrix.
+
+    All its terms are positive, and scipy.linalg takes longer to import than the models to solve.
+    """
+    import numpy as np
+
+    rate = max(float(-matrix.diagonal().min()), 1e-300)
+    step = np.eye(len(matrix)) + matrix / rate
+    term, total = np.eye(len(matrix)) * math.exp(-rate), np.zeros_like(matrix)
+    for k in range(1, _TERMS):
+        total += term
+        term = term @ step * (rate / k)
+    return total
+
+
+def _refuse_fast(holding_s: Any, delay_s: float) -> None:
+    if holding_s.min() < delay_s:
+        raise ValueError(
+            f"a rate lasts {holding_s.min() / delay_s:.2g} round trips on average: the model wants 1 or more"
+        )

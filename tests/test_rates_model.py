@@ -1,0 +1,258 @@
+"""TCP over explicit rates on Markov capacities of n rates: against the models of two states, and the simulator."""
+
+import math
+from typing import Any
+
+import chains
+import numpy as np
+import pytest
+
+import varicap
+from varicap.analyse import advertised, effective, markov
+from varicap.analyse.effective import ContinuousChain, SlottedChain, decay_of, effective_capacity
+from varicap.analyse.models import abr, bbr_rates, ratcp, ratcp_rates, varying
+
+BOUND = 0.08
+"""Stated in `docs/models.md`, the simulator's interval considered."""
+BOUND_OF_BBR = 0.14
+FOLLOWING = [flow for flow in chains.FLOWS if flow.startswith(("ratcp-", "timeouts-")) and flow != "timeouts-tcp"]
+
+
+@pytest.mark.parametrize("control", ["ratcp", "tcp"])
+@pytest.mark.parametrize("sessions", [1, 3])
+@pytest.mark.parametrize("arrivals", [0.1, 1.0])
+def test_on_the_rates_of_sessions_it_is_the_model_of_sessions(control: Any, sessions: int, arrivals: float) -> None:
+    known = ratcp.Parameters(arrival_rate=arrivals, max_sessions=sessions, control=control)
+    rates = known.slot / (np.arange(sessions + 1) + 1)
+    link = advertised.exact(SlottedChain(rates, ratcp.session_chain(known)))
+    found = ratcp_rates.throughput(
+        ratcp_rates.Parameters(link=link, room_packets=10, control=control, backlog_packets=1)
+    )
+    assert found.packets_per_slot == pytest.approx(ratcp.throughput(known).throughput_pps * 0.1, rel=1e-12)
+
+
+def _split(chain: SlottedChain) -> SlottedChain:
+    """Three states, of which the last two have one rate and share what the second had."""
+    (a, b), (c, d) = chain.transition.tolist()
+    rows = [[a, 0.7 * b, 0.3 * b], [c, 0.6 * d, 0.4 * d], [c, 0.2 * d, 0.8 * d]]
+    return SlottedChain(chain.capacity[[0, 1, 1]], np.array(rows))
+
+
+@pytest.mark.parametrize("control", ["instcap", "tcp"])
+def test_states_that_are_alike_are_one_to_a_rate_controlled_sender(control: Any) -> None:
+    two = SlottedChain.symmetric(20.0)
+    found = [
+        abr.efficiency(abr.Parameters(capacity=chain, control=control, slot_packets=20.0, max_window=30)).optimistic
+        for chain in (two, _split(two))
+    ]
+    assert found[1] == pytest.approx(found[0], rel=1e-10)
+
+
+def test_states_that_are_alike_are_one_to_ratcp() -> None:
+    two = SlottedChain.symmetric(10.0, high=40.0, low=10.0)
+    by_window, by_packet = [], []
+    for chain in (two, _split(two)):
+        link = advertised.exact(chain)
+        path = varying.Parameters(capacity=chain, waiting_packets=20, round_trip_s=0.1)
+        by_window.append(varying.ratcp(path, link))
+        by_packet.append(ratcp_rates.throughput(ratcp_rates.Parameters(link=link, room_packets=20)).utilisation)
+    assert by_window[1] == pytest.approx(by_window[0], rel=1e-10)
+    assert by_packet[1] == pytest.approx(by_packet[0], rel=1e-10)
+
+
+def test_bbr_loses_what_its_probes_leave_and_what_it_learns_late() -> None:
+    constant = varying.Parameters(
+        capacity=SlottedChain(np.array([30.0]), np.array([[1.0]])), waiting_packets=30, round_trip_s=0.1
+    )
+    assert bbr_rates.utilisation(constant) == pytest.approx(1, abs=0.03)
+    changing = [
+        varying.Parameters(
+            capacity=SlottedChain.symmetric(lasts, high=60.0, low=10.0), waiting_packets=60, round_trip_s=0.1
+        )
+        for lasts in (40.0, 400.0)
+    ]
+    fast, slow = map(bbr_rates.utilisation, changing)
+    assert fast < slow - 0.02
+
+
+@pytest.mark.parametrize(
+    ("capacity", "strains"),
+    [({"mean_holding": ["100 ms", "1 s"]}, True), ({"mean_holding": ["300 ms", "1 s"]}, False)],
+)
+def test_short_low_rates_strain_ratcp(capacity: dict[str, Any], strains: bool) -> None:
+    asked = chains.scenario(0, "ratcp-exact")
+    forward = asked["topology"]["dumbbell"]["forward"] | {"delay": "80 ms"}
+    forward["capacity"] = {"markov": {"rates": ["3 Mbit/s", "6 Mbit/s"]} | capacity}
+    asked["topology"]["dumbbell"]["forward"] = forward
+    said = varicap.run(asked, engine="model").summary["flows"][0]["strained"]
+    assert any("low rates within a slot" in one for one in said) == strains
+
+
+def test_on_a_rate_that_does_not_change_the_window_decides() -> None:
+    link = advertised.exact(SlottedChain(np.array([30.0]), np.array([[1.0]])))
+    path = varying.Parameters(capacity=link.capacity, waiting_packets=20, round_trip_s=0.1)
+    # A window of 31 packets fills a pipe of 30 and the server; one that lacks 10 packets carries 21 in 31 times.
+    assert varying.ratcp(path, link) == pytest.approx(1.0)
+    assert varying.ratcp(path, link, known_slots=2 / 3) == pytest.approx(21 / 31)
+    assert varying.ratcp(path, link, packets_per_ack=2) == pytest.approx(30.5 / 32)
+
+
+def holds(number: int, flow: str, law: str) -> None:
+    row = chains.compared(number, flow, law)
+    assert row["model"] == ("ratcp" if flow.startswith("timeouts-") else "varying")
+    if not row["why"]:
+        assert abs(row["off"]) < (BOUND_OF_BBR if flow == "bbr" else BOUND), row
+
+
+@pytest.mark.parametrize("flow", [*FOLLOWING, "bbr"])
+@pytest.mark.parametrize("number", [0, 1])
+def test_random_chains(number: int, flow: str) -> None:
+    holds(number, flow, chains.LAWS[number % 2])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("flow", [*FOLLOWING, "bbr"])
+@pytest.mark.parametrize("number", range(200))
+def test_random_chains_over_the_whole_grid(number: int, flow: str) -> None:
+    holds(number, flow, chains.LAWS[number % 2])
+
+
+def test_tcp_that_knows_timeouts_only_is_said_to_get_less_than_the_model_has() -> None:
+    row = chains.compared(0, "timeouts-tcp")
+    assert "an upper bound" in row["why"]
+    assert row["said"] > row["lo"]
+
+
+def test_the_grid_sums_up_what_lies_inside_a_bound() -> None:
+    row = dict.fromkeys(chains.COLUMNS, "") | {"flow": "reno", "law": "slotted", "mean": 1.0}
+    rows = [row | {"said": said, "off": said - 1} for said in (1.0, 1.06, 0.91)] + [row]
+    _, valid, refused = chains.summarised(rows)
+    assert valid.split()[2:] == ["yes", "3", "33.3%", "66.7%", "100.0%", "100.0%", "9.0%", "6.0%", "+0.0%"]
+    assert refused.split() == ["reno", "slotted", "refused", "1"]
+    assert chains._off(1.2, {"lo": 0.9, "hi": 1.0}) == pytest.approx(0.2)
+    assert chains._off(0.9, {"lo": 1.0, "hi": 1.1}) == pytest.approx(-0.1)
+    assert chains._off(1.0, {"lo": 0.9, "hi": 1.1}) == 0
+
+
+@pytest.mark.parametrize(
+    ("flow", "key", "value", "says"),
+    [
+        ("ratcp-exact", "flows.one.feedback.quantum", "'1 Mbit/s'", "quantum"),
+        ("ratcp-exact", "flows.one.feedback.delay", "'1 ms'", "feedback.delay"),
+        ("ratcp-exact", "flows.one.feedback.estimator", "{ exact = { interval = '1 s' } }", "exact.interval"),
+        ("ratcp-effcap", "flows.one.feedback.estimator.effective.delta", "0.1", "effective.delta"),
+        ("ratcp-effcap", "flows.one.feedback.estimator.effective.at", "{ source = {} }", "effective.at"),
+        ("ratcp-effcap", "flows.one.feedback.estimator.effective.least", "'9000 rtt'", "sample paths are too short"),
+        ("ratcp-exact", "flows.one.tcp.congestion", "{ ratcp = { rtt = 'smoothed' } }", "smoothed"),
+        ("timeouts-exact", "flows.one.tcp.max_window", "'20 packets'", "max_window"),
+        ("timeouts-exact", "topology.dumbbell.forward.delay", "'1 ms'", "at least one packet"),
+        ("abr-effcap", "flows.one.feedback.estimator.effective.delta", "0.1", "effective.delta"),
+    ],
+)
+def test_what_lies_outside_is_refused(flow: str, key: str, value: str, says: str) -> None:
+    overrides = {key: value}
+    if key.endswith(".delay") and "topology" in key:
+        overrides["flows.one.feedback.delay"] = value
+    with pytest.raises(varicap.NotApplicableError) as raised:
+        varicap.run(chains.scenario(0, flow), engine="model", overrides=overrides)
+    assert says in str(raised.value)
+
+
+@pytest.mark.parametrize("flow", ["ratcp-exact", "timeouts-exact", "abr-effcap"])
+def test_a_key_that_it_does_not_know_makes_it_not_valid(flow: str) -> None:
+    asked = chains.scenario(0, flow)
+    plain = varicap.run(asked, engine="model").summary["flows"][0]["strained"]
+    more = varicap.run(asked, engine="model", overrides={"flows.one.tcp.pacing": "'linux'"}).summary["flows"][0]
+    assert not any("pacing" in one for one in plain)
+    assert any("pacing = linux: the model takes no account" in one for one in more["strained"])
+
+
+CHAIN = SlottedChain(np.array([30.0, 12.0, 18.0]), np.array([[0.9, 0.06, 0.04], [0.1, 0.85, 0.05], [0.2, 0.1, 0.7]]))
+
+
+@pytest.mark.parametrize(("interval", "average", "least"), [(0.25, 4, 28), (1.0, 1, 1), (3.0, 1, 2)])
+def test_the_aggregate_keeps_the_capacity_and_advertises_what_the_estimator_does(
+    interval: float, average: int, least: int
+) -> None:
+    link = advertised.estimated(CHAIN, interval_slots=interval, average=average, least=least)
+    share = markov.stationary(link.capacity.transition)
+    for rate, known in zip(CHAIN.capacity, markov.stationary(CHAIN.transition), strict=True):
+        assert share[link.capacity.capacity == rate].sum() == pytest.approx(known, rel=1e-9)
+    rng = np.random.default_rng(5)
+    states = [0]
+    for draw in rng.random(60_000):
+        states.append(int(np.searchsorted(np.cumsum(CHAIN.transition[states[-1]]), draw)))
+    total = np.concatenate([[0.0], np.cumsum(CHAIN.capacity[states])])
+    samples = np.diff(np.interp(np.arange(0, 60_000, interval), np.arange(len(total)), total)) / interval
+    told = effective.estimate(samples, average=average, least=least).mean()
+    assert share @ link.advertised == pytest.approx(told, rel=0.03)
+
+
+def test_samples_taken_often_advertise_the_capacity() -> None:
+    link = advertised.estimated(CHAIN, interval_slots=0.001, of_slot="mean")
+    # Each slot has the capacity itself, but for the first sixteenth, which has that of the slot before.
+    assert np.abs(link.advertised - link.capacity.capacity).max() <= (30 - 12) / 8
+    assert len(link.advertised) > 3
+
+
+def test_an_advertised_chain_has_a_rate_for_each_state() -> None:
+    with pytest.raises(ValueError, match="2 advertised rates for 3 states"):
+        advertised.AdvertisedChain(CHAIN, np.array([1.0, 2.0]))
+    with pytest.raises(ValueError, match="one for each state"):
+        abr.Parameters(advertised=(0.5,))
+
+
+def _two_states(delta: float) -> float:
+    """10 and 2 per second, left at 2 and at 4 per second: the larger root of a quadratic."""
+    up, down, high, low = 2.0, 4.0, 10.0, 2.0
+    trace = -(up + down + delta * (high + low))
+    determinant = (up + delta * high) * (down + delta * low) - up * down
+    return -(trace + math.sqrt(trace**2 - 4 * determinant)) / 2 / delta
+
+
+TWO = ContinuousChain.holding([10.0, 2.0], [0.5, 0.25])
+
+
+@pytest.mark.parametrize("delta", [1e-3, 0.1, 1.0, 10.0, 100.0])
+def test_effective_capacity_of_two_continuous_states_is_the_closed_form(delta: float) -> None:
+    assert effective_capacity(TWO, delta) == pytest.approx(_two_states(delta), rel=1e-12)
+    assert decay_of(TWO, effective_capacity(TWO, delta)) == pytest.approx(delta, rel=1e-6)
+
+
+def test_effective_capacity_lies_between_mean_and_least() -> None:
+    assert TWO.mean == pytest.approx(22 / 3)
+    assert effective_capacity(TWO, 0.0) == pytest.approx(22 / 3, rel=1e-14)
+    assert effective_capacity(TWO, 1e-14) == pytest.approx(22 / 3, rel=1e-12)
+    assert effective_capacity(TWO, math.inf) == 2.0
+    found = [effective_capacity(TWO, delta) for delta in np.geomspace(1e-10, 1e10, 60)]
+    assert found == sorted(found, reverse=True)
+
+
+def test_slots_that_shrink_lead_to_the_continuous_chain() -> None:
+    three = ContinuousChain.holding([10.0, 2.0, 5.0], [0.5, 0.25, 1.0], [[0, 0.3, 0.7], [0.9, 0, 0.1], [0.5, 0.5, 0]])
+    for delta in (0.05, 1.0, 20.0):
+        limit = effective_capacity(three, delta)
+        errors = []
+        for slots_per_s in (1000, 2000):
+            matrix = np.eye(3) + three.generator / slots_per_s
+            slotted = SlottedChain(three.capacity / slots_per_s, matrix)
+            errors.append(effective_capacity(slotted, delta) * slots_per_s / limit - 1)
+        assert abs(errors[1]) < 0.02
+        assert errors[0] / errors[1] == pytest.approx(2, rel=0.05)  # the error is one of first order
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: ContinuousChain(np.array([1.0, 2.0]), np.zeros((3, 3))), "2 capacities"),
+        (lambda: ContinuousChain(np.array([1.0, 2.0]), np.array([[-1.0, 2.0], [1.0, -1.0]])), "sum to 0"),
+        (lambda: ContinuousChain(np.array([1.0, 2.0]), np.array([[1.0, -1.0], [1.0, -1.0]])), "0 or more"),
+        (lambda: ContinuousChain(np.array([-1.0]), np.zeros((1, 1))), "a capacity"),
+        (lambda: ContinuousChain.holding([1.0, 2.0], [0.0, 1.0]), "longer than 0 s"),
+        (lambda: effective_capacity(TWO, -1.0), "delta is 0 or more"),
+        (lambda: decay_of(TWO, 1.0), "the least capacity is 2"),
+    ],
+)
+def test_what_is_no_continuous_chain_is_refused(make: Any, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        make()
