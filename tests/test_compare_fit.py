@@ -90,6 +90,24 @@ def test_an_engine_that_cannot_answer_says_why(monkeypatch: pytest.MonkeyPatch, 
     assert "The fit of topology.dumbbell.forward" in page
 
 
+def test_what_makes_an_answer_doubtful_is_told() -> None:
+    # A trace that every run enters at its beginning, and a model that knows nothing of the way back.
+    beginning = {"topology.dumbbell.forward.capacity.opportunities.offset": '"0 s"'}
+    reverse = {key: value for key, value in SHORT.items() if "reverse" not in key}
+    found = compare_fit(LTE, 0.2, only=("sim", "model"), seeds=2, overrides={**reverse, **beginning})
+    lines = shown.missing(found)
+    assert any(line.startswith("simulator on the trace: ") and "stretch" in line for line in lines), lines
+    assert any("reverse" in line and "the model takes no account of it" in line for line in lines), lines
+    assert list(found.fits) == ["topology.dumbbell.forward", "topology.dumbbell.reverse"]
+
+
+def test_one_run_has_no_interval(tmp_path: Path) -> None:
+    found = compare_fit(LTE, 0.2, only=("sim", "model"), seeds=1, overrides=SHORT)
+    assert {step.verdict for step in found.steps} == {"one run"}
+    assert any("one run has no interval" in line for line in shown.sentences(found))
+    assert "one run" in shown.page(found, tmp_path / "fit.html").read_text()
+
+
 def test_the_command_writes_a_page_and_says_which_step_costs_most(cli: Cli, tmp_path: Path) -> None:
     options = [part for key, value in SHORT.items() for part in ("--set", f"{key}={value}")]
     asked = (

@@ -209,7 +209,7 @@ def compare_fit(
             continue
         try:
             answers[name] = engines.run(of, engine=engine, **options)
-        except (NotApplicableError, MachineLacksError) as error:
+        except (NotApplicableError, MachineLacksError, _core.MissingControlError) as error:
             answers[name] = str(error)
     return FitComparison(json.loads(loaded.to_json())["name"], slot_s, fits, answers)
 

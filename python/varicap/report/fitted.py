@@ -99,13 +99,17 @@ def sentences(found: FitComparison) -> list[str]:
 
 
 def missing(found: FitComparison) -> list[str]:
-    """Why answers are missing, a line each, and what strains the model."""
+    """Why answers are missing, a line each, and what to know of the others before trusting them."""
     lines = []
     for name, answer in found.answers.items():
         if isinstance(answer, str):
             lines += [f"{_TITLES[name]}: {line}" for line in answer.splitlines()]
             continue
-        lines += [f"{_TITLES[name]}: {line}" for line in answer.summary["fidelity"].get("strained", ())]
+        fidelity = answer.summary["fidelity"]
+        if faults := fidelity.get("faults"):
+            lines.append(f"{_TITLES[name]}: this result is not valid: {'; '.join(faults)}")
+        known = (*fidelity.get("strained", ()), *fidelity.get("warnings", ()), *answer.summary.get("notes", ()))
+        lines += [f"{_TITLES[name]}: {line}" for line in known]
     return lines
 
 
