@@ -137,6 +137,13 @@ def test_the_command_writes_a_page_and_says_which_step_costs_most(cli: Cli, tmp_
     assert {step["what"] for step in said["steps"]} == {"theory", "fit"}
 
 
+def test_options_of_the_fit_are_for_the_fit(cli: Cli) -> None:
+    for option in (("--slot", "1 s"), ("--kernel-seeds", 2)):
+        done = cli("compare", LTE, *option)
+        assert done.returncode == 2
+        assert f"Invalid value for {option[0]}: is for --fit" in " ".join(done.stderr.split())
+
+
 @pytest.mark.parametrize(
     ("file", "more", "says"),
     [

@@ -280,10 +280,13 @@ def compare(
     fit: Annotated[
         bool, typer.Option("--fit", help="Also fit a chain to each trace of a capacity: which step makes the error?")
     ] = False,
-    slot: Annotated[str, typer.Option(help="With --fit: length of a slot of the chains.")] = "100 ms",
+    slot: Annotated[
+        str | None, typer.Option(help="With --fit: length of a slot of the chains.", show_default="100 ms")
+    ] = None,
     kernel_seeds: Annotated[
-        int, typer.Option(min=1, max=MOST_RUNS, help="With --fit: runs of the kernel, in real time.")
-    ] = 3,
+        int | None,
+        typer.Option(min=1, max=MOST_RUNS, help="With --fit: runs of the kernel, in real time.", show_default="3"),
+    ] = None,
     kernel: KernelMode = None,
     set_: SetValue = None,
     output: Annotated[
@@ -308,12 +311,14 @@ def compare(
     if drawn:
         check_folder(output or Path("varicap-out"))
     asked: list[engines.Engine] = [engine.value for engine in only or Engine]
+    if not fit and (slot is not None or kernel_seeds is not None):
+        raise typer.BadParameter("is for --fit", param_hint="--kernel-seeds" if slot is None else "--slot")
     if fit:
         from varicap.cli._compare_fit import compare_fit
 
         compare_fit(
             file,
-            slot,
+            slot or "100 ms",
             output=output,
             drawn=drawn,
             as_json=as_json,
@@ -321,7 +326,7 @@ def compare(
             report=say_nothing if quiet else say,
             only=asked,
             seeds=seeds,
-            kernel_seeds=kernel_seeds,
+            kernel_seeds=kernel_seeds or 3,
             kernel=None if kernel is None else kernel.value,
             overrides=overrides(set_ or []),
             jobs=jobs,

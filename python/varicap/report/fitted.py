@@ -12,7 +12,6 @@ from rich.text import Text
 from varicap.engines.fitted import ANSWERS, MEASURES, STEPS, Answer, FitComparison, Step
 from varicap.report import fit as of_fit
 from varicap.report import style
-from varicap.report.look import Look
 from varicap.report.table import titled, with_interval
 from varicap.report.web.document import document, footer
 from varicap.report.web.markup import Markup, joined, tag
@@ -22,6 +21,8 @@ from varicap.report.web.toml import to_toml
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from varicap.report.look import Look
 
 _TITLES: dict[Answer, str] = {
     "model, fit": "model on the fit",
@@ -113,8 +114,10 @@ def missing(found: FitComparison) -> list[str]:
     return lines
 
 
-def figure(found: FitComparison, look: Look | None = None) -> "Figure":
+def figure(found: FitComparison, look: "Look | None" = None) -> "Figure":
     """A panel for each measure; for each flow what each answer says, in the engine's colour: hollow on the fit."""
+    from varicap.report.look import Look  # needs matplotlib, which tables do without
+
     look = look or Look()
     flows = found.flows[:_MOST_FLOWS]
     with look.figure(9.0, 0.9 + 0.55 * len(flows), "") as drawn:
@@ -125,7 +128,7 @@ def figure(found: FitComparison, look: Look | None = None) -> "Figure":
     return drawn
 
 
-def _panel(axes: "Axes", found: FitComparison, flows: list[str], measure: str, look: Look) -> None:
+def _panel(axes: "Axes", found: FitComparison, flows: list[str], measure: str, look: "Look") -> None:
     name, unit, scale = MEASURES[measure]
     for number, answer in enumerate(ANSWERS):
         engine, on = answer.split(", ")
