@@ -1,6 +1,6 @@
 """Tables of numbers as pages show them.
 
-    .venv/bin/python tests/tables.py NAME      prints one: phase, loss, explicit, queues, engines or fading
+    .venv/bin/python tests/tables.py NAME      prints one, by the name of its function
 
 A page names the command above its table, and `tests/test_docs.py` compares: cells that are empty here are of somebody
 else (ns-2, Linux), and of the day on which they were measured.
@@ -8,13 +8,16 @@ else (ns-2, Linux), and of the day on which they were measured.
 
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
 import varicap
+from varicap import traces
 from varicap.analyse.fading import Rayleigh
 from varicap.parts.channel import mean_durations
 from varicap.report.table import with_interval
@@ -25,6 +28,8 @@ sys.path.insert(0, str(Path(__file__).parent / "peers"))
 peers: Any = import_module("peers")
 
 ROOT = Path(__file__).resolve().parent.parent
+REAL = ROOT.parent / "shared" / "traces"
+"""Recorded traces, which are not part of the project; where they are not there, tables of them stay as they are."""
 Rows = Iterator[tuple[str, ...]]
 
 
@@ -141,8 +146,62 @@ def fading() -> Rows:
     yield "eight sinusoids, at 10 Hz", f"{1e3 * bad:.1f} ms", f"{1e3 * good:.0f} ms"
 
 
+RECORDED = (
+    "ATT-LTE-driving-2016.down",
+    "ATT-LTE-driving-2016.up",
+    "TMobile-LTE-short.down",
+    "Verizon-LTE-short.down",
+    "Verizon-LTE-short.up",
+)
+
+
+def generators() -> Rows:
+    """The parameters of LTE-like links that are fitted to recorded traces, their median, and the defaults."""
+    fits = {name: traces.fit_cellular(traces.load(REAL / name)) for name in RECORDED}
+    names = [each.name for each in fields(traces.Cellular)]
+    yield "", *(name.removesuffix("_bps").removesuffix("_s").replace("_", " ") for name in names)
+    for name, found in fits.items():
+        yield name, *(_parameter(each, getattr(found, each)) for each in names)
+    middle = {each: float(np.median([getattr(found, each) for found in fits.values()])) for each in names}
+    yield "median of these", *(_parameter(each, middle[each]) for each in names)
+    yield "default", *(_parameter(each, getattr(traces.Cellular(), each)) for each in names)
+
+
+def _parameter(name: str, value: float) -> str:
+    if name.endswith("_bps"):
+        return f"{value / 1e6:.3g} Mb/s"
+    return f"{value:.3g} s" if name.endswith("_s") else f"{value:.3g}"
+
+
+def generated() -> Rows:
+    """CUBIC with a buffer of 100 packets: on a recorded trace, on one like it, and on one of the defaults' law."""
+    yield "", "share, recorded", "fitted", "defaults", "RTT p95, recorded", "fitted", "defaults"
+    for name in RECORDED:
+        found = traces.fit_cellular(traces.load(REAL / name))
+        scaled = traces.Cellular(median_bps=found.median_bps, peak_bps=found.peak_bps)
+        with TemporaryDirectory() as folder:
+            files = [REAL / name, Path(folder) / "fitted.down", Path(folder) / "defaults.down"]
+            for file, link in zip(files[1:], (found, scaled), strict=True):
+                traces.save(traces.generate_lte(seed=1, duration_s=600, link=link), file)
+            runs = [varicap.run(_over(file), seeds=10).flows for file in files]
+        shares, delays = ([Interval.of(samples(each, "cubic", column)) for each in runs] for column in OF_CUBIC)
+        yield name, *(f"{shown(one, 100.0)} %" for one in shares), *(f"{shown(one)} ms" for one in delays)
+
+
+OF_CUBIC = ("goodput_of_capacity", "rtt_p95_ms")
+
+
+def _over(file: Path) -> dict[str, Any]:
+    """CUBIC over a trace, which each run enters at random."""
+    capacity = {"opportunities": {"file": str(file), "offset": "random"}}
+    link = {"capacity": capacity, "delay": "25 ms", "queue": {"drop-tail": {"limit": "100 packets"}}}
+    topology = {"dumbbell": {"forward": link, "reverse": {"delay": "25 ms"}}}
+    flow = {"start_spread": "2 s", "tcp": {"congestion": "cubic"}}
+    return {"duration": "60 s", "warmup": "5 s", "topology": topology, "flows": {"cubic": flow}}
+
+
 TABLES: dict[str, Callable[[], Rows]] = {
-    table.__name__: table for table in (phase, loss, explicit, queues, engines, fading)
+    table.__name__: table for table in (phase, loss, explicit, queues, engines, fading, generators, generated)
 }
 
 if __name__ == "__main__":

@@ -374,6 +374,19 @@ def test_a_quick_bench_measures_short_workloads(cli: Cli) -> None:
     assert cli("bench", "--quick", "--flows", 2).returncode == 2
 
 
+def test_a_bench_of_environments_counts_the_packets_of_a_step(cli: Cli) -> None:
+    done = cli("bench", "--environments", 3, "--json")
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)["environments"]
+    assert {row["environments"] for row in rows} == {3}
+    assert all(row["steps_per_s"] > 0 and row["cpu_ns_per_step"] > 0 for row in rows)
+    alone = {row["rate"]: row["packets_per_step"] for row in rows if row["threads"] == 1}
+    # 10 ms at 20 Mb/s are 16.7 packets of 1500 bytes; the agent keeps the link busy.
+    assert 14 < alone["20 Mbit/s"] < 17
+    assert alone == {row["rate"]: row["packets_per_step"] for row in rows if row["threads"] == 0}
+    assert cli("bench", "--environments", 0).returncode == 2
+
+
 def test_a_bench_has_each_workload_at_both_policies_of_acknowledgements() -> None:
     policies = [(workload.name, workload.ack_every) for workload in STANDARD]
     for name in ("one", "ten", "hundred", "fast"):

@@ -6,8 +6,10 @@ import sys
 import tomllib
 from pathlib import Path
 
+import documents
 import numpy as np
 import pytest
+import tables
 from conftest import EXAMPLES, ROOT, Cli
 
 import varicap
@@ -176,6 +178,13 @@ def test_real_traces_are_described_or_said_not_to_be(name: str) -> None:
     assert ("not adequate" in said) != found.is_adequate
     assert found.held_out is not None
     assert found.held_out.chain > found.held_out.independent
+
+
+@pytest.mark.skipif(not tables.REAL.is_dir(), reason="needs the real traces beside the project")
+def test_the_page_has_the_fits_of_the_recorded_traces() -> None:
+    page = documents.tables(ROOT / "docs/traces.md")
+    (shown,) = (table for table in page if table.command == "tests/tables.py generators")
+    assert shown.rows == [list(row) for row in tables.generators()]
 
 
 def test_a_fit_is_the_same_every_time() -> None:

@@ -39,7 +39,7 @@ class Noisy:
         self.points.append(dict(point))
         return len(self.points) - 1
 
-    def run(self, wanted: Mapping[int, range]) -> None:
+    def run(self, wanted: Mapping[int, range], _until: float) -> None:
         for number, replications in wanted.items():
             for each in replications:
                 of_point = self.found.setdefault(number, {})
@@ -206,6 +206,38 @@ def test_the_budget_binds_and_says_so() -> None:
     assert found.runs <= 20
     assert found.stopped == "budget"
     assert "the budget was spent" in found.sentence
+
+
+class Ticking:
+    """A clock by which each piece of runs takes a second."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+    def perf_counter(self) -> float:
+        return self.now_s
+
+
+def test_the_time_binds_within_a_batch_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Ticking()
+    for module in ("study.work", "questions.optimise.search", "questions.optimise.solve"):
+        monkeypatch.setattr(f"varicap.{module}.time", clock)
+    simulate = varicap.study.work.run
+
+    def run(task: Any) -> Any:
+        clock.now_s += 1.0
+        return simulate(task)
+
+    monkeypatch.setattr("varicap.study.work.run", run)
+    found = quick(models=False, jobs=1, time_s=5.0, piece_s=0.0)
+    # The first batch has nine points of four runs, a piece for each run; two are handed out ahead.
+    assert 5 <= found.runs <= 7
+    assert found.stopped == "time"
+    assert "the time was over" in found.sentence
+    assert sum(one.runs for one in found.tried) == found.runs, "what was not made does not count"
 
 
 def test_nothing_that_meets_is_said_with_what_comes_nearest() -> None:

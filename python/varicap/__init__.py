@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from varicap import questions as design
     from varicap.engines import model, run
     from varicap.engines.comparison import compare
+    from varicap.engines.fitted import compare_fit
     from varicap.engines.scenarios import load
     from varicap.errors import MachineLacksError, NotApplicableError
     from varicap.machine import shell
@@ -43,6 +44,7 @@ __all__ = [
     "__version__",
     "analyse",
     "compare",
+    "compare_fit",
     "design",
     "export",
     "feedback",
@@ -89,6 +91,7 @@ _on_first_use = on_first_use(
     {
         "varicap.engines": ["run"],
         "varicap.engines.comparison": ["compare"],
+        "varicap.engines.fitted": ["compare_fit"],
         "varicap.engines.scenarios": ["load"],
         "varicap.errors": ["MachineLacksError", "NotApplicableError"],
         "varicap.results.result": ["Result"],

@@ -43,6 +43,14 @@ MaxMemory: TypeAlias = Annotated[
 MaxTime: TypeAlias = Annotated[
     str, typer.Option("--max-time", help="Refuse, or stop, runs that take longer, all together.")
 ]
+MaxTimeOfRun: TypeAlias = Annotated[str, typer.Option("--max-time", help="Refuse, or stop, a run that takes longer.")]
+BaseSeed: TypeAlias = Annotated[
+    int | None,
+    typer.Option("--seed", min=0, max=LARGEST_SEED, help="Base seed (default: the scenario's)."),
+]
+On: TypeAlias = Annotated[
+    str | None, typer.Option("--on", help="Where to run: local:N processes or a Dask scheduler, tcp://HOST:PORT.")
+]
 Quiet: TypeAlias = Annotated[bool, typer.Option("-q", "--quiet", help="No progress, no messages.")]
 
 
@@ -71,6 +79,19 @@ def fail(message: str, code: int) -> NoReturn:
     """Say why, and exit with `code`."""
     say(message)
     sys.exit(code)
+
+
+@contextmanager
+def study_errors() -> "Iterator[None]":
+    """Say why a study cannot be kept, or where its workers are missing, and exit."""
+    from varicap.study import StudyError, WorkersError
+
+    try:
+        yield
+    except StudyError as error:
+        fail(str(error), RUN_FAILED)
+    except WorkersError as error:
+        fail(str(error), MACHINE_LACKS)
 
 
 def interrupted(message: str) -> None:

@@ -5,9 +5,12 @@ from typing import Annotated, Any
 
 import typer
 
-from varicap.terminal import MOST_COUNTED, AsJson
+from varicap.terminal import MACHINE_LACKS, MOST_COUNTED, AsJson, fail
 
 commands = typer.Typer()
+
+MOST_ENVIRONMENTS = 100_000
+"""Of which each has a run of its own in memory."""
 
 
 @commands.command()
@@ -22,6 +25,12 @@ def bench(
     ] = False,
     timers: Annotated[bool, typer.Option("--timers", help="What timers cost instead, here and in the kernel.")] = False,
     ack_every: Annotated[int, typer.Option(min=1, max=MOST_COUNTED, help="Its packets per acknowledgement.")] = 2,
+    environments: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=MOST_ENVIRONMENTS, help="Steps per second of so many environments of varicap.gym instead."
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Measure the engine: CPU time per delivered data packet, packets per CPU second, peak memory.
@@ -32,6 +41,9 @@ def bench(
 
     if timers:
         _show_timers(workloads.timers(), as_json)
+        return
+    if environments is not None:
+        _show_environments(environments, as_json)
         return
     if quick and flows is not None:
         raise typer.BadParameter(
@@ -47,6 +59,25 @@ def bench(
             _print_bench(measured[-1], heading=len(measured) == 1)
     if as_json:
         typer.echo(json.dumps({"workloads": measured}))
+
+
+def _show_environments(count: int, as_json: bool) -> None:
+    try:
+        from varicap.gym import speed
+    except ImportError:
+        fail("environments need gymnasium: install varicap[gym]", MACHINE_LACKS)
+    measured = []
+    if not as_json:
+        typer.echo("| capacity | threads | steps per second | CPU per step | packets per step |\n|---|---|---|---|---|")
+    for rate in speed.RATES:
+        for threads in (1, 0):
+            one = speed.measure(rate, count, threads)
+            measured.append(one.to_dict())
+            if not as_json:
+                cells = f"{rate} | {threads or 'all cores'} | {one.steps_per_s:,.0f} | {one.cpu_ns_per_step:,.0f} ns"
+                typer.echo(f"| {cells} | {one.packets_per_step:.2f} |")
+    if as_json:
+        typer.echo(json.dumps({"environments": measured}))
 
 
 def _show_timers(measured: list[dict[str, Any]], as_json: bool) -> None:

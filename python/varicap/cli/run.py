@@ -266,7 +266,9 @@ def _check_fidelity(summary: dict[str, Any], strict: bool, report: Callable[[str
         raise typer.Exit(BREACH)
 
 
-@commands.command(epilog="Example: varicap compare examples/fixed.toml")
+@commands.command(
+    epilog="Examples: varicap compare examples/fixed.toml | varicap compare examples/lte.toml --fit --slot '200 ms'"
+)
 def compare(
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="The scenario: TOML or JSON, - for stdin.", show_default=False)
@@ -275,6 +277,16 @@ def compare(
         list[Engine] | None, typer.Option("--engine", help="Ask this one; may be given again (default: all).")
     ] = None,
     seeds: Annotated[int | None, typer.Option(min=1, max=MOST_RUNS, help="Replications of the simulator.")] = None,
+    fit: Annotated[
+        bool, typer.Option("--fit", help="Also fit a chain to each trace of a capacity: which step makes the error?")
+    ] = False,
+    slot: Annotated[
+        str | None, typer.Option(help="With --fit: length of a slot of the chains.", show_default="100 ms")
+    ] = None,
+    kernel_seeds: Annotated[
+        int | None,
+        typer.Option(min=1, max=MOST_RUNS, help="With --fit: runs of the kernel, in real time.", show_default="3"),
+    ] = None,
     kernel: KernelMode = None,
     set_: SetValue = None,
     output: Annotated[
@@ -299,6 +311,29 @@ def compare(
     if drawn:
         check_folder(output or Path("varicap-out"))
     asked: list[engines.Engine] = [engine.value for engine in only or Engine]
+    if not fit and (slot is not None or kernel_seeds is not None):
+        raise typer.BadParameter("is for --fit", param_hint="--kernel-seeds" if slot is None else "--slot")
+    if fit:
+        from varicap.cli._compare_fit import compare_fit
+
+        compare_fit(
+            file,
+            slot or "100 ms",
+            output=output,
+            drawn=drawn,
+            as_json=as_json,
+            quiet=quiet,
+            report=say_nothing if quiet else say,
+            only=asked,
+            seeds=seeds,
+            kernel_seeds=kernel_seeds or 3,
+            kernel=None if kernel is None else kernel.value,
+            overrides=overrides(set_ or []),
+            jobs=jobs,
+            max_memory=max_memory,
+            max_time=max_time,
+        )
+        return
     with progress_bar(str(file), quiet) as progress:
         done = comparison.compare(
             file,

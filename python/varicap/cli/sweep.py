@@ -13,20 +13,19 @@ import typer
 from varicap.engines.limits import MAX_MEMORY, MAX_TIME
 from varicap.engines.scenarios import load
 from varicap.terminal import (
-    LARGEST_SEED,
-    MACHINE_LACKS,
     MOST_RUNS,
-    RUN_FAILED,
     AsJson,
+    BaseSeed,
     Jobs,
     MaxMemory,
+    MaxTimeOfRun,
+    On,
     Quiet,
     SetValue,
     check_folder,
     console,
     draw,
     echo,
-    fail,
     folder_name,
     interrupted,
     overrides,
@@ -35,6 +34,7 @@ from varicap.terminal import (
     say,
     say_nothing,
     share_of,
+    study_errors,
 )
 
 if TYPE_CHECKING:
@@ -68,9 +68,7 @@ def sweep(
     seeds: Annotated[
         int | None, typer.Option(min=1, max=MOST_RUNS, help="Replications of each point (default: the scenario's).")
     ] = None,
-    seed: Annotated[
-        int | None, typer.Option(min=0, max=LARGEST_SEED, help="Base seed (default: the scenario's).")
-    ] = None,
+    seed: BaseSeed = None,
     precision: Annotated[
         str | None, typer.Option(help="Add replications until each interval is within this share, such as 2%.")
     ] = None,
@@ -84,13 +82,11 @@ def sweep(
             "-o", "--output", help="Folder of the study, taken up if it is there (default: varicap-out/NAME-sweep)."
         ),
     ] = None,
-    on: Annotated[
-        str | None, typer.Option(help="Where to run: local:N processes or a Dask scheduler, tcp://HOST:PORT.")
-    ] = None,
+    on: On = None,
     plot: Annotated[bool | None, typer.Option("--plot/--no-plot", help="Draw it (default: unless --json).")] = None,
     as_json: AsJson = False,
     max_memory: MaxMemory = MAX_MEMORY,
-    max_time: Annotated[str, typer.Option(help="Refuse, or stop, a run that takes longer.")] = MAX_TIME,
+    max_time: MaxTimeOfRun = MAX_TIME,
     jobs: Jobs = None,
     quiet: Quiet = False,
 ) -> None:
@@ -104,7 +100,11 @@ def sweep(
     try:
         axes = [study.Axis.read(text) for text in over or []]
         _load_meanwhile("scipy.special", *(["varicap.report.sweep"] if drawn else []))
-        with progress_bar(scenario.name, quiet) as progress, _saying_what_is_kept(folder, progress) as counted:
+        with (
+            study_errors(),
+            progress_bar(scenario.name, quiet) as progress,
+            _saying_what_is_kept(folder, progress) as counted,
+        ):
             done = study.sweep(
                 scenario,
                 axes,
@@ -124,10 +124,6 @@ def sweep(
             )
     except study.DesignError as error:
         raise typer.BadParameter(str(error), param_hint="--over") from None
-    except study.StudyError as error:
-        fail(str(error), RUN_FAILED)
-    except study.WorkersError as error:
-        fail(str(error), MACHINE_LACKS)
     report = say_nothing if quiet else say
     report(f"wrote {folder / 'manifest.json'}; varicap report {folder} makes a page of it")
     if drawn:

@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from varicap.engines.comparison import Comparison
+    from varicap.engines.fitted import FitComparison
     from varicap.report.web.source import Reportable
     from varicap.results.shown import Looks
     from varicap.results.study import Study
@@ -30,12 +31,13 @@ def page(of: "Reportable", path: str | Path = "report.html", *, run: int = 0) ->
     return write(of, path, run)
 
 
-def draw(of: "Recorded | Study | Comparison", **looks: "Unpack[Looks]") -> "Figure":
-    """The figure of runs over time, of a study over its first axis, or of the engines' windows.
+def draw(of: "Recorded | Study | Comparison | FitComparison", **looks: "Unpack[Looks]") -> "Figure":
+    """The figure of runs over time, of a study over its first axis, of the engines' windows, or of a fit's answers.
 
     Raises ``ValueError`` for a look, a panel or a flow that there is not.
     """
     from varicap.engines.comparison import Comparison
+    from varicap.engines.fitted import FitComparison
     from varicap.report.look import Look
     from varicap.results.study import Study
 
@@ -48,6 +50,11 @@ def draw(of: "Recorded | Study | Comparison", **looks: "Unpack[Looks]") -> "Figu
 
         _refuse("a comparison", run=run, panels=panels, measure=measure)
         return windows(of, flows=flows, look=look)
+    if isinstance(of, FitComparison):
+        from varicap.report.fitted import figure
+
+        _refuse("a comparison of fits", run=run, panels=panels, measure=measure, flows=flows)
+        return figure(of, look)
     if isinstance(of, Study):
         from varicap.report.sweep import chart
 

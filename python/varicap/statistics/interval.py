@@ -38,6 +38,30 @@ class Interval:
         half = float(_half_width(((values - mean) ** 2).sum(), values.size, confidence))
         return cls(mean, mean - half, mean + half, values.size)
 
+    @classmethod
+    def between(cls, one: "Array | Sequence[float]", other: "Array | Sequence[float]") -> Self:
+        """By how much the mean of independent samples lies above that of others, whose variance may be another.
+
+        Source: [law2015, §10.2.2], Welch's approximation.
+
+        >>> interval = Interval.between([1.0, 2.0, 3.0], [1.0, 1.0, 1.0])
+        >>> interval.mean, round(interval.hi, 3)  # of 2 degrees of freedom, as that of the first alone
+        (1.0, 3.484)
+        """
+        from scipy.special import stdtrit  # slow to import
+
+        both = [np.asarray(each, dtype=np.float64) for each in (one, other)]
+        mean = float(both[0].mean() - both[1].mean())
+        if min(each.size for each in both) < 2:
+            return cls(mean)
+        shares = np.array([each.var(ddof=1) / each.size for each in both])
+        total = float(shares.sum())
+        if total == 0.0:
+            return cls(mean, mean, mean)
+        freedom = total**2 / sum(share**2 / (each.size - 1) for share, each in zip(shares, both, strict=True))
+        half = float(stdtrit(freedom, (1 + _CONFIDENCE) / 2)) * math.sqrt(total)
+        return cls(mean, mean - half, mean + half)
+
     def to_dict(self) -> dict[str, float | None]:
         """For JSON, which has no NaN."""
         return {"mean": finite(self.mean), "lo": finite(self.lo), "hi": finite(self.hi)}

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack, contextmanager
+from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -99,13 +100,16 @@ class Growing:
                     spans.append(Span(point, replication, 1))
         return spans
 
-    def run(self, wanted: Mapping[int, range]) -> None:
-        """Make the runs of these points that are missing, and pass on what they found."""
+    def run(self, wanted: Mapping[int, range], until: float = inf) -> None:
+        """Make the runs of these points that are missing, and pass on what they found.
+
+        After the instant `until` of `time.monotonic` [s] no more are begun.
+        """
         spans = self.missing(wanted)
         if not spans:
             return
         try:
-            execute(self._task, spans, *self._workers, self._piece_s, self._keep)
+            execute(self._task, spans, *self._workers, self._piece_s, self._keep, until)
         except KeyboardInterrupt:
             done = sum(map(len, self.there.values()))
             raise InterruptedSweep(done, done + sum(span.count for span in self.missing(wanted)), self._kept) from None

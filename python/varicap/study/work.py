@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -160,11 +161,13 @@ def execute(
     workers: int,
     piece_s: float,
     done: Callable[[Piece], None],
+    until: float = inf,
 ) -> None:
     """Hand out the runs of `spans`, and pass each finished piece to `done`, in the order in which they finish.
 
     A piece keeps a worker busy for `piece_s`: long compared with handing it out, short enough to lose.  After a run
-    that exceeded a limit no more pieces are handed out; those under way are finished first.
+    that exceeded a limit, and after the instant `until` of `time.monotonic` [s], no more pieces are handed out; those
+    under way are finished first.
     """
     pending = deque(spans)
     pieces = _Pieces(pending, workers, piece_s)
@@ -172,8 +175,13 @@ def execute(
     exceeded: _core.LimitError | None = None
     try:
         while running or (pending and exceeded is None):
+            if time.monotonic() > until:
+                pending.clear()
+                running = {future for future in running if not future.cancel()}
             while pending and exceeded is None and len(running) < 2 * workers:
                 running.add(executor.submit(run, make(pieces.take())))
+            if not running:
+                break
             finished, running = wait(running, return_when=FIRST_COMPLETED)
             for future in finished:
                 try:

@@ -12,14 +12,14 @@ from varicap.engines.limits import MAX_MEMORY, MAX_TIME
 from varicap.engines.scenarios import load
 from varicap.questions import QUESTIONS
 from varicap.terminal import (
-    LARGEST_SEED,
-    MACHINE_LACKS,
     MOST_RUNS,
-    RUN_FAILED,
     USAGE,
     AsJson,
+    BaseSeed,
     Jobs,
     MaxMemory,
+    MaxTimeOfRun,
+    On,
     Quiet,
     SetValue,
     check_folder,
@@ -32,6 +32,7 @@ from varicap.terminal import (
     progress_bar,
     say,
     say_nothing,
+    study_errors,
 )
 
 commands = typer.Typer()
@@ -71,9 +72,7 @@ def scenario(
     budget: Annotated[int, typer.Option(min=4, max=MOST_RUNS, help="Most runs.")] = 400,
     time: Annotated[str | None, typer.Option(help="Most time, such as '10 min'.", show_default="no limit")] = None,
     seeds: Annotated[int, typer.Option(min=2, max=MOST_RUNS, help="Most replications of a point.")] = 16,
-    seed: Annotated[
-        int | None, typer.Option(min=0, max=LARGEST_SEED, help="Base seed (default: the scenario's).")
-    ] = None,
+    seed: BaseSeed = None,
     models: Annotated[bool, typer.Option(help="Whether analyses say where to begin, if they apply.")] = True,
     set_: SetValue = None,
     output: Annotated[
@@ -82,15 +81,13 @@ def scenario(
             "-o", "--output", help="Folder of the study, taken up if it is there (default: varicap-out/NAME-design)."
         ),
     ] = None,
-    on: Annotated[
-        str | None, typer.Option(help="Where to run: local:N processes or a Dask scheduler, tcp://HOST:PORT.")
-    ] = None,
+    on: On = None,
     plot: Annotated[
         bool | None, typer.Option("--plot/--no-plot", help="Draw it, and write the page (default: unless --json).")
     ] = None,
     as_json: AsJson = False,
     max_memory: MaxMemory = MAX_MEMORY,
-    max_time: Annotated[str, typer.Option(help="Refuse, or stop, a run that takes longer.")] = MAX_TIME,
+    max_time: MaxTimeOfRun = MAX_TIME,
     jobs: Jobs = None,
     quiet: Quiet = False,
 ) -> None:
@@ -113,7 +110,7 @@ def scenario(
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="'--time'") from None
     try:
-        with progress_bar(f"design {base.name}", quiet) as progress:
+        with study_errors(), progress_bar(f"design {base.name}", quiet) as progress:
             found = optimise(
                 base,
                 _varied(vary or []),
@@ -135,10 +132,6 @@ def scenario(
             )
     except study.DesignError as error:
         fail(str(error), USAGE)
-    except study.StudyError as error:
-        fail(str(error), RUN_FAILED)
-    except study.WorkersError as error:
-        fail(str(error), MACHINE_LACKS)
     tell = say_nothing if quiet else say
     tell(f"wrote {folder / 'manifest.json'}")
     if drawn:

@@ -50,8 +50,8 @@ class Runs(Protocol):
         """The number of a point; raises `ScenarioError` for one that is none."""
         ...
 
-    def run(self, wanted: Mapping[int, range]) -> None:
-        """Make these replications of these points, as far as they are missing."""
+    def run(self, wanted: Mapping[int, range], until: float) -> None:
+        """Make these replications of these points, as far as they are missing and begun by then."""
         ...
 
     def samples(self, number: int) -> Mapping[int, tuple[float, ...]]:
@@ -139,12 +139,11 @@ class Search:
         wanted = range(self.rules.seeds, 2 * self.rules.seeds)
         room = max(0, self.rules.budget - self.spent)
         wanted = range(wanted.start, min(wanted.stop, wanted.start + room))
-        if time.monotonic() > self.rules.until:
-            wanted = range(0)
-        self.runs.run({one.number: wanted})
-        self._made[-one.number - 1] = len(wanted)
+        self.runs.run({one.number: wanted}, self.rules.until)
         found = self.runs.samples(one.number)
-        return [found[each] for each in wanted]
+        made = [found[each] for each in wanted if each in found]
+        self._made[-one.number - 1] = len(made)
+        return made
 
     def try_(self, places: Iterable[Place]) -> list[Candidate]:
         """Race new places against the best; returns those that are scenarios."""
@@ -210,10 +209,16 @@ class Search:
                 self._made[one.number] = self._made.get(one.number, 0) + granted
                 asked[one.number] = range(self._made[one.number])
                 room -= granted
-        self.runs.run(asked)
+        self.runs.run(asked, self.rules.until)
         for one in wanted:
             samples = self.runs.samples(one.number)
-            one.samples = {each: samples[each] for each in range(self._made.get(one.number, 0)) if each in samples}
+            made = self._made.get(one.number, 0)
+            one.samples = {each: samples[each] for each in range(made) if each in samples}
+            if len(one.samples) < made:
+                self._made[one.number] = len(one.samples)
+                self.stopped = "time"
+        if self.stopped == "time":
+            raise _SpentError
         if cut:
             self.stopped = "budget"
             raise _SpentError

@@ -75,7 +75,7 @@ def optimise(
     budget
         Most runs [1], the confirmation of the answer included.
     time_s
-        Most time of this call [s]; an answer then depends on the machine.
+        Most time of this call [s], after which no run is begun; an answer then depends on the machine.
     seeds
         Most replications of a point [1]; points that clearly are not the best get fewer.
     seed
@@ -195,8 +195,8 @@ class _Made:
     def add(self, point: Point) -> int:
         return self._study.add(point)
 
-    def run(self, wanted: Mapping[int, range]) -> None:
-        self._study.run(wanted)
+    def run(self, wanted: Mapping[int, range], until: float) -> None:
+        self._study.run(wanted, until)
         if self._progress is not None:
             done = sum(map(len, self._study.there.values()))
             self._progress(min(1.0, done / self._budget), done, self._budget)
