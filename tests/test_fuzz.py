@@ -159,7 +159,7 @@ def test_commands_are_tried_and_one_that_fails_is_noticed(monkeypatch: pytest.Mo
     assert begun >= {("trace", "fit"), ("trace", "info"), ("trace", "convert"), ("design", "scenario.toml")}
     assert {words[0] for words in drawn} == {"trace", "design", "check", "run", "compare"}
     monkeypatch.setattr(cases, "command_line", lambda _: 1)
+    seed = next(seed for seed in range(200) if drawn[seed][0] != "design")
+    monkeypatch.setattr(commands, "arguments", lambda *_: drawn[seed])
     with pytest.raises(AssertionError, match="exit code 1"):
-        for seed in range(20):
-            (tmp_path / str(seed)).mkdir()
-            cases.commands(random.Random(seed), tmp_path / str(seed))
+        cases.commands(random.Random(1), tmp_path)
