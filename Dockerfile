@@ -1,5 +1,6 @@
 # docker build --tag varicap .
 # docker run --rm --volume "$PWD:/work" varicap run examples/lte.toml -o out
+# Without the laboratory in a browser, which is served to the machine that runs it, and that is the container.
 # The kernel engine sets parameters of its own network namespaces below /proc/sys: give it --privileged.
 FROM rust:1-slim-bookworm AS build
 RUN apt-get update \
@@ -17,7 +18,7 @@ RUN apt-get update \
     && rm -rf /var/lib/apt/lists/*
 COPY --from=build /varicap/dist /dist
 RUN python3 -m venv /opt/varicap \
-    && /opt/varicap/bin/pip install --no-cache-dir "varicap[plot] @ file://$(ls /dist/*.whl)" \
+    && /opt/varicap/bin/pip install --no-cache-dir "varicap[plot,fit,design] @ file://$(ls /dist/*.whl)" \
     && rm -r /dist
 ENV PATH=/opt/varicap/bin:$PATH
 WORKDIR /work

@@ -179,7 +179,7 @@ lock: pyproject.toml ## resolve the Python packages again, into the four require
 	$(RESOLVE) pyproject.toml --extra docs --constraint tests/requirements.txt --output-file docs/requirements.txt
 	$(RESOLVE) --group pyproject.toml:release --constraint tests/requirements.txt --output-file tools/requirements.txt
 
-wheels: $(RELEASE_PACKAGES) web ## wheels for Linux and the source distribution, into dist (TARGETS: Rust's names), and try them
+wheels: $(RELEASE_PACKAGES) $(if $(filter no,$(WEB)),,web) ## wheels for Linux and the source distribution, into dist (TARGETS: Rust's names; WEB=no: without the page), and try them
 	@sh tools/build_wheels.sh $(BIN) $(or $(PROFILE),release) $(TARGETS)
 	@$(MAKE) --no-print-directory smoke
 

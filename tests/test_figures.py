@@ -269,6 +269,29 @@ def test_what_there_is_not_is_named_with_what_there_is(result: Result, options: 
         result.figure(**options)
 
 
+SHORT = ("--set", "duration='10 ms'", "--set", "warmup='0 s'", "--set", "flows.reno.start_spread='0 s'")
+
+
+def test_a_run_that_ends_before_its_first_point_has_its_tables_and_no_plot(
+    cli: Cli, fixed: Path, tmp_path: Path
+) -> None:
+    done = cli("run", fixed, *SHORT, "--series", "-o", "short")
+    assert done.returncode == 0, done.stderr
+    why = "a run of 0.01 s is too short to draw: series have a point each 100 ms (record.sample)"
+    assert f"varicap: no plot: {why}\n" in done.stderr
+    assert "goodput" in done.stdout
+    assert not (tmp_path / "short" / "plot.png").exists()
+    done = cli("plot", "short")
+    assert (done.returncode, done.stderr) == (2, f"varicap: short: {why}\n")
+    done = cli("plot", "short", "--panels", "scatter")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "varicap: short: no dots: `rtt_mean_ms` was not measured of these flows\n",
+    )
+    done = cli("report", "short")
+    assert (done.returncode, done.stderr.count("\n")) == (0, 1)
+
+
 def test_the_command_line_names_what_there_is_not(folder: Path, cli: Cli) -> None:
     for option, name, complaint in (("--flows", "renno", "no flow `renno`; did you"), ("--log", "z", "no set of log")):
         done = cli("plot", folder, "-o", "x.pdf", option, name)

@@ -247,3 +247,9 @@ def test_wrong_options_are_explained(cli: Cli) -> None:
         done = cli("trace", "fit", str(LTE), *options)
         assert done.returncode == 2
         assert words in done.stderr
+
+
+def test_the_capacity_goes_into_a_folder_that_is_made_for_it(cli: Cli, tmp_path: Path) -> None:
+    done = cli("trace", "fit", str(LTE), "--states", "2", "-q", "-o", "new/fit.toml")
+    assert done.returncode == 0, done.stderr
+    assert "capacity = " in (tmp_path / "new" / "fit.toml").read_text()

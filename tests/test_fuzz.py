@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from conftest import ROOT
-from fuzz import cases, grammar, invariants, networks
+from fuzz import cases, commands, grammar, invariants, networks
 
 import varicap
 import varicap._core as _core
@@ -151,3 +151,15 @@ def test_what_breaks_a_worker_is_reported_with_its_command(breaks: str, says: st
     assert done.returncode == 1
     assert says in done.stdout
     assert "--kind toml --seed 7 --count 1" in done.stdout
+
+
+def test_commands_are_tried_and_one_that_fails_is_noticed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    drawn = [commands.arguments(random.Random(seed), "t.csv") for seed in range(200)]
+    begun = {tuple(words[:2]) for words in drawn}
+    assert begun >= {("trace", "fit"), ("trace", "info"), ("trace", "convert"), ("design", "scenario.toml")}
+    assert {words[0] for words in drawn} == {"trace", "design", "check", "run", "compare"}
+    monkeypatch.setattr(cases, "command_line", lambda _: 1)
+    seed = next(seed for seed in range(200) if drawn[seed][0] != "design")
+    monkeypatch.setattr(commands, "arguments", lambda *_: drawn[seed])
+    with pytest.raises(AssertionError, match="exit code 1"):
+        cases.commands(random.Random(1), tmp_path)

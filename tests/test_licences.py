@@ -51,3 +51,15 @@ def test_python_packages_of_a_plain_installation_are_listed() -> None:
 def test_wheels_carry_the_list() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert set(project["license-files"]) >= {"LICENSE-MIT", "LICENSE-APACHE", "THIRD_PARTY.md"}
+
+
+def test_what_runs_in_the_kernel_has_a_licence_that_linux_accepts_and_the_pages_name() -> None:
+    """Linux refuses congestion controls in BPF without it: the word in the object is what it looks at."""
+    folder = ROOT / "crates" / "varicap-testbed" / "bpf"
+    for source in ("ratcp.bpf.c", "kernel.h"):
+        assert (folder / source).read_text().startswith("/* SPDX-License-Identifier: GPL-2.0 */\n")
+    assert 'SEC("license") = "GPL";' in (folder / "ratcp.bpf.c").read_text()
+    assert b"GPL\0" in (folder / "ratcp.bpf.o").read_bytes()
+    assert "RATCP in the kernel is varicap's own and is under GPL-2.0 alone" in PAGE
+    readme = (ROOT / "README.md").read_text().partition("## Licence")[2]
+    assert "`crates/varicap-testbed/bpf`), which is under GPL-2.0" in readme

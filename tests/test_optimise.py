@@ -407,3 +407,13 @@ def test_a_time_that_is_none_is_refused(cli: Cli, time: str) -> None:
     done = cli("design", FIXED, "--vary", f"{LIMIT}=3..9 packets", "--minimise", "goodput_bps", f"--time={time}")
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
+
+
+def test_a_design_whose_column_was_never_measured_has_its_figure(cli: Cli, tmp_path: Path) -> None:
+    """A range over a decade has a logarithmic axis, on which nothing at all would have no place."""
+    asked = ("--vary", f"{LIMIT}=2..30 packets", "--maximise", "qoe_bps", "--subject-to", "rtt_p95_ms <= 90 ms")
+    outage = ("--set", "topology.dumbbell.forward.capacity='0 b/s'", "--set", "duration='11 s'")
+    limits = ("--no-models", "--budget", "4", "--seeds", "2")
+    done = cli("design", FIXED, *asked, *outage, *limits, "-o", "d", "-q")
+    assert "Traceback" not in done.stderr, done.stderr
+    assert (tmp_path / "d" / "design.png").exists(), done.stderr

@@ -30,15 +30,26 @@ def test_nothing_heavy_is_loaded_before_it_is_known_what_to_do(module: str) -> N
     assert done.stdout.split() == []
 
 
+def test_the_package_itself_loads_next_to_nothing() -> None:
+    heavy = ("importlib.abc", "importlib.resources", "tempfile", "inspect", "urllib.parse", "asyncio", "typer", "rich")
+    script = f"import sys, varicap; print(*[name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
 @pytest.mark.parametrize(
     ("arguments", "unneeded"),
     [
-        (["--help"], {"numpy", "pyarrow", "scipy", "matplotlib", "distributed", "varicap.engines.model"}),
+        (
+            ["--help"],
+            {"numpy", "pyarrow", "scipy", "matplotlib", "distributed", "varicap.engines.model", "http.server"},
+        ),
         (["run", "--help"], {"numpy", "pyarrow", "scipy", "matplotlib", "varicap.cli.trace", "varicap.questions"}),
         (
             ["run", "FIXED", "--no-plot", "--seeds", "2", "--set", "duration='11 s'"],
             {"scipy", "matplotlib", "pandas", "distributed", "varicap.engines.model", "varicap.questions"}
-            | {"varicap.papers", "varicap.study", "varicap.traces", "varicap.cli.sweep", "varicap.report.web"},
+            | {"varicap.papers", "varicap.study", "varicap.traces", "varicap.cli.sweep", "varicap.report.web"}
+            | {"varicap.parts.tcp", "varicap.parts.dialogue", "pyarrow.compute", "dateutil"},
         ),
     ],
 )

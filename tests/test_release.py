@@ -54,6 +54,17 @@ def test_a_release_is_published_from_a_tag_and_only_after_every_package_was_trie
     assert [job for job in jobs if "permissions" in jobs[job]] == ["publish"]
 
 
+def test_each_package_of_a_release_has_the_page_for_browsers() -> None:
+    jobs = yaml.safe_load((WORKFLOWS / "release.yml").read_text())["jobs"]
+    assert {"run": "make web"} in jobs["page"]["steps"]
+    for name, builds in (("linux", "make wheels"), ("desktop", "maturin build")):
+        steps = jobs[name]["steps"]
+        page = {"name": "page", "path": "python/varicap/explore/page"}
+        fetched = next(number for number, step in enumerate(steps) if step.get("with") == page)
+        assert fetched < next(number for number, step in enumerate(steps) if step.get("run", "").startswith(builds))
+        assert "page" in jobs[name]["needs"]
+
+
 def test_wheels_are_checked_for_the_systems_whose_crates_are() -> None:
     workflow = yaml.safe_load((WORKFLOWS / "release.yml").read_text())["jobs"]
     desktop = {entry["target"] for entry in workflow["desktop"]["strategy"]["matrix"]["include"]}

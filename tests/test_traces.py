@@ -169,6 +169,26 @@ def test_rates_come_back_from_a_file(tmp_path: Path, with_delay: bool) -> None:
         assert again.delay.at(at).tolist() == delay.at(at).tolist()
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("a.csv", "time_s,mbps,delay_ms\n0,1,5\n1,2,7\n"), ("bw_1.txt", "1\n2\n"), ("a.csv", "# x\n1,2\n")],
+)
+def test_a_byte_order_mark_is_no_part_of_a_trace(tmp_path: Path, name: str, text: str) -> None:
+    """Some editors put one before UTF-8: before a header, a number or a comment."""
+    read: list[object] = []
+    for mark in ("", "\ufeff"):
+        (tmp_path / name).write_text(mark + text, encoding="utf-8")
+        (tmp_path / "delay_1.txt").write_text(mark + "30\n40\n", encoding="utf-8")
+        try:
+            trace = traces.load(tmp_path / name)
+        except TraceError as refused:
+            read.append(str(refused))
+        else:
+            assert trace.delay is not None
+            read.append((trace.duration_s, trace.delay.delay_ms.tolist(), trace.bits_until(np.array([0.5])).tolist()))
+    assert read[0] == read[1]
+
+
 def test_a_pair_of_leoreplayer_comes_back_from_its_files(tmp_path: Path) -> None:
     made = traces.generate_leo(1, 20)
     files = traces.save(made, tmp_path / "bw_7.txt")

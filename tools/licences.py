@@ -55,9 +55,12 @@ The kernel engine needs the following, linked statically:
 | libbpf | BSD-2-Clause | in the crate libbpf-sys |
 | zlib | Zlib | in the crate libbpf-sys |
 | libelf (elfutils) | LGPL-3.0-or-later, or GPL-2.0-or-later | in the crate libbpf-sys |
-| RATCP in the kernel | GPL-2.0 | `crates/varicap-testbed/bpf/ratcp.bpf.c`, a program of its own for the kernel |
 
 libelf may be replaced: a build from the source distribution with `--features varicap-py/bpf` links the system's.
+
+RATCP in the kernel is varicap's own and is under GPL-2.0 alone, since Linux runs congestion controls in BPF only under
+a licence that is compatible with its own. The module carries it compiled, as data that it hands to the kernel, and
+links nothing of it; its source is `crates/varicap-testbed/bpf`, in each source distribution.
 
 """
 PYTHON = """\

@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from importlib import import_module
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from types import ModuleType
@@ -42,7 +41,7 @@ def all_of(package: str, module: str) -> Callable[[str], Any]:
     return attribute
 
 
-class ShortNames(MetaPathFinder, Loader):
+class ShortNames:
     """Finds modules by a second name: ``varicap.tcp`` is the very module ``varicap.parts.tcp``, and so is all below it.
 
     `homes` are the places by the short names, which have one dot.

@@ -14,6 +14,10 @@ class MachineLacksError(RuntimeError):
     """What an engine needs is not on this machine; the text says what, and what to do about it."""
 
 
+class NothingDrawnError(ValueError):
+    """Results that leave nothing to draw; the text says why."""
+
+
 class StoppedRunsError(LimitError):
     """A limit was exceeded while replications went on, of which some were finished."""
 

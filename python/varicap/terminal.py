@@ -13,6 +13,7 @@ import typer
 import varicap._core as _core
 from varicap import _interrupt
 from varicap._names import unknown
+from varicap.errors import NothingDrawnError
 from varicap.report.printable import printable
 
 if TYPE_CHECKING:
@@ -110,11 +111,14 @@ def mistakes(error: _core.ScenarioError) -> str:
 
 
 def draw(figure: "Callable[[], Figure]", path: Path, report: Callable[[str], None]) -> None:
-    """Draw into `path`; on a machine without matplotlib, say so and exit."""
+    """Draw into `path`, or say why there is nothing to draw; on a machine without matplotlib, say so and exit."""
     try:
         drawn = figure()
     except ImportError:
         fail("plots need matplotlib: install varicap[plot] (--no-plot does without)", MACHINE_LACKS)
+    except NothingDrawnError as error:
+        report(f"no plot: {error}")
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
     drawn.savefig(path, metadata={_AUTHOR.get(path.suffix.lower(), "Software"): f"varicap {_core.__version__}"})
     report(f"wrote {path}")

@@ -22,8 +22,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 HANG_S = 60.0
 """A trial that takes longer is a failure; most take milliseconds."""
-KINDS = ("schema", "toml", "traces", "folders", "runs")
-SHARES = {"schema": 0.15, "toml": 0.15, "traces": 0.15, "folders": 0.2, "runs": 0.35}
+KINDS = ("schema", "toml", "traces", "folders", "commands", "runs")
+SHARES = {"schema": 0.1, "toml": 0.1, "traces": 0.1, "folders": 0.2, "commands": 0.2, "runs": 0.3}
 """Of the time."""
 
 

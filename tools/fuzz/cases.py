@@ -16,6 +16,7 @@ from pathlib import Path
 
 import varicap
 import varicap._core as _core
+from fuzz import commands as grammar_of_commands
 from fuzz import grammar, invariants, networks
 from fuzz.grammar import ROOT
 from varicap.cli import main
@@ -213,6 +214,20 @@ def command_line(arguments: list[str]) -> int:
     return int(str(code))
 
 
+def commands(rng: random.Random, folder: Path) -> None:
+    """A command does what it is asked, or says why not; it needs no more than a few seconds for either."""
+    for name, file in (("a.down", "t.down"), ("a.csv", "t.csv")):
+        text = _trace(rng, name)
+        (folder / file).write_bytes(mutated(rng, text) if rng.random() < 0.2 else text)
+    grammar_of_commands.write_scenario(rng, folder, lambda text: mutated(rng, text))
+    command = grammar_of_commands.arguments(rng, rng.choice(["t.down", "t.csv", "none.csv"]))
+    (folder / "command").write_text(" ".join(["varicap", *command]), encoding="utf-8")
+    with contextlib.chdir(folder):
+        code = command_line(command)
+    # 1 is a design whose demands nothing meets.
+    assert code in ((0, 1, 2) if command[0] == "design" else (0, 2)), f"exit code {code}"
+
+
 def runs(rng: random.Random, folder: Path) -> None:
     """A run of a random valid scenario keeps every invariant."""
     networks.write_traces(folder)
@@ -224,7 +239,14 @@ def runs(rng: random.Random, folder: Path) -> None:
     raise AssertionError("of twenty scenarios none is valid")
 
 
-KINDS: dict[str, Case] = {"schema": schema, "toml": toml, "traces": traces, "folders": folders, "runs": runs}
+KINDS: dict[str, Case] = {
+    "schema": schema,
+    "toml": toml,
+    "traces": traces,
+    "folders": folders,
+    "commands": commands,
+    "runs": runs,
+}
 """By the names that ``--kind`` knows."""
 
 os.environ.setdefault("MPLBACKEND", "Agg")

@@ -185,6 +185,9 @@ def _flow(rng: random.Random, chosen: dict[str, str]) -> Json:
         policy = {"policy": {"rate": rng.choice(RATES)}}
         estimators = [policy, {"instantaneous": {"interval": "20 ms"}}, {"effective": {"interval": "10 ms"}}]
         flow["feedback"] = {"link": "forward", "estimator": rng.choice(estimators), **_advice(rng)}
+    if "feedback" not in flow and isinstance(flow["app"], dict):
+        for settings in flow["app"].values():
+            settings.pop("heed", None)  # there is no rate to heed
     return flow
 
 

@@ -49,3 +49,14 @@ registry::apps! {
     }
 }
 varicap_units::choice!(App);
+
+impl App {
+    /// Whether it heeds the rate that the network advertises.
+    pub fn heeds(&self) -> bool {
+        match self {
+            App::Video(video) => video.heed,
+            App::RealTime(camera) => camera.heed,
+            _ => false,
+        }
+    }
+}

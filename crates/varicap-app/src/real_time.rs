@@ -34,7 +34,8 @@ pub struct RealTime {
     pub maximum: Rate,
     /// Frames that take longer are late. Default: 200 ms.
     pub deadline: Span,
-    /// Whether the encoder heeds the rate that the network advertises (`feedback`): it never exceeds it. Default: false.
+    /// Whether the encoder heeds the rate that the network advertises (`feedback`, which it needs): it never
+    /// exceeds it. Default: false.
     pub heed: bool,
 }
 

@@ -31,8 +31,8 @@ pub struct Video {
     pub startup: Option<Span>,
     /// How bitrates are chosen. Default: bola.
     pub rule: VideoRule,
-    /// Whether the player heeds the rate that the network advertises (`feedback`): it chooses no bitrate above it, and
-    /// takes it for the throughput as long as it has measured none. Default: false.
+    /// Whether the player heeds the rate that the network advertises (`feedback`, which it needs): it chooses no
+    /// bitrate above it, and takes it for the throughput as long as it has measured none. Default: false.
     pub heed: bool,
     /// How long a request takes to the server, while nothing is sent. Default: 0 s.
     pub request: Span,

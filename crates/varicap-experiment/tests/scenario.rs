@@ -320,3 +320,26 @@ fn a_scenario_without_a_name_has_its_files() {
     assert_eq!(name(".."), "scenario");
     assert_eq!(name(&"ä".repeat(300)), "ä".repeat(25));
 }
+
+#[test]
+fn a_link_that_has_the_outages_of_its_forward_link_and_cannot_is_told_where_they_come_from() {
+    let text = |reverse: &str| {
+        format!(
+            "duration = \"9 s\"\n[topology.dumbbell.forward]\ncapacity = \"9 Mb/s\"\n\
+             handover = {{ period = \"1 s\", outage = \"50 ms\" }}\n\
+             [topology.dumbbell.reverse]\ncapacity = \"1 Mb/s\"\n{reverse}\n[flows.a]\n"
+        )
+    };
+    let refused = |reverse: &str| Scenario::from_toml(&text(reverse), "x.toml", &[]).unwrap_err().to_string();
+    let found = refused("arq = {}");
+    assert!(found.contains("topology.dumbbell.reverse.handover.outage: found `50 ms`"), "{found}");
+    assert!(found.contains("expected 0 s: with `arq` slots follow one another"), "{found}");
+    assert!(
+        found.contains("it is that of the forward link: give this link a `handover` of its own"),
+        "{found}"
+    );
+    let own = "handover = { period = \"1 s\", outage = \"20 ms\" }";
+    assert!(!refused(&format!("arq = {{}}\n{own}")).contains("forward"));
+    let own = "arq = {}\nhandover = { period = \"1 s\" }";
+    assert!(Scenario::from_toml(&text(own), "x.toml", &[]).is_ok());
+}

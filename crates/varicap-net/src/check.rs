@@ -12,7 +12,10 @@ const LONGEST_LINE: usize = 1 << 16;
 /// Most entries of a trace, as many as a generated one may have; a rate takes 16 bytes of memory.
 const MOST_ENTRIES: usize = 50_000_000;
 
-/// The lines of a text with their numbers from 1, refusing what is not UTF-8; only one of them is held at a time.
+/// What some programs put before text in UTF-8.
+pub(crate) const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
+/// The lines of a text with their numbers from 1, without a byte order mark, refusing what is not UTF-8; only one of them is held at a time.
 pub(crate) struct Lines<'a, R> {
     file: &'a str,
     text: R,
@@ -41,6 +44,8 @@ impl<'a, R: BufRead> Lines<'a, R> {
         self.number += 1;
         let line = self.line.strip_suffix(b"\n").unwrap_or(&self.line);
         let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let mark = if self.number == 1 { BYTE_ORDER_MARK } else { b"" };
+        let line = line.strip_prefix(mark).unwrap_or(line);
         let refused = |expected: String| {
             let found = String::from_utf8_lossy(&line[..line.len().min(256)]);
             NetError::trace(self.file, self.number, &found, expected)

@@ -80,7 +80,7 @@ pub(crate) fn read_timeline<V: Copy>(
 }
 
 fn read_header(file: &str, number: usize, text: &str, column: &Column) -> Result<Places, NetError> {
-    let names = || text.trim_start_matches('\u{feff}').split(',').map(|name| name.trim());
+    let names = || text.split(',').map(|name| name.trim());
     let time = names().position(|name| name == "time_s");
     let value = names().enumerate().find_map(|(index, name)| {
         let (_, factor) = column.names.iter().find(|(column, _)| *column == name)?;

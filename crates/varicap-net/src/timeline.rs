@@ -70,6 +70,13 @@ impl<V: Copy> Timeline<V> {
     }
 }
 
+impl Timeline<Span> {
+    /// The least of its values.
+    pub(crate) fn least(&self) -> Span {
+        self.values.iter().min().copied().unwrap_or_default()
+    }
+}
+
 /// A path along a timeline.
 #[derive(Clone, Debug)]
 pub struct Steps<V = Rate> {

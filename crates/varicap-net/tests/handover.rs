@@ -12,7 +12,7 @@ use varicap_net::{
     OpportunityTrace, TraceOffset,
 };
 use varicap_units::part::Part;
-use varicap_units::{Bytes, Rate, Span, Streams, Time};
+use varicap_units::{Bytes, Probability, Rate, Span, Streams, Time};
 
 const MS: u64 = 1_000_000;
 
@@ -185,15 +185,34 @@ proptest! {
     ) {
         let json = format!(r#"{{"period": "{period} ns", "burst": "{burst} ns", "burst_loss": {loss}}}"#);
         let bursts = handover(&json).burst(LossParts::None);
-        let (out, lost) = outcome(&LinkParts { loss: bursts, ..parts(constant(12_000_000)) }, 200);
+        let (out, lost) = outcome(&LinkParts { loss: bursts.clone(), ..parts(constant(12_000_000)) }, 200);
         prop_assert_eq!(out.len() + lost.len(), 200);
         let in_burst = |at: u64| at >= period && (at - period) % period < burst;
         prop_assert!(lost.iter().all(|(at, _, _)| in_burst(*at)));
         prop_assert!(loss < 1.0 || out.iter().all(|(at, _)| !in_burst(*at)));
+        let mean = loss * burst as f64 / period as f64;
+        prop_assert!((bursts.mean() - mean).abs() < 1e-12, "{} and {mean}", bursts.mean());
         // Of the packets in bursts a share of `loss` is lost: within five standard deviations.
         let kept = out.iter().filter(|(at, _)| in_burst(*at)).count() as f64;
         let (packets, share) = (kept + lost.len() as f64, loss);
         let deviation = (packets * share * (1.0 - share)).sqrt();
         prop_assert!((lost.len() as f64 - packets * share).abs() <= 5.0 * deviation, "{} of {packets}", lost.len());
     }
+}
+
+#[test]
+fn the_mean_of_a_loss_with_bursts_is_what_is_lost_in_the_long_run() {
+    // No multiples of a packet's millisecond, so that packets leave at any time after an outage.
+    let json = r#"{"period": "20.713 ms", "outage": "4.3 ms", "burst": "4.1 ms", "burst_loss": 0.5}"#;
+    let bursts = handover(json).burst(LossParts::Bernoulli(Probability::new(0.2).unwrap()));
+    let mean: f64 = 1.0 - (1.0 - 0.2) * (1.0 - 4.1 / (20.713 - 4.3) * 0.5);
+    assert!((bursts.mean() - mean).abs() < 1e-12, "{} and {mean}", bursts.mean());
+    let capacity = handover(json).interrupt(constant(12_000_000));
+    let packets = 40_000;
+    let (out, lost) = outcome(&LinkParts { loss: bursts, ..parts(capacity) }, packets);
+    assert_eq!((out.len() + lost.len()) as u64, packets);
+    // Within five standard deviations, of packets by themselves.
+    let packets = packets as f64;
+    let deviation = (packets * mean * (1.0 - mean)).sqrt();
+    assert!((lost.len() as f64 - packets * mean).abs() < 5.0 * deviation, "{} of {packets}", lost.len());
 }

@@ -82,6 +82,14 @@ fn an_element_says_nothing_before_it_knows_and_then_at_once() {
 }
 
 #[test]
+fn a_run_shorter_than_an_update_hears_the_advice_of_its_beginning() {
+    let heard = hear_on(&LONG.replace("400 s", "2 s").replace("100 s", "1 s"), "feedback = { scone = {} }");
+    assert_eq!(heard.len(), 1, "{heard:?}");
+    assert_eq!(heard[0].0, 50.0);
+    assert!((heard[0].1 / level(3000.0) - 1.0).abs() < 1e-5, "{heard:?}");
+}
+
+#[test]
 fn of_several_elements_the_lowest_counts() {
     let two = r#"
         duration = "100 s"

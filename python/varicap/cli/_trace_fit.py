@@ -64,6 +64,7 @@ def fit(
     found = reported(lambda: traces.fit(loaded, slot_s, states, held_out=held_out, simulations=simulations, seed=seed))
     capacity = f"capacity = {found.to_toml(kind)}"
     if output is not None:
+        output.parent.mkdir(parents=True, exist_ok=True)
         output.write_text(f"# varicap trace fit: {file.name}, slots of {slot_s:g} s\n{capacity}\n", encoding="utf-8")
     if as_json:
         echo(json.dumps({"file": str(file), **found.to_dict()}, ensure_ascii=False))

@@ -1,7 +1,6 @@
 """`varicap explore`: the laboratory in a browser."""
 
 import contextlib
-import webbrowser
 from pathlib import Path
 from threading import Event
 from typing import Annotated
@@ -9,7 +8,6 @@ from typing import Annotated
 import typer
 
 import varicap._core as _core
-from varicap import explore as laboratory
 from varicap._files import read_scenario
 from varicap.engines.scenarios import load
 from varicap.terminal import echo
@@ -30,6 +28,10 @@ def explore(
     The page runs the simulator itself, with the same results as `varicap run`; it is served to this machine only, and
     asks for nothing else.
     """
+    import webbrowser
+
+    from varicap import explore as laboratory
+
     page = laboratory.page()
     if file is not None:
         page = _opening(page, file)
@@ -42,9 +44,11 @@ def explore(
 
 def _opening(page: str, file: Path) -> str:
     """The page with the scenario of a file; one with mistakes shows them there."""
+    from varicap.explore import with_scenario
+
     text, _ = read_scenario(file)
     traces = {}
     with contextlib.suppress(_core.ScenarioError):
         for name, path in load(file).trace_files():
             traces[name] = path.read_text(encoding="utf-8", errors="replace")
-    return laboratory.with_scenario(page, text, file.name, traces)
+    return with_scenario(page, text, file.name, traces)

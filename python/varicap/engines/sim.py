@@ -3,19 +3,22 @@
 import os
 from collections.abc import Iterable, Mapping
 from functools import partial
+from typing import TYPE_CHECKING
 
 import varicap._core as _core
 from varicap.engines.limits import MAX_MEMORY, MAX_TIME, budget_for
 from varicap.engines.precision import below, replicate
 from varicap.engines.scenarios import AnyScenario, load
 from varicap.parts import policies
-from varicap.parts.queues import MakeQueue
-from varicap.parts.reactive import MakePolicy
-from varicap.parts.tcp import MakeControl
 from varicap.results import watch
 from varicap.results.manifest import Request, Which
 from varicap.results.result import Result
 from varicap.statistics.progress import Progress, shown
+
+if TYPE_CHECKING:
+    from varicap.parts.queues import MakeQueue
+    from varicap.parts.reactive import MakePolicy
+    from varicap.parts.tcp import MakeControl
 
 
 def run(
@@ -28,8 +31,8 @@ def run(
     overrides: Mapping[str, str] | Iterable[tuple[str, str]] = (),
     series: Which | None = None,
     packets: Which | None = None,
-    controls: Mapping[str, MakeControl | MakePolicy | policies.MakePolicy] | None = None,
-    queues: Mapping[str, MakeQueue] | None = None,
+    controls: "Mapping[str, MakeControl | MakePolicy | policies.MakePolicy] | None" = None,
+    queues: "Mapping[str, MakeQueue] | None" = None,
     jobs: int | None = None,
     max_memory: str | None = MAX_MEMORY,
     max_time: str | None = MAX_TIME,

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from varicap import units
+from varicap.errors import NothingDrawnError
 from varicap.report import style
 from varicap.report.look import Look, halves, pick
 from varicap.report.measures import measure_of
@@ -62,6 +63,8 @@ def _scatter(axes: "Axes", result: "Recorded", flows: list[str], measure: str | 
         axes.errorbar(
             [x.mean], [y.mean], xerr=_halves(x), yerr=_halves(y), fmt="o", color=colour, label=style.literal(name)
         )
+    if not axes.lines:
+        raise NothingDrawnError(f"no dots: `{column}` was not measured of these flows")
     look.plain(axes, zero=False)
     axes.margins(x=0.08, y=0.12)
     if "y" not in look.log:

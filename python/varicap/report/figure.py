@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from varicap import units
+from varicap.errors import NothingDrawnError
 from varicap.report import clouds, style
 from varicap.report.look import Look, chosen
 from varicap.report.table import bottlenecks
@@ -151,7 +152,7 @@ def _panels(result: "Recorded", run: int, wanted: list[str]) -> list[Panel]:
     links = _of_run(result.link_series, run)
     flows = _of_run(result.flow_series, run)
     if links.num_rows == 0:
-        raise ValueError(f"no series of run {run} were recorded (series=True, --series)")
+        raise _no_series(result.summary, run)
     panels = []
     for link in bottlenecks(result.summary):
         rows = links.filter(pc.equal(links["link"], link["name"]))
@@ -163,6 +164,16 @@ def _panels(result: "Recorded", run: int, wanted: list[str]) -> list[Panel]:
             each = {name: flows.filter(pc.equal(flows["flow"], name)) for name in names}
             panels.append(Panel(f"{own} over {link['name']}" if own is not None else link["name"], rows, each, own))
     return panels
+
+
+def _no_series(summary: dict[str, Any], run: int) -> ValueError:
+    """Why there are none: they were not recorded, or the run ended before their first point."""
+    scenario = summary["scenario"] if isinstance(summary["scenario"], dict) else {}
+    sample = (scenario.get("record") or {}).get("sample", "0 s")
+    if units.seconds(sample) > summary["simulated_s"]:
+        each = f"series have a point each {sample} (record.sample)"
+        return NothingDrawnError(f"a run of {summary['simulated_s']:g} s is too short to draw: {each}")
+    return ValueError(f"no series of run {run} were recorded (series=True, --series)")
 
 
 def _fewer(panel: Panel, names: list[str]) -> Panel:

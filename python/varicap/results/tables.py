@@ -7,7 +7,6 @@ import pyarrow as pa
 
 import varicap._core as _core
 from varicap.results import shown
-from varicap.results.differences import differences
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -63,6 +62,8 @@ class Recorded(ABC):
 
         Differences are taken run by run, and have their 95 % interval.
         """
+        from varicap.results.differences import differences
+
         return differences(self.flows, self.links, reference)
 
     def figure(self, **looks: Unpack[shown.Looks]) -> "Figure":
@@ -84,7 +85,15 @@ def arrow(columns: "list[_core.Column]") -> pa.Table:
     fields = []
     arrays = []
     for name, unit, description, values in columns:
-        array = pa.DictionaryArray.from_arrays(*values) if isinstance(values, tuple) else pa.array(values)
+        array = _array(values)
         fields.append(pa.field(name, array.type, metadata={"unit": unit, "description": description}))
         arrays.append(array)
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def _array(values: Any) -> pa.Array:
+    # Names with their type: to find it, Arrow would import what it needs for months and days.
+    if isinstance(values, tuple):
+        places, names = values
+        return pa.DictionaryArray.from_arrays(places, pa.array(names, pa.string()))
+    return pa.array(values, pa.string()) if isinstance(values, list) else pa.array(values)

@@ -1861,8 +1861,8 @@ class Video(Part):
     rule: VideoRule = Bola()
     """How bitrates are chosen. Default: bola."""
     heed: bool = False
-    """Whether the player heeds the rate that the network advertises (`feedback`): it chooses no bitrate above it, and
-    takes it for the throughput as long as it has measured none.
+    """Whether the player heeds the rate that the network advertises (`feedback`, which it needs): it chooses no bitrate
+    above it, and takes it for the throughput as long as it has measured none.
 
     Default: false.
     """
@@ -1893,7 +1893,7 @@ class RealTime(Part):
     deadline: Span = "200 ms"
     """Frames that take longer are late. Default: 200 ms."""
     heed: bool = False
-    """Whether the encoder heeds the rate that the network advertises (`feedback`): it never exceeds it.
+    """Whether the encoder heeds the rate that the network advertises (`feedback`, which it needs): it never exceeds it.
 
     Default: false.
     """
@@ -2033,7 +2033,10 @@ class Scone(Part):
     """
 
     update: Span = "20 s"
-    """Least time from one SCONE packet of a connection to its next one. Default: 20 s (§8.1: every 20 to 30 s)."""
+    """Least time from one SCONE packet of a connection to its next one; the first goes when it opens.
+
+    Default: 20 s (§8.1: every 20 to 30 s).
+    """
     spread: Span = "10 s"
     """The time to the next one is uniform from `update` to this much more (§7.1: a small random delay).
 

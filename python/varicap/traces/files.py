@@ -10,6 +10,7 @@ Capacities are read by the engine's own readers: whatever is accepted here is ac
 versa.
 """
 
+import codecs
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -202,6 +203,6 @@ def _write(path: Path, text: str) -> Path:
 
 def _read(path: Path) -> bytes:
     try:
-        return read_whole(path, _MOST_BYTES)
+        return read_whole(path, _MOST_BYTES).removeprefix(codecs.BOM_UTF8)
     except UnreadableError as error:
         raise TraceError(f"{path}: {error}") from None

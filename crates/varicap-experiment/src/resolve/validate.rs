@@ -11,7 +11,7 @@ use crate::resolve::parts::{abr, feedback, queue, reactive, relay, reservation};
 use crate::resolve::topology::Placed;
 use crate::scenario::document::join_path;
 use crate::scenario::name::{LONGEST_NAME, in_name};
-use crate::scenario::{Datagrams, FlowConfig, SCHEMA_VERSION, Scenario};
+use crate::scenario::{Datagrams, FlowConfig, LinkConfig, SCHEMA_VERSION, Scenario};
 
 /// Largest IP packet [B].
 const LARGEST_PACKET: u64 = 65_535;
@@ -112,11 +112,15 @@ fn check_link(at: &At, link: &Placed<'_>, flows: &IndexMap<String, FlowConfig>) 
     if let Some(handover) = &link.handover {
         let at = at.inner("handover");
         at.part(handover.check())?;
-        let is_possible = config.arq.is_none() || handover.outage == Span::ZERO;
-        at.require("outage", is_possible, handover.outage, "0 s: with `arq` slots follow one another")?;
         let keeps = matches!(&config.capacity, CapacityConfig::LoadReactive(config) if !config.pre_emption);
-        let expected = "0 s: without `pre_emption` a load-reactive link keeps what it has";
-        at.require("outage", !keeps || handover.outage == Span::ZERO, handover.outage, expected)?;
+        for (no_outage, why) in [
+            (config.arq.is_some(), "with `arq` slots follow one another"),
+            (keeps, "without `pre_emption` a load-reactive link keeps what it has"),
+        ] {
+            if no_outage && handover.outage > Span::ZERO {
+                return Err(refused_outage(&at, config, handover.outage, why));
+            }
+        }
     }
     at.inner("capacity").part(config.capacity.check())?;
     check_framing(&at.inner("framing"), config.framing)?;
@@ -126,6 +130,15 @@ fn check_link(at: &At, link: &Placed<'_>, flows: &IndexMap<String, FlowConfig>) 
         at.inner("queue").part(queue.check_no_bdp())?;
     }
     queue::check(&at.inner("queue"), &queue, flows)
+}
+
+/// An outage that a link cannot have; one that says nothing of handovers has those of its forward link.
+fn refused_outage(handover: &At, config: &LinkConfig, outage: Span, why: &str) -> ScenarioError {
+    let error = ScenarioError::at(handover.key("outage"), format!("0 s: {why}")).found(outage);
+    if config.handover.is_some() {
+        return error;
+    }
+    error.hint("it is that of the forward link: give this link a `handover` of its own")
 }
 
 fn check_framing(at: &At, framing: Framing) -> Checked {
@@ -175,6 +188,7 @@ fn check_flow(at: &At, flow: &FlowConfig, scenario: &Scenario) -> Checked {
             }
             abr::check(at, flow)?;
             at.inner("app").part(flow.app.check())?;
+            feedback::check_heeded(at, flow)?;
             at.inner("tcp").part(flow.tcp.check())
         }
     }

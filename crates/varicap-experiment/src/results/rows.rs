@@ -45,7 +45,7 @@ row! {
         real rebuffering ("rebuffering.mean", "1") "Share of the time since a video began in which nothing was shown.";
         real switches ("switches", "1") "Changes of the bitrate from one segment of a video to the next.";
         real startup_ms ("startup_ms.mean", "ms") "Mean time until a video began, of those that began in the measured time.";
-        real qoe_bps ("qoe_bps.mean", "b/s") "Linear quality of experience of a video, per segment: its bitrate, less the change of the bitrate, less 3 Mb for each second of stall and start-up [yin15, eq. (5)].";
+        real qoe_bps ("qoe_bps.mean", "b/s") "Linear quality of experience of a video, per segment: its bitrate, less the change of the bitrate, less 3 Mb for each second of stall and start-up [yin15, eq. (5)]; no number where no segment has come.";
         real late ("late.mean", "1") "Share of a camera's frames that came after their deadline.";
         real jain_index ("jain_index", "1") "Jain's fairness index of the goodputs of the flows that the row stands for; nothing for one flow.";
     }

@@ -219,6 +219,11 @@ mod tests {
             "t.down, line 1: found `99999999999999999999…`, expected one whole number of milliseconds"
         );
         assert!(refusal("9999999999999999\n").ends_with("at most 1000000000000 ms"));
+        assert_eq!(
+            refusal("\u{feff}x\n"),
+            "t.down, line 1: found `x`, expected one whole number of milliseconds"
+        );
+        assert_eq!(parse("\u{feff}1\n2\n"), parse("1\n2\n"));
         let not_text = OpportunityTrace::parse("t", &[b'1', b'\n', 0xff, b'\n'][..]).unwrap_err();
         assert_eq!(not_text.to_string(), "t, line 2: found `\u{fffd}`, expected text in UTF-8");
     }

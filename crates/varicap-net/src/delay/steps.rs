@@ -45,7 +45,7 @@ impl DelayPart for StepsDelayConfig {
     }
 
     fn least(parts: &Arc<Timeline<Span>>) -> Span {
-        parts.pieces().map(|(_, delay)| delay).min().unwrap_or_default()
+        parts.least()
     }
 
     fn path(parts: &Arc<Timeline<Span>>, _: Stream) -> Steps<Span> {

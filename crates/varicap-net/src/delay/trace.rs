@@ -11,7 +11,7 @@ use varicap_units::{Span, Stream, stream_name};
 use super::{DelayPart, ReadFile, mean_of};
 use crate::NetError;
 use crate::capacity::{TraceOffset, read_named, yes};
-use crate::check::{Lines, read_digits, require_room};
+use crate::check::{BYTE_ORDER_MARK, Lines, read_digits, require_room};
 use crate::csv::{Column, is_row, read_timeline};
 use crate::timeline::{Steps, Timeline};
 
@@ -62,7 +62,7 @@ impl DelayPart for TraceDelayConfig {
     }
 
     fn least(parts: &TraceDelayParts) -> Span {
-        parts.timeline.pieces().map(|(_, delay)| delay).min().unwrap_or_default()
+        parts.timeline.least()
     }
 
     fn path(parts: &TraceDelayParts, stream: Stream) -> Steps<Span> {
@@ -97,7 +97,7 @@ const LINE: Span = Span::from_millis(10);
 pub fn read_delays(file: &str, text: impl BufRead, repeat: bool) -> Result<Timeline<Span>, NetError> {
     let mut text = text;
     let begin = text.fill_buf().map_err(|error| NetError::file(file, error.to_string()))?;
-    let begin = String::from_utf8_lossy(begin);
+    let begin = String::from_utf8_lossy(begin.strip_prefix(BYTE_ORDER_MARK).unwrap_or(begin));
     let first = begin.lines().find(|line| is_row(line)).unwrap_or_default();
     let is_replayers = read_digits(first.trim()).is_some();
     drop(begin);
@@ -156,6 +156,16 @@ mod tests {
         );
         assert_eq!(read("24\n24\n31\n").unwrap().length(), Some(Span::from_millis(30)));
         assert_eq!(read("24\n").unwrap().length(), Some(LINE));
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_the_first_line() {
+        assert_eq!(pieces("\u{feff}24\n31\n"), pieces("24\n31\n"));
+        assert_eq!(pieces("\u{feff}# seen\n24\n"), pieces("24\n"));
+        assert_eq!(pieces("\u{feff}time_s,delay_ms\n0,20\n1,30\n"), pieces("time_s,delay_ms\n0,20\n1,30\n"));
+        let found = read("\u{feff}x\n").unwrap_err().to_string();
+        assert!(found.contains("found `x`"), "{found}");
+        assert!(read("24\n\u{feff}31\n").is_err(), "it stands at the beginning only");
     }
 
     #[test]

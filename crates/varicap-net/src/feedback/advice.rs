@@ -23,7 +23,8 @@ const FASTEST: Span = Span::from_millis(1);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SconeConfig {
-    /// Least time from one SCONE packet of a connection to its next one. Default: 20 s (§8.1: every 20 to 30 s).
+    /// Least time from one SCONE packet of a connection to its next one; the first goes when it opens. Default: 20 s
+    /// (§8.1: every 20 to 30 s).
     pub update: Span,
     /// The time to the next one is uniform from `update` to this much more (§7.1: a small random delay). Default: 10 s.
     pub spread: Span,

@@ -48,11 +48,12 @@ pub fn ignore_interrupts() {
 /// Lets this thread wake as exactly as the machine allows: with exact timers and, if that is permitted, with priority
 /// over all ordinary threads (SCHED_FIFO). Returns whether it was permitted.
 pub fn go_first() -> bool {
-    let priority = libc::sched_param { sched_priority: 20 };
-    // SAFETY: no pointers; `priority` outlives the call.
+    // The kernel's `sched_param`, by the kernel's call: musl has more in the one and refuses the other.
+    let priority: libc::c_int = 20;
+    // SAFETY: `priority` outlives the call, which only reads it.
     unsafe {
         libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0);
-        libc::sched_setscheduler(0, libc::SCHED_FIFO, &priority) == 0
+        libc::syscall(libc::SYS_sched_setscheduler, 0, libc::SCHED_FIFO, &raw const priority) == 0
     }
 }
 

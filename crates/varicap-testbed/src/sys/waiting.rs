@@ -65,7 +65,7 @@ impl Timer {
         // Zero would disarm it.
         let nanos = if at.is_never() { 0 } else { (clock.zero + at.as_nanos()).max(1) };
         let value = libc::timespec {
-            tv_sec: (nanos / 1_000_000_000) as libc::time_t,
+            tv_sec: (nanos / 1_000_000_000) as _,
             tv_nsec: (nanos % 1_000_000_000) as libc::c_long,
         };
         let spec =

@@ -1,5 +1,6 @@
 """What a design found, in words, as tables and as a figure."""
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -255,6 +256,7 @@ def _draw(axes: "Axes", found: Found, across: str, up: str) -> None:
     variables = {variable.path: variable for variable in found.space.variables}
     variable = variables.get(across)
     scale = _measure(found, up).scale
+    measured = False
     for verdict, colour in _COLOURS.items():
         chosen = [
             one for one in found.tried if one.verdict == verdict and (variable is None or across in dict(one.point))
@@ -266,6 +268,7 @@ def _draw(axes: "Axes", found: Found, across: str, up: str) -> None:
         else:
             x = [variable.place(dict(one.point)[across]) for one in chosen]
         y = [one.columns[up].mean * scale for one in chosen]
+        measured = measured or any(map(math.isfinite, y))
         half = [_half(one.columns[up]) * scale for one in chosen]
         axes.errorbar(x, y, half, fmt="o", markersize=3, linewidth=0.8, color=style.colour(colour), label=verdict)
         said = [(at, one.by_model[up] * scale) for at, one in zip(x, chosen, strict=True) if one.by_model]
@@ -285,6 +288,8 @@ def _draw(axes: "Axes", found: Found, across: str, up: str) -> None:
         listed = [dict(one.point).get(across, "") for one in found.tried]
         axes.set_xlabel(style.literal(label_of(across, [value for value in listed if value])), fontsize=9)
         if variable.range is not None and variable.range.logarithmic:
+            if not measured:
+                axes.set_xlim(variable.range.low, variable.range.high)  # without a point there is nothing to scale to
             axes.set_xscale("log")
         if variable.choices:
             axes.set_xticks(range(len(variable.choices)), variable.choices, fontsize=8)

@@ -30,8 +30,6 @@ pub(crate) fn check(at: &At, feedback: &FeedbackConfig, duration: Span) -> Check
     }
     if let Some(scone) = &feedback.scone {
         at.inner("scone").part(scone.check())?;
-        let shorter = format!("less than `duration`, {duration}");
-        at.inner("scone").require("update", scone.update < duration, scone.update, shorter)?;
         let own = "nothing: advice has levels and a period of its own, `scone`";
         for (key, given) in [("quantum", feedback.quantum.is_some()), ("expires", feedback.expires.is_some())]
         {
@@ -56,6 +54,20 @@ fn check_estimator(at: &At, estimator: &EstimatorConfig, duration: Span) -> Chec
     at.inner(estimator.name()).require("interval", interval < duration, interval, shorter)
 }
 
+/// An application that heeds a rate needs feedback that advertises one.
+pub(crate) fn check_heeded(at: &At, flow: &FlowConfig) -> Checked {
+    let silent = flow.feedback.is_none() && !by_default(flow);
+    let at = at.inner("app").inner(flow.app.name());
+    let expected = "false, or `feedback` for the flow, which advertises the rate that is heeded";
+    at.require("heed", !silent || !flow.app.heeds(), true, expected)
+}
+
+/// Whether a flow that says nothing of feedback has it, since it needs a rate.
+fn by_default(flow: &FlowConfig) -> bool {
+    let is_told = flow.abr.as_ref().is_some_and(|abr| abr.rate.is_none());
+    flow.datagrams.is_none() && (is_told || matches!(flow.tcp.congestion, Congestion::Ratcp(_)))
+}
+
 /// The feedback of a flow whose table lies at `path`, if it has any.
 pub(crate) fn resolve(
     path: &str,
@@ -64,12 +76,9 @@ pub(crate) fn resolve(
     links: &[LinkSpec],
     duration: Span,
 ) -> Result<Option<FeedbackSpec>, ScenarioError> {
-    let is_told = flow.abr.as_ref().is_some_and(|abr| abr.rate.is_none());
-    let by_default =
-        flow.datagrams.is_none() && (is_told || matches!(flow.tcp.congestion, Congestion::Ratcp(_)));
     let config = match &flow.feedback {
         Some(config) => config.clone(),
-        None if by_default => FeedbackConfig::default(),
+        None if by_default(flow) => FeedbackConfig::default(),
         None => return Ok(None),
     };
     let at = At::new(format!("{path}.feedback"));
