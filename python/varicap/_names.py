@@ -6,7 +6,12 @@ from importlib import import_module
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from importlib.abc import Loader
+else:
+    Loader = object  # what it brings is needed by no import, and takes longer than all else here
 
 
 def on_first_use(package: str, names: Mapping[str, Iterable[str]]) -> Callable[[str], Any]:
@@ -41,7 +46,7 @@ def all_of(package: str, module: str) -> Callable[[str], Any]:
     return attribute
 
 
-class ShortNames:
+class ShortNames(Loader):
     """Finds modules by a second name: ``varicap.tcp`` is the very module ``varicap.parts.tcp``, and so is all below it.
 
     `homes` are the places by the short names, which have one dot.
