@@ -155,7 +155,7 @@ class _Drawn:
             if lost.any():
                 losses.append(Column(f"{label}, lost", "packets", listed(lost), "ticks", place, dash))
         if columns:
-            yield self._chart("queue", "Queue, and losses as crosses on it", "packets", [*columns, *losses])
+            yield self._chart("queue", "Queue, and losses as marks on the axis", "packets", [*columns, *losses])
 
     def waiting(self, panels: list[dict[str, Any]]) -> Iterator[Chart]:
         """How long each link keeps a packet waiting."""
