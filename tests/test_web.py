@@ -3,6 +3,7 @@
 The module and the page are built by `make web`.  Without them, or without Node, these tests skip and say so.
 """
 
+import gzip
 import hashlib
 import itertools
 import json
@@ -96,6 +97,11 @@ def test_random_scenarios_have_the_results_of_the_native_engine(tmp_path: Path) 
     jobs = list(itertools.islice(generated(tmp_path), GENERATED))
     for found, job in zip(in_the_module(jobs), jobs, strict=True):
         assert found == natively(job, tmp_path)
+
+
+def test_the_module_and_the_page_are_small() -> None:
+    assert len(gzip.compress(MODULE.read_bytes(), 9)) <= 600_000
+    assert (ROOT / "web/dist/index.html").stat().st_size <= 900_000
 
 
 def test_a_mistake_is_told_with_its_line() -> None:
