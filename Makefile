@@ -44,7 +44,7 @@ export MPLBACKEND := Agg
 # The cargo option for the features of package $(1) that can be built here.
 features = $$(sed 's,.*,--features $(1)/&,' $(FEATURES))
 
-.PHONY: help setup web test-web run quick test built test-rust test-python checked lint format bpf bench instructions reproduce fuzz docs docs-rust schema lock wheels smoke audit licences clean
+.PHONY: help setup web explore test-web run quick test built test-rust test-python checked lint format bpf bench instructions reproduce fuzz docs docs-rust schema lock wheels smoke audit licences clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -84,6 +84,9 @@ $(EXTENSION)%: $(PACKAGES) $(FEATURES) $(RUST_SOURCES) Cargo.toml Cargo.lock pyp
 	@rm -f $(EXTENSION)* && touch $@
 
 web: $(PAGE) ## the laboratory in a browser, into web/dist: one file that any host can serve (varicap explore opens it)
+
+explore: setup web ## the laboratory in a browser: builds it and opens it (Ctrl-C ends it)
+	$(BIN)/varicap explore
 
 $(MODULE): $(RUST_SOURCES) Cargo.toml Cargo.lock tools/build_wasm.sh
 	@sh tools/build_wasm.sh $@
