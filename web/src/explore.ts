@@ -151,6 +151,11 @@ export class Laboratory {
     return answers.at(-1)!.ok.toml;
   }
 
+  /** What a program outside needs to run the same. */
+  async told(): Promise<{ toml: string; files: Record<string, string> }> {
+    return { toml: await this.toml(), files: Object.fromEntries(this.named()) };
+  }
+
   private asText(): void {
     if (this.state.mode === "text") return;
     void this.open({ ...this.state, mode: "text", text: toToml(this.state), file: "explore.toml", settings: [] }).then(() => this.onSettled());

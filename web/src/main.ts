@@ -38,7 +38,14 @@ async function start(): Promise<void> {
     const said = await encode(laboratory.state);
     history.replaceState(null, "", lesson ? `#lesson=${lesson.number}&s=${said}` : `#s=${said}`);
   };
-  laboratory.onSettled = () => void settle();
+  // A notebook has the page in a frame, and hears what is set there.
+  const tell = async () => {
+    if (parent !== window) parent.postMessage({ varicap: await laboratory.told() }, "*");
+  };
+  laboratory.onSettled = () => {
+    void settle();
+    void tell().catch(() => undefined);
+  };
 
   const route = async () => {
     const asked = address();
@@ -58,6 +65,7 @@ async function start(): Promise<void> {
     if (lesson) showLesson(lesson, laboratory);
     const { state, notice } = await stateFrom(asked, lesson);
     await laboratory.open(state, lesson?.knobs ?? [], notice);
+    await tell().catch(() => undefined);
   };
   addEventListener("hashchange", () => void route());
   // The address is the state of the page: the way to the charts must not change it.

@@ -17,6 +17,9 @@ from pathlib import Path
 from threading import Thread
 from urllib.parse import quote
 
+import varicap._core as _core
+from varicap._files import read_scenario
+from varicap.engines.scenarios import load
 from varicap.errors import MachineLacksError
 
 _HOST = "127.0.0.1"
@@ -35,6 +38,16 @@ def page() -> str:
             "this installation has no page for browsers: `make web` builds it, in a clone of varicap"
         )
     return built.read_text(encoding="utf-8")
+
+
+def read(file: Path) -> tuple[str, dict[str, str]]:
+    """The text of a scenario file, and those of the files that it names; one with mistakes names none."""
+    text, _ = read_scenario(file)
+    try:
+        named = load(file).trace_files()
+    except _core.ScenarioError:
+        return text, {}
+    return text, {name: path.read_text(encoding="utf-8", errors="replace") for name, path in named}
 
 
 def with_scenario(page: str, text: str, name: str, traces: dict[str, str]) -> str:
@@ -56,12 +69,14 @@ def seen_from(folder: Path) -> str | None:
         return built.resolve().as_uri()
 
 
-def link(address: str, text: str, traces: Mapping[str, str]) -> str:
+def link(address: str, text: str, traces: Mapping[str, str], name: str = "scenario.toml") -> str:
     """The address that opens a scenario in the page at `address`: its text, and the files that it names with theirs.
+
+    The `name` of its own file says its format.
 
     Files are left out if an address has no room for them; the page then asks for them.
     """
-    state = {"mode": "text", "text": text, "file": "scenario.toml"}
+    state = {"mode": "text", "text": text, "file": name}
     whole = _letters({**state, "files": dict(traces)})
     return f"{address}#s={whole if len(whole) <= _MOST_LETTERS else _letters(state)}"
 
