@@ -225,7 +225,10 @@ def test_completion_times_are_on_the_page(shared: Result) -> None:
     (levels,) = [column["values"] for column in chart["columns"] if column["label"] == "web"]
     assert min(levels) > 60  # two round trips of 40 ms, less what the sender need not wait for
     assert min(levels) < pc.min(rows["fct_p50_ms"]).as_py() < max(levels)
-    assert "fct" not in data_of(pages.html(varicap.run(SHARED, seeds=1, series=True)))["charts"]
+    without = pages.html(varicap.run(SHARED, seeds=1, series=True))
+    assert "fct" not in data_of(without)["charts"]
+    assert "Record packets (--packets)" in without
+    assert "Record packets (--packets)" not in pages.html(shared)
 
 
 def test_the_first_screen_has_a_chart(tab: browser.Page, shared: Result, study: Study, tmp_path: Path) -> None:

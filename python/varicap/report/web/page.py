@@ -151,7 +151,7 @@ def _summary(shown: Source) -> Iterable[Markup]:
     fidelity = shown.summary.get("fidelity") or {}
     warning = Markup() if fidelity.get("valid", True) else _warning(fidelity)
     hint = Markup()
-    if any(flow.get("transfers") for flow in shown.summary["flows"]) and shown.packets.num_rows == 0 and several:
+    if any(flow.get("transfers") for flow in shown.summary["flows"]) and shown.packets.num_rows == 0:
         hint = tag("p", "Record packets (--packets) to see how completion times are distributed.", class_="note")
     notes = (tag("p", f"{text[:1].upper()}{text[1:]}.", class_="note") for text in shown.summary.get("notes") or ())
     return (warning, note if several else Markup(), *notes, *tables, hint, *_differences(shown))
