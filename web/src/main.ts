@@ -25,7 +25,7 @@ function address(): URLSearchParams {
 }
 
 async function start(): Promise<void> {
-  const wasm = await inflate(bytesOf85(byId("module").textContent!.trim()), "gzip");
+  const wasm = await inflate(bytesOf85(byId("module").textContent!.trim()), "deflate-raw");
   const client = new Client(await WebAssembly.compile(wasm as BufferSource));
   const traces: Record<string, string> = {};
   for (const [name, packed] of Object.entries(TRACES)) traces[name] = await trace(packed);
