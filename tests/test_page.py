@@ -146,6 +146,19 @@ def test_means_over_time_are_those_of_the_tables(alone: Result, shared: Result) 
     assert f"{link['dropped_packets']} packets were lost" in queue["text"]
 
 
+def test_no_throughput_exceeds_the_capacity(alone: Result, shared: Result) -> None:
+    for result in (alone, shared):
+        for key, chart in data_of(pages.html(result))["charts"].items():
+            if key.startswith("rates-"):
+                capacity, *others = (column["values"] for column in chart["columns"])
+                assert len(others) >= 1
+                for values in others:
+                    # Numbers on the page have five digits.
+                    assert all(value <= most * 1.0001 for value, most in zip(values, capacity, strict=True))
+    links = shared.link_series.filter(pc.equal(shared.link_series["link"], "forward"))
+    assert pc.max(pc.divide(links["throughput_bps"], links["capacity_bps"])).as_py() > 1.01
+
+
 def test_every_chart_gives_a_flow_its_colour_and_a_shared_queue_none(shared: Result, alone: Result) -> None:
     text = pages.html(shared)
     charts = data_of(text)["charts"]
