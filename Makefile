@@ -44,7 +44,7 @@ export MPLBACKEND := Agg
 # The cargo option for the features of package $(1) that can be built here.
 features = $$(sed 's,.*,--features $(1)/&,' $(FEATURES))
 
-.PHONY: help setup web test-web run quick test built test-rust test-python checked lint format bpf bench instructions reproduce fuzz docs docs-rust schema lock wheels smoke audit licences clean
+.PHONY: help setup web explore test-web run quick test built test-rust test-python checked lint format bpf bench instructions reproduce fuzz docs docs-rust schema lock wheels smoke audit licences clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -85,6 +85,9 @@ $(EXTENSION)%: $(PACKAGES) $(FEATURES) $(RUST_SOURCES) Cargo.toml Cargo.lock pyp
 
 web: $(PAGE) ## the laboratory in a browser, into web/dist: one file that any host can serve (varicap explore opens it)
 
+explore: setup web ## the laboratory in a browser: builds it and opens it (Ctrl-C ends it)
+	$(BIN)/varicap explore
+
 $(MODULE): $(RUST_SOURCES) Cargo.toml Cargo.lock tools/build_wasm.sh
 	@sh tools/build_wasm.sh $@
 
@@ -116,7 +119,7 @@ test-python: $(ANY) $(DEV_PACKAGES) $(BROWSER)
 
 # In `make test` they skip, and say so, where the page was not built: its standard library takes minutes.
 test-web: web $(ANY) $(DEV_PACKAGES) $(BROWSER) ## the tests of the laboratory in a browser, with the page that they need
-	$(BIN)/python -m pytest --quiet tests/test_web.py tests/test_explore.py
+	$(BIN)/python -m pytest --quiet tests/test_web.py tests/test_explore.py tests/test_widget.py
 
 quick: $(ANY) $(DEV_PACKAGES) ## the fast tier: formats, lint of what changed, unit tests, an example on each engine
 	@sh tools/quick.sh
@@ -179,7 +182,8 @@ lock: pyproject.toml ## resolve the Python packages again, into the four require
 	$(RESOLVE) pyproject.toml --extra docs --constraint tests/requirements.txt --output-file docs/requirements.txt
 	$(RESOLVE) --group pyproject.toml:release --constraint tests/requirements.txt --output-file tools/requirements.txt
 
-wheels: $(RELEASE_PACKAGES) $(if $(filter no,$(WEB)),,web) ## wheels for Linux and the source distribution, into dist (TARGETS: Rust's names; WEB=no: without the page), and try them
+wheels: $(RELEASE_PACKAGES) ## wheels for Linux and the source distribution, into dist (TARGETS: Rust's names; WEB=no: builds no page), and try them
+	@[ "$(WEB)" = no ] || $(MAKE) --no-print-directory web || echo "wheels: without the page for browsers, which cannot be built here" >&2
 	@sh tools/build_wheels.sh $(BIN) $(or $(PROFILE),release) $(TARGETS)
 	@$(MAKE) --no-print-directory smoke
 

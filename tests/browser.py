@@ -33,6 +33,7 @@ class Page:
         """What the console said, exceptions, and whatever was refused."""
         self.requests: list[str] = []
         """Addresses that the page asked for."""
+        self._choosers: list[int] = []
 
     def open(self, file: Path, width: int = 1200, height: int = 900, dark: bool = False) -> None:
         """Show `file` and wait until it is drawn."""
@@ -75,6 +76,27 @@ class Page:
         held = {"button": "left", "buttons": 1, "clickCount": 1} if is_held or what != "mouseMoved" else {}
         self.call("Input.dispatchMouseEvent", type=what, x=x, y=y, **held)
 
+    def click(self, selector: str) -> None:
+        """With the mouse, in the middle of an element."""
+        found = f"document.querySelector({json.dumps(selector)})"
+        self.eval(f"{found}.scrollIntoView({{ block: 'center' }})")
+        middle = "(({left, top, width, height}) => [left + width / 2, top + height / 2])"
+        x, y = self.eval(f"{middle}({found}.getBoundingClientRect())")
+        self.mouse("mouseMoved", x, y)
+        self.mouse("mousePressed", x, y)
+        self.mouse("mouseReleased", x, y)
+
+    def choose(self, selector: str, file: Path) -> None:
+        """Click on what opens a dialog for files, and choose one there."""
+        self.call("Page.setInterceptFileChooserDialog", enabled=True)
+        self._choosers.clear()
+        self.click(selector)
+        end = time.monotonic() + 20
+        while not self._choosers:
+            assert time.monotonic() < end, f"no dialog: {selector}"
+            self.eval("0")  # whose answer events come before
+        self.call("DOM.setFileInputFiles", files=[str(file)], backendNodeId=self._choosers[0])
+
     def key(self, name: str, text: str = "") -> None:
         """Press and release a key."""
         self.call("Input.dispatchKeyEvent", type="keyDown", key=name, text=text)
@@ -107,6 +129,8 @@ class Page:
                 self.complaints.append(f"exception: {told['exceptionDetails']}")
             case "Log.entryAdded":
                 self.complaints.append(f"{told['entry']['level']}: {told['entry']['text']}")
+            case "Page.fileChooserOpened":
+                self._choosers.append(told["backendNodeId"])
             case "Network.requestWillBeSent":
                 self.requests.append(told["request"]["url"])
 

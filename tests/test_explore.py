@@ -1,6 +1,8 @@
 """The laboratory in a browser, with a real mouse and real keys."""
 
+import csv
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -11,9 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import browser
+import numpy as np
+import pyarrow.compute as pc
 import pytest
-from conftest import ROOT
+from conftest import EXAMPLES, ROOT
 
+import varicap
 import varicap._core as _core
 from varicap import explore
 from varicap.analyse.models import pftk
@@ -205,6 +210,172 @@ def test_a_copied_program_brings_its_trace_along(tab: browser.Page, tmp_path: Pa
     program = copied(tab, "Copy as Python").replace('duration = "30 s"', 'duration = "1 s"').replace("5 s", "0.5 s")
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
+
+
+def labelled(tab: browser.Page, label: str) -> str:
+    """A selector of the button with this label."""
+    tab.eval(f"[...document.querySelectorAll('button')].find((b) => b.textContent === {label!r}).id = 'labelled'")
+    return "#labelled"
+
+
+def downloaded(tab: browser.Page) -> dict[str, list[float]]:
+    """The columns of the table that can be downloaded; NaN where there is nothing."""
+    kept = "(blob) => (blob.text().then((t) => (window.saved = t)), made(blob))"
+    tab.eval(
+        f"(() => {{ const made = URL.createObjectURL; window.saved = undefined; URL.createObjectURL = {kept}; }})()"
+    )
+    press(tab, "Download CSV")
+    tab.wait("window.saved !== undefined")
+    head, *rows = csv.reader(str(tab.eval("window.saved")).splitlines())
+    return {name: [float(row[place] or "nan") for row in rows] for place, name in enumerate(head)}
+
+
+@needs_page
+def test_a_trace_is_chosen_in_the_dialog_for_files(tab: browser.Page, tmp_path: Path) -> None:
+    opened(tab)
+    before = tab.eval(SENTENCE)
+    trace = tmp_path / "mine.csv"
+    trace.write_text("time_s,rate_bps\n0,3000000\n10,6000000\n")
+    tab.choose(labelled(tab, "Open a scenario …"), trace)
+    changed(tab, before)
+    tab.wait("document.querySelector('#fields .hint').textContent.startsWith('mine.csv: rates')")
+    assert set(downloaded(tab)["capacity_bps"]) >= {3e6, 6e6}
+    assert tab.complaints == []
+
+
+ALONE = """name = "alone"
+duration = "20 s"
+isolate = true
+[topology.dumbbell.forward]
+capacity = { trace = { file = "traces/mine.csv" } }
+delay = "20 ms"
+queue = { drop-tail = { limit = "100 packets" } }
+[flows.reno]
+[flows.vegas]
+tcp = { congestion = "vegas" }
+"""
+
+
+@needs_page
+def test_flows_in_isolation_have_a_queue_each_and_a_text_gets_its_trace(tab: browser.Page) -> None:
+    opened(tab)
+    tab.eval(f"{DROP}('alone.toml', {json.dumps(ALONE)})")
+    tab.wait(f"{FAILURE}.includes('traces/mine.csv')")
+    before = tab.eval(SENTENCE)
+    tab.eval(f"{DROP}('mine.csv', {json.dumps('time_s,rate_bps' + chr(10) + '0,5000000' + chr(10))})")
+    changed(tab, before)
+    assert tab.eval(FAILURE) == ""
+    shown = downloaded(tab)
+    reno, vegas = (np.nanmean(shown[f"{flow}.queueing_delay_ms"]) for flow in ("reno", "vegas"))
+    assert reno > 3 * vegas > 0
+    told = re.search(r"less than\): Reno ([\d.]+) ms .*, Vegas ([\d.]+) ms ", tab.eval(SENTENCE))
+    assert told, tab.eval(SENTENCE)
+    assert [float(each) for each in told.groups()] == pytest.approx([reno, vegas], rel=0.1)
+    text = tab.eval("document.querySelector('.chart.delay .canvas').getAttribute('aria-label')")
+    assert "Reno" in text
+    assert "Vegas" in text
+    assert tab.complaints == []
+
+
+LONG = """name = "long"
+duration = "100 s"
+[topology.dumbbell.forward]
+capacity = "400 Mbit/s"
+delay = "5 ms"
+loss = { bernoulli = 0.001 }
+[flows.reno]
+count = 6
+"""
+
+
+@needs_page
+def test_ten_seeds_run_after_the_engine_has_begun_anew(tab: browser.Page) -> None:
+    opened(tab)
+    before = tab.eval(SENTENCE)
+    tab.eval(f"{DROP}('long.toml', {json.dumps(LONG)})")
+    changed(tab, before)
+    counting = "constructor(...of) { super(...of); window.begun = (window.begun ?? 0) + 1; }"
+    tab.eval(f"window.Worker = class extends Worker {{ {counting} }}; 0")
+    press(tab, "Run ten seeds")
+    button = "document.querySelector('#table button')"
+    assert tab.eval(f"{button}.disabled")
+    # Whoever changes something twice does not wait for what went on before.
+    area = "const area = document.querySelector('#fields textarea'); area.value = "
+    for seconds, wait in ((90, 2.0), (5, 0.0)):
+        text = LONG.replace('"100 s"', f'"{seconds} s"').replace("400", "4")
+        tab.eval(f"(() => {{ {area}{json.dumps(text)}; area.dispatchEvent(new Event('input')); }})()")
+        time.sleep(wait)
+    tab.wait(f"{button}?.disabled === false")
+    tab.wait(f"{SENTENCE}.includes('of 4.00 Mb/s')")
+    assert tab.eval("window.begun") == 1
+    press(tab, "Run ten seeds")
+    tab.wait("document.querySelector('#table .hint').textContent.startsWith('Means of 10 runs')")
+    assert tab.eval(FAILURE) == ""
+
+
+@needs_page
+def test_a_lesson_by_mouse_and_keys(tab: browser.Page) -> None:
+    opened(tab)
+    before = tab.eval(SENTENCE)
+    tab.click("nav [data-view=lesson]")
+    changed(tab, before)
+    before = tab.eval(SENTENCE)
+    tab.click(".lessons li:nth-child(8) a")
+    changed(tab, before)
+    begun = tab.eval(SENTENCE)
+    tab.eval("document.querySelector('#fields input[type=range]').focus()")
+    for _ in range(5):
+        tab.key("ArrowRight")
+    changed(tab, begun)
+    assert tab.eval("document.querySelector('#fields output').textContent") == "150 ms"
+    tab.click("#lesson details summary")
+    assert tab.eval("document.querySelector('#lesson details p').checkVisibility()")
+    tab.click(labelled(tab, "Set it up again"))
+    tab.wait(f"{SENTENCE} === {begun!r}")
+    assert tab.complaints == []
+
+
+@needs_page
+def test_a_whole_game_and_its_replay(tab: browser.Page) -> None:
+    opened(tab)
+    tab.click("nav [data-view=game]")
+    tab.wait("document.querySelector('#game button.primary') !== null")
+    tab.click("#game button.primary")
+    window = "document.querySelector('#game .wheel output').textContent"
+    tab.wait(f"{window} === '20 packets' && document.activeElement.matches('.wheel input')")
+    for _ in range(3):
+        tab.key("ArrowUp")
+    tab.wait(f"{window} === '23 packets'")
+    score = "document.querySelector('#game tbody td:last-child')?.textContent"
+    tab.wait(f"{score} > 0", seconds=60)
+    names = "[...document.querySelectorAll('#game tbody th')].map((name) => name.textContent)"
+    assert tab.eval(names) == ["You", "CUBIC", "BBRv3"]
+    mine = tab.eval(score)
+    link = copied(tab, "Copy link to the replay")
+    tab.eval("location.hash = '#lesson=1'")
+    tab.wait("document.title.includes('sawtooth')")
+    tab.eval(f"location.hash = {link[link.index('#') :]!r}")
+    tab.wait(f"{names}[0] === 'Replay'", seconds=60)
+    assert tab.eval(score) == mine
+    assert tab.complaints == []
+
+
+@needs_page
+def test_a_report_leads_to_its_scenario_in_the_laboratory(tab: browser.Page, tmp_path: Path) -> None:
+    scenario = EXAMPLES / "lte.toml"
+    result = varicap.run(scenario, seeds=2, seed=7, series=True, overrides={"duration": "20 s", "warmup": "0 s"})
+    result.save(tmp_path / "results")
+    report = varicap.report.page(tmp_path / "results", tmp_path / "report.html", laboratory=PAGE.resolve().as_uri())
+    tab.complaints.clear()
+    tab.open(report)
+    tab.click("a.again")
+    tab.wait(f"document.documentElement?.{READY.removeprefix('document.documentElement.')} && {RAN}")
+    shown = downloaded(tab)
+    rates = result.flow_series.filter(pc.equal(result.flow_series["replication"], 0))
+    for flow in ("reno", "cubic"):
+        own = rates.filter(pc.equal(rates["flow"], flow))["throughput_bps"].to_numpy()
+        np.testing.assert_array_equal(shown[f"{flow}.throughput_bps"], own)
+    assert tab.complaints == []
 
 
 ENCODED = """(async (value) => {

@@ -1,8 +1,11 @@
 """Pages and figures of results: what is in them, that nothing gets out of hand, and that a browser shows them."""
 
+import base64
+import hashlib
 import html.parser
 import json
 import re
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,9 +15,10 @@ import pytest
 from conftest import Cli
 
 import varicap
-from varicap import _core
+from varicap import _core, explore
 from varicap.report.web import page as pages
 from varicap.report.web.toml import to_toml
+from varicap.results.manifest import values_sha256
 from varicap.results.saved import FolderError, SavedResult, read
 
 pytestmark = pytest.mark.slow
@@ -178,6 +182,46 @@ def test_the_scenario_on_the_page_can_be_run_again(lte: Path) -> None:
         again = to_toml(json.loads(loaded.to_json()))
         parsed = _core.Scenario.from_toml(again, "again", str(lte.parent), [])
         assert json.loads(parsed.to_json()) == json.loads(loaded.to_json())
+
+
+def state_of(text: str) -> dict[str, Any]:
+    """What the link of a page hands to the laboratory."""
+    (letters,) = re.findall(r'<a href="[^"]*#s=([\w-]+)" class="again">', text)
+    content = base64.urlsafe_b64decode(letters + "=" * (-len(letters) % 4))
+    return dict(json.loads(zlib.decompress(content, -zlib.MAX_WBITS)))
+
+
+def test_the_page_links_its_scenario_in_the_laboratory(
+    runs: Path, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = state_of(pages.html(runs, laboratory="https://example.org/laboratory/"))
+    scenario = tmp_path / state["file"]
+    scenario.write_text(state["text"])
+    for name, text in state["files"].items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    again = varicap.run(scenario, seeds=1)
+    saved = read(runs)
+    assert isinstance(saved, SavedResult)
+    assert values_sha256(again.flows) == values_sha256(saved.flows.slice(0, again.flows.num_rows))
+    # The page of this installation, as a file seen from the report; none where there is none, or where nobody wants it.
+    built = tmp_path / "site-packages/page/index.html"
+    monkeypatch.setattr("varicap.explore._built", lambda: built)
+    report = tmp_path / "results/report.html"
+    assert 'class="again"' not in varicap.report.page(runs, report).read_text()
+    built.parent.mkdir(parents=True)
+    built.write_text("")
+    assert varicap.report.page(runs, report).read_text().count('href="../site-packages/page/index.html#s=') == 1
+    assert 'class="again"' not in varicap.report.page(runs, report, laboratory="").read_text()
+    assert cli("report", str(runs), "-o", str(report), "--laboratory", "https://example.org/").returncode == 0
+    assert report.read_text().count('href="https://example.org/#s=') == 1
+
+
+def test_a_link_leaves_out_files_that_no_address_has_room_for() -> None:
+    random = "".join(f"{hashlib.sha256(bytes([n % 256, n // 256])).hexdigest()}\n" for n in range(20_000))
+    address = explore.link("x", "a = 1", {"traces/big.csv": random})
+    assert len(address) < 1000
+    assert "files" not in state_of(f'<a href="{address}" class="again">')
 
 
 def test_folders_that_hold_nothing_are_told(tmp_path: Path, cli: Cli, study: Path) -> None:

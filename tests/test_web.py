@@ -7,6 +7,7 @@ import hashlib
 import itertools
 import json
 import random
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -96,6 +97,16 @@ def test_random_scenarios_have_the_results_of_the_native_engine(tmp_path: Path) 
     jobs = list(itertools.islice(generated(tmp_path), GENERATED))
     for found, job in zip(in_the_module(jobs), jobs, strict=True):
         assert found == natively(job, tmp_path)
+
+
+def test_the_module_and_the_page_are_small() -> None:
+    page = (ROOT / "web/dist/index.html").read_text()
+    assert len(page.encode()) <= 900_000
+    # Before the letters stands how many bytes they are.
+    compressed = re.search(r'id="module">(\d+) (\S+)<', page)
+    assert compressed
+    assert len(compressed[2]) == -(-int(compressed[1]) // 4) * 5
+    assert int(compressed[1]) <= 600_000
 
 
 def test_a_mistake_is_told_with_its_line() -> None:

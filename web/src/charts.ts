@@ -2,7 +2,7 @@
 
 import uPlot from "uplot";
 import { h, token } from "./dom";
-import { type Result, type Series, mean, quantile } from "./result";
+import { type Queue, type Result, type Series, mean, quantile } from "./result";
 
 /** A line that is not measured: what an analysis says, drawn over the throughput. */
 export interface Level {
@@ -59,7 +59,8 @@ export class Charts {
   draw(result: Result, before: Result | undefined, levels: Level[], top: number): void {
     this.result = result;
     const ghost = before && before.time.length === result.time.length ? before : undefined;
-    const shape = JSON.stringify([result.flows.map((flow) => flow.name), ghost?.flows.map((flow) => flow.name), levels.map((level) => level.label)]);
+    const names = (of?: Result) => [of?.flows.map((flow) => flow.name), of?.queues.map((queue) => queue.owner)];
+    const shape = JSON.stringify([names(result), names(ghost), levels.map((level) => level.label)]);
     const tables = this.tables(result, ghost, levels);
     if (shape !== this.shape) {
       this.shape = shape;
@@ -87,7 +88,7 @@ export class Charts {
     const lines = levels.map(({ value }) => time.map(() => value / 1e6));
     return {
       throughput: [time, capacity, ...flows(ghost, "throughput_bps", 1e-6), ...flows(result, "throughput_bps", 1e-6), ...lines],
-      delay: [time, ...(ghost ? [Array.from(ghost.waiting)] : []), Array.from(result.waiting)],
+      delay: [time, ...[...(ghost?.queues ?? []), ...result.queues].map(({ waiting }) => Array.from(waiting))],
       window: [time, ...flows(ghost, "cwnd_bytes", 1 / PACKET), ...flows(result, "cwnd_bytes", 1 / PACKET)],
       losses: [time, losses(result)],
     };
@@ -101,16 +102,20 @@ export class Charts {
     const pale = (flow: Series, i: number): uPlot.Series => ({ label: `${this.nameOf(flow.name)}, before`, stroke: colour(i) + "59", width: 1, dash: [4, 3], points: { show: false } });
     const line = (flow: Series, i: number): uPlot.Series => ({ label: this.nameOf(flow.name), stroke: colour(i), width: 1.6, points: { show: false } });
     const each = [...(ghost?.flows.map(pale) ?? []), ...result.flows.map(line)];
+    // A queue that flows share has no flow's colour.
+    const hue = ({ owner }: Queue) => (owner ? colour(result.flows.findIndex(({ name }) => name === owner)) : token("queue"));
+    const called = ({ owner }: Queue) => (owner ? this.nameOf(owner) : "queueing delay");
+    const queues = [
+      ...(ghost?.queues ?? []).map((queue): uPlot.Series => ({ label: `${called(queue)}, before`, stroke: hue(queue) + "59", width: 1, dash: [4, 3], points: { show: false } })),
+      ...result.queues.map((queue): uPlot.Series => ({ label: called(queue), stroke: hue(queue), fill: queue.owner ? undefined : hue(queue) + "22", width: 1.4, points: { show: false } })),
+    ];
     const series: Record<string, [string, string, uPlot.Series[]]> = {
       throughput: ["Throughput over capacity", "Mb/s", [
         { label: "capacity", stroke: token("soft"), fill: token("shade"), width: 1.2, paths: step, points: { show: false } },
         ...each,
         ...levels.map((level): uPlot.Series => ({ label: level.label, stroke: token("ink"), width: 1.2, dash: [8, 5], points: { show: false } })),
       ]],
-      delay: ["Queueing delay", "ms", [
-        ...(ghost ? [{ label: "before", stroke: token("soft") + "99", width: 1, dash: [4, 3], points: { show: false } }] : []),
-        { label: "queueing delay", stroke: token("queue"), fill: token("queue") + "22", width: 1.4, points: { show: false } },
-      ]],
+      delay: ["Queueing delay", "ms", queues],
       window: ["Congestion window", "packets", each],
       losses: ["Losses", "packets", [{ label: "lost", stroke: token("loss"), fill: token("loss"), paths: bars, points: { show: false } }]],
     };
@@ -183,7 +188,8 @@ export class Charts {
     const flows = (column: string, by: number, unit: string) =>
       result.flows.map((flow) => `${this.nameOf(flow.name)} ${show(mean(flow.columns[column]) * by, unit)} on average`).join(", ");
     tell("throughput", `Throughput: ${flows("throughput_bps", 1e-6, "Mb/s")}; capacity ${show(mean(result.bottleneck.columns.capacity_bps) / 1e6, "Mb/s")}`);
-    tell("delay", `Queueing delay: ${show(mean(result.waiting), "ms")} on average, ${show(quantile(result.waiting, 0.95), "ms")} at most in 95 % of the time`);
+    const waits = result.queues.map(({ owner, waiting }) => `${owner && `${this.nameOf(owner)} `}${show(mean(waiting), "ms")} on average, ${show(quantile(waiting, 0.95), "ms")} at most in 95 % of the time`);
+    tell("delay", `Queueing delay: ${waits.join("; ")}`);
     tell("window", `Congestion window: ${flows("cwnd_bytes", 1 / PACKET, "packets")}`);
     tell("losses", `Losses: ${losses(result).reduce((sum, lost) => sum + lost, 0)} packets`);
   }
@@ -221,12 +227,13 @@ export class Charts {
 
 /** A run as a table of its time series. */
 export function csv(result: Result): string {
-  const head = ["time_s", "capacity_bps", "queueing_delay_ms", "dropped_packets"];
+  const delays = result.queues.map(({ owner }) => `${owner && `${owner}.`}queueing_delay_ms`);
+  const head = ["time_s", "capacity_bps", ...delays, "dropped_packets"];
   const lost = losses(result);
   for (const { name } of result.flows) head.push(`${name}.throughput_bps`, `${name}.cwnd_bytes`, `${name}.srtt_s`);
   const cell = (value: number) => (Number.isFinite(value) ? String(value) : "");
   const rows = Array.from(result.time, (time, i) =>
-    [time, result.bottleneck.columns.capacity_bps[i], result.waiting[i], lost[i], ...result.flows.flatMap(({ columns }) => [columns.throughput_bps[i], columns.cwnd_bytes[i], columns.srtt_s[i]])].map(cell).join(","),
+    [time, result.bottleneck.columns.capacity_bps[i], ...result.queues.map(({ waiting }) => waiting[i]), lost[i], ...result.flows.flatMap(({ columns }) => [columns.throughput_bps[i], columns.cwnd_bytes[i], columns.srtt_s[i]])].map(cell).join(","),
   );
   return [head.join(","), ...rows].join("\n") + "\n";
 }

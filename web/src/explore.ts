@@ -151,6 +151,11 @@ export class Laboratory {
     return answers.at(-1)!.ok.toml;
   }
 
+  /** What a program outside needs to run the same. */
+  async told(): Promise<{ toml: string; files: Record<string, string> }> {
+    return { toml: await this.toml(), files: Object.fromEntries(this.named()) };
+  }
+
   private asText(): void {
     if (this.state.mode === "text") return;
     void this.open({ ...this.state, mode: "text", text: toToml(this.state), file: "explore.toml", settings: [] }).then(() => this.onSettled());
@@ -176,7 +181,9 @@ export class Laboratory {
       const lines = text.replace(/^([ \t]*(#.*)?\r?\n)+/, "");
       const format = /^\s*\d+\s*$/.test(lines.split("\n", 1)[0]) ? "opportunities" : "rates";
       const capacity: State["capacity"] = { kind: "trace", file: file.name, format };
-      await this.open({ ...state, files: { ...state.files, [file.name]: format === "opportunities" ? lines : text }, ...(state.mode === "made" ? { capacity } : {}) });
+      // A text names the folder of a trace, too; a browser does not.
+      const named = state.mode === "text" && state.text.match(/"[^"\n]*"/g)?.map((quoted) => quoted.slice(1, -1)).find((path) => path.endsWith(`/${file.name}`));
+      await this.open({ ...state, files: { ...state.files, [named || file.name]: format === "opportunities" ? lines : text }, ...(state.mode === "made" ? { capacity } : {}) });
     }
     this.onSettled();
   }
@@ -255,7 +262,8 @@ export class Laboratory {
   }
 
   private numbers(summary: any): void {
-    const more = h("button", { type: "button" }, "Run ten seeds");
+    const label = "Run ten seeds";
+    const more = h("button", { type: "button" }, label);
     more.addEventListener("click", async () => {
       more.disabled = true;
       more.textContent = "Running …";
@@ -265,6 +273,8 @@ export class Laboratory {
         this.numbers(answers.at(-1)!.ok);
       } catch (error) {
         if (!(error instanceof Stopped)) this.fail(error as Error);
+        more.disabled = false;
+        more.textContent = label;
       }
     });
     byId("table").replaceChildren(...tables(summary, nameOf), ...(summary.runs > 1 ? [] : [more]));
@@ -311,5 +321,9 @@ export function sentence(result: Result): string {
   const carried = rates.length > 1 ? `${rates.slice(0, -1).join(", ")} and ${rates.at(-1)}` : rates[0];
   const capacity = mean(result.bottleneck.columns.capacity_bps) / 1e6;
   const of = Number.isFinite(capacity) ? ` of ${show(capacity, "Mb/s")}` : "";
-  return `On average ${carried}${of}; the queue makes a packet wait for ${show(mean(result.waiting), "ms")}, and for less than ${show(quantile(result.waiting, 0.95), "ms")} in 95 % of the time.`;
+  const [average, most] = [(waiting: Float64Array) => show(mean(waiting), "ms"), (waiting: Float64Array) => show(quantile(waiting, 0.95), "ms")];
+  const [first, ...others] = result.queues;
+  if (!others.length) return `On average ${carried}${of}; the queue makes a packet wait for ${average(first.waiting)}, and for less than ${most(first.waiting)} in 95 % of the time.`;
+  const waits = result.queues.map(({ owner, waiting }) => `${nameOf(owner)} ${average(waiting)} (${most(waiting)})`);
+  return `Each alone: on average ${carried}${of}; in its queue a packet waits (in 95 % of the time for less than): ${waits.join(", ")}.`;
 }

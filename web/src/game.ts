@@ -28,7 +28,7 @@ interface Outcome {
   throughput: number;
   delay: number;
   score: number;
-  result: Pick<Result, "time" | "waiting"> & { rate: Float64Array };
+  result: Pick<Result, "time"> & { waiting: Float64Array; rate: Float64Array };
 }
 
 /** A hidden capacity: a chain of three rates. */
@@ -227,9 +227,10 @@ export class Game {
   private outcome(name: string, result: Result): Outcome {
     this.capacity = result.bottleneck.columns.capacity_bps;
     const throughput = mean(result.flows[0].columns.throughput_bps);
-    const delay = mean(result.waiting);
+    const [{ waiting }] = result.queues;
+    const delay = mean(waiting);
     const rate = result.flows[0].columns.throughput_bps;
-    return { name, throughput, delay, score: score(throughput, mean(this.capacity), delay), result: { time: result.time, waiting: result.waiting, rate } };
+    return { name, throughput, delay, score: score(throughput, mean(this.capacity), delay), result: { time: result.time, waiting, rate } };
   }
 
   /** Two panels: throughput above, delay below; the capacity only when it is over. */

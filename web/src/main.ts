@@ -25,7 +25,7 @@ function address(): URLSearchParams {
 }
 
 async function start(): Promise<void> {
-  const wasm = await inflate(bytesOf85(byId("module").textContent!.trim()), "gzip");
+  const wasm = await inflate(bytesOf85(byId("module").textContent!.trim()), "deflate-raw");
   const client = new Client(await WebAssembly.compile(wasm as BufferSource));
   const traces: Record<string, string> = {};
   for (const [name, packed] of Object.entries(TRACES)) traces[name] = await trace(packed);
@@ -38,7 +38,14 @@ async function start(): Promise<void> {
     const said = await encode(laboratory.state);
     history.replaceState(null, "", lesson ? `#lesson=${lesson.number}&s=${said}` : `#s=${said}`);
   };
-  laboratory.onSettled = () => void settle();
+  // A notebook has the page in a frame, and hears what is set there.
+  const tell = async () => {
+    if (parent !== window) parent.postMessage({ varicap: await laboratory.told() }, "*");
+  };
+  laboratory.onSettled = () => {
+    void settle();
+    void tell().catch(() => undefined);
+  };
 
   const route = async () => {
     const asked = address();
@@ -58,6 +65,7 @@ async function start(): Promise<void> {
     if (lesson) showLesson(lesson, laboratory);
     const { state, notice } = await stateFrom(asked, lesson);
     await laboratory.open(state, lesson?.knobs ?? [], notice);
+    await tell().catch(() => undefined);
   };
   addEventListener("hashchange", () => void route());
   // The address is the state of the page: the way to the charts must not change it.

@@ -10,6 +10,14 @@ export interface Series {
   columns: Record<string, Float64Array>;
 }
 
+/** A queue that flows wait in. */
+export interface Queue {
+  /** The flow that has it to itself, or nothing. */
+  owner: string;
+  /** How long it keeps a packet waiting [ms]. */
+  waiting: Float64Array;
+}
+
 export interface Result {
   summary: any;
   /** Ends of intervals [s]. */
@@ -18,8 +26,8 @@ export interface Result {
   links: Series[];
   /** What limits the flows most: the link with the queue. */
   bottleneck: Series;
-  /** How long the queue keeps a packet waiting [ms]. */
-  waiting: Float64Array;
+  /** The queue of the bottleneck, of each flow that is alone on its network. */
+  queues: Queue[];
 }
 
 interface Network {
@@ -42,21 +50,19 @@ export function seriesOf({ ok, bytes }: Answer<{ series: Network[] }>): { flows:
   return { flows, links };
 }
 
+/** The link that limits flows most: the first with a limit, or that of the usual name. */
+function narrowest(links: Series[]): Series {
+  const finite = links.filter((link) => link.columns.capacity_bps.some(Number.isFinite));
+  return finite.find((link) => link.name === "forward") ?? finite[0] ?? links[0];
+}
+
 /** A run from the answers to `run` and `summary`. */
 export function resultOf(run: Answer<any>, summary: Answer<any>): Result {
   const { flows, links } = seriesOf(run);
-  const finite = links.filter((link) => link.columns.capacity_bps.some(Number.isFinite));
-  const bottleneck = finite.find((link) => link.name === "forward") ?? finite[0] ?? links[0];
-  const time = bottleneck.columns.time_s;
-  const { backlog_bytes, capacity_bps } = bottleneck.columns;
-  return {
-    summary: summary.ok,
-    time,
-    flows,
-    links,
-    bottleneck,
-    waiting: waitingMs(time, backlog_bytes, capacity_bps),
-  };
+  const owners = [...new Set(links.map((link) => link.owner))];
+  const bottlenecks = owners.map((owner) => narrowest(links.filter((link) => link.owner === owner)));
+  const queues = bottlenecks.map(({ owner, columns }) => ({ owner, waiting: waitingMs(columns.time_s, columns.backlog_bytes, columns.capacity_bps) }));
+  return { summary: summary.ok, time: bottlenecks[0].columns.time_s, flows, links, bottleneck: bottlenecks[0], queues };
 }
 
 /**

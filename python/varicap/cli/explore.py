@@ -1,15 +1,11 @@
 """`varicap explore`: the laboratory in a browser."""
 
-import contextlib
 from pathlib import Path
 from threading import Event
 from typing import Annotated
 
 import typer
 
-import varicap._core as _core
-from varicap._files import read_scenario
-from varicap.engines.scenarios import load
 from varicap.terminal import echo
 
 commands = typer.Typer()
@@ -34,21 +30,10 @@ def explore(
 
     page = laboratory.page()
     if file is not None:
-        page = _opening(page, file)
+        text, traces = laboratory.read(file)
+        page = laboratory.with_scenario(page, text, file.name, traces)
     with laboratory.served(page, port) as address:
         echo(address)
         if not no_open:
             webbrowser.open(address)
         Event().wait()
-
-
-def _opening(page: str, file: Path) -> str:
-    """The page with the scenario of a file; one with mistakes shows them there."""
-    from varicap.explore import with_scenario
-
-    text, _ = read_scenario(file)
-    traces = {}
-    with contextlib.suppress(_core.ScenarioError):
-        for name, path in load(file).trace_files():
-            traces[name] = path.read_text(encoding="utf-8", errors="replace")
-    return with_scenario(page, text, file.name, traces)

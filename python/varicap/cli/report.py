@@ -32,6 +32,14 @@ def report(
         Path | None, typer.Option("-o", "--output", help="The file (default: report.html in the folder).")
     ] = None,
     run: Annotated[int, typer.Option(min=0, max=MOST_RUNS, help="The run whose time series are shown.")] = 0,
+    laboratory: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Where the laboratory is that the page links (default: in this installation; '': nowhere).",
+            show_default=False,
+        ),
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Write one HTML page: summary, the path, series that zoom, distributions or the charts of a sweep."""
@@ -41,7 +49,7 @@ def report(
     if output is not None:
         check_file(output)
     try:
-        file = page(folder, output or folder / "report.html", run=run)
+        file = page(folder, output or folder / "report.html", run=run, laboratory=laboratory)
     except FolderError as error:
         fail(str(error), USAGE)
     if not quiet:

@@ -3,27 +3,51 @@
 The page is one file, in which the simulator is a WebAssembly module; it asks for nothing else.
 """
 
+import base64
 import json
-from collections.abc import Iterator
+import os
+import zlib
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
 from threading import Thread
+from urllib.parse import quote
 
+import varicap._core as _core
+from varicap._files import read_scenario
+from varicap.engines.scenarios import load
 from varicap.errors import MachineLacksError
 
 _HOST = "127.0.0.1"
+_MOST_LETTERS = 500_000  # that browsers take in an address
+
+
+def _built() -> Traversable:
+    return files("varicap.explore") / "page" / "index.html"
 
 
 def page() -> str:
     """The page as it was built; raises `MachineLacksError` if it was not."""
-    built = files("varicap.explore") / "page" / "index.html"
+    built = _built()
     if not built.is_file():
         raise MachineLacksError(
             "this installation has no page for browsers: `make web` builds it, in a clone of varicap"
         )
     return built.read_text(encoding="utf-8")
+
+
+def read(file: Path) -> tuple[str, dict[str, str]]:
+    """The text of a scenario file, and those of the files that it names; one with mistakes names none."""
+    text, _ = read_scenario(file)
+    try:
+        named = load(file).trace_files()
+    except _core.ScenarioError:
+        return text, {}
+    return text, {name: path.read_text(encoding="utf-8", errors="replace") for name, path in named}
 
 
 def with_scenario(page: str, text: str, name: str, traces: dict[str, str]) -> str:
@@ -32,6 +56,36 @@ def with_scenario(page: str, text: str, name: str, traces: dict[str, str]) -> st
     # Whatever the texts contain, they do not end the script.
     script = f"<script>window.varicapScenario = {handed.replace('<', chr(92) + 'u003c')};</script>"
     return page.replace("</head>", f"{script}</head>", 1)
+
+
+def seen_from(folder: Path) -> str | None:
+    """The address of the page as a file in `folder` names it; None if it was not built."""
+    built = _built()
+    if not isinstance(built, Path) or not built.is_file():
+        return None
+    try:
+        return quote(Path(os.path.relpath(built.resolve(), folder.resolve())).as_posix())
+    except ValueError:  # another drive
+        return built.resolve().as_uri()
+
+
+def link(address: str, text: str, traces: Mapping[str, str], name: str = "scenario.toml") -> str:
+    """The address that opens a scenario in the page at `address`: its text, and the files that it names with theirs.
+
+    The `name` of its own file says its format.
+
+    Files are left out if an address has no room for them; the page then asks for them.
+    """
+    state = {"mode": "text", "text": text, "file": name}
+    whole = _letters({**state, "files": dict(traces)})
+    return f"{address}#s={whole if len(whole) <= _MOST_LETTERS else _letters(state)}"
+
+
+def _letters(state: Mapping[str, object]) -> str:
+    """The inverse of what the page reads behind ``#s=``."""
+    deflate = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+    content = deflate.compress(json.dumps(state, ensure_ascii=False).encode()) + deflate.flush()
+    return base64.urlsafe_b64encode(content).decode().rstrip("=")
 
 
 @contextmanager

@@ -14,10 +14,12 @@ if TYPE_CHECKING:
     from varicap.results.tables import Recorded
 
 
-def page(of: "Reportable", path: str | Path = "report.html", *, run: int = 0) -> Path:
+def page(of: "Reportable", path: str | Path = "report.html", *, run: int = 0, laboratory: str | None = None) -> Path:
     """Write one HTML file that shows results, a study, or a folder of either; returns the file.
 
     It needs no network and no other file.  Time series are those of the run with the number `run`, if it recorded any.
+    A link opens the scenario in the laboratory at the address `laboratory`, else in that of this installation, if it
+    has one; with an empty address there is no link.
     Raises `varicap.saved.FolderError` for a folder without results.
 
     >>> import tempfile, varicap
@@ -28,7 +30,7 @@ def page(of: "Reportable", path: str | Path = "report.html", *, run: int = 0) ->
     """
     from varicap.report.web.page import write
 
-    return write(of, path, run)
+    return write(of, path, run, laboratory)
 
 
 def draw(of: "Recorded | Study | Comparison | FitComparison", **looks: "Unpack[Looks]") -> "Figure":

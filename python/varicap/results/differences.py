@@ -37,7 +37,7 @@ def differences(flows: pa.Table, links: pa.Table, reference: str | None = None) 
         raise ValueError(f"no flow `{reference}`; there are: {', '.join(names)}")
     first = reference if reference is not None else (names[0] if names else "")
     of_flows = _by_run(flows, names, measures_of(flows))
-    of_links = _of_own_links(flows, links, names)
+    of_links = of_own_links(flows, links, names)
     groups = dict(zip(flows["name"].to_pylist(), flows["group"].to_pylist(), strict=True)) if names else {}
     units = {name: unit_of(table.schema.field(name)) for table in (links, flows) for name in measures_of(table)}
     rows: list[dict[str, Any]] = []
@@ -81,8 +81,11 @@ def _by_run(rows: pa.Table, names: list[str], measures: list[str]) -> dict[str, 
     return found
 
 
-def _of_own_links(flows: pa.Table, links: pa.Table, names: list[str]) -> Mapping[str, dict[str, Array]]:
-    """The same of the bottleneck that each flow has to itself; nothing if any of them has none."""
+def of_own_links(flows: pa.Table, links: pa.Table, names: list[str]) -> Mapping[str, dict[str, Array]]:
+    """Measures of the bottleneck that each flow has to itself, by flow and in order of the runs.
+
+    There is nothing if any of the flows has none.
+    """
     if links.num_rows == 0:
         return {}
     groups = dict(zip(flows["name"].to_pylist(), flows["group"].to_pylist(), strict=True))

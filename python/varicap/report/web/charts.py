@@ -21,7 +21,7 @@ class Column:
     unit: str
     values: Sequence[Any]
     role: str = "line"
-    """line, step, area, or ticks (counts, drawn as crosses on the line that they belong to)."""
+    """line, step, area, or ticks (counts, drawn as marks on the axis of time)."""
     flow: int | None = None
     """The number of the flow, which gives it its colour; what is no flow's is grey."""
     dash: int = 0

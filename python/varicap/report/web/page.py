@@ -5,7 +5,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from varicap import explore
 from varicap.report import differences, points, table
+from varicap.report.web import captions
 from varicap.report.web import path as paths
 from varicap.report.web.charts import Chart
 from varicap.report.web.distributions import distributions
@@ -19,17 +21,20 @@ from varicap.report.web.toml import to_toml
 from varicap.results.differences import differences as paired
 
 
-def write(of: Reportable, path: str | Path, run: int = 0) -> Path:
-    """Write the page of results or a study into the file `path`, and return it; time series are of the run `run`."""
-    text = html(of, run)
+def write(of: Reportable, path: str | Path, run: int = 0, laboratory: str | None = None) -> Path:
+    """Write the page of results or a study into the file `path`, and return it; time series are of the run `run`.
+
+    The laboratory that it links is at the address `laboratory`, else in this installation.
+    """
     target = Path(path)
+    text = html(of, run, laboratory if laboratory is not None else explore.seen_from(target.parent))
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(text, encoding="utf-8", newline="\n")
     return target
 
 
-def html(of: Reportable, run: int = 0) -> str:
-    """The page as text."""
+def html(of: Reportable, run: int = 0, laboratory: str | None = None) -> str:
+    """The page as text, with a link that opens its scenario in the laboratory at an address, if there is one."""
     shown = source(of)
     over_time = series(shown, run)
     still = list(sweeps(shown.study)) if shown.study else list(distributions(shown))
@@ -50,7 +55,7 @@ def html(of: Reportable, run: int = 0) -> str:
     charts = [*first, *(over_time.charts if over_time else ()), *still]
     body = joined(
         tag("a", "To the results", href=f"#{there[0][0]}", class_="skip"),
-        _header(shown, [(identity, title) for identity, title, _ in there]),
+        _header(shown, [(identity, title) for identity, title, _ in there], laboratory),
         tag("main", *(markup for _, _, markup in there)),
         footer(),
         tag("noscript", "Without JavaScript the charts over time are tables only."),
@@ -70,15 +75,25 @@ def _section(identity: str, title: str, *children: Markup) -> Section | None:
     return identity, title, tag("section", tag("h2", title), *children, id=identity)
 
 
-def _header(shown: Source, sections: list[tuple[str, str]]) -> Markup:
+def _header(shown: Source, sections: list[tuple[str, str]], laboratory: str | None) -> Markup:
     links = (tag("li", tag("a", title, href=f"#{identity}")) for identity, title in sections)
     return tag(
         "header",
         tag("h1", shown.name),
         tag("p", shown.description, class_="description") if shown.description else Markup(),
         tag("p", _facts(shown), class_="facts"),
-        tag("nav", tag("ul", *links), aria_label="Sections"),
+        tag("nav", tag("ul", *links, _again(shown, laboratory)), aria_label="Sections"),
     )
+
+
+def _again(shown: Source, laboratory: str | None) -> Markup:
+    """The way to the laboratory, where the scenario can be changed and run again."""
+    if not laboratory or not shown.scenario.get("topology"):
+        return Markup()
+    scenario = {**shown.scenario, "seed": shown.manifest.get("seed", shown.scenario.get("seed"))}
+    traces = {name: path.read_text(encoding="utf-8", errors="replace") for name, path in shown.traces.items()}
+    address = explore.link(laboratory, to_toml(scenario), traces)
+    return tag("li", tag("a", "Change and rerun", href=address, class_="again"))
 
 
 def _facts(shown: Source) -> str:
@@ -135,8 +150,11 @@ def _summary(shown: Source) -> Iterable[Markup]:
     several = shown.summary["engine"] != "model" and shown.summary["runs"] > 1
     fidelity = shown.summary.get("fidelity") or {}
     warning = Markup() if fidelity.get("valid", True) else _warning(fidelity)
+    hint = Markup()
+    if any(flow.get("transfers") for flow in shown.summary["flows"]) and shown.packets.num_rows == 0:
+        hint = tag("p", "Record packets (--packets) to see how completion times are distributed.", class_="note")
     notes = (tag("p", f"{text[:1].upper()}{text[1:]}.", class_="note") for text in shown.summary.get("notes") or ())
-    return (warning, note if several else Markup(), *notes, *tables, *_differences(shown))
+    return (warning, note if several else Markup(), *notes, *tables, hint, *_differences(shown))
 
 
 def _differences(shown: Source) -> Iterable[Markup]:
@@ -152,7 +170,9 @@ def _differences(shown: Source) -> Iterable[Markup]:
 
 
 def _warning(fidelity: Mapping[str, Any]) -> Markup:
-    reasons = ", ".join(f"{key}: {paths.details(value)}" for key, value in fidelity.items() if key != "valid" and value)
+    reasons = ", ".join(
+        f"{key}: {captions.details(value)}" for key, value in fidelity.items() if key != "valid" and value
+    )
     return tag(
         "p", f"Not valid as a measurement: {reasons}" if reasons else "Not valid as a measurement.", class_="warning"
     )
@@ -197,14 +217,12 @@ def _over_time(shown: Source, over_time: Series | None) -> Iterable[Markup]:
     )
     figures = (_figure(chart, tag("div", class_="series", data_chart=chart.key)) for chart in over_time.charts)
     which = tag("span", f"Run {over_time.run}", id="which-run", aria_live="polite")
+    # As in the title of a figure.
+    total = shown.summary["runs"] if shown.summary else over_time.recorded
+    of_all = f" of runs 0 to {total - 1}" if total > 1 else ""
+    recorded = f"; {over_time.recorded} have series" if over_time.recorded < total else ""
     return (
-        tag(
-            "p",
-            which,
-            f"; {over_time.recorded} have series. " if over_time.recorded > 1 else ". ",
-            " ".join(notes),
-            class_="note",
-        ),
+        tag("p", which, f"{of_all}{recorded}. ", " ".join(notes), class_="note"),
         bar,
         *figures,
     )

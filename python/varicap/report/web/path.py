@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from varicap.report import story
+from varicap.report.web import captions
 from varicap.report.web.markup import Markup, joined, tag
 from varicap.report.web.source import Route, Source
 
@@ -14,15 +15,6 @@ _LETTERS = 34
 _MARGIN = 70
 _RADIUS = 15
 _MOST_NODES = 24
-_FEW_RATES = 3
-_KINDS = {
-    "steps": "changing in steps",
-    "markov": "changing at random",
-    "slotted-markov": "changing at random, in slots",
-    "sessions": "what sessions leave",
-    "load-reactive": "following the load",
-}
-"""Capacities in words, where they have no file and too many rates to name."""
 _UNLIMITED = {"capacity": "unlimited", "loss": "none"}
 
 
@@ -97,9 +89,7 @@ def picture(source: Source) -> Markup:
         for node, x in across.items()
     ]
     width = max(across.values()) + _MARGIN
-    text = "; ".join(
-        f"{link.name} from {link.begin} to {link.end}: {_capacity(link.keys)}, {_delay(link)}" for link in links
-    )
+    text = "; ".join(f"{link.name} from {link.begin} to {link.end}: {_told(link)}" for link in links)
     return tag(
         "svg",
         tag("title", f"The path. {text}."),
@@ -141,7 +131,7 @@ def _arrow(link: Link, across: Mapping[str, float], middle: float, level: int) -
         "g",
         tag("path", d=line, class_="link", marker_end="url(#arrow)"),
         _centred(link.name, x, name, "name"),
-        _centred(f"{_capacity(link.keys)}, {_delay(link)}", x, facts, "tick"),
+        _centred(_told(link), x, facts, "tick"),
     )
 
 
@@ -164,56 +154,9 @@ def _centred(text: str, x: float, y: float, kind: str) -> Markup:
     )
 
 
-def _capacity(keys: Mapping[str, Any]) -> str:
-    value = _plain(keys.get("capacity")) or "unlimited"
-    if not isinstance(value, dict):
-        return str(value)
-    kind, parts = next(iter(value.items()), ("", {}))
-    parts = parts if isinstance(parts, dict) else {}
-    if "file" in parts:
-        return f"trace {str(parts['file']).rsplit('/', 1)[-1]}"
-    rates = parts.get("rates")
-    if isinstance(rates, list) and 0 < len(rates) <= _FEW_RATES:
-        return f"changing, {_and([str(rate) for rate in rates])}"
-    return _KINDS.get(kind, str(kind).replace("-", " "))
-
-
-def _plain(value: Any) -> Any:
-    """A capacity or a delay; one that is constant as its value alone."""
-    while isinstance(value, dict) and len(value) == 1 and "constant" in value:
-        value = value["constant"]
-    return value
-
-
-def _delay(link: Link) -> str:
-    delay = _plain(link.keys.get("delay") or "0 s")
-    return next(iter(delay)) if isinstance(delay, dict) else str(delay)
-
-
-def details(value: Any) -> str:
-    """A choice with its parameters in one line.
-
-    >>> details({"drop-tail": {"limit": "10 packets", "counts_in_service": True}})
-    'drop-tail: limit 10 packets, counts in service: yes'
-    >>> details({"mean_holding": ["15 s", "2 s"]})
-    'mean holding 15 s and 2 s'
-    """
-    if isinstance(value, dict) and len(value) == 1 and isinstance(next(iter(value.values())), dict):
-        ((name, keys),) = value.items()
-        return f"{name}: {details(keys)}" if keys else str(name)
-    if isinstance(value, dict):
-        return ", ".join(_detail(key.replace("_", " "), each) for key, each in value.items() if each is not None)
-    if isinstance(value, list):
-        return _and([details(each) for each in value])
-    return ("yes" if value else "no") if isinstance(value, bool) else str(value)
-
-
-def _detail(key: str, value: Any) -> str:
-    return f"{key}{':' if isinstance(value, bool) else ''} {details(value)}"
-
-
-def _and(words: list[str]) -> str:
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+def _told(link: Link) -> str:
+    """Capacity and delay of a link, in the room of an arrow."""
+    return f"{captions.short_capacity(link.keys.get('capacity'))}, {captions.delay(link.keys.get('delay') or '0 s')}"
 
 
 def tables(source: Source) -> Markup:
@@ -222,19 +165,26 @@ def tables(source: Source) -> Markup:
         (
             link.name,
             f"{link.begin} → {link.end}",
-            *(details(_plain(link.keys.get(key)) or "–") for key in ("capacity", "delay")),
-            details(link.keys.get("queue") or source.queues.get(link.name, "–")),
-            details(link.keys.get("loss") or "–"),
+            captions.capacity(link.keys.get("capacity")),
+            captions.delay(link.keys.get("delay")),
+            captions.queue(link.keys.get("queue") or source.queues.get(link.name, "–")),
+            captions.details(link.keys.get("loss") or "–"),
         )
         for link in links_of(source.scenario)
     ]
     flows = [
-        (name, str(flow.get("count", 1)), _route(source.routes.get(name)), _tcp(flow), details(flow.get("app") or "–"))
-        for name, flow in list((source.scenario.get("flows") or {}).items())
+        (
+            name,
+            str(flow.get("count", 1)),
+            _route(source.routes.get(name)),
+            captions.tcp(flow),
+            captions.app(flow.get("app")),
+        )
+        for name, flow in (source.scenario.get("flows") or {}).items()
     ]
     differ = story.distinctions(source.scenario)
     apart = [
-        (name, *(_apart(of[name], list(of.values())) for of in differ.values()))
+        (name, *(captions.apart(of[name], list(of.values())) for of in differ.values()))
         for name in (source.scenario.get("flows") or {})
     ]
     return joined(
@@ -244,44 +194,24 @@ def tables(source: Source) -> Markup:
     )
 
 
-def _apart(value: Any, values: list[Any]) -> str:
-    """What distinguishes a value from the others: its name, if that does.
-
-    >>> cubic, reno = {"cubic": {"beta": 0.7}}, {"reno": {}}
-    >>> _apart(cubic, [cubic, reno]), _apart(cubic, [cubic, {"cubic": {"beta": 0.5}}])
-    ('cubic', 'cubic: beta 0.7')
-    """
-    if value is None:
-        return "–"
-    names = [next(iter(each)) if isinstance(each, dict) and len(each) == 1 else None for each in values]
-    several = {repr(each): name for each, name in zip(values, names, strict=True)}
-    if isinstance(value, dict) and None not in names and len(set(names)) == len(several):
-        return str(next(iter(value)))
-    return details(value)
-
-
 def _route(route: Route | None) -> str:
     return "–" if route is None else " → ".join(route.there)
 
 
-def _tcp(flow: Mapping[str, Any]) -> str:
-    if flow.get("datagrams"):
-        return f"none: datagrams, {details(flow['datagrams'])}"
-    tcp = flow.get("tcp") or {}
-    return ", ".join(details(tcp[key]) for key in ("recovery", "congestion") if key in tcp)
-
-
 def rows(headings: tuple[str, ...] | list[str], body: list[Any], numeric: bool = False) -> Markup:
-    """A table that scrolls by itself where it is wider than the screen."""
+    """A table: numbers scroll by themselves where it is wider than the screen, words become a card for each row."""
     head = tag("thead", tag("tr", *(tag("th", heading, scope="col") for heading in headings)))
     lines = [
         tag(
             "tr",
             tag("th", row[0], scope="row"),
-            *(tag("td", cell, class_="short" if len(cell) <= 22 else None) for cell in row[1:]),
+            *(
+                tag("td", cell, class_="short" if len(cell) <= 22 else None, data_of=None if numeric else heading)
+                for heading, cell in zip(headings[1:], row[1:], strict=True)
+            ),
         )
         for row in body
         if row
     ]
-    table = tag("table", head, tag("tbody", *lines), class_="numbers" if numeric else None)
+    table = tag("table", head, tag("tbody", *lines), class_="numbers" if numeric else "words")
     return tag("div", table, class_="scroll", tabindex=0, role="region", aria_label=f"Table by {headings[0]}")

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from varicap import units
+from varicap.report.sent import within_capacity
 from varicap.report.table import bottlenecks, significant
 from varicap.report.waiting import waiting_ms
 from varicap.report.web.charts import SPREAD, Array, Chart, Column, listed, spread
@@ -23,8 +24,8 @@ _MOST_POINTS = 6_000
 _MOST_RUNS = 10
 _WAITING = ("time_s", "backlog_bytes", "capacity_bps")
 _ARRIVED = (
-    "Flows are counted where they arrive, the propagation delay after the link; over a short interval one can "
-    "therefore lie above the capacity. The grey line is what the link sent."
+    "Flows are counted where they arrive, the propagation delay after the link, unless it cannot have sent so much in "
+    "an interval: what is more was sent before. The grey line is what the link sent."
 )
 _FINE_POINTS = 2_000
 """A run has so many points, if it has so many samples, before the page takes another run."""
@@ -128,13 +129,15 @@ class _Drawn:
             over = [own] if own else self._over(link["name"])
             capacity = self.grid.mean(rows, "capacity_bps", 1e-6)
             columns = [Column("capacity", "Mb/s", listed(capacity), "area")] if np.isfinite(capacity).any() else []
-            # What the link sent never exceeds what it could send; what has arrived may, over a short interval.
-            through = listed(self.grid.mean(rows, "throughput_bps", 1e-6))
+            through = listed(self._sent(rows, rows))
             if len(over) == 1:
                 columns.append(Column(over[0], "Mb/s", through, "step", self._number(over[0])))
             else:
                 columns.append(Column("throughput", "Mb/s", through, "step"))
-                columns += [self._flow(name, "throughput_bps", "Mb/s", 1e-6, "step") for name in over]
+                columns += [
+                    Column(name, "Mb/s", listed(self._sent(self._of_flow(name), rows)), "step", self._number(name))
+                    for name in over
+                ]
             title = (
                 f"{own} over {link['name']}: capacity and throughput"
                 if own
@@ -142,6 +145,14 @@ class _Drawn:
             )
             note = _ARRIVED if len(over) > 1 else ""
             yield self._chart(f"rates-{number}", title, "Mb/s", columns, self._goodputs(over), note)
+
+    def _sent(self, rows: pa.Table, link: pa.Table) -> Array:
+        """The throughput of a link, or of a flow over it, that its capacity allows [Mb/s]."""
+        capacity = dict(zip(link["time_s"].to_pylist(), link["capacity_bps"].to_pylist(), strict=True))
+        most = np.array([capacity.get(time, np.inf) for time in rows["time_s"].to_pylist()])
+        time, rate = (np.asarray(rows[name].to_numpy(), np.float64) for name in ("time_s", "throughput_bps"))
+        sent = pa.table({"time_s": rows["time_s"], "sent_bps": within_capacity(time, rate, most)})
+        return self.grid.mean(sent, "sent_bps", 1e-6)
 
     def queue(self, panels: list[dict[str, Any]]) -> Iterator[Chart]:
         """Packets that wait at each link, and losses."""
@@ -155,7 +166,7 @@ class _Drawn:
             if lost.any():
                 losses.append(Column(f"{label}, lost", "packets", listed(lost), "ticks", place, dash))
         if columns:
-            yield self._chart("queue", "Queue, and losses as crosses on it", "packets", [*columns, *losses])
+            yield self._chart("queue", "Queue, and losses as marks on the axis", "packets", [*columns, *losses])
 
     def waiting(self, panels: list[dict[str, Any]]) -> Iterator[Chart]:
         """How long each link keeps a packet waiting."""
@@ -188,9 +199,11 @@ class _Drawn:
         yield from self._if_any("rtt", "Round-trip time, smoothed by the sender", "ms", columns)
 
     def _flow(self, name: str, column: str, unit: str, scale: float, role: str) -> Column:
-        rows = self.flows.filter(pc.equal(self.flows["flow"], name))
-        values = self.grid.mean(rows, column, scale)
+        values = self.grid.mean(self._of_flow(name), column, scale)
         return Column(name, unit, listed(values), role, self._number(name))
+
+    def _of_flow(self, name: str) -> pa.Table:
+        return self.flows.filter(pc.equal(self.flows["flow"], name))
 
     def _number(self, flow: str) -> int:
         """The place of a flow among all flows, which gives it its colour in every chart."""

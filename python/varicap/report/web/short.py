@@ -11,6 +11,7 @@ from varicap.report.table import with_interval
 from varicap.report.web.charts import Array, Chart, Column, listed
 from varicap.report.web.source import Source
 from varicap.report.web.svg import Curve, axis, plot
+from varicap.results.differences import of_own_links
 from varicap.statistics import Interval
 
 _MOST_FLOWS = 14
@@ -34,10 +35,18 @@ def sentences(source: Source) -> list[str]:
 
 
 def tradeoff(source: Source) -> Iterator[Chart]:
-    """Goodput over delay: a dot for each run, and the means with both intervals."""
+    """Goodput over delay: a dot for each run, and the means with both intervals.
+
+    The delay is that of the queue where each flow has its bottleneck to itself; flows that share one wait alike, and
+    are told apart by their round trips.
+    """
     rows = source.flows
     if source.summary is None or source.summary["engine"] == "model" or rows.num_rows == 0:
         return
+    rows = rows.sort_by("replication")
+    names = [str(flow["name"]) for flow in source.summary["flows"]]
+    queueing = of_own_links(rows, source.links, names).get("sojourn_p95_ms", {})
+    measure = "queueing delay" if queueing else "round-trip time"
     curves: list[Curve] = []
     lines: list[tuple[str, ...]] = []
     columns: list[Column] = []
@@ -45,7 +54,8 @@ def tradeoff(source: Source) -> Iterator[Chart]:
     up: list[float] = []
     for number, flow in enumerate(source.summary["flows"][:_MOST_FLOWS]):
         own = rows.filter(pc.equal(rows["name"], flow["name"]))
-        delay, rate = _values(own, "rtt_p95_ms", 1.0), _values(own, "goodput_bps", 1e-6)
+        delay = queueing.get(str(flow["name"]), _values(own, "rtt_p95_ms", 1.0))
+        rate = _values(own, "goodput_bps", 1e-6)
         known = np.isfinite(delay) & np.isfinite(rate)
         if not known.any():
             continue
@@ -60,7 +70,7 @@ def tradeoff(source: Source) -> Iterator[Chart]:
         lines.append((name, with_interval(y.mean, y.lo, y.hi), with_interval(x.mean, x.lo, x.hi)))
         columns += [
             Column(f"{name}, goodput", "Mb/s", listed(rate, 7)),
-            Column(f"{name}, round-trip time", "ms", listed(delay, 7)),
+            Column(f"{name}, {measure}", "ms", listed(delay, 7)),
         ]
     if not curves:
         return
@@ -68,7 +78,7 @@ def tradeoff(source: Source) -> Iterator[Chart]:
     several = source.summary["runs"] > 1
     yield Chart(
         "tradeoff",
-        "Goodput against delay",
+        f"Goodput against {measure}",
         "Mb/s",
         (Column("run", "", list(range(max(len(column.values) for column in columns)))), *columns),
         text,
@@ -77,11 +87,11 @@ def tradeoff(source: Source) -> Iterator[Chart]:
         else "Up and to the left is better.",
         plot(
             curves,
-            axis("round-trip time, 95th percentile [ms]", _not_below_zero(across), from_zero=False),
+            axis(f"{measure}, 95th percentile [ms]", _not_below_zero(across), from_zero=False),
             axis("goodput [Mb/s]", _not_below_zero(up), from_zero=False),
-            f"Goodput against delay. {text}",
+            f"Goodput against {measure}. {text}",
         ),
-        (("flow", "goodput [Mb/s]", "round-trip time, 95th percentile [ms]"), *lines),
+        (("flow", "goodput [Mb/s]", f"{measure}, 95th percentile [ms]"), *lines),
     )
 
 

@@ -49,6 +49,8 @@ class Source:
     """By group of flows; empty where the scenario cannot be read any more."""
     queues: dict[str, str] = field(default_factory=dict)
     """By link, with what the scenario left to its default."""
+    traces: dict[str, Path] = field(default_factory=dict)
+    """The files that the scenario names, as far as they are there."""
 
 
 def source(of: Reportable) -> Source:
@@ -96,6 +98,7 @@ def _of_runs(result: Result | SavedResult | ModelResult) -> Source:
         flows=result.flows,
         links=result.links,
         packets=result.packets,
+        traces=_traces(folder, manifest, loaded),
         **_resolved(_beside(folder, manifest) or scenario, folder, loaded),
     )
 
@@ -103,6 +106,13 @@ def _of_runs(result: Result | SavedResult | ModelResult) -> Source:
 def _beside(folder: Path | None, manifest: dict[str, Any]) -> dict[str, Any] | None:
     """The scenario with its traces from beside the manifest."""
     return with_traces_beside(folder / "manifest.json", manifest) if folder and manifest.get("traces") else None
+
+
+def _traces(folder: Path | None, manifest: dict[str, Any], loaded: _core.Scenario | None) -> dict[str, Path]:
+    """The files of traces by the names that the scenario has for them."""
+    if folder is None:
+        return dict(loaded.trace_files()) if loaded else {}
+    return {name: folder / trace["file"] for name, trace in (manifest.get("traces") or {}).items()}
 
 
 def _resolved(scenario: dict[str, Any], folder: Path | None, loaded: _core.Scenario | None = None) -> dict[str, Any]:

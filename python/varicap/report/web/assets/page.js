@@ -8,8 +8,9 @@
   const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const colourOf = (column) => {
     if (column.role === "area") return style("--shade");
-    if (column.role === "ticks") return style("--loss");
-    return column.flow == null ? style("--soft") : style(`--c${column.flow % 7}`);
+    // What no flow has to itself is grey, and its losses are red.
+    if (column.flow == null) return style(column.role === "ticks" ? "--loss" : "--soft");
+    return style(`--c${column.flow % 7}`);
   };
 
   // Series as uPlot wants them. A value holds for the interval that ends at its time.
@@ -23,48 +24,53 @@
     return { ...common, width: column.role === "step" ? 1.25 : 1.5, dash, paths: column.role === "step" ? stepped : undefined };
   }
 
-  // Losses are crosses on the line of their queue.
+  // Losses are marks on the axis, below the zero of the lines: a row of them for each queue, in its colour.
+  const STRIP = 42;
+  const marked = (columns) => columns.map((column, index) => [column, index + 1]).filter(([column]) => column.role === "ticks");
+  const rowHeight = (rows) => Math.min(7, STRIP / rows);
+
   function marks(columns) {
-    const crosses = columns.map((column, index) => [column, index + 1]).filter(([column]) => column.role === "ticks");
+    const rows = marked(columns);
     return (plot) => {
       const { ctx, bbox, data } = plot;
-      const size = 3 * devicePixelRatio;
-      for (const [column, index] of crosses) {
-        const line = 1 + columns.findIndex((each) => `${each.label}, lost` === column.label);
-        if (!plot.series[index].show || !plot.series[line].show) continue;
-        ctx.strokeStyle = style("--loss");
-        ctx.lineWidth = 1.3 * devicePixelRatio;
+      const height = rowHeight(rows.length) * devicePixelRatio;
+      const shown = rows.filter(([, index]) => plot.series[index].show);
+      shown.forEach(([column, index], row) => {
+        const foot = bbox.top + bbox.height - row * height;
+        ctx.strokeStyle = colourOf(column);
+        ctx.lineWidth = 1.5 * devicePixelRatio;
         ctx.beginPath();
         data[index].forEach((count, at) => {
-          if (!count) return;
-          const x = plot.valToPos(data[0][at], "x", true);
-          const y = plot.valToPos(data[line][at] ?? 0, "y", true);
-          if (x < bbox.left || x > bbox.left + bbox.width) return;
-          ctx.moveTo(x - size, y - size);
-          ctx.lineTo(x + size, y + size);
-          ctx.moveTo(x - size, y + size);
-          ctx.lineTo(x + size, y - size);
+          const x = count && Math.round(plot.valToPos(data[0][at], "x", true));
+          if (!count || x < bbox.left || x > bbox.left + bbox.width) return;
+          ctx.moveTo(x, foot);
+          ctx.lineTo(x, foot - 0.8 * height);
         });
         ctx.stroke();
-      }
+      });
     };
   }
 
   function optionsOf(chart, width) {
     const axis = { stroke: () => style("--soft"), grid: { stroke: () => style("--rule"), width: 1 }, ticks: { stroke: () => style("--rule"), width: 1 }, font: "12px system-ui, sans-serif", labelFont: "12px system-ui, sans-serif" };
+    const height = width < 560 ? 200 : 230;
+    const rows = marked(chart.columns).length;
+    // What the rows of marks take of the frame, as a share of what is above them.
+    const strip = rows ? rows * rowHeight(rows) / (height - 60 - STRIP) : 0;
+    const notBelow = (_, splits) => splits.map((split) => (rows && split < 0 ? null : split));
     return {
       width,
-      height: width < 560 ? 200 : 230,
+      height,
       cursor: { sync: { key: "time", setSeries: false }, drag: { x: true, y: false }, points: { size: 6 } },
       focus: { alpha: 0.3 },
       scales: {
         x: { time: false },
-        y: { range: (_, low, high) => [Math.min(0, low ?? 0), high > 0 ? high * 1.06 : 1] },
+        y: { range: (_, low, high) => [Math.min(0, low ?? 0) - strip * (high > 0 ? high : 1), high > 0 ? high * 1.06 : 1] },
         count: { range: [0, 1] },
       },
       axes: [
         { ...axis, size: 34, values: (_, splits) => splits.map((split) => `${+split.toPrecision(12)} s`) },
-        { ...axis, label: chart.unit, labelSize: 18, size: 52 },
+        { ...axis, label: chart.unit, labelSize: 18, size: 52, filter: notBelow, grid: { ...axis.grid, filter: notBelow }, ticks: { ...axis.ticks, filter: notBelow } },
       ],
       series: [{ label: "time", value: (_, time) => (time == null ? "–" : `${+time.toPrecision(7)} s`) }, ...chart.columns.map(seriesOf)],
       legend: { live: true },

@@ -1,0 +1,97 @@
+"""The laboratory in a notebook: the page of `varicap explore` as a widget whose scenario Python runs on.
+
+    pip install varicap[widget]
+
+```python
+laboratory = varicap.widget.Laboratory("examples/markov.toml")
+laboratory                      # at the end of a cell: drag the capacity
+laboratory.run(seeds=30)        # what is set there now, by the native engine
+```
+"""
+
+import os
+import shutil
+import tempfile
+import weakref
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from varicap import explore
+from varicap._core import ScenarioError
+from varicap.engines import run
+from varicap.errors import MachineLacksError
+
+if TYPE_CHECKING:
+    from varicap.results.result import Result
+
+_HEIGHT = 900
+
+
+class Laboratory:
+    """The laboratory, beginning with the scenario of a file if one is given.
+
+    `widget` is the widget itself, for those who arrange several.  Raises `MachineLacksError` where the page was not
+    built, or anywidget is not installed.
+    """
+
+    def __init__(self, file: str | Path | None = None, *, height: int = _HEIGHT) -> None:
+        """Show a frame of `height` pixels."""
+        begin = ""
+        if file is not None:
+            text, traces = explore.read(Path(file))
+            begin = explore.link("", text, traces, Path(file).name)
+        self.widget: Any = _kind()(page=explore.page(), begin=begin, height=height)
+        # Results name the files of their scenario for as long as they are there.
+        self._folder = tempfile.mkdtemp()
+        weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+
+    @property
+    def scenario(self) -> str:
+        """What is set in the page, as TOML; empty before it was shown."""
+        return str(self.widget.scenario)
+
+    @property
+    def files(self) -> dict[str, str]:
+        """The texts of the files that were handed to the page, by their names."""
+        return dict(self.widget.files)
+
+    def run(self, **options: Any) -> "Result":
+        """Run what is set in the page, with the options of `varicap.run`.
+
+        Raises `ScenarioError` before it was shown.
+        """
+        if not self.scenario:
+            raise ScenarioError("the laboratory has not been shown, so no scenario is set in it")
+        whole = Path(tempfile.mkdtemp(dir=self._folder))
+        # A scenario may name files above it.
+        beside = whole / "0/1/2/3"
+        for name, text in {**self.files, "laboratory.toml": self.scenario}.items():
+            target = Path(os.path.normpath(beside / name))
+            if not target.is_relative_to(whole):
+                raise ScenarioError(f"`{name}` is too far from the scenario to be written beside it")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text, encoding="utf-8")
+        found: Result = run(beside / "laboratory.toml", **options)
+        return found
+
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        return self.widget._repr_mimebundle_(**options)
+
+
+def _kind() -> type:
+    """The class of the widget: the page, what it begins with, and what it tells."""
+    try:
+        import anywidget
+        import traitlets
+    except ImportError:
+        raise MachineLacksError("the widget needs anywidget: install varicap[widget]") from None
+    traits = {
+        "_esm": files("varicap.explore").joinpath("widget.js").read_text(encoding="utf-8"),
+        "page": traitlets.Unicode().tag(sync=True),
+        "begin": traitlets.Unicode().tag(sync=True),
+        "height": traitlets.Int(_HEIGHT).tag(sync=True),
+        "scenario": traitlets.Unicode().tag(sync=True),
+        "files": traitlets.Dict().tag(sync=True),
+    }
+    return type("LaboratoryWidget", (anywidget.AnyWidget,), traits)
