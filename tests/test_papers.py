@@ -23,6 +23,7 @@ from varicap.papers.claims import Claim, ClaimsError, Maker, Paper, read
 from varicap.papers.reproduce import Reproduction, maker, reproduce
 from varicap.papers.run import Grid, Outcome, Run, goodput
 from varicap.papers.verdict import Value, judge
+from varicap.report.table import with_interval
 from varicap.statistics import Interval
 
 pytestmark = pytest.mark.slow
@@ -229,6 +230,25 @@ def test_wrong_values_make_every_claim_differ() -> None:
 
 def test_not_a_number_reproduces_nothing() -> None:
     assert judge(claim(), Value(sim=Interval(float("nan")))).verdict == "differs"
+
+
+def test_a_claim_about_data_that_is_not_here_stays_open_and_says_so() -> None:
+    judged = judge(claim(expect="differs", note="1.9"), Value(absent="the traces are not here"))
+    assert (judged.verdict, judged.note) == ("unsettled", "not settled: the traces are not here")
+    assert judged.is_expected
+    assert judged.runs_missing is None
+    assert judged.to_dict()["sim"] is None
+    assert "–" in with_interval(judged.ours.mean, judged.ours.lo, judged.ours.hi)
+
+
+def test_without_traces_the_claims_about_them_are_open(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("VARICAP_TRACES", str(tmp_path / "nowhere"))
+    paper = papers.paper("abc")
+    done = reproduce(paper, ["verizon"], run=Run("abc", quick=True))
+    assert done.counts == {"reproduced": 0, "differs": 0, "unsettled": len(paper.of("verizon"))}
+    assert {one.note for one in done.claims} == {
+        "not settled: the traces are not here; VARICAP_TRACES names their folder"
+    }
 
 
 def test_json_has_no_nan() -> None:

@@ -76,6 +76,9 @@ def _queues(rng: random.Random) -> dict[str, Json]:
         "dualpi2": {"dualpi2": {"limit": limit, "scheduler": rng.choice(["wrr", "time-shifted-fifo"])}},
         "step": {"step": {"limit": limit, "threshold": rng.choice(["3 packets", "5 kB"])}},
         "shaper": {"shaper": {"rate": rng.choice(RATES), "burst": "10 kB"}},
+        "device": {
+            "device": {"ring": "5 packets", "hold": rng.choice(["0 s", "1 ms"]), "queue": {"codel": {"ecn": True}}}
+        },
         "policer": {"policer": {"rate": rng.choice(RATES), "burst": "10 kB", **rng.choice([{}, {"monitor": "90 ms"}])}},
     }
 

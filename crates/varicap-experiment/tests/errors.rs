@@ -211,7 +211,7 @@ fn unknown_names_say_which_there_are() {
         (
             "drop-tail = { limit",
             "droptail = { limit",
-            "x.toml:5: topology.dumbbell.forward.queue: found `droptail`, expected `drop-tail`, `red`, `ered`, `codel`, `pie`, `drr`, `sfq`, `cbq`, `fq_codel`, `dualpi2`, `step`, `shaper`, `policer`, `accel-brake` or `custom`; did you mean `drop-tail`?",
+            "x.toml:5: topology.dumbbell.forward.queue: found `droptail`, expected `drop-tail`, `red`, `ered`, `codel`, `pie`, `drr`, `sfq`, `cbq`, `fq_codel`, `dualpi2`, `step`, `shaper`, `policer`, `device`, `accel-brake` or `custom`; did you mean `drop-tail`?",
         ),
         (
             "drop-tail = { limit",

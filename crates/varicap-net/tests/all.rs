@@ -7,6 +7,7 @@ mod channel;
 mod common;
 mod custom;
 mod delay;
+mod device;
 mod dualpi2;
 mod ered;
 mod fair;

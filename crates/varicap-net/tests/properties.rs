@@ -11,10 +11,10 @@ use varicap_net::capacity::read_rates;
 use varicap_net::delay::{Delay, DelayProcess, read_delays};
 use varicap_net::{
     ArqConfig, ArqParts, CapacityConfig, CapacityParts, CbqClass, CbqConfig, Cells, CoDelConfig, Codepoint,
-    DelayConfig, DelayParts, DropFrom, DropTailConfig, DrrConfig, EredConfig, Framing, GilbertElliottConfig,
-    GoodBadConfig, HandoverConfig, LinkParts, LossConfig, LossParts, MarkovConfig, MarkovDelayConfig,
-    OpportunityParts, OpportunityTrace, PieConfig, QueueConfig, RayleighConfig, RedConfig, Service,
-    SessionsConfig, SfqConfig, SlottedMarkovConfig, StepsConfig, StepsDelayConfig, TraceOffset,
+    DelayConfig, DelayParts, DeviceConfig, DropFrom, DropTailConfig, DrrConfig, EredConfig, Framing,
+    GilbertElliottConfig, GoodBadConfig, HandoverConfig, LinkParts, LossConfig, LossParts, MarkovConfig,
+    MarkovDelayConfig, OpportunityParts, OpportunityTrace, PieConfig, QueueConfig, RayleighConfig, RedConfig,
+    Service, SessionsConfig, SfqConfig, SlottedMarkovConfig, StepsConfig, StepsDelayConfig, TraceOffset,
 };
 use varicap_units::{Amount, Bytes, Frequency, Probability, Rate, Span, Streams, Time, Work};
 
@@ -154,7 +154,11 @@ fn any_queue() -> impl Strategy<Value = QueueConfig> {
         let class = CbqClass { flows: None, share: probability(share), queue, priority: 1, borrow };
         QueueConfig::Cbq(CbqConfig { classes: [("all".to_owned(), class)].into() })
     });
-    prop_oneof![4 => simple, 1 => classes]
+    let device = (simple.clone(), 1u64..6, 0u64..3_000_000).prop_map(|(queue, ring, hold)| {
+        let (ring, hold, queue) = (Amount::Packets(ring), Span::from_nanos(hold), Box::new(queue));
+        QueueConfig::Device(DeviceConfig { ring, hold, queue })
+    });
+    prop_oneof![4 => simple, 1 => classes, 1 => device]
 }
 
 fn any_loss() -> impl Strategy<Value = LossParts> {

@@ -1,7 +1,8 @@
 //! RFC 9438: CUBIC's window as a function of time.
 
 use varicap_tcp::congestion::{
-    AckSample, CongestionControl, CongestionEvent, CongestionKind, Counting, Cubic, CubicConfig, Start,
+    AckSample, Arithmetic, CongestionControl, CongestionEvent, CongestionKind, Counting, Cubic, CubicConfig,
+    Start,
 };
 use varicap_units::{Bytes, Span, Time};
 
@@ -265,11 +266,17 @@ fn a_loss_never_opens_the_window() {
         initial_ssthresh: window,
         counting: Counting::Acks,
     };
-    let mut cubic = Cubic::new(&CubicConfig::default(), &start);
-    let kind = CongestionKind::FastRetransmit;
-    cubic.on_congestion(&CongestionEvent { now: Time::ZERO, kind, in_flight: Bytes::new(200 * MSS) });
-    assert_eq!((cubic.cwnd(), cubic.ssthresh()), (Bytes::new(70 * MSS), Some(Bytes::new(70 * MSS))));
-    // Less is in flight than the window allows: RFC 5681's reason for FlightSize.
-    cubic.on_congestion(&CongestionEvent { now: Time::ZERO + RTT, kind, in_flight: Bytes::new(10 * MSS) });
-    assert_eq!(cubic.cwnd(), Bytes::new(7 * MSS));
+    for arithmetic in [Arithmetic::Rfc9438, Arithmetic::Linux] {
+        let mut cubic = Cubic::new(&CubicConfig { arithmetic, ..CubicConfig::default() }, &start);
+        let kind = CongestionKind::FastRetransmit;
+        cubic.on_congestion(&CongestionEvent { now: Time::ZERO, kind, in_flight: Bytes::new(200 * MSS) });
+        assert_eq!((cubic.cwnd(), cubic.ssthresh()), (Bytes::new(70 * MSS), Some(Bytes::new(70 * MSS))));
+        // Less is in flight than the window allows: RFC 5681's reason for FlightSize.
+        cubic.on_congestion(&CongestionEvent {
+            now: Time::ZERO + RTT,
+            kind,
+            in_flight: Bytes::new(10 * MSS),
+        });
+        assert_eq!(cubic.cwnd(), Bytes::new(7 * MSS));
+    }
 }

@@ -17,6 +17,8 @@ class Value:
     model: float | None = None
     sim: Interval | None = None
     kernel: Interval | None = None
+    absent: str = ""
+    """Why there is none, such as data that is not here."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +70,10 @@ def judge(claim: Claim, value: Value) -> Judged:
 
     `reproduced`: the whole interval lies within the bounds; `differs`: it lies outside; `unsettled`: it reaches over a
     bound.  A number of the analysis is its own interval; a number of the simulator that comes without one settles
-    nothing, unless it is outside.
+    nothing, unless it is outside.  A claim whose value is absent stays open.
     """
+    if value.absent:
+        return Judged(claim, value, "unsettled", f"not settled: {value.absent}")
     ours = ours_of(claim, value)
     verdict = _verdict(claim, ours)
     missing = _missing(claim, ours) if verdict == "unsettled" else None
@@ -82,7 +86,9 @@ def judge(claim: Claim, value: Value) -> Judged:
 
 
 def ours_of(claim: Claim, value: Value) -> Interval:
-    """The value by which a claim is judged.  Raises ``ValueError`` if there is none."""
+    """The value by which a claim is judged; NaN if it is absent.  Raises ``ValueError`` if there is none."""
+    if value.absent:
+        return Interval(math.nan)
     ours = value.sim if claim.engine == "sim" else None if value.model is None else Interval(value.model)
     if ours is None:
         raise ValueError(f"`{claim.id}` is judged by the {claim.engine}, which gave no value")

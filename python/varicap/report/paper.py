@@ -90,9 +90,9 @@ def tradeoffs(
             )
         axes.margins(x=0.08)
         axes.set_ylim(0.0, 1.0)
-        axes.set_xlim(left=0.0)
         axes.set_title(name, fontsize=9)
         axes.set_xlabel(x, fontsize=9)
+    all_axes[0].set_xlim(left=0.0)  # of all panels, once all points are in
     all_axes[0].set_ylabel(y, fontsize=9)
     all_axes[-1].legend(fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
     figure.suptitle(title, fontsize=10)

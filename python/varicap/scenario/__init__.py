@@ -1448,6 +1448,27 @@ class Policer(Part):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Device(Part):
+    """A device whose ring stands between a queue and the link."""
+
+    _tag: ClassVar[str] = "device"
+
+    ring: Amount = "256 packets"
+    """The most that the ring holds, the packet in transmission not counted.
+
+    Default: 256 packets (common among Linux's drivers).
+    """
+    hold: Span = "1 s"
+    """Byte queue limits: over how long the ring must have held more than it needed before it is allowed less
+    (hold_time); 0 s: no such limits.
+
+    Default: 1 s (Linux).
+    """
+    queue: "Queue" = DropTail()
+    """The queue in front of the ring. Default: drop-tail of 1 bdp."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class AccelBrake(Part):
     """Accel-Brake Control at the bottleneck: brakes are CE marks, so that only ECN-capable packets get any."""
 
@@ -1469,7 +1490,20 @@ class AccelBrake(Part):
 
 
 Queue: TypeAlias = (
-    Literal["drop-tail", "red", "ered", "codel", "pie", "drr", "sfq", "fq_codel", "dualpi2", "step", "accel-brake"]
+    Literal[
+        "drop-tail",
+        "red",
+        "ered",
+        "codel",
+        "pie",
+        "drr",
+        "sfq",
+        "fq_codel",
+        "dualpi2",
+        "step",
+        "device",
+        "accel-brake",
+    ]
     | DropTail
     | Red
     | Ered
@@ -1483,6 +1517,7 @@ Queue: TypeAlias = (
     | StepMarking
     | Shaper
     | Policer
+    | Device
     | AccelBrake
     | Custom
 )

@@ -6,6 +6,7 @@ mod accel_brake;
 mod cbq;
 mod codel;
 mod custom;
+mod device;
 mod drop_tail;
 mod drr;
 mod dualpi2;
@@ -59,6 +60,7 @@ registry::queues! {
     step::StepMarking(StepMarkingConfig) = "step", "Marks all that exceeds a threshold, for `congestion = \"dctcp\"`. Source: RFC 8257 §3.1.";
     shaper::Shaper(ShaperConfig) = "shaper", "A token bucket behind another queue: what exceeds rate and burst waits. Source: RFC 2475 §2.3.3.2.";
     policer::Policer(PolicerConfig) = "policer", "A token bucket in front of another queue: what exceeds rate and burst is dropped. Source: RFC 2475 §2.3.3.3.";
+    device::Device(DeviceConfig) = "device", "A device's ring behind another queue, as short as byte queue limits keep it. Source: Linux.";
     accel_brake::AccelBrake(AccelBrakeConfig) = "accel-brake", "Marks of an accelerate or a brake, for senders with `congestion = \"accel-brake\"`. Source: [goyal20].";
     custom::Custom(CustomConfig) = "custom", "One written in Python, by the name under which it was given to `varicap.run`.";
 }

@@ -111,6 +111,11 @@ const QUEUES: &[(&str, Known, &str)] = &[
         r#"{"rate": "2 Mb/s", "burst": "4 kB", "queue": {"fq_codel": {"target": "1 ms", "interval": "4 ms"}}}"#,
     ),
     (
+        "device",
+        Known::WorkConserving,
+        r#"{"ring": "3 packets", "hold": "1 ms", "queue": {"codel": {"target": "1 ms", "interval": "4 ms"}}}"#,
+    ),
+    (
         "custom",
         Known::Elsewhere,
         "tests/custom.rs and tests/test_custom_queues.py: what it does comes from outside",

@@ -277,9 +277,12 @@ impl Cubic {
 
     /// RFC 9438 §4.6 and §4.7: remembers the window and lowers ssthresh.
     fn reduce(&mut self, in_flight: Bytes) {
+        // RFC 9438 §4.6 takes flight_size, since cwnd may be larger. After a recovery from many losses it may be smaller, too:
+        // what was SACKed meanwhile is in flight until it is acknowledged, and ever larger windows would follow each other.
+        let flight = in_flight.as_u64().min(self.cwnd);
         if let Some(linux) = &mut self.linux {
             linux.on_reduced(self.cwnd / self.mss);
-            self.ssthresh = linux.ssthresh(in_flight.as_u64() / self.mss) * self.mss;
+            self.ssthresh = linux.ssthresh(flight / self.mss) * self.mss;
             return;
         }
         let window = self.window;
@@ -287,9 +290,6 @@ impl Cubic {
         let converge = self.config.fast_convergence && window < self.w_max;
         self.w_max = if converge { window * (1.0 + self.config.beta) / 2.0 } else { window };
         self.prior = window;
-        // RFC 9438 §4.6 takes flight_size, since cwnd may be larger. After a recovery from many losses it may be smaller, too:
-        // what was SACKed meanwhile is in flight until it is acknowledged, and ever larger windows would follow each other.
-        let flight = in_flight.as_u64().min(self.cwnd);
         self.ssthresh = ((flight as f64 * self.config.beta + 0.5) as u64).max(2 * self.mss);
         self.epoch = Time::NEVER;
     }

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from varicap.papers.l4s.pairs import CONTROLS
-from varicap.papers.run import Grid, Outcome, Run
+from varicap.papers.run import Grid, Outcome, Run, ratio
 from varicap.papers.verdict import Value
 from varicap.report.paper import bars
 from varicap.results.result import Result
@@ -33,7 +33,7 @@ def reproduce(run: Run) -> Outcome:
             lasts[control, rate], peaks[control, rate] = _spike(result)
     values = {
         "S2-lasts": Value(sim=Interval.of(lasts["prague", 25])),
-        "S2-longer": Value(sim=Interval.of(lasts["prague", 25] - lasts["cubic", 25])),
+        "S2-longer": Value(sim=Interval.of(ratio(lasts["prague", 25], lasts["cubic", 25]))),
         "S2-greatest": Value(sim=Interval.of(peaks["prague", 1])),
         "S2-thirty": Value(sim=Interval.of(lasts["prague", 1])),
     }

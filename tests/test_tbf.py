@@ -1,0 +1,22 @@
+"""A transfer takes as long through Linux's token bucket as through ours.  Without root, `tc` or the qdisc it skips."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+_SPEC = importlib.util.spec_from_file_location("tbf", Path(__file__).parent / "peers" / "tbf.py")
+assert _SPEC is not None
+assert _SPEC.loader is not None
+tbf = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(tbf)
+WHY_NOT = tbf.why_not()
+
+
+@pytest.mark.real_time
+@pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
+@pytest.mark.parametrize("size", tbf.SIZES[:2])
+def test_a_burst_goes_at_once_and_what_follows_at_the_rate(size: int) -> None:
+    theirs, ours = tbf.theirs(size), tbf.ours(size)
+    # 15 kB less to wait for is 60 ms; a busy machine delays a transfer by some milliseconds.
+    assert ours == pytest.approx(theirs, abs=0.02)
