@@ -23,9 +23,9 @@ pub mod reactive;
 mod timeline;
 
 pub use capacity::{
-    CapacityConfig, CapacityParts, CapacityProcess, CapacitySegment, MarkovConfig, OpportunitiesConfig,
-    OpportunityParts, OpportunityTrace, ResidualConfig, SessionsConfig, SlottedMarkovConfig, StepsConfig,
-    TraceConfig, TraceOffset, TraceParts,
+    CapacityConfig, CapacityParts, CapacityProcess, CapacitySegment, LightConfig, LightParts, MarkovConfig,
+    OpportunitiesConfig, OpportunityParts, OpportunityTrace, ResidualConfig, SessionsConfig,
+    SlottedMarkovConfig, StepsConfig, TraceConfig, TraceOffset, TraceParts,
 };
 pub use channel::{ChannelParts, GoodBadConfig, RayleighConfig, StatesConfig};
 pub use config::*;

@@ -96,6 +96,7 @@ fn opportunities_in_an_outage_pass_unused() {
         mahimahi: false,
         repeat: true,
         offset: TraceOffset::default(),
+        light: None,
         outages: None,
     });
     let plain = opportunities.mean_rate();

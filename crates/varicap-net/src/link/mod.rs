@@ -14,6 +14,7 @@ mod arq;
 mod audit;
 mod config;
 mod delay;
+mod light;
 mod opportunity;
 mod parts;
 mod pipe;
@@ -234,6 +235,9 @@ impl<F: Frame> Link<F> {
         if state != TransmitterState::Free {
             self.waiting.frames += 1;
             self.waiting.bytes += size;
+            if state == TransmitterState::Waiting {
+                self.wake_opportunities(now);
+            }
             return;
         }
         self.serve(now, size);
@@ -534,8 +538,10 @@ impl<F: Frame> Link<F> {
         }
         let Queue::Managed(queue) = &mut self.queue else { return };
         queue.enqueue(now, frame, Transmitter { state, rate }, watch);
-        if state == TransmitterState::Free {
-            self.wake(now, watch);
+        match state {
+            TransmitterState::Free => self.wake(now, watch),
+            TransmitterState::Waiting => self.wake_opportunities(now),
+            TransmitterState::Busy(_) => {}
         }
     }
 
