@@ -146,6 +146,7 @@ def _link(rng: random.Random, chosen: dict[str, str]) -> Json:
     if rng.random() < 0.3:
         link["handover"] = {
             "period": "90 ms",
+            "phase": rng.choice(["random", "20 ms", "90 ms"]),
             "outage": rng.choice(["0 s", "8 ms"]),
             "burst": rng.choice(["0 s", "5 ms"]),
             **rng.choice([{}, {"delay_spread": rng.choice(SPANS)}, {"delays": rng.sample(SPANS, 2)}]),

@@ -1102,6 +1102,20 @@ Delay: TypeAlias = str | ConstantDelay | StepsDelay | TraceDelay | MarkovDelay
 """The propagation delay of a link in time: each packet takes the delay of the instant at which it leaves the server."""
 
 
+@dataclass(frozen=True)
+class FirstAt(Part):
+    """So long after the beginning of the run; may be written as the time alone: `"4 s"`."""
+
+    _tag: ClassVar[str] = "first-at"
+    _bare: ClassVar[bool] = True
+
+    value: Span
+
+
+HandoverPhase: TypeAlias = str | FirstAt
+"""When the first handover begins."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Handover(Part):
     """Handovers from one satellite or cell to the next, at regular times.
@@ -1112,8 +1126,8 @@ class Handover(Part):
 
     period: Span
     """Time from one handover to the next."""
-    phase: Span | None = None
-    """When the first handover begins. Default: after one period."""
+    phase: HandoverPhase | None = None
+    """When the first handover begins: a time, or `random`. Default: after one period."""
     outage: Span = "0 s"
     """For so long from its beginning nothing is sent: the capacity is zero. Default: 0 s."""
     delay_spread: Span = "0 s"
