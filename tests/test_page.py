@@ -244,6 +244,14 @@ def test_completion_times_are_on_the_page(shared: Result) -> None:
     assert "Record packets (--packets)" not in pages.html(shared)
 
 
+def test_a_delay_that_varies_has_a_panel(shared: Result) -> None:
+    falling = '{ steps = { at = ["0 s", "5 s"], delays = ["50 ms", "20 ms"], period = "10 s" } }'
+    moved = varicap.run(SHARED, seeds=1, series=True, overrides={"topology.dumbbell.forward.delay": falling})
+    columns = data_of(pages.html(moved))["charts"]["propagation"]["columns"]
+    assert [(column["heading"], set(column["values"])) for column in columns] == [("forward [ms]", {50, 20})]
+    assert "propagation" not in data_of(pages.html(shared))["charts"]
+
+
 def test_the_first_screen_has_a_chart(tab: browser.Page, shared: Result, study: Study, tmp_path: Path) -> None:
     for of in (shared, study):
         tab.open(varicap.report.page(of, tmp_path / "page.html"), width=1280)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,11 +27,11 @@ REAL = ROOT.parent / "shared" / "traces"
 def test_the_traces_of_the_examples_are_what_their_note_says(cli: Cli, tmp_path: Path) -> None:
     note = (EXAMPLES / "traces/lte-like.txt").read_text(encoding="utf-8")
     commands = [line.strip() for line in note.splitlines() if line.strip().startswith("varicap trace")]
-    assert len(commands) == 2
+    assert len(commands) == 3
     for command in commands:
         done = cli(*shlex.split(command)[1:])
         assert done.returncode == 0, done.stderr
-    for file in ("lte-like.down", "lte-like.up"):
+    for file in ("lte-like.down", "lte-like.up", "lte-like.trains"):
         assert (tmp_path / file).read_bytes() == (EXAMPLES / "traces" / file).read_bytes()
 
 
@@ -459,3 +460,52 @@ def test_a_column_of_delays_may_have_any_of_its_units(tmp_path: Path, column: st
     delay = traces.load(tmp_path / "path.csv").delay
     assert delay is not None
     assert delay.delay_ms.tolist() == pytest.approx([20, 30, 30])
+
+
+def test_trains_are_the_heavy_opportunities_at_a_share_of_their_rate() -> None:
+    heavy = Opportunities(np.array([3, 3, 50, 120, 121, 200]))
+    lines = traces.light_trains(heavy, share=0.5, packets=4).splitlines()
+    # The first is sent at once; later ones take twice as long as on the saturated link, round after round.
+    assert lines == ["0 0 0 6 6 100", "100 0 0 40 42 200", "200 0 0 6 6 100"]
+    delayed = traces.with_delay(heavy, Delays(np.array([0.0, 0.1]), np.array([20.0, 31.4]), 0.2))
+    assert [line.split()[1] for line in traces.light_trains(delayed, packets=1).splitlines()] == ["20", "31", "20"]
+    assert traces.light_trains(heavy, share=1.0, packets=9).splitlines()[1] == "100 0 0 20 21 100 103 103 150 220 221"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"share": 0.0}, "the share of the rate is 0.01 to 1, not 0.0"),
+        ({"packets": 0}, "a train has 1 to 10000 packets, not 0"),
+        ({"every_s": 1.0}, "trains come every 1 ms to 0.2 s, the length of the trace, not every 1.0 s"),
+    ],
+)
+def test_what_makes_no_trains_is_refused(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(TraceError, match=words):
+        traces.light_trains(Opportunities(np.array([3, 200])), **options)
+
+
+def test_a_link_takes_the_trains_that_the_command_writes(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "a.down").write_text("".join(f"{at}\n" for at in range(10, 1010, 10)), encoding="ascii")
+    made = json.loads(cli("trace", "trains", "a.down", "--share", "20 %", "-o", "a.trains", "--json").stdout)
+    assert (made["trains"], made["packets"]) == (10, 25)
+    assert (
+        "wrote a.trains: 10 trains of 3 packets"
+        in cli(*("trace", "trains", "a.down", "--packets", "3", "-o", "a.trains")).stderr
+    )
+    assert cli("trace", "trains", "a.down", "--share", "much", "-o", "b.trains").returncode == 2
+
+    # A SYN, and an answer later three packets: 560, 570 and 580 ms, or by trains 543, 593 and 643 ms.
+    heavy, light = {"file": str(tmp_path / "a.down")}, {"file": str(tmp_path / "a.trains")}
+    (tmp_path / "a.trains").write_text("0 20 0 50 100\n1000 20 0 50 100\n", encoding="ascii")
+    times = []
+    for capacity in (heavy, {**heavy, "light": light}):
+        flow = {"app": {"transfer": {"size": "4344 B"}}, "tcp": {"mss": "1448 B", "initial_window": "3 packets"}}
+        scenario = {
+            "duration": "3 s",
+            "topology": {"dumbbell": {"forward": {"capacity": {"opportunities": capacity}, "delay": "20 ms"}}},
+            "flows": {"a": {**flow, "start": "503 ms"}},
+        }
+        done = varicap.run(scenario, seeds=1)
+        times.append(done.flows["fct_mean_ms"].to_pylist()[0])
+    assert times[1] - times[0] == pytest.approx(643 - 580, abs=1e-6)

@@ -18,6 +18,7 @@ def write_traces(folder: Path) -> None:
     """The files that the scenarios name."""
     (folder / "rates.csv").write_text("time_s,rate_mbps\n0,3\n0.05,0\n0.08,8\n0.2,1\n", encoding="utf-8")
     (folder / "cell.down").write_text("1\n1\n4\n9\n9\n9\n30\n", encoding="utf-8")
+    (folder / "cell.trains").write_text("0 20 0 1 1 5\n40 20 0\n95 20 2 2 30\n120 20 0\n", encoding="utf-8")
     (folder / "delays.csv").write_text("time_s,delay_ms\n0,30\n0.04,2.5\n0.1,11\n", encoding="utf-8")
     (folder / "delay_1.txt").write_text("30\n4\n4\n19\n0\n", encoding="utf-8")
 
@@ -27,11 +28,13 @@ def _capacities(rng: random.Random) -> dict[str, Json]:
     holding = [rng.choice(SPANS), rng.choice(SPANS)]
     hysteresis = {"low": "2 packets", "high": "8 packets", "increment": "500 kb/s", "decrement": "250 kb/s"}
     reactive = {"minimum": "100 kb/s", "initial": "400 kb/s", "residual": "8 Mb/s", "interval": rng.choice(SPANS[1:])}
+    cell = {"file": "cell.down", "mahimahi": rng.random() < 0.5, "offset": rng.choice(["0 s", "random"])}
+    light = {"file": "cell.trains", "idle": rng.choice(["0 s", *SPANS])}
     return {
         "constant": some[0],
         "steps": {"steps": {"at": ["0 s", "40 ms", "90 ms"], "rates": [some[0], "0 b/s", some[1]], "period": "120 ms"}},
         "trace": {"trace": {"file": "rates.csv"}},
-        "opportunities": {"opportunities": {"file": "cell.down", "mahimahi": rng.random() < 0.5}},
+        "opportunities": {"opportunities": rng.choice([cell, {**cell, "light": light}])},
         "markov": {"markov": {"rates": [*some, "0 b/s"][: rng.choice([2, 3])], "mean_holding": []}},
         "slotted-markov": {
             "slotted-markov": {"rates": some, "step": rng.choice(SPANS), "transitions": [[0.9, 0.1], [0.3, 0.7]]}
@@ -146,6 +149,7 @@ def _link(rng: random.Random, chosen: dict[str, str]) -> Json:
     if rng.random() < 0.3:
         link["handover"] = {
             "period": "90 ms",
+            "phase": rng.choice(["random", "20 ms", "90 ms"]),
             "outage": rng.choice(["0 s", "8 ms"]),
             "burst": rng.choice(["0 s", "5 ms"]),
             **rng.choice([{}, {"delay_spread": rng.choice(SPANS)}, {"delays": rng.sample(SPANS, 2)}]),

@@ -432,6 +432,11 @@ fn what_makes_no_sense_is_refused() {
         ),
         (
             "\"0.8 Mbit/s\"",
+            "{ opportunities = { file = \"none.down\", light = { file = \"none.trains\", idle = \"4000000000 s\" } } }",
+            "x.toml:3: topology.dumbbell.forward.capacity.opportunities.light.idle: found `4000000000 s`, expected at most 315360000 s",
+        ),
+        (
+            "\"0.8 Mbit/s\"",
             "{ markov = { rates = [\"1 Mb/s\", \"2 Mb/s\"], mean_holding = [\"1 s\"] } }",
             "x.toml:3: topology.dumbbell.forward.capacity.markov.mean_holding: found `1 values`, expected 2, one per rate",
         ),

@@ -126,6 +126,7 @@ fn opportunities() -> CapacityParts {
         mahimahi: false,
         repeat: true,
         offset: TraceOffset::default(),
+        light: None,
         outages: None,
     })
 }

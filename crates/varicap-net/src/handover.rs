@@ -21,6 +21,7 @@ use varicap_units::{Probability, Rate, Span, Stream, Time};
 
 use crate::capacity::{Capacity, CapacityParts, CapacityProcess, CapacitySegment};
 use crate::delay::{Delay, DelayParts, DelayProcess, DelaySegment};
+use crate::handover_phase::HandoverPhase;
 use crate::loss::{Loss, LossParts};
 
 /// Shortest time between handovers: shorter ones are more than the packets of any link.
@@ -33,9 +34,9 @@ const SHORTEST: Span = Span::from_micros(1);
 pub struct HandoverConfig {
     /// Time from one handover to the next.
     pub period: Span,
-    /// When the first handover begins. Default: after one period.
+    /// When the first handover begins: a time, or `random`. Default: after one period.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub phase: Option<Span>,
+    pub phase: Option<HandoverPhase>,
     /// For so long from its beginning nothing is sent: the capacity is zero. Default: 0 s.
     #[serde(default)]
     pub outage: Span,
@@ -63,7 +64,9 @@ impl Part for HandoverConfig {
         let HandoverConfig { period, outage, burst, .. } = self;
         require("period", *period >= SHORTEST, period, format!("at least {SHORTEST}"))?;
         bounded("period", *period)?;
-        bounded("phase", self.phase.unwrap_or_default())?;
+        if let Some(HandoverPhase::FirstAt(phase)) = self.phase {
+            bounded("phase", phase)?;
+        }
         require("outage", outage < period, outage, format!("less than `period`, {period}"))?;
         let left = period.saturating_sub(*outage);
         require(
@@ -83,7 +86,12 @@ impl Part for HandoverConfig {
 
 impl HandoverConfig {
     fn clock(&self) -> Clock {
-        Clock { first: Time::ZERO + self.phase.unwrap_or(self.period), period: self.period }
+        let (first, is_random) = match self.phase {
+            Some(HandoverPhase::FirstAt(phase)) => (phase, false),
+            Some(HandoverPhase::Random) => (self.period, true),
+            None => (self.period, false),
+        };
+        Clock { first: Time::ZERO + first, period: self.period, is_random }
     }
 
     /// `capacity` with the outages of these handovers.
@@ -123,9 +131,17 @@ impl HandoverConfig {
 pub struct Clock {
     first: Time,
     period: Span,
+    /// Whether each run draws the first one.
+    is_random: bool,
 }
 
 impl Clock {
+    /// The clock of a run that draws from `stream`; nothing if there is nothing to draw.
+    pub(crate) fn drawn(self, mut stream: Stream) -> Option<Clock> {
+        let first = Time::ZERO + Span::from_nanos(stream.below(self.period.as_nanos()));
+        self.is_random.then_some(Clock { first, ..self })
+    }
+
     /// How many handovers have begun by `at`.
     fn begun(self, at: Time) -> u64 {
         if at < self.first { 0 } else { 1 + (at - self.first).as_nanos() / self.period.as_nanos() }
@@ -145,7 +161,7 @@ impl Clock {
 /// Times at which nothing is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outages {
-    clock: Clock,
+    pub(crate) clock: Clock,
     length: Span,
 }
 
@@ -218,11 +234,16 @@ enum Added {
 #[derive(Clone, Debug)]
 pub struct HandedOver {
     delay: DelayParts,
-    clock: Clock,
+    pub(crate) clock: Clock,
     added: Added,
 }
 
 impl HandedOver {
+    /// The same by another clock.
+    pub(crate) fn with(&self, clock: Clock) -> HandedOver {
+        HandedOver { clock, ..self.clone() }
+    }
+
     /// The delay without handovers.
     pub fn delay(&self) -> &DelayParts {
         &self.delay
@@ -295,13 +316,18 @@ impl DelayProcess for Jumping {
 #[derive(Clone, Debug)]
 pub struct Bursts {
     loss: LossParts,
-    clock: Clock,
+    pub(crate) clock: Clock,
     outage: Span,
     burst: Span,
     probability: Probability,
 }
 
 impl Bursts {
+    /// The same by another clock.
+    pub(crate) fn with(&self, clock: Clock) -> Bursts {
+        Bursts { clock, ..self.clone() }
+    }
+
     /// The loss without handovers.
     pub fn loss(&self) -> &LossParts {
         &self.loss

@@ -15,6 +15,7 @@ mod error;
 pub mod feedback;
 mod frame;
 pub mod handover;
+mod handover_phase;
 mod link;
 pub mod loss;
 mod policing;
@@ -23,9 +24,9 @@ pub mod reactive;
 mod timeline;
 
 pub use capacity::{
-    CapacityConfig, CapacityParts, CapacityProcess, CapacitySegment, MarkovConfig, OpportunitiesConfig,
-    OpportunityParts, OpportunityTrace, ResidualConfig, SessionsConfig, SlottedMarkovConfig, StepsConfig,
-    TraceConfig, TraceOffset, TraceParts,
+    CapacityConfig, CapacityParts, CapacityProcess, CapacitySegment, LightConfig, LightParts, MarkovConfig,
+    OpportunitiesConfig, OpportunityParts, OpportunityTrace, ResidualConfig, SessionsConfig,
+    SlottedMarkovConfig, StepsConfig, TraceConfig, TraceOffset, TraceParts,
 };
 pub use channel::{ChannelParts, GoodBadConfig, RayleighConfig, StatesConfig};
 pub use config::*;
@@ -40,6 +41,7 @@ pub use feedback::{
 };
 pub use frame::{Ahead, Backlog, Codepoint, Frame, LossCause, Lost, Watch};
 pub use handover::HandoverConfig;
+pub use handover_phase::HandoverPhase;
 pub use link::{ArqConfig, ArqParts, Link, LinkParts, Pipe};
 pub use loss::{GilbertElliottConfig, LossConfig, LossParts};
 pub use policing::{Nonconformant, Policed, PolicingParts};

@@ -14,6 +14,7 @@ mod fair;
 mod fq_codel;
 mod handover;
 mod laws;
+mod light;
 mod link;
 mod marking;
 mod offsets;

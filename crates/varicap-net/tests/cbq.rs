@@ -185,6 +185,7 @@ fn a_regulated_class_has_its_share_of_what_opportunities_offer() {
         mahimahi: false,
         repeat: true,
         offset: TraceOffset::default(),
+        light: None,
         outages: None,
     };
     let regulated = CbqClass { borrow: false, ..class(&[0], 0.5) };

@@ -8,8 +8,8 @@ use common::{Log, Told, constant, drain, link, ms, ns, packet, parts};
 use varicap_net::capacity::{Capacity, CapacityProcess};
 use varicap_net::delay::{Delay, DelayProcess};
 use varicap_net::{
-    CapacityParts, DelayParts, HandoverConfig, LinkParts, LossCause, LossParts, OpportunityParts,
-    OpportunityTrace, TraceOffset,
+    CapacityParts, DelayParts, HandoverConfig, HandoverPhase, Link, LinkParts, LossCause, LossParts,
+    OpportunityParts, OpportunityTrace, TraceOffset,
 };
 use varicap_units::part::Part;
 use varicap_units::{Bytes, Probability, Rate, Span, Streams, Time};
@@ -96,6 +96,7 @@ fn opportunities_in_an_outage_pass_unused() {
         mahimahi: false,
         repeat: true,
         offset: TraceOffset::default(),
+        light: None,
         outages: None,
     });
     let plain = opportunities.mean_rate();
@@ -138,6 +139,38 @@ fn refusals_name_the_key() {
     );
 }
 
+#[test]
+fn a_random_phase_is_one_for_all_that_a_handover_moves_and_another_in_each_run() {
+    let json = r#"{"period": "20 ms", "phase": "random", "outage": "3 ms", "delays": ["0 ms", "7 ms"], "burst": "2 ms"}"#;
+    let parts =
+        handed_over(json, LinkParts { delay: Span::from_millis(5).into(), ..parts(constant(12_000_000)) });
+    let mut begins = std::collections::BTreeSet::new();
+    for seed in 0..20 {
+        let begin = |name: &str| {
+            let mut link = Link::<common::Packet>::new(&parts, name, &Streams::new(seed, 0));
+            // The first instant at which nothing is sent, and at which the delay is longer.
+            let mut log = Log::default();
+            link.advance(ms(40), &mut log);
+            let out = log.0.iter().find_map(|told| match told {
+                Told::Capacity { at, rate } if *rate == Rate::ZERO => Some(*at),
+                _ => None,
+            });
+            let out = out.unwrap();
+            let mut link = Link::<common::Packet>::new(&parts, name, &Streams::new(seed, 0));
+            if let Some(before) = out.as_nanos().checked_sub(1) {
+                assert_eq!(link.delay(ns(before)), Span::from_millis(5));
+            }
+            assert_eq!(link.delay(out), Span::from_millis(12));
+            out
+        };
+        let at = begin("down");
+        assert!(at < ms(20), "within a period");
+        assert_eq!(at, begin("up"), "both directions alike");
+        begins.insert(at);
+    }
+    assert!(begins.len() > 15, "{begins:?}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(100) })]
 
@@ -150,7 +183,7 @@ proptest! {
         let outage = (period as f64 * out) as u64;
         let config = HandoverConfig {
             period: Span::from_nanos(period),
-            phase: phase.map(Span::from_nanos),
+            phase: phase.map(Span::from_nanos).map(HandoverPhase::FirstAt),
             outage: Span::from_nanos(outage),
             delay_spread: Span::ZERO,
             delays: Some(added.iter().map(|nanos| Span::from_nanos(*nanos)).collect()),

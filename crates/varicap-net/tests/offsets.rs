@@ -10,7 +10,14 @@ fn rates(offset: TraceOffset, repeat: bool) -> CapacityConfig {
 
 fn opportunities(offset: TraceOffset) -> CapacityConfig {
     let (file, size) = ("t.down".to_owned(), Bytes::new(1500));
-    CapacityConfig::Opportunities(OpportunitiesConfig { file, size, mahimahi: false, repeat: true, offset })
+    CapacityConfig::Opportunities(OpportunitiesConfig {
+        file,
+        size,
+        mahimahi: false,
+        repeat: true,
+        offset,
+        light: None,
+    })
 }
 
 fn read(config: &CapacityConfig, text: &'static str) -> Result<CapacityParts, NetError> {

@@ -20,6 +20,7 @@ fn opportunities(text: &str, mahimahi: bool, repeat: bool) -> LinkParts {
         mahimahi,
         repeat,
         offset: TraceOffset::default(),
+        light: None,
         outages: None,
     }))
 }
@@ -148,6 +149,7 @@ fn real_traces_have_their_published_means() {
             mahimahi: false,
             repeat: true,
             offset: TraceOffset::default(),
+            light: None,
             outages: None,
         };
         let mean = parts.mean_rate().as_bps() as f64 / 1e6;

@@ -86,6 +86,7 @@ fn opportunities() -> impl Strategy<Value = CapacityParts> {
             mahimahi,
             repeat: true,
             offset: TraceOffset::default(),
+            light: None,
             outages: None,
         })
     })

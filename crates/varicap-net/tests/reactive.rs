@@ -379,6 +379,25 @@ fn a_controller_may_set_delay_and_limit_and_frames_keep_their_order() {
 }
 
 #[test]
+fn where_frames_may_overtake_a_shorter_delay_that_a_controller_sets_lets_them() {
+    let config = LoadReactiveConfig {
+        control: ReactiveControlConfig::Custom(CustomControl("s".to_owned())),
+        ..config()
+    };
+    let delay = Span::from_millis(300).into();
+    let parts = LinkParts { delay, reorders: true, ..reactive_parts(&config) };
+    let (mut link, mut log) = (link(&parts, 1), Log::default());
+    let near = Setting { capacity: kbps(9999), delay: Some(Span::from_millis(20)), limit: None };
+    link.set_control(Box::new(Script(vec![near, Setting::of(kbps(80)), Setting::of(kbps(80))])));
+    push_many(&mut link, ms(90), 3, &mut log);
+    let out = drain(&mut link, ms(1000), &mut log);
+    // The first is through at 190 ms, with 300 ms to go, and is overtaken by those that are through after 200 ms.
+    let millis: Vec<(u64, u64)> =
+        out.iter().map(|(at, number)| (at.as_nanos() / 1_000_000, *number)).collect();
+    assert_eq!(millis, [(238, 1), (258, 2), (490, 0)]);
+}
+
+#[test]
 fn losses_of_a_managed_queue_are_told_and_leave_the_count_right() {
     #[derive(Debug)]
     struct Checks;

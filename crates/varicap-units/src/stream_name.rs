@@ -84,6 +84,11 @@ pub fn handovers() -> String {
     "handovers".to_owned()
 }
 
+/// When the first handover of a run begins, as a share of the period: one for all its links.
+pub fn handover_phase() -> String {
+    "handovers.phase".to_owned()
+}
+
 /// Which of several networks an episode is in.
 pub fn episode() -> String {
     "episode.network".to_owned()
@@ -122,7 +127,10 @@ mod tests {
             "flow.web.3.advice",
         ];
         assert_eq!(of_flow, expected);
-        assert_eq!([traces(), handovers(), episode()], ["traces.offset", "handovers", "episode.network"]);
+        assert_eq!(
+            [traces(), handovers(), handover_phase(), episode()],
+            ["traces.offset", "handovers", "handovers.phase", "episode.network"]
+        );
         assert_eq!(link("down", "queue.bulk"), "link.down.queue.bulk");
         let of_link = LINK_PARTS.map(|part| link("down", part));
         let expected = ["capacity", "loss", "channel", "queue", "delay", "handover"]

@@ -12,6 +12,7 @@ import typer
 from varicap import units
 from varicap.cli._quantities import option, quantities, quantity, reported, text
 from varicap.cli._trace_fit import fit
+from varicap.cli._trace_trains import trains
 from varicap.terminal import (
     LARGEST_SEED,
     AsJson,
@@ -164,6 +165,7 @@ trace.command(
     epilog="Examples: varicap trace fit lte.down --simulations 40 --figure fit.pdf | "
     "varicap trace fit bw_1.txt --like leo"
 )(fit)
+trace.command(epilog="Example: varicap trace trains lte.down --share '40 %' -o lte.trains")(trains)
 
 
 @generate.command(epilog="Example: varicap trace generate constant --rate '12 Mbit/s' -o twelve.down")

@@ -124,6 +124,12 @@ def ratio(above: Array, below: Array) -> Array:
     return np.asarray(of_means + (above - of_means * below) / below.mean())
 
 
+def jain(*throughputs: Array) -> Array:
+    """Jain's index of several flows' throughputs, a value for each run: 1 if all are the same.  Source: [jain84]."""
+    each = np.array(throughputs)
+    return np.asarray(each.sum(axis=0) ** 2 / (len(each) * (each**2).sum(axis=0)))
+
+
 def goodput(result: Result, flow: str) -> Array:
     """Goodput of one flow in each replication [kB/s]."""
     return samples(result.flows, flow, "goodput_bps") / 8e3

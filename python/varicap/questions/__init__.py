@@ -10,6 +10,7 @@ QUESTIONS = (
     "buffer",
     "packet",
     "lrl",
+    "advice",
     "token_bucket",
     "ered",
 )

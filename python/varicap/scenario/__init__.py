@@ -733,6 +733,24 @@ class Trace(Part):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Light(Part):
+    """Opportunities of bursts on a link that was idle. Source: [cellreplay]."""
+
+    file: str
+    """The file, relative to the scenario's folder.
+
+    A line for each train of packets that was recorded, of whole numbers with spaces between them: when it was sent
+    [ms], the one-way delay [ms], which is not used, and how long after its first packet each of its packets came, the
+    first one included [ms]. The time of the last line is the period.
+    """
+    idle: Span = "0 s"
+    """A frame that finds the link empty begins a train if nothing has left the link for longer than this.
+
+    Default: 0 s, as in CellReplay (`--long-to-short-timer-up`, `-down`).
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
 class Opportunities(Part):
     """A trace of delivery opportunities: one non-decreasing integer a line, in ms."""
 
@@ -751,6 +769,11 @@ class Opportunities(Part):
     """Whether the trace begins again after its last opportunity. Default: true."""
     offset: TraceOffset = At("0 s")
     """Where in the trace a run begins, in whole milliseconds: a time, or `random`. Default: 0 s."""
+    light: Light | None = None
+    """Light opportunities, which a burst has on a link that was idle; `file` then has what a saturated link offers.
+
+    Default: `file` whatever the load.
+    """
 
 
 Probability: TypeAlias = float | str
@@ -1079,6 +1102,20 @@ Delay: TypeAlias = str | ConstantDelay | StepsDelay | TraceDelay | MarkovDelay
 """The propagation delay of a link in time: each packet takes the delay of the instant at which it leaves the server."""
 
 
+@dataclass(frozen=True)
+class FirstAt(Part):
+    """So long after the beginning of the run; may be written as the time alone: `"4 s"`."""
+
+    _tag: ClassVar[str] = "first-at"
+    _bare: ClassVar[bool] = True
+
+    value: Span
+
+
+HandoverPhase: TypeAlias = str | FirstAt
+"""When the first handover begins."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Handover(Part):
     """Handovers from one satellite or cell to the next, at regular times.
@@ -1089,8 +1126,8 @@ class Handover(Part):
 
     period: Span
     """Time from one handover to the next."""
-    phase: Span | None = None
-    """When the first handover begins. Default: after one period."""
+    phase: HandoverPhase | None = None
+    """When the first handover begins: a time, or `random`. Default: after one period."""
     outage: Span = "0 s"
     """For so long from its beginning nothing is sent: the capacity is zero. Default: 0 s."""
     delay_spread: Span = "0 s"

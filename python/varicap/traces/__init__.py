@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         to_rates,
         with_delay,
     )
+    from varicap.traces.trains import light_trains, save_trains
 
 __all__ = [
     "FORMATS",
@@ -67,9 +68,11 @@ __all__ = [
     "generate_markov",
     "generate_steps",
     "info",
+    "light_trains",
     "load",
     "mean_rate_bps",
     "save",
+    "save_trains",
     "to_opportunities",
     "to_rates",
     "with_delay",
@@ -89,6 +92,7 @@ _HOME = {
         *("Delays", "Opportunities", "Rates", "Trace", "bins"),
         *("mean_rate_bps", "to_opportunities", "to_rates", "with_delay"),
     ),
+    "trains": ("light_trains", "save_trains"),
 }
 
 

@@ -147,7 +147,8 @@ fn kept(runs: u32, bytes: f64) -> f64 {
 /// Memory of the traces and steps of all networks, each counted once however many links share it [B].
 fn traces_bytes(networks: &[Network]) -> f64 {
     let links = networks.iter().flat_map(|network| &network.links).map(|link| &link.parts);
-    let of_link = |parts: &LinkParts| [trace_of(&parts.capacity), delays_of(&parts.delay)];
+    let of_link =
+        |parts: &LinkParts| [trace_of(&parts.capacity), trains_of(&parts.capacity), delays_of(&parts.delay)];
     let traces: BTreeMap<usize, f64> = links.flat_map(of_link).flatten().collect();
     traces.values().sum()
 }
@@ -166,6 +167,13 @@ fn trace_of(parts: &CapacityParts) -> Option<(usize, f64)> {
         CapacityParts::Interrupted(parts) => trace_of(&parts.capacity),
         _ => None,
     }
+}
+
+/// The same of the trains of light opportunities.
+fn trains_of(parts: &CapacityParts) -> Option<(usize, f64)> {
+    let CapacityParts::Opportunities(parts) = parts else { return None };
+    let light = parts.light.as_ref()?;
+    Some((Arc::as_ptr(&light.trains).addr(), (light.trains.len() * size_of::<u64>()) as f64))
 }
 
 /// The same of a delay.

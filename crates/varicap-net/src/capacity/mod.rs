@@ -14,6 +14,7 @@ mod sessions;
 mod slotted_markov;
 mod steps;
 mod trace;
+mod trains;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -35,6 +36,7 @@ pub use sessions::{Sessions, SessionsConfig, SessionsParts};
 pub use slotted_markov::{SlottedMarkov, SlottedMarkovConfig, SlottedMarkovParts};
 pub use steps::StepsConfig;
 pub use trace::{TraceConfig, TraceParts, read_rates};
+pub use trains::{LightConfig, LightParts, Trains};
 
 pub use crate::timeline::{Steps, Timeline};
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use varicap_units::part::{Checked, Part, require};
 use varicap_units::{Bytes, Rate, Span, Stream, stream_name};
 
+use super::trains::{LightConfig, LightParts};
 use super::{CapacityPart, Constant, ReadFile, TraceOffset, read_named, yes};
 use crate::NetError;
 use crate::check::{Lines, read_digits, require_room};
@@ -31,6 +32,10 @@ pub struct OpportunitiesConfig {
     /// Where in the trace a run begins, in whole milliseconds: a time, or `random`. Default: 0 s.
     #[serde(default)]
     pub offset: TraceOffset,
+    /// Light opportunities, which a burst has on a link that was idle; `file` then has what a saturated link offers.
+    /// Default: `file` whatever the load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub light: Option<LightConfig>,
 }
 
 impl Part for OpportunitiesConfig {
@@ -39,6 +44,9 @@ impl Part for OpportunitiesConfig {
         if let TraceOffset::At(offset) = self.offset {
             let is_whole = offset.as_nanos() % NANOS_PER_MS == 0;
             require("offset", is_whole, offset, "whole milliseconds, as in the trace")?;
+        }
+        if let Some(light) = &self.light {
+            light.check().map_err(|fault| fault.within("light"))?;
         }
         self.offset.check(self.repeat)
     }
@@ -53,8 +61,11 @@ impl CapacityPart for OpportunitiesConfig {
         self.check()?;
         let trace = read_named(&self.file, read_file, |text| OpportunityTrace::parse(&self.file, text))?;
         self.offset.check_within(Some(trace.period()))?;
+        let light =
+            self.light.as_ref().map(|light| light.read(read_file).map_err(|error| error.within("light")));
         let OpportunitiesConfig { size, mahimahi, repeat, offset, .. } = *self;
-        Ok(OpportunityParts { trace: Arc::new(trace), size, mahimahi, repeat, offset, outages: None })
+        let (trace, light) = (Arc::new(trace), light.transpose()?);
+        Ok(OpportunityParts { trace, size, mahimahi, repeat, offset, light, outages: None })
     }
 
     fn mean_rate(parts: &OpportunityParts) -> Rate {
@@ -85,7 +96,7 @@ const MAHIMAHI_SIZE: Bytes = Bytes::new(1504);
 const MAHIMAHI_OVERHEAD: Bytes = Bytes::new(4);
 
 /// Latest instant of a trace: thirty years [ms].
-const LATEST_MS: u64 = 1_000_000_000_000;
+pub(super) const LATEST_MS: u64 = 1_000_000_000_000;
 
 /// Nanoseconds in a millisecond.
 pub(crate) const NANOS_PER_MS: u64 = 1_000_000;
@@ -156,6 +167,8 @@ pub struct OpportunityParts {
     pub repeat: bool,
     /// Where in the trace a run begins.
     pub offset: TraceOffset,
+    /// What bursts meet on an idle link, if that is something else.
+    pub light: Option<LightParts>,
     /// When they pass unused.
     pub outages: Option<Outages>,
 }
@@ -176,7 +189,7 @@ impl OpportunityParts {
         if self.mahimahi { MAHIMAHI_OVERHEAD } else { Bytes::ZERO }
     }
 
-    /// Long-run mean rate [b/s]. A trace that does not begin again counts over its own length.
+    /// Long-run mean rate of a link that is never idle [b/s]. A trace that does not begin again counts over its own length.
     pub fn mean_rate(&self) -> Rate {
         let bits = self.trace.len() as u128 * u128::from(self.carried().as_u64()) * 8;
         let millis = u128::from(self.trace.period().as_nanos() / NANOS_PER_MS).max(1);
@@ -274,6 +287,7 @@ mod tests {
             mahimahi: false,
             repeat: true,
             offset,
+            light: None,
             outages: None,
         };
         assert_eq!(parts.mean_rate(), Rate::from_bps(12_000_000));

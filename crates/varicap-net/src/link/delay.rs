@@ -3,6 +3,7 @@
 use varicap_units::{Span, Streams, Time};
 
 use super::{Link, LinkParts};
+use crate::capacity::CapacityParts;
 use crate::delay::{Delay, DelayProcess};
 use crate::{Frame, Watch};
 
@@ -17,9 +18,11 @@ pub(super) struct Varying {
 }
 
 impl Varying {
-    /// What moves the delay of the link called `name`; nothing if it is constant.
+    /// What moves the delay of the link called `name`; nothing if it is constant, unless a controller may set it where
+    /// frames may overtake.
     pub fn new(parts: &LinkParts, name: &str, streams: &Streams) -> Option<Box<Varying>> {
-        if parts.delay.constant().is_some() {
+        let is_set = matches!(parts.capacity, CapacityParts::LoadReactive(_)) && parts.reorders;
+        if parts.delay.constant().is_some() && !is_set {
             return None;
         }
         let path = Delay::new(&parts.delay, name, streams);

@@ -14,6 +14,7 @@ mod arq;
 mod audit;
 mod config;
 mod delay;
+mod light;
 mod opportunity;
 mod parts;
 mod pipe;
@@ -109,8 +110,11 @@ fn share(size: Bytes, part: u128, whole: u128) -> Bytes {
 
 impl<F: Frame> Link<F> {
     /// The link called `name`, idle at time zero. Its random streams are `link.NAME.capacity`, `link.NAME.loss`,
-    /// `link.NAME.channel`, `link.NAME.delay`, `link.NAME.handover` and `link.NAME.queue`.
+    /// `link.NAME.channel`, `link.NAME.delay`, `link.NAME.handover` and `link.NAME.queue`; those of all links are
+    /// `handovers` and `handovers.phase`.
     pub fn new(parts: &LinkParts, name: &str, streams: &Streams) -> Link<F> {
+        let drawn = parts.drawn(streams);
+        let parts = drawn.as_ref().unwrap_or(parts);
         let stream = |part: &str| streams.stream(&stream_name::link(name, part));
         // The first rate is in force at once, yet reported when the link first moves: its change comes at zero.
         let mut queue = Queue::new(parts, &stream);
@@ -234,6 +238,9 @@ impl<F: Frame> Link<F> {
         if state != TransmitterState::Free {
             self.waiting.frames += 1;
             self.waiting.bytes += size;
+            if state == TransmitterState::Waiting {
+                self.wake_opportunities(now);
+            }
             return;
         }
         self.serve(now, size);
@@ -534,8 +541,10 @@ impl<F: Frame> Link<F> {
         }
         let Queue::Managed(queue) = &mut self.queue else { return };
         queue.enqueue(now, frame, Transmitter { state, rate }, watch);
-        if state == TransmitterState::Free {
-            self.wake(now, watch);
+        match state {
+            TransmitterState::Free => self.wake(now, watch),
+            TransmitterState::Waiting => self.wake_opportunities(now),
+            TransmitterState::Busy(_) => {}
         }
     }
 

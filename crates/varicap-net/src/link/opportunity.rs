@@ -4,9 +4,13 @@
 //! the next, and what no frame uses is wasted. A frame that arrives at the instant of an opportunity misses it. The
 //! trace begins again after its last instant, so that a first line of `0` coincides with the last line of the round
 //! before. Source: the manual page of mm-link, and the behaviour of Mahimahi's link queue.
+//!
+//! With light opportunities ([`Light`]) a burst that finds the link idle has those of a train of its own, and the others
+//! pass unused until the train is over. The first one of a train serves the frame that begins it.
 
 use varicap_units::{Bytes, Rate, Span, Stream, Time, Work};
 
+use super::light::Light;
 use super::{Link, Transmission, share};
 use crate::capacity::{NANOS_PER_MS, OpportunityParts};
 use crate::queue::Queue;
@@ -25,6 +29,8 @@ pub(super) struct Opportunities {
     index: usize,
     /// Opportunities so far.
     passed: u64,
+    /// What bursts meet on an idle link, if that is something else.
+    light: Option<Box<Light>>,
     /// What is still to be sent of the frame in service [B], and when it was begun.
     left: Bytes,
     began: Time,
@@ -34,7 +40,8 @@ impl Opportunities {
     /// The path through the trace whose offset `stream` draws, if it is random.
     pub fn new(parts: &OpportunityParts, stream: Stream) -> Opportunities {
         let (size, mean) = (parts.carried(), parts.mean_rate());
-        let first = parts.first_ms(stream);
+        let first = parts.first_ms(stream.clone());
+        let light = parts.light.as_ref().map(|light| Box::new(Light::new(light, parts.offset, stream)));
         Opportunities {
             parts: parts.clone(),
             size,
@@ -43,6 +50,7 @@ impl Opportunities {
             base: Time::ZERO,
             index: parts.trace.millis.partition_point(|&instant| instant < first),
             passed: 0,
+            light,
             left: Bytes::ZERO,
             began: Time::ZERO,
         }
@@ -59,6 +67,12 @@ impl Opportunities {
 
     /// The next opportunity; never again if the trace is over.
     pub fn next(&self) -> Time {
+        let light = self.light.as_ref().map_or(Time::NEVER, |light| light.next());
+        light.min(self.next_of_trace())
+    }
+
+    /// The next opportunity of the trace, which no load moves.
+    fn next_of_trace(&self) -> Time {
         match self.parts.trace.millis.get(self.index) {
             Some(&millis) => {
                 let at = self.base + Span::from_millis(millis);
@@ -68,18 +82,44 @@ impl Opportunities {
         }
     }
 
-    /// The opportunity passes; what it carries, which is nothing in an outage.
+    /// The opportunity passes; what it carries, which is nothing in an outage, nor during a train that it is not of.
     pub fn pass(&mut self) -> Bytes {
         let at = self.next();
         debug_assert!(!at.is_never(), "the trace is over");
         let is_out = self.parts.outages.is_some_and(|outages| outages.until(at).is_some());
-        self.passed += u64::from(!is_out);
+        // At one instant the trace comes first.
+        let is_of_trace = self.next_of_trace() == at;
+        let is_light = self.light.as_ref().is_some_and(|light| light.is_under_way());
+        let is_lost = is_out || is_of_trace && is_light;
+        self.passed += u64::from(!is_lost);
+        match &mut self.light {
+            Some(light) if !is_of_trace => light.pass(),
+            _ => self.pass_of_trace(),
+        }
+        if is_lost { Bytes::ZERO } else { self.size }
+    }
+
+    fn pass_of_trace(&mut self) {
         self.index += 1;
         if self.index == self.parts.trace.len() && self.parts.repeat {
             self.index = 0;
             self.base += self.parts.trace.period();
         }
-        if is_out { Bytes::ZERO } else { self.size }
+    }
+
+    /// A frame finds the link empty: when the next opportunity comes now, which may be at once.
+    pub fn wake(&mut self, now: Time) -> Time {
+        if let Some(light) = &mut self.light {
+            light.begin(now);
+        }
+        self.next()
+    }
+
+    /// The frame in service leaves.
+    pub fn end(&mut self, at: Time) {
+        if let Some(light) = &mut self.light {
+            light.on_departure(at);
+        }
     }
 
     /// A frame of `size` bytes goes into service.
@@ -131,6 +171,15 @@ impl<F: Frame> Link<F> {
         watch.on_backlog(at, self.waiting);
     }
 
+    /// A frame has come to a server that had none: if it is alone, it may begin a train.
+    pub(super) fn wake_opportunities(&mut self, now: Time) {
+        if self.backlog().frames == 1
+            && let Transmission::Opportunities(path) = &mut self.transmission
+        {
+            self.change = path.wake(now);
+        }
+    }
+
     /// Sends what one opportunity carries.
     pub(super) fn pass_opportunity<W: Watch<F>>(&mut self, at: Time, watch: &mut W) {
         let Transmission::Opportunities(path) = &mut self.transmission else { return };
@@ -148,6 +197,7 @@ impl<F: Frame> Link<F> {
             let (sent, through) = path.send(budget);
             budget -= sent;
             if through {
+                path.end(at);
                 self.send_off(at, watch);
                 self.in_service = None;
             }
@@ -180,6 +230,7 @@ mod tests {
             repeat: true,
             offset: TraceOffset::default(),
             outages: None,
+            light: None,
         };
         let mut path = Opportunities::new(&parts, stream());
         let mut instants = Vec::new();
@@ -200,6 +251,7 @@ mod tests {
             repeat: false,
             offset: TraceOffset::default(),
             outages: None,
+            light: None,
         };
         let mut path = Opportunities::new(&parts, stream());
         path.pass();
@@ -211,7 +263,15 @@ mod tests {
     fn a_run_that_begins_within_the_trace_meets_the_rest_of_it_and_then_the_whole() {
         let offset = TraceOffset::At(Span::from_millis(5));
         let (trace, size) = (parse("2\n2\n5\n10\n"), Bytes::new(1500));
-        let parts = OpportunityParts { trace, size, mahimahi: false, repeat: true, offset, outages: None };
+        let parts = OpportunityParts {
+            trace,
+            size,
+            mahimahi: false,
+            repeat: true,
+            offset,
+            outages: None,
+            light: None,
+        };
         let mut path = Opportunities::new(&parts, stream());
         let instants: Vec<u64> = std::iter::repeat_with(|| {
             let at = path.next().as_nanos() / NANOS_PER_MS;

@@ -13,6 +13,9 @@ pub(super) struct Monitors {
     /// A full bucket, as each flow begins with.
     bucket: TokenBucket,
     flows: ByFlow<Monitor>,
+    /// Those that are gone are forgotten when there are so many flows: each time twice as many as were left, so that a
+    /// new flow costs the same however many there are.
+    forgets_at: usize,
 }
 
 /// What is known of a flow.
@@ -30,14 +33,17 @@ struct Monitor {
 impl Monitors {
     /// No flows so far. Each may bring what `bucket`'s rate gives in a `period`.
     pub fn new(period: Span, bucket: TokenBucket) -> Monitors {
-        Monitors { period, rate: bucket.rate(), bucket, flows: ByFlow::default() }
+        Monitors { period, rate: bucket.rate(), bucket, flows: ByFlow::default(), forgets_at: 1 }
     }
 
     /// Whether a packet of `size` of a flow may pass at `now`.
     pub fn admits(&mut self, now: Time, flow: u32, size: Bytes) -> bool {
         if !self.flows.contains_key(&flow) {
-            let gone = self.period.saturating_mul(2);
-            self.flows.retain(|_, other| other.since + gone > now);
+            if self.flows.len() >= self.forgets_at {
+                let gone = self.period.saturating_mul(2);
+                self.flows.retain(|_, other| other.since + gone > now);
+                self.forgets_at = (2 * self.flows.len()).max(1);
+            }
             let begins =
                 Monitor { since: now, brought: Bytes::ZERO, is_enforced: false, bucket: self.bucket };
             self.flows.insert(flow, begins);
@@ -106,5 +112,15 @@ mod tests {
         assert_eq!(pass(&mut monitors, s(0), 2, 10), 10);
         assert_eq!(pass(&mut monitors, s(40), 3, 1), 1);
         assert_eq!(monitors.flows.len(), 1);
+    }
+
+    #[test]
+    fn no_more_than_twice_as_many_flows_are_known_as_there_have_been_of_late() {
+        let mut monitors = monitors();
+        for flow in 0..4000 {
+            pass(&mut monitors, s(u64::from(flow)), flow, 1);
+        }
+        // Those of the last two periods, twice.
+        assert!(monitors.flows.len() <= 40, "{} flows", monitors.flows.len());
     }
 }

@@ -64,8 +64,3 @@ class Pair:
         flows = run.simulate("pair", changes, seeds=run.pick(10, 4)).flows
         first, second = (samples(flows, name, "goodput_bps") / 1e6 for name in ("first", "second"))
         return first, second
-
-
-def jain(first: Array, second: Array) -> Array:
-    """Jain's index of two throughputs."""
-    return (first + second) ** 2 / (2 * (first**2 + second**2))

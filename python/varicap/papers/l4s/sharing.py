@@ -4,8 +4,8 @@ from functools import partial
 
 from matplotlib.figure import Figure
 
-from varicap.papers.l4s.pairs import Pair, jain
-from varicap.papers.run import Grid, Outcome, Run, ratio
+from varicap.papers.l4s.pairs import Pair
+from varicap.papers.run import Grid, Outcome, Run, jain, ratio
 from varicap.papers.verdict import Value
 from varicap.papers.worst import least
 from varicap.report.paper import bars

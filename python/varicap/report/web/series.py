@@ -1,4 +1,4 @@
-"""Time series of runs: capacity against throughput for each link, then queues, windows and round-trip times."""
+"""Time series of runs: capacity against throughput for each link, then queues, delays, windows and round-trip times."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -93,7 +93,7 @@ def series(source: Source, run: int) -> Series | None:
     names = _names(flows)
     shown = _some_of_each(names, source.summary)
     panels = bottlenecks(source.summary)[:_MOST_LINKS]
-    columns = 4 * len(shown) + 3 * len(panels)
+    columns = 4 * len(shown) + 4 * len(panels)
     recorded = sorted(pc.unique(source.link_series["replication"]).to_pylist())
     runs = _runs(recorded, run, columns * min(len(np.unique(links["time_s"].to_numpy())), _FINE_POINTS))
     grid = _grid(links, columns * len(runs))
@@ -103,7 +103,7 @@ def series(source: Source, run: int) -> Series | None:
         of_links, of_flows = (_of_run(table, number) for table in (source.link_series, source.flow_series))
         drawn = _Drawn(source, number, of_links, of_flows, tuple(shown), grid, warmup)
         over_links = (*drawn.rates(panels), *drawn.queue(panels), *drawn.waiting(panels))
-        return (*over_links, *drawn.windows(), *drawn.round_trips())
+        return (*over_links, *drawn.propagation(panels), *drawn.windows(), *drawn.round_trips())
 
     others = {number: charts(number) for number in runs if number != run}
     return Series(run, len(recorded), grid, tuple(shown), len(names) - len(shown), charts(run), others)
@@ -180,6 +180,21 @@ class _Drawn:
         if there:
             note = "Until what waits at an instant has been sent, at the capacity that follows."
             yield self._chart("waiting", "Queueing delay", "ms", there, note=note)
+
+    def propagation(self, panels: list[dict[str, Any]]) -> Iterator[Chart]:
+        """The propagation delay of the links where it varies; flows in isolation meet the same."""
+        columns = []
+        for number, link in enumerate({link["name"]: link for link in panels}.values()):
+            rows = self._link(link)
+            delay = (
+                np.asarray(rows["delay_s"].to_numpy(), np.float64) if "delay_s" in rows.column_names else np.zeros(1)
+            )
+            if np.nanmin(delay) < np.nanmax(delay):
+                values = listed(self.grid.mean(rows, "delay_s", 1e3))
+                columns.append(Column(link["name"], "ms", values, "step", None, number))
+        if columns:
+            note = "What a packet that leaves the server at an instant takes to the far end."
+            yield self._chart("propagation", "Propagation delay", "ms", columns, note=note)
 
     def _named(self, link: dict[str, Any], number: int) -> tuple[str, int | None, int]:
         """Name, colour and dash of what a link has; the queue of a link that flows share has no flow's colour."""

@@ -1,0 +1,116 @@
+"""`varicap design advice`: what advice has to be like to be worth following."""
+
+import json
+
+import pytest
+from conftest import ROOT, Cli
+
+from varicap.questions.advice import report
+from varicap.questions.advice import solve as design
+from varicap.questions.advice.solve import Gain, Setting, Target, advice
+from varicap.statistics import Interval
+
+pytestmark = pytest.mark.slow
+
+MARKOV = ROOT / "examples/markov.toml"
+SHORT = {"duration": "60 s"}
+
+
+def gain(goodput: float, delay: float, runs: int = 4, half: float = 0.01) -> Gain:
+    kept, later = (Interval(mean, mean - half, mean + half) for mean in (goodput, delay))
+    return Gain(goodput=kept, delay=later, goodput_bps=Interval(1e6), rtt_s=Interval(0.1), runs=runs)
+
+
+def test_a_setting_is_told_as_the_draft_tells_it() -> None:
+    assert Setting(25.0, 20).scone() == {
+        "update": "20000000 us",
+        "spread": "10000000 us",
+        "period": "67000000 us",
+        "steps": 20,
+    }
+    assert Setting(25.0, 20).step == pytest.approx(0.122, abs=5e-4)
+
+
+def test_what_asks_least_of_the_network_is_recommended(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[float, int, int]] = []
+
+    def measure(trial: design._Trial, setting: Setting | None, _runs: int) -> Gain:
+        if setting is None:
+            return gain(1.0, 0.3)
+        seen.append((setting.update_s, setting.steps, trial.seed))
+        # Worth it up to 5 s; what comes every 5 s in coarse steps was lucky.
+        lucky = (setting.update_s, setting.steps) != (5.0, 20) or trial.seed == 1
+        return gain(0.97 if setting.update_s <= 5 and lucky else 0.5, 0.6)
+
+    monkeypatch.setattr(design._Trial, "measure", measure)
+    found = advice(MARKOV, seeds=4)
+    assert found.verdict == "meets"
+    assert found.best is not None
+    assert found.best.setting == Setting(5.0, 200)
+    assert [one for one in seen if one[2] == 2] == [(5.0, 20, 2), (5.0, 200, 2)], "run again with other seeds"
+    assert "verdict: worth following every 5 s in levels of 1.16 %" in report.conclusion(found)
+
+
+def test_where_none_is_worth_it_that_is_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(design._Trial, "measure", lambda _trial, _setting, runs: gain(0.9, 1.1, runs))
+    found = advice(MARKOV, updates_s=[1.0, 25.0], steps=[20], seeds=4)
+    assert (found.best, found.verdict, found.to_dict()["best"]) == (None, "misses", None)
+    words = report.conclusion(found)
+    assert "verdict: no advice that was tried is worth following" in words
+    assert "nor are exact rates" in words
+
+
+def test_an_undecided_setting_gets_more_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+
+    def measure(_trial: object, _setting: object, runs: int) -> Gain:
+        made.append(runs)
+        return gain(0.97, 0.6, runs, half=0.05 / runs**0.5)
+
+    monkeypatch.setattr(design._Trial, "measure", measure)
+    assert advice(MARKOV, updates_s=[1.0], steps=[20], seeds=4).verdict == "meets"
+    assert max(made) > 4
+
+
+def test_old_advice_costs_goodput_and_exact_rates_none() -> None:
+    found = advice(MARKOV, updates_s=[0.2, 25.0], steps=[20], overrides=SHORT, seeds=3)
+    often, seldom = found.points
+    assert often.gain.goodput.mean > 0.8 > seldom.gain.goodput.mean
+    assert found.exact.goodput.mean == pytest.approx(1.0, abs=0.05)
+    assert found.exact.runs == 3
+
+
+def test_a_share_that_a_flow_is_told_stays() -> None:
+    # Each alone, both told the whole capacity: advice costs a step of 1.2 % and no more.
+    still = {"topology.dumbbell.forward.capacity": "0.5 Mbit/s", "flows.reno.feedback.share": "capacity"}
+    alone = {**SHORT, **still, "isolate": "true", "flows.cubic.feedback.share": "capacity"}
+    found = advice(MARKOV, updates_s=[0.5], steps=[200], overrides=alone, seeds=2, target=Target(keep=0.5, delay=1.5))
+    assert found.verdict == "meets"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"updates_s": []}, "nothing to try"),
+        ({"updates_s": [0.0]}, "a time between updates is 1 ms to 1000000 s, not 0.0 s"),
+        ({"steps": [0]}, "steps in a factor of ten are 1 to 1000, not 0"),
+        ({"seeds": 1}, "an interval takes two replications or more, not 1"),
+        ({"overrides": {"flows.reno.tcp.congestion": "ratcp"}}, "flows.reno.tcp.congestion: `ratcp` cannot do without"),
+    ],
+)
+def test_what_cannot_be_tried_is_refused(options: dict[str, object], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        advice(MARKOV, **options)  # type: ignore[arg-type]
+
+
+def test_the_command_prints_the_table_and_the_verdict(cli: Cli) -> None:
+    few = ["design", "advice", str(MARKOV), "--update", "1 s", "--steps", "20", "--seeds", "2", "--quiet"]
+    shown = cli(*few)
+    assert "flows that follow advice, over those that do not" in shown.stdout
+    assert "verdict:" in shown.stdout
+    printed = json.loads(cli(*few, "--json").stdout)
+    assert printed["target"] == {"goodput": {"low": 0.95, "high": None}, "delay": {"low": None, "high": 0.8}}
+    assert [point["update_s"] for point in printed["points"]] == [1.0]
+    refused = cli(*few[:3], "--steps", "many")
+    assert refused.returncode == 2
+    assert "expected a whole number, found 'many'" in refused.stderr
