@@ -83,7 +83,7 @@ def throughput(parameters: Parameters) -> Result:
     >>> from varicap.analyse import advertised, effective
     >>> link = advertised.exact(effective.SlottedChain.symmetric(20.0, high=20.0, low=10.0))
     >>> round(throughput(Parameters(link=link, room_packets=12)).utilisation, 2)
-    0.88
+    0.93
     """
     path = _path(parameters)
     capacity = parameters.link.capacity
