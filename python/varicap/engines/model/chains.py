@@ -84,8 +84,8 @@ def beyond_the_grid(path: FlowPath, *, shortest: float, least_room: float) -> It
     apart = float(carried.max() / max(carried.min(), 1e-300))
     if apart > _APART and carried.min() > 0:
         yield (
-            f"{key}: its fastest rate is {apart:.3g} times its slowest (above {_APART:g}): the model was found "
-            "beyond its bound there"
+            f"{key}: its fastest rate is {apart:.3g} times its slowest (above {_APART:g}): the model was compared "
+            "with the simulator on few such chains"
         )
     lasts = float(holding_s(path).min()) / path.base_rtt_s
     if lasts < shortest * (1 - _ROUNDING):
