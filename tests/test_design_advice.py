@@ -48,7 +48,9 @@ def test_what_asks_least_of_the_network_is_recommended(monkeypatch: pytest.Monke
     assert found.best is not None
     assert found.best.setting == Setting(5.0, 200)
     assert [one for one in seen if one[2] == 2] == [(5.0, 20, 2), (5.0, 200, 2)], "run again with other seeds"
-    assert "verdict: worth following every 5 s in levels of 1.16 %" in report.conclusion(found)
+    words = report.conclusion(found)
+    assert "verdict: worth following every 5 s in levels of 1.16 %" in words
+    assert "not confirmed: every 5 s in levels of 12.2 %" in words
 
 
 def test_where_none_is_worth_it_that_is_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,7 +59,34 @@ def test_where_none_is_worth_it_that_is_the_answer(monkeypatch: pytest.MonkeyPat
     assert (found.best, found.verdict, found.to_dict()["best"]) == (None, "misses", None)
     words = report.conclusion(found)
     assert "verdict: no advice that was tried is worth following" in words
-    assert "nor are exact rates" in words
+    assert "exact" not in words, "what comes at once, for as long as it holds, bounds nothing"
+
+
+def test_what_other_seeds_refute_is_said_with_what_they_gave(monkeypatch: pytest.MonkeyPatch) -> None:
+    def measure(trial: design._Trial, _setting: object, runs: int) -> Gain:
+        return gain(0.97 if trial.seed == 1 else 0.90, 0.6, runs)
+
+    monkeypatch.setattr(design._Trial, "measure", measure)
+    found = advice(MARKOV, updates_s=[1.0], steps=[20])
+    assert (found.verdict, found.best) == ("undecided", None)
+    [again] = found.to_dict()["unconfirmed"]
+    assert (again["update_s"], again["goodput_of_none"]["mean"], again["verdict"]) == (1.0, 0.9, "misses")
+    assert found.nearest.gain.verdict(found.target) == "misses", "the runs that chose it do not speak for it"
+    words = report.conclusion(found)
+    assert words.startswith("verdict: undecided whether any advice that was tried is worth following")
+    assert "not confirmed: every 1 s" in words
+    assert "90.0 ± 1.0 % of the goodput, 60.0 ± 1.0 % of the RTT (p95), in 4 other runs" in words
+    assert "97.0" not in words
+
+
+def test_what_is_not_decided_is_not_called_worthless(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(design._Trial, "measure", lambda _trial, _setting, runs: gain(0.95, 0.8, runs, half=0.1))
+    found = advice(MARKOV, updates_s=[0.1, 1.0], steps=[20], seeds=4)
+    assert found.verdict == "undecided"
+    words = report.conclusion(found)
+    assert "no advice" not in words
+    assert "verdict: undecided" in words
+    assert f"2 of 2 settings: not decided within {found.points[0].gain.runs} runs" in words
 
 
 def test_an_undecided_setting_gets_more_runs(monkeypatch: pytest.MonkeyPatch) -> None:

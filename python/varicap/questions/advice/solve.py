@@ -144,10 +144,12 @@ class Design:
     """Rates as they are, at once: the most that advice can do."""
     best: Point | None
     """Of those that are worth it the one that asks least of the network, in replications that did not choose it."""
+    unconfirmed: tuple[Point, ...] = ()
+    """What met the target in the first replications but not in others, with what it gave in those."""
 
     @property
     def verdict(self) -> Verdict:
-        """Whether a setting is worth following."""
+        """Whether a setting is worth following; one that met the target in the first replications alone is open."""
         if self.best is not None:
             return "meets"
         found = {point.gain.verdict(self.target) for point in self.points}
@@ -155,8 +157,10 @@ class Design:
 
     @property
     def nearest(self) -> Point:
-        """The setting that comes closest to the target."""
-        return min(self.points, key=lambda point: point.gain.shortfall(self.target))
+        """The setting that comes closest to the target, by the replications that did not choose it if there are any."""
+        later = {point.setting: point for point in self.unconfirmed}
+        stand = [later.get(point.setting, point) for point in self.points]
+        return min(stand, key=lambda point: point.gain.shortfall(self.target))
 
     def to_dict(self) -> dict[str, Any]:
         """As ``varicap design advice --json`` prints it."""
@@ -167,6 +171,7 @@ class Design:
             "exact": self.exact.to_dict(self.target),
             "verdict": self.verdict,
             "best": None if self.best is None else self.best.to_dict(self.target),
+            "unconfirmed": [point.to_dict(self.target) for point in self.unconfirmed],
             "nearest": self.nearest.to_dict(self.target),
         }
 
@@ -205,14 +210,15 @@ def advice(
             progress(len(points) / (len(settings) + 2), len(points), len(settings) + 2)
         points.append(Point(setting, trial.settle(setting, target, seeds)))
     good = [point for point in points if point.gain.verdict(target) == "meets"]
-    best = None
+    best, unconfirmed = None, []
     # From the one that asks least of the network on.
     for point in sorted(good, key=lambda one: (-one.setting.update_s, one.setting.steps)):
-        again = trial.of_other_seeds().settle(point.setting, target, point.gain.runs)
-        if again.verdict(target) == "meets":
-            best = Point(point.setting, again)
+        again = Point(point.setting, trial.of_other_seeds().settle(point.setting, target, point.gain.runs))
+        if again.gain.verdict(target) == "meets":
+            best = again
             break
-    return Design(trial.scenario.name, target, tuple(points), trial.measure(None, seeds), best)
+        unconfirmed.append(again)
+    return Design(trial.scenario.name, target, tuple(points), trial.measure(None, seeds), best, tuple(unconfirmed))
 
 
 def _settings(updates_s: Sequence[float], steps: Sequence[int]) -> list[Setting]:
