@@ -5,6 +5,7 @@ import json
 import pytest
 from conftest import ROOT, Cli
 
+from varicap.engines.scenarios import load
 from varicap.questions.advice import report
 from varicap.questions.advice import solve as design
 from varicap.questions.advice.solve import Gain, Setting, Target, advice
@@ -107,6 +108,26 @@ def test_old_advice_costs_goodput_and_exact_rates_none() -> None:
     assert often.gain.goodput.mean > 0.8 > seldom.gain.goodput.mean
     assert found.exact.goodput.mean == pytest.approx(1.0, abs=0.05)
     assert found.exact.runs == 3
+
+
+def test_what_heeds_advice_heeds_none_in_the_runs_without() -> None:
+    varying = """{ markov = { rates = ["0.6 Mbit/s", "3 Mbit/s"], mean_holding = ["4 s", "4 s"] } }"""
+    camera = {
+        **SHORT,
+        "topology.dumbbell.forward.capacity": varying,
+        "flows.cubic.feedback": "{ share = 'capacity' }",
+        "isolate": "true",
+    }
+    delays = []
+    for app in ("{ heed = true }", "{ heed = false }", "{}"):
+        heeding = camera | {"flows.cubic.app": f"{{ real-time = {app} }}"}
+        trial = design._Trial(load(MARKOV, heeding), 1, None)
+        delays.append(trial._run(2, None)[1].tolist())
+    assert delays[0] == delays[1] == delays[2], "the camera goes by its own measurements"
+    silent = json.loads(trial._scenario(None).to_json())["flows"]["cubic"]
+    assert "feedback" not in silent
+    told = json.loads(design._Trial(load(MARKOV, camera), 1, None)._scenario({"cap": True}).to_json())
+    assert told["flows"]["cubic"]["feedback"]["share"] == "capacity"
 
 
 def test_a_share_that_a_flow_is_told_stays() -> None:

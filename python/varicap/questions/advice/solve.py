@@ -274,7 +274,7 @@ class _Trial:
     def measure(self, setting: Setting | None, seeds: int) -> Gain:
         """What advice gave beside none, over so many replications; without a setting, exact rates."""
         told = {"cap": True} | ({} if setting is None else {"scone": setting.scone()})
-        (none, none_s), (ours, ours_s) = self._run(seeds, {"cap": False}), self._run(seeds, told)
+        (none, none_s), (ours, ours_s) = self._run(seeds, None), self._run(seeds, told)
         if not (none > 0).all() or not (none_s > 0).all():
             raise ValueError(f"`{self.scenario.name}`: a run delivers nothing even without advice")
         return Gain(
@@ -285,15 +285,10 @@ class _Trial:
             runs=len(ours),
         )
 
-    def _run(self, seeds: int, told: Mapping[str, Any]) -> tuple[Array, Array]:
+    def _run(self, seeds: int, told: Mapping[str, Any] | None) -> tuple[Array, Array]:
         """Goodput of all flows [b/s] and their 95th percentile of round-trip times [s], in each replication."""
-        changes = {
-            f"flows.{name}.feedback": _inline({**flow.get("feedback", {}), "scone": None, **told})
-            for name, flow in self._flows().items()
-        }
         result = sim.run(
-            self.scenario,
-            overrides=changes,
+            self._scenario(told),
             seeds=seeds,
             seed=self.seed,
             jobs=self.jobs,
@@ -305,15 +300,19 @@ class _Trial:
         delay = np.mean([samples(result.flows, name, "rtt_p95_ms") for name in names], axis=0) / 1e3
         return np.asarray(goodput), np.asarray(delay)
 
-
-def _inline(value: Any) -> str:
-    """A value of JSON as TOML has it; nothing stands for a key that is not there."""
-    if isinstance(value, dict):
-        pairs = [f"{json.dumps(key)} = {_inline(inner)}" for key, inner in value.items() if inner is not None]
-        return "{ " + ", ".join(pairs) + " }"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_inline, value)) + "]"
-    return json.dumps(value)
+    def _scenario(self, told: Mapping[str, Any] | None) -> Any:
+        """The scenario whose flows are told so; None: they are told nothing, and no application heeds it."""
+        table = self._table()
+        for flow in table["flows"].values():
+            feedback = flow.pop("feedback", {})
+            if told is not None:
+                feedback.pop("scone", None)
+                flow["feedback"] = feedback | told
+            elif isinstance(flow["app"], dict):
+                for app in flow["app"].values():
+                    if isinstance(app, dict):
+                        app.pop("heed", None)
+        return load(table, base_dir=self.scenario.base_dir)
 
 
 def _time(seconds: float) -> str:
