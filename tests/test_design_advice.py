@@ -1,10 +1,12 @@
 """`varicap design advice`: what advice has to be like to be worth following."""
 
 import json
+from typing import Any
 
 import pytest
 from conftest import ROOT, Cli
 
+from varicap.engines import sim
 from varicap.engines.scenarios import load
 from varicap.questions.advice import report
 from varicap.questions.advice import solve as design
@@ -100,6 +102,64 @@ def test_an_undecided_setting_gets_more_runs(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(design._Trial, "measure", measure)
     assert advice(MARKOV, updates_s=[1.0], steps=[20], seeds=4).verdict == "meets"
     assert max(made) > 4
+
+
+def test_the_confirmation_takes_no_more_runs_than_the_choice(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[tuple[int, int]] = []
+
+    def measure(trial: design._Trial, _setting: object, runs: int) -> Gain:
+        made.append((trial.seed, runs))
+        # Worth it after 16 runs; in the others half as clear.
+        return gain(0.97, 0.6, runs, half=0.07 / runs**0.5 * trial.seed)
+
+    monkeypatch.setattr(design._Trial, "measure", measure)
+    found = advice(MARKOV, updates_s=[1.0], steps=[20], seeds=4)
+    assert found.verdict == "undecided"
+    assert [point.gain.verdict(found.target) for point in found.unconfirmed] == ["undecided"]
+    assert max(runs for seed, runs in made if seed == 2) == 16, "four times what was asked for, and no more"
+
+
+def test_the_scenarios_seed_is_the_first(monkeypatch: pytest.MonkeyPatch, cli: Cli) -> None:
+    seen: list[int] = []
+
+    def measure(trial: design._Trial, _setting: object, runs: int) -> Gain:
+        seen.append(trial.seed)
+        return gain(0.97, 0.6, runs)
+
+    monkeypatch.setattr(design._Trial, "measure", measure)
+    few = {"updates_s": [1.0], "steps": [20], "overrides": {"seed": "7"}}
+    for options, seeds in (({}, {7, 8}), ({"seed": 3}, {3, 4})):
+        seen.clear()
+        advice(MARKOV, **few, **options)  # type: ignore[arg-type]
+        assert set(seen) == seeds
+    few_runs = ["design", "advice", str(MARKOV), "--update", "1 s", "--steps", "20", "--seeds", "2", "--json"]
+    first, same, other = (cli(*few_runs, "--seed", seed).stdout for seed in ("1", "1", "9"))
+    assert first == same != other
+
+
+def test_the_runs_without_advice_are_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[tuple[int, bool, int]] = []
+    run = sim.run
+
+    def counted(scenario: Any, **options: Any) -> Any:
+        told = "feedback" in json.loads(scenario.to_json())["flows"]["reno"]
+        made.append((options["seed"], told, options["seeds"]))
+        return run(scenario, **options)
+
+    monkeypatch.setattr(sim, "run", counted)
+    easy = Target(keep=0.01, delay=100.0)
+    found = advice(MARKOV, updates_s=[0.5, 1.0], steps=[20], overrides=SHORT, seeds=3, target=easy)
+    assert found.verdict == "meets"
+    assert [one for one in made if not one[1]] == [(1, False, 3), (2, False, 3)]
+
+
+def test_fewer_runs_are_the_first_of_more() -> None:
+    base = load(MARKOV, SHORT)
+    trial, fresh = design._Trial(base, 1, None), design._Trial(base, 1, None)
+    setting = Setting(1.0, 20)
+    more = trial.measure(setting, 4)
+    assert trial.measure(setting, 2) == fresh.measure(setting, 2)
+    assert fresh.measure(setting, 4) == more
 
 
 def test_old_advice_costs_goodput_and_exact_rates_none() -> None:

@@ -31,14 +31,16 @@ def conclusion(design: Design) -> str:
     """The answer in words."""
     target = design.target
     asked = f"(asked: {100 * target.keep:g} % or more, {100 * target.delay:g} % or less)"
-    refuted = [f"not confirmed: {_words(again.setting)}: {_others(again.gain)}" for again in design.unconfirmed]
-    if design.best is not None:
-        best = design.best
+    near, best = design.nearest, design.best
+    others = [point for point in design.unconfirmed if best is not None or point != near]
+    refuted = [f"not confirmed: {_words(point.setting)}: {_others(point.gain)}" for point in others]
+    if best is not None:
         lines = [f"verdict: worth following {_words(best.setting)}", f"{_others(best.gain)} {asked}", *refuted]
         return "\n".join(lines)
-    near = design.nearest
-    found = _others(near.gain) if near in design.unconfirmed else f"{_found(near.gain)}, in {near.gain.runs} runs"
-    nearest = f"nearest: {_words(near.setting)}\n{found} {asked}"
+    if near in design.unconfirmed:
+        nearest = f"nearest, not confirmed: {_words(near.setting)}\n{_others(near.gain)} {asked}"
+    else:
+        nearest = f"nearest: {_words(near.setting)}\n{_found(near.gain)}, in {near.gain.runs} runs {asked}"
     if design.verdict == "misses":
         return f"verdict: no advice that was tried is worth following; {nearest}"
     lines = [f"verdict: undecided whether any advice that was tried is worth following; {nearest}"]
