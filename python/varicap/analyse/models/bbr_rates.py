@@ -40,7 +40,7 @@ def utilisation(parameters: Parameters) -> float:
     >>> from varicap.analyse.effective import SlottedChain
     >>> chain = SlottedChain.symmetric(20.0, high=40.0, low=20.0)
     >>> round(utilisation(Parameters(capacity=chain, waiting_packets=30, round_trip_s=0.1)), 2)
-    0.94
+    0.98
     """
     refuse_outages(parameters)
     rng = np.random.default_rng(_SEED)

@@ -175,7 +175,7 @@ def ratcp(
     >>> chain = SlottedChain.symmetric(10.0, high=40.0, low=10.0)
     >>> path = Parameters(capacity=chain, waiting_packets=20, round_trip_s=0.1)
     >>> round(ratcp(path, advertised.exact(chain)), 2)
-    0.6
+    0.58
     """
     refuse_outages(parameters)
     rates, changes = link.capacity.capacity, link.capacity.transition
