@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from varicap import traces
 from varicap.papers.advice.ways import CONTROLS, WAYS
-from varicap.papers.run import Grid, Outcome, Run, jain, ratio
+from varicap.papers.run import Grid, Outcome, Run, jain, ratio, text
 from varicap.papers.verdict import Value
 from varicap.papers.worst import least
 from varicap.report.paper import bars
@@ -100,7 +100,7 @@ def _changes(file: Path, way: str, capped: bool) -> Mapping[str, str]:
     return {
         "duration": f'"{_LENGTH_S:g} s"',
         "warmup": '"80 s"',
-        "topology.dumbbell.forward.capacity": f"{{ trace = {{ file = '{file}' }} }}",
+        "topology.dumbbell.forward.capacity": f"{{ trace = {{ file = {text(str(file))} }} }}",
         "flows.a.feedback": f"{{ {told}, cap = {str(capped).lower()} }}",
     }
 
