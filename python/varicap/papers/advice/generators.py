@@ -58,7 +58,6 @@ def reproduce(run: Run) -> Outcome:
         "S3.1-complementary-other-links": _least(
             ratio(measured[link, "cubic", "none"]["delay"], measured[link, "cubic", "SCONE"]["delay"]) for link in links
         ),
-        "S3.2-fairness": _least(fair[link, "none"] - fair[link, "SCONE"] for link in links),
     }
     grids = [
         Grid(
