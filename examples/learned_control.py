@@ -13,6 +13,7 @@ the score, which is nearly the mean reward of `FlowEnv`:
     goodput / capacity - 0.2 * mean queueing delay / base RTT - sent again / sent
 """
 
+import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -178,12 +179,22 @@ def _difference(found: Interval) -> str:
 
 def main(arguments: Sequence[str]) -> None:
     """Train, or print the table."""
-    if arguments[:1] == ["train"]:
-        target = Path(arguments[2]) if arguments[1:2] == ["-o"] else Path("learned-control.npz")
-        train().save(target)
-        print(f"wrote {target}")
-    else:
-        print("\n".join(table(Path(arguments[1]) if len(arguments) > 1 else FILE)))
+    about = (__doc__ or "").splitlines()[0]
+    asked = argparse.ArgumentParser(prog="learned_control.py", description=about)
+    commands = asked.add_subparsers(dest="command", required=True)
+    training = commands.add_parser("train", help="a cross-entropy search in NumPy; needs varicap[gym]")
+    training.add_argument("-o", dest="file", type=Path, default=Path("learned-control.npz"), metavar="FILE")
+    shown = commands.add_parser("table", help="beside CUBIC and BBR, as a table")
+    shown.add_argument("file", type=Path, nargs="?", default=FILE, metavar="FILE")
+    given = asked.parse_args(arguments)
+    if given.command == "train":
+        train().save(given.file)
+        print(f"wrote {given.file}")
+        return
+    try:
+        print("\n".join(table(given.file)))
+    except varicap.ScenarioError as error:
+        asked.exit(1, f"learned_control.py: {error}\n")
 
 
 if __name__ == "__main__":

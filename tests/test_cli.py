@@ -374,6 +374,22 @@ def test_a_quick_bench_measures_short_workloads(cli: Cli) -> None:
     assert cli("bench", "--quick", "--flows", 2).returncode == 2
 
 
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--environments", 3, "--quick"), "--quick: is for the standard workloads, not for --environments"),
+        (("--timers", "--quick"), "--quick: is for the standard workloads, not for --timers"),
+        (("--flows", 2, "--quick"), "--quick: is for the standard workloads; a workload of your own has --duration"),
+        (("--timers", "--flows", 2), "--flows and --timers: each measures something else: one at a time"),
+        (("--timers", "--environments", 3), "--timers and --environments: each measures"),
+    ],
+)
+def test_a_bench_measures_one_thing(cli: Cli, options: tuple[object, ...], says: str) -> None:
+    done = cli("bench", *options)
+    assert done.returncode == 2
+    assert says in " ".join(done.stderr.replace("│", " ").split())
+
+
 def test_a_bench_of_environments_counts_the_packets_of_a_step(cli: Cli) -> None:
     done = cli("bench", "--environments", 3, "--json")
     assert done.returncode == 0, done.stderr

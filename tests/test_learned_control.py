@@ -4,8 +4,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from learned_control import CASES, FILE, NetworkPath, layers, rewards, scores, table, train
+from learned_control import CASES, FILE, NetworkPath, layers, main, rewards, scores, table, train
 
+import varicap
 from varicap.parts.policies import OBSERVED, read
 
 PATHS = [NetworkPath(6.3, 40.0), NetworkPath(20.0, 80.0)]
@@ -45,8 +46,29 @@ def test_whoever_shares_a_link_is_measured_against_a_fair_share(tmp_path: Path) 
     policy = tmp_path / "open.npz"
     layers(np.append(np.zeros(len(OBSERVED)), 1.0)).save(policy)  # its window always grows
     assert read(policy).sizes == (len(OBSERVED), 1)
-    found = scores(policy, NetworkPath(6.3, 40.0, beside=1), seeds=3, duration_s=10.0)
-    alone = scores(policy, NetworkPath(6.3, 40.0), seeds=3, duration_s=10.0)
+    shared = NetworkPath(6.3, 40.0, beside=1)
+    found = scores(policy, shared, seeds=6, duration_s=10.0)
+    alone = scores(policy, NetworkPath(6.3, 40.0), seeds=2, duration_s=10.0)
     assert set(found) == set(alone) == {"learned", "cubic", "bbr3"}
-    assert found["cubic"].mean() == pytest.approx(1 - 0.2 - 0.01, abs=0.4), "two CUBIC flows share fairly"
+    pair = varicap.run(varicap.load(shared.scenario({"cubic": "cubic"}, 10.0), base_dir=FILE.parent), seeds=6)
+    share = np.array([row["goodput_of_capacity"] for row in pair.flows.to_pylist() if row["name"] == "cubic"])
+    assert share.mean() == pytest.approx(0.49, abs=0.04), "two CUBIC flows share fairly"
+    cost = 2 * share - found["cubic"]
+    assert np.all((cost > 0) & (cost < 0.4)), "of a queue of at most 2 BDP, and of losses"
     assert found["learned"].mean() < found["cubic"].mean(), "what it takes it pays for with losses"
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        (["train", "-o"], "expected one argument"),
+        (["tabel"], "invalid choice: 'tabel'"),
+        ([], "required: command"),
+        (["table", "nosuch.npz"], "nosuch.npz`, expected a file that can be read"),
+    ],
+)
+def test_what_the_example_cannot_do_is_told(asked: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(asked)
+    assert ended.value.code
+    assert says in capsys.readouterr().err

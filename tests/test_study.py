@@ -6,9 +6,10 @@ import random
 import signal
 import subprocess
 import sys
-from concurrent.futures import ProcessPoolExecutor
+import time
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow.compute as pc
@@ -20,7 +21,7 @@ from hypothesis import strategies as st
 
 import varicap
 from varicap import study
-from varicap.study import Axis, DesignError, StudyError, points
+from varicap.study import Axis, DesignError, StudyError, points, work
 from varicap.study.store import Folder
 from varicap.study.work import Span, _Pieces
 
@@ -382,3 +383,23 @@ def test_the_executor_that_the_documents_show_runs_a_study(tmp_path: Path) -> No
     # Twelve runs one by one; and a few in pieces, once it is known how long a run takes.
     assert queue.pieces == 12
     assert coarse.pieces < 8
+
+
+def test_when_the_time_is_over_a_piece_that_waits_is_not_begun() -> None:
+    begun: list[float] = []
+
+    class Slow(ThreadPoolExecutor):
+        def submit(self, *_: Any, **__: Any) -> Any:
+            return super().submit(self._piece)
+
+        def _piece(self) -> work.Piece:
+            begun.append(time.monotonic())
+            time.sleep(1.0)
+            return work.Piece((work.Span(0, len(begun), 1),), b"", 1.0)
+
+    done: list[work.Piece] = []
+    until = time.monotonic() + 0.3
+    with Slow(1) as pool:
+        work.execute(lambda _: cast("Any", None), [work.Span(0, 0, 9)], pool, 1, 0.0, done.append, until)
+    assert len(begun) == len(done) == 1, "the second was handed out ahead"
+    assert begun[0] < until

@@ -39,16 +39,19 @@ def bench(
     """
     from varicap.machine import bench as workloads
 
+    kinds = {"--flows": flows is not None, "--timers": timers, "--environments": environments is not None}
+    asked = [option for option, given in kinds.items() if given]
+    if len(asked) > 1:
+        raise typer.BadParameter("each measures something else: one at a time", param_hint=" and ".join(asked))
+    if quick and asked:
+        own = "; a workload of your own has --duration" if flows is not None else f", not for {asked[0]}"
+        raise typer.BadParameter(f"is for the standard workloads{own}", param_hint="--quick")
     if timers:
         _show_timers(workloads.timers(), as_json)
         return
     if environments is not None:
         _show_environments(environments, as_json)
         return
-    if quick and flows is not None:
-        raise typer.BadParameter(
-            "is for the standard workloads; a workload of your own has --duration", param_hint="--quick"
-        )
     chosen = workloads.QUICK if quick else workloads.STANDARD
     if flows is not None:
         chosen = (workloads.Workload("own", flows, rate, buffer, delay, duration, ack_every),)

@@ -8,6 +8,7 @@ trace, and these two are compared as independent samples.
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack
 import numpy as np
 
 import varicap._core as _core
-from varicap import engines
+from varicap import engines, units
 from varicap.engines.limits import MAX_MEMORY, MAX_TIME
 from varicap.engines.model import ModelResult
 from varicap.engines.model.path import paths
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from varicap.traces import Fit
+
+Keys: TypeAlias = tuple[str, ...]
+"""The keys that lead to a link in a scenario."""
 
 Answer: TypeAlias = Literal["model, fit", "sim, fit", "sim, trace", "kernel, trace"]
 
@@ -52,6 +56,9 @@ MEASURES = {
 """What is compared, by its column: its name, its unit, and how many of the unit one is.
 
 The first varies least from run to run: what a run's stretch of the capacity had to offer is out of it."""
+
+_MAHIMAHI_BYTES, _MAHIMAHI_OVERHEAD_BYTES = 1504, 4
+"""What an opportunity carries by Mahimahi's rules, and what they add to each packet."""
 
 
 @dataclass(frozen=True)
@@ -180,7 +187,8 @@ def compare_fit(
     Raises
     ------
     ScenarioError
-        It cannot be read, or none of its links has a trace.
+        It cannot be read, none of its links has a trace, or a chain cannot stand for one: a trace that ends within the
+        run, or one with light opportunities.
     TraceError
         A trace is too short to fit.
 
@@ -211,42 +219,108 @@ def compare_fit(
             answers[name] = engines.run(of, engine=engine, **options)
         except (NotApplicableError, MachineLacksError, _core.MissingControlError) as error:
             answers[name] = str(error)
-    return FitComparison(json.loads(loaded.to_json())["name"], slot_s, fits, answers)
+    by_link = {dotted(way): fit for way, fit in fits.items()}
+    return FitComparison(json.loads(loaded.to_json())["name"], slot_s, by_link, answers)
 
 
-def fitted(scenario: _core.Scenario, slot_s: float, states: int | None = None) -> "dict[str, Fit]":
-    """A chain for each capacity that is a trace, by the link's key.  Raises `ScenarioError` if there is none."""
-    from varicap import traces
+def fitted(scenario: _core.Scenario, slot_s: float, states: int | None = None) -> "dict[Keys, Fit]":
+    """A chain for each capacity that is a trace, by the keys that lead to its link.
 
-    files = dict(scenario.trace_files())
-    named = dict(_traced(json.loads(scenario.to_json())))
-    if not named:
+    Raises `ScenarioError` if there is none, or one that no chain can stand for.
+    """
+    keys = json.loads(scenario.to_json())
+    links = dict(_traced(keys))
+    if not links:
         message = f"`{scenario.name}`: no link has a trace as its capacity, so that there is nothing to fit"
         raise _core.ScenarioError(message)
-    by_file = {name: traces.fit(traces.load(files[name]), slot_s, states) for name in dict.fromkeys(named.values())}
-    return {link: by_file[name] for link, name in named.items()}
+    for way, link in links.items():
+        _refuse_light(way, link["capacity"])
+        _refuse_cells(way, link)
+    files, duration_s = dict(scenario.trace_files()), units.seconds(keys["duration"])
+    found: dict[str, Fit] = {}
+    for way, link in links.items():
+        same = json.dumps(link["capacity"])  # a file alone does not say what a link makes of it
+        if same not in found:
+            found[same] = _fit(way, link["capacity"], files, duration_s, slot_s, states)
+    return {way: found[json.dumps(link["capacity"])] for way, link in links.items()}
 
 
-def _traced(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """The key of each link whose capacity is a trace, and the file as the scenario names it."""
+def _traced(value: Any, way: Keys = ()) -> Iterator[tuple[Keys, Mapping[str, Any]]]:
+    """Each link whose capacity is a trace, with the keys that lead to it."""
     if isinstance(value, dict):
         capacity = value.get("capacity")
-        for kind in ("opportunities", "trace"):
-            if isinstance(capacity, dict) and isinstance(capacity.get(kind), dict) and capacity[kind].get("file"):
-                yield path, capacity[kind]["file"]
+        if isinstance(capacity, dict) and any(_read_from(capacity, kind) for kind in ("opportunities", "trace")):
+            yield way, value
     for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
-        yield from _traced(inner, f"{path}.{key}" if path else str(key))
+        yield from _traced(inner, (*way, str(key)))
 
 
-def _with_chains(scenario: _core.Scenario, fits: "Mapping[str, Fit]") -> _core.Scenario:
+def _read_from(capacity: Mapping[str, Any], kind: str) -> bool:
+    return isinstance(capacity.get(kind), dict) and bool(capacity[kind].get("file"))
+
+
+def _refuse_light(way: Keys, capacity: Mapping[str, Any]) -> None:
+    """A chain has one rate at a time, whatever the load."""
+    light = capacity.get("opportunities", {}).get("light")
+    if light is not None:
+        raise _core.ScenarioError(
+            f"{dotted(way)}.capacity.opportunities.light: found `{light['file']}`, expected no light opportunities: "
+            "a fit has the capacity of a saturated link alone"
+        )
+
+
+def _refuse_cells(way: Keys, link: Mapping[str, Any]) -> None:
+    """Mahimahi's bytes come on top of the cells, where no other capacity has any."""
+    if link["capacity"].get("opportunities", {}).get("mahimahi") and link["framing"].get("cells"):
+        raise _core.ScenarioError(
+            f"{dotted(way)}.capacity.opportunities.mahimahi: found `true`, expected `false` on a link with "
+            "`framing.cells`: a fit cannot have the bytes that it adds to each packet"
+        )
+
+
+def _fit(
+    way: Keys, capacity: Mapping[str, Any], files: Mapping[str, Any], duration_s: float, slot_s: float, states: Any
+) -> "Fit":
+    """The chain of one capacity, which is read as the scenario says."""
+    from varicap import traces
+
+    kind = "opportunities" if "opportunities" in capacity else "trace"
+    asked = capacity[kind]
+    trace = traces.load(files[asked["file"]])
+    if not asked["repeat"]:  # it has a time as its offset then
+        left_s = trace.duration_s - units.seconds(asked["offset"]["at"])
+        if duration_s > left_s:
+            raise _core.ScenarioError(
+                f"{dotted(way)}.capacity.{kind}.repeat: found `false`, expected `true`: a run of {duration_s:g} s "
+                f"outlasts the {max(left_s, 0.0):g} s that the trace has from its offset on, and a fit does not end"
+            )
+    if kind == "trace":
+        return traces.fit(trace, slot_s, states)
+    size = _MAHIMAHI_BYTES if asked["mahimahi"] else units.size(asked["size"])
+    return traces.fit(trace, slot_s, states, opportunity_bytes=size)
+
+
+def _with_chains(scenario: _core.Scenario, fits: "Mapping[Keys, Fit]") -> _core.Scenario:
     """The scenario with the fitted chains in place of the traces."""
     keys = json.loads(scenario.to_json())
-    for path, fit in fits.items():
+    for way, fit in fits.items():
         link = keys
-        for part in path.split("."):
+        for part in way:
             link = link[int(part)] if isinstance(link, list) else link[part]
+        if link["capacity"].get("opportunities", {}).get("mahimahi"):
+            overhead = units.size(link["framing"]["overhead"]) + _MAHIMAHI_OVERHEAD_BYTES
+            link["framing"]["overhead"] = f"{overhead:g} B"
         link["capacity"] = fit.capacity()
     return _core.Scenario.from_json(json.dumps(keys), scenario.name, scenario.base_dir, [])
+
+
+def dotted(way: Keys) -> str:
+    """A link's key as ``--set`` has it.
+
+    >>> dotted(("topology", "graph", "links", "a.b"))
+    'topology.graph.links."a.b"'
+    """
+    return ".".join(part if re.fullmatch(r"[A-Za-z0-9_-]+", part) else json.dumps(part) for part in way)
 
 
 def _flows(found: Result | ModelResult) -> list[dict[str, Any]]:

@@ -13,6 +13,7 @@ from varicap import units
 from varicap.errors import NothingDrawnError
 from varicap.report import clouds, style
 from varicap.report.look import Look, chosen
+from varicap.report.sent import sent_bps
 from varicap.report.table import bottlenecks
 from varicap.report.waiting import waiting_ms
 
@@ -203,13 +204,13 @@ def _ends(time_s: Array) -> Array:
 
 
 def _rates(axes: "Axes", panel: Panel, runs: _Runs) -> None:
-    """Capacity and throughput; of a flow alone on the link what the link sent, which the capacity bounds."""
+    """Capacity, and the throughput that it allows; of a flow alone on the link what the link sent."""
     time_s = _ends(_column(panel.link, "time_s"))
     capacity = _bins(_column(panel.link, "capacity_bps", 1e-6))
     axes.fill_between(time_s, capacity, step="pre", color=style.CAPACITY, linewidth=0, label="capacity")
     for name, rows in panel.flows.items():
         source = panel.link if panel.alone else rows
-        throughput = _bins(_column(source, "throughput_bps", 1e-6))
+        throughput = _bins(sent_bps(source, panel.link) * 1e-6)
         axes.step(_ends(_column(source, "time_s")), throughput, where="pre", **runs.line(name))
     axes.set_ylabel("throughput [Mb/s]")
 

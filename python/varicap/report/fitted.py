@@ -2,7 +2,8 @@
 
 import base64
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,7 @@ _TITLES: dict[Answer, str] = {
     "kernel, trace": "kernel on the trace",
 }
 _DRAWN = ("goodput_of_capacity", "rtt_p95_ms")
+_JUDGED = ("goodput_of_capacity", "goodput_bps")
 _MOST_FLOWS = 6
 _STYLE = """
 img.figure { display: block; max-width: 100%; height: auto; margin: 0 0 12px; background: #fff; border-radius: 6px; }
@@ -83,20 +85,45 @@ def tables(found: FitComparison) -> list[Table]:
 
 
 def sentences(found: FitComparison) -> list[str]:
-    """Of each flow, which step costs most of its goodput, and what cannot be said."""
+    """Of each flow, which step costs most of its goodput, as far as intervals tell, and what cannot be said."""
     said = [f"{link}: {line}" for link, fit in found.fits.items() for line in of_fit.sentences(fit)[:2]]
     for flow in found.flows:
-        steps = [one for one in found.steps if (one.flow, one.measure) == (flow, "goodput_of_capacity")]
-        clear = [one for one in steps if one.verdict in ("too high", "too low")]
-        if clear:
-            worst = max(clear, key=lambda one: abs(one.percent.mean))
-            said.append(f"{flow}: most of the error in goodput is the {worst.what}'s: {_percent(worst)} %")
-        elif any(one.verdict == "chance" for one in steps):
-            names = ", ".join(one.what for one in steps if one.verdict != "one run")
-            said.append(f"{flow}: the error in goodput ({names}) is no more than chance")
-        if any(one.verdict == "one run" for one in steps):
+        for measure in _JUDGED:
+            steps = [one for one in found.steps if (one.flow, one.measure) == (flow, measure)]
+            if steps and (line := verdict(steps)):
+                said.append(f"{flow}, {MEASURES[measure][0]}: {line}")
+        if any(one.verdict == "one run" for one in found.steps if one.flow == flow):
             said.append(f"{flow}: one run has no interval; more say what is chance")
     return said
+
+
+def verdict(steps: Sequence[Step]) -> str:
+    """Which of the steps of one measure costs most; empty if none has an interval.
+
+    It is called most only if no other may be as large, by their 95 % intervals: a step without
+    interval may, and one that was not asked for.
+    """
+    clear = [one for one in steps if one.verdict in ("too high", "too low")]
+    if not clear:
+        names = ", ".join(one.what for one in steps if one.verdict == "chance")
+        return f"no step ({names}) is more than chance" if names else ""
+    worst = max(clear, key=lambda one: abs(one.percent.mean))
+    least, _ = _reach(worst)
+    if len(steps) > 1 and all(_reach(one)[1] <= least for one in steps if one is not worst):
+        return f"most of the error is the {worst.what}'s: {_percent(worst)} %"
+    if len(clear) == 1:
+        return f"the only step that is more than chance is the {worst.what}: {_percent(worst)} %"
+    costs = ", ".join(f"{one.what} {_percent(one)} %" for one in clear)
+    return f"more than chance, and which is most is not certain: {costs}"
+
+
+def _reach(one: Step) -> tuple[float, float]:
+    """Least and greatest size of an error by its interval [%]; the least is of no use if zero lies within."""
+    low, high = one.percent.lo, one.percent.hi
+    if low is None or high is None:
+        return 0.0, inf
+    ends = sorted((abs(low), abs(high)))
+    return ends[0], ends[1]
 
 
 def missing(found: FitComparison) -> list[str]:

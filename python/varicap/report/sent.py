@@ -1,6 +1,7 @@
 """What was sent in each interval, from what has come through in it."""
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
@@ -24,3 +25,11 @@ def within_capacity(time_s: Array, rate_bps: Array, capacity_bps: Array) -> Arra
         early = bits - sent[place]
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(step > 0.0, np.array(sent) / step, rate_bps)
+
+
+def sent_bps(rows: pa.Table, link: pa.Table) -> Array:
+    """The throughput in a series of a link, or of a flow over it, that the link's capacity allows [b/s]."""
+    capacity = dict(zip(link["time_s"].to_pylist(), link["capacity_bps"].to_pylist(), strict=True))
+    most = np.array([capacity.get(time, np.inf) for time in rows["time_s"].to_pylist()], np.float64)
+    time, rate = (np.asarray(rows[name].to_numpy(), np.float64) for name in ("time_s", "throughput_bps"))
+    return within_capacity(time, rate, most)

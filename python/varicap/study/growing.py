@@ -103,7 +103,7 @@ class Growing:
     def run(self, wanted: Mapping[int, range], until: float = inf) -> None:
         """Make the runs of these points that are missing, and pass on what they found.
 
-        After the instant `until` of `time.monotonic` [s] no more are begun.
+        After the instant `until` of `time.monotonic` [s] no more pieces of them are begun.
         """
         spans = self.missing(wanted)
         if not spans:

@@ -166,8 +166,8 @@ def execute(
     """Hand out the runs of `spans`, and pass each finished piece to `done`, in the order in which they finish.
 
     A piece keeps a worker busy for `piece_s`: long compared with handing it out, short enough to lose.  After a run
-    that exceeded a limit, and after the instant `until` of `time.monotonic` [s], no more pieces are handed out; those
-    under way are finished first.
+    that exceeded a limit, and after the instant `until` of `time.monotonic` [s], no more pieces are handed out, and
+    those that no worker has begun are taken back; those under way are finished first, with all of their runs.
     """
     pending = deque(spans)
     pieces = _Pieces(pending, workers, piece_s)
@@ -175,14 +175,17 @@ def execute(
     exceeded: _core.LimitError | None = None
     try:
         while running or (pending and exceeded is None):
-            if time.monotonic() > until:
+            left_s = until - time.monotonic()
+            if left_s <= 0:
                 pending.clear()
                 running = {future for future in running if not future.cancel()}
             while pending and exceeded is None and len(running) < 2 * workers:
                 running.add(executor.submit(run, make(pieces.take())))
             if not running:
                 break
-            finished, running = wait(running, return_when=FIRST_COMPLETED)
+            # Woken at the instant, too: a worker that is done would begin the next piece that waits for it.
+            timeout = min(left_s, threading.TIMEOUT_MAX) if left_s > 0 else None
+            finished, running = wait(running, timeout, FIRST_COMPLETED)
             for future in finished:
                 try:
                     piece = future.result()

@@ -70,7 +70,10 @@ def scenario(
         typer.Option(metavar="'COLUMN >= X'", help="A demand; may be given again.", show_default=False),
     ] = None,
     budget: Annotated[int, typer.Option(min=4, max=MOST_RUNS, help="Most runs.")] = 400,
-    time: Annotated[str | None, typer.Option(help="Most time, such as '10 min'.", show_default="no limit")] = None,
+    time: Annotated[
+        str | None,
+        typer.Option(help="Nothing more is begun after this time, such as '10 min'.", show_default="no limit"),
+    ] = None,
     seeds: Annotated[int, typer.Option(min=2, max=MOST_RUNS, help="Most replications of a point.")] = 16,
     seed: BaseSeed = None,
     models: Annotated[bool, typer.Option(help="Whether analyses say where to begin, if they apply.")] = True,

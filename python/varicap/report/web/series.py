@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from varicap import units
-from varicap.report.sent import within_capacity
+from varicap.report.sent import sent_bps
 from varicap.report.table import bottlenecks, significant
 from varicap.report.waiting import waiting_ms
 from varicap.report.web.charts import SPREAD, Array, Chart, Column, listed, spread
@@ -148,10 +148,7 @@ class _Drawn:
 
     def _sent(self, rows: pa.Table, link: pa.Table) -> Array:
         """The throughput of a link, or of a flow over it, that its capacity allows [Mb/s]."""
-        capacity = dict(zip(link["time_s"].to_pylist(), link["capacity_bps"].to_pylist(), strict=True))
-        most = np.array([capacity.get(time, np.inf) for time in rows["time_s"].to_pylist()])
-        time, rate = (np.asarray(rows[name].to_numpy(), np.float64) for name in ("time_s", "throughput_bps"))
-        sent = pa.table({"time_s": rows["time_s"], "sent_bps": within_capacity(time, rate, most)})
+        sent = pa.table({"time_s": rows["time_s"], "sent_bps": sent_bps(rows, link)})
         return self.grid.mean(sent, "sent_bps", 1e-6)
 
     def queue(self, panels: list[dict[str, Any]]) -> Iterator[Chart]:

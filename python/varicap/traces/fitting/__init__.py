@@ -19,7 +19,7 @@ from varicap.traces.fitting.goodness import Curve, Goodness, goodness
 from varicap.traces.fitting.hidden import SLOTS_PER_STATE, Hidden, Law, chosen, fit_hidden
 from varicap.traces.fitting.simulated import intervals
 from varicap.traces.parameters import TraceError
-from varicap.traces.trace import OPPORTUNITY_BITS, Array, Opportunities, Trace
+from varicap.traces.trace import OPPORTUNITY_BITS, OPPORTUNITY_BYTES, Array, Opportunities, Trace
 
 __all__ = ["ADEQUATE", "Coverage", "Curve", "Fit", "Goodness", "HeldOut", "Hidden", "fit"]
 
@@ -63,6 +63,8 @@ class Fit:
     """95 % intervals of the rates, shape (n, 2), if they were asked for."""
     holding_intervals_s: Array | None = field(repr=False, default=None)
     """95 % intervals of the mean holding times, shape (n, 2)."""
+    packet_bytes: float = OPPORTUNITY_BYTES
+    """Size of the packets that slots are counted in [B]."""
 
     @property
     def states(self) -> int:
@@ -72,7 +74,7 @@ class Fit:
     @property
     def rates_bps(self) -> Array:
         """Rate of each state, in ascending order [b/s], shape (n,)."""
-        return self.hidden.mean * (OPPORTUNITY_BITS / self.slot_s)
+        return self.hidden.mean * (8 * self.packet_bytes / self.slot_s)
 
     @property
     def mean_holding_s(self) -> Array:
@@ -166,6 +168,7 @@ def fit(
     held_out: float = 0.25,
     simulations: int = 0,
     seed: int = 1,
+    opportunity_bytes: float = OPPORTUNITY_BYTES,
 ) -> Fit:
     """Fit a chain of rates to a trace.
 
@@ -185,6 +188,8 @@ def fit(
         Paths of the fitted chain that are fitted again, for 95 % intervals of rates and holding times; 0 for none.
     seed
         Of these paths.
+    opportunity_bytes
+        What an opportunity of the trace carries [B], as a scenario's ``size``; of no account to a trace of rates.
 
     Raises
     ------
@@ -199,7 +204,8 @@ def fit(
     if not counts or not all(1 <= count <= _MOST_GIVEN for count in counts):
         raise TraceError(f"a chain has 1 to {_MOST_GIVEN} states")
     best, tried = chosen(values, laws, counts)
-    per_slot = OPPORTUNITY_BITS / slot_s
+    packet_bytes = opportunity_bytes if whole else OPPORTUNITY_BYTES
+    per_slot = 8 * packet_bytes / slot_s
     chain = SlottedChain(best.mean * per_slot, best.transition)
     rates, holdings = intervals(best, simulations, seed) if simulations else (None, None)
     return Fit(
@@ -211,6 +217,7 @@ def fit(
         coverage=fit_coverage(values * per_slot, slot_s),
         rate_intervals_bps=None if rates is None else rates * per_slot,
         holding_intervals_s=None if holdings is None else holdings * slot_s,
+        packet_bytes=packet_bytes,
     )
 
 

@@ -45,7 +45,7 @@ class Hidden:
     law: Law
     """What is carried in a slot, given the state."""
     mean: Array
-    """Mean of each state [packets of 1500 B per slot], shape (n,)."""
+    """Mean of each state [packets per slot], shape (n,)."""
     variance: Array
     """Variance of each state [packets²], shape (n,); the mean, for Poisson."""
     transition: Array
