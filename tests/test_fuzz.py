@@ -48,6 +48,20 @@ def test_only_at_start_service_carries_more_than_is_offered(result: Result) -> N
             invariants.bounds(changed(result, column, 1.01), at_start)
 
 
+def test_every_part_of_a_network_has_words_on_its_page(tmp_path: Path) -> None:
+    networks.write_traces(tmp_path)
+    told = 0
+    for seed in range(40):
+        scenario, _ = networks.scenario(random.Random(seed))
+        try:
+            loaded = _core.Scenario.from_json(json.dumps(scenario), "scenario", str(tmp_path), [])
+            invariants.shown(varicap.run(loaded, seeds=1, series=True, max_memory=None, max_time="10 s"))
+        except varicap.ScenarioError:
+            continue
+        told += 1
+    assert told > 20
+
+
 def test_what_comes_out_must_have_gone_in(result: Result) -> None:
     invariants.conserved(result, {"reno": 1})
     for column, value, says in [
