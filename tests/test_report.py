@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import browser
+import numpy as np
+import pyarrow.compute as pc
 import pytest
 from conftest import Cli
 
@@ -417,3 +419,41 @@ def test_a_large_group_leaves_room_for_the_others() -> None:
     labels = [each["label"] for each in data_of(text)["charts"]["cwnd"]["columns"]]
     assert labels == [*(f"many.{number}" for number in range(11)), "other"]
     assert "19 more flows are left out" in text
+
+
+STEP = {
+    "duration": "14 s",
+    "record": {"sample": "50 ms"},
+    "topology": {
+        "dumbbell": {
+            "forward": {
+                "capacity": {"steps": {"at": ["0 s", "12 s"], "rates": ["10 Mb/s", "1 Mb/s"]}},
+                "delay": "150 ms",
+                "queue": {"drop-tail": {"limit": "300 packets"}},
+            }
+        }
+    },
+    "flows": {"a": {}, "b": {"tcp": {"congestion": "cubic"}}},
+}
+
+
+def test_flows_that_share_a_link_are_drawn_within_its_capacity_together() -> None:
+    result = varicap.run(STEP, seeds=1, series=True)
+    chart = data_of(pages.html(result))["charts"]["rates-0"]
+    drawn = {each["label"]: np.array(each["values"], float) for each in chart["columns"]}
+    together, capacity = drawn["a"] + drawn["b"], drawn["capacity"]
+    # Values on a page have five digits.
+    assert (together <= capacity * (1 + 1e-4)).all()
+    flows = result.flow_series
+    figures = result.figure(panels="rates").axes[0].lines
+    assert len(figures) == 2
+    of_figure = sum(np.asarray(line.get_ydata(), float) for line in figures)
+    bound = np.asarray(result.link_series.filter(pc.equal(result.link_series["link"], "forward"))["capacity_bps"]) / 1e6
+    assert (of_figure <= bound[: len(of_figure)] * (1 + 1e-9)).all()
+    numbers = {row[0]: float(row[1]) for row in chart["numbers"]}
+    for name in ("a", "b"):
+        measured = flows.filter(pc.equal(flows["flow"], name))["throughput_bps"].to_numpy() / 1e6
+        assert drawn[name].sum() == pytest.approx(measured.sum(), rel=1e-4)
+        assert numbers[name] == pytest.approx(measured.mean(), rel=1e-2)
+    # While the link is busy, they are together what it sent, but for a packet: not what arrived three samples later.
+    assert together[40:280] == pytest.approx(drawn["throughput"][40:280], abs=1500 * 8 / 0.05 / 1e6 + 1e-3)

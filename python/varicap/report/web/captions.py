@@ -115,7 +115,8 @@ def _follows(keys: Mapping[str, Any]) -> str:
     once = ", once" if keys.get("repeat") is False else ""
     offset = keys.get("offset")
     at = offset.get("at") if isinstance(offset, dict) else offset
-    begins = "" if at in (None, "0 s") else ", from a random instant on" if at == "random" else f", from {details(at)} on"
+    instant = "a random instant" if at == "random" else details(at)
+    begins = "" if at in (None, "0 s") else f", from {instant} on"
     return f"follows {keys['file']}{size}{once}{begins}"
 
 
