@@ -27,10 +27,15 @@ def explore(
     import webbrowser
 
     from varicap import explore as laboratory
+    from varicap._files import UnreadableError
+    from varicap.terminal import USAGE, fail
 
     page = laboratory.page()
     if file is not None:
-        text, traces = laboratory.read(file)
+        try:
+            text, traces = laboratory.read(file)
+        except UnreadableError as error:
+            fail(f"{file}: {error}", USAGE)
         page = laboratory.with_scenario(page, text, file.name, traces)
     with laboratory.served(page, port) as address:
         echo(address)
