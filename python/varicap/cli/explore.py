@@ -27,6 +27,7 @@ def explore(
     import webbrowser
 
     from varicap import explore as laboratory
+    from varicap._blas import environment_of_the_user
     from varicap._files import UnreadableError
     from varicap.terminal import USAGE, fail
 
@@ -40,5 +41,6 @@ def explore(
     with laboratory.served(page, port) as address:
         echo(address)
         if not no_open:
-            webbrowser.open(address)
+            with environment_of_the_user():
+                webbrowser.open(address)
         Event().wait()
