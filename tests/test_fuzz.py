@@ -145,6 +145,10 @@ def test_a_trial_follows_from_its_seed(kind: str, tmp_path: Path) -> None:
         ("raise ValueError('broken')", "ValueError: broken"),
         ("import os; os.abort()", "the process ended with -6"),
         ("while True: pass", "it has not ended after 5 s of work"),
+        (
+            "import subprocess, sys; subprocess.run([sys.executable, '-c', 'while True: pass'], timeout=30)",
+            "it has not ended after 5 s of work",
+        ),
         ("import time; time.sleep(7)", "toml: 1 trials from seed 7, 0 failed"),
     ],
 )
@@ -183,3 +187,21 @@ def test_commands_are_tried_and_one_that_fails_is_noticed(monkeypatch: pytest.Mo
     monkeypatch.setattr(commands, "arguments", lambda *_: drawn[seed])
     with pytest.raises(AssertionError, match="exit code 1"):
         cases.commands(random.Random(1), tmp_path)
+
+
+def test_commands_on_what_a_run_leaves_are_tried(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    drawn = {commands.on_results(random.Random(seed), "results")[0] for seed in range(50)}
+    assert drawn == {"report", "plot", "export", "table", "replay"}
+    whole, tried = cases.command_line, []
+
+    def breaking(words: list[str]) -> int:
+        tried.append(words[0])
+        return whole(words) if words[0] == "run" else 1
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(commands, "CAPACITIES", ['"1 Mb/s"'])
+    commands.write_scenario(random.Random(1), tmp_path, lambda text: text)
+    monkeypatch.setattr(cases, "command_line", breaking)
+    with pytest.raises(AssertionError, match="exit code 1"):
+        cases._on_results(random.Random(1))
+    assert (len(tried), tried[0]) == (2, "run")

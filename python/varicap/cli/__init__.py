@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 import varicap._core as _core
-from varicap._blas import one_thread
 from varicap import _interrupt
+from varicap._blas import one_thread
 from varicap.errors import MachineLacksError, NotApplicableError
 from varicap.terminal import MACHINE_LACKS, OK, RUN_FAILED, USAGE, fail, mistakes, say
 
