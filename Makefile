@@ -183,7 +183,8 @@ lock: pyproject.toml ## resolve the Python packages again, into the four require
 	$(RESOLVE) --group pyproject.toml:release --constraint tests/requirements.txt --output-file tools/requirements.txt
 
 wheels: $(RELEASE_PACKAGES) ## wheels for Linux and the source distribution, into dist (TARGETS: Rust's names; WEB=no: builds no page), and try them
-	@[ "$(WEB)" = no ] || $(MAKE) --no-print-directory web || echo "wheels: without the page for browsers, which cannot be built here" >&2
+	@[ "$(WEB)" = no ] || if sh tools/find_node.sh && sh tools/build_wasm.sh --tools; then $(MAKE) --no-print-directory web; \
+	else [ $$? = 3 ] && echo "wheels: without the page for browsers, which cannot be built here" >&2; fi
 	@sh tools/build_wheels.sh $(BIN) $(or $(PROFILE),release) $(TARGETS)
 	@$(MAKE) --no-print-directory smoke
 

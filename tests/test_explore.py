@@ -17,11 +17,14 @@ import numpy as np
 import pyarrow.compute as pc
 import pytest
 from conftest import EXAMPLES, ROOT
+from test_policies import keeps, written
 
 import varicap
 import varicap._core as _core
 from varicap import explore
+from varicap._files import UnreadableError
 from varicap.analyse.models import pftk
+from varicap.cli import main
 from varicap.errors import MachineLacksError
 
 PAGE = ROOT / "web/dist/index.html"
@@ -511,3 +514,21 @@ def test_a_queue_of_the_page_marks_who_understands_marks(queue: str, tmp_path: P
     scenario = _core.Scenario.from_toml(text, "explore.toml", str(tmp_path), [])
     summary = json.loads(_core.run(scenario, seed=1, first=0, count=1).summary())
     assert summary["links"][0]["marked_packets"] > 0
+
+
+def test_a_policy_is_not_handed_over_as_a_damaged_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = written(tmp_path, keeps())
+    with pytest.raises(UnreadableError, match=r"policy\.npz is not a text"):
+        explore.read(file)
+    monkeypatch.setattr(explore, "page", lambda: "<head></head>")
+    command = ["varicap", "explore", str(file), "--no-open"]
+    monkeypatch.setattr(sys, "argv", command)
+    with pytest.raises(SystemExit, match="2"):
+        main()
+    assert "policy.npz is not a text, and the laboratory in a browser takes texts only" in capsys.readouterr().err
+    (tmp_path / "policy.npz").unlink()
+    monkeypatch.setattr(explore, "named", lambda _: {"policy.npz": tmp_path / "policy.npz"})
+    with pytest.raises(UnreadableError, match=r"policy\.npz: No such file"):
+        explore.read(file)

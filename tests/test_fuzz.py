@@ -48,6 +48,20 @@ def test_only_at_start_service_carries_more_than_is_offered(result: Result) -> N
             invariants.bounds(changed(result, column, 1.01), at_start)
 
 
+def test_every_part_of_a_network_has_words_on_its_page(tmp_path: Path) -> None:
+    networks.write_traces(tmp_path)
+    told = 0
+    for seed in range(40):
+        scenario, _ = networks.scenario(random.Random(seed))
+        try:
+            loaded = _core.Scenario.from_json(json.dumps(scenario), "scenario", str(tmp_path), [])
+            invariants.shown(varicap.run(loaded, seeds=1, series=True, max_memory=None, max_time="10 s"))
+        except varicap.ScenarioError:
+            continue
+        told += 1
+    assert told > 20
+
+
 def test_what_comes_out_must_have_gone_in(result: Result) -> None:
     invariants.conserved(result, {"reno": 1})
     for column, value, says in [
@@ -131,6 +145,10 @@ def test_a_trial_follows_from_its_seed(kind: str, tmp_path: Path) -> None:
         ("raise ValueError('broken')", "ValueError: broken"),
         ("import os; os.abort()", "the process ended with -6"),
         ("while True: pass", "it has not ended after 5 s of work"),
+        (
+            "import subprocess, sys; subprocess.run([sys.executable, '-c', 'while True: pass'], timeout=30)",
+            "it has not ended after 5 s of work",
+        ),
         ("import time; time.sleep(7)", "toml: 1 trials from seed 7, 0 failed"),
     ],
 )
@@ -169,3 +187,21 @@ def test_commands_are_tried_and_one_that_fails_is_noticed(monkeypatch: pytest.Mo
     monkeypatch.setattr(commands, "arguments", lambda *_: drawn[seed])
     with pytest.raises(AssertionError, match="exit code 1"):
         cases.commands(random.Random(1), tmp_path)
+
+
+def test_commands_on_what_a_run_leaves_are_tried(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    drawn = {commands.on_results(random.Random(seed), "results")[0] for seed in range(50)}
+    assert drawn == {"report", "plot", "export", "table", "replay"}
+    whole, tried = cases.command_line, []
+
+    def breaking(words: list[str]) -> int:
+        tried.append(words[0])
+        return whole(words) if words[0] == "run" else 1
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(commands, "CAPACITIES", ['"1 Mb/s"'])
+    commands.write_scenario(random.Random(1), tmp_path, lambda text: text)
+    monkeypatch.setattr(cases, "command_line", breaking)
+    with pytest.raises(AssertionError, match="exit code 1"):
+        cases._on_results(random.Random(1))
+    assert (len(tried), tried[0]) == (2, "run")

@@ -25,7 +25,7 @@ FLOORS = (
     ("engines", "templates"),
     ("results",),
     ("traces",),
-    ("_files", "_interrupt", "_names", "analyse", "errors", "parts", "scenario", "statistics", "units"),
+    ("_blas", "_files", "_interrupt", "_names", "analyse", "errors", "parts", "scenario", "statistics", "units"),
     ("_core",),
 )
 FLOOR = {room: -number for number, rooms in enumerate(FLOORS) for room in rooms}

@@ -2,7 +2,9 @@
 
 import json
 import re
+import subprocess
 import tomllib
+from pathlib import Path
 from typing import Any
 
 import project_urls
@@ -57,6 +59,11 @@ def test_a_release_is_published_from_a_tag_and_only_after_every_package_was_trie
 def test_each_package_of_a_release_has_the_page_for_browsers() -> None:
     jobs = yaml.safe_load((WORKFLOWS / "release.yml").read_text())["jobs"]
     assert {"run": "make web"} in jobs["page"]["steps"]
+    # It is built as continuous integration tests it.
+    tested = yaml.safe_load((WORKFLOWS / "ci.yml").read_text())["jobs"]["web"]
+    chosen = [step for step in tested["steps"] if step.get("uses", "").startswith("actions/setup-")]
+    assert [step for step in jobs["page"]["steps"] if step in chosen] == chosen
+    assert jobs["page"]["timeout-minutes"] == tested["timeout-minutes"]
     for name, builds in (("linux", "make wheels"), ("desktop", "maturin build")):
         steps = jobs[name]["steps"]
         page = {"name": "page", "path": "python/varicap/explore/page"}
@@ -131,3 +138,20 @@ def test_the_paper_cites_what_the_bibliography_has() -> None:
     keys = set(re.findall(r"^@\w+\{(\w+),", (ROOT / "REFERENCES.bib").read_text(), re.M))
     assert len(cited) > 5
     assert cited <= keys
+
+
+@pytest.mark.parametrize(("tools", "page", "code"), [(0, 0, 0), (3, 0, 0), (1, 0, 1), (0, 1, 1)])
+def test_wheels_do_without_the_page_only_where_its_tools_are_missing(
+    tools: int, page: int, code: int, tmp_path: Path
+) -> None:
+    """With stand-ins for what builds: tools that exit with one code, a page that is built with another."""
+    rule = re.search(r"^wheels:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert rule
+    (tmp_path / "Makefile").write_text(f"all:\n{rule[1]}\nweb:\n\t@exit {page}\nsmoke:\n\t@echo tried\n")
+    (tmp_path / "tools").mkdir()
+    for name, ends in (("find_node", tools), ("build_wasm", 0), ("build_wheels", 0)):
+        (tmp_path / f"tools/{name}.sh").write_text(f"exit {ends}\n")
+    done = subprocess.run(["make", "-C", str(tmp_path)], capture_output=True, text=True, check=False)
+    assert (done.returncode != 0) == (code != 0), done.stderr
+    assert ("tried" in done.stdout) == (code == 0)
+    assert ("without the page" in done.stderr) == (tools == 3)

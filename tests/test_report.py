@@ -1,6 +1,7 @@
 """Pages and figures of results: what is in them, that nothing gets out of hand, and that a browser shows them."""
 
 import base64
+import dataclasses
 import hashlib
 import html.parser
 import json
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import browser
+import numpy as np
+import pyarrow.compute as pc
 import pytest
 from conftest import Cli
 
@@ -224,6 +227,55 @@ def test_a_link_leaves_out_files_that_no_address_has_room_for() -> None:
     assert "files" not in state_of(f'<a href="{address}" class="again">')
 
 
+def on_a_trace(folder: Path) -> varicap.Result:
+    """A run on a trace in a folder, named from it."""
+    (folder / "rates.csv").write_text("time_s,rate_mbps\n0,3\n1,8\n")
+    link = {"capacity": {"trace": {"file": "rates.csv", "offset": "random"}}, "delay": "10 ms"}
+    scenario = {"duration": "2 s", "topology": {"dumbbell": {"forward": link}}, "flows": {"a": {}}}
+    return varicap.run(scenario, seeds=1, series=True)
+
+
+def test_a_link_has_the_files_of_the_run_and_no_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    there = tmp_path / "there"
+    there.mkdir()
+    monkeypatch.chdir(there)
+    result, trace = on_a_trace(there), there / "rates.csv"
+    was = trace.read_text()
+    monkeypatch.chdir(tmp_path)
+    address = "https://example.org/"
+    assert state_of(pages.html(result, laboratory=address))["files"] == {"rates.csv": was}
+    trace.write_text(was.replace("8", "9"))
+    assert not state_of(pages.html(result, laboratory=address)).get("files")
+    trace.unlink()
+    assert not state_of(pages.html(result, laboratory=address)).get("files")
+    trace.mkdir()
+    assert not state_of(pages.html(result, laboratory=address)).get("files")
+
+
+def test_a_link_reads_nothing_of_traces_that_no_address_has_room_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = on_a_trace(tmp_path)
+    monkeypatch.setattr(pages, "MOST_HANDED_OVER", 10)
+    monkeypatch.setattr(Path, "read_bytes", lambda _: pytest.fail("read"))
+    assert not state_of(pages.html(result, laboratory="https://example.org/")).get("files")
+    # Nor does the address try to compress them.
+    monkeypatch.setattr(explore, "_letters", lambda state: pytest.fail("tried") if "files" in state else "x")
+    assert explore.link("", "a = 1", {"big.csv": "1" * 5_000_000}) == "#s=x"
+
+
+def test_a_page_has_no_link_where_a_browser_could_not_run_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = on_a_trace(tmp_path)
+    content = b"PK\x03\x04\xff\xfe"
+    (tmp_path / "rates.csv").write_bytes(content)
+    digest = hashlib.sha256(content).hexdigest()
+    request = dataclasses.replace(result.request, files=(("rates.csv", tmp_path / "rates.csv", digest),))
+    again = dataclasses.replace(result, request=request)
+    assert 'class="again"' not in pages.html(again, laboratory="https://example.org/")
+
+
 def test_folders_that_hold_nothing_are_told(tmp_path: Path, cli: Cli, study: Path) -> None:
     with pytest.raises(FolderError, match="there is no such folder"):
         read(tmp_path / "none")
@@ -417,3 +469,41 @@ def test_a_large_group_leaves_room_for_the_others() -> None:
     labels = [each["label"] for each in data_of(text)["charts"]["cwnd"]["columns"]]
     assert labels == [*(f"many.{number}" for number in range(11)), "other"]
     assert "19 more flows are left out" in text
+
+
+STEP = {
+    "duration": "14 s",
+    "record": {"sample": "50 ms"},
+    "topology": {
+        "dumbbell": {
+            "forward": {
+                "capacity": {"steps": {"at": ["0 s", "12 s"], "rates": ["10 Mb/s", "1 Mb/s"]}},
+                "delay": "150 ms",
+                "queue": {"drop-tail": {"limit": "300 packets"}},
+            }
+        }
+    },
+    "flows": {"a": {}, "b": {"tcp": {"congestion": "cubic"}}},
+}
+
+
+def test_flows_that_share_a_link_are_drawn_within_its_capacity_together() -> None:
+    result = varicap.run(STEP, seeds=1, series=True)
+    chart = data_of(pages.html(result))["charts"]["rates-0"]
+    drawn = {each["label"]: np.array(each["values"], float) for each in chart["columns"]}
+    together, capacity = drawn["a"] + drawn["b"], drawn["capacity"]
+    # Values on a page have five digits.
+    assert (together <= capacity * (1 + 1e-4)).all()
+    flows = result.flow_series
+    figures = result.figure(panels="rates").axes[0].lines
+    assert len(figures) == 2
+    of_figure = np.sum([np.asarray(line.get_ydata(), float) for line in figures], axis=0)
+    bound = np.asarray(result.link_series.filter(pc.equal(result.link_series["link"], "forward"))["capacity_bps"]) / 1e6
+    assert (of_figure <= bound[: len(of_figure)] * (1 + 1e-9)).all()
+    numbers = {row[0]: float(row[1]) for row in chart["numbers"]}
+    for name in ("a", "b"):
+        measured = flows.filter(pc.equal(flows["flow"], name))["throughput_bps"].to_numpy() / 1e6
+        assert drawn[name].sum() == pytest.approx(measured.sum(), rel=1e-4)
+        assert numbers[name] == pytest.approx(measured.mean(), rel=1e-2)
+    # While the link is busy, they are together what it sent, but for a packet: not what arrived three samples later.
+    assert together[40:280] == pytest.approx(drawn["throughput"][40:280], abs=1500 * 8 / 0.05 / 1e6 + 1e-3)

@@ -90,6 +90,18 @@ def fetch(port: int, address: str = "VARICAP_OUTSIDE") -> list[str]:
     return [sys.executable, "-c", FETCH, str(port), address]
 
 
+@pytest.mark.parametrize("theirs", [None, "4"])
+def test_a_program_has_the_users_environment(theirs: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    if theirs is not None:
+        monkeypatch.setenv("OPENBLAS_NUM_THREADS", theirs)
+    show = ["sh", "-c", "echo ${OPENBLAS_NUM_THREADS-none}"]
+    done = subprocess.run(
+        [*VARICAP, "shell", "--delay", "1 ms", "--", *show], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout == f"{theirs or 'none'}\n"
+
+
 @pytest.mark.parametrize("prefix", [[], ROOTLESS], ids=["as-is", "rootless"])
 def test_a_download_takes_the_time_of_the_link(server: int, prefix: list[str]) -> None:
     if not _can_shell(prefix):

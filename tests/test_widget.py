@@ -1,17 +1,22 @@
 """The laboratory in a notebook: what Python and the page say to each other."""
 
 import base64
+import gc
 import json
+import subprocess
+import sys
 import zlib
 from pathlib import Path
 
 import browser
 import pytest
 from conftest import EXAMPLES, ROOT
+from test_policies import keeps, written
 
 import varicap
 from varicap import explore
 from varicap.errors import MachineLacksError
+from varicap.results.manifest import values_sha256
 from varicap.widget import Laboratory
 
 PAGE = ROOT / "web/dist/index.html"
@@ -51,6 +56,48 @@ def test_a_widget_has_its_scenario_and_hands_back_what_is_set(tmp_path: Path) ->
     widget.files = {"/etc/mine.csv": ""}
     with pytest.raises(varicap.ScenarioError, match=r"`/etc/mine\.csv` is too far"):
         laboratory.run()
+
+
+@needs_anywidget
+@pytest.mark.parametrize("name", ["", ".", "..", "a\0b", "laboratory.toml/x"])
+def test_a_name_that_is_none_of_a_file_is_told(name: str) -> None:
+    laboratory = Laboratory()
+    laboratory.widget.scenario, laboratory.widget.files = (EXAMPLES / "fixed.toml").read_text(), {name: "t"}
+    with pytest.raises(varicap.ScenarioError, match="is not the name of a file"):
+        laboratory.run(seeds=1, overrides={"duration": "1 s"})
+
+
+@needs_anywidget
+def test_a_result_keeps_its_files_when_the_laboratory_is_gone(tmp_path: Path) -> None:
+    laboratory = Laboratory(EXAMPLES / "lte.toml")
+    laboratory.widget.scenario = (EXAMPLES / "lte.toml").read_text()
+    # The page was handed a trace that it had no room for; the laboratory has it.
+    result = laboratory.run(seeds=1, overrides={"duration": "6 s"})
+    trace = result.request.files[0][1]
+    del laboratory
+    gc.collect()
+    result.save(tmp_path / "results")
+    assert trace.is_file()
+    del result
+    gc.collect()
+    assert not trace.exists()
+
+
+@needs_anywidget
+def test_a_policy_reaches_the_run_as_it_is(tmp_path: Path) -> None:
+    file = written(tmp_path, keeps())
+    laboratory = Laboratory(file)
+    content = base64.urlsafe_b64decode(laboratory.widget.begin.removeprefix("#s=") + "===")
+    assert json.loads(zlib.decompress(content, -zlib.MAX_WBITS))["files"] == {}
+    loaded = varicap.load(file)
+    laboratory.widget.scenario = loaded.to_toml()
+    found = laboratory.run(seeds=1)
+    assert values_sha256(found.flows) == values_sha256(varicap.run(file, seeds=1).flows)
+
+
+def test_the_module_is_there_with_the_package() -> None:
+    command = "import varicap; varicap.widget.Laboratory; varicap.widget"
+    subprocess.run([sys.executable, "-c", command], check=True, timeout=60)
 
 
 @needs_anywidget
@@ -99,4 +146,32 @@ def test_the_page_in_a_frame_says_what_is_set_there(tmp_path: Path) -> None:
         tab.wait(f"saved.at(-1).scenario !== {before!r}")
         assert "steps" in tab.eval("saved.at(-1).scenario")
         tab.eval("close()")
+        assert tab.complaints == []
+
+
+ECHO = """<script>
+addEventListener("load", () => parent.postMessage({ varicap: { toml: location.hash, files: {} } }, "*"));
+</script>"""
+
+
+@pytest.mark.skipif(browser.executable() is None, reason="Chromium is not there")
+def test_another_view_begins_with_what_is_set(tmp_path: Path) -> None:
+    text, files = "# 5 \u2192 9\na = 1\n", {"rates.csv": "time_s,rate_mbps\n0,1\n"}
+    held = {"page": ECHO, "begin": "#s=begin", "height": 100, "scenario": "", "files": {}}
+    module = base64.b64encode((ROOT / "python/varicap/explore/widget.js").read_bytes()).decode()
+    harness = tmp_path / "notebook.html"
+    with browser.browser(tmp_path) as tab:
+        for scenario in ("", text):
+            held |= {"scenario": scenario, "files": files if scenario else {}}
+            harness.write_text(
+                HARNESS.replace("HELD", json.dumps(held).replace("<", "\\u003c")).replace("MODULE", module)
+            )
+            tab.open(harness)
+            tab.wait("window.saved?.length > 0")
+            begun = tab.eval("saved.at(-1).scenario")
+            if not scenario:
+                assert begun == "#s=begin"
+        content = base64.urlsafe_b64decode(begun.removeprefix("#s=") + "===")
+        state = json.loads(zlib.decompress(content, -zlib.MAX_WBITS))
+        assert (state["text"], state["files"], state["mode"]) == (text, files, "text")
         assert tab.complaints == []

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Builds the simulator as a WebAssembly module: tools/build_wasm.sh FILE.
+# Builds the simulator as a WebAssembly module: tools/build_wasm.sh FILE. Or only makes sure of the compiler, with --tools in
+# place of the file: exits with 3 where it cannot be had.
 #
 # Where rustc has the libraries of wasm32-unknown-unknown (rustup target add wasm32-unknown-unknown), it builds. Elsewhere,
 # on a machine with apt, Debian's compiler for browsers is unpacked into .cache/wasm, with the sources of its standard
@@ -70,6 +71,7 @@ if ! has_target && ! [ -e "$CACHE/ready" ] && ! fetch; then
     say "  Debian's packages $PACKAGES and lld (as root, or after apt-get update)"
     exit 3
 fi
+[ "$OUT" != --tools ] || exit 0
 if has_target; then
     build
 else

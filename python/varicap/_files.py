@@ -14,6 +14,8 @@ _HANDED_OVER = re.compile(r"/dev/stdin|/(dev|proc/self)/fd/\d+")
 """Where a shell puts its pipes: ``<(…)`` and ``|``."""
 _KERNEL = ("/proc", "/sys")
 _PIECE = 1 << 20
+MOST_HANDED_OVER = 4_000_000
+"""Bytes of traces that are tried to be put into an address: compressed, more do not fit."""
 
 
 class UnreadableError(ValueError):

@@ -3,6 +3,8 @@
     pip install varicap[widget]
 
 ```python
+import varicap
+
 laboratory = varicap.widget.Laboratory("examples/markov.toml")
 laboratory                      # at the end of a cell: drag the capacity
 laboratory.run(seeds=30)        # what is set there now, by the native engine
@@ -13,12 +15,14 @@ import os
 import shutil
 import tempfile
 import weakref
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from varicap import explore
 from varicap._core import ScenarioError
+from varicap._files import read_scenario
 from varicap.engines import run
 from varicap.errors import MachineLacksError
 
@@ -26,6 +30,7 @@ if TYPE_CHECKING:
     from varicap.results.result import Result
 
 _HEIGHT = 900
+_NAME = "laboratory.toml"
 
 
 class Laboratory:
@@ -38,13 +43,13 @@ class Laboratory:
     def __init__(self, file: str | Path | None = None, *, height: int = _HEIGHT) -> None:
         """Show a frame of `height` pixels."""
         begin = ""
+        # As they are: the page takes texts, and not all of those have room in what it is handed.
+        self._files: dict[str, bytes] = {}
         if file is not None:
-            text, traces = explore.read(Path(file))
-            begin = explore.link("", text, traces, Path(file).name)
+            text, _ = read_scenario(Path(file))
+            self._files = _read(explore.named(Path(file)))
+            begin = explore.link("", text, _texts(self._files), Path(file).name)
         self.widget: Any = _kind()(page=explore.page(), begin=begin, height=height)
-        # Results name the files of their scenario for as long as they are there.
-        self._folder = tempfile.mkdtemp()
-        weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
 
     @property
     def scenario(self) -> str:
@@ -63,20 +68,60 @@ class Laboratory:
         """
         if not self.scenario:
             raise ScenarioError("the laboratory has not been shown, so no scenario is set in it")
-        whole = Path(tempfile.mkdtemp(dir=self._folder))
-        # A scenario may name files above it.
-        beside = whole / "0/1/2/3"
-        for name, text in {**self.files, "laboratory.toml": self.scenario}.items():
-            target = Path(os.path.normpath(beside / name))
-            if not target.is_relative_to(whole):
-                raise ScenarioError(f"`{name}` is too far from the scenario to be written beside it")
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(text, encoding="utf-8")
-        found: Result = run(beside / "laboratory.toml", **options)
+        files = {**self._files, **{name: _bytes(name, text) for name, text in self.files.items()}}
+        whole = Path(tempfile.mkdtemp()).resolve()
+        try:
+            scenario = _written(whole, {**files, _NAME: _bytes(_NAME, self.scenario)})
+            found: Result = run(scenario, **options)
+        except BaseException:
+            shutil.rmtree(whole, ignore_errors=True)
+            raise
+        # Results name the files of their scenario for as long as they are there.
+        weakref.finalize(found, shutil.rmtree, whole, ignore_errors=True)
         return found
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
         return self.widget._repr_mimebundle_(**options)
+
+
+def _read(named: dict[str, Path]) -> dict[str, bytes]:
+    try:
+        return {name: path.read_bytes() for name, path in named.items()}
+    except OSError as error:
+        raise ScenarioError(f"{error.filename}: {error.strerror}") from None
+
+
+def _texts(files: dict[str, bytes]) -> dict[str, str]:
+    """Those of the files that are texts."""
+    found = {}
+    for name, content in files.items():
+        with suppress(UnicodeDecodeError):
+            found[name] = content.decode()
+    return found
+
+
+def _bytes(name: str, text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise ScenarioError(f"`{name}` is not a text") from None
+
+
+def _written(whole: Path, files: dict[str, bytes]) -> Path:
+    """Write a scenario and the files that it names into a folder; the file of the scenario."""
+    # A scenario may name files above it.
+    beside = whole / "0/1/2/3"
+    beside.mkdir(parents=True)
+    for name, content in files.items():
+        target = Path(os.path.normpath(beside / name))
+        if not target.is_relative_to(whole):
+            raise ScenarioError(f"`{name}` is too far from the scenario to be written beside it")
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content)
+        except (OSError, ValueError):  # a folder, or a NUL in it
+            raise ScenarioError(f"{name!r} is not the name of a file") from None
+    return beside / _NAME
 
 
 def _kind() -> type:

@@ -7,6 +7,7 @@ any other failure.  A trial is a function of its kind and its seed:
 """
 
 import argparse
+import contextlib
 import os
 import random
 import selectors
@@ -110,12 +111,21 @@ def _speaks(selector: selectors.BaseSelector, pid: int) -> bool:
 
 
 def _worked_s(pid: int) -> float:
-    """Processor time of a process [s]; the time on the clock where the system does not tell it."""
+    """Processor time of a process and its children [s]; the time on the clock where the system does not tell it."""
     try:
-        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        return _ticks(pid) / os.sysconf("SC_CLK_TCK")
     except OSError:
         return time.monotonic()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _ticks(pid: int) -> int:
+    """Processor time of a process, and of its children that run or have ended, in the system's ticks."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    ticks = sum(int(field) for field in fields[11:15])
+    for file in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):  # one that has ended meanwhile
+            ticks += sum(_ticks(int(child)) for child in file.read_text(encoding="utf-8").split())
+    return ticks
 
 
 def worker(kind: str, seed: int, count: int, seconds: float, scratch: Path) -> int:

@@ -224,8 +224,24 @@ def commands(rng: random.Random, folder: Path) -> None:
     (folder / "command").write_text(" ".join(["varicap", *command]), encoding="utf-8")
     with contextlib.chdir(folder):
         code = command_line(command)
-    # 1 is a design whose demands nothing meets.
-    assert code in ((0, 1, 2) if command[0] == "design" else (0, 2)), f"exit code {code}"
+        # 1 is a design whose demands nothing meets.
+        assert code in ((0, 1, 2) if command[0] == "design" else (0, 2)), f"exit code {code}"
+        if rng.random() < 0.4:
+            _on_results(rng)
+
+
+def _on_results(rng: random.Random) -> None:
+    """A run of the scenario that is here, and a command on the folder that it leaves."""
+    run = [*grammar_of_commands.RUN, *rng.choice([[], ["--series"], ["--series"], ["--series", "--packets"]])]
+    second = grammar_of_commands.on_results(rng, "results")
+    lines = (" ".join(["varicap", *command]) for command in (run, second))
+    Path("command").write_text("\n".join(lines), encoding="utf-8")
+    code = command_line(run)
+    assert code in (0, 2), f"run: exit code {code}"
+    if code == 0:
+        code = command_line(second)
+        assert code in (0, 2), f"{second[0]}: exit code {code}"
+        assert code == 0 or second[0] != "replay", "what was just run cannot be replayed"
 
 
 def runs(rng: random.Random, folder: Path) -> None:

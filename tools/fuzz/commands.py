@@ -116,4 +116,19 @@ def _ask(rng: random.Random, trace: str) -> list[str]:
     )
 
 
+def on_results(rng: random.Random, folder: str) -> list[str]:
+    """A command on a folder of results."""
+    some = _some(rng, ["--run", rng.choice(["0", "1", "2", "x"])])
+    return rng.choice(
+        [
+            ["report", folder, "-q", "-o", rng.choice(["page.html", "none/page.html"]), *some],
+            ["plot", folder, "-q", "-o", rng.choice(["plot.png", "plot.svg", "plot.x"]), *some],
+            ["export", folder, "--to", rng.choice(["iperf3", "mahimahi", "x"]), *_some(rng, ["-o", "exported"])],
+            ["table", folder],
+            ["replay", f"{folder}/manifest.json"],
+        ]
+    )
+
+
+RUN = ["run", "scenario.toml", "-q", "-j", "1", "--no-plot", "-o", "results"]
 COMMANDS = (_describe, _convert, _fit, _fit, _design, _design, _ask)

@@ -10,6 +10,7 @@ from typing import Any
 import varicap
 import varicap._core as _core
 from varicap.engines.replay import replay
+from varicap.report.web import page as pages
 from varicap.results.manifest import values_sha256
 from varicap.results.result import Result
 
@@ -31,13 +32,21 @@ def check(rng: random.Random, scenario: dict[str, Any], base_dir: str) -> bool:
     # From here on nothing excuses an error: what ran once runs in every other way.
     same(plain, _run(scenario, base_dir, jobs=2), "threads")
     same(plain, _run(_shuffled(rng, scenario), base_dir), "order of keys")
-    same(plain, _run(scenario, base_dir, series=True), "series")
+    with_series = _run(scenario, base_dir, series=True)
+    same(plain, with_series, "series")
+    shown(with_series)
     same(plain, _run(scenario, base_dir, packets=True), "packets")
     same(plain, _run(scenario, base_dir, live=lambda _: None), "live")
     with tempfile.TemporaryDirectory() as folder:
         again = replay(plain.save(Path(folder)), max_memory=None, max_time=None)
         assert again.identical, f"a replay differs: {again.tables}"
     return True
+
+
+def shown(result: Result) -> None:
+    """The page of a run is there, whatever the scenario, and has charts over time."""
+    page = pages.html(result, laboratory="https://example.org/")
+    assert 'data-chart="rates-0"' in page, "a page without the capacity over time"
 
 
 def _run(scenario: dict[str, Any], base_dir: str, **how: Any) -> Result:

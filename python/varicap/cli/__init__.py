@@ -4,7 +4,6 @@ Results go to stdout, progress and messages to stderr, and progress only to a te
 commands.
 """
 
-import os
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -13,6 +12,7 @@ import typer
 
 import varicap._core as _core
 from varicap import _interrupt
+from varicap._blas import one_thread
 from varicap.errors import MachineLacksError, NotApplicableError
 from varicap.terminal import MACHINE_LACKS, OK, RUN_FAILED, USAGE, fail, mistakes, say
 
@@ -68,8 +68,7 @@ def __getattr__(name: str) -> Any:
 
 def main() -> NoReturn:
     """The program `varicap`: runs a command and exits with its code."""
-    # NumPy's matrices are small here: more threads take more CPU time for them, and no less of a clock's.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    one_thread()
     try:
         _run()
     except BaseException:

@@ -27,13 +27,20 @@ def explore(
     import webbrowser
 
     from varicap import explore as laboratory
+    from varicap._blas import environment_of_the_user
+    from varicap._files import UnreadableError
+    from varicap.terminal import USAGE, fail
 
     page = laboratory.page()
     if file is not None:
-        text, traces = laboratory.read(file)
+        try:
+            text, traces = laboratory.read(file)
+        except UnreadableError as error:
+            fail(f"{file}: {error}", USAGE)
         page = laboratory.with_scenario(page, text, file.name, traces)
     with laboratory.served(page, port) as address:
         echo(address)
         if not no_open:
-            webbrowser.open(address)
+            with environment_of_the_user():
+                webbrowser.open(address)
         Event().wait()

@@ -19,7 +19,7 @@ from varicap.engines.precision import below, replicate
 from varicap.engines.scenarios import AnyScenario, load
 from varicap.errors import MachineLacksError, NotApplicableError
 from varicap.results import watch
-from varicap.results.manifest import Request, Which
+from varicap.results.manifest import Request, Which, small_files
 from varicap.results.result import Result
 from varicap.statistics.progress import Progress, shown
 
@@ -84,6 +84,7 @@ def run(
     series = loaded.record_series if series is None else series
     packets = loaded.record_packets if packets is None else packets
     budget = _core.Budget(max_memory, max_time)
+    named = small_files(loaded)
 
     def batch(first: int, count: int, total: int) -> _core.Results:
         # A precision adds runs, which have the same time as all.
@@ -107,7 +108,7 @@ def run(
         return _run_all(loaded, base_seed, replications, kernel, recorded, max_memory, report, live)
 
     def made(results: _core.Results) -> Result:
-        asked = Request(loaded, base_seed, results.runs, series, packets, engine="kernel", kernel=kernel)
+        asked = Request(loaded, base_seed, results.runs, series, packets, engine="kernel", kernel=kernel, files=named)
         return Result(asked, results)
 
     with shown(progress, loaded.name) as watched:

@@ -11,7 +11,7 @@ from varicap.engines.precision import below, replicate
 from varicap.engines.scenarios import AnyScenario, load
 from varicap.parts import policies
 from varicap.results import watch
-from varicap.results.manifest import Request, Which
+from varicap.results.manifest import Request, Which, small_files
 from varicap.results.result import Result
 from varicap.statistics.progress import Progress, shown
 
@@ -104,9 +104,10 @@ def run(
         )
 
     written = (*(controls or ()), *(queues or ()))
+    named = small_files(loaded)
 
     def made(results: _core.Results) -> Result:
-        return Result(Request(loaded, base_seed, results.runs, series, packets, written), results)
+        return Result(Request(loaded, base_seed, results.runs, series, packets, written, files=named), results)
 
     workers = jobs or (1 if written or files else os.cpu_count() or 1)
     with shown(progress, loaded.name) as watched:

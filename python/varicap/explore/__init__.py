@@ -18,7 +18,7 @@ from threading import Thread
 from urllib.parse import quote
 
 import varicap._core as _core
-from varicap._files import read_scenario
+from varicap._files import MOST_HANDED_OVER, UnreadableError, read_scenario
 from varicap.engines.scenarios import load
 from varicap.errors import MachineLacksError
 
@@ -41,13 +41,30 @@ def page() -> str:
 
 
 def read(file: Path) -> tuple[str, dict[str, str]]:
-    """The text of a scenario file, and those of the files that it names; one with mistakes names none."""
+    """The text of a scenario file, and those of the files that it names; one with mistakes names none.
+
+    Raises `UnreadableError` for a file that is no text, such as a policy: a page takes texts.
+    """
     text, _ = read_scenario(file)
+    return text, {name: read_text(name, path) for name, path in named(file).items()}
+
+
+def named(file: Path) -> dict[str, Path]:
+    """The files that a scenario file names; none if it has mistakes."""
     try:
-        named = load(file).trace_files()
+        return dict(load(file).trace_files())
     except _core.ScenarioError:
-        return text, {}
-    return text, {name: path.read_text(encoding="utf-8", errors="replace") for name, path in named}
+        return {}
+
+
+def read_text(name: str, path: Path) -> str:
+    """The text of a file that a scenario names so; raises `UnreadableError` for one that is none, or cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise UnreadableError(f"{name} is not a text, and the laboratory in a browser takes texts only") from None
+    except OSError as error:
+        raise UnreadableError(f"{name}: {error.strerror or error}") from None
 
 
 def with_scenario(page: str, text: str, name: str, traces: dict[str, str]) -> str:
@@ -77,8 +94,11 @@ def link(address: str, text: str, traces: Mapping[str, str], name: str = "scenar
     Files are left out if an address has no room for them; the page then asks for them.
     """
     state = {"mode": "text", "text": text, "file": name}
-    whole = _letters({**state, "files": dict(traces)})
-    return f"{address}#s={whole if len(whole) <= _MOST_LETTERS else _letters(state)}"
+    if sum(len(each) for each in traces.values()) <= MOST_HANDED_OVER:
+        whole = _letters({**state, "files": dict(traces)})
+        if len(whole) <= _MOST_LETTERS:
+            return f"{address}#s={whole}"
+    return f"{address}#s={_letters(state)}"
 
 
 def _letters(state: Mapping[str, object]) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import varicap._core as _core
+from varicap._blas import environment_of_the_user
 from varicap.engines.scenarios import AnyScenario, load
 from varicap.errors import MachineLacksError
 
@@ -58,16 +59,17 @@ def run(
     main = threading.current_thread() is threading.main_thread()
     before = signal.signal(signal.SIGINT, signal.SIG_IGN) if main else None
     try:
-        return _core.shell(
-            loaded,
-            argv,
-            seed=loaded.seed if seed is None else seed,
-            at_left=at_left,
-            congestion=congestion,
-            show=show,
-            strict=strict,
-            depth=int(depth) if depth.isdecimal() else 0,
-        )
+        with environment_of_the_user():
+            return _core.shell(
+                loaded,
+                argv,
+                seed=loaded.seed if seed is None else seed,
+                at_left=at_left,
+                congestion=congestion,
+                show=show,
+                strict=strict,
+                depth=int(depth) if depth.isdecimal() else 0,
+            )
     finally:
         if main:
             signal.signal(signal.SIGINT, before)

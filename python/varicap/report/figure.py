@@ -208,10 +208,9 @@ def _rates(axes: "Axes", panel: Panel, runs: _Runs) -> None:
     time_s = _ends(_column(panel.link, "time_s"))
     capacity = _bins(_column(panel.link, "capacity_bps", 1e-6))
     axes.fill_between(time_s, capacity, step="pre", color=style.CAPACITY, linewidth=0, label="capacity")
-    for name, rows in panel.flows.items():
-        source = panel.link if panel.alone else rows
-        throughput = _bins(sent_bps(source, panel.link) * 1e-6)
-        axes.step(_ends(_column(source, "time_s")), throughput, where="pre", **runs.line(name))
+    series = {name: panel.link if panel.alone else rows for name, rows in panel.flows.items()}
+    for (name, rows), rate in zip(series.items(), sent_bps(list(series.values()), panel.link), strict=True):
+        axes.step(_ends(_column(rows, "time_s")), _bins(rate * 1e-6), where="pre", **runs.line(name))
     axes.set_ylabel("throughput [Mb/s]")
 
 

@@ -1,35 +1,76 @@
 """What was sent in each interval, from what has come through in it."""
 
+from collections import deque
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
+_ROUNDING = 1e-9
+_MORE = 1.01
+"""Flows that received so many times what a link sent are not all over it."""
 
-def within_capacity(time_s: Array, rate_bps: Array, capacity_bps: Array) -> Array:
-    """A throughput over intervals that end at `time_s`, none of which exceeds the capacity [b/s].
 
-    A packet counts in the interval in which its last bit comes through. What an interval has more than the capacity was
-    therefore sent before it, and is drawn there; the sum over the intervals stays.
+def within_capacity(time_s: Array, rates_bps: Array, capacity_bps: Array) -> Array:
+    """Throughputs (flows x intervals) whose sum exceeds the capacity [b/s] in no interval; these end at `time_s`.
 
-    >>> within_capacity(np.array([1.0, 2.0, 3.0]), np.array([9.0, 8.0, 13.0]), np.full(3, 10.0)).tolist()
-    [10.0, 10.0, 10.0]
+    A packet counts in the interval in which its last bit comes through, and one of a flow that shares the link in that
+    in which it arrives.  What an interval has more than the capacity was therefore sent before it, and is drawn there,
+    in the order in which it came; the sum of a flow over the intervals stays.  What the capacity of all intervals has
+    no room for is left in the first.
+
+    >>> within_capacity(np.array([1.0, 2.0, 3.0]), np.array([[9.0, 8.0, 13.0]]), np.full(3, 10.0)).tolist()
+    [[10.0, 10.0, 10.0]]
+    >>> came = np.array([[0.0, 8.0, 4.0], [0.0, 0.0, 4.0]])
+    >>> within_capacity(np.array([1.0, 2.0, 3.0]), came, np.array([10.0, 10.0, 4.0])).tolist()
+    [[2.0, 8.0, 2.0], [0.0, 2.0, 2.0]]
     """
     step = np.diff(time_s, prepend=0.0)
-    most, sent = (capacity_bps * step).tolist(), (rate_bps * step).tolist()
-    early = 0.0
-    for place in range(len(sent) - 1, -1, -1):
-        bits = sent[place] + early
-        sent[place] = min(bits, most[place])
-        early = bits - sent[place]
+    sent = np.nan_to_num(rates_bps) * step
+    most, sums = (capacity_bps * step).tolist(), sent.sum(axis=0).tolist()
+    # What has no place yet, of the intervals from the latest on: the bits of each flow, and their sum.
+    waits: deque[tuple[Array, float]] = deque()
+    for place in range(len(sums) - 1, -1, -1):
+        if not waits and not sums[place] > most[place]:
+            continue
+        waits.append((sent[:, place].copy(), sums[place]))
+        sent[:, place], room = 0.0, most[place]
+        while waits:
+            bits, total = waits.popleft()
+            if total > room:
+                sent[:, place] += bits * (room / total)
+                waits.appendleft((bits * (1.0 - room / total), total - room))
+                break
+            sent[:, place] += bits
+            room -= total
+    if sum(total for _, total in waits) > _ROUNDING * sum(sums):
+        sent[:, 0] += sum(bits for bits, _ in waits)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(step > 0.0, np.array(sent) / step, rate_bps)
+        return np.where((step > 0.0) & np.isfinite(rates_bps), sent / step, rates_bps)
 
 
-def sent_bps(rows: pa.Table, link: pa.Table) -> Array:
-    """The throughput in a series of a link, or of a flow over it, that the link's capacity allows [b/s]."""
-    capacity = dict(zip(link["time_s"].to_pylist(), link["capacity_bps"].to_pylist(), strict=True))
-    most = np.array([capacity.get(time, np.inf) for time in rows["time_s"].to_pylist()], np.float64)
-    time, rate = (np.asarray(rows[name].to_numpy(), np.float64) for name in ("time_s", "throughput_bps"))
-    return within_capacity(time, rate, most)
+def sent_bps(series: Sequence[pa.Table], link: pa.Table) -> list[Array]:
+    """The throughputs in the series of a link, or in those of all flows over it, that its capacity allows [b/s].
+
+    They are as measured if it cannot have sent them all.
+    """
+    if not series:
+        return []
+    time, capacity, through = (_values(link, name) for name in ("time_s", "capacity_bps", "throughput_bps"))
+    measured = [_values(rows, "throughput_bps") for rows in series]
+    places = [np.searchsorted(time, _values(rows, "time_s")) for rows in series]
+    rates = np.zeros((len(series), len(time)))
+    for row, (at, rate) in enumerate(zip(places, measured, strict=True)):
+        rates[row, at[at < len(time)]] = rate[at < len(time)]
+    step = np.diff(time, prepend=0.0)
+    if np.nansum(rates * step) > _MORE * np.nansum(through * step):
+        return measured
+    sent = within_capacity(time, rates, capacity)
+    return [sent[row, at] if (at < len(time)).all() else measured[row] for row, at in enumerate(places)]
+
+
+def _values(rows: pa.Table, name: str) -> Array:
+    return np.asarray(rows[name].to_numpy(), np.float64)

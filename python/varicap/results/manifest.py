@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 import varicap._core as _core
+from varicap._files import MOST_HANDED_OVER
 from varicap.results.stored import Each, FolderError, Maybe, ShapeError, Whole, check, check_version, read_json
 
 MANIFEST_VERSION = 1
@@ -65,12 +66,25 @@ class Request:
     engine: Literal["sim", "kernel"] = "sim"
     kernel: str | None = None
     """How much of itself the kernel kept, if it ran the flows."""
+    files: tuple[tuple[str, Path, str], ...] = ()
+    """What `small_files` found when the runs began."""
 
 
 def sha256(path: Path) -> str:
     """Digest of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def small_files(scenario: _core.Scenario) -> tuple[tuple[str, Path, str], ...]:
+    """The files that a scenario names: name, whole path and digest; none where a page could not hand them over."""
+    try:
+        named = [(name, Path(path).resolve()) for name, path in scenario.trace_files()]
+        if sum(path.stat().st_size for _, path in named) > MOST_HANDED_OVER:
+            return ()
+        return tuple((name, path, sha256(path)) for name, path in named if path.is_file())
+    except OSError:  # removed since it was read
+        return ()
 
 
 def values_sha256(rows: pa.Table) -> str:

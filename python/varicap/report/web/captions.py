@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-_FEW_RATES = 3
+_FEW_VALUES = 3
 _KINDS = {
     "steps": "changing in steps",
     "markov": "changing at random",
@@ -11,7 +11,7 @@ _KINDS = {
     "sessions": "what sessions leave",
     "load-reactive": "following the load",
 }
-"""Capacities in words, where they have no file and too many rates to name."""
+"""Capacities and delays in words, where they have no file and too many values to name."""
 
 
 def details(value: Any) -> str:
@@ -57,49 +57,67 @@ def _parts(choice: Any) -> tuple[str, Mapping[str, Any]]:
     return str(name), keys if isinstance(keys, dict) else {}
 
 
-def short_capacity(of: Any) -> str:
-    """A capacity in the few words that the picture of a path has room for.
+def short(of: Any) -> str:
+    """A capacity or a delay in the few words that the picture of a path has room for.
 
-    >>> short_capacity({"opportunities": {"file": "traces/lte.down"}}), short_capacity(None)
-    ('trace lte.down', 'unlimited')
+    >>> short({"opportunities": {"file": "traces/lte.down"}}), short({"steps": {"delays": ["9 ms", "5 ms"]}})
+    ('trace lte.down', 'changing, 9 ms and 5 ms')
     """
-    value = _plain(of) or "unlimited"
+    value = _plain(of)
     kind, parts = _parts(value)
     if "file" in parts:
         return f"trace {str(parts['file']).rsplit('/', 1)[-1]}"
-    rates = parts.get("rates")
-    if isinstance(rates, list) and 0 < len(rates) <= _FEW_RATES:
-        return f"changing, {_and([str(rate) for rate in rates])}"
+    values = parts.get("rates", parts.get("delays"))
+    if isinstance(values, list) and 0 < len(values) <= _FEW_VALUES:
+        return f"changing, {_and([str(each) for each in values])}"
     return _KINDS.get(kind, kind.replace("-", " ")) if isinstance(value, dict) else str(value)
 
 
 def capacity(of: Any) -> str:
     """A capacity in words.
 
-    >>> capacity({"opportunities": {"file": "traces/lte.down", "size": "1500 B", "repeat": True, "offset": "0 s"}})
-    'follows traces/lte.down, 1500 B each, from 0 s on'
+    >>> file = {"file": "traces/lte.down", "size": "1500 B", "repeat": True, "offset": {"at": "0 s"}}
+    >>> capacity({"opportunities": file}), capacity({"opportunities": {**file, "offset": {"at": "2 s"}}})
+    ('follows traces/lte.down, 1500 B each', 'follows traces/lte.down, 1500 B each, from 2 s on')
     >>> capacity({"markov": {"rates": ["8 Mbit/s", "2 Mbit/s"], "mean_holding": ["2 s", "1 s"]}})
     'at random 8 Mbit/s and 2 Mbit/s, mean holding 2 s and 1 s'
     """
-    value = _plain(of)
-    kind, keys = _parts(value)
-    if "file" in keys:
-        size = f", {keys['size']} each" if "size" in keys else ""
-        once = ", once" if keys.get("repeat") is False else ""
-        offset = keys.get("offset")
-        begins = {None: "", "random": ", from a random instant on"}.get(offset, f", from {details(offset)} on")
-        return f"follows {keys['file']}{size}{once}{begins}"
-    if kind == "markov":
-        return f"at random {details(keys['rates'])}, mean holding {details(keys['mean_holding'])}"
-    if kind == "load-reactive":
+    kind, keys = _parts(_plain(of))
+    if kind == "load-reactive" and {"minimum", "residual"} <= keys.keys():
         control = _parts(keys.get("control"))[0]
-        return f"follows the load ({control}), from {keys['minimum']} to {short_capacity(keys['residual'])}"
-    return details(value) if value else "–"
+        return f"follows the load ({control}), from {keys['minimum']} to {short(keys['residual'] or 'unlimited')}"
+    return _varying(of, "rates")
 
 
 def delay(of: Any) -> str:
-    """A delay in words."""
-    return details(_plain(of)) if _plain(of) else "–"
+    """A delay in words.
+
+    >>> delay({"trace": {"file": "sky.csv", "repeat": False, "offset": "random"}}), delay({"constant": "5 ms"})
+    ('follows sky.csv, once, from a random instant on', '5 ms')
+    """
+    return _varying(of, "delays")
+
+
+def _varying(of: Any, values: str) -> str:
+    """What has values over time, in words; anything that is not known here with all its keys."""
+    value = _plain(of)
+    kind, keys = _parts(value)
+    if "file" in keys:
+        return _follows(keys)
+    if kind == "markov" and {values, "mean_holding"} <= keys.keys():
+        return f"at random {details(keys[values])}, mean holding {details(keys['mean_holding'])}"
+    return details(value) if value else "–"
+
+
+def _follows(keys: Mapping[str, Any]) -> str:
+    """A trace, with what is not as usual."""
+    size = f", {keys['size']} each" if "size" in keys else ""
+    once = ", once" if keys.get("repeat") is False else ""
+    offset = keys.get("offset")
+    at = offset.get("at") if isinstance(offset, dict) else offset
+    instant = "a random instant" if at == "random" else details(at)
+    begins = "" if at in (None, "0 s") else f", from {instant} on"
+    return f"follows {keys['file']}{size}{once}{begins}"
 
 
 def queue(of: Any) -> str:
@@ -123,9 +141,11 @@ def tcp(flow: Mapping[str, Any]) -> str:
     if flow.get("datagrams"):
         return f"none: datagrams, {details(flow['datagrams'])}"
     keys = flow.get("tcp") or {}
+    if not isinstance(keys, dict):
+        return details(keys)
     control, inside = _parts(keys.get("congestion", "–"))
     # A part from outside, or of a file, is known by that.
-    named = keys["congestion"][control] if isinstance(keys.get("congestion"), dict) and not inside else None
+    named = keys["congestion"].get(control) if isinstance(keys.get("congestion"), dict) and not inside else None
     words = [f"{control} {named}" if named else control]
     words += [f"recovery {_parts(keys['recovery'])[0]}"] if "recovery" in keys else []
     return ", ".join([*words, *(["ECN"] if keys.get("ecn") else [])])

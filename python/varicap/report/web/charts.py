@@ -26,6 +26,8 @@ class Column:
     """The number of the flow, which gives it its colour; what is no flow's is grey."""
     dash: int = 0
     """Which style of line it has, if there are several of one colour."""
+    measured: Sequence[Any] | None = None
+    """What the numbers beside the chart are of, where it draws other values."""
 
     @property
     def heading(self) -> str:

@@ -1,11 +1,13 @@
 """The page of runs or a study, with everything in it."""
 
+import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from varicap import explore
+from varicap._files import MOST_HANDED_OVER
 from varicap.report import differences, points, table
 from varicap.report.web import captions
 from varicap.report.web import path as paths
@@ -91,9 +93,35 @@ def _again(shown: Source, laboratory: str | None) -> Markup:
     if not laboratory or not shown.scenario.get("topology"):
         return Markup()
     scenario = {**shown.scenario, "seed": shown.manifest.get("seed", shown.scenario.get("seed"))}
-    traces = {name: path.read_text(encoding="utf-8", errors="replace") for name, path in shown.traces.items()}
+    traces = _texts_of(shown)
+    if traces is None:
+        return Markup()
     address = explore.link(laboratory, to_toml(scenario), traces)
     return tag("li", tag("a", "Change and rerun", href=address, class_="again"))
+
+
+def _texts_of(shown: Source) -> dict[str, str] | None:
+    """The files that the run read, by their names; none if they are not here any more, or are too large for a link.
+
+    None where a browser cannot run the scenario: a file that is no text, such as a policy.
+    """
+    try:
+        # What a link has no room for need not be read.
+        if sum(path.stat().st_size for path in shown.traces.values()) > MOST_HANDED_OVER:
+            return {}
+        found = {}
+        for name, path in shown.traces.items():
+            if not path.is_file():
+                return {}
+            content = path.read_bytes()
+            if hashlib.sha256(content).hexdigest() != shown.digests.get(name):
+                return {}
+            found[name] = content.decode()
+    except OSError:
+        return {}
+    except UnicodeDecodeError:
+        return None
+    return found
 
 
 def _facts(shown: Source) -> str:

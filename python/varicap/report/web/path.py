@@ -156,7 +156,8 @@ def _centred(text: str, x: float, y: float, kind: str) -> Markup:
 
 def _told(link: Link) -> str:
     """Capacity and delay of a link, in the room of an arrow."""
-    return f"{captions.short_capacity(link.keys.get('capacity'))}, {captions.delay(link.keys.get('delay') or '0 s')}"
+    capacity, delay = link.keys.get("capacity") or "unlimited", link.keys.get("delay") or "0 s"
+    return f"{captions.short(capacity)}, {captions.short(delay)}"
 
 
 def tables(source: Source) -> Markup:

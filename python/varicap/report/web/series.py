@@ -1,6 +1,6 @@
 """Time series of runs: capacity against throughput for each link, then queues, delays, windows and round-trip times."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,8 +24,9 @@ _MOST_POINTS = 6_000
 _MOST_RUNS = 10
 _WAITING = ("time_s", "backlog_bytes", "capacity_bps")
 _ARRIVED = (
-    "Flows are counted where they arrive, the propagation delay after the link, unless it cannot have sent so much in "
-    "an interval: what is more was sent before. The grey line is what the link sent."
+    "Flows are counted where they arrive, the propagation delay after the link. Where all together have more in an "
+    "interval than it can send, the rest was sent before and is drawn there; means and numbers are as measured. The "
+    "grey line is what the link sent."
 )
 _FINE_POINTS = 2_000
 """A run has so many points, if it has so many samples, before the page takes another run."""
@@ -129,15 +130,12 @@ class _Drawn:
             over = [own] if own else self._over(link["name"])
             capacity = self.grid.mean(rows, "capacity_bps", 1e-6)
             columns = [Column("capacity", "Mb/s", listed(capacity), "area")] if np.isfinite(capacity).any() else []
-            through = listed(self._sent(rows, rows))
+            flows = [self._of_flow(name) for name in over]
             if len(over) == 1:
-                columns.append(Column(over[0], "Mb/s", through, "step", self._number(over[0])))
+                columns += self._throughput([(over[0], self._number(over[0]))], [rows], rows)
             else:
-                columns.append(Column("throughput", "Mb/s", through, "step"))
-                columns += [
-                    Column(name, "Mb/s", listed(self._sent(self._of_flow(name), rows)), "step", self._number(name))
-                    for name in over
-                ]
+                columns += self._throughput([("throughput", None)], [rows], rows)
+                columns += self._throughput([(name, self._number(name)) for name in over], flows, rows)
             title = (
                 f"{own} over {link['name']}: capacity and throughput"
                 if own
@@ -146,10 +144,15 @@ class _Drawn:
             note = _ARRIVED if len(over) > 1 else ""
             yield self._chart(f"rates-{number}", title, "Mb/s", columns, self._goodputs(over), note)
 
-    def _sent(self, rows: pa.Table, link: pa.Table) -> Array:
-        """The throughput of a link, or of a flow over it, that its capacity allows [Mb/s]."""
-        sent = pa.table({"time_s": rows["time_s"], "sent_bps": sent_bps(rows, link)})
-        return self.grid.mean(sent, "sent_bps", 1e-6)
+    def _throughput(
+        self, named: Sequence[tuple[str, int | None]], series: Sequence[pa.Table], link: pa.Table
+    ) -> Iterator[Column]:
+        """The throughputs of a link, or of all flows over it, that its capacity allows; their numbers are measured."""
+        for (label, flow), rows, rate in zip(named, series, sent_bps(series, link), strict=True):
+            sent = pa.table({"time_s": rows["time_s"], "sent_bps": rate})
+            drawn = listed(self.grid.mean(sent, "sent_bps", 1e-6))
+            measured = listed(self.grid.mean(rows, "throughput_bps", 1e-6))
+            yield Column(label, "Mb/s", drawn, "step", flow, measured=measured)
 
     def queue(self, panels: list[dict[str, Any]]) -> Iterator[Chart]:
         """Packets that wait at each link, and losses."""
@@ -183,10 +186,10 @@ class _Drawn:
         columns = []
         for number, link in enumerate({link["name"]: link for link in panels}.values()):
             rows = self._link(link)
-            delay = (
-                np.asarray(rows["delay_s"].to_numpy(), np.float64) if "delay_s" in rows.column_names else np.zeros(1)
-            )
-            if np.nanmin(delay) < np.nanmax(delay):
+            recorded = rows["delay_s"].to_numpy() if "delay_s" in rows.column_names else ()
+            delay = np.asarray(recorded, np.float64)
+            delay = delay[np.isfinite(delay)]
+            if delay.size and delay.min() < delay.max():
                 values = listed(self.grid.mean(rows, "delay_s", 1e3))
                 columns.append(Column(link["name"], "ms", values, "step", None, number))
         if columns:
@@ -246,7 +249,8 @@ class _Drawn:
     def _chart(self, key: str, title: str, unit: str, columns: list[Column], more: str = "", note: str = "") -> Chart:
         """A chart whose words and numbers are of the time that the tables cover, after the warm-up."""
         after = self.grid.times > self.warmup_s * (1 + 1e-9)
-        values = [(column, np.array(column.values, np.float64)[after]) for column in columns]
+        numbers = ((column, column.values if column.measured is None else column.measured) for column in columns)
+        values = [(column, np.array(each, np.float64)[after]) for column, each in numbers]
         rows = tuple((column.label, *spread(each)) for column, each in values if column.role != "ticks")
         means = ", ".join(f"{label} {mean}" for label, mean, *_ in rows)
         losses = sum(int(np.nansum(each)) for column, each in values if column.role == "ticks")

@@ -50,7 +50,9 @@ class Source:
     queues: dict[str, str] = field(default_factory=dict)
     """By link, with what the scenario left to its default."""
     traces: dict[str, Path] = field(default_factory=dict)
-    """The files that the scenario names, as far as they are there."""
+    """The files that the scenario names, wherever they were."""
+    digests: dict[str, str] = field(default_factory=dict)
+    """Their digests when the runs began."""
 
 
 def source(of: Reportable) -> Source:
@@ -86,10 +88,12 @@ def _of_runs(result: Result | SavedResult | ModelResult) -> Source:
     if isinstance(result, ModelResult):
         return Source(**common, manifest={}, **_resolved(scenario, None))
     if isinstance(result, SavedResult):
-        manifest, loaded = result.manifest, None
+        manifest, loaded, folder = result.manifest, None, result.folder
+        recorded = manifest.get("traces") or {}
+        files = [(name, folder / trace["file"], trace["sha256"]) for name, trace in recorded.items()]
     else:
-        manifest, loaded = describe(result.request, {}, {}), result.request.scenario
-    folder = result.folder if isinstance(result, SavedResult) else None
+        manifest, loaded, folder = describe(result.request, {}, {}), result.request.scenario, None
+        files = list(result.request.files)
     return Source(
         **common,
         manifest=manifest,
@@ -98,7 +102,8 @@ def _of_runs(result: Result | SavedResult | ModelResult) -> Source:
         flows=result.flows,
         links=result.links,
         packets=result.packets,
-        traces=_traces(folder, manifest, loaded),
+        traces={name: path for name, path, _ in files},
+        digests={name: digest for name, _, digest in files},
         **_resolved(_beside(folder, manifest) or scenario, folder, loaded),
     )
 
@@ -106,13 +111,6 @@ def _of_runs(result: Result | SavedResult | ModelResult) -> Source:
 def _beside(folder: Path | None, manifest: dict[str, Any]) -> dict[str, Any] | None:
     """The scenario with its traces from beside the manifest."""
     return with_traces_beside(folder / "manifest.json", manifest) if folder and manifest.get("traces") else None
-
-
-def _traces(folder: Path | None, manifest: dict[str, Any], loaded: _core.Scenario | None) -> dict[str, Path]:
-    """The files of traces by the names that the scenario has for them."""
-    if folder is None:
-        return dict(loaded.trace_files()) if loaded else {}
-    return {name: folder / trace["file"] for name, trace in (manifest.get("traces") or {}).items()}
 
 
 def _resolved(scenario: dict[str, Any], folder: Path | None, loaded: _core.Scenario | None = None) -> dict[str, Any]:
