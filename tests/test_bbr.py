@@ -7,8 +7,12 @@ from typing import Any
 import pytest
 
 import varicap
+from varicap import papers
+from varicap.papers.bbr import cases
 from varicap.papers.bbr.trial import CRUISE, DOWN, DRAIN, STARTUP, Trial
+from varicap.papers.verdict import Value, judge
 from varicap.parts.tcp import AckSample, CongestionEvent
+from varicap.statistics import Interval
 
 PATH = """
 duration = "6 s"
@@ -91,3 +95,11 @@ def test_a_trial_goes_from_startup_to_drain_at_the_rate_of_its_path() -> None:
     trial = Trial(1).until(DRAIN)
     assert trial.points[-1]["max_bw_bps"] == pytest.approx(trial.rate_bps, rel=0.02)
     assert math.isnan(trial.points[-1]["inflight_longterm_bytes"])
+
+
+def test_a_bound_that_never_falls_counts_as_a_number_beyond_what_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    [claim] = [one for one in papers.paper("bbr").claims if one.id == "A16-shortterm"]
+    monkeypatch.setattr(cases, "_FALLS_S", 1.0)  # 31 rounds of 40 ms are longer
+    rounds = [cases.a16(seed).values["A16-shortterm"] for seed in range(3)]
+    assert rounds == [25.0] * 3
+    assert judge(claim, Value(sim=Interval.of(rounds))).verdict == "differs"

@@ -4,6 +4,7 @@ import json
 import math
 import tomllib
 from dataclasses import replace
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from varicap.engines.scenarios import load
 from varicap.papers import page
 from varicap.papers import report as verdicts
 from varicap.papers import reproduce as reproducing
+from varicap.papers.abc import schemes
 from varicap.papers.bar import bar
 from varicap.papers.claims import Claim, ClaimsError, Maker, Paper, read
 from varicap.papers.reproduce import Reproduction, maker, reproduce
@@ -89,6 +91,16 @@ def test_claims_are_well_formed(key: str) -> None:
         if not isinstance(one.paper, str):
             # What the paper itself says must not be refused.
             assert low <= one.paper <= high, one.id
+
+
+@pytest.mark.parametrize("key", PAPERS)
+def test_what_is_on_record_of_a_claim_stands_with_it(key: str) -> None:
+    """A heading begins a section, so that a table follows it: no key of the last one."""
+    written = resources.files("varicap.papers") / key / "claims.toml"
+    is_headed = False
+    for line in written.read_text(encoding="utf-8").splitlines():
+        assert not is_headed or line.startswith(("[", "#")) or not line, line
+        is_headed = line.startswith("# ----") or (is_headed and not line.startswith("["))
 
 
 def test_a_figure_of_a_family_names_its_module_and_what_that_is_told() -> None:
@@ -249,6 +261,30 @@ def test_without_traces_the_claims_about_them_are_open(monkeypatch: pytest.Monke
     assert {one.note for one in done.claims} == {
         "not settled: the traces are not here; VARICAP_TRACES names their folder"
     }
+
+
+def test_a_folder_that_lacks_a_trace_leaves_its_claims_open_and_names_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "Verizon-LTE-short.up").write_text("1\n2\n", encoding="utf-8")
+    monkeypatch.setenv("VARICAP_TRACES", str(tmp_path))
+    done = reproduce(papers.paper("abc"), ["verizon"], run=Run("abc", quick=True))
+    assert {one.note for one in done.claims} == {
+        "not settled: the folder of the traces (VARICAP_TRACES) has no Verizon-LTE-short.down"
+    }
+
+
+def test_a_folder_of_traces_may_have_a_quote_in_its_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    folder = tmp_path / 'one\'s "traces"'
+    folder.mkdir()
+    opportunities = "".join(f"{at}\n" for at in range(1, 1001, 2))
+    (folder / "up").write_text(opportunities, encoding="utf-8")
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("VARICAP_TRACES", ".")
+    assert schemes.missing(["up", "down"]).endswith("has no down")
+    run = Run("abc", quick=True)
+    measured = schemes.measure(run, "cubic", schemes.folder() / "up", limit=100, back="12 Mbit/s", seeds=1)
+    assert measured.throughput.shape == (1,)
 
 
 def test_json_has_no_nan() -> None:

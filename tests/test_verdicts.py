@@ -1,5 +1,7 @@
 """Verdicts on what was asked for: the whole interval decides, and more replications where it does not."""
 
+from math import inf, nan
+
 import pytest
 
 from varicap.statistics import Bounds, Interval, Verdict, settle, together
@@ -21,6 +23,14 @@ def test_the_whole_interval_decides(low: float, high: float, verdict: Verdict) -
 def test_a_mean_on_the_right_side_without_an_interval_decides_nothing() -> None:
     assert Bounds(high=1.0).verdict(Interval(0.5)) == "undecided"
     assert Bounds(high=1.0).runs(Interval(0.5), 1) >= 4
+
+
+def test_an_infinite_mean_is_outside_of_finite_bounds() -> None:
+    nothing = Interval(inf, nan, nan)
+    assert [Bounds(low=6.4, high=12.9).verdict(one) for one in (nothing, Interval(-inf), Interval(inf))] == [
+        "misses"
+    ] * 3
+    assert Bounds(low=6.4).verdict(nothing) == "undecided"
 
 
 def test_one_demand_that_is_missed_decides_all() -> None:

@@ -11,7 +11,7 @@ use varicap_net::{
     CapacityParts, CoDelConfig, LightParts, LinkParts, OpportunityParts, OpportunityTrace, QueueConfig,
     TraceOffset,
 };
-use varicap_units::{Bytes, Span, Time};
+use varicap_units::{Amount, Bytes, Span, Time};
 
 /// Three opportunities a train, 0, 2 and 5 ms after its first frame, later 0 and 1 ms; else one every 10 ms.
 const TRAINS: &str = "0 20 0 2 5\n50 20 0 1\n100 20 0\n";
@@ -62,8 +62,25 @@ fn sparse_frames_each_begin_a_train() {
 fn a_train_begins_only_after_the_link_was_idle_for_longer() {
     let parts = with_light(HEAVY, TRAINS, Span::from_millis(4));
     // Sent at 1 ms. What comes at 5 ms, 4 ms later, meets the rest of that train, over by 6 ms; what comes at 9 ms the
-    // heavy trace. At 14.001 ms the link has been idle for longer.
-    assert_eq!(departures(&parts, &[1000, 5000, 9000, 14_001]), [1000, 6000, 10_000, 14_001]);
+    // heavy trace. At 15 ms the link has been idle for longer, by a clock of whole milliseconds.
+    assert_eq!(departures(&parts, &[1000, 5000, 9000, 15_000]), [1000, 6000, 10_000, 15_000]);
+    assert_eq!(departures(&parts, &[1000, 5000, 9000, 14_999]), [1000, 6000, 10_000, 20_000]);
+}
+
+#[test]
+fn a_paced_sender_has_at_most_a_train_a_millisecond() {
+    let parts = with_light(HEAVY, "0 20 0\n100 20 0\n", Span::ZERO);
+    assert_eq!(departures(&parts, &[1000, 1200, 1400]), [1000, 10_000, 20_000]);
+    assert_eq!(departures(&parts, &[1000, 2200, 3400]), [1000, 2200, 3400]);
+}
+
+#[test]
+fn a_frame_that_is_dropped_begins_no_train() {
+    let mut parts = with_light("900\n", "0 20 5\n100 20 0\n", Span::ZERO);
+    let pushed: Vec<u64> = (1..10).map(|at| at * 1000).collect();
+    parts.queue = QueueConfig::CoDel(CoDelConfig { limit: Amount::Packets(1), ..CoDelConfig::default() });
+    // What comes at 1 ms has its opportunity 5 ms later, whatever is refused beside it until then.
+    assert_eq!(departures(&parts, &pushed)[0], 6000);
 }
 
 #[test]
@@ -104,7 +121,7 @@ fn reference(heavy: &[u64], trains: &[(u64, Vec<u64>)], idle: u64, frames: &[(u6
             let (_, size) = frames[next_frame];
             next_frame += 1;
             queue.push_back((now, size));
-            if queue.len() == 1 && departed.is_none_or(|at| now > at + idle) {
+            if queue.len() == 1 && departed.is_none_or(|at| now / MS > (at + idle) / MS) {
                 let sent = trains[..trains.len() - 1].iter().rfind(|(at, _)| *at <= now / MS % period);
                 let (_, offsets) = sent.unwrap_or(&trains[0]);
                 train = offsets.iter().map(|offset| now + offset * MS).collect();

@@ -135,8 +135,11 @@ def _advertise(
     # A rate holds from the end of its interval to the end of the next.
     edges = np.clip((np.arange(slots + 1) - ends[:, 1:2]) / interval, 0, samples)
     if of_slot == "least":
-        last = np.minimum(np.floor(edges[:, 1:]).astype(np.intp), samples - 1)
-        return np.take_along_axis(_sliding_least(said, int(1 / interval) + 1), last, axis=1)
+        first, last = np.minimum(np.floor([edges[:, :-1], edges[:, 1:]]).astype(np.intp), samples - 1)
+        met, counts = np.empty(last.shape), last - first + 1
+        for count in map(int, np.unique(counts)):
+            met = np.where(counts == count, np.take_along_axis(_sliding_least(said, count), last, axis=1), met)
+        return met
     spoken = np.concatenate([np.zeros((paths, 1)), np.cumsum(said, axis=1)], axis=1)
     return np.asarray(np.diff(_between(spoken, edges), axis=1) * interval)
 

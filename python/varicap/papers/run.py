@@ -105,6 +105,16 @@ class Run:
         return self._done[request]
 
 
+def text(value: str) -> str:
+    r"""A string as a value for `Run.simulate`, whatever is in it: the name of a folder may have a quote.
+
+    >>> text("x's")
+    '"x\'s"'
+    """
+    # JSON's texts are TOML's, but for one character.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
 def paired(*points: Array) -> Array:
     """The replications that all points have, shape (points, replications): those of one number have the same seed.
 

@@ -744,7 +744,8 @@ class Light(Part):
     first one included [ms]. The time of the last line is the period.
     """
     idle: Span = "0 s"
-    """A frame that finds the link empty begins a train if nothing has left the link for longer than this.
+    """A frame that finds the link empty begins a train if nothing has left the link for longer than this, counted in
+    whole milliseconds of the clock.
 
     Default: 0 s, as in CellReplay (`--long-to-short-timer-up`, `-down`).
     """

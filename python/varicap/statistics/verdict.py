@@ -6,7 +6,7 @@ is no interval.  More replications narrow it (`settle`), up to a number that the
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from math import ceil, inf
+from math import ceil, inf, isinf
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from varicap.statistics.interval import Interval, finite
@@ -35,9 +35,13 @@ class Bounds:
         (['meets', 'undecided'], 'misses')
         >>> speed.verdict(Interval(0.5)), Bounds().verdict(Interval(0.5))
         ('undecided', 'meets')
+
+        An infinite mean has no interval, and is outside of finite bounds.
         """
         if self.low == -inf and self.high == inf:
             return "meets"
+        if isinf(value.mean) and not self.low <= value.mean <= self.high:
+            return "misses"
         if value.lo is None or value.hi is None:
             return "undecided"
         if self.low <= value.lo and value.hi <= self.high:

@@ -26,8 +26,8 @@ pub struct LightConfig {
     /// with spaces between them: when it was sent [ms], the one-way delay [ms], which is not used, and how long after
     /// its first packet each of its packets came, the first one included [ms]. The time of the last line is the period.
     pub file: String,
-    /// A frame that finds the link empty begins a train if nothing has left the link for longer than this. Default: 0 s,
-    /// as in CellReplay (`--long-to-short-timer-up`, `-down`).
+    /// A frame that finds the link empty begins a train if nothing has left the link for longer than this, counted in
+    /// whole milliseconds of the clock. Default: 0 s, as in CellReplay (`--long-to-short-timer-up`, `-down`).
     #[serde(default)]
     pub idle: Span,
 }

@@ -46,11 +46,12 @@ impl Light {
         self.rest.start += 1;
     }
 
-    /// A frame finds the link empty: a train begins with it, unless another frame left just before.
+    /// A frame finds the link empty: a train begins with it, unless another frame left just before. CellReplay's clock
+    /// counts whole milliseconds: a finer one would begin a train for each frame of a paced sender.
     pub fn begin(&mut self, now: Time) {
-        if self.departed.is_none_or(|departed| now > departed + self.parts.idle) {
-            let millis = (now + self.offset).as_nanos() / NANOS_PER_MS;
-            (self.began, self.rest) = (now, self.parts.trains.at(millis));
+        let millis = |at: Time| at.as_nanos() / NANOS_PER_MS;
+        if self.departed.is_none_or(|departed| millis(now) > millis(departed + self.parts.idle)) {
+            (self.began, self.rest) = (now, self.parts.trains.at(millis(now + self.offset)));
         }
     }
 

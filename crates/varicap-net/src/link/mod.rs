@@ -539,12 +539,14 @@ impl<F: Frame> Link<F> {
         if self.reactive.is_some() {
             return self.push_reactive(now, frame, Transmitter { state, rate }, watch);
         }
+        let was_empty = matches!(state, TransmitterState::Waiting) && self.backlog().frames == 0;
         let Queue::Managed(queue) = &mut self.queue else { return };
         queue.enqueue(now, frame, Transmitter { state, rate }, watch);
         match state {
             TransmitterState::Free => self.wake(now, watch),
-            TransmitterState::Waiting => self.wake_opportunities(now),
-            TransmitterState::Busy(_) => {}
+            // A frame that was dropped beside one that waits must not begin a train anew.
+            TransmitterState::Waiting if was_empty => self.wake_opportunities(now),
+            TransmitterState::Waiting | TransmitterState::Busy(_) => {}
         }
     }
 

@@ -220,8 +220,9 @@ impl<F: Frame> QueueDiscipline<F> for Device<F> {
             None => transmitter.state,
         };
         self.queue.enqueue(now, frame, Transmitter { state, ..transmitter }, watch);
-        // A link that is free asks for the packet by itself.
+        // A link that is free asks for the packet by itself; one that passes opportunities tells at these what it can carry.
         if let Some(supply) = self.supply
+            && supply.offered.is_none()
             && transmitter.state != TransmitterState::Free
         {
             self.fill(now, supply, watch);

@@ -155,14 +155,15 @@ def efficiency(parameters: Parameters) -> Result:
     lost = float(share @ chain.loss)
     payload = 1.0 if parameters.control == "tcp" else parameters.payload_share
     whole = parameters.slot_packets * parameters.capacity.mean / payload
+    optimistic = float(share @ chain.optimistic) / slots / whole
     return Result(
-        optimistic=float(share @ chain.optimistic) / slots / whole,
+        optimistic=optimistic,
         conservative=float(share @ chain.conservative) / slots / whole,
         loss_probability=lost,
         timeouts_per_slot=lost / slots,
         states=int(np.count_nonzero(share)),
         residual=markov.residual(transition, share),
-        validity=_validity(parameters, lost, lost / slots),
+        validity=_validity(parameters, lost, lost / slots, optimistic),
     )
 
 
@@ -246,8 +247,10 @@ def _path(parameters: Parameters) -> abr_chain.Path:
     )
 
 
-def _validity(parameters: Parameters, lost: float, timeouts_per_slot: float) -> tuple[str, ...]:
+def _validity(parameters: Parameters, lost: float, timeouts_per_slot: float, optimistic: float) -> tuple[str, ...]:
     notes = []
+    if optimistic > 1 + EPSILON:
+        notes.append(f"the optimistic throughput is {optimistic:.4f} of the mean capacity, more than there is")
     rates = parameters.capacity.capacity
     slowest = parameters.slot_packets * float(rates.min())
     if slowest < _FEW_PACKETS:

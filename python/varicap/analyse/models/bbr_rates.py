@@ -10,6 +10,10 @@ packets that the link carries in slot k, a backlog q and a bandwidth b:
 with gains 1.25, 0.75, and 1 six times.  A queue that has not been empty for 10 s is drained: four packets per round
 trip, for 200 ms and a round trip.  It is run on sample paths of the chain, and the share of what they offered is the
 answer, so that paths may be short.  Losses do not matter to the rate, and here they cost nothing.
+
+It is a heuristic, and its answer is always strained: BBR's filter counts rounds of packets, which a queue makes longer
+than a slot, while here it forgets after ten slots; and after PROBE_RTT the filter here has lost its maximum.  Against
+the simulator it was 20 % too low on 5 and 40 packets per round trip, and 61 % on 4 and 100.
 """
 
 import math
@@ -36,7 +40,7 @@ def utilisation(parameters: Parameters) -> float:
     >>> from varicap.analyse.effective import SlottedChain
     >>> chain = SlottedChain.symmetric(20.0, high=40.0, low=20.0)
     >>> round(utilisation(Parameters(capacity=chain, waiting_packets=30, round_trip_s=0.1)), 2)
-    0.94
+    0.98
     """
     refuse_outages(parameters)
     rng = np.random.default_rng(_SEED)

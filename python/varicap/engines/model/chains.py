@@ -29,6 +29,8 @@ FEEDBACK = (
 )
 """The keys of what is advertised, which `feedback_misfits` has looked at."""
 
+_APART = 5.0
+"""Largest rate over the least: 172 of the 200 random chains of `tools/chains.py` are not further apart."""
 _ROUNDING = 1e-9
 _TERMS = 25
 """Of a series whose k-th term is 1 / k! at most."""
@@ -70,6 +72,33 @@ def holding_s(path: FlowPath) -> "np.ndarray[Any, np.dtype[np.float64]]":
     import numpy as np
 
     return np.asarray(-1 / np.minimum(_generator(path).diagonal(), -1e-300))
+
+
+def beyond_the_grid(path: FlowPath, *, shortest: float, least_room: float) -> Iterator[str]:
+    """What strains a model on a chain unlike those that it was compared with the simulator on.
+
+    `shortest` is the time that a rate lasts there on average [round trips], and `least_room` the smallest buffer as a
+    share of what the fastest rate carries in a round trip.
+    """
+    key, carried = f"{path.link['path']}.capacity", packets_per_slot(path)
+    apart = float(carried.max() / max(carried.min(), 1e-300))
+    if apart > _APART and carried.min() > 0:
+        yield (
+            f"{key}: its fastest rate is {apart:.3g} times its slowest (above {_APART:g}): the model was compared "
+            "with the simulator on few such chains"
+        )
+    lasts = float(holding_s(path).min()) / path.base_rtt_s
+    if lasts < shortest * (1 - _ROUNDING):
+        yield (
+            f"{key}: a rate lasts {lasts:.3g} round trips on average (below {shortest:g}): the model was not compared "
+            "with the simulator there"
+        )
+    share = path.room_packets / float(carried.max())
+    if share < least_room:
+        yield (
+            f"{path.link['path']}.queue: it holds {share:.2g} of what the fastest rate carries in a round trip (below "
+            f"{least_room:g}): the model was not compared with the simulator there"
+        )
 
 
 def as_it_lasts(path: FlowPath) -> "SlottedChain":

@@ -18,6 +18,8 @@ _LEVELS = 4
 _OTHER_RTT = 0.1
 """By which the RTT that makes a window of a rate may differ from the round trip."""
 _ROUNDING = 1e-9
+_SHORTEST, _LEAST_ROOM = 12.0, 0.4
+"""Round trips that a rate lasts at least, and pipes of buffer, where the model was compared with the simulator."""
 
 
 class Sessions:
@@ -149,7 +151,12 @@ def _on_a_chain(path: FlowPath) -> Answer:
     return Answer(
         throughput_pps=found.packets_per_slot / path.base_rtt_s,
         details={"utilisation": found.utilisation, "timeouts_per_s": timeouts_per_s, "states": found.states},
-        strained=(*found.validity, *_strained_by_rules(path), *timeout.strained(path, timeouts_per_s)),
+        strained=(
+            *found.validity,
+            *chains.beyond_the_grid(path, shortest=_SHORTEST, least_room=_LEAST_ROOM),
+            *_strained_by_rules(path),
+            *timeout.strained(path, timeouts_per_s),
+        ),
     )
 
 

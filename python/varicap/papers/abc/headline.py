@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from varicap import traces
-from varicap.papers.abc.schemes import FOLDER, SCHEMES, Measured, folder, measure
+from varicap.papers.abc.schemes import SCHEMES, Measured, folder, measure, missing
 from varicap.papers.run import Grid, Outcome, Run
 from varicap.papers.verdict import Value
 from varicap.report.paper import bars
@@ -32,12 +32,11 @@ def reproduce(run: Run) -> Outcome:
     """Each of both alone, queues of 250 packets, acknowledgements at 12 Mb/s."""
     like = _on_like(run)
     values = {"N-like": Value(sim=Interval.of(_gain(like)))}
-    place = folder()
     real: OnLinks = {}
-    if place is None:
-        values["N-real"] = Value(absent=f"the traces are not here; {FOLDER} names their folder")
+    if why := missing(_TRACES):
+        values["N-real"] = Value(absent=why)
     else:
-        seeds = run.pick(20, 4)
+        seeds, place = run.pick(20, 4), folder()
         real = {(scheme, name): _measure(run, scheme, place / name, seeds) for scheme in _PAIR for name in _TRACES}
         values["N-real"] = Value(sim=Interval.of(_gain(real)))
     rows = {

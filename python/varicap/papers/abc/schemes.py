@@ -1,11 +1,11 @@
 """The schemes that are compared, the links that they are compared on, and one measurement."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from varicap.papers.run import Run
+from varicap.papers.run import Run, text
 from varicap.results.samples import samples
 from varicap.statistics import Array
 
@@ -51,11 +51,19 @@ SCHEMES = {
 }
 
 
-def folder() -> Path | None:
-    """Where Mahimahi's traces are: as the environment says, or beside a checkout; None if they are nowhere."""
+def folder() -> Path:
+    """Where Mahimahi's traces belong: as the environment says, or beside a checkout."""
     named = os.environ.get(FOLDER)
-    place = Path(named) if named else _CHECKOUT.parent / "shared" / "traces"
-    return place if place.is_dir() else None
+    return Path(named).absolute() if named else _CHECKOUT.parent / "shared" / "traces"
+
+
+def missing(traces: Iterable[str]) -> str:
+    """Why these traces cannot be had, for readers; nothing if all of them are in the folder."""
+    place = folder()
+    if not place.is_dir():
+        return f"the traces are not here; {FOLDER} names their folder"
+    lacking = [name for name in traces if not (place / name).is_file()]
+    return f"the folder of the traces ({FOLDER}) has no {', '.join(lacking)}" if lacking else ""
 
 
 @dataclass(frozen=True)
@@ -73,9 +81,10 @@ def measure(run: Run, scheme: str, trace: Path, *, limit: int, back: str, seeds:
     """One flow on a link of this trace, from a random place in it on; `limit` packets fit into the queue."""
     of = SCHEMES[scheme]
     limits = f'"{limit} packets"'
+    played = f'file = {text(str(trace))}, offset = "random"'
     changes = {
         "duration": '"140 s"',
-        "topology.dumbbell.forward.capacity": f"{{ opportunities = {{ file = '{trace}', offset = \"random\" }} }}",
+        "topology.dumbbell.forward.capacity": f"{{ opportunities = {{ {played} }} }}",
         "topology.dumbbell.forward.queue": of.queue.format(limit=limits),
         "topology.dumbbell.reverse.capacity": f'"{back}"',
         "flows.flow.tcp.congestion": of.congestion,

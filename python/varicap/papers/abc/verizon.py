@@ -5,7 +5,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from varicap.papers.abc.schemes import FOLDER, SCHEMES, Measured, folder, measure
+from varicap.papers.abc.schemes import SCHEMES, Measured, folder, measure, missing
 from varicap.papers.run import Grid, Outcome, Run
 from varicap.papers.verdict import Value
 from varicap.report.paper import tradeoffs
@@ -18,13 +18,12 @@ _DRAWN = (*_JUDGED, "copa")
 
 def reproduce(run: Run) -> Outcome:
     """Each scheme alone, queues of 100 packets, acknowledgements at 48 Mb/s."""
-    place = folder()
-    if place is None:
+    if why := missing(_TRACES.values()):
         names = [
             f"F2-{what}.{scheme}.{number}" for what in ("use", "delay") for scheme in _JUDGED for number in _TRACES
         ]
-        why = f"the traces are not here; {FOLDER} names their folder"
         return Outcome({name: Value(absent=why) for name in names}, partial(_draw, {}))
+    place = folder()
     measured = {
         (scheme, number): _measure(run, scheme, place / trace)
         for scheme in SCHEMES

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from matplotlib.figure import Figure
 
 from varicap import traces
-from varicap.papers.run import Grid, Outcome, Run
+from varicap.papers.run import Grid, Outcome, Run, text
 from varicap.report.paper import tradeoffs
 from varicap.results.result import Result
 from varicap.results.samples import samples
@@ -62,7 +62,7 @@ def _on_traces(run: Run) -> list[ByFlow]:
         for seed in range(run.pick(12, 5)):
             file = Path(folder) / f"{seed}.down"
             traces.save(traces.generate_lte(seed=seed, duration_s=_TRACE_S), file)
-            done.append(_simulated(run, {_CAPACITY: f"{{ opportunities = {{ file = '{file}' }} }}"}, 1))
+            done.append(_simulated(run, {_CAPACITY: f"{{ opportunities = {{ file = {text(str(file))} }} }}"}, 1))
     return done
 
 

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from varicap import traces
 from varicap.papers.advice.ways import CONTROLS, WAYS
-from varicap.papers.run import Grid, Outcome, Run, jain, ratio
+from varicap.papers.run import Grid, Outcome, Run, jain, ratio, text
 from varicap.papers.verdict import Value
 from varicap.papers.worst import least
 from varicap.report.paper import bars
@@ -58,7 +58,6 @@ def reproduce(run: Run) -> Outcome:
         "S3.1-complementary-other-links": _least(
             ratio(measured[link, "cubic", "none"]["delay"], measured[link, "cubic", "SCONE"]["delay"]) for link in links
         ),
-        "S3.2-fairness": _least(fair[link, "none"] - fair[link, "SCONE"] for link in links),
     }
     grids = [
         Grid(
@@ -100,7 +99,7 @@ def _changes(file: Path, way: str, capped: bool) -> Mapping[str, str]:
     return {
         "duration": f'"{_LENGTH_S:g} s"',
         "warmup": '"80 s"',
-        "topology.dumbbell.forward.capacity": f"{{ trace = {{ file = '{file}' }} }}",
+        "topology.dumbbell.forward.capacity": f"{{ trace = {{ file = {text(str(file))} }} }}",
         "flows.a.feedback": f"{{ {told}, cap = {str(capped).lower()} }}",
     }
 

@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 from varicap.papers.leo.ways import CHANGES, CONTROLS, starlink
 from varicap.papers.run import Grid, Outcome, Run, ratio
 from varicap.papers.verdict import Value
+from varicap.papers.worst import most
 from varicap.report.paper import bars
 from varicap.results.samples import samples
 from varicap.statistics import Array, Interval
@@ -27,21 +28,23 @@ def reproduce(run: Run) -> Outcome:
         for control in CONTROLS:
             measured[way, control] = {column: samples(flows, control, column) for column in _COLUMNS}
 
-    def kept(way: str, control: str) -> Interval:
-        """Of its share of the capacity where nothing changes, what it keeps."""
-        column = "goodput_of_capacity"
-        return Interval.of(ratio(measured[way, control][column], measured["nothing", control][column]))
+    share = {key: found["goodput_of_capacity"] for key, found in measured.items()}
 
-    share, delay = ({key: found[column] for key, found in measured.items()} for column in _COLUMNS)
+    def kept(way: str, control: str) -> Array:
+        """Of its share of the capacity where nothing changes, what it keeps."""
+        return ratio(share[way, control], share["nothing", control])
+
+    def beside(way: str, control: str, other: str) -> Array:
+        """What one keeps over what another keeps: what the change takes from any control is in both."""
+        return ratio(kept(way, control), kept(way, other))
+
     values = {
-        "S25-loss": Value(sim=kept("loss", "cubic")),
-        "S25-delay": Value(sim=kept("delay", "copa")),
-        "S25-model": Value(sim=kept("capacity", "bbr3")),
-        "M25-throughput": Value(sim=Interval.of(share["all", "bbr3"])),
+        "S25-loss": Value(sim=Interval.of(beside("loss", "cubic", "bbr"))),
+        "S25-delay": Value(sim=Interval.of(kept("delay", "copa"))),
+        "S25-model": Value(sim=most(beside("capacity", "bbr3", other) for other in ("cubic", "copa"))),
         "M25-over-cubic": Value(sim=Interval.of(share["all", "bbr3"] - share["all", "cubic"])),
-        "M25-delay": Value(sim=Interval.of(ratio(delay["all", "bbr3"], delay["all", "vegas"]))),
-        "M25-abrupt": Value(sim=kept("delay", "bbr3")),
-        "A25-signals": Value(sim=kept("all", "vegas")),
+        "M25-abrupt": Value(sim=Interval.of(kept("delay", "bbr3"))),
+        "A25-signals": Value(sim=Interval.of(beside("delay and loss", "vegas", "bbr"))),
     }
     grids = [
         Grid(

@@ -30,6 +30,7 @@ CHANGES: Mapping[str, Mapping[str, str]] = {
     "delay": {f"{_LINK}.handover": _handover(_DELAY)},
     "loss": {f"{_LINK}.handover": _handover(_LOSS)},
     "capacity": {f"{_LINK}.capacity": _CAPACITY},
+    "delay and loss": {f"{_LINK}.handover": _handover(_DELAY, _LOSS)},
     "all": {f"{_LINK}.handover": _handover(_DELAY, _LOSS), f"{_LINK}.capacity": _CAPACITY},
 }
 """What is different after a handover."""

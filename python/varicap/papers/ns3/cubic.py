@@ -39,7 +39,6 @@ def reproduce(run: Run, *, ecn: bool) -> Outcome:
         }
         series = _simulate(run, seeds, changes)
         ends[hystart] = Interval.of(peak(series.time_s, series.windows(), 0.0, _FALLING_S[0])[0])
-    values[f"C-start-{case}"] = Value(sim=ends["none"])
     bare = _points(_simulate(run, seeds, {"topology.dumbbell.forward.queue": _CODEL.format(ecn=str(ecn).lower())}))
     columns = ["least after the first", "second maximum", "third maximum"]
     grids = [

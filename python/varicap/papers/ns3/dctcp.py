@@ -44,7 +44,7 @@ def reproduce(run: Run, *, rtt_ms: int) -> Outcome:
         values["D80-slow"] = throughput(0.0, 9.0)[1]
         values["D80-rising"] = throughput(0.0, 25.0)[1]
         values["D80-throughput-least"], values["D80-throughput-most"] = throughput(27.0)
-        values["D80-alpha-begins"] = alpha(0.1, 2.5)[0]
+        values["D80-alpha-begins"] = alpha(0.0, 2.5)[0]
         values["D80-alpha-unmarked"] = alpha(6.0, 25.0)[1]
         values["D80-alpha-least"], values["D80-alpha-most"] = alpha(29.0)
         steady_s = 29.0

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from varicap import units
-from varicap.terminal import MOST_RUNS, USAGE, AsJson, Jobs, Quiet, fail, print_tables, progress_bar
+from varicap.terminal import MOST_RUNS, USAGE, AsJson, BaseSeed, Jobs, Quiet, fail, print_tables, progress_bar
 
 commands = typer.Typer()
 
@@ -26,16 +26,21 @@ def advice(
     keep: Annotated[str, typer.Option(help="Least goodput, of that without advice.")] = "95 %",
     delay: Annotated[str, typer.Option(help="Greatest RTT (95th percentile), of that without advice.")] = "80 %",
     seeds: Annotated[
-        int, typer.Option(min=2, max=MOST_RUNS, help="Replications of each simulation; more where they do not decide.")
+        int,
+        typer.Option(
+            min=2, max=MOST_RUNS, help="Replications of each simulation; up to 4 times as many where undecided."
+        ),
     ] = 4,
+    seed: BaseSeed = None,
     as_json: AsJson = False,
     jobs: Jobs = None,
     quiet: Quiet = False,
 ) -> None:
     """How often advice has to come, and how fine, to be worth following on a link whose capacity varies.
 
-    It is worth it where flows keep most of the goodput that they have without, and their delay falls.  Of the settings
-    whose intervals say so, the one that asks least of the network is recommended, and run again with other seeds.
+    It is worth it where flows keep most of the goodput that they have without, and their delay falls.  The settings
+    whose intervals say so are run again with other seeds in turn, from the one that asks least of the network on; the
+    first whose intervals say so again is recommended.
     """
     from varicap.questions.advice import report
     from varicap.questions.advice import solve as design
@@ -49,6 +54,7 @@ def advice(
                 steps=[int(_read("--steps", _whole, part)) for part in steps.split(",")],
                 target=target,
                 seeds=seeds,
+                seed=seed,
                 jobs=jobs,
                 progress=progress,
             )

@@ -30,20 +30,24 @@ def _numbers(design: Design, gain: Gain) -> list[str]:
 def conclusion(design: Design) -> str:
     """The answer in words."""
     target = design.target
-    asked = f"asked: {100 * target.keep:g} % or more, {100 * target.delay:g} % or less"
-    if design.best is not None:
-        setting, gain = design.best.setting, design.best.gain
-        return f"verdict: worth following {_words(setting)}\n{_found(gain)}, in {gain.runs} other runs ({asked})"
-    near = design.nearest
-    left = sum(point.gain.verdict(target) == "undecided" for point in design.points)
-    open_ones = f" ({left} are undecided)" if left else ""
-    lines = [
-        f"verdict: no advice that was tried is worth following{open_ones}; nearest: {_words(near.setting)}",
-        f"{_found(near.gain)} ({asked})",
-    ]
-    if design.exact.verdict(target) == "misses":
-        lines.append(f"nor are exact rates: {_found(design.exact)}")
-    return "\n".join(lines)
+    asked = f"(asked: {100 * target.keep:g} % or more, {100 * target.delay:g} % or less)"
+    near, best = design.nearest, design.best
+    others = [point for point in design.unconfirmed if best is not None or point != near]
+    refuted = [f"not confirmed: {_words(point.setting)}: {_others(point.gain)}" for point in others]
+    if best is not None:
+        lines = [f"verdict: worth following {_words(best.setting)}", f"{_others(best.gain)} {asked}", *refuted]
+        return "\n".join(lines)
+    if near in design.unconfirmed:
+        nearest = f"nearest, not confirmed: {_words(near.setting)}\n{_others(near.gain)} {asked}"
+    else:
+        nearest = f"nearest: {_words(near.setting)}\n{_found(near.gain)}, in {near.gain.runs} runs {asked}"
+    if design.verdict == "misses":
+        return f"verdict: no advice that was tried is worth following; {nearest}"
+    lines = [f"verdict: undecided whether any advice that was tried is worth following; {nearest}"]
+    runs = [point.gain.runs for point in design.points if point.gain.verdict(target) == "undecided"]
+    if runs:
+        lines.append(f"{len(runs)} of {len(design.points)} settings: not decided within {max(runs)} runs")
+    return "\n".join([*lines, *refuted])
 
 
 def _words(setting: Setting) -> str:
@@ -53,6 +57,10 @@ def _words(setting: Setting) -> str:
 
 def _found(gain: Gain) -> str:
     return f"{_share(gain.goodput)} % of the goodput, {_share(gain.delay)} % of the RTT (p95)"
+
+
+def _others(gain: Gain) -> str:
+    return f"{_found(gain)}, in {gain.runs} other runs"
 
 
 def _share(value: Interval) -> str:

@@ -1,15 +1,16 @@
 """How often advice has to come, and in how fine steps, to be worth following on a link whose capacity varies.
 
-Advice [scone] costs throughput where it is old, since the lowest of a period counts, and gains delay where it is not:
-nobody fills a queue beyond the rate that was advised.  It is *worth* following where the flows keep most of the
-goodput that they have without it, and the 95th percentile of their round-trip times falls to a share of what it was.
-Among the settings that are, the one that asks least of the network is recommended: it comes most seldom, and in the
-coarsest steps.  All settings meet the same channels as the flows without advice do, replication by replication.
+Advice [scone] tells the lowest rate of a period: where that is below the capacity it costs throughput, and keeps the
+queue short.  Rates that are told as they are cost next to none, and need not shorten the queue.  Advice is *worth*
+following where the flows keep most of the goodput that they have without it, and the 95th percentile of their
+round-trip times falls to a share of what it was.  Among the settings that are, the one that asks least of the network
+is recommended: it comes most seldom, and in the coarsest steps.  All settings meet the same channels as the flows
+without advice do, replication by replication.
 """
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
@@ -30,7 +31,7 @@ _PERIOD = 67 / 25
 _SPREAD = 0.4
 """How much the time between updates varies, as a share of it: 20 to 30 s around 25 s.  Source: [scone, §7.1]."""
 _MOST_TIMES = 4
-"""Replications of a setting that is undecided: up to so many times what was asked for."""
+"""Replications of a setting that is undecided: up to so many times what was asked for, when it is confirmed as well."""
 _TOLD = ("ratcp", "rate-adaptive-window", "accel-brake")
 """Controls that follow what the network says whether they are capped or not."""
 
@@ -141,13 +142,18 @@ class Design:
     points: tuple[Point, ...]
     """All settings, the most frequent first."""
     exact: Gain
-    """Rates as they are, at once: the most that advice can do."""
+    """Each rate as the flows' `feedback` says it, by default exactly, and none counts any longer than it holds.
+
+    No bound: advice that comes seldom may have less delay, since it tells the lowest rate of a period.
+    """
     best: Point | None
     """Of those that are worth it the one that asks least of the network, in replications that did not choose it."""
+    unconfirmed: tuple[Point, ...] = ()
+    """What met the target in the first replications but not in others, with what it gave in those."""
 
     @property
     def verdict(self) -> Verdict:
-        """Whether a setting is worth following."""
+        """Whether a setting is worth following; one that met the target in the first replications alone is open."""
         if self.best is not None:
             return "meets"
         found = {point.gain.verdict(self.target) for point in self.points}
@@ -155,8 +161,10 @@ class Design:
 
     @property
     def nearest(self) -> Point:
-        """The setting that comes closest to the target."""
-        return min(self.points, key=lambda point: point.gain.shortfall(self.target))
+        """The setting that comes closest to the target, by the replications that did not choose it if there are any."""
+        later = {point.setting: point for point in self.unconfirmed}
+        stand = [later.get(point.setting, point) for point in self.points]
+        return min(stand, key=lambda point: point.gain.shortfall(self.target))
 
     def to_dict(self) -> dict[str, Any]:
         """As ``varicap design advice --json`` prints it."""
@@ -167,6 +175,7 @@ class Design:
             "exact": self.exact.to_dict(self.target),
             "verdict": self.verdict,
             "best": None if self.best is None else self.best.to_dict(self.target),
+            "unconfirmed": [point.to_dict(self.target) for point in self.unconfirmed],
             "nearest": self.nearest.to_dict(self.target),
         }
 
@@ -179,7 +188,7 @@ def advice(
     target: Target | None = None,
     overrides: Mapping[str, str] | None = None,
     seeds: int = 4,
-    seed: int = 1,
+    seed: int | None = None,
     jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Design:
@@ -187,8 +196,9 @@ def advice(
 
     All flows of the scenario follow: each is told what its `feedback` says, by default its exact share of the
     bottleneck, and sends no faster.  A setting whose intervals reach over a bound of the target gets up to four times
-    as many replications as `seeds`; the one that is recommended is run again with other seeds.  Raises ``ValueError``
-    for what cannot be tried, or flows whose control follows rates as it is.
+    as many replications as `seeds`.  Those that meet it are run again with other seeds, from the one that asks least of
+    the network on, until one meets it there as well.  `seed` is the base seed, by default the scenario's.  Raises
+    ``ValueError`` for what cannot be tried, or flows whose control follows rates as it is.
 
     >>> found = advice("examples/markov.toml", updates_s=[1.0], steps=[20], seeds=2, overrides={"duration": "'20 s'"})
     >>> found.points[0].setting.period_s, found.verdict in ("meets", "misses", "undecided")
@@ -198,21 +208,24 @@ def advice(
     settings = _settings(updates_s, steps)
     if seeds < 2:
         raise ValueError(f"an interval takes two replications or more, not {seeds}")
-    trial = _Trial(load(scenario, overrides or {}), seed, jobs)
+    base = load(scenario, overrides or {})
+    trial = _Trial(base, base.seed if seed is None else seed, jobs)
     points: list[Point] = []
     for setting in settings:
         if progress is not None:
             progress(len(points) / (len(settings) + 2), len(points), len(settings) + 2)
-        points.append(Point(setting, trial.settle(setting, target, seeds)))
+        points.append(Point(setting, trial.settle(setting, target, seeds, most=_MOST_TIMES * seeds)))
     good = [point for point in points if point.gain.verdict(target) == "meets"]
-    best = None
+    others = trial.of_other_seeds()
+    best, unconfirmed = None, []
     # From the one that asks least of the network on.
     for point in sorted(good, key=lambda one: (-one.setting.update_s, one.setting.steps)):
-        again = trial.of_other_seeds().settle(point.setting, target, point.gain.runs)
-        if again.verdict(target) == "meets":
-            best = Point(point.setting, again)
+        again = Point(point.setting, others.settle(point.setting, target, point.gain.runs, most=_MOST_TIMES * seeds))
+        if again.gain.verdict(target) == "meets":
+            best = again
             break
-    return Design(trial.scenario.name, target, tuple(points), trial.measure(None, seeds), best)
+        unconfirmed.append(again)
+    return Design(trial.scenario.name, target, tuple(points), trial.measure(None, seeds), best, tuple(unconfirmed))
 
 
 def _settings(updates_s: Sequence[float], steps: Sequence[int]) -> list[Setting]:
@@ -234,6 +247,8 @@ class _Trial:
     scenario: Any
     seed: int
     jobs: int | None
+    alone: list[tuple[Array, Array]] = field(default_factory=list, compare=False)
+    """The runs without advice, the most that there are so far."""
 
     def __post_init__(self) -> None:
         for name, flow in self._flows().items():
@@ -256,19 +271,19 @@ class _Trial:
         """The same under other channels."""
         return _Trial(self.scenario, (self.seed + 1) % 2**64, self.jobs)
 
-    def settle(self, setting: Setting, target: Target, seeds: int) -> Gain:
-        """What a setting gave, with as many replications as its verdict takes."""
+    def settle(self, setting: Setting, target: Target, seeds: int, *, most: int) -> Gain:
+        """What a setting gave, with as many replications as its verdict takes, at most `most`."""
         return settle(
             lambda runs: self.measure(setting, runs),
             lambda gain: gain.asked(target),
             runs=seeds,
-            most=_MOST_TIMES * seeds,
+            most=most,
         )
 
     def measure(self, setting: Setting | None, seeds: int) -> Gain:
         """What advice gave beside none, over so many replications; without a setting, exact rates."""
         told = {"cap": True} | ({} if setting is None else {"scone": setting.scone()})
-        (none, none_s), (ours, ours_s) = self._run(seeds, {"cap": False}), self._run(seeds, told)
+        (none, none_s), (ours, ours_s) = self._without(seeds), self._run(seeds, told)
         if not (none > 0).all() or not (none_s > 0).all():
             raise ValueError(f"`{self.scenario.name}`: a run delivers nothing even without advice")
         return Gain(
@@ -279,15 +294,17 @@ class _Trial:
             runs=len(ours),
         )
 
-    def _run(self, seeds: int, told: Mapping[str, Any]) -> tuple[Array, Array]:
+    def _without(self, seeds: int) -> tuple[Array, Array]:
+        """As `_run`, without advice: all settings are compared with the same runs, so that they are made once."""
+        if not self.alone or len(self.alone[0][0]) < seeds:
+            self.alone[:] = [self._run(seeds, None)]
+        goodput, delay = self.alone[0]
+        return goodput[:seeds], delay[:seeds]
+
+    def _run(self, seeds: int, told: Mapping[str, Any] | None) -> tuple[Array, Array]:
         """Goodput of all flows [b/s] and their 95th percentile of round-trip times [s], in each replication."""
-        changes = {
-            f"flows.{name}.feedback": _inline({**flow.get("feedback", {}), "scone": None, **told})
-            for name, flow in self._flows().items()
-        }
         result = sim.run(
-            self.scenario,
-            overrides=changes,
+            self._scenario(told),
             seeds=seeds,
             seed=self.seed,
             jobs=self.jobs,
@@ -299,15 +316,19 @@ class _Trial:
         delay = np.mean([samples(result.flows, name, "rtt_p95_ms") for name in names], axis=0) / 1e3
         return np.asarray(goodput), np.asarray(delay)
 
-
-def _inline(value: Any) -> str:
-    """A value of JSON as TOML has it; nothing stands for a key that is not there."""
-    if isinstance(value, dict):
-        pairs = [f"{json.dumps(key)} = {_inline(inner)}" for key, inner in value.items() if inner is not None]
-        return "{ " + ", ".join(pairs) + " }"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_inline, value)) + "]"
-    return json.dumps(value)
+    def _scenario(self, told: Mapping[str, Any] | None) -> Any:
+        """The scenario whose flows are told so; None: they are told nothing, and no application heeds it."""
+        table = self._table()
+        for flow in table["flows"].values():
+            feedback = flow.pop("feedback", {})
+            if told is not None:
+                feedback.pop("scone", None)
+                flow["feedback"] = feedback | told
+            elif isinstance(flow["app"], dict):
+                for app in flow["app"].values():
+                    if isinstance(app, dict):
+                        app.pop("heed", None)
+        return load(table, base_dir=self.scenario.base_dir)
 
 
 def _time(seconds: float) -> str:

@@ -75,8 +75,8 @@ def optimise(
     budget
         Most runs [1], the confirmation of the answer included.
     time_s
-        Time [s] after which nothing more is begun, while the pieces of runs under way (`piece_s`) are finished: the call
-        may take as much longer as these need.  An answer then depends on the machine.
+        Time [s] after which nothing more is begun, while the pieces of runs under way (`piece_s`) are finished, by as
+        much later as they need; an answer then depends on the machine.
     seeds
         Most replications of a point [1]; points that clearly are not the best get fewer.
     seed
