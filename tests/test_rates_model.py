@@ -226,13 +226,6 @@ def test_too_many_states_are_refused_before_they_are_solved() -> None:
         varicap.run(asked, engine="model")
 
 
-def test_more_than_the_capacity_is_said_to_be_more() -> None:
-    alternating = SlottedChain(np.array([1.0, 0.5]), np.array([[0.9, 0.1], [0.1, 0.9]]))
-    found = abr.efficiency(abr.Parameters(capacity=alternating, slot_packets=5.0, buffer_packets=10, payload_share=1.0))
-    assert found.optimistic > 1
-    assert any("more than there is" in note for note in found.validity)
-
-
 CHAIN = SlottedChain(np.array([30.0, 12.0, 18.0]), np.array([[0.9, 0.06, 0.04], [0.1, 0.85, 0.05], [0.2, 0.1, 0.7]]))
 
 

@@ -163,7 +163,7 @@ def efficiency(parameters: Parameters) -> Result:
         timeouts_per_slot=lost / slots,
         states=int(np.count_nonzero(share)),
         residual=markov.residual(transition, share),
-        validity=_validity(parameters, lost, lost / slots, optimistic),
+        validity=_validity(parameters, lost, lost / slots),
     )
 
 
@@ -247,10 +247,8 @@ def _path(parameters: Parameters) -> abr_chain.Path:
     )
 
 
-def _validity(parameters: Parameters, lost: float, timeouts_per_slot: float, optimistic: float) -> tuple[str, ...]:
+def _validity(parameters: Parameters, lost: float, timeouts_per_slot: float) -> tuple[str, ...]:
     notes = []
-    if optimistic > 1 + EPSILON:
-        notes.append(f"the optimistic throughput is {optimistic:.4f} of the mean capacity, more than there is")
     rates = parameters.capacity.capacity
     slowest = parameters.slot_packets * float(rates.min())
     if slowest < _FEW_PACKETS:
