@@ -6,6 +6,7 @@ import hashlib
 import html.parser
 import json
 import re
+import shutil
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -160,6 +161,14 @@ def test_answers_by_analysis_and_runs_without_series_have_a_page() -> None:
     assert "sawtooth" in by_analysis
     plain = pages.html(varicap.run("examples/fixed.toml", seeds=2, overrides={"duration": "15 s"}))
     assert "No time series were recorded" in plain
+
+
+def test_a_folder_without_its_table_of_flows_has_a_page_of_what_is_left(runs: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "left"
+    shutil.copytree(runs, folder)
+    for name in ("manifest.json", "flows.parquet"):
+        (folder / name).unlink()
+    assert "Over time" in pages.html(read(folder))
 
 
 def test_a_hostile_scenario_injects_no_markup() -> None:

@@ -86,7 +86,7 @@ def of_own_links(flows: pa.Table, links: pa.Table, names: list[str]) -> Mapping[
 
     There is nothing if any of the flows has none.
     """
-    if links.num_rows == 0:
+    if not names or links.num_rows == 0:
         return {}
     groups = dict(zip(flows["name"].to_pylist(), flows["group"].to_pylist(), strict=True))
     found: dict[str, dict[str, Array]] = {measure: {} for measure in OF_LINKS}
