@@ -42,7 +42,6 @@ def reproduce(run: Run) -> Outcome:
         "S25-loss": Value(sim=Interval.of(beside("loss", "cubic", "bbr"))),
         "S25-delay": Value(sim=Interval.of(kept("delay", "copa"))),
         "S25-model": Value(sim=most(beside("capacity", "bbr3", other) for other in ("cubic", "copa"))),
-        "M25-over-cubic": Value(sim=Interval.of(share["all", "bbr3"] - share["all", "cubic"])),
         "M25-abrupt": Value(sim=Interval.of(kept("delay", "bbr3"))),
         "A25-signals": Value(sim=Interval.of(beside("delay and loss", "vegas", "bbr"))),
     }

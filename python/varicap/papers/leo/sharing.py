@@ -34,9 +34,6 @@ def reproduce(run: Run) -> Outcome:
         near, far = (samples(flows, name, "goodput_bps") / 1e6 for name in ("near", "far"))
         index[control, queue, access], both[control, queue, access] = jain(near, far), near + far
     values = {
-        "M25-fairness": Value(
-            sim=least(index[one, "drop-tail", "equal"] - index[one, "drop-tail", "asymmetric"] for one in _CONTROLS)
-        ),
         "M25-aqm": Value(
             sim=least(index[one, "fq_codel", "asymmetric"] - index[one, "drop-tail", "asymmetric"] for one in _CONTROLS)
         ),
