@@ -145,6 +145,24 @@ def test_the_tolerance_is_packetdrills() -> None:
         dialogue(text="--tolerance_usecs=soon\n" + HANDSHAKE)
 
 
+def test_a_tolerance_that_is_given_counts_more_than_the_scripts(cli: Cli, tmp_path: Path) -> None:
+    head = "--tolerance_percent=0\n--tolerance_usecs=30000\n"
+    late = head + HANDSHAKE + "\n+0 write(4, ..., 1000) = 1000\n+.02 > P. 1:1001(1000) ack 1\n"
+    assert dialogue(text=late).passed
+    assert dialogue(text=late, tolerance="20 ms").passed
+    assert not dialogue(text=late, tolerance="19 ms").passed
+    with pytest.raises(ValueError, match="soon"):
+        dialogue(text=late, tolerance="soon")
+
+    script = tmp_path / "late.pkt"
+    script.write_text(late)
+    assert cli("dialogue", script, "--tolerance", "20 ms").returncode == 0
+    assert cli("dialogue", script, "--tolerance", "19 ms").returncode == 1
+    refused = cli("dialogue", script, "--tolerance", "-1 s")
+    assert refused.returncode == 2
+    assert "--tolerance: `-1 s` is not a length of time" in refused.stderr
+
+
 def test_the_clock_of_timestamps_counts_if_the_script_says_how_long_a_tick_is() -> None:
     stamped = HANDSHAKE.replace("sackOK>", "sackOK,TS val 500 ecr 0>", 1)
     stamped = stamped.replace("1460,sackOK>", "1460,sackOK,TS val 123456 ecr 500>")

@@ -47,6 +47,12 @@ def dialogue(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="A setting of TCP, such as recovery='newreno'."),
     ] = None,
+    tolerance: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME", help="How late or early a segment may be (default: what the script says, or 4 ms)."
+        ),
+    ] = None,
     timelines: Annotated[
         bool, typer.Option("--timelines", help="Show the timelines of each difference, not only of a single file.")
     ] = False,
@@ -60,15 +66,21 @@ def dialogue(
     """
     from varicap.parts.dialogue import ScriptError
     from varicap.parts.dialogue import dialogue as play
+    from varicap.units import seconds
 
     tcp = _settings(settings, set_ or [])
     if stack is not None:
         tcp["stack"] = stack
+    if tolerance is not None:
+        try:
+            seconds(tolerance)
+        except ValueError as error:
+            fail(f"--tolerance: {error}", USAGE)
     played: list[Dialogue] = []
     unread: list[str] = []
     for file in _scripts(files):
         try:
-            played.append(play(file, **tcp))
+            played.append(play(file, tolerance=tolerance, **tcp))
         except (ScriptError, UnreadableError) as error:
             unread.append(str(error))
             if not as_json:

@@ -26,6 +26,7 @@ from varicap.parts.dialogue.outcome import Dialogue, Row, Verdict
 from varicap.parts.dialogue.parse import parse
 from varicap.parts.dialogue.play import play
 from varicap.parts.dialogue.script import MOST_OF_A_SCRIPT, Lack, ScriptError
+from varicap.units import seconds
 
 __all__ = ["Dialogue", "Lack", "Row", "ScriptError", "Verdict", "dialogue"]
 
@@ -37,13 +38,15 @@ def dialogue(
     text: str | None = None,
     control: Callable[[int, int], Any] | None = None,
     stack: str | None = None,
+    tolerance: str | None = None,
     **tcp: Any,
 ) -> Dialogue:
     """Play a script, of a file or given as text, against the simulated endpoints.
 
     The other arguments are settings as in a scenario's ``tcp`` table, such as ``recovery="newreno"``; they count more
     than what the script sets.  A `stack` counts less: its habits hold for what neither says; by default it is that of
-    any connection, ``linux``.  A congestion control written in Python is `control`, as for a sender.
+    any connection, ``linux``.  A congestion control written in Python is `control`, as for a sender.  A `tolerance`,
+    such as ``"14 ms"``, counts more than that of the script, as on packetdrill's command line.
 
     The script is never executed: its shell commands are read for settings, its blocks of code go through a small
     evaluator.
@@ -52,6 +55,7 @@ def dialogue(
         ScriptError: the script has a mistake; the text begins with file, line and column.
         UnreadableError: there is no such file, or it is none that a script can be read from.
         ScenarioError: a setting is wrong.
+        ValueError: the tolerance is no time.
     """
     if (path is None) == (text is None):
         raise TypeError("a dialogue takes either a file or a text")
@@ -59,10 +63,11 @@ def dialogue(
         tcp["control"] = control
     # Said, since habits of a stack come after what a script sets.
     tcp["stack"] = json.loads(tcp_settings())["stack"] if stack is None else stack
+    tolerance_s = None if tolerance is None else seconds(tolerance)
     if path is None:
-        return play(parse(text or ""), Path.cwd(), tcp)
+        return play(parse(text or ""), Path.cwd(), tcp, tolerance_s)
     try:
         read = read_whole(path, MOST_OF_A_SCRIPT)
     except UnreadableError as error:
         raise UnreadableError(f"{path}: {error}") from None
-    return play(parse(read.decode(errors="replace"), str(path)), Path(path).parent, tcp)
+    return play(parse(read.decode(errors="replace"), str(path)), Path(path).parent, tcp, tolerance_s)

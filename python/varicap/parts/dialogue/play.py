@@ -58,14 +58,16 @@ class _DiffersError(Exception):
         """Line and text in the script, if they are not those of the event."""
 
 
-def play(script: Script, folder: Path, given: Mapping[str, Any]) -> Dialogue:
+def play(script: Script, folder: Path, given: Mapping[str, Any], tolerance_s: float | None = None) -> Dialogue:
     """Play a script with the ``tcp`` settings `given`; files that its commands name are looked up from `folder`.
+
+    The tolerance of times is the script's if none is given.
 
     Raises:
         ScriptError: a block of code in it, or an option, cannot be read.
         ScenarioError: a setting is wrong.
     """
-    return _Player(script, folder, given).outcome()
+    return _Player(script, folder, given, tolerance_s).outcome()
 
 
 class _Blocked:
@@ -77,9 +79,10 @@ class _Blocked:
 
 
 class _Player:
-    def __init__(self, script: Script, folder: Path, given: Mapping[str, Any]) -> None:
+    def __init__(self, script: Script, folder: Path, given: Mapping[str, Any], tolerance_s: float | None) -> None:
         self.script, self.folder, self.all_given = script, folder, dict(given)
-        self.tolerance = _number(script, "tolerance_usecs", 4000.0, 0.0, 1e9) / 1e6
+        asked = _number(script, "tolerance_usecs", 4000.0, 0.0, 1e9) / 1e6
+        self.tolerance = asked if tolerance_s is None else tolerance_s
         self.share = _number(script, "tolerance_percent", 12.5, 0.0, 100.0) / 1e2
         """Tolerance as a share of the time since the event before."""
         self.is_strict = "strict_segments" in script.options
