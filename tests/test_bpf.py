@@ -26,21 +26,20 @@ def test_the_object_is_built_from_the_source_beside_it() -> None:
     assert (BPF / "ratcp.bpf.o").read_bytes().startswith(b"\x7fELF")
 
 
-def both(feedback: dict[str, Any], ratcp: dict[str, Any], seconds: int) -> list[dict[str, Any]]:
+_CLASSIC = {
+    "stack": "rfc",
+    "recovery": "newreno",
+    "mss": "500 B",
+    "timestamps": True,
+    "ack": "every",
+    "timer": {"rfc6298": {"minimum": "0.2 s"}},
+}
+
+
+def both(feedback: dict[str, Any], tcp: dict[str, Any], seconds: int) -> list[dict[str, Any]]:
     """The summaries of simulator and kernel, on a Markov link; skips where the machine was too busy."""
     markov = {"rates": ["0.8 Mbit/s", "0.4 Mbit/s"], "mean_holding": ["1 s", "1 s"]}
-    flow = {
-        "feedback": feedback,
-        "tcp": {
-            "stack": "rfc",
-            "congestion": {"ratcp": ratcp},
-            "recovery": "newreno",
-            "mss": "500 B",
-            "timestamps": True,
-            "ack": "every",
-            "timer": {"rfc6298": {"minimum": "0.2 s"}},
-        },
-    }
+    flow = {"feedback": feedback, "tcp": tcp}
     forward = {"capacity": {"markov": markov}, "delay": "50 ms", "queue": {"drop-tail": {"limit": "10 packets"}}}
     path = {"dumbbell": {"forward": forward, "reverse": {"delay": "50 ms"}}}
     scenario = {"duration": f"{seconds} s", "warmup": "2 s", "topology": path, "flows": {"ratcp": flow}}
@@ -62,11 +61,21 @@ def both(feedback: dict[str, Any], ratcp: dict[str, Any], seconds: int) -> list[
     ids=["exact", "instcap", "effcap"],
 )
 def test_goodput_on_a_varying_link_is_the_simulators(feedback: dict[str, Any], ratcp: dict[str, Any]) -> None:
-    simulated, real = (summary["flows"][0] for summary in both(feedback, ratcp, 10))
+    tcp = _CLASSIC | {"congestion": {"ratcp": ratcp}}
+    simulated, real = (summary["flows"][0] for summary in both(feedback, tcp, 10))
     assert real["goodput_bps"]["mean"] == pytest.approx(simulated["goodput_bps"]["mean"], rel=0.05)
     assert real["cwnd_packets"]["mean"] == pytest.approx(simulated["cwnd_packets"]["mean"], abs=1.0)
     if ratcp.get("pacing"):
         assert real["retransmitted_packets"] == simulated["retransmitted_packets"] == 0.0
+
+
+@needs_ratcp
+def test_the_window_opens_by_packets_not_by_acknowledgements() -> None:
+    """As it does for Linux's own controls: with delayed acknowledgements twice as fast as by a packet for each."""
+    tcp = {"congestion": "ratcp", "mss": "500 B"}
+    simulated, real = (summary["flows"][0] for summary in both({}, tcp, 10))
+    assert real["goodput_bps"]["mean"] == pytest.approx(simulated["goodput_bps"]["mean"], rel=0.02)
+    assert real["cwnd_packets"]["mean"] == pytest.approx(simulated["cwnd_packets"]["mean"], rel=0.02)
 
 
 @needs_ratcp

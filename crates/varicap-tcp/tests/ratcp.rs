@@ -2,9 +2,9 @@
 
 use crate::common;
 
-use common::{MSS, Script, config, ms, nth, segments};
+use common::{MSS, Script, config, held, ms, nth, segments};
 use varicap_tcp::congestion::{CongestionControl, RatcpConfig, RateRtt, RenoConfig};
-use varicap_tcp::{Congestion, Recovery, State, TcpConfig};
+use varicap_tcp::{Congestion, RackConfig, Recovery, State, TcpConfig};
 use varicap_units::{Amount, Rate, Span, Time};
 
 /// Wire size of a full segment in the dialogues [bit].
@@ -315,4 +315,18 @@ fn pacing_spaces_packets_at_the_advertised_rate() {
     script.at(ms(115));
     let sent: Vec<_> = script.log()[10..].iter().map(|sent| sent.at).collect();
     assert_eq!(sent, [ms(100), ms(110)]);
+}
+
+/// The window stays at what the rate allows, through losses that others answer by RFC 9937: nothing falls in proportion.
+#[test]
+fn a_loss_leaves_the_window_where_linux_reduces_in_proportion() {
+    let mut script = avoiding(Recovery::Rack(RackConfig::linux()), 20, 1);
+    // Numbers 0 and 10 to 14 are lost.
+    for end in (2..=10).chain(16..=20) {
+        let held: Vec<_> = if end <= 10 { vec![held(1, end)] } else { vec![held(15, end), held(1, 10)] };
+        script.at(ms(200)).sack(0, &held);
+        assert_eq!(script.cwnd(), 20, "after segment {end}");
+    }
+    assert_eq!(script.sender.state(), State::Recovery);
+    assert_eq!(script.in_flight(), 20);
 }

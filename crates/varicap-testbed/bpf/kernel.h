@@ -26,6 +26,7 @@ typedef long long s64;
 #define BPF_F_NO_PREALLOC 1
 
 static void *(*const bpf_map_lookup_elem)(void *map, const void *key) = (void *)1;
+static u64 (*const bpf_jiffies64)(void) = (void *)118;
 
 /* The value of a bit field, wherever the running kernel has it: loaded with what surrounds it, and cut out. */
 #define FIELD_BYTE_OFFSET 0
@@ -55,6 +56,9 @@ enum {
 	TCP_CA_Loss = 4,
 };
 
+/* Of enum tcp_ca_event: the first segment after nothing was in flight. */
+#define CA_EVENT_TX_START 0
+
 #define SK_PACING_NONE 0
 #define SK_PACING_NEEDED 1
 #define TCP_CONG_NON_RESTRICTED 1
@@ -72,6 +76,7 @@ struct sock {
 } CORE;
 
 struct inet_connection_sock {
+	u32 icsk_rto;
 	u64 icsk_ca_priv[13];
 } CORE;
 
@@ -104,6 +109,7 @@ struct tcp_sock {
 	u32 lost_out;
 	u32 app_limited;
 	u32 max_packets_out;
+	u32 lsndtime;
 	u8 is_cwnd_limited : 1;
 } CORE;
 
@@ -114,6 +120,7 @@ struct rate_sample {
 struct tcp_congestion_ops {
 	u32 (*ssthresh)(struct sock *sk);
 	void (*set_state)(struct sock *sk, u8 new_state);
+	void (*cwnd_event)(struct sock *sk, u32 event);
 	u32 (*min_tso_segs)(struct sock *sk);
 	void (*cong_control)(struct sock *sk, u32 ack, int flag, const struct rate_sample *rs);
 	u32 (*undo_cwnd)(struct sock *sk);

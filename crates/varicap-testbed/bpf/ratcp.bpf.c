@@ -28,7 +28,7 @@ struct told {
 	u32 beta;      /* target backlog [packets] */
 	u8 rtt;
 	u8 pacing;
-	u16 zero;
+	u16 restart;   /* window after an idle time [packets]; 0: idle times change nothing */
 };
 
 /* By the cookie of its socket, which no other socket of this machine has until it boots again. */
@@ -49,7 +49,7 @@ struct memory {
 	u64 rate;        /* [b/s] */
 	u32 rate_window; /* [packets] */
 	u32 window;      /* cwnd, as the rules have it [packets] */
-	u32 count;       /* acknowledgements on the way to the next packet of window */
+	u32 count;       /* packets acknowledged on the way to the next packet of window */
 	u8 phase;
 	u8 state;        /* the kernel's, TCP_CA_* */
 	u8 resend;       /* the window must let one segment out */
@@ -158,11 +158,36 @@ static inline int is_limited(struct sock *sk, const struct tcp_sock *tp, const s
 	return BITS(tp, is_cwnd_limited);
 }
 
-/* One acknowledgement of new data: Reno's window, up to W_rate. */
-static inline void grow(const struct tcp_sock *tp, struct memory *m, u32 in_flight_before)
+/* Whole packets: a short one counts as one, as in Linux. */
+static inline u32 packets_of(const struct tcp_sock *tp, u64 bytes)
+{
+	u32 mss = tp->mss_cache ? tp->mss_cache : 1;
+
+	return (bytes + mss - 1) / mss;
+}
+
+/* A packet of window for each window that was acknowledged: `Steps` in counting.rs, as Linux's Reno counts. */
+static inline void advance(struct memory *m, u32 acked)
+{
+	u32 steps;
+
+	if (m->count >= m->window) {
+		m->count = 0;
+		m->window++;
+	}
+	m->count += acked;
+	steps = m->count / m->window;
+	m->count -= steps * m->window;
+	m->window += steps;
+}
+
+/* `acked` packets of new data were acknowledged: Reno's window, up to W_rate. */
+static inline void grow(const struct tcp_sock *tp, struct memory *m, u32 acked, u32 in_flight_before)
 {
 	if (m->phase == OPEN && m->window < tp->snd_ssthresh) {
-		m->window++;
+		u32 room = tp->snd_ssthresh - m->window;
+
+		m->window += acked < room ? acked : room;
 		clip(m);
 		return;
 	}
@@ -171,8 +196,8 @@ static inline void grow(const struct tcp_sock *tp, struct memory *m, u32 in_flig
 		return;
 	if (m->phase == INACTIVE)
 		m->phase = AVOIDANCE;
-	if (m->window < m->rate_window && ++m->count >= m->window)
-		set_window(m, m->window + 1);
+	if (m->window < m->rate_window)
+		advance(m, acked);
 }
 
 SEC("struct_ops")
@@ -208,13 +233,52 @@ void ratcp_control(u64 *ctx)
 		if (newly_acked && !BITS(tp, rx_opt.sack_ok))
 			m->resend = m->state == TCP_CA_Recovery;
 	} else if (newly_acked && is_limited(sk, tp, m)) {
-		grow(tp, m, rs->prior_in_flight);
+		grow(tp, m, packets_of(tp, newly_acked), rs->prior_in_flight);
 	}
 	window = m->window;
 	if (m->resend && window <= in_flight(tp))
 		window = in_flight(tp) + 1;
 	m->resend = 0;
 	tp->snd_cwnd = window < tp->snd_cwnd_clamp ? window : tp->snd_cwnd_clamp;
+}
+
+/* Half for each RTO without anything sent, as the kernel's tcp_cwnd_restart, down to the window of the restart. */
+static inline u32 decayed(u32 window, u32 restart, s32 idle, u32 rto)
+{
+	int i;
+
+	for (i = 0; i < 32 && window > restart && idle > (s32)rto; i++) {
+		idle -= rto;
+		window >>= 1;
+		window = window > restart ? window : restart;
+	}
+	return window;
+}
+
+/*
+ * Something is sent after nothing was in flight. The kernel leaves idle times to a control that replaces its rules.
+ * RFC 5681 §4.1: slow start from there, up to where the rate allows.
+ */
+SEC("struct_ops")
+void ratcp_event(u64 *ctx)
+{
+	struct sock *sk = (struct sock *)ctx[0];
+	struct inet_connection_sock *icsk = (struct inet_connection_sock *)sk;
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct memory *m = memory_of(sk);
+	struct told *t = told_to(sk);
+	u32 window;
+
+	if ((u32)ctx[1] != CA_EVENT_TX_START || !t || !t->restart)
+		return;
+	window = decayed(m->window, t->restart, (u32)bpf_jiffies64() - tp->lsndtime, icsk->icsk_rto);
+	if (window >= m->window)
+		return;
+	if (m->rate_window != UNKNOWN)
+		tp->snd_ssthresh = m->rate_window;
+	m->phase = OPEN;
+	set_window(m, window);
+	tp->snd_cwnd = window;
 }
 
 /* After a timeout ssthresh is W_rate; without a rate it is RFC 5681's (4). */
@@ -288,6 +352,7 @@ struct tcp_congestion_ops ratcp = {
 	.cong_control = (void *)ratcp_control,
 	.ssthresh = (void *)ratcp_ssthresh,
 	.set_state = (void *)ratcp_state,
+	.cwnd_event = (void *)ratcp_event,
 	.undo_cwnd = (void *)ratcp_undo,
 	.min_tso_segs = (void *)ratcp_segments,
 	.name = "ratcp",

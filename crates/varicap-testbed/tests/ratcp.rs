@@ -6,6 +6,7 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::unix::fs::MetadataExt;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use varicap_tcp::congestion::{RatcpConfig, RateRtt};
 use varicap_testbed::bpf::{Listener, Ratcp};
@@ -26,12 +27,17 @@ struct Connection {
 impl Connection {
     /// Packets of 552 bytes and an RTT of 100 ms, whatever the loopback device has.
     fn new(pacing: bool) -> Connection {
+        Connection::restarting(pacing, None)
+    }
+
+    /// With a window of `restart` packets after idle times.
+    fn restarting(pacing: bool, restart: Option<u16>) -> Connection {
         let ratcp = Ratcp::load().unwrap();
         let acceptor = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let rtt = RateRtt::Known(Span::from_millis(100));
         let config = RatcpConfig { beta: Amount::Packets(1), rtt, pacing };
         let sender = TcpStream::connect(acceptor.local_addr().unwrap()).unwrap();
-        let listener = ratcp.adopt(&sender, &config, Bytes::new(552)).unwrap();
+        let listener = ratcp.adopt(&sender, &config, Bytes::new(552), restart).unwrap();
         let (receiver, _) = acceptor.accept().unwrap();
         Connection { ratcp, listener, sender, receiver }
     }
@@ -129,6 +135,25 @@ fn window_is_rate_times_rtt_and_beta() {
     connection.advertise(800_000);
     connection.send();
     assert!((2..=19).contains(&connection.cwnd()), "{}", connection.cwnd());
+}
+
+#[test]
+fn an_idle_time_leads_back_to_slow_start() {
+    if !is_root() {
+        return;
+    }
+    let _alone = ALONE.lock();
+    for (restart, windows) in [(Some(3), 3..=5), (None, 19..=19)] {
+        let mut connection = Connection::restarting(false, restart);
+        connection.advertise(800_000);
+        connection.send_until(19);
+        // Five RTOs of the loopback device at least: 19, 9, 4, 3 packets.
+        std::thread::sleep(Duration::from_millis(1500));
+        connection.send_bytes(1);
+        assert!(windows.contains(&connection.cwnd()), "{restart:?}: {} packets", connection.cwnd());
+        // Up to where the rate allows.
+        connection.send_until(19);
+    }
 }
 
 #[test]

@@ -12,7 +12,7 @@ use varicap_units::part::{self, Checked, Part};
 use varicap_units::{Amount, Bytes, NANOS_PER_SEC, Rate, Span, Time, choice};
 
 use super::reno::Prior;
-use super::{AckSample, CongestionControl, CongestionEvent, CongestionKind, Reno, RenoConfig, Start};
+use super::{AckSample, CongestionControl, CongestionEvent, CongestionKind, Reno, RenoConfig, Start, Wants};
 
 /// How the advertised rate becomes a window. Source: [ratcp, §II].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -250,6 +250,12 @@ impl CongestionControl for Ratcp {
             self.phase = Phase::Open;
         }
         self.reno.on_idle(restart_window);
+    }
+
+    /// A loss leaves cwnd at W_rate: there is nothing that would fall in proportion. Linux leaves recovery to a control
+    /// that replaces its rules for the window, as this one does there, with and without a rate.
+    fn wants(&self) -> Wants {
+        Wants { own_recovery: true, ..Wants::default() }
     }
 
     #[inline]

@@ -21,6 +21,8 @@ pub(super) struct Advertised {
     beta: u32,
     rtt: RttKind,
     pacing: bool,
+    /// The window after an idle time [packets]; 0: idle times change nothing.
+    restart: u16,
 }
 
 /// Which RTT the rate is multiplied by; the numbers are those of `RTT_*` in the C source.
@@ -32,7 +34,7 @@ enum RttKind {
 }
 
 impl Advertised {
-    pub(super) fn new(config: &RatcpConfig, packet: Bytes) -> Advertised {
+    pub(super) fn new(config: &RatcpConfig, packet: Bytes, restart: u16) -> Advertised {
         let (rtt, known_rtt) = match config.rtt {
             RateRtt::Base => (RttKind::Base, 0),
             RateRtt::Smoothed => (RttKind::Smoothed, 0),
@@ -47,6 +49,7 @@ impl Advertised {
             beta,
             rtt,
             pacing: config.pacing,
+            restart,
         }
     }
 
@@ -64,6 +67,7 @@ impl Advertised {
         bytes[16..20].copy_from_slice(&self.beta.to_ne_bytes());
         bytes[20] = self.rtt as u8;
         bytes[21] = u8::from(self.pacing);
+        bytes[22..24].copy_from_slice(&self.restart.to_ne_bytes());
         bytes
     }
 }

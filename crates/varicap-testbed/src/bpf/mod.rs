@@ -113,19 +113,20 @@ impl Ratcp {
         &self.name
     }
 
-    /// Makes a TCP socket use it, preferably before it is connected; `packet` is the size of a full packet on the wire.
-    /// No rate is known yet.
+    /// Makes a TCP socket use it, preferably before it is connected; `packet` is the size of a full packet on the wire,
+    /// `restart` the window after an idle time [packets], if there is to be one. No rate is known yet.
     pub fn adopt(
         &self,
         socket: &impl AsRawFd,
         config: &RatcpConfig,
         packet: Bytes,
+        restart: Option<u16>,
     ) -> Result<Listener, BpfError> {
         let mut cookie = [0; 8];
         sys::get_option(socket, libc::SOL_SOCKET, libc::SO_COOKIE, &mut cookie)
             .map_err(system("SO_COOKIE"))?;
         let cookie = u64::from_ne_bytes(cookie);
-        let listener = Listener { cookie, advertised: Advertised::new(config, packet) };
+        let listener = Listener { cookie, advertised: Advertised::new(config, packet, restart.unwrap_or(0)) };
         self.loaded.update(cookie, &listener.advertised.to_bytes())?;
         sys::set_option_bytes(socket, libc::IPPROTO_TCP, libc::TCP_CONGESTION, self.name.as_bytes())
             .map_err(system("TCP_CONGESTION"))?;

@@ -77,7 +77,9 @@ impl Endpoints {
             .step("make a TCP socket")?;
         let mut listener = None;
         if let (Congestion::Ratcp(config), Some(ratcp)) = (&tcp.congestion, &self.ratcp) {
-            let adopted = ratcp.adopt(&fd, config, flow.packet);
+            let initial = u16::try_from(plan.to_receiver.initcwnd).unwrap_or(u16::MAX);
+            let restart = tcp.restart_after_idle.then_some(initial);
+            let adopted = ratcp.adopt(&fd, config, flow.packet, restart);
             listener = Some(adopted.map_err(|error| TestbedError::Failed(error.to_string()))?);
         }
         let capped = match &flow.feedback {
