@@ -188,9 +188,9 @@ fn timers() -> impl Strategy<Value = Timer> {
 }
 
 fn racks() -> impl Strategy<Value = Recovery> {
-    any::<[bool; 5]>().prop_map(|[prr, tail_loss_probe, frto, undo, keep_in_flight]| {
+    any::<[bool; 6]>().prop_map(|[prr, tail_loss_probe, frto, undo, keep_in_flight, check_echo]| {
         let reduction = if prr { Reduction::Prr } else { Reduction::AtOnce };
-        Recovery::Rack(RackConfig { reduction, tail_loss_probe, frto, undo, keep_in_flight })
+        Recovery::Rack(RackConfig { reduction, tail_loss_probe, frto, undo, keep_in_flight, check_echo })
     })
 }
 

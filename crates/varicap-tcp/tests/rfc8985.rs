@@ -85,6 +85,47 @@ fn a_lost_retransmission_is_resent_without_a_timeout() {
     assert_eq!((script.sender.state(), script.sender.counters().timeouts), (State::Recovery, 0));
 }
 
+/// §6.2 step 2: the receiver, which misses segment 10, echoes what came before. By the timestamp, the delivery of segment 22
+/// may be that of the original; by its round trip, as in Linux, it is that of the retransmission, which left after 10's.
+#[test]
+fn a_retransmission_above_a_hole_is_timed_by_its_round_trip_or_not_at_all() {
+    for (check_echo, sent) in [(true, 2), (false, 3)] {
+        let rack = RackConfig { tail_loss_probe: false, check_echo, ..RackConfig::default() };
+        let config = TcpConfig { recovery: Recovery::Rack(rack), timestamps: true, ..by_time(10) };
+        let mut script = Script::greedy(&config);
+        for number in 1..=10 {
+            script.at(ms(100)).ack(number * MSS);
+        }
+        script.at(ms(200)).sack(10 * MSS, &[held(11, 22)]);
+        script.at(ms(210)).sack(10 * MSS, &[held(23, 24), held(11, 22)]);
+        let times =
+            |script: &Script, number| script.log().iter().filter(|sent| sent.data == nth(number)).count();
+        assert_eq!((times(&script, 10), times(&script, 22)), (2, 2), "check_echo = {check_echo}");
+        // Nothing arrives that was sent for the first time after 10 was resent.
+        script.at(ms(310)).sack(10 * MSS, &[held(11, 24)]);
+        assert_eq!(times(&script, 10), sent, "check_echo = {check_echo}");
+    }
+}
+
+/// §6.2 step 5: what left before a retransmission says nothing about it, although the clock of both was the same.
+#[test]
+fn a_retransmission_left_after_the_new_data_of_the_same_instant() {
+    let mut script = steady();
+    script.at(ms(200)).sack(5 * MSS, &[held(6, 8)]);
+    script.sack(5 * MSS, &[held(6, 9)]);
+    script.expect(&[nth(11), nth(12), nth(5)]);
+    script.sack(5 * MSS, &[held(6, 11)]);
+    script.skip();
+    // The first two of them arrive, and it may well arrive next.
+    script.at(ms(300)).sack(5 * MSS, &[held(6, 12)]);
+    script.sack(5 * MSS, &[held(6, 13)]);
+    assert!(!script.log().iter().any(|sent| sent.at == ms(300) && sent.data == nth(5)), "{:?}", script.log());
+    // What left after it, at the same instant, too, shows that it is lost.
+    script.sack(5 * MSS, &[held(6, 14)]);
+    script.at(ms(301)).sack(5 * MSS, &[held(6, 15)]);
+    assert!(script.log().iter().any(|sent| sent.at >= ms(300) && sent.data == nth(5)), "{:?}", script.log());
+}
+
 /// §6.2 step 4: once segments have come out of order, three later ones are not enough.
 #[test]
 fn after_reordering_a_hole_is_given_time() {

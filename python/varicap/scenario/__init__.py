@@ -47,6 +47,13 @@ class Rack(Part):
 
     Default: false (Linux: true).
     """
+    check_echo: bool | None = None
+    """Whether a retransmission that is acknowledged must not be younger than the timestamp that comes back, where there
+    are timestamps, to say what was lost (RFC 8985 §6.2 step 2).
+
+    A receiver that misses a segment echoes old ones, so that fewer lost retransmissions are found. Default: true
+    (Linux: false).
+    """
 
 
 Recovery: TypeAlias = Literal["old-tahoe", "tahoe", "reno", "newreno", "sack", "rack"] | Rack

@@ -29,6 +29,8 @@ struct Sent {
     at: Time,
     len: u32,
     marks: u8,
+    /// Which of those that left at that instant, where the order of their bytes is not that in which they left.
+    turn: u8,
 }
 
 impl Sent {
@@ -47,6 +49,7 @@ impl Sent {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Newest {
     pub(super) at: Time,
+    turn: u8,
     pub(super) end: u64,
     /// The round-trip time of the segment that was delivered last.
     pub(super) rtt: Span,
@@ -57,7 +60,7 @@ pub(super) struct Newest {
 impl Newest {
     /// RFC 8985 §5.2 (RACK_sent_after).
     fn left_after(&self, sent: &Sent) -> bool {
-        self.at > sent.at || (self.at == sent.at && self.end > sent.to())
+        (self.at, self.turn, self.end) > (sent.at, sent.turn, sent.to())
     }
 
     /// How long until `sent` counts as lost, with `patience` for reordering; none: it does now.
@@ -115,6 +118,8 @@ pub(super) struct Flight {
     judged: u64,
     /// No segment that begins below waits to be resent [B].
     resend_from: u64,
+    /// The instant of the last retransmission, and its turn.
+    turn: (Time, u8),
     pub(super) newest: Newest,
 }
 
@@ -165,15 +170,28 @@ impl Flight {
     pub(super) fn on_sent(&mut self, now: Time, from: u64, to: u64) -> bool {
         debug_assert!(from < to, "an empty segment");
         if self.segments.back().is_none_or(|last| last.to() <= from) {
-            self.segments.push_back(Sent { from, at: now, len: (to - from) as u32, marks: 0 });
+            let turn = self.turn_at(now);
+            self.segments.push_back(Sent { from, at: now, len: (to - from) as u32, marks: 0, turn });
             return false;
         }
         self.on_resent(now, from);
         true
     }
 
+    #[inline]
+    fn turn_at(&self, now: Time) -> u8 {
+        if self.turn.0 == now { self.turn.1 } else { 0 }
+    }
+
+    /// RFC 8985 §5.2 tells segments of one instant apart by their bytes. Here an instant may see new data leave, and then a
+    /// retransmission; in Linux the clock has moved on by then, and no delivery of that data says that it is lost.
     #[cold]
     fn on_resent(&mut self, now: Time, from: u64) {
+        let mut turn = self.turn_at(now);
+        let new_data = self.segments.back().is_some_and(|last| (last.at, last.turn) == (now, turn));
+        let behind = self.again.back().is_some_and(|&(later, at)| at == now && later > from);
+        turn = turn.saturating_add(u8::from(new_data || behind));
+        self.turn = (now, turn);
         let index = self.index_of(from);
         let Some(sent) = self.segments.get_mut(index) else { return };
         // A probe repeats what is not lost: one of the two is in the network, as far as anybody knows, and counts once.
@@ -182,7 +200,7 @@ impl Flight {
             sent.marks |= RESENT;
         }
         sent.marks |= EVER_RESENT;
-        sent.at = now;
+        (sent.at, sent.turn) = self.turn;
         self.again.push_back((sent.from, now));
     }
 
@@ -204,13 +222,13 @@ impl Flight {
                 }
                 break;
             }
-            last = Some((head.at, end));
+            last = Some(((head.at, head.turn), end));
             self.segments.pop_front();
         }
         // Nothing was resent, so that the last one left last.
-        if let Some((at, end)) = last {
-            self.newest.rtt = now.since(at);
-            self.newest.at = self.newest.at.max(at);
+        if let Some((left, end)) = last {
+            self.newest.rtt = now.since(left.0);
+            (self.newest.at, self.newest.turn) = left.max((self.newest.at, self.newest.turn));
             self.newest.end = self.newest.end.max(end);
             self.newest.advanced = true;
         }
@@ -344,7 +362,7 @@ impl Flight {
         self.newest.rtt = rtt;
         self.newest.advanced = true;
         if !self.newest.left_after(sent) {
-            (self.newest.at, self.newest.end) = (sent.at, sent.to());
+            (self.newest.at, self.newest.turn, self.newest.end) = (sent.at, sent.turn, sent.to());
         }
     }
 

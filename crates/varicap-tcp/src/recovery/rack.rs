@@ -30,6 +30,8 @@ pub(crate) struct ByTime {
     patience: Patience,
     doubt: Doubt,
     probe: Option<Probe>,
+    /// Whether a timestamp that is echoed tells which transmission was delivered.
+    checks_echo: bool,
     /// Whether timeouts are tested for having been spurious, and whether this one is (RFC 5682).
     tests_timeouts: bool,
     is_testing: bool,
@@ -52,6 +54,7 @@ impl Rules for ByTime {
             patience: Patience::new(config.duplicate_acks.max(1)),
             doubt: Doubt::new(rack.undo, config.timestamps),
             probe: None,
+            checks_echo: rack.check_echo && config.timestamps,
             tests_timeouts: rack.frto,
             is_testing: false,
             holds: false,
@@ -82,7 +85,7 @@ impl Rules for ByTime {
         let moment = Moment {
             now: arrival.clock.now,
             least: arrival.clock.least,
-            echo: self.doubt.is_exact().then_some(arrival.segment.echo),
+            echo: self.checks_echo.then_some(arrival.segment.echo),
             recover: common.recover.unwrap_or(0),
             highest: self.flight.highest_sacked(arrival.before),
         };

@@ -21,6 +21,10 @@ pub struct RackConfig {
     /// Whether the window after a timeout has room for a segment beyond what left too recently to be lost; else for one
     /// segment in all (RFC 5681 §3.1). Default: false (Linux: true).
     pub keep_in_flight: bool,
+    /// Whether a retransmission that is acknowledged must not be younger than the timestamp that comes back, where there
+    /// are timestamps, to say what was lost (RFC 8985 §6.2 step 2). A receiver that misses a segment echoes old ones, so that
+    /// fewer lost retransmissions are found. Default: true (Linux: false).
+    pub check_echo: bool,
 }
 
 impl Default for RackConfig {
@@ -31,6 +35,7 @@ impl Default for RackConfig {
             frto: false,
             undo: false,
             keep_in_flight: false,
+            check_echo: true,
         }
     }
 }
@@ -44,6 +49,7 @@ impl RackConfig {
             frto: true,
             undo: true,
             keep_in_flight: true,
+            check_echo: false,
         }
     }
 }

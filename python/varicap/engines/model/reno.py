@@ -20,7 +20,7 @@ _RENO = (
         "tcp", "recovery", "congestion", "congestion.reno.byte_counting", "counting", "max_window", "receive_window"
     )
     # How a loss is found and repaired, as Linux does it: the simulator's answers with and without are compared.
-    | table("tcp.recovery.rack", "reduction", "tail_loss_probe", "frto", "undo", "keep_in_flight")
+    | table("tcp.recovery.rack", "reduction", "tail_loss_probe", "frto", "undo", "keep_in_flight", "check_echo")
     | table("tcp", "dsack", "limited_transmit", "halving", "reduce_once")
 )
 _MOST_USED = 0.7

@@ -30,7 +30,7 @@ class Arq:
         | table("tcp", "recovery", "congestion", "congestion.reno.byte_counting", "counting", "halving")
         | table("tcp", "max_window", "receive_window", "limited_transmit", "dsack", "reduce_once")
         # The window of a recovery that is not Tahoe's strains the model anyway.
-        | table("tcp.recovery.rack", "reduction", "tail_loss_probe", "frto", "undo", "keep_in_flight")
+        | table("tcp.recovery.rack", "reduction", "tail_loss_probe", "frto", "undo", "keep_in_flight", "check_echo")
         # Timeouts are rare.
         | {"tcp.timer = linux", "tcp.timer = rfc6298", "tcp.timer = ticks"}
         | (timeout.KEYS - {"tcp.timer"})
