@@ -23,7 +23,7 @@ pub use congestion::Congestion;
 pub use ecn::{AccurateEcn, EcnMode};
 pub use pacing::{Pacing, PacingRatios};
 pub use receiver::Receiver;
-pub use recovery::{Beliefs, Order, RackConfig, Recovery, Reduction, State};
+pub use recovery::{Beliefs, EchoCheck, Order, RackConfig, Recovery, Reduction, State};
 pub use reservation::{DelayedConfig, Reservation, TimedConfig, TimerOwner, lossless_interval};
 pub use segment::{EcnBytes, Flags, MAX_SACK_BLOCKS, Segment};
 pub use sender::{AckOutcome, Counters, Polled, Sender};

@@ -11,9 +11,9 @@ use std::collections::BinaryHeap;
 use proptest::prelude::*;
 use varicap_tcp::congestion::{Bbr3Config, CongestionControl, CubicConfig, RenoConfig};
 use varicap_tcp::{
-    AccurateEcn, AckPolicy, AfterTimeout, Congestion, DelayedAck, EcnMode, Flags, LinuxTimer, MultipleTimer,
-    Nagle, Pacing, PacingRatios, Polled, RackConfig, Receiver, Recovery, Reduction, Rfc6298Timer, RttBase,
-    RttSamples, Segment, Sender, State, TcpConfig, TickTimer, Timer,
+    AccurateEcn, AckPolicy, AfterTimeout, Congestion, DelayedAck, EchoCheck, EcnMode, Flags, LinuxTimer,
+    MultipleTimer, Nagle, Pacing, PacingRatios, Polled, RackConfig, Receiver, Recovery, Reduction,
+    Rfc6298Timer, RttBase, RttSamples, Segment, Sender, State, TcpConfig, TickTimer, Timer,
 };
 use varicap_units::{Amount, Bytes, Rate, Span, Stream, Streams, Time};
 
@@ -188,8 +188,9 @@ fn timers() -> impl Strategy<Value = Timer> {
 }
 
 fn racks() -> impl Strategy<Value = Recovery> {
-    any::<[bool; 6]>().prop_map(|[prr, tail_loss_probe, frto, undo, keep_in_flight, check_echo]| {
+    any::<[bool; 6]>().prop_map(|[prr, tail_loss_probe, frto, undo, keep_in_flight, always]| {
         let reduction = if prr { Reduction::Prr } else { Reduction::AtOnce };
+        let check_echo = if always { EchoCheck::Always } else { EchoCheck::Cumulative };
         Recovery::Rack(RackConfig { reduction, tail_loss_probe, frto, undo, keep_in_flight, check_echo })
     })
 }

@@ -3,7 +3,7 @@
 use crate::common;
 
 use common::*;
-use varicap_tcp::{RackConfig, Recovery, State, TcpConfig};
+use varicap_tcp::{EchoCheck, Flags, RackConfig, Recovery, Segment, State, TcpConfig};
 
 fn testing() -> TcpConfig {
     let rack = RackConfig { frto: true, undo: true, tail_loss_probe: false, ..RackConfig::default() };
@@ -63,30 +63,46 @@ fn without_new_data_a_timeout_is_taken_at_its_word() {
     script.expect(&segments(6, 2));
 }
 
+/// An acknowledgement of segment 5 as it left first.
+fn late() -> Segment {
+    Segment {
+        ack: 6 * MSS,
+        echo: ms(100),
+        flags: Flags::ACK,
+        window: u32::MAX,
+        wire_size: 40,
+        ..Segment::default()
+    }
+}
+
 /// RFC 4015 §3: a timestamp from before the retransmission shows that the original arrived.
 #[test]
 fn timestamps_undo_a_timeout_at_the_first_acknowledgement() {
     let rack = RackConfig { undo: true, tail_loss_probe: false, ..RackConfig::default() };
     let config = TcpConfig { timestamps: true, recovery: Recovery::Rack(rack), ..testing() };
     let mut script = expired(&config);
-    let mut late = script.last().segment;
-    late = varicap_tcp::Segment {
-        ack: 6 * MSS,
-        echo: ms(100),
-        flags: varicap_tcp::Flags::ACK,
-        window: u32::MAX,
-        len: 0,
-        seq: 0,
-        ..late
-    };
-    script.at(ms(410)).push(late);
+    script.at(ms(410)).push(late());
     assert_eq!(script.sender.state(), State::Open);
     assert!(script.cwnd() >= 10, "cwnd {}", script.cwnd());
     let rack = RackConfig { undo: false, ..rack };
     let config = TcpConfig { recovery: Recovery::Rack(rack), ..config };
     let mut script = expired(&config);
-    script.at(ms(410)).push(late);
+    script.at(ms(410)).push(late());
     assert_eq!((script.sender.state(), script.cwnd()), (State::Loss, 2));
+}
+
+/// RFC 8985 §6.2 step 2: the link was out for so long that the round trip would fit the retransmission, too. It was the
+/// original that arrived, which says of nothing that left after it that it is lost.
+#[test]
+fn after_an_outage_nothing_is_resent_that_only_came_late() {
+    for check_echo in [EchoCheck::Always, EchoCheck::Cumulative] {
+        let rack = RackConfig { tail_loss_probe: false, check_echo, ..RackConfig::linux() };
+        let config = TcpConfig { timestamps: true, recovery: Recovery::Rack(rack), ..testing() };
+        let mut script = expired(&config);
+        script.at(ms(690)).push(late());
+        assert_eq!(script.sender.state(), State::Open, "{check_echo:?}");
+        assert!(script.log().iter().filter(|sent| sent.at > ms(400)).all(|sent| sent.data.start >= 15 * MSS));
+    }
 }
 
 /// RFC 3708 §3: every retransmission of a recovery was reported as a duplicate.

@@ -4,7 +4,9 @@ use crate::common;
 
 use common::*;
 use varicap_tcp::congestion::{Counting, CubicConfig, RenoConfig, VegasConfig};
-use varicap_tcp::{Congestion, EcnMode, Flags, Order, RackConfig, Recovery, Segment, State, TcpConfig};
+use varicap_tcp::{
+    Congestion, EchoCheck, EcnMode, Flags, Order, RackConfig, Recovery, Segment, State, TcpConfig,
+};
 
 /// RACK-TLP as the standard has it: SACK, a probe of the tail, the window halved at once.
 fn by_time(initial_window: u64) -> TcpConfig {
@@ -89,7 +91,7 @@ fn a_lost_retransmission_is_resent_without_a_timeout() {
 /// may be that of the original; by its round trip, as in Linux, it is that of the retransmission, which left after 10's.
 #[test]
 fn a_retransmission_above_a_hole_is_timed_by_its_round_trip_or_not_at_all() {
-    for (check_echo, sent) in [(true, 2), (false, 3)] {
+    for (check_echo, sent) in [(EchoCheck::Always, 2), (EchoCheck::Cumulative, 3)] {
         let rack = RackConfig { tail_loss_probe: false, check_echo, ..RackConfig::default() };
         let config = TcpConfig { recovery: Recovery::Rack(rack), timestamps: true, ..by_time(10) };
         let mut script = Script::greedy(&config);
@@ -100,10 +102,10 @@ fn a_retransmission_above_a_hole_is_timed_by_its_round_trip_or_not_at_all() {
         script.at(ms(210)).sack(10 * MSS, &[held(23, 24), held(11, 22)]);
         let times =
             |script: &Script, number| script.log().iter().filter(|sent| sent.data == nth(number)).count();
-        assert_eq!((times(&script, 10), times(&script, 22)), (2, 2), "check_echo = {check_echo}");
+        assert_eq!((times(&script, 10), times(&script, 22)), (2, 2), "{check_echo:?}");
         // Nothing arrives that was sent for the first time after 10 was resent.
         script.at(ms(310)).sack(10 * MSS, &[held(11, 24)]);
-        assert_eq!(times(&script, 10), sent, "check_echo = {check_echo}");
+        assert_eq!(times(&script, 10), sent, "{check_echo:?}");
     }
 }
 

@@ -18,6 +18,9 @@ Stack: TypeAlias = Literal["linux", "rfc", "bsd-tahoe", "bsd-reno", "ns-1", "ns-
 Reduction: TypeAlias = Literal["at-once", "prr"]
 """How the window falls in recovery."""
 
+EchoCheck: TypeAlias = Literal["always", "cumulative"]
+"""Which retransmissions a timestamp is to confirm."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Rack(Part):
@@ -47,12 +50,11 @@ class Rack(Part):
 
     Default: false (Linux: true).
     """
-    check_echo: bool | None = None
-    """Whether a retransmission that is acknowledged must not be younger than the timestamp that comes back, where there
-    are timestamps, to say what was lost (RFC 8985 §6.2 step 2).
+    check_echo: EchoCheck | None = None
+    """Which retransmissions, once delivered, must be no younger than the timestamp that comes back, where there are
+    timestamps, to show that others are lost (RFC 8985 §6.2 step 2).
 
-    A receiver that misses a segment echoes old ones, so that fewer lost retransmissions are found. Default: true
-    (Linux: false).
+    Default: always (Linux: cumulative).
     """
 
 

@@ -27,7 +27,7 @@ use crate::config::TcpConfig;
 use crate::congestion::EcnNeed;
 use crate::segment::Segment;
 use duplicates::Duplicates;
-pub use rack_config::{RackConfig, Reduction};
+pub use rack_config::{EchoCheck, RackConfig, Reduction};
 
 recoveries! {
     OldTahoe[old_tahoe::OldTahoe] runs Duplicates<old_tahoe::OldTahoe> = "old-tahoe",

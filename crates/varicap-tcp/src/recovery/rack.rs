@@ -9,7 +9,9 @@ use varicap_units::Time;
 use super::flight::{Flight, Moment, Progress};
 use super::patience::Patience;
 use super::spurious::Doubt;
-use super::{Arrival, Beliefs, Clock, Common, Expiry, Held, Order, Reaction, Rules, Signal, Space, State};
+use super::{
+    Arrival, Beliefs, Clock, Common, EchoCheck, Expiry, Held, Order, Reaction, Rules, Signal, Space, State,
+};
 use crate::config::TcpConfig;
 
 /// A tail loss probe on its way. Source: RFC 8985 §7.
@@ -30,8 +32,8 @@ pub(crate) struct ByTime {
     patience: Patience,
     doubt: Doubt,
     probe: Option<Probe>,
-    /// Whether a timestamp that is echoed tells which transmission was delivered.
-    checks_echo: bool,
+    /// Whether the echoed timestamp tells which transmission was delivered, also of what is SACKed.
+    checks_echo: EchoCheck,
     /// Whether timeouts are tested for having been spurious, and whether this one is (RFC 5682).
     tests_timeouts: bool,
     is_testing: bool,
@@ -54,7 +56,7 @@ impl Rules for ByTime {
             patience: Patience::new(config.duplicate_acks.max(1)),
             doubt: Doubt::new(rack.undo, config.timestamps),
             probe: None,
-            checks_echo: rack.check_echo && config.timestamps,
+            checks_echo: rack.check_echo,
             tests_timeouts: rack.frto,
             is_testing: false,
             holds: false,
@@ -85,13 +87,14 @@ impl Rules for ByTime {
         let moment = Moment {
             now: arrival.clock.now,
             least: arrival.clock.least,
-            echo: self.checks_echo.then_some(arrival.segment.echo),
+            echo: self.doubt.is_exact().then_some(arrival.segment.echo),
             recover: common.recover.unwrap_or(0),
             highest: self.flight.highest_sacked(arrival.before),
         };
         let mut progress = Progress::default();
         let head_left_at = self.flight.head_left_at();
-        self.flight.take_blocks(arrival.segment, &moment, &mut progress);
+        let echo = moment.echo.filter(|_| self.checks_echo == EchoCheck::Always);
+        self.flight.take_blocks(arrival.segment, &Moment { echo, ..moment }, &mut progress);
         let advanced = space.una > arrival.before;
         if advanced {
             self.flight.acknowledge(space.una, &moment, &mut progress);

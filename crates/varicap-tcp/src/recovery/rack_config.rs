@@ -21,10 +21,9 @@ pub struct RackConfig {
     /// Whether the window after a timeout has room for a segment beyond what left too recently to be lost; else for one
     /// segment in all (RFC 5681 §3.1). Default: false (Linux: true).
     pub keep_in_flight: bool,
-    /// Whether a retransmission that is acknowledged must not be younger than the timestamp that comes back, where there
-    /// are timestamps, to say what was lost (RFC 8985 §6.2 step 2). A receiver that misses a segment echoes old ones, so that
-    /// fewer lost retransmissions are found. Default: true (Linux: false).
-    pub check_echo: bool,
+    /// Which retransmissions, once delivered, must be no younger than the timestamp that comes back, where there are
+    /// timestamps, to show that others are lost (RFC 8985 §6.2 step 2). Default: always (Linux: cumulative).
+    pub check_echo: EchoCheck,
 }
 
 impl Default for RackConfig {
@@ -35,7 +34,7 @@ impl Default for RackConfig {
             frto: false,
             undo: false,
             keep_in_flight: false,
-            check_echo: true,
+            check_echo: EchoCheck::Always,
         }
     }
 }
@@ -49,7 +48,7 @@ impl RackConfig {
             frto: true,
             undo: true,
             keep_in_flight: true,
-            check_echo: false,
+            check_echo: EchoCheck::Cumulative,
         }
     }
 }
@@ -64,4 +63,14 @@ pub enum Reduction {
     AtOnce,
     /// In proportion to what is delivered, and by slow start up to ssthresh once the pipe is smaller. Source: RFC 9937.
     Prr,
+}
+
+/// Which retransmissions a timestamp is to confirm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum EchoCheck {
+    /// Each. A receiver that misses a segment echoes old timestamps, so that those it reports above the hole show nothing.
+    Always,
+    /// Those that are acknowledged cumulatively; those in SACK blocks count by their round trip alone.
+    Cumulative,
 }

@@ -26,6 +26,11 @@ impl Doubt {
         Doubt { is_enabled, is_exact, from: None, unrepeated: None, resent_at: None, restores: false }
     }
 
+    /// Whether timestamps say which transmission an acknowledgement answers.
+    pub(super) fn is_exact(&self) -> bool {
+        self.is_exact
+    }
+
     /// The window falls, with SND.UNA at `una` and `resent` retransmissions in flight.
     pub(super) fn begin(&mut self, una: u64, resent: u64, restores: bool) {
         self.from = self.is_enabled.then_some(una);
