@@ -19,6 +19,12 @@ os.environ.pop("COLUMNS", None)  # workers of pytest-xdist have that of a termin
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """More workers than processors: tests wait for programs, files and clocks for half of their time."""
+    processors = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    return processors + min(processors, 4)
+
+
 def sampled(count: int, step: int) -> list[Any]:
     """The numbers of a grid.  Every so many-th of them is an ordinary test, the others are of the mark `grid`."""
     return [number if number % step == 0 else pytest.param(number, marks=pytest.mark.grid) for number in range(count)]
