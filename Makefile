@@ -15,6 +15,8 @@ DOCS_PACKAGES := $(VENV)/.docs-packages-installed
 RELEASE_PACKAGES := $(VENV)/.release-packages-installed
 FEATURES := $(VENV)/.features-found
 EXTENSION := $(VENV)/.extension-
+COMPILER := $(VENV)/.maturin-installed
+COMPILED := $(VENV)/.compiled-
 BROWSER := $(VENV)/.browser-looked-for
 
 # How the extension module is built. PROFILE=… decides; else what computes takes an optimised one, `swift` in a fresh clone:
@@ -44,19 +46,29 @@ export MPLBACKEND := Agg
 # The cargo option for the features of package $(1) that can be built here.
 features = $$(sed 's,.*,--features $(1)/&,' $(FEATURES))
 
-.PHONY: help setup web explore test-web run quick test built test-rust test-python checked lint format bpf bench instructions reproduce fuzz docs docs-rust schema lock wheels smoke audit licences clean
+# Steps that compute beside steps that wait for the network.
+beside = $(MAKE) --no-print-directory --jobs 2
+
+.PHONY: help setup web explore test-web run quick test test-compiled built test-rust test-python test-real-time checked lint format bpf bench instructions reproduce fuzz docs docs-rust schema lock wheels smoke audit licences clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
-setup: $(OPTIMISED) ## the virtual environment in .venv, with the optimised extension module
+setup: ## the virtual environment in .venv, with the optimised extension module
+	+@$(beside) $(OPTIMISED)
 
 $(TOOLS): tools/find_tools.sh
 	@mkdir -p $(VENV)
 	@sh tools/find_tools.sh $(VENV) > $@
 
-$(PACKAGES): requirements.txt $(TOOLS)
+# What compiles comes first, so that it can begin while the other packages come.
+$(COMPILER): requirements.txt $(TOOLS)
 	$$(cat $(TOOLS)) -m venv $(VENV)
+	@sed -n '/^maturin==/,/[^\\]$$/p' requirements.txt > $@.txt
+	$(BIN)/python -m pip install --require-hashes -r $@.txt
+	@touch $@
+
+$(PACKAGES): requirements.txt $(COMPILER)
 	$(BIN)/python -m pip install --require-hashes -r requirements.txt
 	@touch $@
 
@@ -79,7 +91,13 @@ $(BROWSER): tools/find_browser.sh $(TOOLS)
 	@sh tools/find_browser.sh
 	@touch $@
 
-$(EXTENSION)%: $(PACKAGES) $(FEATURES) $(RUST_SOURCES) Cargo.toml Cargo.lock pyproject.toml
+$(COMPILED)%: $(COMPILER) $(FEATURES) $(RUST_SOURCES) Cargo.toml Cargo.lock pyproject.toml
+	$(BIN)/maturin develop --skip-install --profile $* --quiet $(call features,varicap-py)
+	@touch $@
+
+.PRECIOUS: $(COMPILED)%
+
+$(EXTENSION)%: $(PACKAGES) $(COMPILED)%
 	$(BIN)/maturin develop --profile $* --quiet $(call features,varicap-py)
 	@rm -f $(EXTENSION)* && touch $@
 
@@ -105,17 +123,32 @@ run: setup ## the main job: today's TCPs on an LTE-like link, each alone and the
 	@$(BIN)/varicap report $(OUT)/today
 	$(BIN)/varicap run examples/today.toml --set isolate=false --no-plot -o $(OUT)/together
 
-test: test-rust test-python ## every test
+# Python's tests need the extension module alone: the rest of Rust compiles beside them. What is in real time comes last.
+test: ## every test
+	+@$(beside) $(ANY:$(EXTENSION)%=$(COMPILED)%) $(DEV_PACKAGES)
+	@$(MAKE) --no-print-directory $(ANY) $(BROWSER)
+	+@$(beside) test-compiled test-python
+	@$(MAKE) --no-print-directory test-rust
+	@$(MAKE) --no-print-directory test-real-time
 
-built: $(CHECKED) ## what `make test` and `make checked` build of Rust, without running it
+built: test-compiled $(CHECKED) ## what `make test` and `make checked` build of Rust, without running it
+
+test-compiled: $(FEATURES)
 	cargo test --workspace --locked --quiet --no-run $(call features,varicap-testbed)
 
-test-rust: $(PACKAGES) $(FEATURES)
+test-rust: $(FEATURES)
 	cargo test --workspace --locked --quiet $(call features,varicap-testbed)
 
+# The grids that the bounds of the models are made of run in CI (GRIDS=yes); a part of each runs everywhere.
 test-python: $(ANY) $(DEV_PACKAGES) $(BROWSER)
-	$(BIN)/python -m pytest --quiet --numprocesses auto -m "not real_time"
-	$(BIN)/python -m pytest --quiet -m real_time
+	$(BIN)/python -m pytest --quiet --numprocesses auto --dist worksteal -m "not real_time$(if $(GRIDS),, and not grid)"
+
+# The longest first: workers take one test after the other.
+REAL_TIME = $$(grep -lw real_time tests/test_*.py | sort -r)
+
+test-real-time: $(ANY) $(DEV_PACKAGES)
+	$(BIN)/python -m pytest --quiet --numprocesses auto --maxschedchunk 1 -m "real_time and not alone" $(REAL_TIME)
+	$(BIN)/python -m pytest --quiet -m alone $(REAL_TIME)
 
 # In `make test` they skip, and say so, where the page was not built: its standard library takes minutes.
 test-web: web $(ANY) $(DEV_PACKAGES) $(BROWSER) ## the tests of the laboratory in a browser, with the page that they need

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import warm
@@ -16,6 +17,17 @@ EXAMPLES = ROOT / "examples"
 os.environ.pop("COLUMNS", None)  # workers of pytest-xdist have that of a terminal, by which tables would be cut
 
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """More workers than processors: tests wait for programs, files and clocks for half of their time."""
+    processors = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    return processors + min(processors, 4)
+
+
+def sampled(count: int, step: int) -> list[Any]:
+    """The numbers of a grid.  Every so many-th of them is an ordinary test, the others are of the mark `grid`."""
+    return [number if number % step == 0 else pytest.param(number, marks=pytest.mark.grid) for number in range(count)]
 
 
 def heed() -> None:

@@ -94,6 +94,7 @@ def fast(recovery: str) -> dict[str, Any]:
     return scenario(link, duration="5 s", tcp=tcp)
 
 
+@pytest.mark.alone
 @needs_kernel
 def test_a_burst_of_losses_without_sack_leaves_data_to_send_and_is_explained() -> None:
     summary = valid(lambda: kernel.run(fast("newreno")).summary, about="nothing to send")
@@ -107,6 +108,7 @@ def test_a_burst_of_losses_without_sack_leaves_data_to_send_and_is_explained() -
     assert any("slow-but-steady" in warning for warning in fidelity["warnings"])
 
 
+@pytest.mark.alone
 @needs_kernel
 def test_with_sack_and_stock_a_fast_link_is_full() -> None:
     summary = valid(lambda: kernel.run(fast("sack"), kernel="stock").summary, tries=3)
@@ -114,6 +116,7 @@ def test_with_sack_and_stock_a_fast_link_is_full() -> None:
     assert summary["fidelity"]["warnings"] == []
 
 
+@pytest.mark.alone
 @needs_kernel
 def test_the_benchmark_loses_nothing_so_that_it_measures_the_emulator() -> None:
     def measured() -> Summary:
@@ -187,6 +190,7 @@ def test_a_refusal_on_the_command_line_is_a_usage_error(cli: Cli, fixed: Path) -
     assert "flows.reno.tcp.recovery = tahoe: Linux always has fast recovery" in done.stderr
 
 
+@pytest.mark.alone
 @needs_kernel
 def test_a_run_that_time_could_not_be_kept_in_is_not_valid(cli: Cli, tmp_path: Path) -> None:
     """No machine emulates full packets at 100 Gb/s."""
@@ -275,6 +279,7 @@ def test_the_mode_is_that_of_the_stacks() -> None:
     assert kernel.fitting(EXAMPLES / "fixed.toml") == "stock", "Linux's is the stack where none is named"
 
 
+@pytest.mark.alone
 @needs_kernel
 @pytest.mark.parametrize("how", ["parent killed", "worker killed", "interrupted"])
 def test_nothing_is_left_however_a_run_ends(how: str) -> None:
@@ -533,6 +538,7 @@ class Maps:
             os.close(fd)
 
 
+@pytest.mark.alone
 @needs_kernel
 @needs_ratcp
 @pytest.mark.skipif(Maps.NUMBER is None, reason="SKIPPED: the number of bpf(2) is not known here")

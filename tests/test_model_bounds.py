@@ -95,6 +95,7 @@ def test_ephemeral_sessions(limit: int, arrivals: float) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.grid
 @pytest.mark.parametrize(("limit", "arrivals"), [*product((7, 8, 10, 14, 20), (0.33, 1.0, 3.0))])
 def test_ephemeral_sessions_over_the_whole_grid(limit: int, arrivals: float) -> None:
     scenario, overrides = persistent(limit, arrivals)

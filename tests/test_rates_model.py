@@ -6,6 +6,7 @@ from typing import Any
 import chains
 import numpy as np
 import pytest
+from conftest import sampled
 
 import varicap
 from varicap.analyse import advertised, effective, markov
@@ -144,7 +145,7 @@ def test_random_chains(number: int, flow: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("flow", FOLLOWING)
-@pytest.mark.parametrize("number", range(200))
+@pytest.mark.parametrize("number", sampled(200, 19))
 def test_random_chains_over_the_whole_grid(number: int, flow: str) -> None:
     holds(number, flow, chains.LAWS[number % 2])
 
@@ -193,8 +194,11 @@ def test_what_lies_outside_is_refused(flow: str, key: str, value: str, says: str
 @pytest.mark.parametrize("flow", ["ratcp-exact", "timeouts-exact", "abr-effcap"])
 def test_a_key_that_it_does_not_know_makes_it_not_valid(flow: str) -> None:
     asked = chains.scenario(0, flow)
-    plain = varicap.run(asked, engine="model").summary["flows"][0]["strained"]
-    more = varicap.run(asked, engine="model", overrides={"flows.one.tcp.pacing": "'linux'"}).summary["flows"][0]
+    # What is said of a key does not depend on how many states there are to solve.
+    small = {"flows.one.tcp.max_window": "'16 packets'"} if flow == "abr-effcap" else {}
+    plain = varicap.run(asked, engine="model", overrides=small).summary["flows"][0]["strained"]
+    paced = small | {"flows.one.tcp.pacing": "'linux'"}
+    more = varicap.run(asked, engine="model", overrides=paced).summary["flows"][0]
     assert not any("pacing" in one for one in plain)
     assert any("pacing = linux: the model takes no account" in one for one in more["strained"])
 
@@ -209,7 +213,7 @@ def test_stretched_chains_that_are_valid(number: int, flow: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("flow", ["reno", "cubic", *FOLLOWING])
-@pytest.mark.parametrize("number", range(40))
+@pytest.mark.parametrize("number", sampled(40, 13))
 def test_stretched_chains_are_strained_or_inside_the_bound(number: int, flow: str) -> None:
     row = chains.compared(number, flow, chains.LAWS[number % 2], family="stretched", duration_s=60)
     assert row["why"] or abs(row["off"]) < BOUND, row

@@ -312,6 +312,7 @@ with socket.create_connection((os.environ["VARICAP_OUTSIDE"], int(sys.argv[1])),
 """
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("prefix", [[], ROOTLESS], ids=["as-is", "rootless"])
 def test_the_congestion_control_is_chosen_or_named(server: int, prefix: list[str]) -> None:
     if not _can_shell(prefix):
@@ -331,6 +332,7 @@ def ask(port: int) -> list[str]:
     return [sys.executable, "-c", ASK, str(port)]
 
 
+@pytest.mark.alone
 def test_a_relay_that_is_slower_than_the_link_is_reported(server: int) -> None:
     """On a single processor the emulator of 100 Gb/s, which has priority, leaves the relay little of it."""
     link = ["--link", "100 Gbit/s", "100 Gbit/s", "--delay", "1ms", "--strict"]

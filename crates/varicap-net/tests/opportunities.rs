@@ -127,7 +127,7 @@ fn a_trace_that_ends_leaves_the_frames_waiting() {
 
 #[test]
 fn real_traces_have_their_published_means() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/traces");
     if !folder.exists() {
         eprintln!("skipped: no folder {}", folder.display());
         return;
