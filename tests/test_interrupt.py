@@ -133,7 +133,7 @@ def test_batches_are_no_other_runs(fixed: Path) -> None:
 @pytest.mark.parametrize("options", [["--no-plot"], ["--json"]])
 def test_run_keeps_the_finished_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str]) -> None:
     def interrupted(*_: object, **__: Any) -> None:
-        raise InterruptedRuns(varicap.engines.sim.run(FIXED, seeds=3, overrides=SHORT), 100)
+        raise InterruptedRuns(varicap.engines.sim.run(FIXED, seeds=3, overrides=SHORT), 100, 3)
 
     import varicap.engines.sim
 

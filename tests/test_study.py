@@ -35,7 +35,8 @@ TABLES = ("flows.parquet", "links.parquet", "summary.parquet")
 
 def short(folder: Path | None = None, **options: Any) -> study.Study:
     chosen: dict[str, Any] = {"seeds": 4, "overrides": SHORT} | options
-    return study.sweep(ROOT / "examples/fixed.toml", {LIMIT: LIMITS}, folder=folder, **chosen)
+    found: study.Study = study.sweep(ROOT / "examples/fixed.toml", {LIMIT: LIMITS}, folder=folder, **chosen)
+    return found
 
 
 def contents(folder: Path) -> dict[str, bytes]:

@@ -192,7 +192,9 @@ class Results:
     def runs(self) -> int:
         """Replications so far."""
     def extend(self, more: Results) -> None:
-        """Take the runs of `more`, which has none afterwards."""
+        """Take the runs of `more`, which has none afterwards, in the order of replications."""
+    def packed(self) -> list[tuple[int, bytes]]:
+        """Each run: its replication, and the bytes of which `results` makes results again."""
     def summary(self) -> str:
         """JSON: means over the runs with their intervals."""
     def flows(self) -> list[Column]:
@@ -236,12 +238,18 @@ def run(
     policies: Mapping[str, Callable[..., Any]] | None = None,
     live: Callable[[str], None] | None = None,
     budget: Budget | None = None,
+    finished: Callable[[list[tuple[int, bytes]]], None] | None = None,
 ) -> Results:
     """Simulate replications `first` to `first + count - 1`; 0 threads are as many as there are cores.
 
     Those below `series_below` record time series, those below `packets_below` packet events.  `live` hears now and then
-    how the runs stand, as JSON (`varicap.watch`).  Runs that exceed the `budget` end in a `LimitError`.
+    how the runs stand, as JSON (`varicap.watch`).  Runs that exceed the `budget` end in a `LimitError`.  `finished`
+    hears about once a second, and before an exception, which runs have ended since, as `Results.packed` has them; not
+    of those that end in the last second.
     """
+
+def results(scenario: Scenario, runs: Sequence[bytes]) -> Results:
+    """The results of runs, of the bytes of each; `RunError` for bytes that are none."""
 
 def observed() -> list[tuple[str, str, str]]:
     """What describes an interval to a policy: name, unit and meaning of each number."""
@@ -693,7 +701,4 @@ def kernel_run(
     progress: ProgressCallback | None = None,
     live: Callable[[str], None] | None = None,
 ) -> bytes:
-    """Run one replication in real time; `kernel_results` reads what it returns."""
-
-def kernel_results(scenario: Scenario, runs: list[bytes]) -> Results:
-    """The results of runs, from what `kernel_run` returned for each."""
+    """Run one replication in real time; `results` reads what it returns."""

@@ -32,12 +32,17 @@ class StoppedRunsError(LimitError):
 class InterruptedRuns(KeyboardInterrupt):
     """Ctrl-C while replications were simulated, of which some were finished."""
 
-    def __init__(self, result: Any, wanted: int) -> None:
-        super().__init__(f"{result.runs} of {wanted} runs were finished")
+    def __init__(self, result: Any, wanted: int, done: int, folder: Path | None = None) -> None:
+        kept = "" if folder is None else f"; kept in {folder}, where the same call goes on"
+        super().__init__(f"{done} of {wanted} runs were finished{kept}")
         self.result = result
-        """The finished runs, as if no more had been asked for."""
+        """The finished runs from the first on, as if no more had been asked for; None if the first one is not."""
         self.wanted = wanted
         """How many runs there would have been."""
+        self.done = done
+        """How many runs were finished."""
+        self.folder = folder
+        """Where the finished runs are, if they had a folder."""
 
 
 class InterruptedSweep(KeyboardInterrupt):

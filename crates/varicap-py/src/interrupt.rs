@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use varicap_experiment::live::Live;
 
 use crate::errors::RunError;
+use crate::kept::Kept;
 
 /// The interval at which Ctrl-C is looked for and progress is reported.
 const INTERVAL: Duration = Duration::from_millis(50);
@@ -28,14 +29,22 @@ pub struct Shared {
     stop: AtomicBool,
     /// The source of live samples, and the Python callable that receives them as JSON.
     observer: Option<(Arc<Live>, Py<PyAny>)>,
+    /// Who keeps finished runs while others go on.
+    kept: Option<Kept>,
 }
 
 impl Shared {
     const WHOLE: f64 = 1e9;
 
-    /// Passes live samples to the callable `observer`, if there is one; runs report them to [`Shared::live`].
-    pub fn observed(observer: Option<Py<PyAny>>) -> Shared {
-        Shared { observer: observer.map(|observer| (Arc::default(), observer)), ..Shared::default() }
+    /// Passes live samples to the callable `observer`, if there is one, and finished runs to whoever keeps them; runs
+    /// report samples to [`Shared::live`].
+    pub fn observed(observer: Option<Py<PyAny>>, kept: Option<Kept>) -> Shared {
+        Shared { observer: observer.map(|observer| (Arc::default(), observer)), kept, ..Shared::default() }
+    }
+
+    /// Who keeps finished runs, if anyone does.
+    pub fn kept(&self) -> Option<&Kept> {
+        self.kept.as_ref()
     }
 
     /// Where runs report live samples, if there is an observer.
@@ -67,6 +76,9 @@ impl Shared {
                 let text = serde_json::to_string(&samples).expect("samples are plain numbers");
                 observer.call1(py, (text,))?;
             }
+        }
+        if let Some(kept) = &self.kept {
+            kept.hand_over_if_due(py)?;
         }
         let Some(progress) = progress else { return Ok(()) };
         let share = self.share.load(Ordering::Relaxed) as f64 / Shared::WHOLE;

@@ -11,7 +11,7 @@ use varicap_units::Time;
 
 use crate::errors::{KernelCannotError, KernelLacksError, RunError};
 use crate::interrupt::{Shared, run as run_interruptibly};
-use crate::run::PyResults;
+use crate::kept::packed;
 use crate::scenario::PyScenario;
 
 /// Turns an error of the kernel engine into a Python exception.
@@ -55,7 +55,7 @@ pub fn kernel_probe(py: Python<'_>) -> Vec<(&'static str, Option<String>, &'stat
     found.into_iter().map(|one| (one.name, one.error, one.remedy)).collect()
 }
 
-/// Runs one replication in real time, and returns what [`kernel_results`] reads.
+/// Runs one replication in real time, and returns it as bytes, of which [`results`](crate::kept::results) makes results.
 #[pyfunction]
 #[pyo3(signature = (scenario, *, seed, replication, mode, series, packets=false, progress=None, live=None))]
 #[expect(clippy::too_many_arguments, reason = "they are given by name in Python")]
@@ -72,7 +72,7 @@ pub fn kernel_run<'py>(
 ) -> PyResult<Bound<'py, PyBytes>> {
     let networks = &scenario.networks;
     let mode = mode_of(mode)?;
-    let shared = Shared::observed(live);
+    let shared = Shared::observed(live, None);
     let interval = (series || shared.live().is_some()).then_some(scenario.scenario.record.sample);
     let limit = usize::try_from(scenario.scenario.record.packet_limit).unwrap_or(usize::MAX);
     let limit = packets.then_some(limit);
@@ -97,23 +97,6 @@ pub fn kernel_run<'py>(
         recorded.iter_mut().for_each(|one| (one.flows, one.links) = (Vec::new(), Vec::new()));
     }
     recorded.iter_mut().enumerate().for_each(|(place, one)| one.network = place);
-    let mut bytes = Vec::new();
-    ciborium::into_writer(&(RunResult::join(networks, &results), recorded), &mut bytes)
-        .map_err(|error| RunError::new_err(error.to_string()))?;
+    let bytes = packed(&RunResult::join(networks, &results), &recorded.iter().collect::<Vec<_>>())?;
     Ok(PyBytes::new(py, &bytes))
-}
-
-/// The results of runs of a scenario, from what [`kernel_run`] returned for each.
-#[pyfunction]
-pub fn kernel_results(scenario: &PyScenario, runs: Vec<Vec<u8>>) -> PyResult<PyResults> {
-    let mut results = Vec::with_capacity(runs.len());
-    let mut recorded = Vec::new();
-    for bytes in &runs {
-        let (result, more): (RunResult, Vec<Recorded>) =
-            ciborium::from_reader(bytes.as_slice()).map_err(|error| RunError::new_err(error.to_string()))?;
-        results.push(result);
-        // A run without series and packets recorded nothing.
-        recorded.extend(more.into_iter().filter(|one| !one.links.is_empty() || one.packets.is_some()));
-    }
-    Ok(PyResults::new(scenario, results, recorded))
 }

@@ -10,6 +10,7 @@ mod episodes;
 mod errors;
 mod feedback;
 mod interrupt;
+mod kept;
 #[cfg(target_os = "linux")]
 mod kernel;
 mod policy;
@@ -42,9 +43,11 @@ mod _core {
     use super::episodes::PyEpisodes;
     #[pymodule_export]
     use super::feedback::PyEstimator;
+    #[pymodule_export]
+    use super::kept::results;
     #[cfg(target_os = "linux")]
     #[pymodule_export]
-    use super::kernel::{kernel_check, kernel_enter, kernel_probe, kernel_results, kernel_run};
+    use super::kernel::{kernel_check, kernel_enter, kernel_probe, kernel_run};
     #[pymodule_export]
     use super::policy::PyQueueSample;
     #[pymodule_export]

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
-use pyo3::types::PyList;
+use pyo3::types::{PyBytes, PyList};
 use varicap_experiment::results::{Recorded, RunResult, runs_table, summarise};
 use varicap_experiment::{Network, Transport};
 use varicap_net::LoadReactiveControl;
@@ -23,6 +23,7 @@ use crate::control::{PythonControl, Raised, start};
 use crate::decider::PythonDecider;
 use crate::errors::{LimitError, MissingControlError, RunError, ScenarioError};
 use crate::interrupt::{Shared, run as run_interruptibly};
+use crate::kept::{Kept, packed};
 use crate::policy::PythonPolicy;
 use crate::queue::PythonQueue;
 use crate::records;
@@ -56,10 +57,22 @@ impl PyResults {
         self.runs.len()
     }
 
-    /// Moves the runs of `more` into these results.
+    /// Moves the runs of `more` into these results, in the order of replications.
     fn extend(&mut self, more: &mut PyResults) {
         self.runs.append(&mut more.runs);
+        self.runs.sort_by_key(|run| run.replication);
         self.recorded.append(&mut more.recorded);
+        self.recorded.sort_by_key(|one| (one.replication, one.network));
+    }
+
+    /// Each run as bytes with its number, of which [`results`](crate::kept::results) makes results again.
+    fn packed<'py>(&self, py: Python<'py>) -> PyResult<Vec<(u64, Bound<'py, PyBytes>)>> {
+        (self.runs.iter())
+            .map(|run| {
+                let recorded = self.recorded.iter().filter(|one| one.replication == run.replication);
+                Ok((run.replication, PyBytes::new(py, &packed(run, &recorded.collect::<Vec<_>>())?)))
+            })
+            .collect()
     }
 
     fn summary(&self, py: Python<'_>) -> String {
@@ -103,7 +116,7 @@ impl PyResults {
 /// Simulates replications `first` to `first + count - 1`; 0 threads stand for one per core.
 #[pyfunction]
 #[pyo3(signature = (
-    scenario, *, seed, first, count, threads=0, series_below=0, packets_below=0, progress=None, controls=None, queues=None, policies=None, live=None, budget=None
+    scenario, *, seed, first, count, threads=0, series_below=0, packets_below=0, progress=None, controls=None, queues=None, policies=None, live=None, budget=None, finished=None
 ))]
 #[expect(clippy::too_many_arguments, reason = "they are given by name in Python")]
 pub fn run(
@@ -121,6 +134,7 @@ pub fn run(
     policies: Option<HashMap<String, Py<PyAny>>>,
     live: Option<Py<PyAny>>,
     budget: Option<&Bound<'_, PyBudget>>,
+    finished: Option<Py<PyAny>>,
 ) -> PyResult<PyResults> {
     check_controls(scenario, controls.as_ref())?;
     check_queues(scenario, queues.as_ref())?;
@@ -129,7 +143,8 @@ pub fn run(
     let raised = Raised::default();
     let recorded = Arc::new(Mutex::new(Vec::new()));
     let record = &scenario.scenario.record;
-    let shared = Shared::observed(live);
+    let kept = finished.map(|heard| Kept::new(scenario.networks.clone(), recorded.clone(), heard));
+    let shared = Shared::observed(live, kept);
     let options = Options {
         live: shared.live().cloned(),
         deciders: Some(decider_factory(policies.unwrap_or_default(), controls.clone(), raised.clone())),
@@ -145,11 +160,15 @@ pub fn run(
             take: keeper(&recorded),
         }),
         budget: budget.map(|budget| budget.get().budget.clone()),
+        finished: shared.kept().map(Kept::ear),
     };
     let runs = run_interruptibly(py, &shared, progress.as_ref(), || {
         let report = |share: f64| shared.report(share, (share * count as f64) as usize) && !raised.is_some();
         run_many(&scenario.networks, seed, first..first + count, &options, threads, &report)
     });
+    if let (Some(kept), false) = (shared.kept(), matches!(runs, Ok(Ok(_)))) {
+        kept.hand_over(py)?;
+    }
     if let Some(error) = raised.take() {
         return Err(error);
     }

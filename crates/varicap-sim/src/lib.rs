@@ -23,5 +23,5 @@ pub use build::{ControlFactory, DeciderFactory, PolicyFactory, QueueFactory};
 pub use course::Course;
 pub use episode::{AdviceTask, Command, Episodes, FlowTask, LinkTask, Outcome, Report, Shape, Task};
 pub use record::{PacketRecording, Recording, SeriesRecording};
-pub use run::{Options, RunError, run, run_many};
+pub use run::{Finished, Options, RunError, run, run_many};
 pub use timers::Timers;

@@ -33,7 +33,12 @@ pub struct Options {
     pub live: Option<Arc<Live>>,
     /// The memory and the time that runs may take.
     pub budget: Option<Arc<Budget>>,
+    /// Hears of each run that has ended, in [`run_many`], while others go on.
+    pub finished: Option<Arc<Finished>>,
 }
+
+/// Receives the number of a network and its result; called on many threads.
+pub type Finished = dyn Fn(usize, &RunResult) + Send + Sync;
 
 /// The reasons for which a run may end without a result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -150,7 +155,12 @@ pub fn run_many(
         let (network, pace) = (&networks[index], paces[index]);
         let result = run_number(index, network, pace, seed, replication, options, &mut go_on);
         match &result {
-            Ok(_) => drop(go_on(Time::ZERO + network.duration)),
+            Ok(run) => {
+                if let Some(finished) = &options.finished {
+                    finished(index, run);
+                }
+                let _ = go_on(Time::ZERO + network.duration);
+            }
             Err(error) => {
                 // It stops the others, which are interrupted.
                 if !stopped.swap(true, Ordering::Relaxed) {

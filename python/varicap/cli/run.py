@@ -14,6 +14,7 @@ from varicap import _interrupt
 from varicap.engines.limits import MAX_MEMORY, MAX_TIME
 from varicap.engines.scenarios import load
 from varicap.errors import InterruptedRuns, StoppedRunsError
+from varicap.results.pieces import StudyError, discard
 from varicap.terminal import (
     BREACH,
     LARGEST_SEED,
@@ -163,20 +164,27 @@ def run(
                 jobs=jobs,
                 max_memory=max_memory,
                 max_time=max_time,
+                folder=folder if kept else None,
+                save=False,
+                notify=say,
                 **watched,
             )
     except InterruptedRuns as stop:
-        if kept:
+        if kept and stop.result is not None:
             _keep(stop.result, folder, output is not None, say_nothing)
-        there = f"are kept in {folder}" if kept else "were finished, and are not kept without -o"
-        of = f"{stop.result.runs} of {stop.wanted} runs {there}"
-        interrupted(f"interrupted: {of}; the same command begins anew, and varicap sweep goes on")
+        there = f"are kept in {folder}; the same command goes on from there"
+        interrupted(
+            f"interrupted: {stop.done} of {stop.wanted} runs "
+            f"{there if kept else 'were finished, and are not kept without -o'}"
+        )
         raise
     except StoppedRunsError as stop:
         if kept:
             _keep(stop.result, folder, output is not None, say_nothing)
-            say(f"stopped: {stop.result.runs} of {stop.wanted} runs are kept in {folder}")
+            say(f"stopped: {stop.result.runs} of {stop.wanted} runs are kept in {folder}; the same command goes on")
         raise
+    except StudyError as error:
+        fail(str(error), RUN_FAILED)
     except KeyboardInterrupt:
         interrupted("interrupted: nothing is kept")
         raise
@@ -184,6 +192,7 @@ def run(
         _report_precision(result, share, max_seeds, report)
     if kept:
         _keep(result, folder, output is not None, report)
+        discard(folder)
     if drawn:
         draw(result.figure, folder / "plot.png", report)
     if pcap is not None:

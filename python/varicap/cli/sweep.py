@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import varicap._core as _core
 from varicap.engines.limits import MAX_MEMORY, MAX_TIME
 from varicap.engines.scenarios import load
 from varicap.terminal import (
@@ -46,6 +48,14 @@ if TYPE_CHECKING:
 
 commands = typer.Typer()
 
+
+class Engine(StrEnum):
+    """What answers."""
+
+    sim = "sim"
+    model = "model"
+
+
 _MOST_ROWS = 100
 """Points that a terminal is shown; nobody reads more, and writing them takes longer than simulating short runs."""
 
@@ -63,6 +73,7 @@ def sweep(
         list[str] | None,
         typer.Option(metavar="PATH=V1,V2,…", help="Values of a key, or a range LOW..HIGH; may be given again."),
     ] = None,
+    engine: Annotated[Engine, typer.Option(help="What answers: simulations, or models without runs.")] = Engine.sim,
     design: Annotated[str, typer.Option(help="How axes combine: product, zip, latin, sobol.")] = "product",
     points: Annotated[int | None, typer.Option(min=1, max=MOST_RUNS, help="Points of latin and sobol designs.")] = None,
     seeds: Annotated[
@@ -96,6 +107,11 @@ def sweep(
     scenario = load(file, overrides(set_ or []))
     folder = output or Path("varicap-out") / f"{folder_name(scenario.name)}-sweep"
     drawn = plot if plot is not None else not as_json
+    if engine is Engine.model:
+        if plot:
+            raise typer.BadParameter("models have a table, and no chart", param_hint="--plot")
+        _ask_models(scenario, over or [], _design(design), points, seed, output, as_json, quiet)
+        return
     check_folder(folder)
     try:
         axes = [study.Axis.read(text) for text in over or []]
@@ -136,6 +152,66 @@ def sweep(
             report(
                 f"the table has {_MOST_ROWS} of {len(done.points)} points; {folder / 'summary.parquet'} has them all"
             )
+
+
+def _ask_models(
+    scenario: _core.Scenario,
+    over: list[str],
+    design: "Design",
+    count: int | None,
+    seed: int | None,
+    output: Path | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Answer by analysis at each point: a table, and what strains the models."""
+    from varicap import study
+
+    if output is not None:
+        check_folder(output)
+    try:
+        axes = [study.Axis.read(text) for text in over]
+        with progress_bar(scenario.name, quiet) as progress:
+            done = study.sweep(
+                scenario,
+                axes,
+                engine="model",
+                design=design,
+                count=count,
+                seed=seed,
+                folder=output,
+                progress=progress,
+            )
+    except study.DesignError as error:
+        raise typer.BadParameter(str(error), param_hint="--over") from None
+    report = say_nothing if quiet else say
+    if output is not None:
+        report(f"wrote {output / 'models.parquet'}")
+    rows = done.table.to_pylist()
+    if as_json:
+        points = [dict(point) for point in done.points]
+        echo(json.dumps({"scenario": done.name, "points": points, "models": rows}, ensure_ascii=False))
+        return
+    axes_shown = [axis.path for axis in axes]
+    names = [path.rpartition(".")[2] for path in axes_shown]
+    headings = [*names, "flow", "model", "goodput [Mb/s]", "holds"]
+    lines = [
+        [*(row[path] for path in axes_shown), row["name"], row["model"] or "–", _mbps(row), _holds(row)]
+        for row in rows[:_MOST_ROWS]
+    ]
+    print_tables([_table(f"{done.name}: by analysis", headings, lines)], "--json")
+    if len(rows) > _MOST_ROWS:
+        report(f"the table has {_MOST_ROWS} of {len(rows)} rows; -o and --json have them all")
+    for reason in dict.fromkeys(reason for row in rows for reason in (*row["not_applicable"], *row["strained"])):
+        report(reason)
+
+
+def _mbps(row: dict[str, Any]) -> str:
+    return "–" if row["goodput_bps"] is None else f"{row['goodput_bps'] / 1e6:.4g}"
+
+
+def _holds(row: dict[str, Any]) -> str:
+    return "no model" if row["model"] is None else "yes" if row["valid"] else "strained"
 
 
 @contextmanager
@@ -188,17 +264,18 @@ def _print_table(done: "Study", folder: Path) -> None:
     from varicap.report import points
     from varicap.report.table import width_of
 
-    table = _table(done, *points.table(done, _MOST_ROWS))
+    title = f"{done.name}: goodput and utilisation, ± 95 % interval"
+    table = _table(title, *points.table(done, _MOST_ROWS))
     if width_of(table) > console().width:
-        table = _table(done, *points.tall(done, _MOST_ROWS))
+        table = _table(title, *points.tall(done, _MOST_ROWS))
     print_tables([table], str(folder / "summary.parquet"))
 
 
-def _table(done: "Study", headings: list[str], rows: list[list[str]]) -> "Table":
+def _table(title: str, headings: list[str], rows: list[list[str]]) -> "Table":
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=Text(f"{done.name}: goodput and utilisation, ± 95 % interval"), title_justify="left")
+    table = Table(title=Text(title), title_justify="left")
     for heading in headings:
         table.add_column(Text(heading), justify="right")
     for row in rows:

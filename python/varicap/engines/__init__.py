@@ -4,11 +4,14 @@ An engine is imported when it is asked: the process of the kernel engine, which 
 starts threads.
 """
 
-from collections.abc import Iterable, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, overload
 
 from varicap.engines.limits import MAX_MEMORY, MAX_TIME
+from varicap.results.pieces import discard
 
 if TYPE_CHECKING:
     from varicap.engines.model import ModelResult
@@ -48,6 +51,9 @@ def run(
     max_time: str | None = ...,
     progress: "Progress | None" = ...,
     live: "Watch | None" = ...,
+    folder: str | Path | None = ...,
+    save: bool = ...,
+    notify: Callable[[str], None] = ...,
 ) -> "Result": ...
 @overload
 def run(
@@ -69,6 +75,9 @@ def run(
     max_time: str | None = ...,
     progress: "Progress | None" = ...,
     live: "Watch | None" = ...,
+    folder: str | Path | None = ...,
+    save: bool = ...,
+    notify: Callable[[str], None] = ...,
 ) -> "ModelResult": ...
 def run(
     scenario: "AnyScenario",
@@ -89,6 +98,9 @@ def run(
     max_time: str | None = MAX_TIME,
     progress: "Progress | None" = None,
     live: "Watch | None" = None,
+    folder: str | Path | None = None,
+    save: bool = True,
+    notify: Callable[[str], None] = warnings.warn,
 ) -> "Result | ModelResult":
     """Answer a scenario.
 
@@ -98,13 +110,17 @@ def run(
     `NotApplicableError` where an engine cannot answer this scenario, `MachineLacksError` where this machine cannot run
     it.
 
+    With a `folder` the result is saved there, unless `save` is false, and a call that was interrupted or killed goes on
+    where it stopped when it is made again: finished runs are kept, and the results are the same bytes.  What is found
+    damaged there, or of another call, is set aside and reported to `notify`.
+
     >>> result = run("examples/fixed.toml", seeds=2, overrides={"duration": "20 s"})
     >>> result.runs
     2
     >>> run("examples/fixed.toml", engine="model").summary["flows"][0]["model"]
     'sawtooth'
     """
-    options = {name: value for name, value in locals().items() if name not in ("scenario", "engine", "kernel")}
+    options = {name: value for name, value in locals().items() if name not in ("scenario", "engine", "kernel", "save")}
     if engine not in ENGINES:
         raise ValueError(f"the engine is one of {', '.join(ENGINES)}, not {engine!r}")
     if kernel is not None:
@@ -112,4 +128,7 @@ def run(
             raise ValueError(f"`kernel` is for engine='kernel', not {engine!r}")
         options["kernel"] = kernel
     answered: Result | ModelResult = import_module(f"varicap.engines.{engine}").run(scenario, **options)
+    if folder is not None and save:
+        answered.save(folder)
+        discard(Path(folder))
     return answered

@@ -9,13 +9,16 @@ import json
 import os
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import varicap._core as _core
 from varicap.engines.limits import MAX_MEMORY, MAX_TIME, refuse
-from varicap.engines.precision import below, replicate
+from varicap.engines.precision import below, keeping, replicate
 from varicap.engines.scenarios import AnyScenario, load
 from varicap.errors import MachineLacksError, NotApplicableError
 from varicap.results import watch
@@ -53,6 +56,8 @@ def run(
     max_time: str | None = MAX_TIME,
     progress: Progress | None = None,
     live: watch.Watch | None = None,
+    folder: str | Path | None = None,
+    notify: Callable[[str], None] = warnings.warn,
 ) -> Result:
     """Run a scenario's flows with Linux's TCP: `seeds` runs in real time (by default one), one after the other.
 
@@ -62,9 +67,9 @@ def run(
     called with the state of the run (see `varicap.watch`).  `packets` logs what the links did to each packet, with the
     numbers, windows and flags of its real headers.  Runs that would need more than `max_memory` or, in real time,
     `max_time`, all together, are refused, and stopped when they do so: `LimitError`, or
-    `varicap.errors.StoppedRunsError` with the result of those that were finished.  Raises `NotApplicableError` with
-    key, value and reason where the kernel cannot do what the scenario says, `MachineLacksError` where this machine
-    cannot run it.
+    `varicap.errors.StoppedRunsError` with the result of those that were finished.  A `folder` keeps finished runs while
+    others go on, as `varicap.engines.sim.run` says.  Raises `NotApplicableError` with key, value and reason where the
+    kernel cannot do what the scenario says, `MachineLacksError` where this machine cannot run it.
     """
     del jobs  # runs beside each other would disturb each other
     if sys.platform != "linux":
@@ -86,7 +91,7 @@ def run(
     budget = _core.Budget(max_memory, max_time)
     named = small_files(loaded)
 
-    def batch(first: int, count: int, total: int) -> _core.Results:
+    def batch(first: int, count: int, before: int, total: int) -> _core.Results:
         # A precision adds runs, which have the same time as all.
         refuse(
             budget,
@@ -101,18 +106,24 @@ def run(
         def report(share: float, done: int) -> None:
             budget.check_spent()
             if watched is not None:
-                watched(share / total, done, total)
+                watched((before + share) / total, before + done, total)
 
         replications = range(first, first + count)
         recorded = below(series, first + count), below(packets, first + count)
-        return _run_all(loaded, base_seed, replications, kernel, recorded, max_memory, report, live)
+        keep = None if kept is None else kept.add
+        return _run_all(loaded, base_seed, replications, kernel, recorded, max_memory, report, keep, live)
+
+    def asked(runs: int) -> Request:
+        return Request(loaded, base_seed, runs, series, packets, engine="kernel", kernel=kernel, files=named)
 
     def made(results: _core.Results) -> Result:
-        asked = Request(loaded, base_seed, results.runs, series, packets, engine="kernel", kernel=kernel, files=named)
-        return Result(asked, results)
+        return Result(asked(results.runs), results)
 
-    with shown(progress, loaded.name) as watched:
-        return replicate(batch, wanted, precision, max_seeds, made)
+    with (
+        keeping(None if wanted == 1 and precision is None else folder, partial(asked, wanted), notify) as kept,
+        shown(progress, loaded.name) as watched,
+    ):
+        return replicate(batch, wanted, precision, max_seeds, made, kept=kept)
 
 
 @contextmanager
@@ -141,6 +152,7 @@ def _run_all(
     recorded_below: tuple[int, int],
     max_memory: str | None,
     report: Callable[[float, int], None],
+    keep: Callable[[list[tuple[int, bytes]]], None] | None,
     live: watch.Watch | None,
 ) -> _core.Results:
     request = {
@@ -162,9 +174,11 @@ def _run_all(
             watch.report(live, message["samples"])
             continue
         if data:
+            if keep is not None:
+                keep([(replications[len(runs)], data)])
             runs.append(data)
-        report(replications.start + len(runs) + message.get("share", 0.0), replications.start + len(runs))
-    return _core.kernel_results(scenario, runs)
+        report(len(runs) + message.get("share", 0.0), len(runs))
+    return _core.results(scenario, runs)
 
 
 def _ask(request: dict[str, Any]) -> Iterator[tuple[dict[str, Any], bytes]]:

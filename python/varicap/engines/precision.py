@@ -1,14 +1,22 @@
 """Replications, repeated until the intervals are as narrow as they were asked to be."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from itertools import count
+from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeAlias
 
 import varicap._core as _core
 from varicap.errors import InterruptedRuns, StoppedRunsError
-from varicap.results.manifest import Which
+from varicap.results.manifest import Request, Which
 from varicap.results.result import Result
+from varicap.results.unfinished import Unfinished, plan_of
+
+Batch: TypeAlias = Callable[[int, int, int, int], _core.Results]
+"""Runs replications: the first, how many, how many are done, and how many are foreseen."""
 
 _FEWEST = 4
 """Replications of a batch for each core: cores wait for the last of them, which costs little if there are several."""
@@ -17,20 +25,21 @@ _BATCH_S = 5.0
 
 
 def replicate(
-    batch: Callable[[int, int, int], _core.Results],
+    batch: Batch,
     wanted: int,
     precision: float | None,
     max_seeds: int,
     made: Callable[[_core.Results], Result],
     workers: int = 1,
+    kept: "Kept | None" = None,
 ) -> Result:
     """`made` of `wanted` runs, and of more while intervals are wider than `precision`.
 
-    ``batch(first, count, total)`` runs `count` replications from `first` on, of `total` that are foreseen, `workers` of
-    them at a time.  Ctrl-C raises `InterruptedRuns`, and a limit that is exceeded `StoppedRunsError`, with the batches
-    that were finished, if there are any.
+    ``batch(first, count, done, total)`` runs `count` replications from `first` on, `workers` of them at a time, when
+    `done` are finished of `total` that are foreseen.  Ctrl-C raises `InterruptedRuns`, and a limit that is exceeded
+    `StoppedRunsError`, with the runs that were finished, if there are any.  Runs that were `kept` are not repeated.
     """
-    batches = _Batches(batch, _FEWEST * workers)
+    batches = _Batches(batch, _FEWEST * workers, kept)
     try:
         results = batches.reach(wanted)
         while precision is not None and results.runs < max_seeds:
@@ -40,39 +49,110 @@ def replicate(
             wanted = min(results.runs + more, max_seeds)
             results = batches.reach(wanted)
     except KeyboardInterrupt:
-        if batches.results is None:
+        finished, done = batches.finished()
+        if not done:
             raise
-        raise InterruptedRuns(made(batches.results), wanted) from None
+        folder = None if kept is None else kept.folder
+        raise InterruptedRuns(None if finished is None else made(finished), wanted, done, folder) from None
     except _core.LimitError as error:
-        if batches.results is None:
+        finished, _ = batches.finished()
+        if finished is None:
             raise
-        raise StoppedRunsError(str(error), made(batches.results), wanted) from error
+        raise StoppedRunsError(str(error), made(finished), wanted) from error
     return made(results)
+
+
+class Kept:
+    """The runs of a command that a folder keeps while others go on, and what makes results of them."""
+
+    def __init__(self, unfinished: Unfinished, restore: Callable[[list[bytes]], _core.Results]) -> None:
+        self.folder = unfinished.folder
+        self.before = unfinished.there
+        """Runs that were finished before, by replication; whoever uses them takes them out."""
+        self.restore = restore
+        self.fresh: dict[int, bytes] = {}
+        """Runs that were finished in the batch that is under way."""
+        self._unfinished = unfinished
+
+    def add(self, runs: Sequence[tuple[int, bytes]]) -> None:
+        """Keep runs of the batch that is under way."""
+        new = [(replication, run) for replication, run in runs if replication not in self.fresh]
+        self.fresh |= new
+        self._unfinished.add(new)
+
+    def write(self) -> None:
+        """Write what is only in memory."""
+        self._unfinished.write()
+
+
+@contextmanager
+def keeping(
+    folder: str | Path | None, asked: Callable[[], Request], notify: Callable[[str], None]
+) -> Iterator[Kept | None]:
+    """Where the runs of a request are kept while others go on: nowhere without a folder."""
+    if folder is None:
+        yield None
+        return
+    request = asked()
+    with Unfinished(Path(folder), plan_of(request), notify) as unfinished:
+        yield Kept(unfinished, partial(_core.results, request.scenario))
 
 
 class _Batches:
     """Replications in batches that take a few seconds: an interruption loses no more than one."""
 
-    def __init__(self, batch: Callable[[int, int, int], _core.Results], fewest: int) -> None:
+    def __init__(self, batch: Batch, fewest: int, kept: Kept | None) -> None:
         self._batch = batch
         self._fewest = fewest
         self._size = fewest
+        self._kept = kept
+        self._there: set[int] = set()
         self.results: _core.Results | None = None
 
     def reach(self, wanted: int) -> _core.Results:
         """Run what is missing of `wanted` replications."""
-        while self.results is None or self.results.runs < wanted:
-            done = 0 if self.results is None else self.results.runs
-            count = min(wanted - done, self._size)
+        self._take_what_was_kept(wanted)
+        while missing := self._missing(wanted):
             begin = perf_counter()
-            found = self._batch(done, count, wanted)
+            found = self._batch(missing.start, len(missing), len(self._there), wanted)
             growth = min(_BATCH_S / max(perf_counter() - begin, 1e-9), 8.0)
-            self._size = max(self._fewest, round(count * growth))
-            if self.results is None:
-                self.results = found
-            else:
-                self.results.extend(found)
+            self._size = max(self._fewest, round(len(missing) * growth))
+            self._there |= set(missing)
+            if self._kept is not None:
+                if len(self._there) < wanted:
+                    self._kept.add(found.packed())
+                self._kept.fresh.clear()
+            self._extend(found)
+        assert self.results is not None  # noqa: S101 - at least one run is wanted
         return self.results
+
+    def _take_what_was_kept(self, wanted: int) -> None:
+        before = {} if self._kept is None else self._kept.before
+        taken = {number: before.pop(number) for number in sorted(before) if number < wanted}
+        if taken and self._kept is not None:
+            self._extend(self._kept.restore([*taken.values()]))
+            self._there |= taken.keys()
+
+    def _missing(self, wanted: int) -> range:
+        """The next replications to run: no more than a batch."""
+        first = next((number for number in range(wanted) if number not in self._there), wanted)
+        last = next((number for number in range(first, wanted) if number in self._there), wanted)
+        return range(first, min(last, first + self._size))
+
+    def _extend(self, found: _core.Results) -> None:
+        if self.results is None:
+            self.results = found
+        else:
+            self.results.extend(found)
+
+    def finished(self) -> tuple[_core.Results | None, int]:
+        """Of runs that were cut short: the results from the first on without a gap, and how many are finished."""
+        if self._kept is None:
+            return self.results, len(self._there)
+        self._kept.write()
+        runs = self._kept.fresh | dict([] if self.results is None else self.results.packed())
+        many = next(number for number in count() if number not in runs)
+        return self._kept.restore([runs[number] for number in range(many)]) if many else None, len(runs)
 
 
 def below(which: Which, end: int) -> int:

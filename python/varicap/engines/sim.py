@@ -1,13 +1,15 @@
 """The simulator: replications of a scenario on all cores, repeated until the intervals are tight enough."""
 
 import os
-from collections.abc import Iterable, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import varicap._core as _core
 from varicap.engines.limits import MAX_MEMORY, MAX_TIME, budget_for
-from varicap.engines.precision import below, replicate
+from varicap.engines.precision import below, keeping, replicate
 from varicap.engines.scenarios import AnyScenario, load
 from varicap.parts import policies
 from varicap.results import watch
@@ -38,6 +40,8 @@ def run(
     max_time: str | None = MAX_TIME,
     progress: Progress | None = None,
     live: watch.Watch | None = None,
+    folder: str | Path | None = None,
+    notify: Callable[[str], None] = warnings.warn,
 ) -> Result:
     """Simulate a scenario: `seeds` independent replications on `jobs` cores (all of them by default).
 
@@ -52,6 +56,11 @@ def run(
     is called now and then with the state of the runs under way (see `varicap.watch`); an observer changes nothing.
     Ctrl-C raises `varicap.errors.InterruptedRuns`, a `KeyboardInterrupt`, with the result of the runs that were
     finished.
+
+    With a `folder`, runs that are finished are kept in ``unfinished`` there while others go on, and the same call goes
+    on after an interruption, whatever it was; the results are the same bytes.  What is found damaged or of another
+    call is set aside, and reported to `notify`.  Runs with parts in Python are not kept: nothing says whether those are
+    the same.
 
     Runs that would add more than `max_memory` to the memory of the process, or take more than `max_time` on the clock,
     all together, are refused before they start, by a rough estimate, and stopped when they do so: `LimitError`, or
@@ -72,20 +81,12 @@ def run(
 
     files = policies.supplied(loaded)
     threads = jobs or (1 if controls or queues or files else 0)
-    budget = budget_for(
-        loaded,
-        max_memory,
-        max_time,
-        runs=wanted,
-        jobs=threads,
-        series=below(series, wanted),
-        packets=below(packets, wanted),
-    )
+    written = (*(controls or ()), *(queues or ()))
 
-    def batch(first: int, count: int, total: int) -> _core.Results:
+    def batch(first: int, count: int, before: int, total: int) -> _core.Results:
         def report(share: float, done: int) -> None:
             if watched is not None:
-                watched((first + share * count) / total, first + done, total)
+                watched((before + share * count) / total, before + done, total)
 
         return _core.run(
             loaded,
@@ -101,14 +102,30 @@ def run(
             policies=files,
             live=None if live is None else partial(watch.report, live),
             budget=budget,
+            finished=None if kept is None else kept.add,
         )
 
-    written = (*(controls or ()), *(queues or ()))
     named = small_files(loaded)
 
+    def asked(runs: int) -> Request:
+        return Request(loaded, base_seed, runs, series, packets, written, files=named)
+
     def made(results: _core.Results) -> Result:
-        return Result(Request(loaded, base_seed, results.runs, series, packets, written, files=named), results)
+        return Result(asked(results.runs), results)
 
     workers = jobs or (1 if written or files else os.cpu_count() or 1)
-    with shown(progress, loaded.name) as watched:
-        return replicate(batch, wanted, precision, max_seeds, made, workers)
+    with keeping(
+        None if written or (wanted == 1 and precision is None) else folder, partial(asked, wanted), notify
+    ) as kept:
+        missing = wanted if kept is None else max(1, len(set(range(wanted)) - kept.before.keys()))
+        budget = budget_for(
+            loaded,
+            max_memory,
+            max_time,
+            runs=missing,
+            jobs=threads,
+            series=below(series, wanted),
+            packets=below(packets, wanted),
+        )
+        with shown(progress, loaded.name) as watched:
+            return replicate(batch, wanted, precision, max_seeds, made, workers, kept)

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from varicap.results.manifest import read_manifest, sha256
+from varicap.results.pieces import UNFINISHED
 from varicap.results.shapes import fault_of_schema, fault_of_study, fault_of_summary, fault_of_table
 from varicap.results.stored import FolderError, check_version, read_json
 from varicap.results.study import STUDY_VERSION, Study
@@ -75,6 +76,8 @@ def read(folder: str | Path) -> SavedResult | Study:
     if (path / "plan.json").is_file():
         return _study(path)
     if not (path / "summary.json").is_file():
+        if (path / UNFINISHED).is_dir():
+            raise FolderError(f"{path}: a run that is not finished; the command that began it goes on where it was")
         raise FolderError(f"{path}: no results; `varicap run FILE -o {path}` and `varicap sweep` write such a folder")
     manifest = read_manifest(path / "manifest.json") if (path / "manifest.json").is_file() else {}
     file = path / "summary.json"

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Unpack
 
+import numpy as np
 import pyarrow as pa
 
 import varicap._core as _core
@@ -95,5 +96,11 @@ def _array(values: Any) -> pa.Array:
     # Names with their type: to find it, Arrow would import what it needs for months and days.
     if isinstance(values, tuple):
         places, names = values
-        return pa.DictionaryArray.from_arrays(places, pa.array(names, pa.string()))
-    return pa.array(values, pa.string()) if isinstance(values, list) else pa.array(values)
+        return pa.DictionaryArray.from_arrays(_array(places), pa.array(names, pa.string()))
+    if isinstance(values, list):
+        return pa.array(values, pa.string())
+    if not isinstance(values, np.ndarray) or values.dtype.kind not in "fiu":
+        return pa.array(values)
+    # As it lies in memory: asked for an array, Arrow would import pandas and NumPy's masks to see what it is.
+    kind = pa.from_numpy_dtype(values.dtype)
+    return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(np.ascontiguousarray(values))], null_count=0)

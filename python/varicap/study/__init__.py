@@ -15,8 +15,9 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -35,6 +36,9 @@ from varicap.study.budget import Limits, check
 from varicap.study.store import Folder, StudyError
 from varicap.study.work import Piece, Span, Task, WorkersError, execute, workers_on
 
+if TYPE_CHECKING:
+    from varicap.study.models import ModelStudy
+
 __all__ = ["Axis", "Design", "DesignError", "Study", "StudyError", "WorkersError", "points", "sweep"]
 
 
@@ -52,10 +56,47 @@ class _Progress:
             self.report(self.done / max(self.total, 1), self.done, self.total)
 
 
+@overload
+def sweep(
+    scenario: AnyScenario,
+    over: Mapping[str, Sequence[str] | str] | Sequence[Axis] = ...,
+    *,
+    engine: Literal["sim"] = ...,
+    design: Design = ...,
+    count: int | None = ...,
+    seeds: int | None = ...,
+    seed: int | None = ...,
+    precision: float | None = ...,
+    max_seeds: int = ...,
+    overrides: Mapping[str, str] | Sequence[tuple[str, str]] = ...,
+    folder: str | Path | None = ...,
+    on: str | None = ...,
+    executor: Executor | None = ...,
+    jobs: int | None = ...,
+    max_memory: str | None = ...,
+    max_time: str | None = ...,
+    piece_s: float = ...,
+    progress: Progress | None = ...,
+    notify: Callable[[str], None] = ...,
+) -> Study: ...
+@overload
+def sweep(
+    scenario: AnyScenario,
+    over: Mapping[str, Sequence[str] | str] | Sequence[Axis] = ...,
+    *,
+    engine: Literal["model"],
+    design: Design = ...,
+    count: int | None = ...,
+    seed: int | None = ...,
+    overrides: Mapping[str, str] | Sequence[tuple[str, str]] = ...,
+    folder: str | Path | None = ...,
+    progress: Progress | None = ...,
+) -> "ModelStudy": ...
 def sweep(
     scenario: AnyScenario,
     over: Mapping[str, Sequence[str] | str] | Sequence[Axis] = (),
     *,
+    engine: Literal["sim", "model"] = "sim",
     design: Design = "product",
     count: int | None = None,
     seeds: int | None = None,
@@ -72,7 +113,7 @@ def sweep(
     piece_s: float = 1.0,
     progress: Progress | None = None,
     notify: Callable[[str], None] = warnings.warn,
-) -> Study:
+) -> "Study | ModelStudy":
     """Run a scenario at many points, `seeds` times each, under the same random numbers at every point.
 
     `over` has values by dotted path, combined by `design` (see `points`; `count` is for latin and sobol).  With a
@@ -86,6 +127,10 @@ def sweep(
     ends it, with what was finished kept: `LimitError` names the point.  Ctrl-C raises
     `varicap.errors.InterruptedSweep`, a `KeyboardInterrupt`, which reports how many runs are kept, and where.
 
+    With ``engine="model"`` the model engine answers at each point instead, in this process and without runs: the result
+    has a `table` with a row for each point and flow, which a `folder` gets as ``models.parquet``.  Of the options it
+    uses those that choose points.  Raises `NotApplicableError` if no model fits at any point.
+
     Raises `DesignError`, `StudyError`, `WorkersError`, and `ScenarioError` for the first point that is invalid.
 
     >>> study = sweep("examples/fixed.toml", {"flows.reno.tcp.congestion": ["reno", "cubic"]}, seeds=2,
@@ -98,6 +143,14 @@ def sweep(
     base_seed = base.seed if seed is None else seed
     chosen = points(axes, design, count, base_seed)
     text = base.to_json()
+    if engine == "model":
+        from varicap.study.models import save, solve_all
+
+        with shown(progress, base.name) as watched:
+            answered = solve_all(base, chosen, partial(_at, base, text), watched)
+        return answered if folder is None else save(answered, base, Path(folder))
+    if engine != "sim":
+        raise ValueError(f"the engine of a sweep is sim or model, not {engine!r}")
     traces = dict(base.trace_files())
     runs = base.seeds if seeds is None else seeds
     limits = Limits(max_memory, max_time, uuid.uuid4().hex)

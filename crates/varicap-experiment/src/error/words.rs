@@ -12,6 +12,9 @@ enum Means {
 
 use Means::{Advice, This};
 
+/// On a link, where somebody looks for what only flows have.
+const OF_A_FLOW: &str = "`delay` is all of a link's; a flow has more in its own `access_delay` (flows.NAME)";
+
 /// Words of other programs. A word may stand here several times: the first meaning that the table at hand has is
 /// suggested.
 const SYNONYMS: &[(&str, Means)] = &[
@@ -20,6 +23,9 @@ const SYNONYMS: &[(&str, Means)] = &[
     ("workload", This("app")),
     ("extra_delay", This("access_delay")),
     ("extra_rtt", This("access_delay")),
+    ("extra_delay", Advice("delay", OF_A_FLOW)),
+    ("extra_rtt", Advice("delay", OF_A_FLOW)),
+    ("access_delay", Advice("delay", OF_A_FLOW)),
     ("bandwidth", This("capacity")),
     ("bw", This("capacity")),
     ("rate", This("capacity")),
@@ -221,6 +227,10 @@ mod tests {
         let flow = ["app", "access_delay", "count"];
         assert_eq!(meant("application", &flow).unwrap().0, Some("app"));
         assert_eq!(meant("extra-delay", &flow).unwrap().0, Some("access_delay"));
+        let link = ["capacity", "delay", "queue"];
+        for word in ["extra_delay", "access_delay"] {
+            assert!(meant(word, &link).unwrap().1.contains("`access_delay` (flows.NAME)"), "{word}");
+        }
         assert_eq!(meant("bandwidth", &["rate", "size"]).unwrap().0, Some("rate"));
         assert_eq!(meant("bandwidth", &flow), None);
         let (name, how) = meant("HTCP", &["reno", "cubic"]).unwrap();

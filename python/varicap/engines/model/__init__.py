@@ -30,6 +30,7 @@ __all__ = [
     "ModelResult",
     "NoModelError",
     "answered",
+    "answers",
     "reasons",
     "run",
     "solve",
@@ -84,7 +85,7 @@ def solve(scenario: _core.Scenario) -> ModelResult:
     >>> [(flow["name"], flow["model"], round(flow["goodput_bps"]["mean"] / 1e3)) for flow in result.summary["flows"]]
     [('reno', 'sawtooth', 698)]
     """
-    flows = [answered(path) for path in paths(scenario)]
+    flows = answers(scenario)
     if all("not_applicable" in flow for flow in flows):
         raise NoModelError("\n".join(reason for flow in flows for reason in why_not(flow)))
     strained = [f"{flow['name']}: {text}" for flow in flows for text in flow.get("strained", ())]
@@ -99,6 +100,11 @@ def solve(scenario: _core.Scenario) -> ModelResult:
         "fidelity": {"valid": not strained, "strained": strained},
     }
     return ModelResult(scenario, summary)
+
+
+def answers(scenario: _core.Scenario) -> list[dict[str, Any]]:
+    """What the models say of each flow of a scenario."""
+    return [answered(path) for path in paths(scenario)]
 
 
 def answered(path: FlowPath) -> dict[str, Any]:

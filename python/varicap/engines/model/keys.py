@@ -96,32 +96,48 @@ def in_force(rows: Sequence[Mapping[str, Any]], links: Mapping[str, str], flow: 
 def unknown(scenario: _core.Scenario, keys: Sequence[Key], declared: frozenset[str]) -> Iterator[str]:
     """Each key that a model with these declarations has not taken into account, with its value."""
     known = COMMON | declared
-    for key in keys:
-        if key.name in known or f"{key.name} = {key.value}" in known:
-            continue
-        if key.value != _default(scenario, key.path):
+    strange = [key for key in keys if key.name not in known and f"{key.name} = {key.value}" not in known]
+    defaults = _defaults(scenario, [key.path for key in strange])
+    for key in strange:
+        if key.value != defaults[key.path]:
             yield f"{key.path} = {key.value}: the model takes no account of it"
 
 
-def _default(scenario: _core.Scenario, path: str) -> str | None:
-    """What the standards' stack has where a key is not given; none if the scenario cannot be read without it."""
+def _defaults(scenario: _core.Scenario, keys: Sequence[str]) -> dict[str, str | None]:
+    """What the standards' stack has where these keys are not given; none where the scenario cannot be read without.
+
+    The keys are left out together, since reading the scenario is most of what an answer costs: the default of one does
+    not depend on another, unless it is a choice, with the options of another choice below it.
+    """
+    if not keys:
+        return {}
     document: Any = json.loads(scenario.to_json())
     document.pop("tcp", None)
     for flow in document["flows"].values():
         if "tcp" in flow:
             flow["tcp"]["stack"] = "rfc"
-    place, at = tomllib.loads(f"{path} = 0"), document
+    tables = {key: _table_of(document, key) for key in keys}
+    is_below = any(one != other and one.startswith(f"{other}.") for one in keys for other in keys)
+    for at, word in tables.values():
+        if isinstance(at, dict):
+            at.pop(word, None)
+    try:
+        if is_below:
+            raise _core.ScenarioError("one by one")
+        without = _core.Scenario.from_json(json.dumps(document), scenario.name, scenario.base_dir, [])
+    except _core.ScenarioError:
+        return dict.fromkeys(keys) if len(keys) == 1 else {key: _defaults(scenario, [key])[key] for key in keys}
+    values = {row["key"]: row["value"] for row in json.loads(without.explain())}
+    return {key: values.get(key) if at is not None else None for key, (at, _) in tables.items()}
+
+
+def _table_of(document: Any, key: str) -> tuple[Any, str]:
+    """The table, or list, of a document that has a key, and the key's name in it; none if there is no such table."""
+    place, at = tomllib.loads(f"{key} = 0"), document
     while True:
         ((word, place),) = place.items()
         if place == 0:
-            break
+            return at, word
         at = at[int(word)] if isinstance(at, list) else at.get(word)
         if not isinstance(at, dict | list):
-            return None
-    if isinstance(at, dict):
-        at.pop(word, None)
-    try:
-        without = _core.Scenario.from_json(json.dumps(document), scenario.name, scenario.base_dir, [])
-    except _core.ScenarioError:
-        return None
-    return next((row["value"] for row in json.loads(without.explain()) if row["key"] == path), None)
+            return None, word

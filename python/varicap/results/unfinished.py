@@ -1,0 +1,118 @@
+"""Finished runs of a command while others go on, in the folder of its results: the same command goes on where it was.
+
+```text
+FOLDER/unfinished/     plan.json, parts/ and lock of `varicap.results.pieces`; gone once the results are written
+```
+
+A part has a line of JSON, the replication and the length of each run, and the bytes of the runs.  Runs of less than a
+second leave none, since the folder is made when the first part is written.
+"""
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import varicap._core as _core
+from varicap.results.manifest import Request, sha256
+from varicap.results.pieces import UNFINISHED, AnotherError, InUseError, Pieces, free
+
+_EVERY_S = 1.0
+"""Parts are written at this interval [s], and when runs are interrupted."""
+
+Runs = list[tuple[int, bytes]]
+"""Replications, each with the bytes of which `_core.results` makes results."""
+
+
+def plan_of(request: Request) -> dict[str, Any]:
+    """What makes finished runs those of another command: everything but how many are wanted."""
+    return {
+        "version": _core.__version__,
+        "engine": request.engine,
+        "kernel": request.kernel,
+        "scenario": json.loads(request.scenario.to_json()),
+        "seed": request.seed,
+        "series": request.series,
+        "packets": request.packets,
+        "traces": {name: sha256(path) for name, path in request.scenario.trace_files()},
+    }
+
+
+class Unfinished:
+    """The finished runs of a command; `with` releases the folder in the end."""
+
+    def __init__(self, folder: Path, plan: Mapping[str, Any], notify: Callable[[str], None]) -> None:
+        self.folder = folder
+        self.there: dict[int, bytes] = {}
+        """What was finished before, by replication."""
+        self._plan = plan
+        self._notify = notify
+        self._pieces: Pieces | None = Pieces(folder / UNFINISHED, ".runs", notify)
+        self._is_open = False
+        self._waiting: Runs = []
+        self._written_s = time.monotonic()
+        if (folder / UNFINISHED).is_dir() and self._open():
+            self._read()
+
+    def __enter__(self) -> "Unfinished":
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        if self._pieces is not None:
+            self._pieces.close()
+
+    def add(self, runs: Sequence[tuple[int, bytes]]) -> None:
+        """Keep runs: in memory for a second at most, if more of them come."""
+        self._waiting += runs
+        if time.monotonic() - self._written_s >= _EVERY_S:
+            self.write()
+
+    def write(self) -> None:
+        """Write what is only in memory."""
+        self._written_s = time.monotonic()
+        if not self._waiting or not self._open() or self._pieces is None:
+            return
+        runs, self._waiting = sorted(self._waiting), []
+        head = json.dumps([[replication, len(run)] for replication, run in runs])
+        self._pieces.add(f"{runs[0][0]:07d}", b"\n".join([head.encode(), b"".join(run for _, run in runs)]))
+
+    def _open(self) -> bool:
+        """Whether runs can be kept: the folder is made, or taken up, when this is first asked."""
+        if self._is_open or self._pieces is None:
+            return self._is_open
+        place = self._pieces.path
+        try:
+            self._pieces.open(self._plan)
+        except InUseError:
+            self._notify(f"{place}: of another process that is at work; these runs are not kept until they are done")
+            self._pieces = None
+            return False
+        except AnotherError as error:
+            moved = place.rename(free(place))
+            self._notify(f"{place}: runs of another command (it differs in: {', '.join(error.keys)}), now in {moved}")
+            return False
+        self._is_open = True
+        return True
+
+    def _read(self) -> None:
+        assert self._pieces is not None  # noqa: S101 - it is open
+        for file, piece in self._pieces.whole():
+            runs = _runs_in(piece)
+            if self.there.keys() & runs.keys():
+                self._pieces.set_aside(file, "has runs that another part has")
+            else:
+                self.there |= runs
+
+
+def _runs_in(piece: bytes) -> dict[int, bytes]:
+    head, _, rest = piece.partition(b"\n")
+    runs = {}
+    begin = 0
+    for replication, length in json.loads(head):
+        runs[replication] = rest[begin : begin + length]
+        begin += length
+    return runs

@@ -1,0 +1,99 @@
+"""The model engine at many points: what the models say of each flow, and why not, in one table."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import varicap._core as _core
+from varicap.engines.model import NoModelError, answers, why_not
+from varicap.results.manifest import sha256, software, write_json
+from varicap.results.summary import Point
+from varicap.statistics.progress import Progress
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_FIELDS = (
+    pa.field("name", pa.string(), metadata={"description": "Name of the flow."}),
+    pa.field("model", pa.string(), metadata={"description": "The model that answers; null if none fits."}),
+    pa.field("goodput_bps", pa.float64(), metadata={"unit": "b/s", "description": "Goodput by the model."}),
+    pa.field("throughput_bps", pa.float64(), metadata={"unit": "b/s", "description": "Throughput by the model."}),
+    pa.field("valid", pa.bool_(), metadata={"description": "Whether the model's assumptions hold without strain."}),
+    pa.field("strained", pa.list_(pa.string()), metadata={"description": "What holds only roughly."}),
+    pa.field("not_applicable", pa.list_(pa.string()), metadata={"description": "Why no model fits, if none does."}),
+)
+
+
+@dataclass(frozen=True, repr=False)
+class ModelStudy:
+    """What models say of a scenario at many points."""
+
+    name: str
+    points: tuple[Point, ...]
+    table: pa.Table
+    """A row for each point and flow: its values of the axes, the model, what it says, and what strains it."""
+    folder: Path | None
+
+    def __repr__(self) -> str:
+        answered = len(self.table) - self.table["model"].null_count
+        return f"<models of {self.name}: {answered} answers to {len(self.table)} flows at {len(self.points)} points>"
+
+
+def solve_all(
+    scenario: _core.Scenario,
+    points: Sequence[Point],
+    at: "Callable[[Point], _core.Scenario]",
+    progress: Progress | None,
+) -> ModelStudy:
+    """The answers at all points; `at` reads the scenario at one.  Raises `NoModelError` if no model fits anywhere."""
+    rows: list[dict[str, Any]] = []
+    for number, point in enumerate(points):
+        rows += _rows(number, point, answers(at(point)))
+        if progress is not None:
+            progress((number + 1) / len(points), number + 1, len(points))
+    if all(row["model"] is None for row in rows):
+        raise NoModelError("\n".join(dict.fromkeys(reason for row in rows for reason in row["not_applicable"])))
+    axes = [pa.field(path, pa.string()) for path, _ in points[0]]
+    details = dict.fromkeys(name for row in rows for name in row if name.startswith("details."))
+    schema = pa.schema(
+        [pa.field("point", pa.int64()), *axes, *_FIELDS, *(pa.field(name, pa.float64()) for name in details)]
+    )
+    return ModelStudy(scenario.name, tuple(points), pa.Table.from_pylist(rows, schema=schema), None)
+
+
+def _rows(number: int, point: Point, flows: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    for flow in flows:
+        row = {"point": number, **dict(point), "name": flow["name"], "strained": [], "not_applicable": []}
+        if "not_applicable" in flow:
+            yield {**row, "model": None, "not_applicable": why_not(flow)}
+            continue
+        yield {
+            **row,
+            "model": flow["model"],
+            "goodput_bps": flow["goodput_bps"]["mean"],
+            "throughput_bps": flow["throughput_bps"]["mean"],
+            "valid": not flow["strained"],
+            "strained": list(flow["strained"]),
+            **{f"details.{name}": float(value) for name, value in flow["details"].items()},
+        }
+
+
+def save(study: ModelStudy, scenario: _core.Scenario, folder: Path) -> ModelStudy:
+    """Write ``models.parquet`` and ``models.json``, which says of what it is, into `folder`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    table = folder / "models.parquet"
+    pq.write_table(study.table, table, compression="zstd")
+    facts = {
+        "scenario": json.loads(scenario.to_json()),
+        "points": [dict(point) for point in study.points],
+        "traces": {name: sha256(path) for name, path in scenario.trace_files()},
+        "tables": {table.name: sha256(table)},
+        "software": software(),
+    }
+    write_json(folder / "models.json", facts)
+    return ModelStudy(study.name, study.points, study.table, folder)

@@ -1,0 +1,107 @@
+"""The model engine over the points of a sweep: the same answers as one by one, in one table."""
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from conftest import EXAMPLES, Cli
+
+import varicap
+from varicap.engines.model import keys, reasons
+from varicap.engines.model.path import paths
+from varicap.errors import NotApplicableError
+
+FIXED = EXAMPLES / "fixed.toml"
+LIMIT = "topology.dumbbell.forward.queue.drop-tail.limit"
+CONTROL = "flows.reno.tcp.congestion"
+OVER = {LIMIT: ["3 packets", "20 packets"], CONTROL: ["reno", "cubic"], "warmup": ["0 s", "10 s"]}
+
+
+def test_each_point_has_the_answer_of_a_run_of_its_own() -> None:
+    study = varicap.sweep(FIXED, OVER, engine="model")
+    rows = study.table.to_pylist()
+    assert [row["point"] for row in rows] == list(range(8))
+    assert {row["valid"] for row in rows} == {True, False, None}, "some hold, some are strained, some have no model"
+    for row, point in zip(rows, study.points, strict=True):
+        assert {path: row[path] for path in OVER} == dict(point)
+        if row["model"] is None:
+            with pytest.raises(NotApplicableError) as caught:
+                varicap.run(FIXED, engine="model", overrides=dict(point))
+            assert row["not_applicable"] == str(caught.value).splitlines()
+            continue
+        alone = varicap.run(FIXED, engine="model", overrides=dict(point)).summary
+        (flow,) = alone["flows"]
+        assert (row["name"], row["model"]) == (flow["name"], flow["model"])
+        assert (row["goodput_bps"], row["throughput_bps"]) == (
+            flow["goodput_bps"]["mean"],
+            flow["throughput_bps"]["mean"],
+        )
+        assert row["valid"] == alone["fidelity"]["valid"]
+        assert [f"{flow['name']}: {text}" for text in row["strained"]] == reasons(alone)
+        assert {name: row[f"details.{name}"] for name in flow["details"]} == flow["details"]
+
+
+def test_several_flows_have_a_row_each(tmp_path: Path) -> None:
+    alone = "[topology.dumbbell.forward]\ncapacity = '1 Mb/s'\ndelay = '50 ms'\n[flows.a.tcp]\n[flows.b.tcp]\n"
+    (tmp_path / "two.toml").write_text(f"duration = '60 s'\nisolate = true\n{alone}")
+    over = {"tcp.congestion": ["reno"], "topology.dumbbell.forward.queue.drop-tail.limit": ["9 packets", "20 packets"]}
+    table = varicap.sweep(tmp_path / "two.toml", over, engine="model").table
+    assert list(zip(table["point"].to_pylist(), table["name"].to_pylist(), strict=True)) == [
+        (0, "a"),
+        (0, "b"),
+        (1, "a"),
+        (1, "b"),
+    ]
+
+
+def test_a_folder_gets_the_table_and_what_it_is_of(tmp_path: Path) -> None:
+    study = varicap.sweep(FIXED, {LIMIT: ["5 packets"]}, engine="model", folder=tmp_path / "out")
+    assert pq.read_table(tmp_path / "out/models.parquet").equals(study.table)
+    facts = json.loads((tmp_path / "out/models.json").read_text())
+    assert facts["points"] == [{LIMIT: "5 packets"}]
+    assert facts["scenario"]["name"] == "fixed"
+
+
+def test_where_no_model_fits_at_any_point_it_says_why() -> None:
+    with pytest.raises(NotApplicableError, match=r"`reno`: sawtooth: .*congestion = cubic"):
+        varicap.sweep(FIXED, {CONTROL: ["cubic", "vegas"]}, engine="model")
+
+
+def test_the_command_prints_the_table_and_the_reasons(cli: Cli) -> None:
+    over = [part for path, values in OVER.items() for part in ("--over", f"{path}={','.join(values)}")]
+    done = cli("sweep", FIXED, *over, "--engine", "model")
+    assert done.returncode == 0
+    assert done.stdout.count("no model") == 4
+    assert done.stdout.count("strained") == 2
+    assert "congestion = cubic: the model knows reno" in done.stderr
+    printed = json.loads(cli("sweep", FIXED, *over, "--engine", "model", "--json").stdout)
+    assert printed["models"] == varicap.sweep(FIXED, OVER, engine="model").table.to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "says"),
+    [
+        (["--engine", "model", "--plot"], 2, "models have a table, and no chart"),
+        (["--engine", "model", "--over", f"{CONTROL}=cubic"], 2, "no model fits the flow"),
+        (["--engine", "model", "--over", f"{CONTROL}=reno", "--design", "cube"], 2, "is not one of product"),
+        (["--engine", "kernel"], 2, "kernel"),
+    ],
+)
+def test_what_models_cannot_do_is_said(cli: Cli, options: list[str], code: int, says: str) -> None:
+    done = cli("sweep", FIXED, *options)
+    assert (done.returncode, says in " ".join(done.stderr.split())) == (code, True), done.stderr
+
+
+def test_another_engine_is_refused() -> None:
+    with pytest.raises(ValueError, match="sim or model, not 'kernel'"):
+        varicap.sweep(FIXED, {CONTROL: ["reno"]}, engine="kernel")  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("name", ["fixed", "ratcp"])
+def test_defaults_that_are_looked_up_together_are_those_of_each_key(name: str) -> None:
+    """Of what a model has not been told about: together they are found by reading the scenario once."""
+    scenario = varicap.load(EXAMPLES / f"{name}.toml")
+    for path in paths(scenario):
+        named = [key.path for key in path.keys]
+        assert keys._defaults(scenario, named) == {key: keys._defaults(scenario, [key])[key] for key in named}
