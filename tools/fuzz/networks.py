@@ -20,6 +20,7 @@ def write_traces(folder: Path) -> None:
     (folder / "cell.down").write_text("1\n1\n4\n9\n9\n9\n30\n", encoding="utf-8")
     (folder / "cell.trains").write_text("0 20 0 1 1 5\n40 20 0\n95 20 2 2 30\n120 20 0\n", encoding="utf-8")
     (folder / "delays.csv").write_text("time_s,delay_ms\n0,30\n0.04,2.5\n0.1,11\n", encoding="utf-8")
+    (folder / "losses.csv").write_text("time_s,loss\n0,0\n0.03,1\n0.035,0.2\n0.07,0\n", encoding="utf-8")
     (folder / "delay_1.txt").write_text("30\n4\n4\n19\n0\n", encoding="utf-8")
 
 
@@ -95,6 +96,7 @@ def _losses(rng: random.Random) -> dict[str, Json]:
         "markov": {"markov": {"good": holding[0], "bad": holding[1]}},
         "rayleigh": {"rayleigh": {"doppler": "30 Hz", "threshold_db": -8.0}},
         "states": {"states": {"delivered": [1.0, 0.7, 0.0], "mean_holding": [*holding, "5 ms"]}},
+        "trace": {"trace": {"file": "losses.csv", "offset": rng.choice(["0 s", "random"])}},
     }
 
 

@@ -1636,6 +1636,27 @@ class States(Part):
     """First state. Default: drawn from the stationary distribution."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class TraceLoss(Part):
+    """A CSV file of loss probabilities, which may be that of the rates.
+
+    Its header names the columns, `time_s` and `loss` (a share, from 0 to 1) or `loss_percent`.
+    """
+
+    _tag: ClassVar[str] = "trace"
+
+    file: str
+    """The file, relative to the scenario's folder."""
+    repeat: bool = True
+    """After its last row, whose probability holds as long as the one before it, the trace begins again; otherwise its
+    last probability stays.
+
+    Default: true.
+    """
+    offset: TraceOffset = At("0 s")
+    """Where in the trace a run begins: a time, or `random`. Default: 0 s."""
+
+
 @dataclass(frozen=True)
 class Bernoulli(Part):
     """Each frame with the same probability; may be written as the probability alone: `"1 %"`."""
@@ -1646,11 +1667,11 @@ class Bernoulli(Part):
     value: Probability
 
 
-Loss: TypeAlias = str | float | Bernoulli | GilbertElliott | GoodBad | Rayleigh | States
+Loss: TypeAlias = str | float | Bernoulli | GilbertElliott | GoodBad | Rayleigh | States | TraceLoss
 """Random loss on the wire, after the server: a lost frame has used its capacity.
 
-The first two are stepped once per frame (per transmission of a link with `arq`); the others are channels in time,
-whatever is sent.
+The first two are stepped once per frame (per transmission of a link with `arq`); the others move in time, whatever is
+sent.
 """
 
 

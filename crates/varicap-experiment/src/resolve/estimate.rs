@@ -9,7 +9,9 @@ use std::sync::Arc;
 use serde::Serialize;
 use varicap_net::capacity::{Capacity, CapacityProcess, Timeline};
 use varicap_net::delay::{Delay, TraceDelayParts};
-use varicap_net::{CapacityParts, DelayParts, DelayProcess, LinkParts, LossParts, TraceParts};
+use varicap_net::{
+    CapacityParts, DelayParts, DelayProcess, LinkParts, LossParts, TraceLossParts, TraceParts,
+};
 use varicap_tcp::{AckPolicy, TcpConfig};
 use varicap_units::{Amount, Bytes, Rate, Span, Streams, Time};
 
@@ -147,8 +149,14 @@ fn kept(runs: u32, bytes: f64) -> f64 {
 /// Memory of the traces and steps of all networks, each counted once however many links share it [B].
 fn traces_bytes(networks: &[Network]) -> f64 {
     let links = networks.iter().flat_map(|network| &network.links).map(|link| &link.parts);
-    let of_link =
-        |parts: &LinkParts| [trace_of(&parts.capacity), trains_of(&parts.capacity), delays_of(&parts.delay)];
+    let of_link = |parts: &LinkParts| {
+        [
+            trace_of(&parts.capacity),
+            trains_of(&parts.capacity),
+            delays_of(&parts.delay),
+            losses_of(&parts.loss),
+        ]
+    };
     let traces: BTreeMap<usize, f64> = links.flat_map(of_link).flatten().collect();
     traces.values().sum()
 }
@@ -183,6 +191,15 @@ fn delays_of(parts: &DelayParts) -> Option<(usize, f64)> {
             Some(in_memory(timeline))
         }
         DelayParts::HandedOver(parts) => delays_of(parts.delay()),
+        _ => None,
+    }
+}
+
+/// The same of a loss.
+fn losses_of(parts: &LossParts) -> Option<(usize, f64)> {
+    match parts {
+        LossParts::Trace(TraceLossParts { timeline, .. }) => Some(in_memory(timeline)),
+        LossParts::Bursts(bursts) => losses_of(bursts.loss()),
         _ => None,
     }
 }
@@ -392,15 +409,7 @@ fn rate_of(link: &LinkSpec) -> f64 {
 
 /// How much work a second of a link's channel and of its slots is, in changes [1/s].
 fn slots_and_fades(link: &LinkSpec) -> f64 {
-    fades(&link.parts.loss) + link.parts.arq.as_ref().map_or(0.0, |arq| 1.0 / arq.slot.as_secs_f64())
-}
-
-fn fades(loss: &LossParts) -> f64 {
-    match loss {
-        LossParts::Channel(channel) => channel.work(),
-        LossParts::Bursts(bursts) => fades(bursts.loss()),
-        _ => 0.0,
-    }
+    link.parts.loss.work() + link.parts.arq.as_ref().map_or(0.0, |arq| 1.0 / arq.slot.as_secs_f64())
 }
 
 /// Changes of a link's capacity and delay, slots and fades, in each second of a run [1/s].
