@@ -1980,7 +1980,8 @@ class RealTime(Part):
     """Frames at a fixed pace, each of which is wanted before its deadline.
 
     While frames are late the bitrate falls to 85 % of what arrives, at most once in half a second; otherwise it grows
-    by 8 % a second.
+    by 8 % a second. Over datagrams, which may be lost, it also falls by half the share of those lost if that is above
+    10 %, and does not grow above 2 %.
     """
 
     _tag: ClassVar[str] = "real-time"
@@ -2283,20 +2284,26 @@ class Reservation(Part):
     """
 
 
+DatagramRate: TypeAlias = str | Constant | RealTime
+"""A rate of datagrams."""
+
 Spacing: TypeAlias = Literal["constant", "poisson"]
 """How datagrams are spaced."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Datagrams(Part):
-    """Datagrams, which respond to no feedback."""
+    """Datagrams, which are sent once.
 
-    rate: Rate
+    Of those at a constant rate nothing is heard again; an encoder adapts its rate to what arrives.
+    """
+
+    rate: DatagramRate
     """Rate of the datagrams on the wire."""
     size: Bytes = "1500 B"
-    """Size of each datagram on the wire. Default: 1500 B."""
+    """Size of each datagram on the wire; of those of an encoder, the largest. Default: 1500 B."""
     spacing: Spacing = "constant"
-    """How the datagrams are spaced. Default: constant."""
+    """How the datagrams are spaced; those of an encoder's frame are so evenly. Default: constant."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -2352,7 +2359,7 @@ class Flow(Part):
     Default: none.
     """
     datagrams: Datagrams | None = None
-    """Instead of `app` and `tcp`: datagrams, which respond to no feedback."""
+    """Instead of `app` and `tcp`: datagrams, at a rate of their own or at that of an encoder."""
 
 
 @dataclass(frozen=True, kw_only=True)

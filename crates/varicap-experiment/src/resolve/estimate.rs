@@ -218,7 +218,7 @@ fn starts(flow: &FlowSpec, duration: f64) -> f64 {
         }
         Transport::Datagrams(datagrams) => {
             let bits = datagrams.size.as_u64() as f64 * 8.0;
-            f64::from(flow.count) * datagrams.rate.as_bps() as f64 / bits * duration
+            f64::from(flow.count) * datagrams.rate.fastest().as_bps() as f64 / bits * duration
         }
     }
 }
@@ -309,7 +309,7 @@ fn offered(network: &Network, flow: &FlowSpec) -> f64 {
     let slowest = flow.forward.iter().map(|link| rate_of(&links[*link])).fold(f64::INFINITY, f64::min);
     let by_capacity = slowest / 8.0 / packet * duration;
     let by_flow = match &flow.transport {
-        Transport::Datagrams(datagrams) => datagrams.rate.as_bps() as f64 / 8.0 / packet * duration,
+        Transport::Datagrams(datagrams) => datagrams.rate.fastest().as_bps() as f64 / 8.0 / packet * duration,
         Transport::Tcp { tcp, app } => by_window(network, flow, tcp)
             .min(app.packets(tcp.mss.as_u64() as f64, duration) * RETRANSMISSIONS),
     };
