@@ -388,6 +388,68 @@ def test_a_delay_that_varies_is_the_simulators(tmp_path: Path, kind: str) -> Non
 
 
 @needs_kernel
+@pytest.mark.parametrize("control", ["cubic", "bbr"])
+def test_a_step_of_the_delay_is_met_as_in_the_simulator(control: str) -> None:
+    """Greedy senders, whose queue and whose measured round trip are what the step changes."""
+    delay = {"steps": {"at": ["0 s", "3 s"], "delays": ["10 ms", "50 ms"], "period": "6 s"}}
+    flow = {"tcp": {"congestion": control}, "start_spread": "0 s"}
+    link = {"capacity": "10 Mbit/s", "delay": delay, "queue": {"drop-tail": {"limit": "100 packets"}}}
+    case = scenario(link, flows={"a": flow}, seed=5, tcp={"stack": "linux"})
+    simulated = varicap.run(case, seeds=1).summary
+    real = valid(lambda: kernel.run(case).summary)
+    assert goodput(real) == pytest.approx(goodput(simulated), rel=0.02)
+    assert real["flows"][0]["rtt_ms"]["mean"] == pytest.approx(simulated["flows"][0]["rtt_ms"]["mean"], rel=0.05)
+
+
+@needs_kernel
+def test_losses_of_a_trace_are_the_simulators(tmp_path: Path) -> None:
+    """Datagrams at a constant rate: of those that leave within a burst none arrives, in both engines."""
+    rows = ["0,0", "0.5,1", "0.6,0", "1.2,0.3", "1.9,0", "2.6,0"]
+    (tmp_path / "l.csv").write_text("\n".join(["time_s,loss", *rows]) + "\n", encoding="utf-8")
+    loss = {"trace": {"file": str(tmp_path / "l.csv")}}
+    flow = {"datagrams": {"rate": "4 Mbit/s", "size": "500 B"}}
+    case = scenario({"capacity": "20 Mbit/s", "loss": loss}, flows={"a": flow}, seed=5)
+    simulated = varicap.run(case, seeds=1).summary
+    real = valid(lambda: kernel.run(case).summary)
+    assert goodput(real) == pytest.approx(goodput(simulated), rel=0.02)
+
+
+@needs_kernel
+def test_an_encoder_of_datagrams_finds_the_rate_that_it_finds_in_the_simulator() -> None:
+    camera = {"real-time": {"initial": "1 Mbit/s", "maximum": "4 Mbit/s", "deadline": "100 ms"}}
+    flow = {"datagrams": {"rate": camera, "size": "1000 B"}}
+    case = scenario({"capacity": "0.8 Mbit/s"}, flows={"a": flow}, seed=5)
+    simulated = varicap.run(case, seeds=1).summary
+    real = valid(lambda: kernel.run(case).summary)
+    assert simulated["flows"][0]["bitrate_bps"]["mean"] < 0.8e6, "it begins above what the link carries"
+    assert goodput(real) == pytest.approx(goodput(simulated), rel=0.02)
+    assert real["flows"][0]["bitrate_bps"]["mean"] == pytest.approx(
+        simulated["flows"][0]["bitrate_bps"]["mean"], rel=0.02
+    )
+
+
+@needs_kernel
+def test_light_opportunities_are_the_simulators() -> None:
+    """Bursts on an idle cell: each meets the train of its instant, and then the opportunities of the saturated link."""
+    heavy = {"file": str(EXAMPLES / "traces" / "lte-like.down")}
+    light = {"file": str(EXAMPLES / "traces" / "lte-like.trains")}
+    pages = {"app": {"arrivals": {"rate": "1.5 /s", "size": {"fixed": "60 kB"}}}}
+
+    def case(cell: dict[str, Any]) -> dict[str, Any]:
+        link = {"capacity": {"opportunities": cell}, "queue": {"drop-tail": {"limit": "200 packets"}}}
+        return scenario(link, flows={"a": pages}, seed=5, tcp={"stack": "linux"})
+
+    def waiting(summary: Summary) -> float:
+        return float(summary["links"][0]["sojourn_ms"]["mean"])
+
+    simulated, without = (varicap.run(case(cell), seeds=1).summary for cell in ({**heavy, "light": light}, heavy))
+    assert waiting(simulated) > 1.2 * waiting(without), "bursts wait for what they are granted"
+    real = valid(lambda: kernel.run(case({**heavy, "light": light})).summary)
+    assert goodput(real) == pytest.approx(goodput(simulated), rel=0.02)
+    assert waiting(real) == pytest.approx(waiting(simulated), rel=0.05)
+
+
+@needs_kernel
 def test_handovers_are_the_simulators() -> None:
     """A window that is never full: it waits through each outage, and goes round in another time after it."""
     handover = {"period": "1.5 s", "outage": "60 ms", "delay_spread": "40 ms"}

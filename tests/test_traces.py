@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import varicap
 from varicap import traces
-from varicap.traces import Cells, Cellular, Delays, Opportunities, Rates, Satellite, TraceError
+from varicap.traces import Cells, Cellular, Delays, Losses, Opportunities, Rates, Satellite, TraceError
 from varicap.traces.trace import OPPORTUNITY_BITS
 
 pytestmark = pytest.mark.slow
@@ -193,7 +193,7 @@ def test_a_byte_order_mark_is_no_part_of_a_trace(tmp_path: Path, name: str, text
 def test_a_pair_of_leoreplayer_comes_back_from_its_files(tmp_path: Path) -> None:
     made = traces.generate_leo(1, 20)
     files = traces.save(made, tmp_path / "bw_7.txt")
-    assert [path.name for path in files] == ["bw_7.txt", "delay_7.txt"]
+    assert [path.name for path in files] == ["bw_7.txt", "delay_7.txt", "loss_7.csv"]
     lines = files[1].read_text().splitlines()
     assert len(lines) == 2000  # one for each 10 ms
     assert made.delay is not None
@@ -381,7 +381,7 @@ def test_from_the_command_line(cli: Cli, tmp_path: Path) -> None:
     made = json.loads(cli("trace", "convert", "bw_1.txt", "leo.csv", "--step", "50 ms", "--json").stdout)
     assert made["files"] == ["leo.csv"]
     assert made["capacity"] == {"trace": {"file": "leo.csv"}}
-    assert (tmp_path / "leo.csv").read_text().startswith("time_s,rate_mbps,delay_ms\n")
+    assert (tmp_path / "leo.csv").read_text().startswith("time_s,rate_mbps,delay_ms,loss\n")
     found = json.loads(cli("trace", "info", "bw_1.txt", "leo.csv", "--json").stdout)
     assert [each["kind"] for each in found] == ["opportunities", "rates"]
     assert found[0]["mean_bps"] == pytest.approx(found[1]["mean_bps"], rel=1e-4)
@@ -422,6 +422,76 @@ def test_every_command_takes_its_file_by_the_same_option(cli: Cli, tmp_path: Pat
     assert (tmp_path / "one.csv").read_bytes() == (tmp_path / "two.csv").read_bytes()
     shown = cli("trace", "info", "a.down", "--json", "-o", "info.json").stdout
     assert json.loads((tmp_path / "info.json").read_text()) == json.loads(shown)
+
+
+@pytest.mark.parametrize("name", ["leo.csv", "bw_1.txt"])
+@pytest.mark.parametrize("kind", ["leo", "handover"])
+def test_a_generated_trace_gives_a_link_its_losses_as_well(cli: Cli, tmp_path: Path, kind: str, name: str) -> None:
+    often = ["--interval", "4 s"] if kind == "leo" else ["--crossing", "4 s"]
+    burst = ["--burst", "300 ms", "--burst-loss", "1", "--outage" if kind == "leo" else "--gap", "100 ms"]
+    done = cli("trace", "generate", kind, "--duration", "20 s", *often, *burst, "-o", name, "--json")
+    made = json.loads(done.stdout)
+    link = {
+        "delay": "0 s",
+        "queue": {"drop-tail": {"limit": "unlimited"}},
+        "loss": {"trace": {"file": str(tmp_path / made["loss"]["trace"]["file"])}},
+    }
+    scenario = {
+        "duration": "20 s",
+        "topology": {"dumbbell": {"forward": {"capacity": "1 Gbit/s", **link}, "reverse": {"delay": "0 s"}}},
+        "flows": {"a": {"datagrams": {"rate": "1 Mb/s", "size": "125 B"}}},
+    }
+    series = varicap.run(scenario, seeds=1, series=True, overrides={"record.sample": "10 ms"}).link_series
+    lost = [row["dropped_packets"] for row in series.to_pylist() if row["link"] == "forward"]
+    losses = traces.load(tmp_path / name).loss
+    assert losses is not None
+    found = traces.info(traces.load(tmp_path / name)).loss
+    assert found is not None
+    assert 0.02 < found["mean"] < 0.3
+    # Ten packets in each 10 ms, all or none.
+    expected = losses.at(np.arange(len(lost), dtype=np.float64) * 0.01 + 0.005) > 0
+    assert 0 < expected.sum() < len(lost) / 2
+    within = slice(1, -1)  # a packet that leaves at a border belongs to either side
+    settled = [place for place in range(len(lost))[within] if len(set(expected[place - 1 : place + 2].tolist())) == 1]
+    assert [lost[place] == 10 for place in settled] == expected[settled].tolist()
+
+
+def test_losses_follow_the_outage_and_leave_the_rest_of_a_seed_as_it_was() -> None:
+    link = Satellite(burst_s=0.2, outage_s=0.1)
+    made = traces.generate_leo(3, 600, link)
+    plain = traces.generate_leo(3, 600, Satellite(burst_s=0.0, outage_s=0.1))
+    assert made.loss is not None
+    assert plain.loss is not None
+    assert plain.loss.loss.max() == 0
+    assert made.rate_bps.tolist() == plain.rate_bps.tolist()
+    assert made.delay is not None
+    assert plain.delay is not None
+    assert made.delay.delay_ms.tolist() == plain.delay.delay_ms.tolist()
+    assert (made.rate_bps[made.loss.loss > 0] > 0).all(), "nothing is lost while nothing is sent"
+    (begins,) = np.nonzero(np.diff(made.loss.loss, prepend=0.0) > 0)
+    since = made.time_s[begins] % 15
+    silent = made.rate_bps[begins - 1] == 0
+    assert (silent | (since < 0.01)).all(), "each burst follows an outage, or a reconfiguration without one"
+    long = traces.generate_leo(3, 60_000, link)
+    assert long.loss is not None
+    # An exponential time at each of 4 000 reconfigurations.
+    assert long.loss.loss.mean() * 15 == pytest.approx(0.2, rel=4 / np.sqrt(4_000))
+
+
+def test_losses_come_back_from_a_file_and_are_refused_with_their_line(tmp_path: Path) -> None:
+    loss = Losses(np.array([0.0, 0.4, 0.45]), np.array([0.0, 1.0, 0.125]), 0.7)
+    made = Rates(np.array([0.0, 0.5]), np.array([12e6, 1e6]), 1.4, Delays(np.zeros(1), np.array([20.0]), 1.4), loss)
+    at = np.linspace(0.001, 1.399, 500)
+    for name in ("a.csv", "bw_2.txt"):
+        traces.save(made, tmp_path / name)
+        again = traces.load(tmp_path / name).loss
+        assert again is not None
+        assert again.at(at).tolist() == loss.at(at).tolist()
+    (tmp_path / "b.csv").write_text("time_s,mbps,loss\n0,1,0\n1,1,1.5\n", encoding="utf-8")
+    with pytest.raises(traces.TraceError, match=r"b\.csv, line 3: found `1\.5`, expected a probability of loss"):
+        traces.load(tmp_path / "b.csv")
+    with pytest.raises(traces.TraceError, match="burst_loss is 2, expected at most 1"):
+        traces.generate_leo(1, 20, Satellite(burst_loss=2))
 
 
 @pytest.mark.parametrize("name", ["leo.csv", "bw_1.txt"])

@@ -181,6 +181,9 @@ def read_rates(file: str, text: bytes) -> tuple[NDArray[np.float64], NDArray[np.
     Raises ValueError with `file`, the line, what was found and what was expected.
     """
 
+def read_losses(file: str, text: bytes) -> tuple[NDArray[np.float64], NDArray[np.float64], float | None]:
+    """Of a CSV text of loss probabilities: instants [s], probabilities and length [s], as `read_rates`."""
+
 def read_opportunities(file: str, text: bytes) -> NDArray[np.uint64]:
     """Of a text in Mahimahi's format: the instants [ms].  Raises ValueError as `read_rates` does."""
 

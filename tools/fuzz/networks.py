@@ -20,6 +20,7 @@ def write_traces(folder: Path) -> None:
     (folder / "cell.down").write_text("1\n1\n4\n9\n9\n9\n30\n", encoding="utf-8")
     (folder / "cell.trains").write_text("0 20 0 1 1 5\n40 20 0\n95 20 2 2 30\n120 20 0\n", encoding="utf-8")
     (folder / "delays.csv").write_text("time_s,delay_ms\n0,30\n0.04,2.5\n0.1,11\n", encoding="utf-8")
+    (folder / "losses.csv").write_text("time_s,loss\n0,0\n0.03,1\n0.035,0.2\n0.07,0\n", encoding="utf-8")
     (folder / "delay_1.txt").write_text("30\n4\n4\n19\n0\n", encoding="utf-8")
 
 
@@ -95,6 +96,7 @@ def _losses(rng: random.Random) -> dict[str, Json]:
         "markov": {"markov": {"good": holding[0], "bad": holding[1]}},
         "rayleigh": {"rayleigh": {"doppler": "30 Hz", "threshold_db": -8.0}},
         "states": {"states": {"delivered": [1.0, 0.7, 0.0], "mean_holding": [*holding, "5 ms"]}},
+        "trace": {"trace": {"file": "losses.csv", "offset": rng.choice(["0 s", "random"])}},
     }
 
 
@@ -111,6 +113,15 @@ def _apps(rng: random.Random) -> dict[str, Json]:
     }
 
 
+def _datagram_rates(rng: random.Random) -> dict[str, Json]:
+    camera = {
+        "frame": "9 ms",
+        "deadline": rng.choice(["5 ms", "30 ms"]),
+        "maximum": rng.choice(["400 kb/s", "20 Mb/s"]),
+    }
+    return {"constant": rng.choice(RATES), "real-time": {"real-time": camera}}
+
+
 CONGESTION = ["reno", "cubic", "vegas", "copa", "accel-brake", "dctcp", "prague", "bbr", "bbr3"]
 RECOVERY = ["old-tahoe", "tahoe", "reno", "newreno", "sack", "rack"]
 PARTS = {
@@ -119,6 +130,7 @@ PARTS = {
     "LossConfig": set(_losses(random.Random(0))),
     "DelayConfig": set(_delays(random.Random(0))),
     "App": set(_apps(random.Random(0))),
+    "DatagramRate": set(_datagram_rates(random.Random(0))),
     "Recovery": set(RECOVERY),
     "Congestion": set(CONGESTION),
 }
@@ -166,8 +178,7 @@ def _link(rng: random.Random, chosen: dict[str, str]) -> Json:
 
 def _flow(rng: random.Random, chosen: dict[str, str]) -> Json:
     if rng.random() < 0.2:
-        spacing = rng.choice(["constant", "poisson"])
-        return {"datagrams": {"rate": rng.choice(RATES), "size": rng.choice(["64 B", "1200 B"]), "spacing": spacing}}
+        return _datagrams(rng, chosen)
     chosen["app"], chosen["congestion"] = rng.choice(sorted(_apps(rng))), rng.choice(CONGESTION)
     chosen["recovery"] = rng.choice(RECOVERY)
     tcp = {
@@ -196,6 +207,16 @@ def _flow(rng: random.Random, chosen: dict[str, str]) -> Json:
         for settings in flow["app"].values():
             settings.pop("heed", None)  # there is no rate to heed
     return flow
+
+
+def _datagrams(rng: random.Random, chosen: dict[str, str]) -> Json:
+    """At a rate or at that of an encoder, sometimes with a reservation."""
+    rates = _datagram_rates(rng)
+    chosen["datagrams"] = rng.choice(sorted(rates))
+    datagrams = {"rate": rates[chosen["datagrams"]], "size": rng.choice(["64 B", "1200 B"])}
+    if chosen["datagrams"] == "constant":
+        datagrams["spacing"] = rng.choice(["constant", "poisson"])
+    return {"datagrams": datagrams, **rng.choice([{}, {"reservation": {"rate": "400 kb/s"}}])}
 
 
 def _advice(rng: random.Random) -> dict[str, Json]:

@@ -5,6 +5,8 @@
 //! behaviour; so neither has to know of a new one.
 
 mod arrivals;
+mod bitrate;
+mod framed;
 mod greedy;
 mod on_off;
 mod playback;
@@ -21,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use varicap_units::{Bytes, Rate, Time, choice};
 
 pub use arrivals::{Arrivals, TransferArrivals};
+pub use framed::{Framed, FramedEncoder};
 pub use greedy::{Endless, Greedy};
 pub use on_off::{OnOff, OnOffFeed};
 pub use playback::Watched;

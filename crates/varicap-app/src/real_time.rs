@@ -1,26 +1,19 @@
-//! A camera: frames at a fixed pace, of a bitrate that follows how late they arrive. A simplification of Google's
-//! congestion control (draft-ietf-rmcat-gcc-02): its increase and decrease, with the delay of a frame instead of a filtered
-//! gradient.
+//! A camera: frames at a fixed pace, of a bitrate that follows how late they arrive.
 
 use std::collections::VecDeque;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{Checked, FASTEST, Part, bounded, positive, require};
-use varicap_units::{Bytes, NANOS_PER_SEC, Rate, Span, Time};
+use varicap_units::{Bytes, Rate, Span, Time};
 
+use crate::bitrate::Bitrate;
 use crate::playback::Watched;
 use crate::{Application, Feeding, Offer, Start};
 
-/// A decrease leaves this share of what arrives, in hundredths. Source: draft-ietf-rmcat-gcc-02 §5.5 (beta).
-const KEPT: u64 = 85;
-/// The bitrate grows by so much in a second, in hundredths. Source: draft-ietf-rmcat-gcc-02 §5.5 (eta).
-const GROWTH: u64 = 8;
-/// The time over which what arrives is measured. Source: draft-ietf-rmcat-gcc-02 §5.5 (R_hat).
-const WINDOW: Span = Span::from_millis(500);
-
 /// Frames at a fixed pace, each of which is wanted before its deadline. While frames are late the bitrate falls to 85 % of
-/// what arrives, at most once in half a second; otherwise it grows by 8 % a second.
+/// what arrives, at most once in half a second; otherwise it grows by 8 % a second. Over datagrams, which may be lost, it
+/// also falls by half the share of those lost if that is above 10 %, and does not grow above 2 %.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RealTime {
@@ -75,15 +68,11 @@ impl Application for RealTime {
     fn feed(&self, start: &Start<'_>) -> Box<Encoder> {
         Box::new(Encoder {
             config: *self,
-            bitrate: self.initial,
+            bitrate: Bitrate::new(self, start.at),
             last: None,
             next: start.at,
             sent: 0,
             under_way: VecDeque::new(),
-            window: start.at,
-            arrived: 0,
-            grown: start.at,
-            advice: Rate::UNLIMITED,
             watched: Watched::default(),
         })
     }
@@ -112,21 +101,13 @@ struct Frame {
 #[derive(Debug)]
 pub struct Encoder {
     config: RealTime,
-    bitrate: Rate,
+    bitrate: Bitrate,
     /// Bitrate of the last frame that arrived.
     last: Option<Rate>,
     /// When the next frame is captured.
     next: Time,
     sent: u64,
     under_way: VecDeque<Frame>,
-    /// When measuring what arrives began.
-    window: Time,
-    /// What has arrived since [B].
-    arrived: u64,
-    /// Up to when the bitrate has grown.
-    grown: Time,
-    /// The rate that the network advertises.
-    advice: Rate,
     watched: Watched,
 }
 
@@ -135,28 +116,6 @@ impl Encoder {
     fn is_late(&self, now: Time) -> bool {
         self.under_way.front().is_some_and(|frame| now.since(frame.captured) > self.config.deadline)
     }
-
-    /// Adapts the bitrate to what was measured up to `now`.
-    fn adapt(&mut self, now: Time, is_late: bool) {
-        let passed = now.since(self.window);
-        if is_late && passed >= WINDOW {
-            let nanos = u128::from(passed.as_nanos());
-            let arrived = u128::from(self.arrived) * 8 * u128::from(NANOS_PER_SEC) / nanos;
-            let kept = arrived.min(self.bitrate.as_bps().into()) * u128::from(KEPT) / 100;
-            self.bitrate = Rate::from_bps(kept as u64);
-        } else if !is_late {
-            let grown = now.since(self.grown).min(Span::from_secs(1)).as_nanos();
-            let more = u128::from(self.bitrate.as_bps()) * u128::from(grown) * u128::from(GROWTH);
-            let more = more / (100 * u128::from(NANOS_PER_SEC));
-            self.bitrate = Rate::from_bps(self.bitrate.as_bps() + more as u64);
-        }
-        if passed >= WINDOW {
-            (self.window, self.arrived) = (now, 0);
-        }
-        self.grown = now;
-        let RealTime { minimum, maximum, .. } = self.config;
-        self.bitrate = self.bitrate.min(self.advice).clamp(minimum, maximum);
-    }
 }
 
 impl Feeding for Encoder {
@@ -164,11 +123,10 @@ impl Feeding for Encoder {
         if now < self.next {
             return None;
         }
-        self.adapt(now, self.is_late(now));
-        let bits = u128::from(self.bitrate.as_bps()) * u128::from(self.config.frame.as_nanos());
-        let size = ((bits / u128::from(8 * NANOS_PER_SEC)) as u64).max(1);
+        self.bitrate.adapt(now, self.is_late(now));
+        let (bitrate, size) = (self.bitrate.rate(), self.bitrate.frame(self.config.frame));
         self.sent += size;
-        self.under_way.push_back(Frame { captured: self.next, bitrate: self.bitrate, size, end: self.sent });
+        self.under_way.push_back(Frame { captured: self.next, bitrate, size, end: self.sent });
         self.next += self.config.frame;
         Some(Offer::Write(Bytes::new(size)))
     }
@@ -184,7 +142,7 @@ impl Feeding for Encoder {
     fn on_delivered(&mut self, now: Time, delivered: u64) {
         while let Some(frame) = self.under_way.front().copied().filter(|frame| frame.end <= delivered) {
             self.under_way.pop_front();
-            self.arrived += frame.size;
+            self.bitrate.on_arrived(frame.size);
             self.watched.count(frame.bitrate, self.last.replace(frame.bitrate));
             self.watched.late += u64::from(now.since(frame.captured) > self.config.deadline);
         }
@@ -192,7 +150,7 @@ impl Feeding for Encoder {
 
     fn hear(&mut self, rate: Rate) {
         if self.config.heed {
-            self.advice = rate;
+            self.bitrate.advise(rate);
         }
     }
 

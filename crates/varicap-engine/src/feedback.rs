@@ -68,7 +68,7 @@ impl Advertiser {
                 continue;
             };
             let framed = network.links[link].parts.framing.framed(datagrams.size);
-            let rate = scaled(datagrams.rate, framed, datagrams.size);
+            let rate = scaled(datagrams.rate.fastest(), framed, datagrams.size);
             let (start, stop) = (flow.start, flow.stop);
             advertiser.demands.push(Demand { rate, sources: u64::from(flow.count), start, stop });
         }

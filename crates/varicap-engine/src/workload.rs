@@ -1,40 +1,58 @@
 //! The part of the workload that is not TCP: datagrams, and changes of reservations.
 
+use varicap_app::{Framed, FramedEncoder, Watched};
 use varicap_experiment::ReservationSpec;
-use varicap_experiment::scenario::{Datagrams, Spacing};
+use varicap_experiment::scenario::{DatagramRate, Datagrams, Spacing};
 use varicap_net::capacity::Steps;
 use varicap_net::{CapacityParts, CapacityProcess, CapacitySegment};
 use varicap_units::{Bytes, Rate, Span, Stream, Time, TokenBucket};
 
-/// A stream of datagrams, sent without regard to congestion.
+/// A stream of datagrams.
 #[derive(Debug)]
 pub struct DatagramSource {
-    spacing: Spacing,
-    gap: Span,
+    pace: Pace,
     stop: Time,
-    stream: Stream,
     next: Time,
-    /// Wire size of each datagram [B].
-    pub size: Bytes,
     /// Datagrams sent so far.
     pub sent: u64,
     /// Decides which datagrams are marked, if some are.
     pub bucket: Option<Box<TokenBucket>>,
 }
 
+/// What decides when datagrams leave, and of which size.
+#[derive(Debug)]
+enum Pace {
+    /// A rate, without regard to congestion.
+    Constant { size: Bytes, spacing: Spacing, gap: Span, stream: Stream },
+    /// An encoder that adapts to what arrives.
+    Encoder(Box<FramedEncoder>),
+}
+
+/// A datagram that leaves.
+#[derive(Clone, Copy, Debug)]
+pub struct Departing {
+    /// Its size on the wire.
+    pub size: Bytes,
+    /// Whether it is marked as reserved.
+    pub is_reserved: bool,
+    /// Its number, if the source is to hear of its arrival.
+    pub number: Option<u64>,
+}
+
 impl DatagramSource {
     /// A source that starts at `start` and draws its gaps from `stream`.
     pub fn new(config: &Datagrams, start: Time, stop: Time, stream: Stream) -> DatagramSource {
-        DatagramSource {
-            spacing: config.spacing,
-            gap: config.rate.transmission_time(config.size),
-            stop,
-            stream,
-            next: if config.rate == Rate::ZERO { Time::NEVER } else { start },
-            size: config.size,
-            sent: 0,
-            bucket: None,
-        }
+        let Datagrams { rate, size, spacing } = *config;
+        let (pace, next) = match rate {
+            DatagramRate::Constant(rate) => {
+                let pace = Pace::Constant { size, spacing, gap: rate.transmission_time(size), stream };
+                (pace, if rate == Rate::ZERO { Time::NEVER } else { start })
+            }
+            DatagramRate::RealTime(camera) => {
+                (Pace::Encoder(Box::new(FramedEncoder::new(&camera, size, start))), start)
+            }
+        };
+        DatagramSource { pace, stop, next, sent: 0, bucket: None }
     }
 
     /// The instant at which the next datagram leaves.
@@ -42,22 +60,44 @@ impl DatagramSource {
         self.next
     }
 
-    /// Decides whether the datagram that leaves now is marked as reserved, and takes its tokens if so.
-    pub fn mark(&mut self, now: Time) -> bool {
-        self.bucket.as_mut().is_some_and(|bucket| bucket.take(now, self.size))
-    }
-
-    /// Notes that a datagram leaves now, and schedules the next one.
-    pub fn send(&mut self, now: Time) {
+    /// The datagram that leaves now, marked as its tokens allow; schedules the next one.
+    pub fn send(&mut self, now: Time) -> Departing {
         debug_assert!(now >= self.next, "a datagram leaves before it is due");
         self.sent += 1;
-        let gap = match self.spacing {
-            Spacing::Constant => self.gap,
-            Spacing::Poisson => self.stream.exponential_span(self.gap),
+        let (size, number) = match &mut self.pace {
+            Pace::Constant { size, spacing, gap, stream } => {
+                self.next = now
+                    + match spacing {
+                        Spacing::Constant => *gap,
+                        Spacing::Poisson => stream.exponential_span(*gap),
+                    };
+                (*size, None)
+            }
+            Pace::Encoder(encoder) => {
+                let Framed { size, number } = encoder.send(now);
+                self.next = encoder.poll_at();
+                (size, Some(number))
+            }
         };
-        self.next = now + gap;
         if self.next >= self.stop {
             self.next = Time::NEVER;
+        }
+        let is_reserved = self.bucket.as_mut().is_some_and(|bucket| bucket.take(now, size));
+        Departing { size, is_reserved, number }
+    }
+
+    /// Notes that the datagram with this number has arrived at `now`.
+    pub fn on_arrived(&mut self, now: Time, number: u64, size: Bytes) {
+        if let Pace::Encoder(encoder) = &mut self.pace {
+            encoder.on_arrived(now, number, size);
+        }
+    }
+
+    /// What has been seen of an encoder's frames.
+    pub fn watched(&self) -> Watched {
+        match &self.pace {
+            Pace::Constant { .. } => Watched::default(),
+            Pace::Encoder(encoder) => encoder.watched(),
         }
     }
 }

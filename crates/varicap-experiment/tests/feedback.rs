@@ -347,3 +347,31 @@ fn a_policy_is_that_of_the_queue_unless_it_says_otherwise() {
     assert_eq!(rate("\"policy\""), Some(2_000_000));
     assert_eq!(rate("{ policy = { rate = \"3 Mbit/s\" } }"), Some(3_000_000));
 }
+
+#[test]
+fn an_encoder_of_datagrams_hears_nothing_but_what_arrives() {
+    let with = |keys: &str, more: &str| {
+        chain(&format!("datagrams = {{ rate = {{ real-time = {{ {keys} }} }}{more} }}"))
+    };
+    assert!(resolve(&with("maximum = \"2 Mbit/s\"", "")).is_ok());
+    let key = "x.toml:10: flows.a.datagrams";
+    assert_refused(
+        &with("heed = true", ""),
+        &format!(
+            "{key}.rate.real-time.heed: found `true`, expected false: no rate is advertised to datagrams"
+        ),
+    );
+    assert_refused(
+        &with("", ", spacing = \"poisson\""),
+        &format!(
+            "{key}.spacing: found `poisson`, expected constant: the datagrams of a frame are spaced evenly"
+        ),
+    );
+    assert_refused(
+        &with("initial = \"4 Mbit/s\"", ""),
+        &format!(
+            "{key}.rate.real-time.initial: found `4 Mbit/s`, expected from 100 kbit/s (`minimum`) to 3 Mbit/s \
+             (`maximum`)"
+        ),
+    );
+}

@@ -1,7 +1,8 @@
 //! Random loss on the wire, after the server: a lost frame has used its capacity.
 //!
 //! A loss that is drawn for each frame implements [`FrameLoss`] for its configuration; a channel in time, which moves
-//! whatever is sent, implements [`ChannelPart`]. Each is one file, and one line of the registry below.
+//! whatever is sent, implements [`ChannelPart`]; a probability that holds from instant to instant, [`TimedLoss`]. Each is
+//! one file, and one line of the registry below.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -10,13 +11,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use varicap_units::part::Part;
-use varicap_units::{Probability, Stream, Time, choice};
+use varicap_units::{Probability, Stream, Streams, Time, choice, stream_name};
 
 use crate::NetError;
+use crate::capacity::ReadFile;
 use crate::channel::{
     Channel, ChannelPart, ChannelParts, GoodBadConfig, RayleighConfig, StatesConfig, certain,
 };
 use crate::handover::{Bursting, Bursts};
+use crate::loss_trace::TraceLossConfig;
 
 /// What the configuration of a loss that is drawn for each frame brings along, next to its own check ([`Part`]).
 pub trait FrameLoss: Part {
@@ -36,6 +39,35 @@ pub trait LosesFrames: Debug + Clone {
     fn loses(&mut self) -> bool;
 }
 
+/// What the configuration of a probability of loss in time brings along, next to its own check ([`Part`]).
+pub trait TimedLoss: Part {
+    /// What all runs share: checked, with its files read. Cheap to clone.
+    type Parts: Clone + Debug;
+    /// Where the loss of one direction of a link stands.
+    type State: LosesInTime;
+
+    /// Checks the configuration, and reads the files that it names through `read_file`.
+    fn read(&self, read_file: &mut ReadFile<'_>) -> Result<Self::Parts, NetError>;
+
+    /// Long-run share of what is lost, if it is sent at random instants.
+    fn mean(parts: &Self::Parts) -> f64;
+
+    /// How often the probability changes [1/s].
+    fn work(parts: &Self::Parts) -> f64;
+
+    /// Whether all runs meet the same stretch of a trace.
+    fn repeats_itself(parts: &Self::Parts) -> bool;
+
+    /// The loss of one run: `traces` draws where in a trace it begins, `luck` which frames are lost.
+    fn start(parts: &Self::Parts, traces: Stream, luck: Stream) -> Self::State;
+}
+
+/// Draws the fate of one frame after the other, each by the instant at which it leaves the server.
+pub trait LosesInTime: Debug + Clone {
+    /// Whether the frame is lost that is through at `end`, which never decreases.
+    fn loses(&mut self, end: Time) -> bool;
+}
+
 /// Nothing is lost.
 struct NoLoss;
 
@@ -47,10 +79,11 @@ macro_rules! losses {
     (
         per_frame { $( $Frame:ident ( $FrameConfig:ty ) = $frame_name:literal, $frame_doc:literal; )+ }
         in_time { $( $Time:ident ( $TimeConfig:ty ) = $time_name:literal, $time_doc:literal; )+ }
+        by_instant { $( $Timed:ident ( $TimedConfig:ty ) = $timed_name:literal, $timed_doc:literal; )+ }
     ) => {
         varicap_units::parts! {
             /// Random loss on the wire, after the server: a lost frame has used its capacity. The first two are stepped
-            /// once per frame (per transmission of a link with `arq`); the others are channels in time, whatever is sent.
+            /// once per frame (per transmission of a link with `arq`); the others move in time, whatever is sent.
             #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
             #[serde(remote = "Self")]
             #[schemars(transform = choice::text_or_number)]
@@ -59,6 +92,7 @@ macro_rules! losses {
                 None[NoLoss] = "none", "Nothing is lost.";
                 $( $Frame(config: $FrameConfig) = $frame_name, $frame_doc; )+
                 $( $Time(config: $TimeConfig) = $time_name, $time_doc; )+
+                $( $Timed(config: $TimedConfig) = $timed_name, $timed_doc; )+
             }
         }
 
@@ -69,6 +103,7 @@ macro_rules! losses {
                     LossConfig::None => None,
                     $( LossConfig::$Frame(_) => None, )+
                     $( LossConfig::$Time(config) => Some(config.facts()), )+
+                    $( LossConfig::$Timed(_) => None, )+
                 }
             }
         }
@@ -79,6 +114,7 @@ macro_rules! losses {
             /// Nothing is lost.
             None,
             $( #[doc = $frame_doc] $Frame($FrameConfig), )+
+            $( #[doc = $timed_doc] $Timed(<$TimedConfig as TimedLoss>::Parts), )+
             /// A channel in time.
             Channel(ChannelParts),
             /// Another one with bursts at handovers.
@@ -86,14 +122,26 @@ macro_rules! losses {
         }
 
         impl LossParts {
-            /// Checks `config`. Keys of errors are relative to the choice.
-            pub fn new(config: &LossConfig) -> Result<LossParts, NetError> {
+            /// Checks `config` and reads the files that it names through `read_file`. Keys of errors are relative to the
+            /// choice.
+            pub fn from_config(
+                config: &LossConfig,
+                read_file: &mut ReadFile<'_>,
+            ) -> Result<LossParts, NetError> {
                 config.check()?;
                 Ok(match config {
                     LossConfig::None => LossParts::None,
                     $( LossConfig::$Frame(config) => LossParts::$Frame(config.clone()), )+
                     $( LossConfig::$Time(config) => LossParts::Channel(config.channel()?), )+
+                    $( LossConfig::$Timed(config) => {
+                        LossParts::$Timed(config.read(read_file).map_err(|error| error.within($timed_name))?)
+                    } )+
                 })
+            }
+
+            /// The same of a `config` that names no file.
+            pub fn new(config: &LossConfig) -> Result<LossParts, NetError> {
+                LossParts::from_config(config, &mut |_| Err("no files are read here".to_owned()))
             }
 
             /// Long-run share of frames that are lost; on a channel in time, of frames that are sent in an instant.
@@ -101,8 +149,30 @@ macro_rules! losses {
                 match self {
                     LossParts::None => 0.0,
                     $( LossParts::$Frame(config) => config.mean(), )+
+                    $( LossParts::$Timed(parts) => <$TimedConfig as TimedLoss>::mean(parts), )+
                     LossParts::Channel(channel) => channel.mean_loss(),
                     LossParts::Bursts(bursts) => bursts.mean(),
+                }
+            }
+
+            /// Roughly how much work a second of it is while nothing is sent, in random numbers, cosines or rows of a
+            /// trace [1/s].
+            pub fn work(&self) -> f64 {
+                match self {
+                    LossParts::None => 0.0,
+                    $( LossParts::$Frame(_) => 0.0, )+
+                    $( LossParts::$Timed(parts) => <$TimedConfig as TimedLoss>::work(parts), )+
+                    LossParts::Channel(channel) => channel.work(),
+                    LossParts::Bursts(bursts) => bursts.loss().work(),
+                }
+            }
+
+            /// Whether all runs meet the same stretch of a trace.
+            pub fn repeats_itself(&self) -> bool {
+                match self {
+                    $( LossParts::$Timed(parts) => <$TimedConfig as TimedLoss>::repeats_itself(parts), )+
+                    LossParts::Bursts(bursts) => bursts.loss().repeats_itself(),
+                    _ => false,
                 }
             }
         }
@@ -113,6 +183,7 @@ macro_rules! losses {
             /// Nothing is lost.
             None,
             $( #[doc = $frame_doc] $Frame(<$FrameConfig as FrameLoss>::State), )+
+            $( #[doc = $timed_doc] $Timed(Box<<$TimedConfig as TimedLoss>::State>), )+
             /// A channel in time, and before when the next transmission over it cannot have begun.
             Channel(Box<Channel>, Time),
             /// Another one with bursts at handovers.
@@ -120,18 +191,23 @@ macro_rules! losses {
         }
 
         impl Loss {
-            /// The loss of `parts`; `stream` gives the random numbers of its part `loss` (which frames are lost) or
-            /// `channel` (the states of a channel in time) or `handover` (which frames a burst loses).
-            pub fn new(parts: &LossParts, stream: &dyn Fn(&str) -> Stream) -> Loss {
+            /// The loss of `parts` at the link called `link`, with random numbers from `streams`: `loss` says which
+            /// frames are lost, `channel` the states of a channel in time, `handover` which frames a burst loses.
+            pub fn new(parts: &LossParts, link: &str, streams: &Streams) -> Loss {
+                let stream = |part: &str| streams.stream(&stream_name::link(link, part));
                 match parts {
                     LossParts::None => Loss::None,
                     $( LossParts::$Frame(config) => Loss::$Frame(config.start(stream("loss"))), )+
+                    $( LossParts::$Timed(parts) => {
+                        let traces = streams.stream(&stream_name::traces());
+                        Loss::$Timed(Box::new(<$TimedConfig as TimedLoss>::start(parts, traces, stream("loss"))))
+                    } )+
                     LossParts::Channel(parts) => {
                         let channel = Channel::new(parts, stream("channel"), stream("loss"));
                         Loss::Channel(Box::new(channel), Time::ZERO)
                     }
                     LossParts::Bursts(bursts) => {
-                        let loss = Loss::new(bursts.loss(), stream);
+                        let loss = Loss::new(bursts.loss(), link, streams);
                         Loss::Bursts(Box::new(Bursting::new(bursts, loss, stream("handover"))))
                     }
                 }
@@ -142,6 +218,7 @@ macro_rules! losses {
                 match self {
                     Loss::None => false,
                     $( Loss::$Frame(loss) => loss.loses(), )+
+                    $( Loss::$Timed(loss) => loss.loses(end), )+
                     Loss::Channel(channel, free) => {
                         let begin = ready.max(*free);
                         if ready < end {
@@ -171,6 +248,10 @@ losses! {
             "Rayleigh fading: what is sent while the power is below a threshold is lost.";
         States(StatesConfig) = "states",
             "A channel with several states, in continuous time; what is sent fares as in the worst state that it meets.";
+    }
+    by_instant {
+        Trace(TraceLossConfig) = "trace",
+            "A trace of probabilities; what is sent fares by that of the instant at which it leaves the server.";
     }
 }
 choice!(LossConfig, |text: &str| {
@@ -294,7 +375,6 @@ impl LosesFrames for GilbertElliott {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use varicap_units::Streams;
 
     fn p(value: f64) -> Probability {
         Probability::new(value).unwrap()
@@ -302,7 +382,7 @@ mod tests {
 
     fn losses(config: LossConfig, frames: usize) -> Vec<bool> {
         let parts = LossParts::new(&config).unwrap();
-        let mut loss = Loss::new(&parts, &|part| Streams::new(3, 0).stream(&format!("link.a.{part}")));
+        let mut loss = Loss::new(&parts, "a", &Streams::new(3, 0));
         (0..frames).map(|_| loss.loses(Time::ZERO, Time::ZERO)).collect()
     }
 

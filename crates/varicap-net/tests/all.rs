@@ -16,6 +16,7 @@ mod handover;
 mod laws;
 mod light;
 mod link;
+mod losses;
 mod marking;
 mod offsets;
 mod opportunities;

@@ -14,7 +14,8 @@ use varicap_net::{
     DelayConfig, DelayParts, DeviceConfig, DropFrom, DropTailConfig, DrrConfig, EredConfig, Framing,
     GilbertElliottConfig, GoodBadConfig, HandoverConfig, LinkParts, LossConfig, LossParts, MarkovConfig,
     MarkovDelayConfig, OpportunityParts, OpportunityTrace, PieConfig, QueueConfig, RayleighConfig, RedConfig,
-    Service, SessionsConfig, SfqConfig, SlottedMarkovConfig, StepsConfig, StepsDelayConfig, TraceOffset,
+    Service, SessionsConfig, SfqConfig, SlottedMarkovConfig, StepsConfig, StepsDelayConfig, TraceLossConfig,
+    TraceOffset, read_losses,
 };
 use varicap_units::{Amount, Bytes, Frequency, Probability, Rate, Span, Streams, Time, Work};
 
@@ -177,14 +178,19 @@ fn any_loss() -> impl Strategy<Value = LossParts> {
         delivered: probability(1.0),
         oscillators: 8,
     };
+    let trace = serde_json::from_str::<TraceLossConfig>(r#"{"file": "l.csv"}"#).unwrap();
     prop_oneof![
         Just(LossConfig::None),
         Just(LossConfig::Bernoulli(probability(0.1))),
         Just(LossConfig::GilbertElliott(gilbert_elliott)),
         Just(LossConfig::Markov(markov)),
         Just(LossConfig::Rayleigh(rayleigh)),
+        Just(LossConfig::Trace(trace)),
     ]
-    .prop_map(|config| LossParts::new(&config).unwrap())
+    .prop_map(|config| {
+        let rows = b"time_s,loss\n0,0.1\n0.0013,1\n0.002000001,0\n";
+        LossParts::from_config(&config, &mut |_| Ok(Box::new(&rows[..]))).unwrap()
+    })
 }
 
 fn any_link(capacity: impl Strategy<Value = CapacityParts>) -> impl Strategy<Value = LinkParts> {
@@ -503,6 +509,14 @@ proptest! {
         let text = if header { [b"time_s,delay_ms\n".as_slice(), &text].concat() } else { text };
         if let Ok(timeline) = read_delays("t", &text[..], true) {
             prop_assert!(timeline.pieces().count() <= text.len());
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_read_or_refused_as_a_trace_of_losses(text in any_text(), header in any::<bool>()) {
+        let text = if header { [b"time_s,loss\n".as_slice(), &text].concat() } else { text };
+        if let Ok(timeline) = read_losses("t", &text[..], true) {
+            prop_assert!(timeline.pieces().all(|(_, loss)| (0.0..=1.0).contains(&loss.get())));
         }
     }
 }

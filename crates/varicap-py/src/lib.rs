@@ -69,7 +69,7 @@ mod _core {
     #[pymodule_export]
     use super::timers::PyKernelTimers;
     #[pymodule_export]
-    use super::trace::{read_opportunities, read_rates};
+    use super::trace::{read_losses, read_opportunities, read_rates};
 
     /// The JSON Schema of scenario files.
     #[pyfunction]

@@ -295,16 +295,18 @@ impl Net {
         }
     }
 
-    /// Notes when a datagram leaves its source, if packets are recorded.
+    /// Notes when a datagram leaves its source, if packets are recorded, and its number, if it has one.
     #[inline]
-    pub fn send_datagram(&mut self, now: Time, packet: &mut Packet) {
-        self.traffic.send_datagram(now, packet);
+    pub fn send_datagram(&mut self, now: Time, packet: &mut Packet, number: Option<u64>) {
+        self.traffic.send_datagram(now, packet, number);
     }
 
-    /// Forgets a datagram that is at its endpoint.
+    /// Forgets a datagram that is at its endpoint, and returns its number, if it may have one.
     #[inline]
-    pub fn arrive_datagram(&mut self, packet: &Packet) {
+    pub fn arrive_datagram(&mut self, packet: &Packet) -> Option<u64> {
+        let number = self.traffic.number_of(packet);
         self.traffic.end_datagram(packet);
+        number
     }
 
     /// The segment of a packet that is at its endpoint. It may be read until the next one is sent.

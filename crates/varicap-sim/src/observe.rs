@@ -224,16 +224,24 @@ impl Traffic {
         self.audit.on_sent(_packet);
     }
 
-    /// Gives a datagram that leaves now a segment if packets are recorded: the log says when it was sent.
+    /// Gives a datagram that leaves now a segment if packets are recorded, since the log says when it was sent, or if its
+    /// source wants to hear its number.
     #[inline]
-    pub(crate) fn send_datagram(&mut self, now: Time, packet: &mut Packet) {
-        if self.log.is_some() {
+    pub(crate) fn send_datagram(&mut self, now: Time, packet: &mut Packet, number: Option<u64>) {
+        if self.log.is_some() || number.is_some() {
             let (slot, place) = self.segments.vacant();
-            let size = packet.label().size;
-            *place = Segment { wire_size: size, len: u32::from(size), sent_at: now, ..Segment::default() };
+            let (size, seq) = (packet.label().size, number.unwrap_or_default());
+            *place =
+                Segment { seq, wire_size: size, len: u32::from(size), sent_at: now, ..Segment::default() };
             packet.carry(slot);
             self.segments.take();
         }
+    }
+
+    /// The number of a datagram that has arrived; those that have none and are recorded are all number 0.
+    #[inline]
+    pub(crate) fn number_of(&self, packet: &Packet) -> Option<u64> {
+        (packet.segment() != Packet::NO_SEGMENT).then(|| self.segments.get(packet.segment()).seq)
     }
 
     /// Frees the segment of a datagram that has arrived or was lost, if it has one.
@@ -469,7 +477,7 @@ mod tests {
     fn the_guard_is_asked_as_the_log_grows_and_not_once_it_is_full() {
         let mut traffic = Traffic::new(Some(PacketLog::new(EVENTS_BETWEEN_QUESTIONS)), None);
         let mut packet = Packet::datagram(0, 0, Bytes::new(100));
-        traffic.send_datagram(Time::ZERO, &mut packet);
+        traffic.send_datagram(Time::ZERO, &mut packet, None);
         let push = |traffic: &mut Traffic| traffic.record(Time::ZERO, 0, PacketEvent::Arrival, &packet);
         (1..EVENTS_BETWEEN_QUESTIONS).for_each(|_| push(&mut traffic));
         traffic.guard = strict();

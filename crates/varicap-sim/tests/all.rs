@@ -7,6 +7,7 @@ mod budget;
 mod common;
 mod conventions;
 mod course;
+mod encoder;
 mod feedback;
 mod l4s;
 mod laws;

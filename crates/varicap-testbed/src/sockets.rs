@@ -55,7 +55,7 @@ pub fn clamp_window(fd: &OwnedFd, plan: &FlowPlan) -> io::Result<()> {
     sys::set_option(fd, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, clamp)
 }
 
-/// A socket for the datagrams of a group, which is never read; to be called in the receivers' namespace.
+/// A socket that receives the datagrams of a group; to be called in the receivers' namespace.
 pub fn receive_datagrams(group: u16) -> io::Result<OwnedFd> {
     let fd = sys::socket(libc::AF_INET, libc::SOCK_DGRAM, 0)?;
     sys::bind(&fd, addresses::receiver(group), addresses::RECEIVER_PORT)?;

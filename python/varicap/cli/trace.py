@@ -144,7 +144,7 @@ def plot(
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Draw traces over each other: rates over time and their distribution, and delays if there are any."""
+    """Draw traces over each other: rates over time and their distribution, and delays and losses if there are any."""
     from varicap import traces
     from varicap.report import traces as report
 
@@ -309,7 +309,7 @@ def _save(
     comment = [] if note is None else [f"varicap {_core.__version__}: varicap trace generate {note}"]
     written = reported(lambda: traces.save(made, output, form, step_s, comment))
     key = "trace" if form == "csv" else "opportunities"
-    delays = _delays_in(made, form, written)
+    delays, losses = _delays_in(made, form, written), _losses_in(made, form, written)
     mean = traces.mean_rate_bps(made)
     if as_json:
         found = {
@@ -318,14 +318,17 @@ def _save(
             "mean_bps": mean,
             "capacity": {key: {"file": str(written[0])}},
             "delay": None if delays is None else {"trace": {"file": str(delays)}},
+            "loss": None if losses is None else {"trace": {"file": str(losses)}},
         }
         echo(json.dumps(found, ensure_ascii=False))
     elif not quiet:
-        files = " and ".join(str(path) for path in written)
+        files = ", ".join(str(path) for path in written[:-1])
+        files = f"{files} and {written[-1]}" if files else str(written[-1])
         say(f"wrote {files}: {made.duration_s:g} s, {mean / 1e6:.3g} Mb/s on average")
         say(f'in a scenario: capacity = {{ {key} = {{ file = "{written[0]}" }} }}')
-        if delays is not None:
-            say(f'               delay = {{ trace = {{ file = "{delays}" }} }}')
+        for beside, file in (("delay", delays), ("loss", losses)):
+            if file is not None:
+                say(f'               {beside} = {{ trace = {{ file = "{file}" }} }}')
 
 
 def _delays_in(made: "Trace", form: "Format", written: list[Path]) -> Path | None:
@@ -333,6 +336,13 @@ def _delays_in(made: "Trace", form: "Format", written: list[Path]) -> Path | Non
     if made.delay is None or form == "mahimahi":
         return None
     return written[0] if form == "csv" else written[1]
+
+
+def _losses_in(made: "Trace", form: "Format", written: list[Path]) -> Path | None:
+    """The same of losses: a column of the CSV, or a file of its own."""
+    if made.loss is None or form == "mahimahi":
+        return None
+    return written[0] if form == "csv" else written[2]
 
 
 def _short(names: list[str]) -> list[str]:
@@ -348,11 +358,11 @@ _from_parameters(
 )
 _from_parameters(
     *("leo", Satellite, "generate_leo"),
-    "A link to satellites in low orbit: another capacity and delay every 15 s, after a short outage.",
+    "A link to satellites in low orbit: another capacity and delay every 15 s, after a short outage and losses.",
     "--duration '2 min' -o bw_1.txt",
 )
 _from_parameters(
     *("handover", Cells, "generate_handover"),
-    "A way from cell to cell: capacity rises and falls, with a gap at each border.",
+    "A way from cell to cell: capacity rises and falls, with a gap, losses and another delay at each border.",
     "--crossing '30 s' -o train.csv",
 )

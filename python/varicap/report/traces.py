@@ -6,26 +6,33 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from varicap.report.table import significant
-from varicap.traces import Info, Trace, bins
+from varicap.traces import Delays, Info, Losses, Trace, bins
+from varicap.traces.trace import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+_PARTS = 50
+"""Of an interval, in which a figure looks for losses."""
 _POINTS = 600
 """Intervals that a figure shows, if nobody says how long they are."""
 
 
 def figure(traces: Mapping[str, Trace], step_s: float | None = None) -> "Figure":
-    """Rates over time and how they are distributed, of all traces over each other; delays below, if there are any."""
+    """Rates over time and how they are distributed, of all traces over each other; delays and losses below."""
     from matplotlib.figure import Figure
 
     from varicap.report import style
 
     longest = max(trace.duration_s for trace in traces.values())
     step = step_s if step_s is not None else max(0.1, longest / _POINTS)
-    delayed = {name: trace for name, trace in traces.items() if trace.delay is not None}
-    rows = 2 if delayed else 1
+    courses: list[tuple[str, dict[str, Delays | Losses]]] = [
+        ("one-way delay [ms]", {name: trace.delay for name, trace in traces.items() if trace.delay is not None}),
+        ("loss [%]", {name: trace.loss for name, trace in traces.items() if trace.loss is not None}),
+    ]
+    courses = [(label, of) for label, of in courses if of]
+    rows = 1 + len(courses)
     drawn = Figure(figsize=(11, 0.8 + 2.6 * rows), dpi=120, layout="constrained")
     grid = drawn.subplots(rows, 2, squeeze=False, width_ratios=(4, 1), sharey="row")
     for axes in grid.ravel():
@@ -35,18 +42,27 @@ def figure(traces: Mapping[str, Trace], step_s: float | None = None) -> "Figure"
         colour = style.colour(number)
         grid[0, 0].stairs(rates / 1e6, edges, baseline=None, color=colour, linewidth=0.9, label=style.literal(name))
         _distribution(grid[0, 1], rates / 1e6, colour)
-        if trace.delay is not None:
-            delays = trace.delay.at((edges[:-1] + edges[1:]) / 2)
-            grid[1, 0].stairs(delays, edges, baseline=None, color=colour, linewidth=0.9)
-            _distribution(grid[1, 1], delays, colour)
+        for row, (_, of) in enumerate(courses, 1):
+            if name in of:
+                found = _values(of[name], edges)
+                grid[row, 0].stairs(found, edges, baseline=None, color=colour, linewidth=0.9)
+                _distribution(grid[row, 1], found, colour)
     grid[0, 0].set_ylabel(f"capacity [Mb/s], means of {step:.3g} s", fontsize=8)
     grid[0, 0].set_ylim(bottom=0)
     grid[0, 0].legend(fontsize=7, frameon=False, loc="lower right", bbox_to_anchor=(1.0, 0.98), ncols=4)
-    if delayed:
-        grid[1, 0].set_ylabel("one-way delay [ms]", fontsize=8)
+    for row, (label, _) in enumerate(courses, 1):
+        grid[row, 0].set_ylabel(label, fontsize=8)
     grid[-1, 0].set_xlabel("time [s]", fontsize=8)
     grid[-1, 1].set_xlabel("share of time below", fontsize=8)
     return drawn
+
+
+def _values(course: Delays | Losses, edges: Array) -> Array:
+    """A value for each interval: the delay in its middle, the mean of losses, since bursts are shorter."""
+    if isinstance(course, Delays):
+        return course.at((edges[:-1] + edges[1:]) / 2)
+    finer = np.linspace(edges[:-1], edges[1:], 2 * _PARTS + 1)[1::2]
+    return np.asarray(100 * course.at(finer).mean(axis=0))
 
 
 def _distribution(axes: "Axes", values: "np.ndarray[tuple[int, ...], np.dtype[np.float64]]", colour: str) -> None:
@@ -81,6 +97,15 @@ def table(infos: Mapping[str, Info]) -> tuple[list[str], list[list[str]]]:
             [f"{key} delay [ms]", *(_number((info.delay_ms or {}).get(key)) for info in found)]
             for key in ("least", "mean", "greatest")
         ]
+    if any(info.loss for info in found):
+        rows += [
+            [f"{says} [%]", *(_percent((info.loss or {}).get(key)) for info in found)]
+            for key, says in (
+                ("mean", "mean loss"),
+                ("greatest", "greatest loss"),
+                ("share_of_time", "time with losses"),
+            )
+        ]
     return ["", *infos], rows
 
 
@@ -95,6 +120,10 @@ _SHARES = {"p0": "least", "p50": "median", "p100": "greatest"}
 
 def _mega(value: float) -> str:
     return significant(value / 1e6, 3)
+
+
+def _percent(value: float | None) -> str:
+    return _number(None if value is None else 100 * value)
 
 
 def _number(value: float | None) -> str:

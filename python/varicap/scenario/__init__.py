@@ -1636,6 +1636,27 @@ class States(Part):
     """First state. Default: drawn from the stationary distribution."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class TraceLoss(Part):
+    """A CSV file of loss probabilities, which may be that of the rates.
+
+    Its header names the columns, `time_s` and `loss` (a share, from 0 to 1) or `loss_percent`.
+    """
+
+    _tag: ClassVar[str] = "trace"
+
+    file: str
+    """The file, relative to the scenario's folder."""
+    repeat: bool = True
+    """After its last row, whose probability holds as long as the one before it, the trace begins again; otherwise its
+    last probability stays.
+
+    Default: true.
+    """
+    offset: TraceOffset = At("0 s")
+    """Where in the trace a run begins: a time, or `random`. Default: 0 s."""
+
+
 @dataclass(frozen=True)
 class Bernoulli(Part):
     """Each frame with the same probability; may be written as the probability alone: `"1 %"`."""
@@ -1646,11 +1667,11 @@ class Bernoulli(Part):
     value: Probability
 
 
-Loss: TypeAlias = str | float | Bernoulli | GilbertElliott | GoodBad | Rayleigh | States
+Loss: TypeAlias = str | float | Bernoulli | GilbertElliott | GoodBad | Rayleigh | States | TraceLoss
 """Random loss on the wire, after the server: a lost frame has used its capacity.
 
-The first two are stepped once per frame (per transmission of a link with `arq`); the others are channels in time,
-whatever is sent.
+The first two are stepped once per frame (per transmission of a link with `arq`); the others move in time, whatever is
+sent.
 """
 
 
@@ -1959,7 +1980,8 @@ class RealTime(Part):
     """Frames at a fixed pace, each of which is wanted before its deadline.
 
     While frames are late the bitrate falls to 85 % of what arrives, at most once in half a second; otherwise it grows
-    by 8 % a second.
+    by 8 % a second. Over datagrams, which may be lost, it also falls by half the share of those lost if that is above
+    10 %, and does not grow above 2 %.
     """
 
     _tag: ClassVar[str] = "real-time"
@@ -2262,20 +2284,26 @@ class Reservation(Part):
     """
 
 
+DatagramRate: TypeAlias = str | Constant | RealTime
+"""A rate of datagrams."""
+
 Spacing: TypeAlias = Literal["constant", "poisson"]
 """How datagrams are spaced."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Datagrams(Part):
-    """Datagrams, which respond to no feedback."""
+    """Datagrams, which are sent once.
 
-    rate: Rate
+    Of those at a constant rate nothing is heard again; an encoder adapts its rate to what arrives.
+    """
+
+    rate: DatagramRate
     """Rate of the datagrams on the wire."""
     size: Bytes = "1500 B"
-    """Size of each datagram on the wire. Default: 1500 B."""
+    """Size of each datagram on the wire; of those of an encoder, the largest. Default: 1500 B."""
     spacing: Spacing = "constant"
-    """How the datagrams are spaced. Default: constant."""
+    """How the datagrams are spaced; those of an encoder's frame are so evenly. Default: constant."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -2331,7 +2359,7 @@ class Flow(Part):
     Default: none.
     """
     datagrams: Datagrams | None = None
-    """Instead of `app` and `tcp`: datagrams, which respond to no feedback."""
+    """Instead of `app` and `tcp`: datagrams, at a rate of their own or at that of an encoder."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from varicap.traces.statistics import Info, Outages, info
     from varicap.traces.trace import (
         Delays,
+        Losses,
         Opportunities,
         Rates,
         Trace,
@@ -48,6 +49,7 @@ __all__ = [
     "Fit",
     "Format",
     "Info",
+    "Losses",
     "Opportunities",
     "Outages",
     "Rates",
@@ -89,7 +91,7 @@ _HOME = {
     "satellite": ("generate_leo",),
     "statistics": ("Info", "Outages", "info"),
     "trace": (
-        *("Delays", "Opportunities", "Rates", "Trace", "bins"),
+        *("Delays", "Losses", "Opportunities", "Rates", "Trace", "bins"),
         *("mean_rate_bps", "to_opportunities", "to_rates", "with_delay"),
     ),
     "trains": ("light_trains", "save_trains"),

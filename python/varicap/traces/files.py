@@ -1,13 +1,13 @@
 """Traces in files: Mahimahi's opportunities, rates as CSV, and LeoReplayer's pairs of files.
 
-| format | capacity | delay |
-|---|---|---|
-| ``mahimahi`` | a line for each opportunity to send 1500 bytes: its time in ms; the last line is the period | none |
-| ``csv`` | ``time_s`` and ``rate_bps``, ``rate_kbps`` or ``rate_mbps``, until the next row | ``delay_ms`` |
-| ``leoreplayer`` | ``bw_N.txt``, as Mahimahi's | ``delay_N.txt``: a line for every 10 ms, the one-way delay in ms |
+| format | capacity | delay | loss |
+|---|---|---|---|
+| ``mahimahi`` | a line for each opportunity to send 1500 bytes: its time in ms; the last: the period | none | none |
+| ``csv`` | ``time_s`` and ``rate_bps``, ``rate_kbps`` or ``rate_mbps``, until the next row | ``delay_ms`` | ``loss`` |
+| ``leoreplayer`` | ``bw_N.txt``, as Mahimahi's | ``delay_N.txt``: that of every 10 ms | ``loss_N.csv``, ours |
 
-Capacities are read by the engine's own readers: whatever is accepted here is accepted in a scenario, and vice
-versa.
+Capacities and losses are read by the engine's own readers: whatever is accepted here is accepted in a scenario, and
+vice versa.
 """
 
 import codecs
@@ -20,7 +20,7 @@ import numpy as np
 import varicap._core as _core
 from varicap._files import UnreadableError, read_whole
 from varicap.traces.parameters import TraceError
-from varicap.traces.trace import Array, Delays, Opportunities, Rates, Trace, to_opportunities, to_rates
+from varicap.traces.trace import Array, Delays, Losses, Opportunities, Rates, Trace, to_opportunities, to_rates
 
 Format: TypeAlias = Literal["mahimahi", "csv", "leoreplayer"]
 FORMATS: tuple[Format, ...] = ("mahimahi", "csv", "leoreplayer")
@@ -33,12 +33,15 @@ _QUOTED = 20
 _DELAY_COLUMNS = {"delay_ms": 1.0, "delay_us": 1e-3, "delay_s": 1e3}
 """Names of a column of delays, with their unit [ms]."""
 _MOST_DELAY_MS = 1e6
+_LOSS_COLUMNS = ("loss", "loss_percent")
 
 
 def load(path: str | Path) -> Trace:
     """Read a trace in any format: a file, the folder of a LeoReplayer pair, or a pipe such as ``<(gunzip -c a.gz)``.
 
-    With ``bw_N.txt`` its ``delay_N.txt`` is read too.  Raises `TraceError` with file, line, what was found and what was
+    With ``bw_N.txt`` its ``delay_N.txt`` and ``loss_N.csv`` are read too.
+
+    Raises `TraceError` with file, line, what was found and what was
     expected.
 
     >>> load("examples/traces/lte-like.down").duration_s
@@ -51,14 +54,16 @@ def load(path: str | Path) -> Trace:
     try:
         if not _is_csv(path, text):
             times = _core.read_opportunities(str(path), text).view(np.int64)
-            return Opportunities(times, _delays_beside(path))
+            return Opportunities(times, _delays_beside(path), _losses_beside(path))
         time_s, rate_bps, length_s = _core.read_rates(str(path), text)
+        has_losses = any(name in _header(text) for name in _LOSS_COLUMNS)
+        loss = _losses(path, text) if has_losses else None
     except TraceError:
         raise
     except ValueError as error:
         raise TraceError(str(error)) from None
     duration_s = 1.0 if length_s is None else length_s
-    return Rates(time_s, rate_bps, duration_s, _delay_column(path, text, time_s, duration_s))
+    return Rates(time_s, rate_bps, duration_s, _delay_column(path, text, time_s, duration_s), loss)
 
 
 def format_of(path: str | Path) -> Format:
@@ -95,7 +100,10 @@ def save(
         )
     count = max(1, round(trace.duration_s / DELAY_STEP_S))
     delays = np.rint(trace.delay.at(np.arange(count, dtype=np.float64) * DELAY_STEP_S)).astype(np.int64)
-    return [_write(path, lines), _write(_delay_file(path), _lines(delays.tolist()))]
+    written = [_write(path, lines), _write(_delay_file(path), _lines(delays.tolist()))]
+    if trace.loss is not None:
+        written.append(_write(_loss_file(path), _loss_csv(trace.loss, note)))
+    return written
 
 
 def convert(source: str | Path, target: str | Path, to: Format | None = None, step_s: float = 0.1) -> list[Path]:
@@ -122,6 +130,29 @@ def _bandwidth_in(folder: Path) -> Path:
 
 def _delay_file(path: Path) -> Path:
     return path.with_name("delay_" + path.name.removeprefix("bw_"))
+
+
+def _loss_file(path: Path) -> Path:
+    """Where the losses of a LeoReplayer pair are, of which its format knows nothing."""
+    return path.with_name("loss_" + path.name.removeprefix("bw_")).with_suffix(".csv")
+
+
+def _losses_beside(path: Path) -> Losses | None:
+    file = _loss_file(path)
+    if not path.name.startswith("bw_") or not file.exists():
+        return None
+    return _losses(file, _read(file))
+
+
+def _losses(path: Path, text: bytes) -> Losses:
+    time_s, loss, length_s = _core.read_losses(str(path), text)
+    return Losses(time_s, loss, 1.0 if length_s is None else length_s)
+
+
+def _header(text: bytes) -> list[str]:
+    """The names of the columns of a CSV."""
+    lines = (line for line in text.splitlines() if line.strip() and not line.startswith(b"#"))
+    return [name.strip() for name in next(lines, b"").decode(errors="replace").split(",")]
 
 
 def _delays_beside(path: Path) -> Delays | None:
@@ -171,18 +202,39 @@ def _wrong(path: Path, line: int, found: bytes, expected: str) -> TraceError:
 
 def _csv(trace: Rates, note: Iterable[str]) -> str:
     time_s, delay = trace.time_s, trace.delay
-    if delay is not None:
-        rounds = np.arange(int(np.ceil(trace.duration_s / delay.duration_s)))[:, None] * delay.duration_s
-        changes = (rounds + delay.time_s[None, :]).ravel()
-        time_s = np.unique(np.round(np.concatenate([time_s, changes[changes < trace.duration_s]]), 9))
-    # A reader makes the last rate last as long as the one before it.
-    if len(time_s) < 2 or abs((trace.duration_s - time_s[-1]) - (time_s[-1] - time_s[-2])) > 1e-9:
-        time_s = np.append(time_s, (time_s[-1] + trace.duration_s) / 2)
+    for beside in (delay, trace.loss):
+        if beside is not None:
+            rounds = np.arange(int(np.ceil(trace.duration_s / beside.duration_s)))[:, None] * beside.duration_s
+            changes = (rounds + beside.time_s[None, :]).ravel()
+            time_s = np.unique(np.round(np.concatenate([time_s, changes[changes < trace.duration_s]]), 9))
+    time_s = _with_an_end(time_s, trace.duration_s)
     rates = trace.rate_bps[np.searchsorted(trace.time_s, time_s + 1e-10, side="right") - 1]
     columns = [_decimals(time_s, 9), _decimals(rates / 1e6, 6)]
     if delay is not None:
         columns.append(_decimals(delay.at(time_s + 1e-10), 3))
-    head = [*(f"# {line}" for line in note), "time_s,rate_mbps" + (",delay_ms" if delay is not None else "")]
+    if trace.loss is not None:
+        columns.append(_decimals(trace.loss.at(time_s + 1e-10), 6))
+    names = ["time_s", "rate_mbps", *(["delay_ms"] if delay else []), *(["loss"] if trace.loss else [])]
+    return _table(names, columns, note)
+
+
+def _loss_csv(losses: Losses, note: Iterable[str]) -> str:
+    # Thousands of rows without a change would say nothing.
+    begins = np.append(True, np.diff(losses.loss) != 0)
+    time_s = _with_an_end(losses.time_s[begins], losses.duration_s)
+    columns = [_decimals(time_s, 9), _decimals(losses.at(time_s + 1e-10), 6)]
+    return _table(["time_s", "loss"], columns, note)
+
+
+def _with_an_end(time_s: Array, duration_s: float) -> Array:
+    """The instants of rows, one more if need be: a reader makes the last one as long as the one before it."""
+    if len(time_s) >= 2 and abs((duration_s - time_s[-1]) - (time_s[-1] - time_s[-2])) <= 1e-9:
+        return time_s
+    return np.append(time_s, (time_s[-1] + duration_s) / 2)
+
+
+def _table(names: list[str], columns: list[list[str]], note: Iterable[str]) -> str:
+    head = [*(f"# {line}" for line in note), ",".join(names)]
     return "\n".join([*head, *map(",".join, zip(*columns, strict=True))]) + "\n"
 
 

@@ -5,20 +5,22 @@ In each cell the capacity rises from the edge to the middle and falls again, sym
     C(t) = edge * (peak / edge)^sin(pi u) * exp(F(t)),   u = share of the cell that was crossed,
 
 where F is an Ornstein-Uhlenbeck process.  The time to cross a cell is uniform about its mean; at each border nothing is
-sent for an exponential time, the handover.  The channel is plausible; it is not fitted to any one network.
+sent for an exponential time, the handover, and for another one thereafter packets are lost, each with the same
+probability.  The one-way delay is that of the cell, uniform.  The channel is plausible; it is not fitted to any one
+network.
 """
 
 import numpy as np
 
 from varicap.traces.parameters import Cells, TraceError, checked, steps_of
 from varicap.traces.randomness import Source, exponential, ornstein_uhlenbeck, uniform
-from varicap.traces.trace import Rates
+from varicap.traces.trace import Delays, Losses, Rates
 
 _STEP_S = 0.010
 
 
 def generate_handover(seed: int, duration_s: float, link: Cells | None = None) -> Rates:
-    """Capacity of a link that is handed over from cell to cell, in steps of 10 ms.
+    """Capacity, delay and loss of a link that is handed over from cell to cell, in steps of 10 ms.
 
     >>> generate_handover(seed=1, duration_s=60).duration_s
     60
@@ -40,5 +42,11 @@ def generate_handover(seed: int, duration_s: float, link: Cells | None = None) -
     way = (time_s - borders[cell]) / np.diff(borders, append=np.inf)[cell]
     fast = ornstein_uhlenbeck(source, steps, _STEP_S, link.fast_sigma, link.fast_time_s)
     rates = link.edge_bps * np.exp(np.log(link.peak_bps / link.edge_bps) * np.sin(np.pi * way) + fast)
-    rates[(time_s - borders[cell] < gaps_s[cell] - _STEP_S / 2) & (cell > 0)] = 0.0
-    return Rates(time_s, rates, duration_s)
+    since_s = np.where(cell > 0, time_s - borders[cell], np.inf)
+    is_silent = since_s < gaps_s[cell] - _STEP_S / 2
+    rates[is_silent] = 0.0
+    delay_s = link.delay_s + uniform(source, len(borders)) * link.delay_spread_s
+    burst_s = exponential(source, len(borders)) * link.burst_s
+    is_lossy = ~is_silent & (since_s < (gaps_s + burst_s)[cell] - _STEP_S / 2)
+    loss = Losses(time_s, np.where(is_lossy, link.burst_loss, 0.0), duration_s)
+    return Rates(time_s, rates, duration_s, Delays(time_s, delay_s[cell] * 1000, duration_s), loss)

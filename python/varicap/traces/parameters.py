@@ -51,6 +51,8 @@ class Satellite:
     delay_s: float = parameter(0.020, "Least one-way delay")
     delay_spread_s: float = parameter(0.015, "How much longer the way of an interval may be")
     delay_jitter_s: float = parameter(0.002, "Mean of what is added within an interval")
+    burst_s: float = parameter(0.02, "Mean time of losses after the time without capacity")
+    burst_loss: float = parameter(1.0, "Probability of loss during that time")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +66,10 @@ class Cells:
     gap_s: float = parameter(0.15, "Mean time without capacity at a handover")
     fast_sigma: float = parameter(0.3, "Standard deviation of the log-capacity about its course")
     fast_time_s: float = parameter(0.25, "Correlation time of that", positive=True)
+    delay_s: float = parameter(0.020, "Least one-way delay")
+    delay_spread_s: float = parameter(0.020, "How much longer the way of a cell may be")
+    burst_s: float = parameter(0.02, "Mean time of losses after a handover")
+    burst_loss: float = parameter(1.0, "Probability of loss during that time")
 
 
 Link = TypeVar("Link", Cellular, Satellite, Cells)
@@ -76,6 +82,8 @@ def checked(link: Link) -> Link:
         if not isfinite(value) or value < 0 or (each.metadata["positive"] and value == 0):
             expected = "above 0" if each.metadata["positive"] else "0 or more"
             raise TraceError(f"{each.name} is {value:g}, expected {expected} ({each.metadata['says']})")
+        if each.name.endswith("_loss") and value > 1:
+            raise TraceError(f"{each.name} is {value:g}, expected at most 1 ({each.metadata['says']})")
         if each.name.endswith("sigma") and value > _MOST_SIGMA:
             raise TraceError(f"{each.name} is {value:g}, expected at most {_MOST_SIGMA:g} ({each.metadata['says']})")
     return link

@@ -48,6 +48,8 @@ class Info:
     """Standard deviation of the rates over their mean [1], by the time in s over which they are means."""
     delay_ms: Mapping[str, float] | None
     """Least, mean and greatest one-way delay [ms], if it was recorded."""
+    loss: Mapping[str, float] | None
+    """Mean and greatest probability of loss, and share of time in which there is any [1], if it has losses."""
 
     def to_dict(self) -> dict[str, Any]:
         """The same as an object, as ``varicap trace info --json`` prints it."""
@@ -81,6 +83,7 @@ def info(trace: Trace, step_s: float = 0.1, outage_s: float = 0.1) -> Info:
         correlation_s=correlation_s(rates, _within(trace, step_s)),
         variation={f"{scale:g}": _variation(bins(trace, scale)[1]) for scale in scales},
         delay_ms=_delays(trace),
+        loss=_losses(trace),
     )
 
 
@@ -144,3 +147,13 @@ def _delays(trace: Trace) -> dict[str, float] | None:
     lengths = np.diff(np.append(delay.time_s, delay.duration_s))
     mean = float((delay.delay_ms * lengths).sum() / lengths.sum())
     return {"least": float(delay.delay_ms.min()), "mean": mean, "greatest": float(delay.delay_ms.max())}
+
+
+def _losses(trace: Trace) -> dict[str, float] | None:
+    if trace.loss is None:
+        return None
+    loss = trace.loss.loss
+    share = np.diff(np.append(trace.loss.time_s, trace.loss.duration_s)) / trace.loss.duration_s
+    # Sums leave digits that are only rounding errors.
+    found = {"mean": (loss * share).sum(), "greatest": loss.max(), "share_of_time": share[loss > 0].sum()}
+    return {name: round(float(value), 12) for name, value in found.items()}

@@ -33,8 +33,28 @@ class Delays:
 
     def at(self, time_s: Array) -> Array:
         """The delays at the given instants [ms]."""
-        places = np.searchsorted(self.time_s, np.mod(time_s, self.duration_s), side="right") - 1
-        return self.delay_ms[places]
+        return _held(self.time_s, self.delay_ms, self.duration_s, time_s)
+
+
+@dataclass(frozen=True)
+class Losses:
+    """Probabilities of loss over time."""
+
+    time_s: Array
+    """When each probability begins [s]; the first at 0."""
+    loss: Array
+    """The probabilities [1]."""
+    duration_s: float
+    """Time after which they repeat [s]."""
+
+    def at(self, time_s: Array) -> Array:
+        """The probabilities at the given instants [1]."""
+        return _held(self.time_s, self.loss, self.duration_s, time_s)
+
+
+def _held(begins_s: Array, values: Array, duration_s: float, time_s: Array) -> Array:
+    """Of values that hold from their instants on, and repeat, those at the given instants."""
+    return values[np.searchsorted(begins_s, np.mod(time_s, duration_s), side="right") - 1]
 
 
 @dataclass(frozen=True)
@@ -49,6 +69,8 @@ class Rates:
     """Time after which the trace repeats [s]."""
     delay: Delays | None = None
     """One-way delays that were recorded with the trace."""
+    loss: Losses | None = None
+    """Probabilities of loss that belong to the trace."""
 
     @property
     def edges_s(self) -> Array:
@@ -69,6 +91,8 @@ class Opportunities:
     """The instants [ms], non-decreasing; the last is the period."""
     delay: Delays | None = None
     """One-way delays that were recorded with the trace."""
+    loss: Losses | None = None
+    """Probabilities of loss that belong to the trace."""
 
     @property
     def duration_s(self) -> float:
@@ -118,7 +142,7 @@ def to_rates(trace: Trace, step_s: float = 0.1) -> Rates:
     if isinstance(trace, Rates):
         return trace
     edges, rates = bins(trace, step_s)
-    return Rates(edges[:-1], rates, trace.duration_s, trace.delay)
+    return Rates(edges[:-1], rates, trace.duration_s, trace.delay, trace.loss)
 
 
 def to_opportunities(trace: Trace) -> Opportunities:
@@ -151,7 +175,7 @@ def to_opportunities(trace: Trace) -> Opportunities:
     if len(inside) == 0:
         inside = np.array([end_ms])
     inside[-1] = end_ms
-    return Opportunities(inside, trace.delay)
+    return Opportunities(inside, trace.delay, trace.loss)
 
 
 def with_delay(trace: Trace, delay: Delays | None) -> Trace:

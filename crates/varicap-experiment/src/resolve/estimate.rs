@@ -9,7 +9,9 @@ use std::sync::Arc;
 use serde::Serialize;
 use varicap_net::capacity::{Capacity, CapacityProcess, Timeline};
 use varicap_net::delay::{Delay, TraceDelayParts};
-use varicap_net::{CapacityParts, DelayParts, DelayProcess, LinkParts, LossParts, TraceParts};
+use varicap_net::{
+    CapacityParts, DelayParts, DelayProcess, LinkParts, LossParts, TraceLossParts, TraceParts,
+};
 use varicap_tcp::{AckPolicy, TcpConfig};
 use varicap_units::{Amount, Bytes, Rate, Span, Streams, Time};
 
@@ -147,8 +149,14 @@ fn kept(runs: u32, bytes: f64) -> f64 {
 /// Memory of the traces and steps of all networks, each counted once however many links share it [B].
 fn traces_bytes(networks: &[Network]) -> f64 {
     let links = networks.iter().flat_map(|network| &network.links).map(|link| &link.parts);
-    let of_link =
-        |parts: &LinkParts| [trace_of(&parts.capacity), trains_of(&parts.capacity), delays_of(&parts.delay)];
+    let of_link = |parts: &LinkParts| {
+        [
+            trace_of(&parts.capacity),
+            trains_of(&parts.capacity),
+            delays_of(&parts.delay),
+            losses_of(&parts.loss),
+        ]
+    };
     let traces: BTreeMap<usize, f64> = links.flat_map(of_link).flatten().collect();
     traces.values().sum()
 }
@@ -187,6 +195,15 @@ fn delays_of(parts: &DelayParts) -> Option<(usize, f64)> {
     }
 }
 
+/// The same of a loss.
+fn losses_of(parts: &LossParts) -> Option<(usize, f64)> {
+    match parts {
+        LossParts::Trace(TraceLossParts { timeline, .. }) => Some(in_memory(timeline)),
+        LossParts::Bursts(bursts) => losses_of(bursts.loss()),
+        _ => None,
+    }
+}
+
 fn in_memory<V: Copy>(timeline: &Arc<Timeline<V>>) -> (usize, f64) {
     let bytes = timeline.pieces().count() * (size_of::<Span>() + size_of::<V>());
     (Arc::as_ptr(timeline).addr(), bytes as f64)
@@ -201,7 +218,7 @@ fn starts(flow: &FlowSpec, duration: f64) -> f64 {
         }
         Transport::Datagrams(datagrams) => {
             let bits = datagrams.size.as_u64() as f64 * 8.0;
-            f64::from(flow.count) * datagrams.rate.as_bps() as f64 / bits * duration
+            f64::from(flow.count) * datagrams.rate.fastest().as_bps() as f64 / bits * duration
         }
     }
 }
@@ -292,7 +309,7 @@ fn offered(network: &Network, flow: &FlowSpec) -> f64 {
     let slowest = flow.forward.iter().map(|link| rate_of(&links[*link])).fold(f64::INFINITY, f64::min);
     let by_capacity = slowest / 8.0 / packet * duration;
     let by_flow = match &flow.transport {
-        Transport::Datagrams(datagrams) => datagrams.rate.as_bps() as f64 / 8.0 / packet * duration,
+        Transport::Datagrams(datagrams) => datagrams.rate.fastest().as_bps() as f64 / 8.0 / packet * duration,
         Transport::Tcp { tcp, app } => by_window(network, flow, tcp)
             .min(app.packets(tcp.mss.as_u64() as f64, duration) * RETRANSMISSIONS),
     };
@@ -392,15 +409,7 @@ fn rate_of(link: &LinkSpec) -> f64 {
 
 /// How much work a second of a link's channel and of its slots is, in changes [1/s].
 fn slots_and_fades(link: &LinkSpec) -> f64 {
-    fades(&link.parts.loss) + link.parts.arq.as_ref().map_or(0.0, |arq| 1.0 / arq.slot.as_secs_f64())
-}
-
-fn fades(loss: &LossParts) -> f64 {
-    match loss {
-        LossParts::Channel(channel) => channel.work(),
-        LossParts::Bursts(bursts) => fades(bursts.loss()),
-        _ => 0.0,
-    }
+    link.parts.loss.work() + link.parts.arq.as_ref().map_or(0.0, |arq| 1.0 / arq.slot.as_secs_f64())
 }
 
 /// Changes of a link's capacity and delay, slots and fades, in each second of a run [1/s].

@@ -122,7 +122,8 @@ fn resolve_link(
     let config = &link.config;
     let capacity = CapacityParts::from_config(&config.capacity, read_file);
     let capacity = capacity.map_err(|error| of_link(link, error.within("capacity")))?;
-    let loss = LossParts::new(&config.loss).map_err(|error| of_link(link, error.within("loss")))?;
+    let loss = LossParts::from_config(&config.loss, read_file);
+    let loss = loss.map_err(|error| of_link(link, error.within("loss")))?;
     let (capacity, loss) = match &link.handover {
         Some(handover) => (handover.interrupt(capacity), handover.burst(loss)),
         None => (capacity, loss),

@@ -11,7 +11,7 @@ use crate::resolve::parts::{abr, feedback, queue, reactive, relay, reservation};
 use crate::resolve::topology::Placed;
 use crate::scenario::document::join_path;
 use crate::scenario::name::{LONGEST_NAME, in_name};
-use crate::scenario::{Datagrams, FlowConfig, LinkConfig, SCHEMA_VERSION, Scenario};
+use crate::scenario::{DatagramRate, Datagrams, FlowConfig, LinkConfig, SCHEMA_VERSION, Scenario, Spacing};
 
 /// Largest IP packet [B].
 const LARGEST_PACKET: u64 = 65_535;
@@ -195,13 +195,20 @@ fn check_flow(at: &At, flow: &FlowConfig, scenario: &Scenario) -> Checked {
 }
 
 fn check_datagrams(at: &At, datagrams: &Datagrams) -> Checked {
-    let rate = datagrams.rate;
-    at.require(
-        "rate",
-        rate > Rate::ZERO && rate <= FASTEST,
-        rate,
-        format!("above 0, and at most {FASTEST}"),
-    )?;
+    match &datagrams.rate {
+        DatagramRate::Constant(rate) => {
+            let good = *rate > Rate::ZERO && *rate <= FASTEST;
+            at.require("rate", good, rate, format!("above 0, and at most {FASTEST}"))?;
+        }
+        DatagramRate::RealTime(camera) => {
+            at.inner("rate").inner("real-time").part(camera.check())?;
+            let expected = "false: no rate is advertised to datagrams";
+            at.require("rate.real-time.heed", !camera.heed, true, expected)?;
+            let is_even = datagrams.spacing == Spacing::Constant;
+            let expected = "constant: the datagrams of a frame are spaced evenly";
+            at.require("spacing", is_even, "poisson", expected)?;
+        }
+    }
     check_packet(at, "size", datagrams.size)
 }
 

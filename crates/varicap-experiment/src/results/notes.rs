@@ -3,7 +3,7 @@
 use varicap_net::{LossParts, QueueConfig};
 use varicap_units::Span;
 
-use crate::resolve::network::{FlowSpec, Network, Transport};
+use crate::resolve::network::{FlowSpec, LinkSpec, Network, Transport};
 use crate::results::RunResult;
 use crate::results::columns::{Kind, Row, Value};
 use crate::results::rows::FlowRow;
@@ -87,8 +87,9 @@ fn repetitions(runs: &[RunResult], networks: &[Network]) -> Vec<String> {
         ));
     }
     let traced = networks.iter().flat_map(|network| &network.links);
-    let traced =
-        traced.filter(|link| link.parts.capacity.repeats_itself() || link.parts.delay.repeats_itself());
+    let traced = traced.filter(|LinkSpec { parts, .. }| {
+        parts.capacity.repeats_itself() || parts.delay.repeats_itself() || parts.loss.repeats_itself()
+    });
     if let Some(names) = listed(traced.map(|link| &*link.name)).filter(|_| count > 1) {
         notes
             .push(format!("{names}: all runs meet the same stretch of the trace; try `offset = \"random\"`"));

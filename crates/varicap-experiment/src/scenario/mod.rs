@@ -3,6 +3,7 @@
 //! These types are the only definition of the format. The JSON Schema, the Python front and the reference page are
 //! generated from them, so users read the comment on each field.
 
+pub(crate) mod datagrams;
 pub(crate) mod decode;
 pub(crate) mod document;
 pub(crate) mod name;
@@ -25,6 +26,7 @@ use varicap_units::{Bytes, Probability, Rate, Span, choice};
 
 pub use varicap_app::{App, Arrivals, Lognormal, OnOff, Pareto, Relay, Sizes, Transfer};
 
+pub use datagrams::{DatagramRate, Datagrams, Spacing};
 pub use reservation::{ReservationConfig, ReservedRate};
 
 use document::Source;
@@ -232,7 +234,7 @@ pub struct FlowConfig {
     /// Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reservation: Option<ReservationConfig>,
-    /// Instead of `app` and `tcp`: datagrams, which respond to no feedback.
+    /// Instead of `app` and `tcp`: datagrams, at a rate of their own or at that of an encoder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<Datagrams>,
 }
@@ -310,7 +312,7 @@ pub struct FeedbackConfig {
 #[serde(rename_all = "kebab-case")]
 pub enum Share {
     /// The flow's max-min fair share among all flows that are active on the link, whatever their congestion control;
-    /// datagrams count with their rate.
+    /// datagrams count with their rate, those of an encoder with its highest.
     #[default]
     Fair,
     /// The whole capacity: for a single flow on a link, or a capacity that is already a share.
@@ -333,31 +335,6 @@ varicap_units::choice!(FeedbackDelay, |text: &str| {
     text.starts_with(|c: char| c.is_ascii_digit() || c == '.')
         .then(|| text.parse::<Span>().map(FeedbackDelay::After))
 });
-
-/// Datagrams, which respond to no feedback.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Datagrams {
-    /// Rate of the datagrams on the wire.
-    pub rate: Rate,
-    /// Size of each datagram on the wire. Default: 1500 B.
-    #[serde(default = "datagram")]
-    pub size: Bytes,
-    /// How the datagrams are spaced. Default: constant.
-    #[serde(default)]
-    pub spacing: Spacing,
-}
-
-/// How datagrams are spaced.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Spacing {
-    /// At equal intervals.
-    #[default]
-    Constant,
-    /// As a Poisson process.
-    Poisson,
-}
 
 /// What to record in addition to the results.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -395,8 +372,4 @@ fn seeds() -> u32 {
 
 fn seed() -> u64 {
     1
-}
-
-fn datagram() -> Bytes {
-    Bytes::new(1500)
 }

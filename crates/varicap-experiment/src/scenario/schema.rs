@@ -91,7 +91,7 @@ fn example_at(path: &[String], depth: usize) -> Option<String> {
         Kind::Table(_) => {
             let required =
                 alternatives(find(&keys)?).into_iter().find_map(|part| part.get("required")?.as_array());
-            let of = |name: &str| Some(format!("{name} = {}", below(name)?));
+            let of = |name: &str| Some(format!("{name} = {}", alone(&below(name)?)));
             let entries: Option<Vec<String>> = required?.iter().filter_map(Value::as_str).map(of).collect();
             Some(format!("{{ {} }}", entries?.join(", ")))
         }
@@ -112,6 +112,12 @@ fn example_at(path: &[String], depth: usize) -> Option<String> {
             }
         }
     }
+}
+
+/// A value as it may be written where a constant needs no table.
+fn alone(example: &str) -> &str {
+    let constant = example.strip_prefix("{ constant = ").and_then(|rest| rest.strip_suffix(" }"));
+    constant.unwrap_or(example)
 }
 
 /// The reference's description of the key at `path`.

@@ -151,6 +151,7 @@ impl ReceivedAdvice {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use varicap_units::Streams;
 
     const DRAFT: SconeConfig = SconeConfig {
         update: Span::from_secs(20),
@@ -246,6 +247,28 @@ mod tests {
         assert_eq!(advice.expires_at(), s(167), "told again, it holds longer");
         assert!(advice.expire(s(167)));
         assert_eq!(advice.lowest(), None);
+    }
+
+    #[test]
+    fn at_any_time_the_lowest_of_what_came_in_the_period_before_it_holds() {
+        for seed in 0..200 {
+            let mut stream = Streams::new(seed, 0).stream("advice");
+            let mut advice = ReceivedAdvice::new(Span::from_secs(67));
+            let (mut came, mut now) = (Vec::new(), 0);
+            for _ in 0..100 {
+                now += stream.below(80);
+                if stream.below(3) > 0 {
+                    let level = stream.below(4);
+                    advice.push(s(now), kbps(100 * (level + 1)));
+                    came.push((now, 100 * (level + 1)));
+                } else {
+                    advice.expire(s(now));
+                }
+                // All that came is kept, and looked through: what is 67 s old has expired.
+                let held = came.iter().filter(|(at, _)| now < at + 67);
+                assert_eq!(advice.lowest(), held.map(|(_, rate)| kbps(*rate)).min(), "{came:?} at {now} s");
+            }
+        }
     }
 
     #[test]

@@ -123,7 +123,7 @@ impl<F: Frame> Link<F> {
             queue = queue.managed();
         }
         let mut reactive = None;
-        let mut loss = Loss::new(&parts.loss, &stream);
+        let mut loss = Loss::new(&parts.loss, name, streams);
         let (transmission, change) = match (&parts.capacity, &parts.arq) {
             (CapacityParts::Constant(rate), Some(arq)) => {
                 let loss = std::mem::replace(&mut loss, Loss::None);

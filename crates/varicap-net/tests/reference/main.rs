@@ -155,6 +155,7 @@ const LOSSES: &[(&str, &str)] = &[
     ("markov", r#"{"markov": {"good": "6 ms", "bad": "1 ms", "delivered": 0.9}}"#),
     ("rayleigh", r#"{"rayleigh": {"doppler": "40 Hz", "threshold_db": -8}}"#),
     ("states", r#"{"states": {"delivered": [0, 0.5, 1], "mean_holding": ["1 ms", "2 ms", "9 ms"]}}"#),
+    ("trace", r#"{"trace": {"file": "losses.csv", "offset": "random"}}"#),
 ];
 
 const END: u128 = 200_000_000;
@@ -195,6 +196,12 @@ fn capacity(name: &str, settings: &str) -> CapacityParts {
         }))
     };
     CapacityParts::from_config(&config, &mut files).unwrap()
+}
+
+fn loss_of(settings: &str) -> LossParts {
+    let config: LossConfig = serde_json::from_str(settings).unwrap();
+    let rows = b"time_s,loss\n0,0\n0.004,1\n0.0071,0.3\n0.02,0\n";
+    LossParts::from_config(&config, &mut |_| Ok(Box::new(&rows[..]))).unwrap()
 }
 
 /// The rates that a run of `seed` meets, from the capacity's own stream.
@@ -320,7 +327,7 @@ impl Reported {
 /// The channel loses exactly the transmissions that a loss of its own, asked in the same order, would.
 fn check_channel(link: &LinkParts, seed: u64, sent: &[(usize, Transmission)], reported: &Reported) {
     let streams = Streams::new(seed, 0);
-    let mut loss = Loss::new(&link.loss, &|part| streams.stream(&format!("link.test.{part}")));
+    let mut loss = Loss::new(&link.loss, "test", &streams);
     for (number, transmission) in sent {
         let Some(end) = transmission.end.filter(|end| *end <= END) else { continue };
         loss.hold_until(time(transmission.begin));
@@ -616,7 +623,7 @@ proptest! {
                 let Ok(rates) = rates else { continue };
                 for (_, loss) in LOSSES {
                     for service in [Service::Fluid, Service::AtStart] {
-                        let loss = LossParts::new(&serde_json::from_str::<LossConfig>(loss).unwrap()).unwrap();
+                        let loss = loss_of(loss);
                         let groups = (0..FLOWS).map(|flow| format!("f{flow}").into()).collect();
                         let (bdp, delay) = (Bytes::new(9_000), Span::from_micros(700).into());
                         let capacity = capacity(name, rates);

@@ -101,6 +101,7 @@ impl World {
             if let Source::Datagrams { meter, source, .. } = source {
                 let total = &mut totals[*meter as usize];
                 total.sent_packets += source.sent;
+                total.watched = total.watched.plus(&source.watched());
                 total.lost_tokens += source.bucket.as_ref().map_or(Work::ZERO, |bucket| bucket.lost(now));
                 total.marked_lost_packets += self.net.marked_losses().of_datagrams(*meter);
             }

@@ -150,12 +150,20 @@ impl World {
         if let Some(node) = self.net.next_node(&packet) {
             self.net.enter(now, node, packet);
         } else if packet.is_datagram() {
-            self.observer.on_datagram(&packet);
-            self.net.arrive_datagram(&packet);
+            self.arrive_datagram(now, &packet);
         } else if packet.is_reverse() {
             self.arrive_at_sender(now, packet);
         } else {
             self.arrive_at_receiver(now, packet);
+        }
+    }
+
+    fn arrive_datagram(&mut self, now: Time, packet: &Packet) {
+        self.observer.on_datagram(packet);
+        let Some(number) = self.net.arrive_datagram(packet) else { return };
+        let of_packet = |source: &&mut Source| matches!(source, Source::Datagrams { meter, .. } if *meter == packet.owner());
+        if let Some(Source::Datagrams { source, .. }) = self.sources.iter_mut().find(of_packet) {
+            source.on_arrived(now, number, packet.wire_size());
         }
     }
 
@@ -248,12 +256,10 @@ impl World {
     fn poll_source(&mut self, now: Time, index: usize) {
         match &mut self.sources[index] {
             Source::Datagrams { group, meter, source } => {
-                let mut packet = Packet::datagram(*meter, *group, source.size);
-                if source.mark(now) {
-                    packet.set_reserved(true);
-                }
-                source.send(now);
-                self.net.send_datagram(now, &mut packet);
+                let departing = source.send(now);
+                let mut packet = Packet::datagram(*meter, *group, departing.size);
+                packet.set_reserved(departing.is_reserved);
+                self.net.send_datagram(now, &mut packet, departing.number);
                 self.net.begin(now, None, packet);
             }
             // One at a time, so that each counts as an event.

@@ -56,7 +56,9 @@ impl Endpoints {
             total.watched = total.watched.plus(&connection.app.watched(now));
         }
         for Datagrams { meter, source, .. } in &self.datagrams {
-            totals[*meter as usize].sent_packets += source.sent;
+            let total = &mut totals[*meter as usize];
+            total.sent_packets += source.sent;
+            total.watched = total.watched.plus(&source.watched());
         }
         totals
     }

@@ -38,6 +38,10 @@ const UNSENT_OF_ALL: u64 = 64 << 20;
 const LEAST_UNSENT: u64 = 64 << 10;
 const MOST_UNSENT: u64 = 8 << 20;
 static ZEROS: [u8; CHUNK] = [0; CHUNK];
+/// UDP and IP header [B].
+const UDP_HEADER: usize = 28;
+/// What a datagram of an encoder begins with: the number of its source, and its own [B].
+const NUMBERED: usize = 12;
 
 /// An entry of the agenda: everything that falls due at an instant, apart from openings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -149,10 +153,9 @@ pub struct Endpoints {
     poll: Poll,
     timer: Timer,
     agenda: BinaryHeap<Reverse<(Time, Due)>>,
+    /// By group: the sockets that wait for connections, or receive datagrams.
     listeners: Vec<Option<OwnedFd>>,
     datagrams: Vec<Datagrams>,
-    /// Sockets that receive datagrams and are never read.
-    _unread: Vec<OwnedFd>,
     connections: Vec<Option<Connection>>,
     /// The slot of each connection, by its group and its sender's port.
     ports: HashMap<(u16, u16), u32>,
@@ -169,6 +172,7 @@ const TIMER: u64 = u64::MAX;
 const SENDER: u64 = 0;
 const RECEIVER: u64 = 1;
 const LISTENER: u64 = 2;
+const DATAGRAMS: u64 = 3;
 
 fn token(kind: u64, slot: u32, generation: u32) -> u64 {
     kind | u64::from(slot) << 2 | u64::from(generation) << 34
@@ -219,7 +223,6 @@ impl Endpoints {
             agenda: BinaryHeap::new(),
             listeners: Vec::new(),
             datagrams: Vec::new(),
-            _unread: Vec::new(),
             connections: Vec::new(),
             ports: HashMap::new(),
             generations: 0,
@@ -267,6 +270,7 @@ impl Endpoints {
                 let (slot, generation) = ((ready.token >> 2) as u32, (ready.token >> 34) as u32);
                 match ready.token & 3 {
                     LISTENER => self.accept(slot as u16)?,
+                    DATAGRAMS => self.receive_datagrams(slot as u16),
                     kind if !self.is_there(slot, generation) => debug_assert!(kind < LISTENER),
                     SENDER => self.on_sender(slot, ready.readable)?,
                     _ => self.on_receiver(slot)?,
@@ -344,15 +348,36 @@ impl Endpoints {
     }
 
     fn send_datagram(&mut self, now: Time, source: u32) {
-        /// UDP and IP header [B].
-        const HEADER: usize = 28;
         let Datagrams { fd, source: state, .. } = &mut self.datagrams[source as usize];
-        state.send(now);
-        let payload = (state.size.as_u64() as usize).saturating_sub(HEADER).min(CHUNK);
+        let departing = state.send(now);
+        let payload = (departing.size.as_u64() as usize).saturating_sub(UDP_HEADER).min(CHUNK);
         // A datagram that the socket refuses is lost before the network, and counts as sent.
-        let _ = sys::send(fd, &ZEROS[..payload]);
+        let _ = match departing.number {
+            None => sys::send(fd, &ZEROS[..payload]),
+            Some(number) => {
+                let mut bytes = ZEROS[..payload.max(NUMBERED)].to_vec();
+                bytes[..4].copy_from_slice(&source.to_be_bytes());
+                bytes[4..NUMBERED].copy_from_slice(&number.to_be_bytes());
+                sys::send(fd, &bytes)
+            }
+        };
         let next = state.poll_at();
         self.agenda.push(Reverse((next, Due::Datagram { source })));
+    }
+
+    /// Reads the datagrams of a group that have arrived, and tells their encoders.
+    fn receive_datagrams(&mut self, group: u16) {
+        let now = self.clock.now();
+        let Some(Some(socket)) = self.listeners.get(usize::from(group)) else { return };
+        let mut bytes = [0; 1 << 16];
+        while let Ok(count) = sys::read(socket, &mut bytes) {
+            let Some((source, rest)) = bytes[..count].split_first_chunk() else { continue };
+            let Some(number) = rest.first_chunk() else { continue };
+            let place = u32::from_be_bytes(*source) as usize;
+            let Some(Datagrams { source, .. }) = self.datagrams.get_mut(place) else { continue };
+            let size = Bytes::new((count + UDP_HEADER) as u64);
+            source.on_arrived(now, u64::from_be_bytes(*number), size);
+        }
     }
 
     /// Polls the application of a connection, and writes the data that it offers by `now`.

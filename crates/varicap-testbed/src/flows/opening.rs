@@ -5,11 +5,14 @@ use std::cmp::Reverse;
 use varicap_engine::workload::DatagramSource;
 use varicap_engine::{Opening, meters_of, start_of};
 use varicap_experiment::measure::{FlowMeter, SenderTotals};
+use varicap_experiment::scenario::DatagramRate;
 use varicap_experiment::{FlowSpec, Transport};
 use varicap_tcp::{Congestion, State};
 use varicap_units::{Time, stream_name};
 
-use super::{Connection, ConnectionId, Datagrams, Due, Endpoints, LISTENER, Outbox, SENDER, Samples, token};
+use super::{
+    Connection, ConnectionId, DATAGRAMS, Datagrams, Due, Endpoints, LISTENER, Outbox, SENDER, Samples, token,
+};
 use crate::director::Message;
 use crate::error::{Step, TestbedError};
 use crate::netns::Namespace;
@@ -36,12 +39,17 @@ impl Endpoints {
             self.samples.push(Samples::default());
             self.over.push(SenderTotals::default());
         }
-        let Transport::Tcp { .. } = &flow.transport else {
-            self.listeners.push(None);
-            let unread = receivers.run(|| sockets::receive_datagrams(group))?;
-            self._unread.push(unread.step("make a socket for datagrams")?);
+        if let Transport::Datagrams(config) = &flow.transport {
+            let socket = receivers.run(|| sockets::receive_datagrams(group))?;
+            let socket = socket.step("make a socket for datagrams")?;
+            // Of a constant rate nobody wants to hear: its socket is never read.
+            if let DatagramRate::RealTime(_) = config.rate {
+                let place = token(DATAGRAMS, u32::from(group), 0);
+                self.poll.add(&socket, place, Interest::Read).step("wait for datagrams")?;
+            }
+            self.listeners.push(Some(socket));
             return self.add_datagrams(group, first, flow);
-        };
+        }
         let listener = receivers.run(|| sockets::listen(group, plan))?.step("make a listening socket")?;
         let wait = self.poll.add(&listener, token(LISTENER, u32::from(group), 0), Interest::Read);
         wait.step("wait for connections")?;

@@ -98,6 +98,17 @@ def delay(of: Any) -> str:
     return _varying(of, "delays")
 
 
+def loss(of: Any) -> str:
+    """A loss in words.
+
+    >>> loss({"trace": {"file": "sky.csv", "offset": "random"}}), loss({"bernoulli": 0.01}), loss(None)
+    ('follows sky.csv, from a random instant on', 'bernoulli 0.01', '–')
+    """
+    value = _plain(of)
+    keys = _parts(value)[1]
+    return _follows(keys) if "file" in keys else details(of or "–")
+
+
 def _varying(of: Any, values: str) -> str:
     """What has values over time, in words; anything that is not known here with all its keys."""
     value = _plain(of)

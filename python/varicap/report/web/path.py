@@ -169,7 +169,7 @@ def tables(source: Source) -> Markup:
             captions.capacity(link.keys.get("capacity")),
             captions.delay(link.keys.get("delay")),
             captions.queue(link.keys.get("queue") or source.queues.get(link.name, "–")),
-            captions.details(link.keys.get("loss") or "–"),
+            captions.loss(link.keys.get("loss")),
         )
         for link in links_of(source.scenario)
     ]

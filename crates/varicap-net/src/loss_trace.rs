@@ -1,0 +1,161 @@
+//! Loss from a trace: a probability that holds from row to row, whatever is sent.
+
+use std::io::BufRead;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use varicap_units::part::{Checked, Part};
+use varicap_units::{Probability, Stream, Time};
+
+use crate::NetError;
+use crate::capacity::{ReadFile, TraceOffset, read_named, yes};
+use crate::check::Lines;
+use crate::csv::{Column, read_timeline};
+use crate::loss::{LosesInTime, TimedLoss};
+use crate::timeline::{Steps, Timeline};
+
+/// A CSV file of loss probabilities, which may be that of the rates. Its header names the columns, `time_s` and `loss`
+/// (a share, from 0 to 1) or `loss_percent`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TraceLossConfig {
+    /// The file, relative to the scenario's folder.
+    pub file: String,
+    /// After its last row, whose probability holds as long as the one before it, the trace begins again; otherwise its
+    /// last probability stays. Default: true.
+    #[serde(default = "yes")]
+    pub repeat: bool,
+    /// Where in the trace a run begins: a time, or `random`. Default: 0 s.
+    #[serde(default)]
+    pub offset: TraceOffset,
+}
+
+impl Part for TraceLossConfig {
+    fn check(&self) -> Checked {
+        self.offset.check(self.repeat)
+    }
+}
+
+/// A trace of loss probabilities, and where in it a run begins.
+#[derive(Clone, Debug)]
+pub struct TraceLossParts {
+    /// Its probabilities.
+    pub timeline: Arc<Timeline<Probability>>,
+    /// Where a run begins.
+    pub offset: TraceOffset,
+}
+
+impl TimedLoss for TraceLossConfig {
+    type Parts = TraceLossParts;
+    type State = TracedLoss;
+
+    fn read(&self, read_file: &mut ReadFile<'_>) -> Result<TraceLossParts, NetError> {
+        self.check()?;
+        let timeline = read_named(&self.file, read_file, |text| read_losses(&self.file, text, self.repeat))?;
+        self.offset.check_within(timeline.length())?;
+        Ok(TraceLossParts { timeline: Arc::new(timeline), offset: self.offset })
+    }
+
+    fn mean(parts: &TraceLossParts) -> f64 {
+        let (mut sum, mut seconds) = (0.0, 0.0);
+        for (loss, length) in parts.timeline.held() {
+            sum += loss.get() * length.as_secs_f64();
+            seconds += length.as_secs_f64();
+        }
+        sum / seconds
+    }
+
+    fn work(parts: &TraceLossParts) -> f64 {
+        let rows = parts.timeline.pieces().count() as f64;
+        parts.timeline.length().map_or(0.0, |length| rows / length.as_secs_f64())
+    }
+
+    fn repeats_itself(parts: &TraceLossParts) -> bool {
+        parts.offset != TraceOffset::Random && parts.timeline.length().is_some()
+    }
+
+    fn start(parts: &TraceLossParts, traces: Stream, luck: Stream) -> TracedLoss {
+        let offset = parts.offset.draw(parts.timeline.length(), traces);
+        TracedLoss { path: Steps::begun(parts.timeline.clone(), offset), luck }
+    }
+}
+
+/// The losses of one run along a trace.
+#[derive(Clone, Debug)]
+pub struct TracedLoss {
+    path: Steps<Probability>,
+    luck: Stream,
+}
+
+impl LosesInTime for TracedLoss {
+    fn loses(&mut self, end: Time) -> bool {
+        let (loss, _) = self.path.piece(end);
+        self.luck.chance(loss.get())
+    }
+}
+
+/// Columns of loss probabilities.
+const LOSSES: Column = Column {
+    names: &[("loss", 1.0), ("loss_percent", 0.01)],
+    header: "one of `loss`, `loss_percent`",
+    most: 1.0,
+    field: "a probability of loss, from 0 to 1 (`loss`) or to 100 (`loss_percent`)",
+    example: "`time_s,loss`",
+};
+
+/// Reads loss probabilities from a CSV text, as [`TraceLossConfig`] says. Blank lines and lines that begin with `#` are
+/// skipped, other columns ignored. A row takes 16 bytes of memory.
+pub fn read_losses(file: &str, text: impl BufRead, repeat: bool) -> Result<Timeline<Probability>, NetError> {
+    // What a field may hold is checked before: rounding alone cannot leave the range.
+    let probability = |share: f64| Probability::new(share.min(1.0)).unwrap_or_default();
+    read_timeline(Lines::new(file, text), repeat, &LOSSES, probability)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Timeline<Probability>, NetError> {
+        read_losses("l.csv", text.as_bytes(), true)
+    }
+
+    fn pieces(text: &str) -> Vec<(u64, f64)> {
+        read(text).unwrap().pieces().map(|(at, loss)| (at.as_nanos(), loss.get())).collect()
+    }
+
+    #[test]
+    fn a_csv_names_its_columns_and_may_have_rates_beside() {
+        let text = "# recorded\ntime_s,rate_mbps,loss\n0,8,0\n0.5,0,1\n0.75,8,0.25\n";
+        assert_eq!(pieces(text), [(0, 0.0), (500_000_000, 1.0), (750_000_000, 0.25)]);
+        assert_eq!(pieces("loss_percent,time_s\n100,3\n0.5,4\n"), [(0, 1.0), (1_000_000_000, 0.005)]);
+    }
+
+    #[test]
+    fn the_mean_counts_each_probability_for_as_long_as_it_holds() {
+        let timeline = Arc::new(read("time_s,loss\n0,0\n1,0.5\n3,1\n").unwrap());
+        let parts = TraceLossParts { timeline, offset: TraceOffset::default() };
+        // 1 s without loss, 2 s of a half, and the last row for as long as the one before it.
+        assert_eq!(TraceLossConfig::mean(&parts), (2.0 * 0.5 + 2.0) / 5.0);
+    }
+
+    #[test]
+    fn errors_name_the_line_what_was_found_and_what_was_expected() {
+        let refusal = |text: &str| read(text).unwrap_err().to_string();
+        assert_eq!(
+            refusal("time_s,rate_mbps\n0,1\n"),
+            "l.csv, line 1: found `time_s,rate_mbps`, expected a header with `time_s` and one of `loss`, `loss_percent`"
+        );
+        for nonsense in ["1.01", "-0.1", "NaN", "1 %", ""] {
+            assert_eq!(
+                refusal(&format!("time_s,loss\n0,0\n1,{nonsense}\n")),
+                format!(
+                    "l.csv, line 3: found `{nonsense}`, expected a probability of loss, from 0 to 1 (`loss`) or to 100 \
+                     (`loss_percent`)"
+                )
+            );
+        }
+        assert!(refusal("time_s,loss_percent\n0,101\n").contains("line 2: found `101`"));
+        assert!(refusal("time_s,loss\n").contains("has no rows, expected a header such as `time_s,loss`"));
+    }
+}
