@@ -650,6 +650,12 @@ class Tcp(Part):
     A congestion control with a rate of its own paces, whatever this says. Default: by the stack; `rfc` has off, as
     Linux unless a program or its queue asks for pacing.
     """
+    pacing_credit: bool | None = None
+    """Whether a segment that leaves later than a pacing rate of the congestion control's own allows shortens the gap
+    after it, by at most half.
+
+    Default: by the stack; `rfc` has false.
+    """
     restart_after_idle: bool | None = None
     """Whether cwnd falls back to the initial window after an idle RTO (RFC 5681 §4.1).
 
