@@ -237,6 +237,12 @@ class Prague(Part):
     """
     transition: int | None = None
     """Round trips after slow start until a flow behaves by it. Default: 500 (draft-04 §2.4.4)."""
+    classic_fallback: bool | None = None
+    """Whether marks that seem to be those of a classic queue, which marks by RFC 3168 and delays, take a third of the
+    window, as they do from CUBIC.
+
+    Default: false (as in Linux's module; RFC 9331 §4.3 leaves it to the configuration).
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
