@@ -103,3 +103,26 @@ def test_a_bound_that_never_falls_counts_as_a_number_beyond_what_is_asked(monkey
     rounds = [cases.a16(seed).values["A16-shortterm"] for seed in range(3)]
     assert rounds == [25.0] * 3
     assert judge(claim, Value(sim=Interval.of(rounds))).verdict == "differs"
+
+
+def test_the_first_version_finds_a_policers_rate_and_keeps_to_it() -> None:
+    """Of a link of 20 Mb/s a policer leaves 5: BBR then stops probing for 48 round trips, as Linux's does."""
+
+    def steady(queue: Any) -> tuple[float, float]:
+        text = PATH.format(control='"bbr"', loss="0 %", recovery="rack").replace("10 Mbit/s", "20 Mbit/s")
+        scenario = tomllib.loads(text) | {"duration": "20 s", "warmup": "5 s"}
+        scenario["topology"]["dumbbell"]["forward"]["queue"] = queue
+        result = varicap.run(varicap.load(scenario), seeds=2)
+        series = result.flow_series
+        gains = [
+            gain
+            for gain, at in zip(series["bbr1_pacing_gain"].to_pylist(), series["time_s"].to_pylist(), strict=True)
+            if at > 5
+        ]
+        return result.summary["flows"][0]["goodput_bps"]["mean"], gains.count(1.0) / len(gains)
+
+    goodput, share = steady({"policer": {"rate": "5 Mbit/s", "burst": "60 kB"}})
+    assert goodput > 0.97 * 5e6 * 1448 / 1500
+    assert share > 0.9
+    # Six phases of eight.
+    assert steady({"drop-tail": {"limit": "4 bdp"}})[1] < 0.85

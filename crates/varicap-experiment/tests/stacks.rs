@@ -236,6 +236,8 @@ fn a_stack_with_one_key_overridden_differs_in_that_key_alone() {
         ("window_probe", json!("byte")),
         ("window_probe", json!("old-sequence")),
         ("pacing", json!({ "linux": { "avoidance": 1.1 } })),
+        ("pacing_credit", json!(true)),
+        ("pacing_credit", json!(false)),
         ("nagle", json!("rfc896")),
         ("ecn", json!(true)),
         ("ecn", json!(false)),

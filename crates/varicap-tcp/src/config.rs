@@ -78,6 +78,9 @@ pub struct TcpConfig {
     /// Whether segments are spaced out. A congestion control with a rate of its own paces, whatever this says. Default: by the
     /// stack; `rfc` has off, as Linux unless a program or its queue asks for pacing.
     pub pacing: Pacing,
+    /// Whether a segment that leaves later than a pacing rate of the congestion control's own allows shortens the gap after it,
+    /// by at most half. Default: by the stack; `rfc` has false.
+    pub pacing_credit: bool,
     /// Whether cwnd falls back to the initial window after an idle RTO (RFC 5681 §4.1). Default: by the stack; `rfc` has
     /// true.
     pub restart_after_idle: bool,
@@ -139,6 +142,7 @@ impl Default for TcpConfig {
             max_burst: None,
             nagle: Nagle::Off,
             pacing: Pacing::Off,
+            pacing_credit: false,
             restart_after_idle: true,
             counting: Counting::Acks,
             grow_when: GrowWhen::WindowLimited,

@@ -124,3 +124,24 @@ fn the_schedule_is_exact() {
     let gap = Rate::from_bps(30 * 1000 * 8 * 12).transmission_time(Bytes::new(1000));
     assert_eq!(*times.last().unwrap() - times[0], Span::from_nanos(gap.as_nanos() * 28));
 }
+
+/// A rate of the control's own: a segment in 10 ms, in a window of ten.
+#[test]
+fn what_left_late_shortens_the_next_gap_where_the_stack_gives_credit() {
+    let gaps_after_a_pause = |pacing_credit: bool| {
+        let config = TcpConfig {
+            congestion: Congestion::Ratcp(RatcpConfig { pacing: true, ..RatcpConfig::default() }),
+            pacing_credit,
+            ..config(Recovery::Sack, 10)
+        };
+        let mut script = Script::offering(&config, 4 * MSS);
+        script.sender.on_rate_feedback(ms(0), Rate::from_bps(8 * config.packet().as_u64() * 100));
+        script.at(ms(100)).ack(4 * MSS);
+        script.at(ms(500)).write(4 * MSS);
+        let sent = script.log().len() - 1;
+        script.at(ms(600));
+        gaps(&script, sent)
+    };
+    assert_eq!(gaps_after_a_pause(false), [10_000, 10_000, 10_000]);
+    assert_eq!(gaps_after_a_pause(true), [5_000, 10_000, 10_000]);
+}

@@ -237,6 +237,12 @@ class Prague(Part):
     """
     transition: int | None = None
     """Round trips after slow start until a flow behaves by it. Default: 500 (draft-04 §2.4.4)."""
+    classic_fallback: bool | None = None
+    """Whether marks that seem to be those of a classic queue, which marks by RFC 3168 and delays, take a third of the
+    window, as they do from CUBIC.
+
+    Default: false (as in Linux's module; RFC 9331 §4.3 leaves it to the configuration).
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -649,6 +655,12 @@ class Tcp(Part):
 
     A congestion control with a rate of its own paces, whatever this says. Default: by the stack; `rfc` has off, as
     Linux unless a program or its queue asks for pacing.
+    """
+    pacing_credit: bool | None = None
+    """Whether a segment that leaves later than a pacing rate of the congestion control's own allows shortens the gap
+    after it, by at most half.
+
+    Default: by the stack; `rfc` has false.
     """
     restart_after_idle: bool | None = None
     """Whether cwnd falls back to the initial window after an idle RTO (RFC 5681 §4.1).

@@ -135,6 +135,55 @@ impl<T: Copy + Ord + Default, const N: usize> Recent<T, N> {
     }
 }
 
+/// The largest value of the last N units of a time that counts up, by its three best candidates. Source: K. Nichols's filter,
+/// as in Linux (`minmax_running_max`), by which a value that nothing exceeds counts for N + 1 units.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Candidates<T, const N: u64> {
+    /// The largest value, the largest after it, and the largest after that, each with its unit.
+    best: [(u64, T); 3],
+}
+
+impl<T: Copy + Ord, const N: u64> Candidates<T, N> {
+    /// Takes a value of `unit`, which never goes back.
+    #[inline]
+    pub(super) fn take(&mut self, unit: u64, value: T) {
+        let new = (unit, value);
+        let [first, second, third] = &mut self.best;
+        if value >= first.1 || unit - third.0 > N {
+            self.best = [new; 3];
+            return;
+        }
+        if value >= second.1 {
+            (*second, *third) = (new, new);
+        } else if value >= third.1 {
+            *third = new;
+        }
+        self.age(new);
+    }
+
+    /// Candidates of the first quarter and of the first half give way to newer ones, and one that is too old to the next.
+    fn age(&mut self, new: (u64, T)) {
+        let [first, second, third] = self.best;
+        let age = new.0 - first.0;
+        if age > N {
+            self.best = [second, third, new];
+            if new.0 - second.0 > N {
+                self.best = [third, new, new];
+            }
+        } else if second.0 == first.0 && age > N / 4 {
+            self.best = [first, new, new];
+        } else if third.0 == second.0 && age > N / 2 {
+            self.best[2] = new;
+        }
+    }
+
+    /// The largest value of late.
+    #[inline]
+    pub(super) fn largest(&self) -> T {
+        self.best[0].1
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -150,7 +199,33 @@ mod tests {
         assert_eq!(Bandwidth::ZERO.on_wire(1448, 1500), Rate::from_bps(1), "a pace of nothing never ends");
     }
 
+    #[test]
+    fn a_value_that_nothing_exceeds_counts_for_a_unit_more_than_the_window_has() {
+        let mut candidates = Candidates::<u64, 10>::default();
+        candidates.take(5, 100);
+        let counts = (6..30).take_while(|&unit| {
+            candidates.take(unit, 50 - unit);
+            candidates.largest() == 100
+        });
+        assert_eq!(counts.last(), Some(15));
+        assert_eq!(candidates.largest(), 42, "the newest of its first quarter, of unit 8");
+    }
+
     proptest! {
+        #[test]
+        fn candidates_are_between_the_newest_value_and_the_largest_of_the_window(
+            values in prop::collection::vec((0u64..3, 0u64..100), 1..60)
+        ) {
+            let (mut candidates, mut list, mut unit) = (Candidates::<u64, 4>::default(), Vec::new(), 0);
+            for (step, value) in values {
+                unit += step * step;
+                candidates.take(unit, value);
+                list.push((unit, value));
+                let of_late = list.iter().filter(|(at, _)| at + 4 >= unit).map(|(_, value)| *value).max().unwrap();
+                prop_assert!((value..=of_late).contains(&candidates.largest()));
+            }
+        }
+
         #[test]
         fn the_largest_of_late_is_what_a_list_says(values in prop::collection::vec((0u64..3, 0u64..100), 1..60)) {
             let (mut recent, mut list, mut unit) = (Recent::<u64, 4>::new(), Vec::new(), 0);

@@ -127,6 +127,7 @@ impl Delivery {
             in_flight: Bytes::new(arrived.in_flight),
             lost: Bytes::new(self.lost),
             cwnd_limited: arrived.cwnd_limited,
+            held: arrived.held,
             is_selective: arrived.is_selective,
             newest: newest.map(|sent| Delivered {
                 prior_delivered: Bytes::new(sent.delivered),
@@ -223,7 +224,14 @@ mod tests {
         let mut ack = AckSample { delivered: Bytes::new(delivered), min_rtt: least, ..AckSample::at(now) };
         delivery.complete(
             &mut ack,
-            &Arrived { segment, sent: 0, in_flight: 0, cwnd_limited: false, is_selective: true },
+            &Arrived {
+                segment,
+                sent: 0,
+                in_flight: 0,
+                cwnd_limited: false,
+                held: Span::ZERO,
+                is_selective: true,
+            },
         );
         ack.rate
     }

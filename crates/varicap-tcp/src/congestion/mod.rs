@@ -138,6 +138,8 @@ pub struct Progress {
     pub lost: Bytes,
     /// Whether cwnd was used up at some time in the last round trip.
     pub cwnd_limited: bool,
+    /// How long pacing holds the next segment back.
+    pub held: Span,
     /// Whether the receiver says what it holds out of order, so that all losses of a round trip are found.
     pub is_selective: bool,
     /// Of the segments that it newly acknowledges, the one that left last; none: it acknowledges nothing new.

@@ -17,6 +17,8 @@ pub(crate) struct Arrived<'a> {
     pub(crate) in_flight: u64,
     /// Whether cwnd was used up at some time in the last round trip.
     pub(crate) cwnd_limited: bool,
+    /// How long pacing holds the next segment back.
+    pub(crate) held: Span,
     /// Whether the receiver says what it holds out of order.
     pub(crate) is_selective: bool,
 }

@@ -35,7 +35,7 @@ impl Sender {
         let newly_acked = segment.ack - before;
         let (app_limited, sent, estimate) = (self.grows_in_vain(), self.space.max, &self.sampling.rtt);
         let (in_flight_now, cwnd_limited) = (self.space.flight(), self.is_cwnd_limited());
-        let is_selective = self.recovery.is_selective();
+        let (is_selective, held) = (self.recovery.is_selective(), self.release.held(now));
         self.window.on_new_data(|| {
             let ack = AckSample {
                 now,
@@ -48,7 +48,7 @@ impl Sender {
                 delivered: Bytes::new(segment.ack),
                 ..AckSample::at(now)
             };
-            (ack, Arrived { segment, sent, in_flight: in_flight_now, cwnd_limited, is_selective })
+            (ack, Arrived { segment, sent, in_flight: in_flight_now, cwnd_limited, held, is_selective })
         });
         self.update_pace();
         self.rearm(now);
@@ -151,6 +151,7 @@ impl Sender {
             sent: self.space.max,
             in_flight: self.recovery.in_flight(&self.space),
             cwnd_limited: self.is_cwnd_limited(),
+            held: self.release.held(now),
             is_selective: self.recovery.is_selective(),
         };
         self.window.on_ack(ack, arrived, counts);

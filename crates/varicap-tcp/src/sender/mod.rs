@@ -145,6 +145,8 @@ pub struct Sender {
     short: ShortSegments,
     /// How segments are spaced out where the control has no rate.
     pace: Option<Pace>,
+    /// What left late at a rate of the control shortens the next gap.
+    pacing_credit: bool,
     usage: Usage,
     ecn: Ecn,
     /// No faster than the network advertises.
@@ -220,6 +222,7 @@ impl Sender {
             release,
             short: ShortSegments::new(config.nagle),
             pace,
+            pacing_credit: config.pacing_credit,
             usage: Usage::new(config, now, wants.rate_samples),
             ecn: Ecn::new(config, wants),
             is_capped: false,

@@ -1,6 +1,6 @@
 //! Segments that are spaced out.
 
-use varicap_units::{Bytes, Time};
+use varicap_units::{Bytes, Span, Time};
 
 use super::Sender;
 use crate::congestion::CongestionControl;
@@ -34,7 +34,11 @@ impl Sender {
         let rto = self.sampling.rtt.rto();
         let len = wire_size.saturating_sub(self.overhead);
         if let Some(rate) = self.window.pacing_rate() {
-            return self.release.pace(Some(rate), rto);
+            if !self.pacing_credit {
+                return self.release.pace(Some(rate), rto);
+            }
+            let gap: Span = rate.transmission_time(Bytes::new(wire_size.into()));
+            return self.release.space(now, gap.min(rto));
         }
         let gap = self.pace.as_mut().filter(|_| len > 0).and_then(|pace| pace.on_sent(len.into()));
         let least = self.window.cap().map(|cap| cap.transmission_time(Bytes::new(wire_size.into())));

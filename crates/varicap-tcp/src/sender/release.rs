@@ -79,6 +79,12 @@ impl Release {
         paces && now < self.paced_until
     }
 
+    /// How long pacing holds the next segment back.
+    #[inline]
+    pub(super) fn held(&self, now: Time) -> Span {
+        self.paced_until.max(now).since(now)
+    }
+
     /// The instant at which to poll again.
     #[inline]
     pub(super) fn wake_at(&self) -> Time {

@@ -1,7 +1,7 @@
 //! What leaves when, in the kernel: pacing, and short segments that wait.
 
 use varicap_experiment::FlowSpec;
-use varicap_tcp::{Nagle, Pacing, TcpConfig};
+use varicap_tcp::{Congestion, Nagle, Pacing, TcpConfig};
 
 use super::{Notes, unsupported};
 use crate::error::TestbedError;
@@ -13,8 +13,13 @@ pub(super) fn check(tcp: &TcpConfig, notes: &mut Notes) {
             "nagle: Linux has Minshall's variant, by which a short segment waits for another short one only",
         );
     }
-    if paces(tcp) {
-        notes.add("pacing: from about 24 Mb/s on the kernel sends what it paces in bursts of a millisecond, and on paths of less than 16 ms, too");
+    let has_rate = match &tcp.congestion {
+        Congestion::Ratcp(config) => config.pacing,
+        Congestion::Bbr => true,
+        _ => false,
+    };
+    if has_rate && !tcp.pacing_credit {
+        notes.add("pacing_credit: Linux always shortens the gap after a segment that left late");
     }
 }
 
@@ -66,9 +71,19 @@ mod tests {
         assert!(plan.flows[0].paces);
         let ratios: Vec<_> = plan.sysctls.iter().filter(|(name, ..)| name.contains("pacing")).collect();
         assert_eq!(ratios.iter().map(|(_, value, _)| value.as_str()).collect::<Vec<_>>(), ["200", "150"]);
-        assert!(plan.notes.iter().any(|note| note.starts_with("pacing: ")), "{:?}", plan.notes);
         let plan = plan_of("stack = \"linux\"", Mode::Stock).unwrap();
         assert!(!plan.flows[0].paces && plan.sysctls.iter().all(|(name, ..)| !name.contains("pacing")));
+    }
+
+    #[test]
+    fn credit_is_noted_where_a_control_has_a_rate_and_the_scenario_none() {
+        let notes = |tcp: &str| {
+            let plan = plan_of(&format!("stack = \"linux\", {tcp}"), Mode::Stock).unwrap();
+            plan.notes.iter().any(|note| note.starts_with("pacing_credit: "))
+        };
+        assert!(notes("congestion = \"bbr\", pacing_credit = false"));
+        assert!(!notes("congestion = \"bbr\""));
+        assert!(!notes("congestion = \"cubic\", pacing_credit = false"));
     }
 
     #[test]

@@ -11,8 +11,8 @@ mod output;
 use varicap_units::part::{OnKernel, Part};
 use varicap_units::{Bytes, Rate, Span, Stream, Time};
 
-use super::bandwidth::{Bandwidth, Recent};
-use super::{AckSample, CongestionControl, CongestionEvent, CongestionKind, Shown, Start, Wants};
+use super::bandwidth::{Bandwidth, Candidates};
+use super::{AckSample, CongestionControl, CongestionEvent, CongestionKind, Loss, Shown, Start, Wants};
 use long_term::LongTerm;
 
 /// A gain of one.
@@ -80,6 +80,8 @@ pub struct Bbr {
     initial_window: u64,
     stream: Option<Stream>,
     delivered: u64,
+    /// All data lost so far [B].
+    lost: u64,
 
     cwnd: u64,
     prior_cwnd: u64,
@@ -97,7 +99,7 @@ pub struct Bbr {
     next_round_delivered: u64,
     idle_restart: bool,
 
-    bw_filter: Recent<Bandwidth, 10>,
+    bw_filter: Candidates<Bandwidth, 10>,
     min_rtt: Span,
     min_rtt_stamp: Time,
     aggregation: Aggregation,
@@ -127,12 +129,20 @@ struct Sample {
     prior_delivered: u64,
     newly_acked: u64,
     newly_lost: u64,
-    /// All data lost so far [B].
-    lost: u64,
     rtt: Option<Span>,
     is_app_limited: bool,
     prior_in_flight: u64,
     in_flight: u64,
+    /// How long pacing holds the next segment back.
+    held: Span,
+}
+
+impl Sample {
+    /// The receiver may have waited before it answered: alone in flight was less than a segment. Source: Linux
+    /// (FLAG_ACK_MAYBE_DELAYED).
+    fn is_ack_delayed(&self, delivered: u64, mss: u64) -> bool {
+        self.newly_acked < mss && self.prior_delivered + self.newly_acked == delivered
+    }
 }
 
 impl Bbr {
@@ -144,6 +154,7 @@ impl Bbr {
             initial_window: start.usable_window(),
             stream: None,
             delivered: 0,
+            lost: 0,
             cwnd: start.usable_window(),
             prior_cwnd: 0,
             pacing_rate: Bandwidth::ZERO,
@@ -159,7 +170,7 @@ impl Bbr {
             round_start: false,
             next_round_delivered: 0,
             idle_restart: false,
-            bw_filter: Recent::new(),
+            bw_filter: Candidates::default(),
             min_rtt: Span::MAX,
             min_rtt_stamp: Time::ZERO,
             aggregation: Aggregation::default(),
@@ -189,11 +200,11 @@ impl Bbr {
             prior_delivered: newest.prior_delivered.as_u64(),
             newly_acked,
             newly_lost: ack.newly_lost.as_u64(),
-            lost: progress.lost.as_u64(),
             rtt: newest.rtt,
             is_app_limited: newest.app_limited,
             prior_in_flight: ack.in_flight.as_u64(),
             in_flight: progress.in_flight.as_u64(),
+            held: progress.held,
         })
     }
 
@@ -219,25 +230,25 @@ impl Bbr {
             self.round_start = true;
             self.packet_conservation = false;
         }
-        self.sample_long_term(rs);
+        self.sample_long_term(rs.now, self.round_start, rs.is_app_limited, rs.newly_lost > 0);
         if !rs.is_app_limited || rs.bw >= self.max_bw() {
             self.bw_filter.take(self.round_count, rs.bw);
         }
     }
 
-    fn sample_long_term(&mut self, rs: &Sample) {
+    fn sample_long_term(&mut self, now: Time, round_start: bool, is_app_limited: bool, is_loss: bool) {
         let news = long_term::News {
-            now: rs.now,
-            round_start: self.round_start,
+            now,
+            round_start,
             is_probe_bw: self.state == State::ProbeBw,
-            is_app_limited: rs.is_app_limited,
-            is_loss: rs.newly_lost > 0,
+            is_app_limited,
+            is_loss,
             delivered: self.delivered,
-            lost: rs.lost,
+            lost: self.lost,
         };
         match self.long_term.take(&news) {
             long_term::Verdict::Policed => self.pacing_gain = UNIT,
-            long_term::Verdict::Over => self.enter_probe_bw(rs.now),
+            long_term::Verdict::Over => self.enter_probe_bw(now),
             long_term::Verdict::None => {}
         }
     }
@@ -280,16 +291,18 @@ impl Bbr {
             return is_full_length;
         }
         if self.pacing_gain > UNIT {
-            let reaches = self.in_net(rs.prior_in_flight) >= self.inflight(self.max_bw(), self.pacing_gain);
+            let reaches =
+                self.in_net(rs, rs.prior_in_flight) >= self.inflight(self.max_bw(), self.pacing_gain);
             return is_full_length && (rs.newly_lost > 0 || reaches);
         }
-        is_full_length || self.in_net(rs.prior_in_flight) <= self.inflight(self.max_bw(), UNIT)
+        is_full_length || self.in_net(rs, rs.prior_in_flight) <= self.inflight(self.max_bw(), UNIT)
     }
 
-    /// What of `in_flight` will be there when the next quantum leaves, which is now: with it, if the flow is to rise [B].
-    /// Source: Linux (bbr_packets_in_net_at_edt).
-    fn in_net(&self, in_flight: u64) -> u64 {
-        if self.pacing_gain > UNIT { in_flight + self.quantum() } else { in_flight }
+    /// What of `in_flight` will be there when pacing lets the next quantum leave: with it, if the flow is to rise [B]. Source:
+    /// Linux (bbr_packets_in_net_at_edt).
+    fn in_net(&self, rs: &Sample, in_flight: u64) -> u64 {
+        let then = if self.pacing_gain > UNIT { in_flight + self.quantum() } else { in_flight };
+        then.saturating_sub(self.bw().carries(rs.held))
     }
 
     /// [bbr1, §4.3.4.3] (BBRAdvanceCyclePhase).
@@ -324,7 +337,7 @@ impl Bbr {
         if self.state == State::Startup && self.filled_pipe {
             self.state = State::Drain;
         }
-        if self.state == State::Drain && self.in_net(rs.in_flight) <= self.inflight(self.max_bw(), UNIT) {
+        if self.state == State::Drain && self.in_net(rs, rs.in_flight) <= self.inflight(self.max_bw(), UNIT) {
             self.enter_probe_bw(rs.now);
         }
     }
@@ -334,7 +347,7 @@ impl Bbr {
         // What has not been measured yet cannot be out of date, whenever the connection opened.
         let is_expired = self.min_rtt < Span::MAX && rs.now > self.min_rtt_stamp + MIN_RTT_WINDOW;
         if let Some(rtt) = rs.rtt
-            && (rtt < self.min_rtt || is_expired)
+            && (rtt < self.min_rtt || is_expired && !rs.is_ack_delayed(self.delivered, self.mss))
         {
             (self.min_rtt, self.min_rtt_stamp) = (rtt, rs.now);
         }
@@ -402,6 +415,10 @@ impl CongestionControl for Bbr {
         self.set_cwnd(&rs);
     }
 
+    fn on_lost(&mut self, _now: Time, loss: &Loss) {
+        self.lost += loss.size.as_u64();
+    }
+
     /// [bbr1, §4.2.3.4]; a mark is ignored, as in Linux.
     fn on_congestion(&mut self, event: &CongestionEvent) {
         match event.kind {
@@ -415,6 +432,8 @@ impl CongestionControl for Bbr {
                 (self.is_recovering, self.has_begun, self.packet_conservation) = (true, false, false);
                 self.full_bw = Bandwidth::ZERO;
                 self.cwnd = self.mss;
+                // Linux (bbr_set_state): a timeout ends a round, with a loss.
+                self.sample_long_term(event.now, true, false, true);
             }
         }
     }

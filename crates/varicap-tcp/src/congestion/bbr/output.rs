@@ -38,7 +38,7 @@ impl Bbr {
     /// What leaves at once: a 1024th of a second at the pacing rate, in whole packets, at least one, or two from 1.2 Mb/s
     /// on [B]. Source: Linux (bbr_tso_segs_goal).
     pub(super) fn quantum(&self) -> u64 {
-        let rate = self.on_wire.as_bps() / 8;
+        let rate = self.pacing_rate.carries(Span::from_secs(1));
         let least = if rate < 150_000 { 1 } else { 2 };
         let segments = (rate >> 10).min(65_000) / self.mss;
         segments.clamp(least, 127) * self.mss

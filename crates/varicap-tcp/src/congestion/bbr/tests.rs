@@ -10,7 +10,8 @@ struct Path {
     bbr: Bbr,
     now: Time,
     delivered: u64,
-    lost: u64,
+    /// How long pacing holds the next segment back.
+    held: Span,
 }
 
 impl Path {
@@ -22,7 +23,7 @@ impl Path {
             initial_ssthresh: Bytes::MAX,
             counting: Counting::Acks,
         };
-        Path { bbr: Bbr::new(&start), now: Time::ZERO, delivered: 0, lost: 0 }
+        Path { bbr: Bbr::new(&start), now: Time::ZERO, delivered: 0, held: Span::ZERO }
     }
 
     /// A round trip passes in which `packets` are delivered and `lost` are lost, after which `in_flight` are in flight.
@@ -31,7 +32,7 @@ impl Path {
         let volume = |packets: u64| Bytes::new(packets * MSS);
         let prior_delivered = Bytes::new(self.delivered);
         self.delivered += packets * MSS;
-        self.lost += lost * MSS;
+        self.lose(lost);
         let newest = Delivered {
             prior_delivered,
             in_flight: volume(in_flight),
@@ -50,13 +51,27 @@ impl Path {
             rate: Some(rate),
             progress: Some(Progress {
                 in_flight: volume(in_flight),
-                lost: Bytes::new(self.lost),
+                lost: Bytes::new(self.bbr.lost),
                 cwnd_limited: true,
+                held: self.held,
                 is_selective: true,
                 newest: Some(newest),
             }),
             ..AckSample::at(self.now)
         });
+    }
+
+    /// `packets` are found to be lost.
+    fn lose(&mut self, packets: u64) {
+        let loss = Loss {
+            seq: 0,
+            size: Bytes::new(packets * MSS),
+            in_flight: Bytes::ZERO,
+            lost: Bytes::ZERO,
+            delivered: Bytes::new(self.delivered),
+            app_limited: false,
+        };
+        self.bbr.on_lost(self.now, &loss);
     }
 
     /// A path in ProbeBW that carries 100 packets per round trip.
@@ -141,4 +156,60 @@ fn windows_are_even_and_have_room_for_three_quanta() {
     // 100 packets per 100 ms are 8.4 Mb/s on the wire, where a quantum is two packets.
     assert_eq!(path.bbr.quantum(), 2 * MSS);
     assert_eq!(path.bbr.with_budget(99 * MSS), if path.bbr.cycle_index == 0 { 108 } else { 106 } * MSS);
+}
+
+#[test]
+fn a_phase_ends_by_what_will_be_in_flight_when_pacing_lets_more_leave() {
+    let ends = |held: Span| {
+        let mut path = Path::cycling();
+        path.held = held;
+        path.round(100, 32, 0);
+        path.round(100, 32, 0);
+        path.bbr.pacing_gain < UNIT
+    };
+    // A gain of 1.25 is to reach 126 packets, with room 134: 132, and a quantum of two. A packet takes 1 ms.
+    assert!(!ends(Span::from_millis(5)));
+    assert!(ends(Span::ZERO));
+}
+
+#[test]
+fn the_answer_to_a_lone_short_segment_is_no_least_round_trip() {
+    let least = |volume: u64| {
+        let mut path = Path::cycling();
+        path.now += MIN_RTT_WINDOW;
+        let at = path.bbr.min_rtt_stamp;
+        let prior_delivered = path.delivered;
+        path.delivered += volume;
+        let rs = Sample {
+            now: path.now,
+            bw: Bandwidth::ZERO,
+            is_sound: true,
+            prior_delivered,
+            newly_acked: volume,
+            newly_lost: 0,
+            rtt: Some(RTT * 2),
+            is_app_limited: true,
+            prior_in_flight: volume,
+            in_flight: 0,
+            held: Span::ZERO,
+        };
+        path.bbr.delivered = path.delivered;
+        path.bbr.update_min_rtt(&rs);
+        path.bbr.min_rtt_stamp > at
+    };
+    assert!(least(MSS));
+    assert!(!least(MSS - 1));
+}
+
+/// Of two intervals that agree, the second ends with a timeout, which is a loss and ends a round.
+#[test]
+fn a_timeout_ends_an_interval_of_a_policer() {
+    let mut path = Path::cycling();
+    path.round(60, 60, 20);
+    (0..4).for_each(|_| path.round(60, 60, 20));
+    (0..3).for_each(|_| path.round(60, 60, 0));
+    path.lose(60);
+    assert_eq!(path.bbr.long_term.in_use(), None);
+    path.signal(CongestionKind::Timeout { backoff: 0 });
+    assert!(path.bbr.long_term.in_use().is_some());
 }

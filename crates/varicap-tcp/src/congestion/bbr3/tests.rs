@@ -77,6 +77,7 @@ impl Path {
                 in_flight: volume(round.in_flight),
                 lost: Bytes::new(self.lost),
                 cwnd_limited: round.cwnd_limited,
+                held: Span::ZERO,
                 is_selective: true,
                 newest: Some(newest),
             }),

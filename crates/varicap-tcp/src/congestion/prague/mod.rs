@@ -6,8 +6,12 @@
 //! flow whose round trips are short, and which has lasted for a while, does both as if they took 25 ms, so that it
 //! gets no more than others do. A loss halves the window, and segments are spaced out.
 //!
-//! Left out: window fractions below two segments, for which segments would have to become smaller, and tests of whether the
-//! bottleneck has one queue with classic marks (RFC 9331 §4.3).
+//! A window that marks or losses bring below two segments is a fraction for the pace alone: two segments may be in flight, which
+//! leave further apart, down to less than one in a round trip (RFC 9331 §4.3; the authors' Linux module,
+//! `prague_update_pacing_rate`). Segments keep their size, where the draft makes them smaller. Whether the bottleneck marks by
+//! RFC 3168 is estimated by [`classic`], and answered where a scenario says so.
+
+mod classic;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,12 +20,13 @@ use varicap_units::{Bytes, NANOS_PER_SEC, Rate, Span, Time};
 
 use super::dctcp::MarkedShare;
 use super::reno::{Prior, remembering};
-use super::{AckSample, CongestionControl, CongestionEvent, CongestionKind, EcnNeed, Start, Wants};
+use super::{AckSample, CongestionControl, CongestionEvent, CongestionKind, EcnNeed, Shown, Start, Wants};
+use classic::Classic;
 
 /// Weight of the newest round trip in alpha, and alpha at the first mark (draft §2.4).
 const GAIN: f64 = 1.0 / 16.0;
 const FIRST_ALPHA: f64 = 1.0;
-/// Least window [segments].
+/// What may be in flight at least, however small a fraction the window is [segments].
 const LEAST: u64 = 2;
 /// Parts of a byte that the window is counted in.
 const PARTS: u64 = 1 << 16;
@@ -34,11 +39,14 @@ pub struct PragueConfig {
     pub virtual_rtt: Span,
     /// Round trips after slow start until a flow behaves by it. Default: 500 (draft-04 §2.4.4).
     pub transition: u32,
+    /// Whether marks that seem to be those of a classic queue, which marks by RFC 3168 and delays, take a third of the window,
+    /// as they do from CUBIC. Default: false (as in Linux's module; RFC 9331 §4.3 leaves it to the configuration).
+    pub classic_fallback: bool,
 }
 
 impl Default for PragueConfig {
     fn default() -> PragueConfig {
-        PragueConfig { virtual_rtt: Span::from_millis(25), transition: 500 }
+        PragueConfig { virtual_rtt: Span::from_millis(25), transition: 500, classic_fallback: false }
     }
 }
 
@@ -58,8 +66,10 @@ pub struct Prague {
     config: PragueConfig,
     mss: u64,
     packet: u64,
-    /// Congestion window [B/PARTS].
+    /// Congestion window, which may be less than a segment [B/PARTS].
     window: u64,
+    /// The window is that of a timeout or of a pause: less than two segments is what may be in flight.
+    is_restarted: bool,
     ssthresh: u64,
     share: MarkedShare,
     /// Whether a mark has ever come: alpha is kept from then on.
@@ -77,6 +87,7 @@ pub struct Prague {
     delivered: u64,
     prior: Prior,
     smoothed: Span,
+    classic: Classic,
     pacing: Option<Rate>,
 }
 
@@ -89,6 +100,7 @@ impl Prague {
             mss,
             packet: start.packet.as_u64(),
             window: start.usable_window() * PARTS,
+            is_restarted: start.usable_window() < LEAST * mss,
             ssthresh: start.initial_ssthresh.as_u64(),
             share: MarkedShare::new(FIRST_ALPHA, GAIN),
             is_marked: false,
@@ -101,6 +113,7 @@ impl Prague {
             delivered: 0,
             prior: Prior::default(),
             smoothed: Span::ZERO,
+            classic: Classic::default(),
             pacing: None,
         }
     }
@@ -114,8 +127,23 @@ impl Prague {
         self.window / PARTS
     }
 
+    /// What may be in flight [B].
+    fn allowed(&self) -> u64 {
+        let least = if self.is_restarted { self.mss } else { LEAST * self.mss };
+        self.bytes().max(least)
+    }
+
+    /// A timeout, a pause or the end of recovery sets the window.
     fn set(&mut self, bytes: u64) {
         self.window = bytes.max(self.mss) * PARTS;
+        self.is_restarted = bytes < LEAST * self.mss;
+        self.set_pace();
+    }
+
+    /// Marks or a loss make the window smaller, down to any fraction of a segment.
+    fn reduce(&mut self, bytes: u64) {
+        self.window = bytes.clamp(1, self.bytes().max(1)) * PARTS;
+        self.is_restarted = false;
         self.set_pace();
     }
 
@@ -140,12 +168,14 @@ impl Prague {
         if !self.is_over(now, self.counted_from, round != self.round) {
             return;
         }
-        if self.bytes() >= self.ssthresh {
+        if self.allowed() >= self.ssthresh {
             self.rounds = self.rounds.saturating_add(1);
         }
         let first = self.share.alpha;
         self.share.close();
-        if !self.is_marked {
+        if self.is_marked {
+            self.classic.close();
+        } else {
             self.share.alpha = first;
         }
         (self.round, self.counted_from) = (round, now);
@@ -153,12 +183,13 @@ impl Prague {
 
     /// Draft §2.4.3: `unmarked` bytes have been acknowledged.
     fn open(&mut self, unmarked: u64) {
-        if self.bytes() < self.ssthresh {
-            let most = self.ssthresh.saturating_sub(self.bytes()).saturating_mul(PARTS);
+        if self.allowed() < self.ssthresh {
+            let most = self.ssthresh.saturating_sub(self.allowed()).saturating_mul(PARTS);
             self.window += (unmarked * PARTS).min(most);
             return;
         }
-        let mut opened = u128::from(unmarked) * u128::from(self.mss * PARTS) / u128::from(self.bytes());
+        let mut opened =
+            u128::from(unmarked) * u128::from(self.mss * PARTS) / u128::from(self.bytes().max(self.mss));
         if self.is_virtual() {
             // (RTT / virtual RTT)^2: so many segments in a virtual round trip as another has, at its rate.
             let [own, virt] =
@@ -176,14 +207,25 @@ impl Prague {
         self.before = self.bytes();
         (self.reduced_at, self.reduced_until) = (now, Some(self.delivered + in_flight));
         self.prior = Prior::default();
-        self.ssthresh = self.share.reduced(self.before, self.mss).min(self.before.max(LEAST * self.mss));
-        self.set(self.ssthresh);
+        let share = if self.config.classic_fallback {
+            self.share.alpha.max(self.classic.share())
+        } else {
+            self.share.alpha
+        };
+        self.reduce((self.before as f64 * (1.0 - share / 2.0)) as u64);
+        self.fall_to(self.bytes());
+    }
+
+    /// The window has fallen to `bytes`: from here on it opens by a segment.
+    fn fall_to(&mut self, bytes: u64) {
+        self.ssthresh = bytes.max(LEAST * self.mss);
+        self.classic.on_fall(self.ssthresh / self.mss);
     }
 
     /// Draft §2.4, packet pacing: a window per round trip, twice that while it may double.
     fn set_pace(&mut self) {
         let Some(nanos) = std::num::NonZeroU64::new(self.smoothed.as_nanos()) else { return };
-        let gain = if self.bytes() < self.ssthresh / 2 { 2 } else { 1 };
+        let gain = if self.allowed() < self.ssthresh / 2 { 2 } else { 1 };
         let wire = u128::from(self.bytes()) * u128::from(self.packet) / u128::from(self.mss);
         let bps = wire * 8 * gain * u128::from(NANOS_PER_SEC) / u128::from(nanos.get());
         self.pacing = Some(Rate::from_bps(u64::try_from(bps).unwrap_or(u64::MAX).max(1)));
@@ -193,6 +235,9 @@ impl Prague {
 impl CongestionControl for Prague {
     fn on_ack(&mut self, ack: &AckSample) {
         self.smoothed = ack.smoothed_rtt.unwrap_or(self.smoothed);
+        if let (Some(rtt), Some(least)) = (ack.rtt, ack.min_rtt) {
+            self.classic.on_rtt(rtt, least);
+        }
         self.delivered = ack.delivered.as_u64();
         let marked = self.share.count(ack);
         let was_marked = ack.marked_packets > 0;
@@ -201,7 +246,9 @@ impl CongestionControl for Prague {
         }
         // After that: the first mark finds the first alpha.
         self.average(ack.now, ack.round, was_marked);
-        if ack.may_open && !ack.app_limited && !ack.in_recovery {
+        // A window that is a fraction is never used up: its pace is the limit.
+        let is_limiting = !ack.app_limited || self.bytes() < self.allowed();
+        if ack.may_open && is_limiting && !ack.in_recovery {
             self.open(ack.newly_acked.as_u64() - marked);
         }
         self.set_pace();
@@ -212,23 +259,23 @@ impl CongestionControl for Prague {
     fn on_congestion(&mut self, event: &CongestionEvent) {
         let now = self.bytes();
         let from = if self.is_recent() { self.before.max(now) } else { now };
-        let halved = (from / 2).max(LEAST * self.mss);
+        let halved = from / 2;
         match event.kind {
             CongestionKind::FastRetransmit => {
                 self.prior = Prior::of(now, self.ssthresh);
-                self.ssthresh = halved;
-                self.set(halved.min(now.max(LEAST * self.mss)));
+                self.fall_to(halved);
+                self.reduce(halved);
             }
             // RFC 9331 §4.3: RFC 3168's echo is a loss.
             CongestionKind::EcnEcho => {
                 self.prior = Prior::default();
-                self.ssthresh = halved;
-                self.set(halved.min(now));
+                self.fall_to(halved);
+                self.reduce(halved);
             }
             CongestionKind::Timeout { backoff } => {
                 if backoff == 0 {
                     self.prior = Prior::of(now, self.ssthresh);
-                    self.ssthresh = halved;
+                    self.fall_to(halved);
                 }
                 self.set(self.mss);
             }
@@ -244,7 +291,11 @@ impl CongestionControl for Prague {
     fn on_undo(&mut self, _now: Time) {
         let prior = std::mem::take(&mut self.prior);
         self.ssthresh = self.ssthresh.max(prior.ssthresh);
-        self.set(self.bytes().max(prior.cwnd));
+        if prior.cwnd > self.bytes() {
+            self.window = prior.cwnd * PARTS;
+            self.is_restarted &= prior.cwnd < LEAST * self.mss;
+            self.set_pace();
+        }
     }
 
     fn on_kept(&mut self, in_flight: Bytes) {
@@ -252,16 +303,18 @@ impl CongestionControl for Prague {
     }
 
     fn on_unused(&mut self, window: Bytes) {
-        self.ssthresh = remembering(self.bytes(), self.ssthresh);
+        self.ssthresh = remembering(self.allowed(), self.ssthresh);
         self.on_idle(window);
     }
 
     fn on_idle(&mut self, restart_window: Bytes) {
-        self.set(self.bytes().min(restart_window.as_u64()));
+        if restart_window.as_u64() < self.bytes() {
+            self.set(restart_window.as_u64());
+        }
     }
 
     fn cwnd(&self) -> Bytes {
-        Bytes::new(self.bytes())
+        Bytes::new(self.allowed())
     }
 
     fn ssthresh(&self) -> Option<Bytes> {
@@ -275,130 +328,31 @@ impl CongestionControl for Prague {
     fn wants(&self) -> Wants {
         Wants { every_ack: true, ecn: EcnNeed::L4s, ..Wants::default() }
     }
+
+    fn shown(&self) -> &'static [Shown] {
+        &[
+            Shown {
+                name: "prague_alpha",
+                unit: "1",
+                description: "Alpha: the share of its data that was marked.",
+            },
+            Shown {
+                name: "prague_window_bytes",
+                unit: "B",
+                description: "Its window, fractions of a segment included.",
+            },
+            Shown {
+                name: "prague_classic",
+                unit: "1",
+                description: "How much the bottleneck seems to mark by RFC 3168: 0 to 8 not, 9 to 17 surely.",
+            },
+        ]
+    }
+
+    fn show(&self, values: &mut Vec<f64>) {
+        values.extend([self.share.alpha, self.window as f64 / PARTS as f64, self.classic.score()]);
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::congestion::Counting;
-
-    const MSS: u64 = 1000;
-
-    fn control(segments: u64, ssthresh: u64) -> Prague {
-        let bytes = |segments: u64| Bytes::new(segments * MSS);
-        let start = Start {
-            mss: Bytes::new(MSS),
-            packet: Bytes::new(MSS + 40),
-            initial_window: bytes(segments),
-            initial_ssthresh: bytes(ssthresh),
-            counting: Counting::Acks,
-        };
-        Prague::new(&PragueConfig::default(), &start)
-    }
-
-    /// A round trip of ten segments at `at` ms, the first `marked` of them marked, for a flow with an RTT of `rtt` ms.
-    fn round(control: &mut Prague, number: u64, at: u64, marked: u64, rtt: u64) {
-        for acknowledged in 0..10 {
-            let is_marked = acknowledged < marked;
-            control.on_ack(&AckSample {
-                newly_acked: Bytes::new(MSS),
-                marked: is_marked,
-                marked_packets: u32::from(is_marked),
-                marked_bytes: Bytes::new(if is_marked { MSS } else { 0 }),
-                smoothed_rtt: Some(Span::from_millis(rtt)),
-                // A segment each ms.
-                delivered: Bytes::new(at * MSS),
-                in_flight: Bytes::new(rtt * MSS),
-                round: number,
-                ..AckSample::at(Time::ZERO + Span::from_millis(at))
-            });
-        }
-    }
-
-    #[test]
-    fn unmarked_data_opens_the_window_by_a_segment_whatever_else_is_marked() {
-        let mut control = control(10, 10);
-        round(&mut control, 1, 50, 0, 50);
-        assert!((10_900..11_000).contains(&control.bytes()), "{}", control.bytes());
-        // The first mark halves, and the other nine open the window of five all the same.
-        let mut control = self::control(10, 10);
-        round(&mut control, 1, 50, 1, 50);
-        assert!((6_400..6_800).contains(&control.bytes()), "{}", control.bytes());
-    }
-
-    #[test]
-    fn marks_take_half_of_alpha_once_in_a_round_trip() {
-        let mut control = control(100, 100);
-        (control.is_marked, control.share.alpha) = (true, 0.2);
-        round(&mut control, 5, 50, 1, 50);
-        let once = control.bytes();
-        assert!((90_000..90_200).contains(&once), "{once}");
-        round(&mut control, 5, 60, 1, 50);
-        assert!(control.bytes() > once, "twice in a round trip");
-        round(&mut control, 7, 150, 1, 50);
-        assert!(control.bytes() < once, "again in another");
-    }
-
-    #[test]
-    fn alpha_is_one_until_the_first_mark() {
-        let mut control = control(10, 10);
-        (1..50).for_each(|number| round(&mut control, number, 50 * number, 0, 50));
-        assert_eq!(control.alpha(), 1.0);
-        (50..250).for_each(|number| round(&mut control, number, 50 * number, 1, 50));
-        assert!((control.alpha() - 0.1).abs() < 0.01, "{}", control.alpha());
-    }
-
-    #[test]
-    fn a_short_round_trip_counts_as_a_long_one_after_a_while() {
-        let mut control = control(100, 100);
-        (1..=500).for_each(|number| round(&mut control, number, 5 * number, 0, 5));
-        let before = control.bytes();
-        round(&mut control, 501, 2505, 0, 5);
-        // Ten segments of a window of `before`, times (5 / 25)^2.
-        let opened = control.bytes() - before;
-        let usual = 10 * MSS * MSS / before;
-        assert!((usual / 25).abs_diff(opened) <= 1, "{opened} of {usual}");
-        // Marks count once in 25 ms.
-        round(&mut control, 502, 2510, 1, 5);
-        let once = control.bytes();
-        round(&mut control, 504, 2520, 1, 5);
-        assert!(control.bytes() >= once);
-        round(&mut control, 510, 2536, 1, 5);
-        assert!(control.bytes() < once);
-    }
-
-    #[test]
-    fn slow_start_doubles_until_the_first_mark() {
-        let mut control = control(10, 1000);
-        round(&mut control, 1, 50, 0, 50);
-        assert_eq!(control.cwnd(), Bytes::new(20 * MSS));
-        round(&mut control, 2, 100, 1, 50);
-        assert_eq!(control.ssthresh(), Some(Bytes::new(10 * MSS)));
-    }
-
-    #[test]
-    fn a_loss_halves_and_does_not_add_to_marks_of_the_same_round_trip() {
-        let lost = |kind| CongestionEvent { now: Time::ZERO, kind, in_flight: Bytes::new(20 * MSS) };
-        let mut control = control(20, 20);
-        control.on_congestion(&lost(CongestionKind::FastRetransmit));
-        assert_eq!(control.cwnd(), Bytes::new(10 * MSS));
-        let mut control = self::control(20, 20);
-        round(&mut control, 1, 50, 1, 50);
-        control.on_congestion(&lost(CongestionKind::FastRetransmit));
-        assert_eq!(control.cwnd(), Bytes::new(10 * MSS));
-        control.on_congestion(&lost(CongestionKind::Timeout { backoff: 0 }));
-        assert_eq!(control.cwnd(), Bytes::new(MSS));
-    }
-
-    #[test]
-    fn segments_are_paced_at_a_window_per_round_trip() {
-        let mut control = control(10, 10);
-        assert_eq!(control.pacing_rate(), None);
-        control.on_ack(&AckSample { smoothed_rtt: Some(Span::from_millis(50)), ..AckSample::at(Time::ZERO) });
-        // 10 segments of 1040 bytes in 50 ms.
-        assert_eq!(control.pacing_rate(), Some(Rate::from_bps(1_664_000)));
-        control.ssthresh = 100 * MSS;
-        control.set_pace();
-        assert_eq!(control.pacing_rate(), Some(Rate::from_bps(3_328_000)));
-    }
-}
+mod tests;
