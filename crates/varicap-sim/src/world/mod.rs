@@ -169,7 +169,7 @@ impl World {
         }
         let news = connection.receiver.push(now, segment);
         self.observer.on_data(connection, now, news, &packet);
-        net.send_ack(now, packet.owner(), connection);
+        net.send_ack(now, connection);
         let due = connection.receiver.poll_at().min(connection.app.poll_at());
         net.wake_connection(packet.owner(), connection, due);
         if connection.is_relayed && news > 0 {
@@ -188,7 +188,7 @@ impl World {
         let outcome = connection.sender.push(now, segment);
         self.observer.on_ack(connection, &outcome);
         match connection.hold_back(now) {
-            Answer::AtOnce => net.send_data(now, packet.owner(), connection),
+            Answer::AtOnce => net.send_data(now, connection),
             Answer::At(release) => net.scheduler.wake_once(net.nodes().connection(packet.owner()), release),
             Answer::Held => {}
         }
@@ -215,10 +215,10 @@ impl World {
         }
         if connection.may_send(now) {
             connection.release = Time::NEVER;
-            self.net.send_data(now, owner, connection);
+            self.net.send_data(now, connection);
             self.observer.on_window(connection, now);
         }
-        self.net.send_ack(now, owner, connection);
+        self.net.send_ack(now, connection);
         connection.wake = self.net.scheduler.polled(node, now, connection.poll_at());
         if connection.is_over() {
             self.close(now, owner);
@@ -254,7 +254,7 @@ impl World {
                 }
                 source.send(now);
                 self.net.send_datagram(now, &mut packet);
-                self.net.begin(now, None, packet);
+                self.net.begin(now, packet);
             }
             // One at a time, so that each counts as an event.
             Source::Openings => {
@@ -295,12 +295,7 @@ impl World {
                 continue;
             }
             connection.sender.set_reserved_rate(now, rate);
-            if connection.may_send(now) {
-                self.net.send_data(now, owner, connection);
-            }
-            self.observer.on_window(connection, now);
-            let due = connection.sender.poll_at();
-            self.net.wake_connection(owner, connection, due);
+            respond(&mut self.net, &mut self.observer, now, owner, connection);
         }
     }
 
@@ -321,12 +316,7 @@ impl World {
             }
             connection.sender.on_rate_feedback(now, rate);
             connection.app.hear(rate);
-            if connection.may_send(now) {
-                self.net.send_data(now, owner, connection);
-            }
-            self.observer.on_window(connection, now);
-            let due = connection.sender.poll_at();
-            self.net.wake_connection(owner, connection, due);
+            respond(&mut self.net, &mut self.observer, now, owner, connection);
         }
         self.heard = heard;
     }
@@ -366,6 +356,7 @@ impl World {
                 (self.connections.len() - 1) as u32
             }
         };
+        self.net.set_outsets(owner, &mut self.connections[owner as usize]);
         #[cfg(debug_assertions)]
         self.net.audit().on_open(owner, self.connections[owner as usize].generation);
         if let Some(feedback) = &mut self.feedback {
@@ -384,6 +375,17 @@ impl World {
     pub fn take_log(&mut self) -> Option<PacketLog> {
         self.net.take_log()
     }
+}
+
+/// The sender of connection `owner` responds to something that has changed its window or rate.
+#[cold]
+fn respond(net: &mut Net, observer: &mut Observer, now: Time, owner: u32, connection: &mut Connection) {
+    if connection.may_send(now) {
+        net.send_data(now, connection);
+    }
+    observer.on_window(connection, now);
+    let due = connection.sender.poll_at();
+    net.wake_connection(owner, connection, due);
 }
 
 /// Notes that a connection has become active, or is no longer, which changes what links advertise.
