@@ -153,6 +153,12 @@ impl Connection {
         self.release.is_never() || self.release <= now || self.sender.poll_at() <= now
     }
 
+    /// Whether it is woken at `now` to answer acknowledgements, and to do nothing else: no timer has run out.
+    #[inline(always)]
+    pub fn only_answers(&self, now: Time) -> bool {
+        self.is_open && self.release == now && self.wake > now && self.app.poll_at() > now
+    }
+
     /// The round trips that its sender has measured.
     pub fn known_rtt(&self) -> Option<KnownRtt> {
         Some(KnownRtt { base: self.sender.min_rtt()?, smoothed: self.sender.smoothed_rtt()? })

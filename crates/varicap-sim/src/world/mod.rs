@@ -113,7 +113,7 @@ impl World {
         }
         match self.net.nodes().of(node) {
             Node::Link(_) => {}
-            Node::Connection(owner) => self.poll_connection(now, owner),
+            Node::Connection(owner) => self.wake_connection(now, owner),
             Node::Wire(wire) => self.poll_wire(now, node, wire),
             Node::Source(source) => self.poll_source(now, source),
         }
@@ -200,6 +200,30 @@ impl World {
         }
     }
 
+    /// Wakes connection `owner`: mostly to answer an acknowledgement that was held back, and for nothing else.
+    #[inline(always)]
+    fn wake_connection(&mut self, now: Time, owner: u32) {
+        let connection = &mut self.connections[owner as usize];
+        if connection.only_answers(now) { self.answer(now, owner) } else { self.poll_connection(now, owner) }
+    }
+
+    /// The sender of connection `owner` answers the acknowledgements that were held back until `now`.
+    #[inline(never)]
+    fn answer(&mut self, now: Time, owner: u32) {
+        let connection = &mut self.connections[owner as usize];
+        debug_assert!(!connection.receiver.is_due(now), "connection {owner} has to acknowledge at {now:?}");
+        connection.release = Time::NEVER;
+        self.net.scheduler.end_once(self.net.nodes().connection(owner), now);
+        self.net.send_data(now, connection);
+        self.observer.on_window(connection, now);
+        let due = connection.poll_at();
+        self.net.wake_connection(owner, connection, due);
+        if connection.is_over() {
+            self.close(now, owner);
+        }
+    }
+
+    #[inline(never)]
     fn poll_connection(&mut self, now: Time, owner: u32) {
         let connection = &mut self.connections[owner as usize];
         let node = self.net.nodes().connection(owner);
