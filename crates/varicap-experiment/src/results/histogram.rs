@@ -275,6 +275,12 @@ mod tests {
     }
 
     #[test]
+    fn buckets_that_come_in_front_move_the_place_of_the_last_value() {
+        let histogram = of(&[100_000, 100_001, 100_000, 10, 100_001, 100_001]);
+        assert_eq!(histogram.quantile(0.5), Some(middle(bucket(100_000))));
+    }
+
+    #[test]
     fn memory_follows_the_touched_range() {
         // An RTT between 20 ms and 80 ms: two octaves, three at most with the rounding to chunks.
         let histogram = of(&(20..80).map(|ms| ms * 1_000_000).collect::<Vec<_>>());
