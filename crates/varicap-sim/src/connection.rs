@@ -1,11 +1,20 @@
 //! One TCP connection of the world: both endpoints, its application, and its processing jitter.
 
-use varicap_engine::{Application, Offer, Opening};
+use varicap_engine::{Application, NodeId, Offer, Opening};
 use varicap_net::feedback::KnownRtt;
 use varicap_tcp::{Receiver, Segment, Sender};
 use varicap_units::{Span, Stream, Time};
 
 use crate::packet::{Label, Packet};
+
+/// Where packets of one direction of a connection set out, and what they have in common.
+#[derive(Clone, Copy, Debug)]
+pub struct Outset {
+    /// The first node on their way.
+    pub node: NodeId,
+    /// Such a packet, without a segment.
+    pub packet: Packet,
+}
 
 /// Delays the sender's answer to acknowledgements at random, to avoid phase effects.
 #[derive(Debug)]
@@ -63,6 +72,8 @@ pub struct Connection {
     pub wake: Time,
     /// The link of its ABR source, which its data passes first.
     pub buffer: Option<usize>,
+    /// Where its data and its acknowledgements set out, once it has a slot.
+    outsets: [Outset; 2],
     jitter: Option<Jitter>,
 }
 
@@ -89,6 +100,7 @@ impl Connection {
             release: Time::NEVER,
             wake: Time::NEVER,
             buffer: None,
+            outsets: [Outset { node: NodeId::numbered(0), packet: Packet::new(Label::default()) }; 2],
             jitter: None,
         }
     }
@@ -104,13 +116,25 @@ impl Connection {
         self.is_open && self.generation == packet.generation()
     }
 
-    /// The packet of a segment of this connection, number `owner`, in `slot`; `direction` is 0 or [`Packet::REVERSE`].
-    #[inline]
-    pub fn packet(&self, owner: u32, slot: u32, segment: &Segment, direction: u8) -> Packet {
-        let control = if segment.len == 0 { Packet::CONTROL } else { 0 };
-        let flags = direction | control | Packet::flags_of(segment.flags);
+    /// What its packets say without a segment, if it has the slot `owner`; `direction` is 0 or [`Packet::REVERSE`].
+    pub fn label(&self, owner: u32, direction: u8) -> Label {
         let (group, generation) = (self.group, self.generation);
-        Packet::new(Label { segment: slot, owner, generation, group, size: segment.wire_size, flags })
+        Label { owner, generation, group, flags: direction, ..Label::default() }
+    }
+
+    /// Sets where its data and its acknowledgements set out.
+    pub fn set_outsets(&mut self, data: Outset, acks: Outset) {
+        self.outsets = [data, acks];
+    }
+
+    /// The packet of one of its segments, in `slot`, and the first node on its way; `direction` is 0 or
+    /// [`Packet::REVERSE`].
+    #[inline(always)]
+    pub fn packet(&self, slot: u32, segment: &Segment, direction: u8) -> (NodeId, Packet) {
+        let control = if segment.len == 0 { Packet::CONTROL } else { 0 };
+        let flags = control | Packet::flags_of(segment.flags);
+        let Outset { node, packet } = self.outsets[usize::from(direction == Packet::REVERSE)];
+        (node, packet.of_segment(slot, segment.wire_size, flags))
     }
 
     /// Decides when the sender may answer an acknowledgement that arrived at `now`.
@@ -127,6 +151,12 @@ impl Connection {
     /// Whether the sender may send at `now`: nothing holds its answer back, or a timer has run out.
     pub fn may_send(&self, now: Time) -> bool {
         self.release.is_never() || self.release <= now || self.sender.poll_at() <= now
+    }
+
+    /// Whether it is woken at `now` to answer acknowledgements, and to do nothing else: no timer has run out.
+    #[inline(always)]
+    pub fn only_answers(&self, now: Time) -> bool {
+        self.is_open && self.release == now && self.wake > now && self.app.poll_at() > now
     }
 
     /// The round trips that its sender has measured.

@@ -11,7 +11,7 @@ use varicap_units::{Rate, Time, Work};
 #[cfg(debug_assertions)]
 use crate::audit::Audit;
 use crate::budget::Guard;
-use crate::connection::Connection;
+use crate::connection::{Connection, Outset};
 use crate::observe::{LinkWatch, MarkedLosses, PipeWatch, Traffic};
 use crate::packet::Packet;
 use crate::scheduler::Scheduler;
@@ -242,19 +242,16 @@ impl Net {
 
     /// Sends the segments that the sender of a connection may send now.
     #[inline(never)]
-    pub fn send_data(&mut self, now: Time, owner: u32, connection: &mut Connection) {
+    pub fn send_data(&mut self, now: Time, connection: &mut Connection) {
         loop {
             let (slot, place) = self.traffic.segments.vacant();
             let left = connection.sender.poll_into(now, place);
             if left == Polled::Nothing {
                 return;
             }
-            let packet = connection.packet(owner, slot, place, 0);
+            let (node, packet) = connection.packet(slot, place, 0);
             self.traffic.send(&packet);
-            match connection.buffer {
-                Some(buffer) => self.begin(now, Some(self.nodes.link(buffer)), packet),
-                None => self.begin(now, None, packet),
-            }
+            self.enter(now, node, packet);
             if left == Polled::Last {
                 return;
             }
@@ -263,25 +260,35 @@ impl Net {
 
     /// Sends the acknowledgements of a connection that are due: one, or two where the marks of its data change (RFC 8257 §3.2).
     #[inline(always)]
-    pub fn send_ack(&mut self, now: Time, owner: u32, connection: &mut Connection) {
+    pub fn send_ack(&mut self, now: Time, connection: &mut Connection) {
         while connection.receiver.is_due(now) {
             let (slot, place) = self.traffic.segments.vacant();
             connection.receiver.poll_into(now, place);
-            let packet = connection.packet(owner, slot, place, Packet::REVERSE);
+            let (node, packet) = connection.packet(slot, place, Packet::REVERSE);
             self.traffic.send(&packet);
-            self.begin(now, None, packet);
+            self.enter(now, node, packet);
         }
     }
 
-    /// Sends a packet into the first node of its route, or into `node` instead.
-    #[inline(always)]
-    pub fn begin(&mut self, now: Time, node: Option<NodeId>, mut packet: Packet) {
+    /// Where a packet sets out: with all of its route ahead, at the first node of that.
+    pub fn outset(&self, mut packet: Packet) -> Outset {
         let route = self.route(&packet);
-        debug_assert!(!route.is_empty(), "the route of {packet:?} is empty");
-        if let Some(&first) = route.last() {
-            packet.set_out(route.len());
-            self.enter(now, node.unwrap_or(first), packet);
-        }
+        packet.set_out(route.len());
+        Outset { node: route[route.len() - 1], packet }
+    }
+
+    /// Sets where the packets of connection `owner` set out: its data may pass a link of its own before those of its route.
+    pub fn set_outsets(&self, owner: u32, connection: &mut Connection) {
+        let [mut data, acks] = [0, Packet::REVERSE]
+            .map(|direction| self.outset(Packet::new(connection.label(owner, direction))));
+        data.node = connection.buffer.map_or(data.node, |buffer| self.nodes.link(buffer));
+        connection.set_outsets(data, acks);
+    }
+
+    /// Sends a packet into the first node of its route.
+    pub fn begin(&mut self, now: Time, packet: Packet) {
+        let Outset { node, packet } = self.outset(packet);
+        self.enter(now, node, packet);
     }
 
     /// Makes sure that connection `owner` is woken at `at` at the latest.

@@ -18,7 +18,7 @@ pub struct Packet {
 }
 
 /// What a packet says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Label {
     /// Its segment's place in the pool. A datagram has [`Packet::NO_SEGMENT`], unless packets are recorded.
     pub segment: u32,
@@ -109,6 +109,13 @@ impl Packet {
     #[inline(always)]
     pub const fn ahead(&self) -> usize {
         (self.rest >> AHEAD) as u8 as usize
+    }
+
+    /// The same packet of the segment in `slot`, of `size` bytes on the wire, with `flags` in addition; this one is of none,
+    /// and has no size.
+    #[inline(always)]
+    pub const fn of_segment(self, slot: u32, size: u16, flags: u8) -> Packet {
+        Packet { place: self.place | slot as u64, rest: self.rest | size as u64 | (flags as u64) << FLAGS }
     }
 
     /// It sets out on a route of `nodes` nodes.
@@ -265,6 +272,10 @@ impl Frame for Packet {
 #[derive(Debug)]
 pub struct Pool<T> {
     slots: Vec<T>,
+    /// The free slot that is used next, apart from the others: most often it was freed just before. [`Pool::NONE`] if it is
+    /// yet to be found.
+    next: u32,
+    /// The other free slots.
     free: Vec<u32>,
     /// Watches how far the pool grows.
     guard: Option<Guard>,
@@ -273,21 +284,25 @@ pub struct Pool<T> {
 impl<T: Default> Pool<T> {
     /// New slots after which the guard is asked.
     const SLOTS_BETWEEN_QUESTIONS: usize = 1 << 14;
+    /// No slot.
+    const NONE: u32 = u32::MAX;
 
     /// An empty pool that grows as far as `guard` allows.
     pub fn new(guard: Option<Guard>) -> Pool<T> {
-        Pool { slots: Vec::new(), free: Vec::new(), guard }
+        Pool { slots: Vec::new(), next: Self::NONE, free: Vec::new(), guard }
     }
 
     /// A free slot, in which the next value may be written in place; it stays free until [`Pool::take`]. The slot that
     /// was freed last comes first, while it is still in the cache.
     #[inline]
     pub fn vacant(&mut self) -> (u32, &mut T) {
-        let slot = match self.free.last() {
-            Some(&slot) => slot,
-            None => self.grow(),
-        };
-        (slot, &mut self.slots[slot as usize])
+        if self.next == Self::NONE {
+            self.next = match self.free.pop() {
+                Some(slot) => slot,
+                None => self.grow(),
+            };
+        }
+        (self.next, &mut self.slots[self.next as usize])
     }
 
     #[cold]
@@ -299,15 +314,14 @@ impl<T: Default> Pool<T> {
             guard.insist((self.slots.len() * (size_of::<T>() + size_of::<u32>())) as u64);
         }
         self.slots.push(T::default());
-        self.free.push(slot);
         slot
     }
 
     /// Takes the slot that [`Pool::vacant`] returned last.
     #[inline]
     pub fn take(&mut self) {
-        let taken = self.free.pop();
-        debug_assert!(taken.is_some(), "only a vacant slot is taken");
+        debug_assert!(self.next != Self::NONE, "only a vacant slot is taken");
+        self.next = Self::NONE;
     }
 
     /// The value in `slot`.
@@ -324,14 +338,17 @@ impl<T: Default> Pool<T> {
     /// The number of slots in use.
     #[cfg(debug_assertions)]
     pub fn in_use(&self) -> usize {
-        self.slots.len() - self.free.len()
+        self.slots.len() - self.free.len() - usize::from(self.next != Self::NONE)
     }
 
     /// Frees `slot`, whose value is no longer needed.
     #[inline]
     pub fn free(&mut self, slot: u32) {
         debug_assert!(self.free.len() < self.slots.len(), "more slots become free than were taken");
-        self.free.push(slot);
+        if self.next != Self::NONE {
+            self.free.push(self.next);
+        }
+        self.next = slot;
     }
 }
 

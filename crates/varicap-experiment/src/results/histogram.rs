@@ -26,23 +26,70 @@ pub struct Histogram {
     minimum: u64,
     /// Maximum minus minimum, so that one comparison shows whether a value widens the range.
     width: u64,
+    /// Where the last value was counted: the next one mostly comes close to it.
+    #[serde(skip)]
+    last: Stretch,
 }
+
+/// Values that are counted in one place, and widen no range: from `from` to `from + width`.
+#[derive(Clone, Copy, Debug)]
+struct Stretch {
+    from: u64,
+    width: u64,
+    /// Their place among the counts.
+    place: usize,
+}
+
+impl Stretch {
+    /// None at all: there is no such place.
+    const NONE: Stretch = Stretch { from: 0, width: 0, place: usize::MAX };
+}
+
+impl Default for Stretch {
+    fn default() -> Stretch {
+        Stretch::NONE
+    }
+}
+
+/// Which value came last is no part of what a histogram says.
+impl PartialEq for Stretch {
+    fn eq(&self, _: &Stretch) -> bool {
+        true
+    }
+}
+
+impl Eq for Stretch {}
 
 impl Histogram {
     /// An empty histogram; it allocates nothing before the first value.
     pub const fn new() -> Histogram {
-        Histogram { counts: Vec::new(), first: 0, sum: 0, minimum: NO_MINIMUM, width: 0 }
+        Histogram { counts: Vec::new(), first: 0, sum: 0, minimum: NO_MINIMUM, width: 0, last: Stretch::NONE }
     }
 
     /// Counts one value.
     #[inline]
     pub fn record(&mut self, value: u64) {
         self.sum += u128::from(value);
+        if value.wrapping_sub(self.last.from) <= self.last.width
+            && let Some(count) = self.counts.get_mut(self.last.place)
+        {
+            *count += 1;
+        } else {
+            self.record_elsewhere(value);
+        }
+    }
+
+    /// Counts a value that is not close to the last one.
+    #[inline(never)]
+    fn record_elsewhere(&mut self, value: u64) {
         let place = bucket(value).wrapping_sub(self.first);
         if value.wrapping_sub(self.minimum) <= self.width
             && let Some(count) = self.counts.get_mut(place)
         {
             *count += 1;
+            let (low, high) = edges(value);
+            let from = low.max(self.minimum);
+            self.last = Stretch { from, width: high.min(self.maximum_or_zero()) - from, place };
         } else {
             self.record_outside(value);
         }
@@ -69,6 +116,7 @@ impl Histogram {
             self.first = low;
         }
         if low < self.first {
+            self.last = Stretch::NONE;
             let missing = self.first - low;
             self.counts.reserve_exact(missing);
             self.counts.splice(0..0, std::iter::repeat_n(0, missing));
@@ -145,6 +193,7 @@ impl Histogram {
     pub fn clear(&mut self) {
         self.counts.fill(0);
         (self.sum, self.minimum, self.width) = (0, NO_MINIMUM, 0);
+        self.last = Stretch::NONE;
     }
 }
 
@@ -159,6 +208,13 @@ impl Default for Histogram {
 fn bucket(value: u64) -> usize {
     let shift = 63 - (value | (2 * BUCKETS - 1)).leading_zeros() - BITS;
     (u64::from(shift) * BUCKETS + (value >> shift)) as usize
+}
+
+/// The least and the greatest value in the bucket of `value`.
+#[inline]
+fn edges(value: u64) -> (u64, u64) {
+    let shift = 63 - (value | (2 * BUCKETS - 1)).leading_zeros() - BITS;
+    (value >> shift << shift, value | ((1 << shift) - 1))
 }
 
 /// The value in the middle of a bucket, rounded down.
@@ -219,6 +275,12 @@ mod tests {
     }
 
     #[test]
+    fn buckets_that_come_in_front_move_the_place_of_the_last_value() {
+        let histogram = of(&[100_000, 100_001, 100_000, 10, 100_001, 100_001]);
+        assert_eq!(histogram.quantile(0.5), Some(middle(bucket(100_000))));
+    }
+
+    #[test]
     fn memory_follows_the_touched_range() {
         // An RTT between 20 ms and 80 ms: two octaves, three at most with the rounding to chunks.
         let histogram = of(&(20..80).map(|ms| ms * 1_000_000).collect::<Vec<_>>());
@@ -237,6 +299,25 @@ mod tests {
             let found = histogram.quantile(q).unwrap();
             // Half a bucket is at most 1/64 of the bucket's lower end.
             prop_assert!(found.abs_diff(exact) <= exact / 64, "{found} for {exact}");
+        }
+
+        /// Most values come close to the one before, which says where they are counted.
+        #[test]
+        fn values_that_come_close_are_counted_as_by_themselves(
+            first in value(), steps in prop::collection::vec(-40i64..40, 0..200), scale in 0u32..30,
+        ) {
+            let mut values = vec![first];
+            for step in steps {
+                values.push(values[values.len() - 1].saturating_add_signed(step << scale));
+            }
+            let mut apart = Histogram::new();
+            values.iter().for_each(|&value| apart.merge(&of(&[value])));
+            let counts = |histogram: &Histogram| -> Vec<(usize, u64)> {
+                (histogram.first..).zip(histogram.counts.iter().copied()).filter(|&(_, count)| count > 0).collect()
+            };
+            let together = of(&values);
+            prop_assert_eq!(counts(&together), counts(&apart));
+            prop_assert_eq!((together.minimum, together.width, together.sum), (apart.minimum, apart.width, apart.sum));
         }
 
         #[test]

@@ -294,11 +294,16 @@ impl<F: Frame> Link<F> {
 
     /// When to poll next: nothing comes out before. A frame that may be held up by a change of capacity is polled for
     /// after that change, which may turn out early.
-    #[inline]
+    #[inline(always)]
     pub fn poll_at(&self) -> Time {
-        if let Some(pipe) = &self.pipe {
-            return pipe.poll_at();
+        match &self.pipe {
+            Some(pipe) => pipe.poll_at(),
+            None => self.poll_at_line(),
         }
+    }
+
+    /// The same of a link that plans nothing.
+    fn poll_at_line(&self) -> Time {
         if self.under_way == 0 {
             return self.poll_at_server();
         }

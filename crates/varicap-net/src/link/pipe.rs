@@ -35,9 +35,9 @@ pub struct Pipe<F> {
     limit: LineLimit,
     /// Frames inside: those that have left the server, the one in service, those that wait.
     line: VecDeque<Planned<F>>,
-    /// How many have left the server, when the line was looked at last.
-    gone: usize,
-    /// How many of these have been reported.
+    /// How many of the last of them had not left the server, when the line was looked at last.
+    held: usize,
+    /// How many of those that had left have been reported.
     reported: usize,
     /// What waited then, and the size of the frame in service [B].
     waiting: Backlog,
@@ -62,7 +62,7 @@ impl<F: Frame> Pipe<F> {
             framing,
             limit,
             line: VecDeque::new(),
-            gone: 0,
+            held: 0,
             reported: 0,
             waiting: Backlog::default(),
             in_service: Bytes::ZERO,
@@ -77,27 +77,30 @@ impl<F: Frame> Pipe<F> {
     #[inline(always)]
     pub fn push<W: Watch<F>>(&mut self, now: Time, frame: F, watch: &mut W) -> Option<F> {
         self.has_begun = true;
-        self.pass(now);
         watch.on_offered();
-        let (is_busy, size) = (!self.finish.is_never(), frame.wire_size());
-        let state = if is_busy { TransmitterState::Busy(self.in_service) } else { TransmitterState::Free };
-        if !self.limit.admits(self.waiting, state, size) {
-            return Some(frame);
-        }
-        let begins = if is_busy {
+        let size = frame.wire_size();
+        let leaves = if self.idle_from <= now {
+            // All has left: there is nothing to count.
+            (self.held, self.waiting, self.finish) = (0, Backlog::default(), Time::NEVER);
+            if !self.limit.admits(self.waiting, TransmitterState::Free, size) {
+                return Some(frame);
+            }
+            self.server.idle();
+            let leaves = self.server.begin(now, self.framing.framed(size));
+            (self.finish, self.in_service) = (leaves, size);
+            leaves
+        } else {
+            self.pass(now);
+            if !self.limit.admits(self.waiting, TransmitterState::Busy(self.in_service), size) {
+                return Some(frame);
+            }
             self.waiting.frames += 1;
             self.waiting.bytes += size;
             watch.on_planned(self.idle_from - now, size, self.waiting);
-            self.idle_from
-        } else {
-            self.server.idle();
-            now
+            self.server.begin(self.idle_from, self.framing.framed(size))
         };
-        let leaves = self.server.begin(begins, self.framing.framed(size));
         self.idle_from = leaves;
-        if !is_busy {
-            (self.finish, self.in_service) = (leaves, size);
-        }
+        self.held += 1;
         if self.due.is_never() {
             self.due = leaves + self.delay;
         }
@@ -109,8 +112,8 @@ impl<F: Frame> Pipe<F> {
     #[inline(always)]
     fn pass(&mut self, now: Time) {
         while self.finish <= now {
-            self.gone += 1;
-            match self.line.get(self.gone) {
+            self.held -= 1;
+            match self.line.get(self.line.len() - self.held) {
                 Some(next) => {
                     self.finish = next.leaves;
                     self.in_service = next.frame.wire_size();
@@ -128,11 +131,10 @@ impl<F: Frame> Pipe<F> {
         if self.due > now {
             return None;
         }
-        if self.gone == 0 {
+        if self.held == self.line.len() {
             self.pass(now);
         }
         let Planned { leaves, arrived, frame } = self.line.pop_front()?;
-        self.gone -= 1;
         self.due = self.line.front().map_or(Time::NEVER, |next| next.leaves + self.delay);
         if self.reported == 0 {
             watch.on_passed(leaves, arrived, &frame);
@@ -140,6 +142,11 @@ impl<F: Frame> Pipe<F> {
             self.reported -= 1;
         }
         Some(frame)
+    }
+
+    /// How many had left the server when the line was looked at last.
+    fn gone(&self) -> usize {
+        self.line.len() - self.held
     }
 
     /// When the next frame comes out.
@@ -156,13 +163,14 @@ impl<F: Frame> Pipe<F> {
         self.has_begun = true;
         self.now = now;
         self.pass(now);
-        for Planned { leaves, arrived, frame } in self.line.range(self.reported..self.gone) {
+        let gone = self.gone();
+        for Planned { leaves, arrived, frame } in self.line.range(self.reported..gone) {
             watch.on_passed(*leaves, *arrived, frame);
         }
-        self.reported = self.gone;
+        self.reported = gone;
         let mut ahead = Ahead { waiting: self.waiting, ..Ahead::default() };
         let mut begins = self.finish;
-        for Planned { leaves, frame, .. } in self.line.iter().skip(self.gone + 1) {
+        for Planned { leaves, frame, .. } in self.line.iter().skip(gone + 1) {
             let left = u128::from((begins - now).as_nanos());
             ahead.frame_time += left;
             ahead.byte_time += left * u128::from(frame.wire_size().as_u64());
@@ -179,14 +187,14 @@ impl<F: Frame> Pipe<F> {
 
     /// The frame in service when the line was looked at last.
     pub fn in_service(&self) -> Option<&F> {
-        self.line.get(self.gone).map(|planned| &planned.frame)
+        self.line.get(self.gone()).map(|planned| &planned.frame)
     }
 
     /// Work left of the frame in service at the time to which the pipe was advanced: of all that is left, what does not
     /// wait.
     pub fn left(&self) -> Work {
         let work = |planned: &Planned<F>| Work::of(self.framing.framed(planned.frame.wire_size()));
-        let waits: Work = self.line.iter().skip(self.gone + 1).map(work).sum();
+        let waits: Work = self.line.iter().skip(self.gone() + 1).map(work).sum();
         self.server.left(self.now, self.idle_from).saturating_sub(waits)
     }
 

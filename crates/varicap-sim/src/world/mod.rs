@@ -113,7 +113,7 @@ impl World {
         }
         match self.net.nodes().of(node) {
             Node::Link(_) => {}
-            Node::Connection(owner) => self.poll_connection(now, owner),
+            Node::Connection(owner) => self.wake_connection(now, owner),
             Node::Wire(wire) => self.poll_wire(now, node, wire),
             Node::Source(source) => self.poll_source(now, source),
         }
@@ -177,7 +177,7 @@ impl World {
         }
         let news = connection.receiver.push(now, segment);
         self.observer.on_data(connection, now, news, &packet);
-        net.send_ack(now, packet.owner(), connection);
+        net.send_ack(now, connection);
         let due = connection.receiver.poll_at().min(connection.app.poll_at());
         net.wake_connection(packet.owner(), connection, due);
         if connection.is_relayed && news > 0 {
@@ -196,7 +196,7 @@ impl World {
         let outcome = connection.sender.push(now, segment);
         self.observer.on_ack(connection, &outcome);
         match connection.hold_back(now) {
-            Answer::AtOnce => net.send_data(now, packet.owner(), connection),
+            Answer::AtOnce => net.send_data(now, connection),
             Answer::At(release) => net.scheduler.wake_once(net.nodes().connection(packet.owner()), release),
             Answer::Held => {}
         }
@@ -208,6 +208,30 @@ impl World {
         }
     }
 
+    /// Wakes connection `owner`: mostly to answer an acknowledgement that was held back, and for nothing else.
+    #[inline(always)]
+    fn wake_connection(&mut self, now: Time, owner: u32) {
+        let connection = &mut self.connections[owner as usize];
+        if connection.only_answers(now) { self.answer(now, owner) } else { self.poll_connection(now, owner) }
+    }
+
+    /// The sender of connection `owner` answers the acknowledgements that were held back until `now`.
+    #[inline(never)]
+    fn answer(&mut self, now: Time, owner: u32) {
+        let connection = &mut self.connections[owner as usize];
+        debug_assert!(!connection.receiver.is_due(now), "connection {owner} has to acknowledge at {now:?}");
+        connection.release = Time::NEVER;
+        self.net.scheduler.end_once(self.net.nodes().connection(owner), now);
+        self.net.send_data(now, connection);
+        self.observer.on_window(connection, now);
+        let due = connection.poll_at();
+        self.net.wake_connection(owner, connection, due);
+        if connection.is_over() {
+            self.close(now, owner);
+        }
+    }
+
+    #[inline(never)]
     fn poll_connection(&mut self, now: Time, owner: u32) {
         let connection = &mut self.connections[owner as usize];
         let node = self.net.nodes().connection(owner);
@@ -223,10 +247,10 @@ impl World {
         }
         if connection.may_send(now) {
             connection.release = Time::NEVER;
-            self.net.send_data(now, owner, connection);
+            self.net.send_data(now, connection);
             self.observer.on_window(connection, now);
         }
-        self.net.send_ack(now, owner, connection);
+        self.net.send_ack(now, connection);
         connection.wake = self.net.scheduler.polled(node, now, connection.poll_at());
         if connection.is_over() {
             self.close(now, owner);
@@ -260,7 +284,7 @@ impl World {
                 let mut packet = Packet::datagram(*meter, *group, departing.size);
                 packet.set_reserved(departing.is_reserved);
                 self.net.send_datagram(now, &mut packet, departing.number);
-                self.net.begin(now, None, packet);
+                self.net.begin(now, packet);
             }
             // One at a time, so that each counts as an event.
             Source::Openings => {
@@ -301,12 +325,7 @@ impl World {
                 continue;
             }
             connection.sender.set_reserved_rate(now, rate);
-            if connection.may_send(now) {
-                self.net.send_data(now, owner, connection);
-            }
-            self.observer.on_window(connection, now);
-            let due = connection.sender.poll_at();
-            self.net.wake_connection(owner, connection, due);
+            respond(&mut self.net, &mut self.observer, now, owner, connection);
         }
     }
 
@@ -327,12 +346,7 @@ impl World {
             }
             connection.sender.on_rate_feedback(now, rate);
             connection.app.hear(rate);
-            if connection.may_send(now) {
-                self.net.send_data(now, owner, connection);
-            }
-            self.observer.on_window(connection, now);
-            let due = connection.sender.poll_at();
-            self.net.wake_connection(owner, connection, due);
+            respond(&mut self.net, &mut self.observer, now, owner, connection);
         }
         self.heard = heard;
     }
@@ -372,6 +386,7 @@ impl World {
                 (self.connections.len() - 1) as u32
             }
         };
+        self.net.set_outsets(owner, &mut self.connections[owner as usize]);
         #[cfg(debug_assertions)]
         self.net.audit().on_open(owner, self.connections[owner as usize].generation);
         if let Some(feedback) = &mut self.feedback {
@@ -390,6 +405,17 @@ impl World {
     pub fn take_log(&mut self) -> Option<PacketLog> {
         self.net.take_log()
     }
+}
+
+/// The sender of connection `owner` responds to something that has changed its window or rate.
+#[cold]
+fn respond(net: &mut Net, observer: &mut Observer, now: Time, owner: u32, connection: &mut Connection) {
+    if connection.may_send(now) {
+        net.send_data(now, connection);
+    }
+    observer.on_window(connection, now);
+    let due = connection.sender.poll_at();
+    net.wake_connection(owner, connection, due);
 }
 
 /// Notes that a connection has become active, or is no longer, which changes what links advertise.

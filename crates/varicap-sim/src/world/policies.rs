@@ -8,7 +8,7 @@ use varicap_tcp::Congestion;
 use varicap_tcp::congestion::{Controller, IntervalSample, MOST_ACTIONS};
 use varicap_units::{Rate, Span, Time};
 
-use super::{Source, World};
+use super::{Source, World, respond};
 
 /// When something is due, over and over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,12 +132,7 @@ impl World {
     ) {
         let connection = &mut self.connections[owner as usize];
         connection.sender.act(sample, action);
-        if connection.may_send(now) {
-            self.net.send_data(now, owner, connection);
-        }
-        self.observer.on_window(connection, now);
-        let due = connection.sender.poll_at();
-        self.net.wake_connection(owner, connection, due);
+        respond(&mut self.net, &mut self.observer, now, owner, connection);
     }
 
     /// The interval of connection `owner` ends: what happened in it, and how a policy observes it.
