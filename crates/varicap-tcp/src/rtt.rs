@@ -104,6 +104,12 @@ impl RttEstimator {
         self.rule.deadline(now, self.rto())
     }
 
+    /// `span`, if it is no longer than the RTO.
+    #[inline]
+    pub(crate) fn at_most_rto(&self, span: Span) -> Span {
+        if span <= self.least_rto() { span } else { span.min(self.rto()) }
+    }
+
     /// No timer that is set for an RTO fires sooner, whatever has been measured.
     #[inline]
     pub(crate) fn least_rto(&self) -> Span {

@@ -369,11 +369,9 @@ impl LossRecovery {
 
     /// An acknowledgement arrived that the sender's fast path leaves to recovery. `space` is up to date.
     #[inline]
-    pub(crate) fn on_ack(&mut self, space: &Space, arrival: &Arrival<'_>) -> Reaction {
+    pub(crate) fn on_ack(&mut self, space: &Space, arrival: &Arrival<'_>, reaction: &mut Reaction) {
         debug_assert!(space.is_sound() && arrival.before <= space.una, "{space:?} after {arrival:?}");
-        let mut reaction = Reaction::default();
-        self.chosen.on_ack(&mut self.common, space, arrival, &mut reaction);
-        reaction
+        self.chosen.on_ack(&mut self.common, space, arrival, reaction);
     }
 
     /// The retransmission timer expired; true: send again from SND.UNA on.
@@ -394,10 +392,10 @@ impl LossRecovery {
         self.common.head_due || matches!(self.common.state, State::Recovery | State::Loss)
     }
 
-    /// Whether something may have to be resent before any new data leaves.
+    /// Whether, in a recovery, something may have to be resent before any new data leaves.
     #[inline]
     pub(crate) fn may_resend(&self) -> bool {
-        self.is_resending() && (self.common.has_holes || self.common.head_due)
+        self.common.has_holes || self.common.head_due
     }
 
     /// What to resend before any new data, if `room` (of the window) is left for a segment.

@@ -125,14 +125,19 @@ impl Scoreboard {
     }
 
     fn insert(&mut self, start: u64, end: u64) {
-        // Almost always a block extends the last range.
+        if let Some(last) = self.ranges.back_mut().filter(|last| last.0 <= start && start <= last.1) {
+            // Almost always a block extends the last range.
+            let known = last.1;
+            if known < end {
+                last.1 = end;
+                self.sack(known, end);
+            }
+            return;
+        }
         let first = match self.ranges.back() {
-            None => 0,
-            Some(&(last, _)) if last <= start => self.ranges.len() - 1,
-            Some(_) => self.ranges.partition_point(|range| range.0 <= start).saturating_sub(1),
+            Some(&(last, _)) if start < last => self.ranges.partition_point(|range| range.1 < start),
+            _ => self.ranges.len(),
         };
-        // `first` is the range that holds or precedes `start`; skip it when it ends before `start`.
-        let first = first + usize::from(self.ranges.get(first).is_some_and(|range| range.1 < start));
         let mut merged = (start, end);
         let mut hole = start;
         let mut next = first;

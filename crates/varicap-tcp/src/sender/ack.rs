@@ -87,7 +87,6 @@ impl Sender {
         let marks = self.read_marks(segment);
         let marked = marks.any;
         let is_marked = marked && !self.ecn.is_read;
-        self.fix_alarm();
         let holds = is_marked && !self.recovery.tracks() && self.on_ecn_echo(now);
         let pending = self.timer;
         let (in_flight, lost) = (self.recovery.in_flight(&self.space), self.recovery.lost());
@@ -102,6 +101,7 @@ impl Sender {
         if is_new {
             self.take_new_data(segment);
             if !self.recovery.tracks() {
+                self.fix_alarm();
                 rtt = self.sampling.on_ack(now, segment, before, self.space.max);
             }
         } else if self.offer.on_update(segment) {
@@ -111,10 +111,14 @@ impl Sender {
         let is_marked = is_marked && self.ecn.enabled;
         let arrival =
             Arrival { before, says_nothing, is_duplicate, is_marked, clock: self.clock(now), segment };
-        let reaction = self.recovery.on_ack(&self.space, &arrival);
+        let mut reaction = Reaction::default();
+        self.recovery.on_ack(&self.space, &arrival, &mut reaction);
         self.report_lost(now);
         self.release.refill();
         if self.recovery.tracks() {
+            if !self.sets_timer(&reaction, is_new) {
+                self.fix_alarm();
+            }
             rtt = self.sampling.on_record(now, segment, is_new, self.space.max, reaction.timed);
             self.on_signals(now, &reaction);
             self.fall(&reaction, lost, is_new);
@@ -200,7 +204,8 @@ impl Sender {
             segment: &news,
         };
         let pending = self.timer;
-        let reaction = self.recovery.on_ack(&self.space, &arrival);
+        let mut reaction = Reaction::default();
+        self.recovery.on_ack(&self.space, &arrival, &mut reaction);
         self.report_lost(now);
         self.release.refill();
         self.on_signals(now, &reaction);

@@ -15,6 +15,8 @@ const LONGEST_ACK_DELAY: Span = Span::from_millis(200);
 pub(super) enum Wait {
     /// It is known.
     Over,
+    /// It is known, and is `since`.
+    Until,
     /// An RTO, to the nanosecond.
     Rto,
     /// An RTO on the timer's clock.
@@ -35,7 +37,7 @@ pub(super) struct Alarm {
     /// It fires now, or later if its wait is not over.
     at: Time,
     wait: Wait,
-    /// When the wait began.
+    /// When the wait began, or ends.
     since: Time,
     /// `at` has moved since anybody asked for it, so that nobody will come at the instant before.
     is_news: bool,
@@ -71,6 +73,7 @@ impl Sender {
     pub(super) fn fires_at(&self) -> Time {
         match self.alarm.wait {
             Wait::Over => self.alarm.at,
+            Wait::Until => self.alarm.since,
             wait => self.end_of(self.alarm.since, wait),
         }
     }
@@ -78,6 +81,14 @@ impl Sender {
     /// Computes the instant at which the timer fires, before what it follows from changes.
     #[inline]
     pub(super) fn fix_alarm(&mut self) {
+        if !matches!(self.alarm.wait, Wait::Over | Wait::Until) {
+            (self.alarm.since, self.alarm.wait) = (self.fires_at(), Wait::Until);
+        }
+    }
+
+    /// Computes the instant at which the timer fires, as it may have come.
+    #[inline]
+    pub(super) fn ask_alarm(&mut self) {
         if self.alarm.wait != Wait::Over {
             self.alarm.set(self.fires_at());
         }
@@ -90,10 +101,12 @@ impl Sender {
         self.alarm.at.min(self.release.wake_at())
     }
 
-    /// The sender is polled as it asked to be: from now on it says exactly when to come again.
+    /// The sender is polled as it asked to be: if its timer is next, it says exactly when.
     #[inline]
     pub fn on_wake(&mut self) {
-        self.fix_alarm();
+        if self.alarm.at < self.release.wake_at() {
+            self.ask_alarm();
+        }
     }
 
     /// The timer waits anew from `now` on, and does not fire before `soonest`.
@@ -119,7 +132,7 @@ impl Sender {
     fn end_of(&self, since: Time, wait: Wait) -> Time {
         let rtt = &self.sampling.rtt;
         match wait {
-            Wait::Over => self.alarm.at,
+            Wait::Over | Wait::Until => self.fires_at(),
             Wait::Rto => since + rtt.rto(),
             Wait::Timeout => rtt.deadline(since),
             Wait::Probe { has_left, is_single } => {

@@ -49,22 +49,19 @@ impl Sender {
     #[inline]
     pub fn poll_into(&mut self, now: Time, place: &mut Segment) -> Polled {
         self.note_poll(now);
-        if now >= self.alarm.soonest() {
-            self.fix_alarm();
-        }
         let Space { una, nxt, max, mss } = self.space;
         let end = nxt + mss;
         let offered = self.written.min(self.offer.edge);
         // In recovery pacing comes before the window.
-        let may_be_paced = !self.recovery.is_resending();
+        let is_resending = self.recovery.is_resending();
         // Almost always: nothing to resend, no timer, and a full segment after others, which the window allows or not.
         let simple = una < nxt
             && nxt == max
             && end <= offered
             && now < self.alarm.soonest()
-            && (self.release.is_open(now) || may_be_paced && self.release.is_only_paced(now))
+            && (self.release.is_open(now) || !is_resending && self.release.is_only_paced(now))
             && !self.offer.probe_due
-            && !self.recovery.may_resend();
+            && !(is_resending && self.recovery.may_resend());
         if !simple {
             return self.poll_carefully(now, place);
         }
@@ -88,7 +85,7 @@ impl Sender {
         if next > offered || now >= self.alarm.soonest() {
             return Polled::Segment;
         }
-        let is_paced = may_be_paced && self.release.is_only_paced(now);
+        let is_paced = !is_resending && self.release.is_only_paced(now);
         if next - una > limit && (is_paced || self.release.is_open(now)) {
             self.end_flight(now, next - una);
             return Polled::Last;
@@ -156,7 +153,7 @@ impl Sender {
     #[inline]
     fn next_within(&mut self, now: Time, window: Option<u64>) -> Option<Outgoing> {
         if now >= self.alarm.soonest() {
-            self.fix_alarm();
+            self.ask_alarm();
             if now >= self.alarm.soonest() {
                 self.on_expiry(now);
             }

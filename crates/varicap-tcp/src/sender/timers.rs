@@ -27,6 +27,12 @@ impl Sender {
         }
     }
 
+    /// Whether an acknowledgement that had to be looked at sets the timer.
+    #[inline]
+    pub(super) fn sets_timer(&self, reaction: &Reaction, is_new: bool) -> bool {
+        reaction.rearm || reaction.reorder_after.is_some() || (self.space.una == self.space.max && is_new)
+    }
+
     /// The timer after an acknowledgement that had to be looked at; `pending` is what it waited for before.
     pub(super) fn set_timer(&mut self, now: Time, pending: TimerKind, reaction: &Reaction, is_new: bool) {
         if let Some(left) = reaction.reorder_after {

@@ -283,11 +283,18 @@ impl Flight {
 
     /// The receiver holds `[start, end)`: marks the segments that it newly covers.
     fn hold(&mut self, start: u64, end: u64, moment: &Moment, progress: &mut Progress) {
+        if let Some(last) = self.held.back_mut().filter(|last| last.0 <= start && start <= last.1) {
+            // Almost always a block extends the last range.
+            let (from, known) = *last;
+            if known < end {
+                last.1 = end;
+                self.mark_held((known, end), (from, end), moment, progress);
+            }
+            return;
+        }
         let first = match self.held.back() {
-            None => 0,
-            Some(&(_, last)) if last < start => self.held.len(),
-            Some(&(last, _)) if last <= start => self.held.len() - 1,
-            Some(_) => self.held.partition_point(|range| range.1 < start),
+            Some(&(last, _)) if start < last => self.held.partition_point(|range| range.1 < start),
+            _ => self.held.len(),
         };
         if self.held.get(first).is_some_and(|range| range.0 <= start && end <= range.1) {
             return;
