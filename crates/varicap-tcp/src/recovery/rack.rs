@@ -155,7 +155,9 @@ impl Rules for ByTime {
             return None;
         }
         (self.holds, self.is_testing) = (false, false);
-        self.flight.next_resend()
+        let hole = self.flight.next_resend();
+        common.has_holes = self.has_holes();
+        hole
     }
 
     fn on_reorder_timeout(&mut self, common: &mut Common, space: &Space, clock: Clock) -> Reaction {

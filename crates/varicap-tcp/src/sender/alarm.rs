@@ -161,3 +161,41 @@ impl Sender {
         self.wait_anew(now, Wait::Probe { has_left, is_single }, soonest);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use varicap_units::Bytes;
+
+    use super::*;
+    use crate::config::TcpConfig;
+    use crate::segment::{Flags, Segment};
+
+    /// A flow that is acknowledged every 10 ms, so that its timer, of a second, is always put off.
+    #[test]
+    fn whoever_comes_when_asked_to_is_told_the_exact_instant_and_is_never_late() {
+        let at = |step: u64| Time::ZERO + Span::from_millis(10 * step);
+        let config = TcpConfig { handshake: false, ..TcpConfig::default() };
+        let mut sender = Sender::new(&config, Time::ZERO);
+        sender.write(Bytes::MAX);
+        while sender.poll(Time::ZERO).is_some() {}
+        let (mut due, mut early, mut wakes) = (sender.wake_by(), 0, 0);
+        for step in 1..300 {
+            if due <= at(step) {
+                wakes += 1;
+                assert!(sender.poll(due).is_none(), "no timer fires, for each was put off");
+                sender.on_wake();
+                due = sender.wake_by();
+                assert_eq!(due, sender.poll_at());
+            }
+            let (ack, echo) = (step * config.mss.as_u64(), at(step - 1));
+            let segment = Segment { ack, echo, window: u32::MAX, flags: Flags::ACK, ..Segment::default() };
+            sender.push(at(step), &segment);
+            while sender.poll(at(step)).is_some() {}
+            let exact = sender.poll_at();
+            due = due.min(sender.wake_by());
+            assert!(due <= exact, "asked to come at {due:?}, which is after {exact:?}");
+            early += u32::from(due < exact);
+        }
+        assert!(early > 250 && wakes == 3, "{early} times early, woken {wakes} times");
+    }
+}
