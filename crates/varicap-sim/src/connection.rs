@@ -188,8 +188,14 @@ impl Connection {
         }
     }
 
-    /// The instant at which one of its parts is to be polled, apart from an answer that is held back.
+    /// As [`Connection::poll_at`], or earlier: then its sender has only put a timer off.
     #[inline]
+    pub fn wake_by(&mut self) -> Time {
+        self.sender.wake_by().min(self.receiver.poll_at()).min(self.app.poll_at())
+    }
+
+    /// The instant at which one of its parts is to be polled, apart from an answer that is held back.
+    #[cfg(debug_assertions)]
     pub fn poll_at(&self) -> Time {
         self.sender.poll_at().min(self.receiver.poll_at()).min(self.app.poll_at())
     }

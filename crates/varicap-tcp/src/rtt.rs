@@ -2,17 +2,15 @@
 
 use varicap_units::{Span, Time};
 
-use crate::timer::{Sample, Timer, TimerRule};
+use crate::timer::{Sample, Smoothed, Timer, TimerRule};
 
 /// SRTT, RTTVAR and RTO of one connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RttEstimator {
     rule: TimerRule,
     smooth: Smooth,
-    /// RTO without backoff [ns].
-    base: u64,
-    /// RTO in force [ns].
-    rto: Span,
+    /// RTO without backoff while there is no sample [ns].
+    initial: u64,
     /// Expiries since the last sample.
     backoff: u32,
     /// Further expiries that do not count: those of a SYN that some rules do not back off.
@@ -46,8 +44,7 @@ impl Smooth {
             self.srtt8 = self.srtt8 - srtt_before + rtt;
         }
         self.samples += 1;
-        let (srtt, four_rttvar, least) = (self.srtt8 >> 3, self.rttvar4, self.least);
-        Sample { rtt, srtt_before, srtt, four_rttvar, least, is_first, acked, sent }
+        Sample { rtt, srtt_before, is_first, acked, sent }
     }
 }
 
@@ -55,13 +52,12 @@ impl RttEstimator {
     /// The estimator of a connection that begins with a handshake or not.
     pub(crate) fn new(timer: &Timer, handshake: bool) -> RttEstimator {
         let rule = TimerRule::new(timer);
-        let base = rule.initial();
+        let initial = rule.initial();
         let linear = if handshake { rule.linear_syn_timeouts() } else { 0 };
         RttEstimator {
             rule,
             smooth: Smooth { srtt8: 0, rttvar4: 0, least: Span::MAX, samples: 0 },
-            base,
-            rto: Span::from_nanos(base),
+            initial,
             backoff: 0,
             linear,
         }
@@ -76,8 +72,7 @@ impl RttEstimator {
         // RFC 6298 §5, last paragraph but one: a new measurement collapses a backed off RTO.
         self.backoff = 0;
         let smooth = &mut self.smooth;
-        self.base = self.rule.on_sample(at, now, |rtt| smooth.take(rtt, acked, sent));
-        self.rto = Span::from_nanos(self.base);
+        self.rule.on_sample(at, now, |rtt| smooth.take(rtt, acked, sent));
     }
 
     /// The timer expired: back it off.
@@ -87,29 +82,38 @@ impl RttEstimator {
             return;
         }
         self.backoff = self.backoff.saturating_add(1);
-        self.rto = Span::from_nanos(self.rule.backed_off(self.base, self.backoff));
     }
 
     /// The receiver's window opened: what was backed off were probes.
     pub(crate) fn on_window_opened(&mut self) {
         self.backoff = 0;
-        self.rto = Span::from_nanos(self.base);
     }
 
     /// The handshake ended although a SYN was lost.
     pub(crate) fn on_connected_after_loss(&mut self) {
         // RFC 6298 (5.7): if the SYN's timer expired, data starts with an RTO of at least 3 s.
         if self.smooth.samples == 0 {
-            self.base = self.rule.after_syn_loss();
+            self.initial = self.rule.after_syn_loss();
             (self.backoff, self.linear) = (0, 0);
-            self.rto = Span::from_nanos(self.base);
         }
     }
 
     /// The instant at which a timer that is set now fires.
     #[inline]
     pub(crate) fn deadline(&self, now: Time) -> Time {
-        self.rule.deadline(now, self.rto)
+        self.rule.deadline(now, self.rto())
+    }
+
+    /// `span`, if it is no longer than the RTO.
+    #[inline]
+    pub(crate) fn at_most_rto(&self, span: Span) -> Span {
+        if span <= self.least_rto() { span } else { span.min(self.rto()) }
+    }
+
+    /// No timer that is set for an RTO fires sooner, whatever has been measured.
+    #[inline]
+    pub(crate) fn least_rto(&self) -> Span {
+        self.rule.least()
     }
 
     /// The instant at which a timer fires that is set now for `wait`.
@@ -130,9 +134,15 @@ impl RttEstimator {
         Span::from_nanos(self.rule.initial())
     }
 
-    #[inline]
+    /// The RTO in force. It is computed where it is asked for, since most acknowledgements only feed it.
     pub(crate) fn rto(&self) -> Span {
-        self.rto
+        let Smooth { srtt8, rttvar4, least, samples } = self.smooth;
+        let base = if samples == 0 {
+            self.initial
+        } else {
+            self.rule.rto(&Smoothed { srtt: srtt8 >> 3, four_rttvar: rttvar4, least })
+        };
+        Span::from_nanos(if self.backoff == 0 { base } else { self.rule.backed_off(base, self.backoff) })
     }
 
     #[inline]

@@ -201,7 +201,7 @@ impl World {
             Answer::Held => {}
         }
         self.observer.on_window(connection, now);
-        let due = connection.sender.poll_at();
+        let due = connection.sender.wake_by();
         net.wake_connection(packet.owner(), connection, due);
         if connection.is_over() {
             self.close(now, packet.owner());
@@ -251,7 +251,10 @@ impl World {
             self.observer.on_window(connection, now);
         }
         self.net.send_ack(now, connection);
-        connection.wake = self.net.scheduler.polled(node, now, connection.poll_at());
+        if self.net.scheduler.pending(node) <= now {
+            connection.sender.on_wake();
+        }
+        connection.wake = self.net.scheduler.polled(node, now, connection.wake_by());
         if connection.is_over() {
             self.close(now, owner);
         }

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use varicap_units::{Bytes, Span, Time};
 
 use super::{AckSample, Arrived, Delivered, Loss, Progress, RateSample};
-use crate::segment::Segment;
+use crate::segment::{MAX_SACK_BLOCKS, Segment};
 
 /// What a segment remembers of the time when it was sent last.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +37,8 @@ struct Sent {
 pub(super) struct Delivery {
     /// All segments in flight, in order of their bytes, without gaps.
     segments: VecDeque<Sent>,
+    /// The SACK blocks that were seen last [B].
+    known: [(u64, u64); MAX_SACK_BLOCKS],
     delivered: u64,
     delivered_at: Time,
     first_sent_at: Time,
@@ -180,21 +182,34 @@ impl Delivery {
                 newest = Some(*sent);
             }
         };
-        while self.segments.front().is_some_and(|first| first.end <= segment.ack) {
-            if let Some(first) = self.segments.pop_front() {
-                see(&first);
-            }
+        while let Some(first) = self.segments.front().filter(|first| first.end <= segment.ack) {
+            see(first);
+            self.segments.pop_front();
         }
-        // Only in recovery: a walk over what the receiver holds.
+        if segment.sack_count == 0 {
+            return newest;
+        }
         let count = usize::from(segment.sack_count).min(segment.sack.len());
-        for &(from, to) in &segment.sack[..count] {
+        let mut known = [(0, 0); MAX_SACK_BLOCKS];
+        for (place, &(from, to)) in segment.sack[..count].iter().enumerate() {
             let (from, to) = (segment.ack + u64::from(from), segment.ack + u64::from(to));
-            let first = self.segments.partition_point(|sent| sent.end <= from);
+            // A block is reported again as it grows, perhaps behind a new one (RFC 2018 §4): what is new of it counts.
+            let before = [self.known[place], self.known[place.saturating_sub(1)]];
+            let seen = before
+                .into_iter()
+                .find(|block| block.0 == from && block.1 <= to)
+                .map_or(from, |block| block.1);
+            known[place] = (from, to);
+            if seen == to {
+                continue;
+            }
+            let first = self.segments.partition_point(|sent| sent.end <= seen);
             for sent in self.segments.range_mut(first..).take_while(|sent| sent.end <= to) {
                 see(sent);
                 sent.is_delivered = true;
             }
         }
+        self.known = known;
         newest
     }
 }

@@ -190,6 +190,12 @@ impl Reno {
     #[inline]
     pub(super) fn avoid_congestion(&mut self, acked: u64) {
         if self.is_special {
+            // Almost always: whole segments, after which the window stays as it is.
+            let credit = self.credit + acked;
+            if acked == self.mss && credit < self.cwnd && !self.per_ack {
+                self.credit = credit;
+                return;
+            }
             return self.avoid_specially(acked);
         }
         self.credit += acked.min(self.avoidance_limit);

@@ -108,18 +108,30 @@ impl Window {
             }
             None => {
                 let (ack, arrived) = news();
+                self.count_round(arrived.segment.ack, arrived.sent);
                 self.on_ack(ack, arrived, true);
             }
         }
     }
 
+    /// Data below `acked` was acknowledged of what was `sent`: a round trip may have ended.
+    #[inline]
+    pub(crate) fn count_round(&mut self, acked: u64, sent: u64) {
+        if acked > self.round_end {
+            self.round += 1;
+            self.round_end = sent;
+        }
+    }
+
+    /// Whether anything learns of an acknowledgement that `counts`, or does not.
+    #[inline]
+    pub(crate) fn hears(&self, counts: bool) -> bool {
+        counts || self.every_ack || self.delivery.is_some()
+    }
+
     /// An acknowledgement arrived. It `counts` if it may open the window of an ordinary control.
     #[inline(never)]
     pub(crate) fn on_ack(&mut self, mut ack: AckSample, arrived: Arrived<'_>, counts: bool) {
-        if arrived.segment.ack > self.round_end {
-            self.round += 1;
-            self.round_end = arrived.sent;
-        }
         ack.round = self.round;
         ack.may_open = counts;
         if let Some(delivery) = &mut self.delivery {
@@ -202,11 +214,16 @@ impl Window {
     /// Sets the window while it falls; none: it is the control's again [B].
     pub(crate) fn fall_to(&mut self, window: Option<u64>) {
         self.falling = window;
-        self.update();
+        self.update_cwnd();
+    }
+
+    #[inline]
+    fn update_cwnd(&mut self) {
+        self.cwnd = self.falling.unwrap_or_else(|| self.control.cwnd().as_u64());
     }
 
     fn update(&mut self) {
-        self.cwnd = self.falling.unwrap_or(self.control.cwnd().as_u64());
+        self.update_cwnd();
         debug_assert!(self.control.cwnd() > Bytes::ZERO, "a window of nothing never opens again");
         self.paces = self.always_paces || !self.cap.is_unlimited() || self.control.pacing_rate().is_some();
     }

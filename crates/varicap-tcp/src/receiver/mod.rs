@@ -1,6 +1,7 @@
 //! The receiving half of a connection: reassembly, acknowledgements and the advertised window.
 
 mod accurate;
+mod blocks;
 mod delay;
 
 use std::collections::VecDeque;
@@ -11,7 +12,7 @@ use crate::ack_policy::AckPolicy;
 use crate::config::TcpConfig;
 use crate::congestion::EcnNeed;
 use crate::ecn::EcnMode;
-use crate::segment::{Flags, MAX_SACK_BLOCKS, OPTION_ACCURATE_ECN, OPTION_TIMESTAMPS, Segment, option_sack};
+use crate::segment::{Flags, MAX_SACK_BLOCKS, OPTION_ACCURATE_ECN, OPTION_TIMESTAMPS, Segment};
 use crate::sender::in_bytes;
 use accurate::Accurate;
 use delay::Delay;
@@ -62,8 +63,8 @@ pub struct Receiver {
     ack_delay: Span,
     /// Out-of-order data: sorted, disjoint, not touching `[start, end)` [B].
     held: VecDeque<(u64, u64)>,
-    /// A byte of each of the blocks reported last, most recent first (RFC 2018 §4).
-    recent: [u64; MAX_SACK_BLOCKS],
+    /// The blocks of `held` that were reported last, most recent first (RFC 2018 §4). Those below `next` are gone.
+    recent: [(u64, u64); MAX_SACK_BLOCKS],
     recent_count: u8,
     max_blocks: u8,
     /// Whether duplicates are reported, and the one that the next acknowledgement reports (RFC 2883) [B].
@@ -119,7 +120,7 @@ impl Receiver {
             ack_at: Time::NEVER,
             ack_delay,
             held: VecDeque::new(),
-            recent: [0; MAX_SACK_BLOCKS],
+            recent: [(0, 0); MAX_SACK_BLOCKS],
             recent_count: 0,
             reports_duplicates: config.dsack && config.recovery.is_selective(),
             duplicate: None,
@@ -328,78 +329,6 @@ impl Receiver {
         (self.echo_congestion, self.has_extras, self.ack_due) = (is_marked, true, true);
     }
 
-    /// `block` arrived although it was there. The first one is reported if there are several (RFC 2883 §4).
-    fn note_duplicate(&mut self, block: (u64, u64)) {
-        if self.reports_duplicates && self.duplicate.is_none() && block.0 < block.1 {
-            (self.duplicate, self.has_extras) = (Some(block), true);
-        }
-    }
-
-    /// Moves out-of-order data that is now in order, as data from `arrived` on closed the gap, into the stream.
-    fn release(&mut self, arrived: u64) {
-        if let Some(&(start, end)) = self.held.front() {
-            self.note_duplicate((start.max(arrived), end.min(self.next)));
-        }
-        while let Some(&(start, end)) = self.held.front() {
-            if start > self.next {
-                break;
-            }
-            self.next = self.next.max(end);
-            self.held.pop_front();
-        }
-    }
-
-    /// Keeps `[start, end)` until the gap before it is filled. Returns whether it extends one of the two blocks reported
-    /// first, or there are no more than these.
-    fn hold(&mut self, start: u64, end: u64) -> bool {
-        let first = match self.held.back() {
-            Some(&(_, last)) if last < start => self.held.len(),
-            _ => self.held.partition_point(|range| range.1 < start),
-        };
-        let mut merged = (start, end);
-        let mut next = first;
-        while let Some(&(from, to)) = self.held.get(next) {
-            if from > end {
-                break;
-            }
-            merged = (merged.0.min(from), merged.1.max(to));
-            self.note_duplicate((from.max(start), to.min(end)));
-            next += 1;
-        }
-        if next == first {
-            self.held.insert(first, merged);
-        } else {
-            self.held[first] = merged;
-            if next > first + 1 {
-                self.held.drain(first + 1..next);
-            }
-        }
-        if !self.selective {
-            return false;
-        }
-        let known = usize::from(self.recent_count);
-        let near = &self.recent[..known.min(2)];
-        let is_near = known < 2 || near.iter().any(|byte| (merged.0..merged.1).contains(byte));
-        self.report_first(merged);
-        is_near
-    }
-
-    /// RFC 2018 §4: the block of the segment just received goes first, the others keep their order.
-    fn report_first(&mut self, block: (u64, u64)) {
-        let mut kept = [0; MAX_SACK_BLOCKS];
-        kept[0] = block.0;
-        let mut count = 1;
-        for &byte in &self.recent[..usize::from(self.recent_count)] {
-            let elsewhere = byte < block.0 || byte >= block.1;
-            if elsewhere && byte >= self.next && count < usize::from(self.max_blocks) {
-                kept[count] = byte;
-                count += 1;
-            }
-        }
-        self.recent = kept;
-        self.recent_count = count as u8;
-    }
-
     /// Whether an acknowledgement is due at `now`.
     #[inline]
     pub fn is_due(&self, now: Time) -> bool {
@@ -485,33 +414,6 @@ impl Receiver {
         self.has_extras = self.echo_congestion || self.accurate.is_some();
     }
 
-    fn report(&self, duplicate: Option<(u64, u64)>, segment: &mut Segment) {
-        let offsets = |segment: &Segment, (start, end)| segment.offset(start).zip(segment.offset(end));
-        let mut count = 0;
-        if let Some(block) = duplicate.and_then(|block| offsets(segment, block)) {
-            segment.sack[0] = block;
-            count = 1;
-        }
-        let first = count;
-        for &byte in &self.recent[..usize::from(self.recent_count)] {
-            let at = self.held.partition_point(|range| range.1 <= byte);
-            let Some(&range) = self.held.get(at).filter(|range| range.0 <= byte) else { continue };
-            // Further away than an offset can say, or no more room.
-            let Some(block) = offsets(segment, range).filter(|_| count < usize::from(self.max_blocks)) else {
-                continue;
-            };
-            // Two remembered bytes may have come to lie in one block.
-            if !segment.sack[first..count].contains(&block) {
-                segment.sack[count] = block;
-                count += 1;
-            }
-        }
-        segment.sack_count = count as u8;
-        if self.count_sack {
-            segment.wire_size += option_sack(segment.sack_count);
-        }
-    }
-
     /// The instant at which a delayed acknowledgement is due; [`Time::NEVER`] if none is.
     #[inline]
     pub fn poll_at(&self) -> Time {
@@ -522,11 +424,6 @@ impl Receiver {
     #[inline]
     pub fn delivered(&self) -> u64 {
         self.next
-    }
-
-    /// Data held out of order [B].
-    pub fn out_of_order(&self) -> Bytes {
-        self.held.iter().map(|&(start, end)| Bytes::new(end - start)).sum()
     }
 
     /// From now on the application reads only when [`Receiver::read`] says so; until then it reads at once.

@@ -64,13 +64,11 @@ impl<F: Family> Rules for Duplicates<F> {
         }
     }
 
-    fn on_ack(&mut self, common: &mut Common, space: &Space, arrival: &Arrival<'_>) -> Reaction {
+    fn on_ack(&mut self, common: &mut Common, space: &Space, arrival: &Arrival<'_>, reaction: &mut Reaction) {
         if space.una > arrival.before {
-            self.on_cumulative(common, space, arrival.before)
+            *reaction = self.on_cumulative(common, space, arrival.before);
         } else if arrival.is_duplicate && F::HEEDS_DUPLICATES {
-            self.on_duplicate(common, space)
-        } else {
-            Reaction::default()
+            *reaction = self.on_duplicate(common, space);
         }
     }
 

@@ -9,6 +9,7 @@
 mod registry;
 
 mod duplicates;
+mod exchange;
 mod flight;
 mod newreno;
 mod old_tahoe;
@@ -21,12 +22,14 @@ mod scoreboard;
 mod spurious;
 mod tahoe;
 
-use varicap_units::{Span, Time};
+use varicap_units::Time;
 
 use crate::config::TcpConfig;
 use crate::congestion::EcnNeed;
-use crate::segment::Segment;
 use duplicates::Duplicates;
+use exchange::Held;
+pub(crate) use exchange::{Arrival, Clock, Expiry, Reaction, Signal, Space};
+pub use exchange::{Beliefs, Order};
 pub use rack_config::{EchoCheck, RackConfig, Reduction};
 
 recoveries! {
@@ -69,172 +72,6 @@ pub enum State {
     Cwr,
 }
 
-/// Sequence space of a sender [B].
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Space {
-    /// SND.UNA: oldest byte not acknowledged.
-    pub(crate) una: u64,
-    /// SND.NXT: next byte to send; below `max` while resending from a hole on.
-    pub(crate) nxt: u64,
-    /// End of what was ever sent.
-    pub(crate) max: u64,
-    /// Largest payload of a segment [B].
-    pub(crate) mss: u64,
-}
-
-impl Space {
-    /// RFC 5681's FlightSize [B].
-    #[inline]
-    pub(crate) fn flight(&self) -> u64 {
-        self.nxt - self.una
-    }
-
-    /// Whether the three edges are in order.
-    pub(crate) fn is_sound(&self) -> bool {
-        self.una <= self.nxt && self.nxt <= self.max
-    }
-
-    /// The first unacknowledged segment.
-    fn head(&self) -> (u64, u64) {
-        (self.una, (self.una + self.mss).min(self.max))
-    }
-}
-
-/// The change of the window that an acknowledgement calls for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Signal {
-    /// A loss was detected: reduce the window, once.
-    Reduce {
-        /// FlightSize without what limited transmit sent [B].
-        in_flight: u64,
-    },
-    /// Tahoe: fall to one segment.
-    Restart {
-        /// As above.
-        in_flight: u64,
-    },
-    /// A loss was detected while the window falls already.
-    Resume,
-    /// A tail loss probe repaired a loss: reduce the window, for nothing is left to recover.
-    TailRepaired {
-        /// FlightSize [B].
-        in_flight: u64,
-    },
-    /// A mark was echoed: reduce the window, once in a window of data.
-    Mark,
-    /// Recovery is over.
-    Recovered {
-        /// Most that the window may then be [B].
-        limit: u64,
-    },
-    /// The last reduction was uncalled-for.
-    Undone {
-        /// Whether the window becomes what it was before.
-        restores: bool,
-    },
-}
-
-/// The sender's reaction to an acknowledgement.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Reaction {
-    /// The congestion control may count the newly acknowledged data.
-    pub(crate) grow: bool,
-    /// The retransmission timer starts anew.
-    pub(crate) rearm: bool,
-    /// The window must change.
-    pub(crate) signal: Option<Signal>,
-    /// The window must change in these ways, in this order, before the acknowledgement opens it.
-    pub(crate) first: [Option<Signal>; 3],
-    /// Send again from SND.UNA on.
-    pub(crate) rewind: bool,
-    /// Data newly delivered, where the recovery keeps a record of each segment [B].
-    pub(crate) delivered: u64,
-    /// When a segment left that gives an RTT sample, where the recovery knows.
-    pub(crate) timed: Option<Time>,
-    /// Whether that segment was acknowledged cumulatively.
-    pub(crate) covers_timed: bool,
-    /// How long until what is late is lost, if nothing arrives.
-    pub(crate) reorder_after: Option<Span>,
-}
-
-impl Reaction {
-    /// Adds a change of the window.
-    fn say(&mut self, signal: Signal) {
-        let free = self.first.iter_mut().find(|place| place.is_none());
-        debug_assert!(free.is_some(), "{signal:?} after {:?}", self.first);
-        if let Some(place) = free {
-            *place = Some(signal);
-        }
-    }
-}
-
-/// The time of an acknowledgement or an expiry, and what is known of the round trip.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Clock {
-    pub(crate) now: Time,
-    /// Least RTT seen.
-    pub(crate) least: Option<Span>,
-    /// Smoothed RTT.
-    pub(crate) smoothed: Option<Span>,
-}
-
-/// An expiry of the retransmission timer.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Expiry {
-    pub(crate) now: Time,
-    /// The state in which it expired.
-    before: State,
-    /// Whether it expired before without new data being acknowledged since.
-    pub(crate) again: bool,
-    /// The window fell for this flight already.
-    pub(crate) holds_threshold: bool,
-}
-
-/// An acknowledgement as recovery sees it; the sequence space is up to date.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Arrival<'a> {
-    /// SND.UNA before it.
-    pub(crate) before: u64,
-    /// Whether it repeats the last one and has no SACK blocks.
-    pub(crate) says_nothing: bool,
-    /// Whether it is a duplicate by RFC 5681 §2, SACK blocks or not.
-    pub(crate) is_duplicate: bool,
-    /// Whether it echoes a mark that counts as congestion.
-    pub(crate) is_marked: bool,
-    pub(crate) clock: Clock,
-    /// The acknowledgement itself.
-    pub(crate) segment: &'a Segment,
-}
-
-/// What a scoreboard believes of the data above SND.UNA, as Linux's `TCP_INFO` counts it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Beliefs {
-    /// Held by the receiver [B].
-    pub sacked: u64,
-    /// Lost, whether it was resent or not [B].
-    pub lost: u64,
-    /// Resent, and neither SACKed nor acknowledged since [B].
-    pub resent: u64,
-}
-
-/// What a sender has learnt of the order in which the network delivers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Order {
-    /// Segments by which arrivals have been out of order; at first the duplicate ACKs that show a loss.
-    pub degree: u32,
-    /// How often they were out of order.
-    pub seen: u32,
-}
-
-/// What the receiver is known to hold above SND.UNA, and what has left the network otherwise.
-#[derive(Clone, Copy, Debug, Default)]
-struct Held {
-    /// SACKed data [B].
-    sacked: u64,
-    /// What left the pipe before it is acknowledged, less what was put there twice [B].
-    outside_pipe: i64,
-}
-
 /// The rules of a recovery. What all have in common is handed to them.
 trait Rules {
     /// Whether the receiver must send SACK blocks.
@@ -245,7 +82,7 @@ trait Rules {
     /// Rules as `config` sets them.
     fn new(config: &TcpConfig) -> Self;
     /// An acknowledgement arrived that the sender's fast path leaves to recovery.
-    fn on_ack(&mut self, common: &mut Common, space: &Space, arrival: &Arrival<'_>) -> Reaction;
+    fn on_ack(&mut self, common: &mut Common, space: &Space, arrival: &Arrival<'_>, reaction: &mut Reaction);
     /// The retransmission timer expired; true: send again from SND.UNA on.
     fn on_timeout(&mut self, common: &mut Common, space: &Space, expiry: &Expiry) -> bool;
     /// The bytes of `data` leave now, for the first time or again.
@@ -279,10 +116,6 @@ trait Rules {
     fn last_resort(&mut self, _common: &mut Common, _space: &Space) -> Option<(u64, u64)> {
         None
     }
-    /// How much the receiver holds, and how much has left the network otherwise; nothing without a scoreboard.
-    fn held(&self) -> Held {
-        Held::default()
-    }
     /// What it believes of the data in flight, if it has a scoreboard.
     fn beliefs(&self) -> Option<Beliefs> {
         None
@@ -302,6 +135,9 @@ struct Common {
     mss: u64,
     /// By how much the window is stretched (or, after a partial ACK, shortened) [B].
     credit: i64,
+    held: Held,
+    /// In Recovery or Loss, something else than the head may have to be resent before any new data.
+    has_holes: bool,
     /// The first unacknowledged segment must be sent, whatever the window says.
     head_due: bool,
     limited_transmit: bool,
@@ -371,6 +207,8 @@ impl LossRecovery {
                 is_alert: false,
                 mss: config.mss.as_u64().max(1),
                 credit: 0,
+                held: Held::default(),
+                has_holes: true,
                 head_due: false,
                 limited_transmit: config.limited_transmit,
                 threshold: config.duplicate_acks.max(1),
@@ -472,18 +310,21 @@ impl LossRecovery {
     }
 
     /// Data in flight: RFC 6675's pipe where there is a scoreboard, FlightSize otherwise [B].
+    #[inline]
     pub(crate) fn in_flight(&self, space: &Space) -> u64 {
-        let pipe = space.flight() as i64 - self.chosen.held().outside_pipe;
+        let pipe = space.flight() as i64 - self.common.held.outside_pipe;
         debug_assert!(pipe >= 0, "the pipe holds {pipe} B");
         pipe.max(0) as u64
     }
 
     /// SACKed data above SND.UNA [B].
+    #[inline]
     pub(crate) fn sacked(&self) -> u64 {
-        self.chosen.held().sacked
+        self.common.held.sacked
     }
 
     /// What arrived out of order, by its duplicate ACKs alone [B].
+    #[inline]
     pub(crate) fn guessed(&self) -> u64 {
         let guesses = !self.is_selective && self.common.state == State::Disorder;
         if guesses { u64::from(self.common.duplicates) * self.common.mss } else { 0 }
@@ -500,6 +341,7 @@ impl LossRecovery {
     }
 
     /// Data found to be lost so far [B].
+    #[inline]
     pub(crate) fn lost(&self) -> u64 {
         self.common.lost
     }
@@ -511,6 +353,7 @@ impl LossRecovery {
 
     /// What was found to be lost and has not been taken yet: ranges of bytes. The list comes back by
     /// [`LossRecovery::give_back`], so that its room is used again.
+    #[inline]
     pub(crate) fn take_found(&mut self) -> Option<Vec<(u64, u64)>> {
         match &self.common.found {
             Some(found) if !found.is_empty() => self.common.found.replace(Vec::new()),
@@ -525,9 +368,10 @@ impl LossRecovery {
     }
 
     /// An acknowledgement arrived that the sender's fast path leaves to recovery. `space` is up to date.
-    pub(crate) fn on_ack(&mut self, space: &Space, arrival: &Arrival<'_>) -> Reaction {
+    #[inline]
+    pub(crate) fn on_ack(&mut self, space: &Space, arrival: &Arrival<'_>, reaction: &mut Reaction) {
         debug_assert!(space.is_sound() && arrival.before <= space.una, "{space:?} after {arrival:?}");
-        self.chosen.on_ack(&mut self.common, space, arrival)
+        self.chosen.on_ack(&mut self.common, space, arrival, reaction);
     }
 
     /// The retransmission timer expired; true: send again from SND.UNA on.
@@ -546,6 +390,12 @@ impl LossRecovery {
     #[inline]
     pub(crate) fn is_resending(&self) -> bool {
         self.common.head_due || matches!(self.common.state, State::Recovery | State::Loss)
+    }
+
+    /// Whether, in a recovery, something may have to be resent before any new data leaves.
+    #[inline]
+    pub(crate) fn may_resend(&self) -> bool {
+        self.common.has_holes || self.common.head_due
     }
 
     /// What to resend before any new data, if `room` (of the window) is left for a segment.

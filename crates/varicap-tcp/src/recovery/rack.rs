@@ -82,7 +82,7 @@ impl Rules for ByTime {
         self.flight.acknowledge_in_order(now, space.una);
     }
 
-    fn on_ack(&mut self, common: &mut Common, space: &Space, arrival: &Arrival<'_>) -> Reaction {
+    fn on_ack(&mut self, common: &mut Common, space: &Space, arrival: &Arrival<'_>, reaction: &mut Reaction) {
         self.holds = false;
         let moment = Moment {
             now: arrival.clock.now,
@@ -99,15 +99,12 @@ impl Rules for ByTime {
         if advanced {
             self.flight.acknowledge(space.una, &moment, &mut progress);
         }
-        let mut reaction = Reaction { delivered: progress.delivered, ..Reaction::default() };
+        reaction.delivered = progress.delivered;
         let original = progress.first_acked.filter(|_| !progress.acked_resent);
         reaction.timed = original.or(progress.first_sacked);
         reaction.covers_timed = original.is_some();
         // The round trip just measured counts for what it shows to be late.
-        let least = reaction.timed.map(|at| arrival.clock.now.since(at));
-        let least = arrival.clock.least.into_iter().chain(least).min();
-        let smoothed = arrival.clock.smoothed.or(least);
-        let arrival = &Arrival { clock: Clock { least, smoothed, ..arrival.clock }, ..*arrival };
+        let clock = arrival.clock.with(reaction.timed);
         // A SACK puts off the timeout only if the head left after what it reports.
         let is_older = progress.first_sacked.zip(head_left_at).is_some_and(|(sacked, head)| sacked < head);
         reaction.rearm = advanced || is_older;
@@ -117,14 +114,14 @@ impl Rules for ByTime {
         let repetition = self.note_repetition(arrival, space);
         let (repeated, of_probe) = (repetition.is_some(), repetition == Some(true));
         self.patience.widen(repetition == Some(false), space);
-        self.end_probe(common, space, arrival, of_probe, &mut reaction);
+        self.end_probe(common, space, arrival, of_probe, reaction);
         let is_dubious = progress.sacked > 0
             || arrival.is_marked
             || arrival.is_duplicate
             || repeated
             || common.state != State::Open;
         if is_dubious {
-            self.judge(common, space, arrival, &progress, &mut reaction);
+            self.judge(common, space, arrival, clock, &progress, reaction);
         }
         // Linux's tcp_may_raise_cwnd: a SACK is progress, too, where order is seldom kept. Only a window that counts what
         // arrives grows by it.
@@ -132,7 +129,6 @@ impl Rules for ByTime {
         reaction.grow = progresses && !matches!(common.state, State::Recovery | State::Cwr);
         self.refresh(common);
         debug_assert!(self.flight.is_sound(space.una, space.nxt), "{:?} in {space:?}", self.flight);
-        reaction
     }
 
     fn on_timeout(&mut self, common: &mut Common, space: &Space, expiry: &Expiry) -> bool {
@@ -151,7 +147,9 @@ impl Rules for ByTime {
 
     fn next_resend(&mut self, common: &mut Common, _space: &Space, room: bool) -> Option<(u64, u64)> {
         if std::mem::take(&mut common.head_due) || (room && !self.holds) {
-            return self.flight.next_resend();
+            let hole = self.flight.next_resend();
+            common.has_holes = self.has_holes();
+            return hole;
         }
         None
     }
@@ -163,7 +161,9 @@ impl Rules for ByTime {
             return None;
         }
         (self.holds, self.is_testing) = (false, false);
-        self.flight.next_resend()
+        let hole = self.flight.next_resend();
+        common.has_holes = self.has_holes();
+        hole
     }
 
     fn on_reorder_timeout(&mut self, common: &mut Common, space: &Space, clock: Clock) -> Reaction {
@@ -177,10 +177,6 @@ impl Rules for ByTime {
         }
         self.refresh(common);
         reaction
-    }
-
-    fn held(&self) -> Held {
-        Held { sacked: self.flight.beliefs().sacked, outside_pipe: self.flight.outside_pipe() }
     }
 
     fn beliefs(&self) -> Option<Beliefs> {
@@ -212,8 +208,16 @@ impl Rules for ByTime {
 impl ByTime {
     /// What left the pipe lets out as much, in any state; an acknowledgement is a plain one only without all of this.
     fn refresh(&self, common: &mut Common) {
-        common.credit = self.flight.outside_pipe();
+        let outside_pipe = self.flight.outside_pipe();
+        common.held = Held { sacked: self.flight.beliefs().sacked, outside_pipe };
+        common.credit = outside_pipe;
+        common.has_holes = self.has_holes();
         common.is_alert = self.probe.is_some() || !self.flight.is_plain();
+    }
+
+    /// Whether something may have to be resent, now or once nothing new can leave.
+    fn has_holes(&self) -> bool {
+        self.holds || self.flight.has_holes()
     }
 
     /// What an acknowledgement means that is out of the ordinary.
@@ -222,6 +226,7 @@ impl ByTime {
         common: &mut Common,
         space: &Space,
         arrival: &Arrival<'_>,
+        clock: Clock,
         progress: &Progress,
         reaction: &mut Reaction,
     ) {
@@ -241,7 +246,7 @@ impl ByTime {
                     self.keep_open(common, space);
                 }
                 self.undo_repeated(common, space, arrival, reaction);
-                self.find_lost(common, arrival.clock, reaction);
+                self.find_lost(common, clock, reaction);
                 if common.state == State::Recovery || self.flight.beliefs().lost == 0 {
                     return;
                 }
@@ -249,7 +254,7 @@ impl ByTime {
             State::Loss => {
                 let resent = self.flight.beliefs().resent;
                 self.test_timeout(common, space, arrival, progress, reaction);
-                self.find_lost(common, arrival.clock, reaction);
+                self.find_lost(common, clock, reaction);
                 let lost_again = self.flight.beliefs().resent < resent;
                 if common.state == State::Loss && !lost_again {
                     return;
@@ -259,7 +264,7 @@ impl ByTime {
                 if common.state != State::Cwr {
                     self.undo_repeated(common, space, arrival, reaction);
                 }
-                self.find_lost(common, arrival.clock, reaction);
+                self.find_lost(common, clock, reaction);
             }
         }
         if self.flight.beliefs().lost == 0 {

@@ -38,8 +38,15 @@ macro_rules! recoveries {
             fn new(config: &TcpConfig) -> Chosen {
                 match config.recovery { $( Recovery::$Variant { .. } => Chosen::$Variant(Rules::new(config)), )+ }
             }
-            fn on_ack(&mut self, common: &mut Common, space: &Space, arrival: &Arrival<'_>) -> Reaction {
-                match self { $( Chosen::$Variant(rules) => rules.on_ack(common, space, arrival), )+ }
+            #[inline]
+            fn on_ack(
+                &mut self,
+                common: &mut Common,
+                space: &Space,
+                arrival: &Arrival<'_>,
+                reaction: &mut Reaction,
+            ) {
+                match self { $( Chosen::$Variant(rules) => rules.on_ack(common, space, arrival, reaction), )+ }
             }
             fn on_timeout(&mut self, common: &mut Common, space: &Space, expiry: &Expiry) -> bool {
                 match self { $( Chosen::$Variant(rules) => rules.on_timeout(common, space, expiry), )+ }
@@ -73,9 +80,6 @@ macro_rules! recoveries {
             }
             fn last_resort(&mut self, common: &mut Common, space: &Space) -> Option<(u64, u64)> {
                 match self { $( Chosen::$Variant(rules) => rules.last_resort(common, space), )+ }
-            }
-            fn held(&self) -> Held {
-                match self { $( Chosen::$Variant(rules) => rules.held(), )+ }
             }
             fn beliefs(&self) -> Option<Beliefs> {
                 match self { $( Chosen::$Variant(rules) => rules.beliefs(), )+ }

@@ -27,7 +27,7 @@ impl Rules for Selective {
     }
 
     /// An acknowledgement that advances SND.UNA, carries SACK blocks, or both.
-    fn on_ack(&mut self, common: &mut Common, space: &Space, arrival: &Arrival<'_>) -> Reaction {
+    fn on_ack(&mut self, common: &mut Common, space: &Space, arrival: &Arrival<'_>, reaction: &mut Reaction) {
         let advanced = space.una > arrival.before;
         if advanced {
             self.board.advance(arrival.before, space.una);
@@ -40,7 +40,7 @@ impl Rules for Selective {
             common.lost += self.board.find_lost(space.una, common.threshold, space.mss, &mut common.found);
         }
         let recovered = common.is_recovered(space);
-        let mut reaction = Reaction { rearm: advanced, ..Reaction::default() };
+        reaction.rearm = advanced;
         match common.state {
             State::Recovery if recovered => {
                 // RFC 6675 §5 (A): an ACK beyond RecoveryPoint ends it; cwnd already is ssthresh.
@@ -58,8 +58,7 @@ impl Rules for Selective {
                 }
             }
         }
-        self.refresh_credit(common);
-        reaction
+        self.refresh(common);
     }
 
     /// After a timeout all that is not SACKed is lost; the scoreboard is kept. Source: RFC 6675 §5.1.
@@ -70,7 +69,7 @@ impl Rules for Selective {
         common.head_due = false;
         self.board.begin(space.una);
         common.lost += self.board.declare_lost(space.una, space.max, &mut common.found);
-        self.refresh_credit(common);
+        self.refresh(common);
         false
     }
 
@@ -107,10 +106,6 @@ impl Rules for Selective {
         Some(hole)
     }
 
-    fn held(&self) -> Held {
-        Held { sacked: self.board.sacked(), outside_pipe: self.board.outside_pipe() }
-    }
-
     fn beliefs(&self) -> Option<Beliefs> {
         Some(self.board.beliefs())
     }
@@ -139,12 +134,15 @@ impl Selective {
 
     fn resent(&mut self, common: &mut Common, from: u64, to: u64) {
         self.board.on_resent(from, to);
-        self.refresh_credit(common);
+        self.refresh(common);
     }
 
-    fn refresh_credit(&self, common: &mut Common) {
+    fn refresh(&self, common: &mut Common) {
+        let outside_pipe = self.board.outside_pipe();
+        common.held = Held { sacked: self.board.sacked(), outside_pipe };
+        common.has_holes = self.board.has_holes();
         // Before recovery begins, what left the pipe lets out new data only as limited transmit (RFC 6675 §5 (3)).
         let held = common.state == State::Disorder && !common.limited_transmit;
-        common.credit = if held || common.state == State::Open { 0 } else { self.board.outside_pipe() };
+        common.credit = if held || common.state == State::Open { 0 } else { outside_pipe };
     }
 }

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use super::{Beliefs, Found, note};
-use crate::segment::Segment;
+use crate::segment::{MAX_SACK_BLOCKS, Segment};
 
 /// The sender's picture of the receiver's out-of-order data. Ranges are `[start, end)` in bytes.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +23,8 @@ pub(crate) struct Scoreboard {
     high_rxt: u64,
     /// Bytes below `high_rxt` that are neither SACKed nor acknowledged: retransmissions on their way.
     resent: u64,
+    /// The blocks of the last acknowledgement, as far as `ranges` has them [B].
+    known: [(u64, u64); MAX_SACK_BLOCKS],
 }
 
 impl Scoreboard {
@@ -39,6 +41,12 @@ impl Scoreboard {
     /// RFC 6675's pipe is SND.NXT - SND.UNA minus this.
     pub(crate) fn outside_pipe(&self) -> i64 {
         (self.sacked + self.lost) as i64 - self.resent as i64
+    }
+
+    /// Whether anything lost has not been resent in this recovery: what is lost lies below HighRxt, or not all of it was.
+    #[inline]
+    pub(crate) fn has_holes(&self) -> bool {
+        self.lost > self.resent
     }
 
     /// What it believes of the data above SND.UNA.
@@ -98,25 +106,38 @@ impl Scoreboard {
     pub(crate) fn update(&mut self, una: u64, sent: u64, segment: &Segment) -> u64 {
         let before = self.sacked;
         let count = usize::from(segment.sack_count).min(segment.sack.len());
-        for &(from, to) in &segment.sack[..count] {
+        let mut known = [(0, 0); MAX_SACK_BLOCKS];
+        for (place, &(from, to)) in segment.sack[..count].iter().enumerate() {
             let start = segment.ack.saturating_add(u64::from(from)).max(una);
             let end = segment.ack.saturating_add(u64::from(to));
-            if start < end && end <= sent {
-                self.insert(start, end);
+            // Blocks are repeated in their order, perhaps behind a new one (RFC 2018 §4).
+            let is_known =
+                self.known[place] == (start, end) || place > 0 && self.known[place - 1] == (start, end);
+            if is_known || start < end && end <= sent {
+                if !is_known {
+                    self.insert(start, end);
+                }
+                known[place] = (start, end);
             }
         }
+        self.known = known;
         self.sacked - before
     }
 
     fn insert(&mut self, start: u64, end: u64) {
-        // Almost always a block extends the last range.
+        if let Some(last) = self.ranges.back_mut().filter(|last| last.0 <= start && start <= last.1) {
+            // Almost always a block extends the last range.
+            let known = last.1;
+            if known < end {
+                last.1 = end;
+                self.sack(known, end);
+            }
+            return;
+        }
         let first = match self.ranges.back() {
-            None => 0,
-            Some(&(last, _)) if last <= start => self.ranges.len() - 1,
-            Some(_) => self.ranges.partition_point(|range| range.0 <= start).saturating_sub(1),
+            Some(&(last, _)) if start < last => self.ranges.partition_point(|range| range.1 < start),
+            _ => self.ranges.len(),
         };
-        // `first` is the range that holds or precedes `start`; skip it when it ends before `start`.
-        let first = first + usize::from(self.ranges.get(first).is_some_and(|range| range.1 < start));
         let mut merged = (start, end);
         let mut hole = start;
         let mut next = first;
@@ -209,6 +230,9 @@ impl Scoreboard {
     /// The next segment to retransmit: the first hole above HighRxt that is lost (NextSeg rule 1) or, if `or_not`,
     /// any below the highest SACKed byte (rule 3); at most `mss` bytes.
     pub(crate) fn next_hole(&self, una: u64, mss: u64, or_not: bool) -> Option<(u64, u64)> {
+        if !or_not && !self.has_holes() {
+            return None;
+        }
         let top = self.ranges.back().map_or(una, |range| range.1);
         let limit = if or_not { top } else { self.lost_edge };
         let from = self.high_rxt.max(una);

@@ -35,7 +35,7 @@ impl Sender {
         let newly_acked = segment.ack - before;
         let (app_limited, sent, estimate) = (self.grows_in_vain(), self.space.max, &self.sampling.rtt);
         let (in_flight_now, cwnd_limited) = (self.space.flight(), self.is_cwnd_limited());
-        let (is_selective, held) = (self.recovery.is_selective(), self.release.held(now));
+        let (is_selective, release) = (self.recovery.is_selective(), &self.release);
         self.window.on_new_data(|| {
             let ack = AckSample {
                 now,
@@ -48,6 +48,7 @@ impl Sender {
                 delivered: Bytes::new(segment.ack),
                 ..AckSample::at(now)
             };
+            let held = release.held(now);
             (ack, Arrived { segment, sent, in_flight: in_flight_now, cwnd_limited, held, is_selective })
         });
         self.update_pace();
@@ -90,7 +91,7 @@ impl Sender {
         let holds = is_marked && !self.recovery.tracks() && self.on_ecn_echo(now);
         let pending = self.timer;
         let (in_flight, lost) = (self.recovery.in_flight(&self.space), self.recovery.lost());
-        let arrived_before = before + self.recovery.sacked();
+        let delivered_before = before + self.recovery.sacked();
         let guessed = self.recovery.guessed();
         let is_new = segment.ack > before;
         // RFC 5681 §2: data outstanding, no data, same acknowledgement, same window.
@@ -101,6 +102,7 @@ impl Sender {
         if is_new {
             self.take_new_data(segment);
             if !self.recovery.tracks() {
+                self.fix_alarm();
                 rtt = self.sampling.on_ack(now, segment, before, self.space.max);
             }
         } else if self.offer.on_update(segment) {
@@ -110,51 +112,58 @@ impl Sender {
         let is_marked = is_marked && self.ecn.enabled;
         let arrival =
             Arrival { before, says_nothing, is_duplicate, is_marked, clock: self.clock(now), segment };
-        let reaction = self.recovery.on_ack(&self.space, &arrival);
+        let mut reaction = Reaction::default();
+        self.recovery.on_ack(&self.space, &arrival, &mut reaction);
         self.report_lost(now);
         self.release.refill();
         if self.recovery.tracks() {
+            if !self.sets_timer(&reaction, is_new) {
+                self.fix_alarm();
+            }
             rtt = self.sampling.on_record(now, segment, is_new, self.space.max, reaction.timed);
-            reaction.first.into_iter().flatten().for_each(|signal| self.on_signal(now, signal));
+            self.on_signals(now, &reaction);
             self.fall(&reaction, lost, is_new);
         }
-        let arrived = self.space.una + self.recovery.sacked();
-        let newly_acked = if self.counts_arrivals && is_new && guessed > 0 {
-            // What closed the hole is news; the rest was counted when its duplicates arrived, as in Linux.
-            (segment.ack - before).saturating_sub(guessed).max(self.space.mss)
-        } else if self.counts_arrivals {
-            // Renegs are forgotten SACKs: nothing arrived.
-            arrived.saturating_sub(arrived_before)
-        } else {
-            segment.ack - before
-        };
-        let ack = AckSample {
-            newly_acked: Bytes::new(newly_acked),
-            newly_lost: Bytes::new(self.recovery.lost() - lost),
-            in_flight: Bytes::new(in_flight),
-            app_limited: self.grows_in_vain(),
-            marked,
-            marked_packets: marks.packets,
-            marked_bytes: Bytes::new(marks.bytes),
-            in_recovery: was_recovering || self.is_recovering(),
-            smoothed_rtt: self.sampling.rtt.smoothed(),
-            min_rtt: self.sampling.rtt.least(),
-            rtt,
-            delivered: Bytes::new(arrived),
-            ..AckSample::at(now)
-        };
         // An acknowledgement that reports congestion opens no window, but for a control that reads each mark; and where
         // the recovery has a state for it, that state alone decides, as in Linux.
         let counts = reaction.grow && (!marked || self.ecn.is_read || self.recovery.tracks());
-        let arrived = Arrived {
-            segment,
-            sent: self.space.max,
-            in_flight: self.recovery.in_flight(&self.space),
-            cwnd_limited: self.is_cwnd_limited(),
-            held: self.release.held(now),
-            is_selective: self.recovery.is_selective(),
-        };
-        self.window.on_ack(ack, arrived, counts);
+        self.window.count_round(segment.ack, self.space.max);
+        if self.window.hears(counts) {
+            let delivered = self.space.una + self.recovery.sacked();
+            let newly_acked = if self.counts_arrivals && is_new && guessed > 0 {
+                // What closed the hole is news; the rest was counted when its duplicates arrived, as in Linux.
+                (segment.ack - before).saturating_sub(guessed).max(self.space.mss)
+            } else if self.counts_arrivals {
+                // Renegs are forgotten SACKs: nothing arrived.
+                delivered.saturating_sub(delivered_before)
+            } else {
+                segment.ack - before
+            };
+            let ack = AckSample {
+                newly_acked: Bytes::new(newly_acked),
+                newly_lost: Bytes::new(self.recovery.lost() - lost),
+                in_flight: Bytes::new(in_flight),
+                app_limited: self.grows_in_vain(),
+                marked,
+                marked_packets: marks.packets,
+                marked_bytes: Bytes::new(marks.bytes),
+                in_recovery: was_recovering || self.is_recovering(),
+                smoothed_rtt: self.sampling.rtt.smoothed(),
+                min_rtt: self.sampling.rtt.least(),
+                rtt,
+                delivered: Bytes::new(delivered),
+                ..AckSample::at(now)
+            };
+            let arrived = Arrived {
+                segment,
+                sent: self.space.max,
+                in_flight: self.recovery.in_flight(&self.space),
+                cwnd_limited: self.is_cwnd_limited(),
+                held: self.release.held(now),
+                is_selective: self.recovery.is_selective(),
+            };
+            self.window.on_ack(ack, arrived, counts);
+        }
         if let Some(signal) = reaction.signal {
             self.on_signal(now, signal);
         }
@@ -197,10 +206,11 @@ impl Sender {
             segment: &news,
         };
         let pending = self.timer;
-        let reaction = self.recovery.on_ack(&self.space, &arrival);
+        let mut reaction = Reaction::default();
+        self.recovery.on_ack(&self.space, &arrival, &mut reaction);
         self.report_lost(now);
         self.release.refill();
-        reaction.first.into_iter().flatten().for_each(|signal| self.on_signal(now, signal));
+        self.on_signals(now, &reaction);
         self.set_timer(now, pending, &reaction, false);
         self.check();
     }
@@ -221,13 +231,21 @@ impl Sender {
     fn on_window_opened(&mut self) {
         if self.timer == TimerKind::Persist {
             self.timer = TimerKind::Retransmit;
-            self.timer_at = Time::NEVER;
+            self.alarm.set(Time::NEVER);
             self.offer.probe_due = false;
             self.sampling.rtt.on_window_opened();
         }
     }
 
-    pub(super) fn on_signal(&mut self, now: Time, signal: Signal) {
+    /// The window changes before the acknowledgement opens it.
+    #[inline]
+    pub(super) fn on_signals(&mut self, now: Time, reaction: &Reaction) {
+        if reaction.first[0].is_some() {
+            reaction.first.into_iter().flatten().for_each(|signal| self.on_signal(now, signal));
+        }
+    }
+
+    fn on_signal(&mut self, now: Time, signal: Signal) {
         match signal {
             Signal::Reduce { in_flight } => {
                 self.counters.fast_retransmits += 1;
@@ -364,7 +382,7 @@ impl Sender {
         // What was sent before going back to a hole is no new data.
         if self.space.una == self.space.max && !self.is_done() {
             self.timer = TimerKind::Hold;
-            self.timer_at = self.sampling.rtt.deadline(now);
+            self.alarm.set(self.sampling.rtt.deadline(now));
         }
     }
 
@@ -373,7 +391,7 @@ impl Sender {
             return AckOutcome::default();
         }
         let sent = self.handshake.on_answer(segment.echo, self.sampling.is_exact());
-        self.timer_at = Time::NEVER;
+        self.alarm.set(Time::NEVER);
         self.expiries = 0;
         self.offer.begin(segment.window);
         self.ecn.on_answer(segment.flags);

@@ -40,7 +40,7 @@ impl Sender {
         });
         let rate = self.window.pacing_rate();
         if rate.is_some() || self.pace.is_none() {
-            self.release.pace(rate, self.sampling.rtt.rto());
+            self.release.pace(rate, &self.sampling.rtt);
         }
         self.release.refill();
     }

@@ -4,6 +4,7 @@
 //! after which the sender wants to be polled too.
 
 mod ack;
+mod alarm;
 mod ecn;
 mod handshake;
 mod interval;
@@ -27,6 +28,7 @@ use crate::pacing::Pace;
 use crate::recovery::{Beliefs, LossRecovery, Order, Reduction as ReductionChoice, Space, State};
 use crate::reservation::Reservation;
 use crate::segment::OPTION_TIMESTAMPS;
+use alarm::Alarm;
 use ecn::Ecn;
 use handshake::Handshake;
 use nagle::ShortSegments;
@@ -111,8 +113,8 @@ pub struct Sender {
     closed: bool,
     offer: Offer,
     max_window: u64,
-    /// The instant at which `timer` fires.
-    timer_at: Time,
+    /// When `timer` fires.
+    alarm: Alarm,
     timer: TimerKind,
     /// A probe of the tail must be sent.
     tail_probe_due: bool,
@@ -199,7 +201,7 @@ impl Sender {
             closed: false,
             offer: Offer::new(if config.handshake { 0 } else { offer }, offer),
             max_window: in_bytes(config.max_window, config).as_u64().clamp(mss, NO_LIMIT),
-            timer_at: Time::NEVER,
+            alarm: Alarm::off(),
             timer: TimerKind::Retransmit,
             tail_probe_due: false,
             since_probe: SinceProbe::Nothing,
@@ -322,7 +324,7 @@ impl Sender {
     /// application can change anything. Ask after polling until `None`.
     #[inline]
     pub fn poll_at(&self) -> Time {
-        self.timer_at.min(self.release.wake_at())
+        self.fires_at().min(self.release.wake_at())
     }
 
     /// Congestion window, at most the configured maximum; the inflation of fast recovery is not included [B].
@@ -406,7 +408,7 @@ impl Sender {
     #[inline]
     fn note_poll(&mut self, now: Time) {
         self.note_time(now);
-        debug_assert!(now <= self.timer_at, "polled at {now:?}, after the timer at {:?}", self.timer_at);
+        debug_assert!(now <= self.fires_at(), "polled at {now:?}, after the timer at {:?}", self.fires_at());
     }
 
     /// Asserts what holds between any two calls.
@@ -414,10 +416,7 @@ impl Sender {
     fn check(&self) {
         debug_assert!(self.space.is_sound(), "{:?}", self.space);
         debug_assert!(self.window.cwnd() >= self.space.mss, "cwnd of {} B", self.window.cwnd());
-        debug_assert!(
-            self.space.flight() == 0 || !self.timer_at.is_never(),
-            "data in flight without a timer"
-        );
+        debug_assert!(self.space.flight() == 0 || !self.alarm.is_off(), "data in flight without a timer");
     }
 }
 

@@ -52,14 +52,16 @@ impl Sender {
         let Space { una, nxt, max, mss } = self.space;
         let end = nxt + mss;
         let offered = self.written.min(self.offer.edge);
+        // In recovery pacing comes before the window.
+        let is_resending = self.recovery.is_resending();
         // Almost always: nothing to resend, no timer, and a full segment after others, which the window allows or not.
         let simple = una < nxt
             && nxt == max
             && end <= offered
-            && now < self.timer_at
-            && (self.release.is_open(now) || self.release.is_only_paced(now))
+            && now < self.alarm.soonest()
+            && (self.release.is_open(now) || !is_resending && self.release.is_only_paced(now))
             && !self.offer.probe_due
-            && !self.recovery.is_resending();
+            && !(is_resending && self.recovery.may_resend());
         if !simple {
             return self.poll_carefully(now, place);
         }
@@ -80,10 +82,10 @@ impl Sender {
         debug_assert_eq!(limit, self.flight_limit(), "what leaves moves no window");
         // Mostly the window is full now, or the next segment has to wait, and the next poll would say so.
         let next = end + mss;
-        if next > offered || now >= self.timer_at {
+        if next > offered || now >= self.alarm.soonest() {
             return Polled::Segment;
         }
-        let is_paced = self.release.is_only_paced(now);
+        let is_paced = !is_resending && self.release.is_only_paced(now);
         if next - una > limit && (is_paced || self.release.is_open(now)) {
             self.end_flight(now, next - una);
             return Polled::Last;
@@ -150,8 +152,11 @@ impl Sender {
     /// The next segment that fits into `window`, or else into cwnd as recovery stretches it.
     #[inline]
     fn next_within(&mut self, now: Time, window: Option<u64>) -> Option<Outgoing> {
-        if now >= self.timer_at {
-            self.on_expiry(now);
+        if now >= self.alarm.soonest() {
+            self.ask_alarm();
+            if now >= self.alarm.soonest() {
+                self.on_expiry(now);
+            }
         }
         if !self.handshake.connected || self.offer.probe_due {
             return self.poll_control(now);
@@ -279,7 +284,7 @@ impl Sender {
             self.recovery.on_sent(now, (from, to));
             if from == self.space.una && self.timer != TimerKind::Reorder {
                 self.timer = TimerKind::Retransmit;
-                self.timer_at = self.sampling.rtt.deadline(now);
+                self.alarm.set(self.sampling.rtt.deadline(now));
             }
         } else if from == self.space.una
             && self.recovery.is_selective()
@@ -287,7 +292,7 @@ impl Sender {
         {
             // RFC 6675 §6: the head may turn out to be lost long after SND.UNA moved, so its retransmission starts the
             // timer anew. That of later holes does not, as in Linux: it would put off the head's timeout indefinitely.
-            self.timer_at = self.sampling.rtt.deadline(now);
+            self.alarm.set(self.sampling.rtt.deadline(now));
         }
         self.space.nxt = self.space.nxt.max(to);
         self.finish(now, from, to - from, flags)
@@ -310,8 +315,8 @@ impl Sender {
         }
         self.release.count();
         // RFC 6298 (5.1): start the timer if it is not running.
-        if self.timer_at.is_never() {
-            self.timer_at = self.sampling.rtt.deadline(now);
+        if self.alarm.is_off() {
+            self.alarm.set(self.sampling.rtt.deadline(now));
         }
         Outgoing { seq, len: len as u32, wire_size: nonzero(wire_size), flags }
     }
@@ -374,8 +379,8 @@ impl Sender {
         if self.space.flight() == 0 {
             // A receiver that took back its whole window is probed as any closed one when the timer that runs expires.
             self.timer = TimerKind::Persist;
-            if self.timer_at.is_never() {
-                self.timer_at = self.sampling.rtt.deadline(now);
+            if self.alarm.is_off() {
+                self.alarm.set(self.sampling.rtt.deadline(now));
             }
         }
         self.hold(true)
@@ -390,7 +395,7 @@ impl Sender {
         if !self.handshake.take_syn(now) {
             return None;
         }
-        self.timer_at = self.sampling.rtt.deadline(now);
+        self.alarm.set(self.sampling.rtt.deadline(now));
         self.account(now, self.overhead);
         let resent = if self.handshake.was_lost() { Flags::RESENT } else { Flags::default() };
         let flags = self.ecn.syn_flags(self.handshake.expiries()).with(resent);

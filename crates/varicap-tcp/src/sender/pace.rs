@@ -31,19 +31,19 @@ impl Sender {
     /// `wire_size` bytes have left, after which the next segment has to wait.
     #[inline(never)]
     pub(super) fn pace_next(&mut self, now: Time, wire_size: u16) {
-        let rto = self.sampling.rtt.rto();
+        let rtt = &self.sampling.rtt;
         let len = wire_size.saturating_sub(self.overhead);
         if let Some(rate) = self.window.pacing_rate() {
             if !self.pacing_credit {
-                return self.release.pace(Some(rate), rto);
+                return self.release.pace(Some(rate), rtt);
             }
             let gap: Span = rate.transmission_time(Bytes::new(wire_size.into()));
-            return self.release.space(now, gap.min(rto));
+            return self.release.space(now, rtt.at_most_rto(gap));
         }
         let gap = self.pace.as_mut().filter(|_| len > 0).and_then(|pace| pace.on_sent(len.into()));
         let least = self.window.cap().map(|cap| cap.transmission_time(Bytes::new(wire_size.into())));
         if let Some(gap) = gap.max(least) {
-            self.release.space(now, gap.min(rto));
+            self.release.space(now, rtt.at_most_rto(gap));
         }
     }
 
@@ -51,7 +51,7 @@ impl Sender {
     pub(super) fn pace_anew(&mut self) {
         let rate = self.window.pacing_rate().or_else(|| self.window.cap());
         if rate.is_some() || self.pace.is_none() {
-            self.release.pace(rate, self.sampling.rtt.rto());
+            self.release.pace(rate, &self.sampling.rtt);
         }
     }
 }

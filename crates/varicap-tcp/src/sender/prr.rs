@@ -43,9 +43,8 @@ impl Reduction {
         self.delivered += news.delivered;
         let allowed = if news.pipe > ssthresh {
             // In proportion: CEIL(prr_delivered * ssthresh / RecoverFS) - prr_out, in whole segments as in Linux.
-            let product = u128::from(self.delivered) * u128::from(ssthresh);
-            let segments = product.div_ceil(u128::from(self.before) * u128::from(mss));
-            u64::try_from(segments).unwrap_or(u64::MAX).saturating_mul(mss).saturating_sub(self.sent)
+            let segments = share(self.delivered, ssthresh, self.before, mss);
+            segments.saturating_mul(mss).saturating_sub(self.sent)
         } else {
             // Slow start while acknowledgements show no more losses, else conservation of packets.
             let is_safe = news.advanced && !news.is_loss;
@@ -56,6 +55,17 @@ impl Reduction {
         let allowed = if self.sent == 0 { allowed.max(mss) } else { allowed };
         Some((news.pipe + allowed).max(mss))
     }
+}
+
+/// How many segments of `mss` bytes `delivered` times `ssthresh` over `before` comes to, rounded up.
+#[inline]
+fn share(delivered: u64, ssthresh: u64, before: u64, mss: u64) -> u64 {
+    // Long division takes long, and only windows of gigabytes need it.
+    if let (Some(product), Some(whole)) = (delivered.checked_mul(ssthresh), before.checked_mul(mss)) {
+        return product.div_ceil(whole);
+    }
+    let product = u128::from(delivered) * u128::from(ssthresh);
+    u64::try_from(product.div_ceil(u128::from(before) * u128::from(mss))).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 use varicap_units::{Bytes, Rate, Span, Stream, Time, Work};
 
 use crate::reservation::{Reservation, Reserved};
+use crate::rtt::RttEstimator;
 use crate::segment::Flags;
 
 /// The conditions under which a segment that the window allows may leave.
@@ -141,11 +142,11 @@ impl Release {
 
     /// Sets when the next segment may go, given the last one and the rate to pace at. A rate of zero still lets one out
     /// each RTO.
-    pub(super) fn pace(&mut self, rate: Option<Rate>, rto: Span) {
+    pub(super) fn pace(&mut self, rate: Option<Rate>, rtt: &RttEstimator) {
         self.paced_until = match rate {
             Some(rate) => {
                 let gap: Span = rate.transmission_time(Bytes::new(u64::from(self.last_wire_size)));
-                self.last_sent_at + gap.min(rto)
+                self.last_sent_at + rtt.at_most_rto(gap)
             }
             None => Time::ZERO,
         };

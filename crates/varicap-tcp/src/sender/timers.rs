@@ -2,31 +2,35 @@
 
 use varicap_units::{Bytes, Span, Time};
 
+use super::alarm::Wait;
 use super::output::Outgoing;
 use super::{Sender, SinceProbe, TimerKind};
 use crate::congestion::{CongestionControl, CongestionKind};
 use crate::recovery::{Reaction, State};
 
-/// How long the only segment in flight may be unanswered because its receiver delays the acknowledgement.
-/// Source: RFC 8985 §7.2 (TLP.max_ack_delay).
-const LONGEST_ACK_DELAY: Span = Span::from_millis(200);
-
 impl Sender {
     /// RFC 6298 (5.2), (5.3): off when all is acknowledged, else anew.
     #[inline]
     pub(super) fn rearm(&mut self, now: Time) {
+        let soonest = now + self.sampling.rtt.least_rto();
         if self.space.una == self.space.max {
-            self.timer_at = Time::NEVER;
+            self.alarm.set(Time::NEVER);
         } else if self.recovery.may_probe() {
             if self.since_probe == SinceProbe::Nothing {
                 self.since_probe = SinceProbe::Acknowledged;
             }
             // Until nothing more leaves, which is the same instant.
             self.timer = TimerKind::Probe;
-            self.timer_at = now + self.sampling.rtt.rto();
+            self.wait_anew(now, Wait::Rto, soonest);
         } else {
-            self.timer_at = self.sampling.rtt.deadline(now);
+            self.wait_anew(now, Wait::Timeout, soonest);
         }
+    }
+
+    /// Whether an acknowledgement that had to be looked at sets the timer.
+    #[inline]
+    pub(super) fn sets_timer(&self, reaction: &Reaction, is_new: bool) -> bool {
+        reaction.rearm || reaction.reorder_after.is_some() || (self.space.una == self.space.max && is_new)
     }
 
     /// The timer after an acknowledgement that had to be looked at; `pending` is what it waited for before.
@@ -51,33 +55,14 @@ impl Sender {
         let left_at = self.recovery.head_left_at().unwrap_or(now);
         let rtt = &self.sampling.rtt;
         let left = (left_at + rtt.rto()).max(now + Span::from_nanos(1)) - now;
-        self.timer_at = rtt.after(now, left);
+        self.alarm.set(rtt.after(now, left));
     }
 
     /// Waits for what may be late.
     fn wait_for_late(&mut self, now: Time, left: Span) {
         self.timer = TimerKind::Reorder;
         let rtt = &self.sampling.rtt;
-        self.timer_at = rtt.after(now, left.saturating_add(rtt.slack()));
-    }
-
-    /// RFC 8985 §7.2: two smoothed RTTs, more if a delayed acknowledgement may be all that is missing, at most the RTO:
-    /// from now if data was acknowledged alone, from when the first segment left if data `has_left`.
-    fn set_probe(&mut self, now: Time, has_left: bool) {
-        let rtt = &self.sampling.rtt;
-        let wait = match rtt.smoothed() {
-            Some(smoothed) => {
-                let is_single = self.space.flight() <= self.space.mss;
-                let slack = if is_single { LONGEST_ACK_DELAY } else { rtt.slack() };
-                smoothed.saturating_mul(2).saturating_add(slack)
-            }
-            None => rtt.initial_probe(),
-        };
-        let from = if has_left { self.recovery.head_left_at().unwrap_or(now) } else { now };
-        let limit = from + rtt.rto();
-        let wait = if limit > now { wait.min(limit - now) } else { wait };
-        self.timer = TimerKind::Probe;
-        self.timer_at = rtt.after(now, wait);
+        self.alarm.set(rtt.after(now, left.saturating_add(rtt.slack())));
     }
 
     /// Nothing more leaves now: what left last is the tail to be probed.
@@ -87,7 +72,8 @@ impl Sender {
             let has_left = self.since_probe == SinceProbe::Sent;
             self.since_probe = SinceProbe::Nothing;
             if self.space.flight() > 0 && self.timer != TimerKind::Persist && self.recovery.may_probe() {
-                self.set_probe(now, has_left);
+                self.timer = TimerKind::Probe;
+                self.wait_for_probe(now, has_left);
             }
         }
     }
@@ -108,7 +94,7 @@ impl Sender {
         if outgoing.is_some() {
             self.recovery.on_probe(&self.space, !may_send_new);
             self.since_probe = SinceProbe::Nothing;
-            self.timer_at = self.sampling.rtt.deadline(now);
+            self.alarm.set(self.sampling.rtt.deadline(now));
         } else {
             self.rearm_from_head(now);
         }
@@ -122,19 +108,19 @@ impl Sender {
             TimerKind::Probe => {
                 self.tail_probe_due = true;
                 // The probe sets it; until then only an arrival can come between.
-                self.timer_at = self.sampling.rtt.deadline(now);
+                self.alarm.set(self.sampling.rtt.deadline(now));
             }
             TimerKind::Reorder => self.on_late(now),
             TimerKind::Persist => {
                 self.sampling.rtt.on_expiry();
                 self.offer.probe_due = true;
-                self.timer_at = self.sampling.rtt.deadline(now);
+                self.alarm.set(self.sampling.rtt.deadline(now));
             }
             TimerKind::Retransmit => self.on_timeout(now),
             TimerKind::Hold => {
                 debug_assert_eq!(self.space.flight(), 0, "data in flight without its own timer");
                 self.timer = TimerKind::Retransmit;
-                self.timer_at = Time::NEVER;
+                self.alarm.set(Time::NEVER);
             }
         }
     }
@@ -144,7 +130,7 @@ impl Sender {
         let (lost, was_recovering) = (self.recovery.lost(), self.recovery.state() == State::Recovery);
         let reaction = self.recovery.on_reorder_timeout(&self.space, self.clock(now));
         self.report_lost(now);
-        reaction.first.into_iter().flatten().for_each(|signal| self.on_signal(now, signal));
+        self.on_signals(now, &reaction);
         if self.recovery.lost() > lost && !was_recovering {
             self.fall(&reaction, lost, false);
         }
@@ -159,7 +145,7 @@ impl Sender {
         self.counters.timeouts += 1;
         if !self.handshake.connected {
             self.handshake.on_expiry();
-            self.timer_at = self.sampling.rtt.deadline(now);
+            self.alarm.set(self.sampling.rtt.deadline(now));
             return;
         }
         let backoff = self.expiries;
@@ -173,6 +159,6 @@ impl Sender {
         if self.keeps_in_flight && in_flight > 0 {
             self.window.change(|control| control.on_kept(Bytes::new(in_flight)));
         }
-        self.timer_at = self.sampling.rtt.deadline(now);
+        self.alarm.set(self.sampling.rtt.deadline(now));
     }
 }

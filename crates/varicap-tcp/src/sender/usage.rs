@@ -105,7 +105,9 @@ impl Sender {
             return;
         }
         self.usage.used = self.usage.used.max(space.flight());
-        if self.usage.decays && now.since(self.usage.used_up) >= self.sampling.rtt.rto() {
+        let unused = now.since(self.usage.used_up);
+        let rtt = &self.sampling.rtt;
+        if self.usage.decays && unused >= rtt.least_rto() && unused >= rtt.rto() {
             self.decay_unused(now);
         }
     }

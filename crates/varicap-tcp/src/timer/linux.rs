@@ -7,7 +7,7 @@ use varicap_units::part::{self, Checked, Part};
 use varicap_units::{Span, Time};
 
 use super::step::Step;
-use super::{Limits, Sample};
+use super::{Limits, Sample, Smoothed};
 
 /// RTO that data starts with when the SYN was lost and nothing was measured. Source: RFC 6298 §5.7, and Linux's
 /// TCP_TIMEOUT_FALLBACK.
@@ -78,7 +78,6 @@ pub(super) struct Rule {
     round_end: u64,
     /// Least `rttvar`.
     minimum: u64,
-    microsecond: Step,
     tick: Step,
     initial: u64,
     maximum: u64,
@@ -89,15 +88,13 @@ pub(super) struct Rule {
 impl Rule {
     pub(super) fn new(config: &LinuxTimer) -> Rule {
         let tick = Step::new(Span::from_secs(1) / u64::from(config.hertz.max(1)));
-        let microsecond = Step::new(MICROSECOND);
         let minimum = tick.round_up(config.minimum.as_nanos());
         Rule {
             mdev: 0,
             mdev_max: 0,
             rttvar: 0,
             round_end: 0,
-            minimum: microsecond.whole(minimum),
-            microsecond,
+            minimum: minimum / MICROSECOND.as_nanos(),
             tick,
             initial: tick.round_up(config.initial.as_nanos()),
             maximum: tick.round_up(config.maximum.as_nanos()),
@@ -134,17 +131,18 @@ impl super::Rule for Rule {
             backs_off: true,
             linear_syn_timeouts: self.linear_syn_timeouts,
             slack: SLACK.as_nanos(),
+            least: (self.minimum * MICROSECOND.as_nanos()).min(initial).min(maximum),
             is_exact: !self.wheel,
         }
     }
 
     #[inline]
     fn measure(&self, sent: Time, now: Time) -> u64 {
-        self.microsecond.whole(now.since(sent).as_nanos())
+        now.since(sent).as_nanos() / MICROSECOND.as_nanos()
     }
 
     #[inline]
-    fn rto(&mut self, sample: &Sample) -> u64 {
+    fn take(&mut self, sample: &Sample) {
         if sample.is_first {
             self.mdev = sample.rtt << 1;
             self.rttvar = self.mdev.max(self.minimum);
@@ -158,7 +156,10 @@ impl super::Rule for Rule {
                 self.round_end = sample.sent;
             }
         }
-        let rto = (sample.srtt + self.rttvar).saturating_mul(MICROSECOND.as_nanos());
+    }
+
+    fn rto(&self, smoothed: &Smoothed) -> u64 {
+        let rto = (smoothed.srtt + self.rttvar).saturating_mul(MICROSECOND.as_nanos());
         self.tick.round_up(rto).min(self.maximum)
     }
 

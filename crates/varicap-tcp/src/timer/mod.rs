@@ -40,16 +40,16 @@ macro_rules! timers {
                 }
             }
 
-            /// What was sent at `at` was acknowledged now: the RTO that follows [ns], not backed off. `smooth` makes a
-            /// sample of the round-trip time as this clock sees it, in its units. One dispatch serves all steps.
+            /// What was sent at `at` was acknowledged now. `smooth` makes a sample of the round-trip time as this clock
+            /// sees it, in its units. One dispatch serves all steps.
             #[inline]
-            pub(crate) fn on_sample(
-                &mut self,
-                at: Time,
-                now: Time,
-                smooth: impl FnOnce(u64) -> Sample,
-            ) -> u64 {
-                match &mut self.chosen { $( Chosen::$Variant(rule) => rule.rto(&smooth(rule.measure(at, now))), )+ }
+            pub(crate) fn on_sample(&mut self, at: Time, now: Time, smooth: impl FnOnce(u64) -> Sample) {
+                match &mut self.chosen { $( Chosen::$Variant(rule) => rule.take(&smooth(rule.measure(at, now))), )+ }
+            }
+
+            /// The RTO that follows from the samples so far [ns], not backed off.
+            pub(crate) fn rto(&self, smoothed: &Smoothed) -> u64 {
+                match &self.chosen { $( Chosen::$Variant(rule) => rule.rto(smoothed), )+ }
             }
 
             /// The instant at which a timer fires whose clock is not exact.
@@ -99,23 +99,29 @@ struct Limits {
     linear_syn_timeouts: u32,
     /// What the clock adds to a wait that is shorter than an RTO [ns].
     slack: u64,
+    /// No timer that is set for an RTO fires sooner [ns].
+    least: u64,
     /// Whether a timer fires exactly when its RTO is over.
     is_exact: bool,
 }
 
-/// A sample and what the estimator makes of it; times in the rule's units.
+/// What the estimator has made of all samples; times in the rule's units.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Smoothed {
+    pub(crate) srtt: u64,
+    /// Four times RTTVAR.
+    pub(crate) four_rttvar: u64,
+    /// Least RTT seen [ns].
+    pub(crate) least: Span,
+}
+
+/// A sample; times in the rule's units.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sample {
     /// The round-trip time as the rule measures it.
     pub(crate) rtt: u64,
     /// SRTT before the sample; meaningless for the first one.
     pub(crate) srtt_before: u64,
-    /// SRTT with the sample.
-    pub(crate) srtt: u64,
-    /// Four times RTTVAR with the sample.
-    pub(crate) four_rttvar: u64,
-    /// Least RTT seen [ns].
-    pub(crate) least: Span,
     /// Whether it is the first one.
     pub(crate) is_first: bool,
     /// SND.UNA with the acknowledgement that gave it [B].
@@ -130,8 +136,11 @@ trait Rule {
     fn limits(&self) -> Limits;
     /// A round-trip time as this clock sees it, in its units.
     fn measure(&self, sent: Time, now: Time) -> u64;
-    /// The RTO that follows from a sample [ns], not backed off. A rule may keep a state of its own between samples.
-    fn rto(&mut self, sample: &Sample) -> u64;
+    /// Takes a sample into a state of its own, if it keeps one.
+    #[inline]
+    fn take(&mut self, _sample: &Sample) {}
+    /// The RTO that follows from the samples so far [ns], not backed off.
+    fn rto(&self, smoothed: &Smoothed) -> u64;
     /// The instant at which a timer that is set now for `rto` fires, if the clock is not exact.
     #[inline]
     fn on_clock(&self, now: Time, rto: Span) -> Time {
@@ -157,6 +166,12 @@ impl TimerRule {
     #[inline]
     pub(crate) fn slack(&self) -> Span {
         Span::from_nanos(self.limits.slack.max(1))
+    }
+
+    /// No timer that is set for an RTO fires sooner.
+    #[inline]
+    pub(crate) fn least(&self) -> Span {
+        Span::from_nanos(self.limits.least)
     }
 
     /// The RTO before the first sample [ns].

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, OnKernel, Part};
 use varicap_units::{Span, Time};
 
-use super::{Limits, Sample};
+use super::{Limits, Smoothed};
 use crate::config::RttBase;
 
 /// An RTO that is a fixed multiple of the RTT.
@@ -84,6 +84,7 @@ impl super::Rule for Rule {
             backs_off,
             linear_syn_timeouts: 0,
             slack: 1_000_000,
+            least: 0,
             is_exact: true,
         }
     }
@@ -93,11 +94,10 @@ impl super::Rule for Rule {
         now.since(sent).as_nanos()
     }
 
-    #[inline]
-    fn rto(&mut self, sample: &Sample) -> u64 {
+    fn rto(&self, smoothed: &Smoothed) -> u64 {
         let rtt = match self.of {
-            RttBase::Smoothed => sample.srtt,
-            RttBase::Base => sample.least.as_nanos(),
+            RttBase::Smoothed => smoothed.srtt,
+            RttBase::Base => smoothed.least.as_nanos(),
         };
         (rtt.saturating_mul(self.factor) >> 16).max(1).min(self.maximum)
     }

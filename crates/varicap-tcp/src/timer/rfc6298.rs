@@ -6,7 +6,7 @@ use varicap_units::part::{self, Checked, Part};
 use varicap_units::{Span, Time};
 
 use super::step::Step;
-use super::{Limits, Sample};
+use super::{Limits, Smoothed};
 
 /// RTO that a timer shorter than this restarts from when the SYN was lost. Source: RFC 6298 §5.7.
 const AFTER_SYN_LOSS: Span = Span::from_secs(3);
@@ -80,6 +80,7 @@ impl super::Rule for Rule {
             backs_off: true,
             linear_syn_timeouts: 0,
             slack: self.granularity.step,
+            least: self.minimum.min(initial).min(maximum),
             is_exact: true,
         }
     }
@@ -89,10 +90,9 @@ impl super::Rule for Rule {
         self.granularity.round_up(now.since(sent).as_nanos())
     }
 
-    #[inline]
-    fn rto(&mut self, sample: &Sample) -> u64 {
+    fn rto(&self, smoothed: &Smoothed) -> u64 {
         // RFC 6298 (2.3): RTO <- SRTT + max(G, K*RTTVAR).
-        let rto = sample.srtt + sample.four_rttvar.max(self.granularity.step);
+        let rto = smoothed.srtt + smoothed.four_rttvar.max(self.granularity.step);
         if rto <= self.minimum {
             self.minimum.min(self.maximum)
         } else {

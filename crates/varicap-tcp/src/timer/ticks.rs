@@ -6,7 +6,7 @@ use varicap_units::part::{self, Checked, OnKernel, Part};
 use varicap_units::{Span, Time};
 
 use super::step::Step;
-use super::{Limits, Sample};
+use super::{Limits, Smoothed};
 
 /// A coarse tick timer.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -81,6 +81,7 @@ impl super::Rule for Rule {
             backs_off: true,
             linear_syn_timeouts: 0,
             slack: self.tick.step,
+            least: 0,
             is_exact: false,
         }
     }
@@ -91,9 +92,11 @@ impl super::Rule for Rule {
         self.tick.whole(now.as_nanos()) - self.tick.whole(sent.as_nanos().min(now.as_nanos()))
     }
 
-    #[inline]
-    fn rto(&mut self, sample: &Sample) -> u64 {
-        (sample.srtt + sample.four_rttvar).saturating_mul(self.tick.step).max(self.minimum).min(self.maximum)
+    fn rto(&self, smoothed: &Smoothed) -> u64 {
+        (smoothed.srtt + smoothed.four_rttvar)
+            .saturating_mul(self.tick.step)
+            .max(self.minimum)
+            .min(self.maximum)
     }
 
     /// The tick under way counts as one, as in BSD: a timer of n ticks fires between n - 1 and n ticks later.

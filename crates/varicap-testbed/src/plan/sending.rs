@@ -83,7 +83,7 @@ mod tests {
         };
         assert!(notes("congestion = \"bbr\", pacing_credit = false"));
         assert!(!notes("congestion = \"bbr\""));
-        assert!(!notes("congestion = \"cubic\", pacing_credit = false"));
+        assert!(!notes("congestion = \"reno\", pacing_credit = false"));
     }
 
     #[test]

@@ -1,0 +1,116 @@
+//! Data that is held out of order, and the SACK blocks that report it. Source: RFC 2018, RFC 2883.
+
+use varicap_units::Bytes;
+
+use super::Receiver;
+use crate::segment::{MAX_SACK_BLOCKS, Segment, option_sack};
+
+impl Receiver {
+    /// Data held out of order [B].
+    pub fn out_of_order(&self) -> Bytes {
+        self.held.iter().map(|&(start, end)| Bytes::new(end - start)).sum()
+    }
+
+    /// `block` arrived although it was there. The first one is reported if there are several (RFC 2883 §4).
+    #[inline]
+    pub(super) fn note_duplicate(&mut self, block: (u64, u64)) {
+        if self.reports_duplicates && self.duplicate.is_none() && block.0 < block.1 {
+            (self.duplicate, self.has_extras) = (Some(block), true);
+        }
+    }
+
+    /// Moves out-of-order data that is now in order, as data from `arrived` on closed the gap, into the stream.
+    pub(super) fn release(&mut self, arrived: u64) {
+        if let Some(&(start, end)) = self.held.front() {
+            self.note_duplicate((start.max(arrived), end.min(self.next)));
+        }
+        while let Some(&(start, end)) = self.held.front() {
+            if start > self.next {
+                break;
+            }
+            self.next = self.next.max(end);
+            self.held.pop_front();
+        }
+    }
+
+    /// Keeps `[start, end)` until the gap before it is filled. Returns whether it extends one of the two blocks reported
+    /// first, or there are no more than these.
+    pub(super) fn hold(&mut self, start: u64, end: u64) -> bool {
+        let first = match self.held.back() {
+            Some(&(_, last)) if last < start => self.held.len(),
+            // Almost always: the others lie below the last block.
+            Some(&(last, _)) if last <= start => self.held.len() - 1,
+            _ => self.held.partition_point(|range| range.1 < start),
+        };
+        let mut merged = (start, end);
+        let mut next = first;
+        while let Some(&(from, to)) = self.held.get(next) {
+            if from > end {
+                break;
+            }
+            merged = (merged.0.min(from), merged.1.max(to));
+            self.note_duplicate((from.max(start), to.min(end)));
+            next += 1;
+        }
+        if next == first {
+            self.held.insert(first, merged);
+        } else {
+            self.held[first] = merged;
+            if next > first + 1 {
+                self.held.drain(first + 1..next);
+            }
+        }
+        if !self.selective {
+            return false;
+        }
+        let known = usize::from(self.recent_count);
+        let near = &self.recent[..known.min(2)];
+        let is_near = known < 2 || near.iter().any(|block| (merged.0..merged.1).contains(&block.0));
+        self.report_first(merged);
+        is_near
+    }
+
+    /// RFC 2018 §4: the block of the segment just received goes first, the others keep their order; those that it has
+    /// swallowed are no more.
+    fn report_first(&mut self, block: (u64, u64)) {
+        let mut kept = [(0, 0); MAX_SACK_BLOCKS];
+        kept[0] = block;
+        let mut count = 1;
+        for &other in &self.recent[..usize::from(self.recent_count)] {
+            let elsewhere = other.0 < block.0 || other.0 >= block.1;
+            if elsewhere && other.0 >= self.next && count < usize::from(self.max_blocks) {
+                kept[count] = other;
+                count += 1;
+            }
+        }
+        self.recent = kept;
+        self.recent_count = count as u8;
+    }
+
+    /// Adds the SACK option: `duplicate` first, then what is held.
+    pub(super) fn report(&self, duplicate: Option<(u64, u64)>, segment: &mut Segment) {
+        let mut count = 0;
+        let mut add = |segment: &mut Segment, (start, end)| {
+            // Unless it is further away than an offset can say, or there is no more room.
+            if let Some(block) = segment.offset(start).zip(segment.offset(end))
+                && count < usize::from(self.max_blocks)
+            {
+                segment.sack[count] = block;
+                count += 1;
+            }
+        };
+        if let Some(block) = duplicate {
+            add(segment, block);
+        }
+        for &block in &self.recent[..usize::from(self.recent_count)] {
+            if block.0 > self.next {
+                debug_assert!(self.held.contains(&block), "{block:?} is not held: {:?}", self.held);
+                add(segment, block);
+            }
+        }
+        segment.sack_count = count as u8;
+        if self.count_sack {
+            segment.wire_size += option_sack(segment.sack_count);
+        }
+    }
+}

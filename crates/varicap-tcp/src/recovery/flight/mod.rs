@@ -1,0 +1,422 @@
+//! A record of each segment in flight: when it left last, and what has become of it. Source: RFC 8985 §5.2.
+//!
+//! Segments are kept in the order of their bytes, which is that of their first transmission; those that were resent are
+//! listed once more, in the order in which they left again.
+
+mod losses;
+mod ring;
+
+use std::collections::VecDeque;
+
+use varicap_units::{Span, Time};
+
+use super::Beliefs;
+use crate::segment::{MAX_SACK_BLOCKS, Segment};
+use ring::{EVER_RESENT, LOST, RESENT, Ring, SACKED, Sent};
+
+/// Of the segments that were delivered, the one that left last. Source: RFC 8985 §5.2 (RACK.xmit_ts, RACK.end_seq).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Newest {
+    pub(super) at: Time,
+    turn: u8,
+    pub(super) end: u64,
+    /// The round-trip time of the segment that was delivered last.
+    pub(super) rtt: Span,
+    /// Whether it has moved since losses were looked for.
+    pub(super) advanced: bool,
+}
+
+impl Newest {
+    /// RFC 8985 §5.2 (RACK_sent_after).
+    fn left_after(&self, sent: &Sent) -> bool {
+        (self.at, self.turn, self.end) > (sent.at, sent.turn, sent.to())
+    }
+
+    /// RFC 8985 §6.2 step 2: `sent` was delivered.
+    fn advance(&mut self, sent: &Sent, moment: &Moment) {
+        let rtt = moment.now.since(sent.at);
+        let is_early = || moment.least.is_some_and(|least| rtt < least);
+        let is_older = || moment.echo.is_some_and(|echo| in_millis(echo) < in_millis(sent.at));
+        // An answer to an earlier transmission says nothing about the last one.
+        if sent.has(EVER_RESENT) && (is_early() || is_older()) {
+            return;
+        }
+        self.rtt = rtt;
+        self.advanced = true;
+        if !self.left_after(sent) {
+            (self.at, self.turn, self.end) = (sent.at, sent.turn, sent.to());
+        }
+    }
+
+    /// How long until `sent` counts as lost, with `patience` for reordering; none: it does now.
+    fn patience_left(&self, now: Time, sent: &Sent, patience: Span) -> Option<Span> {
+        let (limit, age) = (self.rtt.saturating_add(patience), now.since(sent.at));
+        (limit > age).then(|| limit - age)
+    }
+}
+
+/// What the rules need to know of the moment an acknowledgement arrives.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moment {
+    pub(super) now: Time,
+    /// Least RTT seen.
+    pub(super) least: Option<Span>,
+    /// When what it echoes was sent, if timestamps are exact.
+    pub(super) echo: Option<Time>,
+    /// Data below was sent when the current recovery began [B].
+    pub(super) recover: u64,
+    /// End of the highest segment that was SACKed before [B].
+    pub(super) highest: u64,
+}
+
+/// What an acknowledgement has shown.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Progress {
+    /// Data newly delivered, cumulatively or selectively [B].
+    pub(super) delivered: u64,
+    /// Data newly SACKed [B].
+    pub(super) sacked: u64,
+    /// When the first of the segments left that were newly acknowledged cumulatively, and never resent.
+    pub(super) first_acked: Option<Time>,
+    /// The same of those that were newly SACKed.
+    pub(super) first_sacked: Option<Time>,
+    /// A segment was acknowledged that had been resent.
+    pub(super) acked_resent: bool,
+    /// Data of before the recovery arrived that was never resent: the timeout, if it was one, was spurious (RFC 5682).
+    pub(super) acked_original: bool,
+    /// The lowest segment that arrived after later ones, although it was never resent [B].
+    pub(super) reordered: Option<u64>,
+}
+
+/// All segments in flight.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Flight {
+    segments: Ring,
+    /// End of the last segment that was sent [B].
+    end: u64,
+    /// What the receiver holds: sorted, disjoint, not touching `[start, end)` [B].
+    held: VecDeque<(u64, u64)>,
+    /// The blocks of the last acknowledgement, as far as `held` has them [B].
+    known: [(u64, u64); MAX_SACK_BLOCKS],
+    /// Retransmissions in the order in which they left: number and time.
+    again: VecDeque<(u64, Time)>,
+    beliefs: Beliefs,
+    /// Of some segment only a part was held.
+    is_ragged: bool,
+    /// All originals with lower numbers are delivered or lost.
+    judged: u64,
+    /// No segment with a lower number waits to be resent.
+    resend_from: u64,
+    /// A segment may wait to be resent.
+    has_holes: bool,
+    /// The instant of the last retransmission, and its turn.
+    turn: (Time, u8),
+    pub(super) newest: Newest,
+}
+
+impl Flight {
+    /// What is believed of the data above SND.UNA.
+    pub(super) fn beliefs(&self) -> Beliefs {
+        self.beliefs
+    }
+
+    /// What left the pipe before it is acknowledged, less what was put there twice [B].
+    pub(super) fn outside_pipe(&self) -> i64 {
+        let Beliefs { sacked, lost, resent } = self.beliefs;
+        (sacked + lost) as i64 - resent as i64
+    }
+
+    /// Whether the receiver holds nothing out of order, and nothing is lost or was resent.
+    pub(super) fn is_plain(&self) -> bool {
+        let Beliefs { sacked, lost, resent } = self.beliefs;
+        sacked | lost | resent == 0
+    }
+
+    /// End of the highest SACKed segment, or `una` [B].
+    pub(super) fn highest_sacked(&self, una: u64) -> u64 {
+        self.held.back().map_or(una, |range| range.1)
+    }
+
+    /// When the first unacknowledged segment left last.
+    #[inline]
+    pub(super) fn head_left_at(&self) -> Option<Time> {
+        self.segments.front().map(|head| head.at)
+    }
+
+    /// The last segment sent.
+    pub(super) fn tail(&self) -> Option<(u64, u64)> {
+        self.segments.back().map(|tail| (tail.from, tail.to()))
+    }
+
+    /// Whether a segment may wait to be resent.
+    #[inline]
+    pub(super) fn has_holes(&self) -> bool {
+        self.has_holes
+    }
+
+    /// Retransmissions in flight.
+    pub(super) fn resent_segments(&self) -> u64 {
+        if self.beliefs.resent == 0 {
+            return 0;
+        }
+        self.segments.iter().filter(|sent| sent.has(RESENT)).count() as u64
+    }
+
+    /// Whether a segment that was resent is not acknowledged yet.
+    pub(super) fn has_resent(&self) -> bool {
+        self.segments.front().is_some_and(|head| head.has(EVER_RESENT)) || self.beliefs.resent > 0
+    }
+
+    /// The bytes from `from` to `to` leave now; whether they had left before.
+    #[inline]
+    pub(super) fn on_sent(&mut self, now: Time, from: u64, to: u64) -> bool {
+        debug_assert!(from < to, "an empty segment");
+        if from >= self.end {
+            self.end = to;
+            let turn = self.turn_at(now);
+            self.segments.push(Sent { from, at: now, len: (to - from) as u32, marks: 0, turn });
+            return false;
+        }
+        self.on_resent(now, from);
+        true
+    }
+
+    #[inline]
+    fn turn_at(&self, now: Time) -> u8 {
+        if self.turn.0 == now { self.turn.1 } else { 0 }
+    }
+
+    /// RFC 8985 §5.2 tells segments of one instant apart by their bytes. Here an instant may see new data leave, and then a
+    /// retransmission; in Linux the clock has moved on by then, and no delivery of that data says that it is lost.
+    #[cold]
+    fn on_resent(&mut self, now: Time, from: u64) {
+        let number = self.segments.number_of(from);
+        let turn = self.turn_at(now);
+        let new_data = self.segments.back().is_some_and(|last| (last.at, last.turn) == (now, turn));
+        let behind = self.again.back().is_some_and(|&(later, at)| at == now && later > number);
+        self.turn = (now, turn.saturating_add(u8::from(new_data || behind)));
+        let Some(sent) = self.segments.get_mut(number) else { return };
+        // A probe repeats what is not lost: one of the two is in the network, as far as anybody knows, and counts once.
+        if sent.marks & (LOST | RESENT) == LOST {
+            self.beliefs.resent += u64::from(sent.len);
+            sent.marks |= RESENT;
+        }
+        sent.marks |= EVER_RESENT;
+        (sent.at, sent.turn) = self.turn;
+        self.again.push_back((number, now));
+    }
+
+    /// In the fast path: SND.UNA moved to `una`, nothing was out of order, and nothing had been resent.
+    #[inline]
+    pub(super) fn acknowledge_in_order(&mut self, now: Time, una: u64) {
+        debug_assert!(self.is_plain(), "{:?}", self.beliefs());
+        let mut last = None;
+        while let Some(head) = self.segments.front() {
+            let end = head.to();
+            if end > una {
+                if head.from < una {
+                    self.cut_head(una);
+                }
+                break;
+            }
+            last = Some(((head.at, head.turn), end));
+            self.segments.pop_front();
+            if end == una {
+                break;
+            }
+        }
+        // Nothing was resent, so that the last one left last.
+        if let Some((left, end)) = last {
+            self.newest.rtt = now.since(left.0);
+            (self.newest.at, self.newest.turn) = left.max((self.newest.at, self.newest.turn));
+            self.newest.end = self.newest.end.max(end);
+            self.newest.advanced = true;
+        }
+    }
+
+    /// Part of the first segment is acknowledged. The loss of its retransmission is left to the timeout.
+    #[cold]
+    fn cut_head(&mut self, una: u64) {
+        let number = self.segments.first();
+        let Some(head) = self.segments.get_mut(number) else { return };
+        let cut = una.saturating_sub(head.from).min(u64::from(head.len));
+        head.from += cut;
+        head.len -= cut as u32;
+        uncount(&mut self.beliefs, head.marks, cut);
+        self.again.retain(|&(again, _)| again != number);
+    }
+
+    /// SND.UNA moved to `una`.
+    pub(super) fn acknowledge(&mut self, una: u64, moment: &Moment, progress: &mut Progress) {
+        while let Some(head) = self.segments.front() {
+            if head.to() > una {
+                if head.from < una {
+                    progress.delivered += if head.has(SACKED) { 0 } else { una - head.from };
+                    self.cut_head(una);
+                }
+                break;
+            }
+            uncount(&mut self.beliefs, head.marks, u64::from(head.len));
+            if head.has(EVER_RESENT) {
+                progress.acked_resent = true;
+            } else if !head.has(SACKED) {
+                progress.first_acked.get_or_insert(head.at);
+                progress.note_original(head, moment);
+            }
+            if !head.has(SACKED) {
+                progress.delivered += u64::from(head.len);
+                self.newest.advance(head, moment);
+            }
+            self.segments.pop_front();
+        }
+        while self.held.front().is_some_and(|range| range.1 <= una) {
+            self.held.pop_front();
+        }
+        if let Some(first) = self.held.front_mut() {
+            first.0 = first.0.max(una);
+        }
+    }
+
+    /// Takes the SACK blocks of an acknowledgement; those that name data never sent are ignored.
+    pub(super) fn take_blocks(&mut self, segment: &Segment, moment: &Moment, progress: &mut Progress) {
+        let una = segment.ack;
+        let count = usize::from(segment.sack_count).min(segment.sack.len());
+        let mut known = [(0, 0); MAX_SACK_BLOCKS];
+        for (place, &(from, to)) in segment.sack[..count].iter().enumerate() {
+            let block = (una.saturating_add(u64::from(from)), una.saturating_add(u64::from(to)));
+            // Blocks are repeated in their order, perhaps behind a new one (RFC 2018 §4).
+            let is_known = self.known[place] == block || place > 0 && self.known[place - 1] == block;
+            if is_known || block.0 < block.1 && block.1 <= self.end {
+                if !is_known {
+                    self.hold(block.0, block.1, moment, progress);
+                }
+                known[place] = block;
+            }
+        }
+        self.known = known;
+    }
+
+    /// The receiver holds `[start, end)`: marks the segments that it newly covers.
+    fn hold(&mut self, start: u64, end: u64, moment: &Moment, progress: &mut Progress) {
+        if let Some(last) = self.held.back_mut().filter(|last| last.0 <= start && start <= last.1) {
+            // Almost always a block extends the last range.
+            let (from, known) = *last;
+            if known < end {
+                last.1 = end;
+                self.mark_held((known, end), (from, end), moment, progress);
+            }
+            return;
+        }
+        let first = match self.held.back() {
+            Some(&(last, _)) if start < last => self.held.partition_point(|range| range.1 < start),
+            _ => self.held.len(),
+        };
+        if self.held.get(first).is_some_and(|range| range.0 <= start && end <= range.1) {
+            return;
+        }
+        let mut merged = (start, end);
+        let (mut hole, mut next) = (start, first);
+        while let Some(&(from, to)) = self.held.get(next).filter(|range| range.0 <= end) {
+            merged = (merged.0.min(from), merged.1.max(to));
+            if hole < from {
+                self.mark_held((hole, from), merged, moment, progress);
+            }
+            hole = hole.max(to);
+            next += 1;
+        }
+        if hole < end {
+            self.mark_held((hole, end), merged, moment, progress);
+        }
+        if next == first {
+            self.held.insert(first, merged);
+        } else {
+            self.held[first] = merged;
+            if next > first + 1 {
+                self.held.drain(first + 1..next);
+            }
+        }
+    }
+
+    /// Marks the segments that touch `gap` and lie within `merged`.
+    fn mark_held(&mut self, gap: (u64, u64), merged: (u64, u64), moment: &Moment, progress: &mut Progress) {
+        let mut number = self.segments.number_of(gap.0);
+        while let Some(sent) = self.segments.get_mut(number).filter(|sent| sent.from < gap.1) {
+            number += 1;
+            if sent.has(SACKED) {
+                continue;
+            }
+            if sent.from < merged.0 || sent.to() > merged.1 {
+                self.is_ragged = true;
+                continue;
+            }
+            let len = u64::from(sent.len);
+            // A retransmission of what is not lost is believed to be on its way still.
+            let cleared = if sent.has(LOST) { LOST | RESENT } else { 0 };
+            uncount(&mut self.beliefs, sent.marks & cleared, len);
+            if !sent.has(EVER_RESENT) {
+                progress.note_original(sent, moment);
+                progress.first_sacked.get_or_insert(sent.at);
+            }
+            self.newest.advance(sent, moment);
+            sent.marks = sent.marks & !cleared | SACKED;
+            self.beliefs.sacked += len;
+            progress.sacked += len;
+            progress.delivered += len;
+        }
+    }
+
+    /// The receiver threw away what it had SACKed (RFC 2018 §8).
+    fn forget_held(&mut self) {
+        self.segments.unmark(SACKED);
+        self.held.clear();
+        self.known = Default::default();
+        self.beliefs.sacked = 0;
+        self.judged = 0;
+    }
+
+    /// What was believed to be lost was not.
+    pub(super) fn absolve(&mut self) {
+        self.segments.unmark(LOST);
+        self.beliefs.lost = 0;
+        self.judged = 0;
+        self.newest.advanced = true;
+    }
+
+    /// Whether what is recorded is what was sent and is not acknowledged; large flights are taken on trust.
+    pub(super) fn is_sound(&self, una: u64, nxt: u64) -> bool {
+        if self.segments.len() > 64 {
+            return true;
+        }
+        let sum =
+            |mark| self.segments.iter().filter(|sent| sent.has(mark)).map(|sent| u64::from(sent.len)).sum();
+        self.segments.front().map_or(una, |head| head.from) >= una
+            && self.segments.back().map_or(una, Sent::to) <= nxt.max(una)
+            && self.beliefs == Beliefs { sacked: sum(SACKED), lost: sum(LOST), resent: sum(RESENT) }
+    }
+}
+
+impl Progress {
+    /// `sent`, which was never resent, was delivered.
+    fn note_original(&mut self, sent: &Sent, moment: &Moment) {
+        self.acked_original |= sent.to() <= moment.recover;
+        if sent.from < moment.highest {
+            self.reordered = Some(self.reordered.map_or(sent.from, |lowest| lowest.min(sent.from)));
+        }
+    }
+}
+
+/// `len` bytes of a segment with these marks are no longer counted.
+#[inline]
+fn uncount(beliefs: &mut Beliefs, marks: u8, len: u64) {
+    if marks & (SACKED | LOST | RESENT) != 0 {
+        let counted = |mark| if marks & mark != 0 { len } else { 0 };
+        beliefs.sacked -= counted(SACKED);
+        beliefs.lost -= counted(LOST);
+        beliefs.resent -= counted(RESENT);
+    }
+}
+
+/// An instant on the clock of timestamps, which ticks once a millisecond, as Linux's does.
+pub(super) fn in_millis(at: Time) -> u64 {
+    at.as_nanos() / 1_000_000
+}

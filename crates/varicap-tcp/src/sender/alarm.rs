@@ -1,0 +1,201 @@
+//! When the timer of a sender fires. Each acknowledgement puts it off and hardly ever does it fire, so that the instant is
+//! computed once it matters: when an earlier one has come at which the timer was to fire before. Linux's timers are as
+//! lazy: `tcp_write_timer_handler` sets one anew that fires before `icsk_timeout`.
+
+use varicap_units::{Span, Time};
+
+use super::Sender;
+
+/// How long the only segment in flight may be unanswered because its receiver delays the acknowledgement.
+/// Source: RFC 8985 §7.2 (TLP.max_ack_delay).
+const LONGEST_ACK_DELAY: Span = Span::from_millis(200);
+
+/// From what the instant follows at which a timer fires.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wait {
+    /// It is known.
+    Over,
+    /// It is known, and is `since`.
+    Until,
+    /// An RTO, to the nanosecond.
+    Rto,
+    /// An RTO on the timer's clock.
+    Timeout,
+    /// RFC 8985 §7.2: two smoothed RTTs, more if a delayed acknowledgement may be all that is missing, at most the RTO: from
+    /// now if data was acknowledged alone, from when the first segment left if data `has_left`.
+    Probe {
+        /// Whether data has left.
+        has_left: bool,
+        /// Whether a single segment is in flight.
+        is_single: bool,
+    },
+}
+
+/// The timer of a sender.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Alarm {
+    /// It fires now, or later if its wait is not over.
+    at: Time,
+    wait: Wait,
+    /// When the wait began, or ends.
+    since: Time,
+    /// `at` has moved since anybody asked for it, so that nobody will come at the instant before.
+    is_news: bool,
+}
+
+impl Alarm {
+    /// A timer that does not run.
+    pub(super) fn off() -> Alarm {
+        Alarm { at: Time::NEVER, wait: Wait::Over, since: Time::ZERO, is_news: true }
+    }
+
+    /// It fires at `at`.
+    #[inline]
+    pub(super) fn set(&mut self, at: Time) {
+        (self.at, self.wait, self.is_news) = (at, Wait::Over, true);
+    }
+
+    /// It does not fire before this instant.
+    #[inline]
+    pub(super) fn soonest(&self) -> Time {
+        self.at
+    }
+
+    #[inline]
+    pub(super) fn is_off(&self) -> bool {
+        self.at.is_never()
+    }
+}
+
+impl Sender {
+    /// The instant at which the timer fires.
+    #[inline]
+    pub(super) fn fires_at(&self) -> Time {
+        match self.alarm.wait {
+            Wait::Over => self.alarm.at,
+            Wait::Until => self.alarm.since,
+            wait => self.end_of(self.alarm.since, wait),
+        }
+    }
+
+    /// Computes the instant at which the timer fires, before what it follows from changes.
+    #[inline]
+    pub(super) fn fix_alarm(&mut self) {
+        if !matches!(self.alarm.wait, Wait::Over | Wait::Until) {
+            (self.alarm.since, self.alarm.wait) = (self.fires_at(), Wait::Until);
+        }
+    }
+
+    /// Computes the instant at which the timer fires, as it may have come.
+    #[inline]
+    pub(super) fn ask_alarm(&mut self) {
+        if self.alarm.wait != Wait::Over {
+            self.alarm.set(self.fires_at());
+        }
+    }
+
+    /// As [`Sender::poll_at`], or earlier: then there is nothing to do but to ask again. Whoever asks must come.
+    #[inline]
+    pub fn wake_by(&mut self) -> Time {
+        self.alarm.is_news = false;
+        self.alarm.at.min(self.release.wake_at())
+    }
+
+    /// The sender is polled as it asked to be: if its timer is next, it says exactly when.
+    #[inline]
+    pub fn on_wake(&mut self) {
+        if self.alarm.at < self.release.wake_at() {
+            self.ask_alarm();
+        }
+    }
+
+    /// The timer waits anew from `now` on, and does not fire before `soonest`.
+    #[inline]
+    pub(super) fn wait_anew(&mut self, now: Time, wait: Wait, soonest: Time) {
+        if self.alarm.is_news || self.alarm.at > soonest {
+            return self.wait_exactly(now, wait);
+        }
+        (self.alarm.wait, self.alarm.since) = (wait, now);
+    }
+
+    #[inline(never)]
+    fn wait_exactly(&mut self, now: Time, wait: Wait) {
+        let at = self.end_of(now, wait);
+        if self.alarm.is_news || self.alarm.at > at {
+            return self.alarm.set(at);
+        }
+        (self.alarm.wait, self.alarm.since) = (wait, now);
+    }
+
+    /// The end of a wait that began at `since`.
+    #[inline(never)]
+    fn end_of(&self, since: Time, wait: Wait) -> Time {
+        let rtt = &self.sampling.rtt;
+        match wait {
+            Wait::Over | Wait::Until => self.fires_at(),
+            Wait::Rto => since + rtt.rto(),
+            Wait::Timeout => rtt.deadline(since),
+            Wait::Probe { has_left, is_single } => {
+                let span = match rtt.smoothed() {
+                    Some(smoothed) => {
+                        let slack = if is_single { LONGEST_ACK_DELAY } else { rtt.slack() };
+                        smoothed.saturating_mul(2).saturating_add(slack)
+                    }
+                    None => rtt.initial_probe(),
+                };
+                let from = if has_left { self.recovery.head_left_at().unwrap_or(since) } else { since };
+                let limit = from + rtt.rto();
+                rtt.after(since, if limit > since { span.min(limit - since) } else { span })
+            }
+        }
+    }
+
+    /// Nothing more leaves now: what left last is the tail to be probed.
+    #[inline]
+    pub(super) fn wait_for_probe(&mut self, now: Time, has_left: bool) {
+        let rtt = &self.sampling.rtt;
+        let from = if has_left { self.recovery.head_left_at().unwrap_or(now) } else { now };
+        let span = rtt.smoothed().unwrap_or(Span::ZERO).saturating_mul(2);
+        let soonest = (now + span).min(from + rtt.least_rto());
+        let is_single = self.space.flight() <= self.space.mss;
+        self.wait_anew(now, Wait::Probe { has_left, is_single }, soonest);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use varicap_units::Bytes;
+
+    use super::*;
+    use crate::config::TcpConfig;
+    use crate::segment::{Flags, Segment};
+
+    /// A flow that is acknowledged every 10 ms, so that its timer, of a second, is always put off.
+    #[test]
+    fn whoever_comes_when_asked_to_is_told_the_exact_instant_and_is_never_late() {
+        let at = |step: u64| Time::ZERO + Span::from_millis(10 * step);
+        let config = TcpConfig { handshake: false, ..TcpConfig::default() };
+        let mut sender = Sender::new(&config, Time::ZERO);
+        sender.write(Bytes::MAX);
+        while sender.poll(Time::ZERO).is_some() {}
+        let (mut due, mut early, mut wakes) = (sender.wake_by(), 0, 0);
+        for step in 1..300 {
+            if due <= at(step) {
+                wakes += 1;
+                assert!(sender.poll(due).is_none(), "no timer fires, for each was put off");
+                sender.on_wake();
+                due = sender.wake_by();
+                assert_eq!(due, sender.poll_at());
+            }
+            let (ack, echo) = (step * config.mss.as_u64(), at(step - 1));
+            let segment = Segment { ack, echo, window: u32::MAX, flags: Flags::ACK, ..Segment::default() };
+            sender.push(at(step), &segment);
+            while sender.poll(at(step)).is_some() {}
+            let exact = sender.poll_at();
+            due = due.min(sender.wake_by());
+            assert!(due <= exact, "asked to come at {due:?}, which is after {exact:?}");
+            early += u32::from(due < exact);
+        }
+        assert!(early > 250 && wakes == 3, "{early} times early, woken {wakes} times");
+    }
+}
