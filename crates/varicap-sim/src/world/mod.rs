@@ -224,7 +224,7 @@ impl World {
         self.net.scheduler.end_once(self.net.nodes().connection(owner), now);
         self.net.send_data(now, connection);
         self.observer.on_window(connection, now);
-        let due = connection.poll_at();
+        let due = connection.wake_by();
         self.net.wake_connection(owner, connection, due);
         if connection.is_over() {
             self.close(now, owner);
