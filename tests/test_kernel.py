@@ -358,15 +358,6 @@ def test_a_shaper_that_is_told_its_rate_works_over_the_kernel(tmp_path: Path) ->
 
 
 @needs_kernel
-def test_the_receivers_buffer_does_not_hold_slow_start_back() -> None:
-    """A scenario's receive window is unlimited; Linux's own begins with some 50 packets."""
-    case = scenario({"capacity": "20 Mbit/s", "delay": "100 ms"}, tcp={"ack": "every"}, duration="2 s")
-    packets = kernel.run(case, packets=True).packets.to_pylist()
-    acks = [each for each in packets if each["link"] == "reverse" and each["event"] == "delivery"]
-    assert acks[20]["window_bytes"] > 1_000_000
-
-
-@needs_kernel
 @pytest.mark.parametrize("kind", ["steps", "trace", "markov"])
 def test_a_delay_that_varies_is_the_simulators(tmp_path: Path, kind: str) -> None:
     """A window that is never full: the goodput is a window a round trip, whatever that is at the time."""

@@ -74,7 +74,7 @@ pub fn run(
     let kernel = Kernel::running().step("read the kernel's release")?;
     let mut plan = Plan::new(network, options.mode, &kernel)?;
     let ratcp = load_ratcp(network)?;
-    let sides = Sides::new(network, &plan)?;
+    let sides = Sides::new(network, &plan, options.mode)?;
     let streams = Streams::new(seed, replication);
     // Threads and sockets are ready before time zero.
     let clock = Clock::starting_in(Span::from_millis(20 + network.flows.len() as u64));
@@ -166,7 +166,7 @@ struct Sides {
 }
 
 impl Sides {
-    fn new(network: &Network, plan: &Plan) -> Result<Sides, TestbedError> {
+    fn new(network: &Network, plan: &Plan, mode: Mode) -> Result<Sides, TestbedError> {
         let (senders, receivers) = (Namespace::new()?, Namespace::new()?);
         let mtu = largest_packet(plan);
         let tuns = vec![Tun::new(&senders, DEVICE, mtu)?, Tun::new(&receivers, DEVICE, mtu)?];
@@ -176,8 +176,8 @@ impl Sides {
         let there = groups()
             .map(|(group, flow)| (addresses::receiver(group), addresses::sender(group), flow.to_sender));
         let (here, there): (Vec<Neighbour>, Vec<Neighbour>) = (here.collect(), there.collect());
-        senders.run(|| configure(plan, tuns[0].index, &here))??;
-        receivers.run(|| configure(plan, tuns[1].index, &there))??;
+        senders.run(|| configure(plan, mode, tuns[0].index, &here))??;
+        receivers.run(|| configure(plan, mode, tuns[1].index, &there))??;
         Ok(Sides { senders, receivers, tuns })
     }
 }
@@ -186,7 +186,7 @@ impl Sides {
 type Neighbour = ([u8; 4], [u8; 4], RouteMetrics);
 
 /// Sets the parameters, addresses and routes of the namespace that this thread is in.
-fn configure(plan: &Plan, device: u32, neighbours: &[Neighbour]) -> Result<(), TestbedError> {
+fn configure(plan: &Plan, mode: Mode, device: u32, neighbours: &[Neighbour]) -> Result<(), TestbedError> {
     /// Room for what may be under way on any path that the machine can emulate [B].
     const BUFFER: &str = "4096 67108864 67108864";
     let set = |name: &str, value: &str, may_lack: bool| match set_sysctl(name, value) {
@@ -200,8 +200,9 @@ fn configure(plan: &Plan, device: u32, neighbours: &[Neighbour]) -> Result<(), T
     // Each connection requests the options of its flow; receivers accept any of them.
     set("net.ipv4.tcp_sack", "1", false)?;
     set("net.ipv4.tcp_timestamps", "1", false)?;
-    // A receiver that makes room as it reads (autotuning) would hold slow start back on long round trips.
-    set("net.ipv4.tcp_rmem", BUFFER, false)?;
+    if mode == Mode::Classic {
+        set("net.ipv4.tcp_rmem", BUFFER, false)?;
+    }
     for (name, value, may_lack) in &plan.sysctls {
         set(name, value, *may_lack)?;
     }
