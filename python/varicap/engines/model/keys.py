@@ -45,6 +45,8 @@ COMMON = (
     | table("link", "name", "from", "to", "delay")
     | table("back", "name", "from", "to", "delay")
     | {"start", "start_spread", "jitter"}
+    # Without effect where nothing is paced, and what paces is a key of its own.
+    | {"tcp.pacing_credit"}
 )
 """What holds of every model: a flow of the long run over the links of its route."""
 
