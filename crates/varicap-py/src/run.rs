@@ -166,13 +166,16 @@ pub fn run(
         let report = |share: f64| shared.report(share, (share * count as f64) as usize) && !raised.is_some();
         run_many(&scenario.networks, seed, first..first + count, &options, threads, &report)
     });
-    if let (Some(kept), false) = (shared.kept(), matches!(runs, Ok(Ok(_)))) {
-        kept.hand_over(py)?;
-    }
+    let handed_over = match shared.kept() {
+        Some(kept) if !matches!(runs, Ok(Ok(_))) => kept.hand_over(py),
+        _ => Ok(()),
+    };
+    // What ended the runs comes before what ended their keeping.
     if let Some(error) = raised.take() {
         return Err(error);
     }
     let runs = runs?.map_err(|error: SimError| raised_by(&error))?;
+    handed_over?;
     debug_assert_eq!(runs.len() as u64, count, "each replication has one result");
     let mut recorded = std::mem::take(&mut *recorded.lock().unwrap_or_else(PoisonError::into_inner));
     // Runs finish in any order.
