@@ -1,12 +1,14 @@
 """Runs that were interrupted or killed: the same command goes on, and leaves the same bytes as if nothing had been."""
 
 import json
+import platform
 import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +16,11 @@ import pytest
 from conftest import EXAMPLES, Cli, heed
 
 import varicap
+import varicap._core as _core
 from varicap.errors import InterruptedRuns
 from varicap.results import unfinished
 from varicap.results.kept import keep
-from varicap.results.pieces import discard
+from varicap.results.unfinished import discard
 
 FIXED = EXAMPLES / "fixed.toml"
 SHORT = {"duration": "12 s"}
@@ -95,8 +98,17 @@ def test_what_is_finished_is_a_result_and_all_of_it_is_kept(tmp_path: Path) -> N
 def test_more_runs_or_fewer_are_the_same_command(tmp_path: Path) -> None:
     cut_short(tmp_path / "more")
     shutil.copytree(tmp_path / "more", tmp_path / "fewer")
-    for name, seeds in (("more", 11), ("fewer", 3)):
-        assert answered(tmp_path / name, seeds=seeds) == answered(tmp_path / f"whole-{name}", seeds=seeds)
+    before = parts(tmp_path / "fewer")
+    for name, seeds in (("more", 11), ("fewer", 3), ("fewer", 1)):
+        after = answered(tmp_path / name, seeds=seeds)
+        results = {name: content for name, content in after.items() if not name.startswith(f"{PLACE}/")}
+        assert results == answered(tmp_path / f"whole-{name}-{seeds}", seeds=seeds)
+    assert not (tmp_path / "more" / PLACE).exists()
+    assert parts(tmp_path / "fewer") == before, "nine runs go on with the fourth"
+    heard: list[int] = []
+    answered(tmp_path / "fewer", progress=lambda _share, done, _total: heard.append(done))
+    assert heard[0] >= 4
+    assert not (tmp_path / "fewer" / PLACE).exists()
 
 
 def test_gaps_between_finished_runs_are_filled(tmp_path: Path) -> None:
@@ -133,10 +145,12 @@ def test_a_damaged_part_is_named_set_aside_and_computed_again(tmp_path: Path, da
     part = parts(tmp_path / "cut")[0]
     damage(part)
     notes: list[str] = []
-    assert answered(tmp_path / "cut", notes) == whole
+    after = answered(tmp_path / "cut", notes)
+    assert {name: content for name, content in after.items() if not name.startswith(f"{PLACE}/")} == whole
     (note,) = notes
     assert str(part.parent) in note
-    assert ".runs.damaged" in note
+    (damaged,) = (tmp_path / "cut" / PLACE / "parts").iterdir()
+    assert note.endswith(f"(kept as {damaged.name})"), "what is named is there"
 
 
 @pytest.mark.parametrize(
@@ -145,6 +159,7 @@ def test_a_damaged_part_is_named_set_aside_and_computed_again(tmp_path: Path, da
         ({"overrides": {"duration": "13 s"}}, "scenario"),
         ({"seed": 7}, "seed"),
         ({"series": True}, "series"),
+        ({"seed": 7, "seeds": 1}, "seed"),
     ],
 )
 def test_another_command_begins_anew_and_destroys_nothing(
@@ -162,7 +177,7 @@ def test_another_command_begins_anew_and_destroys_nothing(
 
 def test_runs_of_another_version_are_not_taken_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cut_short(tmp_path / "cut")
-    monkeypatch.setattr(unfinished, "_core", type("other", (), {"__version__": "9.9"}))
+    monkeypatch.setattr(unfinished, "_core", type("other", (), {"__version__": "9.9", "__file__": _core.__file__}))
     notes: list[str] = []
     answered(tmp_path / "cut", notes)
     assert "differs in: version" in notes[0]
@@ -190,22 +205,97 @@ def test_a_second_process_is_told_and_keeps_nothing(tmp_path: Path) -> None:
         with unfinished.Unfinished(tmp_path / "cut", unfinished.plan_of(request), notes.append) as second:
             second.add([(8, b"run")])
             assert second.there == {}
-        discard(tmp_path / "cut")
+        request = replace(request, runs=9)
+        discard(tmp_path / "cut", request, notes.append)
         assert parts(tmp_path / "cut") != [], "they are the first one's"
-    discard(tmp_path / "cut")
+    discard(tmp_path / "cut", request, notes.append)
     assert list((tmp_path / "cut").iterdir()) == []
     assert ["of another process" in note for note in notes] == [True]
 
 
+class Fixed:
+    def __init__(self, mss: int, initial_window: int) -> None:
+        self.cwnd = 4 * mss
+
+    def on_ack(self, ack: Any) -> None: ...
+
+    def on_congestion(self, event: Any) -> None: ...
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"engine": "model"},
+        {"overrides": SHORT | {"flows.reno.tcp.congestion": '{ custom = "mine" }'}, "controls": {"mine": Fixed}},
+    ],
+    ids=["model", "python"],
+)
+def test_what_keeps_no_runs_leaves_those_of_another_command(tmp_path: Path, options: dict[str, Any]) -> None:
+    cut_short(tmp_path / "cut")
+    before = files(tmp_path / "cut" / PLACE)
+    answered(tmp_path / "cut", **options)
+    assert files(tmp_path / "cut" / PLACE) == before
+
+
+def test_a_folder_of_the_users_own_is_left_alone(tmp_path: Path) -> None:
+    """It has the name by chance; even what has the names of ours stays."""
+    own = tmp_path / "cut" / PLACE
+    (own / "parts").mkdir(parents=True)
+    (own / "notes.txt").write_text("precious")
+    (own / "parts/part.runs").write_text("precious")
+    before = files(own)
+    notes: list[str] = []
+    stop = cut_short(tmp_path / "cut", notify=notes.append)
+    assert stop.folder is None
+    answered(tmp_path / "cut", notes)
+    assert files(own) == before
+    assert [note.split(": ", 1) for note in notes] == 2 * [
+        [str(own), "not a folder of unfinished runs; these runs are not kept until they are done"]
+    ]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege")
+def test_a_link_is_left_alone(cli: Cli, tmp_path: Path) -> None:
+    cut_short(tmp_path / "elsewhere")
+    before = files(tmp_path / "elsewhere")
+    (tmp_path / "cut").mkdir()
+    (tmp_path / "cut" / PLACE).symlink_to(tmp_path / "elsewhere" / PLACE)
+    done = cli("run", FIXED, "--set", "duration='12 s'", "--seeds", 2, "--no-plot", "-o", "cut")
+    assert done.returncode == 0, done.stderr
+    assert "cut/unfinished: not a folder of unfinished runs" in done.stderr
+    assert (tmp_path / "cut" / PLACE).is_symlink()
+    assert files(tmp_path / "elsewhere") == before
+
+
+def test_other_files_among_unfinished_runs_remain(tmp_path: Path) -> None:
+    cut_short(tmp_path / "cut")
+    (tmp_path / "cut" / PLACE / "notes.txt").write_text("precious")
+    answered(tmp_path / "cut")
+    assert [path.name for path in (tmp_path / "cut" / PLACE).iterdir()] == ["notes.txt"]
+
+
+@pytest.mark.parametrize("after", [5, 6, 8])
+def test_what_a_precision_has_finished_is_kept(tmp_path: Path, after: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also the last runs of a batch, after which the precision asks for more."""
+    monkeypatch.setattr(unfinished, "_EVERY_S", 1e9)
+    stop = cut_short(tmp_path / "cut", after=after, seeds=5, precision=0.0001, max_seeds=12)
+    kept = [json.loads(part.read_bytes().partition(b"\n")[0]) for part in parts(tmp_path / "cut")]
+    assert sorted(replication for part in kept for replication, _ in part) == [*range(stop.done)]
+
+
+def test_another_build_or_kernel_is_another_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    request = varicap.run(FIXED, seeds=1, overrides=SHORT).request
+    measured = replace(request, engine="kernel", kernel="stock")
+    before = unfinished.plan_of(request), unfinished.plan_of(measured)
+    (tmp_path / "core").write_bytes(b"another build")
+    monkeypatch.setattr(_core, "__file__", str(tmp_path / "core"))
+    monkeypatch.setattr(platform, "release", lambda: "0.1")
+    after = unfinished.plan_of(request), unfinished.plan_of(measured)
+    differs = [[key for key in new if old[key] != new[key]] for old, new in zip(before, after, strict=True)]
+    assert differs == [["core"], ["core", "linux"]]
+
+
 def test_controls_in_python_are_not_kept(tmp_path: Path) -> None:
-    class Fixed:
-        def __init__(self, mss: int, initial_window: int) -> None:
-            self.cwnd = 4 * mss
-
-        def on_ack(self, ack: Any) -> None: ...
-
-        def on_congestion(self, event: Any) -> None: ...
-
     changes = SHORT | {"flows.reno.tcp.congestion": '{ custom = "mine" }'}
     folder = tmp_path / "cut"
     stop = cut_short(folder, after=9, overrides=changes, controls={"mine": Fixed})
@@ -273,7 +363,8 @@ def test_a_folder_of_unfinished_runs_says_so(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_a_folder_that_cannot_hold_them_is_named(cli: Cli, tmp_path: Path) -> None:
-    (tmp_path / "cut" / PLACE).mkdir(parents=True)
+    cut_short(tmp_path / "cut")
+    shutil.rmtree(tmp_path / "cut" / PLACE / "parts")
     (tmp_path / "cut" / PLACE / "parts").write_text("in the way")
     done = cli("run", FIXED, "--set", "duration='12 s'", "--seeds", 2, "--no-plot", "-o", "cut")
     assert done.returncode == 1

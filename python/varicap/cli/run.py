@@ -14,7 +14,7 @@ from varicap import _interrupt
 from varicap.engines.limits import MAX_MEMORY, MAX_TIME
 from varicap.engines.scenarios import load
 from varicap.errors import InterruptedRuns, StoppedRunsError
-from varicap.results.pieces import StudyError, discard
+from varicap.results.pieces import StudyError
 from varicap.terminal import (
     BREACH,
     LARGEST_SEED,
@@ -129,6 +129,7 @@ def run(
 ) -> None:
     """Run a scenario and print what each flow got."""
     from varicap import engines
+    from varicap.results.unfinished import discard
 
     scenario = load(file, overrides(set_ or []))
     if explain:
@@ -172,11 +173,13 @@ def run(
     except InterruptedRuns as stop:
         if kept and stop.result is not None:
             _keep(stop.result, folder, output is not None, say_nothing)
-        there = f"are kept in {folder}; the same command goes on from there"
-        interrupted(
-            f"interrupted: {stop.done} of {stop.wanted} runs "
-            f"{there if kept else 'were finished, and are not kept without -o'}"
-        )
+        if not kept:
+            there = "were finished, and are not kept without -o"
+        elif stop.folder is None:
+            there = "were finished; the same command begins anew"
+        else:
+            there = f"are kept in {folder}; the same command goes on from there"
+        interrupted(f"interrupted: {stop.done} of {stop.wanted} runs {there}")
         raise
     except StoppedRunsError as stop:
         if kept:
@@ -192,7 +195,7 @@ def run(
         _report_precision(result, share, max_seeds, report)
     if kept:
         _keep(result, folder, output is not None, report)
-        discard(folder)
+        discard(folder, result.request, say)
     if drawn:
         draw(result.figure, folder / "plot.png", report)
     if pcap is not None:

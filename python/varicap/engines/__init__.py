@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, overload
 
 from varicap.engines.limits import MAX_MEMORY, MAX_TIME
-from varicap.results.pieces import discard
 
 if TYPE_CHECKING:
     from varicap.engines.model import ModelResult
@@ -130,5 +129,9 @@ def run(
     answered: Result | ModelResult = import_module(f"varicap.engines.{engine}").run(scenario, **options)
     if folder is not None and save:
         answered.save(folder)
-        discard(Path(folder))
+        # Models keep no runs: those that are there are of another call.
+        if (request := getattr(answered, "request", None)) is not None:
+            from varicap.results.unfinished import discard
+
+            discard(Path(folder), request, notify)
     return answered

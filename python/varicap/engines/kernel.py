@@ -110,7 +110,7 @@ def run(
 
         replications = range(first, first + count)
         recorded = below(series, first + count), below(packets, first + count)
-        keep = None if kept is None else kept.add
+        keep = None if kept is None or is_alone else kept.add
         return _run_all(loaded, base_seed, replications, kernel, recorded, max_memory, report, keep, live)
 
     def asked(runs: int) -> Request:
@@ -119,8 +119,9 @@ def run(
     def made(results: _core.Results) -> Result:
         return Result(asked(results.runs), results)
 
+    is_alone = wanted == 1 and precision is None
     with (
-        keeping(None if wanted == 1 and precision is None else folder, partial(asked, wanted), notify) as kept,
+        keeping(folder, partial(asked, wanted), notify, is_alone=is_alone) as kept,
         shown(progress, loaded.name) as watched,
     ):
         return replicate(batch, wanted, precision, max_seeds, made, kept=kept)

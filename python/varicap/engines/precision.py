@@ -1,6 +1,7 @@
 """Replications, repeated until the intervals are as narrow as they were asked to be."""
 
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -12,6 +13,7 @@ from typing import Any, TypeAlias
 import varicap._core as _core
 from varicap.errors import InterruptedRuns, StoppedRunsError
 from varicap.results.manifest import Request, Which
+from varicap.results.pieces import UNFINISHED
 from varicap.results.result import Result
 from varicap.results.unfinished import Unfinished, plan_of
 
@@ -41,18 +43,18 @@ def replicate(
     """
     batches = _Batches(batch, _FEWEST * workers, kept)
     try:
-        results = batches.reach(wanted)
+        results = batches.reach(wanted, goes_on=precision is not None and wanted < max_seeds)
         while precision is not None and results.runs < max_seeds:
             more = more_runs(_widest(json.loads(results.summary())), precision, results.runs)
             if more == 0:
                 break
             wanted = min(results.runs + more, max_seeds)
-            results = batches.reach(wanted)
+            results = batches.reach(wanted, goes_on=wanted < max_seeds)
     except KeyboardInterrupt:
         finished, done = batches.finished()
         if not done:
             raise
-        folder = None if kept is None else kept.folder
+        folder = None if kept is None or not kept.lasts else kept.folder
         raise InterruptedRuns(None if finished is None else made(finished), wanted, done, folder) from None
     except _core.LimitError as error:
         finished, _ = batches.finished()
@@ -80,6 +82,11 @@ class Kept:
         self.fresh |= new
         self._unfinished.add(new)
 
+    @property
+    def lasts(self) -> bool:
+        """Whether the same command goes on with these runs: another process may be at work, or a file in the way."""
+        return self._unfinished.keeps
+
     def write(self) -> None:
         """Write what is only in memory."""
         self._unfinished.write()
@@ -87,10 +94,13 @@ class Kept:
 
 @contextmanager
 def keeping(
-    folder: str | Path | None, asked: Callable[[], Request], notify: Callable[[str], None]
+    folder: str | Path | None, asked: Callable[[], Request], notify: Callable[[str], None], *, is_alone: bool
 ) -> Iterator[Kept | None]:
-    """Where the runs of a request are kept while others go on: nowhere without a folder."""
-    if folder is None:
+    """Where the runs of a request are kept while others go on: nowhere without a folder.
+
+    A run that is alone only takes up what is there.
+    """
+    if folder is None or (is_alone and not os.path.lexists(Path(folder) / UNFINISHED)):
         yield None
         return
     request = asked()
@@ -109,8 +119,8 @@ class _Batches:
         self._there: set[int] = set()
         self.results: _core.Results | None = None
 
-    def reach(self, wanted: int) -> _core.Results:
-        """Run what is missing of `wanted` replications."""
+    def reach(self, wanted: int, *, goes_on: bool) -> _core.Results:
+        """Run what is missing of `wanted` replications; they are kept if it goes on with more."""
         self._take_what_was_kept(wanted)
         while missing := self._missing(wanted):
             begin = perf_counter()
@@ -119,7 +129,7 @@ class _Batches:
             self._size = max(self._fewest, round(len(missing) * growth))
             self._there |= set(missing)
             if self._kept is not None:
-                if len(self._there) < wanted:
+                if goes_on or len(self._there) < wanted:
                     self._kept.add(found.packed())
                 self._kept.fresh.clear()
             self._extend(found)

@@ -102,7 +102,7 @@ def run(
             policies=files,
             live=None if live is None else partial(watch.report, live),
             budget=budget,
-            finished=None if kept is None else kept.add,
+            finished=None if kept is None or is_alone else kept.add,
         )
 
     named = small_files(loaded)
@@ -114,9 +114,8 @@ def run(
         return Result(asked(results.runs), results)
 
     workers = jobs or (1 if written or files else os.cpu_count() or 1)
-    with keeping(
-        None if written or (wanted == 1 and precision is None) else folder, partial(asked, wanted), notify
-    ) as kept:
+    is_alone = wanted == 1 and precision is None
+    with keeping(None if written else folder, partial(asked, wanted), notify, is_alone=is_alone) as kept:
         missing = wanted if kept is None else max(1, len(set(range(wanted)) - kept.before.keys()))
         budget = budget_for(
             loaded,

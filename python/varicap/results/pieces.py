@@ -12,7 +12,6 @@ import contextlib
 import hashlib
 import json
 import os
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from itertools import count
 from pathlib import Path
@@ -73,7 +72,7 @@ class Pieces:
         file = self.path / "plan.json"
         text = json.dumps(plan, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
         self._plan = text.encode()
-        before = _plan_in(file) if file.exists() else None
+        before = plan_in(file) if file.exists() else None
         if before is not None:
             _refuse_another(file, before, json.loads(text))
             return
@@ -85,6 +84,23 @@ class Pieces:
         """Release the folder's lock."""
         if self._lock is not None:
             self._lock.close()
+
+    def remove(self) -> None:
+        """Remove what was written here, and the folder if nothing else is in it.
+
+        The plan remains beside what is damaged, which belongs to it.
+        """
+        with reported(self.path):
+            for part in self.parts.glob(f"*{self._suffix}"):
+                part.unlink()
+            if any(self.parts.iterdir()):
+                return
+            self.parts.rmdir()
+            self.close()
+            for name in ("plan.json", "plan.json.damaged", "lock"):
+                (self.path / name).unlink(missing_ok=True)
+            if not any(self.path.iterdir()):
+                self.path.rmdir()
 
     def add(self, name: str, piece: bytes) -> None:
         """Keep a piece of finished runs: all of it or nothing."""
@@ -131,21 +147,7 @@ def free(place: Path) -> Path:
     return next(path for number in count(1) if not (path := place.with_name(f"{place.name}-{number}")).exists())
 
 
-def discard(folder: Path) -> None:
-    """Remove the finished runs of a command from the folder of its results, which have been written.
-
-    Those of another process that is at work remain.
-    """
-    place = folder / UNFINISHED
-    if not place.is_dir():
-        return
-    with (place / "lock").open("w") as lock:
-        is_free = _locked(lock)
-    if is_free:
-        shutil.rmtree(place)
-
-
-def _plan_in(file: Path) -> dict[str, Any] | None:
+def plan_in(file: Path) -> dict[str, Any] | None:
     """What was asked before; None if the file does not say."""
     try:
         plan = json.loads(file.read_text(encoding="utf-8"))

@@ -4,11 +4,15 @@
 FOLDER/unfinished/     plan.json, parts/ and lock of `varicap.results.pieces`; gone once the results are written
 ```
 
+A folder of that name that something else made is left alone.
+
 A part has a line of JSON, the replication and the length of each run, and the bytes of the runs.  Runs of less than a
 second leave none, since the folder is made when the first part is written.
 """
 
 import json
+import os
+import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -17,10 +21,14 @@ from typing import Any
 
 import varicap._core as _core
 from varicap.results.manifest import Request, sha256
-from varicap.results.pieces import UNFINISHED, AnotherError, InUseError, Pieces, free
+from varicap.results.pieces import UNFINISHED, AnotherError, InUseError, Pieces, StudyError, free, plan_in, reported
 
 _EVERY_S = 1.0
 """Parts are written at this interval [s], and when runs are interrupted."""
+
+_SUFFIX = ".runs"
+_PLAN = {"version", "engine", "scenario", "seed", "traces"}
+"""Keys of the plan of unfinished runs, in this version and in earlier ones."""
 
 Runs = list[tuple[int, bytes]]
 """Replications, each with the bytes of which `_core.results` makes results."""
@@ -28,8 +36,12 @@ Runs = list[tuple[int, bytes]]
 
 def plan_of(request: Request) -> dict[str, Any]:
     """What makes finished runs those of another command: everything but how many are wanted."""
+    core = Path(_core.__file__).stat()
     return {
         "version": _core.__version__,
+        # What is built twice of one version may still differ.
+        "core": {"bytes": core.st_size, "mtime_ns": core.st_mtime_ns},
+        "linux": platform.release() if request.engine == "kernel" else None,
         "engine": request.engine,
         "kernel": request.kernel,
         "scenario": json.loads(request.scenario.to_json()),
@@ -38,6 +50,29 @@ def plan_of(request: Request) -> dict[str, Any]:
         "packets": request.packets,
         "traces": {name: sha256(path) for name, path in request.scenario.trace_files()},
     }
+
+
+def discard(folder: Path, request: Request, notify: Callable[[str], None]) -> None:
+    """Remove the finished runs of a request from the folder of its results, which have been written.
+
+    Those of another request remain, as do those of another process that is at work, and all of them while there are
+    more than the request has: a request with more runs goes on with them.
+    """
+    place = folder / UNFINISHED
+    pieces = Pieces(place, _SUFFIX, notify)
+    try:
+        with reported(place):
+            if not _is_ours(place) or plan_in(place / "plan.json") != (plan := plan_of(request)):
+                return
+        pieces.open(plan)
+        if all(replication < request.runs for _, piece in pieces.whole() for replication in _runs_in(piece)):
+            pieces.remove()
+    except InUseError:
+        return
+    except StudyError as error:
+        notify(str(error))
+    finally:
+        pieces.close()
 
 
 class Unfinished:
@@ -49,11 +84,11 @@ class Unfinished:
         """What was finished before, by replication."""
         self._plan = plan
         self._notify = notify
-        self._pieces: Pieces | None = Pieces(folder / UNFINISHED, ".runs", notify)
+        self._pieces: Pieces | None = Pieces(folder / UNFINISHED, _SUFFIX, notify)
         self._is_open = False
         self._waiting: Runs = []
         self._written_s = time.monotonic()
-        if (folder / UNFINISHED).is_dir() and self._open():
+        if os.path.lexists(folder / UNFINISHED) and self._open():
             self._read()
 
     def __enter__(self) -> "Unfinished":
@@ -64,6 +99,11 @@ class Unfinished:
     ) -> None:
         if self._pieces is not None:
             self._pieces.close()
+
+    @property
+    def keeps(self) -> bool:
+        """Whether there is a place for runs, as far as is known."""
+        return self._pieces is not None
 
     def add(self, runs: Sequence[tuple[int, bytes]]) -> None:
         """Keep runs: in memory for a second at most, if more of them come."""
@@ -85,6 +125,12 @@ class Unfinished:
         if self._is_open or self._pieces is None:
             return self._is_open
         place = self._pieces.path
+        with reported(place):
+            is_usable = not os.path.lexists(place) or _is_ours(place)
+        if not is_usable:
+            self._notify(f"{place}: not a folder of unfinished runs; these runs are not kept until they are done")
+            self._pieces = None
+            return False
         try:
             self._pieces.open(self._plan)
         except InUseError:
@@ -106,6 +152,21 @@ class Unfinished:
                 self._pieces.set_aside(file, "has runs that another part has")
             else:
                 self.there |= runs
+
+
+def _is_ours(place: Path) -> bool:
+    """Whether `Unfinished` made this folder: something else of the same name may hold what nobody can replace."""
+    if place.is_symlink() or not place.is_dir() or (place / "parts").is_symlink():
+        return False
+    if (place / "plan.json").is_file():
+        return (plan_in(place / "plan.json") or {}).keys() >= _PLAN
+    # A process that ended at once wrote no plan.
+    there = {path.name: path.stat().st_size for path in place.iterdir()}
+    return (
+        there.keys() <= {"lock", "parts", ".plan.json.tmp"}
+        and there.get("lock", 0) == 0
+        and not any(place.glob("parts/*"))
+    )
 
 
 def _runs_in(piece: bytes) -> dict[int, bytes]:
