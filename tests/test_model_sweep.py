@@ -105,3 +105,29 @@ def test_defaults_that_are_looked_up_together_are_those_of_each_key(name: str) -
     for path in paths(scenario):
         named = [key.path for key in path.keys]
         assert keys._defaults(scenario, named) == {key: keys._defaults(scenario, [key])[key] for key in named}
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        ("--seeds", "50"),
+        ("--precision", "1%"),
+        ("--max-seeds", "1000"),
+        ("--on", "local:2"),
+        ("--max-memory", "1 GB"),
+        ("--max-time", "1 h"),
+        ("--jobs", "2"),
+    ],
+    ids=lambda option: option[0],
+)
+def test_options_of_runs_are_refused(cli: Cli, option: tuple[str, str]) -> None:
+    done = cli("sweep", FIXED, "--over", f"{LIMIT}=5 packets", "--engine", "model", *option)
+    assert done.returncode == 2
+    assert f"Invalid value for {option[0]}: is for runs, and models answer without" in " ".join(done.stderr.split())
+
+
+def test_its_folder_says_where_the_table_is(cli: Cli) -> None:
+    assert cli("sweep", FIXED, "--over", f"{LIMIT}=5 packets", "--engine", "model", "-o", "out").returncode == 0
+    done = cli("report", "out")
+    assert done.returncode == 2
+    assert "out/models.parquet is the table" in " ".join(done.stderr.split())

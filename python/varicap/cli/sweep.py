@@ -66,6 +66,7 @@ _MOST_ROWS = 100
     "'topology.dumbbell.forward.delay=5 ms..500 ms log' --design sobol --points 32 -o study"
 )
 def sweep(
+    context: typer.Context,
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="The scenario: TOML or JSON, - for stdin.", show_default=False)
     ],
@@ -108,8 +109,7 @@ def sweep(
     folder = output or Path("varicap-out") / f"{folder_name(scenario.name)}-sweep"
     drawn = plot if plot is not None else not as_json
     if engine is Engine.model:
-        if plot:
-            raise typer.BadParameter("models have a table, and no chart", param_hint="--plot")
+        _refuse_options_of_runs(context, plot)
         _ask_models(scenario, over or [], _design(design), points, seed, output, as_json, quiet)
         return
     check_folder(folder)
@@ -152,6 +152,16 @@ def sweep(
             report(
                 f"the table has {_MOST_ROWS} of {len(done.points)} points; {folder / 'summary.parquet'} has them all"
             )
+
+
+def _refuse_options_of_runs(context: typer.Context, plot: bool | None) -> None:
+    """Models answer without runs: whoever gave an option of runs expects something else."""
+    if plot:
+        raise typer.BadParameter("models have a table, and no chart", param_hint="--plot")
+    for name in ("seeds", "precision", "max_seeds", "on", "max_memory", "max_time", "jobs"):
+        source = context.get_parameter_source(name)
+        if source is not None and source.name != "DEFAULT":
+            raise typer.BadParameter("is for runs, and models answer without", param_hint=f"--{name.replace('_', '-')}")
 
 
 def _ask_models(

@@ -76,6 +76,10 @@ def read(folder: str | Path) -> SavedResult | Study:
     if (path / "plan.json").is_file():
         return _study(path)
     if not (path / "summary.json").is_file():
+        if (path / "models.json").is_file():
+            raise FolderError(
+                f"{path}: what models say at the points of a sweep; {path / 'models.parquet'} is the table"
+            )
         if (path / UNFINISHED).is_dir():
             raise FolderError(f"{path}: a run that is not finished; the command that began it goes on where it was")
         raise FolderError(f"{path}: no results; `varicap run FILE -o {path}` and `varicap sweep` write such a folder")
