@@ -4,6 +4,7 @@ import os
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -125,7 +126,8 @@ class Validation:
             f"Simulator / Linux {machine['kernel']}, varicap {versions['varicap']}, on {machine['cpu']} with "
             f"{os.cpu_count()} cores: {self.conclusion()}."
         )
-        lines = [_wrapped(source), "", markdown(*self.grid())]
+        when = f"<!-- measured {datetime.now(UTC):%Y-%m-%d}: varicap validate kernel -->"
+        lines = [_wrapped(source), "", when, "", markdown(*self.grid())]
         if disagreements := self.disagreements():
             lines += ["What does not agree (simulator / Linux):", "", *map(_item, disagreements), ""]
         if undecided := self.undecided():
