@@ -1,6 +1,7 @@
 """The fuzzers notice what they are there to notice."""
 
 import json
+import os
 import random
 import subprocess
 import sys
@@ -139,6 +140,14 @@ def test_a_trial_follows_from_its_seed(kind: str, tmp_path: Path) -> None:
     assert inputs[0] == inputs[1] != {}
 
 
+def of(file: Path) -> str:
+    """What a file of a process says; nothing if the process has ended, or is another user's."""
+    try:
+        return file.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
 @pytest.mark.parametrize(
     ("breaks", "says"),
     [
@@ -171,8 +180,11 @@ def test_what_breaks_a_worker_is_reported_with_its_command(breaks: str, says: st
         "--keep",
         str(tmp_path / "kept"),
     ]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    mark = f"VARICAP_TRIAL={tmp_path}"
+    environment = {**os.environ, "VARICAP_TRIAL": str(tmp_path)}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert says in done.stdout, done.stdout
+    assert not [file for file in Path("/proc").glob("[0-9]*/environ") if mark in of(file)], "a process is left"
     assert done.returncode == ("1 failed" in done.stdout)
     assert ("--kind toml --seed 7 --count 1" in done.stdout) == done.returncode
 

@@ -12,6 +12,7 @@ import os
 import random
 import selectors
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -76,24 +77,30 @@ def _one_worker(kind: str, seed: int, count: int, seconds: float, scratch: Path)
     command += ["--seconds", str(seconds), "--keep", str(scratch)]
     begun, said, rest = 0, "", b""
     with (scratch / "stderr").open("w+") as errors:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors)
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, process_group=0)
         assert process.stdout is not None
-        with selectors.DefaultSelector() as selector:
-            selector.register(process.stdout, selectors.EVENT_READ)
-            # Read without a buffer: what waited there would look like a trial that does not end.
-            while _speaks(selector, process.pid):
-                piece = os.read(process.stdout.fileno(), 1 << 16)
-                if not piece:
-                    break
-                *lines, rest = (rest + piece).split(b"\n")
-                begun += sum(line.startswith(b"begin") for line in lines)
-                ends = [line.removeprefix(b"failed ") for line in lines if line.startswith(b"failed ")]
-                said = ends[-1].decode(errors="replace") if ends else said
-            else:
-                process.kill()
-                said = f"it has not ended after {HANG_S:g} s of work, or {IDLE:g} times that without"
-        process.stdout.close()
-        code = process.wait()
+        try:
+            with selectors.DefaultSelector() as selector:
+                selector.register(process.stdout, selectors.EVENT_READ)
+                # Read without a buffer: what waited there would look like a trial that does not end.
+                while _speaks(selector, process.pid):
+                    piece = os.read(process.stdout.fileno(), 1 << 16)
+                    if not piece:
+                        break
+                    *lines, rest = (rest + piece).split(b"\n")
+                    begun += sum(line.startswith(b"begin") for line in lines)
+                    ends = [line.removeprefix(b"failed ") for line in lines if line.startswith(b"failed ")]
+                    said = ends[-1].decode(errors="replace") if ends else said
+                else:
+                    process.kill()
+                    said = f"it has not ended after {HANG_S:g} s of work, or {IDLE:g} times that without"
+            code = process.wait()
+        finally:
+            # What a trial has started would go on without it.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.stdout.close()
+            process.wait()
         errors.seek(0)
         if code and not said:
             said = f"the process ended with {code}: {errors.read()[-2000:]}"
