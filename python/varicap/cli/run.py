@@ -129,7 +129,6 @@ def run(
 ) -> None:
     """Run a scenario and print what each flow got."""
     from varicap import engines
-    from varicap.results.unfinished import discard
 
     scenario = load(file, overrides(set_ or []))
     if explain:
@@ -194,6 +193,8 @@ def run(
     if share is not None:
         _report_precision(result, share, max_seeds, report)
     if kept:
+        from varicap.results.unfinished import discard
+
         _keep(result, folder, output is not None, report)
         discard(folder, result.request, say)
     if drawn:
