@@ -379,18 +379,21 @@ def test_a_delay_that_varies_is_the_simulators(tmp_path: Path, kind: str) -> Non
 
 
 @needs_kernel
-@pytest.mark.parametrize("control", ["cubic", "bbr"])
-def test_a_step_of_the_delay_is_met_as_in_the_simulator(control: str) -> None:
-    """Greedy senders, whose queue and whose measured round trip are what the step changes."""
+@pytest.mark.parametrize(("control", "seconds"), [("cubic", 8), ("bbr", 6)])
+def test_a_step_of_the_delay_is_met_as_in_the_simulator(control: str, seconds: int) -> None:
+    """Greedy senders, whose queue and whose measured round trip are what the step changes.
+
+    Those of BBR end as the delay falls again: what a queue is left by then depends on the phase of its probes, in which
+    runs of the kernel differ by a tenth.
+    """
     delay = {"steps": {"at": ["0 s", "3 s"], "delays": ["10 ms", "50 ms"], "period": "6 s"}}
     flow = {"tcp": {"congestion": control}, "start_spread": "0 s"}
     link = {"capacity": "10 Mbit/s", "delay": delay, "queue": {"drop-tail": {"limit": "100 packets"}}}
-    case = scenario(link, flows={"a": flow}, seed=5, tcp={"stack": "linux"})
+    case = scenario(link, flows={"a": flow}, seed=5, tcp={"stack": "linux"}, duration=f"{seconds} s")
     simulated = varicap.run(case, seeds=1).summary
     real = valid(lambda: kernel.run(case).summary)
     assert goodput(real) == pytest.approx(goodput(simulated), rel=0.02)
-    if control == "cubic":  # BBR's round trips differ by 1 to 8 % from run to run, as the phase of its probes falls
-        assert real["flows"][0]["rtt_ms"]["mean"] == pytest.approx(simulated["flows"][0]["rtt_ms"]["mean"], rel=0.05)
+    assert real["flows"][0]["rtt_ms"]["mean"] == pytest.approx(simulated["flows"][0]["rtt_ms"]["mean"], rel=0.05)
 
 
 @needs_kernel
