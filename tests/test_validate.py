@@ -30,7 +30,7 @@ from varicap.errors import MachineLacksError
 from varicap.results import manifest
 from varicap.validate import measure, paths, rules, table
 from varicap.validate.rules import Pair, judge
-from varicap.validate.store import FILE, Store
+from varicap.validate.store import FILE, Kept, Store, Wanted
 
 SAME: dict[str, float | None] = {
     "goodput_bps": 1e6,
@@ -146,7 +146,8 @@ def test_the_paths_are_those_that_matter_and_all_can_be_simulated(tmp_path: Path
         assert scenario["tcp"]["stack"] == "linux", case.key
         assert set(case.flows) == set(scenario["flows"])
     for some in (cases, quick):
-        assert len({paths.digest(case.load(tmp_path)) for case in some}) == len(some)
+        depends = [paths.wanted(case, case.load(tmp_path)) for case in some]
+        assert len({each.digest for each in depends}) == len({each.written for each in depends}) == len(some)
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/validation.md", "docs/kernel.md", "docs/artefact.md"])
@@ -163,10 +164,12 @@ def test_a_trace_of_ones_own_is_a_path(tmp_path: Path) -> None:
     assert "reverse" in found["a"]
     assert "reverse" not in found["b"]
     case = paths.cases(["b"], more=found)[0]
-    before = paths.digest(case.load(tmp_path))
-    assert paths.digest(case.load(tmp_path)) == before
+    before = paths.wanted(case, case.load(tmp_path))
+    assert paths.wanted(case, case.load(tmp_path)) == before
     (tmp_path / "b.down").write_text("10\n20\n40\n")
-    assert paths.digest(case.load(tmp_path)) != before
+    after = paths.wanted(case, case.load(tmp_path))
+    assert after.digest != before.digest
+    assert after.written != before.written
     with pytest.raises(paths.PathError, match="no traces"):
         paths.recorded(tmp_path / "nowhere")
 
@@ -195,19 +198,25 @@ def test_a_run_is_kept_for_what_its_scenario_meant_and_for_the_varicap_that_made
         def trace_files(self) -> list[Any]:
             return []
 
-    def digest(meaning: str) -> str:
-        paths._made_by.cache_clear()
-        return paths.digest(cast("varicap.Scenario", Scenario(meaning)))
+    case = paths.cases(["fixed"])[0]
 
-    before = digest("Linux of today")
-    assert digest("Linux of today") == before
-    assert digest("Linux of tomorrow") != before
+    def wanted(meaning: str) -> Wanted:
+        paths._software.cache_clear()
+        return paths.wanted(case, cast("varicap.Scenario", Scenario(meaning)))
+
+    before = wanted("Linux of today")
+    assert wanted("Linux of today") == before
+    assert wanted("Linux of tomorrow").digest != before.digest
     real = manifest.software()
-    for changed in ({"varicap": "0.0.0"}, {"git": {"revision": "0" * 40, "modified": False}}):
+    others = ({"varicap": "0.0.0"}, {"git": {"revision": "0" * 40, "modified": False}})
+    for changed, called in zip(others, ("0.0.0", f"{real['varicap']} 00000000"), strict=True):
         monkeypatch.setattr(manifest, "software", lambda changed=changed: real | changed)
-        assert digest("Linux of today") != before
+        after = wanted("Linux of today")
+        assert after.digest != before.digest
+        assert after.written == before.written, "the scenario is as it was"
+        assert after.revision.startswith(called)
     monkeypatch.undo()
-    paths._made_by.cache_clear()
+    paths._software.cache_clear()
 
 
 Change = Callable[[int, dict[str, Any]], None]
@@ -541,22 +550,57 @@ def test_an_error_of_a_run_is_no_mistake_on_the_command_line(monkeypatch: pytest
         command(path=["slow"], quiet=True)
 
 
+def of(name: str, revision: str = "1") -> Wanted:
+    return Wanted(written=name, digest=f"{name} {revision}", revision=revision)
+
+
 def test_what_was_measured_of_another_scenario_or_cut_off_is_run_again(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    store.add("first", 1, "a case", {"reno": SAME})
+    store.add(of("first"), 1, "a case", {"reno": SAME})
     with (tmp_path / FILE).open("a") as file:
-        file.write('{"digest": "second", "se')
+        file.write('{"digest": "second 1", "se')
     store = Store(tmp_path)
-    assert store.get("first", 1) == {"reno": SAME}
-    assert store.get("first", 2) is None
-    store.add("third", 1, "a case", {"reno": SAME})
+    assert store.get(of("first"), 1) == Kept({"reno": SAME}, "1")
+    assert store.get(of("first"), 2) is None
+    store.add(of("third"), 1, "a case", {"reno": SAME})
     store = Store(tmp_path)
-    assert store.get("first", 1)
-    assert store.get("third", 1)
-    assert not store.get("second", 1)
+    assert store.get(of("first"), 1)
+    assert store.get(of("third"), 1)
+    assert not store.get(of("second"), 1)
     lines = (tmp_path / FILE).read_text().replace(os.uname().release, "5.4.0")
     (tmp_path / FILE).write_text(lines)
-    assert Store(tmp_path).get("first", 1) is None, "of another kernel"
+    assert Store(tmp_path).get(of("first"), 1) is None, "of another kernel"
+
+
+def test_runs_of_another_revision_count_on_demand_alone(tmp_path: Path) -> None:
+    Store(tmp_path).add(of("first", "1"), 1, "a case", {"reno": SAME})
+    assert Store(tmp_path).get(of("first", "2"), 1) is None
+    again = Store(tmp_path, any_revision=True)
+    assert again.get(of("first", "2"), 1) == Kept({"reno": SAME}, "1")
+    assert again.get(of("second", "1"), 1) is None
+    again.add(of("first", "2"), 1, "a case", {"reno": SAME})
+    assert Store(tmp_path, any_revision=True).get(of("first", "3"), 1) == Kept({"reno": SAME}, "2"), "the last one"
+
+
+def test_the_table_names_the_revisions_of_runs_that_it_did_not_make(
+    pretend: Callable[..., Kernel], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = pretend()
+    varicap.validate.kernel(["slow"], quick=True, folder=tmp_path)
+    made = len(kernel.seeds)
+    assert made > 0
+    real = manifest.software()
+    paths._software.cache_clear()
+    monkeypatch.setattr(manifest, "software", lambda: real | {"varicap": "9.9"})
+    found = varicap.validate.kernel(["slow"], quick=True, folder=tmp_path, any_revision=True)
+    assert len(kernel.seeds) == made, "nothing is run again"
+    assert len(found.revisions) == 1
+    assert not found.revisions[0].startswith("9.9")
+    assert f"the kernel's runs were made by varicap {found.revisions[0]}" in found.conclusion()
+    assert varicap.validate.kernel(["slow"], quick=True, folder=tmp_path).revisions == []
+    assert len(kernel.seeds) == 2 * made
+    monkeypatch.undo()
+    paths._software.cache_clear()
 
 
 def test_a_run_is_kept_without_reading_all_that_are_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -566,9 +610,9 @@ def test_a_run_is_kept_without_reading_all_that_are_there(tmp_path: Path, monkey
         for name in ("read_bytes", "read_text"):
             reading.delattr(Path, name)
         for seed in (1, 2, 3):
-            store.add("one", seed, "a case", {"reno": SAME})
+            store.add(of("one"), seed, "a case", {"reno": SAME})
     assert len((tmp_path / FILE).read_text().splitlines()) == 1 + 3
-    assert all(Store(tmp_path).get("one", seed) for seed in (1, 2, 3))
+    assert all(Store(tmp_path).get(of("one"), seed) for seed in (1, 2, 3))
 
 
 def test_no_run_begins_for_which_there_is_no_time(pretend: Callable[..., Kernel]) -> None:

@@ -65,6 +65,10 @@ def kernel(
             "-j", "--jobs", min=1, max=MOST_JOBS, help="Runs of the kernel side by side (default: 4 per core)."
         ),
     ] = None,
+    any_revision: Annotated[
+        bool,
+        typer.Option("--any-revision", help="Runs in DIR that another revision made count; the table names it."),
+    ] = False,
     show_paths: Annotated[bool, typer.Option("--list", help="List the paths, and run nothing.")] = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -105,6 +109,7 @@ def kernel(
             max_seeds=max_seeds,
             max_time=max_time,
             jobs=jobs,
+            any_revision=any_revision,
             progress=progress,
         )
     _show(found, as_json, quiet)

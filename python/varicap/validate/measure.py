@@ -30,8 +30,8 @@ from varicap.machine.doctor import congestion_controls
 from varicap.statistics import finite
 from varicap.statistics.progress import Progress, shown
 from varicap.validate import rules
-from varicap.validate.paths import CONTROLS, Case, cases, digest, generate_traces, recorded
-from varicap.validate.store import Flows, Store
+from varicap.validate.paths import CONTROLS, Case, cases, generate_traces, recorded, wanted
+from varicap.validate.store import Flows, Store, Wanted
 from varicap.validate.table import Measured, Validation, table_of
 
 ATTEMPTS = 3
@@ -65,7 +65,7 @@ class _Job:
 
     case: Case
     scenario: _core.Scenario
-    digest: str
+    wanted: Wanted
     seed: int
 
 
@@ -78,6 +78,7 @@ def kernel(
     max_seeds: int = MAX_SEEDS,
     max_time: str | None = None,
     jobs: int | None = None,
+    any_revision: bool = False,
     progress: Progress | None = None,
 ) -> Validation:
     """Measure how well the simulator and Linux's own TCP (`stock`) agree, on some `paths` or all.
@@ -86,6 +87,7 @@ def kernel(
     seeds, at most `max_seeds`, as bring the 95 % interval of the difference in goodput to 2 %.  `quick` measures fewer
     paths in shorter runs of a single seed.  `traces` is a folder with traces in Mahimahi's format, each of which
     becomes a path.  `folder` keeps the table, and every valid run of the kernel, so that an interrupted table resumes.
+    Runs that another revision of varicap left there count with `any_revision`; the table names their revisions.
     No run begins that would not end within `max_time` (2 h; quick 6 min).  `jobs` runs of the kernel go side by
     side at most, fewer if some of them are not valid.
 
@@ -106,12 +108,14 @@ def kernel(
     place = None if folder is None else Path(folder)
     with tempfile.TemporaryDirectory(prefix="varicap-") as made, shown(progress, "validate kernel") as watched:
         generate_traces(Path(made))
-        bench = _Bench(chosen, Path(made), Store(place), limit_s, jobs or 4 * (os.cpu_count() or 1), watched)
+        store = Store(place, any_revision)
+        bench = _Bench(chosen, Path(made), store, limit_s, jobs or 4 * (os.cpu_count() or 1), watched)
         try:
             bench.measure(1 if quick else max_seeds)
         finally:
             # Also what was finished before a run raised an error.
             found = table_of(bench.measured, left_out | bench.left_out, quick=quick)
+            found.revisions = bench.revisions
             found.interrupted = bench.interrupted
             if place is not None:
                 found.save(place)
@@ -145,7 +149,7 @@ class _Bench:
         self.interrupted = False
         self._chosen = chosen
         self._scenarios = {case.key: case.load(folder) for case in chosen}
-        self._digests = {key: digest(scenario) for key, scenario in self._scenarios.items()}
+        self._wanted = {case.key: wanted(case, self._scenarios[case.key]) for case in chosen}
         self._store = store
         self._end_s = time.monotonic() + limit_s
         self._width = width
@@ -164,6 +168,13 @@ class _Bench:
             Measured(case, self._pairs(case), self._faults.get(case.key, {}), case.key in self._late)
             for case in self._chosen
         ]
+
+    @property
+    def revisions(self) -> list[str]:
+        """The varicaps that made the runs of the kernel of which there are pairs, if this one did not make them all."""
+        kept = (self._store.get(self._wanted[key], seed) for key, seed in self._simulated)
+        made = {run.revision for run in kept if run is not None}
+        return [] if made <= {each.revision for each in self._wanted.values()} else sorted(made)
 
     def measure(self, max_seeds: int) -> None:
         """Run seed after seed until the intervals are narrow; Ctrl-C leaves what is there."""
@@ -202,17 +213,17 @@ class _Bench:
         """By flow, the seeds that both engines have."""
         found: dict[str, list[rules.Pair]] = {name: [] for name in case.flows}
         for (key, seed), simulated in self._simulated.items():
-            real = self._store.get(self._digests[case.key], seed) if key == case.key else None
+            real = self._store.get(self._wanted[case.key], seed) if key == case.key else None
             if real is not None:
                 for name, pairs in found.items():
-                    pairs.append(rules.Pair(simulated[name], real[name]))
+                    pairs.append(rules.Pair(simulated[name], real.flows[name]))
         return found
 
     def _round(self, wanted: Iterable[tuple[Case, int]]) -> None:
-        jobs = [_Job(case, self._scenarios[case.key], self._digests[case.key], seed) for case, seed in wanted]
+        jobs = [_Job(case, self._scenarios[case.key], self._wanted[case.key], seed) for case, seed in wanted]
         jobs = [job for job in jobs if (job.case.key, job.seed) not in self._simulated]
         self._simulate(jobs)
-        jobs = [job for job in jobs if self._store.get(job.digest, job.seed) is None]
+        jobs = [job for job in jobs if self._store.get(job.wanted, job.seed) is None]
         self._planned += len(jobs)
         for attempt in range(ATTEMPTS):
             alone = [job for job in jobs if job.case.is_fast]
@@ -285,7 +296,7 @@ class _Bench:
             self._faults.setdefault(job.case.key, {})[job.seed] = faults
             return False
         self._faults.get(job.case.key, {}).pop(job.seed, None)
-        self._store.add(job.digest, job.seed, job.case.key, flows)
+        self._store.add(job.wanted, job.seed, job.case.key, flows)
         self._done += 1
         if self._watched is not None:
             self._watched(self._done / self._planned, self._done, self._planned)

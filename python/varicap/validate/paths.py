@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from varicap import units
 from varicap._names import unknown
 from varicap.engines.scenarios import load
+from varicap.validate.store import Wanted
 
 if TYPE_CHECKING:
     import varicap._core as _core
@@ -90,20 +91,30 @@ class Case:
         return load(self.scenario, base_dir=folder)
 
 
-def digest(scenario: "_core.Scenario") -> str:
-    """What a run of the kernel depends on: what the scenario means, its traces, and the varicap that runs it."""
-    found = hashlib.sha256(json.dumps([scenario.to_json(), _made_by()]).encode())
+def wanted(case: Case, scenario: "_core.Scenario") -> Wanted:
+    """What a run of the kernel of this case depends on; `scenario` is the case, loaded."""
+    versions = _software()
+    git = versions["git"] or {}
+    revision = " ".join(filter(None, [versions["varicap"], (git.get("revision") or "")[:8]]))
+    return Wanted(
+        written=_digest(case.scenario, scenario),
+        digest=_digest([scenario.to_json(), versions["varicap"], versions["git"]], scenario),
+        revision=revision + ("+" if git.get("modified") else ""),
+    )
+
+
+def _digest(said: object, scenario: "_core.Scenario") -> str:
+    found = hashlib.sha256(json.dumps(said).encode())
     for _, file in scenario.trace_files():
         found.update(file.read_bytes())
     return found.hexdigest()[:16]
 
 
 @cache
-def _made_by() -> list[Any]:
+def _software() -> dict[str, Any]:
     from varicap.results.manifest import software
 
-    versions = software()
-    return [versions["varicap"], versions["git"]]
+    return software()
 
 
 @cache

@@ -58,6 +58,8 @@ class Validation:
     """Cases that were not measured, with the reason."""
     quick: bool = False
     interrupted: bool = False
+    revisions: list[str] = field(default_factory=list)
+    """The varicaps that made the runs of the kernel, if others than the present one were among them."""
 
     @property
     def agreeing(self) -> int:
@@ -71,6 +73,7 @@ class Validation:
             "left_out": self.left_out,
             "quick": self.quick,
             "interrupted": self.interrupted,
+            "revisions": self.revisions,
             "bounds": {
                 "goodput": rules.GOODPUT,
                 "resent": rules.RESENT,
@@ -99,6 +102,8 @@ class Validation:
             said.append(f"{len(self.left_out)} cases not measured")
         if self.quick:
             said.append("quick: short runs of a single seed, so that goodput has no interval")
+        if self.revisions:
+            said.append(f"the kernel's runs were made by varicap {' and '.join(self.revisions)}")
         if self.interrupted:
             said.append("interrupted")
         return "; ".join(said)
