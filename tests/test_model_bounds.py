@@ -5,7 +5,9 @@ enough to tell.
 """
 
 import json
+import math
 from itertools import product
+from random import Random
 from typing import Any
 
 import pytest
@@ -51,6 +53,19 @@ def holds(scenario: Any, bounds: dict[str, tuple[float, float]], seeds: int, ove
         assert ratio["least"] < 1 + above, (flow["name"], ratio)
 
 
+def assert_strained(scenario: Any, why: str) -> None:
+    (answer,) = varicap.run(scenario, engine="model").summary["flows"]
+    assert any(why in reason for reason in answer["strained"]), answer["strained"]
+
+
+def over_the_simulator(scenario: Any) -> float:
+    """The goodput that a model says over that of a run."""
+    (answer,) = varicap.run(scenario, engine="model").summary["flows"]
+    (found,) = varicap.run(scenario, seeds=1).summary["flows"]
+    ratio: float = answer["goodput_bps"]["mean"] / found["goodput_bps"]["mean"]
+    return ratio
+
+
 @pytest.mark.parametrize(("limit", "minimum"), [*product((7, 10, 14, 30), ("0.2 s", "1 s"))])
 @pytest.mark.parametrize("jitter", ["0 s", "1 ms"])
 def test_timeouts_on_a_fixed_link(limit: int, minimum: str, jitter: str) -> None:
@@ -69,6 +84,12 @@ def test_timeouts_on_a_fixed_link_by_stack_and_timer(stack: str, timer: str) -> 
 def test_ratcp_on_a_fixed_link(beta: int, rtt: Any, ack: Any) -> None:
     scenario = old_tahoe(10, "0.2 s", congestion={"ratcp": {"beta": f"{beta} packets", "rtt": rtt}}, ack=ack)
     scenario["flows"]["one"]["feedback"] = {"share": "capacity"}
+    if (beta, ack) in ((4, "every"), (5, "every")) and rtt != {"known": "20 ms"}:
+        # Slow start fills the buffer to the last packet: a session that begins otherwise is caught in timeouts.
+        assert_strained(scenario, "depends on instants, and on how it began")
+        scenario["tcp"]["initial_window"] = "3 packets"
+        assert over_the_simulator(scenario) > 2
+        return
     # An odd window of few packets leaves one that waits for the delayed acknowledgement, or not, by the phase.
     bound = 0.03 if ack == "every" else 0.05
     holds(scenario, {"one": (bound, bound)}, 2, {})
@@ -131,3 +152,78 @@ def test_tcp_alone_on_a_slotted_capacity(low: int) -> None:
     del scenario["flows"]["instcap"]
     del overrides["flows.instcap.feedback.delay"]
     holds(scenario, {"tcp": (0.02, 0.20)}, 10, overrides)
+
+
+def logarithmic(draw: Random, least: float, most: float) -> float:
+    return math.exp(draw.uniform(math.log(least), math.log(most)))
+
+
+def stranger(kind: str, seed: int) -> dict[str, Any]:
+    """A path and a sender as nobody chose them: of a `sawtooth`, of `pftk`, or of the cycle of `timeouts`."""
+    draw = Random(f"{kind} {seed}")
+    delay_s = logarithmic(draw, 0.004, 0.12)
+    rate_bps = logarithmic(draw, 20e6, 100e6) if kind == "pftk" else logarithmic(draw, 0.3e6, 20e6)
+    pipe = rate_bps * 2 * delay_s / 12000
+    limit = max(2, int(draw.choice([draw.uniform(2, 60), pipe * logarithmic(draw, 0.2, 2.5)])))
+    stack = "rfc" if kind == "timeouts" else draw.choice(["linux", "rfc"])
+    tcp = {"congestion": "reno", "stack": stack, "ack": draw.choice(["every", "delayed"])}
+    if kind == "timeouts":
+        tcp |= {"recovery": "old-tahoe", "congestion": draw.choice(["reno", "ratcp"])}
+    elif stack == "rfc":
+        tcp["recovery"] = draw.choice(["reno", "newreno", "sack"])
+    forward: dict[str, Any] = {
+        "capacity": f"{rate_bps:.0f} bit/s",
+        "delay": f"{1e3 * delay_s:.3f} ms",
+        "queue": {"drop-tail": {"limit": "1000 packets" if kind == "pftk" else f"{limit} packets"}},
+    }
+    if kind == "pftk":
+        forward["loss"] = round(logarithmic(draw, 0.003, 0.09), 5)
+    return {
+        "name": f"stranger-{kind}-{seed}",
+        "duration": "240 s",
+        "warmup": "40 s",
+        "topology": {"dumbbell": {"forward": forward, "reverse": {"delay": forward["delay"]}}},
+        "flows": {"one": {"tcp": tcp}},
+    }
+
+
+def valid_answer(scenario: dict[str, Any]) -> float | None:
+    """The goodput that a model says without strain [b/s]; none where no model does."""
+    try:
+        (answer,) = varicap.run(scenario, engine="model").summary["flows"]
+    except varicap.NotApplicableError:
+        return None
+    return None if answer["strained"] else float(answer["goodput_bps"]["mean"])
+
+
+def allowed(kind: str, recovery: str, ack: str) -> float:
+    """The bounds of docs/models.md."""
+    if kind == "pftk":
+        return 0.08 if recovery == "rack" else 0.06
+    every, delayed = (0.02, 0.03) if kind == "sawtooth" else (0.03, 0.05)
+    return every if ack == "every" else delayed
+
+
+KINDS = ("sawtooth", "pftk", "timeouts")
+STRANGERS, A_FEW = range(120), range(0, 120, 12)
+
+
+@pytest.mark.parametrize(
+    "seed", [pytest.param(n, marks=() if n in A_FEW else (pytest.mark.slow, pytest.mark.grid)) for n in STRANGERS]
+)
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_valid_answer_is_beyond_its_bound(kind: str, seed: int) -> None:
+    scenario = stranger(kind, seed)
+    said = valid_answer(scenario)
+    if said is None:
+        return
+    (found,) = varicap.run(scenario, seeds=4).summary["flows"]
+    goodput, tcp = found["goodput_bps"], scenario["flows"]["one"]["tcp"]
+    # Where nothing is random, the interval is a point.
+    low, high = (goodput["mean"] if goodput[side] is None else goodput[side] for side in ("lo", "hi"))
+    assert max(low / said, said / high) - 1 < allowed(kind, tcp.get("recovery", "rack"), tcp["ack"])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_some_strangers_get_a_valid_answer(kind: str) -> None:
+    assert sum(valid_answer(stranger(kind, seed)) is not None for seed in A_FEW) >= 2

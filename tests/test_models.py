@@ -31,7 +31,7 @@ def goodputs(scenario: dict[str, Any], seeds: int = 2) -> tuple[float, float]:
     return sim, varicap.run(scenario, engine="model").summary["flows"][0]["goodput_bps"]["mean"]
 
 
-@pytest.mark.parametrize("limit", [2, 5, 8, 15, 30, 60])
+@pytest.mark.parametrize("limit", [5, 8, 15, 30, 60])
 @pytest.mark.parametrize("recovery", ["newreno", "sack"])
 def test_the_sawtooth_is_the_simulators(limit: int, recovery: str) -> None:
     scenario = fixed(queue={"drop-tail": {"limit": f"{limit} packets"}})
@@ -49,18 +49,25 @@ def test_the_sawtooth_knows_delayed_acknowledgements() -> None:
     assert analysis == pytest.approx(sim, rel=0.03)
 
 
-@pytest.mark.parametrize("limit", [2, 5, 8, 15, 30, 60])
+@pytest.mark.parametrize("limit", [5, 8, 15, 30, 60])
 @pytest.mark.parametrize("ack", ["every", "delayed"])
 def test_the_sawtooth_is_that_of_the_default_stack(limit: int, ack: str) -> None:
     scenario = fixed(queue={"drop-tail": {"limit": f"{limit} packets"}})
     scenario["tcp"] = {"congestion": "reno", "mss": "1000 B", "ack": ack}
-    if ack == "delayed" and limit == 2:
-        # Each growth is a burst of three, which loses a packet: next to nothing gets through.
-        with pytest.raises(NotApplicableError, match="holds more than the 2 packets that an acknowledgement lets go"):
-            varicap.run(scenario, engine="model")
-        return
     sim, analysis = goodputs(scenario)
     assert analysis == pytest.approx(sim, rel=0.02)
+
+
+@pytest.mark.parametrize(("ack", "limit"), [("every", 2), ("delayed", 2), ("delayed", 3)])
+def test_a_buffer_that_a_burst_fills_is_beyond_the_sawtooth(ack: str, limit: int) -> None:
+    """Whether growth by a packet loses one is a matter of instants: with jitter it does, and little gets through."""
+    scenario = fixed(queue={"drop-tail": {"limit": f"{limit} packets"}})
+    scenario["tcp"] = scenario["tcp"] | {"recovery": "sack", "ack": ack}
+    burst = 2 if ack == "every" else 3
+    with pytest.raises(NotApplicableError, match=f"more than the {burst} packets that an acknowledgement lets go"):
+        varicap.run(scenario, engine="model")
+    scenario["flows"]["one"]["jitter"] = "1 ms"
+    assert varicap.run(scenario, seeds=2).summary["flows"][0]["goodput_bps"]["hi"] < 0.5 * 2e6
 
 
 @pytest.mark.parametrize("loss", ["0.5 %", "1 %", "3 %"])
