@@ -392,10 +392,11 @@ impl LossRecovery {
         self.common.head_due || matches!(self.common.state, State::Recovery | State::Loss)
     }
 
-    /// Whether, in a recovery, something may have to be resent before any new data leaves.
+    /// Whether, in a recovery, something may have to be resent before any new data leaves, if `room` (of the window) is left
+    /// for a segment, or none.
     #[inline]
-    pub(crate) fn may_resend(&self) -> bool {
-        self.common.has_holes || self.common.head_due
+    pub(crate) fn may_resend(&self, room: bool) -> bool {
+        self.common.has_holes && room || self.common.head_due
     }
 
     /// What to resend before any new data, if `room` (of the window) is left for a segment.

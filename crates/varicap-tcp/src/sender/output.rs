@@ -61,7 +61,7 @@ impl Sender {
             && now < self.alarm.soonest()
             && (self.release.is_open(now) || !is_resending && self.release.is_only_paced(now))
             && !self.offer.probe_due
-            && !(is_resending && self.recovery.may_resend());
+            && !(is_resending && self.recovery.may_resend(end - una <= self.flight_limit()));
         if !simple {
             return self.poll_carefully(now, place);
         }
