@@ -130,6 +130,11 @@ impl Sender {
 
     #[inline(never)]
     fn wait_exactly(&mut self, now: Time, wait: Wait) {
+        let is_rto = matches!(wait, Wait::Rto | Wait::Timeout);
+        if is_rto && !self.alarm.is_news && self.alarm.at <= now + self.sampling.rtt.soonest_rto() {
+            (self.alarm.wait, self.alarm.since) = (wait, now);
+            return;
+        }
         let at = self.end_of(now, wait);
         if self.alarm.is_news || self.alarm.at > at {
             return self.alarm.set(at);
