@@ -11,6 +11,7 @@ mod registry;
 mod duplicates;
 mod exchange;
 mod flight;
+mod known;
 mod newreno;
 mod old_tahoe;
 mod patience;
