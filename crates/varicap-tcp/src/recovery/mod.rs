@@ -393,8 +393,8 @@ impl LossRecovery {
         self.common.head_due || matches!(self.common.state, State::Recovery | State::Loss)
     }
 
-    /// Whether, in a recovery, something may have to be resent before any new data leaves, if `room` (of the window) is left
-    /// for a segment, or none.
+    /// Whether, in a recovery, something may have to be resent before any new data leaves, where `room` (of the window) is
+    /// left for a segment or is not.
     #[inline]
     pub(crate) fn may_resend(&self, room: bool) -> bool {
         self.common.has_holes && room || self.common.head_due

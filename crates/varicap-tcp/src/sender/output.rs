@@ -100,7 +100,7 @@ impl Sender {
     /// The window has no room for a full segment, with which `flight` bytes would be outstanding.
     #[inline]
     fn end_flight(&mut self, now: Time, flight: u64) {
-        // Only where the largest window cuts cwnd may cwnd have room.
+        // Only a cwnd beyond the largest window may have room yet.
         self.hold(self.window.cwnd() > self.max_window && flight <= self.unclamped_window());
         self.settle_timer(now);
     }
