@@ -159,6 +159,17 @@ impl Connection {
         self.is_open && self.release == now && self.wake > now && self.app.poll_at() > now
     }
 
+    /// Whether it is woken at `now` for nothing: whatever was due then has been put off.
+    #[inline]
+    pub fn is_put_off(&mut self, now: Time) -> bool {
+        self.is_open
+            && self.wake == now
+            && self.release > now
+            && self.app.poll_at() > now
+            && !self.receiver.is_due(now)
+            && self.sender.is_put_off(now)
+    }
+
     /// The round trips that its sender has measured.
     pub fn known_rtt(&self) -> Option<KnownRtt> {
         Some(KnownRtt { base: self.sender.min_rtt()?, smoothed: self.sender.smoothed_rtt()? })

@@ -123,6 +123,12 @@ impl RttEstimator {
         self.rule.deadline(now, wait).max(now + Span::from_nanos(1))
     }
 
+    /// As `least_rto`, by what has been measured.
+    #[inline]
+    pub(crate) fn soonest_rto(&self) -> Span {
+        self.smoothed().map_or(self.least_rto(), |smoothed| self.rule.least_after(smoothed))
+    }
+
     /// What the clock adds to a wait that is shorter than an RTO.
     #[inline]
     pub(crate) fn slack(&self) -> Span {

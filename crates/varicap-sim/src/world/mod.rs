@@ -208,11 +208,19 @@ impl World {
         }
     }
 
-    /// Wakes connection `owner`: mostly to answer an acknowledgement that was held back, and for nothing else.
+    /// Wakes connection `owner`: mostly to answer an acknowledgement that was held back, and for nothing else, or to find
+    /// that a timer was put off.
     #[inline(always)]
     fn wake_connection(&mut self, now: Time, owner: u32) {
         let connection = &mut self.connections[owner as usize];
-        if connection.only_answers(now) { self.answer(now, owner) } else { self.poll_connection(now, owner) }
+        if connection.only_answers(now) {
+            self.answer(now, owner);
+        } else if connection.is_put_off(now) {
+            let node = self.net.nodes().connection(owner);
+            connection.wake = self.net.scheduler.polled(node, now, connection.wake_by());
+        } else {
+            self.poll_connection(now, owner);
+        }
     }
 
     /// The sender of connection `owner` answers the acknowledgements that were held back until `now`.

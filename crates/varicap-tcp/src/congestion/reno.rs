@@ -190,9 +190,10 @@ impl Reno {
     #[inline]
     pub(super) fn avoid_congestion(&mut self, acked: u64) {
         if self.is_special {
-            // Almost always: whole segments, after which the window stays as it is.
+            // Almost always: a whole segment or two, after which the window stays as it is.
             let credit = self.credit + acked;
-            if acked == self.mss && credit < self.cwnd && !self.per_ack {
+            let is_whole = acked == self.mss || acked == 2 * self.mss;
+            if is_whole && credit < self.cwnd && !self.per_ack {
                 self.credit = credit;
                 return;
             }

@@ -36,10 +36,35 @@ impl Receiver {
     /// Keeps `[start, end)` until the gap before it is filled. Returns whether it extends one of the two blocks reported
     /// first, or there are no more than these.
     pub(super) fn hold(&mut self, start: u64, end: u64) -> bool {
+        let merged = self.keep(start, end);
+        if !self.selective {
+            return false;
+        }
+        let known = usize::from(self.recent_count);
+        let near = &self.recent[..known.min(2)];
+        let is_near = known < 2 || near.iter().any(|block| (merged.0..merged.1).contains(&block.0));
+        self.report_first(merged);
+        is_near
+    }
+
+    /// Adds `[start, end)` to what is held; returns the block that it is then part of.
+    #[inline]
+    fn keep(&mut self, start: u64, end: u64) -> (u64, u64) {
+        if let Some(last) = self.held.back_mut().filter(|last| last.0 <= start && start <= last.1) {
+            // Almost always it extends the last block.
+            let known = last.1;
+            last.1 = known.max(end);
+            let merged = *last;
+            self.note_duplicate((start, end.min(known)));
+            return merged;
+        }
+        self.keep_apart(start, end)
+    }
+
+    #[inline(never)]
+    fn keep_apart(&mut self, start: u64, end: u64) -> (u64, u64) {
         let first = match self.held.back() {
             Some(&(_, last)) if last < start => self.held.len(),
-            // Almost always: the others lie below the last block.
-            Some(&(last, _)) if last <= start => self.held.len() - 1,
             _ => self.held.partition_point(|range| range.1 < start),
         };
         let mut merged = (start, end);
@@ -60,30 +85,25 @@ impl Receiver {
                 self.held.drain(first + 1..next);
             }
         }
-        if !self.selective {
-            return false;
-        }
-        let known = usize::from(self.recent_count);
-        let near = &self.recent[..known.min(2)];
-        let is_near = known < 2 || near.iter().any(|block| (merged.0..merged.1).contains(&block.0));
-        self.report_first(merged);
-        is_near
+        merged
     }
 
     /// RFC 2018 §4: the block of the segment just received goes first, the others keep their order; those that it has
     /// swallowed are no more.
     fn report_first(&mut self, block: (u64, u64)) {
-        let mut kept = [(0, 0); MAX_SACK_BLOCKS];
-        kept[0] = block;
-        let mut count = 1;
-        for &other in &self.recent[..usize::from(self.recent_count)] {
+        let (mut count, mut moved) = (0, block);
+        for place in 0..usize::from(self.recent_count).min(MAX_SACK_BLOCKS) {
+            let other = self.recent[place];
             let elsewhere = other.0 < block.0 || other.0 >= block.1;
-            if elsewhere && other.0 >= self.next && count < usize::from(self.max_blocks) {
-                kept[count] = other;
+            if elsewhere && other.0 >= self.next {
+                self.recent[count] = std::mem::replace(&mut moved, other);
                 count += 1;
             }
         }
-        self.recent = kept;
+        if count < usize::from(self.max_blocks) {
+            self.recent[count] = moved;
+            count += 1;
+        }
         self.recent_count = count as u8;
     }
 

@@ -27,8 +27,8 @@ pub(super) struct Delay {
     /// Acknowledgements that are still sent at once, and the most that may be.
     quick: u32,
     most_quick: u32,
-    /// Whether the count of segments is one of bytes.
-    pub(super) counts_bytes: bool,
+    /// Most that waits for an acknowledgement, where the count of segments is one of bytes [B].
+    pub(super) spared: Option<u64>,
     /// Whether a segment shorter than the MSS is acknowledged at once, and whether one waits nevertheless.
     ends_at_once: bool,
     end_waits: bool,
@@ -55,10 +55,11 @@ pub(super) struct Delay {
 
 impl Delay {
     pub(super) fn new(policy: &DelayedAck, config: &TcpConfig) -> Delay {
+        let mss = config.mss.as_u64().max(1);
         Delay {
             quick: 0,
             most_quick: policy.quick,
-            counts_bytes: policy.count_bytes,
+            spared: policy.count_bytes.then(|| u64::from(policy.segments.max(1) - 1) * mss),
             ends_at_once: policy.short_at_once,
             end_waits: false,
             answers: false,
@@ -73,7 +74,7 @@ impl Delay {
             at_once: 0,
             next: 0,
             saved: 0,
-            mss: config.mss.as_u64().max(1),
+            mss,
         }
     }
 

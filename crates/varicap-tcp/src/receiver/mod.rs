@@ -211,13 +211,11 @@ impl Receiver {
     fn wait(&mut self, now: Time, len: u32) {
         let Some(delay) = &mut self.delay else { return self.delay_ack(now) };
         self.unacknowledged += 1;
-        let is_full = if delay.counts_bytes {
-            self.next - self.last_ack > u64::from(self.ack_every - 1) * self.mss
-        } else {
-            self.unacknowledged >= self.ack_every
+        let is_full = match delay.spared {
+            Some(bytes) => self.next - self.last_ack > bytes,
+            None => self.unacknowledged >= self.ack_every,
         };
-        let ends = self.read.is_none() && delay.is_end(len);
-        if is_full || ends || delay.is_quick() {
+        if is_full || self.read.is_none() && delay.is_end(len) || delay.is_quick() {
             self.ack_due = true;
             return;
         }

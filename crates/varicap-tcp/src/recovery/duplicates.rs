@@ -64,6 +64,7 @@ impl<F: Family> Rules for Duplicates<F> {
         }
     }
 
+    #[inline(never)] // so that the choice of a recovery is a jump
     fn on_ack(&mut self, common: &mut Common, space: &Space, arrival: &Arrival<'_>, reaction: &mut Reaction) {
         if space.una > arrival.before {
             *reaction = self.on_cumulative(common, space, arrival.before);

@@ -11,6 +11,7 @@ mod registry;
 mod duplicates;
 mod exchange;
 mod flight;
+mod known;
 mod newreno;
 mod old_tahoe;
 mod patience;
@@ -392,10 +393,11 @@ impl LossRecovery {
         self.common.head_due || matches!(self.common.state, State::Recovery | State::Loss)
     }
 
-    /// Whether, in a recovery, something may have to be resent before any new data leaves.
+    /// Whether, in a recovery, something may have to be resent before any new data leaves, where `room` (of the window) is
+    /// left for a segment or is not.
     #[inline]
-    pub(crate) fn may_resend(&self) -> bool {
-        self.common.has_holes || self.common.head_due
+    pub(crate) fn may_resend(&self, room: bool) -> bool {
+        self.common.has_holes && room || self.common.head_due
     }
 
     /// What to resend before any new data, if `room` (of the window) is left for a segment.

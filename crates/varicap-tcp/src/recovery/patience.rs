@@ -34,13 +34,15 @@ impl Patience {
         Patience { degree, usual: degree, seen: 0, quarters: 1, recoveries_left: 0, next_round: 0 }
     }
 
-    /// The width of the window while the receiver holds `sacked` bytes (RACK_update_reo_wnd).
-    pub(super) fn width(&self, common: &Common, sacked: u64, clock: Clock) -> Span {
+    /// Whether nothing is waited for while the receiver holds `sacked` bytes (RACK_update_reo_wnd).
+    pub(super) fn is_over(&self, common: &Common, sacked: u64) -> bool {
         let is_enough = sacked >= u64::from(self.degree) * common.mss;
         let is_recovering = matches!(common.state, State::Recovery | State::Loss);
-        if self.seen == 0 && (is_recovering || is_enough) {
-            return Span::ZERO;
-        }
+        self.seen == 0 && (is_recovering || is_enough)
+    }
+
+    /// The width of the window otherwise.
+    pub(super) fn width(&self, clock: Clock) -> Span {
         let quarter = clock.least.unwrap_or(Span::ZERO).as_nanos() / 4;
         let most = clock.smoothed.unwrap_or(Span::ZERO);
         Span::from_nanos(quarter.saturating_mul(u64::from(self.quarters))).min(most)

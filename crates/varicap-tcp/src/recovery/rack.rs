@@ -4,7 +4,7 @@
 //! Of two segments, the one that left earlier is lost if the later one was delivered and enough time has passed for
 //! mere reordering. A retransmission is a segment like any other, so that its loss is found without a timeout.
 
-use varicap_units::Time;
+use varicap_units::{Span, Time};
 
 use super::flight::{Flight, Moment, Progress};
 use super::patience::Patience;
@@ -84,27 +84,26 @@ impl Rules for ByTime {
 
     fn on_ack(&mut self, common: &mut Common, space: &Space, arrival: &Arrival<'_>, reaction: &mut Reaction) {
         self.holds = false;
-        let moment = Moment {
+        let echo = self.doubt.is_exact().then_some(arrival.segment.echo);
+        let mut moment = Moment {
             now: arrival.clock.now,
             least: arrival.clock.least,
-            echo: self.doubt.is_exact().then_some(arrival.segment.echo),
+            echo: echo.filter(|_| self.checks_echo == EchoCheck::Always),
             recover: common.recover.unwrap_or(0),
             highest: self.flight.highest_sacked(arrival.before),
         };
         let mut progress = Progress::default();
         let head_left_at = self.flight.head_left_at();
-        let echo = moment.echo.filter(|_| self.checks_echo == EchoCheck::Always);
-        self.flight.take_blocks(arrival.segment, &Moment { echo, ..moment }, &mut progress);
+        self.flight.take_blocks(arrival.segment, &moment, &mut progress);
         let advanced = space.una > arrival.before;
         if advanced {
+            moment.echo = echo;
             self.flight.acknowledge(space.una, &moment, &mut progress);
         }
         reaction.delivered = progress.delivered;
         let original = progress.first_acked.filter(|_| !progress.acked_resent);
         reaction.timed = original.or(progress.first_sacked);
         reaction.covers_timed = original.is_some();
-        // The round trip just measured counts for what it shows to be late.
-        let clock = arrival.clock.with(reaction.timed);
         // A SACK puts off the timeout only if the head left after what it reports.
         let is_older = progress.first_sacked.zip(head_left_at).is_some_and(|(sacked, head)| sacked < head);
         reaction.rearm = advanced || is_older;
@@ -121,7 +120,7 @@ impl Rules for ByTime {
             || repeated
             || common.state != State::Open;
         if is_dubious {
-            self.judge(common, space, arrival, clock, &progress, reaction);
+            self.judge(common, space, arrival, &progress, reaction);
         }
         // Linux's tcp_may_raise_cwnd: a SACK is progress, too, where order is seldom kept. Only a window that counts what
         // arrives grows by it.
@@ -171,7 +170,7 @@ impl Rules for ByTime {
         self.holds = false;
         self.flight.newest.advanced = true;
         let before = common.lost;
-        self.find_lost(common, clock, &mut reaction);
+        self.find_lost(common, &clock, &mut reaction);
         if common.lost > before && common.state != State::Recovery {
             self.enter_recovery(common, space, false, &mut reaction);
         }
@@ -226,7 +225,6 @@ impl ByTime {
         common: &mut Common,
         space: &Space,
         arrival: &Arrival<'_>,
-        clock: Clock,
         progress: &Progress,
         reaction: &mut Reaction,
     ) {
@@ -246,7 +244,7 @@ impl ByTime {
                     self.keep_open(common, space);
                 }
                 self.undo_repeated(common, space, arrival, reaction);
-                self.find_lost(common, clock, reaction);
+                self.find_lost(common, &arrival.clock, reaction);
                 if common.state == State::Recovery || self.flight.beliefs().lost == 0 {
                     return;
                 }
@@ -254,7 +252,7 @@ impl ByTime {
             State::Loss => {
                 let resent = self.flight.beliefs().resent;
                 self.test_timeout(common, space, arrival, progress, reaction);
-                self.find_lost(common, clock, reaction);
+                self.find_lost(common, &arrival.clock, reaction);
                 let lost_again = self.flight.beliefs().resent < resent;
                 if common.state == State::Loss && !lost_again {
                     return;
@@ -264,7 +262,7 @@ impl ByTime {
                 if common.state != State::Cwr {
                     self.undo_repeated(common, space, arrival, reaction);
                 }
-                self.find_lost(common, clock, reaction);
+                self.find_lost(common, &arrival.clock, reaction);
             }
         }
         if self.flight.beliefs().lost == 0 {
@@ -366,11 +364,16 @@ impl ByTime {
     }
 
     /// RFC 8985 §6.2 step 5, if anything was delivered since it was last done.
-    fn find_lost(&mut self, common: &mut Common, clock: Clock, reaction: &mut Reaction) {
+    fn find_lost(&mut self, common: &mut Common, clock: &Clock, reaction: &mut Reaction) {
         if !std::mem::take(&mut self.flight.newest.advanced) {
             return;
         }
-        let patience = self.patience.width(common, self.flight.beliefs().sacked, clock);
+        let patience = if self.patience.is_over(common, self.flight.beliefs().sacked) {
+            Span::ZERO
+        } else {
+            // The round trip just measured counts for what it shows to be late.
+            self.patience.width(clock.with(reaction.timed))
+        };
         let (found, waits) = self.flight.find_lost(clock.now, patience, &mut common.found);
         common.lost += found;
         if let Some(left) = waits {

@@ -5,8 +5,9 @@
 
 use std::collections::VecDeque;
 
+use super::known::Known;
 use super::{Beliefs, Found, note};
-use crate::segment::{MAX_SACK_BLOCKS, Segment};
+use crate::segment::Segment;
 
 /// The sender's picture of the receiver's out-of-order data. Ranges are `[start, end)` in bytes.
 #[derive(Clone, Debug, Default)]
@@ -23,8 +24,8 @@ pub(crate) struct Scoreboard {
     high_rxt: u64,
     /// Bytes below `high_rxt` that are neither SACKed nor acknowledged: retransmissions on their way.
     resent: u64,
-    /// The blocks of the last acknowledgement, as far as `ranges` has them [B].
-    known: [(u64, u64); MAX_SACK_BLOCKS],
+    /// The blocks of the last acknowledgement, as far as `ranges` has them.
+    known: Known,
 }
 
 impl Scoreboard {
@@ -105,22 +106,13 @@ impl Scoreboard {
     /// Blocks that name data never sent are ignored. Source: RFC 6675 §4 (Update).
     pub(crate) fn update(&mut self, una: u64, sent: u64, segment: &Segment) -> u64 {
         let before = self.sacked;
-        let count = usize::from(segment.sack_count).min(segment.sack.len());
-        let mut known = [(0, 0); MAX_SACK_BLOCKS];
-        for (place, &(from, to)) in segment.sack[..count].iter().enumerate() {
+        for (place, &(from, to)) in self.known.begin(segment).iter().enumerate() {
             let start = segment.ack.saturating_add(u64::from(from)).max(una);
             let end = segment.ack.saturating_add(u64::from(to));
-            // Blocks are repeated in their order, perhaps behind a new one (RFC 2018 §4).
-            let is_known =
-                self.known[place] == (start, end) || place > 0 && self.known[place - 1] == (start, end);
-            if is_known || start < end && end <= sent {
-                if !is_known {
-                    self.insert(start, end);
-                }
-                known[place] = (start, end);
+            if self.known.is_news(place, (start, end), sent) {
+                self.insert(start, end);
             }
         }
-        self.known = known;
         self.sacked - before
     }
 

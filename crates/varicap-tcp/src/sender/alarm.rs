@@ -109,6 +109,16 @@ impl Sender {
         }
     }
 
+    /// As [`Sender::on_wake`]; true: the timer was only put off, so that the sender need not be polled.
+    #[inline]
+    pub fn is_put_off(&mut self, now: Time) -> bool {
+        if self.release.looks_at_each() {
+            return false;
+        }
+        self.on_wake();
+        self.alarm.at.min(self.release.wake_at()) > now
+    }
+
     /// The timer waits anew from `now` on, and does not fire before `soonest`.
     #[inline]
     pub(super) fn wait_anew(&mut self, now: Time, wait: Wait, soonest: Time) {
@@ -120,6 +130,11 @@ impl Sender {
 
     #[inline(never)]
     fn wait_exactly(&mut self, now: Time, wait: Wait) {
+        let is_rto = matches!(wait, Wait::Rto | Wait::Timeout);
+        if is_rto && !self.alarm.is_news && self.alarm.at <= now + self.sampling.rtt.soonest_rto() {
+            (self.alarm.wait, self.alarm.since) = (wait, now);
+            return;
+        }
         let at = self.end_of(now, wait);
         if self.alarm.is_news || self.alarm.at > at {
             return self.alarm.set(at);
@@ -182,8 +197,7 @@ mod tests {
         for step in 1..300 {
             if due <= at(step) {
                 wakes += 1;
-                assert!(sender.poll(due).is_none(), "no timer fires, for each was put off");
-                sender.on_wake();
+                assert!(sender.is_put_off(due) && sender.poll(due).is_none(), "no timer fires");
                 due = sender.wake_by();
                 assert_eq!(due, sender.poll_at());
             }
@@ -197,5 +211,8 @@ mod tests {
             early += u32::from(due < exact);
         }
         assert!(early > 250 && wakes == 3, "{early} times early, woken {wakes} times");
+        // Nothing more is acknowledged.
+        let due = sender.poll_at();
+        assert!(!sender.is_put_off(due) && sender.poll(due).is_some(), "the timer fires");
     }
 }

@@ -61,7 +61,7 @@ impl Sender {
             && now < self.alarm.soonest()
             && (self.release.is_open(now) || !is_resending && self.release.is_only_paced(now))
             && !self.offer.probe_due
-            && !(is_resending && self.recovery.may_resend());
+            && !(is_resending && self.recovery.may_resend(end - una <= self.flight_limit()));
         if !simple {
             return self.poll_carefully(now, place);
         }
@@ -100,7 +100,8 @@ impl Sender {
     /// The window has no room for a full segment, with which `flight` bytes would be outstanding.
     #[inline]
     fn end_flight(&mut self, now: Time, flight: u64) {
-        self.hold(flight <= self.unclamped_window());
+        // Only a cwnd beyond the largest window may have room yet.
+        self.hold(self.window.cwnd() > self.max_window && flight <= self.unclamped_window());
         self.settle_timer(now);
     }
 

@@ -132,6 +132,7 @@ impl super::Rule for Rule {
             linear_syn_timeouts: self.linear_syn_timeouts,
             slack: SLACK.as_nanos(),
             least: (self.minimum * MICROSECOND.as_nanos()).min(initial).min(maximum),
+            least_is_added: true,
             is_exact: !self.wheel,
         }
     }

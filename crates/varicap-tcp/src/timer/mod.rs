@@ -101,6 +101,8 @@ struct Limits {
     slack: u64,
     /// No timer that is set for an RTO fires sooner [ns].
     least: u64,
+    /// Whether that is the least that is added to the smoothed RTT.
+    least_is_added: bool,
     /// Whether a timer fires exactly when its RTO is over.
     is_exact: bool,
 }
@@ -172,6 +174,13 @@ impl TimerRule {
     #[inline]
     pub(crate) fn least(&self) -> Span {
         Span::from_nanos(self.limits.least)
+    }
+
+    /// As `least`, once the smoothed RTT is known.
+    #[inline]
+    pub(crate) fn least_after(&self, smoothed: Span) -> Span {
+        let added = if self.limits.least_is_added { smoothed.as_nanos() } else { 0 };
+        Span::from_nanos((self.limits.least + added).min(self.limits.maximum))
     }
 
     /// The RTO before the first sample [ns].

@@ -85,6 +85,7 @@ impl super::Rule for Rule {
             linear_syn_timeouts: 0,
             slack: 1_000_000,
             least: 0,
+            least_is_added: false,
             is_exact: true,
         }
     }

@@ -81,6 +81,7 @@ impl super::Rule for Rule {
             linear_syn_timeouts: 0,
             slack: self.granularity.step,
             least: self.minimum.min(initial).min(maximum),
+            least_is_added: false,
             is_exact: true,
         }
     }

@@ -31,9 +31,11 @@ impl Step {
         floor + u64::from(floor * self.step != n)
     }
 
+    /// The next multiple, which `n` itself may be.
     #[inline]
     pub(super) fn round_up(self, n: u64) -> u64 {
-        self.whole_up(n).saturating_mul(self.step)
+        let rest = n - self.whole(n) * self.step;
+        if rest == 0 { n } else { n.saturating_add(self.step - rest) }
     }
 }
 

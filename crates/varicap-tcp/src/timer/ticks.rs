@@ -82,6 +82,7 @@ impl super::Rule for Rule {
             linear_syn_timeouts: 0,
             slack: self.tick.step,
             least: 0,
+            least_is_added: false,
             is_exact: false,
         }
     }

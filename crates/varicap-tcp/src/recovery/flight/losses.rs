@@ -51,6 +51,8 @@ impl Flight {
     }
 
     /// The number of the first segment beyond the range that the receiver holds around `sent`, segment `number`.
+    #[cold]
+    #[inline(never)]
     fn after_held(&self, number: u64, sent: &Sent) -> u64 {
         let range = self.held.partition_point(|range| range.1 <= sent.from);
         let end = self.held.get(range).map_or(sent.from, |range| range.1);
@@ -88,6 +90,7 @@ impl Flight {
     }
 
     /// Segment `number` is lost, and so is its last retransmission, if it had one.
+    #[inline(never)]
     fn lose(&mut self, number: u64) {
         let Some(sent) = self.segments.get_mut(number) else { return };
         let len = u64::from(sent.len);

@@ -11,7 +11,8 @@ use std::collections::VecDeque;
 use varicap_units::{Span, Time};
 
 use super::Beliefs;
-use crate::segment::{MAX_SACK_BLOCKS, Segment};
+use super::known::Known;
+use crate::segment::Segment;
 use ring::{EVER_RESENT, LOST, RESENT, Ring, SACKED, Sent};
 
 /// Of the segments that were delivered, the one that left last. Source: RFC 8985 §5.2 (RACK.xmit_ts, RACK.end_seq).
@@ -96,8 +97,8 @@ pub(super) struct Flight {
     end: u64,
     /// What the receiver holds: sorted, disjoint, not touching `[start, end)` [B].
     held: VecDeque<(u64, u64)>,
-    /// The blocks of the last acknowledgement, as far as `held` has them [B].
-    known: [(u64, u64); MAX_SACK_BLOCKS],
+    /// The blocks of the last acknowledgement, as far as `held` has them.
+    known: Known,
     /// Retransmissions in the order in which they left: number and time.
     again: VecDeque<(u64, Time)>,
     beliefs: Beliefs,
@@ -280,20 +281,12 @@ impl Flight {
     /// Takes the SACK blocks of an acknowledgement; those that name data never sent are ignored.
     pub(super) fn take_blocks(&mut self, segment: &Segment, moment: &Moment, progress: &mut Progress) {
         let una = segment.ack;
-        let count = usize::from(segment.sack_count).min(segment.sack.len());
-        let mut known = [(0, 0); MAX_SACK_BLOCKS];
-        for (place, &(from, to)) in segment.sack[..count].iter().enumerate() {
+        for (place, &(from, to)) in self.known.begin(segment).iter().enumerate() {
             let block = (una.saturating_add(u64::from(from)), una.saturating_add(u64::from(to)));
-            // Blocks are repeated in their order, perhaps behind a new one (RFC 2018 §4).
-            let is_known = self.known[place] == block || place > 0 && self.known[place - 1] == block;
-            if is_known || block.0 < block.1 && block.1 <= self.end {
-                if !is_known {
-                    self.hold(block.0, block.1, moment, progress);
-                }
-                known[place] = block;
+            if self.known.is_news(place, block, self.end) {
+                self.hold(block.0, block.1, moment, progress);
             }
         }
-        self.known = known;
     }
 
     /// The receiver holds `[start, end)`: marks the segments that it newly covers.
@@ -307,6 +300,12 @@ impl Flight {
             }
             return;
         }
+        self.hold_apart(start, end, moment, progress);
+    }
+
+    /// As `hold`, for what does not extend the last range.
+    #[inline(never)]
+    fn hold_apart(&mut self, start: u64, end: u64, moment: &Moment, progress: &mut Progress) {
         let first = match self.held.back() {
             Some(&(last, _)) if start < last => self.held.partition_point(|range| range.1 < start),
             _ => self.held.len(),
@@ -369,7 +368,7 @@ impl Flight {
     fn forget_held(&mut self) {
         self.segments.unmark(SACKED);
         self.held.clear();
-        self.known = Default::default();
+        self.known.forget();
         self.beliefs.sacked = 0;
         self.judged = 0;
     }
