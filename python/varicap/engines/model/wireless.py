@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from varicap.analyse.models import wireless
     from varicap.analyse.models.wireless_channel import Channel
 
-_LEAST_ROOM = 16
-"""Packets of buffer."""
-_MOST_ROOM = 0.4
-"""Pipes of buffer."""
+_LEAST_PACKETS, _LEAST_ROOM, _MOST_ROOM = 16, 0.18, 0.3
+"""Packets of buffer; pipes of buffer."""
+_LEAST_OUTPUT = 0.7
+"""Share of the slots in which something is received."""
 _MOST_BAD_PACKETS = 2.5
 """Packets that the channel could send in a bad time.  These limits are of random links on which the simulator was
 compared: beyond them it got 0.7 to 2.4 times of what the model says."""
@@ -109,10 +109,15 @@ def _arq_misfits(key: str, arq: Mapping[str, Any]) -> Iterator[str]:
 def _strained(path: FlowPath, found: "wireless.Result") -> Iterator[str]:
     yield from found.validity
     room, pipe = path.room_packets, _pipe(path)
-    if room < _LEAST_ROOM:
+    if room < max(_LEAST_PACKETS, _LEAST_ROOM * pipe):
         yield (
-            f"{path.link['path']}.queue: with less than {_LEAST_ROOM} packets of buffer the window's bursts overflow "
-            "it, which the model's independent arrivals do not"
+            f"{path.link['path']}.queue: with less than {_LEAST_PACKETS} packets of buffer, or {_LEAST_ROOM} of the "
+            f"pipe ({pipe:.3g} packets), the window's bursts overflow it, which the model's arrivals do not"
+        )
+    if found.output < _LEAST_OUTPUT:
+        yield (
+            f"{path.link['path']}.loss: {found.output:.0%} of what is sent is received: with less than "
+            f"{_LEAST_OUTPUT:.0%} TCP gets more than 3/4 of what a queue with independent arrivals leaves"
         )
     if room > _MOST_ROOM * pipe:
         yield (
