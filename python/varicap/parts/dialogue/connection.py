@@ -9,14 +9,23 @@ from dataclasses import replace
 from typing import Any
 
 from varicap._core import Receiver, ScenarioError, Segment, Sender
-from varicap.parts.dialogue import arrival, commands
+from varicap.parts.dialogue import accurate, arrival, commands
+from varicap.parts.dialogue.accurate import Accurate
 from varicap.parts.dialogue.commands import D_SACK, F_RTO, FACK, RACK, TAIL_LOSS_PROBE, Host, behaviours, recovery_of
 from varicap.parts.dialogue.records import Counts, Peer, Record, Sent, Stamps, Standing, Stream, first_of
 from varicap.parts.dialogue.script import LacksError, Options, Packet, Stamp
 
 _MOST_WINDOW = (1 << 32) - 1
+_ACCURATE_SYNS = 2
+"""How often a SYN or a SYN-ACK says anything of AccECN before it says nothing (RFC 9768 §3.1.4)."""
+_DELAYED_FIN_S = 0.04
+"""How long Linux waits with the acknowledgement of a FIN after data, for an answer to take it along [s]."""
 _DELAYED_ACK_S = 0.2
 """What a tail loss probe of a single segment waits for in addition [s]."""
+
+
+_ACE = {"E": "ECE", "W": "CWR", "A": "AE"}
+"""The flags of a count, as scripts and the simulated halves name them."""
 
 
 class Connection:
@@ -42,16 +51,20 @@ class Connection:
         self.ours, self.theirs = Stream(), Stream()
         self.is_closing = self.is_read_closed = False
         self.fin_due_at: float | None = None
+        self.answer_due_at: float | None = None
+        """When the peer's FIN is acknowledged if nothing takes that along."""
         self.records: list[Record] = []
         self.heard: list[tuple[float, Segment]] = []
         self.counts = Counts()
         self.stamps = Stamps()
-        self.cwr_until = self.ecn_reductions = 0
+        self.cwr_until = self.ecn_reductions = self.syns = 0
+        self.counting: Accurate | None = None
         self.error: str | None = None
         self.is_active = syn is None
         if syn is not None:
             self.stamps.hear(syn)
             self._agree(syn)
+        self.segment_size = self._segment_size()
         self._make(now)
         self.drain(now)
 
@@ -61,22 +74,30 @@ class Connection:
         """Settle the options, by the SYN or the SYN-ACK of the peer."""
         self.peer = Peer.agreed(self.host, syn, is_active=self.is_active)
         self.window = syn.window or 0
+        if self.peer.accurate:
+            self.counting = Accurate(self.host.ecn_option, self.host.ecn_fallback, syn=syn.ecn)
+            self.counting.on_arrival(syn)
 
     def _make(self, now: float) -> None:
         """Make the halves with what was settled; they live through what has been heard so far."""
         settings = dict(self.tcp)
-        settings["mss"] = f"{self.peer.mss} B"
+        self.segment_size = self._segment_size()
+        settings["mss"] = f"{self.segment_size} B"
         settings["timestamps"] = self.peer.stamps
-        settings["ecn"] = self.peer.ecn
+        settings["ecn"] = commands.accurate_ecn(settings) if self.peer.accurate else self.peer.ecn
         if not self.peer.sack and recovery_of(settings) in {"sack", "rack"}:
             # Without the peer's consent; RFC 6582 is what RFC 6675 falls back to.
             settings["recovery"] = "newreno"
+        if not self.is_active:
+            settings = commands.doubling(settings)
         if self.host.buffer is not None:
             settings["receive_window"] = f"{self.host.buffer} B"
-        self.settings, self.has = settings, behaviours(settings)
+        self.settings, self.has, self.is_linux = settings, behaviours(settings), commands.is_linux(settings)
         self.sender = Sender(now_s=self.opened_at, handshake=True, measure_rates=True, **settings)
         of_both = {key: value for key, value in settings.items() if key != "control"}
-        self.receiver = Receiver(now_s=self.opened_at, handshake=True, **of_both)
+        # A receiver in AccECN mode has to be asked by a SYN, and a passive one here does not see it.
+        is_asked = self.is_active or not self.peer.accurate
+        self.receiver = Receiver(now_s=self.opened_at, handshake=is_asked, **of_both)
         self.receiver.read_on_demand()
         if self.heard or now > self.opened_at:
             self.sender.poll(self.opened_at)
@@ -85,6 +106,22 @@ class Connection:
                 self.sender.poll(due)
             if segment is not None:
                 self.sender.push(at, segment)
+
+    def _segment_size(self) -> int:
+        """The most that a segment holds beside the AccECN option [B]."""
+        has_option = self.counting is not None and self.counting.sends
+        return max(self.peer.mss - (accurate.OPTION_SIZE if has_option else 0), 1)
+
+    def set_ecn_option(self, now: float, value: int) -> None:
+        """``tcp_ecn_option`` changes, which counts at once."""
+        if self.counting is not None:
+            self.counting.option = value
+            self._fit(now)
+
+    def _fit(self, now: float) -> None:
+        """Let segments have the size that the AccECN option leaves them."""
+        if self._segment_size() != self.segment_size and not (self.written or self.receiver.delivered or self.pieces):
+            self._make(now)
 
     def change(self, now: float, key: str, value: Any) -> None:
         """Change a setting of TCP: the connection is made again, which is the same as long as it has sent no data."""
@@ -108,7 +145,13 @@ class Connection:
         """When something happens although nothing arrives [s]."""
         if self.state in {"CLOSE", "TIME_WAIT"}:
             return None
-        times = (self.sender.poll_at(), self.receiver.poll_at(), self.fin_due_at, self._probe_at())
+        times = (
+            self.sender.poll_at(),
+            self.receiver.poll_at(),
+            self.fin_due_at,
+            self.answer_due_at,
+            self._probe_at(),
+        )
         return min((at for at in times if at is not None), default=None)
 
     def drain(self, now: float) -> None:
@@ -129,6 +172,8 @@ class Connection:
                 self._send_data(now, segment)
         if self.state not in {"SYN_SENT", "SYN_RECV"}:
             self._send_fin_if_due(now)
+            if self.answer_due_at is not None and now >= self.answer_due_at:
+                self.acknowledge(now)
             while (answer := self.receiver.poll(now)) is not None:
                 self._send_ack(now, answer)
 
@@ -155,21 +200,40 @@ class Connection:
         self.counts.segments_out += 1
         self.emit(Sent(now, packet, self.standing()))
 
-    def _send_syn(self, now: float) -> None:
+    def _send_syn(self, now: float, *, is_answer: bool = False) -> None:
+        """A SYN or SYN-ACK leaves, at first, by the timer or, `is_answer`, since the peer has sent its SYN again."""
         host = self.host
         if self.is_active:
             stamp = self._stamp(now) if host.timestamps else None
             options = Options(host.mss, self.host.window_scale(), host.sack, stamp)
-            packet = Packet(False, "SEW" if host.ecn == 1 else "S", 0, 0, options=options)
+            packet = Packet(False, f"S{self._syn_flags()}", 0, 0, options=options)
         else:
             stamp = self._stamp(now) if self.peer.stamps else None
             self.stamps.last_ack = 1
             scale = self.host.window_scale() if self.peer.scale is not None else None
-            options = Options(host.mss, scale, self.peer.sack, stamp)
-            packet = Packet(False, "SE." if self.peer.ecn else "S.", 0, 0, 1, options=options)
+            has_option = self.counting is not None and self.counting.option > 0 and not self.syns and not is_answer
+            counts = accurate.first_option() if has_option else ()
+            options = Options(host.mss, scale, self.peer.sack, stamp, counts=counts)
+            packet = Packet(False, f"S{self._syn_ack_flags()}.", 0, 0, 1, options=options)
+        self.syns += not is_answer
         window = self._advertised(host.buffer, 0)
         self.edge = None if window is None else 1 + window
         self._send(now, replace(packet, window=window, ecn="noecn"))
+
+    def _syn_flags(self) -> str:
+        """What a SYN asks for; AccECN twice (RFC 9768 §3.1.4.1)."""
+        if self.host.ecn == 3:
+            return "EWA" if self.syns < _ACCURATE_SYNS else ""
+        return "EW" if self.host.ecn in {1, 4} else ""
+
+    def _syn_ack_flags(self) -> str:
+        """What a SYN-ACK agrees to; in AccECN mode it says how the SYN arrived, until it has been lost twice."""
+        if self.counting is None:
+            return "E" if self.peer.ecn else ""
+        if self.syns < _ACCURATE_SYNS:
+            return accurate.mirror(self.counting.syn)
+        self.counting.is_capable = False
+        return ""
 
     def _send_data(self, now: float, segment: Segment) -> None:
         carried = self.receiver.acknowledge(now)
@@ -185,24 +249,50 @@ class Connection:
         flags = "F" if self.is_closing and end == self.written else ""
         if flags:
             self._note_fin(now)
-        flags += ("E" if "ECE" in carried.flags else "") + ("W" if "CWR" in segment.flags else "") + "."
-        ecn = "ect0" if "ECT" in segment.flags else "noecn"
+        if self.counting is None:
+            flags += ("E" if "ECE" in carried.flags else "") + ("W" if "CWR" in segment.flags else "")
+        else:
+            flags += _ace_of(carried)
+            if segment.len == self.segment_size != self._segment_size():
+                raise LacksError("segments whose size changes with the AccECN option")
+        ecn = ("ect1" if "ECT1" in segment.flags else "ect0") if "ECT" in segment.flags else "noecn"
+        if self.counting is not None and not self.counting.is_capable:
+            ecn = "noecn"
+        flags += "."
         self._send(now, self._packet(now, flags, start + 1, segment.len, carried, ecn))
 
     def _send_ack(self, now: float, answer: Segment) -> None:
-        # The acknowledgement of a SYN-ACK does not echo its ECN setup (RFC 3168 §6.1.1).
-        flags = "E." if "ECE" in answer.flags and "SYN" not in answer.flags else "."
-        self._send(now, self._packet(now, flags, self._next(), 0, answer))
+        if self.counting is None:
+            # The acknowledgement of a SYN-ACK does not echo its ECN setup (RFC 3168 §6.1.1).
+            flags = "E" if "ECE" in answer.flags and "SYN" not in answer.flags else ""
+        else:
+            flags = accurate.mirror(self.counting.syn) if "SYN" in answer.flags else _ace_of(answer)
+        self._send(now, self._packet(now, f"{flags}.", self._next(), 0, answer, self._bare_ecn()))
 
     def acknowledge(self, now: float) -> None:
         """Send an acknowledgement at once."""
         self._send_ack(now, self.receiver.acknowledge(now))
 
+    def _bare_ecn(self) -> str:
+        """The codepoint of a segment without data: in AccECN mode Linux's are ECN-capable, too."""
+        return "ect0" if self.counting is not None and self.counting.is_capable else "noecn"
+
+    def _challenge(self, now: float, packet: Packet) -> None:
+        """Answer a segment that may not be the peer's; in AccECN mode one to a SYN says how that arrived (Linux)."""
+        if self.counting is None or "S" not in packet.flags:
+            self.acknowledge(now)
+            return
+        self.counting.syn = packet.ecn
+        self.counting.on_arrival(packet)
+        flags = f"{accurate.mirror(packet.ecn)}."
+        self._send(now, self._packet(now, flags, self._next(), 0, self.receiver.acknowledge(now), self._bare_ecn()))
+
     def _send_fin_if_due(self, now: float) -> None:
         if not self.is_closing or self.ours.fin is not None or self.sent_end < self.written:
             return
         carried = self.receiver.acknowledge(now)
-        packet = self._packet(now, "F.", self._next(), 0, carried)
+        flags = "" if self.counting is None else _ace_of(carried)
+        packet = self._packet(now, f"F{flags}.", self._next(), 0, carried, self._bare_ecn())
         self._note_fin(now)
         self._send(now, packet)
 
@@ -215,14 +305,23 @@ class Connection:
     def _packet(self, now: float, flags: str, start: int, length: int, carried: Segment, ecn: str = "noecn") -> Packet:
         ack = (carried.ack or 0) + 1 + self.theirs.done
         stamp = self._stamp(now) if self.peer.stamps else None
-        self.stamps.last_ack = ack
+        self.stamps.last_ack, self.answer_due_at = ack, None
         sack = tuple((start + 1, end + 1) for start, end in carried.sack) if self.peer.sack else ()
+        counts: tuple[tuple[str, int], ...] = ()
+        if self.counting is not None:
+            sack, counts = self.counting.with_option(self._bytes_received(), sack, has_stamp=stamp is not None)
         scale = (self.host.window_scale() or 0) if self.peer.scale is not None else 0
         limit = None if self.host.buffer is None else carried.window
         window = self._advertised(limit, scale)
         if window is not None:
             self.edge = max(self.edge or 0, ack + (window << scale))
-        return Packet(False, flags, start, length, ack, window, Options(stamp=stamp, sack=sack), ecn)
+        options = Options(stamp=stamp, sack=sack, counts=counts)
+        return Packet(False, flags, start, length, ack, window, options, ecn, is_counted=self.counting is not None)
+
+    def _bytes_received(self) -> dict[str, int]:
+        """The payload that was counted, by the names of the option's fields [B]."""
+        _, received = self.receiver.ecn_counts or (0, (1, 0, 1))
+        return dict(zip(accurate.BYTES, received, strict=True))
 
     def _next(self) -> int:
         """The sequence number of what would be sent next."""
@@ -243,8 +342,11 @@ class Connection:
         packet = replace(packet, start=arrival.relative(packet.start))
         if self.state == "SYN_SENT":
             self._on_syn_sent(now, packet)
-        elif self.state == "SYN_RECV" and packet.flags.replace("E", "").replace("W", "") == "S":
-            self._send_syn(now)
+        elif self.state == "SYN_RECV" and set(packet.flags) - set("EWA") == {"S"}:
+            if self.counting is not None:
+                self.counting.syn = packet.ecn
+                self.counting.is_capable &= accurate.count(packet.flags) > 0
+            self._send_syn(now, is_answer=True)
         else:
             self._on_judged(now, packet)
         self.drain(now)
@@ -253,7 +355,7 @@ class Connection:
         recent = self.stamps.recent if self.peer.stamps else None
         match arrival.judged(packet, self.following, self.edge, recent):
             case arrival.Judgement.CHALLENGED:
-                self.acknowledge(now)
+                self._challenge(now, packet)
             case arrival.Judgement.OUTSIDE:
                 self._refuse(now, packet)
             case arrival.Judgement.TAKEN if "R" in packet.flags:
@@ -274,7 +376,10 @@ class Connection:
             self._need(D_SACK)
         if D_SACK in self.has and 1 <= packet.start < packet.start + packet.length <= self.following:
             # The receiver answers at once, and says what it had already.
-            self._give(now, packet.start - 1, packet.start - 1 + packet.length, [])
+            if self.counting is not None:
+                self.counting.on_repeat(packet.start)
+                self.counting.on_arrival(packet)
+            self._give(now, packet.start - 1, packet.start - 1 + packet.length, self._marks_of(packet))
         else:
             self.acknowledge(now)
         if packet.length and packet.start == self.following and "." in packet.flags and self.state != "SYN_RECV":
@@ -302,11 +407,15 @@ class Connection:
         self._agree(packet)
         self._make(now)
         self._establish(now, packet, is_scaled=False)
-        setup = ["ECE", "CWR"] if self.peer.ecn else []
+        setup = ["ECE", "CWR", *(["AE"] if self.peer.accurate else [])] if self.peer.ecn else []
         self.receiver.push(now, Segment(flags=["SYN", *setup], sent_at_s=now))
+        self._count_mark(now, packet)
 
     def _on_third(self, now: float, packet: Packet) -> None:
         if packet.ack == 1:
+            if self.counting is not None:
+                self.counting.on_third(packet)
+                self.counting.on_arrival(packet)
             self._establish(now, packet, is_scaled=True)
             self._on_segment(now, packet)
         else:
@@ -315,7 +424,9 @@ class Connection:
 
     def _establish(self, now: float, packet: Packet, *, is_scaled: bool) -> None:
         self._take_window(packet, is_scaled=is_scaled)
-        flags = ["SYN", "ACK", "ECE"] if self.peer.ecn else ["SYN", "ACK"]
+        self._fit(now)
+        agreed = ["CWR"] if self.peer.accurate else ["ECE"] if self.peer.ecn else []
+        flags = ["SYN", "ACK", *agreed]
         answer = Segment(ack=0, flags=flags, window=self.window, echo_s=self.opened_at, sent_at_s=now)
         self._hear(now, answer)
         self.state = "ESTABLISHED"
@@ -339,15 +450,19 @@ class Connection:
             # RFC 9293 §3.10.7.4: it is answered and dropped.
             self.acknowledge(now)
             return
+        is_later = packet.stamp is not None and arrival.is_later(packet.stamp, self.stamps.recent)
         self.stamps.hear(packet)
+        if self.counting is not None:
+            self.counting.on_arrival(packet)
+            self._fit(now)
         if ack >= self.una:
-            self._on_ack(now, packet, ack)
+            self._on_ack(now, packet, ack, is_later=is_later)
         elif RACK in self.has and (sack := self._sack(packet, ack)):
             # An acknowledgement that was overtaken: its blocks are still news.
             self._hear(now, Segment(ack=ack, sack=sack, window=self.window, flags=["ACK"], sent_at_s=now))
         self._on_data(now, packet)
 
-    def _on_ack(self, now: float, packet: Packet, ack: int) -> None:
+    def _on_ack(self, now: float, packet: Packet, ack: int, *, is_later: bool) -> None:
         if (packet.start, ack) >= self.window_from:
             self.window_from = (packet.start, ack)
             self._take_window(packet, is_scaled=True)
@@ -360,17 +475,26 @@ class Connection:
             self._need(F_RTO)
             self._need(RACK)
         flags = ["ACK"]
-        if "E" in packet.flags and self.peer.ecn:
+        if "E" in packet.flags and self.peer.ecn and self.counting is None:
             flags.append("ECE")
         echo, is_resent = self._echo_of(packet) or (now, False)
         if is_resent:
             flags.append("RESENT")
+        counted, is_ordered = None, True
+        if self.counting is not None:
+            # A later timestamp is all that tells the order of acknowledgements without progress.
+            is_ordered = is_later and ack >= self.una and self.sent_end > 0
+            if ack > self.una or sack or is_ordered:
+                counted = self.counting.on_progress(packet)
+            flags += _names(accurate.flags((accurate.count(packet.flags) - self.counting.marks) % 8))
+            sack = sack[:3] if counted else sack
         segment = Segment(
             ack=ack,
             sack=sack,
             window=self.window,
             flags=flags,
-            sent_at_s=now,
+            ecn_bytes=counted,
+            sent_at_s=now if is_ordered else 0.0,
             echo_s=echo,
             len=packet.length,
             seq=max(packet.start - 1, 0),
@@ -416,6 +540,8 @@ class Connection:
             return
         start, end = max(packet.start - 1, 0), packet.end - 1
         is_whole = self.edge is None or end < self.edge
+        if not is_whole and self.is_linux and self.unread == 0 and start <= self.receiver.delivered:
+            raise LacksError("a segment larger than the window, which an empty buffer takes")
         if not is_whole:
             # What lies beyond the window is cut off, and a FIN with it.
             end = (self.edge or 0) - 1
@@ -424,35 +550,64 @@ class Connection:
         if packet.length > 0:
             if self.ours.fin is not None and self.is_read_closed:
                 raise LacksError("data for a socket that was closed (a reset)")
-            self._note_duplicate(start, end)
+            is_repeated = self._note_duplicate(start, end)
             self.counts.data_in += 1
             self.counts.last_data_in = now
-            flags = []
-            if self.peer.ecn:
-                flags += ["CE"] if packet.ecn == "ce" else []
-                flags += ["CWR"] if "W" in packet.flags else []
-            self._give(now, start, end, flags)
+            is_over = self.theirs.fin is not None and self.theirs.fin == end <= self.receiver.delivered
+            if not (is_over and self.is_linux):
+                # Linux reports no duplicate beside a FIN, which ends what it keeps for SACK (tcp_fin).
+                self._give(now, start, end, self._marks_of(packet), is_whole=is_repeated)
+        else:
+            self._count_mark(now, packet)
         if self.theirs.fin is not None and self.theirs.fin == self.receiver.delivered:
             self._on_fin(now)
 
-    def _give(self, now: float, start: int, end: int, flags: list[str]) -> None:
-        """Give data to the receiver; what is larger than a segment was put together on the way, as by Linux's GRO."""
-        for piece in range(start, end, self.host.mss):
-            length = min(end - piece, self.host.mss)
+    def _marks_of(self, packet: Packet) -> list[str]:
+        """The flags of a segment that arrived, as far as they are about ECN."""
+        if self.counting is not None:
+            return {"ce": ["CE", "ECT"], "ect0": ["ECT"], "ect1": ["ECT", "ECT1"]}.get(packet.ecn or "", [])
+        if not self.peer.ecn:
+            return []
+        return (["CE"] if packet.ecn == "ce" else []) + (["CWR"] if "W" in packet.flags else [])
+
+    def _count_mark(self, now: float, packet: Packet) -> None:
+        """A mark counts on a segment without data, too (RFC 9768 §3.2.2.2)."""
+        if self.counting is not None and packet.ecn == "ce":
+            self.receiver.push(now, Segment(seq=self.receiver.delivered, flags=["CE", "ECT"], sent_at_s=now))
+
+    def _give(self, now: float, start: int, end: int, flags: list[str], *, is_whole: bool = False) -> None:
+        """Give data to the receiver; what is larger than a segment was put together on the way, as by Linux's GRO.
+
+        Of what `is_whole`, one duplicate is reported.
+        """
+        most = end - start if is_whole else self.host.peer_mss or self.host.mss
+        for piece in range(start, end, most):
+            length = min(end - piece, most)
             self.receiver.push(now, Segment(seq=piece, len=length, flags=flags, sent_at_s=now))
 
-    def _note_duplicate(self, start: int, end: int) -> None:
-        """Remember what arrived, and notice what did before, which a receiver with D-SACK would report."""
+    def _note_duplicate(self, start: int, end: int) -> bool:
+        """Remember what arrived; whether some of it did before, which a receiver with D-SACK would report."""
         delivered = self.receiver.delivered
         self.pieces = [piece for piece in self.pieces if piece[1] > delivered]
-        if self.peer.sack and (start < delivered or any(low < end and start < high for low, high in self.pieces)):
+        is_repeated = start < delivered or any(low < end and start < high for low, high in self.pieces)
+        if self.peer.sack and is_repeated:
             self._need(D_SACK)
         self.pieces.append((start, end))
+        return is_repeated
 
     def _on_fin(self, now: float) -> None:
         self.theirs.done = True
         changes = {"ESTABLISHED": "CLOSE_WAIT", "FIN_WAIT1": "CLOSING", "FIN_WAIT2": "TIME_WAIT"}
-        self.acknowledge(now)
+        unacknowledged = self.following - self.stamps.last_ack
+        if self.is_linux and self.state == "ESTABLISHED" and self.counts.data_in and unacknowledged <= self.peer.mss:
+            # tcp_fin: the application is expected to answer.
+            self.answer_due_at = now + _DELAYED_FIN_S
+        elif self.counting is not None and self.state == "FIN_WAIT2" and self.is_read_closed:
+            # What is left of a connection that Linux has closed does not count.
+            carried = self.receiver.acknowledge(now)
+            self._send(now, self._packet(now, ".", self._next(), 0, carried, self._bare_ecn()))
+        else:
+            self.acknowledge(now)
         self.state = changes.get(self.state, self.state)
 
     # What the application does.
@@ -490,7 +645,7 @@ class Connection:
 
     def standing(self) -> Standing:
         """How the sender stands now."""
-        mss, ssthresh = self.peer.mss, self.sender.ssthresh
+        mss, ssthresh = self.segment_size, self.sender.ssthresh
         state = "cwr" if self.is_reduced else self.sender.state
         return Standing(
             self.sender.in_flight / mss, self.sender.cwnd / mss, None if ssthresh is None else ssthresh / mss, state
@@ -500,3 +655,12 @@ class Connection:
     def is_reduced(self) -> bool:
         """Whether the window fell for an ECN echo and what was in flight then still is; RACK says so itself."""
         return RACK not in self.has and self.sender.state in {"open", "disorder"} and self.una < self.cwr_until
+
+
+def _ace_of(segment: Segment) -> str:
+    """The flags by which a receiver counts."""
+    return "".join(flag for flag, name in _ACE.items() if name in segment.flags)
+
+
+def _names(flags: str) -> list[str]:
+    return [_ACE[flag] for flag in flags]

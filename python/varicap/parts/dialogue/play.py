@@ -91,6 +91,7 @@ class _Player:
         self.first_stamps: tuple[int, int] | None = None
         self.setup = commands.Setup()
         self.setup.host.mss = int(_number(script, "mtu", 1500, 128, 65535)) - _HEADERS
+        self.setup.host.peer_mss = int(_number(script, "mss", 0, 1, 65535))
         commands.with_stack(self.setup, given)
         commands.for_host(self.setup, given)
         self.blocks: dict[int, asserts.Block] = {}
@@ -138,10 +139,14 @@ class _Player:
         return found
 
     def _apply(self, command: Command) -> None:
-        before = (commands.copied(self.setup.host), dict(self.setup.tcp))
+        before, option = (commands.copied(self.setup.host), dict(self.setup.tcp)), self.setup.host.ecn_option
         commands.apply(self.setup, command.text, self.folder)
         # What was given counts more than what the script sets.
         self.sockets.given = commands.for_host(self.setup, self.all_given)
+        connection = self.sockets.connection
+        if connection is not None and self.setup.host.ecn_option != option:
+            connection.set_ecn_option(self.now, self.setup.host.ecn_option)
+            before[0].ecn_option = self.setup.host.ecn_option
         if self.sockets.is_open and before != (self.setup.host, self.setup.tcp):
             raise LacksError("settings that change after the connection was opened")
         try:
@@ -330,7 +335,7 @@ class _Player:
             return None
         place = before[-1].packet.end if before else expected.start
         connection = self.sockets.connection
-        mss = expected.length if connection is None or self.is_strict else connection.peer.mss
+        mss = expected.length if connection is None or self.is_strict else connection.segment_size
         if packet.start != place or packet.length != min(mss, expected.end - place):
             return f"data {compare.data(packet)}, not {place}:{expected.end}({expected.end - place})"
         return compare.disagreement(before[0].packet, packet) if before else None
