@@ -261,6 +261,11 @@ def test_what_comes_after_a_segment_counts_from_when_it_was_sent() -> None:
         ("+0 `sysctl -q net.ipv4.tcp_sack=yes`", "the setting tcp_sack=yes"),
         ("+0 `sysctl -q net.ipv4.tcp_ecn=3`", "settings that change after the connection was opened"),
         ("+0 `sysctl -q net.ipv4.tcp_ecn=6`", "the setting tcp_ecn=6"),
+        ("+0 `sysctl -q net.ipv4.tcp_min_tso_segs=0`", "the setting tcp_min_tso_segs=0"),
+        (
+            "+0 `tc qdisc replace dev tun0 root fq limit 9`",
+            "a queue of the host (tc qdisc replace dev tun0 root fq limit 9)",
+        ),
         ("+0 `sysctl -qp some.conf`", "the settings of a file (sysctl -qp some.conf)"),
         ("+0 `ip route change 192.0.2.1 dev tun0 initcwnd 10 mtu 500`", "ip route mtu 500"),
         ("+0 `ip route change default via 10.0.0.1 quickack 1`", "ip route quickack 1"),
@@ -336,6 +341,9 @@ def test_a_send_buffer_with_a_size_is_a_lack_once_more_is_written() -> None:
     assert after_handshake(buffer, write, "+.1 < . 1:1(0) ack 2001 win 65535", write).passed
     played = after_handshake(buffer, write, "+.1 < . 1:1(0) ack 2000 win 65535", write)
     assert [lack.what for lack in played.lacks] == ["a send buffer that fills"]
+    # Linux takes twice as much.
+    assert after_handshake(buffer, write, write, stack="linux").passed
+    assert after_handshake(buffer, write, write, write, stack="linux").verdict is Verdict.SKIPPED
 
 
 def test_a_socket_may_be_made_non_blocking() -> None:
@@ -694,6 +702,17 @@ def test_timers_of_linux_are_due_to_the_millisecond_unless_they_are_given() -> N
     assert after_handshake(*first, resent, head=exact, stack="linux").passed
     wheel = {"linux": {"hertz": 250, "wheel": True}}
     assert after_handshake(*first, resent, head=exact, stack="linux", timer=wheel).time_s == pytest.approx(0.416)
+
+
+def test_a_host_with_fq_holds_segments_back_and_others_do_not() -> None:
+    script = (ROOT / "tests/dialogues/linux/fq.pkt").read_text()
+    assert dialogue(text=script, stack="linux").passed
+    at_once = dialogue(text=script.replace("root fq", "root pfifo"), stack="linux")
+    assert at_once.what.startswith("it was to be sent at 0.202500 s")
+    slower = script.replace("`tc", "`sysctl -q net.ipv4.tcp_pacing_ss_ratio=100\ntc")
+    assert dialogue(text=slower, stack="linux").what.startswith("it was to be sent at 0.202500 s")
+    larger = script.replace("`tc", "`sysctl -q net.ipv4.tcp_min_tso_segs=4\ntc")
+    assert dialogue(text=larger, stack="linux").what.startswith("it was to be sent at 0.202500 s")
 
 
 def test_the_timer_of_a_syn_ack_doubles_whatever_the_timer_is() -> None:

@@ -47,6 +47,13 @@ class Host:
     """As ``tcp_ecn_option``: when segments carry the AccECN option."""
     ecn_fallback: bool = True
     """As ``tcp_ecn_fallback``."""
+    has_fq: bool = False
+    """The host's queue is ``fq``, which paces."""
+    slow_start_percent: int = 200
+    avoidance_percent: int = 120
+    """As ``tcp_pacing_ss_ratio`` and ``tcp_pacing_ca_ratio``."""
+    least_offload: int = 2
+    """As ``tcp_min_tso_segs``."""
     buffer: int | None = None
     """Receive buffer [B], once the script or the user has set one; until then it is unlimited."""
     most_buffer: int = 6 * 1024 * 1024
@@ -217,6 +224,12 @@ def _flag(text: str) -> bool:
     return int(text, 0) != 0
 
 
+def _positive(text: str) -> int:
+    if (number := int(text, 0)) < 1:
+        raise ValueError
+    return number
+
+
 def _rto_min(setup: Setup, span: str) -> None:
     setup.tcp["timer"] = {setup.timer: {"minimum": span}}
 
@@ -291,13 +304,15 @@ _SYSCTLS: dict[str, Callable[[Setup, str], None]] = {
     "tcp_ecn_option": _ecn_option,
     "tcp_ecn_fallback": _host("ecn_fallback", _flag),
     "tcp_rmem": _receive_buffers,
+    "tcp_pacing_ss_ratio": _host("slow_start_percent", _positive),
+    "tcp_pacing_ca_ratio": _host("avoidance_percent", _positive),
+    "tcp_min_tso_segs": _host("least_offload", _positive),
 }
 _PLACES_OF_A_ROUTE = {"dev", "via", "src", "proto", "protocol", "scope", "table", "metric", "onlink"}
 _NO_SEND_BUFFER = "no send buffer that fills"
 _NO_FAST_OPEN = "no fast open, which is a skip"
 _WITHOUT_MEANING = {
-    **dict.fromkeys(("tcp_tso_win_divisor", "tcp_min_tso_segs", "tcp_autocorking"), "segments leave one by one"),
-    **dict.fromkeys(("tcp_pacing_ss_ratio", "tcp_pacing_ca_ratio"), "no pacing by these ratios"),
+    **dict.fromkeys(("tcp_tso_win_divisor", "tcp_autocorking"), "segments leave one by one"),
     **dict.fromkeys(("tcp_wmem", "tcp_notsent_lowat"), _NO_SEND_BUFFER),
     **dict.fromkeys(("tcp_fastopen", "tcp_fastopen_key", "tcp_fastopen_blackhole_timeout_sec"), _NO_FAST_OPEN),
     **dict.fromkeys(("tcp_syn_retries", "tcp_synack_retries"), "no handshake is given up"),
@@ -326,6 +341,8 @@ def _read(setup: Setup, command: str, folder: Path, depth: int) -> None:
             _settings(setup, [f"{words[-1]}={' '.join(words[1:-1])}"])
         elif name == "ip" and ("route" in words[:3] or "mtu" in words):
             _route(setup, words)
+        elif name == "tc" and words[-2:] == ["root", "fq"]:
+            setup.host.has_fq = True
         elif name == "tc" and not {"pfifo", "delete", "del"} & {words[-1], *words[2:3]}:
             raise LacksError(f"a queue of the host ({' '.join(words)})")
         elif name in {"iptables", "ip6tables", "nft"}:

@@ -12,6 +12,7 @@ from varicap._core import Receiver, ScenarioError, Segment, Sender
 from varicap.parts.dialogue import accurate, arrival, commands
 from varicap.parts.dialogue.accurate import Accurate
 from varicap.parts.dialogue.commands import D_SACK, F_RTO, FACK, RACK, TAIL_LOSS_PROBE, Host, behaviours, recovery_of
+from varicap.parts.dialogue.fq import FairQueue, Window
 from varicap.parts.dialogue.records import Counts, Peer, Record, Sent, Stamps, Standing, Stream, first_of
 from varicap.parts.dialogue.script import LacksError, Options, Packet, Stamp
 
@@ -57,6 +58,9 @@ class Connection:
         self.heard: list[tuple[float, Segment]] = []
         self.counts = Counts()
         self.stamps = Stamps()
+        self.queue: FairQueue | None = None
+        if host.has_fq:
+            self.queue = FairQueue(host.slow_start_percent, host.avoidance_percent, host.least_offload)
         self.cwr_until = self.ecn_reductions = self.syns = 0
         self.counting: Accurate | None = None
         self.error: str | None = None
@@ -198,7 +202,17 @@ class Connection:
 
     def _send(self, now: float, packet: Packet) -> None:
         self.counts.segments_out += 1
-        self.emit(Sent(now, packet, self.standing()))
+        departure = now if self.queue is None or packet.length else self.queue.bare(now)
+        self.emit(Sent(departure, packet, self.standing()))
+
+    def _departure(self, now: float, size: int) -> float:
+        """When a segment with data leaves the host, which may hold it back."""
+        rtt = self.sender.smoothed_rtt_s
+        if self.queue is None or not rtt:
+            return now
+        cwnd = max(self.sender.cwnd, self.sent_end - self.una)
+        window = Window(cwnd, self.sender.ssthresh, rtt, self.segment_size)
+        return self.queue.data(now, size, self.counts.data_out, window)
 
     def _send_syn(self, now: float, *, is_answer: bool = False) -> None:
         """A SYN or SYN-ACK leaves, at first, by the timer or, `is_answer`, since the peer has sent its SYN again."""
@@ -239,8 +253,9 @@ class Connection:
         carried = self.receiver.acknowledge(now)
         start, end = segment.seq, segment.seq + segment.len
         is_resent = start < self.sent_end
-        self.records.append(Record(start, end, now, is_resent))
         self.counts.data_out += 1
+        departure = self._departure(now, segment.len)
+        self.records.append(Record(start, end, departure, is_resent))
         self.counts.bytes_out += segment.len
         self.counts.bytes_resent += segment.len if is_resent else 0
         self.counts.last_data_out = now
@@ -258,8 +273,7 @@ class Connection:
         ecn = ("ect1" if "ECT1" in segment.flags else "ect0") if "ECT" in segment.flags else "noecn"
         if self.counting is not None and not self.counting.is_capable:
             ecn = "noecn"
-        flags += "."
-        self._send(now, self._packet(now, flags, start + 1, segment.len, carried, ecn))
+        self._send(departure, self._packet(now, f"{flags}.", start + 1, segment.len, carried, ecn))
 
     def _send_ack(self, now: float, answer: Segment) -> None:
         if self.counting is None:

@@ -350,6 +350,9 @@ class _Player:
         """What was sent next after the parts `before` of the same expected segment, by the time `limit`."""
         while not self.queue and self._step(limit):
             pass
+        while self.queue and self._step(min(self.queue[0].at, limit)):
+            # A queue of the host holds it back.
+            pass
         if self.queue:
             return self.queue[0]
         self._show_parts(before)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from varicap.parts.dialogue.commands import Setup, control, copied, merged, nagle
+from varicap.parts.dialogue.commands import Setup, control, copied, is_linux, merged, nagle
 from varicap.parts.dialogue.connection import Connection
 from varicap.parts.dialogue.records import Sent
 from varicap.parts.dialogue.script import ANYTHING, Call, LacksError, Named, Packet, Value, Word, shown
@@ -183,7 +183,8 @@ class Sockets:
                 if "receive_window" not in self.setup.given:
                     self.setup.host.buffer = max(value, 1)
             case "SO_SNDBUF" if isinstance(value, int):
-                self.send_buffer = value
+                # Linux takes twice as much as it is asked for.
+                self.send_buffer = value * (2 if is_linux(self.given) else 1)
             case "TCP_MAXSEG" if isinstance(value, int):
                 self._before_data(socket, name)
                 if not 88 <= value <= 32767:
