@@ -49,6 +49,10 @@ class Connection:
         self.progress_at = now
         """When new data left, or was acknowledged."""
         self.una = self.sent_end = self.written = self.read_end = 0
+        self.held = 0
+        """Data of a short segment that the application has asked to hold back [B]."""
+        self.is_corked = False
+        self.held_until: float | None = None
         self.ours, self.theirs = Stream(), Stream()
         self.is_closing = self.is_read_closed = False
         self.fin_due_at: float | None = None
@@ -139,6 +143,8 @@ class Connection:
 
     def set_no_delay(self, now: float, is_on: bool) -> None:
         """Let short segments leave at once, or wait as the stack's do."""
+        if is_on:
+            self._release()
         self.tcp["nagle"] = "off" if is_on else commands.nagle(self.tcp)
         self.sender.set_nagle(self.tcp["nagle"])
         self.drain(now)
@@ -154,6 +160,7 @@ class Connection:
             self.receiver.poll_at(),
             self.fin_due_at,
             self.answer_due_at,
+            self.held_until,
             self._probe_at(),
         )
         return min((at for at in times if at is not None), default=None)
@@ -167,6 +174,8 @@ class Connection:
                 raise LacksError("a FIN that is sent again")
             # The timer is the data's.
             self.fin_due_at = now + self.sender.rto_s
+        if self.held_until is not None and now >= self.held_until:
+            self._release()
         if (probe_at := self._probe_at()) is not None and now >= probe_at:
             self._need(TAIL_LOSS_PROBE)
         while (segment := self.sender.poll(now)) is not None:
@@ -518,6 +527,9 @@ class Connection:
         self.una = max(self.una, ack)
         self.progress_at = now if is_news else self.progress_at
         self._hear(now, segment)
+        if is_news and not self.is_corked:
+            # Linux asks whether there is more only when it is written.
+            self._release()
         reductions = self.sender.counters["ecn_reductions"]
         if reductions > self.ecn_reductions:
             self.ecn_reductions, self.cwr_until = reductions, self.sent_end
@@ -626,11 +638,31 @@ class Connection:
 
     # What the application does.
 
-    def write(self, now: float, size: int) -> None:
-        """The application offers data."""
+    def write(self, now: float, size: int, *, is_more: bool = False) -> None:
+        """The application offers data; if there is more to come, a short segment waits for it."""
         self.written += size
-        self.sender.write(size)
+        self.held += size
+        waits = self.held % self.segment_size if is_more or self.is_corked else 0
+        if self.held > waits:
+            self.sender.write(self.held - waits)
+        self.held = waits
+        if self.held and self.una == self.sent_end and self.held_until is None:
+            # What Linux would do if it were the window that holds it back: a probe, which takes it along.
+            self.held_until = now + self.sender.rto_s
         self.drain(now)
+
+    def cork(self, now: float, is_on: bool) -> None:
+        """Hold all short segments back, or let them go."""
+        self.is_corked = is_on
+        if not is_on:
+            self._release()
+        self.drain(now)
+
+    def _release(self) -> None:
+        """Let go what was held back."""
+        if self.held:
+            self.sender.write(self.held)
+        self.held, self.held_until = 0, None
 
     @property
     def unread(self) -> int:
@@ -651,6 +683,7 @@ class Connection:
             self.state = "CLOSE"
             return
         if not self.is_closing:
+            self._release()
             self.is_closing = True
             self.sender.close()
             self.drain(now)
