@@ -688,6 +688,13 @@ class Connection:
             self.sender.close()
             self.drain(now)
 
+    def abort(self, now: float) -> None:
+        """The application closes the connection with unread data, which the peer has to know (RFC 2525 §2.17)."""
+        if self.written > self.sent_end:
+            raise LacksError("a reset before all data has left")
+        self._send(now, self._packet(now, "R.", self._next(), 0, self.receiver.acknowledge(now)))
+        self.state = "CLOSE"
+
     # How it stands.
 
     def standing(self) -> Standing:

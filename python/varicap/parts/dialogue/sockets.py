@@ -157,7 +157,8 @@ class Sockets:
         self.sockets = {key: each for key, each in self.sockets.items() if each is not socket}
         if connection is not None:
             if connection.unread and connection.state != "CLOSE":
-                raise LacksError("a socket that is closed with unread data (a reset)")
+                connection.abort(now)
+                return 0, None
             connection.close_writing(now)
             connection.is_read_closed = True
         return 0, None
