@@ -6,6 +6,7 @@ The counts themselves, and what follows from them, are those of the simulated ha
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from varicap._core import Segment
 from varicap.parts.dialogue.script import Packet
 
 FIRST_CE_COUNT = 5
@@ -14,6 +15,8 @@ BYTES = ("e0b", "ceb", "e1b")
 """The counters of payload, as the simulated receiver has them."""
 
 _BITS = (("A", 4), ("W", 2), ("E", 1))
+_NAMES = {"E": "ECE", "W": "CWR", "A": "AE"}
+"""The flags of a count, as scripts and the simulated halves name them."""
 _MIRRORS = {"ect1": "EW", "ect0": "A", "ce": "WA"}
 """What a segment of the handshake says of how the one before it arrived; else CWR alone (Tables 2 and 3)."""
 _FIRST = {"e0b": 1, "ceb": 0, "e1b": 1}
@@ -37,6 +40,16 @@ def count(flags: str) -> int:
 def flags(ace: int) -> str:
     """The flags that hold an ACE field, as scripts name them."""
     return "".join(flag for flag, bit in reversed(_BITS) if ace & bit)
+
+
+def names(flags: str) -> list[str]:
+    """The names that the simulated halves have for flags of a count."""
+    return [_NAMES[flag] for flag in flags]
+
+
+def flags_of(segment: Segment) -> str:
+    """The flags by which a receiver counts, as scripts name them."""
+    return "".join(flag for flag, name in _NAMES.items() if name in segment.flags)
 
 
 def mirror(codepoint: str | None) -> str:
