@@ -704,6 +704,19 @@ def test_timers_of_linux_are_due_to_the_millisecond_unless_they_are_given() -> N
     assert after_handshake(*first, resent, head=exact, stack="linux", timer=wheel).time_s == pytest.approx(0.416)
 
 
+def test_a_window_that_linux_would_take_from_the_memory_of_packets_is_a_skip() -> None:
+    buffer = HANDSHAKE.replace("+0 bind", "+0 setsockopt(3, SOL_SOCKET, SO_RCVBUF, [20000], 4) = 0\n+0 bind")
+    for window, stack, verdict in (
+        (20000, "linux", Verdict.PASSED),
+        (18980, "linux", Verdict.SKIPPED),
+        (18980, "rfc", Verdict.DIFFERS),
+    ):
+        script = buffer.replace("ack 1 <mss 1460", f"ack 1 win {window} <mss 1460")
+        assert dialogue(text=script, stack=stack).verdict is verdict
+    script = buffer.replace("ack 1 <mss 1460", "ack 1 win 18980 <mss 1460")
+    assert dialogue(text=script, stack="linux", receive_window="20000 B").verdict is Verdict.DIFFERS
+
+
 def test_a_host_with_fq_holds_segments_back_and_others_do_not() -> None:
     script = (ROOT / "tests/dialogues/linux/fq.pkt").read_text()
     assert dialogue(text=script, stack="linux").passed

@@ -71,6 +71,11 @@ class Sockets:
         """Whether there is a connection that is not over."""
         return self.connection is not None and self.connection.state not in {"CLOSE", "TIME_WAIT"}
 
+    @property
+    def has_linux_buffer(self) -> bool:
+        """Whether the receive buffer has the size that the script gives it, which is none of data alone in Linux."""
+        return is_linux(self.given) and "receive_window" not in self.setup.given
+
     # Calls.
 
     def call(self, now: float, call: Call) -> Result:
