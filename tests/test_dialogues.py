@@ -238,7 +238,7 @@ def test_what_comes_after_a_segment_counts_from_when_it_was_sent() -> None:
         ("+0 setsockopt(4, SOL_SOCKET, SO_ZEROCOPY, [1], 4) = 0", "MSG_ZEROCOPY"),
         ("+0 send(4, ..., 100, MSG_OOB) = 100", "urgent data"),
         ("+0 < P. 1:101(100) ack 1 win 100 urg 5", "urgent data"),
-        ("+0 < SA 0:0(0) win 65535 <mss 1000>", "AccECN"),
+        ("+0 `sysctl -q net.ipv4.tcp_ecn_option=1`", "the setting tcp_ecn_option=1"),
         ("+0 < icmp unreachable frag_needed mtu 1200 [1:1001(1000)]", "ICMP"),
         ("+0 > udp (1000)", "UDP"),
         ("+0 epoll_wait(5, {events=EPOLLIN, fd=4}, 1, 0) = 1", "the call epoll_wait"),
@@ -259,7 +259,13 @@ def test_what_comes_after_a_segment_counts_from_when_it_was_sent() -> None:
         ("+0 `sysctl -q net.ipv4.tcp_shrink_window=1`", "the setting tcp_shrink_window=1"),
         ("+0 `echo 1 >/proc/sys/net/ipv4/tcp_thin_linear_timeouts`", "the setting tcp_thin_linear_timeouts=1"),
         ("+0 `sysctl -q net.ipv4.tcp_sack=yes`", "the setting tcp_sack=yes"),
-        ("+0 `sysctl -q net.ipv4.tcp_ecn=3`", "AccECN (tcp_ecn=3)"),
+        ("+0 `sysctl -q net.ipv4.tcp_ecn=3`", "settings that change after the connection was opened"),
+        ("+0 `sysctl -q net.ipv4.tcp_ecn=6`", "the setting tcp_ecn=6"),
+        ("+0 `sysctl -q net.ipv4.tcp_min_tso_segs=0`", "the setting tcp_min_tso_segs=0"),
+        (
+            "+0 `tc qdisc replace dev tun0 root fq limit 9`",
+            "a queue of the host (tc qdisc replace dev tun0 root fq limit 9)",
+        ),
         ("+0 `sysctl -qp some.conf`", "the settings of a file (sysctl -qp some.conf)"),
         ("+0 `ip route change 192.0.2.1 dev tun0 initcwnd 10 mtu 500`", "ip route mtu 500"),
         ("+0 `ip route change default via 10.0.0.1 quickack 1`", "ip route quickack 1"),
@@ -335,6 +341,9 @@ def test_a_send_buffer_with_a_size_is_a_lack_once_more_is_written() -> None:
     assert after_handshake(buffer, write, "+.1 < . 1:1(0) ack 2001 win 65535", write).passed
     played = after_handshake(buffer, write, "+.1 < . 1:1(0) ack 2000 win 65535", write)
     assert [lack.what for lack in played.lacks] == ["a send buffer that fills"]
+    # Linux takes twice as much.
+    assert after_handshake(buffer, write, write, stack="linux").passed
+    assert after_handshake(buffer, write, write, write, stack="linux").verdict is Verdict.SKIPPED
 
 
 def test_a_socket_may_be_made_non_blocking() -> None:
@@ -615,7 +624,7 @@ def test_options_at_the_head_have_their_effect_or_are_named() -> None:
     assert after_handshake(head=head.format(1500)).passed
     assert after_handshake(head=head.format(1400)).what == "mss 1360, not 1460"
     assert after_handshake(head=head.format(1400), mss="1460 B").passed
-    for option in ("--mss=1000", "--non_fatal=packet", "--tcp_ts_ecr_scaled"):
+    for option in ("--speed=1000", "--non_fatal=packet", "--tcp_ts_ecr_scaled"):
         played = after_handshake(head=option + "\n")
         assert played.verdict is Verdict.SKIPPED
         assert [(lack.line, lack.what) for lack in played.lacks] == [(1, f"the option {option.split('=')[0]}")]
@@ -661,6 +670,15 @@ def test_what_turns_out_to_be_missing_on_the_way_is_a_skip_too() -> None:
         ("+0 < . 1:1(0) ack 1", "1:6", "a segment that arrives has a window"),
         ("\n--tolerance_usec=1\n0 socket(...) = 3", "2:1", "there is no option `--tolerance_usec`"),
         ("--mtu=12\n0 socket(...) = 3", "1:1", "--mtu=12 is not a number from 128 to 65535"),
+        ("--mss=0\n0 socket(...) = 3", "1:1", "--mss=0 is not a number from 1 to 65535"),
+        ("+0 < .8 1:1(0) ack 1 win 9", "1:6", "expected one number from 0 to 7 in place of the flags A, W and E"),
+        ("+0 < E.5 1:1(0) ack 1 win 9", "1:6", "expected one number from 0 to 7 in place of the flags A, W and E"),
+        (
+            "+0 < . 1:1(0) ack 1 win 9 <ECN e0b 1 e1b 1>",
+            "1:43",
+            "expected the counters of an AccECN option",
+        ),
+        ("+0 < . 1:1(0) ack 1 win 9 <ECN ceb 16777216>", "1:36", "the counter ceb is 16777216, not from 0 to 16777215"),
         ("0 socket(...) = EAGAIN", "1:17", "expected what the call returns, a number or `...`, not `EAGAIN`"),
         ("0 socket(...) = [3]", "1:17", "expected what the call returns"),
         ("", "1:1", "the script has no events"),
@@ -674,6 +692,71 @@ def test_a_mistake_is_named_with_its_place(text: str, place: str, message: str) 
         dialogue(text=text)
     assert str(raised.value).startswith(f"script:{place}: ")
     assert message in str(raised.value)
+
+
+def test_timers_of_linux_are_due_to_the_millisecond_unless_they_are_given() -> None:
+    # A dialogue says when a timer is due, and not when the kernel's timer wheel comes to it.
+    exact = "--tolerance_percent=0\n--tolerance_usecs=1\n"
+    first = "+0 write(4, ..., 1000) = 1000", "+0 > . 1:1001(1000) ack 1"
+    resent = "+.3 > . 1:1001(1000) ack 1"
+    assert after_handshake(*first, resent, head=exact, stack="linux").passed
+    wheel = {"linux": {"hertz": 250, "wheel": True}}
+    assert after_handshake(*first, resent, head=exact, stack="linux", timer=wheel).time_s == pytest.approx(0.416)
+
+
+def test_a_window_that_linux_would_take_from_the_memory_of_packets_is_a_skip() -> None:
+    buffer = HANDSHAKE.replace("+0 bind", "+0 setsockopt(3, SOL_SOCKET, SO_RCVBUF, [20000], 4) = 0\n+0 bind")
+    for window, stack, verdict in (
+        (20000, "linux", Verdict.PASSED),
+        (18980, "linux", Verdict.SKIPPED),
+        (18980, "rfc", Verdict.DIFFERS),
+    ):
+        script = buffer.replace("ack 1 <mss 1460", f"ack 1 win {window} <mss 1460")
+        assert dialogue(text=script, stack=stack).verdict is verdict
+    script = buffer.replace("ack 1 <mss 1460", "ack 1 win 18980 <mss 1460")
+    assert dialogue(text=script, stack="linux", receive_window="20000 B").verdict is Verdict.DIFFERS
+
+
+def test_a_host_with_fq_holds_segments_back_and_others_do_not() -> None:
+    script = (ROOT / "tests/dialogues/linux/fq.pkt").read_text()
+    assert dialogue(text=script, stack="linux").passed
+    at_once = dialogue(text=script.replace("root fq", "root pfifo"), stack="linux")
+    assert at_once.what.startswith("it was to be sent at 0.202500 s")
+    slower = script.replace("`tc", "`sysctl -q net.ipv4.tcp_pacing_ss_ratio=100\ntc")
+    assert dialogue(text=slower, stack="linux").what.startswith("it was to be sent at 0.202500 s")
+    larger = script.replace("`tc", "`sysctl -q net.ipv4.tcp_min_tso_segs=4\ntc")
+    assert dialogue(text=larger, stack="linux").what.startswith("it was to be sent at 0.202500 s")
+
+
+def test_the_timer_of_a_syn_ack_doubles_whatever_the_timer_is() -> None:
+    synack = "> S. 0:0(0) ack 1 <mss 1460,sackOK>"
+    head = "\n".join(HANDSHAKE.splitlines()[:5])
+    for timer in ("linux", {"linux": {"wheel": False}}, "rfc6298"):
+        assert dialogue(text=f"{head}\n+1 {synack}\n+2 {synack}\n+4 {synack}", stack="linux", timer=timer).passed
+
+
+def test_what_accurate_ecn_counts_is_known_only_where_it_was_agreed_on() -> None:
+    check = "+0 %{ assert tcpi_delivered_ce == 0 }%"
+    played = after_handshake(check, stack="linux")
+    assert [lack.what for lack in played.lacks] == ["the name tcpi_delivered_ce of this connection"]
+    accurate = HANDSHAKE.replace("< S 0:0", "< SEWA 0:0").replace("> S. 0:0", "> SW. 0:0")
+    accurate = accurate.replace("mss 1460,sackOK", "mss 1460,sackOK,ECN e1b 1 ceb 0 e0b 1").replace(
+        "< . 1:1", "< W. 1:1"
+    )
+    for given in ("accurate", {"accurate": {"option": True}}):
+        assert dialogue(text=accurate + check, stack="linux", ecn=given).passed
+    without = accurate.replace(",ECN e1b 1 ceb 0 e0b 1", "")
+    assert dialogue(text=without + check, stack="linux", ecn={"accurate": {"option": False}}).passed
+    assert dialogue(text=accurate, stack="linux").what == "flags SE., not SW.; ECN missing, not e1b 1 ceb 0 e0b 1"
+
+
+def test_a_segment_whose_size_would_change_with_the_accurate_ecn_option_is_a_skip() -> None:
+    hello = HANDSHAKE.replace("< S 0:0", "< SEWA 0:0").replace("> S. 0:0", "> SW. 0:0").replace("< . 1:1", "< W. 1:1")
+    hello = hello.replace("mss 1460,sackOK", "mss 1460,sackOK,ECN e1b 1 ceb 0 e0b 1")
+    events = "+0 write(4, ..., 3000) = 3000", "+0 > .5 1:3001(3000) ack 1"
+    heard = "+.1 < .5 1:1(0) ack 3001 win 65535 <ECN e0b 3001 ceb 0 e1b 1>"
+    played = dialogue(text="\n".join([hello.strip(), *events, heard, events[0]]), stack="linux", ecn="accurate")
+    assert [lack.what for lack in played.lacks] == ["segments whose size changes with the AccECN option"]
 
 
 def test_no_input_makes_it_fail_in_another_manner() -> None:

@@ -669,6 +669,9 @@ class Receiver:
     @property
     def delivered(self) -> int:
         """Bytes in order so far."""
+    @property
+    def ecn_counts(self) -> tuple[int, tuple[int, int, int]] | None:
+        """What accurate ECN has counted: packets with CE, and the payload with ECT(0), CE and ECT(1) [B]."""
 
 # Only on Linux:
 

@@ -370,7 +370,7 @@ fn ecn_is_a_truth_value_a_name_or_a_table() {
         Ok(tcp) => Ok((tcp.ecn, serde_json::to_value(tcp.ecn).unwrap())),
         Err(error) => Err(error.to_string()),
     };
-    let accurate = |option| EcnMode::Accurate(AccurateEcn { option });
+    let accurate = |option| EcnMode::Accurate(AccurateEcn { option, as_linux: false });
     assert_eq!(ecn(json!(false)), Ok((EcnMode::Off, json!(false))));
     assert_eq!(ecn(json!("none")), Ok((EcnMode::Off, json!(false))));
     assert_eq!(ecn(json!(true)), Ok((EcnMode::Classic, json!(true))));

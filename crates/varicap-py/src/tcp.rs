@@ -470,6 +470,11 @@ impl PyReceiver {
         self.0.delivered()
     }
 
+    #[getter]
+    fn ecn_counts(&self) -> Option<(u32, [u32; 3])> {
+        self.0.ecn_counts()
+    }
+
     fn __repr__(&self) -> String {
         format!("<receiver: {} B in order>", self.0.delivered())
     }

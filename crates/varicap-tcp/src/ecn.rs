@@ -42,11 +42,16 @@ pub struct AccurateEcn {
     /// Whether acknowledgements carry the option that counts marked bytes, too: 8 bytes each, and one SACK block less
     /// (RFC 9768 §3.2.3). Default: true.
     pub option: bool,
+    /// Whether the sender does as Linux where that is not what the standards say: what it sends again is ECN-capable, too
+    /// (RFC 3168 §6.1.5 forbids that, RFC 8311 §4.3 lets experiments do it), and where acknowledgements cover more than four
+    /// packets on average and no option tells, the count moved by no more than it must have (Linux 7.0; RFC 9768 appendix A.2
+    /// takes the most). Default: false.
+    pub as_linux: bool,
 }
 
 impl Default for AccurateEcn {
     fn default() -> AccurateEcn {
-        AccurateEcn { option: true }
+        AccurateEcn { option: true, as_linux: false }
     }
 }
 

@@ -422,6 +422,7 @@ fn ecn() -> impl Strategy<Value = EcnMode> {
     prop_oneof![
         Just(EcnMode::Off),
         Just(EcnMode::Classic),
-        any::<bool>().prop_map(|option| EcnMode::Accurate(AccurateEcn { option })),
+        any::<(bool, bool)>()
+            .prop_map(|(option, as_linux)| EcnMode::Accurate(AccurateEcn { option, as_linux })),
     ]
 }

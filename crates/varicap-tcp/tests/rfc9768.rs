@@ -12,8 +12,9 @@ use varicap_tcp::{
 };
 use varicap_units::{Amount, Bytes, Span, Streams, Time};
 
-const ACCURATE: EcnMode = EcnMode::Accurate(AccurateEcn { option: true });
-const BARE: EcnMode = EcnMode::Accurate(AccurateEcn { option: false });
+const ACCURATE: EcnMode = EcnMode::Accurate(AccurateEcn { option: true, as_linux: false });
+const BARE: EcnMode = EcnMode::Accurate(AccurateEcn { option: false, as_linux: false });
+const AS_LINUX: EcnMode = EcnMode::Accurate(AccurateEcn { option: false, as_linux: true });
 const CE: Flags = Flags::ECT.with(Flags::CE);
 
 fn with(ecn: EcnMode) -> TcpConfig {
@@ -389,6 +390,53 @@ fn what_is_sent_again_is_not_ecn_capable_but_counts() {
     script.at(ms(1000));
     assert_eq!(script.last().data, nth(0));
     assert_eq!(script.last().segment.flags, Flags::RESENT.with(Flags::of_ace(5)));
+}
+
+/// RFC 8311 §4.3 lets experiments do it; Linux does in AccECN mode, and only there.
+#[test]
+fn what_linux_sends_again_is_ecn_capable_with_counts() {
+    let resent = |ecn| {
+        let mut script = Script::greedy(&with(ecn));
+        script.at(ms(1000));
+        assert_eq!(script.last().data, nth(0));
+        script.last().segment.flags
+    };
+    assert_eq!(resent(AS_LINUX), Flags::RESENT.with(Flags::of_ace(5)).with(Flags::ECT));
+    assert_eq!(resent(EcnMode::Classic), Flags::RESENT);
+}
+
+/// §3.2.2.5.2 and appendix A.2: a field that may have wrapped moved by the most that it can have. Linux 7.0 believes the
+/// least if acknowledgements cover more than four packets on average.
+#[test]
+fn where_acknowledgements_are_thinned_linux_takes_the_least() {
+    let marks = |ecn, acks: &[(u64, u32)]| {
+        let mut script = Script::greedy(&with(ecn));
+        script.at(ms(100));
+        for &(number, ace) in acks {
+            let flags = Flags::ACK.with(Flags::of_ace(ace));
+            script.push(Segment { ack: number * MSS, flags, window: u32::MAX, ..Segment::default() });
+        }
+        script.sender.counters().reported_marks
+    };
+    // Ten packets at once, and nothing moved: none were marked, or eight.
+    assert_eq!(marks(BARE, &[(10, 5)]), 8);
+    assert_eq!(marks(AS_LINUX, &[(10, 5)]), 0);
+    assert_eq!(marks(AS_LINUX, &[(10, 6)]), 1);
+    // After one that covers a single packet, nine at once are an exception.
+    assert_eq!(marks(AS_LINUX, &[(1, 5), (10, 5)]), 8);
+}
+
+/// A receiver tells what it has counted, ECT(0), CE and ECT(1), whether or not an option says it.
+#[test]
+fn counters_can_be_read() {
+    let mut receiver = Receiver::new(&with(BARE), Time::ZERO);
+    let ect1 = Flags::ECT.with(Flags::ECT1);
+    for (number, flags) in [(0, Flags::ECT), (1, CE), (2, ect1), (3, ect1)] {
+        answer(&mut receiver, ms(number), &packet(number, flags));
+    }
+    let size = MSS as u32;
+    assert_eq!(receiver.ecn_counts(), Some((6, [1 + size, size, 1 + 2 * size])));
+    assert_eq!(Receiver::new(&with(EcnMode::Classic), Time::ZERO).ecn_counts(), None);
 }
 
 /// A control that reads each mark keeps RFC 3168's echo, packet by packet.

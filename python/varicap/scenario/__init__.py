@@ -566,6 +566,14 @@ class AccurateEcn(Part):
 
     Default: true.
     """
+    as_linux: bool | None = None
+    """Whether the sender does as Linux where that is not what the standards say: what it sends again is ECN-capable,
+    too (RFC 3168 §6.1.5 forbids that, RFC 8311 §4.3 lets experiments do it), and where acknowledgements cover more than
+    four packets on average and no option tells, the count moved by no more than it must have (Linux 7.0; RFC 9768
+    appendix A.2 takes the most).
+
+    Default: false.
+    """
 
 
 EcnMode: TypeAlias = bool | Literal["none", "classic", "accurate"] | AccurateEcn

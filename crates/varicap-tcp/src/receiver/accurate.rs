@@ -93,6 +93,14 @@ impl Accurate {
 }
 
 impl Receiver {
+    /// What has been counted in AccECN mode: packets that arrived with CE (r.cep), and the payload that arrived as ECT(0), as
+    /// CE and as ECT(1) (r.e0b, r.ceb and r.e1b) [B].
+    pub fn ecn_counts(&self) -> Option<(u32, [u32; 3])> {
+        self.accurate
+            .as_ref()
+            .map(|counts| (counts.packets, [counts.capable[0], counts.marked_bytes, counts.capable[1]]))
+    }
+
     /// A SYN arrived with these flags.
     pub(super) fn negotiate(&mut self, flags: Flags) {
         match self.takes_ecn {

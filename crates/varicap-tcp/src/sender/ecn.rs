@@ -24,6 +24,8 @@ pub(super) struct Ecn {
     pub(super) plain: Flags,
     /// Every packet is ECN-capable, and its own acknowledgement reports its mark to the congestion control.
     marks_each: bool,
+    /// What is sent again is ECN-capable in AccECN mode.
+    resent_capable: bool,
     /// What the congestion control needs.
     need: EcnNeed,
     /// The flags of ECN-capable data: ECT(0), or ECT(1).
@@ -53,6 +55,7 @@ impl Ecn {
             timestamps: config.timestamps && config.recovery.is_selective(),
             plain: Flags::ACK,
             marks_each,
+            resent_capable: wants.ecn != EcnNeed::AsSet,
             need: wants.ecn,
             capable: Flags::ECT,
             is_read: marks_each,
@@ -62,14 +65,16 @@ impl Ecn {
             reduced_from: 0,
         };
         if is_set && mode.accurate().is_some() {
-            ecn.begin_accurate();
+            ecn.begin_accurate(mode);
         }
         ecn
     }
 
-    fn begin_accurate(&mut self) {
+    fn begin_accurate(&mut self, mode: EcnMode) {
+        let as_linux = mode.accurate().is_some_and(|config| config.as_linux);
         self.enabled = true;
-        self.accurate = Some(Feedback::new(self.timestamps));
+        self.resent_capable |= as_linux;
+        self.accurate = Some(Feedback::new(self.timestamps, as_linux));
         if self.need == EcnNeed::L4s {
             // RFC 9331 §4.1, §4.2: ECT(1) only with feedback that counts.
             (self.capable, self.is_read) = (Flags::ECT.with(Flags::ECT1), true);
@@ -96,7 +101,7 @@ impl Ecn {
             EcnMode::Accurate(_) => match flags.ace() {
                 0b000 | 0b111 => {}
                 0b001 => self.enabled = true,
-                _ => self.begin_accurate(),
+                _ => self.begin_accurate(self.asks),
             },
         }
     }
@@ -112,7 +117,7 @@ impl Ecn {
     /// a queue marks early it would be what is lost, and elsewhere out of order (RFC 8311 §4.3 allows it).
     pub(super) fn resent_flags(&self) -> Flags {
         let bare = Flags::RESENT.with(self.bare_flags());
-        let is_capable = self.marks_each || self.need != EcnNeed::AsSet && self.enabled;
+        let is_capable = self.marks_each || self.resent_capable && self.enabled;
         if is_capable { bare.with(self.capable) } else { bare }
     }
 

@@ -9,6 +9,10 @@ use crate::segment::{FIRST_CE_COUNT, Flags, Segment};
 const ACE_VALUES: u32 = 8;
 const BYTE_VALUES: u32 = 1 << 24;
 
+/// Packets that an acknowledgement covers on average from which on others have been left out on the way, in 64ths as is the
+/// weight of each. Source: Linux 7.0 (`ACK_COMP_THRESH`, `PKTS_ACKED_WEIGHT`, `PKTS_ACKED_PREC`).
+const THINNED: u32 = 4 * 64;
+
 /// What an acknowledgement says of marks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Marks {
@@ -30,13 +34,30 @@ pub(super) struct Feedback {
     /// When the latest acknowledgement left that counted; timestamps reveal that.
     latest: Time,
     timestamps: bool,
+    /// Packets that an acknowledgement covers, smoothed, if thinned ones are to be taken at their word [1/64 packet].
+    covered: Option<u32>,
 }
 
 impl Feedback {
     /// In step with the receiver's initial values (RFC 9768 §3.2.1). `timestamps`: acknowledgements have an order even if
     /// nothing new is acknowledged.
-    pub(super) fn new(timestamps: bool) -> Feedback {
-        Feedback { packets: FIRST_CE_COUNT, bytes: 0, estimated: 0, latest: Time::ZERO, timestamps }
+    pub(super) fn new(timestamps: bool, as_linux: bool) -> Feedback {
+        let covered = as_linux.then_some(0);
+        Feedback { packets: FIRST_CE_COUNT, bytes: 0, estimated: 0, latest: Time::ZERO, timestamps, covered }
+    }
+
+    /// Whether acknowledgements are thinned, with this one that covers `newly` packets.
+    fn is_thinned(&mut self, newly: u32) -> bool {
+        let Some(covered) = &mut self.covered else { return false };
+        let sample = newly.saturating_mul(64);
+        *covered = if *covered == 0 {
+            sample
+        } else if newly == 0 {
+            *covered
+        } else {
+            u32::try_from((u64::from(*covered) * 63 + u64::from(sample)) / 64).unwrap_or(u32::MAX)
+        };
+        *covered > THINNED
     }
 
     /// An acknowledgement shows that `arrived` bytes, sent as segments of `mss`, have arrived that were not known to.
@@ -55,7 +76,8 @@ impl Feedback {
             self.bytes = counted.marked;
             u64::from(moved).saturating_sub(std::mem::take(&mut self.estimated))
         });
-        let packets = likely(least, newly, counted, mss);
+        let is_thinned = self.is_thinned(newly) && counted.is_none();
+        let packets = if is_thinned { least } else { likely(least, newly, counted, mss) };
         self.packets = self.packets.wrapping_add(packets);
         let bytes = counted.unwrap_or_else(|| {
             // RFC 9768 appendix A.3: without the option, marked packets are taken as full-sized.

@@ -60,6 +60,11 @@ def is_outdated(stamp: Stamp, recent: int) -> bool:
     return (stamp.value - recent) % _NUMBERS >= _NUMBERS // 2
 
 
+def is_later(stamp: Stamp, recent: int) -> bool:
+    """Whether a segment's timestamp is newer than the latest."""
+    return 0 < (stamp.value - recent) % _NUMBERS < _NUMBERS // 2
+
+
 def has_duplicate(blocks: tuple[tuple[int, int], ...], ack: int) -> bool:
     """Whether the first block reports what came twice (RFC 2883 §4): it begins below `ack` or is in another."""
     (start, end), *others = blocks

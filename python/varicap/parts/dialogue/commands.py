@@ -25,6 +25,8 @@ _BEHAVIOUR = {
     "tcp_dsack": D_SACK,
     "tcp_fack": FACK,
 }
+_EXACT_TIMER = {"hertz": 1000, "wheel": False}
+"""Scripts say when a timer of Linux is due, in ticks of 1 ms, and not when its timer wheel comes to it."""
 _OF_RACK = {TAIL_LOSS_PROBE: "tail_loss_probe", F_RTO: "frto"}
 """Behaviour that is a parameter of recovery by time."""
 
@@ -34,11 +36,24 @@ class Host:
     """What the simulated host has in addition to its TCP settings, mostly what it offers in a handshake."""
 
     mss: int = 1460
+    peer_mss: int = 0
+    """What larger segments that arrive were put together from [B]; 0: segments as large as its own MSS."""
     sack: bool = True
     timestamps: bool = True
     window_scaling: bool = True
     ecn: int = 2
-    """As ``tcp_ecn``: 0 never, 1 asks for it, 2 agrees to it."""
+    """As ``tcp_ecn``: 0 never, 1 asks for it, 2 agrees to it; 3 to 5 agree to AccECN, 3 asks for it, 4 for ECN."""
+    ecn_option: int = 2
+    """As ``tcp_ecn_option``: when segments carry the AccECN option."""
+    ecn_fallback: bool = True
+    """As ``tcp_ecn_fallback``."""
+    has_fq: bool = False
+    """The host's queue is ``fq``, which paces."""
+    slow_start_percent: int = 200
+    avoidance_percent: int = 120
+    """As ``tcp_pacing_ss_ratio`` and ``tcp_pacing_ca_ratio``."""
+    least_offload: int = 2
+    """As ``tcp_min_tso_segs``."""
     buffer: int | None = None
     """Receive buffer [B], once the script or the user has set one; until then it is unlimited."""
     most_buffer: int = 6 * 1024 * 1024
@@ -98,6 +113,8 @@ def merged(setup: Setup, given: Mapping[str, Any]) -> dict[str, Any]:
         parameters = tcp["recovery"].get("rack", {}) if isinstance(tcp["recovery"], dict) else {}
         off = {key: False for behaviour, key in _OF_RACK.items() if behaviour in setup.off}
         tcp["recovery"] = {"rack": {**parameters, **off}}
+    if setup.timer == "linux" and "timer" not in given:
+        tcp["timer"] = {"linux": {**_EXACT_TIMER, **tcp.get("timer", {}).get("linux", {})}}
     if D_SACK in setup.off and "dsack" not in given:
         tcp["dsack"] = False
     return tcp
@@ -113,6 +130,18 @@ def recovery_of(tcp: Mapping[str, Any]) -> str:
     """The name of the recovery, whether it has parameters or not."""
     recovery = tcp.get("recovery", "sack")
     return str(next(iter(recovery))) if isinstance(recovery, Mapping) else str(recovery)
+
+
+def doubling(tcp: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings `tcp` for a passive side: the timer of a SYN-ACK always doubles, also Linux's."""
+    timer = tcp.get("timer")
+    parameters = timer.get("linux") if isinstance(timer, Mapping) else {} if timer == "linux" else None
+    return dict(tcp) if parameters is None else {**tcp, "timer": {"linux": {"linear_syn_timeouts": 0, **parameters}}}
+
+
+def is_linux(tcp: Mapping[str, Any]) -> bool:
+    """Whether the stack of a connection with the settings `tcp` is Linux's."""
+    return str(tcp.get("stack")) == "linux"
 
 
 def behaviours(tcp: Mapping[str, Any]) -> frozenset[str]:
@@ -145,10 +174,22 @@ def for_host(setup: Setup, given: Mapping[str, Any]) -> dict[str, Any]:
     if "timestamps" in rest:
         host.timestamps = bool(rest.pop("timestamps"))
     if "ecn" in rest:
-        host.ecn = 1 if rest.pop("ecn") else 0
+        host.ecn, host.ecn_option = _given_ecn(rest.pop("ecn"))
     if recovery_of(rest) not in _SELECTIVE:
         host.sack = False
     return rest
+
+
+def accurate_ecn(tcp: Mapping[str, Any]) -> dict[str, Any]:
+    """The setting of AccECN for both halves of a connection, whose host writes the option."""
+    return {"accurate": {"option": False, "as_linux": is_linux(tcp)}}
+
+
+def _given_ecn(given: Any) -> tuple[int, int]:
+    """``tcp_ecn`` and ``tcp_ecn_option`` for the setting `given`, a name, a truth or a table."""
+    if isinstance(given, Mapping) and "accurate" in given:
+        return 3, 2 if given["accurate"].get("option", True) else 0
+    return (3, 2) if given == "accurate" else (0 if given in {False, "none"} else 1, 2)
 
 
 def habits(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -181,6 +222,12 @@ def _tcp(key: str, value: Callable[[str], Any]) -> Callable[[Setup, str], None]:
 
 def _flag(text: str) -> bool:
     return int(text, 0) != 0
+
+
+def _positive(text: str) -> int:
+    if (number := int(text, 0)) < 1:
+        raise ValueError
+    return number
 
 
 def _rto_min(setup: Setup, span: str) -> None:
@@ -229,10 +276,20 @@ def _asks(setup: Setup, key: str, text: str) -> None:
             _ignore(setup, f"{key}={text} (no {behaviour})")
 
 
+_MOST_ECN = 5
+
+
 def _ecn(setup: Setup, text: str) -> None:
-    if int(text, 0) > 2:
-        raise LacksError(f"AccECN (tcp_ecn={text})")
+    if not 0 <= int(text, 0) <= _MOST_ECN:
+        raise ValueError
     setup.host.ecn = int(text, 0)
+
+
+def _ecn_option(setup: Setup, text: str) -> None:
+    if int(text, 0) not in {0, 2, 3}:
+        # Sparingly: the wait for acknowledgements that say more is not there.
+        raise ValueError
+    setup.host.ecn_option = int(text, 0)
 
 
 _SYSCTLS: dict[str, Callable[[Setup, str], None]] = {
@@ -244,18 +301,22 @@ _SYSCTLS: dict[str, Callable[[Setup, str], None]] = {
     "tcp_timestamps": _host("timestamps", _flag),
     "tcp_window_scaling": _host("window_scaling", _flag),
     "tcp_ecn": _ecn,
+    "tcp_ecn_option": _ecn_option,
+    "tcp_ecn_fallback": _host("ecn_fallback", _flag),
     "tcp_rmem": _receive_buffers,
+    "tcp_pacing_ss_ratio": _host("slow_start_percent", _positive),
+    "tcp_pacing_ca_ratio": _host("avoidance_percent", _positive),
+    "tcp_min_tso_segs": _host("least_offload", _positive),
 }
 _PLACES_OF_A_ROUTE = {"dev", "via", "src", "proto", "protocol", "scope", "table", "metric", "onlink"}
 _NO_SEND_BUFFER = "no send buffer that fills"
 _NO_FAST_OPEN = "no fast open, which is a skip"
 _WITHOUT_MEANING = {
-    **dict.fromkeys(("tcp_tso_win_divisor", "tcp_min_tso_segs", "tcp_autocorking"), "segments leave one by one"),
-    **dict.fromkeys(("tcp_pacing_ss_ratio", "tcp_pacing_ca_ratio"), "no pacing by these ratios"),
+    **dict.fromkeys(("tcp_tso_win_divisor", "tcp_autocorking"), "segments leave one by one"),
     **dict.fromkeys(("tcp_wmem", "tcp_notsent_lowat"), _NO_SEND_BUFFER),
     **dict.fromkeys(("tcp_fastopen", "tcp_fastopen_key", "tcp_fastopen_blackhole_timeout_sec"), _NO_FAST_OPEN),
     **dict.fromkeys(("tcp_syn_retries", "tcp_synack_retries"), "no handshake is given up"),
-    "tcp_ecn_option": "no AccECN",
+    "tcp_ecn_option_beacon": "the AccECN option goes with each segment",
     "tcp_syncookies": "no backlog that overflows",
     "tcp_no_metrics_save": "no metrics are kept",
 }
@@ -280,6 +341,8 @@ def _read(setup: Setup, command: str, folder: Path, depth: int) -> None:
             _settings(setup, [f"{words[-1]}={' '.join(words[1:-1])}"])
         elif name == "ip" and ("route" in words[:3] or "mtu" in words):
             _route(setup, words)
+        elif name == "tc" and words[-2:] == ["root", "fq"]:
+            setup.host.has_fq = True
         elif name == "tc" and not {"pfifo", "delete", "del"} & {words[-1], *words[2:3]}:
             raise LacksError(f"a queue of the host ({' '.join(words)})")
         elif name in {"iptables", "ip6tables", "nft"}:

@@ -1,6 +1,7 @@
 """Whether what was sent is what the script expects."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from varicap.parts.dialogue.script import LacksError, Options, Packet
 
@@ -10,16 +11,21 @@ _ECN_OF = {"ect01": {"ect0", "ect1"}}
 def whole(pieces: Sequence[Packet]) -> Packet:
     """Segments that follow each other as the one that a host with segmentation offload would have handed over."""
     first, last = pieces[0], pieces[-1]
-    flags = "".join(flag for flag in "SFREW." if any(flag in piece.flags for piece in pieces))
-    return Packet(False, flags, first.start, last.end - first.start, last.ack, last.window, last.options, first.ecn)
+    flags = "".join(flag for flag in "SFREWA." if any(flag in piece.flags for piece in pieces))
+    return replace(
+        last, flags=flags, start=first.start, length=last.end - first.start, ecn=first.ecn, is_counted=first.is_counted
+    )
 
 
 def disagreement(first: Packet, piece: Packet) -> str | None:
     """Why a segment cannot be a later part of the one that begins with `first`, if it cannot.
 
-    Offload repeats the header of the whole in each part; CWR is left to the first alone (RFC 3168 §6.1.2).
+    Offload repeats the header of the whole in each part; CWR is left to the first alone (RFC 3168 §6.1.2), unless it is
+    part of a count.
     """
-    if ("E" in piece.flags) != ("E" in first.flags) or "W" in piece.flags:
+    same = "EWA" if first.is_counted else "EA"
+    is_like = all((flag in piece.flags) == (flag in first.flags) for flag in same)
+    if not is_like or ("W" in piece.flags and not first.is_counted):
         return f"flags {piece.flags} at {piece.start}, after {first.flags} at {first.start}"
     if piece.ack != first.ack:
         return f"ack {piece.ack} at {piece.start}, after {first.ack} at {first.start}"
@@ -62,6 +68,7 @@ def _options(expected: Options, sent: Options) -> list[str]:
         ("sackOK", expected.sack_ok, sent.sack_ok),
         ("TS", expected.stamp is not None, sent.stamp is not None),
         ("sack", _blocks(expected), _blocks(sent)),
+        ("ECN", _counts(expected), _counts(sent)),
     )
     for name, wanted, had in named:
         if wanted != had:
@@ -82,3 +89,7 @@ def data(packet: Packet) -> str:
 
 def _blocks(options: Options) -> str:
     return " ".join(f"{start}:{end}" for start, end in options.sack)
+
+
+def _counts(options: Options) -> str:
+    return " ".join(f"{name} {value}" for name, value in options.counts)

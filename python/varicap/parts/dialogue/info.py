@@ -1,5 +1,7 @@
 """What `TCP_INFO` shows of a connection, as far as the simulated one knows it."""
 
+from varicap.parts.dialogue import accurate
+from varicap.parts.dialogue.accurate import Accurate
 from varicap.parts.dialogue.asserts import Known
 from varicap.parts.dialogue.connection import Connection
 
@@ -29,6 +31,9 @@ CONSTANTS: dict[str, Known] = {
     "TCP_INFINITE_SSTHRESH": _INFINITE,
 }
 """Names that a block may use beside those of `TCP_INFO`."""
+
+_MARKS = ("ce", "e0_bytes", "ce_bytes", "e1_bytes")
+"""What AccECN counts, of what was delivered to the peer and of what was received from it."""
 
 NAMES = frozenset(
     "tcpi_" + name
@@ -67,6 +72,7 @@ NAMES = frozenset(
         "reord_seen",
         "delivery_rate",
         "delivery_rate_app_limited",
+        *(f"{side}_{what}" for side in ("delivered", "received") for what in _MARKS),
     ]
 )
 """The names of `TCP_INFO` that a simulated connection has; a script that asks for others is skipped."""
@@ -75,7 +81,7 @@ NAMES = frozenset(
 def info(connection: Connection, now: float) -> dict[str, Known]:
     """The values of `NAMES`, without those that the connection cannot know."""
     sender, peer, counts = connection.sender, connection.peer, connection.counts
-    mss, ssthresh, beliefs = peer.mss, sender.ssthresh, sender.beliefs
+    mss, ssthresh, beliefs = connection.segment_size, sender.ssthresh, sender.beliefs
     standing = connection.standing()
     flags = (peer.stamps, peer.sack, peer.scale is not None, peer.ecn)
     unacked = {record.start for record in connection.records if record.end > connection.una}
@@ -108,6 +114,8 @@ def info(connection: Connection, now: float) -> dict[str, Known]:
         "notsent_bytes": connection.written - connection.sent_end,
         "snd_wnd": connection.window,
     }
+    if connection.counting is not None:
+        values |= _marks(connection, connection.counting)
     values |= _delivery_rate(sender.delivery_rate, mss)
     if sender.min_rtt_s is not None:
         values["min_rtt"] = round(sender.min_rtt_s * 1e6)
@@ -116,6 +124,18 @@ def info(connection: Connection, now: float) -> dict[str, Known]:
     if beliefs is not None:
         values |= {name: -(-size // mss) for name, size in zip(("sacked", "lost", "retrans"), beliefs, strict=True)}
     return {f"tcpi_{name}": value for name, value in values.items()}
+
+
+def _marks(connection: Connection, counting: Accurate) -> dict[str, Known]:
+    """What both sides have counted of ECN's codepoints: packets that were marked, and payload [B]."""
+    fields = zip(_MARKS[1:], accurate.BYTES, strict=True)
+    packets, received = connection.receiver.ecn_counts or (accurate.FIRST_CE_COUNT, (1, 0, 1))
+    ours = [packets - accurate.FIRST_CE_COUNT, received[0] - 1, received[1], received[2] - 1]
+    return {
+        "delivered_ce": connection.sender.counters["reported_marks"] + counting.marks,
+        **{f"delivered_{name}": counting.delivered[key] for name, key in fields},
+        **{f"received_{name}": value for name, value in zip(_MARKS, ours, strict=True)},
+    }
 
 
 def _delivery_rate(measured: tuple[int, float, bool] | None, mss: int) -> dict[str, Known]:

@@ -6,6 +6,7 @@ What the language has beyond that (UDP, ICMP, tunnels, …) is a `Lack` with a n
 import re
 from typing import NoReturn
 
+from varicap.parts.dialogue import accurate
 from varicap.parts.dialogue.script import (
     ANYTHING,
     Action,
@@ -27,7 +28,7 @@ from varicap.parts.dialogue.script import (
 )
 from varicap.parts.dialogue.tokens import Token, tokens
 
-_FLAGS = "SFRPUEW."
+_FLAGS = "SFRPUEWA."
 _MOST_SEQUENCE = 1 << 32
 _MOST_TIME_S = 1e6
 _DEEPEST = 32
@@ -47,9 +48,8 @@ _OTHER_OPTIONS = {
     "FO": "TCP fast open",
     "FOEXP": "TCP fast open",
     "md5": "the MD5 option",
-    "ECN": "AccECN",
 }
-_OPTIONS = {"tolerance_usecs", "tolerance_percent", "tcp_ts_tick_usecs", "strict_segments", "mtu", "define"}
+_OPTIONS = {"tolerance_usecs", "tolerance_percent", "tcp_ts_tick_usecs", "strict_segments", "mtu", "mss", "define"}
 """Options at the head of a script that have their effect."""
 _OPTIONS_WITHOUT_EFFECT = {
     *("local_ip", "remote_ip", "gateway_ip", "netmask_ip", "ip_version", "bind_port", "connect_port", "is_anyip"),
@@ -57,10 +57,12 @@ _OPTIONS_WITHOUT_EFFECT = {
 }
 """Those about packetdrill's own network and output; a version of IP other than 4 is looked at when it is played."""
 _LACKED_OPTIONS = {
-    *("mss", "speed", "init_scripts", "code_command", "code_format", "code_sockopt", "tcp_ts_ecr_scaled", "non_fatal"),
+    *("speed", "init_scripts", "code_command", "code_format", "code_sockopt", "tcp_ts_ecr_scaled", "non_fatal"),
     *("wire_client", "wire_server", "wire_server_ip", "wire_server_at", "wire_server_port", "wire_client_dev"),
     *("wire_server_dev", "so_filename", "so_flags", "dry_run", "psp_udp_port"),
 }
+_ORDERS = (("e0b", "ceb", "e1b"), ("e1b", "ceb", "e0b"))
+"""Of the fields of an AccECN option (RFC 9768 §3.2.3)."""
 _ECN = {"noecn", "ect0", "ect1", "ce", "ect01"}
 
 
@@ -281,10 +283,13 @@ class _Parser:
             if word.kind in {"end", "code", "shell", "text"} or word.text in {"<", "(", ":"} or word.line != at.line:
                 self.fail(f"expected flags and sequence numbers such as `P. 1:1001(1000)`, not {_quoted(word)}")
             found += self.take().text
-        if re.search(r"[A0-9]", found):
-            raise _UnknownError("AccECN")
         if found == "-":
             return ""
+        # A digit is AE, CWR and ECE as one number.
+        if fields := re.findall(r"[0-9]", found):
+            if len(fields) > 1 or fields[0] > "7" or set("EWA") & set(found):
+                self.fail(f"expected one number from 0 to 7 in place of the flags A, W and E, not `{found}`", at)
+            found = found.replace(fields[0], accurate.flags(int(fields[0])))
         for flag in found:
             if flag not in _FLAGS:
                 self.fail(f"there is no flag `{flag}`; there are {_FLAGS}", at)
@@ -330,6 +335,8 @@ class _Parser:
                 found["stamp"] = Stamp(value, self.integer("the echoed timestamp"))
             case "sack":
                 found["sack"] = self.sack_blocks()
+            case "ECN":
+                found["counts"] = self.counts()
             case _:
                 self.fail(f"there is no TCP option {_quoted(word)}", word)
 
@@ -344,6 +351,16 @@ class _Parser:
         if not 1 <= len(blocks) <= 4:
             self.fail("expected one to four SACK blocks such as `1001:2001`", at)
         return tuple(blocks)
+
+    def counts(self) -> tuple[tuple[str, int], ...]:
+        """The fields of an AccECN option, such as ``e1b 1 ceb 0 e0b 1``."""
+        fields = []
+        while self.word.text in {"e0b", "ceb", "e1b"}:
+            name = self.take().text
+            fields.append((name, self.integer(f"the counter {name}", 1 << 24)))
+        if [name for name, _ in fields] not in [list(order)[:most] for order in _ORDERS for most in range(4)]:
+            self.fail("expected the counters of an AccECN option in an order such as `e1b 1 ceb 0 e0b 1`")
+        return tuple(fields)
 
     # Calls.
 

@@ -91,6 +91,7 @@ class _Player:
         self.first_stamps: tuple[int, int] | None = None
         self.setup = commands.Setup()
         self.setup.host.mss = int(_number(script, "mtu", 1500, 128, 65535)) - _HEADERS
+        self.setup.host.peer_mss = int(_number(script, "mss", 0, 1, 65535))
         commands.with_stack(self.setup, given)
         commands.for_host(self.setup, given)
         self.blocks: dict[int, asserts.Block] = {}
@@ -138,10 +139,14 @@ class _Player:
         return found
 
     def _apply(self, command: Command) -> None:
-        before = (commands.copied(self.setup.host), dict(self.setup.tcp))
+        before, option = (commands.copied(self.setup.host), dict(self.setup.tcp)), self.setup.host.ecn_option
         commands.apply(self.setup, command.text, self.folder)
         # What was given counts more than what the script sets.
         self.sockets.given = commands.for_host(self.setup, self.all_given)
+        connection = self.sockets.connection
+        if connection is not None and self.setup.host.ecn_option != option:
+            connection.set_ecn_option(self.now, self.setup.host.ecn_option)
+            before[0].ecn_option = self.setup.host.ecn_option
         if self.sockets.is_open and before != (self.setup.host, self.setup.tcp):
             raise LacksError("settings that change after the connection was opened")
         try:
@@ -315,6 +320,8 @@ class _Player:
         whole = compare.whole([piece.packet for piece in pieces])
         actual = _shown(whole, expected)
         if found := compare.differences(expected, whole):
+            if found[0].startswith("win ") and self.sockets.has_linux_buffer:
+                raise LacksError("the window of Linux's receive buffer, which counts the memory of packets")
             self.queue.extendleft(reversed(pieces))
             raise _DiffersError("; ".join(found), actual, pieces[0].at, taken=len(pieces))
         self._check_stamp(expected, pieces[0], actual)
@@ -330,7 +337,7 @@ class _Player:
             return None
         place = before[-1].packet.end if before else expected.start
         connection = self.sockets.connection
-        mss = expected.length if connection is None or self.is_strict else connection.peer.mss
+        mss = expected.length if connection is None or self.is_strict else connection.segment_size
         if packet.start != place or packet.length != min(mss, expected.end - place):
             return f"data {compare.data(packet)}, not {place}:{expected.end}({expected.end - place})"
         return compare.disagreement(before[0].packet, packet) if before else None
@@ -344,6 +351,9 @@ class _Player:
     def _next_sent(self, limit: float, before: list[Sent]) -> Sent:
         """What was sent next after the parts `before` of the same expected segment, by the time `limit`."""
         while not self.queue and self._step(limit):
+            pass
+        while self.queue and self._step(min(self.queue[0].at, limit)):
+            # A queue of the host holds it back.
             pass
         if self.queue:
             return self.queue[0]

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
+from varicap.parts.dialogue import accurate
 from varicap.parts.dialogue.commands import Host
 from varicap.parts.dialogue.script import Options, Packet, Stamp
 
@@ -42,6 +43,8 @@ class Peer:
     scale: int | None = None
     stamps: bool = False
     ecn: bool = False
+    accurate: bool = False
+    """ECN is that of RFC 9768, and not of RFC 3168."""
 
     @classmethod
     def agreed(cls, host: Host, syn: Packet, *, is_active: bool) -> Self:
@@ -51,11 +54,19 @@ class Peer:
         mss = min(host.mss, max(options.mss or _DEFAULT_MSS, _LEAST_MSS))
         mss = max(mss - _TIMESTAMPS_SIZE, 1) if stamps else mss
         scale = options.window_scale if host.window_scaling else None
-        if is_active:
-            ecn = host.ecn == 1 and "E" in syn.flags and "W" not in syn.flags
-        else:
-            ecn = host.ecn in {1, 2} and "E" in syn.flags and "W" in syn.flags
-        return cls(mss, options.sack_ok and host.sack, scale, stamps, ecn)
+        ecn, is_accurate = _agreed_ecn(host, accurate.count(syn.flags), is_active=is_active)
+        return cls(mss, options.sack_ok and host.sack, scale, stamps, ecn, is_accurate)
+
+
+def _agreed_ecn(host: Host, ace: int, *, is_active: bool) -> tuple[bool, bool]:
+    """Whether there is ECN, and whether it is that of RFC 9768 (Table 2; the reserved combination agrees, §3.1.3)."""
+    if is_active:
+        is_accurate = host.ecn == 3 and ace not in {0b000, 0b001, 0b111}
+        is_classic = (host.ecn == 3 and ace == 0b001) or (host.ecn in {1, 4} and ace & 0b011 == 0b001)
+    else:
+        is_accurate = host.ecn >= 3 and ace not in {0b000, 0b011}
+        is_classic = (host.ecn >= 3 and ace == 0b011) or (host.ecn in {1, 2} and ace & 0b011 == 0b011)
+    return is_accurate or is_classic, is_accurate
 
 
 @dataclass(frozen=True)

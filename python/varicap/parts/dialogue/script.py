@@ -63,6 +63,8 @@ class Options:
     sack_ok: bool = False
     stamp: Stamp | None = None
     sack: tuple[tuple[int, int], ...] = ()
+    counts: tuple[tuple[str, int], ...] = ()
+    """The fields of an AccECN option, each with its name: ``e0b``, ``ceb`` and ``e1b``."""
 
     def __str__(self) -> str:
         parts = []
@@ -74,6 +76,8 @@ class Options:
             parts.append(f"TS val {self.stamp.value} ecr {self.stamp.echo}")
         if self.window_scale is not None:
             parts.append(f"wscale {self.window_scale}")
+        if self.counts:
+            parts.append("ECN " + " ".join(f"{name} {value}" for name, value in self.counts))
         if self.sack:
             parts.append("sack " + " ".join(f"{start}:{end}" for start, end in self.sack))
         return f"<{','.join(parts)}>" if parts else ""
@@ -85,7 +89,7 @@ class Packet:
 
     is_inbound: bool
     flags: str
-    """Of ``SFRPUEW``, in this order, and ``.`` for ACK at the end."""
+    """Of ``SFRPUEWA``, in this order, and ``.`` for ACK at the end."""
     start: int
     length: int
     ack: int | None = None
@@ -94,6 +98,8 @@ class Packet:
     """None: anything (``<...>``)."""
     ecn: str | None = None
     """The ECN bits of the IP header: ``noecn``, ``ect0``, ``ect1``, ``ce`` or ``ect01``; None: not said."""
+    is_counted: bool = False
+    """The flags ``EWA`` of a segment that was sent are a count (RFC 9768), and not each a flag of its own."""
 
     @property
     def end(self) -> int:

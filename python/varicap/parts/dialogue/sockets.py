@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from varicap.parts.dialogue.commands import Setup, control, copied, merged, nagle
+from varicap.parts.dialogue.commands import Setup, control, copied, is_linux, merged, nagle
 from varicap.parts.dialogue.connection import Connection
 from varicap.parts.dialogue.records import Sent
 from varicap.parts.dialogue.script import ANYTHING, Call, LacksError, Named, Packet, Value, Word, shown
@@ -26,10 +26,9 @@ _LACKED_OPTIONS = {
     "TCP_FASTOPEN_CONNECT": "TCP fast open",
     "TCP_FASTOPEN_KEY": "TCP fast open",
     "TCP_FASTOPEN_NO_COOKIE": "TCP fast open",
-    "TCP_CORK": "TCP_CORK",
     "TCP_INQ": "TCP_INQ",
 }
-_SET_OPTIONS = {"SO_RCVBUF", "SO_SNDBUF", "TCP_MAXSEG", "TCP_CONGESTION", "TCP_NODELAY"} | _ANYTHING
+_SET_OPTIONS = {"SO_RCVBUF", "SO_SNDBUF", "TCP_MAXSEG", "TCP_CONGESTION", "TCP_NODELAY", "TCP_CORK"} | _ANYTHING
 _READ_OPTIONS = {"TCP_MAXSEG", "TCP_CONGESTION", "SO_ERROR"}
 _PLAIN_FLAGS = {"0", "MSG_NOSIGNAL", "MSG_DONTWAIT"}
 _LACKED_FLAGS = {"MSG_FASTOPEN": "TCP fast open", "MSG_OOB": "urgent data"}
@@ -71,6 +70,11 @@ class Sockets:
     def is_open(self) -> bool:
         """Whether there is a connection that is not over."""
         return self.connection is not None and self.connection.state not in {"CLOSE", "TIME_WAIT"}
+
+    @property
+    def has_linux_buffer(self) -> bool:
+        """Whether the receive buffer has the size that the script gives it, which is none of data alone in Linux."""
+        return is_linux(self.given) and "receive_window" not in self.setup.given
 
     # Calls.
 
@@ -131,7 +135,10 @@ class Sockets:
         return (0, None) if connection.error is None else (-1, connection.error)
 
     def _write(self, now: float, call: Call) -> Result:
-        return self._send_data(now, self._of(call), _size(call.arguments[2]))
+        return self._send_data(now, self._of(call), _size(call.arguments[2]), is_more="MSG_MORE" in _flags(call))
+
+    def _sendmsg(self, now: float, call: Call) -> Result:
+        return self._send_data(now, self._of(call), _message(call), is_more="MSG_MORE" in _flags(call))
 
     def _read(self, now: float, call: Call) -> Result:
         socket = self._of(call)
@@ -155,7 +162,8 @@ class Sockets:
         self.sockets = {key: each for key, each in self.sockets.items() if each is not socket}
         if connection is not None:
             if connection.unread and connection.state != "CLOSE":
-                raise LacksError("a socket that is closed with unread data (a reset)")
+                connection.abort(now)
+                return 0, None
             connection.close_writing(now)
             connection.is_read_closed = True
         return 0, None
@@ -183,7 +191,8 @@ class Sockets:
                 if "receive_window" not in self.setup.given:
                     self.setup.host.buffer = max(value, 1)
             case "SO_SNDBUF" if isinstance(value, int):
-                self.send_buffer = value
+                # Linux takes twice as much as it is asked for.
+                self.send_buffer = value * (2 if is_linux(self.given) else 1)
             case "TCP_MAXSEG" if isinstance(value, int):
                 self._before_data(socket, name)
                 if not 88 <= value <= 32767:
@@ -196,6 +205,10 @@ class Sockets:
                     control(self.setup, named)
                 elif not self.setup.given & {"congestion", "control"}:
                     socket.connection.change(now, "congestion", named)
+            case "TCP_CORK" if isinstance(value, int):
+                if socket.connection is None:
+                    raise LacksError("TCP_CORK before a connection")
+                socket.connection.cork(now, value != 0)
             case "TCP_NODELAY" if isinstance(value, int):
                 self._no_delay(now, socket, value != 0)
             case _ if name not in _ANYTHING:
@@ -284,7 +297,7 @@ class Sockets:
         if socket.connection is not None:
             raise LacksError(f"{name} of an open connection")
 
-    def _send_data(self, now: float, socket: Socket, size: int) -> Result:
+    def _send_data(self, now: float, socket: Socket, size: int, *, is_more: bool) -> Result:
         connection = socket.connection
         if connection is None or connection.state == "SYN_SENT":
             return (-1, "ENOTCONN") if connection is None else self._wait(socket)
@@ -295,7 +308,7 @@ class Sockets:
             return -1, "EPIPE"
         if self.send_buffer is not None and connection.written - connection.una + size > self.send_buffer:
             raise LacksError(_SEND_BUFFER)
-        connection.write(now, size)
+        connection.write(now, size, is_more=is_more)
         return size, None
 
 
@@ -309,6 +322,7 @@ _CALLS: dict[str, tuple[Callable[[Sockets, float, Call], Result], int]] = {
     "write": (Sockets._write, 3),
     "send": (Sockets._write, 3),
     "sendto": (Sockets._write, 3),
+    "sendmsg": (Sockets._sendmsg, 3),
     "read": (Sockets._read, 3),
     "recv": (Sockets._read, 3),
     "recvfrom": (Sockets._read, 3),
@@ -339,7 +353,7 @@ def lacks(call: Call) -> str | None:
         return f"fcntl with {', '.join(names[1:])}"
     if call.name == "shutdown" and names[1:] != ["SHUT_WR"]:
         return "shutdown of the reading half"
-    if call.name in {"write", "send", "sendto"}:
+    if call.name in {"write", "send", "sendto", "sendmsg"}:
         return _send_lacks(call)
     if call.name in {"read", "recv", "recvfrom"} and any(each is not ANYTHING for each in call.arguments[1:2]):
         return "the content of data that is read"
@@ -360,9 +374,11 @@ def _option_lacks(call: Call, names: Sequence[str]) -> str | None:
 
 
 def _send_lacks(call: Call) -> str | None:
-    for flag in sorted(_flags(call) - _PLAIN_FLAGS):
+    for flag in sorted(_flags(call) - _PLAIN_FLAGS - {"MSG_MORE"}):
         return _LACKED_FLAGS.get(flag, flag if flag.startswith("MSG_") else f"{call.name} with the flags {flag}")
-    asked = call.arguments[2] if len(call.arguments) > 2 else None
+    if call.name == "sendmsg" and _message_parts(call) is None:
+        return "a message with more than data"
+    asked = _message(call) if call.name == "sendmsg" else call.arguments[2] if len(call.arguments) > 2 else None
     is_short = isinstance(call.result, int) and isinstance(asked, int) and 0 <= call.result < asked
     if call.until is not None or is_short or call.error == "EAGAIN":
         return _SEND_BUFFER
@@ -381,8 +397,33 @@ def _status_flags(call: Call) -> set[str]:
 
 
 def _flags(call: Call) -> set[str]:
-    text = shown(call.arguments[3]) if len(call.arguments) > 3 and call.name not in {"read", "write"} else "0"
+    at = 2 if call.name == "sendmsg" else 3
+    text = shown(call.arguments[at]) if len(call.arguments) > at and call.name not in {"read", "write"} else "0"
     return set(text.split("|"))
+
+
+def _message_parts(call: Call) -> list[int] | None:
+    """The sizes of the parts of a message, if it is data alone: ``{msg_name(...)=..., msg_iov(1)=[{..., 9}]}``."""
+    fields = call.arguments[1] if len(call.arguments) > 1 else ()
+    if isinstance(fields, str) or not isinstance(fields, Sequence):
+        return None
+    parts: list[int] = []
+    for field in fields:
+        if not isinstance(field, Named) or field.name not in {"msg_name", "msg_iov", "msg_flags"}:
+            return None
+        if field.name == "msg_iov":
+            vectors = field.value if isinstance(field.value, Sequence) and not isinstance(field.value, str) else ()
+            for vector in vectors:
+                is_plain = isinstance(vector, tuple) and len(vector) == 2 and vector[0] is ANYTHING
+                if not is_plain or not isinstance(vector[1], int) or not 0 <= vector[1] <= _MOST_DATA:  # type: ignore[index]
+                    return None
+                parts.append(vector[1])  # type: ignore[index]
+    return parts or None
+
+
+def _message(call: Call) -> int:
+    """The size of a message [B]."""
+    return sum(_message_parts(call) or [])
 
 
 def _descriptor(call: Call) -> int:
