@@ -218,6 +218,8 @@ def test_the_command_says_what_was_found(cli: Cli, tmp_path: Path) -> None:
     done = cli("trace", "fit", str(LTE), "-o", "fit.toml", "--figure", "fit.png")
     assert done.returncode == 0, done.stderr
     assert "chosen by the BIC" in done.stdout
+    asked = cli("trace", "fit", str(LTE), "--states", "2", "--held-out", "0")
+    assert "2 states; " in asked.stdout
     assert "capacity = { slotted-markov = {" in done.stderr
     assert (tmp_path / "fit.toml").read_text(encoding="utf-8").splitlines()[1].startswith("capacity = {")
     assert (tmp_path / "fit.png").stat().st_size > 10_000
