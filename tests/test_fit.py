@@ -81,6 +81,8 @@ def test_slots_without_memory_are_one_state() -> None:
 
 def test_memory_predicts_what_was_held_out() -> None:
     found = traces.fit(trace_of(THREE, 4))
+    assert repr(found).startswith("Fit(3 states of ")
+    assert repr(found).endswith(" Mb/s, 3000 slots of 0.1 s)")
     assert found.held_out is not None
     assert found.held_out.slots == 750
     assert found.held_out.chain > found.held_out.independent + 0.5
