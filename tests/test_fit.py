@@ -81,6 +81,8 @@ def test_slots_without_memory_are_one_state() -> None:
 
 def test_memory_predicts_what_was_held_out() -> None:
     found = traces.fit(trace_of(THREE, 4))
+    assert repr(found).startswith("Fit(3 states of ")
+    assert repr(found).endswith(" Mb/s, 3000 slots of 0.1 s)")
     assert found.held_out is not None
     assert found.held_out.slots == 750
     assert found.held_out.chain > found.held_out.independent + 0.5
@@ -218,6 +220,8 @@ def test_the_command_says_what_was_found(cli: Cli, tmp_path: Path) -> None:
     done = cli("trace", "fit", str(LTE), "-o", "fit.toml", "--figure", "fit.png")
     assert done.returncode == 0, done.stderr
     assert "chosen by the BIC" in done.stdout
+    asked = cli("trace", "fit", str(LTE), "--states", "2", "--held-out", "0")
+    assert "2 states; " in asked.stdout
     assert "capacity = { slotted-markov = {" in done.stderr
     assert (tmp_path / "fit.toml").read_text(encoding="utf-8").splitlines()[1].startswith("capacity = {")
     assert (tmp_path / "fit.png").stat().st_size > 10_000

@@ -123,6 +123,17 @@ def test_nearly_every_scenario_is_valid_and_every_part_is_drawn(tmp_path: Path) 
     assert set().union(*networks.PARTS.values()) <= drawn
 
 
+def test_runs_draw_credit_for_what_left_late_and_prague_among_classic_queues() -> None:
+    drawn = set()
+    for seed in range(200):
+        scenario, _ = networks.scenario(random.Random(seed))
+        for tcp in (flow["tcp"] for flow in scenario["flows"].values() if "tcp" in flow):
+            drawn.add(("pacing_credit", tcp["pacing_credit"]))
+            if isinstance(tcp["congestion"], dict):
+                drawn |= set(tcp["congestion"].get("prague", {}).items())
+    assert drawn == {(name, value) for name in ("pacing_credit", "classic_fallback") for value in (False, True)}
+
+
 def test_results_that_differ_are_noticed(result: Result) -> None:
     invariants.same(result, result, "again")
     with pytest.raises(AssertionError, match="links differ"):

@@ -12,6 +12,7 @@ import varicap
 from varicap.analyse import advertised, effective, markov
 from varicap.analyse.effective import ContinuousChain, SlottedChain, decay_of, effective_capacity
 from varicap.analyse.models import abr, bbr_rates, ratcp, ratcp_rates, varying
+from varicap.report import table
 
 BOUND = 0.08
 """Stated in `docs/models.md`, the simulator's interval considered."""
@@ -165,6 +166,11 @@ def test_the_grid_sums_up_what_lies_inside_a_bound() -> None:
     assert chains._off(1.2, {"lo": 0.9, "hi": 1.0}) == pytest.approx(0.2)
     assert chains._off(0.9, {"lo": 1.0, "hi": 1.1}) == pytest.approx(-0.1)
     assert chains._off(1.0, {"lo": 0.9, "hi": 1.1}) == 0
+
+
+def test_a_count_of_states_has_no_decimals() -> None:
+    ((_, rows),) = table.rows(varicap.run(chains.scenario(0, "reno"), engine="model").summary)
+    assert rows[0][-1].endswith("states 3")
 
 
 @pytest.mark.parametrize(

@@ -21,3 +21,15 @@ def test_a_burst_goes_at_once_and_what_follows_at_the_rate(size: int) -> None:
     theirs, ours = tbf.theirs(size), tbf.ours(size)
     # 15 kB less to wait for is 60 ms; a busy machine delays a transfer by some milliseconds.
     assert ours == pytest.approx(theirs, abs=0.02)
+
+
+@pytest.mark.parametrize("discipline", ["codel", "fq_codel", "pie", "dualpi2"])
+def test_a_discipline_without_a_comparison_is_named(discipline: str) -> None:
+    """No kernel at hand had these: where one has, what is missing is the comparison, and that is said, too."""
+    pytest.skip(tbf.why_not(discipline) or f"the kernel has {discipline}, but nothing compares it with ours yet")
+
+
+def test_a_discipline_that_is_not_there_is_named() -> None:
+    if WHY_NOT.startswith(("namespaces", "there is no", "no network")):
+        pytest.skip(WHY_NOT)
+    assert tbf.why_not("no-such-queue") == "the kernel, or tc, has no no-such-queue"

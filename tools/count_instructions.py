@@ -22,7 +22,13 @@ RECORD = PROJECT / "bench" / "instructions.json"
 BOUND = 0.02
 DURATIONS_S = (3, 9)
 ACKS = {"every": 'tcp.ack = "every"', "delayed": ""}
-WORKLOADS = tuple(itertools.product(("rfc", "linux"), (1, 100), ACKS))
+PACED, ORDINARY = ("bbr", "bbr3"), "cubic"
+MOST_OF_ORDINARY = 1.5
+"""What a packet of a paced control is to cost at most, in packets of an ordinary one."""
+WORKLOADS = (
+    *itertools.product(("rfc", "linux"), (1, 100), ACKS, ("",)),
+    *itertools.product(("linux",), (1,), ACKS, (ORDINARY, *PACED)),
+)
 
 
 def built() -> Path:
@@ -35,9 +41,17 @@ def built() -> Path:
     return Path(next(each["executable"] for each in artefacts if each.get("executable")))
 
 
-def counted(valgrind: str, program: Path, stack: str, flows: int, ack: str, duration_s: int) -> tuple[int, int]:
+def name_of(stack: str, flows: int, ack: str, control: str) -> str:
+    """A workload's name in the record; without a control it is the stack's own."""
+    return f"{stack}{f' {control}' if control else ''}, {flows} flow{'s'[: flows > 1]}, ack {ack}"
+
+
+def counted(
+    valgrind: str, program: Path, stack: str, flows: int, ack: str, control: str, duration_s: int
+) -> tuple[int, int]:
     """The instructions of a whole run, and the packets that it delivered."""
-    arguments = [str(flows), "100 Mbit/s", f"{duration_s} s", f'tcp.stack = "{stack}"\n{ACKS[ack]}']
+    more = [f'tcp.stack = "{stack}"', ACKS[ack], f'tcp.congestion = "{control}"' if control else ""]
+    arguments = [str(flows), "100 Mbit/s", f"{duration_s} s", "\n".join(more)]
     tool = [valgrind, "--tool=callgrind", "--callgrind-out-file=/dev/null"]
     done = subprocess.run([*tool, str(program), *arguments], check=True, capture_output=True, text=True)
     instructions = re.search(r"Collected : (\d+)", done.stderr)
@@ -47,10 +61,20 @@ def counted(valgrind: str, program: Path, stack: str, flows: int, ack: str, dura
     return int(instructions[1]), int(packets[1])
 
 
-def per_packet(valgrind: str, program: Path, stack: str, flows: int, ack: str) -> float:
+def per_packet(valgrind: str, program: Path, stack: str, flows: int, ack: str, control: str) -> float:
     """Instructions per delivered packet in the steady state."""
-    short, long = (counted(valgrind, program, stack, flows, ack, each) for each in DURATIONS_S)
+    short, long = (counted(valgrind, program, stack, flows, ack, control, each) for each in DURATIONS_S)
     return round((long[0] - short[0]) / (long[1] - short[1]), 1)
+
+
+def shares(counts: dict[str, float]) -> list[str]:
+    """A line for each paced control: what a packet of it costs, in packets of the ordinary one."""
+    lines = []
+    for control, ack in itertools.product(PACED, ACKS):
+        share = counts[name_of("linux", 1, ack, control)] / counts[name_of("linux", 1, ack, ORDINARY)]
+        verdict = "" if share <= MOST_OF_ORDINARY else f" (more than {MOST_OF_ORDINARY})"
+        lines.append(f"{control} / {ORDINARY}, ack {ack}: {share:.2f}{verdict}")
+    return lines
 
 
 def main() -> None:
@@ -67,12 +91,13 @@ def main() -> None:
     record: dict[str, float] = {} if options.write else json.loads(RECORD.read_text())
     counts: dict[str, float] = {}
     strays = []
-    for stack, flows, ack in WORKLOADS:
-        name = f"{stack}, {flows} flow{'s'[: flows > 1]}, ack {ack}"
-        count = counts[name] = per_packet(valgrind, program, stack, flows, ack)
+    for workload in WORKLOADS:
+        name = name_of(*workload)
+        count = counts[name] = per_packet(valgrind, program, *workload)
         change = count / record[name] - 1 if name in record else 0.0
         strays += [name] if abs(change) > BOUND else []
-        print(f"{name:28} {count:8.1f} {change:+7.1%}", flush=True)
+        print(f"{name:32} {count:8.1f} {change:+7.1%}", flush=True)
+    print(*shares(counts), sep="\n")
     if not options.write:
         strays += sorted(counts.keys() ^ record.keys())
     if options.write:

@@ -47,6 +47,22 @@ assert carried >= {"LICENSE-MIT", "LICENSE-APACHE", "THIRD_PARTY.md"}, carried
 """
 
 
+EXPLORE = """
+from urllib.request import urlopen
+
+from varicap import MachineLacksError, explore
+
+try:
+    page = explore.page()
+except MachineLacksError as lacks:
+    print(f"explore ({lacks})")
+else:
+    with explore.served(page) as address, urlopen(address) as answer:
+        assert answer.read().decode() == page
+    print("explore")
+"""
+
+
 class BrokenError(Exception):
     """A package does not do what it should."""
 
@@ -123,6 +139,7 @@ def checks(package: Path, environment: Environment) -> Iterator[str]:
     yield "reproduce"
     environment.run("python", "-c", PYTHON)
     yield "import varicap"
+    yield environment.run("python", "-c", EXPLORE).strip()
     doctor = environment.run("varicap", "doctor", "--json")
     # With musl there is no loader for BPF programs; everything else of the kernel engine is there.
     if "linux" in package.name and "kernel_engine" not in doctor:

@@ -45,8 +45,8 @@ print(time.monotonic() - began)
 """
 
 
-def why_not() -> str:
-    """Why Linux's token bucket cannot be asked here; empty if it can."""
+def why_not(*discipline: str) -> str:
+    """Why Linux's queue discipline (default: its token bucket) cannot be asked here; empty if it can."""
     if os.geteuid() != 0:
         return "namespaces with a qdisc take root"
     if missing := [name for name in ("ip", "tc") if shutil.which(name) is None]:
@@ -55,8 +55,9 @@ def why_not() -> str:
     if _run("ip", "netns", "add", name).returncode:
         return "no network namespace can be made"
     try:
-        tried = _run("ip", "netns", "exec", name, "tc", "qdisc", "add", "dev", "lo", "root", *_tbf())
-        return "" if tried.returncode == 0 else "the kernel has no tbf"
+        asked = discipline or _tbf()
+        tried = _run("ip", "netns", "exec", name, "tc", "qdisc", "add", "dev", "lo", "root", *asked)
+        return "" if tried.returncode == 0 else f"the kernel, or tc, has no {asked[0]}"
     finally:
         _run("ip", "netns", "delete", name)
 

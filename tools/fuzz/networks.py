@@ -182,12 +182,13 @@ def _flow(rng: random.Random, chosen: dict[str, str]) -> Json:
     chosen["app"], chosen["congestion"] = rng.choice(sorted(_apps(rng))), rng.choice(CONGESTION)
     chosen["recovery"] = rng.choice(RECOVERY)
     tcp = {
-        "congestion": chosen["congestion"],
+        "congestion": _congestion(rng, chosen["congestion"]),
         "recovery": chosen["recovery"],
         "ecn": rng.random() < 0.3,
         "timestamps": rng.random() < 0.3,
         "ack": rng.choice(["every", "delayed"]),
         "pacing": rng.choice(["off", "linux"]),
+        "pacing_credit": rng.random() < 0.5,
         "nagle": rng.choice(["off", "rfc896", "minshall"]),
     }
     flow = {"tcp": tcp, "app": _apps(rng)[chosen["app"]], "count": rng.choice([1, 1, 1, 3])}
@@ -207,6 +208,11 @@ def _flow(rng: random.Random, chosen: dict[str, str]) -> Json:
         for settings in flow["app"].values():
             settings.pop("heed", None)  # there is no rate to heed
     return flow
+
+
+def _congestion(rng: random.Random, name: str) -> Json:
+    """A control, which may take marks for those of a classic queue if it has a choice."""
+    return {name: {"classic_fallback": rng.random() < 0.5}} if name == "prague" else name
 
 
 def _datagrams(rng: random.Random, chosen: dict[str, str]) -> Json:

@@ -2,10 +2,14 @@
 
 use crate::common;
 
+use std::sync::{Arc, Mutex};
+
 use common::{MSS, Script, config, ms};
-use varicap_tcp::congestion::{Counting, GrowWhen, RateSample};
-use varicap_tcp::{RackConfig, Recovery, TcpConfig};
-use varicap_units::{Bytes, Span};
+use varicap_tcp::congestion::{
+    AckSample, CongestionControl, CongestionEvent, Controller, Counting, GrowWhen, Loss, RateSample, Wants,
+};
+use varicap_tcp::{RackConfig, Recovery, Sender, TcpConfig};
+use varicap_units::{Bytes, Span, Time};
 
 /// A sender as under the stack `linux`, which measures rates and has nothing to send.
 fn measuring(config: &TcpConfig) -> Script {
@@ -130,4 +134,42 @@ fn a_timeout_begins_no_flight() {
     script.at(ms(1300)).ack(4 * MSS);
     let sample = rate(&script);
     assert_eq!((sample.delivered, sample.interval), (Bytes::new(4 * MSS), Span::from_millis(1300)));
+}
+
+/// A control of three segments that asks for samples of the rate, and notes what it hears of losses.
+#[derive(Debug)]
+struct Listener(Arc<Mutex<Vec<&'static str>>>);
+
+impl CongestionControl for Listener {
+    fn on_ack(&mut self, _ack: &AckSample) {}
+    fn on_congestion(&mut self, _event: &CongestionEvent) {
+        self.0.lock().expect("one thread").push("congestion");
+    }
+    fn on_idle(&mut self, _restart_window: Bytes) {}
+    fn on_lost(&mut self, _now: Time, _loss: &Loss) {
+        self.0.lock().expect("one thread").push("loss");
+    }
+    fn cwnd(&self) -> Bytes {
+        Bytes::new(3 * MSS)
+    }
+    fn wants(&self) -> Wants {
+        Wants { rate_samples: true, ..Wants::default() }
+    }
+}
+
+/// Linux (`tcp_enter_loss`): all is marked as lost before the control's state is that of a timeout.
+#[test]
+fn what_a_timeout_loses_is_reported_before_the_timeout() {
+    let notes = Arc::new(Mutex::new(Vec::new()));
+    let control = Controller::Boxed(Box::new(Listener(Arc::clone(&notes))));
+    let mut sender = Sender::with_control(&habits(), Time::ZERO, control);
+    sender.write(Bytes::MAX);
+    while sender.poll(Time::ZERO).is_some() {}
+    let mut now = Time::ZERO;
+    while sender.counters().timeouts == 0 {
+        now = sender.poll_at().max(now);
+        sender.poll(now);
+    }
+    // A window, and the segment that probed its tail.
+    assert_eq!(*notes.lock().expect("one thread"), ["loss", "loss", "loss", "loss", "congestion"]);
 }

@@ -87,8 +87,9 @@ def table(fit: "Fit") -> tuple[list[str], list[list[str]]]:
 def sentences(fit: "Fit") -> list[str]:
     """What one should know of a fit before using it."""
     good, said = fit.goodness, []
-    law = "" if len(fit.tried) == 1 else ", chosen by the BIC"
-    said.append(f"{fit.states} states{law}; {fit.hidden.slots} slots of {fit.slot_s:g} s")
+    # With a number that was asked for, the BIC has chosen a law alone.
+    chosen = ", chosen by the BIC" if len({each.states for each in fit.tried}) > 1 else ""
+    said.append(f"{fit.states} states{chosen}; {fit.hidden.slots} slots of {fit.slot_s:g} s")
     if good.error is None:
         said.append("too short to compare effective capacities: at least 10 blocks of 1 s are needed")
     else:

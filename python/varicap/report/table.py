@@ -315,9 +315,14 @@ def _flow(flow: Summary) -> Row:
 def _by_model(flow: Summary) -> Row:
     if "not_applicable" in flow:
         return [flow["name"], "none fits", "–", "–", ""]
-    more = [f"{key} {significant(value, 4)}" for key, value in flow["details"].items()]
+    more = [f"{key} {_exact_or(value)}" for key, value in flow["details"].items()]
     cells = (significant(flow[key]["mean"] * 1e-6, 4) for key in ("goodput_bps", "throughput_bps"))
     return [flow["name"], flow["model"], *cells, ", ".join(more)]
+
+
+def _exact_or(value: float) -> str:
+    """A count as it is, and of what was measured or computed four digits."""
+    return str(value) if isinstance(value, int) else significant(value, 4)
 
 
 def _transfers(flow: Summary) -> Row:

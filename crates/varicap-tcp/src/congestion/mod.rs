@@ -189,6 +189,13 @@ pub struct Shown {
     pub description: &'static str,
 }
 
+impl Shown {
+    /// A quantity of this name and unit, with what it means.
+    pub(super) const fn new(name: &'static str, unit: &'static str, description: &'static str) -> Shown {
+        Shown { name, unit, description }
+    }
+}
+
 /// How much a path delivered in what time. Source: draft-cheng-iccrg-delivery-rate-estimation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateSample {

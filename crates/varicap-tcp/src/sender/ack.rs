@@ -306,10 +306,21 @@ impl Sender {
 
     /// The window falls because of `kind`, with `in_flight` bytes in flight.
     pub(super) fn reduce(&mut self, now: Time, kind: CongestionKind, in_flight: u64) {
+        if let Some(kind) = self.heeded(now, kind) {
+            self.fall_for(now, kind, in_flight);
+        }
+    }
+
+    /// What the control is to hear of `kind`, as recovery stands before it acts on it.
+    pub(super) fn heeded(&mut self, now: Time, kind: CongestionKind) -> Option<CongestionKind> {
         if kind != CongestionKind::EcnEcho {
             self.note_lost(now, self.space.una);
         }
-        let Some(kind) = self.first_of_window(kind) else { return };
+        self.first_of_window(kind)
+    }
+
+    /// The control hears of `kind`, and the window falls as it says; `in_flight` bytes were in flight.
+    pub(super) fn fall_for(&mut self, now: Time, kind: CongestionKind, in_flight: u64) {
         let in_flight = self.halved(in_flight);
         let event = CongestionEvent { now, kind, in_flight: Bytes::new(in_flight) };
         let before = self.window.cwnd();

@@ -150,11 +150,16 @@ impl Sender {
         }
         let backoff = self.expiries;
         self.expiries += 1;
-        self.reduce(now, CongestionKind::Timeout { backoff }, self.flight_at_expiry());
+        let in_flight = self.flight_at_expiry();
+        let kind = self.heeded(now, CongestionKind::Timeout { backoff });
         if self.recovery.on_timeout(now, &self.space, backoff > 0) {
             self.space.nxt = self.space.una;
         }
+        // A control that models the path learns what the timeout lost, and only then of it. Source: Linux (tcp_enter_loss).
         self.report_lost(now);
+        if let Some(kind) = kind {
+            self.fall_for(now, kind, in_flight);
+        }
         let in_flight = self.recovery.in_flight(&self.space);
         if self.keeps_in_flight && in_flight > 0 {
             self.window.change(|control| control.on_kept(Bytes::new(in_flight)));

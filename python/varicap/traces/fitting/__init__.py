@@ -8,7 +8,7 @@
 
 import json
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -59,12 +59,16 @@ class Fit:
     """None if the trace is too short to hold anything out."""
     coverage: Coverage
     """Two states, with and without capacity."""
-    rate_intervals_bps: Array | None = field(repr=False, default=None)
+    rate_intervals_bps: Array | None = None
     """95 % intervals of the rates, shape (n, 2), if they were asked for."""
-    holding_intervals_s: Array | None = field(repr=False, default=None)
+    holding_intervals_s: Array | None = None
     """95 % intervals of the mean holding times, shape (n, 2)."""
     packet_bytes: float = OPPORTUNITY_BYTES
     """Size of the packets that slots are counted in [B]."""
+
+    def __repr__(self) -> str:
+        rates = ", ".join(f"{rate / 1e6:.3g}" for rate in self.rates_bps)
+        return f"Fit({self.states} states of {rates} Mb/s, {self.hidden.slots} slots of {self.slot_s:g} s)"
 
     @property
     def states(self) -> int:

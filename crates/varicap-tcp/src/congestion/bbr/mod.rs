@@ -87,6 +87,8 @@ pub struct Bbr {
     prior_cwnd: u64,
     pacing_rate: Bandwidth,
     on_wire: Rate,
+    /// What leaves at once at that pacing rate [B].
+    quantum: u64,
     has_seen_rtt: bool,
 
     state: State,
@@ -148,7 +150,7 @@ impl Sample {
 impl Bbr {
     /// A control that starts as `start` says. Source: [bbr1, §4.3.1].
     pub fn new(start: &Start) -> Bbr {
-        Bbr {
+        let mut bbr = Bbr {
             mss: start.mss.as_u64().max(1),
             packet: start.packet.as_u64().max(1),
             initial_window: start.usable_window(),
@@ -160,6 +162,7 @@ impl Bbr {
             pacing_rate: Bandwidth::ZERO,
             // Linux paces nothing before there is a round trip, nor the first ten packets.
             on_wire: Rate::UNLIMITED,
+            quantum: 0,
             has_seen_rtt: false,
             state: State::Startup,
             pacing_gain: HIGH_GAIN,
@@ -184,7 +187,9 @@ impl Bbr {
             has_begun: false,
             has_ended: false,
             packet_conservation: false,
-        }
+        };
+        bbr.quantum = bbr.quantum_at(bbr.pacing_rate);
+        bbr
     }
 
     fn sample(&mut self, ack: &AckSample) -> Option<Sample> {
@@ -301,7 +306,7 @@ impl Bbr {
     /// What of `in_flight` will be there when pacing lets the next quantum leave: with it, if the flow is to rise [B]. Source:
     /// Linux (bbr_packets_in_net_at_edt).
     fn in_net(&self, rs: &Sample, in_flight: u64) -> u64 {
-        let then = if self.pacing_gain > UNIT { in_flight + self.quantum() } else { in_flight };
+        let then = if self.pacing_gain > UNIT { in_flight + self.quantum } else { in_flight };
         then.saturating_sub(self.bw().carries(rs.held))
     }
 
@@ -507,17 +512,13 @@ impl CongestionControl for Bbr {
     }
 }
 
-const fn quantity(name: &'static str, unit: &'static str, description: &'static str) -> Shown {
-    Shown { name, unit, description }
-}
-
 /// What `show` shows.
 const SHOWN: &[Shown] = &[
-    quantity("bbr1_state", "1", "State of BBR version 1: 0 Startup, 1 Drain, 2 ProbeBW, 3 ProbeRTT."),
-    quantity("bbr1_pacing_gain", "1", "Its pacing_gain."),
-    quantity("bbr1_bw_bps", "b/s", "Its estimate of the rate of the path, of payload."),
-    quantity("bbr1_pacing_rate_bps", "b/s", "Its pacing rate, of payload."),
-    quantity("bbr1_min_rtt_s", "s", "Its estimate of the least RTT."),
+    Shown::new("bbr1_state", "1", "State of BBR version 1: 0 Startup, 1 Drain, 2 ProbeBW, 3 ProbeRTT."),
+    Shown::new("bbr1_pacing_gain", "1", "Its pacing_gain."),
+    Shown::new("bbr1_bw_bps", "b/s", "Its estimate of the rate of the path, of payload."),
+    Shown::new("bbr1_pacing_rate_bps", "b/s", "Its pacing rate, of payload."),
+    Shown::new("bbr1_min_rtt_s", "s", "Its estimate of the least RTT."),
 ];
 
 #[cfg(test)]

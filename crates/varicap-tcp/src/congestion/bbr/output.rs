@@ -25,6 +25,7 @@ impl Bbr {
         if rate != self.pacing_rate {
             self.pacing_rate = rate;
             self.on_wire = rate.on_wire(self.mss, self.packet);
+            self.quantum = self.quantum_at(rate);
         }
     }
 
@@ -37,8 +38,8 @@ impl Bbr {
 
     /// What leaves at once: a 1024th of a second at the pacing rate, in whole packets, at least one, or two from 1.2 Mb/s
     /// on [B]. Source: Linux (bbr_tso_segs_goal).
-    pub(super) fn quantum(&self) -> u64 {
-        let rate = self.pacing_rate.carries(Span::from_secs(1));
+    pub(super) fn quantum_at(&self, pacing_rate: Bandwidth) -> u64 {
+        let rate = pacing_rate.carries(Span::from_secs(1));
         let least = if rate < 150_000 { 1 } else { 2 };
         let segments = (rate >> 10).min(65_000) / self.mss;
         segments.clamp(least, 127) * self.mss
@@ -54,7 +55,7 @@ impl Bbr {
 
     /// Room for offload and for odd windows. Source: Linux (bbr_quantization_budget).
     pub(super) fn with_budget(&self, window: u64) -> u64 {
-        let even = (window + 3 * self.quantum()).next_multiple_of(2 * self.mss);
+        let even = (window + 3 * self.quantum).next_multiple_of(2 * self.mss);
         let is_probing = self.state == State::ProbeBw && self.cycle_index == 0;
         even + if is_probing { 2 * self.mss } else { 0 }
     }

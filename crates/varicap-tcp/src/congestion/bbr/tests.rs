@@ -154,7 +154,7 @@ fn windows_are_even_and_have_room_for_three_quanta() {
     let mut path = Path::cycling();
     path.round(100, 90, 0);
     // 100 packets per 100 ms are 8.4 Mb/s on the wire, where a quantum is two packets.
-    assert_eq!(path.bbr.quantum(), 2 * MSS);
+    assert_eq!(path.bbr.quantum, 2 * MSS);
     assert_eq!(path.bbr.with_budget(99 * MSS), if path.bbr.cycle_index == 0 { 108 } else { 106 } * MSS);
 }
 

@@ -424,41 +424,37 @@ impl CongestionControl for Bbr3 {
     }
 }
 
-const fn quantity(name: &'static str, unit: &'static str, description: &'static str) -> Shown {
-    Shown { name, unit, description }
-}
-
 /// What `show` shows, with the draft's names.
 const SHOWN: &[Shown] = &[
-    quantity(
+    Shown::new(
         "bbr_state",
         "1",
         "State of BBR: 0 Startup, 1 Drain, 2 ProbeBW_DOWN, 3 _CRUISE, 4 _REFILL, 5 _UP, 6 ProbeRTT.",
     ),
-    quantity("bbr_pacing_gain", "1", "BBR.pacing_gain."),
-    quantity("bbr_cwnd_gain", "1", "BBR.cwnd_gain."),
-    quantity("bbr_max_bw_bps", "b/s", "BBR.max_bw, of payload."),
-    quantity("bbr_bw_shortterm_bps", "b/s", "BBR.bw_shortterm, of payload; nothing while it is infinite."),
-    quantity("bbr_bw_bps", "b/s", "BBR.bw, of payload."),
-    quantity("bbr_pacing_rate_bps", "b/s", "C.pacing_rate, of payload."),
-    quantity("bbr_min_rtt_s", "s", "BBR.min_rtt."),
-    quantity("bbr_inflight_bytes", "B", "Inflight(1.0): the estimated BDP with its budget for offload."),
-    quantity("bbr_headroom_bytes", "B", "InflightWithHeadroom(); nothing while it is infinite."),
-    quantity("bbr_inflight_longterm_bytes", "B", "BBR.inflight_longterm; nothing while it is infinite."),
-    quantity("bbr_inflight_shortterm_bytes", "B", "BBR.inflight_shortterm; nothing while it is infinite."),
-    quantity("bbr_max_inflight_bytes", "B", "BBR.max_inflight."),
-    quantity("bbr_extra_acked_bytes", "B", "BBR.extra_acked."),
-    quantity("bbr_full_bw_count", "1", "BBR.full_bw_count."),
-    quantity("bbr_full_bw_now", "1", "BBR.full_bw_now, 0 or 1."),
-    quantity("bbr_full_bw_reached", "1", "BBR.full_bw_reached, 0 or 1."),
-    quantity("bbr_round_count", "1", "BBR.round_count."),
-    quantity("bbr_drain_start_round", "1", "BBR.drain_start_round."),
-    quantity("bbr_cycle_count", "1", "BBR.cycle_count."),
-    quantity("bbr_bw_probe_wait_s", "s", "BBR.bw_probe_wait."),
-    quantity("bbr_idle_restart", "1", "BBR.idle_restart, 0 or 1."),
-    quantity("bbr_is_loss_in_round", "1", "BBR.is_loss_in_round, 0 or 1."),
-    quantity("bbr_undo_state", "1", "BBR.undo_state, a number as bbr_state; nothing if it is None."),
-    quantity(
+    Shown::new("bbr_pacing_gain", "1", "BBR.pacing_gain."),
+    Shown::new("bbr_cwnd_gain", "1", "BBR.cwnd_gain."),
+    Shown::new("bbr_max_bw_bps", "b/s", "BBR.max_bw, of payload."),
+    Shown::new("bbr_bw_shortterm_bps", "b/s", "BBR.bw_shortterm, of payload; nothing while it is infinite."),
+    Shown::new("bbr_bw_bps", "b/s", "BBR.bw, of payload."),
+    Shown::new("bbr_pacing_rate_bps", "b/s", "C.pacing_rate, of payload."),
+    Shown::new("bbr_min_rtt_s", "s", "BBR.min_rtt."),
+    Shown::new("bbr_inflight_bytes", "B", "Inflight(1.0): the estimated BDP with its budget for offload."),
+    Shown::new("bbr_headroom_bytes", "B", "InflightWithHeadroom(); nothing while it is infinite."),
+    Shown::new("bbr_inflight_longterm_bytes", "B", "BBR.inflight_longterm; nothing while it is infinite."),
+    Shown::new("bbr_inflight_shortterm_bytes", "B", "BBR.inflight_shortterm; nothing while it is infinite."),
+    Shown::new("bbr_max_inflight_bytes", "B", "BBR.max_inflight."),
+    Shown::new("bbr_extra_acked_bytes", "B", "BBR.extra_acked."),
+    Shown::new("bbr_full_bw_count", "1", "BBR.full_bw_count."),
+    Shown::new("bbr_full_bw_now", "1", "BBR.full_bw_now, 0 or 1."),
+    Shown::new("bbr_full_bw_reached", "1", "BBR.full_bw_reached, 0 or 1."),
+    Shown::new("bbr_round_count", "1", "BBR.round_count."),
+    Shown::new("bbr_drain_start_round", "1", "BBR.drain_start_round."),
+    Shown::new("bbr_cycle_count", "1", "BBR.cycle_count."),
+    Shown::new("bbr_bw_probe_wait_s", "s", "BBR.bw_probe_wait."),
+    Shown::new("bbr_idle_restart", "1", "BBR.idle_restart, 0 or 1."),
+    Shown::new("bbr_is_loss_in_round", "1", "BBR.is_loss_in_round, 0 or 1."),
+    Shown::new("bbr_undo_state", "1", "BBR.undo_state, a number as bbr_state; nothing if it is None."),
+    Shown::new(
         "bbr_undo_inflight_longterm_bytes",
         "B",
         "BBR.undo_inflight_longterm; nothing while it is infinite.",
