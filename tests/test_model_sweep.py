@@ -104,7 +104,7 @@ def test_defaults_that_are_looked_up_together_are_those_of_each_key(name: str) -
     scenario = varicap.load(EXAMPLES / f"{name}.toml")
     for path in paths(scenario):
         named = [key.path for key in path.keys]
-        assert keys._defaults(scenario, named) == {key: keys._defaults(scenario, [key])[key] for key in named}
+        assert keys.defaults(scenario, named) == {key: keys.defaults(scenario, [key])[key] for key in named}
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ solved by GTH elimination, which never subtracts and so keeps relative accuracy,
 sparse factorisation.  Every solution of a large chain is checked against ``pi P = pi``.
 """
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -112,7 +113,11 @@ def recurrent_class(transition: Matrix) -> NDArray[np.intp]:
     ValueError
         There are several recurrent classes: the long run then depends on the first state.
     """
-    classes = _classes(transition > 0) if isinstance(transition, np.ndarray) else _sparse_classes(transition)
+    if isinstance(transition, np.ndarray):
+        leads = transition > 0
+        classes = _classes_of(leads.shape[0], np.packbits(leads).tobytes())
+    else:
+        classes = _sparse_classes(transition)
     if len(classes) != 1:
         raise ValueError(f"the chain has {len(classes)} recurrent classes: no single stationary distribution")
     return classes[0]
@@ -140,8 +145,9 @@ def gth(transition: ArrayLike) -> Array:
             if leaving <= 0:
                 raise ValueError(f"the chain is not irreducible: state {k} reaches none of those before it")
             p[:k, k] /= leaving
-            p[:k, begin:k] += np.outer(p[:k, k], p[k, begin:k])
-            p[begin:k, :begin] += np.outer(p[begin:k, k], p[k, :begin])
+            p[:k, begin:k] += p[:k, k, None] * p[k, begin:k]
+            if begin:
+                p[begin:k, :begin] += p[begin:k, k, None] * p[k, :begin]
         p[:begin, :begin] += p[:begin, begin:end] @ p[begin:end, :begin]
     weight = np.zeros(states)
     weight[0] = 1
@@ -184,6 +190,13 @@ def _csr(transition: "ArrayLike | sp.sparray") -> "sp.csr_array":
     import scipy.sparse as sp
 
     return sp.csr_array(transition)
+
+
+@lru_cache(maxsize=64)
+def _classes_of(states: int, leads: bytes) -> list[NDArray[np.intp]]:
+    """The recurrent classes of a dense chain; from point to point of a sweep they are often the same."""
+    bits = np.unpackbits(np.frombuffer(leads, np.uint8), count=states**2)
+    return _classes(bits.astype(bool).reshape(states, states))
 
 
 def _classes(leads: NDArray[np.bool_]) -> list[NDArray[np.intp]]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from varicap import units
 from varicap.engines.model import chains, timeout
-from varicap.engines.model.answer import Answer
+from varicap.engines.model.answer import Answer, Model
 from varicap.engines.model.keys import BEGINNING, BOTTLENECK, GREEDY, PACKETS, table
 from varicap.engines.model.path import FlowPath, choice, no_arq, no_loss, no_reservation, one_bottleneck, option
 
@@ -14,7 +14,7 @@ _MOST = 9
 """States of capacity and advertised rate: with more of them a solution takes longer than seconds."""
 
 
-class RateControl:
+class RateControl(Model):
     """TCP over INSTCAP, EFFCAP, a constant rate, or alone, on a link whose capacity is a Markov chain of rates."""
 
     name = "abr"

@@ -5,7 +5,7 @@ from math import isclose
 
 from varicap import units
 from varicap.engines.model import chains, timeout
-from varicap.engines.model.answer import Answer
+from varicap.engines.model.answer import Answer, Model
 from varicap.engines.model.keys import BEGINNING, BOTTLENECK, GREEDY, PACKETS, table
 from varicap.engines.model.path import FlowPath, choice, no_arq, no_loss, no_source, one_bottleneck, option
 
@@ -22,7 +22,7 @@ _SHORTEST, _LEAST_ROOM = 12.0, 0.4
 """Round trips that a rate lasts at least, and pipes of buffer, where the model was compared with the simulator."""
 
 
-class Sessions:
+class Sessions(Model):
     """RATCP or TCP, each loss a timeout, on a link that ephemeral sessions share, or on a Markov chain of rates."""
 
     name = "ratcp"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from varicap.engines.model import chains, timeout
-from varicap.engines.model.answer import Answer
+from varicap.engines.model.answer import Answer, Model
 from varicap.engines.model.keys import ACKNOWLEDGEMENTS, BEGINNING, BOTTLENECK, GREEDY, PACKETS, table
 from varicap.engines.model.path import FlowPath, choice, no_arq, no_loss, no_source, one_bottleneck, option
 from varicap.engines.model.ratcp import known_rtt_s, smoothed_rtt, target_packets
@@ -14,7 +14,7 @@ _SHORTEST, _LEAST_ROOM = 2.4, 0.3
 """Round trips that a rate lasts at least, and pipes of buffer, where the model was compared with the simulator."""
 
 
-class Varying:
+class Varying(Model):
     """Reno, CUBIC, RATCP or BBR, recovering as Linux does, on a slotted or continuous Markov chain of rates."""
 
     name = "varying"

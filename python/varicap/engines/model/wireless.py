@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from varicap import units
 from varicap.engines.model import timeout
-from varicap.engines.model.answer import Answer
+from varicap.engines.model.answer import Answer, Model
 from varicap.engines.model.keys import ACKNOWLEDGEMENTS, BEGINNING, BOTTLENECK, GREEDY, PACKETS, table
 from varicap.engines.model.path import FlowPath, choice, no_source, one_bottleneck, option
 
@@ -23,7 +23,7 @@ compared: beyond them it got 0.7 to 2.4 times of what the model says."""
 _RECOVERIES = ("tahoe", "reno", "newreno", "sack", "rack")
 
 
-class Arq:
+class Arq(Model):
     """Tahoe over a stop-and-wait ARQ link on a Markov or fading channel: 3/4 of the effective capacity."""
 
     name = "wireless"
