@@ -33,7 +33,7 @@ _FIELDS = (
 )
 
 
-_TOGETHER = 32
+_TOGETHER = 16
 """Points that are solved together: some models take hardly longer for them than for one."""
 
 

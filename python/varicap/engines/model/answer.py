@@ -2,9 +2,12 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from varicap.engines.model.path import FlowPath
+
+if TYPE_CHECKING:
+    from varicap.analyse.together import Computation
 
 Found = TypeVar("Found")
 
@@ -42,6 +45,27 @@ class Model(Protocol):
     def solve_all(self, paths: Sequence[FlowPath]) -> list[Answer | ValueError]:
         """What each of these flows gets, or the error in its place; as `solve` has it, but for rounding."""
         return [tried(self.solve, path) for path in paths]
+
+
+class Together(Model, Protocol):
+    """A model whose solution is a computation of `varicap.analyse.together`: those of many flows go on side by side."""
+
+    def solving(self, path: FlowPath) -> "Computation[Answer]":
+        """What the flow gets, as a computation.  Raises ``ValueError`` as `solve` does."""
+        ...
+
+    def solve(self, path: FlowPath) -> Answer:
+        """What the flow gets."""
+        (found,) = self.solve_all([path])
+        if isinstance(found, ValueError):
+            raise found
+        return found
+
+    def solve_all(self, paths: Sequence[FlowPath]) -> list[Answer | ValueError]:
+        """What each of these flows gets, or the error in its place."""
+        from varicap.analyse import together
+
+        return together.run([self.solving(path) for path in paths])
 
 
 def tried(solve: Callable[[FlowPath], Found], path: FlowPath) -> Found | ValueError:

@@ -120,7 +120,9 @@ def defaults(scenario: _core.Scenario, keys: Sequence[str]) -> dict[str, str | N
             raise _core.ScenarioError("one by one")
         without = _core.Scenario.from_json(json.dumps(document), scenario.name, scenario.base_dir, [])
     except _core.ScenarioError:
-        return dict.fromkeys(keys, NOT_READ) if len(keys) == 1 else {key: defaults(scenario, [key])[key] for key in keys}
+        return (
+            dict.fromkeys(keys, NOT_READ) if len(keys) == 1 else {key: defaults(scenario, [key])[key] for key in keys}
+        )
     values = {row["key"]: row["value"] for row in json.loads(without.explain())}
     return {key: values.get(key) if at is not None else None for key, (at, _) in tables.items()}
 
@@ -146,7 +148,8 @@ def words(key: str) -> list[str]:
     >>> words('flows."a.b".tcp')
     ['flows', 'a.b', 'tcp']
     """
-    found, place = [], tomllib.loads(f"{key} = 0")
+    found: list[str] = []
+    place: Any = tomllib.loads(f"{key} = 0")
     while isinstance(place, dict):
         ((word, place),) = place.items()
         found.append(word)
