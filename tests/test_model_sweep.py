@@ -173,11 +173,13 @@ def test_the_command_prints_the_table_and_the_reasons(cli: Cli) -> None:
     over = [part for path, values in OVER.items() for part in ("--over", f"{path}={','.join(values)}")]
     done = cli("sweep", FIXED, *over, "--engine", "model")
     assert done.returncode == 0
+    rows = varicap.sweep(FIXED, OVER, engine="model").table.to_pylist()
     assert done.stdout.count("no model") == 4
-    assert done.stdout.count("strained") == 2
+    # With a buffer of 3 packets at any warm-up, and without a warm-up.
+    assert done.stdout.count("strained") == [row["valid"] for row in rows].count(False) == 3
     assert "congestion = cubic: the model knows reno" in done.stderr
     printed = json.loads(cli("sweep", FIXED, *over, "--engine", "model", "--json").stdout)
-    assert printed["models"] == varicap.sweep(FIXED, OVER, engine="model").table.to_pylist()
+    assert printed["models"] == rows
 
 
 @pytest.mark.parametrize(
