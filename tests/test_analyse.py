@@ -1,6 +1,7 @@
 """Stationary distributions, renewal rewards, and the RATCP model: closed forms, its paper, a plain simulation."""
 
 import math
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -11,7 +12,7 @@ import pytest
 import scipy.sparse as sp
 from conftest import ROOT
 
-from varicap.analyse import markov
+from varicap.analyse import markov, together
 from varicap.analyse.models import ratcp, ratcp_chain
 from varicap.analyse.models.ratcp import Parameters
 from varicap.analyse.models.ratcp_slot import Slots, spacing
@@ -68,6 +69,49 @@ def test_a_solution_that_does_not_solve_is_an_error(monkeypatch: pytest.MonkeyPa
 
 def test_transient_states_have_no_probability() -> None:
     assert markov.stationary([[0.5, 0.25, 0.25], [0, 0, 1], [0, 1, 0]]).tolist() == [0, 0.5, 0.5]
+
+
+def test_chains_that_are_solved_together_have_the_solutions_of_each() -> None:
+    rng = np.random.default_rng(1)
+    chains: list[Any] = [rng.random((states, states)) for states in (1, 2, 40, 7, 40, 300, 7)]
+    chains = [chain / chain.sum(axis=1, keepdims=True) for chain in chains]
+    chains[3:3] = [np.eye(2), random_walk(900, 0.2, 0.3), random_walk(150, 0.2, 0.5), [[0.5, 0.6], [0.5, 0.5]]]
+    found = markov.stationary_all(chains)
+    for chain, one in zip(chains, found, strict=True):
+        if isinstance(one, Exception):
+            with pytest.raises(ValueError, match=re.escape(str(one))):
+                markov.stationary(chain)
+        else:
+            np.testing.assert_array_equal(one, markov.stationary(chain))
+            assert markov.residual(markov.validate(chain), one) < 1e-13
+    assert [isinstance(one, Exception) for one in found].count(True) == 2
+
+
+def test_a_chain_whose_chances_vanish_leaves_the_others_theirs() -> None:
+    # Irreducible as it is written, but the way back from the second state has a chance of 1e-400.
+    least = np.array([[0.5, 0.5, 0.0], [0.0, 1.0, 1e-200], [1e-200, 0.5, 0.5]])
+    fine = np.full((3, 3), 1 / 3)
+    first, failed, last = markov.stationary_all([fine, least, fine])
+    assert not isinstance(first, Exception)
+    assert not isinstance(last, Exception)
+    np.testing.assert_allclose([first, last], 1 / 3)
+    assert isinstance(failed, ValueError)
+    assert "not irreducible" in str(failed)
+
+
+def test_a_computation_that_fails_leaves_the_others_alone() -> None:
+    def share(chain: Any, factor: float) -> together.Computation[float]:
+        found = yield markov.stationary_all, chain
+        if factor < 0:
+            raise ValueError("a factor below zero")
+        return float(found[0]) * factor
+
+    mixed = [([[0.9, 0.1], [0.3, 0.7]], 2.0), (np.eye(2), 1.0), ([[0.5, 0.5], [0.5, 0.5]], -1.0), ([[1.0]], 3.0)]
+    found = together.run([share(*one) for one in mixed])
+    assert [found[0], found[3]] == pytest.approx([1.5, 3.0])
+    assert [str(found[at])[:12] for at in (1, 2)] == ["the chain ha", "a factor bel"]
+    with pytest.raises(ValueError, match="2 recurrent classes"):
+        together.alone(share(np.eye(2), 1.0))
 
 
 def test_two_recurrent_classes_are_refused() -> None:

@@ -13,6 +13,7 @@ estimator does.  Source of the estimators: [abr, §IV].
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -110,15 +111,27 @@ def estimated(
 
 def paths(chain: SlottedChain, slots: int, rng: np.random.Generator) -> NDArray[np.intp]:
     """States of independent stationary paths, shape (paths, slots)."""
-    reach = np.cumsum(chain.transition, axis=1)
-    found = np.empty((slots, _PATHS), dtype=np.intp)
-    now = rng.choice(len(reach), size=_PATHS, p=markov.stationary(chain.transition))
-    draws = rng.random((slots, _PATHS, 1))
-    last = len(reach) - 1
-    for slot in range(slots):
-        found[slot] = now
-        now = np.minimum((draws[slot] >= reach[now]).sum(axis=1), last)
-    return found.T
+    return paths_of([chain], slots, rng)[0]
+
+
+def paths_of(chains: Sequence[SlottedChain], slots: int, rng: np.random.Generator) -> list[NDArray[np.intp]]:
+    """The same of several chains by the same random numbers: of each what it would have alone."""
+    first, draws = rng.random(_PATHS), rng.random((slots, _PATHS, 1))
+    found: dict[int, NDArray[np.intp]] = {}
+    for size in {len(one.transition) for one in chains}:
+        those = [number for number, one in enumerate(chains) if len(one.transition) == size]
+        reach = np.cumsum([chains[number].transition for number in those], axis=2)
+        shares = np.array([markov.stationary(chains[number].transition) for number in those])
+        # As `Generator.choice` draws from a distribution.
+        begin = np.cumsum(shares, axis=1)
+        now = (first >= (begin / begin[:, -1:])[:, :, None]).sum(axis=1)
+        states = np.empty((slots, len(those), _PATHS), dtype=np.intp)
+        which = np.arange(len(those))[:, None]
+        for slot in range(slots):
+            states[slot] = now
+            now = np.minimum((draws[slot] >= reach[which, now]).sum(axis=2), size - 1)
+        found |= zip(those, np.moveaxis(states, 0, 2), strict=True)
+    return [found[number] for number in range(len(chains))]
 
 
 def _advertise(

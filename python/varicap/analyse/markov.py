@@ -6,6 +6,8 @@ solved by GTH elimination, which never subtracts and so keeps relative accuracy,
 sparse factorisation.  Every solution of a large chain is checked against ``pi P = pi``.
 """
 
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -20,7 +22,9 @@ Matrix: TypeAlias = "Array | sp.csr_array"
 
 _DENSE_STATES = 800  # up to this size GTH elimination takes less time than importing SciPy
 _SPARSE_STATES = 200  # below this size it is faster than setting up a sparse factorisation
-_BLOCK = 64  # states that are eliminated before the rest of the matrix is changed, by one product
+_FEW = 4  # states that are eliminated one by one before others are changed by one product
+_BLOCK = 32  # states whose probabilities follow from all before them by one product
+_ENTRIES = 2**20  # of dense matrices that are solved together: more would not stay in a cache
 _SHIFT = 1e-11  # large compared with rounding, small compared with the gap of any chain that mixes within a run
 _ITERATIONS = 50  # two or three are usual
 _CHANGE = 1e-12  # total variation between iterations below which they have converged
@@ -86,17 +90,55 @@ def stationary(transition: "ArrayLike | sp.sparray") -> Array:
     >>> stationary([[0.9, 0.1], [0.3, 0.7]]).round(12).tolist()
     [0.75, 0.25]
     """
-    matrix = validate(transition)
-    members = recurrent_class(matrix)
-    inner = matrix[members][:, members]
-    probabilities = np.zeros(matrix.shape[0])
-    if isinstance(inner, np.ndarray) and members.size <= _DENSE_STATES:
-        probabilities[members] = gth(inner)
-    elif not isinstance(inner, np.ndarray) and members.size <= _SPARSE_STATES:
-        probabilities[members] = gth(inner.toarray())
-    else:
-        probabilities[members] = _sparse(_csr(inner))
-    return probabilities
+    (found,) = stationary_all([transition])
+    if isinstance(found, Exception):
+        raise found
+    return found
+
+
+def stationary_all(transitions: "Sequence[ArrayLike | sp.sparray]") -> list[Array | Exception]:
+    """The stationary distributions of several chains, or the error of `stationary`, where there is none.
+
+    Dense chains of one size are solved together, which for small ones takes hardly longer than to solve one.
+    """
+    found: dict[int, Array | Exception] = {}
+    dense: dict[int, list[tuple[int, Array, NDArray[np.intp]]]] = {}
+    for number, transition in enumerate(transitions):
+        try:
+            matrix = validate(transition)
+            members = recurrent_class(matrix)
+            inner = matrix[members][:, members]
+            if isinstance(inner, np.ndarray) and members.size <= _DENSE_STATES:
+                dense.setdefault(members.size, []).append((number, inner, members))
+            elif not isinstance(inner, np.ndarray) and members.size <= _SPARSE_STATES:
+                dense.setdefault(members.size, []).append((number, inner.toarray(), members))
+            else:
+                found[number] = _spread(_sparse(_csr(inner)), members, matrix.shape[0])
+        except (ValueError, NotConverged) as error:
+            found[number] = error
+    for states, alike in dense.items():
+        at_once = max(1, _ENTRIES // states**2)
+        for some in (alike[first : first + at_once] for first in range(0, len(alike), at_once)):
+            shares = _gth_of_each([inner for _, inner, _ in some])
+            for (number, _, members), share in zip(some, shares, strict=True):
+                states_of_all = np.shape(transitions[number])[0]
+                found[number] = share if isinstance(share, Exception) else _spread(share, members, states_of_all)
+    return [found[number] for number in range(len(transitions))]
+
+
+def _gth_of_each(chains: Sequence[Array]) -> Sequence[Array | Exception]:
+    """The distribution of each of these chains of one size; one that fails does not keep the others from theirs."""
+    try:
+        return list(gth(np.stack(chains)))
+    except ValueError as error:
+        return [error] if len(chains) == 1 else [found for one in chains for found in _gth_of_each([one])]
+
+
+def _spread(probabilities: Array, members: NDArray[np.intp], states: int) -> Array:
+    """The distribution over all states, of which those outside the recurrent class have none."""
+    found = np.zeros(states)
+    found[members] = probabilities
+    return found
 
 
 def residual(transition: Matrix, probabilities: Array) -> float:
@@ -112,14 +154,18 @@ def recurrent_class(transition: Matrix) -> NDArray[np.intp]:
     ValueError
         There are several recurrent classes: the long run then depends on the first state.
     """
-    classes = _classes(transition > 0) if isinstance(transition, np.ndarray) else _sparse_classes(transition)
+    if isinstance(transition, np.ndarray):
+        leads = transition > 0
+        classes = _classes_of(leads.shape[0], np.packbits(leads).tobytes())
+    else:
+        classes = _sparse_classes(transition)
     if len(classes) != 1:
         raise ValueError(f"the chain has {len(classes)} recurrent classes: no single stationary distribution")
     return classes[0]
 
 
 def gth(transition: ArrayLike) -> Array:
-    """The stationary distribution of an irreducible dense chain by GTH elimination.
+    """The stationary distribution of an irreducible dense chain by GTH elimination, or of each of several.
 
     States are censored one by one from the last: with ``s = sum_{j<k} p_kj``, ``p_ij += p_ik p_kj / s``.  The
     diagonal is never used and nothing is subtracted, so small probabilities keep their relative accuracy.
@@ -127,27 +173,47 @@ def gth(transition: ArrayLike) -> Array:
     Parameters
     ----------
     transition
-        Shape (n, n), irreducible.  Time n^3 / 3: meant for some hundred states.
+        Shape (…, n, n), irreducible; the distributions have the shape (…, n).  Time n^3 / 3: meant for some hundred
+        states.
 
     Source: [grassmann85].
     """
-    p = np.array(transition, dtype=float)
-    states = p.shape[0]
-    for end in range(states, 0, -_BLOCK):
-        begin = max(end - _BLOCK, 0)
-        for k in range(end - 1, max(begin, 1) - 1, -1):
-            leaving = p[k, :k].sum()
-            if leaving <= 0:
-                raise ValueError(f"the chain is not irreducible: state {k} reaches none of those before it")
-            p[:k, k] /= leaving
-            p[:k, begin:k] += np.outer(p[:k, k], p[k, begin:k])
-            p[begin:k, :begin] += np.outer(p[begin:k, k], p[k, :begin])
-        p[:begin, :begin] += p[:begin, begin:end] @ p[begin:end, :begin]
-    weight = np.zeros(states)
-    weight[0] = 1
-    for k in range(1, states):
-        weight[k] = weight[:k] @ p[:k, k]
-    return np.asarray(weight / weight.sum())
+    given = np.asarray(transition, dtype=float)
+    states = given.shape[-1]
+    p = np.array(given.reshape(-1, states, states))
+    _censor(p, 1, states)
+    weight = np.zeros(p.shape[:2])
+    weight[:, 0] = 1
+    for begin in range(1, states, _BLOCK):
+        end = min(begin + _BLOCK, states)
+        weight[:, begin:end] = (weight[:, None, :begin] @ p[:, :begin, begin:end])[:, 0]
+        for k in range(begin + 1, end):
+            weight[:, k] += (weight[:, begin:k] * p[:, begin:k, k]).sum(axis=1)
+    return np.asarray(weight / weight.sum(axis=1, keepdims=True)).reshape(given.shape[:-1])
+
+
+def _censor(p: Array, begin: int, end: int) -> None:
+    """Censors the states `begin` to `end` - 1 of each chain, the last first.
+
+    Those before `begin` have their new ways through these states in the columns and rows of these alone: a block
+    censors its second half, adds the ways through it to its first half by one product, and censors that.
+    """
+    if end - begin > _FEW:
+        middle = (begin + end) // 2
+        _censor(p, middle, end)
+        through = slice(middle, end)
+        p[:, :middle, begin:middle] += p[:, :middle, through] @ p[:, through, begin:middle]
+        p[:, begin:middle, :begin] += p[:, begin:middle, through] @ p[:, through, :begin]
+        _censor(p, begin, middle)
+        return
+    for k in range(end - 1, begin - 1, -1):
+        leaving = p[:, k, :k].sum(axis=1, keepdims=True)
+        if not leaving.min() > 0:
+            raise ValueError(f"the chain is not irreducible: state {k} reaches none of those before it")
+        p[:, :k, k] /= leaving
+        if k > begin:
+            p[:, :k, begin:k] += p[:, :k, k, None] * p[:, None, k, begin:k]
+            p[:, begin:k, :begin] += p[:, begin:k, k, None] * p[:, None, k, :begin]
 
 
 def birth_death(up: ArrayLike, down: ArrayLike) -> Array:
@@ -184,6 +250,13 @@ def _csr(transition: "ArrayLike | sp.sparray") -> "sp.csr_array":
     import scipy.sparse as sp
 
     return sp.csr_array(transition)
+
+
+@lru_cache(maxsize=64)
+def _classes_of(states: int, leads: bytes) -> list[NDArray[np.intp]]:
+    """The recurrent classes of a dense chain; from point to point of a sweep they are often the same."""
+    bits = np.unpackbits(np.frombuffer(leads, np.uint8), count=states**2)
+    return _classes(bits.astype(bool).reshape(states, states))
 
 
 def _classes(leads: NDArray[np.bool_]) -> list[NDArray[np.intp]]:

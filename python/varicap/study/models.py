@@ -1,8 +1,10 @@
 """The model engine at many points: what the models say of each flow, and why not, in one table."""
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import varicap._core as _core
-from varicap.engines.model import NoModelError, answers, why_not
+from varicap.engines.model import NoModelError, answered_all, why_not
+from varicap.engines.model.alike import Alike, pattern
+from varicap.engines.model.path import paths
 from varicap.results.manifest import sha256, software, write_json
 from varicap.results.summary import Point
 from varicap.statistics.progress import Progress
@@ -27,6 +31,10 @@ _FIELDS = (
     pa.field("strained", pa.list_(pa.string()), metadata={"description": "What holds only roughly."}),
     pa.field("not_applicable", pa.list_(pa.string()), metadata={"description": "Why no model fits, if none does."}),
 )
+
+
+_TOGETHER = 16
+"""Points that are solved together: some models take hardly longer for them than for one."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -52,10 +60,16 @@ def solve_all(
 ) -> ModelStudy:
     """The answers at all points; `at` reads the scenario at one.  Raises `NoModelError` if no model fits anywhere."""
     rows: list[dict[str, Any]] = []
-    for number, point in enumerate(points):
-        rows += _rows(number, point, answers(at(point)))
+    alike: dict[tuple[str, ...], Alike] = defaultdict(Alike)
+    for first in range(0, len(points), _TOGETHER):
+        some = points[first : first + _TOGETHER]
+        flows = [paths(at(point), alike[pattern(point)]) for point in some]
+        found = iter(answered_all([path for of_point in flows for path in of_point]))
+        for number, of_point in enumerate(flows, first):
+            rows += _rows(number, points[number], list(islice(found, len(of_point))))
         if progress is not None:
-            progress((number + 1) / len(points), number + 1, len(points))
+            done = first + len(some)
+            progress(done / len(points), done, len(points))
     if all(row["model"] is None for row in rows):
         raise NoModelError("\n".join(dict.fromkeys(reason for row in rows for reason in row["not_applicable"])))
     axes = [pa.field(path, pa.string()) for path, _ in points[0]]

@@ -29,7 +29,7 @@ from typing import Literal
 
 import numpy as np
 
-from varicap.analyse import markov
+from varicap.analyse import markov, together
 from varicap.analyse.effective import SlottedChain, decay_of
 from varicap.analyse.models import abr_chain
 from varicap.analyse.models.ratcp_slot import EPSILON
@@ -148,9 +148,14 @@ def efficiency(parameters: Parameters) -> Result:
     >>> round(found.optimistic, 3), round(found.conservative, 3)
     (0.811, 0.762)
     """
+    return together.alone(solve(parameters))
+
+
+def solve(parameters: Parameters) -> together.Computation[Result]:
+    """`efficiency` as a computation, many of which `together.run` solves at once."""
     chain = abr_chain.explore(_path(parameters))
     transition = chain.transition(parameters.capacity.transition)
-    share = markov.stationary(transition)
+    share = yield markov.stationary_all, transition
     slots = float(share @ chain.slots)
     lost = float(share @ chain.loss)
     payload = 1.0 if parameters.control == "tcp" else parameters.payload_share

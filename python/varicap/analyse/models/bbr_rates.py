@@ -16,12 +16,12 @@ than a slot, while here it forgets after ten slots; and after PROBE_RTT the filt
 the simulator it was 20 % too low on 5 and 40 packets per round trip, and 61 % on 4 and 100.
 """
 
-import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from varicap.analyse import advertised
+from varicap.analyse import advertised, together
 from varicap.analyse.models.varying import Parameters, refuse_outages
 
 Array = NDArray[np.float64]
@@ -42,31 +42,43 @@ def utilisation(parameters: Parameters) -> float:
     >>> round(utilisation(Parameters(capacity=chain, waiting_packets=30, round_trip_s=0.1)), 2)
     0.98
     """
+    return together.alone(solve(parameters))
+
+
+def solve(parameters: Parameters) -> together.Computation[float]:
+    """`utilisation` as a computation, many of which `together.run` solves at once."""
     refuse_outages(parameters)
+    return float((yield _follow, parameters))
+
+
+def _follow(several: Sequence[Parameters]) -> list[float]:
+    """The shares of several paths, whose sample paths are followed side by side; arrays begin with the path."""
     rng = np.random.default_rng(_SEED)
-    states = advertised.paths(parameters.capacity, _SLOTS, rng)
-    capacity = parameters.capacity.capacity[states]
-    paths = len(capacity)
-    expires = _EXPIRES_S / parameters.round_trip_s
-    probes = math.ceil(_PROBES_S / parameters.round_trip_s) + 1
-    recent = np.tile(capacity[:, :1], (1, _ROUNDS))
+    states = advertised.paths_of([one.capacity for one in several], _SLOTS, rng)
+    capacity = np.array([one.capacity.capacity[rows] for one, rows in zip(several, states, strict=True)])
+    paths = capacity.shape[1]
+    round_trip_s = np.array([[one.round_trip_s] for one in several])
+    room = np.array([[one.waiting_packets] for one in several])
+    expires = _EXPIRES_S / round_trip_s
+    probes = np.ceil(_PROBES_S / round_trip_s) + 1
+    recent = np.tile(capacity[:, :, 0], (_ROUNDS, 1, 1))
     phase = rng.integers(0, len(_GAINS), paths)
-    backlog, probing, served = np.zeros((3, paths))
+    backlog, probing, served = np.zeros((3, len(several), paths))
     busy = rng.random(paths) * expires
     for slot in range(_SLOTS):
-        bandwidth = recent.max(axis=1)
+        bandwidth = recent.max(axis=0)
         sent = np.minimum(
             _GAINS[(phase + slot) % len(_GAINS)] * bandwidth, np.maximum(_WINDOW * bandwidth - backlog, 0)
         )
         drains = probing > 0
         there = backlog + np.where(drains, np.minimum(sent, _LEAST_WINDOW), sent)
-        delivered = np.minimum(there, capacity[:, slot])
-        backlog = np.minimum(there - delivered, parameters.waiting_packets)
-        recent[:, slot % _ROUNDS] = np.where(drains, 0, delivered)
+        delivered = np.minimum(there, capacity[:, :, slot])
+        backlog = np.minimum(there - delivered, room)
+        recent[slot % _ROUNDS] = np.where(drains, 0, delivered)
         busy = np.where(backlog <= _EMPTY, 0, busy + 1)
         begins = (busy > expires) & ~drains
         probing = np.where(begins, probes, np.maximum(probing - 1, 0))
         busy = np.where(begins, 0, busy)
         if slot >= _WARM_UP:
             served += delivered
-    return float(served.sum() / capacity[:, _WARM_UP:].sum())
+    return [float(one.sum() / of[:, _WARM_UP:].sum()) for one, of in zip(served, capacity, strict=True)]

@@ -30,7 +30,7 @@ from typing import Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from varicap.analyse import markov
+from varicap.analyse import markov, together
 from varicap.analyse.models import ratcp_chain, timeout_cycle
 from varicap.analyse.models.ratcp_slot import EPSILON
 
@@ -221,9 +221,14 @@ def throughput(parameters: Parameters) -> Result:
     >>> round(throughput(Parameters(arrival_rate=0)).throughput_Bps / 1e3, 2)
     100.0
     """
+    return together.alone(solve(parameters))
+
+
+def solve(parameters: Parameters) -> together.Computation[Result]:
+    """`throughput` as a computation, many of which `together.run` solves at once."""
     path = _path(parameters)
     states = len(path.service)
-    found = ratcp_chain.solve(ratcp_chain.explore(path), session_chain(parameters)[:states, :states])
+    found = yield from ratcp_chain.solve(ratcp_chain.explore(path), session_chain(parameters)[:states, :states])
     packets_per_s = found.packets_per_slot / parameters.delay_s
     sessions = session_distribution(parameters)
     return Result(

@@ -26,7 +26,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from varicap.analyse import markov
+from varicap.analyse import markov, together
 from varicap.analyse.models.ratcp_slot import EPSILON, MOST_GROWTH, Array, Counts, Slots, growths, spacing
 
 AVOIDANCE: Final = 0
@@ -120,10 +120,10 @@ class Solution:
     """Sum of ``|pi P - pi|`` [1]."""
 
 
-def solve(chain: Chain, capacity: Array) -> Solution:
+def solve(chain: Chain, capacity: Array) -> together.Computation[Solution]:
     """The chain's long run on a capacity that changes by this matrix, shape (M, M).  Source: [ratcp, §III, eq. (1)]."""
     transition = chain.transition(capacity)
-    share = markov.stationary(transition)
+    share = yield markov.stationary_all, transition
     kind = chain.states.kind
     avoiding = kind == AVOIDANCE
     losses = share * chain.loss

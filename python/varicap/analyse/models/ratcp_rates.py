@@ -15,6 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from varicap.analyse import together
 from varicap.analyse.advertised import AdvertisedChain
 from varicap.analyse.models import ratcp_chain, timeout_cycle
 from varicap.analyse.models.ratcp_slot import EPSILON
@@ -85,9 +86,14 @@ def throughput(parameters: Parameters) -> Result:
     >>> round(throughput(Parameters(link=link, room_packets=12)).utilisation, 2)
     0.93
     """
+    return together.alone(solve(parameters))
+
+
+def solve(parameters: Parameters) -> together.Computation[Result]:
+    """`throughput` as a computation, many of which `together.run` solves at once."""
     path = _path(parameters)
     capacity = parameters.link.capacity
-    found = ratcp_chain.solve(ratcp_chain.explore(path, _MOST_STATES), capacity.transition)
+    found = yield from ratcp_chain.solve(ratcp_chain.explore(path, _MOST_STATES), capacity.transition)
     return Result(
         packets_per_slot=found.packets_per_slot,
         utilisation=found.packets_per_slot / capacity.mean,

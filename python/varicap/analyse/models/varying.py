@@ -25,13 +25,14 @@ Source: the slots and renewal rewards of [abr, §III], without packets and with 
 §4.3, §4.7.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from varicap.analyse import markov
+from varicap.analyse import markov, together
 from varicap.analyse.advertised import AdvertisedChain
 from varicap.analyse.effective import SlottedChain
 
@@ -94,6 +95,11 @@ def reno(parameters: Parameters) -> float:
     >>> round(reno(Parameters(capacity=chain, waiting_packets=20, round_trip_s=0.1)), 2)
     0.81
     """
+    return together.alone(solve_reno(parameters))
+
+
+def solve_reno(parameters: Parameters) -> together.Computation[float]:
+    """`reno` as a computation, many of which `together.run` solves at once."""
     rates, changes = parameters.capacity.capacity, parameters.capacity.transition
     room, states = parameters.waiting_packets, len(rates)
     grain = max(1.0, (float(rates.max()) + room + 2) / _MOST_LEVELS)
@@ -128,7 +134,7 @@ def reno(parameters: Parameters) -> float:
                 for then in range(states):
                     lead(source[lost], then, np.maximum(window[at] / 2, 1), chance * until.state[at, r, then])
     source, target, weight = (np.concatenate(column) for column in zip(*branches, strict=True))
-    share = markov.stationary(markov.matrix(reward.size, source, target, weight))
+    share = yield markov.stationary_all, markov.matrix(reward.size, source, target, weight)
     return float(share @ reward / (share @ slots)) / parameters.capacity.mean
 
 
@@ -177,6 +183,13 @@ def ratcp(
     >>> round(ratcp(path, advertised.exact(chain)), 2)
     0.58
     """
+    return together.alone(solve_ratcp(parameters, link, backlog_packets, known_slots, packets_per_ack))
+
+
+def solve_ratcp(
+    parameters: Parameters, link: AdvertisedChain, backlog_packets: int, known_slots: float, packets_per_ack: int
+) -> together.Computation[float]:
+    """`ratcp` as a computation, many of which `together.run` solves at once."""
     refuse_outages(parameters)
     rates, changes = link.capacity.capacity, link.capacity.transition
     limits = np.maximum(1, np.floor(link.advertised * known_slots + _ROUNDING) + backlog_packets)
@@ -204,7 +217,7 @@ def ratcp(
                 branches.append((source, r * levels + low, chance * (1 - near)))
                 branches.append((source, r * levels + high, chance * near))
     source, target, weight = (np.concatenate(column) for column in zip(*branches, strict=True))
-    share = markov.stationary(markov.matrix(reward.size, source, target, weight))
+    share = yield markov.stationary_all, markov.matrix(reward.size, source, target, weight)
     return float(share @ reward) / link.capacity.mean
 
 
@@ -217,42 +230,97 @@ def cubic(parameters: Parameters) -> float:
     >>> round(cubic(Parameters(capacity=chain, waiting_packets=20, round_trip_s=0.1)), 2)
     0.79
     """
-    rates, changes = parameters.capacity.capacity, parameters.capacity.transition
-    room, states, mean = parameters.waiting_packets, len(rates), parameters.capacity.mean
-    levels = np.geomspace(2, float(rates.max()) + room + 1, _EPOCHS)
-    before = np.tile(levels, 2)
-    # The second half of the epochs is of losses at a smaller window than the one before.
-    origin = np.concatenate([levels, levels * (1 + _BETA) / 2])
-    window = np.maximum(before * _BETA, 1.0)
-    turning_s = np.cbrt(np.maximum(origin - window, 0) / _CUBE)
-    friendly = window.copy()
-    epochs = np.arange(2 * _EPOCHS)
-    there = np.tile(np.eye(states), (2 * _EPOCHS, 1, 1))
-    # From a loss until it is heard.
-    hears = rates / (rates + room)
-    visits = np.linalg.inv(np.eye(states) - np.diag(1 - hears) @ changes)
-    after, slots_after, served_after = visits @ np.diag(hears) @ changes, visits.sum(axis=1), visits @ rates
-    jumps = np.zeros((2 * _EPOCHS, states, 2 * _EPOCHS, states))
-    slots, served = np.zeros((2, 2 * _EPOCHS, states))
-    for slot in range(1, _MOST_SLOTS):
-        rounds = np.maximum(1, window / mean)
-        friendly += 3 * (1 - _BETA) / (1 + _BETA) / rounds / parameters.rounds_per_packet
-        wanted = np.maximum(origin + _CUBE * (slot * parameters.round_trip_s - turning_s) ** 3, friendly)
-        window = np.clip(wanted, window, window * (1 + 0.5 / rounds))
-        there = there @ changes
-        slots += there.sum(axis=2)
-        served += (there * np.minimum(window[:, None], rates)[:, None, :]).sum(axis=2)
-        lost = there * (window[:, None] - rates > room)[:, None, :]
-        there = there - lost
-        at = np.interp(np.log(window), np.log(levels), np.arange(_EPOCHS))
-        low = np.minimum(at.astype(np.int64), _EPOCHS - 2)
-        half = np.where(window < origin, _EPOCHS, 0)
-        for target, share in ((low, 1 - (at - low)), (low + 1, at - low)):
-            jumps[epochs, :, half + target, :] += (lost @ after) * share[:, None, None]
-        slots += lost @ slots_after
-        served += lost @ served_after
-        if there.sum(axis=(1, 2)).max() < _LEFT:
-            break
-    transition = jumps.reshape(2 * _EPOCHS * states, -1)
-    share = markov.stationary(transition / transition.sum(axis=1, keepdims=True))
-    return float(share @ served.ravel() / (share @ slots.ravel())) / mean
+    return together.alone(solve_cubic(parameters))
+
+
+def solve_cubic(parameters: Parameters) -> together.Computation[float]:
+    """`cubic` as a computation, many of which `together.run` solves at once."""
+    jumps, slots, served = yield _between_losses, parameters
+    transition = jumps.reshape(slots.size, -1)
+    share = yield markov.stationary_all, transition / transition.sum(axis=1, keepdims=True)
+    return float(share @ served.ravel() / (share @ slots.ravel())) / parameters.capacity.mean
+
+
+def _between_losses(several: Sequence[Parameters]) -> list[tuple[Array, Array, Array]]:
+    """From loss to loss: where it leads, how many slots it takes, and what is served in them, for each of these paths.
+
+    Shapes (epochs, n, epochs, n), (epochs, n) and (epochs, n).  Paths of as many states are followed side by side.
+    """
+    found: dict[int, tuple[Array, Array, Array]] = {}
+    for states in {len(one.capacity.capacity) for one in several}:
+        those = [number for number, one in enumerate(several) if len(one.capacity.capacity) == states]
+        found |= zip(those, _Cubic([several[number] for number in those]).follow(), strict=True)
+    return [found[number] for number in range(len(several))]
+
+
+class _Cubic:
+    """CUBIC's windows on several paths with as many states, side by side; arrays begin with the path."""
+
+    def __init__(self, several: Sequence[Parameters]) -> None:
+        self.left = np.arange(len(several))
+        """The paths on which some epoch has not ended."""
+        self.rates = np.array([one.capacity.capacity for one in several])
+        self.changes = np.array([one.capacity.transition for one in several])
+        self.room = np.array([[one.waiting_packets] for one in several], dtype=float)
+        self.mean = np.array([[one.capacity.mean] for one in several])
+        self.round_trip_s = np.array([[one.round_trip_s] for one in several])
+        self.rounds_per_packet = np.array([[one.rounds_per_packet] for one in several])
+        highest = [float(one.capacity.capacity.max()) + one.waiting_packets + 1 for one in several]
+        levels = np.array([np.geomspace(2, high, _EPOCHS) for high in highest])
+        self.lowest, self.steepness = np.log(levels[:, :1]), (_EPOCHS - 1) / np.log(levels[:, -1:] / levels[:, :1])
+        # The second half of the epochs is of losses at a smaller window than the one before.
+        self.origin = np.concatenate([levels, levels * (1 + _BETA) / 2], axis=1)
+        self.window = np.maximum(np.concatenate([levels, levels], axis=1) * _BETA, 1.0)
+        self.turning_s = np.cbrt(np.maximum(self.origin - self.window, 0) / _CUBE)
+        self.friendly = self.window.copy()
+        self.there = np.tile(np.eye(self.rates.shape[1]), (*self.window.shape, 1, 1))
+
+    def follow(self) -> list[tuple[Array, Array, Array]]:
+        """Until hardly any epoch is left: see `_between_losses`."""
+        paths, states = self.rates.shape
+        # From a loss until it is heard.
+        hears = (self.rates / (self.rates + self.room))[:, :, None]
+        one: Array = np.eye(states)
+        visits = np.linalg.inv(one - (1 - hears) * self.changes)
+        after, slots_after = visits @ (hears * self.changes), visits.sum(axis=2)
+        served_after = (visits @ self.rates[:, :, None])[:, :, 0]
+        jumps = np.zeros((paths, 2 * _EPOCHS, states, 2 * _EPOCHS, states))
+        slots, served = np.zeros((2, paths, 2 * _EPOCHS, states))
+        for slot in range(1, _MOST_SLOTS):
+            self._grow(slot)
+            left = self.left
+            self.there = self.there @ self.changes[:, None]
+            slots[left] += self.there.sum(axis=3)
+            carried = np.minimum(self.window[:, :, None], self.rates[:, None, :])
+            served[left] += (self.there * carried[:, :, None, :]).sum(axis=3)
+            is_lost = self.window[:, :, None] - self.rates[:, None, :] > self.room[:, :, None]
+            if is_lost.any():
+                lost = self.there * is_lost[:, :, None, :]
+                self.there = self.there - lost
+                at = np.clip((np.log(self.window) - self.lowest) * self.steepness, 0, _EPOCHS - 1)
+                low = np.minimum(at.astype(np.int64), _EPOCHS - 2)
+                half = np.where(self.window < self.origin, _EPOCHS, 0)
+                heard = lost @ after[left][:, None]
+                path, epoch = left[:, None], np.arange(2 * _EPOCHS)
+                for target, share in ((low, 1 - (at - low)), (low + 1, at - low)):
+                    jumps[path, epoch, :, half + target, :] += heard * share[:, :, None, None]
+                slots[left] += (lost @ slots_after[left][:, None, :, None])[..., 0]
+                served[left] += (lost @ served_after[left][:, None, :, None])[..., 0]
+                if self._drop(self.there.sum(axis=(2, 3)).max(axis=1) >= _LEFT):
+                    break
+        return list(zip(jumps, slots, served, strict=True))
+
+    def _grow(self, slot: int) -> None:
+        """The windows after one more slot."""
+        rounds = np.maximum(1, self.window / self.mean)
+        self.friendly += 3 * (1 - _BETA) / (1 + _BETA) / rounds / self.rounds_per_packet
+        from_turning_s = slot * self.round_trip_s - self.turning_s
+        wanted = np.maximum(self.origin + _CUBE * from_turning_s**3, self.friendly)
+        self.window = np.clip(wanted, self.window, self.window * (1 + 0.5 / rounds))
+
+    def _drop(self, stays: NDArray[np.bool_]) -> bool:
+        """Goes on with these paths only; whether there is none."""
+        if not stays.all():
+            for name, column in vars(self).items():
+                setattr(self, name, column[stays])
+        return not stays.any()

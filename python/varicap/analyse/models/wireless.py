@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from varicap.analyse.models import wireless_queue
 from varicap.analyse.models.wireless_channel import Slot
+from varicap.analyse.together import Computation
 
 Array = NDArray[np.float64]
 
@@ -126,6 +127,16 @@ def estimate(parameters: Parameters) -> Result:
 
 def estimate_all(parameters: Sequence[Parameters]) -> list[Result]:
     """The throughputs over several links, solved together where their channels have two states."""
+    return [_result(one, load) for one, load in zip(parameters, _loads(parameters), strict=True)]
+
+
+def solve(parameters: Parameters) -> Computation[Result]:
+    """`estimate` as a computation, many of which `varicap.analyse.together.run` solves at once."""
+    return _result(parameters, (yield _loads, parameters))
+
+
+def _loads(parameters: Sequence[Parameters]) -> list[float]:
+    """The largest tolerated load of each link."""
     loads: dict[int, float] = {}
     together: dict[int, list[int]] = {}
     for index, one in enumerate(parameters):
@@ -135,7 +146,7 @@ def estimate_all(parameters: Sequence[Parameters]) -> list[Result]:
             together.setdefault(one.segments, []).append(index)
     for indices in together.values():
         loads |= zip(indices, _largest_loads([parameters[index] for index in indices]), strict=True)
-    return [_result(one, loads[index]) for index, one in enumerate(parameters)]
+    return [loads[index] for index in range(len(parameters))]
 
 
 def _largest_loads(links: Sequence[Parameters]) -> list[float]:

@@ -4,7 +4,7 @@ scenario ──► flows and their paths ──► the first model whose assumpt
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ __all__ = [
     "ModelResult",
     "NoModelError",
     "answered",
+    "answered_all",
     "answers",
     "reasons",
     "run",
@@ -104,25 +105,42 @@ def solve(scenario: _core.Scenario) -> ModelResult:
 
 def answers(scenario: _core.Scenario) -> list[dict[str, Any]]:
     """What the models say of each flow of a scenario."""
-    return [answered(path) for path in paths(scenario)]
+    return answered_all(paths(scenario))
 
 
 def answered(path: FlowPath) -> dict[str, Any]:
     """What the first model that fits says of a flow, or why none does."""
-    named = {"name": path.name, "group": path.name, "flows": path.flow["count"]}
-    failed: dict[str, list[str]] = {}
+    return answered_all([path])[0]
+
+
+def answered_all(flows: Sequence[FlowPath]) -> list[dict[str, Any]]:
+    """What the first model that fits says of each of these flows, of any scenarios, or why none does."""
+    failed: list[dict[str, list[str]]] = [{} for _ in flows]
+    found: dict[int, dict[str, Any]] = {}
     for model in MODELS:
-        failed[model.name] = list(dict.fromkeys(model.misfits(path)))
-        if failed[model.name]:
-            continue
-        try:
-            answer = model.solve(path)
-        except ValueError as error:
-            failed[model.name] = [str(error)]
-            continue
-        strained = [*answer.strained, *rough(path), *unknown(path.scenario, path.keys, model.keys)]
-        return named | _measures(path, model, answer) | {"strained": strained}
-    return named | {"not_applicable": failed}
+        left = [place for place in range(len(flows)) if place not in found]
+        for place in left:
+            failed[place][model.name] = list(dict.fromkeys(model.misfits(flows[place])))
+        fitting = [place for place in left if not failed[place][model.name]]
+        solved = model.solve_all([flows[place] for place in fitting])
+        for place, answer in zip(fitting, solved, strict=True):
+            if isinstance(answer, ValueError):
+                failed[place][model.name] = [str(answer)]
+            else:
+                found[place] = _found(flows[place], model, answer)
+    return [
+        _named(path) | (found[place] if place in found else {"not_applicable": failed[place]})
+        for place, path in enumerate(flows)
+    ]
+
+
+def _named(path: FlowPath) -> dict[str, Any]:
+    return {"name": path.name, "group": path.name, "flows": path.flow["count"]}
+
+
+def _found(path: FlowPath, model: Model, answer: Answer) -> dict[str, Any]:
+    unheard = unknown(path.scenario, path.keys, model.keys, path.alike.defaults)
+    return _measures(path, model, answer) | {"strained": [*answer.strained, *rough(path), *unheard]}
 
 
 def _measures(path: FlowPath, model: Model, answer: Answer) -> dict[str, Any]:

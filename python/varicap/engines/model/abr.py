@@ -1,12 +1,16 @@
 """TCP behind an ABR source that a link advertises its rate to, or alone: scenarios that the analysis of [abr] fits."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from varicap import units
 from varicap.engines.model import chains, timeout
-from varicap.engines.model.answer import Answer
+from varicap.engines.model.answer import Answer, Together
 from varicap.engines.model.keys import BEGINNING, BOTTLENECK, GREEDY, PACKETS, table
 from varicap.engines.model.path import FlowPath, choice, no_arq, no_loss, no_reservation, one_bottleneck, option
+
+if TYPE_CHECKING:
+    from varicap.analyse.together import Computation
 
 _LEVELS = 3
 """Of the rate that EFFCAP advertises: each multiplies the states."""
@@ -14,7 +18,7 @@ _MOST = 9
 """States of capacity and advertised rate: with more of them a solution takes longer than seconds."""
 
 
-class RateControl:
+class RateControl(Together):
     """TCP over INSTCAP, EFFCAP, a constant rate, or alone, on a link whose capacity is a Markov chain of rates."""
 
     name = "abr"
@@ -58,7 +62,7 @@ class RateControl:
             return
         yield from chains.feedback_misfits(path)
 
-    def solve(self, path: FlowPath) -> Answer:
+    def solving(self, path: FlowPath) -> "Computation[Answer]":
         """What the flow gets in the long run."""
         from varicap.analyse.effective import SlottedChain
         from varicap.analyse.models import abr as renewal
@@ -77,7 +81,7 @@ class RateControl:
             )
         chain = SlottedChain(states.capacity / slot_packets, states.transition)
         whole_pps = slot_packets / path.base_rtt_s
-        found = renewal.efficiency(
+        found = yield from renewal.solve(
             renewal.Parameters(
                 slot_packets=slot_packets,
                 buffer_packets=int(path.room_packets),

@@ -11,15 +11,13 @@ value, as in ``tcp.timer = linux``, the key is known with that value only.
 
 import json
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 import varicap._core as _core
 
 
-@dataclass(frozen=True)
-class Key:
+class Key(NamedTuple):
     """A key in force."""
 
     name: str
@@ -95,18 +93,12 @@ def in_force(rows: Sequence[Mapping[str, Any]], links: Mapping[str, str], flow: 
             yield Key(path, path, row["value"])
 
 
-def unknown(scenario: _core.Scenario, keys: Sequence[Key], declared: frozenset[str]) -> Iterator[str]:
-    """Each key that a model with these declarations has not taken into account, with its value."""
-    known = COMMON | declared
-    strange = [key for key in keys if key.name not in known and f"{key.name} = {key.value}" not in known]
-    defaults = _defaults(scenario, [key.path for key in strange])
-    for key in strange:
-        if key.value != defaults[key.path]:
-            yield f"{key.path} = {key.value}: the model takes no account of it"
+NOT_READ: Final = "\0"
+"""Stands for the default of a key without which the scenario cannot be read."""
 
 
-def _defaults(scenario: _core.Scenario, keys: Sequence[str]) -> dict[str, str | None]:
-    """What the standards' stack has where these keys are not given; none where the scenario cannot be read without.
+def defaults(scenario: _core.Scenario, keys: Sequence[str]) -> dict[str, str | None]:
+    """What the standards' stack has where these keys are not given: none if nothing, `NOT_READ` if that is no scenario.
 
     The keys are left out together, since reading the scenario is most of what an answer costs: the default of one does
     not depend on another, unless it is a choice, with the options of another choice below it.
@@ -128,18 +120,48 @@ def _defaults(scenario: _core.Scenario, keys: Sequence[str]) -> dict[str, str | 
             raise _core.ScenarioError("one by one")
         without = _core.Scenario.from_json(json.dumps(document), scenario.name, scenario.base_dir, [])
     except _core.ScenarioError:
-        return dict.fromkeys(keys) if len(keys) == 1 else {key: _defaults(scenario, [key])[key] for key in keys}
+        return (
+            dict.fromkeys(keys, NOT_READ) if len(keys) == 1 else {key: defaults(scenario, [key])[key] for key in keys}
+        )
     values = {row["key"]: row["value"] for row in json.loads(without.explain())}
     return {key: values.get(key) if at is not None else None for key, (at, _) in tables.items()}
 
 
+def unknown(
+    scenario: _core.Scenario,
+    keys: Sequence[Key],
+    declared: frozenset[str],
+    defaults: Callable[[_core.Scenario, Sequence[str]], Mapping[str, str | None]] = defaults,
+) -> Iterator[str]:
+    """Each key that a model with these declarations has not taken into account, with its value."""
+    known = COMMON | declared
+    strange = [key for key in keys if key.name not in known and f"{key.name} = {key.value}" not in known]
+    without = defaults(scenario, [key.path for key in strange])
+    for key in strange:
+        if key.value != without[key.path]:
+            yield f"{key.path} = {key.value}: the model takes no account of it"
+
+
+def words(key: str) -> list[str]:
+    """The words of a dotted path, of which some may be in quotes.
+
+    >>> words('flows."a.b".tcp')
+    ['flows', 'a.b', 'tcp']
+    """
+    found: list[str] = []
+    place: Any = tomllib.loads(f"{key} = 0")
+    while isinstance(place, dict):
+        ((word, place),) = place.items()
+        found.append(word)
+    return found
+
+
 def _table_of(document: Any, key: str) -> tuple[Any, str]:
     """The table, or list, of a document that has a key, and the key's name in it; none if there is no such table."""
-    place, at = tomllib.loads(f"{key} = 0"), document
-    while True:
-        ((word, place),) = place.items()
-        if place == 0:
-            return at, word
+    *tables, name = words(key)
+    at = document
+    for word in tables:
         at = at[int(word)] if isinstance(at, list) else at.get(word)
         if not isinstance(at, dict | list):
-            return None, word
+            return None, name
+    return at, name

@@ -7,7 +7,8 @@ from typing import Any
 
 import varicap._core as _core
 from varicap import units
-from varicap.engines.model.keys import Key, in_force
+from varicap.engines.model.alike import Alike
+from varicap.engines.model.keys import Key
 
 
 @dataclass(frozen=True)
@@ -28,8 +29,12 @@ class FlowPath:
     """How long a run lasts [s]."""
     warmup_s: float
     """How much of its beginning is not measured [s]."""
+    starts_s: float
+    """When it starts at the latest [s]."""
     keys: tuple[Key, ...]
     """The keys of the scenario that are in force for it."""
+    alike: Alike
+    """What it has in common with scenarios that differ in numbers alone."""
 
     @property
     def name(self) -> str:
@@ -45,12 +50,6 @@ class FlowPath:
     def measured_s(self) -> float:
         """How long a run measures [s]."""
         return self.duration_s - self.warmup_s
-
-    @property
-    def starts_s(self) -> float:
-        """When it starts at the latest [s]."""
-        given = json.loads(self.scenario.to_json())["flows"][self.name]
-        return units.seconds(given["start"]) + units.seconds(given["start_spread"])
 
     @property
     def bottlenecks(self) -> tuple[Mapping[str, Any], ...]:
@@ -106,10 +105,11 @@ class FlowPath:
         return max(1.0, float(limit))
 
 
-def paths(scenario: _core.Scenario) -> list[FlowPath]:
-    """Every flow of a scenario with its path, in the order of the file."""
+def paths(scenario: _core.Scenario, alike: Alike | None = None) -> list[FlowPath]:
+    """Every flow of a scenario with its path, in the order of the file; `alike` has been asked of others like it."""
     found = []
-    rows, document = json.loads(scenario.explain()), json.loads(scenario.to_json())
+    alike = alike or Alike()
+    document = alike.document(scenario)
     times = units.seconds(document["duration"]), units.seconds(document["warmup"])
     for network in json.loads(scenario.facts()):
         flows, links = network["flows"], network["links"]
@@ -117,8 +117,10 @@ def paths(scenario: _core.Scenario) -> list[FlowPath]:
         for flow in flows:
             there, back = (tuple(links[index] for index in flow[way]) for way in ("route", "route_back"))
             route = {link["path"]: "back" for link in back} | {link["path"]: "link" for link in there}
-            keys = tuple(in_force(rows, route, flow["path"]))
-            found.append(FlowPath(flow, there, back, alone, scenario, *times, keys))
+            given = document["flows"][flow["name"]]
+            starts_s = units.seconds(given["start"]) + units.seconds(given["start_spread"])
+            keys = alike.keys(scenario, route, flow["path"])
+            found.append(FlowPath(flow, there, back, alone, scenario, *times, starts_s, keys, alike))
     return found
 
 

@@ -2,12 +2,16 @@
 
 from collections.abc import Iterator
 from math import isclose
+from typing import TYPE_CHECKING
 
 from varicap import units
 from varicap.engines.model import chains, timeout
-from varicap.engines.model.answer import Answer
+from varicap.engines.model.answer import Answer, Together
 from varicap.engines.model.keys import BEGINNING, BOTTLENECK, GREEDY, PACKETS, table
 from varicap.engines.model.path import FlowPath, choice, no_arq, no_loss, no_source, one_bottleneck, option
+
+if TYPE_CHECKING:
+    from varicap.analyse.together import Computation
 
 _MOST_ACK_DELAY = 0.5
 """Of a round trip, which a delayed acknowledgement may wait."""
@@ -22,7 +26,7 @@ _SHORTEST, _LEAST_ROOM = 12.0, 0.4
 """Round trips that a rate lasts at least, and pipes of buffer, where the model was compared with the simulator."""
 
 
-class Sessions:
+class Sessions(Together):
     """RATCP or TCP, each loss a timeout, on a link that ephemeral sessions share, or on a Markov chain of rates."""
 
     name = "ratcp"
@@ -86,18 +90,18 @@ class Sessions:
         if not isclose(feedback["delay_s"], path.base_rtt_s, rel_tol=1e-6):
             yield f"{key}.delay = {feedback['delay_s']:g} s: in the model it is the round trip, {path.base_rtt_s:g} s"
 
-    def solve(self, path: FlowPath) -> Answer:
+    def solving(self, path: FlowPath) -> "Computation[Answer]":
         """What the flow gets in the long run."""
         kind = choice(path.link["capacity"])[0]
-        if kind in chains.CHAINS:
-            found = _on_a_chain(path)
+        if kind == "constant":
+            found = _alone(path)
         else:
-            found = _alone(path) if kind == "constant" else _among_sessions(path)
+            found = yield from (_on_a_chain if kind in chains.CHAINS else _among_sessions)(path)
         strained = (*found.strained, *_strained(path))
         return Answer(throughput_pps=found.throughput_pps, details=found.details, strained=strained)
 
 
-def _among_sessions(path: FlowPath) -> Answer:
+def _among_sessions(path: FlowPath) -> "Computation[Answer]":
     """By Markov renewal analysis."""
     from varicap.analyse.models import ratcp as renewal
 
@@ -117,7 +121,7 @@ def _among_sessions(path: FlowPath) -> Answer:
         max_sessions=int(options["at_most"]),
         mean_session_packets=units.size(options["mean_size"]) / path.packet_bytes,
     )
-    found = renewal.throughput(parameters)
+    found = yield from renewal.solve(parameters)
     return Answer(
         throughput_pps=found.throughput_pps,
         details={
@@ -130,7 +134,7 @@ def _among_sessions(path: FlowPath) -> Answer:
     )
 
 
-def _on_a_chain(path: FlowPath) -> Answer:
+def _on_a_chain(path: FlowPath) -> "Computation[Answer]":
     """By the same analysis, with the capacity's states in the place of the sessions."""
     from varicap.analyse import advertised
     from varicap.analyse.models import ratcp_rates
@@ -146,7 +150,7 @@ def _on_a_chain(path: FlowPath) -> Answer:
         known_slots=known_rtt_s(path) / path.base_rtt_s if ratcp else 1.0,
         growth="per-ack" if path.rounds_per_packet == 1 else "delayed",
     )
-    found = ratcp_rates.throughput(parameters)
+    found = yield from ratcp_rates.solve(parameters)
     timeouts_per_s = found.timeouts_per_slot / path.base_rtt_s
     return Answer(
         throughput_pps=found.packets_per_slot / path.base_rtt_s,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from varicap import units
 from varicap.engines.model import timeout
-from varicap.engines.model.answer import Answer
+from varicap.engines.model.answer import Answer, Model
 from varicap.engines.model.keys import ACKNOWLEDGEMENTS, BEGINNING, BOTTLENECK, GREEDY, PACKETS, table
 from varicap.engines.model.path import FlowPath, choice, no_arq, no_loss, no_source, one_bottleneck, option
 
@@ -34,7 +34,7 @@ _MOST_OF_A_START = 0.01
 """Of what the flow gets, which the first cycles may move."""
 
 
-class Sawtooth:
+class Sawtooth(Model):
     """Reno alone on a fixed link with a drop-tail buffer."""
 
     name = "sawtooth"
@@ -126,7 +126,7 @@ def _too_short(path: FlowPath, found: "sawtooth.Result", parameters: "sawtooth.P
         )
 
 
-class RandomLoss:
+class RandomLoss(Model):
     """Reno that random loss limits, on links that never fill."""
 
     name = "pftk"

@@ -1,12 +1,16 @@
 """Reno, CUBIC, RATCP and BBR with fast recovery, alone on a Markov capacity of any number of rates."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from varicap.engines.model import chains, timeout
-from varicap.engines.model.answer import Answer
+from varicap.engines.model.answer import Answer, Together
 from varicap.engines.model.keys import ACKNOWLEDGEMENTS, BEGINNING, BOTTLENECK, GREEDY, PACKETS, table
 from varicap.engines.model.path import FlowPath, choice, no_arq, no_loss, no_source, one_bottleneck, option
 from varicap.engines.model.ratcp import known_rtt_s, smoothed_rtt, target_packets
+
+if TYPE_CHECKING:
+    from varicap.analyse.together import Computation
 
 _LEVELS = 8
 """Of the rate that an estimator advertises."""
@@ -14,7 +18,7 @@ _SHORTEST, _LEAST_ROOM = 2.4, 0.3
 """Round trips that a rate lasts at least, and pipes of buffer, where the model was compared with the simulator."""
 
 
-class Varying:
+class Varying(Together):
     """Reno, CUBIC, RATCP or BBR, recovering as Linux does, on a slotted or continuous Markov chain of rates."""
 
     name = "varying"
@@ -53,7 +57,7 @@ class Varying:
         if path.window_packets != float("inf"):
             yield f"{path.flow['path']}.tcp.max_window: in the model losses alone limit the window"
 
-    def solve(self, path: FlowPath) -> Answer:
+    def solving(self, path: FlowPath) -> "Computation[Answer]":
         """What the flow gets in the long run."""
         from varicap.analyse.models import bbr_rates, varying
 
@@ -66,7 +70,7 @@ class Varying:
         )
         control = choice(path.tcp["congestion"])[0]
         if control == "ratcp":
-            used = varying.ratcp(
+            used = yield from varying.solve_ratcp(
                 parameters,
                 chains.advertised(path, chain, _LEVELS, aged=True),
                 backlog_packets=target_packets(path),
@@ -74,9 +78,9 @@ class Varying:
                 packets_per_ack=path.packets_per_ack,
             )
         elif control == "bbr":
-            used = bbr_rates.utilisation(parameters)
+            used = yield from bbr_rates.solve(parameters)
         else:
-            used = varying.cubic(parameters) if control == "cubic" else varying.reno(parameters)
+            used = yield from (varying.solve_cubic if control == "cubic" else varying.solve_reno)(parameters)
         mean_pps = chain.mean / path.base_rtt_s
         return Answer(
             throughput_pps=used * mean_pps,

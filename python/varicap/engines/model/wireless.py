@@ -1,17 +1,19 @@
 """TCP alone on a wireless link with ARQ: scenarios that the analysis of [wireless] fits."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from varicap import units
 from varicap.engines.model import timeout
-from varicap.engines.model.answer import Answer
+from varicap.engines.model.answer import Answer, Together
 from varicap.engines.model.keys import ACKNOWLEDGEMENTS, BEGINNING, BOTTLENECK, GREEDY, PACKETS, table
 from varicap.engines.model.path import FlowPath, choice, no_source, one_bottleneck, option
 
 if TYPE_CHECKING:
     from varicap.analyse.models import wireless
     from varicap.analyse.models.wireless_channel import Channel
+    from varicap.analyse.together import Computation
 
 _LEAST_PACKETS, _LEAST_ROOM, _MOST_ROOM = 16, 0.18, 0.3
 """Packets of buffer; pipes of buffer."""
@@ -23,7 +25,7 @@ compared: beyond them it got 0.7 to 2.4 times of what the model says."""
 _RECOVERIES = ("tahoe", "reno", "newreno", "sack", "rack")
 
 
-class Arq:
+class Arq(Together):
     """Tahoe over a stop-and-wait ARQ link on a Markov or fading channel: 3/4 of the effective capacity."""
 
     name = "wireless"
@@ -71,13 +73,14 @@ class Arq:
         yield from option(path, "congestion", ("reno",), "")
         yield from no_source(path)
 
-    def solve(self, path: FlowPath) -> Answer:
+    def solving(self, path: FlowPath) -> "Computation[Answer]":
         """What the flow gets in the long run."""
         from varicap.analyse.models import wireless
 
-        printed = wireless.estimate(_parameters(path, None))
-        pipe = _pipe(path)
-        fixed = wireless.estimate(_parameters(path, 1 / pipe**2)) if pipe > 1 else printed
+        parameters, pipe = _parameters(path), _pipe(path)
+        printed = fixed = yield from wireless.solve(parameters)
+        if pipe > 1:
+            fixed = yield from wireless.solve(replace(parameters, tolerated_loss=1 / pipe**2))
         return Answer(
             throughput_pps=printed.throughput_pps,
             details={
@@ -143,7 +146,7 @@ def _pipe(path: FlowPath) -> float:
     return float(path.base_rtt_s / (arq["slot_s"] * arq["cells_per_packet"]))
 
 
-def _parameters(path: FlowPath, tolerated: float | None) -> "wireless.Parameters":
+def _parameters(path: FlowPath) -> "wireless.Parameters":
     from varicap.analyse.models import wireless
 
     arq = path.link["arq"]
@@ -156,7 +159,6 @@ def _parameters(path: FlowPath, tolerated: float | None) -> "wireless.Parameters
         buffer_frames=int(arq["room_cells"]) + (0 if counted else cells),
         round_trip_s=path.base_rtt_s,
         segments=cells,
-        tolerated_loss=tolerated,
     )
 
 
