@@ -56,6 +56,8 @@ pub struct Connection {
     pub member: Option<u32>,
     /// Index of its meter.
     pub meter: u32,
+    /// Index of the meter that counts its round trips.
+    pub rtt_meter: u32,
     /// The number of connections that used the slot before it (wraps).
     pub generation: u16,
     /// Whether the slot is in use.
@@ -78,13 +80,13 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// The connection of `opening`, which counts on `meter`.
+    /// The connection of `opening`, which counts on `meter`, and its round trips on `rtt_meter`.
     pub fn new(
         sender: Sender,
         receiver: Receiver,
         app: Application,
         opening: &Opening,
-        meter: u32,
+        [meter, rtt_meter]: [u32; 2],
     ) -> Connection {
         Connection {
             sender,
@@ -93,6 +95,7 @@ impl Connection {
             group: opening.group,
             member: opening.member,
             meter,
+            rtt_meter,
             generation: 0,
             is_open: true,
             is_relayed: false,
