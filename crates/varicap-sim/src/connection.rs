@@ -214,3 +214,16 @@ impl Connection {
         self.sender.poll_at().min(self.receiver.poll_at()).min(self.app.poll_at())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use varicap_experiment::measure::FlowMeter;
+
+    use super::*;
+
+    #[test]
+    fn a_connection_and_its_meter_take_34_cache_lines() {
+        let bytes = size_of::<Connection>() + size_of::<FlowMeter>();
+        assert!(bytes <= 34 * 64, "{bytes} B, of which there may be 100,000");
+    }
+}
