@@ -6,6 +6,7 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use varicap_app::{App, Start, TransferArrivals};
+use varicap_experiment::rows::MOST_ROWS_OF_A_GROUP;
 use varicap_experiment::{FlowSpec, Transport};
 use varicap_units::{Bytes, Streams, Time, stream_name};
 
@@ -178,6 +179,14 @@ impl Openings {
     /// The meter of a connection.
     pub fn meter(&self, group: u16, member: Option<u32>) -> u32 {
         self.groups[usize::from(group)].first_meter + member.unwrap_or(0)
+    }
+
+    /// The meter of a connection, and the one that counts its round trips: a group that has one row for all of its flows
+    /// needs no more than one record of these.
+    pub fn meters(&self, group: u16, member: Option<u32>) -> [u32; 2] {
+        let has_one_row = self.flow(group).count as usize > MOST_ROWS_OF_A_GROUP;
+        let of_rtts = member.filter(|_| !has_one_row);
+        [self.meter(group, member), self.meter(group, of_rtts)]
     }
 
     /// The name of a connection in the names of its random streams.

@@ -76,12 +76,12 @@ impl Openers {
             self.reserve(now, flow, member, &mut sender, reservation);
         }
         let app = self.openings.application(now, opening);
-        let meter = self.openings.meter(opening.group, opening.member);
+        let meters = self.openings.meters(opening.group, opening.member);
         let mut receiver = Receiver::new(tcp, now);
         if sender.control().wants().each_mark {
             receiver.echo_each_mark();
         }
-        let mut connection = Connection::new(sender, receiver, app, opening, meter);
+        let mut connection = Connection::new(sender, receiver, app, opening, meters);
         connection.is_relayed = self.openings.is_relayed(opening.group);
         connection.buffer = flow.abr.as_ref().map(|abr| abr.link(member));
         if flow.jitter > Span::ZERO && opening.member.is_some() {

@@ -56,6 +56,8 @@ pub struct Connection {
     pub member: Option<u32>,
     /// Index of its meter.
     pub meter: u32,
+    /// Index of the meter that counts its round trips.
+    pub rtt_meter: u32,
     /// The number of connections that used the slot before it (wraps).
     pub generation: u16,
     /// Whether the slot is in use.
@@ -78,13 +80,13 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// The connection of `opening`, which counts on `meter`.
+    /// The connection of `opening`, which counts on `meter`, and its round trips on `rtt_meter`.
     pub fn new(
         sender: Sender,
         receiver: Receiver,
         app: Application,
         opening: &Opening,
-        meter: u32,
+        [meter, rtt_meter]: [u32; 2],
     ) -> Connection {
         Connection {
             sender,
@@ -93,6 +95,7 @@ impl Connection {
             group: opening.group,
             member: opening.member,
             meter,
+            rtt_meter,
             generation: 0,
             is_open: true,
             is_relayed: false,
@@ -209,5 +212,18 @@ impl Connection {
     #[cfg(debug_assertions)]
     pub fn poll_at(&self) -> Time {
         self.sender.poll_at().min(self.receiver.poll_at()).min(self.app.poll_at())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use varicap_experiment::measure::FlowMeter;
+
+    use super::*;
+
+    #[test]
+    fn a_connection_and_its_meter_take_34_cache_lines() {
+        let bytes = size_of::<Connection>() + size_of::<FlowMeter>();
+        assert!(bytes <= 34 * 64, "{bytes} B, of which there may be 100,000");
     }
 }

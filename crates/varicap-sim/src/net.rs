@@ -51,13 +51,14 @@ impl Net {
     ) -> Net {
         let (wires, mut routes) = routes(flows, &nodes);
         routes.iter_mut().for_each(|route| route.reverse());
+        let scheduler = Scheduler::new(nodes.fixed(), hops.len());
         Net {
             hops,
             wires,
             routes,
             traffic: Traffic::new(log, guard),
             nodes,
-            scheduler: Scheduler::new(nodes.fixed()),
+            scheduler,
             #[cfg(debug_assertions)]
             balance: Balance::default(),
         }

@@ -18,7 +18,7 @@ use crate::packet::{Packet, Pool};
 pub struct Observer {
     /// One for each flow, or for each group of transfers.
     flows: Vec<FlowMeter>,
-    /// The totals of connections that are over, by meter.
+    /// The totals of connections that are over, by meter; as far as there are any.
     over: Vec<SenderTotals>,
     /// Whether each meter belongs to a single connection, whose window is then sampled.
     is_single: Vec<bool>,
@@ -39,7 +39,6 @@ impl Observer {
                     meter.reserve();
                 }
                 observer.flows.push(meter);
-                observer.over.push(SenderTotals::default());
                 observer.is_single.push(is_single);
             }
         }
@@ -98,7 +97,7 @@ impl Observer {
     #[inline]
     pub(crate) fn on_ack(&mut self, connection: &Connection, outcome: &AckOutcome) {
         if let Some(rtt) = outcome.rtt {
-            self.flows[connection.meter as usize].on_rtt(rtt);
+            self.flows[connection.rtt_meter as usize].on_rtt(rtt);
         }
     }
 
@@ -113,6 +112,9 @@ impl Observer {
     /// Adds the totals of a connection that is over to those of its meter.
     pub(crate) fn on_close(&mut self, connection: &Connection, now: Time, marked_losses: u64) {
         let meter = connection.meter as usize;
+        if self.over.len() <= meter {
+            self.over.resize(meter + 1, SenderTotals::default());
+        }
         self.over[meter] = self.over[meter].plus(&sender_totals(now, connection, marked_losses));
         if connection.is_single() {
             self.flows[meter].on_close(now);
@@ -127,6 +129,7 @@ impl Observer {
         marked_losses: &MarkedLosses,
     ) -> Vec<SenderTotals> {
         let mut totals = self.over.clone();
+        totals.resize(self.flows.len(), SenderTotals::default());
         for (owner, connection) in connections.iter().enumerate().filter(|(_, connection)| connection.is_open)
         {
             let total = &mut totals[connection.meter as usize];

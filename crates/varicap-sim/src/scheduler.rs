@@ -31,17 +31,43 @@ const fn wake_of(node: NodeId, at: Time) -> Wake {
     (at.as_nanos() as u128) << 32 | node.number() as u128
 }
 
-/// The number of nodes that are kept outside the heap: the links of a simple network, which are woken at every packet.
+/// The number of nodes that are kept outside the heap in a simple network: its links, which are woken at every packet.
 /// Finding the earliest of so few is cheaper than keeping them sorted.
 const BUSY: usize = 4;
+/// In a network with more links than that, so many groups of as many nodes are.
+const GROUPS: usize = 4;
+
+#[inline(always)]
+fn earliest([a, b, c, d]: [Time; BUSY]) -> Time {
+    a.min(b).min(c.min(d))
+}
+
+/// The first place of `at`, which is one of them.
+#[inline(always)]
+fn place_of(at: Time, [a, b, c, d]: [Time; BUSY]) -> usize {
+    debug_assert!([a, b, c, d].contains(&at), "nothing is due at {at:?}");
+    if a == at {
+        0
+    } else if b == at {
+        1
+    } else if c == at {
+        2
+    } else {
+        3
+    }
+}
 
 /// The one event list of a world. Ties are resolved by node, so the order never depends on how often a node was
 /// woken: links are numbered before endpoints, and a departure is handled before a simultaneous timer.
 pub struct Scheduler {
-    /// Wakes of the first nodes.
+    /// Wakes of the first nodes, or the earliest of each group of them.
     busy: [Time; BUSY],
+    /// Wakes of the first nodes, if there are too many links for `busy`.
+    groups: [[Time; BUSY]; GROUPS],
+    /// The number of nodes that are kept outside the heap.
+    kept: usize,
     /// Wakes of the others: a 4-ary heap. Its `len` wakes are followed by as many `NONE` as complete the last family,
-    /// and by one more family of them.
+    /// or more.
     heap: Vec<Wake>,
     len: usize,
     /// The position of each node's wake in the heap.
@@ -59,10 +85,13 @@ pub struct Scheduler {
 }
 
 impl Scheduler {
-    /// An event list for nodes 0..`nodes`; it grows when later nodes are woken.
-    pub fn new(nodes: usize) -> Scheduler {
+    /// An event list for nodes 0..`nodes`, of which the first `links` are woken most often; it grows when later nodes are
+    /// woken.
+    pub fn new(nodes: usize, links: usize) -> Scheduler {
         Scheduler {
             busy: [Time::NEVER; BUSY],
+            groups: [[Time::NEVER; BUSY]; GROUPS],
+            kept: if links > BUSY { BUSY * GROUPS } else { BUSY },
             heap: vec![NONE; 1 + ARITY],
             len: 0,
             place: vec![ABSENT; nodes],
@@ -78,24 +107,37 @@ impl Scheduler {
     #[inline]
     pub fn first(&self) -> Option<(Time, NodeId)> {
         // The earliest time first, and whose it is afterwards: that takes less than keeping both along the way.
-        let [a, b, c, d] = self.busy;
-        let at = a.min(b).min(c.min(d));
+        let at = earliest(self.busy);
         if time_of(self.rest) < at {
             return Some((time_of(self.rest), node_of(self.rest)));
         }
         if at.is_never() {
             return None;
         }
-        let node = if a == at {
-            0
-        } else if b == at {
-            1
-        } else if c == at {
-            2
+        let place = place_of(at, self.busy);
+        if self.kept == BUSY {
+            return Some((at, NodeId::numbered(place as u32)));
+        }
+        let node = NodeId::numbered((place * BUSY + place_of(at, self.groups[place])) as u32);
+        // Not all of so many are links: at the same instant a wake that comes once may be that of a lower node.
+        Some(if self.rest < wake_of(node, at) { (at, node_of(self.rest)) } else { (at, node) })
+    }
+
+    /// Sets the wake of a node that is kept outside the heap; false if it is not one.
+    #[inline]
+    fn set_kept(&mut self, node: NodeId, set: impl FnOnce(Time) -> Time) -> bool {
+        let index = node.index();
+        if index >= self.kept {
+            return false;
+        }
+        if self.kept > BUSY {
+            let group = &mut self.groups[index / BUSY];
+            group[index % BUSY] = set(group[index % BUSY]);
+            self.busy[index / BUSY] = earliest(*group);
         } else {
-            3
-        };
-        Some((at, NodeId::numbered(node)))
+            self.busy[index] = set(self.busy[index]);
+        }
+        true
     }
 
     /// Wakes that are kept sorted have changed.
@@ -123,9 +165,8 @@ impl Scheduler {
     #[inline]
     pub fn wake(&mut self, node: NodeId, at: Time) {
         self.assert_not_past(node, at);
-        match self.busy.get_mut(node.index()) {
-            Some(due) => *due = at,
-            None => self.wake_sorted(node, at),
+        if !self.set_kept(node, |_| at) {
+            self.wake_sorted(node, at);
         }
     }
 
@@ -173,12 +214,13 @@ impl Scheduler {
     /// The instant at which the node is woken next, apart from wakes that come once.
     #[inline]
     pub fn pending(&self, node: NodeId) -> Time {
-        match self.busy.get(node.index()) {
-            Some(&due) => due,
-            None => match self.place.get(node.index()) {
-                Some(&place) if place != ABSENT => time_of(self.heap[place as usize]),
-                _ => Time::NEVER,
-            },
+        let index = node.index();
+        if index < self.kept {
+            return if self.kept > BUSY { self.groups[index / BUSY][index % BUSY] } else { self.busy[index] };
+        }
+        match self.place.get(index) {
+            Some(&place) if place != ABSENT => time_of(self.heap[place as usize]),
+            _ => Time::NEVER,
         }
     }
 
@@ -187,8 +229,7 @@ impl Scheduler {
     #[inline]
     pub fn wake_by(&mut self, node: NodeId, at: Time) {
         self.assert_not_past(node, at);
-        if let Some(due) = self.busy.get_mut(node.index()) {
-            *due = at.min(*due);
+        if self.set_kept(node, |due| due.min(at)) {
             return;
         }
         let place = self.place_of(node);
@@ -237,9 +278,8 @@ impl Scheduler {
         } else if !at.is_never() {
             let hole = self.len;
             self.len += 1;
-            if self.heap.len() < self.len * ARITY + 1 {
-                // Room for the children of every wake, so that sifting never meets the end.
-                self.heap.resize(self.len * 2 * ARITY + 1, NONE);
+            if self.heap.len() < self.len + ARITY {
+                self.heap.resize(self.len * 2 + ARITY, NONE);
             }
             self.sift_up(hole, wake_of(node, at));
         }
@@ -317,7 +357,7 @@ mod tests {
 
     #[test]
     fn ties_go_to_the_lower_node() {
-        let mut scheduler = Scheduler::new(4);
+        let mut scheduler = Scheduler::new(4, 2);
         for number in [3, 1, 2] {
             scheduler.wake(node(number), at(5));
         }
@@ -325,8 +365,18 @@ mod tests {
     }
 
     #[test]
+    fn ties_with_a_wake_that_comes_once_go_to_the_lower_node_wherever_it_is_kept() {
+        let mut scheduler = Scheduler::new(16, 5);
+        scheduler.wake(node(9), at(5));
+        scheduler.wake_once(node(7), at(5));
+        assert_eq!(scheduler.first(), Some((at(5), node(7))));
+        scheduler.wake(node(6), at(5));
+        assert_eq!(scheduler.first(), Some((at(5), node(6))));
+    }
+
+    #[test]
     fn wake_by_keeps_an_earlier_wake() {
-        let mut scheduler = Scheduler::new(1);
+        let mut scheduler = Scheduler::new(1, 1);
         scheduler.wake_by(node(0), at(5));
         scheduler.wake_by(node(0), at(9));
         assert_eq!(scheduler.first(), Some((at(5), node(0))));
@@ -336,7 +386,7 @@ mod tests {
 
     #[test]
     fn never_cancels() {
-        let mut scheduler = Scheduler::new(2);
+        let mut scheduler = Scheduler::new(2, 1);
         scheduler.wake(node(0), at(5));
         scheduler.wake(node(1), at(7));
         scheduler.wake(node(0), Time::NEVER);
@@ -347,7 +397,7 @@ mod tests {
 
     #[test]
     fn wakes_that_come_once_come_in_order() {
-        let mut scheduler = Scheduler::new(1);
+        let mut scheduler = Scheduler::new(1, 1);
         for (number, when) in [(9, 5), (7, 5), (8, 3), (6, 9)] {
             scheduler.wake_once(node(number), at(when));
         }
@@ -361,7 +411,7 @@ mod tests {
     #[test]
     fn a_wake_that_comes_once_stands_beside_the_pending_one() {
         for node in [node(1), node(BUSY as u32 + 1)] {
-            let mut scheduler = Scheduler::new(1);
+            let mut scheduler = Scheduler::new(1, 1);
             scheduler.wake(node, at(9));
             scheduler.wake_once(node, at(5));
             assert_eq!(scheduler.first(), Some((at(5), node)));
@@ -374,7 +424,7 @@ mod tests {
 
     #[test]
     fn polling_makes_a_wake_to_come_only_earlier() {
-        let mut scheduler = Scheduler::new(1);
+        let mut scheduler = Scheduler::new(1, 1);
         scheduler.wake(node(7), at(9));
         scheduler.polled(node(7), at(5), at(8));
         assert_eq!(scheduler.first(), Some((at(8), node(7))));
@@ -384,7 +434,7 @@ mod tests {
     #[cfg(debug_assertions)]
     #[should_panic(expected = "would be woken at")]
     fn a_wake_in_the_past_is_a_defect() {
-        let mut scheduler = Scheduler::new(1);
+        let mut scheduler = Scheduler::new(1, 1);
         scheduler.reach(at(5));
         scheduler.wake_by(node(0), at(4));
     }
@@ -393,15 +443,17 @@ mod tests {
     #[cfg(debug_assertions)]
     #[should_panic(expected = "time goes back")]
     fn time_never_goes_back() {
-        let mut scheduler = Scheduler::new(1);
+        let mut scheduler = Scheduler::new(1, 1);
         scheduler.reach(at(5));
         scheduler.reach(at(4));
     }
 
     proptest! {
         #[test]
-        fn agrees_with_a_sorted_map(steps in prop::collection::vec((0u32..40, 0u64..50, any::<bool>()), 1..400)) {
-            let mut scheduler = Scheduler::new(3);
+        fn agrees_with_a_sorted_map(
+            links in 0usize..9, steps in prop::collection::vec((0u32..40, 0u64..50, any::<bool>()), 1..400),
+        ) {
+            let mut scheduler = Scheduler::new(3, links);
             let mut model: BTreeMap<NodeId, u64> = BTreeMap::new();
             for (number, when, lazily) in steps {
                 let node = node(number);

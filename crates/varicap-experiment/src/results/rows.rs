@@ -9,7 +9,7 @@ use crate::results::interval::jain_index;
 use crate::results::measure::{CapacityRange, FlowMeasure, LinkMeasure};
 
 /// Size of the largest group whose flows get a row each; a larger group gets only its own row.
-const MOST_ROWS_OF_A_GROUP: usize = 64;
+pub const MOST_ROWS_OF_A_GROUP: usize = 64;
 
 row! {
     /// One flow, or one group of flows taken together, in one run.

@@ -76,6 +76,7 @@ impl World {
             self.assert_received(end);
         }
         let totals = self.sender_totals(end);
+        self.connections = Vec::new(); // makes room for the measurements
         let flows = self.observer.into_meters().zip(totals).map(|(meter, sender)| meter.finish(end, sender));
         Measured { events: self.events, flows: flows.collect(), links: self.net.finish(end).collect() }
     }

@@ -121,7 +121,7 @@ impl Receiver {
     pub(super) fn begin_accurate(&mut self, config: AccurateEcn) {
         let accurate = Accurate::new(config);
         self.max_blocks -= u8::from(accurate.takes_room());
-        self.accurate = Some(accurate);
+        self.accurate = Some(Box::new(accurate));
         (self.has_extras, self.plain) = (true, Flags(u16::MAX));
     }
 }

@@ -41,7 +41,7 @@ pub struct Receiver {
     /// A SYN has settled which ECN the connection has.
     has_settled: bool,
     /// What it counts in AccECN mode (RFC 9768).
-    accurate: Option<Accurate>,
+    accurate: Option<Box<Accurate>>,
     /// The next acknowledgement carries more than numbers, whether or not data is held out of order.
     has_extras: bool,
     /// Which unusual flags a segment has that may take the fast path: none, or what no segment has.
@@ -52,8 +52,8 @@ pub struct Receiver {
     echo_each: bool,
     /// An acknowledgement echoes the marks of what it acknowledges (RFC 8257 §3.2); CE that was echoed last is DCTCP.CE.
     echo_each_byte: bool,
-    /// The acknowledgement of what came before DCTCP.CE changed: it goes first.
-    before_change: Option<Segment>,
+    /// The acknowledgement of what came before DCTCP.CE changed: it goes first. There is room for one if marks are echoed so.
+    before_change: Option<Box<Option<Segment>>>,
     selective: bool,
     /// In-order segments not yet acknowledged, and how many force an acknowledgement.
     unacknowledged: u32,
@@ -81,7 +81,7 @@ pub struct Receiver {
     timestamps: u16,
     count_sack: bool,
     /// What it does beyond waiting for a fixed time.
-    delay: Option<Delay>,
+    delay: Option<Box<Delay>>,
 }
 
 impl Receiver {
@@ -92,9 +92,11 @@ impl Receiver {
     pub fn new(config: &TcpConfig, _now: Time) -> Receiver {
         let (ack_every, ack_delay, delay) = match config.ack {
             AckPolicy::Every => (1, Span::ZERO, None),
-            AckPolicy::Delayed(policy) => {
-                (policy.segments.max(1), policy.timeout, policy.adapts().then(|| Delay::new(&policy, config)))
-            }
+            AckPolicy::Delayed(policy) => (
+                policy.segments.max(1),
+                policy.timeout,
+                policy.adapts().then(|| Box::new(Delay::new(&policy, config))),
+            ),
         };
         let buffer = in_bytes(config.receive_window, config).as_u64();
         let mut receiver = Receiver {
@@ -298,7 +300,7 @@ impl Receiver {
         if segment.flags.has(Flags::CWR) {
             self.echo_congestion = false;
             // Linux: a sender whose window has just fallen may have to wait for each acknowledgement.
-            self.ack_due |= self.delay.as_ref().is_some_and(Delay::hurries) && segment.len > 0;
+            self.ack_due |= self.delay.as_deref().is_some_and(Delay::hurries) && segment.len > 0;
         }
         if let Some(delay) = &mut self.delay {
             delay.on_marks(segment, self.echo_congestion, window);
@@ -322,7 +324,7 @@ impl Receiver {
             let mut before = Segment::default();
             self.ack_due = true;
             self.poll_into(now, &mut before);
-            self.before_change = Some(before);
+            **self.before_change.get_or_insert_default() = Some(before);
         }
         (self.echo_congestion, self.has_extras, self.ack_due) = (is_marked, true, true);
     }
@@ -360,8 +362,8 @@ impl Receiver {
     pub fn poll_into(&mut self, now: Time, place: &mut Segment) {
         debug_assert!(self.is_due(now), "no acknowledgement is due at {now:?}");
         debug_assert!(self.last_ack <= self.next, "data that was acknowledged is gone");
-        if self.before_change.is_some() {
-            return *place = self.before_change.take().unwrap_or_default();
+        if let Some(before) = self.before_change.as_mut().and_then(|before| before.take()) {
+            return *place = before;
         }
         self.last_ack = self.next;
         // RFC 9293 §3.8.6 (SHLD-14): the right edge never moves left. Data held out of order lies inside the window, so

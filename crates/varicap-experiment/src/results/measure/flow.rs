@@ -115,14 +115,22 @@ pub struct FlowMeter {
     settled: Time,
     cwnd_minimum: Bytes,
     cwnd_maximum: Bytes,
-    rtt: Histogram,
-    /// Boxed: most flows complete no transfer, and there may be 100,000 of them.
+    // Boxed is what not every flow has: there may be 100,000 of them.
+    /// Samples of the round-trip time [ns], once there is one.
+    rtt: Option<Box<Histogram>>,
     transfers: Option<Box<Transfers>>,
-    base: FlowTotals,
-    sender_base: SenderTotals,
-    since: Time,
+    /// What came before measuring began, if anything did.
+    base: Option<Box<Base>>,
     mss: Bytes,
     is_reserved: bool,
+}
+
+/// When measuring began, and what had been counted by then.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Base {
+    since: Time,
+    totals: FlowTotals,
+    sender: SenderTotals,
 }
 
 /// The measurements of a flow.
@@ -157,11 +165,9 @@ impl FlowMeter {
             settled: Time::ZERO,
             cwnd_minimum: Bytes::MAX,
             cwnd_maximum: Bytes::ZERO,
-            rtt: Histogram::new(),
+            rtt: None,
             transfers: None,
-            base: FlowTotals::default(),
-            sender_base: SenderTotals::default(),
-            since: Time::ZERO,
+            base: None,
             mss,
             is_reserved: false,
         }
@@ -200,7 +206,7 @@ impl FlowMeter {
     /// Notes that the sender took a sample of the round-trip time.
     #[inline]
     pub fn on_rtt(&mut self, rtt: Span) {
-        self.rtt.record(rtt.as_nanos());
+        self.rtt.get_or_insert_default().record(rtt.as_nanos());
     }
 
     /// Notes that the congestion window is `cwnd` from `at` on. Not for a group of transfers, which has many windows.
@@ -253,11 +259,9 @@ impl FlowMeter {
 
     /// Ends the warm-up: measuring begins at `now`, when the sender's counters are `sender`.
     pub fn reset(&mut self, now: Time, sender: SenderTotals) {
-        self.base = self.totals(now);
-        self.sender_base = sender;
-        self.since = now;
-        self.rtt.clear();
-        self.transfers = None;
+        let base = Base { since: now, totals: self.totals(now), sender };
+        self.base = (base != Base::default()).then(|| Box::new(base));
+        (self.rtt, self.transfers) = (None, None);
         (self.cwnd_minimum, self.cwnd_maximum) = (Bytes::MAX, Bytes::ZERO);
         if self.cwnd > Bytes::ZERO {
             (self.cwnd_minimum, self.cwnd_maximum) = (self.cwnd, self.cwnd);
@@ -267,15 +271,16 @@ impl FlowMeter {
     /// The measurements from the last reset (or the start) to `now`, when the sender's counters are `sender`.
     pub fn finish(mut self, now: Time, sender: SenderTotals) -> FlowMeasure {
         let is_known = self.cwnd_maximum > Bytes::ZERO;
+        let base = self.base.take().map_or_else(Base::default, |base| *base);
         FlowMeasure {
-            span: now.since(self.since),
-            done: self.totals(now).since(&self.base),
-            sender: sender.since(&self.sender_base),
+            span: now.since(base.since),
+            done: self.totals(now).since(&base.totals),
+            sender: sender.since(&base.sender),
             cwnd_minimum: if is_known { self.cwnd_minimum } else { Bytes::ZERO },
             cwnd_maximum: self.cwnd_maximum,
             mss: self.mss,
             is_reserved: self.is_reserved,
-            rtt: self.rtt,
+            rtt: self.rtt.map_or_else(Histogram::new, |rtt| *rtt),
             transfers: self.transfers,
         }
     }
