@@ -220,7 +220,7 @@ fn the_option_takes_eight_bytes_and_the_room_of_a_block() {
 fn marks_are_acknowledged_at_once_although_acknowledgements_wait() {
     for policy in [
         DelayedAck { segments: 8, ..DelayedAck::default() },
-        DelayedAck { quick: 0, segments: 8, ..DelayedAck::linux() },
+        DelayedAck { quick: 0, segments: 8, autotuning: false, ..DelayedAck::linux() },
     ] {
         let config = TcpConfig { ack: AckPolicy::Delayed(policy), ..with(ACCURATE) };
         let mut receiver = Receiver::new(&config, Time::ZERO);

@@ -481,6 +481,12 @@ class DelayedAck(Part):
 
     Default: none (Linux with SACK: 1 ms).
     """
+    autotuning: bool | None = None
+    """Whether the receiver's window begins at 64 KiB and grows with what the application reads in a round trip, and
+    each segment that lets it grow is acknowledged at once: in slow start mostly all of them.
+
+    What is advertised is `receive_window` nevertheless. Default: false (Linux: true, `tcp_moderate_rcvbuf`).
+    """
 
 
 AckPolicy: TypeAlias = Literal["every", "delayed"] | DelayedAck

@@ -70,7 +70,15 @@ BOTTLENECK = (
 """The links of a flow alone on a link with a drop-tail buffer."""
 
 ACKNOWLEDGEMENTS = {"tcp.ack"} | table(
-    "tcp.ack.delayed", "segments", "timeout", "maximum", "quick", "count_bytes", "short_at_once", "sack_compression"
+    "tcp.ack.delayed",
+    "segments",
+    "timeout",
+    "maximum",
+    "quick",
+    "count_bytes",
+    "short_at_once",
+    "sack_compression",
+    "autotuning",
 )
 """Delayed acknowledgements, where data keeps coming."""
 
