@@ -9,6 +9,7 @@ mod cubic_linux;
 mod delayed_acks;
 mod delivery_rate;
 mod halving;
+mod handshake;
 mod linux_timer;
 mod moderation;
 mod pacing;

@@ -624,6 +624,12 @@ class Tcp(Part):
     """The receiver's buffer, which limits the advertised window. Default: unlimited."""
     handshake: bool | None = None
     """Whether the connection begins with a three-way handshake. Default: by the stack; `rfc` has true."""
+    handshake_ack: bool | None = None
+    """Whether the sender ends the handshake with a segment of its own even if data is about to leave; otherwise its
+    first data does (RFC 9293 §3.10.7.3 allows both).
+
+    Default: by the stack; `rfc` has false.
+    """
     timestamps: bool | None = None
     """Timestamps option (RFC 7323): an RTT sample from every acknowledgement, 12 bytes in every segment.
 

@@ -166,6 +166,7 @@ impl Receiver {
     pub fn push(&mut self, now: Time, segment: &Segment) -> u64 {
         let end = segment.seq + u64::from(segment.len);
         let expected = segment.seq == self.next
+            && segment.len > 0
             && segment.flags.0 & UNUSUAL.0 == self.plain.0
             && self.held.is_empty()
             && end <= self.edge
