@@ -35,6 +35,7 @@ mod rfc9406;
 mod rfc9438;
 mod rfc9768;
 mod rfc9937;
+mod round_trips;
 mod tahoe;
 mod undo;
 mod vegas;
