@@ -125,6 +125,11 @@ class Cubic(Part):
     """By how much the estimate of Reno's window grows. Default: rfc9438."""
     arithmetic: Arithmetic | None = None
     """The numbers that congestion avoidance computes with. Default: rfc9438."""
+    hertz: int | None = None
+    """Ticks per second of the clock by which it computes with `arithmetic = "linux"`, 1 to 1000.
+
+    Default: 1000 (most Linux hosts: 250).
+    """
     hystart: Hystart | None = None
     """When slow start ends before a loss. Default: none."""
 
