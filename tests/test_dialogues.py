@@ -113,6 +113,8 @@ def test_settings_count_more_than_the_script() -> None:
         after_handshake(nonsense=1)
     with pytest.raises(varicap.ScenarioError, match="handshake"):
         after_handshake(handshake=False)
+    with pytest.raises(varicap.ScenarioError, match="handshake_ack"):
+        after_handshake(handshake_ack=True)
 
 
 def test_a_congestion_control_in_python_is_put_to_the_test() -> None:

@@ -205,6 +205,8 @@ fn a_stack_with_one_key_overridden_differs_in_that_key_alone() {
         ("receive_window", json!("30 packets")),
         ("handshake", json!(true)),
         ("handshake", json!(false)),
+        ("handshake_ack", json!(true)),
+        ("handshake_ack", json!(false)),
         ("timestamps", json!(true)),
         ("timestamps", json!(false)),
         ("rtt_samples", json!("one-per-window")),

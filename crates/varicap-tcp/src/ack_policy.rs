@@ -59,6 +59,10 @@ pub struct DelayedAck {
     /// twentieth of the handshake's round-trip time, and after 44 segments at the latest (RFC 5681 §4.2 wants an acknowledgement
     /// of each). Default: none (Linux with SACK: 1 ms).
     pub sack_compression: Option<Span>,
+    /// Whether the receiver's window begins at 64 KiB and grows with what the application reads in a round trip, and each segment
+    /// that lets it grow is acknowledged at once: in slow start mostly all of them. What is advertised is `receive_window`
+    /// nevertheless. Default: false (Linux: true, `tcp_moderate_rcvbuf`).
+    pub autotuning: bool,
 }
 
 impl Default for DelayedAck {
@@ -71,6 +75,7 @@ impl Default for DelayedAck {
             count_bytes: false,
             short_at_once: false,
             sack_compression: None,
+            autotuning: false,
         }
     }
 }
@@ -115,6 +120,7 @@ impl DelayedAck {
             count_bytes: true,
             short_at_once: true,
             sack_compression: Some(Span::from_millis(1)),
+            autotuning: true,
         }
     }
 

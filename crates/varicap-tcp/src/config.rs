@@ -51,6 +51,9 @@ pub struct TcpConfig {
     pub receive_window: Amount,
     /// Whether the connection begins with a three-way handshake. Default: by the stack; `rfc` has true.
     pub handshake: bool,
+    /// Whether the sender ends the handshake with a segment of its own even if data is about to leave; otherwise its first data
+    /// does (RFC 9293 §3.10.7.3 allows both). Default: by the stack; `rfc` has false.
+    pub handshake_ack: bool,
     /// Timestamps option (RFC 7323): an RTT sample from every acknowledgement, 12 bytes in every segment. Default: by the stack;
     /// `rfc` has false.
     pub timestamps: bool,
@@ -131,6 +134,7 @@ impl Default for TcpConfig {
             max_window: Amount::Unlimited,
             receive_window: Amount::Unlimited,
             handshake: true,
+            handshake_ack: false,
             timestamps: false,
             rtt_samples: RttSamples::EveryAck,
             limited_transmit: true,

@@ -75,6 +75,12 @@ impl RttEstimator {
         self.rule.on_sample(at, now, |rtt| smooth.take(rtt, acked, sent));
     }
 
+    /// A round trip that may be the least, beside the sample that feeds the RTO.
+    #[inline]
+    pub(crate) fn note_least(&mut self, rtt: Span) {
+        self.smooth.least = self.smooth.least.min(rtt);
+    }
+
     /// The timer expired: back it off.
     pub(crate) fn on_expiry(&mut self) {
         if self.linear > 0 && self.smooth.samples == 0 {

@@ -290,3 +290,61 @@ fn delays_beyond_the_standard_are_refused() {
     assert!(DelayedAck { sack_compression: half, ..plain() }.check().is_err());
     assert!(DelayedAck { sack_compression: Some(Span::ZERO), ..plain() }.check().is_err());
 }
+
+/// Ethernet's segments, 1.2 ms apart, in bursts that begin at these times [ms] and have so many: which are acknowledged at
+/// once. Each leaves 20 ms before it arrives; the SYN is answered at 80 ms, and the handshake ends at 120 ms.
+fn bursts_at_once(ack: DelayedAck, receive_window: Amount, bursts: &[(u64, u64)]) -> Vec<(u64, u64)> {
+    const MSS: u64 = 1448;
+    let ack = AckPolicy::Delayed(ack);
+    let config = TcpConfig { ack, receive_window, mss: Bytes::new(MSS), ..config(Recovery::Sack, 10) };
+    let mut receiver = Receiver::new(&config, Time::ZERO);
+    answer(&mut receiver, ms(80), &Segment { flags: Flags::SYN, ..Segment::default() });
+    answer(&mut receiver, ms(120), &Segment { sent_at: ms(100), ..Segment::default() });
+    let (mut number, mut alone) = (0, Vec::new());
+    for &(begin, count) in bursts {
+        for place in 0..count {
+            let sent_at = ms(begin - 20) + Span::from_micros(1200 * place);
+            let segment = Segment { seq: number * MSS, len: MSS as u32, sent_at, ..data(0) };
+            while receiver.poll_at() < sent_at + Span::from_millis(20) {
+                let expired = receiver.poll_at();
+                receiver.poll(expired).expect("its time has come");
+            }
+            if !answer(&mut receiver, sent_at + Span::from_millis(20), &segment).is_empty() {
+                alone.push(number);
+            }
+            number += 1;
+        }
+    }
+    // First and last of those in a row.
+    alone.chunk_by(|one, next| next - one == 1).map(|row| (row[0], row[row.len() - 1])).collect()
+}
+
+/// Linux 6.18, 10 Mb/s and 2 x 20 ms: six segments let the window grow from 65,160 to 80,480 bytes, the room that 128 KiB are
+/// less the segment itself, and do not count among the 16 that are quick.
+#[test]
+fn a_segment_that_lets_the_window_grow_is_acknowledged_at_once() {
+    let linux = DelayedAck::linux();
+    let begun = [(121, 10), (162, 20)];
+    let of = |rows: Vec<(u64, u64)>| rows[0];
+    assert_eq!(
+        of(bursts_at_once(DelayedAck { autotuning: false, ..linux }, Amount::Unlimited, &begun)),
+        (0, 15)
+    );
+    assert_eq!(of(bursts_at_once(linux, Amount::Unlimited, &begun)), (0, 21));
+    let scarce = Amount::Bytes(Bytes::new(50 * 1448));
+    assert_eq!(of(bursts_at_once(linux, scarce, &begun)), (0, 17), "three more segments, and one unread");
+}
+
+/// A round trip later 21 segments have been read instead of ten, so that 80 in the next one would be no surprise.
+#[test]
+fn the_window_grows_by_what_is_read_in_a_round_trip() {
+    let linux = DelayedAck { quick: 0, ..DelayedAck::linux() };
+    let rows = bursts_at_once(linux, Amount::Unlimited, &[(121, 10), (162, 20), (203, 40), (260, 80)]);
+    let long: Vec<_> = rows.iter().filter(|row| row.1 - row.0 > 3).collect();
+    assert_eq!(long.len(), 3, "{rows:?}");
+    assert_eq!(*long[0], (0, 5), "{rows:?}");
+    // Nothing of the kind without.
+    let fixed = DelayedAck { autotuning: false, ..linux };
+    let rows = bursts_at_once(fixed, Amount::Unlimited, &[(121, 10), (162, 20), (203, 40), (260, 80)]);
+    assert!(rows.iter().all(|row| row.1 - row.0 <= 1), "{rows:?}");
+}

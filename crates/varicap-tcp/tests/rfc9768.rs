@@ -66,6 +66,24 @@ fn three_flags_ask_and_cwr_agrees() {
     assert_eq!((bits(first.flags), first.flags.has(Flags::ECT)), (5, true));
 }
 
+/// §3.2.2.1, Table 3: it says how the answer to the SYN arrived, which is not ECN-capable; the data after it counts.
+#[test]
+fn the_bare_acknowledgement_of_the_answer_to_the_syn_reflects_its_ecn_field() {
+    for (ecn, answered, third, first) in
+        [(ACCURATE, 0b010, 0b010, 5), (ACCURATE, 0b001, 0, 0), (EcnMode::Classic, 0b001, 0, 0)]
+    {
+        let mut sender = Sender::new(&TcpConfig { handshake_ack: true, ..hand_shaking(ecn) }, Time::ZERO);
+        sender.write(Bytes::MAX);
+        sender.poll(Time::ZERO).expect("a SYN");
+        let flags = Flags::SYN.with(Flags::ACK).with(Flags::of_ace(answered));
+        sender.push(ms(20), &Segment { flags, window: u32::MAX, ..Segment::default() });
+        let bare = sender.poll(ms(20)).expect("an empty segment");
+        assert_eq!((bare.len, bits(bare.flags), bare.flags.has(Flags::ECT)), (0, third, false), "{ecn:?}");
+        let data = sender.poll(ms(20)).expect("data");
+        assert_eq!((bits(data.flags), data.flags.has(Flags::ECT)), (first, true), "{ecn:?}");
+    }
+}
+
 /// Table 2, first two blocks and the last; §3.1.3: 101 is reserved, and agrees.
 #[test]
 fn the_answer_to_the_syn_decides_what_the_sender_does() {
@@ -220,7 +238,7 @@ fn the_option_takes_eight_bytes_and_the_room_of_a_block() {
 fn marks_are_acknowledged_at_once_although_acknowledgements_wait() {
     for policy in [
         DelayedAck { segments: 8, ..DelayedAck::default() },
-        DelayedAck { quick: 0, segments: 8, ..DelayedAck::linux() },
+        DelayedAck { quick: 0, segments: 8, autotuning: false, ..DelayedAck::linux() },
     ] {
         let config = TcpConfig { ack: AckPolicy::Delayed(policy), ..with(ACCURATE) };
         let mut receiver = Receiver::new(&config, Time::ZERO);

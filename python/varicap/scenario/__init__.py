@@ -125,6 +125,11 @@ class Cubic(Part):
     """By how much the estimate of Reno's window grows. Default: rfc9438."""
     arithmetic: Arithmetic | None = None
     """The numbers that congestion avoidance computes with. Default: rfc9438."""
+    hertz: int | None = None
+    """Ticks per second of the clock by which it computes with `arithmetic = "linux"`, 1 to 1000.
+
+    Default: 1000 (most Linux hosts: 250).
+    """
     hystart: Hystart | None = None
     """When slow start ends before a loss. Default: none."""
 
@@ -481,6 +486,12 @@ class DelayedAck(Part):
 
     Default: none (Linux with SACK: 1 ms).
     """
+    autotuning: bool | None = None
+    """Whether the receiver's window begins at 64 KiB and grows with what the application reads in a round trip, and
+    each segment that lets it grow is acknowledged at once: in slow start mostly all of them.
+
+    What is advertised is `receive_window` nevertheless. Default: false (Linux: true, `tcp_moderate_rcvbuf`).
+    """
 
 
 AckPolicy: TypeAlias = Literal["every", "delayed"] | DelayedAck
@@ -618,6 +629,12 @@ class Tcp(Part):
     """The receiver's buffer, which limits the advertised window. Default: unlimited."""
     handshake: bool | None = None
     """Whether the connection begins with a three-way handshake. Default: by the stack; `rfc` has true."""
+    handshake_ack: bool | None = None
+    """Whether the sender ends the handshake with a segment of its own even if data is about to leave; otherwise its
+    first data does (RFC 9293 §3.10.7.3 allows both).
+
+    Default: by the stack; `rfc` has false.
+    """
     timestamps: bool | None = None
     """Timestamps option (RFC 7323): an RTT sample from every acknowledgement, 12 bytes in every segment.
 

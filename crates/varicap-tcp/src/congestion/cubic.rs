@@ -17,6 +17,8 @@ use super::{AckSample, CongestionControl, CongestionEvent, CongestionKind, Count
 
 /// Largest C, with which a window grows by a million segments in the first second beyond its plateau [MSS/s^3].
 const MOST_C: f64 = 1e6;
+/// Most ticks per second of a clock, which is what Linux may be built with at most.
+pub(super) const MOST_HERTZ: u32 = 1000;
 
 /// The constants of RFC 9438.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -34,6 +36,9 @@ pub struct CubicConfig {
     pub alpha: Alpha,
     /// The numbers that congestion avoidance computes with. Default: rfc9438.
     pub arithmetic: Arithmetic,
+    /// Ticks per second of the clock by which it computes with `arithmetic = "linux"`, 1 to 1000. Default: 1000 (most Linux
+    /// hosts: 250).
+    pub hertz: u32,
     /// When slow start ends before a loss. Default: none.
     pub hystart: Hystart,
 }
@@ -56,8 +61,8 @@ pub enum Arithmetic {
     /// Real ones. Source: RFC 9438.
     #[default]
     Rfc9438,
-    /// Linux's: whole segments and milliseconds, `beta` in parts of 1024 (1 to 1023 of them), a step of a segment for at least
-    /// two acknowledged ones, and nothing remembered over a timeout.
+    /// Linux's: whole segments and ticks of a clock (`hertz`), `beta` in parts of 1024 (1 to 1023 of them), a step of a segment
+    /// for at least two acknowledged ones, and nothing remembered over a timeout.
     Linux,
 }
 
@@ -70,6 +75,7 @@ impl Default for CubicConfig {
             reno_friendly: true,
             alpha: Alpha::default(),
             arithmetic: Arithmetic::default(),
+            hertz: MOST_HERTZ,
             hystart: Hystart::default(),
         }
     }
@@ -84,6 +90,8 @@ impl Part for CubicConfig {
             self.c,
             format!("above 0 and at most {MOST_C}"),
         )?;
+        let good = (1..=MOST_HERTZ).contains(&self.hertz);
+        part::require("hertz", good, self.hertz, format!("1 to {MOST_HERTZ}"))?;
         self.hystart.check().map_err(|fault| fault.within("hystart"))
     }
     fn on_kernel(&self) -> OnKernel {
@@ -91,8 +99,8 @@ impl Part for CubicConfig {
             return OnKernel::Refused("Linux's CUBIC has its own HyStart, not HyStart++: simulator only");
         }
         // How much of Linux's behaviour the simulator has is not a setting of Linux's.
-        let CubicConfig { alpha, arithmetic, hystart, .. } = CubicConfig::default();
-        kernels_own("cubic", &CubicConfig { alpha, arithmetic, hystart, ..self.clone() })
+        let CubicConfig { alpha, arithmetic, hertz, hystart, .. } = CubicConfig::default();
+        kernels_own("cubic", &CubicConfig { alpha, arithmetic, hertz, hystart, ..self.clone() })
     }
 }
 

@@ -1,5 +1,5 @@
-//! CUBIC's congestion avoidance as Linux computes it: whole segments, milliseconds, and a step of one segment for every
-//! so many acknowledged ones.
+//! CUBIC's congestion avoidance as Linux computes it: whole segments, whole ticks of its clock, and a step of one segment
+//! for every so many acknowledged ones.
 //!
 //! At small windows this is not the function of RFC 9438 with coarser numbers. The target is a whole number of
 //! segments, so that nothing happens until the function has grown by one; how many acknowledged segments a step takes
@@ -11,17 +11,21 @@ use varicap_units::{Span, Time};
 
 use super::CubicConfig;
 use super::counting::Steps;
+use super::cubic::MOST_HERTZ;
 
 /// A second in the units of K and of the time since the epoch began.
 const SECOND: u64 = 1 << 10;
-/// How long the number of acknowledged segments for a step holds while the window does [ms].
-const UPDATE: u64 = 1000 / 32;
+/// How long the number of acknowledged segments for a step holds while the window does: one part of a second in so many.
+const UPDATES: u64 = 32;
 /// Most acknowledged segments that a step takes while no plateau is known.
 const PROBING: u64 = 20;
 
 /// The state of congestion avoidance. Windows in segments.
 #[derive(Clone, Debug)]
 pub(super) struct Linux {
+    /// Ticks of the clock in a second, and how long one takes [ns].
+    hertz: u64,
+    tick: u64,
     /// Multiplicative decrease [1/1024].
     beta: u64,
     /// C [1/1024].
@@ -38,14 +42,14 @@ pub(super) struct Linux {
     /// Window before the last reduction.
     prior: u64,
     last_window: u64,
-    /// When `every` was computed last [ms].
+    /// When `every` was computed last [ticks].
     last_time: u64,
     /// The window at the plateau of this epoch, and when it is reached [1/1024 s].
     origin: u64,
     k: u64,
-    /// When the epoch began [ms].
+    /// When the epoch began [ticks].
     epoch: Option<u64>,
-    /// Least RTT [ms, rounded up]; zero: none known.
+    /// Least RTT [ticks, rounded up]; zero: none known.
     delay: u64,
     /// Segments that were acknowledged since Reno's estimate grew.
     acked: u64,
@@ -56,7 +60,10 @@ pub(super) struct Linux {
 impl Linux {
     pub(super) fn new(config: &CubicConfig) -> Linux {
         let parts = |part: f64| (part * 1024.0 + 0.5) as u64;
+        let hertz = u64::from(config.hertz.clamp(1, MOST_HERTZ));
         Linux {
+            hertz,
+            tick: 1_000_000_000 / hertz,
             // None of 1024 would leave no window, and all of them would never reduce it.
             beta: parts(config.beta).clamp(1, 1023),
             c: parts(config.c).max(1),
@@ -80,16 +87,16 @@ impl Linux {
 
     /// An RTT sample. In the first second of an epoch it may be one of the recovery, and says nothing.
     pub(super) fn on_rtt(&mut self, now: Time, rtt: Span) {
-        if self.epoch.is_some_and(|epoch| millis(now).saturating_sub(epoch) < 1000) {
+        if self.epoch.is_some_and(|epoch| self.ticks(now).saturating_sub(epoch) < self.hertz) {
             return;
         }
-        let delay = rtt.as_nanos().div_ceil(1_000_000).max(1);
+        let delay = rtt.as_nanos().div_ceil(self.tick).max(1);
         self.delay = if self.delay == 0 { delay } else { self.delay.min(delay) };
     }
 
     /// The window after `acked` more segments at `window`.
     pub(super) fn advance(&mut self, now: Time, window: u64, acked: u64) -> u64 {
-        self.update(millis(now), window, acked);
+        self.update(self.ticks(now), window, acked);
         let mut steps = Steps { window, credit: self.credit, segment: 1 };
         steps.advance(self.every, acked);
         self.credit = steps.credit;
@@ -99,10 +106,10 @@ impl Linux {
     /// Sets how many acknowledged segments a step takes.
     fn update(&mut self, now: u64, window: u64, acked: u64) {
         self.acked += acked;
-        if self.last_window == window && now - self.last_time <= UPDATE {
+        if self.last_window == window && now - self.last_time <= self.hertz / UPDATES {
             return;
         }
-        // The function is evaluated once per millisecond at most.
+        // The function is evaluated once per tick at most.
         if self.epoch.is_none() || now != self.last_time {
             (self.last_window, self.last_time) = (window, now);
             self.every = self.by_function(now, window, acked);
@@ -121,7 +128,7 @@ impl Linux {
             self.k = time_of(self.origin - window, self.c);
             now
         });
-        let t = (now - epoch + self.delay) * SECOND / 1000;
+        let t = (now - epoch + self.delay) * SECOND / self.hertz;
         let distance = u128::from(t.abs_diff(self.k));
         let cube = distance.saturating_mul(distance).saturating_mul(distance);
         let moved = u128::from(self.c).saturating_mul(cube) >> 40;
@@ -167,13 +174,13 @@ impl Linux {
 
     /// Data leaves again after `idle`, which does not count.
     pub(super) fn on_start(&mut self, now: Time, idle: Span) {
-        let idle = idle.as_nanos() / 1_000_000;
-        self.epoch = self.epoch.map(|epoch| (epoch + idle).min(millis(now)));
+        let (idle, now) = (idle.as_nanos() / self.tick, self.ticks(now));
+        self.epoch = self.epoch.map(|epoch| (epoch + idle).min(now));
     }
-}
 
-fn millis(time: Time) -> u64 {
-    time.as_nanos() / 1_000_000
+    fn ticks(&self, time: Time) -> u64 {
+        time.as_nanos() / self.tick
+    }
 }
 
 /// How long the function takes for `segments` to its plateau [1/1024 s].
@@ -194,5 +201,22 @@ mod tests {
         // Two acknowledged segments open the window by one.
         let centuries = Time::ZERO + Span::from_secs(18_000_000_000);
         assert_eq!(linux.advance(centuries, 700, 2), 701);
+    }
+
+    #[test]
+    fn the_function_is_evaluated_once_per_tick() {
+        // Eight seconds after a reduction from 100 segments the function has reached 121: three acknowledged segments are a
+        // step from 95 on, and many more from 120 on, as soon as the next tick says so.
+        let from_120 = |hertz, at| {
+            let mut linux =
+                Linux::new(&CubicConfig { hertz, reno_friendly: false, ..CubicConfig::default() });
+            linux.on_reduced(100);
+            let ms = |millis| Time::ZERO + Span::from_millis(millis);
+            linux.advance(ms(0), 70, 1);
+            linux.advance(ms(8000), 95, 1);
+            linux.advance(ms(at), 120, 3)
+        };
+        assert_eq!((from_120(250, 8003), from_120(250, 8004)), (121, 120));
+        assert_eq!(from_120(1000, 8001), 120);
     }
 }

@@ -86,7 +86,8 @@ pub struct AckSample {
     pub in_recovery: bool,
     /// Whether it may open the window of an ordinary control: one that wants every acknowledgement hears of others, too.
     pub may_open: bool,
-    /// The RTT sample of this acknowledgement, if it gave one.
+    /// The RTT sample of this acknowledgement, if it gave one: of the segment that it newly shows to have arrived and that left
+    /// last, where the recovery keeps a record of each (Linux), or else of the first one.
     pub rtt: Option<Span>,
     /// Smoothed RTT, if there was a sample.
     pub smoothed_rtt: Option<Span>,

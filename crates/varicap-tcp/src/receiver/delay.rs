@@ -4,6 +4,7 @@
 
 use varicap_units::{Span, Time};
 
+use super::growth::Growth;
 use crate::ack_policy::DelayedAck;
 use crate::config::TcpConfig;
 use crate::segment::{Flags, Segment};
@@ -51,6 +52,8 @@ pub(super) struct Delay {
     next: u64,
     saved: u32,
     mss: u64,
+    /// How far the window grows, if segments that let it grow are acknowledged at once.
+    growth: Option<Growth>,
 }
 
 impl Delay {
@@ -75,6 +78,7 @@ impl Delay {
             next: 0,
             saved: 0,
             mss,
+            growth: policy.autotuning.then(|| Growth::new(config)),
         }
     }
 
@@ -86,17 +90,20 @@ impl Delay {
 
     /// A segment after the SYN arrived, with data or without: the handshake is over.
     #[inline]
-    pub(super) fn on_segment(&mut self, now: Time) {
-        // Deviation: Linux's client sends an empty segment at once, a sender of this crate its first data. A pause before
-        // that counts as part of the round trip.
+    pub(super) fn on_segment(&mut self, now: Time, segment: &Segment) {
+        // Deviation: where the handshake ends with the first data, a pause before that counts as part of the round trip.
         if let Some(answered) = self.answered.take() {
-            self.rtt = Some(now.since(answered));
+            let rtt = now.since(answered);
+            self.rtt = Some(rtt);
+            if let Some(growth) = &mut self.growth {
+                growth.begin(now, segment, rtt);
+            }
         }
     }
 
-    /// Data arrived in order, when `window` bytes were advertised.
+    /// `segment` brought data in order, when `window` bytes were advertised and so many `held` out of order.
     #[inline]
-    pub(super) fn on_data(&mut self, now: Time, window: u64) {
+    pub(super) fn on_data(&mut self, now: Time, segment: &Segment, window: u64, held: impl FnOnce() -> u64) {
         let pause = now.since(self.latest);
         if self.latest.is_never() {
             self.grant(window, self.most_quick);
@@ -106,6 +113,28 @@ impl Delay {
             self.on_pause(pause, window);
         }
         self.latest = now;
+        if let Some(growth) = &mut self.growth {
+            self.quick |= u32::from(growth.on_data(segment, held));
+            if u64::from(segment.len) >= self.mss {
+                growth.measure(now, segment.sent_at);
+            }
+        }
+    }
+
+    /// `segment` came out of order; so many bytes are `held` now, the last of them `span` bytes ahead.
+    pub(super) fn on_held(&mut self, segment: &Segment, span: u64, held: impl FnOnce() -> u64) {
+        if let Some(growth) = &mut self.growth {
+            growth.on_held(span);
+            self.quick |= u32::from(growth.on_data(segment, held));
+        }
+    }
+
+    /// The application has read everything below `next`.
+    #[inline]
+    pub(super) fn on_read(&mut self, now: Time, next: u64) {
+        if let Some(growth) = &mut self.growth {
+            growth.on_read(now, next);
+        }
     }
 
     #[cold]

@@ -3,6 +3,7 @@
 mod accurate;
 mod blocks;
 mod delay;
+mod growth;
 
 use std::collections::VecDeque;
 
@@ -165,6 +166,7 @@ impl Receiver {
     pub fn push(&mut self, now: Time, segment: &Segment) -> u64 {
         let end = segment.seq + u64::from(segment.len);
         let expected = segment.seq == self.next
+            && segment.len > 0
             && segment.flags.0 & UNUSUAL.0 == self.plain.0
             && self.held.is_empty()
             && end <= self.edge
@@ -173,19 +175,30 @@ impl Receiver {
             return self.on_unusual(now, segment);
         }
         self.note_echo(segment);
-        self.take(now, end, segment.len)
+        let added = self.take(now, end, segment);
+        self.be_read(now);
+        added
     }
 
-    /// Data up to `end` is in order; returns how much that is [B].
+    /// Data of `segment` up to `end` is in order; returns how much that is [B].
     #[inline]
-    fn take(&mut self, now: Time, end: u64, len: u32) -> u64 {
+    fn take(&mut self, now: Time, end: u64, segment: &Segment) -> u64 {
         let (added, window) = (end - self.next, self.edge - self.next);
         self.next = end;
+        let held = &self.held;
         if let Some(delay) = &mut self.delay {
-            delay.on_data(now, window);
+            delay.on_data(now, segment, window, || bytes_of(held));
         }
-        self.wait(now, len);
+        self.wait(now, segment.len);
         added
+    }
+
+    /// The application reads at once what is in order.
+    #[inline]
+    fn be_read(&mut self, now: Time) {
+        if let (Some(delay), None) = (&mut self.delay, self.read) {
+            delay.on_read(now, self.next);
+        }
     }
 
     /// RFC 7323 §4.3: the echoed time is that of the earliest segment not yet acknowledged.
@@ -238,7 +251,7 @@ impl Receiver {
         }
         self.note_marks(now, segment);
         if let Some(delay) = &mut self.delay {
-            delay.on_segment(now);
+            delay.on_segment(now, segment);
         }
         if segment.len == 0 {
             // RFC 9293 §3.10.7.4: what lies outside of the window is answered; this is how windows and peers are probed.
@@ -262,6 +275,11 @@ impl Receiver {
         if start > self.next {
             // RFC 5681 §4.2: out of order, at once, unless that would be too often.
             let is_near = self.hold(start, end);
+            let held = &self.held;
+            let span = held.back().map_or(0, |last| last.1 - self.next);
+            if let Some(delay) = self.delay.as_mut().filter(|_| self.selective) {
+                delay.on_held(segment, span, || bytes_of(held));
+            }
             match &mut self.delay {
                 Some(delay) if self.selective => match delay.compress(now, self.next, is_near) {
                     Some(deadline) => self.ack_at = self.ack_at.min(deadline),
@@ -272,12 +290,13 @@ impl Receiver {
             return 0;
         }
         let before = self.next;
-        self.take(now, end, segment.len);
+        self.take(now, end, segment);
         if !self.held.is_empty() {
             // RFC 5681 §4.2: it fills (part of) a gap, at once.
             self.release(start);
             self.ack_due = true;
         }
+        self.be_read(now);
         debug_assert!(self.next <= self.edge, "data beyond the window");
         debug_assert!(self.held.front().is_none_or(|held| held.0 > self.next), "a gap that is none");
         self.next - before
@@ -447,4 +466,9 @@ impl Receiver {
     fn unread_from(&self) -> u64 {
         self.read.unwrap_or(self.next)
     }
+}
+
+/// Data held out of order [B].
+fn bytes_of(held: &VecDeque<(u64, u64)>) -> u64 {
+    held.iter().map(|(from, to)| to - from).sum()
 }

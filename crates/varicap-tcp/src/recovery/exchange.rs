@@ -85,9 +85,11 @@ pub(crate) struct Reaction {
     pub(crate) rewind: bool,
     /// Data newly delivered, where the recovery keeps a record of each segment [B].
     pub(crate) delivered: u64,
-    /// When a segment left that gives an RTT sample, where the recovery knows.
+    /// When the first segment left that gives an RTT sample, where the recovery knows.
     pub(crate) timed: Option<Time>,
-    /// Whether that segment was acknowledged cumulatively.
+    /// The same of the last such segment, which left later if several were waiting for the acknowledgement.
+    pub(crate) last_timed: Option<Time>,
+    /// Whether the first one was acknowledged cumulatively.
     pub(crate) covers_timed: bool,
     /// How long until what is late is lost, if nothing arrives.
     pub(crate) reorder_after: Option<Span>,

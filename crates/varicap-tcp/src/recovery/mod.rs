@@ -23,7 +23,7 @@ mod scoreboard;
 mod spurious;
 mod tahoe;
 
-use varicap_units::Time;
+use varicap_units::{Span, Time};
 
 use crate::config::TcpConfig;
 use crate::congestion::EcnNeed;
@@ -91,7 +91,9 @@ trait Rules {
     fn on_sent(&mut self, _common: &mut Common, _now: Time, _data: (u64, u64)) {}
     /// SND.UNA moved, and there is nothing else to it.
     #[inline]
-    fn on_expected(&mut self, _now: Time, _space: &Space) {}
+    fn on_expected(&mut self, _now: Time, _space: &Space) -> Option<Span> {
+        None
+    }
     /// What was late has not arrived in time.
     fn on_reorder_timeout(&mut self, _common: &mut Common, _space: &Space, _clock: Clock) -> Reaction {
         Reaction::default()
@@ -245,10 +247,11 @@ impl LossRecovery {
         self.chosen.on_sent(&mut self.common, now, data);
     }
 
-    /// SND.UNA moved while nothing was out of order.
+    /// SND.UNA moved while nothing was out of order. Returns the round trip of what was acknowledged last, if that is
+    /// recorded.
     #[inline]
-    pub(crate) fn on_expected(&mut self, now: Time, space: &Space) {
-        self.chosen.on_expected(now, space);
+    pub(crate) fn on_expected(&mut self, now: Time, space: &Space) -> Option<Span> {
+        self.chosen.on_expected(now, space)
     }
 
     /// What was late has not arrived in time.

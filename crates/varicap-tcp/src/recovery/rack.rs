@@ -78,8 +78,8 @@ impl Rules for ByTime {
     }
 
     #[inline]
-    fn on_expected(&mut self, now: Time, space: &Space) {
-        self.flight.acknowledge_in_order(now, space.una);
+    fn on_expected(&mut self, now: Time, space: &Space) -> Option<Span> {
+        self.flight.acknowledge_in_order(now, space.una)
     }
 
     fn on_ack(&mut self, common: &mut Common, space: &Space, arrival: &Arrival<'_>, reaction: &mut Reaction) {
@@ -104,6 +104,8 @@ impl Rules for ByTime {
         let original = progress.first_acked.filter(|_| !progress.acked_resent);
         reaction.timed = original.or(progress.first_sacked);
         reaction.covers_timed = original.is_some();
+        let last_acked = progress.last_acked.filter(|_| !progress.acked_resent);
+        reaction.last_timed = progress.last_sacked.or(last_acked);
         // A SACK puts off the timeout only if the head left after what it reports.
         let is_older = progress.first_sacked.zip(head_left_at).is_some_and(|(sacked, head)| sacked < head);
         reaction.rearm = advanced || is_older;
@@ -372,7 +374,7 @@ impl ByTime {
             Span::ZERO
         } else {
             // The round trip just measured counts for what it shows to be late.
-            self.patience.width(clock.with(reaction.timed))
+            self.patience.width(clock.with(reaction.last_timed))
         };
         let (found, waits) = self.flight.find_lost(clock.now, patience, &mut common.found);
         common.lost += found;

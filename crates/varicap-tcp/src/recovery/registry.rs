@@ -56,7 +56,7 @@ macro_rules! recoveries {
                 match self { $( Chosen::$Variant(rules) => rules.on_sent(common, now, data), )+ }
             }
             #[inline]
-            fn on_expected(&mut self, now: Time, space: &Space) {
+            fn on_expected(&mut self, now: Time, space: &Space) -> Option<Span> {
                 match self { $( Chosen::$Variant(rules) => rules.on_expected(now, space), )+ }
             }
             fn on_reorder_timeout(&mut self, common: &mut Common, space: &Space, clock: Clock) -> Reaction {

@@ -1,6 +1,6 @@
 //! What a sender does about an acknowledgement.
 
-use varicap_units::{Bytes, Time};
+use varicap_units::{Bytes, Span, Time};
 
 use super::offer::Offer;
 use super::prr::{News, Reduction};
@@ -28,10 +28,9 @@ impl Sender {
         }
         let in_flight = self.space.flight();
         self.take_new_data(segment);
-        if self.recovery.tracks() {
-            self.recovery.on_expected(now, &self.space);
-        }
+        let last = if self.recovery.tracks() { self.recovery.on_expected(now, &self.space) } else { None };
         let rtt = self.sampling.on_ack(now, segment, before, self.space.max);
+        let last_rtt = self.last_rtt(last, rtt);
         let newly_acked = segment.ack - before;
         let (app_limited, sent, estimate) = (self.grows_in_vain(), self.space.max, &self.sampling.rtt);
         let (in_flight_now, cwnd_limited) = (self.space.flight(), self.is_cwnd_limited());
@@ -44,7 +43,7 @@ impl Sender {
                 app_limited,
                 smoothed_rtt: estimate.smoothed(),
                 min_rtt: estimate.least(),
-                rtt,
+                rtt: last_rtt,
                 delivered: Bytes::new(segment.ack),
                 ..AckSample::at(now)
             };
@@ -98,7 +97,7 @@ impl Sender {
         let is_update = Offer::of(segment) != self.offer.edge;
         let says_nothing = !is_new && !is_update && segment.len == 0 && segment.sack_count == 0;
         let is_duplicate = !is_new && self.space.flight() > 0 && !is_update && segment.len == 0;
-        let mut rtt = None;
+        let (mut rtt, mut last) = (None, None);
         if is_new {
             self.take_new_data(segment);
             if !self.recovery.tracks() {
@@ -121,9 +120,11 @@ impl Sender {
                 self.fix_alarm();
             }
             rtt = self.sampling.on_record(now, segment, is_new, self.space.max, reaction.timed);
+            last = reaction.last_timed.map(|at| now.since(at));
             self.on_signals(now, &reaction);
             self.fall(&reaction, lost, is_new);
         }
+        let last_rtt = self.last_rtt(last, rtt);
         // An acknowledgement that reports congestion opens no window, but for a control that reads each mark; and where
         // the recovery has a state for it, that state alone decides, as in Linux.
         let counts = reaction.grow && (!marked || self.ecn.is_read || self.recovery.tracks());
@@ -150,7 +151,7 @@ impl Sender {
                 in_recovery: was_recovering || self.is_recovering(),
                 smoothed_rtt: self.sampling.rtt.smoothed(),
                 min_rtt: self.sampling.rtt.least(),
-                rtt,
+                rtt: last_rtt,
                 delivered: Bytes::new(delivered),
                 ..AckSample::at(now)
             };
@@ -179,6 +180,15 @@ impl Sender {
         // Measured are round trips of what was acknowledged and left once, whatever else feeds the timer.
         let measured = rtt.filter(|_| !self.recovery.tracks() || reaction.covers_timed);
         AckOutcome { rtt: measured, newly_acked: segment.ack - before }
+    }
+
+    /// The round trip that the congestion control hears of: `last` where a record says when each segment left, since what left
+    /// first may have waited for a delayed acknowledgement; else the sample `rtt`. The least RTT follows it. Linux: ca_rtt_us.
+    #[inline]
+    fn last_rtt(&mut self, last: Option<Span>, rtt: Option<Span>) -> Option<Span> {
+        let Some(last) = last else { return rtt };
+        self.sampling.rtt.note_least(last);
+        Some(last)
     }
 
     /// An acknowledgement that a later one has overtaken: its SACK blocks are still news, and nothing else.

@@ -8,6 +8,8 @@ use crate::segment::{ECN_SETUP, FIRST_CE_COUNT, Flags};
 
 /// How often a SYN that asks for accurate ECN is sent before one that asks for nothing. Source: RFC 9768 §3.1.4.1.
 const ACCURATE_SYNS: u32 = 2;
+/// What acknowledges an answer to the SYN that was not ECN-capable. Source: RFC 9768 §3.2.2.1, Table 3.
+const SAW_NOT_ECT: u32 = 0b010;
 
 /// What a sender knows of ECN, and when its window fell last.
 #[derive(Debug)]
@@ -121,9 +123,14 @@ impl Ecn {
         if is_capable { bare.with(self.capable) } else { bare }
     }
 
-    /// The flags of any segment but a SYN. RFC 9768 §3.2.2: each holds the count of marks that arrived from the other
-    /// side. Deviation: that holds for the first one, too. It follows the answer to the SYN, which is not ECN-capable,
-    /// without the bare acknowledgement of §3.2.2.1, as links here leave ECN fields alone.
+    /// The flags of the bare acknowledgement that ends the handshake. RFC 9768 §3.2.2.1: it says that the answer to the
+    /// SYN came as it left here, not ECN-capable.
+    pub(super) fn third_flags(&self) -> Flags {
+        if self.accurate.is_some() { Flags::of_ace(SAW_NOT_ECT) } else { Flags::default() }
+    }
+
+    /// The flags of any other segment but a SYN. RFC 9768 §3.2.2: each holds the count of marks that arrived from the other
+    /// side. Deviation: without that bare acknowledgement the first data does, too, as links here leave ECN fields alone.
     pub(super) fn bare_flags(&self) -> Flags {
         if self.accurate.is_some() { Flags::of_ace(FIRST_CE_COUNT) } else { Flags::default() }
     }

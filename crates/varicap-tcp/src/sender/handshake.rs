@@ -11,12 +11,29 @@ pub(super) struct Handshake {
     syn_sent_at: Time,
     /// How often the SYN has timed out.
     expiries: u32,
+    /// The answer to the SYN is acknowledged by a segment of its own.
+    acknowledges: bool,
+    /// That segment must be sent.
+    ack_due: bool,
 }
 
 impl Handshake {
-    /// Begins at `now`, or needs none.
-    pub(super) fn new(now: Time, is_needed: bool) -> Handshake {
-        Handshake { connected: !is_needed, syn_due: is_needed, syn_sent_at: now, expiries: 0 }
+    /// Begins at `now`, or needs none. It ends with a segment of its own if the sender `acknowledges`, or else with data.
+    pub(super) fn new(now: Time, is_needed: bool, acknowledges: bool) -> Handshake {
+        Handshake {
+            connected: !is_needed,
+            syn_due: is_needed,
+            syn_sent_at: now,
+            expiries: 0,
+            acknowledges,
+            ack_due: false,
+        }
+    }
+
+    /// Whether it is over, with all of its segments sent.
+    #[inline]
+    pub(super) fn is_over(&self) -> bool {
+        self.connected && !self.ack_due
     }
 
     /// Whether the SYN must be sent; it is, now.
@@ -26,6 +43,11 @@ impl Handshake {
             self.syn_sent_at = now;
         }
         is_due
+    }
+
+    /// Whether the segment that ends it must be sent; it is, now.
+    pub(super) fn take_ack(&mut self) -> bool {
+        std::mem::take(&mut self.ack_due)
     }
 
     /// Whether a SYN has timed out.
@@ -49,6 +71,7 @@ impl Handshake {
     /// loss it is not (Karn's rule), unless timestamps are `exact`.
     pub(super) fn on_answer(&mut self, echo: Time, exact: bool) -> Option<Time> {
         self.connected = true;
+        self.ack_due = self.acknowledges;
         self.syn_due = false;
         match self.expiries {
             0 => Some(self.syn_sent_at),

@@ -215,7 +215,7 @@ impl Sender {
             keeps_in_flight: config.recovery.rack().is_some_and(|rack| rack.keep_in_flight),
             initial_window: in_bytes(config.initial_window, config).as_u64().max(mss),
             overhead: header.saturating_add(options),
-            handshake: Handshake::new(now, config.handshake),
+            handshake: Handshake::new(now, config.handshake, config.handshake_ack),
             sampling: Sampling::new(config),
             recovery,
             window: Window::new(control, pace.is_some()),

@@ -159,7 +159,7 @@ impl Sender {
                 self.on_expiry(now);
             }
         }
-        if !self.handshake.connected || self.offer.probe_due {
+        if !self.handshake.is_over() || self.offer.probe_due {
             return self.poll_control(now);
         }
         if std::mem::take(&mut self.tail_probe_due)
@@ -387,11 +387,14 @@ impl Sender {
         self.hold(true)
     }
 
-    /// A SYN or a window probe.
+    /// A segment of the handshake, or a window probe.
     #[cold]
     fn poll_control(&mut self, now: Time) -> Option<Outgoing> {
         if std::mem::take(&mut self.offer.probe_due) {
             return self.probe(now);
+        }
+        if self.handshake.take_ack() {
+            return Some(self.end_handshake());
         }
         if !self.handshake.take_syn(now) {
             return None;
@@ -401,6 +404,13 @@ impl Sender {
         let resent = if self.handshake.was_lost() { Flags::RESENT } else { Flags::default() };
         let flags = self.ecn.syn_flags(self.handshake.expiries()).with(resent);
         Some(Outgoing { seq: 0, len: 0, wire_size: nonzero(self.overhead), flags })
+    }
+
+    /// The acknowledgement of the answer to the SYN. Pacing and bursts are matters of data.
+    fn end_handshake(&mut self) -> Outgoing {
+        self.counters.sent_packets += 1;
+        self.counters.sent_bytes += u64::from(self.overhead);
+        Outgoing { seq: 0, len: 0, wire_size: nonzero(self.overhead), flags: self.ecn.third_flags() }
     }
 
     /// What little the window takes or, if it is closed, a byte beyond it. Source: RFC 1122 §4.2.2.17.

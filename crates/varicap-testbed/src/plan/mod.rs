@@ -338,6 +338,10 @@ fn check_details(
     }
     let oddities = [
         (!tcp.handshake, "handshake: Linux always has one: data begins a round trip later"),
+        (
+            tcp.handshake && !tcp.handshake_ack,
+            "handshake_ack: Linux always ends the handshake with a segment of its own",
+        ),
         (!tcp.limited_transmit, "limited_transmit: Linux always has it"),
         (
             tcp.rtt_samples == RttSamples::OnePerWindow,

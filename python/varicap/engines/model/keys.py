@@ -53,7 +53,7 @@ PACKETS = table("tcp", "mss", "header", "count_options", "timestamps") | table(
 )
 """What makes the size of a packet on its link."""
 
-BEGINNING = table("tcp", "initial_window", "initial_ssthresh", "handshake")
+BEGINNING = table("tcp", "initial_window", "initial_ssthresh", "handshake", "handshake_ack")
 """What ends with the first slow start."""
 
 GREEDY = {"app"} | table("tcp", "nagle", "window_probe", "restart_after_idle", "validation", "grow_when")
@@ -70,7 +70,15 @@ BOTTLENECK = (
 """The links of a flow alone on a link with a drop-tail buffer."""
 
 ACKNOWLEDGEMENTS = {"tcp.ack"} | table(
-    "tcp.ack.delayed", "segments", "timeout", "maximum", "quick", "count_bytes", "short_at_once", "sack_compression"
+    "tcp.ack.delayed",
+    "segments",
+    "timeout",
+    "maximum",
+    "quick",
+    "count_bytes",
+    "short_at_once",
+    "sack_compression",
+    "autotuning",
 )
 """Delayed acknowledgements, where data keeps coming."""
 

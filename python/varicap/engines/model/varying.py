@@ -30,6 +30,7 @@ class Varying(Together):
         | table("tcp", "recovery", "congestion", "counting", "max_window", "receive_window", "congestion.cubic.hystart")
         # As Linux has them: the comparison with the simulator is of these.
         | {"tcp.congestion.cubic.alpha = constant", "tcp.congestion.cubic.arithmetic = linux"}
+        | {"tcp.congestion.cubic.hertz"}
         | table("tcp.recovery.rack", "reduction", "tail_loss_probe", "frto", "undo", "keep_in_flight", "check_echo")
         | table("tcp", "dsack", "limited_transmit", "halving", "reduce_once", "congestion.reno.byte_counting")
     )

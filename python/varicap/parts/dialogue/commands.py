@@ -160,8 +160,8 @@ def for_host(setup: Setup, given: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         ScenarioError: a setting is not one of a scenario's ``tcp`` table, or has no meaning in a dialogue.
     """
-    if "handshake" in given:
-        raise ScenarioError("tcp: handshake: a dialogue has the handshake that its script has")
+    for key in sorted({"handshake", "handshake_ack"} & given.keys()):
+        raise ScenarioError(f"tcp: {key}: a dialogue has the handshake that its script has")
     Sender(**given)
     setup.given = frozenset(given)
     setup.has = behaviours(given)

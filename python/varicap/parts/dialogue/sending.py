@@ -94,7 +94,8 @@ class Sending:
         if self.host.buffer is not None:
             settings["receive_window"] = f"{self.host.buffer} B"
         self.settings, self.has, self.is_linux = settings, behaviours(settings), commands.is_linux(settings)
-        self.sender = Sender(now_s=self.opened_at, handshake=True, measure_rates=True, **settings)
+        # The receiver of this host answers the SYN of the peer, whichever side began.
+        self.sender = Sender(now_s=self.opened_at, handshake=True, handshake_ack=False, measure_rates=True, **settings)
         of_both = {key: value for key, value in settings.items() if key != "control"}
         # A receiver in AccECN mode has to be asked by a SYN, and a passive one here does not see it.
         is_asked = self.is_active or not self.peer.accurate

@@ -81,6 +81,9 @@ pub(super) struct Progress {
     pub(super) first_acked: Option<Time>,
     /// The same of those that were newly SACKed.
     pub(super) first_sacked: Option<Time>,
+    /// When the last of them left, one kind and the other.
+    pub(super) last_acked: Option<Time>,
+    pub(super) last_sacked: Option<Time>,
     /// A segment was acknowledged that had been resent.
     pub(super) acked_resent: bool,
     /// Data of before the recovery arrived that was never resent: the timeout, if it was one, was spurious (RFC 5682).
@@ -207,9 +210,10 @@ impl Flight {
         self.again.push_back((number, now));
     }
 
-    /// In the fast path: SND.UNA moved to `una`, nothing was out of order, and nothing had been resent.
+    /// In the fast path: SND.UNA moved to `una`, nothing was out of order, and nothing had been resent. Returns the round trip
+    /// of the last whole segment below.
     #[inline]
-    pub(super) fn acknowledge_in_order(&mut self, now: Time, una: u64) {
+    pub(super) fn acknowledge_in_order(&mut self, now: Time, una: u64) -> Option<Span> {
         debug_assert!(self.is_plain(), "{:?}", self.beliefs());
         let mut last = None;
         while let Some(head) = self.segments.front() {
@@ -227,12 +231,12 @@ impl Flight {
             }
         }
         // Nothing was resent, so that the last one left last.
-        if let Some((left, end)) = last {
-            self.newest.rtt = now.since(left.0);
-            (self.newest.at, self.newest.turn) = left.max((self.newest.at, self.newest.turn));
-            self.newest.end = self.newest.end.max(end);
-            self.newest.advanced = true;
-        }
+        let (left, end) = last?;
+        self.newest.rtt = now.since(left.0);
+        (self.newest.at, self.newest.turn) = left.max((self.newest.at, self.newest.turn));
+        self.newest.end = self.newest.end.max(end);
+        self.newest.advanced = true;
+        Some(self.newest.rtt)
     }
 
     /// Part of the first segment is acknowledged. The loss of its retransmission is left to the timeout.
@@ -262,6 +266,7 @@ impl Flight {
                 progress.acked_resent = true;
             } else if !head.has(SACKED) {
                 progress.first_acked.get_or_insert(head.at);
+                progress.last_acked = Some(head.at);
                 progress.note_original(head, moment);
             }
             if !head.has(SACKED) {
@@ -355,6 +360,7 @@ impl Flight {
             if !sent.has(EVER_RESENT) {
                 progress.note_original(sent, moment);
                 progress.first_sacked.get_or_insert(sent.at);
+                progress.last_sacked = Some(sent.at);
             }
             self.newest.advance(sent, moment);
             sent.marks = sent.marks & !cleared | SACKED;

@@ -1,0 +1,79 @@
+//! How a handshake ends: with a segment of its own, or with the first data. Source: RFC 9293 §3.10.7.3.
+
+use crate::common;
+
+use common::{MSS, answer, config, data, ms};
+use varicap_tcp::{AckPolicy, DelayedAck, Flags, RackConfig, Receiver, Recovery, Segment, Sender, TcpConfig};
+use varicap_units::{Bytes, Rate, Time};
+
+fn hand_shaking(handshake_ack: bool) -> TcpConfig {
+    let recovery = Recovery::Rack(RackConfig::default());
+    TcpConfig { handshake: true, handshake_ack, ..config(recovery, 2) }
+}
+
+/// A sender that offers `bytes`, whose SYN is answered after 100 ms.
+fn connected(config: &TcpConfig, bytes: u64) -> Sender {
+    let mut sender = Sender::new(config, Time::ZERO);
+    sender.write(Bytes::new(bytes));
+    sender.poll(Time::ZERO).expect("a SYN");
+    answer_syn(&mut sender);
+    sender
+}
+
+fn answer_syn(sender: &mut Sender) {
+    let flags = Flags::SYN.with(Flags::ACK);
+    sender.push(ms(100), &Segment { flags, window: u32::MAX, ..Segment::default() });
+}
+
+/// What leaves at `now`: number of the first byte, length, and size on the wire.
+fn leaving(sender: &mut Sender, now: Time) -> Vec<(u64, u32, u16)> {
+    std::iter::from_fn(|| sender.poll(now)).map(|sent| (sent.seq, sent.len, sent.wire_size)).collect()
+}
+
+#[test]
+fn an_empty_segment_goes_before_the_first_data_or_none_does() {
+    let first = [(0, 1000, 1040), (1000, 1000, 1040)];
+    let mut sender = connected(&hand_shaking(false), 9 * MSS);
+    assert_eq!(leaving(&mut sender, ms(100)), first);
+    let mut sender = connected(&hand_shaking(true), 9 * MSS);
+    assert_eq!(leaving(&mut sender, ms(100)), [&[(0, 0, 40)], &first[..]].concat());
+    let counters = sender.counters();
+    assert_eq!((counters.sent_packets, counters.sent_bytes), (4, 2160), "the SYN, that segment, and data");
+    assert_eq!(sender.in_flight(), Bytes::new(2 * MSS), "it is not in flight");
+}
+
+#[test]
+fn it_leaves_at_once_and_once_although_there_is_no_data() {
+    let mut sender = connected(&hand_shaking(true), 0);
+    assert_eq!(leaving(&mut sender, ms(100)), [(0, 0, 40)]);
+    assert!(sender.poll_at().is_never(), "nothing answers it");
+    sender.write(Bytes::new(MSS));
+    assert_eq!(leaving(&mut sender, ms(300)), [(0, 1000, 1040)]);
+}
+
+#[test]
+fn pacing_does_not_count_it() {
+    let mut sender = Sender::new(&hand_shaking(true), Time::ZERO).capped();
+    sender.write(Bytes::MAX);
+    sender.poll(Time::ZERO).expect("a SYN");
+    sender.on_rate_feedback(ms(50), Rate::from_bps(80_000));
+    answer_syn(&mut sender);
+    assert_eq!(leaving(&mut sender, ms(100)), [(0, 0, 40), (0, 1000, 1040)]);
+}
+
+#[test]
+fn a_receiver_does_not_answer_it_and_counts_it_for_nothing() {
+    let linux = DelayedAck { quick: 0, autotuning: false, ..DelayedAck::linux() };
+    for (ack, answers_to_data) in [
+        (AckPolicy::Every, [1, 1]),
+        (AckPolicy::Delayed(DelayedAck::default()), [0, 1]),
+        (AckPolicy::Delayed(linux), [0, 1]),
+    ] {
+        let mut receiver = Receiver::new(&TcpConfig { ack, ..hand_shaking(true) }, Time::ZERO);
+        answer(&mut receiver, ms(1), &Segment { flags: Flags::SYN, ..Segment::default() });
+        assert_eq!(answer(&mut receiver, ms(101), &Segment::default()), []);
+        assert!(receiver.poll_at().is_never());
+        let answers = [0, 1].map(|number| answer(&mut receiver, ms(110 + number), &data(number)).len());
+        assert_eq!(answers, answers_to_data, "{ack:?}");
+    }
+}
