@@ -14,6 +14,7 @@ import varicap
 from varicap._core import AckSample, CongestionEvent
 from varicap._files import UnreadableError
 from varicap.parts.dialogue import Dialogue, ScriptError, Verdict, compare, dialogue
+from varicap.parts.dialogue.fq import FairQueue, Window
 from varicap.parts.dialogue.script import Packet
 
 SCRIPTS = sorted((ROOT / "tests/dialogues").rglob("*.pkt"))
@@ -728,6 +729,69 @@ def test_a_host_with_fq_holds_segments_back_and_others_do_not() -> None:
     assert dialogue(text=slower, stack="linux").what.startswith("it was to be sent at 0.202500 s")
     larger = script.replace("`tc", "`sysctl -q net.ipv4.tcp_min_tso_segs=4\ntc")
     assert dialogue(text=larger, stack="linux").what.startswith("it was to be sent at 0.202500 s")
+
+
+def test_the_last_queue_of_a_host_is_the_one_that_counts() -> None:
+    script = (ROOT / "tests/dialogues/linux/fq.pkt").read_text()
+    for later in ("tc qdisc replace dev tun0 root pfifo", "tc qdisc del dev tun0 root fq"):
+        played = dialogue(text=script.replace("root fq`", f"root fq\n{later}`"), stack="linux")
+        assert played.what.startswith("it was to be sent at 0.202500 s")
+        assert not played.ignored
+
+
+def test_what_a_host_holds_back_has_the_clock_of_its_departure() -> None:
+    script = (
+        (ROOT / "tests/dialogues/linux/fq.pkt").read_text().replace("--tolerance_usecs=10", "--tolerance_usecs=1500")
+    )
+    script = script.replace("mss 1000,sackOK", "mss 1012,sackOK,TS val 1 ecr 0")
+    script = script.replace("mss 1460,sackOK", "mss 1460,sackOK,TS val 100 ecr 1")
+    stamps = iter(
+        ["val 2 ecr 100", "val 200 ecr 2", "val 3 ecr 200", *(f"val {n} ecr 3" for n in (300, 302, 307, 312))]
+    )
+    script = re.sub(r"(?m)^(.*[<>] \. .*)$", lambda line: f"{line[1]} <TS {next(stamps)}>", script)
+    assert dialogue(text="--tcp_ts_tick_usecs=1000\n" + script, stack="linux").passed
+
+
+def test_a_host_paces_by_the_window_in_slow_start_and_by_what_is_in_flight() -> None:
+    # Linux: cwnd is compared with half of ssthresh; the larger of it and what is in flight counts.
+    queue = FairQueue(slow_start_percent=200, avoidance_percent=120, least_segments=2)
+    rates = [queue.rate(Window(cwnd, 10_000, 5000, 0.1, 1000)) for cwnd in (1000, 2000, 20_000)]
+    assert rates == pytest.approx([200e3, 120e3, 240e3])
+
+
+def test_what_is_held_back_waits_for_an_rto_once_nothing_is_in_flight() -> None:
+    cork, write = "+0 setsockopt(4, SOL_TCP, TCP_CORK, [1], 4) = 0", "+0 write(4, ..., 1200) = 1200"
+    first, ack = "+0 > . 1:1001(1000) ack 1", "+.1 < . 1:1(0) ack 1001 win 65535"
+    assert after_handshake(cork, write, first, ack, "+.3 > . 1001:1201(200) ack 1", stack="linux").passed
+    more = "+0 send(4, ..., 1500, MSG_MORE) = 1500"
+    resent = "+.3 > . 1:1001(1000) ack 1"
+    last = "+0 > . 1001:1501(500) ack 1"
+    assert after_handshake(more, first, resent, ack, last, stack="linux").passed
+
+
+def test_a_connection_that_is_over_is_not_reset_for_unread_data() -> None:
+    over = "+0 shutdown(4, SHUT_WR) = 0", "+0 > F. 1:1(0) ack 1", "+.1 < . 1:1(0) ack 2 win 65535"
+    last = "+0 < F. 1:1001(1000) ack 2 win 65535", "+0 > . 2:2(0) ack 1002", "+.1 close(4) = 0"
+    played = after_handshake(*over, *last, stack="linux")
+    assert played.passed
+    assert played.unasked == 0
+
+
+def test_accurate_ecn_as_it_is_given_counts_more_than_what_the_stack_does() -> None:
+    accurate = (
+        HANDSHAKE.replace("< S 0:0", "< SEWA 0:0").replace("> S. 0:0", "> SW. 0:0").replace("< . 1:1", "< W. 1:1")
+    )
+    write = "+0 write(4, ..., 1000) = 1000\n+0 > [ect0] .5 1:1001(1000) ack 1\n"
+    for stack, as_linux, codepoint in (
+        ("linux", None, "ect0"),
+        ("linux", False, "noecn"),
+        ("rfc", None, "noecn"),
+        ("rfc", True, "ect0"),
+    ):
+        given = {"accurate": {"option": False, **({} if as_linux is None else {"as_linux": as_linux})}}
+        script = f"{accurate}{write}+.2~+1.1 > [{codepoint}] .5 1:1001(1000) ack 1"
+        assert dialogue(text=script, stack=stack, ecn=given).passed
+    assert after_handshake("+0 write(4, ..., 1000) = 1000", "+0 > . 1:1001(1000) ack 1", ecn={"classic": {}}).passed
 
 
 def test_the_timer_of_a_syn_ack_doubles_whatever_the_timer_is() -> None:

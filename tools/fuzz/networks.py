@@ -123,6 +123,7 @@ def _datagram_rates(rng: random.Random) -> dict[str, Json]:
 
 
 CONGESTION = ["reno", "cubic", "vegas", "copa", "accel-brake", "dctcp", "prague", "bbr", "bbr3"]
+ECN = [False, False, True, "accurate", {"accurate": {"option": False}}, {"accurate": {"as_linux": True}}]
 RECOVERY = ["old-tahoe", "tahoe", "reno", "newreno", "sack", "rack"]
 PARTS = {
     "CapacityConfig": set(_capacities(random.Random(0))) - {"_holding"},
@@ -184,7 +185,7 @@ def _flow(rng: random.Random, chosen: dict[str, str]) -> Json:
     tcp = {
         "congestion": _congestion(rng, chosen["congestion"]),
         "recovery": chosen["recovery"],
-        "ecn": rng.random() < 0.3,
+        "ecn": rng.choice(ECN),
         "timestamps": rng.random() < 0.3,
         "handshake_ack": rng.random() < 0.5,
         "ack": rng.choice(["every", "delayed", {"delayed": {"autotuning": rng.random() < 0.5, "quick": 3}}]),

@@ -162,12 +162,12 @@ impl Connection {
         self.is_open && self.release == now && self.wake > now && self.app.poll_at() > now
     }
 
-    /// Whether it is woken at `now` for nothing: whatever was due then has been put off.
+    /// Whether it is woken at `now` for nothing: whatever was due then has been put off, and no answer is held back.
     #[inline]
     pub fn is_put_off(&mut self, now: Time) -> bool {
         self.is_open
             && self.wake == now
-            && self.release > now
+            && self.release.is_never()
             && self.app.poll_at() > now
             && !self.receiver.is_due(now)
             && self.sender.is_put_off(now)

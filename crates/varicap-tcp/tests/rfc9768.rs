@@ -442,6 +442,9 @@ fn where_acknowledgements_are_thinned_linux_takes_the_least() {
     assert_eq!(marks(AS_LINUX, &[(10, 6)]), 1);
     // After one that covers a single packet, nine at once are an exception.
     assert_eq!(marks(AS_LINUX, &[(1, 5), (10, 5)]), 8);
+    // More than four on average, in which the latest counts for a 64th: (3 * 63 + 12) / 64, and (4 * 63 + 10) / 64.
+    assert_eq!(marks(AS_LINUX, &[(3, 5), (15, 5)]), 8);
+    assert_eq!(marks(AS_LINUX, &[(4, 5), (14, 5)]), 0);
 }
 
 /// A receiver tells what it has counted, ECT(0), CE and ECT(1), whether or not an option says it.

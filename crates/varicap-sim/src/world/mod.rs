@@ -216,6 +216,7 @@ impl World {
         if connection.only_answers(now) {
             self.answer(now, owner);
         } else if connection.is_put_off(now) {
+            self.observer.on_window(connection, now);
             let node = self.net.nodes().connection(owner);
             connection.wake = self.net.scheduler.polled(node, now, connection.wake_by());
         } else {

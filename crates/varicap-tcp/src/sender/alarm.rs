@@ -109,14 +109,15 @@ impl Sender {
         }
     }
 
-    /// As [`Sender::on_wake`]; true: the timer was only put off, so that the sender need not be polled.
+    /// As [`Sender::on_wake`]; true: the timer was only put off, and the window is full, so that the sender need not be
+    /// polled. With room in the window a poll may find that another reason holds the sender back than before.
     #[inline]
     pub fn is_put_off(&mut self, now: Time) -> bool {
         if self.release.looks_at_each() {
             return false;
         }
         self.on_wake();
-        self.alarm.at.min(self.release.wake_at()) > now
+        self.alarm.at.min(self.release.wake_at()) > now && self.rests_full(now)
     }
 
     /// The timer waits anew from `now` on, and does not fire before `soonest`.
@@ -211,6 +212,12 @@ mod tests {
             early += u32::from(due < exact);
         }
         assert!(early > 250 && wakes == 3, "{early} times early, woken {wakes} times");
+        // Something may leave, or keep from it, if the window has room.
+        let mut idle = Sender::new(&config, Time::ZERO);
+        idle.write(config.mss);
+        while idle.poll(Time::ZERO).is_some() {}
+        idle.wake_by();
+        assert!(!idle.is_put_off(at(1)), "the window is not full");
         // Nothing more is acknowledged.
         let due = sender.poll_at();
         assert!(!sender.is_put_off(due) && sender.poll(due).is_some(), "the timer fires");

@@ -47,6 +47,8 @@ class Host:
     """As ``tcp_ecn_option``: when segments carry the AccECN option."""
     ecn_fallback: bool = True
     """As ``tcp_ecn_fallback``."""
+    ecn_as_linux: bool | None = None
+    """As ``tcp.ecn.accurate.as_linux``; None: where the stack is Linux's."""
     has_fq: bool = False
     """The host's queue is ``fq``, which paces."""
     slow_start_percent: int = 200
@@ -174,22 +176,24 @@ def for_host(setup: Setup, given: Mapping[str, Any]) -> dict[str, Any]:
     if "timestamps" in rest:
         host.timestamps = bool(rest.pop("timestamps"))
     if "ecn" in rest:
-        host.ecn, host.ecn_option = _given_ecn(rest.pop("ecn"))
+        host.ecn, host.ecn_option, host.ecn_as_linux = _given_ecn(rest.pop("ecn"))
     if recovery_of(rest) not in _SELECTIVE:
         host.sack = False
     return rest
 
 
-def accurate_ecn(tcp: Mapping[str, Any]) -> dict[str, Any]:
+def accurate_ecn(host: Host, tcp: Mapping[str, Any]) -> dict[str, Any]:
     """The setting of AccECN for both halves of a connection, whose host writes the option."""
-    return {"accurate": {"option": False, "as_linux": is_linux(tcp)}}
+    as_linux = is_linux(tcp) if host.ecn_as_linux is None else host.ecn_as_linux
+    return {"accurate": {"option": False, "as_linux": as_linux}}
 
 
-def _given_ecn(given: Any) -> tuple[int, int]:
-    """``tcp_ecn`` and ``tcp_ecn_option`` for the setting `given`, a name, a truth or a table."""
-    if isinstance(given, Mapping) and "accurate" in given:
-        return 3, 2 if given["accurate"].get("option", True) else 0
-    return (3, 2) if given == "accurate" else (0 if given in {False, "none"} else 1, 2)
+def _given_ecn(given: Any) -> tuple[int, int, bool | None]:
+    """``tcp_ecn``, ``tcp_ecn_option`` and ``as_linux`` for the setting `given`, a name, a truth or a table."""
+    name, parameters = next(iter(given.items())) if isinstance(given, Mapping) else (given, {})
+    if name == "accurate":
+        return 3, 2 if parameters.get("option", True) else 0, parameters.get("as_linux")
+    return (0 if name in {False, "none"} else 1), 2, None
 
 
 def habits(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -341,10 +345,8 @@ def _read(setup: Setup, command: str, folder: Path, depth: int) -> None:
             _settings(setup, [f"{words[-1]}={' '.join(words[1:-1])}"])
         elif name == "ip" and ("route" in words[:3] or "mtu" in words):
             _route(setup, words)
-        elif name == "tc" and words[-2:] == ["root", "fq"]:
-            setup.host.has_fq = True
-        elif name == "tc" and not {"pfifo", "delete", "del"} & {words[-1], *words[2:3]}:
-            raise LacksError(f"a queue of the host ({' '.join(words)})")
+        elif name == "tc":
+            _queue(setup, words)
         elif name in {"iptables", "ip6tables", "nft"}:
             raise LacksError(f"a filter of the host ({' '.join(words)})")
         elif name.endswith(".sh") and not name.startswith("sysctl_restore"):
@@ -353,6 +355,16 @@ def _read(setup: Setup, command: str, folder: Path, depth: int) -> None:
             _script(setup, folder / words[0], depth)
         elif not name.startswith("sysctl_restore"):
             _ignore(setup, " ".join(words[:3]))
+
+
+def _queue(setup: Setup, words: list[str]) -> None:
+    """The queue of the host is `fq`, or one that holds nothing back."""
+    is_gone = words[2:3] in (["del"], ["delete"])
+    if not is_gone and words[-1] != "pfifo" and words[-2:] != ["root", "fq"]:
+        raise LacksError(f"a queue of the host ({' '.join(words)})")
+    had_fq, setup.host.has_fq = setup.host.has_fq, not is_gone and words[-1] == "fq"
+    if not had_fq and not setup.host.has_fq:
+        _ignore(setup, " ".join(words[:3]))
 
 
 def _lines(command: str) -> Iterator[list[str]]:

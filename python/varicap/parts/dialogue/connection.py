@@ -190,6 +190,7 @@ class Connection(Sending):
         if is_news and not self.is_corked:
             # Linux asks whether there is more only when it is written.
             self._release()
+        self._await_release(now)
         reductions = self.sender.counters["ecn_reductions"]
         if reductions > self.ecn_reductions:
             self.ecn_reductions, self.cwr_until = reductions, self.sent_end
@@ -306,10 +307,8 @@ class Connection(Sending):
         if self.held > waits:
             self.sender.write(self.held - waits)
         self.held = waits
-        if self.held and self.una == self.sent_end and self.held_until is None:
-            # What Linux would do if it were the window that holds it back: a probe, which takes it along.
-            self.held_until = now + self.sender.rto_s
         self.drain(now)
+        self._await_release(now)
 
     def cork(self, now: float, is_on: bool) -> None:
         """Hold all short segments back, or let them go."""

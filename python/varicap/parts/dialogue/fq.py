@@ -1,7 +1,8 @@
 """A host whose queue is ``fq``, for which Linux's TCP says when each segment leaves. Source: Linux 6.18.
 
 That is ``tcp_update_pacing_rate``, ``tcp_tso_autosize`` and ``tcp_update_skb_after_send``. The sender itself goes on at
-once: what small queues (TSQ) would hold back in it waits in the queue here.
+once: what small queues (TSQ) would hold back in it waits in the queue here.  Deviation: segments for offload grow no
+larger where round trips are shorter than 8 ms (``tcp_tso_rtt_log``), and are no shorter for the limit of 64 kB.
 """
 
 from dataclasses import dataclass
@@ -17,7 +18,9 @@ class Window:
     """What the rate follows from."""
 
     cwnd: int
-    """Congestion window, or what is in flight if that is more [B]."""
+    """Congestion window [B]."""
+    in_flight: int
+    """What was sent and is not acknowledged [B]."""
     ssthresh: int | None
     """Slow start threshold [B], if there is one."""
     smoothed_rtt_s: float
@@ -46,7 +49,7 @@ class FairQueue:
         segments = window.cwnd // window.mss
         is_fast = window.ssthresh is None or segments < window.ssthresh // window.mss // 2
         percent = self.slow_start_percent if is_fast else self.avoidance_percent
-        return percent / 100 * window.cwnd / window.smoothed_rtt_s
+        return percent / 100 * max(window.cwnd, window.in_flight) / window.smoothed_rtt_s
 
     def data(self, now: float, size: int, sent_segments: int, window: Window) -> float:
         """When a segment of `size` bytes leaves, which is the one with the number `sent_segments` of its connection."""

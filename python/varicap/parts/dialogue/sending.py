@@ -85,7 +85,7 @@ class Sending:
         self.segment_size = self._segment_size()
         settings["mss"] = f"{self.segment_size} B"
         settings["timestamps"] = self.peer.stamps
-        settings["ecn"] = commands.accurate_ecn(settings) if self.peer.accurate else self.peer.ecn
+        settings["ecn"] = commands.accurate_ecn(self.host, settings) if self.peer.accurate else self.peer.ecn
         if not self.peer.sack and recovery_of(settings) in {"sack", "rack"}:
             # Without the peer's consent; RFC 6582 is what RFC 6675 falls back to.
             settings["recovery"] = "newreno"
@@ -205,16 +205,18 @@ class Sending:
 
     def _send(self, now: float, packet: Packet) -> None:
         self.counts.segments_out += 1
-        departure = now if self.queue is None or packet.length else self.queue.bare(now)
-        self.emit(Sent(departure, packet, self.standing()))
+        self.emit(Sent(now if packet.length else self._bare_departure(now), packet, self.standing()))
+
+    def _bare_departure(self, now: float) -> float:
+        """When a segment without data leaves the host."""
+        return now if self.queue is None else self.queue.bare(now)
 
     def _departure(self, now: float, size: int) -> float:
         """When a segment with data leaves the host, which may hold it back."""
         rtt = self.sender.smoothed_rtt_s
         if self.queue is None or not rtt:
             return now
-        cwnd = max(self.sender.cwnd, self.sent_end - self.una)
-        window = Window(cwnd, self.sender.ssthresh, rtt, self.segment_size)
+        window = Window(self.sender.cwnd, self.sent_end - self.una, self.sender.ssthresh, rtt, self.segment_size)
         return self.queue.data(now, size, self.counts.data_out, window)
 
     def _send_syn(self, now: float, *, is_answer: bool = False) -> None:
@@ -276,7 +278,7 @@ class Sending:
         ecn = ("ect1" if "ECT1" in segment.flags else "ect0") if "ECT" in segment.flags else "noecn"
         if self.counting is not None and not self.counting.is_capable:
             ecn = "noecn"
-        self._send(departure, self._packet(now, f"{flags}.", start + 1, segment.len, carried, ecn))
+        self._send(departure, self._packet(departure, f"{flags}.", start + 1, segment.len, carried, ecn))
 
     def _send_ack(self, now: float, answer: Segment) -> None:
         if self.counting is None:
@@ -321,7 +323,8 @@ class Sending:
 
     def _packet(self, now: float, flags: str, start: int, length: int, carried: Segment, ecn: str = "noecn") -> Packet:
         ack = (carried.ack or 0) + 1 + self.theirs.done
-        stamp = self._stamp(now) if self.peer.stamps else None
+        # The clock is that of the departure (tcp_skb_timestamp_ts).
+        stamp = self._stamp(now if length else self._bare_departure(now)) if self.peer.stamps else None
         self.stamps.last_ack, self.answer_due_at = ack, None
         sack = tuple((start + 1, end + 1) for start, end in carried.sack) if self.peer.sack else ()
         counts: tuple[tuple[str, int], ...] = ()
@@ -350,6 +353,13 @@ class Sending:
 
     def _stamp(self, now: float) -> Stamp:
         return Stamp(round(now * 1e3), self.stamps.recent)
+
+    def _await_release(self, now: float) -> None:
+        """Hold back for an RTO at most what nothing in flight would take along, as Linux where the window is closed."""
+        if not self.held or self.una < self.sent_end:
+            self.held_until = None
+        elif self.held_until is None:
+            self.held_until = now + self.sender.rto_s
 
     def _release(self) -> None:
         """Let go what was held back."""

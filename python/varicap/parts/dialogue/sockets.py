@@ -161,7 +161,7 @@ class Sockets:
         connection = socket.connection
         self.sockets = {key: each for key, each in self.sockets.items() if each is not socket}
         if connection is not None:
-            if connection.unread and connection.state != "CLOSE":
+            if connection.unread and connection.state not in {"CLOSE", "TIME_WAIT"}:
                 connection.abort(now)
                 return 0, None
             connection.close_writing(now)
