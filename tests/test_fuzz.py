@@ -123,15 +123,20 @@ def test_nearly_every_scenario_is_valid_and_every_part_is_drawn(tmp_path: Path) 
     assert set().union(*networks.PARTS.values()) <= drawn
 
 
-def test_runs_draw_credit_for_what_left_late_and_prague_among_classic_queues() -> None:
-    drawn = set()
+def test_runs_draw_switches_that_are_no_parts() -> None:
+    drawn: dict[str, set[object]] = {}
     for seed in range(200):
         scenario, _ = networks.scenario(random.Random(seed))
         for tcp in (flow["tcp"] for flow in scenario["flows"].values() if "tcp" in flow):
-            drawn.add(("pacing_credit", tcp["pacing_credit"]))
-            if isinstance(tcp["congestion"], dict):
-                drawn |= set(tcp["congestion"].get("prague", {}).items())
-    assert drawn == {(name, value) for name in ("pacing_credit", "classic_fallback") for value in (False, True)}
+            found = {key: tcp[key] for key in ("pacing_credit", "handshake_ack")}
+            for part, name in (("ack", "delayed"), ("congestion", "prague"), ("congestion", "cubic")):
+                if isinstance(tcp[part], dict):
+                    found |= tcp[part].get(name, {})
+            for key, value in found.items():
+                drawn.setdefault(key, set()).add(value)
+    switches = ("pacing_credit", "handshake_ack", "autotuning", "classic_fallback")
+    assert all(drawn[switch] == {False, True} for switch in switches), drawn
+    assert (drawn["arithmetic"], drawn["hertz"]) == ({"rfc9438", "linux"}, {1, 250, 1000})
 
 
 def test_results_that_differ_are_noticed(result: Result) -> None:

@@ -213,8 +213,12 @@ def _flow(rng: random.Random, chosen: dict[str, str]) -> Json:
 
 
 def _congestion(rng: random.Random, name: str) -> Json:
-    """A control, which may take marks for those of a classic queue if it has a choice."""
-    return {name: {"classic_fallback": rng.random() < 0.5}} if name == "prague" else name
+    """A control, with the choices that it has and that no name of a part stands for."""
+    if name == "prague":
+        return {name: {"classic_fallback": rng.random() < 0.5}}
+    if name == "cubic":
+        return {name: {"arithmetic": rng.choice(["rfc9438", "linux"]), "hertz": rng.choice([1, 250, 1000])}}
+    return name
 
 
 def _datagrams(rng: random.Random, chosen: dict[str, str]) -> Json:

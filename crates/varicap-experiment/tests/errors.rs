@@ -509,6 +509,11 @@ fn what_makes_no_sense_is_refused() {
         ),
         (
             "recovery = \"sack\"",
+            "congestion = { cubic = { hertz = 0 } }",
+            "x.toml:9: flows.reno.tcp.congestion.cubic.hertz: found `0`, expected 1 to 1000",
+        ),
+        (
+            "recovery = \"sack\"",
             "max_window = \"0 packets\"",
             "x.toml:9: flows.reno.tcp.max_window: found `0 packets`, expected an amount above zero, and below 1 EB",
         ),

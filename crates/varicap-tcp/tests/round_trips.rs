@@ -70,6 +70,37 @@ fn of_several_segments_the_last_one_counts() {
     assert_eq!(found.last().map(|last| last.0), Some(rtts(110, 0).0), "SACKed or acknowledged");
 }
 
+/// Linux takes blocks in the order of sequence (`tcp_sacktag_write_queue`), not in that of the acknowledgement, which names the
+/// one that arrived last first. Segments 0 to 2 leave at 0 ms, 3 and 4 at 100 ms, 5 and 6 at 120 ms; 3 and 5 are SACKed.
+#[test]
+fn of_several_blocks_the_highest_counts_wherever_it_stands() {
+    let heard = |blocks: [u32; 2]| {
+        let notes = Arc::new(Mutex::new(Vec::new()));
+        let control = Controller::Boxed(Box::new(Listener(3 * MSS, Arc::clone(&notes))));
+        let mut sender =
+            Sender::with_control(&config(Recovery::Rack(RackConfig::linux()), 3), Time::ZERO, control);
+        sender.write(Bytes::MAX);
+        let mut segment = Segment { flags: Flags::ACK, window: u32::MAX, ..Segment::default() };
+        while sender.poll(ms(0)).is_some() {}
+        for (ack, at) in [(1, ms(100)), (2, ms(120))] {
+            sender.push(at, &Segment { ack: ack * MSS, ..segment });
+            while sender.poll(at).is_some() {}
+        }
+        segment.ack = 2 * MSS;
+        for (place, number) in blocks.into_iter().enumerate() {
+            let from = (number - 2) * MSS as u32;
+            segment.sack[place] = (from, from + MSS as u32);
+        }
+        segment.sack_count = 2;
+        sender.push(ms(230), &segment);
+        let rtt = notes.lock().expect("one thread").last().expect("it was heard").0;
+        (rtt, sender.smoothed_rtt())
+    };
+    let (rtt, srtt) = heard([3, 5]);
+    assert_eq!(rtt, Some(Span::from_millis(110)));
+    assert_eq!(heard([5, 3]), (rtt, srtt), "the timer follows segment 3");
+}
+
 #[test]
 fn without_a_record_there_is_one_sample() {
     let (found, measured) = heard(Recovery::Sack, false);

@@ -3,7 +3,9 @@
 //! `tcp_select_initial_window` in tcp_output.c.
 //!
 //! Deviations: the window that is advertised stays the receiver's buffer, since it grows ahead of every slow start; what
-//! matters here is that a segment that lets it grow is acknowledged at once. Round trips are exact.
+//! matters here is that a segment that lets it grow is acknowledged at once. Round trips are exact; without a handshake the
+//! way back takes no time in them. A buffer whose application reads on demand stays as it began, and what it holds unread
+//! takes no room. Data out of order enlarges it when it arrives, not when a round trip ends.
 
 use varicap_units::{Span, Time};
 

@@ -359,8 +359,10 @@ impl Flight {
             uncount(&mut self.beliefs, sent.marks & cleared, len);
             if !sent.has(EVER_RESENT) {
                 progress.note_original(sent, moment);
-                progress.first_sacked.get_or_insert(sent.at);
-                progress.last_sacked = Some(sent.at);
+                // Blocks come in any order.
+                progress.first_sacked =
+                    Some(progress.first_sacked.map_or(sent.at, |first| first.min(sent.at)));
+                progress.last_sacked = progress.last_sacked.max(Some(sent.at));
             }
             self.newest.advance(sent, moment);
             sent.marks = sent.marks & !cleared | SACKED;
