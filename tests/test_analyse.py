@@ -121,6 +121,18 @@ def test_a_computation_that_fails_leaves_the_others_alone() -> None:
         together.alone(share(np.eye(2), 1.0))
 
 
+def test_an_argument_that_spoils_a_call_for_all_spoils_its_own_computation_alone() -> None:
+    def numbers(texts: list[str]) -> list[float]:
+        return [float(text) for text in texts]
+
+    def half(text: str) -> together.Computation[float]:
+        return float((yield numbers, text)) / 2
+
+    first, failed, last = together.run([half("1"), half("one"), half("3")])
+    assert (first, last) == (0.5, 1.5)
+    assert "could not convert" in str(failed)
+
+
 def test_two_recurrent_classes_are_refused() -> None:
     with pytest.raises(ValueError, match="2 recurrent classes"):
         markov.stationary(np.eye(2))

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from varicap.analyse import together
+
 if TYPE_CHECKING:
     # Slow to import: only a chain that is too large to be dense needs it.
     import scipy.sparse as sp
@@ -119,19 +121,11 @@ def stationary_all(transitions: "Sequence[ArrayLike | sp.sparray]") -> list[Arra
     for states, alike in dense.items():
         at_once = max(1, _ENTRIES // states**2)
         for some in (alike[first : first + at_once] for first in range(0, len(alike), at_once)):
-            shares = _gth_of_each([inner for _, inner, _ in some])
+            shares = together.each(lambda chains: list(gth(np.stack(chains))), [inner for _, inner, _ in some])
             for (number, _, members), share in zip(some, shares, strict=True):
                 states_of_all = np.shape(transitions[number])[0]
                 found[number] = share if isinstance(share, ValueError) else _spread(share, members, states_of_all)
     return [found[number] for number in range(len(transitions))]
-
-
-def _gth_of_each(chains: Sequence[Array]) -> Sequence[Array | ValueError]:
-    """The distribution of each of these chains of one size; one that fails does not keep the others from theirs."""
-    try:
-        return list(gth(np.stack(chains)))
-    except ValueError as error:
-        return [error] if len(chains) == 1 else [found for one in chains for found in _gth_of_each([one])]
 
 
 def _spread(probabilities: Array, members: NDArray[np.intp], states: int) -> Array:
