@@ -147,7 +147,7 @@ def _validity(parameters: Parameters, found: Result) -> Iterator[str]:
     if parameters.rate_window is not None:
         if found.timeouts_per_s > 0 or _may_be_caught(parameters):
             yield (
-                f"slow start to the {parameters.rate_window} packets of the rate and the backlog overflows the buffer: "
+                f"slow start to the {parameters.rate_window} packets of the rate and the backlog fills the buffer: "
                 "whether the session ever gets there depends on instants, and on how it began"
             )
         return
