@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from conftest import ROOT
 
 from varicap.analyse import markov, together
-from varicap.analyse.models import ratcp, ratcp_chain
+from varicap.analyse.models import ratcp, ratcp_chain, timeout_cycle
 from varicap.analyse.models.ratcp import Parameters
 from varicap.analyse.models.ratcp_slot import Slots, spacing
 from varicap.analyse.renewal import MarkovRenewal, reward_rate
@@ -436,6 +436,15 @@ def test_dense_and_sparse_chains_have_the_same_classes() -> None:
     for chain in (trap, sp.csr_array(trap)):
         markov.recurrent_class(chain)[:] = 0  # whoever asked may change what it got
         assert markov.recurrent_class(chain).tolist() == [4, 5, 6]
+
+
+def test_ratcp_that_settles_from_one_beginning_alone_is_strained_and_not_refused() -> None:
+    """The first timer expires as the round trip ends: with more than one packet there, what is sent again is late."""
+    timer = timeout_cycle.Timer(minimum_s=0.2)
+    path = timeout_cycle.Parameters(capacity_pps=500, delay_s=1.0, room_packets=750, rate_window=550, timer=timer)
+    found = timeout_cycle.throughput(path)
+    assert found.throughput_pps == pytest.approx(500)
+    assert "or is caught in timeouts, depends on instants, and on how it began" in found.validity[0]
 
 
 # --- the RATCP model against a plain simulation of its process -------------------------------------------------------
