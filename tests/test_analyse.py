@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from conftest import ROOT
 
 from varicap.analyse import markov, together
-from varicap.analyse.models import ratcp, ratcp_chain
+from varicap.analyse.models import ratcp, ratcp_chain, timeout_cycle
 from varicap.analyse.models.ratcp import Parameters
 from varicap.analyse.models.ratcp_slot import Slots, spacing
 from varicap.analyse.renewal import MarkovRenewal, reward_rate
@@ -58,6 +58,13 @@ def test_a_chain_of_two_halves_that_hardly_communicate_is_an_error() -> None:
     halves[0, 200] = halves[200, 0] = 1e-14
     with pytest.raises(markov.NotConverged, match="hardly communicate"):
         markov.stationary(halves)
+
+    def share(chain: Any) -> together.Computation[float]:
+        return float((yield markov.stationary_all, chain)[0])
+
+    failed, found = together.run([share(halves), share([[0.5, 0.5], [0.5, 0.5]])])
+    assert isinstance(failed, markov.NotConverged)
+    assert found == 0.5, "the others have their answers"
 
 
 def test_a_solution_that_does_not_solve_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,6 +119,18 @@ def test_a_computation_that_fails_leaves_the_others_alone() -> None:
     assert [str(found[at])[:12] for at in (1, 2)] == ["the chain ha", "a factor bel"]
     with pytest.raises(ValueError, match="2 recurrent classes"):
         together.alone(share(np.eye(2), 1.0))
+
+
+def test_an_argument_that_spoils_a_call_for_all_spoils_its_own_computation_alone() -> None:
+    def numbers(texts: list[str]) -> list[float]:
+        return [float(text) for text in texts]
+
+    def half(text: str) -> together.Computation[float]:
+        return float((yield numbers, text)) / 2
+
+    first, failed, last = together.run([half("1"), half("one"), half("3")])
+    assert (first, last) == (0.5, 1.5)
+    assert "could not convert" in str(failed)
 
 
 def test_two_recurrent_classes_are_refused() -> None:
@@ -415,7 +434,17 @@ def test_dense_and_sparse_chains_have_the_same_classes() -> None:
         markov.recurrent_class(trap)
     trap[0, 1], trap[0, 5] = 0.5, 0.5
     for chain in (trap, sp.csr_array(trap)):
+        markov.recurrent_class(chain)[:] = 0  # whoever asked may change what it got
         assert markov.recurrent_class(chain).tolist() == [4, 5, 6]
+
+
+def test_ratcp_that_settles_from_one_beginning_alone_is_strained_and_not_refused() -> None:
+    """The first timer expires as the round trip ends: with more than one packet there, what is sent again is late."""
+    timer = timeout_cycle.Timer(minimum_s=0.2)
+    path = timeout_cycle.Parameters(capacity_pps=500, delay_s=1.0, room_packets=750, rate_window=550, timer=timer)
+    found = timeout_cycle.throughput(path)
+    assert found.throughput_pps == pytest.approx(500)
+    assert "or is caught in timeouts, depends on instants, and on how it began" in found.validity[0]
 
 
 # --- the RATCP model against a plain simulation of its process -------------------------------------------------------

@@ -136,6 +136,16 @@ def test_points_that_are_solved_together_have_the_answers_of_each_alone(name: st
     assert said, "a grid on which nothing is strained shows nothing about reasons"
 
 
+def test_links_whose_names_differ_in_numbers_have_keys_of_their_own() -> None:
+    link = {"from": "a", "to": "b", "capacity": "1 Mb/s", "queue": {"drop-tail": {"limit": "20 packets"}}}
+    links = {"l-1": link, "l-2": link | {"reorder": True}, "back": {"from": "b", "to": "a", "delay": "50 ms"}}
+    flow = {"from": "a", "to": "b", "tcp": {"congestion": "reno"}}
+    scenario = {"duration": "200 s", "warmup": "20 s", "topology": {"graph": {"links": links}}, "flows": {"one": flow}}
+    rows = varicap.sweep(scenario, {"flows.one.via": ["['l-1']", "['l-2']"]}, engine="model").table.to_pylist()
+    unknown = "topology.graph.links.l-2.reorder = true: the model takes no account of it"
+    assert [row["strained"] for row in rows] == [[], [unknown]]
+
+
 def test_only_numbers_make_no_difference_to_what_points_have_in_common() -> None:
     one = alike.pattern((("delay", "50 ms"), ("timer", "rfc6298"), ("at", "[[.5, 1e-3], [-2, '3 s']]")))
     assert one == alike.pattern((("delay", "0.1 ms"), ("timer", "rfc6298"), ("at", "[[1, 2.], [+3, '4E+1 s']]")))

@@ -1,10 +1,15 @@
 """Reno and CUBIC on Markov capacities of n rates: the model against the simulator, and what it refuses."""
 
+from collections.abc import Sequence
+
 import chains
 import pytest
 from conftest import sampled
 
 import varicap
+from varicap.analyse import together
+from varicap.analyse.effective import SlottedChain
+from varicap.analyse.models import varying
 
 BOUND = 0.08
 """Stated in `docs/models.md`, the simulator's interval considered."""
@@ -82,3 +87,23 @@ def test_a_fitted_lte_link_is_answered_with_its_outages(control: str) -> None:
     assert "the model has no timeouts" in said["strained"][0]
     found = varicap.run(asked, seeds=4).summary["links"][0]["utilisation"]
     assert found["lo"] * 0.99 < said["details"]["utilisation"] < found["hi"] * 1.01
+
+
+def test_cycles_of_cubic_that_would_take_much_memory_are_not_all_followed_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    links = [SlottedChain.symmetric(10.0 + number, high=40.0, low=10.0) for number in range(5)]
+    paths = [varying.Parameters(capacity=link, waiting_packets=20, round_trip_s=0.1) for link in links]
+    at_once = []
+    whole = varying._Cubic.__init__
+
+    def counted(self: varying._Cubic, several: Sequence[varying.Parameters]) -> None:
+        at_once.append(len(several))
+        whole(self, several)
+
+    monkeypatch.setattr(varying._Cubic, "__init__", counted)
+    of_all = together.run([varying.solve_cubic(path) for path in paths])
+    assert at_once == [5]
+    monkeypatch.setattr(varying, "_ENTRIES", 2 * (2 * varying._EPOCHS * 2) ** 2)
+    assert together.run([varying.solve_cubic(path) for path in paths]) == pytest.approx(of_all, rel=1e-12)
+    assert at_once == [5, 2, 2, 1]

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from varicap.analyse import together
+
 if TYPE_CHECKING:
     # Slow to import: only a chain that is too large to be dense needs it.
     import scipy.sparse as sp
@@ -32,7 +34,7 @@ _ROW_SUM_ERROR = 1e-9  # rounding of a row that was summed from many branches
 _RESIDUAL = 1e-12  # maximum of `pi P - pi` for a solution
 
 
-class NotConverged(ArithmeticError):  # noqa: N818 -- it names what happened
+class NotConverged(ValueError):  # noqa: N818 -- it names what happened
     """No stationary distribution was found that satisfies its equation."""
 
 
@@ -91,17 +93,17 @@ def stationary(transition: "ArrayLike | sp.sparray") -> Array:
     [0.75, 0.25]
     """
     (found,) = stationary_all([transition])
-    if isinstance(found, Exception):
+    if isinstance(found, ValueError):
         raise found
     return found
 
 
-def stationary_all(transitions: "Sequence[ArrayLike | sp.sparray]") -> list[Array | Exception]:
+def stationary_all(transitions: "Sequence[ArrayLike | sp.sparray]") -> list[Array | ValueError]:
     """The stationary distributions of several chains, or the error of `stationary`, where there is none.
 
     Dense chains of one size are solved together, which for small ones takes hardly longer than to solve one.
     """
-    found: dict[int, Array | Exception] = {}
+    found: dict[int, Array | ValueError] = {}
     dense: dict[int, list[tuple[int, Array, NDArray[np.intp]]]] = {}
     for number, transition in enumerate(transitions):
         try:
@@ -114,24 +116,16 @@ def stationary_all(transitions: "Sequence[ArrayLike | sp.sparray]") -> list[Arra
                 dense.setdefault(members.size, []).append((number, inner.toarray(), members))
             else:
                 found[number] = _spread(_sparse(_csr(inner)), members, matrix.shape[0])
-        except (ValueError, NotConverged) as error:
+        except ValueError as error:
             found[number] = error
     for states, alike in dense.items():
         at_once = max(1, _ENTRIES // states**2)
         for some in (alike[first : first + at_once] for first in range(0, len(alike), at_once)):
-            shares = _gth_of_each([inner for _, inner, _ in some])
+            shares = together.each(lambda chains: list(gth(np.stack(chains))), [inner for _, inner, _ in some])
             for (number, _, members), share in zip(some, shares, strict=True):
                 states_of_all = np.shape(transitions[number])[0]
-                found[number] = share if isinstance(share, Exception) else _spread(share, members, states_of_all)
+                found[number] = share if isinstance(share, ValueError) else _spread(share, members, states_of_all)
     return [found[number] for number in range(len(transitions))]
-
-
-def _gth_of_each(chains: Sequence[Array]) -> Sequence[Array | Exception]:
-    """The distribution of each of these chains of one size; one that fails does not keep the others from theirs."""
-    try:
-        return list(gth(np.stack(chains)))
-    except ValueError as error:
-        return [error] if len(chains) == 1 else [found for one in chains for found in _gth_of_each([one])]
 
 
 def _spread(probabilities: Array, members: NDArray[np.intp], states: int) -> Array:
@@ -161,7 +155,7 @@ def recurrent_class(transition: Matrix) -> NDArray[np.intp]:
         classes = _sparse_classes(transition)
     if len(classes) != 1:
         raise ValueError(f"the chain has {len(classes)} recurrent classes: no single stationary distribution")
-    return classes[0]
+    return classes[0].copy()
 
 
 def gth(transition: ArrayLike) -> Array:

@@ -1,8 +1,9 @@
 """Computations that go on side by side, so that what they have in common is done for all of them at once.
 
 A computation is a generator that yields what it wants done, a function and an argument, and is given the result.  The
-function takes a list of arguments, and returns a list of results, in which an exception stands for what failed; so the
-chains of a hundred points are solved in one call.  Alone a computation is one of a list of one.
+function takes a list of arguments, and returns a list of results, in which an exception stands for what failed (where
+it raises a ``ValueError``, each argument is tried alone); so the chains of a hundred points are solved in one call.
+Alone a computation is one of a list of one.
 
     def utilisation(parameters):
         share = yield markov.stationary_all, matrix_of(parameters)
@@ -49,5 +50,17 @@ def run(computations: Sequence[Computation[Found]]) -> list[Found | ValueError]:
         results = {}
         for function in {wanted[0]: None for wanted in waiting.values()}:
             those = [number for number, wanted in waiting.items() if wanted[0] == function]
-            results |= zip(those, function([waiting.pop(number)[1] for number in those]), strict=True)
+            results |= zip(those, each(function, [waiting.pop(number)[1] for number in those]), strict=True)
     return [found[number] for number in range(len(computations))]
+
+
+def each(function: Callable[[list[Any]], Sequence[Any]], arguments: list[Any]) -> Sequence[Any]:
+    """What a function of lists finds; an argument that it raises a ``ValueError`` for does not spoil the others.
+
+    >>> each(lambda texts: [float(text) for text in texts], ["1", "one", "2"])
+    [1.0, ValueError("could not convert string to float: 'one'"), 2.0]
+    """
+    try:
+        return function(arguments)
+    except ValueError as error:
+        return [error] if len(arguments) == 1 else [found for one in arguments for found in each(function, [one])]

@@ -147,8 +147,8 @@ def _validity(parameters: Parameters, found: Result) -> Iterator[str]:
     if parameters.rate_window is not None:
         if found.timeouts_per_s > 0 or _may_be_caught(parameters):
             yield (
-                f"slow start to the {parameters.rate_window} packets of the rate and the backlog overflows the buffer: "
-                "whether the session ever gets there depends on instants, and on how it began"
+                f"whether slow start gets to the {parameters.rate_window} packets of the rate and the backlog, or is "
+                "caught in timeouts, depends on instants, and on how it began"
             )
         return
     if found.timeouts_per_s == 0:
@@ -170,7 +170,15 @@ def _may_be_caught(parameters: Parameters) -> bool:
     rounding, or of any jitter, and a packet less of room stands for the worse.
     """
     worse = replace(parameters, room_packets=max(1, parameters.room_packets - 1))
-    return any(_follow(each, first).timeouts_per_s > 0 for first in _BEGINNINGS for each in (parameters, worse))
+    return any(_times_out(each, first) for first in _BEGINNINGS for each in (parameters, worse))
+
+
+def _times_out(parameters: Parameters, first_window: int) -> bool:
+    """Whether the long run has timeouts, as it may where none is found."""
+    try:
+        return _follow(parameters, first_window).timeouts_per_s > 0
+    except ValueError:
+        return True
 
 
 def _repeats(cycles: list[tuple[float, int]], length: int) -> bool:

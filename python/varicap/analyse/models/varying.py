@@ -44,6 +44,7 @@ _MOST_LEVELS = 400
 _MOST_STATES, _FEWEST_LEVELS = 8000, 60
 _ROUNDING = 1e-9
 _EPOCHS = 40
+_ENTRIES = 2**24  # of matrices of CUBIC's epochs that are filled together: 128 MB
 _MOST_SLOTS = 20_000
 _LEFT = 1e-7
 _BETA, _CUBE = 0.7, 0.4  # RFC 9438 §4.6 and §5
@@ -235,21 +236,25 @@ def cubic(parameters: Parameters) -> float:
 
 def solve_cubic(parameters: Parameters) -> together.Computation[float]:
     """`cubic` as a computation, many of which `together.run` solves at once."""
-    jumps, slots, served = yield _between_losses, parameters
-    transition = jumps.reshape(slots.size, -1)
-    share = yield markov.stationary_all, transition / transition.sum(axis=1, keepdims=True)
-    return float(share @ served.ravel() / (share @ slots.ravel())) / parameters.capacity.mean
+    return float((yield _used_by_cubic, parameters))
 
 
-def _between_losses(several: Sequence[Parameters]) -> list[tuple[Array, Array, Array]]:
-    """From loss to loss: where it leads, how many slots it takes, and what is served in them, for each of these paths.
-
-    Shapes (epochs, n, epochs, n), (epochs, n) and (epochs, n).  Paths of as many states are followed side by side.
-    """
-    found: dict[int, tuple[Array, Array, Array]] = {}
+def _used_by_cubic(several: Sequence[Parameters]) -> list[float | ValueError]:
+    """`cubic` of several paths; those of as many states side by side, as long as their matrices are not too large."""
+    found: dict[int, float | ValueError] = {}
     for states in {len(one.capacity.capacity) for one in several}:
         those = [number for number, one in enumerate(several) if len(one.capacity.capacity) == states]
-        found |= zip(those, _Cubic([several[number] for number in those]).follow(), strict=True)
+        at_once = max(1, _ENTRIES // (2 * _EPOCHS * states) ** 2)
+        for some in (those[first : first + at_once] for first in range(0, len(those), at_once)):
+            cycles = _Cubic([several[number] for number in some]).follow()
+            chains = [jumps.reshape(slots.size, -1) for jumps, slots, _ in cycles]
+            shares = markov.stationary_all([chain / chain.sum(axis=1, keepdims=True) for chain in chains])
+            for number, (_, slots, served), share in zip(some, cycles, shares, strict=True):
+                found[number] = (
+                    share
+                    if isinstance(share, ValueError)
+                    else float(share @ served.ravel() / (share @ slots.ravel())) / several[number].capacity.mean
+                )
     return [found[number] for number in range(len(several))]
 
 
@@ -276,7 +281,10 @@ class _Cubic:
         self.there = np.tile(np.eye(self.rates.shape[1]), (*self.window.shape, 1, 1))
 
     def follow(self) -> list[tuple[Array, Array, Array]]:
-        """Until hardly any epoch is left: see `_between_losses`."""
+        """From loss to loss, until hardly any epoch is left: where it leads, how many slots it takes, what is served.
+
+        Of each path, shapes (epochs, n, epochs, n), (epochs, n) and (epochs, n).
+        """
         paths, states = self.rates.shape
         # From a loss until it is heard.
         hears = (self.rates / (self.rates + self.room))[:, :, None]

@@ -41,7 +41,7 @@ class Alike:
         self._of: _core.Scenario | None = None
         self._document: Any = None
         self._rows: Any = None
-        self._keys: dict[str, list[tuple[Key, list[str] | None]]] = {}
+        self._keys: dict[tuple[object, ...], list[tuple[Key, list[str] | None]]] = {}
         self._defaults: dict[tuple[str, ...], Mapping[str, str | None]] = {}
 
     def document(self, scenario: _core.Scenario) -> Any:
@@ -53,19 +53,20 @@ class Alike:
     def keys(self, scenario: _core.Scenario, links: Mapping[str, str], flow: str) -> tuple[Key, ...]:
         """The keys in force for a flow, as `keys.in_force` has them."""
         document = self.document(scenario)
+        route = (flow, *links.items())  # the links that it names may differ in numbers, too
         try:
             return tuple(
                 key if place is None else Key(key.name, key.path, _text(_at(document, place)))
-                for key, place in self._keys[flow]
+                for key, place in self._keys[route]
             )
-        except _NOT_THERE:  # of the first scenario, or not alike after all
+        except _NOT_THERE:  # of the first scenario on this route, or not alike after all
             pass
         if self._rows is None:
             self._rows = json.loads(scenario.explain())
         found = tuple(in_force(self._rows, links, flow))
         places = [_place(key, document) for key in found]
         if _ELSEWHERE not in places:
-            self._keys[flow] = list(zip(found, places, strict=True))
+            self._keys[route] = list(zip(found, places, strict=True))
         return found
 
     def defaults(self, scenario: _core.Scenario, paths: Sequence[str]) -> Mapping[str, str | None]:

@@ -114,8 +114,8 @@ def _strained(path: FlowPath, found: "wireless.Result") -> Iterator[str]:
     room, pipe = path.room_packets, _pipe(path)
     if room < max(_LEAST_PACKETS, _LEAST_ROOM * pipe):
         yield (
-            f"{path.link['path']}.queue: with less than {_LEAST_PACKETS} packets of buffer, or {_LEAST_ROOM} of the "
-            f"pipe ({pipe:.3g} packets), the window's bursts overflow it, which the model's arrivals do not"
+            f"{path.link['path']}.queue: its {room:g} packets are fewer than {_LEAST_PACKETS}, or than {_LEAST_ROOM} "
+            f"of the pipe ({pipe:.3g} packets): the window's bursts overflow it, which the model's arrivals do not"
         )
     if found.output < _LEAST_OUTPUT:
         yield (
