@@ -23,13 +23,14 @@ start_spread = "1 s"
 tcp.congestion.copa = { competes = COMPETES }
 [flows.other]
 start_spread = "1 s"
-tcp.congestion = "OTHER"
+tcp.congestion = OTHER
 """
 
 
-def goodputs(competes: bool, other: str) -> tuple[float, float]:
-    """[Mb/s]"""
-    scenario = LINK.replace("COMPETES", str(competes).lower()).replace("OTHER", other)
+def goodputs(competes: bool, other: str | None = None) -> tuple[float, float]:
+    """Those of Copa and of another control, or of a second Copa like the first [Mb/s]."""
+    twin = f"{{ copa = {{ competes = {str(competes).lower()} }} }}"
+    scenario = LINK.replace("COMPETES", str(competes).lower()).replace("OTHER", f'"{other}"' if other else twin)
     flows = varicap.run(varicap.load(tomllib.loads(scenario))).flows.to_pylist()
     copa, beside = (
         fmean(row["goodput_bps"] / 1e6 for row in flows if row["name"] == name) for name in ("copa", "other")
@@ -45,7 +46,7 @@ def test_it_competes_with_a_control_that_fills_the_buffer_if_it_may() -> None:
 
 @pytest.mark.parametrize("competes", [True, False])
 def test_two_of_them_share_a_link(competes: bool) -> None:
-    first, second = goodputs(competes, other="copa")
+    first, second = goodputs(competes)
     # By Jain's index.
     assert (first + second) ** 2 / (2 * (first**2 + second**2)) > 0.95
     assert first + second > 0.9 * 12 * 1448 / 1500

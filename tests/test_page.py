@@ -49,7 +49,7 @@ def shared() -> Result:
 
 @pytest.fixture(scope="module")
 def alone() -> Result:
-    return varicap.run("examples/lte.toml", seeds=4, series=True, overrides={"duration": "30 s"})
+    return varicap.run("examples/lte.toml", seeds=6, series=True, overrides={"duration": "30 s"})
 
 
 @pytest.fixture(scope="module")
@@ -197,8 +197,8 @@ def test_the_first_chart_has_the_delay_that_tells_the_flows_apart(alone: Result,
 
 def test_runs_are_numbered_as_in_a_figure(alone: Result) -> None:
     title = varicap.report.draw(alone, run=2, panels="queue").get_suptitle()
-    assert title.endswith("run 2 of runs 0 to 3")
-    assert re.search(r"Run 2</span> of runs 0 to 3\. ", pages.html(alone, 2))
+    assert title.endswith("run 2 of runs 0 to 5")
+    assert re.search(r"Run 2</span> of runs 0 to 5\. ", pages.html(alone, 2))
 
 
 def test_captions_are_words() -> None:

@@ -570,7 +570,8 @@ def test_a_link_takes_the_trains_that_the_command_writes(cli: Cli, tmp_path: Pat
     (tmp_path / "a.trains").write_text("0 20 0 50 100\n1000 20 0 50 100\n", encoding="ascii")
     times = []
     for capacity in (heavy, {**heavy, "light": light}):
-        flow = {"app": {"transfer": {"size": "4344 B"}}, "tcp": {"mss": "1448 B", "initial_window": "3 packets"}}
+        tcp = {"mss": "1448 B", "initial_window": "3 packets", "handshake_ack": False}
+        flow = {"app": {"transfer": {"size": "4344 B"}}, "tcp": tcp}
         scenario = {
             "duration": "3 s",
             "topology": {"dumbbell": {"forward": {"capacity": {"opportunities": capacity}, "delay": "20 ms"}}},
