@@ -259,7 +259,7 @@ def test_a_study_survives_being_killed_at_random_moments(tmp_path: Path) -> None
 def test_a_cluster_whose_worker_is_killed_gives_the_same_bytes(tmp_path: Path) -> None:
     distributed = pytest.importorskip("distributed")
     with (
-        distributed.LocalCluster(2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        distributed.LocalCluster(2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0") as cluster,
         distributed.Client(cluster) as client,
     ):
         victim = next(iter(client.run(os.getpid).values()))

@@ -271,7 +271,7 @@ def _client(distributed: Any, on: str) -> Iterator[Any]:
             count = int(rest)
             with (
                 distributed.LocalCluster(
-                    count, threads_per_worker=1, processes=True, dashboard_address=None
+                    count, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
                 ) as cluster,
                 distributed.Client(cluster) as client,
             ):
