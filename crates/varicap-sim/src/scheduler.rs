@@ -64,8 +64,9 @@ pub struct Scheduler {
     busy: [Time; BUSY],
     /// Wakes of the first nodes, if there are too many links for `busy`.
     groups: [[Time; BUSY]; GROUPS],
-    /// The number of nodes that are kept outside the heap.
+    /// The number of nodes that are kept outside the heap, and how many of them are in `busy` itself: all or none.
     kept: usize,
+    plain: usize,
     /// Wakes of the others: a 4-ary heap. Its `len` wakes are followed by as many `NONE` as complete the last family,
     /// or more.
     heap: Vec<Wake>,
@@ -92,6 +93,7 @@ impl Scheduler {
             busy: [Time::NEVER; BUSY],
             groups: [[Time::NEVER; BUSY]; GROUPS],
             kept: if links > BUSY { BUSY * GROUPS } else { BUSY },
+            plain: if links > BUSY { 0 } else { BUSY },
             heap: vec![NONE; 1 + ARITY],
             len: 0,
             place: vec![ABSENT; nodes],
@@ -115,28 +117,33 @@ impl Scheduler {
             return None;
         }
         let place = place_of(at, self.busy);
-        if self.kept == BUSY {
+        if self.plain > 0 {
             return Some((at, NodeId::numbered(place as u32)));
         }
-        let node = NodeId::numbered((place * BUSY + place_of(at, self.groups[place])) as u32);
+        Some(self.first_of_group(place, at))
+    }
+
+    #[inline(never)]
+    fn first_of_group(&self, group: usize, at: Time) -> (Time, NodeId) {
+        let node = NodeId::numbered((group * BUSY + place_of(at, self.groups[group])) as u32);
         // Not all of so many are links: at the same instant a wake that comes once may be that of a lower node.
-        Some(if self.rest < wake_of(node, at) { (at, node_of(self.rest)) } else { (at, node) })
+        if self.rest < wake_of(node, at) { (at, node_of(self.rest)) } else { (at, node) }
     }
 
     /// Sets the wake of a node that is kept outside the heap; false if it is not one.
     #[inline]
     fn set_kept(&mut self, node: NodeId, set: impl FnOnce(Time) -> Time) -> bool {
         let index = node.index();
+        if index < self.plain {
+            self.busy[index] = set(self.busy[index]);
+            return true;
+        }
         if index >= self.kept {
             return false;
         }
-        if self.kept > BUSY {
-            let group = &mut self.groups[index / BUSY];
-            group[index % BUSY] = set(group[index % BUSY]);
-            self.busy[index / BUSY] = earliest(*group);
-        } else {
-            self.busy[index] = set(self.busy[index]);
-        }
+        let group = &mut self.groups[index / BUSY];
+        group[index % BUSY] = set(group[index % BUSY]);
+        self.busy[index / BUSY] = earliest(*group);
         true
     }
 
@@ -215,8 +222,11 @@ impl Scheduler {
     #[inline]
     pub fn pending(&self, node: NodeId) -> Time {
         let index = node.index();
+        if index < self.plain {
+            return self.busy[index];
+        }
         if index < self.kept {
-            return if self.kept > BUSY { self.groups[index / BUSY][index % BUSY] } else { self.busy[index] };
+            return self.groups[index / BUSY][index % BUSY];
         }
         match self.place.get(index) {
             Some(&place) if place != ABSENT => time_of(self.heap[place as usize]),
