@@ -377,9 +377,11 @@ fn ecn_is_a_truth_value_a_name_or_a_table() {
     assert_eq!(ecn(json!("none")), Ok((EcnMode::Off, json!(false))));
     assert_eq!(ecn(json!(true)), Ok((EcnMode::Classic, json!(true))));
     assert_eq!(ecn(json!("classic")), Ok((EcnMode::Classic, json!(true))));
-    assert_eq!(ecn(json!("accurate")), Ok((accurate(true), json!({ "accurate": { "option": true } }))));
-    let bare = json!({ "accurate": { "option": false } });
-    assert_eq!(ecn(bare.clone()), Ok((accurate(false), bare)));
+    let written = |option| json!({ "accurate": { "option": option, "as_linux": false } });
+    assert_eq!(ecn(json!("accurate")), Ok((accurate(true), written(true))));
+    assert_eq!(ecn(json!({ "accurate": { "option": false } })), Ok((accurate(false), written(false))));
+    let as_linux = EcnMode::Accurate(AccurateEcn { option: true, as_linux: true });
+    assert_eq!(ecn(json!({ "accurate": { "as_linux": true } })).map(|(mode, _)| mode), Ok(as_linux));
     for (wrong, expected) in [
         (json!("precise"), "accurate"),
         (json!(3), "accurate"),
