@@ -23,12 +23,6 @@ def test_a_burst_goes_at_once_and_what_follows_at_the_rate(size: int) -> None:
     assert ours == pytest.approx(theirs, abs=0.02)
 
 
-@pytest.mark.parametrize("discipline", ["codel", "fq_codel", "pie", "dualpi2"])
-def test_a_discipline_without_a_comparison_is_named(discipline: str) -> None:
-    """No kernel at hand had these: where one has, what is missing is the comparison, and that is said, too."""
-    pytest.skip(tbf.why_not(discipline) or f"the kernel has {discipline}, but nothing compares it with ours yet")
-
-
 def test_a_discipline_that_is_not_there_is_named() -> None:
     if WHY_NOT.startswith(("namespaces", "there is no", "no network")):
         pytest.skip(WHY_NOT)
