@@ -23,11 +23,12 @@ mod policing;
 pub mod queue;
 pub mod reactive;
 mod timeline;
+mod traced;
 
 pub use capacity::{
     CapacityConfig, CapacityParts, CapacityProcess, CapacitySegment, LightConfig, LightParts, MarkovConfig,
     OpportunitiesConfig, OpportunityParts, OpportunityTrace, ResidualConfig, SessionsConfig,
-    SlottedMarkovConfig, StepsConfig, TraceConfig, TraceOffset, TraceParts,
+    SlottedMarkovConfig, StepsConfig, TraceConfig, TraceOffset,
 };
 pub use channel::{ChannelParts, GoodBadConfig, RayleighConfig, StatesConfig};
 pub use config::*;
@@ -45,8 +46,9 @@ pub use handover::HandoverConfig;
 pub use handover_phase::HandoverPhase;
 pub use link::{ArqConfig, ArqParts, Link, LinkParts, Pipe};
 pub use loss::{GilbertElliottConfig, LossConfig, LossParts};
-pub use loss_trace::{TraceLossConfig, TraceLossParts, read_losses};
+pub use loss_trace::{TraceLossConfig, read_losses};
 pub use policing::{Nonconformant, Policed, PolicingParts};
 pub use queue::config::*;
 pub use queue::{CbqClass, DropFrom, DropSpacing, DualScheduler, Per, QueuePart};
 pub use reactive::*;
+pub use traced::Traced;

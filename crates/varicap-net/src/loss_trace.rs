@@ -1,7 +1,6 @@
 //! Loss from a trace: a probability that holds from row to row, whatever is sent.
 
 use std::io::BufRead;
-use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,11 +8,12 @@ use varicap_units::part::{Checked, Part};
 use varicap_units::{Probability, Stream, Time};
 
 use crate::NetError;
-use crate::capacity::{ReadFile, TraceOffset, read_named, yes};
+use crate::capacity::{ReadFile, TraceOffset, yes};
 use crate::check::Lines;
 use crate::csv::{Column, read_timeline};
 use crate::loss::{LosesInTime, TimedLoss};
 use crate::timeline::{Steps, Timeline};
+use crate::traced::Traced;
 
 /// A CSV file of loss probabilities, which may be that of the rates. Its header names the columns, `time_s` and `loss`
 /// (a share, from 0 to 1) or `loss_percent`.
@@ -37,27 +37,16 @@ impl Part for TraceLossConfig {
     }
 }
 
-/// A trace of loss probabilities, and where in it a run begins.
-#[derive(Clone, Debug)]
-pub struct TraceLossParts {
-    /// Its probabilities.
-    pub timeline: Arc<Timeline<Probability>>,
-    /// Where a run begins.
-    pub offset: TraceOffset,
-}
-
 impl TimedLoss for TraceLossConfig {
-    type Parts = TraceLossParts;
+    type Parts = Traced<Probability>;
     type State = TracedLoss;
 
-    fn read(&self, read_file: &mut ReadFile<'_>) -> Result<TraceLossParts, NetError> {
+    fn read(&self, read_file: &mut ReadFile<'_>) -> Result<Traced<Probability>, NetError> {
         self.check()?;
-        let timeline = read_named(&self.file, read_file, |text| read_losses(&self.file, text, self.repeat))?;
-        self.offset.check_within(timeline.length())?;
-        Ok(TraceLossParts { timeline: Arc::new(timeline), offset: self.offset })
+        Traced::read(&self.file, self.offset, read_file, |text| read_losses(&self.file, text, self.repeat))
     }
 
-    fn mean(parts: &TraceLossParts) -> f64 {
+    fn mean(parts: &Traced<Probability>) -> f64 {
         let (mut sum, mut seconds) = (0.0, 0.0);
         for (loss, length) in parts.timeline.held() {
             sum += loss.get() * length.as_secs_f64();
@@ -66,18 +55,17 @@ impl TimedLoss for TraceLossConfig {
         sum / seconds
     }
 
-    fn work(parts: &TraceLossParts) -> f64 {
+    fn work(parts: &Traced<Probability>) -> f64 {
         let rows = parts.timeline.pieces().count() as f64;
         parts.timeline.length().map_or(0.0, |length| rows / length.as_secs_f64())
     }
 
-    fn repeats_itself(parts: &TraceLossParts) -> bool {
-        parts.offset != TraceOffset::Random && parts.timeline.length().is_some()
+    fn repeats_itself(parts: &Traced<Probability>) -> bool {
+        parts.repeats_itself()
     }
 
-    fn start(parts: &TraceLossParts, traces: Stream, luck: Stream) -> TracedLoss {
-        let offset = parts.offset.draw(parts.timeline.length(), traces);
-        TracedLoss { path: Steps::begun(parts.timeline.clone(), offset), luck }
+    fn start(parts: &Traced<Probability>, traces: Stream, luck: Stream) -> TracedLoss {
+        TracedLoss { path: parts.path(traces), luck }
     }
 }
 
@@ -114,6 +102,8 @@ pub fn read_losses(file: &str, text: impl BufRead, repeat: bool) -> Result<Timel
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
 
     fn read(text: &str) -> Result<Timeline<Probability>, NetError> {
@@ -134,7 +124,7 @@ mod tests {
     #[test]
     fn the_mean_counts_each_probability_for_as_long_as_it_holds() {
         let timeline = Arc::new(read("time_s,loss\n0,0\n1,0.5\n3,1\n").unwrap());
-        let parts = TraceLossParts { timeline, offset: TraceOffset::default() };
+        let parts = Traced { timeline, offset: TraceOffset::default() };
         // 1 s without loss, 2 s of a half, and the last row for as long as the one before it.
         assert_eq!(TraceLossConfig::mean(&parts), (2.0 * 0.5 + 2.0) / 5.0);
     }

@@ -8,10 +8,8 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use varicap_net::capacity::{Capacity, CapacityProcess, Timeline};
-use varicap_net::delay::{Delay, TraceDelayParts};
-use varicap_net::{
-    CapacityParts, DelayParts, DelayProcess, LinkParts, LossParts, TraceLossParts, TraceParts,
-};
+use varicap_net::delay::Delay;
+use varicap_net::{CapacityParts, DelayParts, DelayProcess, LinkParts, LossParts, Traced};
 use varicap_tcp::{AckPolicy, TcpConfig};
 use varicap_units::{Amount, Bytes, Rate, Span, Streams, Time};
 
@@ -168,7 +166,7 @@ fn trace_of(parts: &CapacityParts) -> Option<(usize, f64)> {
             let bytes = parts.trace.len() * size_of::<u64>();
             Some((Arc::as_ptr(&parts.trace).addr(), bytes as f64))
         }
-        CapacityParts::Trace(TraceParts { timeline, .. }) | CapacityParts::Steps(timeline) => {
+        CapacityParts::Trace(Traced { timeline, .. }) | CapacityParts::Steps(timeline) => {
             Some(in_memory(timeline))
         }
         CapacityParts::LoadReactive(reactive) => trace_of(&reactive.residual),
@@ -187,9 +185,7 @@ fn trains_of(parts: &CapacityParts) -> Option<(usize, f64)> {
 /// The same of a delay.
 fn delays_of(parts: &DelayParts) -> Option<(usize, f64)> {
     match parts {
-        DelayParts::Trace(TraceDelayParts { timeline, .. }) | DelayParts::Steps(timeline) => {
-            Some(in_memory(timeline))
-        }
+        DelayParts::Trace(Traced { timeline, .. }) | DelayParts::Steps(timeline) => Some(in_memory(timeline)),
         DelayParts::HandedOver(parts) => delays_of(parts.delay()),
         _ => None,
     }
@@ -198,7 +194,7 @@ fn delays_of(parts: &DelayParts) -> Option<(usize, f64)> {
 /// The same of a loss.
 fn losses_of(parts: &LossParts) -> Option<(usize, f64)> {
     match parts {
-        LossParts::Trace(TraceLossParts { timeline, .. }) => Some(in_memory(timeline)),
+        LossParts::Trace(Traced { timeline, .. }) => Some(in_memory(timeline)),
         LossParts::Bursts(bursts) => losses_of(bursts.loss()),
         _ => None,
     }

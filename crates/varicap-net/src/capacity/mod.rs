@@ -35,7 +35,7 @@ pub use opportunities::{OpportunitiesConfig, OpportunityParts, OpportunityTrace}
 pub use sessions::{Sessions, SessionsConfig, SessionsParts};
 pub use slotted_markov::{SlottedMarkov, SlottedMarkovConfig, SlottedMarkovParts};
 pub use steps::StepsConfig;
-pub use trace::{TraceConfig, TraceParts, read_rates};
+pub use trace::{TraceConfig, read_rates};
 pub use trains::{LightConfig, LightParts, Trains};
 
 pub use crate::timeline::{Steps, Timeline};

@@ -1,17 +1,17 @@
 //! Reading a rate trace: CSV whose header names its columns.
 
 use std::io::BufRead;
-use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{Checked, Part};
 use varicap_units::{Rate, Stream, stream_name};
 
-use super::{CapacityPart, ReadFile, Steps, Timeline, TraceOffset, read_named, yes};
+use super::{CapacityPart, ReadFile, Steps, Timeline, TraceOffset, yes};
 use crate::NetError;
 use crate::check::Lines;
 use crate::csv::{Column, read_timeline};
+use crate::traced::Traced;
 
 /// A CSV file of rates; its header names the columns, `time_s` and `rate_bps`, `rate_kbps` or `rate_mbps`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -34,40 +34,29 @@ impl Part for TraceConfig {
     }
 }
 
-/// A trace of rates, and where in it a run begins.
-#[derive(Clone, Debug)]
-pub struct TraceParts {
-    /// Its rates.
-    pub timeline: Arc<Timeline>,
-    /// Where a run begins.
-    pub offset: TraceOffset,
-}
-
 impl CapacityPart for TraceConfig {
-    type Parts = TraceParts;
+    type Parts = Traced;
     type Path = Steps;
 
-    fn read(&self, read_file: &mut ReadFile<'_>) -> Result<TraceParts, NetError> {
+    fn read(&self, read_file: &mut ReadFile<'_>) -> Result<Traced, NetError> {
         self.check()?;
-        let timeline = read_named(&self.file, read_file, |text| read_rates(&self.file, text, self.repeat))?;
-        self.offset.check_within(timeline.length())?;
-        Ok(TraceParts { timeline: Arc::new(timeline), offset: self.offset })
+        Traced::read(&self.file, self.offset, read_file, |text| read_rates(&self.file, text, self.repeat))
     }
 
-    fn mean_rate(parts: &TraceParts) -> Rate {
+    fn mean_rate(parts: &Traced) -> Rate {
         parts.timeline.mean_rate()
     }
 
-    fn path(parts: &TraceParts, stream: Stream) -> Steps {
-        Steps::begun(parts.timeline.clone(), parts.offset.draw(parts.timeline.length(), stream))
+    fn path(parts: &Traced, stream: Stream) -> Steps {
+        parts.path(stream)
     }
 
-    fn stream_name(_: &TraceParts, _: &str) -> String {
+    fn stream_name(_: &Traced, _: &str) -> String {
         stream_name::traces()
     }
 
-    fn repeats_itself(parts: &TraceParts) -> bool {
-        parts.offset != TraceOffset::Random && parts.timeline.length().is_some()
+    fn repeats_itself(parts: &Traced) -> bool {
+        parts.repeats_itself()
     }
 }
 

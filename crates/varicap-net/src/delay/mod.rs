@@ -27,7 +27,7 @@ use crate::handover::{HandedOver, Jumping};
 pub use constant::ConstantDelay;
 pub use markov::{MarkovDelay, MarkovDelayConfig, MarkovDelayParts};
 pub use steps::StepsDelayConfig;
-pub use trace::{TraceDelayConfig, TraceDelayParts, read_delays};
+pub use trace::{TraceDelayConfig, read_delays};
 
 /// A delay that holds until an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

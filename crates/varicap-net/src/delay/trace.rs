@@ -1,7 +1,6 @@
 //! Reading a trace of delays: CSV whose header names its columns, or a line for every 10 ms as LeoReplayer has it.
 
 use std::io::BufRead;
-use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,10 +9,11 @@ use varicap_units::{Span, Stream, stream_name};
 
 use super::{DelayPart, ReadFile, mean_of};
 use crate::NetError;
-use crate::capacity::{TraceOffset, read_named, yes};
+use crate::capacity::{TraceOffset, yes};
 use crate::check::{BYTE_ORDER_MARK, Lines, read_digits, require_room};
 use crate::csv::{Column, is_row, read_timeline};
 use crate::timeline::{Steps, Timeline};
+use crate::traced::Traced;
 
 /// A trace of delays. In a CSV file, which may be that of the rates, the header names the columns, `time_s` and
 /// `delay_ms` (or `delay_us`, `delay_s`); LeoReplayer's `delay_N.txt` has a line for every 10 ms, with the delay in ms.
@@ -37,44 +37,33 @@ impl Part for TraceDelayConfig {
     }
 }
 
-/// A trace of delays, and where in it a run begins.
-#[derive(Clone, Debug)]
-pub struct TraceDelayParts {
-    /// Its delays.
-    pub timeline: Arc<Timeline<Span>>,
-    /// Where a run begins.
-    pub offset: TraceOffset,
-}
-
 impl DelayPart for TraceDelayConfig {
-    type Parts = TraceDelayParts;
+    type Parts = Traced<Span>;
     type Path = Steps<Span>;
 
-    fn read(&self, read_file: &mut ReadFile<'_>) -> Result<TraceDelayParts, NetError> {
+    fn read(&self, read_file: &mut ReadFile<'_>) -> Result<Traced<Span>, NetError> {
         self.check()?;
-        let timeline = read_named(&self.file, read_file, |text| read_delays(&self.file, text, self.repeat))?;
-        self.offset.check_within(timeline.length())?;
-        Ok(TraceDelayParts { timeline: Arc::new(timeline), offset: self.offset })
+        Traced::read(&self.file, self.offset, read_file, |text| read_delays(&self.file, text, self.repeat))
     }
 
-    fn mean(parts: &TraceDelayParts) -> Span {
+    fn mean(parts: &Traced<Span>) -> Span {
         mean_of(parts.timeline.held())
     }
 
-    fn least(parts: &TraceDelayParts) -> Span {
+    fn least(parts: &Traced<Span>) -> Span {
         parts.timeline.least()
     }
 
-    fn path(parts: &TraceDelayParts, stream: Stream) -> Steps<Span> {
-        Steps::begun(parts.timeline.clone(), parts.offset.draw(parts.timeline.length(), stream))
+    fn path(parts: &Traced<Span>, stream: Stream) -> Steps<Span> {
+        parts.path(stream)
     }
 
-    fn stream_name(_: &TraceDelayParts, _: &str) -> String {
+    fn stream_name(_: &Traced<Span>, _: &str) -> String {
         stream_name::traces()
     }
 
-    fn repeats_itself(parts: &TraceDelayParts) -> bool {
-        parts.offset != TraceOffset::Random && parts.timeline.length().is_some()
+    fn repeats_itself(parts: &Traced<Span>) -> bool {
+        parts.repeats_itself()
     }
 }
 
