@@ -10,6 +10,10 @@ from typing import Any
 
 import pytest
 import warm
+from pretended_kernel import Change, Kernel
+
+from varicap.engines import kernel as linux
+from varicap.validate import measure
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
@@ -85,3 +89,16 @@ def fixed() -> Path:
 def lte() -> Path:
     """Four flows, each alone on an LTE-like link."""
     return EXAMPLES / "lte.toml"
+
+
+@pytest.fixture
+def pretend(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Kernel]:
+    """Puts a `Kernel` in the place of the real one."""
+
+    def put(change: Change | None = None) -> Kernel:
+        pretended = Kernel(change)
+        monkeypatch.setattr(linux, "run", pretended.run)
+        return pretended
+
+    monkeypatch.setattr(measure, "_refused", lambda: {"cubic": "not here", "ratcp": "no root"})
+    return put

@@ -1,12 +1,10 @@
-"""The table of the simulator's TCP beside Linux's: its rules, how it is measured and resumed, and a real run.
+"""The table of the simulator's TCP beside Linux's: how it is measured and written, and a real run.
 
 Most tests put the simulator in the kernel's place, with results that are changed as each test needs.
 """
 
 import contextlib
-import copy
 import json
-import os
 import re
 import signal
 import subprocess
@@ -16,121 +14,20 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 import typer
 from conftest import Cli, heed
+from pretended_kernel import SAME, Change, Kernel, faulty, rows_of, scaled
 
 import varicap
 from varicap.cli.validate import kernel as command
 from varicap.engines import kernel as linux
-from varicap.engines import sim
 from varicap.errors import MachineLacksError
-from varicap.results import manifest
 from varicap.validate import measure, paths, rules, table
 from varicap.validate.rules import Pair, judge
-from varicap.validate.store import FILE, Kept, Store, Wanted
-
-SAME: dict[str, float | None] = {
-    "goodput_bps": 1e6,
-    "retransmitted_packets": 40.0,
-    "timeouts": 2.0,
-    "rtt_ms": 100.0,
-    "cwnd_packets": 20.0,
-    "fct_p50_ms": None,
-    "fct_p95_ms": None,
-}
-
-
-def pair(**kernel: float | None) -> Pair:
-    return Pair(SAME, SAME | kernel)
-
-
-@pytest.mark.parametrize(
-    ("inside", "outside", "says"),
-    [
-        ({"goodput_bps": 1.0199e6}, {"goodput_bps": 1.0201e6}, "goodput +2.01 % (1.000 / 1.020 Mb/s)"),
-        ({"goodput_bps": 0.9801e6}, {"goodput_bps": 0.9799e6}, "goodput -2.01 % (1.000 / 0.980 Mb/s)"),
-        ({"retransmitted_packets": 50.0}, {"retransmitted_packets": 51.0}, "resent 40.0 / 51.0 packets"),
-        ({"retransmitted_packets": 30.0}, {"retransmitted_packets": 29.0}, "resent 40.0 / 29.0 packets"),
-        ({"timeouts": 3.0}, {"timeouts": 4.0}, "timeouts 2.0 / 4.0"),
-        ({"timeouts": 1.0}, {"timeouts": 0.0}, "timeouts 2.0 / 0.0"),
-        ({"rtt_ms": 104.9}, {"rtt_ms": 105.1}, "mean RTT +5.10 % (100.0 / 105.1 ms)"),
-        ({"rtt_ms": 95.1}, {"rtt_ms": 94.9}, "mean RTT -5.10 % (100.0 / 94.9 ms)"),
-    ],
-)
-def test_each_bound_holds_on_its_side_and_not_beyond(
-    inside: dict[str, float], outside: dict[str, float], says: str
-) -> None:
-    within, beyond = judge([pair(**inside)]), judge([pair(**outside)])
-    assert (within.agrees, within.why) == (True, "")
-    assert (beyond.agrees, beyond.why) == (False, says)
-
-
-def test_few_resent_packets_may_differ_by_five() -> None:
-    def resent(sim: float, kernel: float) -> bool:
-        few = {"retransmitted_packets": sim}
-        return judge([Pair(SAME | few, SAME | {"retransmitted_packets": kernel})]).agrees
-
-    assert resent(0.0, 5.0)
-    assert resent(12.0, 7.0)
-    assert not resent(0.0, 6.0)
-    assert not resent(12.0, 6.0)
-
-
-def test_the_bounds_are_given_in_the_units_of_what_they_bound() -> None:
-    few = SAME | {"retransmitted_packets": 4.0, "rtt_ms": None}
-    assert rules.bounds([pair()]) == {
-        "goodput_bps": 0.02e6,
-        "retransmitted_packets": 10.0,
-        "timeouts": 1.0,
-        "rtt_ms": 5.0,
-    }
-    assert rules.bounds([Pair(few, SAME)]) == {
-        "goodput_bps": 0.02e6,
-        "retransmitted_packets": 5.0,
-        "timeouts": 1.0,
-        "rtt_ms": None,
-    }
-
-
-def test_all_that_does_not_agree_is_named() -> None:
-    why = judge([pair(goodput_bps=0.5e6, timeouts=9.0, rtt_ms=None)]).why
-    assert why == "goodput -50.00 % (1.000 / 0.500 Mb/s); timeouts 2.0 / 9.0; mean RTT 100.0 ms / none"
-
-
-def apart(*shares: float) -> list[Pair]:
-    """Pairs whose goodput differs by these shares."""
-    return [pair(goodput_bps=1e6 * (1 + share)) for share in shares]
-
-
-def test_a_difference_whose_interval_holds_zero_is_no_difference() -> None:
-    around = judge(apart(0.30, -0.20, 0.05))
-    assert (around.agrees, around.undecided) == (True, True)
-    assert around.difference.mean == pytest.approx(0.05)
-    assert around.difference.lo is not None
-    assert around.difference.lo < 0
-    beside = judge(apart(0.05, 0.052, 0.048))
-    assert (beside.agrees, beside.undecided) == (False, False)
-    assert beside.why == "goodput +5.00 ± 0.50 % (1.000 / 1.050 Mb/s)"
-    # The mean is within the bound, though its interval does not hold zero.
-    within = judge(apart(0.015, 0.0151, 0.0149))
-    assert (within.agrees, within.undecided) == (True, False)
-    # What else differs is no less so because goodput is undecided.
-    other = judge([pair(goodput_bps=1e6 * share, timeouts=9.0) for share in (1.30, 0.80, 1.05)])
-    assert (other.agrees, other.undecided, other.why) == (False, True, "timeouts 2.0 / 9.0")
-
-
-def test_two_runs_have_no_interval_that_excuses_anything() -> None:
-    assert not judge(apart(0.30, -0.20)).agrees
-    assert not judge(apart(0.05)).agrees
-
-
-def test_a_flow_that_delivers_in_one_engine_only_does_not_agree() -> None:
-    nothing = SAME | {"goodput_bps": 0.0, "rtt_ms": None, "retransmitted_packets": 0.0, "timeouts": 0.0}
-    assert not judge([Pair(nothing, SAME)]).agrees
-    assert not judge([Pair(SAME, nothing)]).agrees
+from varicap.validate.store import FILE
 
 
 def test_the_paths_are_those_that_matter_and_all_can_be_simulated(tmp_path: Path) -> None:
@@ -183,95 +80,6 @@ def test_a_trace_never_takes_the_place_of_a_path_nor_is_left_out_in_silence(tmp_
     (tmp_path / "lte.down").write_text("10\n20\n30\n")
     with pytest.raises(paths.PathError, match=r"lte.down: `lte` is another path of the table"):
         paths.recorded(tmp_path)
-
-
-def test_a_run_is_kept_for_what_its_scenario_meant_and_for_the_varicap_that_made_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    class Scenario:
-        def __init__(self, meaning: str) -> None:
-            self.meaning = meaning
-
-        def to_json(self) -> str:
-            return self.meaning
-
-        def trace_files(self) -> list[Any]:
-            return []
-
-    case = paths.cases(["fixed"])[0]
-
-    def wanted(meaning: str) -> Wanted:
-        paths._software.cache_clear()
-        return paths.wanted(case, cast("varicap.Scenario", Scenario(meaning)))
-
-    before = wanted("Linux of today")
-    assert wanted("Linux of today") == before
-    assert wanted("Linux of tomorrow").digest != before.digest
-    real = manifest.software()
-    others = ({"varicap": "0.0.0"}, {"git": {"revision": "0" * 40, "modified": False}})
-    for changed, called in zip(others, ("0.0.0", f"{real['varicap']} 00000000"), strict=True):
-        monkeypatch.setattr(manifest, "software", lambda changed=changed: real | changed)
-        after = wanted("Linux of today")
-        assert after.digest != before.digest
-        assert after.written == before.written, "the scenario is as it was"
-        assert after.revision.startswith(called)
-    monkeypatch.undo()
-    paths._software.cache_clear()
-
-
-Change = Callable[[int, dict[str, Any]], None]
-
-
-class Kernel:
-    """Stands for the kernel: the simulator's result, changed by `change`, which is given the seed and the summary."""
-
-    def __init__(self, change: Change | None = None) -> None:
-        self.change = change or (lambda seed, summary: None)
-        self.seeds: list[int] = []
-
-    def run(self, scenario: Any, *, seeds: int, seed: int, kernel: str, progress: Any) -> SimpleNamespace:
-        assert (seeds, kernel) == (1, "stock")
-        self.seeds.append(seed)
-        summary = copy.deepcopy(sim.run(scenario, seeds=1, seed=seed, jobs=1).summary)
-        summary["fidelity"] = {"valid": True, "faults": []}
-        self.change(seed, summary)
-        progress(1.0, 1, 1)
-        return SimpleNamespace(summary=summary)
-
-
-@pytest.fixture
-def pretend(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Kernel]:
-    """Puts a `Kernel` in the place of the real one."""
-
-    def put(change: Change | None = None) -> Kernel:
-        pretended = Kernel(change)
-        monkeypatch.setattr(linux, "run", pretended.run)
-        return pretended
-
-    monkeypatch.setattr(measure, "_refused", lambda: {"cubic": "not here", "ratcp": "no root"})
-    return put
-
-
-def scaled(factor: Callable[[int], float]) -> Change:
-    """A kernel that delivers so many times as much."""
-
-    def change(seed: int, summary: dict[str, Any]) -> None:
-        for flow in summary["flows"]:
-            flow["goodput_bps"]["mean"] *= factor(seed)
-
-    return change
-
-
-def faulty(wrong: Callable[[int], bool]) -> Change:
-    def change(seed: int, summary: dict[str, Any]) -> None:
-        if wrong(seed):
-            summary["fidelity"] = {"valid": False, "faults": ["3 % of the packets were late"]}
-
-    return change
-
-
-def rows_of(found: table.Validation, ack: str = "every") -> list[dict[str, Any]]:
-    return [row for row in found.rows if row["ack"] == ack]
 
 
 def test_engines_that_are_the_same_agree_after_few_seeds(pretend: Callable[..., Kernel]) -> None:
@@ -506,28 +314,6 @@ def test_a_run_that_fails_is_a_run_that_is_not_valid(
     assert row["why"] == "no run of the kernel was valid: the run failed: no memory"
 
 
-def test_an_interrupted_table_keeps_what_is_finished_and_resumes(
-    pretend: Callable[..., Kernel], tmp_path: Path
-) -> None:
-    def stop(seed: int, _: dict[str, Any]) -> None:
-        if seed == 2:
-            raise KeyboardInterrupt
-
-    pretend(stop)
-    found = varicap.validate.kernel(["slow"], folder=tmp_path, jobs=1)
-    assert found.interrupted
-    assert [row["seeds"] for row in found.rows] == [1, 1]
-    assert json.loads((tmp_path / table.JSON).read_text())["interrupted"]
-    kernel = pretend()
-    found = varicap.validate.kernel(["slow"], folder=tmp_path, jobs=1)
-    assert not found.interrupted
-    assert sorted(kernel.seeds) == [2, 2, 3, 3], "what was finished is not run again"
-    assert [row["seeds"] for row in found.rows] == [3, 3]
-    again = pretend()
-    assert varicap.validate.kernel(["slow"], folder=tmp_path).to_dict()["paths"] == found.to_dict()["paths"]
-    assert again.seeds == []
-
-
 def test_an_error_of_one_run_leaves_the_table_of_the_others(pretend: Callable[..., Kernel], tmp_path: Path) -> None:
     def fail(seed: int, _: dict[str, Any]) -> None:
         if seed == 2:
@@ -548,71 +334,6 @@ def test_an_error_of_a_run_is_no_mistake_on_the_command_line(monkeypatch: pytest
     monkeypatch.setattr(measure, "kernel", fail)
     with pytest.raises(ValueError, match="a defect"):
         command(path=["slow"], quiet=True)
-
-
-def of(name: str, revision: str = "1") -> Wanted:
-    return Wanted(written=name, digest=f"{name} {revision}", revision=revision)
-
-
-def test_what_was_measured_of_another_scenario_or_cut_off_is_run_again(tmp_path: Path) -> None:
-    store = Store(tmp_path)
-    store.add(of("first"), 1, "a case", {"reno": SAME})
-    with (tmp_path / FILE).open("a") as file:
-        file.write('{"digest": "second 1", "se')
-    store = Store(tmp_path)
-    assert store.get(of("first"), 1) == Kept({"reno": SAME}, "1")
-    assert store.get(of("first"), 2) is None
-    store.add(of("third"), 1, "a case", {"reno": SAME})
-    store = Store(tmp_path)
-    assert store.get(of("first"), 1)
-    assert store.get(of("third"), 1)
-    assert not store.get(of("second"), 1)
-    lines = (tmp_path / FILE).read_text().replace(os.uname().release, "5.4.0")
-    (tmp_path / FILE).write_text(lines)
-    assert Store(tmp_path).get(of("first"), 1) is None, "of another kernel"
-
-
-def test_runs_of_another_revision_count_on_demand_alone(tmp_path: Path) -> None:
-    Store(tmp_path).add(of("first", "1"), 1, "a case", {"reno": SAME})
-    assert Store(tmp_path).get(of("first", "2"), 1) is None
-    again = Store(tmp_path, any_revision=True)
-    assert again.get(of("first", "2"), 1) == Kept({"reno": SAME}, "1")
-    assert again.get(of("second", "1"), 1) is None
-    again.add(of("first", "2"), 1, "a case", {"reno": SAME})
-    assert Store(tmp_path, any_revision=True).get(of("first", "3"), 1) == Kept({"reno": SAME}, "2"), "the last one"
-
-
-def test_the_table_names_the_revisions_of_runs_that_it_did_not_make(
-    pretend: Callable[..., Kernel], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kernel = pretend()
-    varicap.validate.kernel(["slow"], quick=True, folder=tmp_path)
-    made = len(kernel.seeds)
-    assert made > 0
-    real = manifest.software()
-    paths._software.cache_clear()
-    monkeypatch.setattr(manifest, "software", lambda: real | {"varicap": "9.9"})
-    found = varicap.validate.kernel(["slow"], quick=True, folder=tmp_path, any_revision=True)
-    assert len(kernel.seeds) == made, "nothing is run again"
-    assert len(found.revisions) == 1
-    assert not found.revisions[0].startswith("9.9")
-    assert f"the kernel's runs were made by varicap {found.revisions[0]}" in found.conclusion()
-    assert varicap.validate.kernel(["slow"], quick=True, folder=tmp_path).revisions == []
-    assert len(kernel.seeds) == 2 * made
-    monkeypatch.undo()
-    paths._software.cache_clear()
-
-
-def test_a_run_is_kept_without_reading_all_that_are_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / FILE).write_text('{"digest": "cut off", "se')
-    store = Store(tmp_path)
-    with monkeypatch.context() as reading:
-        for name in ("read_bytes", "read_text"):
-            reading.delattr(Path, name)
-        for seed in (1, 2, 3):
-            store.add(of("one"), seed, "a case", {"reno": SAME})
-    assert len((tmp_path / FILE).read_text().splitlines()) == 1 + 3
-    assert all(Store(tmp_path).get(of("one"), seed) for seed in (1, 2, 3))
 
 
 def test_no_run_begins_for_which_there_is_no_time(pretend: Callable[..., Kernel]) -> None:
