@@ -2,8 +2,8 @@
 //!
 //! Work is counted in nanobits (b/s times ns), so that nothing is lost: a frame of W nanobits at rate R takes
 //! ceil((W - s) / R) ns, where s is the surplus, the work that the server could have done in the last nanosecond
-//! beyond the frame before. A busy server therefore carries exactly R in the long run. 64 bits hold the work of a
-//! frame of 2 GB.
+//! beyond the frame before. A busy server therefore carries exactly R in the long run. A frame that keeps its rate
+//! (at-start service) leaves its surplus to frames of that rate alone. 64 bits hold the work of a frame of 2 GB.
 
 use varicap_units::{Bytes, NANOS_PER_SEC, Rate, Span, Time, Work};
 
@@ -33,9 +33,10 @@ pub(super) struct Server {
     whole: Span,
     spare: u64,
     /// With at-start service: when the last frame ends, or ended, that was in service as the rate changed, and the rate
-    /// that it keeps [b/s]. A frame that ends then is that one, or takes no time.
+    /// that it keeps [b/s], and the surplus of that rate [nb]. A frame that ends then is that one, or takes no time.
     kept_until: Time,
     kept_rate: u64,
+    kept_surplus: u64,
 }
 
 impl Server {
@@ -51,6 +52,7 @@ impl Server {
             spare: 0,
             kept_until: Time::ZERO,
             kept_rate: 0,
+            kept_surplus: 0,
         }
     }
 
@@ -135,9 +137,12 @@ impl Server {
         if finish.is_never() {
             return Work::from_nanobits(u128::from(self.left));
         }
-        let rate = self.kept(finish).map_or(self.rate, Rate::as_bps);
+        let (rate, surplus) = match self.kept(finish) {
+            Some(rate) => (rate.as_bps(), self.kept_surplus),
+            None => (self.rate, self.surplus),
+        };
         let carried = u128::from(finish.since(now).as_nanos()) * u128::from(rate);
-        Work::from_nanobits(carried.saturating_sub(u128::from(self.surplus)))
+        Work::from_nanobits(carried.saturating_sub(u128::from(surplus)))
     }
 
     /// From `at` on the rate is another. Takes and gives the end of the frame in service (`None` if there is none).
@@ -147,12 +152,10 @@ impl Server {
         let finish = finish?;
         let left = if finish.is_never() {
             self.left
-        } else if finish <= at {
-            return Some(finish);
         } else if self.service == Service::AtStart {
-            if finish != self.kept_until {
-                (self.kept_until, self.kept_rate) = (finish, old);
-            }
+            self.keep(old, finish);
+            return Some(finish);
+        } else if finish <= at {
             return Some(finish);
         } else {
             // Below the work of one frame, since a frame takes at most ceil(work / rate).
@@ -160,6 +163,15 @@ impl Server {
             (carried - u128::from(self.surplus)) as u64
         };
         Some(self.transmit(at, left))
+    }
+
+    /// The frame in service, which ends at `finish`, keeps the rate at which it began: `old`, if this is the first
+    /// change since. Its surplus is there for the next frame if the rate is the same by then.
+    fn keep(&mut self, old: u64, finish: Time) {
+        if finish != self.kept_until {
+            (self.kept_until, self.kept_rate, self.kept_surplus) = (finish, old, self.surplus);
+        }
+        self.surplus = if self.rate == self.kept_rate { self.kept_surplus } else { 0 };
     }
 }
 

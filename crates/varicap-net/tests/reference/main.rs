@@ -6,8 +6,8 @@
 //! says so. What a queue decides (order, drops) is taken from what the link reports, unless the row says that it is
 //! known exactly; when each frame begins and ends, and whether the channel loses it, is computed anew:
 //!
-//! - a departure happens in the very nanosecond in which the capacity since the busy period began has carried it (with
-//!   at-start service there is a known failure, [`Ahead`]);
+//! - a departure happens in the very nanosecond in which the capacity since the busy period began has carried it, or the
+//!   rate at its beginning with at-start service;
 //! - nothing is sent while the rate is zero, and no server idles while frames wait that may be sent, to the very end;
 //! - the loss draws from its own stream, once for each departure, over exactly the time of the transmission;
 //! - a flow's frames leave in order, and none is lost track of;
@@ -348,50 +348,11 @@ fn check_order(frames: &[Arriving], reported: &Reported, out: usize, inside: usi
     }
 }
 
-/// A known failure of the engine: with at-start service, what the last nanosecond of a frame could have carried beyond
-/// it is carried into the next frame of the busy period even where the rate has changed in between, which the reference
-/// leaves behind. The frame after a change of rate therefore ends too early, by no more than a nanosecond of the old
-/// rate takes at the new one. This is how much further than the reference the engine may be [nb].
-#[derive(Default)]
-struct Ahead(u128);
-
-impl Ahead {
-    /// The frame that arrived at `arrived`, after one that left at `free`, left at `at`: as the reference says, but for
-    /// the bound. The reference goes on from there.
-    fn check(
-        &mut self,
-        server: &mut Server,
-        [arrived, free]: [u128; 2],
-        size: u128,
-        at: u128,
-    ) -> Transmission {
-        let before = server.clone();
-        let exact = server.send(arrived, free, size);
-        let (Server::AtStart { surplus, rate, rates }, Server::AtStart { surplus: had, rate: old, .. }) =
-            (server, before)
-        else {
-            assert_eq!(exact.end, Some(at), "a frame of {size} B, arrived at {arrived}, after {free}");
-            return exact;
-        };
-        let ready = arrived.max(free);
-        let (had, ahead) = match (arrived >= free, rates.at(ready) == old) {
-            (true, _) => (0, 0),
-            (_, true) => (had, self.0),
-            // All that the old rate may have left, which is below a nanosecond of it.
-            (_, false) => (0, (had + self.0).min(old)),
-        };
-        let work = size * BYTE;
-        let earliest = exact.begin + work.saturating_sub(had + ahead).div_ceil((*rate).max(1));
-        let latest = exact.end.unwrap_or(u128::MAX);
-        assert!(
-            (earliest..=latest).contains(&at),
-            "a frame of {size} B, arrived at {arrived}, after {free}: {at} instead of {latest}, or of {earliest} at least"
-        );
-        let carried = (at - exact.begin) * *rate + had;
-        *surplus = carried.saturating_sub(work);
-        self.0 = (carried + ahead).saturating_sub(work) - *surplus;
-        Transmission { end: Some(at), ..exact }
-    }
+/// The frame that arrived at `arrived`, after one that left at `free`, left at `at`, as the reference says.
+fn left_at(at: u128, server: &mut Server, [arrived, free]: [u128; 2], size: u128) -> Transmission {
+    let transmission = server.send(arrived, free, size);
+    assert_eq!(transmission.end, Some(at), "a frame of {size} B, arrived at {arrived}, after {free}");
+    transmission
 }
 
 /// Each departure, in the order that the queue chose, happens when the reference says.
@@ -402,11 +363,11 @@ fn check_times(
     log: &Log,
     reported: &Reported,
 ) -> Vec<(usize, Transmission)> {
-    let (mut server, mut ahead, mut free) = (server(link, seed), Ahead::default(), 0);
+    let (mut server, mut free) = (server(link, seed), 0);
     let mut sent = Vec::new();
     for (at, number) in &reported.departures {
         let Arriving { at: arrived, size, .. } = frames[*number];
-        let transmission = ahead.check(&mut server, [arrived, free], size, *at);
+        let transmission = left_at(*at, &mut server, [arrived, free], size);
         // A server that was idle until this frame came left nothing waiting.
         if arrived >= free && !matches!(server, Server::Opportunities { .. }) {
             let waited = log.0.iter().find_map(|told| match told {
@@ -447,7 +408,7 @@ fn check_ends(
     reported: &Reported,
     taken: &HashMap<usize, (u128, bool)>,
 ) -> Vec<(usize, Transmission)> {
-    let (mut server, mut ahead, mut free) = (server(link, seed), Ahead::default(), 0);
+    let (mut server, mut free) = (server(link, seed), 0);
     let mut sent = Vec::new();
     for (at, number) in &reported.departures {
         let Arriving { at: arrived, size, .. } = frames[*number];
@@ -456,7 +417,7 @@ fn check_ends(
         // A server that idled begins anew; one that did not goes on where it was.
         let ready = if was_idle { begin } else { arrived };
         assert!(was_idle || arrived < free, "frame {number} met an idle server at {arrived}");
-        sent.push((*number, ahead.check(&mut server, [ready, free], size, *at)));
+        sent.push((*number, left_at(*at, &mut server, [ready, free], size)));
         free = *at;
     }
     sent
@@ -581,12 +542,7 @@ fn check(link: &LinkParts, known: Known, seed: u64, frames: &[Arriving]) {
     if known == Known::Exactly && !matches!(link.capacity, CapacityParts::Opportunities(_)) {
         let mut server = server(link, seed);
         let offered: Vec<(u128, u128)> = frames.iter().map(|frame| (frame.at, frame.size)).collect();
-        let mut ends = reported.departures.iter().map(|(at, _)| *at);
-        let mut end = |arrived: u128, free: u128, size: u128| match &mut server {
-            // Frames leave in the order in which they come, at times that have been checked.
-            Server::AtStart { .. } => ends.next(),
-            server => server.send(arrived, free, size).end,
-        };
+        let mut end = |arrived: u128, free: u128, size: u128| server.send(arrived, free, size).end;
         let admitted = limits_of(link).run(&mut end, &offered);
         for (number, is_admitted) in admitted.into_iter().enumerate() {
             let overflow = reported.lost.get(&number).is_some_and(|(_, cause)| *cause == LossCause::Overflow);
@@ -596,18 +552,21 @@ fn check(link: &LinkParts, known: Known, seed: u64, frames: &[Arriving]) {
 }
 
 #[test]
-#[should_panic(expected = "the frame after the change ends too early")]
-fn known_failure_at_start_carries_a_surplus_over_a_change_of_rate() {
-    // 1501 bytes at 100 Gb/s take 120.08 ns: 0.92 ns are left, 92 bits, which take 92 us at 1 Mb/s.
-    let steps =
-        capacity("steps", r#"{"at": ["0 s", "50 ns"], "rates": ["100 Gb/s", "1 Mb/s"], "period": "1 s"}"#);
-    let link = LinkParts { service: Service::AtStart, ..parts(steps) };
-    let frames: Vec<Arriving> = (0..2).map(|_| Arriving { at: 0, size: 1501, flow: 0 }).collect();
-    let ends: Vec<u128> =
-        Reported::of(&run(&link, 1, &frames).0.log).departures.iter().map(|(at, _)| *at).collect();
-    assert_eq!(ends[0], 121);
-    assert!((121 + 12_008_000 - 100_000..=121 + 12_008_000).contains(&ends[1]), "{ends:?}: beyond the bound");
-    assert_eq!(ends[1], 121 + 12_008_000, "the frame after the change ends too early");
+fn at_start_service_leaves_the_surplus_of_a_rate_to_frames_of_that_rate() {
+    // 1501 bytes at 100 Gb/s take 120.08 ns: 0.92 ns are left, 92 bits, which would take 92 us at 1 Mb/s.
+    let ends = |at: &str, rates: &str| -> Vec<u128> {
+        let steps = capacity("steps", &format!(r#"{{"at": [{at}], "rates": [{rates}], "period": "1 s"}}"#));
+        let link = LinkParts { service: Service::AtStart, ..parts(steps) };
+        let frames: Vec<Arriving> = (0..2).map(|_| Arriving { at: 0, size: 1501, flow: 0 }).collect();
+        Reported::of(&run(&link, 1, &frames).0.log).departures.iter().map(|(at, _)| *at).collect()
+    };
+    let (fast, slow) = (r#""100 Gb/s""#, r#""1 Mb/s""#);
+    for change in ["50 ns", "121 ns"] {
+        let slower = ends(&format!(r#""0 s", "{change}""#), &format!("{fast}, {slow}"));
+        assert_eq!(slower, [121, 121 + 12_008_000], "{change}");
+    }
+    let and_back = ends(r#""0 s", "50 ns", "60 ns""#, &format!("{fast}, {slow}, {fast}"));
+    assert_eq!(and_back, [121, 241], "120.08 ns each");
 }
 
 proptest! {
