@@ -30,8 +30,8 @@ pub struct Application {
     stage: Stage,
     /// The instant at which its connection was opened; for a relay, the first connection of its chain.
     opened: Time,
-    /// Size of its transfer, if it carries one.
-    size: Option<Bytes>,
+    /// Whether it carries a transfer.
+    is_transfer: bool,
     /// Data delivered in order at the other end [B].
     delivered: u64,
     /// The amount of delivered data that completes the transfer, or that its behaviour awaits [B]; out of reach if there is
@@ -64,7 +64,7 @@ impl Application {
             stop,
             stage: Stage::Running,
             opened,
-            size,
+            is_transfer: size.is_some(),
             delivered: 0,
             completes_at: size.map_or(awaited, Bytes::as_u64),
         }
@@ -98,7 +98,7 @@ impl Application {
     }
 
     fn schedule(&mut self) {
-        if self.size.is_none() {
+        if !self.is_transfer {
             self.completes_at = self.feed.awaits();
         }
         self.due = if self.stage == Stage::Over { Time::NEVER } else { self.feed.poll_at().min(self.stop) };
@@ -128,17 +128,17 @@ impl Application {
 
     #[cold]
     fn complete(&mut self, now: Time) -> Option<Completed> {
-        if self.size.is_none() {
+        if !self.is_transfer {
             self.feed.on_delivered(now, self.delivered);
             self.schedule();
             return None;
         }
         debug_assert!(
-            self.size.is_none_or(|size| self.delivered == size.as_u64()),
+            self.size().is_none_or(|size| self.delivered == size.as_u64()),
             "more came than was sent"
         );
         self.completes_at = u64::MAX;
-        Some(Completed { size: self.size?, took: now.since(self.opened) })
+        Some(Completed { size: self.size()?, took: now.since(self.opened) })
     }
 
     /// The network advertises `rate` to its connection; unlimited: it is no longer known.
@@ -158,17 +158,17 @@ impl Application {
 
     /// Whether it carries a transfer that has been delivered in full.
     pub fn is_delivered(&self) -> bool {
-        self.size.is_some_and(|size| self.delivered >= size.as_u64())
+        self.size().is_some_and(|size| self.delivered >= size.as_u64())
     }
 
     /// Whether it carries one transfer, with which its connection ends.
     pub fn is_transfer(&self) -> bool {
-        self.size.is_some()
+        self.is_transfer
     }
 
     /// Size of its transfer, if it carries one.
     pub fn size(&self) -> Option<Bytes> {
-        self.size
+        self.feed.size()
     }
 
     /// The instant at which its connection was opened; for a relay, the first connection of its chain.

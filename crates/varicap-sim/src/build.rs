@@ -10,7 +10,7 @@ use varicap_net::LoadReactiveControl;
 use varicap_net::queue::QueuePolicy;
 use varicap_tcp::congestion::{CongestionControl, Controller, Decide};
 use varicap_tcp::{Congestion, Receiver, Reservation, Sender, TcpConfig};
-use varicap_units::{Span, Streams, Time, stream_name};
+use varicap_units::{Streams, Time, stream_name};
 
 use crate::budget::Guard;
 use crate::connection::{Connection, Jitter};
@@ -83,9 +83,9 @@ impl Openers {
         }
         let mut connection = Connection::new(sender, receiver, app, opening, meters);
         connection.is_relayed = self.openings.is_relayed(opening.group);
-        connection.buffer = flow.abr.as_ref().map(|abr| abr.link(member));
-        if flow.jitter > Span::ZERO && opening.member.is_some() {
-            let stream = self.openings.streams().stream(&stream_name::jitter(&flow.name, member));
+        connection.buffer = flow.abr.as_ref().map(|abr| abr.link(member) as u32);
+        if opening.member.is_some() {
+            let stream = || self.openings.streams().stream(&stream_name::jitter(&flow.name, member));
             connection.delay_answers(Jitter::new(flow.jitter, stream));
         }
         connection

@@ -13,7 +13,7 @@ use crate::audit::Audit;
 use crate::budget::Guard;
 use crate::connection::{Connection, Outset};
 use crate::observe::{LinkWatch, MarkedLosses, PipeWatch, Traffic};
-use crate::packet::Packet;
+use crate::packet::{Packet, Pool};
 use crate::scheduler::Scheduler;
 
 /// Links, wires and routes, and the event list that wakes them.
@@ -282,7 +282,7 @@ impl Net {
     pub fn set_outsets(&self, owner: u32, connection: &mut Connection) {
         let [mut data, acks] = [0, Packet::REVERSE]
             .map(|direction| self.outset(Packet::new(connection.label(owner, direction))));
-        data.node = connection.buffer.map_or(data.node, |buffer| self.nodes.link(buffer));
+        data.node = connection.buffer.map_or(data.node, |buffer| self.nodes.link(buffer as usize));
         connection.set_outsets(data, acks);
     }
 
@@ -341,6 +341,12 @@ impl Net {
     /// Each link with its meter.
     pub fn hops(&mut self) -> impl Iterator<Item = &mut Hop<Packet>> {
         self.hops.iter_mut()
+    }
+
+    /// Forgets the segments under way and the wakes to come: the run is over.
+    pub fn drop_traffic(&mut self) {
+        self.traffic.segments = Pool::new(None);
+        self.scheduler = Scheduler::new(0, 0);
     }
 
     /// What each link did up to `end`, when the run is over.

@@ -448,15 +448,17 @@ fn record_of(at: Time, link: u16, event: PacketEvent, packet: &Packet, pool: &Po
 fn sender_totals(now: Time, connection: &Connection, marked_losses: u64) -> SenderTotals {
     let sender = &connection.sender;
     let counters = sender.counters();
-    SenderTotals {
+    let mut totals = SenderTotals {
         sent_packets: counters.sent_packets,
         retransmitted_packets: counters.retransmitted_packets,
         timeouts: counters.timeouts,
         fast_retransmits: counters.fast_retransmits,
         marked_lost_packets: marked_losses,
         lost_tokens: sender.lost_tokens(now).unwrap_or_default(),
-        watched: connection.app.watched(now),
-    }
+        watched: None,
+    };
+    totals.watch(&connection.app.watched(now));
+    totals
 }
 
 #[cfg(test)]

@@ -289,7 +289,8 @@ impl Scheduler {
             let hole = self.len;
             self.len += 1;
             if self.heap.len() < self.len + ARITY {
-                self.heap.resize(self.len * 2 + ARITY, NONE);
+                // By less than twice: there may be 100,000 wakes, and what is filled is used.
+                self.heap.resize(self.len + self.len / 4 + 2 * ARITY, NONE);
             }
             self.sift_up(hole, wake_of(node, at));
         }

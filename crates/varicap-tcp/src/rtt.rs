@@ -5,7 +5,7 @@ use varicap_units::{Span, Time};
 use crate::timer::{Sample, Smoothed, Timer, TimerRule};
 
 /// SRTT, RTTVAR and RTO of one connection.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct RttEstimator {
     rule: TimerRule,
     smooth: Smooth,

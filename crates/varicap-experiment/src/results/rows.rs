@@ -90,7 +90,7 @@ impl FlowRow {
     pub fn new(name: &str, group: &str, measure: &FlowMeasure) -> FlowRow {
         let FlowMeasure { span, done, sender, mss, rtt, .. } = measure;
         let if_reserved = |value: f64| if measure.is_reserved { value } else { f64::NAN };
-        let watched = &sender.watched;
+        let watched = &sender.watched();
         let (pieces, shown) = (watched.pieces as f64, (watched.played + watched.stalled).as_secs_f64());
         let no_transfers = Histogram::new();
         let transfers = measure.transfers.as_deref();

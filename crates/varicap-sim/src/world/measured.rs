@@ -75,8 +75,9 @@ impl World {
             self.net.audit().assert_conserved(&self.connections);
             self.assert_received(end);
         }
+        self.net.drop_traffic(); // makes room for the totals, as the connections do for the measurements
         let totals = self.sender_totals(end);
-        self.connections = Vec::new(); // makes room for the measurements
+        self.connections = Vec::new();
         let flows = self.observer.into_meters().zip(totals).map(|(meter, sender)| meter.finish(end, sender));
         Measured { events: self.events, flows: flows.collect(), links: self.net.finish(end).collect() }
     }
@@ -102,7 +103,7 @@ impl World {
             if let Source::Datagrams { meter, source, .. } = source {
                 let total = &mut totals[*meter as usize];
                 total.sent_packets += source.sent;
-                total.watched = total.watched.plus(&source.watched());
+                total.watch(&source.watched());
                 total.lost_tokens += source.bucket.as_ref().map_or(Work::ZERO, |bucket| bucket.lost(now));
                 total.marked_lost_packets += self.net.marked_losses().of_datagrams(*meter);
             }

@@ -354,7 +354,7 @@ impl World {
         for (owner, rate) in heard.drain(..) {
             let connection = &mut connections[owner as usize];
             if let Some(buffer) = connection.buffer {
-                self.net.set_rate(now, buffer, rate);
+                self.net.set_rate(now, buffer as usize, rate);
             }
             connection.sender.on_rate_feedback(now, rate);
             connection.app.hear(rate);

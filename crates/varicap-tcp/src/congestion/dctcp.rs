@@ -88,7 +88,7 @@ impl MarkedShare {
 }
 
 /// RFC 8257's window.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Dctcp {
     /// Grows, and falls at losses (RFC 8257 §3.5).
     reno: Reno,

@@ -148,6 +148,11 @@ enum Rules {
 }
 
 impl Exit {
+    /// The rules of `choice`, if there are any.
+    pub(super) fn boxed(choice: Hystart) -> Option<Box<Exit>> {
+        (choice != Hystart::None).then(|| Box::new(Exit::new(choice)))
+    }
+
     pub(super) fn new(choice: Hystart) -> Exit {
         let rules = match choice {
             Hystart::None => Rules::Off,

@@ -73,7 +73,7 @@ enum Phase {
 }
 
 /// The window of [ratcp].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Ratcp {
     /// Grows and, as long as there is no rate, falls.
     reno: Reno,

@@ -46,7 +46,7 @@ impl Part for RenoConfig {
 const PARTS: u64 = 1 << 16;
 
 /// RFC 5681's window.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Reno {
     pub(super) cwnd: u64,
     pub(super) ssthresh: u64,
@@ -66,7 +66,8 @@ pub struct Reno {
     is_special: bool,
     /// What to restore if the last reduction was spurious.
     pub(super) prior: Prior,
-    exit: Exit,
+    /// In a box, since few have rules for it, and there may be 100,000 of them.
+    exit: Option<Box<Exit>>,
 }
 
 /// A window and a threshold before a reduction [B]; zero: nothing to restore.
@@ -113,7 +114,7 @@ impl Reno {
             in_segments,
             is_special: per_ack || in_segments,
             prior: Prior::default(),
-            exit: Exit::new(config.hystart),
+            exit: Exit::boxed(config.hystart),
         };
         reno.set(start.initial_window.as_u64());
         reno
@@ -164,7 +165,8 @@ impl Reno {
     /// that it need not be gathered for a window that is not in slow start.
     #[cold]
     fn slow_start_with_exit(&mut self, seen: Seen) -> u64 {
-        match self.exit.on_ack(&seen) {
+        let verdict = self.exit.as_mut().map_or(Verdict::Usual, |exit| exit.on_ack(&seen));
+        match verdict {
             Verdict::Usual => self.slow_start(seen.acked),
             Verdict::Open(bytes) if self.in_segments => self.slow_start_in_segments(bytes),
             Verdict::Open(bytes) => {
@@ -237,7 +239,7 @@ impl CongestionControl for Reno {
         }
         let mut acked = ack.newly_acked.as_u64();
         if self.cwnd < self.ssthresh {
-            acked = if self.exit.is_on() {
+            acked = if self.exit.as_ref().is_some_and(|exit| exit.is_on()) {
                 let unit = if self.in_segments { self.mss } else { 1 };
                 self.slow_start_with_exit(Seen::of(ack, self.cwnd, self.mss, unit))
             } else {
@@ -260,7 +262,9 @@ impl CongestionControl for Reno {
             // An echo is no guess.
             CongestionKind::EcnEcho => Prior::default(),
         };
-        self.exit.on_congestion(event.now, event.kind);
+        if let Some(exit) = &mut self.exit {
+            exit.on_congestion(event.now, event.kind);
+        }
         match event.kind {
             CongestionKind::FastRetransmit => {
                 self.ssthresh = self.halved(event.in_flight);

@@ -55,7 +55,7 @@ fn backlog(amount: Amount, mss: u64) -> u64 {
 }
 
 /// [brakmo95]'s window.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Vegas {
     /// Falls at losses, and doubles in slow start.
     reno: Reno,

@@ -3,37 +3,62 @@
 use crate::segment::{MAX_SACK_BLOCKS, Segment};
 
 /// What no block is that counts.
-const NONE: (u64, u64) = (0, 0);
+const NONE: Block = 0;
 
-/// The blocks of the last acknowledgement, as far as they count [B].
+/// A block as one number: its end above its beginning, offsets from an acknowledgement [B].
+type Block = u64;
+
+/// The blocks of the last acknowledgement, as far as they count.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Known {
-    blocks: [(u64, u64); MAX_SACK_BLOCKS],
-    count: usize,
-    /// How many the acknowledgement before had, and which one had the place before the one that is looked at.
-    count_before: usize,
-    above: (u64, u64),
+    /// From where they count [B].
+    ack: u64,
+    blocks: [Block; MAX_SACK_BLOCKS],
+    /// Which one had the place before the one that is looked at.
+    above: Block,
+    count: u8,
+    /// How many the acknowledgement before had.
+    count_before: u8,
 }
 
 impl Known {
     /// Another acknowledgement; its blocks, which are to be looked at in their order.
     #[inline]
     pub(super) fn begin<'a>(&mut self, segment: &'a Segment) -> &'a [(u32, u32)] {
-        let count = usize::from(segment.sack_count).min(MAX_SACK_BLOCKS);
+        let count = segment.sack_count.min(MAX_SACK_BLOCKS as u8);
         self.count_before = std::mem::replace(&mut self.count, count);
         self.above = NONE;
-        &segment.sack[..count]
+        if segment.ack != self.ack {
+            if self.count_before > 0 {
+                self.count_from(segment.ack);
+            }
+            self.ack = segment.ack;
+        }
+        &segment.sack[..usize::from(count)]
     }
 
-    /// Whether the block at `place` is news, and of data that was sent, which ends at `sent`.
+    /// Offsets count from `ack`. A block that begins below does not come again.
     #[inline]
-    pub(super) fn is_news(&mut self, place: usize, block: (u64, u64), sent: u64) -> bool {
-        let same = if place < self.count_before { self.blocks[place] } else { NONE };
+    fn count_from(&mut self, ack: u64) {
+        let moved = u32::try_from(ack.wrapping_sub(self.ack)).ok();
+        for block in &mut self.blocks {
+            *block = match moved.map(u64::from) {
+                Some(moved) if *block & u64::from(u32::MAX) >= moved => *block - (moved << 32 | moved),
+                _ => NONE,
+            };
+        }
+    }
+
+    /// Whether the block at `place`, in the numbers of its segment, is news, and of data that was sent, which ends at `sent`.
+    #[inline]
+    pub(super) fn is_news(&mut self, place: usize, (from, to): (u32, u32), sent: u64) -> bool {
+        let is_sound = from < to && u64::from(to) <= sent.saturating_sub(self.ack);
+        let block = u64::from(to) << 32 | u64::from(from);
+        let same = if place < usize::from(self.count_before) { self.blocks[place] } else { NONE };
         let is_known = same == block || self.above == block;
-        let counts = is_known || block.0 < block.1 && block.1 <= sent;
-        self.blocks[place] = if counts { block } else { NONE };
+        self.blocks[place] = if is_sound || is_known { block } else { NONE };
         self.above = same;
-        counts && !is_known
+        is_sound && !is_known
     }
 
     /// What was known is not.
@@ -53,7 +78,7 @@ mod tests {
             let mut segment = Segment { sack_count: blocks.len() as u8, ..Segment::default() };
             segment.sack[..blocks.len()].copy_from_slice(blocks);
             let places = known.begin(&segment).iter().enumerate();
-            places.map(|(place, &(from, to))| known.is_news(place, (from.into(), to.into()), 90)).collect()
+            places.map(|(place, &block)| known.is_news(place, block, 90)).collect()
         };
         assert_eq!(news(&[(10, 20)]), [true]);
         assert_eq!(news(&[(30, 40), (10, 20)]), [true, false], "behind a new one");
@@ -62,5 +87,23 @@ mod tests {
         assert_eq!(news(&[(80, 90), (30, 50)]), [true, false]);
         assert_eq!(news(&[]), [] as [bool; 0]);
         assert_eq!(news(&[(80, 90)]), [true], "another acknowledgement lay between");
+    }
+
+    #[test]
+    fn a_block_stays_known_as_the_acknowledgement_moves() {
+        let mut known = Known::default();
+        let mut is_news = |ack: u64, (from, to): (u64, u64)| {
+            let offset = |edge: u64| (edge - ack) as u32;
+            let mut segment = Segment { ack, sack_count: 1, ..Segment::default() };
+            segment.sack[0] = (offset(from), offset(to));
+            known.begin(&segment);
+            known.is_news(0, segment.sack[0], u64::MAX)
+        };
+        let far = 1 << 40;
+        assert!(is_news(100, (150, 160)) && !is_news(100, (150, 160)));
+        assert!(!is_news(120, (150, 160)) && !is_news(150, (150, 160)));
+        assert!(is_news(155, (155, 160)), "it is another one that begins later");
+        assert!(is_news(far, (far + 50, far + 60)) && !is_news(far + 20, (far + 50, far + 60)));
+        assert!(is_news(2 * far + 20, (2 * far + 50, 2 * far + 60)), "offsets alike, far away");
     }
 }

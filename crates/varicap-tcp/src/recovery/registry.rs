@@ -28,15 +28,15 @@ macro_rules! recoveries {
         }
 
         /// The rules of the chosen recovery.
+        // In a box each is as large as itself: there may be 100,000 of the smaller ones.
         #[derive(Clone, Debug)]
-        #[expect(clippy::large_enum_variant, reason = "a sender has one, and a box would cost each segment an indirection")]
         enum Chosen {
-            $( $Variant($Rules), )+
+            $( $Variant(Box<$Rules>), )+
         }
 
         impl Chosen {
             fn new(config: &TcpConfig) -> Chosen {
-                match config.recovery { $( Recovery::$Variant { .. } => Chosen::$Variant(Rules::new(config)), )+ }
+                match config.recovery { $( Recovery::$Variant { .. } => Chosen::$Variant(Box::new(Rules::new(config))), )+ }
             }
             #[inline]
             fn on_ack(

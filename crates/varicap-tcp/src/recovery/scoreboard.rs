@@ -107,9 +107,8 @@ impl Scoreboard {
     pub(crate) fn update(&mut self, una: u64, sent: u64, segment: &Segment) -> u64 {
         let before = self.sacked;
         for (place, &(from, to)) in self.known.begin(segment).iter().enumerate() {
-            let start = segment.ack.saturating_add(u64::from(from)).max(una);
-            let end = segment.ack.saturating_add(u64::from(to));
-            if self.known.is_news(place, (start, end), sent) {
+            let (start, end) = ((segment.ack + u64::from(from)).max(una), segment.ack + u64::from(to));
+            if self.known.is_news(place, (from, to), sent) && start < end {
                 self.insert(start, end);
             }
         }

@@ -19,7 +19,7 @@ pub(super) struct Ecn {
     /// What the SYN asks for.
     asks: EcnMode,
     /// The receiver's counters, if it feeds them back.
-    pub(super) accurate: Option<Feedback>,
+    pub(super) accurate: Option<Box<Feedback>>,
     /// Whether acknowledgements have an order beside their numbers.
     timestamps: bool,
     /// What the flags of an acknowledgement must be that takes the fast path.
@@ -76,7 +76,7 @@ impl Ecn {
         let as_linux = mode.accurate().is_some_and(|config| config.as_linux);
         self.enabled = true;
         self.resent_capable |= as_linux;
-        self.accurate = Some(Feedback::new(self.timestamps, as_linux));
+        self.accurate = Some(Box::new(Feedback::new(self.timestamps, as_linux)));
         if self.need == EcnNeed::L4s {
             // RFC 9331 §4.1, §4.2: ECT(1) only with feedback that counts.
             (self.capable, self.is_read) = (Flags::ECT.with(Flags::ECT1), true);

@@ -67,6 +67,20 @@ pub struct Counters {
     pub reservations_given_up: u64,
 }
 
+/// What is counted of these: what no run can do four thousand million times, as there may be 100,000 senders, in half a
+/// word.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    sent_packets: u64,
+    sent_bytes: u64,
+    retransmitted_packets: u64,
+    reported_marks: u64,
+    timeouts: u32,
+    fast_retransmits: u32,
+    ecn_reductions: u32,
+    reservations_given_up: u32,
+}
+
 /// The outcome of an acknowledgement at the sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AckOutcome {
@@ -146,14 +160,14 @@ pub struct Sender {
     release: Release,
     short: ShortSegments,
     /// How segments are spaced out where the control has no rate.
-    pace: Option<Pace>,
+    pace: Option<Box<Pace>>,
     /// What left late at a rate of the control shortens the next gap.
     pacing_credit: bool,
     usage: Usage,
     ecn: Ecn,
     /// No faster than the network advertises.
     is_capped: bool,
-    counters: Counters,
+    counters: Tally,
     /// The instant of the last push or poll.
     #[cfg(debug_assertions)]
     latest: Time,
@@ -189,7 +203,7 @@ impl Sender {
         let offer = in_bytes(config.receive_window, config).as_u64().min(u64::from(u32::MAX));
         let wants = control.wants();
         let release = Release::new(now, config.max_burst);
-        let pace = Pace::new(&config.pacing);
+        let pace = Pace::new(&config.pacing).map(Box::new);
         let mut recovery = LossRecovery::new(config);
         if wants.rate_samples {
             recovery.remember_found();
@@ -228,7 +242,7 @@ impl Sender {
             usage: Usage::new(config, now, wants.rate_samples),
             ecn: Ecn::new(config, wants),
             is_capped: false,
-            counters: Counters::default(),
+            counters: Tally::default(),
             #[cfg(debug_assertions)]
             latest: now,
         }
@@ -381,7 +395,19 @@ impl Sender {
 
     /// The counters of what it has done so far.
     pub fn counters(&self) -> Counters {
-        Counters { acked_bytes: self.space.una, rtt_samples: self.sampling.rtt.samples(), ..self.counters }
+        let tally = &self.counters;
+        Counters {
+            sent_packets: tally.sent_packets,
+            sent_bytes: tally.sent_bytes,
+            retransmitted_packets: tally.retransmitted_packets,
+            timeouts: tally.timeouts.into(),
+            fast_retransmits: tally.fast_retransmits.into(),
+            ecn_reductions: tally.ecn_reductions.into(),
+            reported_marks: tally.reported_marks,
+            acked_bytes: self.space.una,
+            rtt_samples: self.sampling.rtt.samples(),
+            reservations_given_up: tally.reservations_given_up.into(),
+        }
     }
 
     /// The congestion control.

@@ -25,7 +25,7 @@ macro_rules! timers {
         varicap_units::choice!(Timer);
 
         /// The chosen rule.
-        #[derive(Clone, Copy, Debug)]
+        #[derive(Clone, Debug)]
         enum Chosen {
             $( $Variant($module::Rule), )+
         }
@@ -35,7 +35,8 @@ macro_rules! timers {
                 match timer {
                     $( Timer::$Variant(config) => {
                         let rule = $module::Rule::new(config);
-                        TimerRule { limits: rule.limits(), chosen: Chosen::$Variant(rule) }
+                        let Limits { unit, least, least_is_added, is_exact, .. } = rule.limits();
+                        TimerRule { chosen: Chosen::$Variant(rule), unit, least, least_is_added, is_exact }
                     } )+
                 }
             }
@@ -50,6 +51,12 @@ macro_rules! timers {
             /// The RTO that follows from the samples so far [ns], not backed off.
             pub(crate) fn rto(&self, smoothed: &Smoothed) -> u64 {
                 match &self.chosen { $( Chosen::$Variant(rule) => rule.rto(smoothed), )+ }
+            }
+
+            /// The settings that all rules have in common.
+            #[cold]
+            fn limits(&self) -> Limits {
+                match &self.chosen { $( Chosen::$Variant(rule) => rule.limits(), )+ }
             }
 
             /// The instant at which a timer fires whose clock is not exact.
@@ -76,10 +83,14 @@ impl Default for Timer {
 }
 
 /// How samples are measured and turned into an RTO.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct TimerRule {
     chosen: Chosen,
-    limits: Limits,
+    // Of the limits, what is asked for at every acknowledgement.
+    unit: u64,
+    least: u64,
+    least_is_added: bool,
+    is_exact: bool,
 }
 
 /// The settings that all rules have in common.
@@ -154,53 +165,54 @@ impl TimerRule {
     /// The instant at which a timer that is set now for `rto` fires.
     #[inline]
     pub(crate) fn deadline(&self, now: Time, rto: Span) -> Time {
-        if self.limits.is_exact { now + rto } else { self.on_clock(now, rto) }
+        if self.is_exact { now + rto } else { self.on_clock(now, rto) }
     }
 
     /// `rto` after `expiries` expiries without a new sample [ns].
     pub(crate) fn backed_off(&self, rto: u64, expiries: u32) -> u64 {
         // RFC 6298 (5.5): RTO <- RTO * 2; (2.5): a maximum may be placed on it.
-        let factor = if self.limits.backs_off { 1u64 << expiries.min(32) } else { 1 };
-        rto.saturating_mul(factor).min(self.limits.maximum.max(1))
+        let limits = self.limits();
+        let factor = if limits.backs_off { 1u64 << expiries.min(32) } else { 1 };
+        rto.saturating_mul(factor).min(limits.maximum.max(1))
     }
 
     /// What the clock adds to a wait that is shorter than an RTO: more than nothing.
     #[inline]
     pub(crate) fn slack(&self) -> Span {
-        Span::from_nanos(self.limits.slack.max(1))
+        Span::from_nanos(self.limits().slack.max(1))
     }
 
     /// No timer that is set for an RTO fires sooner.
     #[inline]
     pub(crate) fn least(&self) -> Span {
-        Span::from_nanos(self.limits.least)
+        Span::from_nanos(self.least)
     }
 
     /// As `least`, once the smoothed RTT is known.
     #[inline]
     pub(crate) fn least_after(&self, smoothed: Span) -> Span {
-        let added = if self.limits.least_is_added { smoothed.as_nanos() } else { 0 };
-        Span::from_nanos((self.limits.least + added).min(self.limits.maximum))
+        let added = if self.least_is_added { smoothed.as_nanos() } else { 0 };
+        Span::from_nanos((self.least + added).min(self.limits().maximum))
     }
 
     /// The RTO before the first sample [ns].
     pub(crate) fn initial(&self) -> u64 {
-        self.limits.initial.max(1)
+        self.limits().initial.max(1)
     }
 
     /// The RTO with which data starts after a SYN timed out [ns].
     pub(crate) fn after_syn_loss(&self) -> u64 {
-        self.limits.after_syn_loss.max(1)
+        self.limits().after_syn_loss.max(1)
     }
 
     /// Expiries of a SYN that do not double the RTO.
     pub(crate) fn linear_syn_timeouts(&self) -> u32 {
-        self.limits.linear_syn_timeouts
+        self.limits().linear_syn_timeouts
     }
 
     /// Nanoseconds of one unit of the estimator [ns].
     #[inline]
     pub(crate) fn unit(&self) -> u64 {
-        self.limits.unit
+        self.unit
     }
 }

@@ -53,12 +53,12 @@ impl Endpoints {
         for connection in self.connections.iter().flatten() {
             let total = &mut totals[connection.meter as usize];
             *total = total.plus(&connection.last);
-            total.watched = total.watched.plus(&connection.app.watched(now));
+            total.watch(&connection.app.watched(now));
         }
         for Datagrams { meter, source, .. } in &self.datagrams {
             let total = &mut totals[*meter as usize];
             total.sent_packets += source.sent;
-            total.watched = total.watched.plus(&source.watched());
+            total.watch(&source.watched());
         }
         totals
     }

@@ -524,7 +524,7 @@ impl Endpoints {
         let Some(connection) = self.connections[slot as usize].take() else { return };
         let meter = connection.meter as usize;
         self.over[meter] = self.over[meter].plus(&connection.last);
-        self.over[meter].watched = self.over[meter].watched.plus(&connection.app.watched(now));
+        self.over[meter].watch(&connection.app.watched(now));
         if connection.member.is_some() {
             self.meters[meter].on_close(now);
             self.standing[meter] = None;

@@ -6,7 +6,7 @@ use varicap_units::{Bytes, NANOS_PER_SEC, Span, Time, Work};
 use crate::results::histogram::Histogram;
 
 /// Counters of a sender since the start of the run; those of a group of transfers are summed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SenderTotals {
     /// Data packets sent, retransmissions included.
     pub sent_packets: u64,
@@ -20,35 +20,53 @@ pub struct SenderTotals {
     pub marked_lost_packets: u64,
     /// Tokens of the reservation that were lost, exact.
     pub lost_tokens: Work,
-    /// What its application has fetched and shown.
-    pub watched: Watched,
+    /// What its application has fetched and shown, if that is anything: in a box, since few do, and there may be 100,000 of
+    /// these.
+    pub watched: Option<Box<Watched>>,
 }
 
 impl SenderTotals {
+    /// What its application has fetched and shown.
+    pub fn watched(&self) -> Watched {
+        self.watched.as_deref().copied().unwrap_or_default()
+    }
+
+    /// Its application has fetched and shown `watched` more.
+    pub fn watch(&mut self, watched: &Watched) {
+        let sum = self.watched().plus(watched);
+        self.watched = (sum != Watched::default()).then(|| Box::new(sum));
+    }
+
     /// The sums of these totals and `other`.
     pub fn plus(&self, other: &SenderTotals) -> SenderTotals {
-        SenderTotals {
+        let mut sum = SenderTotals {
             sent_packets: self.sent_packets + other.sent_packets,
             retransmitted_packets: self.retransmitted_packets + other.retransmitted_packets,
             timeouts: self.timeouts + other.timeouts,
             fast_retransmits: self.fast_retransmits + other.fast_retransmits,
             marked_lost_packets: self.marked_lost_packets + other.marked_lost_packets,
             lost_tokens: self.lost_tokens + other.lost_tokens,
-            watched: self.watched.plus(&other.watched),
+            watched: None,
+        };
+        for watched in [&self.watched, &other.watched].into_iter().flatten() {
+            sum.watch(watched);
         }
+        sum
     }
 
     /// The differences between these totals and those of an `earlier` time.
     pub fn since(&self, earlier: &SenderTotals) -> SenderTotals {
-        SenderTotals {
+        let mut done = SenderTotals {
             sent_packets: self.sent_packets - earlier.sent_packets,
             retransmitted_packets: self.retransmitted_packets - earlier.retransmitted_packets,
             timeouts: self.timeouts - earlier.timeouts,
             fast_retransmits: self.fast_retransmits - earlier.fast_retransmits,
             marked_lost_packets: self.marked_lost_packets - earlier.marked_lost_packets,
             lost_tokens: self.lost_tokens.saturating_sub(earlier.lost_tokens),
-            watched: self.watched.since(&earlier.watched),
-        }
+            watched: None,
+        };
+        done.watch(&self.watched().since(&earlier.watched()));
+        done
     }
 }
 
@@ -121,7 +139,8 @@ pub struct FlowMeter {
     transfers: Option<Box<Transfers>>,
     /// What came before measuring began, if anything did.
     base: Option<Box<Base>>,
-    mss: Bytes,
+    /// As [`FlowMeasure::mss`], no more than 64 KiB.
+    mss: u32,
     is_reserved: bool,
 }
 
@@ -168,7 +187,7 @@ impl FlowMeter {
             rtt: None,
             transfers: None,
             base: None,
-            mss,
+            mss: mss.as_u64() as u32,
             is_reserved: false,
         }
     }
@@ -278,7 +297,7 @@ impl FlowMeter {
             sender: sender.since(&base.sender),
             cwnd_minimum: if is_known { self.cwnd_minimum } else { Bytes::ZERO },
             cwnd_maximum: self.cwnd_maximum,
-            mss: self.mss,
+            mss: Bytes::new(self.mss.into()),
             is_reserved: self.is_reserved,
             rtt: self.rtt.map_or_else(Histogram::new, |rtt| *rtt),
             transfers: self.transfers,

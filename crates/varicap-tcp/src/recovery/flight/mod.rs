@@ -287,9 +287,8 @@ impl Flight {
     pub(super) fn take_blocks(&mut self, segment: &Segment, moment: &Moment, progress: &mut Progress) {
         let una = segment.ack;
         for (place, &(from, to)) in self.known.begin(segment).iter().enumerate() {
-            let block = (una.saturating_add(u64::from(from)), una.saturating_add(u64::from(to)));
-            if self.known.is_news(place, block, self.end) {
-                self.hold(block.0, block.1, moment, progress);
+            if self.known.is_news(place, (from, to), self.end) {
+                self.hold(una + u64::from(from), una + u64::from(to), moment, progress);
             }
         }
     }
