@@ -37,6 +37,20 @@ fn a_frame_takes_its_transmission_time_and_the_delay() {
 }
 
 #[test]
+fn what_is_inside_is_seen_in_the_order_in_which_it_comes_out() {
+    for hastened in [false, true] {
+        let (mut link, mut log) = (link(&parts(constant(12_000_000)), 1), Log::default());
+        if hastened {
+            link.hasten();
+        }
+        (0..5).for_each(|number| link.push(ms(0), packet(number, 1500), &mut log));
+        let first = link.poll(ms(1), &mut log).map(|frame| frame.number);
+        let coming = |others| link.coming(others).map(|frame| frame.number);
+        assert_eq!((first, coming(0), coming(3), coming(4)), (Some(0), Some(1), Some(4), None), "{hastened}");
+    }
+}
+
+#[test]
 fn reports_come_in_order_each_with_its_own_time() {
     let (mut link, mut log) = (link(&parts(steps(&[(0, 12_000), (1, 6_000)])), 1), Log::default());
     link.push(ms(0), packet(0, 1500), &mut log);

@@ -7,6 +7,7 @@ use varicap_net::feedback::KnownRtt;
 use varicap_tcp::{Receiver, Segment, Sender};
 use varicap_units::{Span, Stream, Time};
 
+use crate::foresight;
 use crate::packet::{Label, Packet};
 
 /// Where packets of one direction of a connection set out, and what they have in common.
@@ -141,6 +142,29 @@ impl Connection {
         let flags = control | Packet::flags_of(segment.flags);
         let Outset { node, packet } = self.outsets[usize::from(direction == Packet::REVERSE)];
         (node, packet.of_segment(slot, segment.wire_size, flags))
+    }
+
+    /// Begins to load what an acknowledgement needs, if the packet to come `is_reverse`, or else what data does.
+    #[inline]
+    pub fn foresee(&self, is_reverse: bool) {
+        if is_reverse {
+            foresight::load(self);
+        } else {
+            foresight::load(&self.receiver);
+            foresight::load(&self.app);
+            foresight::load(&self.outsets);
+            foresight::load(&self.wake);
+        }
+    }
+
+    /// The same of what is no part of it.
+    #[inline]
+    pub fn foresee_aside(&self, is_reverse: bool) {
+        if is_reverse {
+            foresight::load_place(self.sender.aside());
+        } else {
+            self.receiver.aside().for_each(foresight::load_place);
+        }
     }
 
     /// Decides when the sender may answer an acknowledgement that arrived at `now`.

@@ -8,6 +8,7 @@ mod build;
 mod connection;
 mod course;
 mod episode;
+mod foresight;
 mod net;
 mod observe;
 mod packet;

@@ -12,6 +12,7 @@ use varicap_units::{Rate, Time, Work};
 use crate::audit::Audit;
 use crate::budget::Guard;
 use crate::connection::{Connection, Outset};
+use crate::foresight;
 use crate::observe::{LinkWatch, MarkedLosses, PipeWatch, Traffic};
 use crate::packet::{Packet, Pool};
 use crate::scheduler::Scheduler;
@@ -104,6 +105,33 @@ impl Net {
         watch.traffic.record(now, watch.link, PacketEvent::Delivery, &packet);
         self.count_out(&packet);
         Some(packet)
+    }
+
+    /// The packet that comes out of link `link` after `others` others, if it is then at the endpoint of a connection.
+    #[inline]
+    pub fn coming(&self, link: usize, others: usize) -> Option<Packet> {
+        let packet = *self.hops[link].link.coming(others)?;
+        (packet.ahead() == 0 && !packet.is_datagram()).then_some(packet)
+    }
+
+    /// Begins to load the packet that comes out of link `link` after `others` others.
+    #[inline]
+    pub fn foresee_place(&self, link: usize, others: usize) {
+        if let Some(packet) = self.hops[link].link.coming(others) {
+            foresight::load(packet);
+        }
+    }
+
+    /// Begins to load the segment of `packet`.
+    #[inline]
+    pub fn foresee(&self, packet: &Packet) {
+        foresight::load(self.traffic.segments.get(packet.segment()));
+    }
+
+    /// Whether more segments have been under way than a cache holds.
+    pub fn is_long(&self) -> bool {
+        const LONG: usize = 1 << 12;
+        self.traffic.segments.slots() > LONG
     }
 
     /// The instant at which link number `link` is to be polled next.

@@ -12,6 +12,7 @@ use varicap_units::{Bytes, Rate, Span, Time};
 use crate::audit::Audit;
 use crate::budget::Guard;
 use crate::connection::Connection;
+use crate::foresight;
 use crate::packet::{Packet, Pool};
 
 /// The meters of the flows of a run.
@@ -98,6 +99,20 @@ impl Observer {
     pub(crate) fn on_ack(&mut self, connection: &Connection, outcome: &AckOutcome) {
         if let Some(rtt) = outcome.rtt {
             self.flows[connection.rtt_meter as usize].on_rtt(rtt);
+        }
+    }
+
+    /// Begins to load the meter of `connection`.
+    #[inline]
+    pub(crate) fn foresee(&self, connection: &Connection) {
+        foresight::load(&self.flows[connection.meter as usize]);
+    }
+
+    /// Begins to load what counts its round trips.
+    #[inline]
+    pub(crate) fn foresee_round_trips(&self, connection: &Connection) {
+        if let Some(rtt) = self.flows[connection.rtt_meter as usize].round_trips() {
+            foresight::load(rtt);
         }
     }
 

@@ -335,6 +335,11 @@ impl<T: Default> Pool<T> {
         &self.slots[slot as usize]
     }
 
+    /// The number of slots, in use or free.
+    pub fn slots(&self) -> usize {
+        self.slots.len()
+    }
+
     /// The number of slots in use.
     #[cfg(debug_assertions)]
     pub fn in_use(&self) -> usize {

@@ -130,6 +130,12 @@ impl Scheduler {
         if self.rest < wake_of(node, at) { (at, node_of(self.rest)) } else { (at, node) }
     }
 
+    /// The node of the earliest wake that is kept sorted and may move, if there is one: a timer's.
+    #[inline]
+    pub fn first_timer(&self) -> Option<NodeId> {
+        if self.len > 0 { Some(node_of(self.heap[0])) } else { None }
+    }
+
     /// Sets the wake of a node that is kept outside the heap; false if it is not one.
     #[inline]
     fn set_kept(&mut self, node: NodeId, set: impl FnOnce(Time) -> Time) -> bool {

@@ -274,6 +274,15 @@ impl<F: Frame> Link<F> {
         self.line.pop_front().map(|arriving| arriving.frame)
     }
 
+    /// The frame that will probably come out after `others` others, if it is inside already: nothing depends on it.
+    #[inline]
+    pub fn coming(&self, others: usize) -> Option<&F> {
+        match &self.pipe {
+            Some(pipe) => pipe.coming(others),
+            None => self.line.get(others).map(|inside| &inside.frame),
+        }
+    }
+
     /// When the first of those under way comes out; never if there is none.
     #[inline]
     fn first_due(&self) -> Time {

@@ -149,6 +149,12 @@ impl<F: Frame> Pipe<F> {
         self.line.len() - self.held
     }
 
+    /// The frame that comes out after `others` others, if it is inside already.
+    #[inline]
+    pub(super) fn coming(&self, others: usize) -> Option<&F> {
+        self.line.get(others).map(|planned| &planned.frame)
+    }
+
     /// When the next frame comes out.
     #[inline]
     pub fn poll_at(&self) -> Time {

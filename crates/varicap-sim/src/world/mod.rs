@@ -14,12 +14,16 @@ use varicap_units::{Bytes, Rate, Time};
 
 use crate::build::Openers;
 use crate::connection::{Answer, Connection};
+use crate::foresight;
 use crate::net::Net;
 use crate::observe::Observer;
 use crate::packet::Packet;
 
 pub use policies::{Policies, Timetable};
 pub use source::{FeedbackNode, Source};
+
+/// More connections than this are a crowd: all of them do not fit into a cache.
+const CROWD: usize = 512;
 
 /// Links, wires, sources and connections of one run.
 pub struct World {
@@ -36,6 +40,8 @@ pub struct World {
     heard: Vec<(u32, Rate)>,
     /// Events handled so far.
     events: u64,
+    /// More is in use than a cache holds: what comes next begins to be loaded.
+    foresees: bool,
 }
 
 impl World {
@@ -61,6 +67,7 @@ impl World {
             feedback,
             heard: Vec::new(),
             events: 0,
+            foresees: false,
         }
     }
 
@@ -76,8 +83,11 @@ impl World {
             self.net.scheduler.reach(now);
             self.step(now, node);
             self.events += 1;
-            if self.events.is_multiple_of(EVENTS_BETWEEN_QUESTIONS) && !go_on(now) {
-                return false;
+            if self.events.is_multiple_of(EVENTS_BETWEEN_QUESTIONS) {
+                self.foresees = self.connections.len() > CROWD || self.net.is_long();
+                if !go_on(now) {
+                    return false;
+                }
             }
         }
         #[cfg(debug_assertions)]
@@ -133,6 +143,48 @@ impl World {
             due = self.net.link_due(link);
         }
         self.net.scheduler.wake(node, due);
+        if self.foresees {
+            self.foresee(link);
+        }
+    }
+
+    /// Begins to load what the packets need that come out of link `link` soon: where they are, a connection, what that points
+    /// to, and so on.
+    #[inline(never)]
+    fn foresee(&self, link: usize) {
+        self.net.foresee_place(link, 28);
+        let Some(packet) = self.net.coming(link, 12) else { return };
+        self.net.foresee(&packet);
+        if self.connections.len() <= CROWD {
+            return;
+        }
+        if let Some(connection) = self.connections.get(packet.owner() as usize) {
+            connection.foresee(packet.is_reverse());
+        }
+        if let Some(packet) = self.net.coming(link, 7)
+            && let Some(connection) = self.connections.get(packet.owner() as usize)
+        {
+            self.observer.foresee(connection);
+            connection.foresee_aside(packet.is_reverse());
+        }
+        if let Some(packet) = self.net.coming(link, 3)
+            && packet.is_reverse()
+            && let Some(connection) = self.connections.get(packet.owner() as usize)
+        {
+            self.observer.foresee_round_trips(connection);
+            connection.sender.far().into_iter().for_each(foresight::load_place);
+        }
+    }
+
+    /// Begins to load the connection whose timer is next.
+    #[inline(never)]
+    fn foresee_timer(&self) {
+        if let Some(node) = self.net.scheduler.first_timer()
+            && let Node::Connection(owner) = self.net.nodes().of(node)
+            && let Some(connection) = self.connections.get(owner as usize)
+        {
+            connection.foresee(true);
+        }
     }
 
     #[cold]
@@ -219,8 +271,14 @@ impl World {
             self.observer.on_window(connection, now);
             let node = self.net.nodes().connection(owner);
             connection.wake = self.net.scheduler.polled(node, now, connection.wake_by());
+            if self.foresees {
+                self.foresee_timer();
+            }
         } else {
             self.poll_connection(now, owner);
+            if self.foresees {
+                self.foresee_timer();
+            }
         }
     }
 

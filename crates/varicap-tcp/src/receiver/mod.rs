@@ -13,6 +13,7 @@ use crate::ack_policy::AckPolicy;
 use crate::config::TcpConfig;
 use crate::congestion::EcnNeed;
 use crate::ecn::EcnMode;
+use crate::place::Place;
 use crate::segment::{Flags, MAX_SACK_BLOCKS, OPTION_ACCURATE_ECN, OPTION_TIMESTAMPS, Segment};
 use crate::sender::in_bytes;
 use accurate::Accurate;
@@ -149,6 +150,12 @@ impl Receiver {
             receiver.begin_accurate(accurate);
         }
         receiver
+    }
+
+    /// What the next segment reads and is no part of this.
+    pub fn aside(&self) -> impl Iterator<Item = Place> + '_ {
+        let delay = self.delay.as_deref().map(Place::of);
+        delay.into_iter().chain(self.held.front().map(Place::of))
     }
 
     /// From now on each packet is acknowledged by itself, with its own mark: for a congestion control that

@@ -27,6 +27,7 @@ use varicap_units::{Span, Time};
 
 use crate::config::TcpConfig;
 use crate::congestion::EcnNeed;
+use crate::place::Place;
 use duplicates::Duplicates;
 use exchange::Held;
 pub(crate) use exchange::{Arrival, Clock, Expiry, Reaction, Signal, Space};
@@ -125,6 +126,10 @@ trait Rules {
     }
     /// What it has learnt of the order of arrivals, if that matters to it.
     fn order(&self) -> Option<Order> {
+        None
+    }
+    /// What the next acknowledgement reads and lies elsewhere.
+    fn far(&self) -> Option<Place> {
         None
     }
 }
@@ -227,6 +232,16 @@ impl LossRecovery {
             tracks: config.recovery.tracks(),
             probes: config.recovery.rack().is_some_and(|rack| rack.tail_loss_probe),
         }
+    }
+
+    /// Where its rules are.
+    pub(crate) fn place(&self) -> Place {
+        self.chosen.place()
+    }
+
+    /// What its rules read next and lies elsewhere.
+    pub(crate) fn far(&self) -> Option<Place> {
+        self.chosen.far()
     }
 
     /// Whether an acknowledgement of new data alone needs no look.

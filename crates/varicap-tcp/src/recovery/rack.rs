@@ -13,6 +13,7 @@ use super::{
     Arrival, Beliefs, Clock, Common, EchoCheck, Expiry, Held, Order, Reaction, Rules, Signal, Space, State,
 };
 use crate::config::TcpConfig;
+use crate::place::Place;
 
 /// A tail loss probe on its way. Source: RFC 8985 §7.
 #[derive(Clone, Copy, Debug)]
@@ -186,6 +187,10 @@ impl Rules for ByTime {
 
     fn order(&self) -> Option<Order> {
         Some(self.patience.order())
+    }
+
+    fn far(&self) -> Option<Place> {
+        self.flight.far()
     }
 
     fn head_left_at(&self) -> Option<Time> {

@@ -38,6 +38,12 @@ macro_rules! recoveries {
             fn new(config: &TcpConfig) -> Chosen {
                 match config.recovery { $( Recovery::$Variant { .. } => Chosen::$Variant(Box::new(Rules::new(config))), )+ }
             }
+            fn place(&self) -> Place {
+                match self { $( Chosen::$Variant(rules) => Place::of(&**rules), )+ }
+            }
+            fn far(&self) -> Option<Place> {
+                match self { $( Chosen::$Variant(rules) => rules.far(), )+ }
+            }
             #[inline]
             fn on_ack(
                 &mut self,

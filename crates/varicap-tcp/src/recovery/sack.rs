@@ -5,6 +5,7 @@ use varicap_units::part::Part;
 use super::scoreboard::Scoreboard;
 use super::{Arrival, Beliefs, Common, Expiry, Held, Reaction, Rules, Signal, Space, State};
 use crate::config::TcpConfig;
+use crate::place::Place;
 
 /// Selective acknowledgements.
 pub(crate) struct Sack;
@@ -108,6 +109,10 @@ impl Rules for Selective {
 
     fn beliefs(&self) -> Option<Beliefs> {
         Some(self.board.beliefs())
+    }
+
+    fn far(&self) -> Option<Place> {
+        self.board.far()
     }
 }
 

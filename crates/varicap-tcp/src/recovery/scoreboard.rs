@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 
 use super::known::Known;
 use super::{Beliefs, Found, note};
+use crate::place::Place;
 use crate::segment::Segment;
 
 /// The sender's picture of the receiver's out-of-order data. Ranges are `[start, end)` in bytes.
@@ -63,6 +64,11 @@ impl Scoreboard {
     /// Whether the receiver threw away what it had SACKed: it says that it holds the very byte that it asks for.
     pub(crate) fn is_reneged(&self, una: u64) -> bool {
         self.ranges.front().is_some_and(|&(start, _)| start <= una)
+    }
+
+    /// Where the first range is that was SACKed.
+    pub(crate) fn far(&self) -> Option<Place> {
+        self.ranges.front().map(Place::of)
     }
 
     pub(crate) fn clear(&mut self) {

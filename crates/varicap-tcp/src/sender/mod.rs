@@ -25,6 +25,7 @@ use varicap_units::{Amount, Bytes, Rate, Span, Stream, Time, Work};
 use crate::config::{Nagle, TcpConfig, WindowProbe};
 use crate::congestion::{CongestionControl, Controller, Counting, Halving, Start, Window};
 use crate::pacing::Pace;
+use crate::place::Place;
 use crate::recovery::{Beliefs, LossRecovery, Order, Reduction as ReductionChoice, Space, State};
 use crate::reservation::Reservation;
 use crate::segment::OPTION_TIMESTAMPS;
@@ -413,6 +414,16 @@ impl Sender {
     /// The congestion control.
     pub fn control(&self) -> &Controller {
         self.window.control()
+    }
+
+    /// What an acknowledgement reads and is no part of this: the state of recovery.
+    pub fn aside(&self) -> Place {
+        self.recovery.place()
+    }
+
+    /// What that points to, if the next acknowledgement reads it.
+    pub fn far(&self) -> Option<Place> {
+        self.recovery.far()
     }
 
     /// The end of the highest segment sent [B].

@@ -228,6 +228,12 @@ impl FlowMeter {
         self.rtt.get_or_insert_default().record(rtt.as_nanos());
     }
 
+    /// The round trips counted so far, if there are any.
+    #[inline]
+    pub fn round_trips(&self) -> Option<&Histogram> {
+        self.rtt.as_deref()
+    }
+
     /// Notes that the congestion window is `cwnd` from `at` on. Not for a group of transfers, which has many windows.
     #[inline]
     pub fn on_cwnd(&mut self, at: Time, cwnd: Bytes) {

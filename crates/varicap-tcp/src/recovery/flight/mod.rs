@@ -12,6 +12,7 @@ use varicap_units::{Span, Time};
 
 use super::Beliefs;
 use super::known::Known;
+use crate::place::Place;
 use crate::segment::Segment;
 use ring::{EVER_RESENT, LOST, RESENT, Ring, SACKED, Sent};
 
@@ -145,6 +146,11 @@ impl Flight {
     #[inline]
     pub(super) fn head_left_at(&self) -> Option<Time> {
         self.segments.front().map(|head| head.at)
+    }
+
+    /// Where the first segment is.
+    pub(super) fn far(&self) -> Option<Place> {
+        self.segments.front().map(Place::of)
     }
 
     /// The last segment sent.
