@@ -188,7 +188,7 @@ def _flow(rng: random.Random, chosen: dict[str, str]) -> Json:
         "ecn": rng.choice(ECN),
         "timestamps": rng.random() < 0.3,
         "handshake_ack": rng.random() < 0.5,
-        "ack": rng.choice(["every", "delayed", {"delayed": {"autotuning": rng.random() < 0.5, "quick": 3}}]),
+        "ack": rng.choice(["every", "delayed", {"delayed": _delayed(rng)}]),
         "pacing": rng.choice(["off", "linux"]),
         "pacing_credit": rng.random() < 0.5,
         "nagle": rng.choice(["off", "rfc896", "minshall"]),
@@ -210,6 +210,11 @@ def _flow(rng: random.Random, chosen: dict[str, str]) -> Json:
         for settings in flow["app"].values():
             settings.pop("heed", None)  # there is no rate to heed
     return flow
+
+
+def _delayed(rng: random.Random) -> Json:
+    """Delayed acknowledgements with what Linux does beyond the standard."""
+    return {"autotuning": rng.random() < 0.5, "quick": 3, "hertz": rng.choice([100, 250])}
 
 
 def _congestion(rng: random.Random, name: str) -> Json:

@@ -514,6 +514,11 @@ fn what_makes_no_sense_is_refused() {
         ),
         (
             "recovery = \"sack\"",
+            "ack = { delayed = { hertz = 3 } }",
+            "x.toml:9: flows.reno.tcp.ack.delayed.hertz: found `3`, expected 4 to 10000",
+        ),
+        (
+            "recovery = \"sack\"",
             "max_window = \"0 packets\"",
             "x.toml:9: flows.reno.tcp.max_window: found `0 packets`, expected an amount above zero, and below 1 EB",
         ),

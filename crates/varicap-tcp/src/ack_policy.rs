@@ -6,7 +6,7 @@ use varicap_units::part::{self, Checked, OnKernel, Part};
 use varicap_units::{Span, choice};
 
 /// Longest delay of an acknowledgement that the standard allows. Source: RFC 5681 §4.2.
-const LONGEST: Span = Span::from_millis(500);
+pub(crate) const LONGEST: Span = Span::from_millis(500);
 
 varicap_units::parts! {
     /// When the receiver acknowledges.
@@ -63,6 +63,10 @@ pub struct DelayedAck {
     /// that lets it grow is acknowledged at once: in slow start mostly all of them. What is advertised is `receive_window`
     /// nevertheless. Default: false (Linux: true, `tcp_moderate_rcvbuf`).
     pub autotuning: bool,
+    /// Ticks of the receiver's clock in a second, at least four: pauses are measured in them, and a delayed acknowledgement
+    /// leaves at the end of the one in which it is due, though not after 500 ms. Default: none, an exact clock (Linux: 250, on
+    /// most distributions).
+    pub hertz: Option<u32>,
 }
 
 impl Default for DelayedAck {
@@ -76,6 +80,7 @@ impl Default for DelayedAck {
             short_at_once: false,
             sack_compression: None,
             autotuning: false,
+            hertz: None,
         }
     }
 }
@@ -95,6 +100,9 @@ impl Part for DelayedAck {
             part::positive("sack_compression", delay)?;
             let good = delay <= LONGEST;
             part::require("sack_compression", good, delay, "at most 500 ms (RFC 5681 §4.2)")?;
+        }
+        if let Some(hertz) = self.hertz {
+            part::require("hertz", (4..=10_000).contains(&hertz), hertz, "4 to 10000")?;
         }
         Ok(())
     }
@@ -121,6 +129,7 @@ impl DelayedAck {
             short_at_once: true,
             sack_compression: Some(Span::from_millis(1)),
             autotuning: true,
+            hertz: Some(250),
         }
     }
 

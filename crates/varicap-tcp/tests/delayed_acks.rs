@@ -281,6 +281,28 @@ fn an_answer_may_carry_the_acknowledgement_of_one_short_segment() {
     }
 }
 
+/// Linux 6.18 with 250 ticks a second: the delay is ten of them from the one under way, and the timer fires in the next one.
+#[test]
+fn ticks_hold_a_delayed_acknowledgement_for_up_to_two_of_them() {
+    let ticking = DelayedAck { hertz: Some(250), ..plain() };
+    for (arrives, leaves) in [(0, 44), (1, 44), (3, 44), (4, 48), (7, 48)] {
+        let mut receiver = with(ticking);
+        assert!(answer(&mut receiver, ms(arrives), &data(0)).is_empty());
+        assert_eq!(receiver.poll_at(), ms(leaves), "arrived at {arrives} ms");
+    }
+    // RFC 5681 §4.2: none leaves after 500 ms.
+    let longest = DelayedAck { hertz: Some(4), timeout: Span::from_millis(500), ..plain() };
+    assert_eq!(delay_after(longest, &[0]), 500.0);
+}
+
+/// After 80 ms in vain, and with 4 ms until the timer fires: 51 ms are a pause of 12 ticks, and 53 ms one of 13.
+#[test]
+fn pauses_are_measured_in_ticks() {
+    let ticking = DelayedAck { hertz: Some(250), ..adaptive() };
+    assert_eq!(delay_after(ticking, &[0, 51]), (48 + 4 + 40 + 48 - 51) as f64);
+    assert_eq!(delay_after(ticking, &[0, 53]), (52 + 4 + 40 + 52 - 53) as f64);
+}
+
 #[test]
 fn delays_beyond_the_standard_are_refused() {
     assert!(DelayedAck::linux().check().is_ok());
@@ -288,6 +310,7 @@ fn delays_beyond_the_standard_are_refused() {
     assert!(DelayedAck { maximum: half, ..plain() }.check().is_err());
     assert!(DelayedAck { maximum: Some(Span::from_millis(39)), ..plain() }.check().is_err());
     assert!(DelayedAck { sack_compression: half, ..plain() }.check().is_err());
+    assert!(DelayedAck { hertz: Some(3), ..plain() }.check().is_err());
     assert!(DelayedAck { sack_compression: Some(Span::ZERO), ..plain() }.check().is_err());
 }
 

@@ -281,12 +281,13 @@ fn configs() -> impl Strategy<Value = TcpConfig> {
 /// Delayed acknowledgements of every second segment, with any of the habits that may be added.
 fn policies() -> impl Strategy<Value = DelayedAck> {
     let maximum = prop_oneof![Just(None), (40u64..=500).prop_map(|ms| Some(Span::from_millis(ms)))];
-    (maximum, 0u32..20, any::<[bool; 3]>()).prop_map(|(maximum, quick, switches)| DelayedAck {
+    (maximum, 0u32..20, any::<[bool; 4]>()).prop_map(|(maximum, quick, switches)| DelayedAck {
         maximum,
         quick,
         count_bytes: switches[0],
         short_at_once: switches[1],
         sack_compression: switches[2].then_some(Span::from_millis(1)),
+        hertz: switches[3].then_some(250),
         ..DelayedAck::default()
     })
 }

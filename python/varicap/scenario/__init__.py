@@ -492,6 +492,12 @@ class DelayedAck(Part):
 
     What is advertised is `receive_window` nevertheless. Default: false (Linux: true, `tcp_moderate_rcvbuf`).
     """
+    hertz: int | None = None
+    """Ticks of the receiver's clock in a second: pauses are measured in them, and a delayed acknowledgement leaves at
+    the end of the one in which it is due.
+
+    Default: none, an exact clock (Linux: 250, on most distributions).
+    """
 
 
 AckPolicy: TypeAlias = Literal["every", "delayed"] | DelayedAck

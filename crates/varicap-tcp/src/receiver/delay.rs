@@ -5,9 +5,10 @@
 use varicap_units::{Span, Time};
 
 use super::growth::Growth;
-use crate::ack_policy::DelayedAck;
+use crate::ack_policy::{DelayedAck, LONGEST};
 use crate::config::TcpConfig;
 use crate::segment::{Flags, Segment};
+use crate::timer::step::Step;
 
 /// Out-of-order segments that are acknowledged at once before they are acknowledged together (TCP_FASTRETRANS_THRESH).
 const NOT_COMPRESSED: u32 = 3;
@@ -39,6 +40,8 @@ pub(super) struct Delay {
     delay: Span,
     least: Span,
     longest: Span,
+    /// The clock's ticks, if it has any: all of these are whole ones then.
+    tick: Option<Step>,
     /// Arrival of the latest data in order; never before the first.
     latest: Time,
     /// When the SYN was answered, and the round-trip time that followed from the end of the handshake.
@@ -59,6 +62,15 @@ pub(super) struct Delay {
 impl Delay {
     pub(super) fn new(policy: &DelayedAck, config: &TcpConfig) -> Delay {
         let mss = config.mss.as_u64().max(1);
+        let tick = policy.hertz.map(|hertz| Step::new(Span::from_secs(1) / u64::from(hertz.max(1))));
+        // In whole ticks, with one to spare for the tick under way.
+        let whole = |span: Span| match tick {
+            Some(tick) => {
+                let most = tick.whole(LONGEST.as_nanos()).saturating_sub(1);
+                Span::from_nanos(tick.whole_up(span.as_nanos()).min(most) * tick.step)
+            }
+            None => span,
+        };
         Delay {
             quick: 0,
             most_quick: policy.quick,
@@ -66,9 +78,10 @@ impl Delay {
             ends_at_once: policy.short_at_once,
             end_waits: false,
             answers: false,
-            delay: policy.timeout,
-            least: policy.timeout,
-            longest: policy.maximum.unwrap_or(policy.timeout),
+            delay: whole(policy.timeout),
+            least: whole(policy.timeout),
+            longest: whole(policy.maximum.unwrap_or(policy.timeout)),
+            tick,
             latest: Time::NEVER,
             answered: None,
             rtt: None,
@@ -104,15 +117,16 @@ impl Delay {
     /// `segment` brought data in order, when `window` bytes were advertised and so many `held` out of order.
     #[inline]
     pub(super) fn on_data(&mut self, now: Time, segment: &Segment, window: u64, held: impl FnOnce() -> u64) {
-        let pause = now.since(self.latest);
+        let tick = self.on_clock(now);
+        let pause = tick.since(self.latest);
         if self.latest.is_never() {
             self.grant(window, self.most_quick);
         } else if pause <= self.least / 2 {
-            self.delay = self.delay / 2 + self.least / 2;
+            self.delay = self.part(self.delay, 2) + self.part(self.least, 2);
         } else {
             self.on_pause(pause, window);
         }
-        self.latest = now;
+        self.latest = tick;
         if let Some(growth) = &mut self.growth {
             self.quick |= u32::from(growth.on_data(segment, held));
             if u64::from(segment.len) >= self.mss {
@@ -140,7 +154,7 @@ impl Delay {
     #[cold]
     fn on_pause(&mut self, pause: Span, window: u64) {
         if pause < self.delay {
-            self.delay = (self.delay / 2 + pause).min(self.rto());
+            self.delay = (self.part(self.delay, 2) + pause).min(self.rto());
         } else if pause > self.rto() {
             // The sender has probably restarted its window.
             self.grant(window, self.most_quick);
@@ -203,13 +217,15 @@ impl Delay {
     pub(super) fn deadline(&self, now: Time, pending: Time) -> Option<Time> {
         let mut delay = self.delay;
         if delay > self.least {
-            let rtt = self.rtt.map_or(self.longest, |rtt| rtt.max(self.least));
+            let rtt = self.rtt.map_or(self.longest, |rtt| self.whole_up(rtt).max(self.least));
             delay = delay.min(rtt).min(self.longest);
         }
-        if pending <= now + delay / 4 {
+        // A timer fires in the tick after the one in which it is due (`timer::linux`).
+        let from = self.on_clock(now) + self.tick.map_or(Span::ZERO, |tick| Span::from_nanos(tick.step));
+        if pending <= from + self.part(delay, 4) {
             return None;
         }
-        Some(pending.min(now + delay))
+        Some(pending.min(from + delay))
     }
 
     /// Until when the acknowledgement of out-of-order data may wait; `None`: not at all. `is_near`: it belongs to one of the
@@ -257,10 +273,28 @@ impl Delay {
 
     /// Data of this host leaves and carries an acknowledgement: soon after data arrived, it is an answer.
     pub(super) fn on_data_sent(&mut self, now: Time) {
-        self.answers |= !self.latest.is_never() && now.since(self.latest) < self.delay;
+        self.answers |= !self.latest.is_never() && self.on_clock(now).since(self.latest) < self.delay;
     }
 
     fn rto(&self) -> Span {
-        self.rtt.map_or(FIRST_RTO, |rtt| rtt + (rtt * 2).max(LEAST_DEVIATION))
+        self.whole_up(self.rtt.map_or(FIRST_RTO, |rtt| rtt + (rtt * 2).max(LEAST_DEVIATION)))
+    }
+
+    /// What the clock shows at `now`.
+    #[inline]
+    fn on_clock(&self, now: Time) -> Time {
+        self.tick.map_or(now, |tick| Time::from_nanos(tick.whole(now.as_nanos()) * tick.step))
+    }
+
+    /// One of so many parts of `span`, in whole ticks.
+    #[inline]
+    fn part(&self, span: Span, parts: u64) -> Span {
+        let part = span / parts;
+        self.tick.map_or(part, |tick| Span::from_nanos(tick.whole(part.as_nanos()) * tick.step))
+    }
+
+    #[inline]
+    fn whole_up(&self, span: Span) -> Span {
+        self.tick.map_or(span, |tick| Span::from_nanos(tick.round_up(span.as_nanos())))
     }
 }

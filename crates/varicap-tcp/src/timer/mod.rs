@@ -5,7 +5,7 @@ use varicap_units::{Span, Time};
 mod linux;
 mod multiple;
 mod rfc6298;
-mod step;
+pub(crate) mod step;
 mod ticks;
 
 /// The registry of retransmission timers: the choice in a scenario file, and the static dispatch to the chosen rule.

@@ -4,14 +4,14 @@ use varicap_units::Span;
 
 /// Whole multiples of a step, without a division instruction for each acknowledgement.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Step {
-    pub(super) step: u64,
+pub(crate) struct Step {
+    pub(crate) step: u64,
     /// floor(2^64 / step); unused when the step is 1.
     reciprocal: u64,
 }
 
 impl Step {
-    pub(super) fn new(step: Span) -> Step {
+    pub(crate) fn new(step: Span) -> Step {
         let step = step.as_nanos().max(1);
         let reciprocal = u64::try_from((1u128 << 64) / u128::from(step)).unwrap_or(u64::MAX);
         Step { step, reciprocal }
@@ -19,21 +19,21 @@ impl Step {
 
     /// floor(n / step). The product with the rounded-down reciprocal is short by at most one.
     #[inline]
-    pub(super) fn whole(self, n: u64) -> u64 {
+    pub(crate) fn whole(self, n: u64) -> u64 {
         let guess = ((u128::from(n) * u128::from(self.reciprocal)) >> 64) as u64;
         guess + u64::from(n - guess * self.step >= self.step)
     }
 
     /// ceil(n / step).
     #[inline]
-    pub(super) fn whole_up(self, n: u64) -> u64 {
+    pub(crate) fn whole_up(self, n: u64) -> u64 {
         let floor = self.whole(n);
         floor + u64::from(floor * self.step != n)
     }
 
     /// The next multiple, which `n` itself may be.
     #[inline]
-    pub(super) fn round_up(self, n: u64) -> u64 {
+    pub(crate) fn round_up(self, n: u64) -> u64 {
         let rest = n - self.whole(n) * self.step;
         if rest == 0 { n } else { n.saturating_add(self.step - rest) }
     }

@@ -79,6 +79,7 @@ ACKNOWLEDGEMENTS = {"tcp.ack"} | table(
     "short_at_once",
     "sack_compression",
     "autotuning",
+    "hertz",
 )
 """Delayed acknowledgements, where data keeps coming."""
 

@@ -117,6 +117,7 @@ def merged(setup: Setup, given: Mapping[str, Any]) -> dict[str, Any]:
         tcp["recovery"] = {"rack": {**parameters, **off}}
     if setup.timer == "linux" and "timer" not in given:
         tcp["timer"] = {"linux": {**_EXACT_TIMER, **tcp.get("timer", {}).get("linux", {})}}
+        tcp.setdefault("ack", {"delayed": {"hertz": _EXACT_TIMER["hertz"]}})
     if D_SACK in setup.off and "dsack" not in given:
         tcp["dsack"] = False
     return tcp
