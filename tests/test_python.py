@@ -5,10 +5,11 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -184,6 +185,22 @@ def test_tables_have_units_and_go_to_arrow(fixed: Path) -> None:
     series = result.flow_series
     assert series.num_rows == 2 * 200, "20 s of both runs, each 100 ms"
     assert set(series["replication"].to_pylist()) == {0, 1}
+
+
+def test_saving_builds_each_table_once(fixed: Path, tmp_path: Path) -> None:
+    found = varicap.run(fixed, seeds=2, overrides={"duration": "15 s"})
+    built: list[str] = []
+
+    class Counted:
+        """Results that note which tables are asked for."""
+
+        def __getattr__(self, name: str) -> object:
+            if name in ("flows", "groups", "links"):
+                built.append(name)
+            return getattr(found.data, name)
+
+    replace(found, data=cast(Any, Counted())).save(tmp_path)
+    assert sorted(built) == ["flows", "groups", "links"]
 
 
 def test_series_agree_with_the_summary(fixed: Path) -> None:

@@ -20,6 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import varicap
+import varicap._core as _core
 from varicap import study
 from varicap.study import Axis, DesignError, StudyError, points, work
 from varicap.study.store import Folder
@@ -119,6 +120,58 @@ def test_a_study_is_what_single_runs_are(tmp_path: Path) -> None:
         expected = alone.summary["flows"][0]["goodput_bps"]
         assert line[LIMIT] == limit
         assert [line["mean"], line["lo"], line["hi"]] == pytest.approx([expected[key] for key in ("mean", "lo", "hi")])
+
+
+def test_a_study_parses_its_text_once_and_simulates_a_piece_in_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    template, calls = _core.Template, dict.fromkeys(("parsed", "checked", "simulated"), 0)
+
+    class Counted:
+        """A template that counts what is asked of it; whatever else reads or simulates a point fails."""
+
+        def __init__(self, *text: Any, **options: Any) -> None:
+            calls["parsed"] += 1
+            self.of = template(*text, **options)
+
+        def fitting(self, points: Any, **options: Any) -> Any:
+            calls["checked"] += 1
+            return self.of.fitting(points, **options)
+
+        def run(self, spans: Any, **options: Any) -> Any:
+            calls["simulated"] += 1
+            return self.of.run(spans, **options)
+
+    def alone(*_: object, **__: object) -> None:
+        raise AssertionError("a run of its own")
+
+    base = varicap.load(ROOT / "examples/fixed.toml", SHORT)
+    limits = [f"{number} packets" for number in range(2, 42)]
+    expected = study.sweep(base, {LIMIT: limits}, seeds=3, jobs=1)
+    monkeypatch.setattr(_core, "Template", Counted)
+    monkeypatch.setattr(_core, "run", alone)
+    work._template.cache_clear()
+    pieces: list[int] = []
+    found = study.sweep(
+        base, {LIMIT: limits}, seeds=3, jobs=1, piece_s=60.0, progress=lambda _, done, __: pieces.append(done)
+    )
+    work._template.cache_clear()
+    # Where the points are checked, and where they are simulated: in a cluster these are two machines.
+    assert calls == {"parsed": 2, "checked": 1, "simulated": len(pieces) - 1}
+    assert len(pieces) < 15
+    assert found.flows["goodput_bps"].equals(expected.flows["goodput_bps"])
+
+
+def test_points_are_checked_up_to_the_first_that_is_wrong() -> None:
+    template = _core.Template(varicap.load(ROOT / "examples/fixed.toml").to_json(), "fixed", ".", option="--over")
+    right, wrong = [(LIMIT, "5 packets")], [(LIMIT, "5 kilos")]
+    budget = _core.Budget(None, "1 h")
+    for first in (0, 1, 7, 39):
+        points = [wrong if number in (first, 39) else right for number in range(40)]
+        assert template.fitting(points, budget=budget, at_a_time=4) == (first, [])
+    assert template.fitting([right] * 3, budget=budget, at_a_time=1) == (3, [])
+    assert template.fitting([right] * 3, budget=_core.Budget("1 B", None), at_a_time=1) == (0, [])
+    with pytest.raises(varicap.ScenarioError, match=r"--over .*5 kilos") as caught:
+        template.at(wrong)
+    assert caught.value.found == '"5 kilos"'
 
 
 def test_differences_are_paired_because_all_points_face_the_same_channel() -> None:

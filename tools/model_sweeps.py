@@ -13,7 +13,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import varicap
+from varicap._blas import one_thread
+
+one_thread()  # as in every command, and before NumPy is imported: its threads would wait, and be counted
+import varicap  # noqa: E402
 
 ROOT = Path(__file__).parent.parent
 FORWARD = "topology.dumbbell.forward"

@@ -50,6 +50,9 @@ class MissingControlError(ScenarioError):
 class LimitError(ScenarioError):
     """A run that would take, or has taken, more memory or time than it may."""
 
+    point: int | None
+    """The number of the point that it is about, in `Template.run`."""
+
 class RunError(RuntimeError):
     """A run failed: a fault of the engine, never of the scenario."""
 
@@ -158,6 +161,37 @@ class Scenario:
         """For each flow with a policy from a file: its name, the file, the sizes of an observation and an action."""
     def capacity_bps(self, link: str) -> float:
         """Long-run mean capacity of a link [b/s]."""
+
+@final
+class Template:
+    """The text of a scenario, parsed once, which is read at many points."""
+
+    def __new__(cls, text: str, name: str, base_dir: str, *, option: str = "--set") -> Template:
+        """Of JSON, as `Scenario.from_json` reads it.  Raises `ScenarioError` if it is none."""
+    def at(self, settings: Sequence[tuple[str, str]]) -> Scenario:
+        """The scenario at a point: what `Scenario.from_json` reads with these overrides, and its errors."""
+    def fitting(
+        self, points: Sequence[Sequence[tuple[str, str]]], *, budget: Budget, at_a_time: int
+    ) -> tuple[int, list[tuple[str, Path]]]:
+        """How many of the points can be read, and have runs that fit the budget, up to the first that has not.
+
+        The second is the traces of these points.
+        """
+    def run(
+        self,
+        spans: Sequence[tuple[int, Sequence[tuple[str, str]], int, int]],
+        *,
+        seed: int,
+        budget: Budget,
+        policies: Callable[[Scenario], Mapping[str, Callable[..., Any]]],
+        progress: ProgressCallback | None = None,
+    ) -> tuple[list[list[Column]], list[tuple[str, Path]], float]:
+        """Simulate spans on one core: number of the point, its settings, first replication, how many.
+
+        Returns the columns of flows, groups and links, with the number of the point before all others, the traces that
+        were read, and the time that the simulations took [s].  `policies` reads the files of policies, if a scenario
+        names some.  `LimitError` says at which point.
+        """
 
 def shell(
     scenario: Scenario,

@@ -13,7 +13,7 @@ pub mod scenario;
 
 pub use error::{Excerpt, ScenarioError};
 pub use mistakes::Mistakes;
-pub use read::{Format, Written};
+pub use read::{Format, Parsed, Written};
 pub use resolve::ReadFile;
 pub use resolve::estimate::{Estimate, Limits, Plan, changes_per_second};
 pub use resolve::explain::{Explained, explain};

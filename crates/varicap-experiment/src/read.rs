@@ -90,10 +90,30 @@ pub(crate) fn without_nulls(json: &mut serde_json::Value) {
     }
 }
 
+/// The tree of a text without settings, from which scenarios with many settings are read without parsing it again.
+#[derive(Clone, Debug)]
+pub struct Parsed(Source);
+
 impl Written<'_> {
     /// The scenario; an error is the first mistake. [`Written::mistakes`] finds the others.
     pub fn read(&self) -> Result<Scenario, ScenarioError> {
-        let mut source = self.source()?;
+        self.read_tree(self.source()?)
+    }
+
+    /// Reads the text alone, for [`Written::read_parsed`].
+    pub fn parse(&self) -> Result<Parsed, ScenarioError> {
+        self.source().map(Parsed)
+    }
+
+    /// The same as [`Written::read`], if `parsed` is what [`Written::parse`] makes of the same text.
+    pub fn read_parsed(&self, parsed: &Parsed) -> Result<Scenario, ScenarioError> {
+        let mut source = parsed.0.clone();
+        source.settings = self.settings.to_vec();
+        self.read_tree(source)
+    }
+
+    /// The scenario of a tree to which the settings are yet to be applied.
+    fn read_tree(&self, mut source: Source) -> Result<Scenario, ScenarioError> {
         for index in 0..self.settings.len() {
             self.apply(&mut source, index)?;
         }
@@ -206,7 +226,8 @@ fn enter<'a>(
         schema::Kind::Table(_) => {}
         // Otherwise a misspelt name of a flow would add another flow.
         schema::Kind::Named if node.get(key).is_none() => {
-            let names: Vec<String> = node.table().into_iter().flat_map(Table::keys).cloned().collect();
+            let names: Vec<String> =
+                node.table().into_iter().flat_map(|table| table.keys()).cloned().collect();
             return Err(unknown(here(), key, &names));
         }
         schema::Kind::Named => {}
@@ -265,16 +286,18 @@ fn share_tcp(root: &mut Node) {
     let Some(shared) = root.get("tcp").cloned() else { return };
     let Value::Table(defaults) = &shared.value else { return };
     let Some(Value::Table(flows)) = root.get_mut("flows").map(|node| &mut node.value) else { return };
-    for flow in flows.values_mut() {
+    let lacks = |flow: &Node| {
+        let Some(flow) = flow.table().filter(|flow| !flow.contains_key("datagrams")) else { return false };
+        let tcp = flow.get("tcp").map(Node::table);
+        tcp.is_none_or(|tcp| tcp.is_some_and(|tcp| defaults.keys().any(|key| !tcp.contains_key(key))))
+    };
+    for flow in flows.values_mut().filter(|flow| lacks(flow)) {
         let Value::Table(flow) = &mut flow.value else { continue };
-        if flow.contains_key("datagrams") {
-            continue;
-        }
         let tcp = flow
             .entry("tcp".to_owned())
             .or_insert_with(|| Node { value: Value::default(), ..shared.clone() });
         let Value::Table(tcp) = &mut tcp.value else { continue };
-        for (key, value) in defaults {
+        for (key, value) in defaults.iter() {
             tcp.entry(key.clone()).or_insert_with(|| value.clone());
         }
     }

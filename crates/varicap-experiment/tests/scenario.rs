@@ -1,6 +1,8 @@
 //! Reading and resolving scenarios: defaults, merging, settings, routes.
 
-use varicap_experiment::{Estimate, Limits, Network, Plan, Scenario, ScenarioError, Transport, explain};
+use varicap_experiment::{
+    Estimate, Format, Limits, Network, Plan, Scenario, ScenarioError, Transport, Written, explain,
+};
 use varicap_units::{Amount, Bytes, Rate, Span};
 
 const FIXED: &str = r#"
@@ -94,6 +96,32 @@ fn settings_change_values_and_the_parameters_of_choices() {
     assert_eq!(network.links[1].parts.delay.mean(), Span::from_millis(50));
     // Two flows share the queue: 540 bytes at 0.8 Mb/s.
     assert_eq!(network.flows[0].jitter, Span::from_micros(5400));
+}
+
+#[test]
+fn a_text_that_was_parsed_once_is_read_at_many_points() {
+    const DELAY: &str = "topology.dumbbell.forward.delay";
+    const QUEUE: &str = "topology.dumbbell.forward.queue.drop-tail.limit";
+    let whole = read(FIXED).to_json().to_string();
+    let points: [&[(&str, &str)]; 6] = [
+        &[],
+        &[(DELAY, "20 ms"), (QUEUE, "7 packets")],
+        &[("tcp.congestion", "cubic")],
+        &[("flows.reno.tcp.stack", "rfc")],
+        &[(DELAY, "nonsense")],
+        &[],
+    ];
+    for (text, format) in [(FIXED, Format::Toml), (&whole, Format::Value)] {
+        let base = Written { text, format, file: "x", settings: &[], option: "--over" };
+        let parsed = base.parse().unwrap();
+        for point in points {
+            let point: Vec<(String, String)> =
+                point.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+            let written = Written { settings: &point, ..base };
+            // No point sees what another has set.
+            assert_eq!(written.read_parsed(&parsed), written.read(), "{point:?}");
+        }
+    }
 }
 
 #[test]

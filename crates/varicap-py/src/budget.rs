@@ -4,7 +4,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use varicap_experiment::{Estimate, Limits, Plan};
+use varicap_experiment::{Estimate, Limits, Plan, ScenarioError as Mistake};
 use varicap_sim::Budget;
 use varicap_units::QuantityError;
 
@@ -44,14 +44,18 @@ impl PyBudget {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         let threads = if threads == 0 { cores() } else { threads };
         let plan = Plan { runs, threads, series, packets, is_real_time: real_time };
-        let checked = py.detach(|| {
-            Estimate::of(&scenario.scenario, &scenario.networks).check_limits(&plan, self.budget.limits())
-        });
-        checked.map_err(|error| limit_error(&error))
+        py.detach(|| self.check_plan(scenario, &plan)).map_err(|error| limit_error(&error))
     }
 
     fn check_spent(&self) -> PyResult<()> {
         self.budget.check().map_err(|exceeded| LimitError::new_err(exceeded.to_string()))
+    }
+}
+
+impl PyBudget {
+    /// Checks whether the runs of a plan fit, by a rough estimate.
+    pub fn check_plan(&self, scenario: &PyScenario, plan: &Plan) -> Result<(), Mistake> {
+        Estimate::of(&scenario.scenario, &scenario.networks).check_limits(plan, self.budget.limits())
     }
 }
 

@@ -61,7 +61,9 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     scenario_error.setattr("at_least", false)?;
     module.add("ScenarioError", scenario_error)?;
     module.add("MissingControlError", py.get_type::<MissingControlError>())?;
-    module.add("LimitError", py.get_type::<LimitError>())?;
+    let limit_error = py.get_type::<LimitError>();
+    limit_error.setattr("point", py.None())?;
+    module.add("LimitError", limit_error)?;
     module.add("KernelCannotError", py.get_type::<KernelCannotError>())?;
     module.add("KernelLacksError", py.get_type::<KernelLacksError>())?;
     module.add("RunError", py.get_type::<RunError>())

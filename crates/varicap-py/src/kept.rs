@@ -21,7 +21,7 @@ type Ended = Vec<(usize, RunResult)>;
 
 /// Hands the runs that have ended to a Python callable, about once a second.
 pub struct Kept {
-    networks: Vec<Network>,
+    networks: Arc<[Network]>,
     ended: Arc<Mutex<Ended>>,
     recorded: Arc<Mutex<Vec<Recorded>>>,
     heard: Py<PyAny>,
@@ -30,7 +30,7 @@ pub struct Kept {
 
 impl Kept {
     /// Calls `heard` with a list of numbers and bytes; what runs recorded is looked up in `recorded`.
-    pub fn new(networks: Vec<Network>, recorded: Arc<Mutex<Vec<Recorded>>>, heard: Py<PyAny>) -> Kept {
+    pub fn new(networks: Arc<[Network]>, recorded: Arc<Mutex<Vec<Recorded>>>, heard: Py<PyAny>) -> Kept {
         Kept { networks, ended: Arc::default(), recorded, heard, looks: AtomicU32::new(0) }
     }
 

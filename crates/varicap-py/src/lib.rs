@@ -13,6 +13,7 @@ mod interrupt;
 mod kept;
 #[cfg(target_os = "linux")]
 mod kernel;
+mod points;
 mod policy;
 mod quantity;
 mod queue;
@@ -48,6 +49,8 @@ mod _core {
     #[cfg(target_os = "linux")]
     #[pymodule_export]
     use super::kernel::{kernel_check, kernel_enter, kernel_probe, kernel_run};
+    #[pymodule_export]
+    use super::points::PyTemplate;
     #[pymodule_export]
     use super::policy::PyQueueSample;
     #[pymodule_export]

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
-use varicap_experiment::results::{Recorded, RunResult, runs_table, summarise};
-use varicap_experiment::{Network, Transport};
+use varicap_experiment::results::{Recorded, RunResult, flows_table, groups_table, links_table, summarise};
+use varicap_experiment::{Network, Scenario, Transport};
 use varicap_net::LoadReactiveControl;
 use varicap_net::queue::QueuePolicy;
 use varicap_sim::{
@@ -31,13 +31,13 @@ use crate::scenario::{PyScenario, policy_of};
 use crate::tables::columns;
 
 /// Python callables that make controls, by name.
-type Makers = HashMap<String, Py<PyAny>>;
+pub type Makers = HashMap<String, Py<PyAny>>;
 
 /// The results of one or more runs of a scenario.
 #[pyclass(name = "Results", module = "varicap._core")]
 pub struct PyResults {
-    scenario: serde_json::Value,
-    networks: Vec<Network>,
+    scenario: Arc<Scenario>,
+    networks: Arc<[Network]>,
     runs: Vec<RunResult>,
     recorded: Vec<Recorded>,
 }
@@ -45,7 +45,7 @@ pub struct PyResults {
 impl PyResults {
     /// The results and records of `runs` of a scenario.
     pub fn new(scenario: &PyScenario, runs: Vec<RunResult>, recorded: Vec<Recorded>) -> PyResults {
-        let (networks, scenario) = (scenario.networks.clone(), scenario.scenario.to_json());
+        let (networks, scenario) = (scenario.networks.clone(), scenario.scenario.clone());
         PyResults { scenario, networks, runs, recorded }
     }
 }
@@ -76,19 +76,19 @@ impl PyResults {
     }
 
     fn summary(&self, py: Python<'_>) -> String {
-        py.detach(|| summarise(&self.runs, self.scenario.clone(), &self.networks).to_string())
+        py.detach(|| summarise(&self.runs, self.scenario.to_json(), &self.networks).to_string())
     }
 
     fn flows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        columns(py, runs_table(&self.runs).flows)
+        columns(py, flows_table(&self.runs))
     }
 
     fn groups<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        columns(py, runs_table(&self.runs).groups)
+        columns(py, groups_table(&self.runs))
     }
 
     fn links<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        columns(py, runs_table(&self.runs).links)
+        columns(py, links_table(&self.runs))
     }
 
     fn flow_series<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
@@ -136,9 +136,7 @@ pub fn run(
     budget: Option<&Bound<'_, PyBudget>>,
     finished: Option<Py<PyAny>>,
 ) -> PyResult<PyResults> {
-    check_controls(scenario, controls.as_ref())?;
-    check_queues(scenario, queues.as_ref())?;
-    check_policies(scenario, controls.as_ref(), policies.as_ref())?;
+    check_supplied(scenario, controls.as_ref(), queues.as_ref(), policies.as_ref())?;
     let controls = controls.map(Arc::new);
     let raised = Raised::default();
     let recorded = Arc::new(Mutex::new(Vec::new()));
@@ -183,8 +181,20 @@ pub fn run(
     Ok(PyResults::new(scenario, runs, recorded))
 }
 
+/// Checks that everything that the scenario leaves to Python was given.
+pub fn check_supplied(
+    scenario: &PyScenario,
+    controls: Option<&Makers>,
+    queues: Option<&Makers>,
+    policies: Option<&Makers>,
+) -> PyResult<()> {
+    check_controls(scenario, controls)?;
+    check_queues(scenario, queues)?;
+    check_policies(scenario, controls, policies)
+}
+
 /// The exception for a run without a result.
-fn raised_by(error: &SimError) -> PyErr {
+pub fn raised_by(error: &SimError) -> PyErr {
     match error {
         SimError::OverBudget { .. } => LimitError::new_err(error.to_string()),
         SimError::Interrupted | SimError::Failed(_) => RunError::new_err(error.to_string()),
@@ -227,7 +237,7 @@ fn link_policies(makers: Arc<Makers>, raised: Raised) -> Arc<PolicyFactory> {
 }
 
 /// Makes deciders with Python callables: `files` by the names of their files, others by their own names.
-fn decider_factory(files: Makers, named: Option<Arc<Makers>>, raised: Raised) -> Arc<DeciderFactory> {
+pub fn decider_factory(files: Makers, named: Option<Arc<Makers>>, raised: Raised) -> Arc<DeciderFactory> {
     Arc::new(move |source: &str, connection: &str| {
         let make = files.get(source).or_else(|| named.as_ref()?.get(source))?;
         match Python::attach(|py| PythonDecider::new(py, make, connection, &raised)) {

@@ -4,10 +4,14 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use varicap_experiment::{FlowSpec, Format, Network, Scenario, Transport, Written, explain, facts};
+use varicap_experiment::{
+    FlowSpec, Format, Mistakes, Network, Scenario, ScenarioError as Mistake, Transport, Written, explain,
+    facts,
+};
 use varicap_tcp::congestion::PolicyConfig;
 use varicap_tcp::{Congestion, TcpConfig};
 
@@ -18,28 +22,42 @@ const MOST_TRACE_BYTES: u64 = 1 << 29;
 
 /// A scenario that was read and checked.
 #[pyclass(frozen, name = "Scenario", module = "varicap._core")]
+#[derive(Clone)]
 pub struct PyScenario {
     /// The scenario as it was written, with all defaults filled in.
-    pub scenario: Scenario,
+    pub scenario: Arc<Scenario>,
     /// The networks that it describes: one, or one for each flow if flows are isolated.
-    pub networks: Vec<Network>,
+    pub networks: Arc<[Network]>,
     base_dir: String,
     traces: Vec<(String, PathBuf)>,
 }
 
 impl PyScenario {
     fn new(py: Python<'_>, written: Written<'_>, base_dir: String) -> PyResult<PyScenario> {
-        let mut files = Files::below(&base_dir);
-        let read = py.detach(|| {
-            let both = written.read().and_then(|scenario| {
-                let networks = scenario.networks(&mut |name| files.open(name))?;
-                Ok((scenario, networks))
-            });
-            both.map_err(|first| written.mistakes(first, &mut |name| files.open(name)))
+        let read = py.detach(|| PyScenario::resolved(&written, written.read(), &base_dir));
+        read.map_err(|mistakes| scenario_errors(&mistakes))
+    }
+
+    /// What was read of `written`, with its networks; files that it names are looked up from `base_dir`.
+    pub fn resolved(
+        written: &Written<'_>,
+        read: Result<Scenario, Mistake>,
+        base_dir: &str,
+    ) -> Result<PyScenario, Mistakes> {
+        let mut files = Files::below(base_dir);
+        let both = read.and_then(|scenario| {
+            let networks = scenario.networks(&mut |name| files.open(name))?;
+            Ok((scenario, networks))
         });
-        let (scenario, networks) = read.map_err(|mistakes| scenario_errors(&mistakes))?;
+        let (scenario, networks) =
+            both.map_err(|first| written.mistakes(first, &mut |name| files.open(name)))?;
         let traces = files.opened.into_iter().collect();
-        Ok(PyScenario { scenario, networks, base_dir, traces })
+        Ok(PyScenario {
+            scenario: Arc::new(scenario),
+            networks: networks.into(),
+            base_dir: base_dir.to_owned(),
+            traces,
+        })
     }
 }
 
@@ -121,11 +139,11 @@ impl PyScenario {
         facts(&self.scenario, &self.networks).to_string()
     }
 
-    fn trace_files(&self) -> Vec<(String, PathBuf)> {
+    pub fn trace_files(&self) -> Vec<(String, PathBuf)> {
         self.traces.clone()
     }
 
-    fn policy_files(&self) -> Vec<(String, String, usize, usize)> {
+    pub fn policy_files(&self) -> Vec<(String, String, usize, usize)> {
         let flows = self.networks.iter().flat_map(|network| &network.flows);
         let named = flows.filter_map(|flow| {
             let policy = policy_of(flow)?;

@@ -11,6 +11,7 @@
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use varicap_experiment::Limits;
@@ -25,7 +26,13 @@ pub struct Budget {
     begun: Instant,
     /// Memory of the process at the beginning; none where the system does not say.
     before: Option<u64>,
+    /// When the system was last asked, since the beginning [ns], and by how much the process had grown then.
+    looked: AtomicU64,
+    grown: AtomicU64,
 }
+
+/// Time between two questions to the system, of which each takes as long as a short run [ns].
+const BETWEEN_LOOKS: u64 = 1_000_000;
 
 /// The limit that a run exceeded, and what it had reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -51,7 +58,14 @@ pub enum Exceeded {
 impl Budget {
     /// A budget that begins now, for all runs together.
     pub fn new(limits: Limits) -> Budget {
-        Budget { limits, is_for_each: false, begun: Instant::now(), before: resident() }
+        Budget {
+            limits,
+            is_for_each: false,
+            begun: Instant::now(),
+            before: resident(),
+            looked: AtomicU64::new(0),
+            grown: AtomicU64::new(0),
+        }
     }
 
     /// A budget that begins now: memory for all runs together, time for each of them.
@@ -74,21 +88,35 @@ impl Budget {
     fn check_since(&self, begun: Instant, counted: u64) -> Result<(), Exceeded> {
         let Limits { memory, time } = self.limits;
         if let Some(most) = time {
-            let took = begun.elapsed().as_nanos();
-            let reached = Span::from_nanos(u64::try_from(took).unwrap_or(u64::MAX));
+            let reached = Span::from_nanos(nanos_since(begun));
             if reached > most {
                 return Err(Exceeded::Time { most, reached });
             }
         }
         if let Some(most) = memory {
-            let grown = self.before.and_then(|before| Some(resident()?.saturating_sub(before)));
-            let reached = Bytes::new(grown.unwrap_or(0).max(counted));
+            let reached = Bytes::new(self.grown().max(counted));
             if reached > most {
                 return Err(Exceeded::Memory { most, reached });
             }
         }
         Ok(())
     }
+
+    /// By how much the process has grown, as the system said a moment ago at the earliest [B].
+    fn grown(&self) -> u64 {
+        let now = nanos_since(self.begun);
+        let looked = self.looked.load(Ordering::Relaxed);
+        if looked == 0 || now.saturating_sub(looked) >= BETWEEN_LOOKS {
+            let grown = self.before.and_then(|before| Some(resident()?.saturating_sub(before)));
+            self.grown.store(grown.unwrap_or(0), Ordering::Relaxed);
+            self.looked.store(now, Ordering::Relaxed);
+        }
+        self.grown.load(Ordering::Relaxed)
+    }
+}
+
+fn nanos_since(begun: Instant) -> u64 {
+    u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Watches the budget of one run.
@@ -182,6 +210,21 @@ mod tests {
         let Err(Exceeded::Memory { reached, .. }) = guard.check(0) else { panic!("100 MB go unnoticed") };
         assert!(reached >= Bytes::new(50_000_000) && reached < Bytes::new(400_000_000), "{reached}");
         drop(block);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_system_is_asked_once_in_a_while() {
+        let budget = Budget::new(Limits { memory: Some(Bytes::new(1)), time: None });
+        let asked = || {
+            let _ = budget.check();
+            budget.looked.load(Ordering::Relaxed)
+        };
+        let first = asked();
+        let again = (0..1000).map(|_| asked()).filter(|at| *at != first).count() as u64;
+        assert!(again <= nanos_since(budget.begun) / BETWEEN_LOOKS + 1, "asked {again} times more");
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        assert!(asked() > first);
     }
 
     #[test]

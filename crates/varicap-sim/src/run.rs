@@ -141,6 +141,10 @@ pub fn run_many(
     let failure = OnceLock::new();
     let paces: Vec<Span> = networks.iter().map(pace_of).collect();
     let one = |&(replication, index): &(u64, usize)| {
+        // Short runs ask nobody.
+        if stopped.load(Ordering::Relaxed) {
+            return Err(RunError::Interrupted);
+        }
         let mut reported = Time::ZERO;
         let mut go_on = |now: Time| {
             done_ns.fetch_add(now.since(reported).as_nanos(), Ordering::Relaxed);
@@ -170,9 +174,16 @@ pub fn run_many(
         }
         result
     };
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
-    let pool = pool.map_err(|error| RunError::Failed(error.to_string()))?;
-    let results: Result<Vec<RunResult>, _> = pool.install(|| tasks.par_iter().map(one).collect());
+    let results: Result<Vec<RunResult>, _> = if jobs == 1 || tasks.len() == 1 {
+        tasks.iter().map(one).collect()
+    } else {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
+        let pool = pool.map_err(|error| RunError::Failed(error.to_string()))?;
+        pool.install(|| tasks.par_iter().map(one).collect())
+    };
     let results = results.map_err(|error| failure.into_inner().unwrap_or(error))?;
+    if let [_] = networks {
+        return Ok(results);
+    }
     Ok(results.chunks(networks.len().max(1)).map(|runs| RunResult::join(networks, runs)).collect())
 }

@@ -59,8 +59,8 @@ class Result(Recorded):
     def tables(self) -> dict[str, pa.Table]:
         """Every table that was recorded, by the name of its file."""
         tables = {"flows": self.flows, "links": self.links}
-        if self.groups.num_rows > 0:
-            tables["groups"] = self.groups
+        if (groups := self.groups).num_rows > 0:
+            tables["groups"] = groups
         if self.request.series is True:
             tables |= {"flow_series": self.flow_series, "link_series": self.link_series}
         if self.request.packets is True:

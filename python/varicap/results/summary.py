@@ -47,21 +47,41 @@ class Block:
 def summarise(tables: Tables, points: Sequence[Point]) -> pa.Table:
     """A row for each point, item and measure: mean over the replications, interval, difference from point 0."""
     parts = [part for kind in KINDS for part in _lines(kind, tables[kind])]
-    columns = {name: np.concatenate([part[place] for part in parts]) for place, name in enumerate(_COLUMNS)}
-    axes = {path: np.array([dict(point)[path] for point in points], object) for path, _ in points[0]}
-    chosen = {path: values[columns["point"]] for path, values in axes.items()}
+    columns = {name: _joined([part[place] for part in parts]) for place, name in enumerate(_COLUMNS)}
+    settings = [dict(point) for point in points]
+    chosen = {path: Texts(columns["point"], [point[path] for point in settings]).plain() for path, _ in points[0]}
     return pa.table({"point": columns["point"], **chosen, **columns})
 
 
-def _lines(kind: str, rows: pa.Table) -> Iterator[tuple[NDArray[Any], ...]]:
+@dataclass(frozen=True)
+class Texts:
+    """Many texts of which few are distinct: as objects of Python they would cost more than what they say."""
+
+    places: NDArray[np.int64]
+    """The place of each in `names`."""
+    names: Sequence[str]
+
+    def plain(self) -> pa.Array:
+        """The texts, each written out."""
+        return pa.DictionaryArray.from_arrays(self.places, pa.array(self.names, pa.string())).cast(pa.string())
+
+
+def _joined(parts: "Sequence[NDArray[Any] | Texts]") -> "NDArray[Any] | pa.Array":
+    """A column of its parts, which are all texts or all numbers."""
+    texts = [part.plain() for part in parts if isinstance(part, Texts)]
+    return pa.concat_arrays(texts) if texts else np.concatenate([part for part in parts if not isinstance(part, Texts)])
+
+
+def _lines(kind: str, rows: pa.Table) -> "Iterator[tuple[NDArray[Any] | Texts, ...]]":
     """The columns of the summary for one table, point by point."""
     measures = measures_of(rows)
-    units = np.array([unit_of(rows.schema.field(name)) for name in measures], object)
+    units = [unit_of(rows.schema.field(name)) for name in measures]
     blocks = blocks_of(rows)
     if not blocks:
         return
     first = next((block for block in blocks if block.points[0] == 0), None)
-    found = []
+    found: list[tuple[NDArray[Any], ...]] = []
+    known: list[str] = []
     for block in blocks:
         count, runs, items, _ = block.values.shape
         size = items * len(measures)
@@ -69,20 +89,22 @@ def _lines(kind: str, rows: pa.Table) -> Iterator[tuple[NDArray[Any], ...]]:
         found.append(
             (
                 np.repeat(block.points, size),
-                np.tile(np.repeat(np.array(block.items, object), len(measures)), count),
+                np.tile(np.repeat(len(known) + np.arange(items), len(measures)), count),
                 np.full(count * size, runs),
                 *(each.ravel() for each in statistics),
             )
         )
+        known += block.items
     points, names, runs_of, *numbers = (np.concatenate(column) for column in zip(*found, strict=True))
     order = np.argsort(points, kind="stable")
     repeated = len(points) // len(measures)
-    labels = (np.tile(np.array(measures, object), repeated), np.tile(units, repeated))
+    measure = np.tile(np.arange(len(measures)), repeated)
     yield (
         points[order],
-        np.full(len(points), kind, object),
-        names[order],
-        *labels,
+        Texts(np.zeros_like(points), [kind]),
+        Texts(names[order], known),
+        Texts(measure, measures),
+        Texts(measure, units),
         runs_of[order],
         *(column[order] for column in numbers),
     )

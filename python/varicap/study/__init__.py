@@ -42,6 +42,10 @@ if TYPE_CHECKING:
 __all__ = ["Axis", "Design", "DesignError", "Study", "StudyError", "WorkersError", "points", "sweep"]
 
 
+_CHECKED_TOGETHER = 512
+"""Points that are checked before Ctrl-C is looked for again: milliseconds."""
+
+
 @dataclass
 class _Progress:
     """The progress of a study."""
@@ -143,22 +147,19 @@ def sweep(
     base_seed = base.seed if seed is None else seed
     chosen = points(axes, design, count, base_seed)
     text = base.to_json()
+    template = _core.Template(text, base.name, base.base_dir, option="--over")
     if engine == "model":
         from varicap.study.models import save, solve_all
 
         with shown(progress, base.name) as watched:
-            answered = solve_all(base, chosen, partial(_at, base, text), watched)
+            answered = solve_all(base, chosen, partial(_at, template), watched)
         return answered if folder is None else save(answered, base, Path(folder))
     if engine != "sim":
         raise ValueError(f"the engine of a sweep is sim or model, not {engine!r}")
-    traces = dict(base.trace_files())
     runs = base.seeds if seeds is None else seeds
     limits = Limits(max_memory, max_time, uuid.uuid4().hex)
     at_a_time = 1 if on is not None or executor is not None else min(jobs or os.cpu_count() or 1, runs * len(chosen))
-    for number, point in enumerate(chosen):
-        at_point = _at(base, text, point)
-        traces |= at_point.trace_files()
-        check(limits, number, point, at_point, at_a_time)
+    traces = dict(base.trace_files()) | _checked(template, chosen, limits, at_a_time)
     plan: dict[str, Any] = {
         "study_version": STUDY_VERSION,
         "scenario": json.loads(text),
@@ -191,10 +192,23 @@ def sweep(
     return study
 
 
-def _at(base: _core.Scenario, text: str, point: Point) -> _core.Scenario:
+def _checked(template: _core.Template, chosen: Sequence[Point], limits: Limits, at_a_time: int) -> dict[str, Path]:
+    """The traces of the points, each of which can be read and has runs within the limits."""
+    traces: dict[str, Path] = {}
+    for first in range(0, len(chosen), _CHECKED_TOGETHER):
+        some = chosen[first : first + _CHECKED_TOGETHER]
+        fitting, used = template.fitting(some, budget=limits.budget(), at_a_time=at_a_time)
+        traces |= used
+        if fitting < len(some):
+            # What is wrong with the first that does not fit.
+            check(limits, first + fitting, some[fitting], _at(template, some[fitting]), at_a_time)
+    return traces
+
+
+def _at(template: _core.Template, point: Point) -> _core.Scenario:
     """The scenario at a point; a mistake there is reported with the point."""
     try:
-        return _core.Scenario.from_json(text, base.name, base.base_dir, list(point), option="--over")
+        return template.at(point)
     except _core.ScenarioError as error:
         where = "at the point " + ", ".join(f"{path}={value}" for path, value in point)
         raised = _core.ScenarioError(f"{error}; {where}")

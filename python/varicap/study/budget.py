@@ -37,9 +37,14 @@ def naming(number: int, point: Point) -> Iterator[None]:
     try:
         yield
     except _core.LimitError as error:
-        settings = ", ".join(f"{key} = {value}" for key, value in point)
-        where = f"point {number} ({settings})" if settings else f"point {number}"
-        raise _core.LimitError(f"{where}: {error}") from None
+        raise named(error, number, point) from None
+
+
+def named(error: _core.LimitError, number: int, point: Point) -> _core.LimitError:
+    """The same error with the point at which a limit was exceeded."""
+    settings = ", ".join(f"{key} = {value}" for key, value in point)
+    where = f"point {number} ({settings})" if settings else f"point {number}"
+    return _core.LimitError(f"{where}: {error}")
 
 
 def check(limits: Limits, number: int, point: Point, scenario: _core.Scenario, at_a_time: int) -> None:

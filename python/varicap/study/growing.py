@@ -51,6 +51,7 @@ class Growing:
         self.there: dict[int, set[int]] = {}
         """Replications that are finished, by point."""
         self._text = base.to_json()
+        self._template = _core.Template(self._text, base.name, base.base_dir, option="--vary")
         self._store, self._plan, self._workers, self._limits = store, plan, workers, limits
         self._heard, self._kept, self._piece_s = heard, kept, piece_s
         self._busy_s, self._begin = 0.0, time.perf_counter()
@@ -75,9 +76,7 @@ class Growing:
         """The number of a point, which is checked if it is new.  Raises `ScenarioError` and `LimitError`."""
         if point in self.points:
             return self.points.index(point)
-        scenario = _core.Scenario.from_json(
-            self._text, self.base.name, self.base.base_dir, list(point), option="--vary"
-        )
+        scenario = self._template.at(point)
         check(self._limits, len(self.points), point, scenario, self._workers[1])
         for name, path in dict(scenario.trace_files()).items():
             if name not in self._digests:

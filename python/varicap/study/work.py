@@ -8,20 +8,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from math import inf
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
 
 import varicap._core as _core
 from varicap.parts import policies
 from varicap.results.manifest import sha256
 from varicap.results.summary import KINDS, Point
 from varicap.results.tables import arrow
-from varicap.study.budget import NO_LIMITS, Limits, naming
+from varicap.study.budget import NO_LIMITS, Limits, named
 from varicap.study.store import StudyError, pack
 
 
@@ -89,31 +86,28 @@ def _go_on(_share: float, _done: int) -> None:
 
 def run(task: Task) -> Piece:
     """Simulate the runs of a task; it gives the same tables wherever and however often it runs."""
-    found: dict[str, list[list[_core.Column]]] = {kind: [] for kind in KINDS}
-    busy = 0.0
-    used: dict[str, Path] = {}
-    for span, point in zip(task.spans, task.points, strict=True):
-        scenario = _core.Scenario.from_json(task.scenario, "scenario", task.base_dir, list(point))
-        used |= scenario.trace_files()
-        begin = time.perf_counter()
-        budget = task.limits.budget()
-        with naming(span.point, point):
-            results = _core.run(
-                scenario,
-                seed=task.seed,
-                first=span.first,
-                count=span.count,
-                threads=1,
-                policies=policies.supplied(scenario),
-                progress=_go_on,
-                budget=budget,
-            )
-        busy += time.perf_counter() - begin
-        for kind in KINDS:
-            found[kind].append(getattr(results, kind)())
-    _refuse_other_traces(task, used)
-    numbers = [span.point for span in task.spans]
-    return Piece(task.spans, pack({kind: _joined(numbers, columns) for kind, columns in found.items()}), busy)
+    points = dict(zip((span.point for span in task.spans), task.points, strict=True))
+    try:
+        found, used, busy = _template(task.scenario, task.base_dir).run(
+            [(span.point, points[span.point], span.first, span.count) for span in task.spans],
+            seed=task.seed,
+            budget=task.limits.budget(),
+            policies=policies.supplied,
+            progress=_go_on,
+        )
+    except _core.LimitError as error:
+        if error.point is None:
+            raise
+        raise named(error, error.point, points[error.point]) from None
+    _refuse_other_traces(task, dict(used))
+    tables = {kind: arrow([_plain(column) for column in columns]) for kind, columns in zip(KINDS, found, strict=True)}
+    return Piece(task.spans, pack(tables), busy)
+
+
+@lru_cache(maxsize=4)
+def _template(text: str, base_dir: str) -> _core.Template:
+    """The scenario of a study, whose text each process parses once."""
+    return _core.Template(text, "scenario", base_dir)
 
 
 def _refuse_other_traces(task: Task, used: Mapping[str, Path]) -> None:
@@ -131,27 +125,12 @@ def _refuse_other_traces(task: Task, used: Mapping[str, Path]) -> None:
             )
 
 
-def _joined(points: list[int], found: "list[list[_core.Column]]") -> pa.Table:
-    """One table with the rows of several points, and names as plain text, which is the same in every piece."""
-    columns: list[_core.Column] = []
-    for name, unit, description, _ in found[0]:
-        parts = [_plain(columns_of_point[len(columns)][3]) for columns_of_point in found]
-        columns.append((name, unit, description, _typed(np.concatenate(parts))))
-    rows = [len(columns_of_point[0][3]) for columns_of_point in found]
-    number = np.repeat(np.array(points, np.int64), rows)
-    return arrow([("point", "1", "Number of the point, from zero.", number), *columns])
-
-
-def _plain(values: Any) -> NDArray[Any]:
-    """Values of a column; indices into a list of names become the names."""
+def _plain(column: "_core.Column") -> "_core.Column":
+    """A column with names as plain text, which is the same in every piece, instead of places in a list of them."""
+    name, unit, description, values = column
     if isinstance(values, tuple):
-        return np.array(values[1], object)[values[0]]
-    return np.array(values, object) if isinstance(values, list) else values
-
-
-def _typed(values: NDArray[Any]) -> Any:
-    """Names as text even where there are none, so that a point without groups can join one that has some."""
-    return pa.array(values, pa.string()) if values.dtype == object else values
+        values = [values[1][place] for place in values[0].tolist()]
+    return name, unit, description, values
 
 
 def execute(
@@ -203,6 +182,10 @@ def execute(
         raise _core.LimitError(f"{exceeded}; what was finished is kept") from exceeded
 
 
+_LEAST_S = 0.02
+"""What is shared out further would take longer to keep than to simulate [s]."""
+
+
 class _Pieces:
     """Cuts spans into pieces of a given duration, estimated from the runs before."""
 
@@ -218,9 +201,9 @@ class _Pieces:
         self.run_s = each if self.run_s is None else 0.7 * self.run_s + 0.3 * each
 
     def take(self) -> tuple[Span, ...]:
-        """The next runs: as many as a piece holds, but at most an equal share of what is left."""
-        many = 1 if self.run_s is None else int(self.piece_s / max(self.run_s, 1e-6))
-        room = max(1, min(many, -(-self.left // (2 * self.workers))))
+        """The next runs: as many as a piece holds, but no more than an equal share of what is left, if that is long."""
+        many, few = (1, 1) if self.run_s is None else (int(s / max(self.run_s, 1e-6)) for s in (self.piece_s, _LEAST_S))
+        room = max(1, min(many, max(few, -(-self.left // (2 * self.workers)))))
         taken = []
         while room and self.pending:
             span = self.pending.popleft()

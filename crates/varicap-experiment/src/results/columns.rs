@@ -145,6 +145,36 @@ pub struct Table {
 }
 
 impl Table {
+    /// A table of `columns` without rows.
+    pub fn empty(columns: impl IntoIterator<Item = Column>) -> Table {
+        let empty = |column: &Column| match column.kind {
+            Kind::Label => Data::Label(Vec::new()),
+            Kind::Choice => Data::Choice(Vec::new(), column.names),
+            Kind::Count => Data::Count(Vec::new()),
+            Kind::Real => Data::Real(Vec::new()),
+        };
+        let columns = columns.into_iter().map(|column| {
+            let data = empty(&column);
+            (column, data)
+        });
+        Table { columns: columns.collect() }
+    }
+
+    /// Adds a row: a value for each column.
+    pub fn push<'a>(&mut self, row: impl IntoIterator<Item = Value<'a>>) {
+        for ((_, data), value) in self.columns.iter_mut().zip(row) {
+            match (data, value) {
+                (Data::Label(values), Value::Label(text)) => values.push(text.to_owned()),
+                (Data::Choice(values, _), Value::Choice(place)) => values.push(place),
+                (Data::Count(values), Value::Count(count)) => values.push(count),
+                (Data::Real(values), Value::Real(real)) => values.push(real),
+                (data, value) => {
+                    unreachable!("the macro makes both from one definition: {data:?}, {value:?}")
+                }
+            }
+        }
+    }
+
     /// The number of rows of the table.
     pub fn len(&self) -> usize {
         self.columns.first().map_or(0, |(_, data)| data.len())
@@ -171,27 +201,9 @@ pub trait Row {
 
 /// The table whose rows are `rows`.
 pub fn table_of<'a, R: Row + 'a>(rows: impl IntoIterator<Item = &'a R>) -> Table {
-    let empty = |column: &Column| match column.kind {
-        Kind::Label => Data::Label(Vec::new()),
-        Kind::Choice => Data::Choice(Vec::new(), column.names),
-        Kind::Count => Data::Count(Vec::new()),
-        Kind::Real => Data::Real(Vec::new()),
-    };
-    let mut columns: Vec<(Column, Data)> = R::COLUMNS.iter().map(|column| (*column, empty(column))).collect();
-    for row in rows {
-        for ((_, data), value) in columns.iter_mut().zip(row.values()) {
-            match (data, value) {
-                (Data::Label(values), Value::Label(text)) => values.push(text.to_owned()),
-                (Data::Choice(values, _), Value::Choice(place)) => values.push(place),
-                (Data::Count(values), Value::Count(count)) => values.push(count),
-                (Data::Real(values), Value::Real(real)) => values.push(real),
-                (data, value) => {
-                    unreachable!("the macro makes both from one definition: {data:?}, {value:?}")
-                }
-            }
-        }
-    }
-    Table { columns }
+    let mut table = Table::empty(R::COLUMNS.iter().copied());
+    rows.into_iter().for_each(|row| table.push(row.values()));
+    table
 }
 
 /// The definitions of `columns` as JSON.

@@ -17,7 +17,7 @@ use serde_json::{Map, Value as Json, json};
 use varicap_units::Span;
 
 use crate::resolve::network::{FlowSpec, Network};
-use crate::results::columns::{Column, Data, Kind, Row, Table, Value, columns_to_json, table_of};
+use crate::results::columns::{Column, Kind, Row, Table, Value, columns_to_json};
 use crate::results::fidelity::Fidelity;
 use crate::results::interval::Interval;
 use crate::results::measure::FlowMeasure;
@@ -211,7 +211,7 @@ fn insert(object: &mut Map<String, Json>, path: &str, number: f64) {
     };
 }
 
-/// The tables of all runs: one row per run and flow, and one per run and link.
+/// The tables of runs: one row per run and flow, and one per run and link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunTables {
     /// One row per run and flow.
@@ -234,22 +234,54 @@ const SEED: Column = Column::plain(
     "Seed of the scenario; with the replication it determines every random number.",
 );
 
-/// The tables with every row of every run.
-pub fn runs_table(runs: &[RunResult]) -> RunTables {
-    RunTables {
-        flows: numbered(runs, |run| &run.flows),
-        groups: numbered(runs, |run| &run.groups),
-        links: numbered(runs, |run| &run.links),
+impl Default for RunTables {
+    fn default() -> RunTables {
+        RunTables {
+            flows: numbered::<FlowRow>(),
+            groups: numbered::<FlowRow>(),
+            links: numbered::<LinkRow>(),
+        }
     }
 }
 
-fn numbered<R: Row>(runs: &[RunResult], rows: fn(&RunResult) -> &Vec<R>) -> Table {
-    let repeated = |of: fn(&RunResult) -> u64| {
-        Data::Count(runs.iter().flat_map(|run| std::iter::repeat_n(of(run), rows(run).len())).collect())
-    };
-    let mut columns = vec![(REPLICATION, repeated(|run| run.replication)), (SEED, repeated(|run| run.seed))];
-    columns.extend(table_of(runs.iter().flat_map(rows)).columns);
-    Table { columns }
+impl RunTables {
+    /// Adds every row of a run.
+    pub fn push(&mut self, run: &RunResult) {
+        push(&mut self.flows, run, &run.flows);
+        push(&mut self.groups, run, &run.groups);
+        push(&mut self.links, run, &run.links);
+    }
+}
+
+/// The table of all rows of flows.
+pub fn flows_table(runs: &[RunResult]) -> Table {
+    table_of_runs(runs, |run| &run.flows)
+}
+
+/// The table of all rows of groups of several flows.
+pub fn groups_table(runs: &[RunResult]) -> Table {
+    table_of_runs(runs, |run| &run.groups)
+}
+
+/// The table of all rows of links.
+pub fn links_table(runs: &[RunResult]) -> Table {
+    table_of_runs(runs, |run| &run.links)
+}
+
+fn table_of_runs<R: Row>(runs: &[RunResult], rows: fn(&RunResult) -> &Vec<R>) -> Table {
+    let mut table = numbered::<R>();
+    runs.iter().for_each(|run| push(&mut table, run, rows(run)));
+    table
+}
+
+/// A table of rows that begin with the number of their run and its seed.
+fn numbered<R: Row>() -> Table {
+    Table::empty([REPLICATION, SEED].into_iter().chain(R::COLUMNS.iter().copied()))
+}
+
+fn push<R: Row>(table: &mut Table, run: &RunResult, rows: &[R]) {
+    let numbers = [Value::Count(run.replication), Value::Count(run.seed)];
+    rows.iter().for_each(|row| table.push(numbers.into_iter().chain(row.values())));
 }
 
 /// The columns of every result table, with units and meanings, as JSON.
@@ -269,6 +301,7 @@ pub fn columns_json() -> Json {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::results::columns::Data;
 
     fn run(replication: u64, timeouts: u64, goodput_bps: f64, rtt_mean_ms: f64) -> RunResult {
         let flow = FlowRow {
@@ -340,13 +373,18 @@ mod tests {
 
     #[test]
     fn tables_hold_a_row_for_each_run_and_part() {
-        let tables = runs_table(&[run(0, 1, 1e6, 1.0), run(1, 3, 2e6, 2.0)]);
+        let runs = [run(0, 1, 1e6, 1.0), run(1, 3, 2e6, 2.0)];
+        let mut tables = RunTables::default();
+        runs.iter().for_each(|run| tables.push(run));
         assert_eq!(tables.links.get("replication"), Some(&Data::Count(vec![0, 0, 1, 1])));
         assert_eq!(tables.flows.get("timeouts"), Some(&Data::Count(vec![1, 3])));
         assert_eq!(tables.flows.get("seed"), Some(&Data::Count(vec![7, 7])));
         assert!(tables.groups.is_empty());
         let lengths: Vec<usize> = tables.links.columns.iter().map(|(_, data)| data.len()).collect();
         assert!(lengths.iter().all(|&length| length == 4), "{lengths:?}");
+        let alone =
+            RunTables { flows: flows_table(&runs), groups: groups_table(&runs), links: links_table(&runs) };
+        assert_eq!(alone, tables);
     }
 
     #[test]
@@ -358,7 +396,8 @@ mod tests {
 
     #[test]
     fn the_columns_of_the_definition_are_those_of_the_tables() {
-        let tables = runs_table(&[run(0, 0, 1.0, 1.0)]);
+        let mut tables = RunTables::default();
+        tables.push(&run(0, 0, 1.0, 1.0));
         let definition = columns_json();
         for (name, table) in [("flows", &tables.flows), ("links", &tables.links)] {
             let defined: Vec<&str> = definition[name]

@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::num::NonZeroU32;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -81,7 +82,44 @@ pub(crate) enum Value {
     Table(Table),
 }
 
-pub(crate) type Table = IndexMap<String, Node>;
+/// A table, which its copies share until one of them changes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Table(Arc<IndexMap<String, Node>>);
+
+impl Table {
+    pub fn new() -> Table {
+        Table::default()
+    }
+}
+
+impl Deref for Table {
+    type Target = IndexMap<String, Node>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl DerefMut for Table {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        Arc::make_mut(&mut self.0)
+    }
+}
+
+impl FromIterator<(String, Node)> for Table {
+    fn from_iter<I: IntoIterator<Item = (String, Node)>>(entries: I) -> Table {
+        Table(Arc::new(entries.into_iter().collect()))
+    }
+}
+
+impl IntoIterator for Table {
+    type Item = (String, Node);
+    type IntoIter = indexmap::map::IntoIter<String, Node>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        Arc::unwrap_or_clone(self.0).into_iter()
+    }
+}
 
 impl Default for Value {
     fn default() -> Value {

@@ -62,15 +62,35 @@ pub fn read_tcp(json: &str) -> Result<TcpConfig, ScenarioError> {
 /// Completes the scenario's `tcp` table and those of its flows with the habits of their stacks.
 pub(crate) fn complete(root: &mut Node) {
     let Value::Table(scenario) = &mut root.value else { return };
-    if let Some(Value::Table(flows)) = scenario.get_mut("flows").map(|node| &mut node.value) {
-        for flow in flows.values_mut() {
-            match &mut flow.value {
-                Value::Table(flow) if !flow.contains_key("datagrams") => complete_in(flow),
-                _ => {}
+    let lacks =
+        |flow: &Node| flow.table().is_some_and(|flow| !flow.contains_key("datagrams") && !has_complete(flow));
+    // What is complete stays shared with the tree that this one is a copy of.
+    if scenario.get("flows").and_then(Node::table).is_some_and(|flows| flows.values().any(lacks))
+        && let Some(Value::Table(flows)) = scenario.get_mut("flows").map(|node| &mut node.value)
+    {
+        for flow in flows.values_mut().filter(|flow| lacks(flow)) {
+            if let Value::Table(flow) = &mut flow.value {
+                complete_in(flow);
             }
         }
     }
-    complete_in(scenario);
+    if !has_complete(scenario) {
+        complete_in(scenario);
+    }
+}
+
+/// Whether a table has a `tcp` table in which [`complete_in`] would change nothing.
+fn has_complete(around: &Table) -> bool {
+    let Some(tcp) = around.get("tcp").and_then(Node::table) else { return false };
+    let stack = tcp.get("stack").and_then(|named| match &named.value {
+        Value::Text(name) => Stack::named(name),
+        _ => None,
+    });
+    let is_named = |(key, habit): (&String, &Habit)| {
+        matches!(habit, Habit::Choice { .. })
+            && tcp.get(key).is_some_and(|node| matches!(node.value, Value::Text(_)))
+    };
+    stack.is_some_and(|stack| is_resolved(tcp) && !of(stack).iter().any(is_named))
 }
 
 /// Completes the `tcp` table of a table that has one, or may have.
