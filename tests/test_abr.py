@@ -404,3 +404,14 @@ def test_two_sessions_are_told_half_each_and_share_better_than_tcp_alone() -> No
     assert ((short + long) < ATM_SHARE).all()
     short, long = sessions.two(run, "tcp", 1.0)
     assert (long / short).mean() < 0.65
+
+
+def test_chains_are_kept_for_other_capacities_as_long_as_they_are_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other = (abr._path(Parameters(buffer_packets=room, max_window=8)) for room in (5, 6))
+    first = abr_chain.explore(one)
+    abr_chain.explore(other)
+    assert abr_chain.explore(one) is first
+    monkeypatch.setattr(abr_chain, "_MOST_KEPT", 1)
+    abr_chain.explore(other)
+    assert list(abr_chain._kept) == [other], "the last one alone, however large it is"
+    assert abr_chain.explore(one) is not first

@@ -67,6 +67,21 @@ def test_a_chain_of_two_halves_that_hardly_communicate_is_an_error() -> None:
     assert found == 0.5, "the others have their answers"
 
 
+def test_a_very_large_chain_is_solved_without_factors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scipy.sparse.linalg.splu", None)
+    # Two walks side by side, whose distribution is the product of theirs.
+    found = markov.stationary(sp.kron(random_walk(130, 0.3, 0.5), random_walk(130, 0.4, 0.5)).tocsr())
+    expected = np.outer(0.6 ** np.arange(130), 0.8 ** np.arange(130)).ravel()
+    np.testing.assert_allclose(found, expected / expected.sum(), atol=1e-13)
+
+
+def test_a_very_large_chain_that_mixes_slowly_is_factorised_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(markov, "_FACTORISED_STATES", 300)
+    monkeypatch.setattr(markov, "_DENSE_STATES", 300)
+    test_a_large_sparse_chain_has_the_same_solution_as_a_small_dense_one()
+    test_a_chain_of_two_halves_that_hardly_communicate_is_an_error()
+
+
 def test_a_solution_that_does_not_solve_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(markov, "_CHANGE", math.inf)  # content with the first iteration
     monkeypatch.setattr(markov, "_SHIFT", 0.1)

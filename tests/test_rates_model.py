@@ -14,7 +14,7 @@ from varicap.analyse.effective import ContinuousChain, SlottedChain, decay_of, e
 from varicap.analyse.models import abr, bbr_rates, ratcp, ratcp_rates, varying
 from varicap.report import table
 
-BOUND = 0.08
+BOUND, ABR_BOUND = 0.08, 0.15
 """Stated in `docs/models.md`, the simulator's interval considered."""
 APART = 5.0
 """Largest rate over the least, beyond which every answer is strained."""
@@ -149,6 +149,28 @@ def test_random_chains(number: int, flow: str) -> None:
 @pytest.mark.parametrize("number", sampled(200, 19))
 def test_random_chains_over_the_whole_grid(number: int, flow: str) -> None:
     holds(number, flow, chains.LAWS[number % 2])
+
+
+def behind_a_source(number: int, flow: str) -> None:
+    row = chains.compared(number, flow, chains.LAWS[number % 2])
+    if row["said"] == "":
+        assert "the model of packets takes 9" in row["why"]
+        return
+    assert row["model"] == "abr"
+    assert row["why"] or abs(row["off"]) < ABR_BOUND, row
+
+
+@pytest.mark.parametrize("flow", ["abr-exact", "abr-instcap"])
+@pytest.mark.parametrize("number", [3, 12])
+def test_random_chains_behind_an_abr_source(number: int, flow: str) -> None:
+    behind_a_source(number, flow)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("flow", ["abr-exact", "abr-instcap"])
+@pytest.mark.parametrize("number", sampled(200, 29))
+def test_random_chains_behind_an_abr_source_over_the_whole_grid(number: int, flow: str) -> None:
+    behind_a_source(number, flow)
 
 
 def test_tcp_that_knows_timeouts_only_is_said_to_get_less_than_the_model_has() -> None:

@@ -213,7 +213,10 @@ impl Search {
             || self.mended.iter().any(|mended| {
                 mended.starts_with(path)
                     || path.starts_with(mended)
-                    || is_comparison && (compares(error, path, mended) || is_led_through(path, mended))
+                    || is_comparison
+                        && (compares(error, path, mended)
+                            || is_led_through(path, mended)
+                            || is_in_pipes(error, mended))
             })
     }
 
@@ -230,8 +233,11 @@ impl Search {
         let is_first = *tried == 0 && is_there;
         if let Some(Node { value: Value::Table(table), .. }) = at(root, around) {
             if is_first {
-                table.shift_remove(key);
                 *tried = 1;
+                match stand_in(path) {
+                    Some(value) => table.insert(key.clone(), Node { value, ..Node::default() }),
+                    None => table.shift_remove(key),
+                };
                 return true;
             }
             let keys: Vec<&str> = path.iter().map(String::as_str).collect();
@@ -328,6 +334,17 @@ fn at<'a>(root: &'a mut Node, path: &[String]) -> Option<&'a mut Node> {
     path.iter().try_fold(root, |node, key| node.get_mut(key))
 }
 
+/// What stands in for a wrong value whose absence would be a mistake of its own: queues, feedback and advice need a link
+/// that has a rate and a delay.
+fn stand_in(path: &[String]) -> Option<Value> {
+    let text = match (path.first()?.as_str(), path.last()?.as_str()) {
+        ("topology", "capacity") => "10 Mb/s",
+        ("topology", "delay") => "100 ms",
+        _ => return None,
+    };
+    Some(Value::Text(text.to_owned()))
+}
+
 /// Values that may make sense at a path where none was given that does.
 fn substitutes(path: &[&str]) -> Vec<Value> {
     let table = |name: &str| Value::Table(Table::from_iter([(name.to_owned(), Node::default())]));
@@ -371,6 +388,13 @@ fn compares(error: &ScenarioError, path: &[String], other: &[String]) -> bool {
         && is_of_format()
         && (error.expected.contains(&quoted)
             || error.hint.as_deref().is_some_and(|hint| hint.contains(&quoted)))
+}
+
+/// Whether an error is about an amount in bandwidth-delay products, and what was mended is a factor of one.
+fn is_in_pipes(error: &ScenarioError, mended: &[String]) -> bool {
+    let is_factor = |key: &String| key == "capacity" || key == "delay";
+    let is_amount = error.found.as_deref().is_some_and(|found| found.contains("bdp"));
+    is_amount && mended.first().is_some_and(|key| key == "topology") && mended.iter().any(is_factor)
 }
 
 /// Whether the key at `path` says which links a flow takes, and the one at `other` which nodes a link joins.

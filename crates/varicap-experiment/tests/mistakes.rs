@@ -91,6 +91,35 @@ fn what_follows_from_a_mistake_is_not_reported() {
 }
 
 #[test]
+fn what_a_link_lacks_because_of_its_mistake_is_none_of_its_users() {
+    for (capacity, delay, wrong) in [
+        ("{ trace = { file = \"none.csv\" } }", "\"20 ms\"", "capacity.trace.file"),
+        ("\"10 Mbti/s\"", "\"20 ms\"", "capacity"),
+        (
+            "{ steps = { at = [\"0 s\"], rates = [\"1 Mb/s\", \"2 Mb/s\"] } }",
+            "\"20 ms\"",
+            "capacity.steps.at",
+        ),
+        ("\"1 Mb/s\"", "{ trace = { file = \"none.csv\" } }", "delay.trace.file"),
+        ("\"1 Mb/s\"", "\"20 Mb/s\"", "delay"),
+    ] {
+        let text = format!(
+            "duration = \"60 s\"\n\
+             [topology.dumbbell.forward]\n\
+             capacity = {capacity}\n\
+             delay = {delay}\n\
+             queue = {{ drop-tail = {{ limit = \"1 bdp\" }} }}\n\
+             [flows.a]\n\
+             app = {{ video = {{ heed = true }} }}\n\
+             feedback = {{ scone = {{}}, cap = true }}\n"
+        );
+        let found = mistakes(&text, Format::Toml, &[]);
+        let keys: Vec<_> = found.errors.iter().map(|error| error.key.as_str()).collect();
+        assert_eq!(keys, [format!("topology.dumbbell.forward.{wrong}")], "{found}");
+    }
+}
+
+#[test]
 fn a_key_that_a_sentence_happens_to_contain_hides_no_mistake() {
     // Neither a flow called `the`, nor one called like the key that is compared, is what `warmup` is compared with.
     for name in ["the", "duration", "less"] {

@@ -3,12 +3,13 @@
 A chain with transition matrix ``P`` has the stationary distribution ``pi`` with ``pi P = pi`` and ``sum(pi) = 1``.
 It is unique when the chain has one recurrent class; states outside the class have probability zero.  Small chains are
 solved by GTH elimination, which never subtracts and so keeps relative accuracy, large ones by inverse iteration with a
-sparse factorisation.  Every solution of a large chain is checked against ``pi P = pi``.
+sparse factorisation, very large ones by Arnoldi's method, which has no factors that fill up.  Every solution of a large
+chain is checked against ``pi P = pi``.
 """
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +28,9 @@ _SPARSE_STATES = 200  # below this size it is faster than setting up a sparse fa
 _FEW = 4  # states that are eliminated one by one before others are changed by one product
 _BLOCK = 32  # states whose probabilities follow from all before them by one product
 _ENTRIES = 2**20  # of dense matrices that are solved together: more would not stay in a cache
+_FACTORISED_STATES = 15_000  # up to this size the factors of a model's chain are soon found; beyond they take gigabytes
+_BASIS, _RESTARTS = 20, 200  # vectors of Arnoldi's method, and how often it begins anew: forty times are usual
+_ERROR = 1e-9  # in all, between what it finds from two beginnings
 _SHIFT = 1e-11  # large compared with rounding, small compared with the gap of any chain that mixes within a run
 _ITERATIONS = 50  # two or three are usual
 _CHANGE = 1e-12  # total variation between iterations below which they have converged
@@ -115,7 +119,7 @@ def stationary_all(transitions: "Sequence[ArrayLike | sp.sparray]") -> list[Arra
             elif not isinstance(inner, np.ndarray) and members.size <= _SPARSE_STATES:
                 dense.setdefault(members.size, []).append((number, inner.toarray(), members))
             else:
-                found[number] = _spread(_sparse(_csr(inner)), members, matrix.shape[0])
+                found[number] = _spread(_large(_csr(inner)), members, matrix.shape[0])
         except ValueError as error:
             found[number] = error
     for states, alike in dense.items():
@@ -293,7 +297,35 @@ def _sparse_classes(transition: "sp.csr_array") -> list[NDArray[np.intp]]:
     return [np.flatnonzero(label == one) for one in np.flatnonzero(closed)]
 
 
-def _sparse(matrix: "sp.csr_array") -> Array:
+def _large(matrix: "sp.csr_array") -> Array:
+    if matrix.shape[0] > _FACTORISED_STATES:
+        found = _arnoldi(matrix)
+        if found is not None:
+            return found
+    return _factorised(matrix)
+
+
+def _arnoldi(matrix: "sp.csr_array") -> Array | None:
+    """The left eigenvector of the eigenvalue 1, the greatest; none if the chain mixes too slowly for it."""
+    from scipy.sparse.linalg import ArpackNoConvergence, eigs
+
+    states = matrix.shape[0]
+    backwards = _csr(matrix.T)
+    found = []
+    # Where parts of a chain hardly communicate, what is found depends on the beginning, and a residual hides it.
+    for begin in (np.full(states, 1 / states), np.arange(states, 0.0, -1.0)):
+        options: dict[str, Any] = {"v0": begin, "ncv": _BASIS, "maxiter": _RESTARTS, "tol": _RESIDUAL / 100}
+        try:
+            _, vectors = eigs(backwards, k=1, which="LR", **options)
+        except ArpackNoConvergence:
+            return None
+        vector = np.abs(np.real(vectors[:, 0]))  # rounding may leave -1e-20
+        found.append(vector / vector.sum())
+    is_one = np.abs(found[0] - found[1]).sum() < _ERROR
+    return found[0] if is_one and residual(matrix, found[0]) < _RESIDUAL else None
+
+
+def _factorised(matrix: "sp.csr_array") -> Array:
     """Inverse iteration: ``x <- x ((1 + shift) I - P)^-1`` enlarges ``pi`` by 1 / shift, the rest by 1 / gap."""
     import scipy.sparse as sp
     from scipy.sparse.linalg import splu

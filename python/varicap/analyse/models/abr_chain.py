@@ -8,8 +8,8 @@ What happens to packets in a slot does not depend on how often the capacity chan
 reachable states once, and any transition matrix of the capacity gives them probabilities.
 """
 
+from collections import OrderedDict
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -20,6 +20,10 @@ from varicap.analyse.models.ratcp_slot import EPSILON, Array, Counts, Slots, gro
 
 MAX_STATES: Final = 200_000
 """More reachable states than this are refused: the solution would take minutes."""
+
+_MOST_KEPT: Final = 4_000_000
+"""Branches of chains that are kept for other capacities, some 200 MB."""
+_kept: "OrderedDict[Path, Chain]" = OrderedDict()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,9 +98,18 @@ class _Branches:
     conservative: Array
 
 
-@lru_cache(maxsize=256)
 def explore(path: Path) -> Chain:
-    """Finds all states that can follow the first packet of a session."""
+    """Finds all states that can follow the first packet of a session, or has found them a few paths ago."""
+    found = _kept.pop(path, None)
+    if found is None:
+        found = _explored(path)
+    _kept[path] = found
+    while len(_kept) > 1 and sum(chain._chance.size for chain in _kept.values()) > _MOST_KEPT:
+        _kept.popitem(last=False)
+    return found
+
+
+def _explored(path: Path) -> Chain:
     states = len(path.capacity)
     code = _Code(path)
     alone = not path.source

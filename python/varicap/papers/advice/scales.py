@@ -1,5 +1,6 @@
 """What advice gains against the time scale of the capacity, by control and by the kind of advice."""
 
+from collections.abc import Iterable
 from functools import partial
 
 import numpy as np
@@ -34,36 +35,8 @@ def reproduce(run: Run) -> Outcome:
             if control == "ratcp" and way == "none":
                 continue
             for scale in scales:
-                result = varying(run, way, control, scale)
-                names = {"flows": "a", "links": "forward"}
-                measured[control, way, scale] = {
-                    column: samples(getattr(result, table), names[table], column) for column, table in _COLUMNS.items()
-                }
-    fast = [scale for scale in scales if scale < _SLOWEST_S]
-
-    def delay(control: str, way: str, scale: float) -> Array:
-        return measured[control, way, scale]["sojourn_p95_ms"]
-
-    values = {
-        # Who has nothing but advice, and who has a congestion control as well.
-        "S3.1-substitute": Value(
-            sim=least(
-                measured["cubic", "none", scale]["goodput_of_capacity"]
-                - measured["ratcp", "SCONE", scale]["goodput_of_capacity"]
-                for scale in fast
-            )
-        ),
-        "S3.1-quicker": Value(
-            sim=least(
-                measured["ratcp", "exact", scale]["goodput_of_capacity"]
-                - measured["ratcp", "SCONE", scale]["goodput_of_capacity"]
-                for scale in fast
-            )
-        ),
-        "S3.1-complementary": Value(
-            sim=least(ratio(delay("cubic", "none", scale), delay("cubic", "SCONE", scale)) for scale in fast)
-        ),
-    }
+                measured[control, way, scale] = measure(run, way, control, scale)
+    values = {name: Value(sim=worst) for name, worst in judged(measured, scales).items()}
     grids = [
         Grid(
             f"{_TITLES[column][0]}: {control}",
@@ -80,6 +53,31 @@ def reproduce(run: Run) -> Outcome:
         for column in _COLUMNS
     ]
     return Outcome(values, partial(_draw, measured, scales), grids)
+
+
+def measure(run: Run, way: str, control: str, scale: float) -> dict[str, Array]:
+    """Goodput, delay and losses, by column, a value for each run."""
+    result = varying(run, way, control, scale)
+    names = {"flows": "a", "links": "forward"}
+    return {column: samples(getattr(result, table), names[table], column) for column, table in _COLUMNS.items()}
+
+
+def judged(measured: Measured, scales: Iterable[float]) -> dict[str, Interval]:
+    """Whether advice takes the place of a congestion control, by claim, over the time scales below the period."""
+    fast = [scale for scale in scales if scale < _SLOWEST_S]
+
+    def goodput(control: str, way: str, scale: float) -> Array:
+        return measured[control, way, scale]["goodput_of_capacity"]
+
+    def delay(way: str, scale: float) -> Array:
+        return measured["cubic", way, scale]["sojourn_p95_ms"]
+
+    return {
+        # Who has nothing but advice, and who has a congestion control as well.
+        "S3.1-substitute": least(goodput("cubic", "none", each) - goodput("ratcp", "SCONE", each) for each in fast),
+        "S3.1-quicker": least(goodput("ratcp", "exact", each) - goodput("ratcp", "SCONE", each) for each in fast),
+        "S3.1-complementary": least(ratio(delay("none", each), delay("SCONE", each)) for each in fast),
+    }
 
 
 def _draw(measured: Measured, scales: tuple[float, ...]) -> Figure:

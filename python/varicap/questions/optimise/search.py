@@ -280,9 +280,10 @@ class Search:
         for_all = self.rules.budget - self._kept_back
         until = for_all if several else _FOR_TREES * for_all
         old, batch, step = 0, 0, _STEP
-        while old < _OLD:
+        # Proposals without a new place, as of a listed value that has no keys, leave the steps.
+        while old < _OLD or (step >= _LEAST_STEP and not several):
             batch += 1
-            if self.spent < until or step < _LEAST_STEP:
+            if old < _OLD and (self.spent < until or step < _LEAST_STEP):
                 new = self.try_(propose(self.space, self._known(), _BATCH, self.rules.seed + batch))
                 old = 0 if new else old + 1
                 continue
