@@ -189,15 +189,15 @@ impl Connection {
         self.is_open && self.release == now && self.wake > now && self.app.poll_at() > now
     }
 
-    /// Whether it is woken at `now` for nothing: whatever was due then has been put off, and no answer is held back.
-    #[inline]
-    pub fn is_put_off(&mut self, now: Time) -> bool {
+    /// Whether it is woken at `now` for its sender alone: neither its application nor its receiver is due, and no answer is
+    /// held back.
+    #[inline(always)]
+    pub fn wakes_sender(&self, now: Time) -> bool {
         self.is_open
             && self.wake == now
             && self.release.is_never()
             && self.app.poll_at() > now
             && !self.receiver.is_due(now)
-            && self.sender.is_put_off(now)
     }
 
     /// The round trips that its sender has measured.

@@ -260,26 +260,36 @@ impl World {
         }
     }
 
-    /// Wakes connection `owner`: mostly to answer an acknowledgement that was held back, and for nothing else, or to find
-    /// that a timer was put off.
+    /// Wakes connection `owner`: mostly to answer an acknowledgement that was held back, and for nothing else, or for its
+    /// sender alone.
     #[inline(always)]
     fn wake_connection(&mut self, now: Time, owner: u32) {
         let connection = &mut self.connections[owner as usize];
         if connection.only_answers(now) {
-            self.answer(now, owner);
-        } else if connection.is_put_off(now) {
-            self.observer.on_window(connection, now);
-            let node = self.net.nodes().connection(owner);
-            connection.wake = self.net.scheduler.polled(node, now, connection.wake_by());
-            if self.foresees {
-                self.foresee_timer();
-            }
+            return self.answer(now, owner);
+        }
+        if connection.wakes_sender(now) {
+            self.wake_sender(now, owner);
         } else {
             self.poll_connection(now, owner);
-            if self.foresees {
-                self.foresee_timer();
-            }
         }
+        if self.foresees {
+            self.foresee_timer();
+        }
+    }
+
+    /// The sender of connection `owner` is woken: the next segment may leave, or a timer has run out or was put off.
+    #[inline(never)]
+    fn wake_sender(&mut self, now: Time, owner: u32) {
+        let connection = &mut self.connections[owner as usize];
+        if !connection.sender.is_put_off(now) {
+            self.net.send_data(now, connection);
+            connection.sender.on_wake();
+        }
+        self.observer.on_window(connection, now);
+        let node = self.net.nodes().connection(owner);
+        connection.wake = self.net.scheduler.polled(node, now, connection.wake_by());
+        debug_assert!(!connection.is_over(), "connection {owner} is over without an acknowledgement");
     }
 
     /// The sender of connection `owner` answers the acknowledgements that were held back until `now`.

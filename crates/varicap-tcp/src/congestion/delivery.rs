@@ -37,6 +37,8 @@ struct Sent {
 pub(super) struct Delivery {
     /// All segments in flight, in order of their bytes, without gaps.
     segments: VecDeque<Sent>,
+    /// End of the last segment that was sent [B].
+    end: u64,
     /// The SACK blocks that were seen last [B].
     known: [(u64, u64); MAX_SACK_BLOCKS],
     delivered: u64,
@@ -64,7 +66,6 @@ impl Delivery {
         if !is_outstanding {
             (self.first_sent_at, self.delivered_at) = (now, now);
         }
-        let known = self.segments.back().map_or(0, |last| last.end);
         let sent = Sent {
             end: to,
             at: now,
@@ -77,14 +78,22 @@ impl Delivery {
             is_resent: false,
             is_delivered: false,
         };
-        if from < known {
-            let first = self.segments.partition_point(|segment| segment.end <= from);
-            for again in self.segments.range_mut(first..).take_while(|segment| segment.end <= to) {
-                *again = Sent { end: again.end, is_delivered: again.is_delivered, is_resent: true, ..sent };
-            }
+        if from < self.end {
+            self.note_resent(from, &sent);
         }
-        if to > known {
+        if to > self.end {
+            self.end = to;
             self.segments.push_back(sent);
+        }
+    }
+
+    /// What is in flight of the bytes from `from` on leaves again, as `sent`.
+    #[cold]
+    #[inline(never)]
+    fn note_resent(&mut self, from: u64, sent: &Sent) {
+        let first = self.segments.partition_point(|segment| segment.end <= from);
+        for again in self.segments.range_mut(first..).take_while(|segment| segment.end <= sent.end) {
+            *again = Sent { end: again.end, is_delivered: again.is_delivered, is_resent: true, ..*sent };
         }
     }
 
@@ -175,20 +184,20 @@ impl Delivery {
 
     /// Of the segments that `segment` newly acknowledges, the one that was sent last.
     fn take_delivered(&mut self, segment: &Segment) -> Option<Sent> {
-        let mut newest: Option<Sent> = None;
-        let mut see = |sent: &Sent| {
-            let is_newer = newest.is_none_or(|newest| (sent.at, sent.end) >= (newest.at, newest.end));
-            if !sent.is_delivered && is_newer {
-                newest = Some(*sent);
-            }
-        };
+        let mut newest = None;
         while let Some(first) = self.segments.front().filter(|first| first.end <= segment.ack) {
-            see(first);
+            see(&mut newest, first);
             self.segments.pop_front();
         }
-        if segment.sack_count == 0 {
-            return newest;
+        if segment.sack_count > 0 {
+            self.take_held(segment, &mut newest);
         }
+        newest
+    }
+
+    /// Of what `segment` newly reports by SACK blocks, and `newest`, the one that was sent last.
+    #[inline(never)]
+    fn take_held(&mut self, segment: &Segment, newest: &mut Option<Sent>) {
         let count = usize::from(segment.sack_count).min(segment.sack.len());
         let mut known = [(0, 0); MAX_SACK_BLOCKS];
         for (place, &(from, to)) in segment.sack[..count].iter().enumerate() {
@@ -205,12 +214,20 @@ impl Delivery {
             }
             let first = self.segments.partition_point(|sent| sent.end <= seen);
             for sent in self.segments.range_mut(first..).take_while(|sent| sent.end <= to) {
-                see(sent);
+                see(newest, sent);
                 sent.is_delivered = true;
             }
         }
         self.known = known;
-        newest
+    }
+}
+
+/// `sent` was delivered: it is the newest if it was sent after `newest`, and is news.
+#[inline]
+fn see(newest: &mut Option<Sent>, sent: &Sent) {
+    let is_newer = newest.is_none_or(|newest| (sent.at, sent.end) >= (newest.at, newest.end));
+    if !sent.is_delivered && is_newer {
+        *newest = Some(*sent);
     }
 }
 

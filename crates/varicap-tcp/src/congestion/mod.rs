@@ -34,7 +34,7 @@ mod vegas;
 pub use hystart::{Hystart, PlusPlusConfig};
 pub use interval::{FEATURES, IntervalSample, OBSERVED, Quantity};
 pub use rules::*;
-pub(crate) use window::{Arrived, Window};
+pub(crate) use window::{Arrived, Says, Window};
 
 controls! {
     reno: Reno(config: RenoConfig) inline = "reno", "Slow start and additive increase, multiplicative decrease. Source: RFC 5681.";

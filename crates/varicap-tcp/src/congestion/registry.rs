@@ -60,6 +60,15 @@ macro_rules! controls {
         }
 
         impl Controller {
+            /// Whether the control is to learn of new data in line.
+            #[inline]
+            pub(crate) fn is_in_line(&self) -> bool {
+                match self {
+                    $( $( Controller::$Control(_) => in_line!($inline, true), )? )+
+                    _ => false,
+                }
+            }
+
             /// The control, if it is to learn of new data in line.
             #[inline]
             pub(crate) fn in_line(&mut self) -> Option<&mut impl CongestionControl> {
@@ -86,6 +95,9 @@ macro_rules! kept {
 
 /// The control of a line that is marked `inline`; of one line at most.
 macro_rules! in_line {
+    (inline, true) => {
+        true
+    };
     (inline, $control:ident) => {
         Some($control)
     };
@@ -100,9 +112,35 @@ macro_rules! on {
     };
 }
 
+/// What a control says.
+macro_rules! says {
+    ($control:ident) => {
+        Says {
+            cwnd: $control.cwnd(),
+            ssthresh: $control.ssthresh(),
+            pacing_rate: $control.pacing_rate(),
+            is_holding_back: $control.is_holding_back(),
+        }
+    };
+}
+
 /// A [`Controller`] is the control that it holds.
 macro_rules! dispatch {
     ($controls:tt) => {
+        impl Controller {
+            /// What it says now.
+            pub(crate) fn says(&self) -> Says {
+                on!($controls, self, control => says!(control))
+            }
+            /// Informs it of an acknowledgement; what it says then.
+            pub(crate) fn hear(&mut self, ack: &AckSample) -> Says {
+                on!($controls, self, control => {
+                    control.on_ack(ack);
+                    says!(control)
+                })
+            }
+        }
+
         impl CongestionControl for Controller {
             #[inline]
             fn on_ack(&mut self, ack: &AckSample) {

@@ -1,5 +1,7 @@
 //! The congestion control of a sender, what it said last, and what is counted on its behalf.
 
+use std::num::NonZeroU64;
+
 use varicap_units::{Bytes, Rate, Span, Time};
 
 use super::delivery::Delivery;
@@ -23,13 +25,30 @@ pub(crate) struct Arrived<'a> {
     pub(crate) is_selective: bool,
 }
 
+/// What a control says of itself.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Says {
+    pub(super) cwnd: Bytes,
+    pub(super) ssthresh: Option<Bytes>,
+    pub(super) pacing_rate: Option<Rate>,
+    pub(super) is_holding_back: bool,
+}
+
 /// The congestion control, and what it said last: the fast path reads it from here.
 #[derive(Debug)]
 pub(crate) struct Window {
     control: Controller,
+    /// It learns of new data in line, and says its threshold itself.
+    is_in_line: bool,
+    is_holding_back: bool,
+    /// Whether it has a rate at which to pace, and that [b/s].
+    has_rate: bool,
+    rate: Rate,
+    /// Its threshold, or 0 [B].
+    ssthresh: u64,
     cwnd: u64,
     /// The window while it falls, whatever the control says [B].
-    falling: Option<u64>,
+    falling: Option<NonZeroU64>,
     paces: bool,
     /// Segments are spaced out even if the control does not ask for it.
     always_paces: bool,
@@ -47,7 +66,12 @@ impl Window {
     pub(crate) fn new(control: Controller, always_paces: bool) -> Window {
         let wants = control.wants();
         let mut window = Window {
+            is_in_line: control.is_in_line(),
             control,
+            is_holding_back: false,
+            has_rate: false,
+            rate: Rate::UNLIMITED,
+            ssthresh: 0,
             cwnd: 0,
             falling: None,
             paces: false,
@@ -73,6 +97,13 @@ impl Window {
         self.cwnd
     }
 
+    /// Whether the control is below its slow start threshold, if it has one.
+    #[inline]
+    pub(crate) fn is_in_slow_start(&self) -> bool {
+        let in_line = || self.control.ssthresh().map_or(0, Bytes::as_u64);
+        self.cwnd < if self.is_in_line { in_line() } else { self.ssthresh }
+    }
+
     /// Whether segments are spaced out, at a rate of the control or otherwise.
     #[inline]
     pub(crate) fn paces(&self) -> bool {
@@ -82,7 +113,7 @@ impl Window {
     /// The control's own rate at which to pace, if it has one, no more than the cap [b/s].
     #[inline]
     pub(crate) fn pacing_rate(&self) -> Option<Rate> {
-        if self.paces { self.control.pacing_rate().map(|rate| rate.min(self.cap)) } else { None }
+        if self.has_rate { Some(self.rate.min(self.cap)) } else { None }
     }
 
     /// The rate that no pace exceeds, if there is one [b/s].
@@ -138,11 +169,11 @@ impl Window {
             delivery.complete(&mut ack, &arrived);
         }
         if counts || self.every_ack {
-            self.control.on_ack(&ack);
-            self.update();
+            let said = self.control.hear(&ack);
+            self.follow(&said);
         }
         if let Some(delivery) = &mut self.delivery
-            && self.control.is_holding_back()
+            && self.is_holding_back
         {
             delivery.on_gap(arrived.in_flight);
         }
@@ -183,7 +214,7 @@ impl Window {
         }
         // In a box it learns of new data as others do, with the whole sample.
         let control = Controller::Boxed(Box::new(self.control));
-        Window { control, delivery: Some(Box::default()), ..self }
+        Window { control, is_in_line: false, delivery: Some(Box::default()), ..self }
     }
 
     /// Whether delivery rates are measured.
@@ -213,18 +244,24 @@ impl Window {
 
     /// Sets the window while it falls; none: it is the control's again [B].
     pub(crate) fn fall_to(&mut self, window: Option<u64>) {
-        self.falling = window;
-        self.update_cwnd();
-    }
-
-    #[inline]
-    fn update_cwnd(&mut self) {
-        self.cwnd = self.falling.unwrap_or_else(|| self.control.cwnd().as_u64());
+        self.falling = window.and_then(NonZeroU64::new);
+        self.cwnd = window.unwrap_or_else(|| self.control.cwnd().as_u64());
     }
 
     fn update(&mut self) {
-        self.update_cwnd();
-        debug_assert!(self.control.cwnd() > Bytes::ZERO, "a window of nothing never opens again");
-        self.paces = self.always_paces || !self.cap.is_unlimited() || self.control.pacing_rate().is_some();
+        let said = self.control.says();
+        self.follow(&said);
+    }
+
+    /// Follows what the control has just said.
+    #[inline]
+    fn follow(&mut self, said: &Says) {
+        debug_assert!(said.cwnd > Bytes::ZERO, "a window of nothing never opens again");
+        self.cwnd = self.falling.map_or(said.cwnd.as_u64(), NonZeroU64::get);
+        self.ssthresh = said.ssthresh.map_or(0, Bytes::as_u64);
+        self.is_holding_back = said.is_holding_back;
+        self.has_rate = said.pacing_rate.is_some();
+        self.rate = said.pacing_rate.unwrap_or(Rate::UNLIMITED);
+        self.paces = self.always_paces || !self.cap.is_unlimited() || self.has_rate;
     }
 }

@@ -36,8 +36,8 @@ pub(super) struct Growth {
     /// What was read in a round trip (rcvq_space.space) [B], and where and when the current one began.
     read: u64,
     began: (u64, Time),
-    /// The round-trip time (rcv_rtt_est).
-    rtt: Option<Span>,
+    /// The round-trip time (rcv_rtt_est); the longest span: none was measured.
+    rtt: Span,
     /// How much of it lies before the sender's answer, and when the segment left that was measured last.
     back: Span,
     measured: Time,
@@ -54,7 +54,7 @@ impl Growth {
             mss,
             read: FIRST_READ * mss,
             began: (0, Time::ZERO),
-            rtt: None,
+            rtt: Span::MAX,
             back: Span::ZERO,
             measured: Time::ZERO,
         }
@@ -94,10 +94,7 @@ impl Growth {
         }
         self.measured = left;
         let sample = now.since(left.min(now)) + self.back;
-        self.rtt = Some(match self.rtt {
-            Some(rtt) if rtt <= sample => rtt - rtt / 8 + sample / 8,
-            _ => sample,
-        });
+        self.rtt = if self.rtt <= sample { self.rtt - self.rtt / 8 + sample / 8 } else { sample };
     }
 
     /// The application has read everything below `next`: once in a round trip the buffer becomes large enough for a sender
@@ -105,7 +102,7 @@ impl Growth {
     #[inline]
     pub(super) fn on_read(&mut self, now: Time, next: u64) {
         let (from, at) = self.began;
-        if self.rtt.is_none_or(|rtt| now.since(at) < rtt) {
+        if now.since(at) < self.rtt {
             return;
         }
         let read = next - from;

@@ -182,9 +182,7 @@ impl Receiver {
             return self.on_unusual(now, segment);
         }
         self.note_echo(segment);
-        let added = self.take(now, end, segment);
-        self.be_read(now);
-        added
+        self.take(now, end, segment)
     }
 
     /// Data of `segment` up to `end` is in order; returns how much that is [B].
@@ -192,20 +190,30 @@ impl Receiver {
     fn take(&mut self, now: Time, end: u64, segment: &Segment) -> u64 {
         let (added, window) = (end - self.next, self.edge - self.next);
         self.next = end;
+        self.unacknowledged += 1;
+        let Some(delay) = &mut self.delay else {
+            self.delay_ack(now);
+            return added;
+        };
         let held = &self.held;
-        if let Some(delay) = &mut self.delay {
-            delay.on_data(now, segment, window, || bytes_of(held));
+        delay.on_data(now, segment, window, || bytes_of(held));
+        let is_full = match delay.spared {
+            Some(bytes) => end - self.last_ack > bytes,
+            None => self.unacknowledged >= self.ack_every,
+        };
+        let reads = self.read.is_none();
+        if is_full || reads && delay.is_end(segment.len) || delay.is_quick() {
+            self.ack_due = true;
+        } else if let Some(deadline) = delay.deadline(now, self.ack_at) {
+            self.ack_at = deadline;
+        } else {
+            self.ack_due = true;
         }
-        self.wait(now, segment.len);
+        // The application reads at once what is in order.
+        if reads && held.is_empty() {
+            delay.on_read(now, end);
+        }
         added
-    }
-
-    /// The application reads at once what is in order.
-    #[inline]
-    fn be_read(&mut self, now: Time) {
-        if let (Some(delay), None) = (&mut self.delay, self.read) {
-            delay.on_read(now, self.next);
-        }
     }
 
     /// RFC 7323 §4.3: the echoed time is that of the earliest segment not yet acknowledged.
@@ -220,30 +228,10 @@ impl Receiver {
     /// RFC 5681 §4.2: at least every second segment, and within the delay of the first one.
     #[inline]
     fn delay_ack(&mut self, now: Time) {
-        self.unacknowledged += 1;
         if self.unacknowledged >= self.ack_every {
             self.ack_due = true;
         } else if self.unacknowledged == 1 {
             self.ack_at = now + self.ack_delay;
-        }
-    }
-
-    /// As `delay_ack`, with all that a receiver may take into account.
-    #[inline]
-    fn wait(&mut self, now: Time, len: u32) {
-        let Some(delay) = &mut self.delay else { return self.delay_ack(now) };
-        self.unacknowledged += 1;
-        let is_full = match delay.spared {
-            Some(bytes) => self.next - self.last_ack > bytes,
-            None => self.unacknowledged >= self.ack_every,
-        };
-        if is_full || self.read.is_none() && delay.is_end(len) || delay.is_quick() {
-            self.ack_due = true;
-            return;
-        }
-        match delay.deadline(now, self.ack_at) {
-            Some(deadline) => self.ack_at = deadline,
-            None => self.ack_due = true,
         }
     }
 
@@ -302,8 +290,10 @@ impl Receiver {
             // RFC 5681 §4.2: it fills (part of) a gap, at once.
             self.release(start);
             self.ack_due = true;
+            if let (Some(delay), None) = (&mut self.delay, self.read) {
+                delay.on_read(now, self.next);
+            }
         }
-        self.be_read(now);
         debug_assert!(self.next <= self.edge, "data beyond the window");
         debug_assert!(self.held.front().is_none_or(|held| held.0 > self.next), "a gap that is none");
         self.next - before

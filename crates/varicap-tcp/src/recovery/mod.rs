@@ -280,7 +280,13 @@ impl LossRecovery {
         self.chosen.head_left_at()
     }
 
-    /// Whether a silent tail may be probed before the retransmission timer expires.
+    /// Whether silent tails are probed before the retransmission timer expires.
+    #[inline]
+    pub(crate) fn probes(&self) -> bool {
+        self.probes
+    }
+
+    /// Whether a silent tail may be probed now.
     #[inline]
     pub(crate) fn may_probe(&self) -> bool {
         self.probes && matches!(self.common.state, State::Open | State::Cwr)

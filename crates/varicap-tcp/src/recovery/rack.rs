@@ -102,13 +102,13 @@ impl Rules for ByTime {
             self.flight.acknowledge(space.una, &moment, &mut progress);
         }
         reaction.delivered = progress.delivered;
-        let original = progress.first_acked.filter(|_| !progress.acked_resent);
-        reaction.timed = original.or(progress.first_sacked);
+        let original = progress.acked.first().filter(|_| !progress.acked_resent);
+        reaction.timed = original.or(progress.held.first());
         reaction.covers_timed = original.is_some();
-        let last_acked = progress.last_acked.filter(|_| !progress.acked_resent);
-        reaction.last_timed = progress.last_sacked.or(last_acked);
+        let last_acked = progress.acked.last().filter(|_| !progress.acked_resent);
+        reaction.last_timed = progress.held.last().or(last_acked);
         // A SACK puts off the timeout only if the head left after what it reports.
-        let is_older = progress.first_sacked.zip(head_left_at).is_some_and(|(sacked, head)| sacked < head);
+        let is_older = progress.held.first().zip(head_left_at).is_some_and(|(sacked, head)| sacked < head);
         reaction.rearm = advanced || is_older;
         if let Some(lowest) = progress.reordered {
             self.patience.note_reordering(lowest, moment.highest, space.mss);

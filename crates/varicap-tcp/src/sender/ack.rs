@@ -51,7 +51,7 @@ impl Sender {
             (ack, Arrived { segment, sent, in_flight: in_flight_now, cwnd_limited, held, is_selective })
         });
         self.update_pace();
-        self.rearm(now);
+        self.rearm_in_order(now, last);
         self.check();
         AckOutcome { rtt, newly_acked }
     }
@@ -74,6 +74,7 @@ impl Sender {
         if segment.flags.has(Flags::SYN) {
             return self.on_syn_ack(now, segment);
         }
+        self.alarm.follow();
         let before = self.space.una;
         // RFC 9293 §3.10.7.4: an old acknowledgement is ignored. One of data never sent is, too; the RFC also answers
         // it, which no simulated receiver needs.

@@ -26,8 +26,6 @@ pub(super) enum Wait {
     Probe {
         /// Whether data has left.
         has_left: bool,
-        /// Whether a single segment is in flight.
-        is_single: bool,
     },
 }
 
@@ -41,18 +39,33 @@ pub(super) struct Alarm {
     since: Time,
     /// `at` has moved since anybody asked for it, so that nobody will come at the instant before.
     is_news: bool,
+    /// The last acknowledgement, in order, left data in flight, of which the tail may be probed, and no probe of it is due
+    /// before `at`.
+    leads: bool,
 }
 
 impl Alarm {
     /// A timer that does not run.
     pub(super) fn off() -> Alarm {
-        Alarm { at: Time::NEVER, wait: Wait::Over, since: Time::ZERO, is_news: true }
+        Alarm { at: Time::NEVER, wait: Wait::Over, since: Time::ZERO, is_news: true, leads: false }
+    }
+
+    /// Something happens that may change what is in flight, or what the timer waits for.
+    #[inline]
+    pub(super) fn follow(&mut self) {
+        self.leads = false;
+    }
+
+    /// Whether the timer waits for what an acknowledgement in order left in flight, of which the tail may be probed.
+    #[inline]
+    pub(super) fn leads(&self) -> bool {
+        self.leads
     }
 
     /// It fires at `at`.
     #[inline]
     pub(super) fn set(&mut self, at: Time) {
-        (self.at, self.wait, self.is_news) = (at, Wait::Over, true);
+        (self.at, self.wait, self.is_news, self.leads) = (at, Wait::Over, true, false);
     }
 
     /// It does not fire before this instant.
@@ -143,6 +156,17 @@ impl Sender {
         (self.alarm.wait, self.alarm.since) = (wait, now);
     }
 
+    /// The timer waits anew from `now` on for what an acknowledgement in order left in flight, of which nothing left more
+    /// than `age` ago, and the tail may be probed.
+    #[inline]
+    pub(super) fn wait_in_order(&mut self, now: Time, age: Span) {
+        if self.alarm.is_news || self.alarm.at > self.sampling.rtt.soonest_probe(now, age) {
+            self.alarm.leads = false;
+            return self.wait_exactly(now, Wait::Rto);
+        }
+        (self.alarm.wait, self.alarm.since, self.alarm.leads) = (Wait::Rto, now, true);
+    }
+
     /// The end of a wait that began at `since`.
     #[inline(never)]
     fn end_of(&self, since: Time, wait: Wait) -> Time {
@@ -151,9 +175,10 @@ impl Sender {
             Wait::Over | Wait::Until => self.fires_at(),
             Wait::Rto => since + rtt.rto(),
             Wait::Timeout => rtt.deadline(since),
-            Wait::Probe { has_left, is_single } => {
+            Wait::Probe { has_left } => {
                 let span = match rtt.smoothed() {
                     Some(smoothed) => {
+                        let is_single = self.space.flight() <= self.space.mss;
                         let slack = if is_single { LONGEST_ACK_DELAY } else { rtt.slack() };
                         smoothed.saturating_mul(2).saturating_add(slack)
                     }
@@ -169,12 +194,15 @@ impl Sender {
     /// Nothing more leaves now: what left last is the tail to be probed.
     #[inline]
     pub(super) fn wait_for_probe(&mut self, now: Time, has_left: bool) {
-        let rtt = &self.sampling.rtt;
+        let wait = Wait::Probe { has_left };
+        if self.alarm.leads {
+            debug_assert!(self.alarm.at <= self.end_of(now, wait), "a probe is due before the timer fires");
+            (self.alarm.wait, self.alarm.since) = (wait, now);
+            return;
+        }
         let from = if has_left { self.recovery.head_left_at().unwrap_or(now) } else { now };
-        let span = rtt.smoothed().unwrap_or(Span::ZERO).saturating_mul(2);
-        let soonest = (now + span).min(from + rtt.least_rto());
-        let is_single = self.space.flight() <= self.space.mss;
-        self.wait_anew(now, Wait::Probe { has_left, is_single }, soonest);
+        let soonest = self.sampling.rtt.soonest_probe(now, now - from);
+        self.wait_anew(now, wait, soonest);
     }
 }
 

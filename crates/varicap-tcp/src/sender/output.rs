@@ -126,7 +126,9 @@ impl Sender {
     /// The window has room, and the next segment has to wait for its time.
     #[inline]
     fn end_paced(&mut self, now: Time) {
-        self.hold_pace(now);
+        self.app_limited = false;
+        self.note_usage(false);
+        self.release.wait_for_pace(self.window.paces());
         self.settle_timer(now);
     }
 

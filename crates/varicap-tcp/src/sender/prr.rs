@@ -1,10 +1,12 @@
 //! Proportional rate reduction: the window falls with what is delivered, not at once. Source: RFC 9937.
 
+use std::num::NonZeroU64;
+
 /// A reduction of the window that is under way; all in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reduction {
     /// The window before it (RecoverFS; Linux takes cwnd, and so does this).
-    before: u64,
+    before: NonZeroU64,
     /// Delivered and sent since it began.
     delivered: u64,
     sent: u64,
@@ -26,7 +28,7 @@ pub(super) struct News {
 impl Reduction {
     /// The window is `before` bytes, and begins to fall.
     pub(super) fn begin(before: u64) -> Reduction {
-        Reduction { before: before.max(1), delivered: 0, sent: 0 }
+        Reduction { before: NonZeroU64::new(before).unwrap_or(NonZeroU64::MIN), delivered: 0, sent: 0 }
     }
 
     /// `len` bytes leave.
@@ -43,7 +45,7 @@ impl Reduction {
         self.delivered += news.delivered;
         let allowed = if news.pipe > ssthresh {
             // In proportion: CEIL(prr_delivered * ssthresh / RecoverFS) - prr_out, in whole segments as in Linux.
-            let segments = share(self.delivered, ssthresh, self.before, mss);
+            let segments = share(self.delivered, ssthresh, self.before.get(), mss);
             segments.saturating_mul(mss).saturating_sub(self.sent)
         } else {
             // Slow start while acknowledgements show no more losses, else conservation of packets.

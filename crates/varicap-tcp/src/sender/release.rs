@@ -110,6 +110,12 @@ impl Release {
         self.wake_at = if is_paced { self.paced_until } else { Time::NEVER };
     }
 
+    /// As [`Release::wait`], where it [is only pacing](Release::is_only_paced) that holds segments back.
+    #[inline]
+    pub(super) fn wait_for_pace(&mut self, paces: bool) {
+        self.wake_at = if paces { self.paced_until } else { Time::NEVER };
+    }
+
     /// Something arrived: another burst may leave.
     #[inline]
     pub(super) fn refill(&mut self) {

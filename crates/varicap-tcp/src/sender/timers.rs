@@ -9,6 +9,19 @@ use crate::congestion::{CongestionControl, CongestionKind};
 use crate::recovery::{Reaction, State};
 
 impl Sender {
+    /// As [`Sender::rearm`], after an acknowledgement in order: of a segment that left `last` ago, if that is recorded.
+    #[inline]
+    pub(super) fn rearm_in_order(&mut self, now: Time, last: Option<Span>) {
+        let Some(last) = last.filter(|_| self.recovery.probes() && self.space.una < self.space.max) else {
+            return self.rearm(now);
+        };
+        if self.since_probe == SinceProbe::Nothing {
+            self.since_probe = SinceProbe::Acknowledged;
+        }
+        self.timer = TimerKind::Probe;
+        self.wait_in_order(now, last);
+    }
+
     /// RFC 6298 (5.2), (5.3): off when all is acknowledged, else anew.
     #[inline]
     pub(super) fn rearm(&mut self, now: Time) {
@@ -71,11 +84,17 @@ impl Sender {
         if self.since_probe != SinceProbe::Nothing {
             let has_left = self.since_probe == SinceProbe::Sent;
             self.since_probe = SinceProbe::Nothing;
-            if self.space.flight() > 0 && self.timer != TimerKind::Persist && self.recovery.may_probe() {
+            debug_assert!(!self.alarm.leads() || self.timer == TimerKind::Probe && self.probes_tail());
+            if self.alarm.leads() || self.probes_tail() {
                 self.timer = TimerKind::Probe;
                 self.wait_for_probe(now, has_left);
             }
         }
+    }
+
+    /// Whether a tail is in flight that may be probed.
+    fn probes_tail(&self) -> bool {
+        self.space.flight() > 0 && self.timer != TimerKind::Persist && self.recovery.may_probe()
     }
 
     /// RFC 8985 §7.3: new data, even beyond the window, or else the last segment again.

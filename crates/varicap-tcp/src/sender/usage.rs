@@ -1,6 +1,6 @@
 //! How much of the window was used, where that decides on its growth or its size. Source: RFC 2861, as Linux has it.
 
-use varicap_units::{Bytes, Time};
+use varicap_units::{Bytes, Span, Time};
 
 use super::Sender;
 use crate::config::TcpConfig;
@@ -65,10 +65,9 @@ impl Sender {
     }
 
     /// Whether, in slow start, more than half of the window was used: it then grows to twice what was acknowledged.
-    #[cold]
+    #[inline]
     fn is_mostly_used(&self) -> bool {
-        let cwnd = self.window.cwnd();
-        cwnd < 2 * self.usage.most && self.ssthresh().is_some_and(|ssthresh| cwnd < ssthresh.as_u64())
+        self.window.cwnd() < 2 * self.usage.most && self.window.is_in_slow_start()
     }
 
     /// The sender stops sending, because the window `is_full` or for another reason.
@@ -92,28 +91,32 @@ impl Sender {
         }
     }
 
-    #[cold]
+    #[inline(never)]
     fn note_partial_use(&mut self) {
-        let (space, now) = (self.space, self.release.last_sent_at());
+        let (flight, now) = (self.space.flight(), self.release.last_sent_at());
         let usage = &mut self.usage;
         usage.sent = self.counters.sent_packets;
-        if space.una >= usage.until || !usage.is_full && space.flight() > usage.most {
-            (usage.is_full, usage.most, usage.until) = (false, space.flight(), space.nxt);
+        if self.space.una >= usage.until || !usage.is_full && flight > usage.most {
+            (usage.is_full, usage.most, usage.until) = (false, flight, self.space.nxt);
         }
         if usage.is_full || self.is_mostly_used() {
             (self.usage.used, self.usage.used_up) = (0, now);
             return;
         }
-        self.usage.used = self.usage.used.max(space.flight());
+        self.usage.used = self.usage.used.max(flight);
         let unused = now.since(self.usage.used_up);
-        let rtt = &self.sampling.rtt;
-        if self.usage.decays && unused >= rtt.least_rto() && unused >= rtt.rto() {
-            self.decay_unused(now);
+        if self.usage.decays && unused >= self.sampling.rtt.least_rto() {
+            self.decay_if_unused(now, unused);
         }
     }
 
-    /// The window was not used up for an RTO: it falls half the way to what was used.
-    fn decay_unused(&mut self, now: Time) {
+    /// The window was not used up for `unused`. If that is an RTO, it falls half the way to what was used.
+    #[cold]
+    #[inline(never)]
+    fn decay_if_unused(&mut self, now: Time, unused: Span) {
+        if unused < self.sampling.rtt.rto() {
+            return;
+        }
         self.usage.used_up = now;
         if self.recovery.state() == State::Open {
             let used = std::mem::take(&mut self.usage.used).max(self.initial_window);

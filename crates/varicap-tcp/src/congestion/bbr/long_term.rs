@@ -62,6 +62,12 @@ impl LongTerm {
         if self.is_in_use { self.bw } else { None }
     }
 
+    /// Whether it takes note of an acknowledgement that shows no loss.
+    #[inline]
+    pub(super) fn is_waiting(&self) -> bool {
+        self.is_in_use || self.is_sampling
+    }
+
     /// Takes note of an acknowledgement.
     pub(super) fn take(&mut self, news: &News) -> Verdict {
         if self.is_in_use {

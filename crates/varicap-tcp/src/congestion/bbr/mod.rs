@@ -85,6 +85,10 @@ pub struct Bbr {
 
     cwnd: u64,
     prior_cwnd: u64,
+    /// The window that the model wants [B].
+    target: u64,
+    /// Gains, pacing rate and that window follow from the state and the model as they are.
+    is_settled: bool,
     pacing_rate: Bandwidth,
     on_wire: Rate,
     /// What leaves at once at that pacing rate [B].
@@ -102,6 +106,8 @@ pub struct Bbr {
     idle_restart: bool,
 
     bw_filter: Candidates<Bandwidth, 10>,
+    /// The rate to work with: BBR.BtlBw, or that of a policer, if one was found.
+    bw: Bandwidth,
     min_rtt: Span,
     min_rtt_stamp: Time,
     aggregation: Aggregation,
@@ -159,6 +165,8 @@ impl Bbr {
             lost: 0,
             cwnd: start.usable_window(),
             prior_cwnd: 0,
+            target: 0,
+            is_settled: false,
             pacing_rate: Bandwidth::ZERO,
             // Linux paces nothing before there is a round trip, nor the first ten packets.
             on_wire: Rate::UNLIMITED,
@@ -174,6 +182,7 @@ impl Bbr {
             next_round_delivered: 0,
             idle_restart: false,
             bw_filter: Candidates::default(),
+            bw: Bandwidth::ZERO,
             min_rtt: Span::MAX,
             min_rtt_stamp: Time::ZERO,
             aggregation: Aggregation::default(),
@@ -218,9 +227,12 @@ impl Bbr {
         self.bw_filter.largest()
     }
 
-    /// The rate to work with: that of a policer, if one was found.
-    fn bw(&self) -> Bandwidth {
-        self.long_term.in_use().unwrap_or(self.max_bw())
+    /// What has been measured may have changed the rate to work with.
+    fn update_rate(&mut self) {
+        let bw = self.long_term.in_use().unwrap_or(self.max_bw());
+        if bw != self.bw {
+            (self.bw, self.is_settled) = (bw, false);
+        }
     }
 
     /// [bbr1, §4.1.1.3, §4.1.1.5] (BBRUpdateRound, BBRUpdateBtlBw).
@@ -235,12 +247,17 @@ impl Bbr {
             self.round_start = true;
             self.packet_conservation = false;
         }
-        self.sample_long_term(rs.now, self.round_start, rs.is_app_limited, rs.newly_lost > 0);
+        let is_loss = rs.newly_lost > 0;
+        if is_loss || self.long_term.is_waiting() {
+            self.sample_long_term(rs.now, self.round_start, rs.is_app_limited, is_loss);
+        }
         if !rs.is_app_limited || rs.bw >= self.max_bw() {
             self.bw_filter.take(self.round_count, rs.bw);
         }
+        self.update_rate();
     }
 
+    #[inline(never)]
     fn sample_long_term(&mut self, now: Time, round_start: bool, is_app_limited: bool, is_loss: bool) {
         let news = long_term::News {
             now,
@@ -251,6 +268,7 @@ impl Bbr {
             delivered: self.delivered,
             lost: self.lost,
         };
+        self.is_settled = false;
         match self.long_term.take(&news) {
             long_term::Verdict::Policed => self.pacing_gain = UNIT,
             long_term::Verdict::Over => self.enter_probe_bw(now),
@@ -264,13 +282,14 @@ impl Bbr {
         if !rs.is_sound || rs.newly_acked == 0 {
             return;
         }
-        let bw = self.bw();
+        let bw = self.bw;
         let of = &mut self.aggregation;
         if self.round_start {
             of.rounds += 1;
             if of.rounds >= AGGREGATION_ROUNDS {
                 (of.rounds, of.window) = (0, 1 - of.window);
                 of.extra[of.window] = 0;
+                self.is_settled = false;
             }
         }
         let mut expected = bw.carries(rs.now.since(of.epoch_start));
@@ -279,7 +298,10 @@ impl Bbr {
         }
         of.epoch_acked += rs.newly_acked;
         let extra = of.epoch_acked.saturating_sub(expected).min(self.cwnd);
-        of.extra[of.window] = of.extra[of.window].max(extra);
+        if extra > of.extra[of.window] {
+            of.extra[of.window] = extra;
+            self.is_settled = false;
+        }
     }
 
     /// [bbr1, §4.3.4.3] (BBRCheckCyclePhase).
@@ -307,13 +329,14 @@ impl Bbr {
     /// Linux (bbr_packets_in_net_at_edt).
     fn in_net(&self, rs: &Sample, in_flight: u64) -> u64 {
         let then = if self.pacing_gain > UNIT { in_flight + self.quantum } else { in_flight };
-        then.saturating_sub(self.bw().carries(rs.held))
+        then.saturating_sub(self.bw.carries(rs.held))
     }
 
     /// [bbr1, §4.3.4.3] (BBRAdvanceCyclePhase).
     fn advance_cycle_phase(&mut self, now: Time) {
         self.cycle_index = (self.cycle_index + 1) % CYCLE.len();
         self.cycle_stamp = now;
+        self.is_settled = false;
     }
 
     /// [bbr1, §4.3.4.3] (BBREnterProbeBW): any phase but the one that drains; without random numbers, the one that probes.
@@ -335,12 +358,13 @@ impl Bbr {
         }
         self.full_bw_count += 1;
         self.filled_pipe = self.full_bw_count >= 3;
+        self.is_settled = false;
     }
 
     /// [bbr1, §4.3.3] (BBRCheckDrain).
     fn check_drain(&mut self, rs: &Sample) {
         if self.state == State::Startup && self.filled_pipe {
-            self.state = State::Drain;
+            (self.state, self.is_settled) = (State::Drain, false);
         }
         if self.state == State::Drain && self.in_net(rs, rs.in_flight) <= self.inflight(self.max_bw(), UNIT) {
             self.enter_probe_bw(rs.now);
@@ -354,10 +378,10 @@ impl Bbr {
         if let Some(rtt) = rs.rtt
             && (rtt < self.min_rtt || is_expired && !rs.is_ack_delayed(self.delivered, self.mss))
         {
-            (self.min_rtt, self.min_rtt_stamp) = (rtt, rs.now);
+            (self.min_rtt, self.min_rtt_stamp, self.is_settled) = (rtt, rs.now, false);
         }
         if is_expired && !self.idle_restart && self.state != State::ProbeRtt {
-            self.state = State::ProbeRtt;
+            (self.state, self.is_settled) = (State::ProbeRtt, false);
             self.save_cwnd();
             self.probe_rtt_done_stamp = None;
         }
@@ -394,7 +418,7 @@ impl Bbr {
         if self.filled_pipe {
             self.enter_probe_bw(now);
         } else {
-            self.state = State::Startup;
+            (self.state, self.is_settled) = (State::Startup, false);
         }
     }
 }
@@ -412,11 +436,13 @@ impl CongestionControl for Bbr {
         self.check_full_pipe(&rs);
         self.check_drain(&rs);
         self.update_min_rtt(&rs);
-        self.update_gains();
         if let (false, Some(smoothed)) = (self.has_seen_rtt, ack.smoothed_rtt) {
             self.init_pacing_rate(smoothed);
         }
-        self.set_pacing_rate(self.pacing_gain);
+        if !self.is_settled {
+            self.settle();
+        }
+        debug_assert!(self.would_stay(), "something has moved unnoticed: {self:?}");
         self.set_cwnd(&rs);
     }
 
@@ -439,6 +465,7 @@ impl CongestionControl for Bbr {
                 self.cwnd = self.mss;
                 // Linux (bbr_set_state): a timeout ends a round, with a loss.
                 self.sample_long_term(event.now, true, false, true);
+                self.update_rate();
             }
         }
     }
@@ -451,6 +478,8 @@ impl CongestionControl for Bbr {
     fn on_undo(&mut self, _now: Time) {
         (self.full_bw, self.full_bw_count) = (Bandwidth::ZERO, 0);
         self.long_term = LongTerm::default();
+        self.is_settled = false;
+        self.update_rate();
         self.end_recovery();
     }
 
@@ -505,7 +534,7 @@ impl CongestionControl for Bbr {
         values.extend([
             f64::from(self.state as u8),
             self.pacing_gain as f64 / UNIT as f64,
-            self.bw().as_bps(),
+            self.bw.as_bps(),
             self.pacing_rate.as_bps(),
             min_rtt,
         ]);

@@ -3,6 +3,24 @@
 use super::*;
 
 impl Bbr {
+    /// What follows from the state and the model, which seldom move.
+    #[inline(never)]
+    pub(super) fn settle(&mut self) {
+        self.update_gains();
+        self.set_pacing_rate(self.pacing_gain);
+        let window = self.bdp(self.bw, self.cwnd_gain) + self.aggregation_window();
+        self.target = self.with_budget(window);
+        self.is_settled = true;
+    }
+
+    /// Whether settling again would change nothing.
+    pub(super) fn would_stay(&mut self) -> bool {
+        let follows = |bbr: &Bbr| (bbr.pacing_gain, bbr.cwnd_gain, bbr.pacing_rate, bbr.target);
+        let before = follows(self);
+        self.settle();
+        before == follows(self)
+    }
+
     pub(super) fn update_gains(&mut self) {
         (self.pacing_gain, self.cwnd_gain) = match self.state {
             State::Startup => (HIGH_GAIN, HIGH_GAIN),
@@ -15,7 +33,7 @@ impl Bbr {
 
     /// [bbr1, §4.2.1] (BBRSetPacingRateWithGain), a hundredth below as in Linux.
     pub(super) fn set_pacing_rate(&mut self, gain: u64) {
-        let rate = self.bw().of_units(gain, UNIT).times(99);
+        let rate = self.bw.of_units(gain, UNIT).times(99);
         if self.filled_pipe || rate > self.pacing_rate {
             self.pace_at(rate);
         }
@@ -23,6 +41,7 @@ impl Bbr {
 
     pub(super) fn pace_at(&mut self, rate: Bandwidth) {
         if rate != self.pacing_rate {
+            self.is_settled = false;
             self.pacing_rate = rate;
             self.on_wire = rate.on_wire(self.mss, self.packet);
             self.quantum = self.quantum_at(rate);
@@ -71,17 +90,15 @@ impl Bbr {
             return 0;
         }
         let extra = self.aggregation.extra[0].max(self.aggregation.extra[1]);
-        extra.min(self.bw().carries(LONGEST_AGGREGATION))
+        extra.min(self.bw.carries(LONGEST_AGGREGATION))
     }
 
     /// [bbr1, §4.2.3.6] (BBRSetCwnd).
     pub(super) fn set_cwnd(&mut self, rs: &Sample) {
         if rs.newly_acked > 0 && !self.recovers_or_restores(rs) {
-            let target = self.bdp(self.bw(), self.cwnd_gain) + self.aggregation_window();
-            let target = self.with_budget(target);
             if self.filled_pipe {
-                self.cwnd = (self.cwnd + rs.newly_acked).min(target);
-            } else if self.cwnd < target || self.delivered < self.initial_window {
+                self.cwnd = (self.cwnd + rs.newly_acked).min(self.target);
+            } else if self.cwnd < self.target || self.delivered < self.initial_window {
                 self.cwnd += rs.newly_acked;
             }
             self.cwnd = self.cwnd.max(MIN_PIPE_CWND * self.mss);

@@ -78,6 +78,7 @@ impl Bbr3 {
         self.is_loss_in_round = true;
         if self.state == State::Startup {
             self.full_bw_reached = true;
+            self.is_settled = false;
             self.inflight_longterm = self.bdp.max(self.inflight_latest);
         } else if self.is_bw_probe_sample {
             self.handle_inflight_too_high(now, in_flight, false);
@@ -94,6 +95,7 @@ impl Bbr3 {
         if self.episode == Episode::FastRecovery && is_enough && self.is_sample_too_high(rs) {
             self.undo_state = Some(State::Startup);
             self.full_bw_reached = true;
+            self.is_settled = false;
             self.inflight_longterm = self.bdp.max(self.inflight_latest);
         }
     }
@@ -184,7 +186,7 @@ impl Bbr3 {
         self.inflight_longterm = self.inflight_longterm.max(self.undo_inflight_longterm);
         match self.undo_state.take() {
             Some(State::Startup) if self.state != State::Startup => {
-                self.full_bw_reached = false;
+                (self.full_bw_reached, self.is_settled) = (false, false);
                 if self.state != State::ProbeRtt {
                     self.enter(State::Startup);
                 }

@@ -133,6 +133,8 @@ pub struct Bbr3 {
     bw_shortterm: Bandwidth,
     bdp: u64,
     max_inflight: u64,
+    /// Pacing rate, quantum, BDP and max_inflight follow from the state and the model as they are.
+    is_settled: bool,
     inflight_longterm: u64,
     inflight_shortterm: u64,
     min_rtt: Span,
@@ -217,6 +219,7 @@ impl Bbr3 {
             bw_shortterm: Bandwidth::INFINITE,
             bdp: 0,
             max_inflight: 0,
+            is_settled: false,
             inflight_longterm: INFINITE,
             inflight_shortterm: INFINITE,
             min_rtt: Span::MAX,
@@ -319,8 +322,10 @@ impl CongestionControl for Bbr3 {
             self.init_pacing_rate(Some(smoothed));
         }
         self.update_model_and_state(&rs);
-        self.set_pacing_rate();
-        self.set_send_quantum();
+        if !self.is_settled {
+            self.settle();
+        }
+        debug_assert!(self.would_stay(), "something has moved unnoticed: {self:?}");
         self.set_cwnd(&rs);
     }
 

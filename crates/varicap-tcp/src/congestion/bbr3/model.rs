@@ -56,6 +56,7 @@ impl Bbr3 {
         }
         let min_rtt_expired = rs.now > self.min_rtt_stamp + MIN_RTT_FILTER_LEN;
         if self.probe_rtt_min_delay < self.min_rtt || min_rtt_expired {
+            self.is_settled &= self.min_rtt == self.probe_rtt_min_delay;
             self.min_rtt = self.probe_rtt_min_delay;
             self.min_rtt_stamp = self.probe_rtt_min_stamp;
         }
@@ -73,11 +74,14 @@ impl Bbr3 {
         let extra = self.extra_acked_delivered.saturating_sub(expected).min(self.cwnd);
         self.extra_acked_filter.take(self.round_count, extra);
         // §2.12: in Startup, one round is remembered.
-        self.extra_acked = if self.full_bw_reached {
+        let extra_acked = if self.full_bw_reached {
             self.extra_acked_filter.largest()
         } else {
             self.extra_acked_filter.largest_of_last()
         };
+        if extra_acked != self.extra_acked {
+            (self.extra_acked, self.is_settled) = (extra_acked, false);
+        }
     }
 
     /// §5.3.1.2 (ResetFullBW).
@@ -100,6 +104,7 @@ impl Bbr3 {
         self.full_bw_count += 1;
         self.full_bw_now = self.full_bw_count >= 3;
         self.full_bw_reached |= self.full_bw_now;
+        self.is_settled = false;
     }
 
     /// §5.5.10.3 (UpdateLatestDeliverySignals).
@@ -122,7 +127,10 @@ impl Bbr3 {
 
     /// §5.5.10.3 (BoundBWForModel).
     pub(super) fn bound_bw_for_model(&mut self) {
-        self.bw = self.max_bw.min(self.bw_shortterm);
+        let bw = self.max_bw.min(self.bw_shortterm);
+        if bw != self.bw {
+            (self.bw, self.is_settled) = (bw, false);
+        }
     }
 
     /// §5.6.4.2 (BDPMultiple): `hundredths` of the BDP at `bw` [B].

@@ -22,6 +22,7 @@ impl Bbr3 {
     #[inline]
     fn pace_at(&mut self, rate: Bandwidth) {
         if rate != self.pacing_rate {
+            self.is_settled = false;
             self.pacing_rate = rate;
             self.on_wire = rate.on_wire(self.mss, self.packet);
         }
@@ -46,11 +47,27 @@ impl Bbr3 {
         self.send_quantum = quantum.min(MOST_QUANTUM).max(2 * self.mss);
     }
 
-    /// §5.6.4.6 (SetCwnd), with §5.6.4.2 (UpdateMaxInflight).
-    pub(super) fn set_cwnd(&mut self, rs: &Sample) {
+    /// What follows from the state and the model, which seldom move; with §5.6.4.2 (UpdateMaxInflight).
+    #[inline(never)]
+    pub(super) fn settle(&mut self) {
+        self.set_pacing_rate();
+        self.set_send_quantum();
         self.bdp = self.bdp_multiple(self.bw, 100);
         let wanted = self.bdp_multiple(self.bw, self.cwnd_gain) + self.extra_acked;
         self.max_inflight = self.quantization_budget(wanted);
+        self.is_settled = true;
+    }
+
+    /// Whether settling again would change nothing.
+    pub(super) fn would_stay(&mut self) -> bool {
+        let follows = |bbr: &Bbr3| (bbr.pacing_rate, bbr.send_quantum, bbr.bdp, bbr.max_inflight);
+        let before = follows(self);
+        self.settle();
+        before == follows(self)
+    }
+
+    /// §5.6.4.6 (SetCwnd).
+    pub(super) fn set_cwnd(&mut self, rs: &Sample) {
         if self.full_bw_reached {
             self.cwnd = (self.cwnd + rs.newly_acked).min(self.max_inflight);
         } else if self.cwnd < self.max_inflight || self.delivered < self.initial_window {

@@ -64,7 +64,7 @@ pub(super) enum AckPhase {
 impl Bbr3 {
     /// The state is `state`, with its gains.
     pub(super) fn enter(&mut self, state: State) {
-        self.state = state;
+        (self.state, self.is_settled) = (state, false);
         (self.pacing_gain, self.cwnd_gain) = state.gains();
     }
 

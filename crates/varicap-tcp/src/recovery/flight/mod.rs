@@ -71,6 +71,37 @@ pub(super) struct Moment {
     pub(super) highest: u64,
 }
 
+/// When the first and the last of some segments left.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Times {
+    /// Never: there are none.
+    first: Time,
+    last: Time,
+}
+
+impl Default for Times {
+    fn default() -> Times {
+        Times { first: Time::NEVER, last: Time::ZERO }
+    }
+}
+
+impl Times {
+    #[inline]
+    fn add(&mut self, at: Time) {
+        (self.first, self.last) = (self.first.min(at), self.last.max(at));
+    }
+
+    #[inline]
+    pub(super) fn first(&self) -> Option<Time> {
+        (!self.first.is_never()).then_some(self.first)
+    }
+
+    #[inline]
+    pub(super) fn last(&self) -> Option<Time> {
+        (!self.first.is_never()).then_some(self.last)
+    }
+}
+
 /// What an acknowledgement has shown.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Progress {
@@ -78,13 +109,10 @@ pub(super) struct Progress {
     pub(super) delivered: u64,
     /// Data newly SACKed [B].
     pub(super) sacked: u64,
-    /// When the first of the segments left that were newly acknowledged cumulatively, and never resent.
-    pub(super) first_acked: Option<Time>,
+    /// The segments that were newly acknowledged cumulatively, and never resent.
+    pub(super) acked: Times,
     /// The same of those that were newly SACKed.
-    pub(super) first_sacked: Option<Time>,
-    /// When the last of them left, one kind and the other.
-    pub(super) last_acked: Option<Time>,
-    pub(super) last_sacked: Option<Time>,
+    pub(super) held: Times,
     /// A segment was acknowledged that had been resent.
     pub(super) acked_resent: bool,
     /// Data of before the recovery arrived that was never resent: the timeout, if it was one, was spurious (RFC 5682).
@@ -221,28 +249,33 @@ impl Flight {
     #[inline]
     pub(super) fn acknowledge_in_order(&mut self, now: Time, una: u64) -> Option<Span> {
         debug_assert!(self.is_plain(), "{:?}", self.beliefs());
-        let mut last = None;
-        while let Some(head) = self.segments.front() {
-            let end = head.to();
-            if end > una {
-                if head.from < una {
-                    self.cut_head(una);
-                }
-                break;
-            }
-            last = Some(((head.at, head.turn), end));
-            self.segments.pop_front();
-            if end == una {
-                break;
-            }
-        }
         // Nothing was resent, so that the last one left last.
-        let (left, end) = last?;
-        self.newest.rtt = now.since(left.0);
-        (self.newest.at, self.newest.turn) = left.max((self.newest.at, self.newest.turn));
-        self.newest.end = self.newest.end.max(end);
+        let last = self.segments.pop_to(una).or_else(|| self.acknowledge_partly(una))?;
+        self.newest.rtt = now.since(last.at);
+        if last.at > self.newest.at {
+            (self.newest.at, self.newest.turn) = (last.at, last.turn);
+        } else if last.at == self.newest.at {
+            self.newest.turn = self.newest.turn.max(last.turn);
+        }
+        self.newest.end = self.newest.end.max(last.to());
         self.newest.advanced = true;
         Some(self.newest.rtt)
+    }
+
+    /// As `acknowledge_in_order`, where no segment was found to end at `una`. Returns the last whole one below.
+    #[cold]
+    #[inline(never)]
+    fn acknowledge_partly(&mut self, una: u64) -> Option<Sent> {
+        let mut last = None;
+        while let Some(&head) = self.segments.front().filter(|head| head.from < una) {
+            if head.to() > una {
+                self.cut_head(una);
+                break;
+            }
+            last = Some(head);
+            self.segments.pop_front();
+        }
+        last
     }
 
     /// Part of the first segment is acknowledged. The loss of its retransmission is left to the timeout.
@@ -271,8 +304,7 @@ impl Flight {
             if head.has(EVER_RESENT) {
                 progress.acked_resent = true;
             } else if !head.has(SACKED) {
-                progress.first_acked.get_or_insert(head.at);
-                progress.last_acked = Some(head.at);
+                progress.acked.add(head.at);
                 progress.note_original(head, moment);
             }
             if !head.has(SACKED) {
@@ -365,9 +397,7 @@ impl Flight {
             if !sent.has(EVER_RESENT) {
                 progress.note_original(sent, moment);
                 // Blocks come in any order.
-                progress.first_sacked =
-                    Some(progress.first_sacked.map_or(sent.at, |first| first.min(sent.at)));
-                progress.last_sacked = progress.last_sacked.max(Some(sent.at));
+                progress.held.add(sent.at);
             }
             self.newest.advance(sent, moment);
             sent.marks = sent.marks & !cleared | SACKED;

@@ -132,6 +132,22 @@ impl Ring {
         self.first += 1;
     }
 
+    /// All segments below `end` are gone, of which the last one ends there: that one. None, and nothing is gone, where it is
+    /// not found at once, which it is among segments of the same length.
+    #[inline]
+    pub(super) fn pop_to(&mut self, end: u64) -> Option<Sent> {
+        let head = *self.front()?;
+        if head.to() == end {
+            self.first += 1;
+            return Some(head);
+        }
+        let count = end.saturating_sub(head.from) / u64::from(head.len.max(1));
+        let number = self.first + count.checked_sub(1)?;
+        let last = *self.get(number).filter(|last| last.to() == end)?;
+        self.first = number + 1;
+        Some(last)
+    }
+
     /// The number of the first segment that ends beyond `byte`.
     pub(super) fn number_of(&self, byte: u64) -> u64 {
         let Some(head) = self.front().filter(|head| head.from <= byte) else { return self.first };
@@ -187,6 +203,22 @@ mod tests {
                 assert_eq!(ring.number_of(from), ring.end());
             }
         }
+    }
+
+    #[test]
+    fn segments_go_up_to_one_that_is_found_at_once() {
+        let ends = |lengths: &[u32], end| {
+            let mut ring = ring(lengths, 0);
+            (ring.pop_to(end).map(|last| last.from), ring.first())
+        };
+        assert_eq!(ends(&[10, 10, 10], 10), (Some(0), 1));
+        assert_eq!(ends(&[10, 10, 10], 30), (Some(20), 3));
+        assert_eq!(ends(&[10, 10, 10], 25), (None, 0), "within a segment");
+        assert_eq!(ends(&[10, 10, 10], 5), (None, 0));
+        assert_eq!(ends(&[10, 10, 10], 40), (None, 0), "never sent");
+        assert_eq!(ends(&[10, 3, 7], 13), (None, 0), "not where the lengths say");
+        assert_eq!(ends(&[10, 7, 3, 10], 20), (None, 0));
+        assert_eq!(ends(&[], 10), (None, 0));
     }
 
     #[test]
