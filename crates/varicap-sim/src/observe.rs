@@ -404,8 +404,12 @@ impl Watch<Packet> for LinkWatch<'_> {
         self.meter.on_offered();
     }
 
-    fn on_planned(&mut self, wait: Span, size: Bytes, backlog: Backlog) {
-        self.meter.on_planned(wait, size, backlog);
+    fn on_planned(&mut self, wait: Span, size: Bytes) {
+        self.meter.on_planned(wait, size);
+    }
+
+    fn on_waiting(&mut self, backlog: Backlog) -> Backlog {
+        self.meter.on_waiting(backlog)
     }
 
     fn on_passed(&mut self, at: Time, arrived: Time, packet: &Packet) {
@@ -432,8 +436,12 @@ impl Watch<Packet> for PipeWatch<'_> {
     }
 
     #[inline(always)]
-    fn on_planned(&mut self, wait: Span, size: Bytes, backlog: Backlog) {
-        self.0.on_planned(wait, size, backlog);
+    fn on_planned(&mut self, wait: Span, size: Bytes) {
+        self.0.on_planned(wait, size);
+    }
+
+    fn on_waiting(&mut self, backlog: Backlog) -> Backlog {
+        self.0.on_waiting(backlog)
     }
 
     #[inline(always)]
