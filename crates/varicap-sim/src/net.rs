@@ -290,9 +290,10 @@ impl Net {
     /// Sends the acknowledgements of a connection that are due: one, or two where the marks of its data change (RFC 8257 §3.2).
     #[inline(always)]
     pub fn send_ack(&mut self, now: Time, connection: &mut Connection) {
-        while connection.receiver.is_due(now) {
+        let mut is_due = connection.receiver.is_due(now);
+        while is_due {
             let (slot, place) = self.traffic.segments.vacant();
-            connection.receiver.poll_into(now, place);
+            is_due = connection.receiver.poll_into(now, place);
             let (node, packet) = connection.packet(slot, place, Packet::REVERSE);
             self.traffic.send(&packet);
             self.enter(now, node, packet);

@@ -182,6 +182,11 @@ impl Receiver {
             return self.on_unusual(now, segment);
         }
         self.note_echo(segment);
+        if self.delay.is_none() {
+            self.next = end;
+            self.delay_ack(now);
+            return u64::from(segment.len);
+        }
         let added = self.take(now, end, segment);
         self.be_read(now);
         added
@@ -383,14 +388,38 @@ impl Receiver {
         segment
     }
 
-    /// Writes the acknowledgement that is due to `place`.
+    /// Writes the acknowledgement that is due to `place`. Returns whether another one is due.
     #[inline]
-    pub fn poll_into(&mut self, now: Time, place: &mut Segment) {
+    pub fn poll_into(&mut self, now: Time, place: &mut Segment) -> bool {
         debug_assert!(self.is_due(now), "no acknowledgement is due at {now:?}");
         debug_assert!(self.last_ack <= self.next, "data that was acknowledged is gone");
-        if let Some(before) = self.before_change.as_mut().and_then(|before| before.take()) {
-            return *place = before;
+        if self.delay.is_some() || self.has_extras || !self.held.is_empty() || self.before_change.is_some() {
+            return self.poll_carefully(now, place);
         }
+        self.write(now, place);
+        false
+    }
+
+    /// Writes an acknowledgement of which another part of the receiver knows, or which carries more than numbers.
+    #[inline(never)]
+    fn poll_carefully(&mut self, now: Time, place: &mut Segment) -> bool {
+        if let Some(before) = self.before_change.as_mut().and_then(|before| before.take()) {
+            *place = before;
+            return self.is_due(now);
+        }
+        if let Some(delay) = &mut self.delay {
+            delay.on_sent(now, self.ack_due, self.syn_due);
+        }
+        self.write(now, place);
+        if self.has_extras || !self.held.is_empty() {
+            self.add_extras(place);
+        }
+        false
+    }
+
+    /// Writes an acknowledgement of numbers alone. None is due afterwards.
+    #[inline(always)]
+    fn write(&mut self, now: Time, place: &mut Segment) {
         self.last_ack = self.next;
         // RFC 9293 §3.8.6 (SHLD-14): the right edge never moves left. Data held out of order lies inside the window, so
         // it does not shrink it.
@@ -405,12 +434,6 @@ impl Receiver {
             flags: Flags::ACK.with(resent),
             ..Segment::default()
         };
-        if let Some(delay) = &mut self.delay {
-            delay.on_sent(now, self.ack_due, self.syn_due);
-        }
-        if self.has_extras || !self.held.is_empty() {
-            self.add_extras(place);
-        }
         self.ack_due = false;
         self.unacknowledged = 0;
         self.ack_at = Time::NEVER;
