@@ -118,9 +118,14 @@ impl Observer {
 
     /// Samples the sender's window, which may have changed.
     #[inline]
-    pub(crate) fn on_window(&mut self, connection: &Connection, now: Time) {
+    pub(crate) fn on_window(&mut self, connection: &mut Connection, now: Time) {
+        let cwnd = connection.sender.cwnd();
+        if cwnd == connection.shown_cwnd {
+            return;
+        }
+        connection.shown_cwnd = cwnd;
         if connection.is_single() {
-            self.flows[connection.meter as usize].on_cwnd(now, connection.sender.cwnd());
+            self.flows[connection.meter as usize].on_cwnd(now, cwnd);
         }
     }
 

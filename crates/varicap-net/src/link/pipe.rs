@@ -157,7 +157,11 @@ impl<F: Frame> Pipe<F> {
     /// The frame that comes out after `others` others, if it is inside already.
     #[inline]
     pub(super) fn coming(&self, others: usize) -> Option<&F> {
-        if others < self.line.len() { self.line.get(self.line.first() + others).map(|next| &next.frame) } else { None }
+        if others < self.line.len() {
+            self.line.get(self.line.first() + others).map(|next| &next.frame)
+        } else {
+            None
+        }
     }
 
     /// When the next frame comes out.
