@@ -159,8 +159,11 @@ mod tests {
         fn on_offered(&mut self) {
             self.0.on_offered();
         }
-        fn on_planned(&mut self, wait: Span, size: Bytes, backlog: Backlog) {
-            self.0.on_planned(wait, size, backlog);
+        fn on_planned(&mut self, wait: Span, size: Bytes) {
+            self.0.on_planned(wait, size);
+        }
+        fn on_waiting(&mut self, backlog: Backlog) -> Backlog {
+            self.0.on_waiting(backlog)
         }
         fn on_passed(&mut self, at: Time, arrived: Time, frame: &Numbered) {
             self.0.on_passed(at - arrived, frame.wire_size());

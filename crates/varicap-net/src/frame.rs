@@ -39,7 +39,7 @@ impl Codepoint {
 }
 
 /// What a link carries: a handle of a simulated segment, or real bytes.
-pub trait Frame {
+pub trait Frame: Clone {
     /// Size on the wire, headers included [B].
     fn wire_size(&self) -> Bytes;
     /// Marks it as having experienced congestion; false if it is not ECN-capable.
@@ -113,7 +113,7 @@ pub struct Ahead {
     pub byte_time: u128,
 }
 
-/// An observer of a link, to which it reports in order of time. A link that plans its departures has four reports of its
+/// An observer of a link, to which it reports in order of time. A link that plans its departures has five reports of its
 /// own: it tells how long a frame will wait as it arrives, and of its departure later, instead of
 /// [`Watch::on_arrival`] and [`Watch::on_departure`]. Observers never change what happens.
 pub trait Watch<F> {
@@ -140,8 +140,13 @@ pub trait Watch<F> {
     fn on_opportunity(&mut self, _at: Time, _offered: Bytes, _used: Bytes) {}
     /// A frame was offered to a link that plans departures.
     fn on_offered(&mut self) {}
-    /// That frame, of `size`, will wait for `wait`; `backlog` waits now, with it.
-    fn on_planned(&mut self, _wait: Span, _size: Bytes, _backlog: Backlog) {}
+    /// That frame, of `size`, will wait for `wait`.
+    fn on_planned(&mut self, _wait: Span, _size: Bytes) {}
+    /// At that, `backlog` will wait. Returns how much may wait before this is to be reported again: the most that did, if
+    /// nothing else is of interest. It is asked again after [`Watch::on_reported`].
+    fn on_waiting(&mut self, _backlog: Backlog) -> Backlog {
+        Backlog::default()
+    }
     /// A frame that arrived at `arrived` has left the server as planned, at `at` or before now.
     fn on_passed(&mut self, _at: Time, _arrived: Time, _frame: &F) {}
     /// All departures up to now were told; of the plans `ahead` is still to come.

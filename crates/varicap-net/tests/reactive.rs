@@ -255,7 +255,7 @@ fn a_residual_that_falls_preempts_at_once_or_only_stops_the_growth() {
 }
 
 /// A data packet or an acknowledgement.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Kind(u64, bool);
 
 impl Frame for Kind {

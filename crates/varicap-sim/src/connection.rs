@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 use varicap_engine::{Application, NodeId, Offer, Opening};
 use varicap_net::feedback::KnownRtt;
 use varicap_tcp::{Receiver, Segment, Sender};
-use varicap_units::{Span, Stream, Time};
+use varicap_units::{Bytes, Span, Stream, Time};
 
 use crate::foresight;
 use crate::packet::{Label, Packet};
@@ -79,7 +79,10 @@ pub struct Connection {
     /// The link of its ABR source, which its data passes first.
     pub buffer: Option<u32>,
     /// Where its data and its acknowledgements set out, once it has a slot.
-    outsets: [Outset; 2],
+    first_nodes: [NodeId; 2],
+    bare_packets: [Packet; 2],
+    /// The congestion window that its meter was told of last; zero before that.
+    pub shown_cwnd: Bytes,
     jitter: Option<Jitter>,
 }
 
@@ -107,7 +110,9 @@ impl Connection {
             release: Time::NEVER,
             wake: Time::NEVER,
             buffer: None,
-            outsets: [Outset { node: NodeId::numbered(0), packet: Packet::new(Label::default()) }; 2],
+            first_nodes: [NodeId::numbered(0); 2],
+            bare_packets: [Packet::new(Label::default()); 2],
+            shown_cwnd: Bytes::ZERO,
             jitter: None,
         }
     }
@@ -131,17 +136,20 @@ impl Connection {
 
     /// Sets where its data and its acknowledgements set out.
     pub fn set_outsets(&mut self, data: Outset, acks: Outset) {
-        self.outsets = [data, acks];
+        self.first_nodes = [data.node, acks.node];
+        self.bare_packets = [data.packet, acks.packet];
     }
 
     /// The packet of one of its segments, in `slot`, and the first node on its way; `direction` is 0 or
     /// [`Packet::REVERSE`].
     #[inline(always)]
     pub fn packet(&self, slot: u32, segment: &Segment, direction: u8) -> (NodeId, Packet) {
-        let control = if segment.len == 0 { Packet::CONTROL } else { 0 };
+        let is_reverse = direction == Packet::REVERSE;
+        debug_assert!(!is_reverse || segment.len == 0, "a receiver sends data: {segment:?}");
+        let control = if is_reverse || segment.len == 0 { Packet::CONTROL } else { 0 };
         let flags = control | Packet::flags_of(segment.flags);
-        let Outset { node, packet } = self.outsets[usize::from(direction == Packet::REVERSE)];
-        (node, packet.of_segment(slot, segment.wire_size, flags))
+        let way = usize::from(is_reverse);
+        (self.first_nodes[way], self.bare_packets[way].of_segment(slot, segment.wire_size, flags))
     }
 
     /// Begins to load what an acknowledgement needs, if the packet to come `is_reverse`, or else what data does.
@@ -152,7 +160,7 @@ impl Connection {
         } else {
             foresight::load(&self.receiver);
             foresight::load(&self.app);
-            foresight::load(&self.outsets);
+            foresight::load(&self.bare_packets);
             foresight::load(&self.wake);
         }
     }

@@ -87,19 +87,23 @@ impl Net {
         (state, LinkWatch { meter, link: link as u16, traffic: &mut self.traffic })
     }
 
-    /// The next packet that comes out of link `link` at `now`.
+    /// The next packet that comes out at `now` of link `link`, which is `node` and plans its departures, and when the one after
+    /// it does: then it is woken.
     #[inline(always)]
-    pub fn poll_link(&mut self, now: Time, link: usize) -> Option<Packet> {
-        let Hop { link: state, meter } = &mut self.hops[link];
+    pub fn poll_pipe(&mut self, now: Time, node: NodeId, link: usize) -> Option<(Packet, Time)> {
+        let Hop { link: state, meter } = self.hops.get_mut(link)?;
         // Without a log: links with one plan nothing.
-        let Some(pipe) = state.pipe() else { return self.poll_slowly(now, link) };
+        let pipe = state.pipe()?;
         let packet = pipe.poll(now, &mut PipeWatch(meter))?;
+        let due = pipe.poll_at();
+        self.scheduler.wake(node, due);
         self.count_out(&packet);
-        Some(packet)
+        Some((packet, due))
     }
 
+    /// The next packet that comes out of link `link` at `now`.
     #[inline(never)]
-    fn poll_slowly(&mut self, now: Time, link: usize) -> Option<Packet> {
+    pub fn poll_link(&mut self, now: Time, link: usize) -> Option<Packet> {
         let (state, mut watch) = self.hop(link);
         let packet = state.poll(now, &mut watch)?;
         watch.traffic.record(now, watch.link, PacketEvent::Delivery, &packet);
@@ -290,9 +294,10 @@ impl Net {
     /// Sends the acknowledgements of a connection that are due: one, or two where the marks of its data change (RFC 8257 §3.2).
     #[inline(always)]
     pub fn send_ack(&mut self, now: Time, connection: &mut Connection) {
-        while connection.receiver.is_due(now) {
+        let mut is_due = connection.receiver.is_due(now);
+        while is_due {
             let (slot, place) = self.traffic.segments.vacant();
-            connection.receiver.poll_into(now, place);
+            is_due = connection.receiver.poll_into(now, place);
             let (node, packet) = connection.packet(slot, place, Packet::REVERSE);
             self.traffic.send(&packet);
             self.enter(now, node, packet);

@@ -118,9 +118,14 @@ impl Observer {
 
     /// Samples the sender's window, which may have changed.
     #[inline]
-    pub(crate) fn on_window(&mut self, connection: &Connection, now: Time) {
+    pub(crate) fn on_window(&mut self, connection: &mut Connection, now: Time) {
+        let cwnd = connection.sender.cwnd();
+        if cwnd == connection.shown_cwnd {
+            return;
+        }
+        connection.shown_cwnd = cwnd;
         if connection.is_single() {
-            self.flows[connection.meter as usize].on_cwnd(now, connection.sender.cwnd());
+            self.flows[connection.meter as usize].on_cwnd(now, cwnd);
         }
     }
 
@@ -404,8 +409,12 @@ impl Watch<Packet> for LinkWatch<'_> {
         self.meter.on_offered();
     }
 
-    fn on_planned(&mut self, wait: Span, size: Bytes, backlog: Backlog) {
-        self.meter.on_planned(wait, size, backlog);
+    fn on_planned(&mut self, wait: Span, size: Bytes) {
+        self.meter.on_planned(wait, size);
+    }
+
+    fn on_waiting(&mut self, backlog: Backlog) -> Backlog {
+        self.meter.on_waiting(backlog)
     }
 
     fn on_passed(&mut self, at: Time, arrived: Time, packet: &Packet) {
@@ -432,8 +441,12 @@ impl Watch<Packet> for PipeWatch<'_> {
     }
 
     #[inline(always)]
-    fn on_planned(&mut self, wait: Span, size: Bytes, backlog: Backlog) {
-        self.0.on_planned(wait, size, backlog);
+    fn on_planned(&mut self, wait: Span, size: Bytes) {
+        self.0.on_planned(wait, size);
+    }
+
+    fn on_waiting(&mut self, backlog: Backlog) -> Backlog {
+        self.0.on_waiting(backlog)
     }
 
     #[inline(always)]

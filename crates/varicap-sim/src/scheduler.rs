@@ -23,6 +23,9 @@ const fn time_of(wake: Wake) -> Time {
     Time::from_nanos((wake >> 32) as u64)
 }
 
+/// The last instant before [`Time::NEVER`].
+const LAST: Time = Time::from_nanos(u64::MAX - 1);
+
 /// Fills the heap up to whole families; later than every wake.
 const NONE: Wake = u128::MAX;
 
@@ -108,12 +111,20 @@ impl Scheduler {
     /// The earliest wake, which stays pending until its node is woken again.
     #[inline]
     pub fn first(&self) -> Option<(Time, NodeId)> {
+        self.first_by(LAST)
+    }
+
+    /// The earliest wake, if it comes by `end`.
+    #[inline]
+    pub fn first_by(&self, end: Time) -> Option<(Time, NodeId)> {
+        debug_assert!(end <= LAST, "what never comes would come by {end:?}");
         // The earliest time first, and whose it is afterwards: that takes less than keeping both along the way.
         let at = earliest(self.busy);
         if time_of(self.rest) < at {
-            return Some((time_of(self.rest), node_of(self.rest)));
+            let at = time_of(self.rest);
+            return (at <= end).then_some((at, node_of(self.rest)));
         }
-        if at.is_never() {
+        if at > end {
             return None;
         }
         let place = place_of(at, self.busy);
@@ -178,6 +189,15 @@ impl Scheduler {
     #[inline]
     pub fn wake(&mut self, node: NodeId, at: Time) {
         self.assert_not_past(node, at);
+        match self.busy.get_mut(node.index()) {
+            Some(wake) if node.index() < self.plain => *wake = at,
+            _ => self.wake_other(node, at),
+        }
+    }
+
+    /// As [`Scheduler::wake`], of a node that is not in `busy` itself.
+    #[inline(never)]
+    fn wake_other(&mut self, node: NodeId, at: Time) {
         if !self.set_kept(node, |_| at) {
             self.wake_sorted(node, at);
         }

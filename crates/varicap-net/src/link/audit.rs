@@ -65,8 +65,12 @@ impl<F, W: Watch<F>> Watch<F> for Tally<'_, W> {
         self.watch.on_offered();
     }
 
-    fn on_planned(&mut self, wait: Span, size: Bytes, backlog: Backlog) {
-        self.watch.on_planned(wait, size, backlog);
+    fn on_planned(&mut self, wait: Span, size: Bytes) {
+        self.watch.on_planned(wait, size);
+    }
+
+    fn on_waiting(&mut self, backlog: Backlog) -> Backlog {
+        self.watch.on_waiting(backlog)
     }
 
     fn on_passed(&mut self, at: Time, arrived: Time, frame: &F) {

@@ -19,6 +19,7 @@ mod opportunity;
 mod parts;
 mod pipe;
 mod reactive;
+mod ring;
 mod server;
 
 use std::collections::VecDeque;

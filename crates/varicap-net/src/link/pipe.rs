@@ -4,16 +4,15 @@
 //! each departure is an event. What happens in between is reported late, on delivery or on request
 //! ([`Pipe::advance`]), each departure with its own time; what waits, and for how long, is reported on arrival.
 
-use std::collections::VecDeque;
-
 use varicap_units::{Bytes, Rate, Span, Time, Work};
 
+use super::ring::Ring;
 use super::server::Server;
 use crate::queue::{LineLimit, TransmitterState};
 use crate::{Ahead, Backlog, Frame, Framing, Watch};
 
 /// A frame of which is known when it leaves.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Planned<F> {
     leaves: Time,
     arrived: Time,
@@ -25,8 +24,6 @@ struct Planned<F> {
 pub struct Pipe<F> {
     /// When the first of the line comes out; never if there is none.
     due: Time,
-    /// When the frame in service leaves the server; never if there is none.
-    finish: Time,
     /// When the last one leaves the server.
     idle_from: Time,
     delay: Span,
@@ -34,14 +31,15 @@ pub struct Pipe<F> {
     framing: Framing,
     limit: LineLimit,
     /// Frames inside: those that have left the server, the one in service, those that wait.
-    line: VecDeque<Planned<F>>,
-    /// How many of the last of them had not left the server, when the line was looked at last.
+    line: Ring<Planned<F>>,
+    /// The number of the first frame that is not known to have left the server, and the bytes from there on [B]. They are
+    /// looked at when it matters whether some of them have.
     held: usize,
-    /// How many of those that had left have been reported.
+    held_bytes: Bytes,
+    /// As long as no more is held, with the next frame, it is let in, and its observer has been told of a backlog as large.
+    calm: Backlog,
+    /// The number of the first frame whose departure has not been reported.
     reported: usize,
-    /// What waited then, and the size of the frame in service [B].
-    waiting: Backlog,
-    in_service: Bytes,
     /// When it was advanced last.
     now: Time,
     /// Whether anything has arrived or was requested, and whether the rate has been reported.
@@ -55,17 +53,16 @@ impl<F: Frame> Pipe<F> {
         debug_assert!(server.rate() > Rate::ZERO, "a pipe that carries nothing");
         Pipe {
             due: Time::NEVER,
-            finish: Time::NEVER,
             idle_from: Time::ZERO,
             delay,
             server,
             framing,
             limit,
-            line: VecDeque::new(),
+            line: Ring::new(),
             held: 0,
+            held_bytes: Bytes::ZERO,
+            calm: Backlog::default(),
             reported: 0,
-            waiting: Backlog::default(),
-            in_service: Bytes::ZERO,
             now: Time::ZERO,
             has_begun: false,
             has_reported_rate: false,
@@ -79,50 +76,63 @@ impl<F: Frame> Pipe<F> {
         self.has_begun = true;
         watch.on_offered();
         let size = frame.wire_size();
-        let leaves = if self.idle_from <= now {
+        let begins = if self.idle_from <= now {
             // All has left: there is nothing to count.
-            (self.held, self.waiting, self.finish) = (0, Backlog::default(), Time::NEVER);
-            if !self.limit.admits(self.waiting, TransmitterState::Free, size) {
+            (self.held, self.held_bytes) = (self.line.end(), Bytes::ZERO);
+            if !self.limit.admits(Backlog::default(), TransmitterState::Free, size) {
                 return Some(frame);
             }
             self.server.idle();
-            let leaves = self.server.begin(now, self.framing.framed(size));
-            (self.finish, self.in_service) = (leaves, size);
-            leaves
+            now
         } else {
-            self.pass(now);
-            if !self.limit.admits(self.waiting, TransmitterState::Busy(self.in_service), size) {
+            if !self.is_calm(size) && !self.admits(now, size, watch) {
                 return Some(frame);
             }
-            self.waiting.frames += 1;
-            self.waiting.bytes += size;
-            watch.on_planned(self.idle_from - now, size, self.waiting);
-            self.server.begin(self.idle_from, self.framing.framed(size))
+            watch.on_planned(self.idle_from - now, size);
+            self.idle_from
         };
+        let leaves = self.server.begin(begins, self.framing.framed(size));
         self.idle_from = leaves;
-        self.held += 1;
+        self.held_bytes += size;
         if self.due.is_never() {
             self.due = leaves + self.delay;
         }
-        self.line.push_back(Planned { leaves, arrived: now, frame });
+        self.line.push(Planned { leaves, arrived: now, frame });
         None
     }
 
-    /// Counts what has left the server by `now`.
+    /// Whether a frame of `size` makes no difference beyond itself, even if nothing of what is held has left.
     #[inline(always)]
-    fn pass(&mut self, now: Time) {
-        while self.finish <= now {
-            self.held -= 1;
-            match self.line.get(self.line.len() - self.held) {
-                Some(next) => {
-                    self.finish = next.leaves;
-                    self.in_service = next.frame.wire_size();
-                    self.waiting.frames -= 1;
-                    self.waiting.bytes -= self.in_service;
-                }
-                None => self.finish = Time::NEVER,
-            }
+    fn is_calm(&self, size: Bytes) -> bool {
+        self.line.end() - self.held < self.calm.frames as usize && self.held_bytes + size <= self.calm.bytes
+    }
+
+    /// Whether there is room for a frame of `size` behind others; the observer learns of a backlog that it does not know.
+    #[inline(never)]
+    fn admits<W: Watch<F>>(&mut self, now: Time, size: Bytes, watch: &mut W) -> bool {
+        self.pass(now);
+        if self.is_calm(size) {
+            return true;
         }
+        let Backlog { frames, bytes } = self.backlog();
+        let in_service = self.in_service().map_or(Bytes::ZERO, F::wire_size);
+        if !self.limit.admits(Backlog { frames, bytes }, TransmitterState::Busy(in_service), size) {
+            return false;
+        }
+        let known = watch.on_waiting(Backlog { frames: frames + 1, bytes: bytes + size });
+        self.calm = self.limit.within(Backlog { frames: known.frames.saturating_add(1), ..known });
+        true
+    }
+
+    /// Counts what has left the server by `now`.
+    #[inline]
+    fn pass(&mut self, now: Time) {
+        let (mut held, mut bytes) = (self.held, self.held_bytes);
+        while let Some(next) = self.line.get(held).filter(|next| next.leaves <= now) {
+            bytes -= next.frame.wire_size();
+            held += 1;
+        }
+        (self.held, self.held_bytes) = (held, bytes);
     }
 
     /// The next frame that has come out by `now`.
@@ -131,28 +141,27 @@ impl<F: Frame> Pipe<F> {
         if self.due > now {
             return None;
         }
-        if self.held == self.line.len() {
-            self.pass(now);
+        let number = self.line.first();
+        let Planned { leaves, arrived, frame } = self.line.pop()?;
+        self.due = self.line.get(number + 1).map_or(Time::NEVER, |next| next.leaves + self.delay);
+        if number == self.held {
+            self.held += 1;
+            self.held_bytes -= frame.wire_size();
         }
-        let Planned { leaves, arrived, frame } = self.line.pop_front()?;
-        self.due = self.line.front().map_or(Time::NEVER, |next| next.leaves + self.delay);
-        if self.reported == 0 {
+        if number >= self.reported {
             watch.on_passed(leaves, arrived, &frame);
-        } else {
-            self.reported -= 1;
         }
         Some(frame)
-    }
-
-    /// How many had left the server when the line was looked at last.
-    fn gone(&self) -> usize {
-        self.line.len() - self.held
     }
 
     /// The frame that comes out after `others` others, if it is inside already.
     #[inline]
     pub(super) fn coming(&self, others: usize) -> Option<&F> {
-        self.line.get(others).map(|planned| &planned.frame)
+        if others < self.line.len() {
+            self.line.get(self.line.first() + others).map(|next| &next.frame)
+        } else {
+            None
+        }
     }
 
     /// When the next frame comes out.
@@ -169,14 +178,18 @@ impl<F: Frame> Pipe<F> {
         self.has_begun = true;
         self.now = now;
         self.pass(now);
-        let gone = self.gone();
-        for Planned { leaves, arrived, frame } in self.line.range(self.reported..gone) {
+        let from = self.line.first().max(self.reported);
+        for Planned { leaves, arrived, frame } in
+            self.line.iter_from(from).take(self.held.saturating_sub(from))
+        {
             watch.on_passed(*leaves, *arrived, frame);
         }
-        self.reported = gone;
-        let mut ahead = Ahead { waiting: self.waiting, ..Ahead::default() };
-        let mut begins = self.finish;
-        for Planned { leaves, frame, .. } in self.line.iter().skip(gone + 1) {
+        self.reported = self.held;
+        // It may be measured anew from now on.
+        self.calm = Backlog::default();
+        let mut ahead = Ahead { waiting: self.backlog(), ..Ahead::default() };
+        let mut begins = self.line.get(self.held).map_or(now, |serving| serving.leaves);
+        for Planned { leaves, frame, .. } in self.waits() {
             let left = u128::from((begins - now).as_nanos());
             ahead.frame_time += left;
             ahead.byte_time += left * u128::from(frame.wire_size().as_u64());
@@ -185,22 +198,28 @@ impl<F: Frame> Pipe<F> {
         watch.on_reported(ahead);
     }
 
-    /// What waited when the line was looked at last.
-    #[inline]
-    pub fn backlog(&self) -> Backlog {
-        self.waiting
+    /// What waits behind the frame in service, at the time to which the pipe was advanced.
+    fn waits(&self) -> impl Iterator<Item = &Planned<F>> {
+        self.line.iter_from(self.held).skip(1)
     }
 
-    /// The frame in service when the line was looked at last.
+    /// What waits at the time to which the pipe was advanced.
+    pub fn backlog(&self) -> Backlog {
+        let Some(serving) = self.in_service() else { return Backlog::default() };
+        let frames = (self.line.end() - self.held - 1) as u32; // all of them are in memory
+        Backlog { frames, bytes: self.held_bytes - serving.wire_size() }
+    }
+
+    /// The frame in service at the time to which the pipe was advanced.
     pub fn in_service(&self) -> Option<&F> {
-        self.line.get(self.gone()).map(|planned| &planned.frame)
+        self.line.get(self.held).map(|planned| &planned.frame)
     }
 
     /// Work left of the frame in service at the time to which the pipe was advanced: of all that is left, what does not
     /// wait.
     pub fn left(&self) -> Work {
         let work = |planned: &Planned<F>| Work::of(self.framing.framed(planned.frame.wire_size()));
-        let waits: Work = self.line.iter().skip(self.gone() + 1).map(work).sum();
+        let waits: Work = self.waits().map(work).sum();
         self.server.left(self.now, self.idle_from).saturating_sub(waits)
     }
 

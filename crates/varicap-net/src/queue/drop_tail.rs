@@ -63,6 +63,12 @@ impl LineLimit {
     pub fn admits(&self, waiting: Backlog, state: TransmitterState, size: Bytes) -> bool {
         self.limit.has_bare_room(waiting, state, self.counts_in_service, size)
     }
+
+    /// As much of `backlog` as is let in whatever is in service, and counts or not.
+    pub fn within(&self, backlog: Backlog) -> Backlog {
+        let frames = u32::try_from(self.limit.frames).unwrap_or(u32::MAX);
+        Backlog { frames: backlog.frames.min(frames), bytes: backlog.bytes.min(self.limit.bytes) }
+    }
 }
 
 /// Drop-tail that keeps its frames, for links that look into their queue.

@@ -75,10 +75,7 @@ impl World {
     /// false; returns whether the run reached `end`.
     pub fn run_until(&mut self, end: Time, go_on: &mut dyn FnMut(Time) -> bool) -> bool {
         const EVENTS_BETWEEN_QUESTIONS: u64 = 1 << 16;
-        while let Some((now, node)) = self.net.scheduler.first() {
-            if now > end {
-                break;
-            }
+        while let Some((now, node)) = self.net.scheduler.first_by(end) {
             #[cfg(debug_assertions)]
             self.net.scheduler.reach(now);
             self.step(now, node);
@@ -131,6 +128,20 @@ impl World {
 
     #[inline(always)]
     fn poll_link(&mut self, now: Time, node: NodeId, link: usize) {
+        // Most wakes bring one packet, and what it lets others send comes out later, unless nothing was left inside.
+        if let Some((packet, due)) = self.net.poll_pipe(now, node, link) {
+            self.forward(now, packet);
+            let due = if due.is_never() { self.net.scheduler.pending(node) } else { due };
+            if due > now {
+                return;
+            }
+        }
+        self.poll_slowly(now, node, link);
+    }
+
+    /// Polls a link that does not plan its departures, or of which several packets come out at once.
+    #[inline(never)]
+    fn poll_slowly(&mut self, now: Time, node: NodeId, link: usize) {
         // Most wakes bring one packet: the next due time says so without another poll.
         let mut due = now;
         while due <= now

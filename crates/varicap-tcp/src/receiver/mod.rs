@@ -182,6 +182,11 @@ impl Receiver {
             return self.on_unusual(now, segment);
         }
         self.note_echo(segment);
+        if self.delay.is_none() {
+            self.next = end;
+            self.delay_ack(now);
+            return u64::from(segment.len);
+        }
         self.take(now, end, segment)
     }
 
@@ -190,11 +195,11 @@ impl Receiver {
     fn take(&mut self, now: Time, end: u64, segment: &Segment) -> u64 {
         let (added, window) = (end - self.next, self.edge - self.next);
         self.next = end;
-        self.unacknowledged += 1;
         let Some(delay) = &mut self.delay else {
             self.delay_ack(now);
             return added;
         };
+        self.unacknowledged += 1;
         let held = &self.held;
         delay.on_data(now, segment, window, || bytes_of(held));
         let is_full = match delay.spared {
@@ -228,6 +233,7 @@ impl Receiver {
     /// RFC 5681 §4.2: at least every second segment, and within the delay of the first one.
     #[inline]
     fn delay_ack(&mut self, now: Time) {
+        self.unacknowledged += 1;
         if self.unacknowledged >= self.ack_every {
             self.ack_due = true;
         } else if self.unacknowledged == 1 {
@@ -373,14 +379,38 @@ impl Receiver {
         segment
     }
 
-    /// Writes the acknowledgement that is due to `place`.
+    /// Writes the acknowledgement that is due to `place`. Returns whether another one is due.
     #[inline]
-    pub fn poll_into(&mut self, now: Time, place: &mut Segment) {
+    pub fn poll_into(&mut self, now: Time, place: &mut Segment) -> bool {
         debug_assert!(self.is_due(now), "no acknowledgement is due at {now:?}");
         debug_assert!(self.last_ack <= self.next, "data that was acknowledged is gone");
-        if let Some(before) = self.before_change.as_mut().and_then(|before| before.take()) {
-            return *place = before;
+        if self.delay.is_some() || self.has_extras || !self.held.is_empty() || self.before_change.is_some() {
+            return self.poll_carefully(now, place);
         }
+        self.write(now, place);
+        false
+    }
+
+    /// Writes an acknowledgement of which another part of the receiver knows, or which carries more than numbers.
+    #[inline(never)]
+    fn poll_carefully(&mut self, now: Time, place: &mut Segment) -> bool {
+        if let Some(before) = self.before_change.as_mut().and_then(|before| before.take()) {
+            *place = before;
+            return self.is_due(now);
+        }
+        if let Some(delay) = &mut self.delay {
+            delay.on_sent(now, self.ack_due, self.syn_due);
+        }
+        self.write(now, place);
+        if self.has_extras || !self.held.is_empty() {
+            self.add_extras(place);
+        }
+        false
+    }
+
+    /// Writes an acknowledgement of numbers alone. None is due afterwards.
+    #[inline(always)]
+    fn write(&mut self, now: Time, place: &mut Segment) {
         self.last_ack = self.next;
         // RFC 9293 §3.8.6 (SHLD-14): the right edge never moves left. Data held out of order lies inside the window, so
         // it does not shrink it.
@@ -395,12 +425,6 @@ impl Receiver {
             flags: Flags::ACK.with(resent),
             ..Segment::default()
         };
-        if let Some(delay) = &mut self.delay {
-            delay.on_sent(now, self.ack_due, self.syn_due);
-        }
-        if self.has_extras || !self.held.is_empty() {
-            self.add_extras(place);
-        }
         self.ack_due = false;
         self.unacknowledged = 0;
         self.ack_at = Time::NEVER;

@@ -20,6 +20,8 @@ mod sampling;
 mod timers;
 mod usage;
 
+use std::num::NonZeroU16;
+
 use varicap_units::{Amount, Bytes, Rate, Span, Stream, Time, Work};
 
 use crate::config::{Nagle, TcpConfig, WindowProbe};
@@ -48,10 +50,10 @@ const NO_LIMIT: u64 = 1 << 62;
 pub struct Counters {
     /// Segments sent, retransmissions and SYNs included.
     pub sent_packets: u64,
-    /// Bytes sent on the wire, headers and counted options included [B].
-    pub sent_bytes: u64,
     /// Data segments sent that carried bytes sent before.
     pub retransmitted_packets: u64,
+    /// Bytes sent on the wire, headers and counted options included [B].
+    pub sent_bytes: u64,
     /// Expiries of the retransmission timer, those of a SYN included.
     pub timeouts: u64,
     /// Fast retransmits: episodes, not segments.
@@ -149,8 +151,9 @@ pub struct Sender {
     /// Whether the window after a timeout has room for a segment beyond what is still in flight.
     keeps_in_flight: bool,
     initial_window: u64,
-    /// Header and counted options of a data segment [B].
+    /// Header and counted options of a data segment, and the size of a full one on the wire [B].
     overhead: u16,
+    full_size: NonZeroU16,
     handshake: Handshake,
     sampling: Sampling,
     recovery: LossRecovery,
@@ -201,6 +204,7 @@ impl Sender {
         let mss = config.mss.as_u64().max(1);
         let options = if config.timestamps && config.count_options { OPTION_TIMESTAMPS } else { 0 };
         let header = config.header.as_u64().min(u64::from(u16::MAX)) as u16;
+        let overhead = header.saturating_add(options);
         let offer = in_bytes(config.receive_window, config).as_u64().min(u64::from(u32::MAX));
         let wants = control.wants();
         let release = Release::new(now, config.max_burst);
@@ -229,7 +233,8 @@ impl Sender {
             probes_old: config.window_probe == WindowProbe::OldSequence,
             keeps_in_flight: config.recovery.rack().is_some_and(|rack| rack.keep_in_flight),
             initial_window: in_bytes(config.initial_window, config).as_u64().max(mss),
-            overhead: header.saturating_add(options),
+            overhead,
+            full_size: output::nonzero(output::wire_size(mss, overhead)),
             handshake: Handshake::new(now, config.handshake, config.handshake_ack),
             sampling: Sampling::new(config),
             recovery,

@@ -85,8 +85,11 @@ impl Sender {
         if next > offered || now >= self.alarm.soonest() {
             return Polled::Segment;
         }
-        let is_paced = !is_resending && self.release.is_only_paced(now);
-        if next - una > limit && (is_paced || self.release.is_open(now)) {
+        let paces = self.window.paces();
+        let is_paced = paces && !is_resending && self.release.is_only_paced(now);
+        let is_open = if paces { self.release.is_open(now) } else { self.release.has_burst() };
+        debug_assert_eq!(is_open, self.release.is_open(now), "what leaves unpaced is as open as before");
+        if next - una > limit && (is_paced || is_open) {
             self.end_flight(now, next - una);
             return Polled::Last;
         }
@@ -116,8 +119,18 @@ impl Sender {
     }
 
     /// The window has no room for a full segment, with which `flight` bytes would be outstanding.
-    #[inline]
+    #[inline(always)]
     fn end_flight(&mut self, now: Time, flight: u64) {
+        let is_watched = self.since_probe != SinceProbe::Nothing || self.usage.is_on;
+        if is_watched || self.window.cwnd() > self.max_window {
+            return self.end_flight_carefully(now, flight);
+        }
+        self.app_limited = false;
+        self.release.rest();
+    }
+
+    #[inline(never)]
+    fn end_flight_carefully(&mut self, now: Time, flight: u64) {
         // Only a cwnd beyond the largest window may have room yet.
         self.hold(self.window.cwnd() > self.max_window && flight <= self.unclamped_window());
         self.settle_timer(now);
@@ -329,7 +342,8 @@ impl Sender {
 
     #[inline]
     fn finish(&mut self, now: Time, seq: u64, len: u64, flags: Flags) -> Outgoing {
-        let wire_size = (len + u64::from(self.overhead)).min(u64::from(u16::MAX)) as u16;
+        let is_full = len == self.space.mss;
+        let wire_size = if is_full { self.full_size.get() } else { wire_size(len, self.overhead) };
         self.account(now, wire_size);
         if let Some(reduction) = &mut self.reduction {
             reduction.on_sent(len);
@@ -464,8 +478,13 @@ impl Sender {
     }
 }
 
+/// Size on the wire of a segment with `len` bytes of payload and `overhead` beyond it [B].
+pub(super) fn wire_size(len: u64, overhead: u16) -> u16 {
+    (len + u64::from(overhead)).min(u64::from(u16::MAX)) as u16
+}
+
 /// Sizes on the wire are at least a byte: a link that carries nothing for nothing would never end.
 #[inline]
-fn nonzero(wire_size: u16) -> NonZeroU16 {
+pub(super) fn nonzero(wire_size: u16) -> NonZeroU16 {
     NonZeroU16::new(wire_size).unwrap_or(NonZeroU16::MIN)
 }

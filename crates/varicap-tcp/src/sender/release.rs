@@ -69,6 +69,12 @@ impl Release {
         now >= self.open_from && self.burst_left > 0
     }
 
+    /// Whether the limit of bursts lets another segment out.
+    #[inline]
+    pub(super) fn has_burst(&self) -> bool {
+        self.burst_left > 0
+    }
+
     /// Whether it is pacing alone that holds segments back at `now`.
     #[inline]
     pub(super) fn is_only_paced(&self, now: Time) -> bool {

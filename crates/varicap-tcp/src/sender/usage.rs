@@ -11,7 +11,7 @@ use crate::recovery::State;
 #[derive(Debug)]
 pub(super) struct Usage {
     /// Something reads it.
-    is_on: bool,
+    pub(super) is_on: bool,
     /// The window grows by it.
     pub(super) decides_growth: bool,
     /// A window that is not used decays.

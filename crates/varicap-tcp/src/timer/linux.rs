@@ -138,7 +138,7 @@ impl super::Rule for Rule {
     }
 
     #[inline]
-    fn measure(&self, sent: Time, now: Time) -> u64 {
+    fn measure(&mut self, sent: Time, now: Time) -> u64 {
         now.since(sent).as_nanos() / MICROSECOND.as_nanos()
     }
 

@@ -24,8 +24,9 @@ macro_rules! timers {
         }
         varicap_units::choice!(Timer);
 
-        /// The chosen rule.
+        /// The chosen rule; with a tag of its own, which is read faster than one that hides in a rule.
         #[derive(Clone, Debug)]
+        #[repr(u8)]
         enum Chosen {
             $( $Variant($module::Rule), )+
         }
@@ -45,7 +46,12 @@ macro_rules! timers {
             /// sees it, in its units. One dispatch serves all steps.
             #[inline]
             pub(crate) fn on_sample(&mut self, at: Time, now: Time, smooth: impl FnOnce(u64) -> Sample) {
-                match &mut self.chosen { $( Chosen::$Variant(rule) => rule.take(&smooth(rule.measure(at, now))), )+ }
+                match &mut self.chosen {
+                    $( Chosen::$Variant(rule) => {
+                        let sample = smooth(rule.measure(at, now));
+                        rule.take(&sample);
+                    } )+
+                }
             }
 
             /// The RTO that follows from the samples so far [ns], not backed off.
@@ -148,7 +154,7 @@ trait Rule {
     /// The settings that all rules have in common.
     fn limits(&self) -> Limits;
     /// A round-trip time as this clock sees it, in its units.
-    fn measure(&self, sent: Time, now: Time) -> u64;
+    fn measure(&mut self, sent: Time, now: Time) -> u64;
     /// Takes a sample into a state of its own, if it keeps one.
     #[inline]
     fn take(&mut self, _sample: &Sample) {}

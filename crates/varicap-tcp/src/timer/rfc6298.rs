@@ -51,6 +51,8 @@ impl Part for Rfc6298Timer {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rule {
     granularity: Step,
+    /// The last round-trip time, rounded up [ns]: the next one mostly comes to the same.
+    latest: u64,
     minimum: u64,
     initial: u64,
     maximum: u64,
@@ -61,6 +63,7 @@ impl Rule {
         let granularity = Step::new(config.granularity);
         Rule {
             granularity,
+            latest: 0,
             minimum: granularity.round_up(config.minimum.as_nanos()),
             initial: granularity.round_up(config.initial.as_nanos()),
             maximum: config.maximum.as_nanos(),
@@ -87,8 +90,12 @@ impl super::Rule for Rule {
     }
 
     #[inline]
-    fn measure(&self, sent: Time, now: Time) -> u64 {
-        self.granularity.round_up(now.since(sent).as_nanos())
+    fn measure(&mut self, sent: Time, now: Time) -> u64 {
+        let rtt = now.since(sent).as_nanos();
+        if self.latest.wrapping_sub(rtt) >= self.granularity.step {
+            self.latest = self.granularity.round_up(rtt);
+        }
+        self.latest
     }
 
     fn rto(&self, smoothed: &Smoothed) -> u64 {

@@ -89,7 +89,7 @@ impl super::Rule for Rule {
 
     /// BSD counts the tick boundaries that it crosses, so a sample is right on average only.
     #[inline]
-    fn measure(&self, sent: Time, now: Time) -> u64 {
+    fn measure(&mut self, sent: Time, now: Time) -> u64 {
         self.tick.whole(now.as_nanos()) - self.tick.whole(sent.as_nanos().min(now.as_nanos()))
     }
 
