@@ -237,6 +237,9 @@ pub struct Wants {
     pub rate_samples: bool,
     /// In recovery the window is what it says, and falls in no proportion to what is delivered (RFC 9937).
     pub own_recovery: bool,
+    /// Its window follows a model alone: neither how much of it is used nor how long nothing was sent moves it, as with
+    /// Linux's controls that have `cong_control`.
+    pub own_window: bool,
     /// It draws random numbers, from a stream that it is given before anything is sent.
     pub random: bool,
     /// It learns of every acknowledgement: of those in recovery, of those with an ECN echo, and of duplicates.

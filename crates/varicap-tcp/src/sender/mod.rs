@@ -245,7 +245,7 @@ impl Sender {
             short: ShortSegments::new(config.nagle),
             pace,
             pacing_credit: config.pacing_credit,
-            usage: Usage::new(config, now, wants.rate_samples),
+            usage: Usage::new(config, now, wants),
             ecn: Ecn::new(config, wants),
             is_capped: false,
             counters: Tally::default(),

@@ -4,7 +4,7 @@ use varicap_units::{Bytes, Span, Time};
 
 use super::Sender;
 use crate::config::TcpConfig;
-use crate::congestion::{CongestionControl, GrowWhen, Validation};
+use crate::congestion::{CongestionControl, GrowWhen, Validation, Wants};
 use crate::recovery::State;
 
 /// What is remembered of the use of the window.
@@ -30,11 +30,11 @@ pub(super) struct Usage {
 
 impl Usage {
     /// A record that is kept if something reads it: the configuration, or a control that `wants` it.
-    pub(super) fn new(config: &TcpConfig, now: Time, wants: bool) -> Usage {
-        let decides_growth = config.grow_when == GrowWhen::WindowUsed;
-        let decays = config.restart_after_idle && config.validation == Validation::Decay;
+    pub(super) fn new(config: &TcpConfig, now: Time, wants: Wants) -> Usage {
+        let decides_growth = config.grow_when == GrowWhen::WindowUsed && !wants.own_window;
+        let decays = config.restart_after_idle && config.validation == Validation::Decay && !wants.own_window;
         Usage {
-            is_on: decides_growth || decays || wants,
+            is_on: decides_growth || decays || wants.rate_samples,
             decides_growth,
             decays,
             is_full: false,
@@ -81,13 +81,14 @@ impl Sender {
             let usage = &mut self.usage;
             (usage.is_full, usage.most, usage.until) = (true, space.flight(), space.nxt);
             (usage.sent, usage.used, usage.used_up) = (sent, 0, self.release.last_sent_at());
-        } else if self.usage.decides_growth || self.usage.decays {
-            if self.counters.sent_packets != self.usage.sent {
+        } else if self.counters.sent_packets != self.usage.sent {
+            self.usage.sent = self.counters.sent_packets;
+            if self.usage.decides_growth || self.usage.decays {
                 self.note_partial_use();
+            } else if self.space.una >= self.usage.until {
+                // A control alone wants to know: a round trip has passed since the window was full.
+                (self.usage.is_full, self.usage.until) = (false, self.space.nxt);
             }
-        } else if self.space.una >= self.usage.until {
-            // A control alone wants to know: a round trip has passed since the window was full.
-            (self.usage.is_full, self.usage.until) = (false, self.space.nxt);
         }
     }
 
@@ -95,7 +96,6 @@ impl Sender {
     fn note_partial_use(&mut self) {
         let (flight, now) = (self.space.flight(), self.release.last_sent_at());
         let usage = &mut self.usage;
-        usage.sent = self.counters.sent_packets;
         if self.space.una >= usage.until || !usage.is_full && flight > usage.most {
             (usage.is_full, usage.most, usage.until) = (false, flight, self.space.nxt);
         }

@@ -522,7 +522,14 @@ impl CongestionControl for Bbr {
     }
 
     fn wants(&self) -> Wants {
-        Wants { rate_samples: true, every_ack: true, own_recovery: true, random: true, ..Wants::default() }
+        Wants {
+            rate_samples: true,
+            every_ack: true,
+            own_recovery: true,
+            own_window: true,
+            random: true,
+            ..Wants::default()
+        }
     }
 
     fn shown(&self) -> &'static [Shown] {

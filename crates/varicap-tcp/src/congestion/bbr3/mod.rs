@@ -388,7 +388,14 @@ impl CongestionControl for Bbr3 {
     }
 
     fn wants(&self) -> Wants {
-        Wants { rate_samples: true, every_ack: true, own_recovery: true, random: true, ..Wants::default() }
+        Wants {
+            rate_samples: true,
+            every_ack: true,
+            own_recovery: true,
+            own_window: true,
+            random: true,
+            ..Wants::default()
+        }
     }
 
     fn shown(&self) -> &'static [Shown] {
