@@ -40,10 +40,13 @@ pub(super) struct Delay {
     delay: Span,
     least: Span,
     longest: Span,
+    /// A delay that short pauses leave as it is.
+    resting: Span,
     /// The clock's ticks, if it has any: all of these are whole ones then.
     tick: Option<Step>,
-    /// Arrival of the latest data in order; never before the first.
+    /// Arrival of the latest data in order, never before the first, and when the clock shows another time than then.
     latest: Time,
+    ticks_at: Time,
     /// When the SYN was answered, and the round-trip time that followed from the end of the handshake.
     answered: Option<Time>,
     rtt: Option<Span>,
@@ -82,7 +85,9 @@ impl Delay {
             least: whole(policy.timeout),
             longest: whole(policy.maximum.unwrap_or(policy.timeout)),
             tick,
+            resting: Span::MAX,
             latest: Time::NEVER,
+            ticks_at: Time::ZERO,
             answered: None,
             rtt: None,
             saw_capable: false,
@@ -117,12 +122,14 @@ impl Delay {
     /// `segment` brought data in order, when `window` bytes were advertised and so many `held` out of order.
     #[inline]
     pub(super) fn on_data(&mut self, now: Time, segment: &Segment, window: u64, held: impl FnOnce() -> u64) {
-        let tick = self.on_clock(now);
+        let tick = if now < self.ticks_at { self.latest } else { self.on_tick(now) };
         let pause = tick.since(self.latest);
         if self.latest.is_never() {
             self.grant(window, self.most_quick);
         } else if pause <= self.least / 2 {
-            self.delay = self.part(self.delay, 2) + self.part(self.least, 2);
+            if self.delay != self.resting {
+                self.on_short_pause();
+            }
         } else {
             self.on_pause(pause, window);
         }
@@ -148,6 +155,23 @@ impl Delay {
     pub(super) fn on_read(&mut self, now: Time, next: u64) {
         if let Some(growth) = &mut self.growth {
             growth.on_read(now, next);
+        }
+    }
+
+    /// The first data in order since the clock ticked; what it shows now.
+    #[inline(never)]
+    fn on_tick(&mut self, now: Time) -> Time {
+        let shows = self.on_clock(now);
+        self.ticks_at = shows + self.tick.map_or(Span::ZERO, |tick| Span::from_nanos(tick.step));
+        shows
+    }
+
+    #[inline(never)]
+    fn on_short_pause(&mut self) {
+        let before = self.delay;
+        self.delay = self.part(before, 2) + self.part(self.least, 2);
+        if self.delay == before {
+            self.resting = before;
         }
     }
 
