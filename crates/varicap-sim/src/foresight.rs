@@ -14,9 +14,17 @@ use varicap_tcp::Place;
 /// Bytes of a cache line [B].
 const LINE: usize = 64;
 
+#[cfg(test)]
+thread_local! {
+    /// How many values began to be loaded.
+    pub(crate) static LOADS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
 /// Begins to load `value` into the cache, where the processor has a hint for that.
 #[inline(always)]
 pub(crate) fn load<T>(value: &T) {
+    #[cfg(test)]
+    LOADS.set(LOADS.get() + 1);
     let first = std::ptr::from_ref(value).cast();
     for line in 0..size_of::<T>().div_ceil(LINE) {
         hint(first, line * LINE);

@@ -3,6 +3,7 @@
 //! The loop takes the earliest wake, polls that node and pushes what comes out into the next node at the same
 //! instant. Nothing below this crate knows an event list; nothing here knows how TCP or a queue works.
 
+mod ahead;
 mod measured;
 mod policies;
 mod source;
@@ -14,16 +15,12 @@ use varicap_units::{Bytes, Rate, Time};
 
 use crate::build::Openers;
 use crate::connection::{Answer, Connection};
-use crate::foresight;
 use crate::net::Net;
 use crate::observe::Observer;
 use crate::packet::Packet;
 
 pub use policies::{Policies, Timetable};
 pub use source::{FeedbackNode, Source};
-
-/// More connections than this are a crowd: all of them do not fit into a cache.
-const CROWD: usize = 512;
 
 /// Links, wires, sources and connections of one run.
 pub struct World {
@@ -81,7 +78,7 @@ impl World {
             self.step(now, node);
             self.events += 1;
             if self.events.is_multiple_of(EVENTS_BETWEEN_QUESTIONS) {
-                self.foresees = self.connections.len() > CROWD || self.net.is_long();
+                self.foresees = self.is_crowd() || self.net.is_long();
                 if !go_on(now) {
                     return false;
                 }
@@ -132,11 +129,15 @@ impl World {
         if let Some((packet, due)) = self.net.poll_pipe(now, node, link) {
             self.forward(now, packet);
             let due = if due.is_never() { self.net.scheduler.pending(node) } else { due };
-            if due > now {
-                return;
+            if due <= now {
+                self.poll_slowly(now, node, link);
             }
+        } else {
+            self.poll_slowly(now, node, link);
         }
-        self.poll_slowly(now, node, link);
+        if self.foresees {
+            self.foresee(link);
+        }
     }
 
     /// Polls a link that does not plan its departures, or of which several packets come out at once.
@@ -154,48 +155,6 @@ impl World {
             due = self.net.link_due(link);
         }
         self.net.scheduler.wake(node, due);
-        if self.foresees {
-            self.foresee(link);
-        }
-    }
-
-    /// Begins to load what the packets need that come out of link `link` soon: where they are, a connection, what that points
-    /// to, and so on.
-    #[inline(never)]
-    fn foresee(&self, link: usize) {
-        self.net.foresee_place(link, 28);
-        let Some(packet) = self.net.coming(link, 12) else { return };
-        self.net.foresee(&packet);
-        if self.connections.len() <= CROWD {
-            return;
-        }
-        if let Some(connection) = self.connections.get(packet.owner() as usize) {
-            connection.foresee(packet.is_reverse());
-        }
-        if let Some(packet) = self.net.coming(link, 7)
-            && let Some(connection) = self.connections.get(packet.owner() as usize)
-        {
-            self.observer.foresee(connection);
-            connection.foresee_aside(packet.is_reverse());
-        }
-        if let Some(packet) = self.net.coming(link, 3)
-            && packet.is_reverse()
-            && let Some(connection) = self.connections.get(packet.owner() as usize)
-        {
-            self.observer.foresee_round_trips(connection);
-            connection.sender.far().into_iter().for_each(foresight::load_place);
-        }
-    }
-
-    /// Begins to load the connection whose timer is next.
-    #[inline(never)]
-    fn foresee_timer(&self) {
-        if let Some(node) = self.net.scheduler.first_timer()
-            && let Node::Connection(owner) = self.net.nodes().of(node)
-            && let Some(connection) = self.connections.get(owner as usize)
-        {
-            connection.foresee(true);
-        }
     }
 
     #[cold]
