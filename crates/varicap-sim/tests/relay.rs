@@ -103,3 +103,29 @@ fn a_relay_is_told_its_share_like_any_flow() {
         assert!(run.flows[1].transfers > 20);
     }
 }
+
+#[test]
+fn no_timer_is_late_when_a_relay_gets_its_data_piece_by_piece() {
+    // A segment alone in flight is probed later than one of several: those that leave after it must not make the wait
+    // that is under way a shorter one, which nobody would come for. Senders assert that they are polled in time.
+    let toml = r#"
+        duration = "3 s"
+        [topology.chain]
+        forward = [
+            { capacity = "20 Mbit/s", delay = "20 ms", loss = "2 %" },
+            { capacity = "20 Mbit/s", delay = "2 ms", loss = "2 %" },
+        ]
+        [flows.near]
+        from = "n0"
+        to = "n1"
+        count = 2
+        [flows.far]
+        from = "n1"
+        to = "n2"
+        count = 2
+        app = { relay = { of = "near" } }
+        "#;
+    for run in simulate(toml, 8) {
+        assert!(run.flows.iter().all(|flow| flow.goodput_bps > 0.0));
+    }
+}

@@ -26,6 +26,8 @@ pub(super) enum Wait {
     Probe {
         /// Whether data has left.
         has_left: bool,
+        /// Whether a single segment was in flight as the wait began: more of them make it no shorter.
+        is_single: bool,
     },
 }
 
@@ -175,10 +177,9 @@ impl Sender {
             Wait::Over | Wait::Until => self.fires_at(),
             Wait::Rto => since + rtt.rto(),
             Wait::Timeout => rtt.deadline(since),
-            Wait::Probe { has_left } => {
+            Wait::Probe { has_left, is_single } => {
                 let span = match rtt.smoothed() {
                     Some(smoothed) => {
-                        let is_single = self.space.flight() <= self.space.mss;
                         let slack = if is_single { LONGEST_ACK_DELAY } else { rtt.slack() };
                         smoothed.saturating_mul(2).saturating_add(slack)
                     }
@@ -194,7 +195,7 @@ impl Sender {
     /// Nothing more leaves now: what left last is the tail to be probed.
     #[inline]
     pub(super) fn wait_for_probe(&mut self, now: Time, has_left: bool) {
-        let wait = Wait::Probe { has_left };
+        let wait = Wait::Probe { has_left, is_single: self.space.flight() <= self.space.mss };
         if self.alarm.leads {
             debug_assert!(self.alarm.at <= self.end_of(now, wait), "a probe is due before the timer fires");
             (self.alarm.wait, self.alarm.since) = (wait, now);
