@@ -23,6 +23,7 @@ import varicap
 import varicap._core as _core
 from varicap import study
 from varicap.study import Axis, DesignError, StudyError, points, work
+from varicap.study.budget import Limits
 from varicap.study.store import Folder
 from varicap.study.work import Span, _Pieces
 
@@ -457,3 +458,20 @@ def test_when_the_time_is_over_a_piece_that_waits_is_not_begun() -> None:
         work.execute(lambda _: cast("Any", None), [work.Span(0, 0, 9)], pool, 1, 0.0, done.append, until)
     assert len(begun) == len(done) == 1, "the second was handed out ahead"
     assert begun[0] < until
+
+
+def test_points_that_take_long_to_read_are_checked_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    class Slow:
+        """Each point takes longer to read than Ctrl-C may wait."""
+
+        def fitting(self, points: Any, **_: Any) -> tuple[int, list[Any]]:
+            asked.append(len(points))
+            return len(points), []
+
+    clock = iter(range(1000))
+    monkeypatch.setattr("varicap.study.time.perf_counter", lambda: next(clock))
+    chosen = [(("seed", str(number)),) for number in range(20)]
+    study._checked(cast(Any, Slow()), chosen, Limits(), 1)
+    assert asked == [1] * 20

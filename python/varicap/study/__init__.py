@@ -43,7 +43,9 @@ __all__ = ["Axis", "Design", "DesignError", "Study", "StudyError", "WorkersError
 
 
 _CHECKED_TOGETHER = 512
-"""Points that are checked before Ctrl-C is looked for again: milliseconds."""
+"""Points that are checked at most before Ctrl-C is looked for again."""
+_CHECKED_S = 0.05
+"""Fewer are, where they take longer than this, such as those with large traces [s]."""
 
 
 @dataclass
@@ -195,13 +197,21 @@ def sweep(
 def _checked(template: _core.Template, chosen: Sequence[Point], limits: Limits, at_a_time: int) -> dict[str, Path]:
     """The traces of the points, each of which can be read and has runs within the limits."""
     traces: dict[str, Path] = {}
-    for first in range(0, len(chosen), _CHECKED_TOGETHER):
-        some = chosen[first : first + _CHECKED_TOGETHER]
+    first, many = 0, 1
+    while first < len(chosen):
+        some, begin = chosen[first : first + many], time.perf_counter()
         fitting, used = template.fitting(some, budget=limits.budget(), at_a_time=at_a_time)
         traces |= used
         if fitting < len(some):
             # What is wrong with the first that does not fit.
-            check(limits, first + fitting, some[fitting], _at(template, some[fitting]), at_a_time)
+            found = _at(template, some[fitting])
+            check(limits, first + fitting, some[fitting], found, at_a_time)
+            # Nothing any more: a file has come meanwhile.
+            traces |= found.trace_files()
+            fitting += 1
+        first += fitting
+        is_quick = time.perf_counter() - begin < _CHECKED_S
+        many = min(2 * many, _CHECKED_TOGETHER) if is_quick else max(1, many // 2)
     return traces
 
 
