@@ -6,6 +6,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
@@ -460,18 +461,36 @@ def test_when_the_time_is_over_a_piece_that_waits_is_not_begun() -> None:
     assert begun[0] < until
 
 
-def test_points_that_take_long_to_read_are_checked_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_points_that_take_long_to_read_are_checked_until_ctrl_c(tmp_path: Path) -> None:
+    lines = "".join(f"{step / 100:.2f},{1_000_000 + step % 7}\n" for step in range(50_000))
+    (tmp_path / "long.csv").write_text(f"time_s,rate_bps\n{lines}")
+    text = (ROOT / "examples/fixed.toml").read_text().replace('"0.8 Mbit/s"', '{ trace = { file = "long.csv" } }')
+    (tmp_path / "long.toml").write_text(text)
+    base = varicap.load(tmp_path / "long.toml")
+    template = _core.Template(base.to_json(), base.name, base.base_dir)
+    some = [(("seed", str(number)),) for number in range(512)]
+    begin = time.perf_counter()
+    template.at(some[0])
+    each_s = time.perf_counter() - begin
+    begin = time.perf_counter()
+    threading.Timer(5 * each_s, signal.raise_signal, [signal.SIGINT]).start()
+    with pytest.raises(KeyboardInterrupt):
+        template.fitting(some, budget=Limits().budget(), at_a_time=1)
+    assert time.perf_counter() - begin < 100 * each_s + 1.0
+
+
+def test_a_file_that_comes_while_points_are_checked_leaves_none_unchecked() -> None:
+    base = varicap.load(ROOT / "examples/fixed.toml")
     asked: list[int] = []
 
-    class Slow:
-        """Each point takes longer to read than Ctrl-C may wait."""
+    class Late:
+        """The second point could not be read when all were looked at."""
+
+        at = _core.Template(base.to_json(), base.name, base.base_dir).at
 
         def fitting(self, points: Any, **_: Any) -> tuple[int, list[Any]]:
             asked.append(len(points))
-            return len(points), []
+            return min(len(points), 1 if len(asked) == 1 else 20), []
 
-    clock = iter(range(1000))
-    monkeypatch.setattr("varicap.study.time.perf_counter", lambda: next(clock))
-    chosen = [(("seed", str(number)),) for number in range(20)]
-    study._checked(cast(Any, Slow()), chosen, Limits(), 1)
-    assert asked == [1] * 20
+    study._checked(cast(Any, Late()), [(("seed", str(number)),) for number in range(20)], Limits(), 1)
+    assert asked == [20, 18]

@@ -69,16 +69,20 @@ impl PyTemplate {
         points: Vec<Settings>,
         budget: &Bound<'_, PyBudget>,
         at_a_time: u32,
-    ) -> (usize, Traces) {
+    ) -> PyResult<(usize, Traces)> {
+        let shared = Shared::default();
         let budget = budget.get();
         let plan = Plan::new(at_a_time, at_a_time as usize);
         let fits = |settings: &Settings| {
+            if shared.is_stopped() {
+                return None; // who stopped it raises something else
+            }
             let scenario = self.resolved(settings).ok()?;
             budget.check_plan(&scenario, &plan).ok()?;
             Some(scenario.trace_files())
         };
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        py.detach(|| leading(&points, cores.min(at_a_time as usize), &fits))
+        run_interruptibly(py, &shared, None, || leading(&points, cores.min(at_a_time as usize), &fits))
     }
 
     #[pyo3(signature = (spans, *, seed, budget, policies, progress=None))]

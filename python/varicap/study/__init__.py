@@ -43,9 +43,7 @@ __all__ = ["Axis", "Design", "DesignError", "Study", "StudyError", "WorkersError
 
 
 _CHECKED_TOGETHER = 512
-"""Points that are checked at most before Ctrl-C is looked for again."""
-_CHECKED_S = 0.05
-"""Fewer are, where they take longer than this, such as those with large traces [s]."""
+"""Points that are checked in one call, which heeds Ctrl-C."""
 
 
 @dataclass
@@ -197,9 +195,9 @@ def sweep(
 def _checked(template: _core.Template, chosen: Sequence[Point], limits: Limits, at_a_time: int) -> dict[str, Path]:
     """The traces of the points, each of which can be read and has runs within the limits."""
     traces: dict[str, Path] = {}
-    first, many = 0, 1
+    first = 0
     while first < len(chosen):
-        some, begin = chosen[first : first + many], time.perf_counter()
+        some = chosen[first : first + _CHECKED_TOGETHER]
         fitting, used = template.fitting(some, budget=limits.budget(), at_a_time=at_a_time)
         traces |= used
         if fitting < len(some):
@@ -210,8 +208,6 @@ def _checked(template: _core.Template, chosen: Sequence[Point], limits: Limits, 
             traces |= found.trace_files()
             fitting += 1
         first += fitting
-        is_quick = time.perf_counter() - begin < _CHECKED_S
-        many = min(2 * many, _CHECKED_TOGETHER) if is_quick else max(1, many // 2)
     return traces
 
 
