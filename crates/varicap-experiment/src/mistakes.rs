@@ -216,7 +216,7 @@ impl Search {
                     || is_comparison
                         && (compares(error, path, mended)
                             || is_led_through(path, mended)
-                            || is_in_pipes(error, mended))
+                            || is_in_pipes(error, path, mended))
             })
     }
 
@@ -390,11 +390,15 @@ fn compares(error: &ScenarioError, path: &[String], other: &[String]) -> bool {
             || error.hint.as_deref().is_some_and(|hint| hint.contains(&quoted)))
 }
 
-/// Whether an error is about an amount in bandwidth-delay products, and what was mended is a factor of one.
-fn is_in_pipes(error: &ScenarioError, mended: &[String]) -> bool {
-    let is_factor = |key: &String| key == "capacity" || key == "delay";
+/// Whether an error at `path` is about an amount in bandwidth-delay products, and what was mended is a factor of one: the
+/// capacity of its own link, or any delay, each of which may be a part of its round trip; of a window either.
+fn is_in_pipes(error: &ScenarioError, path: &[String], mended: &[String]) -> bool {
     let is_amount = error.found.as_deref().is_some_and(|found| found.contains("bdp"));
-    is_amount && mended.first().is_some_and(|key| key == "topology") && mended.iter().any(is_factor)
+    let factor = mended.iter().position(|key| key == "capacity" || key == "delay");
+    let is_of_link = |path: &[String]| path.first().is_some_and(|key| key == "topology");
+    let concerns =
+        |place: usize| mended[place] == "delay" || !is_of_link(path) || path.starts_with(&mended[..place]);
+    is_amount && is_of_link(mended) && factor.is_some_and(concerns)
 }
 
 /// Whether the key at `path` says which links a flow takes, and the one at `other` which nodes a link joins.

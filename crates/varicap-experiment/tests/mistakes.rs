@@ -120,6 +120,21 @@ fn what_a_link_lacks_because_of_its_mistake_is_none_of_its_users() {
 }
 
 #[test]
+fn a_wrong_capacity_hides_no_amount_of_another_link() {
+    let text = "duration = \"60 s\"\n\
+                [topology.dumbbell.forward]\n\
+                capacity = \"10 Mbti/s\"\n\
+                delay = \"20 ms\"\n\
+                [topology.dumbbell.reverse]\n\
+                queue = { drop-tail = { limit = \"1 bdp\" } }\n\
+                [flows.a]\n";
+    let found = mistakes(text, Format::Toml, &[]);
+    let keys: Vec<_> = found.errors.iter().map(|error| error.key.as_str()).collect();
+    let reverse = "topology.dumbbell.reverse.queue.drop-tail.limit";
+    assert_eq!(keys, ["topology.dumbbell.forward.capacity", reverse], "{found}");
+}
+
+#[test]
 fn a_key_that_a_sentence_happens_to_contain_hides_no_mistake() {
     // Neither a flow called `the`, nor one called like the key that is compared, is what `warmup` is compared with.
     for name in ["the", "duration", "less"] {
