@@ -493,8 +493,8 @@ class DelayedAck(Part):
     What is advertised is `receive_window` nevertheless. Default: false (Linux: true, `tcp_moderate_rcvbuf`).
     """
     hertz: int | None = None
-    """Ticks of the receiver's clock in a second: pauses are measured in them, and a delayed acknowledgement leaves at
-    the end of the one in which it is due.
+    """Ticks of the receiver's clock in a second, at least four: pauses are measured in them, and a delayed
+    acknowledgement leaves at the end of the one in which it is due, though not after 500 ms.
 
     Default: none, an exact clock (Linux: 250, on most distributions).
     """
