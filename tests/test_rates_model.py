@@ -168,8 +168,9 @@ def test_random_chains_behind_an_abr_source(number: int, flow: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("flow", ["abr-exact", "abr-instcap"])
-@pytest.mark.parametrize("number", sampled(200, 29))
-def test_random_chains_behind_an_abr_source_over_the_whole_grid(number: int, flow: str) -> None:
+@pytest.mark.parametrize("number", range(0, 200, 29))
+def test_random_chains_behind_an_abr_source_from_all_of_the_grid(number: int, flow: str) -> None:
+    # The whole of it takes an hour: docs/models.md has what `tools/chains.py` measured.
     behind_a_source(number, flow)
 
 
