@@ -89,16 +89,17 @@ pub(super) fn shown(value: u64) -> f64 {
 /// The largest value of the last N units of a time that counts up: cycles, or rounds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Recent<T, const N: usize> {
-    /// The largest of each unit, by its number modulo N.
+    /// The largest of each unit before the last, by its number modulo N.
     of_unit: [T; N],
-    /// The unit of the last value.
+    /// The unit of the last value, the largest of that unit, and of all.
     unit: u64,
+    last: T,
     largest: T,
 }
 
 impl<T: Copy + Ord + Default, const N: usize> Recent<T, N> {
     pub(super) fn new() -> Recent<T, N> {
-        Recent { of_unit: [T::default(); N], unit: 0, largest: T::default() }
+        Recent { of_unit: [T::default(); N], unit: 0, last: T::default(), largest: T::default() }
     }
 
     /// Takes a value of `unit`, which never goes back.
@@ -108,17 +109,19 @@ impl<T: Copy + Ord + Default, const N: usize> Recent<T, N> {
         if unit > self.unit {
             self.advance(unit);
         }
-        let place = &mut self.of_unit[(unit % N as u64) as usize];
-        *place = (*place).max(value);
-        self.largest = self.largest.max(value);
+        if value > self.last {
+            self.last = value;
+            self.largest = self.largest.max(value);
+        }
     }
 
     #[inline(never)]
     fn advance(&mut self, unit: u64) {
+        self.of_unit[(self.unit % N as u64) as usize] = self.last;
         for new in self.unit.max(unit.saturating_sub(N as u64)) + 1..=unit {
             self.of_unit[(new % N as u64) as usize] = T::default();
         }
-        self.unit = unit;
+        (self.unit, self.last) = (unit, T::default());
         self.largest = self.of_unit.iter().copied().max().unwrap_or_default();
     }
 
@@ -131,7 +134,7 @@ impl<T: Copy + Ord + Default, const N: usize> Recent<T, N> {
     /// The largest value of the last unit alone.
     #[inline]
     pub(super) fn largest_of_last(&self) -> T {
-        self.of_unit[(self.unit % N as u64) as usize]
+        self.last
     }
 }
 

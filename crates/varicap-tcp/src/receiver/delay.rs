@@ -236,17 +236,18 @@ impl Delay {
         self.quick > 0 && !self.answers
     }
 
-    /// Until when an acknowledgement may wait that waits until `pending` already, or never; `None`: no longer.
+    /// Data in order has just arrived, of which the acknowledgement waits until `pending` already, or never: until when it
+    /// may. `None`: no longer.
     #[inline]
-    pub(super) fn deadline(&self, now: Time, pending: Time) -> Option<Time> {
+    pub(super) fn deadline(&self, pending: Time) -> Option<Time> {
         let mut delay = self.delay;
         if delay > self.least {
             let rtt = self.rtt.map_or(self.longest, |rtt| self.whole_up(rtt).max(self.least));
             delay = delay.min(rtt).min(self.longest);
         }
         // A timer fires in the tick after the one in which it is due (`timer::linux`).
-        let from = self.on_clock(now) + self.tick.map_or(Span::ZERO, |tick| Span::from_nanos(tick.step));
-        if pending <= from + self.part(delay, 4) {
+        let from = self.ticks_at;
+        if pending <= from + delay / 4 && pending <= from + self.part(delay, 4) {
             return None;
         }
         Some(pending.min(from + delay))

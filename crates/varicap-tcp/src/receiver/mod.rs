@@ -209,7 +209,7 @@ impl Receiver {
         let reads = self.read.is_none();
         if is_full || reads && delay.is_end(segment.len) || delay.is_quick() {
             self.ack_due = true;
-        } else if let Some(deadline) = delay.deadline(now, self.ack_at) {
+        } else if let Some(deadline) = delay.deadline(self.ack_at) {
             self.ack_at = deadline;
         } else {
             self.ack_due = true;

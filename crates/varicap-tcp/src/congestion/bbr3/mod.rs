@@ -275,14 +275,17 @@ impl Bbr3 {
         let progress = ack.progress?;
         let newest = progress.newest?;
         let delivered = ack.delivered.as_u64();
-        let newly_acked = delivered.saturating_sub(self.delivered);
-        self.delivered = delivered.max(self.delivered);
+        let mut newly_acked = 0;
+        if delivered > self.delivered {
+            newly_acked = delivered - self.delivered;
+            self.delivered = delivered;
+        }
         self.has_selective_acks = progress.is_selective;
         let prior_delivered = newest.prior_delivered.as_u64();
         Some(Sample {
             now: ack.now,
             delivery_rate: ack.rate.as_ref().map_or(Bandwidth::ZERO, Bandwidth::of_sample),
-            delivered: self.delivered - prior_delivered.min(self.delivered),
+            delivered: self.delivered.saturating_sub(prior_delivered),
             prior_delivered,
             newly_acked,
             rtt: newest.rtt,
@@ -300,8 +303,10 @@ impl Bbr3 {
         self.update_congestion_signals(rs);
         self.update_ack_aggregation(rs);
         self.check_full_bw_reached(rs);
-        self.check_startup_done(rs);
-        self.check_drain_done(rs);
+        if matches!(self.state, State::Startup | State::Drain) {
+            self.check_startup_done(rs);
+            self.check_drain_done(rs);
+        }
         self.update_probe_bw_cycle_phase(rs);
         self.update_min_rtt(rs);
         self.check_probe_rtt(rs);

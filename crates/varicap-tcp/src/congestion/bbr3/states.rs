@@ -160,8 +160,10 @@ impl Bbr3 {
     /// §5.3.3.8.3 (IsTimeToProbeBW): starts ProbeBW_REFILL if it is.
     fn is_time_to_probe_bw(&mut self, rs: &Sample) -> bool {
         let has_elapsed = rs.now > self.cycle_stamp + self.bw_probe_wait;
-        let reno_rounds = (self.target_inflight() / self.mss).min(RENO_ROUNDS);
-        let is_time = has_elapsed || self.rounds_since_probe_up >= reno_rounds;
+        // A round for each segment of the target, without dividing.
+        let rounds = self.rounds_since_probe_up;
+        let as_reno = rounds >= RENO_ROUNDS || self.target_inflight() < (rounds + 1) * self.mss;
+        let is_time = has_elapsed || as_reno;
         if is_time {
             self.start_probe_bw_refill();
         }
