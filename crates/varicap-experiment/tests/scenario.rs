@@ -258,7 +258,8 @@ fn runs_that_would_take_too_much_are_refused() {
     // Nothing limits a greedy flow without capacity, loss and window.
     let endless = cost(&[("topology.dumbbell.forward", "{ delay = '1 ms' }")]);
     let error = endless.check_limits(&Plan::new(1, 2), &minute).unwrap_err().to_string();
-    assert!(error.contains("endless"), "{error}");
+    assert!(error.contains("endless work: nothing limits what the flow `reno` sends"), "{error}");
+    assert!(error.contains("`tcp.max_window`"), "{error}");
     // What a receiver can advertise bounds what is in flight, at more than a gigabyte of packets.
     assert!(endless.check_limits(&Plan::new(1, 2), &memory).is_err());
     let lossy = cost(&[("topology.dumbbell.forward", "{ delay = '1 ms', loss = 0.01 }")]);

@@ -42,7 +42,7 @@ const PROBE: u32 = 10_000;
 const SHORT_PROBE: u32 = 1_000;
 
 /// What a run of a scenario will take, roughly and rather too much.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Estimate {
     /// Events of one run: packets at links and endpoints, changes of capacity.
     pub events: f64,
@@ -58,6 +58,9 @@ pub struct Estimate {
     pub traces_bytes: f64,
     /// Simulated time of one run [s].
     pub simulated_s: f64,
+    /// The first flow that nothing limits, neither a link nor its window, its losses or its application.
+    #[serde(skip)]
+    pub unlimited: Option<Arc<str>>,
 }
 
 /// What may be taken.
@@ -102,6 +105,7 @@ impl Estimate {
             total.series_bytes += one.series_bytes;
             total.packets_bytes += one.packets_bytes;
             total.simulated_s += one.simulated_s;
+            total.unlimited = total.unlimited.or(one.unlimited);
             // Networks of isolated flows may run one beside another.
             total.memory_bytes += one.memory_bytes;
         }
@@ -131,9 +135,12 @@ impl Estimate {
             if plan.is_real_time {
                 return Err(error.found(format!("{about} in real time")));
             }
-            let events =
-                if self.events.is_finite() { format!("{:.1e}", self.events) } else { "endless".to_owned() };
-            return Err(error.found(format!("about {about} of work ({events} events a run)")));
+            if let Some(flow) = &self.unlimited {
+                return Err(error
+                    .found(format!("endless work: nothing limits what the flow `{flow}` sends"))
+                    .hint("a capacity of a link on its way would, or `tcp.max_window`, or its application"));
+            }
+            return Err(error.found(format!("about {about} of work ({:.1e} events a run)", self.events)));
         }
         Ok(())
     }
@@ -267,6 +274,9 @@ fn of_network(scenario: &Scenario, network: &Network) -> Estimate {
         let answers = if matches!(flow.transport, Transport::Tcp { .. }) { acks } else { 0.0 };
         estimate.events += packets * (flow.forward.len() + usize::from(flow.abr.is_some()) + 1) as f64
             + answers * (flow.reverse.len() + 1) as f64;
+        if packets.is_infinite() {
+            estimate.unlimited.get_or_insert_with(|| flow.name.clone());
+        }
         crossings += packets * (flow.forward.len() + usize::from(flow.abr.is_some())) as f64
             + answers * flow.reverse.len() as f64;
         estimate.memory_bytes += in_flight(flow, links, carried, duration) * PER_PACKET;
