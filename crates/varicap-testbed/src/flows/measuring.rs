@@ -5,7 +5,8 @@ use varicap_experiment::measure::SenderTotals;
 use varicap_tcp::State;
 use varicap_units::Time;
 
-use super::{Datagrams, Endpoints, Samples};
+use super::datagrams::Datagrams;
+use super::{Endpoints, Samples};
 use crate::sockets::TcpInfo;
 use crate::sys;
 

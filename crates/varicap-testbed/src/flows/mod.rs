@@ -1,5 +1,6 @@
 //! The flows of a scenario as sockets of the kernel, fed by their applications: one thread, one event queue.
 
+mod datagrams;
 mod measuring;
 mod opening;
 
@@ -9,7 +10,6 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender as Postbox};
 
-use varicap_engine::workload::DatagramSource;
 use varicap_engine::{Application, Beginning, Offer, Openings};
 use varicap_experiment::measure::{FlowMeter, SenderTotals};
 use varicap_experiment::series::SenderState;
@@ -17,6 +17,7 @@ use varicap_experiment::{FlowSpec, Network};
 use varicap_tcp::State;
 use varicap_units::{Bytes, Rate, Span, Streams, Time};
 
+use self::datagrams::Datagrams;
 use crate::bpf::Ratcp;
 use crate::director::Message;
 use crate::emulator::Remote;
@@ -38,10 +39,6 @@ const UNSENT_OF_ALL: u64 = 64 << 20;
 const LEAST_UNSENT: u64 = 64 << 10;
 const MOST_UNSENT: u64 = 8 << 20;
 static ZEROS: [u8; CHUNK] = [0; CHUNK];
-/// UDP and IP header [B].
-const UDP_HEADER: usize = 28;
-/// What a datagram of an encoder begins with: the number of its source, and its own [B].
-const NUMBERED: usize = 12;
 
 /// An entry of the agenda: everything that falls due at an instant, apart from openings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,14 +49,6 @@ enum Due {
     Feed { slot: u32, generation: u32 },
     /// The senders are to be queried.
     Sample,
-}
-
-/// A source of datagrams and its socket.
-#[derive(Debug)]
-struct Datagrams {
-    fd: OwnedFd,
-    meter: u32,
-    source: DatagramSource,
 }
 
 /// Identifies a connection: a later one in the same slot has another generation.
@@ -345,39 +334,6 @@ impl Endpoints {
         // Without the emulator the run is over anyway.
         let _ = self.postbox.send(message);
         self.remote.ring();
-    }
-
-    fn send_datagram(&mut self, now: Time, source: u32) {
-        let Datagrams { fd, source: state, .. } = &mut self.datagrams[source as usize];
-        let departing = state.send(now);
-        let payload = (departing.size.as_u64() as usize).saturating_sub(UDP_HEADER).min(CHUNK);
-        // A datagram that the socket refuses is lost before the network, and counts as sent.
-        let _ = match departing.number {
-            None => sys::send(fd, &ZEROS[..payload]),
-            Some(number) => {
-                let mut bytes = ZEROS[..payload.max(NUMBERED)].to_vec();
-                bytes[..4].copy_from_slice(&source.to_be_bytes());
-                bytes[4..NUMBERED].copy_from_slice(&number.to_be_bytes());
-                sys::send(fd, &bytes)
-            }
-        };
-        let next = state.poll_at();
-        self.agenda.push(Reverse((next, Due::Datagram { source })));
-    }
-
-    /// Reads the datagrams of a group that have arrived, and tells their encoders.
-    fn receive_datagrams(&mut self, group: u16) {
-        let now = self.clock.now();
-        let Some(Some(socket)) = self.listeners.get(usize::from(group)) else { return };
-        let mut bytes = [0; 1 << 16];
-        while let Ok(count) = sys::read(socket, &mut bytes) {
-            let Some((source, rest)) = bytes[..count].split_first_chunk() else { continue };
-            let Some(number) = rest.first_chunk() else { continue };
-            let place = u32::from_be_bytes(*source) as usize;
-            let Some(Datagrams { source, .. }) = self.datagrams.get_mut(place) else { continue };
-            let size = Bytes::new((count + UDP_HEADER) as u64);
-            source.on_arrived(now, u64::from_be_bytes(*number), size);
-        }
     }
 
     /// Polls the application of a connection, and writes the data that it offers by `now`.

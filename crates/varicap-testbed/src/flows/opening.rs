@@ -10,9 +10,8 @@ use varicap_experiment::{FlowSpec, Transport};
 use varicap_tcp::{Congestion, State};
 use varicap_units::{Time, stream_name};
 
-use super::{
-    Connection, ConnectionId, DATAGRAMS, Datagrams, Due, Endpoints, LISTENER, Outbox, SENDER, Samples, token,
-};
+use super::datagrams::Datagrams;
+use super::{Connection, ConnectionId, DATAGRAMS, Due, Endpoints, LISTENER, Outbox, SENDER, Samples, token};
 use crate::director::Message;
 use crate::error::{Step, TestbedError};
 use crate::netns::Namespace;
