@@ -8,6 +8,7 @@ use crate::resolve;
 use crate::scenario::Scenario;
 use crate::scenario::decode::{Mistake, decode};
 use crate::scenario::document::{Lines, MAX_FILE, Node, Origin, Source, Table, Value, join_path, split_path};
+use crate::scenario::json;
 use crate::scenario::name::{LONGEST_NAME, in_name};
 use crate::scenario::schema;
 use crate::scenario::stack;
@@ -65,8 +66,7 @@ impl Scenario {
 
     /// The whole scenario as JSON, every default written out.
     pub fn to_json(&self) -> serde_json::Value {
-        let mut json = serde_json::to_value(self).unwrap_or_default();
-        without_nulls(&mut json);
+        let mut json = json::of(self);
         for (name, flow) in &self.flows {
             if flow.datagrams.is_some()
                 && let Some(flow) = json["flows"][name].as_object_mut()
@@ -75,18 +75,6 @@ impl Scenario {
             }
         }
         json
-    }
-}
-
-/// Removes keys whose value is null: a key without a value counts as absent.
-pub(crate) fn without_nulls(json: &mut serde_json::Value) {
-    match json {
-        serde_json::Value::Object(entries) => {
-            entries.retain(|_, value| !value.is_null());
-            entries.values_mut().for_each(without_nulls);
-        }
-        serde_json::Value::Array(items) => items.iter_mut().for_each(without_nulls),
-        _ => {}
     }
 }
 

@@ -15,6 +15,11 @@ const MOST_ENTRIES: usize = 50_000_000;
 /// What some programs put before text in UTF-8.
 pub(crate) const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
+/// The default of a key that is true unless the user says otherwise.
+pub(crate) fn yes() -> bool {
+    true
+}
+
 /// The lines of a text with their numbers from 1, without a byte order mark, refusing what is not UTF-8; only one of them is held at a time.
 pub(crate) struct Lines<'a, R> {
     file: &'a str,

@@ -14,10 +14,10 @@ use varicap_units::part::Part;
 use varicap_units::{Probability, Stream, Streams, Time, choice, stream_name};
 
 use crate::NetError;
-use crate::capacity::ReadFile;
 use crate::channel::{
     Channel, ChannelPart, ChannelParts, GoodBadConfig, RayleighConfig, StatesConfig, certain,
 };
+use crate::file::ReadFile;
 use crate::handover::{Bursting, Bursts};
 use crate::loss_trace::TraceLossConfig;
 

@@ -8,10 +8,11 @@ use varicap_units::part::{Checked, Part};
 use varicap_units::{Probability, Stream, Time};
 
 use crate::NetError;
-use crate::capacity::{ReadFile, TraceOffset, yes};
-use crate::check::Lines;
+use crate::check::{Lines, yes};
 use crate::csv::{Column, read_timeline};
+use crate::file::ReadFile;
 use crate::loss::{LosesInTime, TimedLoss};
+use crate::offset::TraceOffset;
 use crate::timeline::{Steps, Timeline};
 use crate::traced::Traced;
 

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use varicap_units::{Rate, Stream};
 
 use crate::NetError;
-use crate::capacity::{ReadFile, TraceOffset, read_named};
+use crate::file::{ReadFile, read_named};
+use crate::offset::TraceOffset;
 use crate::timeline::{Steps, Timeline};
 
 /// A trace, and where in it a run begins.

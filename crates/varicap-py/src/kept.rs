@@ -1,4 +1,4 @@
-//! Finished runs as bytes, which are kept while others go on, and the results that they become again.
+//! Finished runs as bytes, which are kept while others go on.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,8 +10,6 @@ use varicap_experiment::results::{Recorded, RunResult};
 use varicap_sim::Finished;
 
 use crate::errors::RunError;
-use crate::run::PyResults;
-use crate::scenario::PyScenario;
 
 /// How many looks, of which there are twenty a second, lie between two hand-overs.
 const LOOKS: u32 = 20;
@@ -93,17 +91,7 @@ pub fn packed(run: &RunResult, recorded: &[&Recorded]) -> PyResult<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The results of runs of a scenario, from the bytes of each.
-#[pyfunction]
-pub fn results(scenario: &PyScenario, runs: Vec<Vec<u8>>) -> PyResult<PyResults> {
-    let mut results = Vec::with_capacity(runs.len());
-    let mut recorded = Vec::new();
-    for bytes in &runs {
-        let (result, more): (RunResult, Vec<Recorded>) =
-            ciborium::from_reader(bytes.as_slice()).map_err(|error| RunError::new_err(error.to_string()))?;
-        results.push(result);
-        // A run without series and packets recorded nothing.
-        recorded.extend(more.into_iter().filter(|one| !one.links.is_empty() || one.packets.is_some()));
-    }
-    Ok(PyResults::new(scenario, results, recorded))
+/// The run that [`packed`] made bytes of, and what it recorded.
+pub fn unpacked(bytes: &[u8]) -> PyResult<(RunResult, Vec<Recorded>)> {
+    ciborium::from_reader(bytes).map_err(|error| RunError::new_err(error.to_string()))
 }

@@ -55,7 +55,7 @@ pub fn kernel_probe(py: Python<'_>) -> Vec<(&'static str, Option<String>, &'stat
     found.into_iter().map(|one| (one.name, one.error, one.remedy)).collect()
 }
 
-/// Runs one replication in real time, and returns it as bytes, of which [`results`](crate::kept::results) makes results.
+/// Runs one replication in real time, and returns it as bytes, of which [`results`](crate::run::results) makes results.
 #[pyfunction]
 #[pyo3(signature = (scenario, *, seed, replication, mode, series, packets=false, progress=None, live=None))]
 #[expect(clippy::too_many_arguments, reason = "they are given by name in Python")]

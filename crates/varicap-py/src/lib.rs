@@ -45,7 +45,6 @@ mod _core {
     #[pymodule_export]
     use super::feedback::PyEstimator;
     #[pymodule_export]
-    use super::kept::results;
     #[cfg(target_os = "linux")]
     #[pymodule_export]
     use super::kernel::{kernel_check, kernel_enter, kernel_probe, kernel_run};
@@ -58,7 +57,7 @@ mod _core {
     #[pymodule_export]
     use super::queue::PyPacket;
     #[pymodule_export]
-    use super::run::{PyResults, run};
+    use super::run::{PyResults, results, run};
     #[pymodule_export]
     use super::scenario::PyScenario;
     #[cfg(target_os = "linux")]

@@ -23,7 +23,7 @@ use crate::control::{PythonControl, Raised, start};
 use crate::decider::PythonDecider;
 use crate::errors::{LimitError, MissingControlError, RunError, ScenarioError};
 use crate::interrupt::{Shared, run as run_interruptibly};
-use crate::kept::{Kept, packed};
+use crate::kept::{Kept, packed, unpacked};
 use crate::policy::PythonPolicy;
 use crate::queue::PythonQueue;
 use crate::records;
@@ -65,7 +65,7 @@ impl PyResults {
         self.recorded.sort_by_key(|one| (one.replication, one.network));
     }
 
-    /// Each run as bytes with its number, of which [`results`](crate::kept::results) makes results again.
+    /// Each run as bytes with its number, of which [`results`] makes results again.
     fn packed<'py>(&self, py: Python<'py>) -> PyResult<Vec<(u64, Bound<'py, PyBytes>)>> {
         (self.runs.iter())
             .map(|run| {
@@ -320,4 +320,18 @@ fn check_controls(scenario: &PyScenario, controls: Option<&HashMap<String, Py<Py
         }
     }
     Ok(())
+}
+
+/// The results of runs of a scenario, from the bytes of each.
+#[pyfunction]
+pub fn results(scenario: &PyScenario, runs: Vec<Vec<u8>>) -> PyResult<PyResults> {
+    let mut results = Vec::with_capacity(runs.len());
+    let mut recorded = Vec::new();
+    for bytes in &runs {
+        let (result, more) = unpacked(bytes)?;
+        results.push(result);
+        // A run without series and packets recorded nothing.
+        recorded.extend(more.into_iter().filter(|one| !one.links.is_empty() || one.packets.is_some()));
+    }
+    Ok(PyResults::new(scenario, results, recorded))
 }

@@ -6,6 +6,7 @@
 pub(crate) mod datagrams;
 pub(crate) mod decode;
 pub(crate) mod document;
+pub(crate) mod json;
 pub(crate) mod name;
 pub(crate) mod positions;
 pub(crate) mod reservation;

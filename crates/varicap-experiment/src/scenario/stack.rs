@@ -10,9 +10,9 @@ use serde::Deserialize;
 use varicap_tcp::{Congestion, DEFAULT_STACK, Stack, TcpConfig};
 
 use crate::error::ScenarioError;
-use crate::read::without_nulls;
 use crate::scenario::decode::decode;
 use crate::scenario::document::{Node, Origin, Table, Value};
+use crate::scenario::json;
 use crate::scenario::schema::{self, Kind};
 
 /// The choice that no stack makes: it has parameters for several alternatives, and the user says which.
@@ -41,9 +41,7 @@ pub fn habits(stack: Stack) -> serde_json::Value {
 
 /// A whole `tcp` table as JSON.
 pub fn tcp_json(tcp: &TcpConfig) -> serde_json::Value {
-    let mut json = serde_json::to_value(tcp).unwrap_or_default();
-    without_nulls(&mut json);
-    json
+    json::of(tcp)
 }
 
 /// Reads a `tcp` table that stands for itself, with the habits of its stack.

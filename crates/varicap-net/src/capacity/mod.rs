@@ -8,7 +8,6 @@
 
 mod constant;
 mod markov;
-mod offset;
 mod opportunities;
 mod sessions;
 mod slotted_markov;
@@ -19,7 +18,6 @@ mod trains;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
-use std::io::BufRead;
 use std::sync::Arc;
 use varicap_units::part::{self, Checked, Fault, Part};
 use varicap_units::{Rate, Stream, Time, choice, stream_name};
@@ -29,7 +27,6 @@ use crate::{LoadReactiveConfig, NetError, ReactiveParts};
 
 pub use constant::Constant;
 pub use markov::{Markov, MarkovConfig, MarkovParts};
-pub use offset::TraceOffset;
 pub(crate) use opportunities::NANOS_PER_MS;
 pub use opportunities::{OpportunitiesConfig, OpportunityParts, OpportunityTrace};
 pub use sessions::{Sessions, SessionsConfig, SessionsParts};
@@ -38,10 +35,9 @@ pub use steps::StepsConfig;
 pub use trace::{TraceConfig, read_rates};
 pub use trains::{LightConfig, LightParts, Trains};
 
+pub use crate::file::ReadFile;
+pub use crate::offset::TraceOffset;
 pub use crate::timeline::{Steps, Timeline};
-
-/// Opens the file of a name, or says why it cannot. A trace is read from it line by line and never held as a text.
-pub type ReadFile<'a> = dyn FnMut(&str) -> Result<Box<dyn BufRead>, String> + 'a;
 
 /// A rate that holds until an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -292,24 +288,10 @@ impl CapacityProcess for Box<Capacity> {
     }
 }
 
-/// Opens the `file` of a table through `read_file`, and makes of its text what `parse` does.
-pub(crate) fn read_named<T>(
-    file: &str,
-    read_file: &mut ReadFile<'_>,
-    parse: impl FnOnce(Box<dyn BufRead>) -> Result<T, NetError>,
-) -> Result<T, NetError> {
-    let text = read_file(file).map_err(|reason| NetError::file(file, reason));
-    text.and_then(parse).map_err(|error| error.within("file"))
-}
-
 /// No rate of the list at `key` is faster than those of a scenario may be.
 fn check_rates(key: &str, rates: &[Rate]) -> Checked {
     let mut numbered = rates.iter().enumerate();
     numbered.try_for_each(|(index, rate)| part::rate(&format!("{key}.{index}"), *rate))
-}
-
-pub(crate) fn yes() -> bool {
-    true
 }
 
 /// `weights`-average of rates; unlimited if a rate that has weight is.

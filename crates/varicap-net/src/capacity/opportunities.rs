@@ -9,9 +9,10 @@ use varicap_units::part::{Checked, Part, require};
 use varicap_units::{Bytes, Rate, Span, Stream, stream_name};
 
 use super::trains::{LightConfig, LightParts};
-use super::{CapacityPart, Constant, ReadFile, TraceOffset, read_named, yes};
+use super::{CapacityPart, Constant, ReadFile, TraceOffset};
 use crate::NetError;
-use crate::check::{Lines, read_digits, require_room};
+use crate::check::{Lines, read_digits, require_room, yes};
+use crate::file::read_named;
 use crate::handover::Outages;
 
 /// A trace of delivery opportunities: one non-decreasing integer a line, in ms.

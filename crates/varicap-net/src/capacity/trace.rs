@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use varicap_units::part::{Checked, Part};
 use varicap_units::{Rate, Stream, stream_name};
 
-use super::{CapacityPart, ReadFile, Steps, Timeline, TraceOffset, yes};
+use super::{CapacityPart, ReadFile, Steps, Timeline, TraceOffset};
 use crate::NetError;
-use crate::check::Lines;
+use crate::check::{Lines, yes};
 use crate::csv::{Column, read_timeline};
 use crate::traced::Traced;
 

@@ -13,10 +13,11 @@ use serde::{Deserialize, Serialize};
 use varicap_units::Span;
 use varicap_units::part::{Checked, Part, bounded};
 
+use super::ReadFile;
 use super::opportunities::LATEST_MS;
-use super::{ReadFile, read_named};
 use crate::NetError;
 use crate::check::{Lines, read_digits, require_room};
+use crate::file::read_named;
 
 /// Opportunities of bursts on a link that was idle. Source: [cellreplay].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

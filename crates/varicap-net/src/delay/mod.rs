@@ -21,7 +21,7 @@ use varicap_units::part::{self, Checked, Part};
 use varicap_units::{Span, Stream, Streams, Time, choice, stream_name};
 
 use crate::NetError;
-use crate::capacity::ReadFile;
+use crate::file::ReadFile;
 use crate::handover::{HandedOver, Jumping};
 
 pub use constant::ConstantDelay;

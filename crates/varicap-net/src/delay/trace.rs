@@ -9,9 +9,9 @@ use varicap_units::{Span, Stream, stream_name};
 
 use super::{DelayPart, ReadFile, mean_of};
 use crate::NetError;
-use crate::capacity::{TraceOffset, yes};
-use crate::check::{BYTE_ORDER_MARK, Lines, read_digits, require_room};
+use crate::check::{BYTE_ORDER_MARK, Lines, read_digits, require_room, yes};
 use crate::csv::{Column, is_row, read_timeline};
+use crate::offset::TraceOffset;
 use crate::timeline::{Steps, Timeline};
 use crate::traced::Traced;
 

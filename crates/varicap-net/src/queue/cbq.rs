@@ -24,6 +24,7 @@ use super::{
     Chosen, Limit, QueueConfig, QueueDiscipline, QueuePart, Site, Supply, SupplyQueue, Transmitter,
     TransmitterState, Waiting,
 };
+use crate::check::yes;
 use crate::{Backlog, Frame, Watch};
 
 /// What a class may have saved of its share: it makes up for the frames of others that it waited for [full packets].
@@ -65,10 +66,6 @@ pub struct CbqClass {
 
 fn first() -> u8 {
     1
-}
-
-fn yes() -> bool {
-    true
 }
 
 impl Part for CbqConfig {

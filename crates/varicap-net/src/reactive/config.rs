@@ -11,6 +11,7 @@ use super::ReactiveParts;
 use super::control::{ReactiveControlConfig, check_weight, weight};
 use crate::NetError;
 use crate::capacity::{Capacity, CapacityPart, ReadFile, ResidualConfig};
+use crate::check::yes;
 
 /// Shortest time between samples: shorter ones are more than the packets of any link.
 const SHORTEST: Span = Span::from_nanos(1_000);
@@ -186,10 +187,6 @@ pub enum ControlPackets {
 
 fn residual() -> ResidualConfig {
     ResidualConfig::Constant(Rate::from_bps(100_000_000))
-}
-
-fn yes() -> bool {
-    true
 }
 
 fn interval() -> Span {
