@@ -28,7 +28,7 @@ ANY := $(EXTENSION)$(or $(PROFILE),$(INSTALLED),dev)
 CHECKED := $(EXTENSION)dev
 RELEASED := $(EXTENSION)$(or $(PROFILE),release)
 
-RUST_SOURCES := $(shell find crates -path '*/src/*.rs' -o -name build.rs -path 'crates/*' -o -name '*.bpf.o' -path 'crates/*' -o -name Cargo.toml -path 'crates/*')
+RUST_SOURCES := $(shell find crates -path '*/src/*.rs' -o -name build.rs -path 'crates/*' -o -name '*.bpf.o' -path 'crates/*' -o -name Cargo.toml -path 'crates/*') schema/scenario.schema.json
 
 WEB_SOURCES := $(shell find web -path web/node_modules -prune -o -path web/build -prune -o -path web/dist -prune -o -type f -print)
 WEB_PACKAGES := web/node_modules/.installed
@@ -45,6 +45,9 @@ export MPLBACKEND := Agg
 .DELETE_ON_ERROR:
 # The cargo option for the features of package $(1) that can be built here.
 features = $$(sed 's,.*,--features $(1)/&,' $(FEATURES))
+# Those of the extension module in profile $(1). Tests of the workspace have the schema of the types: so does what is to be
+# compiled once for both.
+extension = $(call features,varicap-py) $(if $(filter dev,$(1)),--features varicap-py/schema)
 
 # Steps that compute beside steps that wait for the network.
 beside = $(MAKE) --no-print-directory --jobs 2
@@ -92,13 +95,13 @@ $(BROWSER): tools/find_browser.sh $(TOOLS)
 	@touch $@
 
 $(COMPILED)%: $(COMPILER) $(FEATURES) $(RUST_SOURCES) Cargo.toml Cargo.lock pyproject.toml
-	$(BIN)/maturin develop --skip-install --profile $* --quiet $(call features,varicap-py)
+	$(BIN)/maturin develop --skip-install --profile $* --quiet $(call extension,$*)
 	@touch $@
 
 .PRECIOUS: $(COMPILED)%
 
 $(EXTENSION)%: $(PACKAGES) $(COMPILED)%
-	$(BIN)/maturin develop --profile $* --quiet $(call features,varicap-py)
+	$(BIN)/maturin develop --profile $* --quiet $(call extension,$*)
 	@rm -f $(EXTENSION)* && touch $@
 
 web: $(PAGE) ## the laboratory in a browser, into web/dist: one file that any host can serve (varicap explore opens it)

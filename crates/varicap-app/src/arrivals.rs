@@ -1,9 +1,8 @@
 //! Transfers that arrive at random, each on a connection of its own.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, Part};
-use varicap_units::{Bytes, Frequency, Span, Stream, Streams, Time, stream_name};
+use varicap_units::{Bytes, Frequency, JsonSchema, Span, Stream, Streams, Time, stream_name};
 
 use crate::transfer::packets_of;
 use crate::{Application, Sizes, Start, Whole};

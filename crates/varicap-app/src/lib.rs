@@ -18,9 +18,8 @@ mod sizes;
 mod transfer;
 mod video;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use varicap_units::{Bytes, Rate, Time, choice};
+use varicap_units::{Bytes, JsonSchema, Rate, Time};
 
 pub use arrivals::{Arrivals, TransferArrivals};
 pub use framed::{Framed, FramedEncoder};
@@ -39,7 +38,7 @@ registry::apps! {
     /// What a TCP flow transfers.
     #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(remote = "Self")]
-    #[schemars(transform = choice::names)]
+    #[schemars(transform = varicap_units::schema::names)]
     pub enum App {
         #[default]
         Greedy[Greedy] feeds Endless = "greedy", "Always more to send.";

@@ -1,9 +1,8 @@
 //! An application that is active and silent in turn.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, FASTEST, Part};
-use varicap_units::{Bytes, Rate, Span, Stream, Time};
+use varicap_units::{Bytes, JsonSchema, Rate, Span, Stream, Time};
 
 use crate::{Application, Feeding, Offer, Start};
 

@@ -2,10 +2,9 @@
 
 use std::collections::VecDeque;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{Checked, FASTEST, Part, bounded, positive, require};
-use varicap_units::{Bytes, Rate, Span, Time};
+use varicap_units::{Bytes, JsonSchema, Rate, Span, Time};
 
 use crate::bitrate::Bitrate;
 use crate::playback::Watched;

@@ -1,9 +1,8 @@
 //! A proxy that splits connections: it sends what another flow delivers.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::Part;
-use varicap_units::{Bytes, Time};
+use varicap_units::{Bytes, JsonSchema, Time};
 
 use crate::{Application, Feeding, Offer, Start};
 

@@ -1,9 +1,8 @@
 //! Rules by which a video player chooses the bitrate of its next segment.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{Checked, Part, bounded, positive, require};
-use varicap_units::{Rate, Span, choice};
+use varicap_units::{JsonSchema, Rate, Span, choice};
 
 /// Most segments over which a throughput is averaged.
 pub(crate) const MOST_SAMPLES: u32 = 100;
@@ -12,7 +11,7 @@ varicap_units::parts! {
     /// How a video player chooses a bitrate.
     #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(remote = "Self")]
-    #[schemars(transform = choice::names)]
+    #[schemars(transform = varicap_units::schema::names)]
     pub enum VideoRule {
         RateBased(config: RateBased) = "rate-based",
             "The highest bitrate below the harmonic mean of the last throughputs. Source: [yin15, §7.1] (RB).";

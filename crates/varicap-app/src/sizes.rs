@@ -1,9 +1,8 @@
 //! How the sizes of transfers are distributed.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, Part};
-use varicap_units::{Bytes, Stream};
+use varicap_units::{Bytes, JsonSchema, Stream};
 
 /// How the sizes of transfers are distributed.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -1,9 +1,8 @@
 //! One transfer of a given size.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, Part};
-use varicap_units::{Bytes, Time};
+use varicap_units::{Bytes, JsonSchema, Time};
 
 use crate::{Application, Feeding, Offer, Start};
 

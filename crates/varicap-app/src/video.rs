@@ -2,10 +2,9 @@
 
 use std::collections::VecDeque;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{Checked, FASTEST, Part, bounded, positive, require};
-use varicap_units::{Bytes, NANOS_PER_SEC, Rate, Span, Time};
+use varicap_units::{Bytes, JsonSchema, NANOS_PER_SEC, Rate, Span, Time};
 
 use crate::playback::{Playback, Watched};
 use crate::rules::{VideoRule, View};

@@ -24,5 +24,7 @@ pub use resolve::network::{
 pub use results::{columns, fidelity, histogram, interval, live, measure, packets, pcapng, rows, series};
 pub use scenario::document::MAX_FILE;
 pub use scenario::schema::schema;
+#[cfg(feature = "schema")]
+pub use scenario::schema::schema_of_types;
 pub use scenario::stack::{habits, read_tcp, tcp_json};
 pub use scenario::{ReservationConfig, ReservedRate, Scenario};

@@ -1,8 +1,7 @@
 //! How a link serves and frames, as a scenario file says it.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use varicap_units::Bytes;
+use varicap_units::{Bytes, JsonSchema};
 
 /// How the server measures out its capacity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

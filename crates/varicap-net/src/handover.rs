@@ -14,10 +14,9 @@
 
 use std::sync::Arc;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{Checked, Part, bounded, require};
-use varicap_units::{Probability, Rate, Span, Stream, Time};
+use varicap_units::{JsonSchema, Probability, Rate, Span, Stream, Time};
 
 use crate::capacity::{Capacity, CapacityParts, CapacityProcess, CapacitySegment};
 use crate::delay::{Delay, DelayParts, DelayProcess, DelaySegment};

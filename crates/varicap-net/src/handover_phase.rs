@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use varicap_units::{Span, Streams, choice, stream_name};
+use varicap_units::{JsonSchema, Span, Streams, choice, stream_name};
 
 use crate::handover::Clock;
 use crate::{CapacityParts, DelayParts, LinkParts, LossParts, OpportunityParts, ReactiveParts};
@@ -12,7 +11,7 @@ use crate::{CapacityParts, DelayParts, LinkParts, LossParts, OpportunityParts, R
 /// When the first handover begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self", rename_all = "kebab-case")]
-#[schemars(transform = choice::text)]
+#[schemars(transform = varicap_units::schema::text)]
 pub enum HandoverPhase {
     /// At a time of its own for each run, uniform over a period. All links of a run draw the same share of theirs.
     Random,

@@ -7,11 +7,10 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use varicap_units::part::Part;
-use varicap_units::{Probability, Stream, Streams, Time, choice, stream_name};
+use varicap_units::{JsonSchema, Probability, Stream, Streams, Time, choice, stream_name};
 
 use crate::NetError;
 use crate::channel::{
@@ -86,7 +85,7 @@ macro_rules! losses {
             /// once per frame (per transmission of a link with `arq`); the others move in time, whatever is sent.
             #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
             #[serde(remote = "Self")]
-            #[schemars(transform = choice::text_or_number)]
+            #[schemars(transform = varicap_units::schema::text_or_number)]
             pub enum LossConfig {
                 #[default]
                 None[NoLoss] = "none", "Nothing is lost.";

@@ -2,10 +2,9 @@
 
 use std::io::BufRead;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{Checked, Part};
-use varicap_units::{Probability, Stream, Time};
+use varicap_units::{JsonSchema, Probability, Stream, Time};
 
 use crate::NetError;
 use crate::check::{Lines, yes};

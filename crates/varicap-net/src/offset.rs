@@ -1,14 +1,13 @@
 //! Where in a trace a run begins.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{Checked, Fault};
-use varicap_units::{Span, Stream, choice};
+use varicap_units::{JsonSchema, Span, Stream, choice};
 
 /// Where in a trace a run begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self", rename_all = "kebab-case")]
-#[schemars(transform = choice::text)]
+#[schemars(transform = varicap_units::schema::text)]
 pub enum TraceOffset {
     /// At an instant of its own for each run, uniform over the trace. All traces of a run are entered after the same
     /// share of their length, so that traces recorded together stay together.

@@ -3,9 +3,8 @@
 //! Each connection of a policed flow has a token bucket, full when its first packet comes. A packet that finds its tokens is
 //! marked, whatever it was before; another is unmarked, and passes or is dropped.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use varicap_units::{BucketDepth, Bytes, Rate, Streams, Time, TokenBucket, Work};
+use varicap_units::{BucketDepth, Bytes, JsonSchema, Rate, Streams, Time, TokenBucket, Work};
 
 use crate::Frame;
 use crate::by_flow::ByFlow;

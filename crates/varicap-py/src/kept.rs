@@ -85,13 +85,10 @@ fn locked<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// A run as bytes, with what it recorded in each of its networks.
 pub fn packed(run: &RunResult, recorded: &[&Recorded]) -> PyResult<Vec<u8>> {
-    let mut bytes = Vec::new();
-    ciborium::into_writer(&(run, recorded), &mut bytes)
-        .map_err(|error| RunError::new_err(error.to_string()))?;
-    Ok(bytes)
+    rmp_serde::to_vec(&(run, recorded)).map_err(|error| RunError::new_err(error.to_string()))
 }
 
 /// The run that [`packed`] made bytes of, and what it recorded.
 pub fn unpacked(bytes: &[u8]) -> PyResult<(RunResult, Vec<Recorded>)> {
-    ciborium::from_reader(bytes).map_err(|error| RunError::new_err(error.to_string()))
+    rmp_serde::from_slice(bytes).map_err(|error| RunError::new_err(error.to_string()))
 }

@@ -1,9 +1,8 @@
 //! When a receiver acknowledges, as a scenario file says it.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, OnKernel, Part};
-use varicap_units::{Span, choice};
+use varicap_units::{JsonSchema, Span};
 
 /// Longest delay of an acknowledgement that the standard allows. Source: RFC 5681 §4.2.
 pub(crate) const LONGEST: Span = Span::from_millis(500);
@@ -12,7 +11,7 @@ varicap_units::parts! {
     /// When the receiver acknowledges.
     #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(remote = "Self")]
-    #[schemars(transform = choice::names)]
+    #[schemars(transform = varicap_units::schema::names)]
     pub enum AckPolicy {
         Every[EveryPacket] = "every", "Every packet.";
         Delayed(config: DelayedAck) = "delayed",

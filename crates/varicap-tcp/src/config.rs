@@ -1,9 +1,8 @@
 //! How a TCP connection is put together, as a scenario file says it.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, Part};
-use varicap_units::{Amount, Bytes};
+use varicap_units::{Amount, Bytes, JsonSchema};
 
 use crate::ack_policy::AckPolicy;
 use crate::congestion::{Congestion, Counting, GrowWhen, Halving, RenoConfig, Validation};
@@ -11,7 +10,7 @@ use crate::ecn::EcnMode;
 use crate::pacing::Pacing;
 use crate::recovery::Recovery;
 use crate::segment::OPTION_TIMESTAMPS;
-use crate::stacks::{Stack, by_stack};
+use crate::stacks::Stack;
 use crate::timer::Timer;
 
 /// Largest IP packet [B].
@@ -20,7 +19,7 @@ const LARGEST_PACKET: u64 = 65_535;
 /// One TCP connection: recovery, congestion control, timer and receiver, each chosen by name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-#[schemars(transform = by_stack)]
+#[schemars(transform = crate::stacks::by_stack)]
 pub struct TcpConfig {
     /// Whose habits the connection has: what they are is the default of the other keys. Default: [`DEFAULT_STACK`].
     pub stack: Stack,

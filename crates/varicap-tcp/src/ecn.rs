@@ -2,19 +2,18 @@
 
 use std::fmt;
 
-use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 use varicap_units::part::Part;
-use varicap_units::{Named, choice};
+use varicap_units::{JsonSchema, Named};
 
 varicap_units::parts! {
     /// Explicit congestion notification: which feedback the connection negotiates.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, JsonSchema)]
     #[serde(remote = "Self")]
-    #[schemars(transform = choice::names)]
-    #[schemars(transform = choice::truth)]
+    #[schemars(transform = varicap_units::schema::names)]
+    #[schemars(transform = varicap_units::schema::truth)]
     pub enum EcnMode {
         #[default]
         Off[NoEcn] = "none", "None; also written as false.";

@@ -1,17 +1,15 @@
 //! The rate at which segments leave when the congestion control has none of its own. Source: Linux 6.18,
 //! `tcp_update_pacing_rate` and `tcp_update_skb_after_send`.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use varicap_units::choice;
 use varicap_units::part::{self, Checked, Part};
-use varicap_units::{Bytes, Rate, Span};
+use varicap_units::{Bytes, JsonSchema, Rate, Span};
 
 varicap_units::parts! {
     /// Whether segments are spaced out over the round trip.
     #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(remote = "Self")]
-    #[schemars(transform = choice::names)]
+    #[schemars(transform = varicap_units::schema::names)]
     pub enum Pacing {
         Off[NoPacing] = "off", "Segments leave as the window allows, unless the congestion control has a rate of its own.";
         Linux(config: PacingRatios) = "linux",

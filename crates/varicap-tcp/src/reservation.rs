@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use varicap_units::{BucketDepth, Bytes, NANOS_PER_SEC, Rate, Span, Stream, Time, TokenBucket, Work};
+use varicap_units::{
+    BucketDepth, Bytes, JsonSchema, NANOS_PER_SEC, Rate, Span, Stream, Time, TokenBucket, Work,
+};
 
 /// Timers that are chosen by the formula fire no more often than this: a bucket of little more than a packet would ask
 /// for a timer at every byte.

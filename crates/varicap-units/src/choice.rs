@@ -123,46 +123,6 @@ impl<'de, E: Error> VariantAccess<'de> for Defaults<E> {
     }
 }
 
-/// A schema transform by which a variant may also be given by its name alone.
-pub fn names(schema: &mut schemars::Schema) {
-    let Some(variants) = schema.get("oneOf").and_then(|v| v.as_array()) else { return };
-    let names: Vec<_> = variants
-        .iter()
-        .filter_map(|variant| variant.get("properties")?.as_object()?.keys().next().cloned())
-        .collect();
-    let described = schema.clone();
-    let description = schema.get("description").cloned();
-    *schema = schemars::json_schema!({ "anyOf": [{ "type": "string", "enum": names }, described] });
-    if let Some(description) = description {
-        schema.insert("description".to_owned(), description);
-    }
-}
-
-/// A schema transform: a value may also be written as a text alone.
-pub fn text(schema: &mut schemars::Schema) {
-    shorthand(schema, schemars::json_schema!({ "type": "string" }));
-}
-
-/// A schema transform: a value may also be written as a text or a number alone.
-pub fn text_or_number(schema: &mut schemars::Schema) {
-    shorthand(schema, schemars::json_schema!({ "type": ["string", "number"] }));
-}
-
-/// A schema transform after [`names`]: a value may also be written as true or false alone.
-pub fn truth(schema: &mut schemars::Schema) {
-    let Some(options) = schema.get_mut("anyOf").and_then(|options| options.as_array_mut()) else { return };
-    options.insert(0, schemars::json_schema!({ "type": "boolean" }).into());
-}
-
-fn shorthand(schema: &mut schemars::Schema, short: schemars::Schema) {
-    let described = schema.clone();
-    let description = schema.get("description").cloned();
-    *schema = schemars::json_schema!({ "anyOf": [short, described] });
-    if let Some(description) = description {
-        schema.insert("description".to_owned(), description);
-    }
-}
-
 /// Whether `value` equals its type's default; for `skip_serializing_if`.
 pub fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()

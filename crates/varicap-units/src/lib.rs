@@ -12,6 +12,8 @@ mod parse;
 pub mod part;
 mod rate;
 mod rng;
+#[cfg(feature = "schema")]
+pub mod schema;
 pub mod stream_name;
 mod time;
 mod work;
@@ -23,7 +25,11 @@ pub use choice::Named;
 pub use parse::QuantityError;
 pub use rate::Rate;
 pub use rng::{Stream, Streams};
+#[cfg(feature = "schema")]
+pub use schemars::JsonSchema;
 pub use time::{Span, Time};
+#[cfg(not(feature = "schema"))]
+pub use varicap_no_schema::JsonSchema;
 pub use work::Work;
 
 /// Nanoseconds in a second.

@@ -1,10 +1,8 @@
 //! Reading and writing quantities with their unit: `"0.8 Mbit/s"`, `"50 ms"`, `"64 kB"`, `"1.5 bdp"`, `"2 /s"`.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -106,15 +104,15 @@ fn exact(number: &str, scale: u64) -> Option<u64> {
     u64::try_from(scaled).ok().filter(|&value| value < u64::MAX)
 }
 
-const SPAN: &str = "a length of time with its unit, such as \"50 ms\"";
-const RATE: &str = "a rate with its unit, such as \"0.8 Mbit/s\"";
-const BYTES: &str = "an amount of data with its unit, such as \"64 kB\"";
-const AMOUNT: &str = "an amount such as \"64 kB\", \"10 packets\", \"1.5 bdp\" or \"unlimited\"";
-const BUCKET_DEPTH: &str = "a depth in time or bytes, such as \"50 ms\" or \"25 kB\"";
-const STRETCH: &str =
+pub(crate) const SPAN: &str = "a length of time with its unit, such as \"50 ms\"";
+pub(crate) const RATE: &str = "a rate with its unit, such as \"0.8 Mbit/s\"";
+pub(crate) const BYTES: &str = "an amount of data with its unit, such as \"64 kB\"";
+pub(crate) const AMOUNT: &str = "an amount such as \"64 kB\", \"10 packets\", \"1.5 bdp\" or \"unlimited\"";
+pub(crate) const BUCKET_DEPTH: &str = "a depth in time or bytes, such as \"50 ms\" or \"25 kB\"";
+pub(crate) const STRETCH: &str =
     "a number of samples, a time or round trips, such as \"7 samples\", \"210 ms\" or \"1 rtt\"";
-const FREQUENCY: &str = "a frequency with its unit, such as \"2 /s\"";
-const PROBABILITY: &str = "a probability between 0 and 1, such as 0.01 or \"1 %\"";
+pub(crate) const FREQUENCY: &str = "a frequency with its unit, such as \"2 /s\"";
+pub(crate) const PROBABILITY: &str = "a probability between 0 and 1, such as 0.01 or \"1 %\"";
 
 impl FromStr for Span {
     type Err = QuantityError;
@@ -292,7 +290,7 @@ impl fmt::Display for Probability {
 
 /// Reads a quantity from a string; refuses a bare number and says what is missing.
 macro_rules! quantity_in_files {
-    ($type:ty, $name:literal, $expected:expr, $example:literal) => {
+    ($type:ty, $expected:expr) => {
         impl Serialize for $type {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.collect_str(self)
@@ -314,28 +312,16 @@ macro_rules! quantity_in_files {
                 deserializer.deserialize_str(Reader)
             }
         }
-
-        impl JsonSchema for $type {
-            fn schema_name() -> Cow<'static, str> {
-                $name.into()
-            }
-            fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                json_schema!({ "type": "string", "description": $expected, "examples": [$example] })
-            }
-            fn inline_schema() -> bool {
-                false
-            }
-        }
     };
 }
 
-quantity_in_files!(Span, "Span", SPAN, "50 ms");
-quantity_in_files!(Rate, "Rate", RATE, "0.8 Mbit/s");
-quantity_in_files!(Bytes, "Bytes", BYTES, "64 kB");
-quantity_in_files!(Amount, "Amount", AMOUNT, "10 packets");
-quantity_in_files!(Stretch, "Stretch", STRETCH, "7 samples");
-quantity_in_files!(BucketDepth, "BucketDepth", BUCKET_DEPTH, "50 ms");
-quantity_in_files!(Frequency, "Frequency", FREQUENCY, "2 /s");
+quantity_in_files!(Span, SPAN);
+quantity_in_files!(Rate, RATE);
+quantity_in_files!(Bytes, BYTES);
+quantity_in_files!(Amount, AMOUNT);
+quantity_in_files!(Stretch, STRETCH);
+quantity_in_files!(BucketDepth, BUCKET_DEPTH);
+quantity_in_files!(Frequency, FREQUENCY);
 
 impl Serialize for Probability {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -366,18 +352,6 @@ impl<'de> Deserialize<'de> for Probability {
             }
         }
         deserializer.deserialize_any(Reader)
-    }
-}
-
-impl JsonSchema for Probability {
-    fn schema_name() -> Cow<'static, str> {
-        "Probability".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "description": PROBABILITY,
-            "anyOf": [{ "type": "number", "minimum": 0, "maximum": 1 }, { "type": "string", "examples": ["1 %"] }]
-        })
     }
 }
 

@@ -213,8 +213,8 @@ pub fn rate(key: &str, rate: Rate) -> Checked {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::JsonSchema;
     use crate::choice;
-    use schemars::JsonSchema;
     use serde::{Deserialize, Serialize};
 
     #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -241,7 +241,7 @@ mod tests {
         /// How fast.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(remote = "Self")]
-        #[schemars(transform = choice::names)]
+        #[schemars(transform = crate::schema::names)]
         pub enum Pace {
             Slow(config: Slow) = "slow", "After a delay.";
             Plain[Plain] = "plain", "At once.";

@@ -1,9 +1,8 @@
 //! Flows of datagrams, as a file describes them.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_app::RealTime;
-use varicap_units::{Bytes, Rate, choice};
+use varicap_units::{Bytes, JsonSchema, Rate, choice};
 
 /// Datagrams, which are sent once. Of those at a constant rate nothing is heard again; an encoder adapts its rate to what
 /// arrives.
@@ -23,7 +22,7 @@ pub struct Datagrams {
 /// A rate of datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self", rename_all = "kebab-case")]
-#[schemars(transform = choice::text)]
+#[schemars(transform = varicap_units::schema::text)]
 pub enum DatagramRate {
     /// The same at all times; may be written as the rate alone: `"10 Mbit/s"`.
     Constant(Rate),

@@ -16,14 +16,13 @@ pub(crate) mod stack;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_net::{
     AbrConfig, ArqConfig, CapacityConfig, DelayConfig, EstimatorConfig, Framing, HandoverConfig, LossConfig,
     QueueConfig, SconeConfig, Service,
 };
 use varicap_tcp::TcpConfig;
-use varicap_units::{Bytes, Probability, Rate, Span, choice};
+use varicap_units::{Bytes, JsonSchema, Probability, Rate, Span};
 
 pub use varicap_app::{App, Arrivals, Lognormal, OnOff, Pareto, Relay, Sizes, Transfer};
 
@@ -323,7 +322,7 @@ pub enum Share {
 /// How long an update takes from the link to the sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self", rename_all = "kebab-case")]
-#[schemars(transform = choice::text)]
+#[schemars(transform = varicap_units::schema::text)]
 pub enum FeedbackDelay {
     /// The update travels with packets to the receiver and returns with acknowledgements: the propagation delay of both
     /// directions, starting at the server of the link; where it varies, its mean.

@@ -1,10 +1,9 @@
 //! Reservations of flows, as a file describes them. Source: [minrate, §II-A].
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_net::{Nonconformant, StepsConfig};
 use varicap_tcp::{DelayedConfig, Reservation, TimedConfig};
-use varicap_units::{BucketDepth, Rate, Span, choice};
+use varicap_units::{BucketDepth, JsonSchema, Rate, Span};
 
 /// The value of `marked_at` that stands for the sender itself.
 pub(crate) const SOURCE: &str = "source";
@@ -43,7 +42,7 @@ pub struct ReservationConfig {
 /// A reserved rate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self", rename_all = "kebab-case")]
-#[schemars(transform = choice::text)]
+#[schemars(transform = varicap_units::schema::text)]
 pub enum ReservedRate {
     /// The same at all times; may be written as the rate alone: `"10 Mbit/s"`.
     Constant(Rate),

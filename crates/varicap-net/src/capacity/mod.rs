@@ -15,12 +15,11 @@ mod steps;
 mod trace;
 mod trains;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
 use std::sync::Arc;
 use varicap_units::part::{self, Checked, Fault, Part};
-use varicap_units::{Rate, Stream, Time, choice, stream_name};
+use varicap_units::{JsonSchema, Rate, Stream, Time, choice, stream_name};
 
 use crate::handover::{Interrupted, InterruptedParts, Outages};
 use crate::{LoadReactiveConfig, NetError, ReactiveParts};
@@ -98,7 +97,7 @@ macro_rules! capacities {
             /// The capacity that a link offers in time.
             #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
             #[serde(remote = "Self")]
-            #[schemars(transform = choice::text)]
+            #[schemars(transform = varicap_units::schema::text)]
             pub enum CapacityConfig { $( $Variant(config: $Config) = $name, $doc; )+ }
         }
 
@@ -221,7 +220,7 @@ macro_rules! residuals {
             /// What others leave of a capacity, in time.
             #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
             #[serde(remote = "Self")]
-            #[schemars(transform = choice::text)]
+            #[schemars(transform = varicap_units::schema::text)]
             pub enum ResidualConfig { $( $Variant(config: $Config) = $name, $doc; )+ }
         }
 

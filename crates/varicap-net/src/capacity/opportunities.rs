@@ -3,10 +3,9 @@
 use std::io::BufRead;
 use std::sync::Arc;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{Checked, Part, require};
-use varicap_units::{Bytes, Rate, Span, Stream, stream_name};
+use varicap_units::{Bytes, JsonSchema, Rate, Span, Stream, stream_name};
 
 use super::trains::{LightConfig, LightParts};
 use super::{CapacityPart, Constant, ReadFile, TraceOffset};

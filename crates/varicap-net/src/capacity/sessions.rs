@@ -6,10 +6,9 @@
 
 use std::sync::Arc;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{Checked, Fault, Part, rate, require};
-use varicap_units::{Bytes, Frequency, Rate, Span, Stream, Time};
+use varicap_units::{Bytes, Frequency, JsonSchema, Rate, Span, Stream, Time};
 
 use super::{CapacityPart, CapacityProcess, CapacitySegment, ReadFile};
 use crate::NetError;

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{Checked, Fault, Part, require};
-use varicap_units::{Probability, Rate, Span, Stream, Time};
+use varicap_units::{JsonSchema, Probability, Rate, Span, Stream, Time};
 
 use super::{CapacityPart, CapacityProcess, CapacitySegment, ReadFile, check_rates, mean_of};
 use crate::NetError;

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{Checked, Fault, Part};
-use varicap_units::{Rate, Span, Stream, Time};
+use varicap_units::{JsonSchema, Rate, Span, Stream, Time};
 
 use super::{CapacityPart, CapacityProcess, CapacitySegment, ReadFile, check_rates};
 use crate::NetError;

@@ -2,10 +2,9 @@
 
 use std::io::BufRead;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{Checked, Part};
-use varicap_units::{Rate, Stream, stream_name};
+use varicap_units::{JsonSchema, Rate, Stream, stream_name};
 
 use super::{CapacityPart, ReadFile, Steps, Timeline, TraceOffset};
 use crate::NetError;

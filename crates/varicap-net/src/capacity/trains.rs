@@ -8,10 +8,9 @@ use std::io::BufRead;
 use std::ops::Range;
 use std::sync::Arc;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use varicap_units::Span;
 use varicap_units::part::{Checked, Part, bounded};
+use varicap_units::{JsonSchema, Span};
 
 use super::ReadFile;
 use super::opportunities::LATEST_MS;

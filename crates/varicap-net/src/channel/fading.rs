@@ -18,11 +18,10 @@
 
 use std::f64::consts::{PI, SQRT_2, TAU};
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 use varicap_units::part::{Checked, Fault, Part, require};
-use varicap_units::{Frequency, NANOS_PER_SEC, Probability, Span, Stream, Time};
+use varicap_units::{Frequency, JsonSchema, NANOS_PER_SEC, Probability, Span, Stream, Time};
 
 use super::{ChannelLaw, ChannelPart, ChannelParts, Law, StatePath, certain};
 

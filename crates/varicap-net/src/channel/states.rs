@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 use varicap_units::part::{Checked, Fault, Part};
-use varicap_units::{Probability, Span};
+use varicap_units::{JsonSchema, Probability, Span};
 
 use super::{ChannelPart, ChannelParts, Law};
 use crate::chain::HoldingChain;

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{Checked, Fault, Part};
-use varicap_units::{Probability, Span, Stream, Time};
+use varicap_units::{JsonSchema, Probability, Span, Stream, Time};
 
 use super::{DelayPart, DelayProcess, DelaySegment, ReadFile, check_delays};
 use crate::NetError;

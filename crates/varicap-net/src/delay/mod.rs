@@ -15,10 +15,9 @@ mod trace;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, Part};
-use varicap_units::{Span, Stream, Streams, Time, choice, stream_name};
+use varicap_units::{JsonSchema, Span, Stream, Streams, Time, choice, stream_name};
 
 use crate::NetError;
 use crate::file::ReadFile;
@@ -84,7 +83,7 @@ macro_rules! delays {
             /// the server.
             #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
             #[serde(remote = "Self")]
-            #[schemars(transform = choice::text)]
+            #[schemars(transform = varicap_units::schema::text)]
             pub enum DelayConfig { $( $Variant(config: $Config) = $name, $doc; )+ }
         }
 

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{Checked, Part};
-use varicap_units::{Span, Stream, Time};
+use varicap_units::{JsonSchema, Span, Stream, Time};
 
 use super::{DelayPart, DelayProcess, DelaySegment, ReadFile, check_delays, mean_of};
 use crate::NetError;

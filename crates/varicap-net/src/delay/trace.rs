@@ -2,10 +2,9 @@
 
 use std::io::BufRead;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{Checked, Part};
-use varicap_units::{Span, Stream, stream_name};
+use varicap_units::{JsonSchema, Span, Stream, stream_name};
 
 use super::{DelayPart, ReadFile, mean_of};
 use crate::NetError;

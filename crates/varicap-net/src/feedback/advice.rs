@@ -6,10 +6,9 @@
 
 use std::collections::VecDeque;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{Checked, Part, bounded, require};
-use varicap_units::{Rate, Span, Stream, Time};
+use varicap_units::{JsonSchema, Rate, Span, Stream, Time};
 
 /// Tenths of a decade from the lowest level to the highest: 126 steps of a twentieth.
 const RANGE: u32 = 63;

@@ -1,8 +1,7 @@
 //! What a source makes of the rates that it hears, as a scenario file says it.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use varicap_units::Rate;
+use varicap_units::{JsonSchema, Rate};
 
 use crate::Service;
 

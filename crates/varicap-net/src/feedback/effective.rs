@@ -6,10 +6,9 @@
 
 use std::collections::VecDeque;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{Checked, Part, positive, require};
-use varicap_units::{Rate, Span, Stretch, Time, Work, choice};
+use varicap_units::{JsonSchema, Rate, Span, Stretch, Time, Work};
 
 use super::{EstimatorPart, Instantaneous, KnownRtt, RateFeedback, Scale};
 use crate::Backlog;
@@ -52,7 +51,7 @@ impl Default for EffectiveConfig {
 /// Where the effective capacity is found, which decides what a round trip is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self", rename_all = "kebab-case")]
-#[schemars(transform = choice::names)]
+#[schemars(transform = varicap_units::schema::names)]
 pub enum Place {
     /// At the link; a round trip is the flow's propagation delay of both ways, known from its set-up.
     #[default]

@@ -1,9 +1,8 @@
 //! The capacity itself, at each of its changes or by an interval. Source: [ratcp, §IV] (exact rate feedback).
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{Checked, Part, positive};
-use varicap_units::{Rate, Span, Time};
+use varicap_units::{JsonSchema, Rate, Span, Time};
 
 use super::{EstimatorPart, RateFeedback, Scale};
 use crate::Backlog;

@@ -1,9 +1,8 @@
 //! INSTCAP: the capacity itself, averaged over the interval between two advertisements.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{Checked, Part, positive};
-use varicap_units::{Rate, Span, Time, Work};
+use varicap_units::{JsonSchema, Rate, Span, Time, Work};
 
 use super::{EstimatorPart, RateFeedback, Scale};
 use crate::Backlog;

@@ -13,10 +13,9 @@ mod source;
 
 use std::fmt::Debug;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::Part;
-use varicap_units::{Bytes, Rate, Span, Time, Work, choice};
+use varicap_units::{Bytes, JsonSchema, Rate, Span, Time, Work, choice};
 
 use crate::Backlog;
 
@@ -120,7 +119,7 @@ macro_rules! estimators {
             /// How a link finds the rate that it advertises to a sender.
             #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
             #[serde(remote = "Self")]
-            #[schemars(transform = choice::names)]
+            #[schemars(transform = varicap_units::schema::names)]
             pub enum EstimatorConfig { $( $Variant(config: $Config) = $name, $doc; )+ }
         }
         choice!(EstimatorConfig);

@@ -1,9 +1,8 @@
 //! A rate that a policy sets, whatever the capacity. Source: draft-ietf-scone-protocol-07 §1 (limits applied by policy).
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{Checked, Part, require};
-use varicap_units::{Rate, Time};
+use varicap_units::{JsonSchema, Rate, Time};
 
 use super::{EstimatorPart, RateFeedback, Scale};
 use crate::Backlog;

@@ -1,8 +1,7 @@
 //! How a link with ARQ is described in a scenario file.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use varicap_units::Span;
+use varicap_units::{JsonSchema, Span};
 
 /// A link that sends in slots and resends what the channel loses (ARQ), so that loss becomes delay.
 ///

@@ -6,10 +6,9 @@
 
 use std::collections::VecDeque;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, Part};
-use varicap_units::{Amount, Bytes, Span, Time, Work};
+use varicap_units::{Amount, Bytes, JsonSchema, Span, Time, Work};
 
 use super::{Fifo, Limit, QueueDiscipline, QueuePart, Site, Supply, Transmitter, Waiting};
 use crate::{Backlog, Frame, LossCause, Lost, Watch};

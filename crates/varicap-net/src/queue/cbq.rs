@@ -13,10 +13,9 @@
 //! round robin; a bucket and virtual time give the same shares, exactly.
 
 use indexmap::IndexMap;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, Fault, OnKernel, Part};
-use varicap_units::{Amount, BucketDepth, Bytes, Probability, Rate, Time, TokenBucket, Work};
+use varicap_units::{Amount, BucketDepth, Bytes, JsonSchema, Probability, Rate, Time, TokenBucket, Work};
 
 use super::part::below;
 use super::sfq::{Cost, VirtualClock};

@@ -1,9 +1,8 @@
 //! Controlled delay. Source: RFC 8289; its threshold for marks: RFC 8290 §5.2.7.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, Part};
-use varicap_units::{Amount, Bytes, Span, Time};
+use varicap_units::{Amount, Bytes, JsonSchema, Span, Time};
 
 use super::{Fifo, Limit, QueueDiscipline, QueuePart, Site, Supply, Transmitter, Waiting};
 use crate::{Backlog, Codepoint, Frame, LossCause, Lost, Watch};

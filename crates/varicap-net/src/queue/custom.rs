@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{OnKernel, Part};
-use varicap_units::{Amount, Bytes, Time};
+use varicap_units::{Amount, Bytes, JsonSchema, Time};
 
 use super::{Limit, QueueDiscipline, QueuePart, Site, SupplyQueue, Transmitter, Waiting};
 use crate::{Backlog, Codepoint, Frame, LossCause, Lost, Watch};

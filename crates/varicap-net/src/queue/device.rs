@@ -5,10 +5,9 @@
 
 use std::collections::VecDeque;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, OnKernel, Part};
-use varicap_units::{Amount, Bytes, Rate, Span, Time};
+use varicap_units::{Amount, Bytes, JsonSchema, Rate, Span, Time};
 
 use super::limit::{holds_a_packet, in_bytes};
 use super::part::below;

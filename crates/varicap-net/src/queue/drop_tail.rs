@@ -1,9 +1,8 @@
 //! First in, first out; what does not fit is lost.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, Part};
-use varicap_units::{Amount, Bytes, Time};
+use varicap_units::{Amount, Bytes, JsonSchema, Time};
 
 use super::{Fifo, Limit, QueueDiscipline, QueuePart, Site, Supply, Transmitter, TransmitterState, Waiting};
 use crate::{Backlog, Frame, LossCause, Lost, Watch};

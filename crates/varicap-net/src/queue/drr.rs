@@ -8,10 +8,9 @@
 use std::collections::VecDeque;
 
 use indexmap::IndexMap;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, Part};
-use varicap_units::{Amount, Bytes, Time};
+use varicap_units::{Amount, Bytes, JsonSchema, Time};
 
 use super::flows::{Arrival, DropFrom, Flows, Per, Sharing, Terms};
 use super::{Limit, QueueDiscipline, QueuePart, Site, Supply, Transmitter, Waiting};

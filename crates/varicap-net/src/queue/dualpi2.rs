@@ -8,10 +8,9 @@
 //! A link has no timers of its own, so updates of p' are caught up with at the next arrival or departure, each as of its own
 //! instant, like those of `pie`. Probabilities are carried out evenly, not by chance (`recur` in appendix A.1).
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, Part};
-use varicap_units::{Amount, Bytes, Probability, Span, Time};
+use varicap_units::{Amount, Bytes, JsonSchema, Probability, Span, Time};
 
 use super::{Fifo, Limit, QueueDiscipline, QueuePart, Site, Supply, Transmitter, TransmitterState, Waiting};
 use crate::{Backlog, Frame, LossCause, Lost, Watch};

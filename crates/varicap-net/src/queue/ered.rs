@@ -5,10 +5,9 @@
 //! for marked frames alone: an unmarked frame comes in only if it leaves that part free, which is what the paper
 //! recommends for the future, since an average lets unmarked bursts in.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, Part};
-use varicap_units::{Amount, Bytes, Probability, Time};
+use varicap_units::{Amount, Bytes, JsonSchema, Probability, Time};
 
 use super::limit::{holds_a_packet, in_bytes};
 use super::{

@@ -4,10 +4,9 @@
 //! used again, so that nothing is allocated in the steady state.
 
 use indexmap::IndexMap;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked};
-use varicap_units::{Amount, Bytes, Time};
+use varicap_units::{Amount, Bytes, JsonSchema, Time};
 
 use super::limit::holds_a_packet;
 use super::{Fifo, Limit, Site, Transmitter, TransmitterState, Waiting};

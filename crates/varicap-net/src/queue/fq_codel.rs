@@ -5,10 +5,9 @@
 
 use std::collections::VecDeque;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, Part};
-use varicap_units::{Amount, Bytes, Span, Time};
+use varicap_units::{Amount, Bytes, JsonSchema, Span, Time};
 
 use super::codel::{Control, Law, Source};
 use super::limit::holds_a_packet;

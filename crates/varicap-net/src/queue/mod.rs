@@ -28,9 +28,8 @@ mod step;
 
 use std::sync::Arc;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use varicap_units::{Amount, Bytes, Rate, Stream, Time, Work, choice};
+use varicap_units::{Amount, Bytes, JsonSchema, Rate, Stream, Time, Work};
 
 use crate::{Backlog, Frame, Framing, LinkParts, Watch};
 

@@ -9,10 +9,9 @@
 //! the last departure, or that of the head so far if it is longer, so that an outage counts; zero when nothing waits.
 //! Left out as optional: switching the controller on and off by the queue's length (§5.3).
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, Part};
-use varicap_units::{Amount, Bytes, Probability, Span, Stream, Time};
+use varicap_units::{Amount, Bytes, JsonSchema, Probability, Span, Stream, Time};
 
 use super::{Fifo, Limit, QueueDiscipline, QueuePart, Site, Supply, Transmitter, Waiting};
 use crate::{Backlog, Frame, LossCause, Lost, Watch};

@@ -2,10 +2,9 @@
 //!
 //! What conforms goes on to a queue of any kind, which knows nothing of the policer.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, OnKernel, Part};
-use varicap_units::{Amount, BucketDepth, Bytes, Rate, Span, Time, TokenBucket};
+use varicap_units::{Amount, BucketDepth, Bytes, JsonSchema, Rate, Span, Time, TokenBucket};
 
 use super::monitor::Monitors;
 use super::part::below;

@@ -4,10 +4,9 @@
 //! probability that rises linearly from 0 to the maximum; drops are spaced by a law of choice. Queue and thresholds
 //! count packets, or bytes if the minimum threshold is given in bytes; then a frame counts with its size.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, Part};
-use varicap_units::{Amount, Bytes, NANOS_PER_SEC, Probability, Stream, Time};
+use varicap_units::{Amount, Bytes, JsonSchema, NANOS_PER_SEC, Probability, Stream, Time};
 
 use super::{Fifo, Limit, QueueDiscipline, QueuePart, Site, Supply, Transmitter, Waiting, held};
 use crate::{Backlog, Frame, LossCause, Lost, Watch};

@@ -26,7 +26,7 @@ macro_rules! queues {
             /// The queue in front of the server.
             #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
             #[serde(remote = "Self")]
-            #[schemars(transform = choice::names)]
+            #[schemars(transform = varicap_units::schema::names)]
             pub enum QueueConfig {
                 $( $Queue(config: $Config) = $name, $doc; )+
             }

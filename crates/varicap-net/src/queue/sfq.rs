@@ -11,10 +11,9 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use indexmap::IndexMap;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{Checked, Part};
-use varicap_units::{Amount, Bytes, Time};
+use varicap_units::{Amount, Bytes, JsonSchema, Time};
 
 use super::flows::{Arrival, DropFrom, Flows, Per, Sharing, Terms};
 use super::{Limit, QueueDiscipline, QueuePart, Site, Supply, Transmitter, Waiting};

@@ -3,10 +3,9 @@
 //! Packets wait in a queue of any kind, which sees the shaper as its transmitter: the packet that it hands over is held until
 //! the bucket has its tokens, and nothing overtakes it. The queue sees the lesser of the link's rate and the shaper's.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, OnKernel, Part};
-use varicap_units::{Amount, BucketDepth, Bytes, Rate, Time, TokenBucket};
+use varicap_units::{Amount, BucketDepth, Bytes, JsonSchema, Rate, Time, TokenBucket};
 
 use super::limit::{holds_a_packet, in_bytes};
 use super::part::below;

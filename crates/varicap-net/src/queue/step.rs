@@ -4,10 +4,9 @@
 //! marked as it leaves. There is no average and no memory. Frames that cannot be marked pass up to the limit, or are dropped
 //! in their stead, as a switch does that has RED with both thresholds at the same place.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, Part};
-use varicap_units::{Amount, Span, Time};
+use varicap_units::{Amount, JsonSchema, Span, Time};
 
 use super::{Fifo, Limit, QueueDiscipline, QueuePart, Site, Supply, Transmitter, Waiting, held};
 use crate::{Backlog, Frame, LossCause, Lost, Watch};

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{Checked, Fault, OnKernel, Part, bounded, positive, rate, require};
-use varicap_units::{Probability, Rate, Span, Stream, choice};
+use varicap_units::{JsonSchema, Probability, Rate, Span, Stream};
 
 use super::ReactiveParts;
 use super::control::{ReactiveControlConfig, check_weight, weight};
@@ -146,7 +145,7 @@ impl CapacityPart for LoadReactiveConfig {
 /// Which occupancy a controller compares.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self", rename_all = "kebab-case")]
-#[schemars(transform = choice::names)]
+#[schemars(transform = varicap_units::schema::names)]
 pub enum OccupancyConfig {
     /// What waits at the sample.
     #[default]

@@ -2,10 +2,9 @@
 
 use std::fmt::Debug;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{Checked, Part, require};
-use varicap_units::{Amount, Bytes, Probability, Rate, Span, Time, choice};
+use varicap_units::{Amount, Bytes, JsonSchema, Probability, Rate, Span, Time, choice};
 
 use super::custom::CustomControl;
 use super::hysteresis::HysteresisConfig;
@@ -126,7 +125,7 @@ macro_rules! reactive_controls {
             /// How a capacity follows the queue.
             #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
             #[serde(remote = "Self")]
-            #[schemars(transform = choice::names)]
+            #[schemars(transform = varicap_units::schema::names)]
             pub enum ReactiveControlConfig { $( $Variant(config: $Config) = $name, $doc; )+ }
         }
         choice!(ReactiveControlConfig);

@@ -1,8 +1,5 @@
 //! A controller that comes from outside.
 
-use std::borrow::Cow;
-
-use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{Checked, OnKernel, Part, require};
 
@@ -14,16 +11,17 @@ use super::control::{LoadReactiveControl, QueueSample, ReactivePart, Setting};
 pub struct CustomControl(pub String);
 
 /// In a schema it is a text like any other.
-impl JsonSchema for CustomControl {
+#[cfg(feature = "schema")]
+impl varicap_units::JsonSchema for CustomControl {
     fn inline_schema() -> bool {
         true
     }
 
-    fn schema_name() -> Cow<'static, str> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         String::schema_name()
     }
 
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
         String::json_schema(generator)
     }
 }

@@ -1,9 +1,8 @@
 //! Hysteresis control. Source: [lrl, §3.2].
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{Checked, Part, require};
-use varicap_units::{Amount, Bytes};
+use varicap_units::{Amount, Bytes, JsonSchema};
 
 use super::control::{
     LoadReactiveControl, Occupancy, QueueSample, ReactivePart, Setting, check_steps, check_threshold,

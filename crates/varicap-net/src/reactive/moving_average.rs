@@ -1,9 +1,8 @@
 //! Control by a single threshold of the moving average of the queue. Source: [lrl, §3.1].
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{Checked, Part};
-use varicap_units::{Amount, Bytes, Probability};
+use varicap_units::{Amount, Bytes, JsonSchema, Probability};
 
 use super::control::{
     LoadReactiveControl, Occupancy, QueueSample, ReactivePart, Setting, check_steps, check_threshold,

@@ -1,9 +1,8 @@
 //! Proportional-integral control of the queue.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{Checked, Part, require};
-use varicap_units::{Amount, Bytes};
+use varicap_units::{Amount, Bytes, JsonSchema};
 
 use super::control::{
     LoadReactiveControl, QueueSample, ReactivePart, Setting, check_threshold, nearest_rate,

@@ -1,14 +1,13 @@
 //! By how much a capacity changes at a sample.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{Checked, Part, rate, require};
-use varicap_units::{Probability, Rate, choice};
+use varicap_units::{JsonSchema, Probability, Rate};
 
 /// By how much a capacity changes at a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self", rename_all = "kebab-case")]
-#[schemars(transform = choice::text)]
+#[schemars(transform = varicap_units::schema::text)]
 pub enum Step {
     /// Always by the same rate; may be written as the rate alone: `"50 kbit/s"`.
     By(Rate),

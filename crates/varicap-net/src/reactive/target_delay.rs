@@ -1,9 +1,8 @@
 //! Control of the queueing delay.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{Checked, Part, positive};
-use varicap_units::{Probability, Span};
+use varicap_units::{JsonSchema, Probability, Span};
 
 use super::control::{
     LoadReactiveControl, QueueSample, ReactivePart, Setting, check_weight, nearest_rate, weight,

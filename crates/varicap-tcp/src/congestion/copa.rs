@@ -12,10 +12,9 @@
 //! soon as the target lies in the other direction, as in QUIC's Copa (mvfst), not only at the end of the round trip, by
 //! when a large v has emptied the path; an ECN echo counts as a loss.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, OnKernel, Part};
-use varicap_units::{Bytes, Rate, Span, Time};
+use varicap_units::{Bytes, JsonSchema, Rate, Span, Time};
 
 use super::bandwidth::{Bandwidth, Recent};
 use super::least::Least;

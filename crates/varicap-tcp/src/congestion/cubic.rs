@@ -4,10 +4,9 @@
 //! acknowledged segment moves cwnd by `(target - cwnd) / cwnd`, where `target = W(t + RTT)` lies in
 //! `[cwnd, 1.5 cwnd]`; where Reno would be faster, cwnd follows the estimate of Reno's window.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, OnKernel, Part};
-use varicap_units::{Bytes, Span, Time};
+use varicap_units::{Bytes, JsonSchema, Span, Time};
 
 use super::counting::{Limit, segments, slow_start_in_segments};
 use super::cubic_linux::Linux;

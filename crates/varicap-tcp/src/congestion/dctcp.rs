@@ -4,10 +4,9 @@
 //! that average. All else is Reno's. It is meant for queues that mark everything above a threshold (`step`), where some
 //! windows of data are marked and others are not at all.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, OnKernel, Part};
-use varicap_units::{Bytes, Span, Time};
+use varicap_units::{Bytes, JsonSchema, Span, Time};
 
 use super::{
     AckSample, CongestionControl, CongestionEvent, CongestionKind, EcnNeed, Reno, RenoConfig, Shown, Start,

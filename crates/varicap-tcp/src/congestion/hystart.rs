@@ -1,9 +1,8 @@
 //! When slow start ends before a loss: Linux's HyStart and HyStart++.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, Part};
-use varicap_units::{Span, Time, choice};
+use varicap_units::{JsonSchema, Span, Time};
 
 use super::{AckSample, CongestionKind};
 
@@ -11,7 +10,7 @@ varicap_units::parts! {
     /// When slow start ends before a loss.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
     #[serde(remote = "Self")]
-    #[schemars(transform = choice::names)]
+    #[schemars(transform = varicap_units::schema::names)]
     pub enum Hystart {
         #[default]
         None[NoHystart] = "none", "At ssthresh alone. Source: RFC 5681.";

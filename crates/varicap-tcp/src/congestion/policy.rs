@@ -14,10 +14,9 @@
 
 use std::fmt::Debug;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{Checked, OnKernel, Part, at_least_one, positive, require};
-use varicap_units::{Bytes, NANOS_PER_SEC, Rate, Span, Time};
+use varicap_units::{Bytes, JsonSchema, NANOS_PER_SEC, Rate, Span, Time};
 
 use super::interval::{FEATURES, Interval, IntervalSample, State};
 use super::{AckSample, CongestionControl, CongestionEvent, CongestionKind, MOST_WINDOW, Start, Wants};

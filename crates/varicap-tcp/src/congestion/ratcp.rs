@@ -6,10 +6,9 @@
 //! until no more is outstanding than cwnd allows. A loss leaves cwnd at `W_rate`, a timeout sets ssthresh to it.
 //! Before the first rate, or without an RTT yet, all is as in Reno.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, Part};
-use varicap_units::{Amount, Bytes, NANOS_PER_SEC, Rate, Span, Time, choice};
+use varicap_units::{Amount, Bytes, JsonSchema, NANOS_PER_SEC, Rate, Span, Time};
 
 use super::reno::Prior;
 use super::{AckSample, CongestionControl, CongestionEvent, CongestionKind, Reno, RenoConfig, Start, Wants};
@@ -35,7 +34,7 @@ impl Default for RatcpConfig {
 /// The RTT with which a rate becomes a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self", rename_all = "kebab-case")]
-#[schemars(transform = choice::names)]
+#[schemars(transform = varicap_units::schema::names)]
 pub enum RateRtt {
     /// The least RTT seen.
     Base,

@@ -7,10 +7,9 @@
 //! since 1/V times V/CWND is 1/CWND. A loss halves V, a timeout leaves RWND + 1. V is the state, so that a reservation
 //! that changes moves the window at once. Without a reservation, or before the first RTT sample, RWND is zero.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{OnKernel, Part};
-use varicap_units::{Bytes, Rate, Span, Time};
+use varicap_units::{Bytes, JsonSchema, Rate, Span, Time};
 
 use super::{
     AckSample, ByteCounting, CongestionControl, CongestionEvent, Counting, Cubic, CubicConfig, Reno,

@@ -22,9 +22,9 @@ macro_rules! controls {
 
         varicap_units::parts! {
             /// How much may be in flight.
-            #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+            #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, varicap_units::JsonSchema)]
             #[serde(remote = "Self")]
-            #[schemars(transform = varicap_units::choice::names)]
+            #[schemars(transform = varicap_units::schema::names)]
             pub enum Congestion {
                 $( $Control $( ($config: $Config) )? $( [$module::$Unit] )? = $name, $doc; )+
                 Custom(name: String) = "custom",

@@ -1,9 +1,8 @@
 //! Slow start and additive increase, multiplicative decrease. Source: RFC 5681 §3.1; RFC 3465 (byte counting).
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, OnKernel, Part};
-use varicap_units::{Bytes, Time};
+use varicap_units::{Bytes, JsonSchema, Time};
 
 use super::counting::{Limit, Steps, segments, slow_start_in_segments};
 use super::hystart::{Exit, Hystart, Seen, Verdict};

@@ -1,8 +1,7 @@
 //! Rules of the window that every congestion control follows, and stacks differ in.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use varicap_units::choice;
+use varicap_units::JsonSchema;
 use varicap_units::part::{self, Checked, Part};
 
 /// From what ssthresh is computed when the window falls.
@@ -22,7 +21,7 @@ varicap_units::parts! {
     /// How much of what an acknowledgement covers opens the window.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
     #[serde(remote = "Self")]
-    #[schemars(transform = choice::names)]
+    #[schemars(transform = varicap_units::schema::names)]
     pub enum Counting {
         Acks[PerAck] = "acks",
             "At most a segment per acknowledgement; all of it in CUBIC's congestion avoidance. Source: RFC 5681 (2), RFC 9438.";

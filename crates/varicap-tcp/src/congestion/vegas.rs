@@ -5,10 +5,9 @@
 //! opens by a segment if less than alpha waits, and closes by one if more than beta does. Slow start doubles the window
 //! in every other round, and ends when more than gamma waits. Losses are answered as Reno does.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, OnKernel, Part};
-use varicap_units::{Amount, Bytes, Span, Time};
+use varicap_units::{Amount, Bytes, JsonSchema, Span, Time};
 
 use super::{AckSample, CongestionControl, CongestionEvent, Reno, RenoConfig, Start, kernels_own};
 

@@ -1,7 +1,7 @@
 //! The settings of recovery by time. Source: RFC 8985, and what Linux adds to it.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use varicap_units::JsonSchema;
 use varicap_units::part::Part;
 
 /// Recovery by time.

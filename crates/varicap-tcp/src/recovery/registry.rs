@@ -6,9 +6,9 @@ macro_rules! recoveries {
     ($( $Variant:ident $( [$unit:path] )? $( ($config:ident: $Config:ty) )? runs $Rules:ty = $name:literal, $doc:literal; )+) => {
         varicap_units::parts! {
             /// What is retransmitted, and when recovery ends.
-            #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+            #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, varicap_units::JsonSchema)]
             #[serde(remote = "Self")]
-            #[schemars(transform = varicap_units::choice::names)]
+            #[schemars(transform = varicap_units::schema::names)]
             pub enum Recovery {
                 $( $Variant $( [$unit] )? $( ($config: $Config) )? = $name, $doc; )+
             }

@@ -8,8 +8,8 @@
 //!
 //! Sizes that belong to an experiment (segments, buffers, limits of the window) are no habits.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use varicap_units::JsonSchema;
 
 /// The stack of a connection for which none is named.
 pub const DEFAULT_STACK: Stack = Stack::Linux;
@@ -64,6 +64,7 @@ impl std::fmt::Display for Stack {
 
 /// A schema transform for a table of which a stack sets what is left out: no default of a key holds for all stacks, and the
 /// description of `stack` names the default one.
+#[cfg(feature = "schema")]
 pub(crate) fn by_stack(schema: &mut schemars::Schema) {
     let Some(keys) = schema.get_mut("properties").and_then(|keys| keys.as_object_mut()) else { return };
     for key in keys.values_mut().filter_map(|key| key.as_object_mut()) {

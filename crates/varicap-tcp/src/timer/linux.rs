@@ -1,10 +1,9 @@
 //! Linux's timer: SRTT plus a deviation that never falls below the least RTO. Source: `tcp_rtt_estimator` and
 //! `tcp_set_rto` in Linux's net/ipv4/tcp_input.c, and kernel/time/timer.c.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, Part};
-use varicap_units::{Span, Time};
+use varicap_units::{JsonSchema, Span, Time};
 
 use super::step::Step;
 use super::{Limits, Sample, Smoothed};

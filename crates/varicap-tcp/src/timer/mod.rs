@@ -15,9 +15,9 @@ macro_rules! timers {
 
         varicap_units::parts! {
             /// The retransmission timer.
-            #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+            #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize, varicap_units::JsonSchema)]
             #[serde(remote = "Self")]
-            #[schemars(transform = varicap_units::choice::names)]
+            #[schemars(transform = varicap_units::schema::names)]
             pub enum Timer {
                 $( $Variant(config: $Config) = $name, $doc; )+
             }

@@ -1,9 +1,8 @@
 //! An RTO that is a fixed multiple of the RTT.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, OnKernel, Part};
-use varicap_units::{Span, Time};
+use varicap_units::{JsonSchema, Span, Time};
 
 use super::{Limits, Smoothed};
 use crate::config::RttBase;

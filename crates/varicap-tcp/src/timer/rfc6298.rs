@@ -1,9 +1,8 @@
 //! SRTT plus four times RTTVAR. Source: RFC 6298.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, Part};
-use varicap_units::{Span, Time};
+use varicap_units::{JsonSchema, Span, Time};
 
 use super::step::Step;
 use super::{Limits, Smoothed};

@@ -1,9 +1,8 @@
 //! A coarse clock, as BSD had it.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, OnKernel, Part};
-use varicap_units::{Span, Time};
+use varicap_units::{JsonSchema, Span, Time};
 
 use super::step::Step;
 use super::{Limits, Smoothed};

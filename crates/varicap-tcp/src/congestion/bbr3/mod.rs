@@ -19,10 +19,9 @@ mod model;
 mod output;
 mod states;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, OnKernel, Part};
-use varicap_units::{Bytes, Rate, Span, Stream, Time};
+use varicap_units::{Bytes, JsonSchema, Rate, Span, Stream, Time};
 
 use super::bandwidth::{Bandwidth, Recent, shown};
 use super::{AckSample, CongestionControl, CongestionEvent, CongestionKind, Loss, Shown, Start, Wants};

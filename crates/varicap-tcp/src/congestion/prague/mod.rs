@@ -13,10 +13,9 @@
 
 mod classic;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, OnKernel, Part};
-use varicap_units::{Bytes, NANOS_PER_SEC, Rate, Span, Time};
+use varicap_units::{Bytes, JsonSchema, NANOS_PER_SEC, Rate, Span, Time};
 
 use super::dctcp::MarkedShare;
 use super::reno::{Prior, remembering};
