@@ -2,10 +2,12 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from inspect import signature
 from pathlib import Path
 from typing import Any, Self, get_args
@@ -16,7 +18,8 @@ import typer
 from conftest import ROOT, Cli, heed
 
 from varicap.cli import app
-from varicap.machine.bench import STANDARD
+from varicap.machine import instructions
+from varicap.machine.bench import STANDARD, Workload
 from varicap.scenario import DelayedAck, Flow
 
 pytestmark = pytest.mark.slow
@@ -362,6 +365,7 @@ def test_bench_measures_a_workload_of_ones_own(cli: Cli) -> None:
     assert workload["rate_bps"] == 10e6
     assert 3000 < workload["delivered_packets"] < 4200
     assert workload["ns_per_packet"] > 0
+    assert workload["simulated_s_per_cpu_s"] == pytest.approx(5 / workload["cpu_s"])
     assert 5 < workload["peak_mb"] < 500
 
 
@@ -372,6 +376,27 @@ def test_a_quick_bench_measures_short_workloads(cli: Cli) -> None:
     assert [workload["flows"] for workload in workloads] == [1, 10, 100]
     assert all(40_000 < workload["delivered_packets"] < 50_001 for workload in workloads), "6 s at 100 Mb/s"
     assert cli("bench", "--quick", "--flows", 2).returncode == 2
+
+
+@pytest.mark.skipif(shutil.which("valgrind") is None, reason="needs valgrind")
+def test_instructions_are_counted_where_that_takes_seconds() -> None:
+    short = Workload("short", 1, "10 Mbit/s", duration="9 s")
+    counted, too_long = instructions.per_packet([short, replace(short, rate="10 Gbit/s")])
+    assert counted is not None
+    assert 300 < counted < 10_000
+    assert too_long is None
+    # With every assertion on, or with none: the same runs again take as many.
+    assert instructions.per_packet([short]) == pytest.approx([counted], rel=0.01)
+
+
+def test_without_valgrind_instructions_are_not_counted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    workload = Workload("short", 1, "10 Mbit/s", duration="3 s")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert instructions.per_packet([workload]) == [None]
+    broken = tmp_path / "valgrind"
+    broken.write_text("#!/bin/sh\nexit 1\n")
+    broken.chmod(0o755)
+    assert instructions.per_packet([workload]) == [None]
 
 
 @pytest.mark.parametrize(

@@ -55,8 +55,9 @@ DELAYED: tuple[Workload, ...] = (
     Workload("hundred", 100, "100 Mbit/s"),
     Workload("fast", 100, "1 Gbit/s"),
     Workload("many", 100_000, "10 Gbit/s", duration="5 s"),
+    Workload("backbone", 1000, "100 Gbit/s", duration="3 s"),
 )
-"""One to a hundred flows over 100 Mb/s, a hundred over 1 Gb/s, and a crowd."""
+"""One to a hundred flows over 100 Mb/s, a hundred over 1 Gb/s, a crowd, and a thousand over 100 Gb/s."""
 
 STANDARD: tuple[Workload, ...] = (*DELAYED, *(replace(each, ack_every=1) for each in DELAYED[:4]))
 """The same with delayed acknowledgements, and with one for each packet, as other simulators have them."""
@@ -71,6 +72,7 @@ def measure(workload: Workload) -> dict[str, Any]:
     The least CPU time of a few repeats counts: what another program takes from the caches is not ours.
     """
     from varicap.engines.scenarios import load
+    from varicap.units import seconds
 
     # Read here, where a mistake is reported as one; the new process has nothing to load but the engine.
     scenario = load(workload.scenario())
@@ -78,6 +80,7 @@ def measure(workload: Workload) -> dict[str, Any]:
         "name": workload.name,
         "flows": workload.flows,
         "ack_every": workload.ack_every,
+        "simulated_s": seconds(workload.duration),
         "scenario": scenario.to_json(),
     }
     done = subprocess.run(  # noqa: S603 - our own interpreter and module
@@ -115,7 +118,8 @@ def _timer_costs(where: str, count: int, timers: Any) -> dict[str, Any]:
     return {"where": where, "timers": count, **{f"{step}_ns": s / count * 1e9 for step, s in least.items()}}
 
 
-def _measure_here(name: str, flows: int, ack_every: int, scenario: _core.Scenario) -> dict[str, Any]:
+def _measure_here(request: dict[str, Any]) -> dict[str, Any]:
+    scenario = _core.Scenario.from_json(request["scenario"], request["name"], ".", [])
     times_s: list[float] = []
     while len(times_s) < _MOST_REPEATS and sum(times_s) < _ENOUGH_S:
         begin_s = time.process_time()
@@ -125,15 +129,14 @@ def _measure_here(name: str, flows: int, ack_every: int, scenario: _core.Scenari
     delivered = next(link["delivered_packets"] for link in summary["links"] if link["name"] == "forward")
     cpu_s = min(times_s)
     return {
-        "name": name,
-        "flows": flows,
-        "ack_every": ack_every,
+        **{key: request[key] for key in ("name", "flows", "ack_every")},
         "rate_bps": scenario.capacity_bps("forward"),
         "delivered_packets": round(delivered),
         "cpu_s": cpu_s,
         "ns_per_packet": cpu_s / delivered * 1e9 if delivered else None,
         "packets_per_cpu_s": delivered / cpu_s,
         "peak_mb": _peak_bytes() / 1e6,
+        "simulated_s_per_cpu_s": request["simulated_s"] / cpu_s,
     }
 
 
@@ -149,10 +152,7 @@ def _peak_bytes() -> int:
 
 def main() -> None:
     """Measure the workload of the first argument; the answer goes to stdout."""
-    request = json.loads(sys.argv[1])
-    scenario = _core.Scenario.from_json(request["scenario"], request["name"], ".", [])
-    measured = _measure_here(request["name"], request["flows"], request["ack_every"], scenario)
-    sys.stdout.write(json.dumps(measured))
+    sys.stdout.write(json.dumps(_measure_here(json.loads(sys.argv[1]))))
 
 
 if __name__ == "__main__":
