@@ -1,0 +1,37 @@
+"""A flow fares alike through Linux's queue disciplines and through ours; what the kernel lacks is skipped."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+_SPEC = importlib.util.spec_from_file_location("disciplines", Path(__file__).parent / "peers" / "disciplines.py")
+assert _SPEC is not None
+assert _SPEC.loader is not None
+disciplines = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(disciplines)
+
+_CASES = [
+    pytest.param(name, marks=pytest.mark.skipif(bool(reason := disciplines.why_not(name)), reason=f"SKIPPED: {reason}"))
+    for name in disciplines.DISCIPLINES
+]
+
+
+@pytest.mark.alone
+@pytest.mark.real_time
+@pytest.mark.parametrize("name", _CASES)
+def test_a_flow_fares_alike_through_both(name: str) -> None:
+    theirs, ours = disciplines.theirs(name), disciplines.ours(name)
+    assert ours.goodput_bps == pytest.approx(theirs.goodput_bps, rel=0.03)
+    # A packet takes 1.2 ms, and leaves Linux's class as its time begins, our link as it ends; sawteeth differ in phase.
+    assert ours.rtt_s == pytest.approx(theirs.rtt_s, abs=0.003)
+    # Some are drawn at random.
+    assert abs(ours.signals - theirs.signals) <= 5 + 0.5 * max(ours.signals, theirs.signals)
+
+
+def test_a_discipline_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    why_not = disciplines.why_not("pfifo")
+    if why_not:
+        pytest.skip(why_not)
+    monkeypatch.setitem(disciplines.DISCIPLINES, "unknown", disciplines.Discipline(("no-such-queue",), "codel"))
+    assert disciplines.why_not("unknown") == "the kernel, or tc, has no no-such-queue"
