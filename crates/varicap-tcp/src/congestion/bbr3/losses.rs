@@ -85,14 +85,20 @@ impl Bbr3 {
         }
     }
 
-    /// §5.3.1.3 (CheckStartupHighLoss).
+    /// §5.3.1.3 (CheckStartupHighLoss): many losses in a round of fast recovery, or any in fast recovery where acknowledgements
+    /// say of no more than one.
     pub(super) fn check_startup_high_loss(&mut self, rs: &Sample) {
-        if self.state != State::Startup || !self.loss_round_start {
+        if self.state != State::Startup {
             return;
         }
-        let ranges = std::mem::take(&mut self.lost_ranges);
-        let is_enough = ranges >= STARTUP_FULL_LOSS_CNT || (ranges > 0 && !self.has_selective_acks);
-        if self.episode == Episode::FastRecovery && is_enough && self.is_sample_too_high(rs) {
+        let is_too_high = if self.has_selective_acks {
+            self.loss_round_start
+                && std::mem::take(&mut self.lost_ranges) >= STARTUP_FULL_LOSS_CNT
+                && self.is_sample_too_high(rs)
+        } else {
+            std::mem::take(&mut self.lost_ranges) > 0
+        };
+        if self.episode == Episode::FastRecovery && is_too_high {
             self.undo_state = Some(State::Startup);
             self.full_bw_reached = true;
             self.is_settled = false;

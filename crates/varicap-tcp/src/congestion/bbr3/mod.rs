@@ -11,6 +11,9 @@
 //! - `Inflight(BBR.max_bw, 1.0)` in §5.3.3.9 has an argument more than §5.6.4.2 defines: it is of max_bw, not of bw;
 //! - losses are noted, and may end ProbeBW_UP, before fast recovery begins, and its code then saves over what it has just
 //!   saved. Here, as its text says (§5.5.11.1), state is saved once for an episode, when that starts;
+//! - the table of §5.6.1 bounds the window in Drain by inflight_longterm, its code (§5.6.4.7) by inflight_shortterm alone;
+//! - `IsRenoCoexistenceProbeTime` (§5.3.3.8.3) takes TargetInflight for a number of rounds; it is one of packets here;
+//! - `lost_prefix` (§5.5.10.2) is negative where earlier losses had crossed the threshold already; it is taken for 0;
 //! - `T_reno_bound = pick_randomly_either({62, 63})` is, in its code, min(…, 63) rounds counted from 0 or 1;
 //! - a mark is congestion, and no more is said (§3.7): an echo counts as a loss that exceeds the threshold.
 

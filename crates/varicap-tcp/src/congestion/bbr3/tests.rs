@@ -12,6 +12,8 @@ struct Path {
     now: Time,
     delivered: u64,
     lost: u64,
+    /// Whether acknowledgements say which packets came (SACK).
+    is_selective: bool,
 }
 
 /// What an acknowledgement says beyond how much it delivers.
@@ -46,7 +48,7 @@ impl Path {
             initial_ssthresh: Bytes::MAX,
             counting: Counting::Acks,
         };
-        Path { bbr: Bbr3::new(config, &start), now: Time::ZERO, delivered: 0, lost: 0 }
+        Path { bbr: Bbr3::new(config, &start), now: Time::ZERO, delivered: 0, lost: 0, is_selective: true }
     }
 
     /// A round trip passes, and one acknowledgement answers all that was sent in it.
@@ -78,7 +80,7 @@ impl Path {
                 lost: Bytes::new(self.lost),
                 cwnd_limited: round.cwnd_limited,
                 held: Span::ZERO,
-                is_selective: true,
+                is_selective: self.is_selective,
                 newest: Some(newest),
             }),
             ..AckSample::at(self.now)
@@ -186,6 +188,23 @@ fn startup_ends_by_six_ranges_lost_in_a_round_of_fast_recovery_and_not_by_five()
         path.signal(CongestionKind::FastRetransmit);
         path.round(Round { in_flight: 160, lost: ranges, app_limited: true, ..Round::of(80) });
         assert_eq!(path.bbr.state, expected, "{ranges} ranges");
+    }
+}
+
+#[test]
+fn without_selective_acknowledgements_one_loss_in_fast_recovery_ends_startup() {
+    for (kind, expected) in [(None, State::Startup), (Some(CongestionKind::FastRetransmit), State::Drain)] {
+        let mut path = Path { is_selective: false, ..Path::new() };
+        for packets in [10, 20, 40, 80] {
+            path.round(Round { in_flight: 160, ..Round::of(packets) });
+        }
+        path.lose(200, 160, 1, false);
+        if let Some(kind) = kind {
+            path.signal(kind);
+        }
+        // What is acknowledged is the retransmission, which left after the loss.
+        path.round(Round { in_flight: 160, lost: 0, ..Round::of(80) });
+        assert_eq!(path.bbr.state, expected, "{kind:?}");
     }
 }
 
