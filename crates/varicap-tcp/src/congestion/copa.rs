@@ -89,8 +89,11 @@ pub struct Copa {
     is_competing: bool,
     velocity: u64,
     direction: Direction,
-    /// The round trip under way, its window when it began, whether it had a loss.
+    /// The round trip under way, what will have been delivered when it is over [B], its window when it began, and whether it
+    /// had a loss. What is delivered counts it, for acknowledgements in order may stand still for long while losses are
+    /// repaired.
     round: u64,
+    round_end: u64,
     began_with: u64,
     had_loss: bool,
     /// The last round trip in which the queue was nearly empty.
@@ -123,6 +126,7 @@ impl Copa {
             velocity: 1,
             direction: Direction::default(),
             round: 0,
+            round_end: 0,
             began_with: cwnd,
             had_loss: false,
             empty: 0,
@@ -136,16 +140,27 @@ impl Copa {
         }
     }
 
+    /// The round trip that an acknowledgement belongs to: the next one, if all that was in flight when this one began has been
+    /// delivered, or was lost and something else has been.
+    fn round_of(&mut self, ack: &AckSample) -> u64 {
+        let delivered = ack.delivered.as_u64();
+        if delivered <= self.round_end {
+            return self.round;
+        }
+        self.round_end = delivered + ack.in_flight.as_u64().saturating_sub(ack.newly_acked.as_u64());
+        self.round + 1
+    }
+
     /// RTTs of the path, and whether the queue is nearly empty. Source: [arun18, §2.1, §2.2].
-    fn observe(&mut self, ack: &AckSample, rtt: Span) {
+    fn observe(&mut self, ack: &AckSample, rtt: Span, round: u64) {
         let smoothed = ack.smoothed_rtt.unwrap_or(rtt);
         self.rtt_standing = self.standing.take(ack.now, rtt, Span::from_nanos(smoothed.as_nanos() / 2));
         // What stands is of the last 10 s, too, unless no more than that was heard of.
         self.rtt_min = self.minimum.take(ack.now, rtt, MEMORY).min(self.rtt_standing);
-        self.maximum.take(ack.round, rtt);
+        self.maximum.take(round, rtt);
         let most = self.maximum.largest().saturating_sub(self.rtt_min);
         if self.queueing_delay().saturating_mul(10) <= most.as_nanos() {
-            self.empty = ack.round;
+            self.empty = round;
         }
     }
 
@@ -176,6 +191,14 @@ impl Copa {
         self.direction = Direction { is_up, rounds };
         self.velocity = if rounds > STEADY_ROUNDS { self.velocity.saturating_mul(2) } else { 1 };
         (self.round, self.began_with, self.had_loss) = (round, self.cwnd, false);
+    }
+
+    /// Something was lost: who competes halves what it competes with, once in a round trip, as long as recovery may last.
+    fn on_loss(&mut self) {
+        if self.is_competing && !self.had_loss {
+            self.weight = (self.weight / 2).max(self.default_weight);
+        }
+        self.had_loss = true;
     }
 
     /// By how much the window moves for `acked` bytes: `v / delta` packets for each window of them.
@@ -231,11 +254,15 @@ impl Copa {
 
 impl CongestionControl for Copa {
     fn on_ack(&mut self, ack: &AckSample) {
+        let round = self.round_of(ack);
         if let Some(rtt) = ack.rtt {
-            self.observe(ack, rtt);
+            self.observe(ack, rtt, round);
         }
-        if ack.round != self.round {
-            self.on_round(ack.round);
+        if round != self.round {
+            self.on_round(round);
+        }
+        if ack.newly_lost > Bytes::ZERO {
+            self.on_loss();
         }
         if self.rtt_standing > Span::ZERO {
             self.steer(ack);
@@ -244,10 +271,7 @@ impl CongestionControl for Copa {
     }
 
     fn on_congestion(&mut self, event: &CongestionEvent) {
-        self.had_loss = true;
-        if self.is_competing {
-            self.weight = (self.weight / 2).max(self.default_weight);
-        }
+        self.on_loss();
         if let CongestionKind::Timeout { backoff } = event.kind {
             if backoff == 0 {
                 self.prior = self.cwnd;
@@ -331,27 +355,33 @@ mod tests {
     struct Path {
         copa: Copa,
         now: Time,
-        round: u64,
+        delivered: u64,
+        /// What each acknowledgement shows to be lost \[B\].
+        loses: u64,
     }
 
     impl Path {
         fn new(config: &CopaConfig, segments: u64) -> Path {
-            Path { copa: copa(config, segments), now: Time::ZERO, round: 0 }
+            let mut copa = copa(config, segments);
+            copa.round_end = 100 * MSS;
+            Path { copa, now: Time::ZERO, delivered: 0, loses: 0 }
         }
 
         /// A round trip of a hundred acknowledged segments after `rtt`; cwnd when it is over \[segments\].
         fn round(&mut self, rtt: Span) -> f64 {
             for _ in 0..100 {
                 self.now += ms(1);
+                self.delivered += MSS;
                 self.copa.on_ack(&AckSample {
                     newly_acked: Bytes::new(MSS),
+                    newly_lost: Bytes::new(self.loses),
                     rtt: Some(rtt),
                     smoothed_rtt: Some(rtt),
-                    round: self.round,
+                    delivered: Bytes::new(self.delivered),
+                    in_flight: Bytes::new(100 * MSS),
                     ..AckSample::at(self.now)
                 });
             }
-            self.round += 1;
             self.window()
         }
 
@@ -420,6 +450,12 @@ mod tests {
         assert_eq!(path.copa.weight / UNIT, weight + 1);
         path.signal(CongestionKind::FastRetransmit);
         assert_eq!(path.copa.weight, (weight + 1) * UNIT / 2);
+        // Losses go on while it recovers: half of that after another round trip, and so on.
+        path.loses = MSS;
+        path.round(ms(150));
+        path.round(ms(152));
+        assert_eq!(path.copa.weight, ((weight + 1) * UNIT / 4).max(2 * UNIT));
+        path.loses = 0;
         // Nobody fills it any more.
         path.round(ms(100));
         path.round(ms(100));
