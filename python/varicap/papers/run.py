@@ -18,6 +18,8 @@ from varicap.statistics import Array, Interval
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from varicap.parts.queues import MakeQueue
+
 T = TypeVar("T")
 
 _MOST_SEEDS = 60
@@ -76,11 +78,12 @@ class Run:
         seeds: int,
         flows: Sequence[str] | None = None,
         precision: float | None = None,
+        queues: "Mapping[str, MakeQueue] | None" = None,
     ) -> Result:
         """Run ``scenarios/NAME.toml`` of the paper with the given flows (all by default).
 
         A repeated request runs only once in a call.  With `precision` there are more replications than `seeds` where
-        intervals would be wider than that share of their means.
+        intervals would be wider than that share of their means.  `queues` are those that the scenario calls custom.
         """
         file = resources.files("varicap.papers") / self.key / "scenarios" / f"{scenario}.toml"
         with resources.as_file(file) as path:
@@ -99,6 +102,7 @@ class Run:
                 seed=self.seed,
                 precision=precision,
                 max_seeds=_MOST_SEEDS * self.effort,
+                queues=queues,
                 jobs=self.jobs,
                 max_time=None,  # the scenarios are ours, and some take hours on a slow machine
             )
