@@ -11,11 +11,12 @@ use varicap_net::capacity::read_rates;
 use varicap_net::delay::{Delay, DelayProcess, read_delays};
 use varicap_net::{
     ArqConfig, ArqParts, CapacityConfig, CapacityParts, CbqClass, CbqConfig, Cells, CoDelConfig, Codepoint,
-    DelayConfig, DelayParts, DeviceConfig, DropFrom, DropTailConfig, DrrConfig, EredConfig, Framing,
-    GilbertElliottConfig, GoodBadConfig, HandoverConfig, LinkParts, LossConfig, LossParts, MarkovConfig,
-    MarkovDelayConfig, OpportunityParts, OpportunityTrace, PieConfig, QueueConfig, RayleighConfig, RedConfig,
-    Service, SessionsConfig, SfqConfig, SlottedMarkovConfig, StepsConfig, StepsDelayConfig, TraceLossConfig,
-    TraceOffset, read_losses,
+    DelayConfig, DelayParts, DeviceConfig, DropFrom, DropTailConfig, DrrConfig, DualPi2Config, DualScheduler,
+    EredConfig, FqCoDelConfig, Framing, GilbertElliottConfig, GoodBadConfig, HandoverConfig, LinkParts,
+    LossConfig, LossParts, MarkovConfig, MarkovDelayConfig, OpportunityParts, OpportunityTrace, PieConfig,
+    PolicerConfig, QueueConfig, RayleighConfig, RedConfig, Service, SessionsConfig, SfqConfig, ShaperConfig,
+    SlottedMarkovConfig, StepMarkingConfig, StepsConfig, StepsDelayConfig, TraceLossConfig, TraceOffset,
+    read_losses,
 };
 use varicap_units::{Amount, Bytes, Frequency, Probability, Rate, Span, Streams, Time, Work};
 
@@ -143,15 +144,47 @@ fn any_queue() -> impl Strategy<Value = QueueConfig> {
             ..PieConfig::default()
         })
     });
-    let codel = (limit, any::<bool>()).prop_map(|(limit, ecn)| {
-        QueueConfig::CoDel(CoDelConfig {
+    let threshold = prop_oneof![Just(None), (0u64..20).prop_map(|ms| Some(Span::from_millis(ms)))];
+    let codel =
+        (limit.clone(), any::<[bool; 2]>(), threshold).prop_map(|(limit, [ecn, flows], ce_threshold)| {
+            let interval = Span::from_millis(10);
+            if flows {
+                let fq_codel =
+                    FqCoDelConfig { limit, ecn, interval, ce_threshold, ..FqCoDelConfig::default() };
+                QueueConfig::FqCoDel(fq_codel)
+            } else {
+                QueueConfig::CoDel(CoDelConfig {
+                    limit,
+                    ecn,
+                    interval,
+                    ce_threshold,
+                    ..CoDelConfig::default()
+                })
+            }
+        });
+    let step = (limit.clone(), 1u64..10, any::<[bool; 2]>()).prop_map(|(limit, most, [by_delay, drop])| {
+        let (threshold, delay) = (Amount::Packets(most), Span::from_millis(most));
+        QueueConfig::StepMarking(StepMarkingConfig {
             limit,
-            ecn,
-            interval: Span::from_millis(10),
-            ..CoDelConfig::default()
+            threshold: (!by_delay).then_some(threshold),
+            delay: by_delay.then_some(delay),
+            drop,
         })
     });
-    let simple = prop_oneof![drop_tail, red, ered, fair, codel, pie].boxed();
+    let dualpi2 = (limit, any::<[bool; 2]>()).prop_map(|(limit, [shifted, is_step])| {
+        let (target, max_rtt) = (Span::from_millis(2), Span::from_millis(9));
+        let scheduler = if shifted { DualScheduler::TimeShiftedFifo } else { DualScheduler::Wrr };
+        let ramp = if is_step { Span::ZERO } else { Span::from_micros(400) };
+        QueueConfig::DualPi2(DualPi2Config {
+            limit,
+            target,
+            max_rtt,
+            scheduler,
+            ramp,
+            ..DualPi2Config::default()
+        })
+    });
+    let simple = prop_oneof![drop_tail, red, ered, fair, codel, pie, step].boxed();
     let classes = (simple.clone(), 0.1f64..1.0, any::<bool>()).prop_map(|(queue, share, borrow)| {
         let class = CbqClass { flows: None, share: probability(share), queue, priority: 1, borrow };
         QueueConfig::Cbq(CbqConfig { classes: [("all".to_owned(), class)].into() })
@@ -160,7 +193,17 @@ fn any_queue() -> impl Strategy<Value = QueueConfig> {
         let (ring, hold, queue) = (Amount::Packets(ring), Span::from_nanos(hold), Box::new(queue));
         QueueConfig::Device(DeviceConfig { ring, hold, queue })
     });
-    prop_oneof![4 => simple, 1 => classes, 1 => device]
+    let buckets = (simple.clone(), 100_000u64..20_000_000, 1u64..10, any::<bool>()).prop_map(
+        |(queue, bps, packets, waits)| {
+            let (rate, burst, queue) = (Rate::from_bps(bps), Amount::Packets(packets), Box::new(queue));
+            if waits {
+                QueueConfig::Shaper(ShaperConfig { rate, burst, queue })
+            } else {
+                QueueConfig::Policer(PolicerConfig { rate, burst, queue, monitor: None })
+            }
+        },
+    );
+    prop_oneof![4 => simple, 1 => classes, 1 => device, 1 => buckets, 1 => dualpi2]
 }
 
 fn any_loss() -> impl Strategy<Value = LossParts> {
@@ -373,7 +416,9 @@ proptest! {
     ) {
         let run = run(&parts, seed, &traffic, &[]);
         prop_assert!(run.out.windows(2).all(|pair| pair[0].0 <= pair[1].0));
-        prop_assert!(parts.reorders || run.out.windows(2).all(|pair| pair[0].1 < pair[1].1));
+        // The two queues of DualPI2 overtake each other.
+        let reorders = parts.reorders || matches!(parts.queue, QueueConfig::DualPi2(_));
+        prop_assert!(reorders || run.out.windows(2).all(|pair| pair[0].1 < pair[1].1));
         let lost = |number: u64| run.told.iter().any(|told| matches!(told, Told::Lost { number: n, .. } if *n == number));
         let mut delays = Delay::new(&parts.delay, "test", &Streams::new(seed, 0));
         let mut due: Vec<(Time, u64)> = Vec::new();

@@ -9,7 +9,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use proptest::prelude::*;
-use varicap_tcp::congestion::{Bbr3Config, CongestionControl, CubicConfig, RenoConfig};
+use varicap_tcp::congestion::{
+    Bbr3Config, CongestionControl, CopaConfig, CubicConfig, DctcpConfig, PragueConfig, RenoConfig,
+    VegasConfig,
+};
 use varicap_tcp::{
     AccurateEcn, AckPolicy, AfterTimeout, Congestion, DelayedAck, EchoCheck, EcnMode, Flags, LinuxTimer,
     MultipleTimer, Nagle, Pacing, PacingRatios, Polled, RackConfig, Receiver, Recovery, Reduction,
@@ -220,6 +223,14 @@ fn configs() -> impl Strategy<Value = TcpConfig> {
             Just(Congestion::Cubic(CubicConfig::default())),
             Just(Congestion::Bbr),
             (0u32..=3).prop_map(|offload_quanta| Congestion::Bbr3(Bbr3Config { offload_quanta })),
+            Just(Congestion::Vegas(VegasConfig::default())),
+            any::<bool>()
+                .prop_map(|competes| Congestion::Copa(CopaConfig { competes, ..CopaConfig::default() })),
+            Just(Congestion::Dctcp(DctcpConfig::default())),
+            (any::<bool>(), 0u32..4).prop_map(|(classic_fallback, transition)| {
+                let prague = PragueConfig { classic_fallback, transition, ..PragueConfig::default() };
+                Congestion::Prague(prague)
+            }),
         ],
         timers(),
         prop_oneof![
