@@ -50,3 +50,22 @@ def test_two_of_them_share_a_link(competes: bool) -> None:
     # By Jain's index.
     assert (first + second) ** 2 / (2 * (first**2 + second**2)) > 0.95
     assert first + second > 0.9 * 12 * 1448 / 1500
+
+
+@pytest.mark.parametrize("stack", ["rfc", "linux"])
+def test_its_window_follows_a_rate_that_falls_although_losses_are_being_repaired(stack: str) -> None:
+    falls = {"steps": {"at": ["0 s", "10 s"], "rates": ["100 Mbit/s", "10 Mbit/s"]}}
+    scenario = {
+        "duration": "30 s",
+        "topology": {
+            "dumbbell": {
+                "forward": {"capacity": falls, "delay": "20 ms", "queue": "dualpi2"},
+                "reverse": {"delay": "20 ms"},
+            }
+        },
+        "tcp": {"stack": stack},
+        "flows": {"copa": {"tcp": {"congestion": "copa"}}},
+    }
+    flow = varicap.run(varicap.load(scenario), seeds=1).flows.to_pylist()[0]
+    # No more than the link carries afterwards.
+    assert flow["retransmitted_packets"] < 20 * 10e6 / (8 * 1500)
