@@ -175,6 +175,15 @@ impl RttEstimator {
         (self.smooth.samples > 0).then_some(self.smooth.least)
     }
 
+    /// The least and the smoothed RTT; both are longer than every RTT before there is a sample.
+    #[inline]
+    pub(crate) fn least_and_smoothed(&self) -> (Span, Span) {
+        if self.smooth.samples == 0 {
+            return (Span::MAX, Span::MAX);
+        }
+        (self.smooth.least, Span::from_nanos((self.smooth.srtt8 >> 3) * self.rule.unit()))
+    }
+
     pub(crate) fn samples(&self) -> u64 {
         self.smooth.samples
     }
