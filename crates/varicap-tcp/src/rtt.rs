@@ -22,7 +22,7 @@ pub(crate) struct RttEstimator {
 struct Smooth {
     /// 8 x SRTT, in the rule's units: the scaling of Jacobson's appendix keeps the fractions.
     srtt8: u64,
-    /// 4 x RTTVAR, in the rule's units.
+    /// 4 x RTTVAR, in the rule's units, if it reads that.
     rttvar4: u64,
     /// Least RTT seen [ns]; meaningful once sampled.
     least: Span,
@@ -30,9 +30,10 @@ struct Smooth {
 }
 
 impl Smooth {
-    /// Takes a round-trip time in the rule's units, at which all below `acked` was acknowledged of what was `sent` [B].
+    /// Takes a round-trip time in the rule's units, at which all below `acked` was acknowledged of what was `sent` [B]. It may
+    /// have to keep RTTVAR.
     #[inline]
-    fn take(&mut self, rtt: u64, acked: u64, sent: u64) -> Sample {
+    fn take(&mut self, rtt: u64, keeps_rttvar: bool, acked: u64, sent: u64) -> Sample {
         let (is_first, srtt_before) = (self.samples == 0, self.srtt8 >> 3);
         if is_first {
             // RFC 6298 (2.2): SRTT <- R, RTTVAR <- R/2.
@@ -40,7 +41,9 @@ impl Smooth {
             self.rttvar4 = rtt << 1;
         } else {
             // RFC 6298 (2.3), RTTVAR first: RTTVAR <- 3/4 RTTVAR + 1/4 |SRTT - R|, SRTT <- 7/8 SRTT + 1/8 R.
-            self.rttvar4 = self.rttvar4 - (self.rttvar4 >> 2) + srtt_before.abs_diff(rtt);
+            if keeps_rttvar {
+                self.rttvar4 = self.rttvar4 - (self.rttvar4 >> 2) + srtt_before.abs_diff(rtt);
+            }
             self.srtt8 = self.srtt8 - srtt_before + rtt;
         }
         self.samples += 1;
@@ -72,7 +75,7 @@ impl RttEstimator {
         // RFC 6298 §5, last paragraph but one: a new measurement collapses a backed off RTO.
         self.backoff = 0;
         let smooth = &mut self.smooth;
-        self.rule.on_sample(at, now, |rtt| smooth.take(rtt, acked, sent));
+        self.rule.on_sample(at, now, |rtt, keeps_rttvar| smooth.take(rtt, keeps_rttvar, acked, sent));
     }
 
     /// A round trip that may be the least, beside the sample that feeds the RTO.
@@ -134,7 +137,7 @@ impl RttEstimator {
     pub(crate) fn soonest_probe(&self, now: Time, age: Span) -> Time {
         // Without a sample SRTT is zero.
         let twice = Span::from_nanos(2 * (self.smooth.srtt8 >> 3) * self.rule.unit());
-        now + twice.min(self.least_rto().saturating_sub(age))
+        now + (twice + self.rule.probe_slack()).min(self.least_rto().saturating_sub(age))
     }
 
     /// As `least_rto`, by what has been measured.
@@ -173,6 +176,15 @@ impl RttEstimator {
     #[inline]
     pub(crate) fn least(&self) -> Option<Span> {
         (self.smooth.samples > 0).then_some(self.smooth.least)
+    }
+
+    /// The least and the smoothed RTT; both are longer than every RTT before there is a sample.
+    #[inline]
+    pub(crate) fn least_and_smoothed(&self) -> (Span, Span) {
+        if self.smooth.samples == 0 {
+            return (Span::MAX, Span::MAX);
+        }
+        (self.smooth.least, Span::from_nanos((self.smooth.srtt8 >> 3) * self.rule.unit()))
     }
 
     pub(crate) fn samples(&self) -> u64 {

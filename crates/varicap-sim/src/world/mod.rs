@@ -254,7 +254,7 @@ impl World {
         let connection = &mut self.connections[owner as usize];
         if !connection.sender.is_put_off(now) {
             self.net.send_data(now, connection);
-            connection.sender.on_wake();
+            connection.sender.on_wake(now);
         }
         self.observer.on_window(connection, now);
         let node = self.net.nodes().connection(owner);
@@ -299,7 +299,7 @@ impl World {
         }
         self.net.send_ack(now, connection);
         if self.net.scheduler.pending(node) <= now {
-            connection.sender.on_wake();
+            connection.sender.on_wake(now);
         }
         connection.wake = self.net.scheduler.polled(node, now, connection.wake_by());
         if connection.is_over() {

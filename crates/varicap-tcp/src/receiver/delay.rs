@@ -40,13 +40,16 @@ pub(super) struct Delay {
     delay: Span,
     least: Span,
     longest: Span,
-    /// A delay that short pauses leave as it is.
-    resting: Span,
+    /// Half of the least one, rounded as the clock does.
+    half_least: Span,
     /// The clock's ticks, if it has any: all of these are whole ones then.
     tick: Option<Step>,
     /// Arrival of the latest data in order, never before the first, and when the clock shows another time than then.
     latest: Time,
     ticks_at: Time,
+    /// Before this instant more data in order says nothing of pauses: the clock shows what it showed, and the delay is one
+    /// that short pauses leave as it is.
+    calm_until: Time,
     /// When the SYN was answered, and the round-trip time that followed from the end of the handshake.
     answered: Option<Time>,
     rtt: Option<Span>,
@@ -74,7 +77,7 @@ impl Delay {
             }
             None => span,
         };
-        Delay {
+        let mut delay = Delay {
             quick: 0,
             most_quick: policy.quick,
             spared: policy.count_bytes.then(|| u64::from(policy.segments.max(1) - 1) * mss),
@@ -84,10 +87,11 @@ impl Delay {
             delay: whole(policy.timeout),
             least: whole(policy.timeout),
             longest: whole(policy.maximum.unwrap_or(policy.timeout)),
+            half_least: Span::ZERO,
             tick,
-            resting: Span::MAX,
             latest: Time::NEVER,
             ticks_at: Time::ZERO,
+            calm_until: Time::ZERO,
             answered: None,
             rtt: None,
             saw_capable: false,
@@ -97,7 +101,9 @@ impl Delay {
             saved: 0,
             mss,
             growth: policy.autotuning.then(|| Growth::new(config)),
-        }
+        };
+        delay.half_least = delay.part(delay.least, 2);
+        delay
     }
 
     /// Whether a segment in order that is not marked is data, and tells nothing but that it arrived.
@@ -119,27 +125,54 @@ impl Delay {
         }
     }
 
-    /// `segment` brought data in order, when `window` bytes were advertised and so many `held` out of order.
+    /// `segment` brought data in order, when `window` bytes were advertised and so many `held` out of order. The application
+    /// has read everything below `read`, if it reads at once.
     #[inline]
-    pub(super) fn on_data(&mut self, now: Time, segment: &Segment, window: u64, held: impl FnOnce() -> u64) {
-        let tick = if now < self.ticks_at { self.latest } else { self.on_tick(now) };
-        let pause = tick.since(self.latest);
-        if self.latest.is_never() {
-            self.grant(window, self.most_quick);
-        } else if pause <= self.least / 2 {
-            if self.delay != self.resting {
-                self.on_short_pause();
-            }
-        } else {
-            self.on_pause(pause, window);
+    pub(super) fn on_data(
+        &mut self,
+        now: Time,
+        segment: &Segment,
+        window: u64,
+        held: impl FnOnce() -> u64,
+        read: Option<u64>,
+    ) {
+        if now >= self.calm_until {
+            self.note_pause(now, window);
         }
-        self.latest = tick;
         if let Some(growth) = &mut self.growth {
             self.quick |= u32::from(growth.on_data(segment, held));
             if u64::from(segment.len) >= self.mss {
                 growth.measure(now, segment.sent_at);
             }
+            if let Some(read) = read {
+                growth.on_read(now, read);
+            }
         }
+    }
+
+    /// Data in order arrives after a pause, or when a short one still moves the delay.
+    #[inline(never)]
+    fn note_pause(&mut self, now: Time, window: u64) {
+        let tick = if now < self.ticks_at { self.latest } else { self.on_tick(now) };
+        let pause = tick.since(self.latest);
+        let before = self.delay;
+        let mut is_settled = false;
+        if self.latest.is_never() {
+            self.grant(window, self.most_quick);
+        } else if pause <= self.least / 2 {
+            self.delay = self.part(before, 2) + self.half_least;
+            is_settled = self.delay == before;
+        } else {
+            self.on_pause(pause, window);
+        }
+        self.latest = tick;
+        self.calm_until = if is_settled { self.ticks_at } else { Time::ZERO };
+    }
+
+    /// From now on the delay is another one.
+    #[inline]
+    fn set_delay(&mut self, delay: Span) {
+        (self.delay, self.calm_until) = (delay, Time::ZERO);
     }
 
     /// `segment` came out of order; so many bytes are `held` now, the last of them `span` bytes ahead.
@@ -159,20 +192,11 @@ impl Delay {
     }
 
     /// The first data in order since the clock ticked; what it shows now.
-    #[inline(never)]
+    #[inline]
     fn on_tick(&mut self, now: Time) -> Time {
         let shows = self.on_clock(now);
         self.ticks_at = shows + self.tick.map_or(Span::ZERO, |tick| Span::from_nanos(tick.step));
         shows
-    }
-
-    #[inline(never)]
-    fn on_short_pause(&mut self) {
-        let before = self.delay;
-        self.delay = self.part(before, 2) + self.part(self.least, 2);
-        if self.delay == before {
-            self.resting = before;
-        }
     }
 
     #[cold]
@@ -209,7 +233,7 @@ impl Delay {
         }
         self.grant(window, most);
         self.answers = false;
-        self.delay = self.least;
+        self.set_delay(self.least);
     }
 
     /// No more than half of the window: acknowledgements of the other half are on their way when they are used up.
@@ -247,6 +271,9 @@ impl Delay {
         }
         // A timer fires in the tick after the one in which it is due (`timer::linux`).
         let from = self.ticks_at;
+        if pending.is_never() {
+            return Some(from + delay);
+        }
         if pending <= from + delay / 4 && pending <= from + self.part(delay, 4) {
             return None;
         }
@@ -273,6 +300,12 @@ impl Delay {
         Some(now + self.rtt.map_or(longest, |rtt| longest.min(rtt / COMPRESSION_SHARE)))
     }
 
+    /// Whether an acknowledgement that was due changes nothing here as it leaves, unless it answers a SYN.
+    #[inline]
+    pub(super) fn is_at_rest(&self) -> bool {
+        !self.end_waits && self.quick | self.saved == 0
+    }
+
     /// An acknowledgement leaves, because it was due or because its time had come; perhaps that of a SYN.
     #[inline]
     pub(super) fn on_sent(&mut self, now: Time, was_due: bool, answers_syn: bool) {
@@ -285,13 +318,13 @@ impl Delay {
         self.saved = 0;
         if waited && self.answers {
             self.answers = false;
-            self.delay = self.least;
+            self.set_delay(self.least);
         } else if waited {
             // In vain: nothing came that it could have been sent with.
-            self.delay = (self.delay * 2).min(self.rto());
+            self.set_delay((self.delay * 2).min(self.rto()));
         }
         if self.quick == 1 {
-            self.delay = self.least;
+            self.set_delay(self.least);
         }
         self.quick = self.quick.saturating_sub(1);
     }

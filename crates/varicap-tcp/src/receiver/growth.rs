@@ -29,6 +29,8 @@ const LEAST_SEGMENT: u32 = 128;
 pub(super) struct Growth {
     /// The window (rcv_ssthresh) [B].
     window: u64,
+    /// Whether there is room for it to grow, as far as nothing waits out of order.
+    grows: bool,
     /// What the buffer has room for (window_clamp), and the most it may ever have [B].
     room: u64,
     most: u64,
@@ -47,9 +49,12 @@ impl Growth {
     pub(super) fn new(config: &TcpConfig) -> Growth {
         let mss = config.mss.as_u64().max(1);
         let most = in_bytes(config.receive_window, config).as_u64().min(window_of(BUFFER.1, mss));
+        let window = (BUFFER.0 / 2 / mss * mss).min(FIRST_WINDOW).min(most);
+        let room = window_of(BUFFER.0, mss).min(most);
         Growth {
-            window: (BUFFER.0 / 2 / mss * mss).min(FIRST_WINDOW).min(most),
-            room: window_of(BUFFER.0, mss).min(most),
+            window,
+            grows: window + mss < room,
+            room,
             most,
             mss,
             read: FIRST_READ * mss,
@@ -69,21 +74,31 @@ impl Growth {
     /// A segment with data arrived, while so many bytes are `held` out of order. Returns whether the window grows.
     #[inline]
     pub(super) fn on_data(&mut self, segment: &Segment, held: impl FnOnce() -> u64) -> bool {
-        // Mostly the window is as large as it may be. The segment itself is not read yet.
-        if self.window + self.mss >= self.room || segment.len < LEAST_SEGMENT {
-            return false;
-        }
-        let most = self.room.saturating_sub(held() + self.mss);
+        // Mostly the window is as large as it may be.
+        self.grows && segment.len >= LEAST_SEGMENT && self.grow(held())
+    }
+
+    /// Whether the window grows while so many bytes are `held` out of order; the segment that came last is not read yet.
+    #[inline(never)]
+    fn grow(&mut self, held: u64) -> bool {
+        let most = self.room.saturating_sub(held + self.mss);
         if self.window >= most {
             return false;
         }
         self.window += (2 * self.mss).min(most - self.window);
+        self.grows = self.window + self.mss < self.room;
         true
+    }
+
+    /// The buffer has room for a window of `bytes`, if it may, or for a larger one if it has.
+    fn make_room(&mut self, bytes: u64) {
+        self.room = self.room.max(bytes.min(self.most));
+        self.grows = self.window + self.mss < self.room;
     }
 
     /// Data waits out of order up to `span` bytes ahead: there must be room for it beside what is read in a round trip.
     pub(super) fn on_held(&mut self, span: u64) {
-        self.room = self.room.max((2 * self.read + span).min(self.most));
+        self.make_room(2 * self.read + span);
     }
 
     /// A full segment that left at `left` arrived in order: a round trip.
@@ -117,7 +132,7 @@ impl Growth {
         // A round trip late, and in slow start twice as much arrives in each.
         let window =
             2 * read + (u128::from(4 * read) * u128::from(read - self.read) / u128::from(self.read)) as u64;
-        self.room = self.room.max(window.min(self.most));
+        self.make_room(window);
         self.read = read;
     }
 }

@@ -201,22 +201,20 @@ impl Receiver {
         };
         self.unacknowledged += 1;
         let held = &self.held;
-        delay.on_data(now, segment, window, || bytes_of(held));
+        let reads = self.read.is_none();
+        // The application reads at once what is in order.
+        let read = (reads && held.is_empty()).then_some(end);
+        delay.on_data(now, segment, window, || bytes_of(held), read);
         let is_full = match delay.spared {
             Some(bytes) => end - self.last_ack > bytes,
             None => self.unacknowledged >= self.ack_every,
         };
-        let reads = self.read.is_none();
         if is_full || reads && delay.is_end(segment.len) || delay.is_quick() {
             self.ack_due = true;
         } else if let Some(deadline) = delay.deadline(self.ack_at) {
             self.ack_at = deadline;
         } else {
             self.ack_due = true;
-        }
-        // The application reads at once what is in order.
-        if reads && held.is_empty() {
-            delay.on_read(now, end);
         }
         added
     }
@@ -384,7 +382,13 @@ impl Receiver {
     pub fn poll_into(&mut self, now: Time, place: &mut Segment) -> bool {
         debug_assert!(self.is_due(now), "no acknowledgement is due at {now:?}");
         debug_assert!(self.last_ack <= self.next, "data that was acknowledged is gone");
-        if self.delay.is_some() || self.has_extras || !self.held.is_empty() || self.before_change.is_some() {
+        debug_assert!(
+            self.has_extras || !self.syn_due && self.before_change.as_deref().is_none_or(Option::is_none)
+        );
+        let is_plain = !self.has_extras
+            && self.held.is_empty()
+            && self.delay.as_ref().is_none_or(|delay| self.ack_due && delay.is_at_rest());
+        if !is_plain {
             return self.poll_carefully(now, place);
         }
         self.write(now, place);

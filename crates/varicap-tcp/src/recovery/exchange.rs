@@ -110,21 +110,19 @@ impl Reaction {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     pub(crate) now: Time,
-    /// Least RTT seen.
-    pub(crate) least: Option<Span>,
-    /// Smoothed RTT.
-    pub(crate) smoothed: Option<Span>,
+    /// Least RTT seen; longer than every RTT before there is a sample.
+    pub(crate) least: Span,
+    /// Smoothed RTT; the same.
+    pub(crate) smoothed: Span,
 }
 
 impl Clock {
     /// The same, with the round trip of what left at `timed` and was just delivered.
     #[inline]
     pub(super) fn with(self, timed: Option<Time>) -> Clock {
-        let Some(rtt) = timed.map(|at| self.now.since(at)) else {
-            return Clock { smoothed: self.smoothed.or(self.least), ..self };
-        };
-        let least = self.least.map_or(rtt, |least| least.min(rtt));
-        Clock { least: Some(least), smoothed: self.smoothed.or(Some(least)), ..self }
+        let least = timed.map_or(self.least, |at| self.least.min(self.now.since(at)));
+        let smoothed = if self.smoothed == Span::MAX { least } else { self.smoothed };
+        Clock { least, smoothed, ..self }
     }
 }
 

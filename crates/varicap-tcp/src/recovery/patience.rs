@@ -43,9 +43,10 @@ impl Patience {
 
     /// The width of the window otherwise.
     pub(super) fn width(&self, clock: Clock) -> Span {
-        let quarter = clock.least.unwrap_or(Span::ZERO).as_nanos() / 4;
-        let most = clock.smoothed.unwrap_or(Span::ZERO);
-        Span::from_nanos(quarter.saturating_mul(u64::from(self.quarters))).min(most)
+        if clock.least == Span::MAX {
+            return Span::ZERO;
+        }
+        (clock.least / 4).saturating_mul(u64::from(self.quarters)).min(clock.smoothed)
     }
 
     /// The segment at `from` arrived after one that ends at `highest`.

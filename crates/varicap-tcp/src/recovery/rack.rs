@@ -6,7 +6,7 @@
 
 use varicap_units::{Span, Time};
 
-use super::flight::{Flight, Moment, Progress};
+use super::flight::{Flight, IN_ORDER, Moment, Progress};
 use super::patience::Patience;
 use super::spurious::Doubt;
 use super::{
@@ -85,11 +85,12 @@ impl Rules for ByTime {
 
     fn on_ack(&mut self, common: &mut Common, space: &Space, arrival: &Arrival<'_>, reaction: &mut Reaction) {
         self.holds = false;
-        let echo = self.doubt.is_exact().then_some(arrival.segment.echo);
+        let Clock { now, least, .. } = arrival.clock;
+        let echo = if self.doubt.is_exact() { arrival.segment.echo } else { Time::NEVER };
         let mut moment = Moment {
-            now: arrival.clock.now,
-            least: arrival.clock.least,
-            echo: echo.filter(|_| self.checks_echo == EchoCheck::Always),
+            now,
+            least: if least == Span::MAX { Span::ZERO } else { least },
+            echo: if self.checks_echo == EchoCheck::Always { echo } else { Time::NEVER },
             recover: common.recover.unwrap_or(0),
             highest: self.flight.highest_sacked(arrival.before),
         };
@@ -110,8 +111,8 @@ impl Rules for ByTime {
         // A SACK puts off the timeout only if the head left after what it reports.
         let is_older = progress.held.first().zip(head_left_at).is_some_and(|(sacked, head)| sacked < head);
         reaction.rearm = advanced || is_older;
-        if let Some(lowest) = progress.reordered {
-            self.patience.note_reordering(lowest, moment.highest, space.mss);
+        if progress.reordered != IN_ORDER {
+            self.patience.note_reordering(progress.reordered, moment.highest, space.mss);
         }
         let repetition = self.note_repetition(arrival, space);
         let (repeated, of_probe) = (repetition.is_some(), repetition == Some(true));
@@ -383,8 +384,8 @@ impl ByTime {
         };
         let (found, waits) = self.flight.find_lost(clock.now, patience, &mut common.found);
         common.lost += found;
-        if let Some(left) = waits {
-            reaction.reorder_after = Some(left);
+        if waits > Span::ZERO {
+            reaction.reorder_after = Some(waits);
             reaction.rearm = false;
         }
     }

@@ -312,7 +312,8 @@ impl Sender {
 
     /// What the clock and the estimator of the round trip say now.
     pub(super) fn clock(&self, now: Time) -> Clock {
-        Clock { now, least: self.sampling.rtt.least(), smoothed: self.sampling.rtt.smoothed() }
+        let (least, smoothed) = self.sampling.rtt.least_and_smoothed();
+        Clock { now, least, smoothed }
     }
 
     /// The window falls because of `kind`, with `in_flight` bytes in flight.

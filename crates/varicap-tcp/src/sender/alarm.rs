@@ -5,10 +5,10 @@
 use varicap_units::{Span, Time};
 
 use super::Sender;
+use crate::timer::LONGEST_ACK_DELAY;
 
-/// How long the only segment in flight may be unanswered because its receiver delays the acknowledgement.
-/// Source: RFC 8985 §7.2 (TLP.max_ack_delay).
-const LONGEST_ACK_DELAY: Span = Span::from_millis(200);
+/// So many acknowledgements during what a coarse clock adds to a wait are many.
+const OFTEN: u64 = 8;
 
 /// From what the instant follows at which a timer fires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +70,12 @@ impl Alarm {
         (self.at, self.wait, self.is_news, self.leads) = (at, Wait::Over, true, false);
     }
 
+    /// It does not fire before `at`, and that has not been said yet.
+    #[inline]
+    fn put_off(&mut self, at: Time) {
+        (self.at, self.is_news, self.leads) = (at, true, false);
+    }
+
     /// It does not fire before this instant.
     #[inline]
     pub(super) fn soonest(&self) -> Time {
@@ -101,11 +107,15 @@ impl Sender {
         }
     }
 
-    /// Computes the instant at which the timer fires, as it may have come.
-    #[inline]
-    pub(super) fn ask_alarm(&mut self) {
+    /// An instant at which the timer may fire has come: if it does not yet, there is a later one.
+    pub(super) fn ask_alarm(&mut self, now: Time) {
         if self.alarm.wait != Wait::Over {
-            self.alarm.set(self.fires_at());
+            let at = self.fires_at();
+            if at <= now {
+                self.alarm.set(at);
+            } else {
+                self.alarm.put_off(self.next_look(now, at));
+            }
         }
     }
 
@@ -116,11 +126,11 @@ impl Sender {
         self.alarm.at.min(self.release.wake_at())
     }
 
-    /// The sender is polled as it asked to be: if its timer is next, it says exactly when.
+    /// The sender is polled at `now`, as it asked to be: the next time it asks for is a later one.
     #[inline]
-    pub fn on_wake(&mut self) {
-        if self.alarm.at < self.release.wake_at() {
-            self.ask_alarm();
+    pub fn on_wake(&mut self, now: Time) {
+        if self.alarm.at <= now {
+            self.ask_alarm(now);
         }
     }
 
@@ -131,7 +141,7 @@ impl Sender {
         if self.release.looks_at_each() {
             return false;
         }
-        self.on_wake();
+        self.on_wake(now);
         self.alarm.at.min(self.release.wake_at()) > now && self.rests_full(now)
     }
 
@@ -156,6 +166,18 @@ impl Sender {
             return self.alarm.set(at);
         }
         (self.alarm.wait, self.alarm.since) = (wait, now);
+    }
+
+    /// When to come next, where the timer fires at `at` unless it is put off again: then, or sooner by what a coarse clock
+    /// adds, if acknowledgements come so often that each of them would have to compute whether `at` is too late for it.
+    fn next_look(&self, now: Time, at: Time) -> Time {
+        let Alarm { wait, since, .. } = self.alarm;
+        let Wait::Probe { has_left, .. } = wait else { return at };
+        let from = if has_left { self.recovery.head_left_at().unwrap_or(since) } else { since };
+        let soonest = self.sampling.rtt.soonest_probe(since, since.since(from));
+        debug_assert!(soonest <= at, "{wait:?} since {since:?} ends at {at:?}, before {soonest:?}");
+        let is_often = now.since(since) * OFTEN < at - soonest;
+        if is_often && soonest > now { soonest } else { at }
     }
 
     /// The timer waits anew from `now` on for what an acknowledgement in order left in flight, of which nothing left more
@@ -186,23 +208,29 @@ impl Sender {
                     None => rtt.initial_probe(),
                 };
                 let from = if has_left { self.recovery.head_left_at().unwrap_or(since) } else { since };
+                if since + span <= from + rtt.soonest_rto() {
+                    return rtt.after(since, span); // the RTO is no shorter
+                }
                 let limit = from + rtt.rto();
                 rtt.after(since, if limit > since { span.min(limit - since) } else { span })
             }
         }
     }
 
-    /// Nothing more leaves now: what left last is the tail to be probed.
+    /// As [`Sender::wait_for_probe`], where the timer [leads](Alarm::leads): no probe is due sooner than it fires.
     #[inline]
+    pub(super) fn wait_on_for_probe(&mut self, now: Time, has_left: bool) {
+        let wait = Wait::Probe { has_left, is_single: self.space.flight() <= self.space.mss };
+        debug_assert!(self.alarm.at <= self.end_of(now, wait), "a probe is due before the timer fires");
+        (self.alarm.wait, self.alarm.since) = (wait, now);
+    }
+
+    /// Nothing more leaves now: what left last is the tail to be probed.
+    #[inline(never)]
     pub(super) fn wait_for_probe(&mut self, now: Time, has_left: bool) {
         let wait = Wait::Probe { has_left, is_single: self.space.flight() <= self.space.mss };
-        if self.alarm.leads {
-            debug_assert!(self.alarm.at <= self.end_of(now, wait), "a probe is due before the timer fires");
-            (self.alarm.wait, self.alarm.since) = (wait, now);
-            return;
-        }
         let from = if has_left { self.recovery.head_left_at().unwrap_or(now) } else { now };
-        let soonest = self.sampling.rtt.soonest_probe(now, now - from);
+        let soonest = self.sampling.rtt.soonest_probe(now, now.since(from));
         self.wait_anew(now, wait, soonest);
     }
 }
@@ -213,7 +241,15 @@ mod tests {
 
     use super::*;
     use crate::config::TcpConfig;
+    use crate::recovery::{RackConfig, Recovery};
     use crate::segment::{Flags, Segment};
+    use crate::timer::{LinuxTimer, Timer};
+
+    /// The acknowledgement of the first `step` segments, of which the one that it answers left at `echo`.
+    fn acknowledgement(config: &TcpConfig, step: u64, echo: Time) -> Segment {
+        let ack = step * config.mss.as_u64();
+        Segment { ack, echo, window: u32::MAX, flags: Flags::ACK, ..Segment::default() }
+    }
 
     /// A flow that is acknowledged every 10 ms, so that its timer, of a second, is always put off.
     #[test]
@@ -231,9 +267,7 @@ mod tests {
                 due = sender.wake_by();
                 assert_eq!(due, sender.poll_at());
             }
-            let (ack, echo) = (step * config.mss.as_u64(), at(step - 1));
-            let segment = Segment { ack, echo, window: u32::MAX, flags: Flags::ACK, ..Segment::default() };
-            sender.push(at(step), &segment);
+            sender.push(at(step), &acknowledgement(&config, step, at(step - 1)));
             while sender.poll(at(step)).is_some() {}
             let exact = sender.poll_at();
             due = due.min(sender.wake_by());
@@ -250,5 +284,30 @@ mod tests {
         // Nothing more is acknowledged.
         let due = sender.poll_at();
         assert!(!sender.is_put_off(due) && sender.poll(due).is_some(), "the timer fires");
+    }
+
+    /// A probe is due in the tick after the next 2.2 ms, and put off by the acknowledgements of each 0.1 ms.
+    #[test]
+    fn where_acknowledgements_come_often_the_next_look_is_early_and_none_is_late() {
+        let at = |step: u64| Time::ZERO + Span::from_micros(100 * step);
+        let (recovery, timer) = (Recovery::Rack(RackConfig::default()), Timer::Linux(LinuxTimer::default()));
+        let config = TcpConfig { handshake: false, recovery, timer, ..TcpConfig::default() };
+        let mut sender = Sender::new(&config, Time::ZERO);
+        sender.write(Bytes::MAX);
+        while sender.poll(Time::ZERO).is_some() {}
+        let (mut due, mut early, mut wakes) = (sender.wake_by(), 0, 0);
+        for step in 1..3000 {
+            if due <= at(step) {
+                wakes += 1;
+                assert!(sender.is_put_off(due), "a probe is due at {:?}", sender.poll_at());
+                due = sender.wake_by();
+                early += u32::from(due < sender.poll_at());
+            }
+            sender.push(at(step), &acknowledgement(&config, step, at(step - 1)));
+            while sender.poll(at(step)).is_some() {}
+            due = due.min(sender.wake_by());
+            assert!(due <= sender.poll_at(), "asked to come at {due:?}, after {:?}", sender.poll_at());
+        }
+        assert!(early > 100 && wakes < 200, "woken {wakes} times, {early} times early");
     }
 }

@@ -122,17 +122,15 @@ impl Sender {
     #[inline(always)]
     fn end_flight(&mut self, now: Time, flight: u64) {
         let is_watched = self.since_probe != SinceProbe::Nothing || self.usage.is_on;
-        if is_watched || self.window.cwnd() > self.max_window {
-            return self.end_flight_carefully(now, flight);
+        if self.window.cwnd() > self.max_window {
+            // Only such a window may have room yet.
+            self.hold(flight <= self.unclamped_window());
+        } else if is_watched {
+            self.hold(false);
+        } else {
+            self.app_limited = false;
+            return self.release.rest();
         }
-        self.app_limited = false;
-        self.release.rest();
-    }
-
-    #[inline(never)]
-    fn end_flight_carefully(&mut self, now: Time, flight: u64) {
-        // Only a cwnd beyond the largest window may have room yet.
-        self.hold(self.window.cwnd() > self.max_window && flight <= self.unclamped_window());
         self.settle_timer(now);
     }
 
@@ -187,7 +185,7 @@ impl Sender {
     #[inline]
     fn next_within(&mut self, now: Time, window: Option<u64>) -> Option<Outgoing> {
         if now >= self.alarm.soonest() {
-            self.ask_alarm();
+            self.ask_alarm(now);
             if now >= self.alarm.soonest() {
                 self.on_expiry(now);
             }

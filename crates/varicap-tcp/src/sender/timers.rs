@@ -81,14 +81,17 @@ impl Sender {
     /// Nothing more leaves now: what left last is the tail to be probed.
     #[inline]
     pub(super) fn settle_timer(&mut self, now: Time) {
-        if self.since_probe != SinceProbe::Nothing {
-            let has_left = self.since_probe == SinceProbe::Sent;
-            self.since_probe = SinceProbe::Nothing;
-            debug_assert!(!self.alarm.leads() || self.timer == TimerKind::Probe && self.probes_tail());
-            if self.alarm.leads() || self.probes_tail() {
-                self.timer = TimerKind::Probe;
-                self.wait_for_probe(now, has_left);
-            }
+        if self.since_probe == SinceProbe::Nothing {
+            return;
+        }
+        let has_left = self.since_probe == SinceProbe::Sent;
+        self.since_probe = SinceProbe::Nothing;
+        if self.alarm.leads() {
+            debug_assert!(self.timer == TimerKind::Probe && self.probes_tail());
+            self.wait_on_for_probe(now, has_left);
+        } else if self.probes_tail() {
+            self.timer = TimerKind::Probe;
+            self.wait_for_probe(now, has_left);
         }
     }
 

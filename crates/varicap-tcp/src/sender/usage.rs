@@ -18,8 +18,9 @@ pub(super) struct Usage {
     pub(super) decays: bool,
     /// Whether the window was full at some time since the last window of data began.
     is_full: bool,
-    /// Most that was outstanding since then [B], and the end of that window of data.
+    /// Unless it was: most that was outstanding since then [B].
     most: u64,
+    /// The end of that window of data [B].
     until: u64,
     /// Segments that had been sent when it was looked at last.
     sent: u64,
@@ -77,11 +78,18 @@ impl Sender {
             return;
         }
         if is_full {
-            let (space, sent) = (self.space, self.counters.sent_packets);
             let usage = &mut self.usage;
-            (usage.is_full, usage.most, usage.until) = (true, space.flight(), space.nxt);
-            (usage.sent, usage.used, usage.used_up) = (sent, 0, self.release.last_sent_at());
-        } else if self.counters.sent_packets != self.usage.sent {
+            (usage.is_full, usage.until, usage.sent) = (true, self.space.nxt, self.counters.sent_packets);
+            (usage.used, usage.used_up) = (0, self.release.last_sent_at());
+        } else {
+            self.note_room();
+        }
+    }
+
+    /// As `note_usage`, where the window is not full.
+    #[inline(never)]
+    fn note_room(&mut self) {
+        if self.counters.sent_packets != self.usage.sent {
             self.usage.sent = self.counters.sent_packets;
             if self.usage.decides_growth || self.usage.decays {
                 self.note_partial_use();

@@ -120,6 +120,9 @@ impl Rule {
 }
 
 impl super::Rule for Rule {
+    const READS_RTTVAR: bool = false;
+
+    #[inline]
     fn limits(&self) -> Limits {
         let (initial, maximum) = (self.initial, self.maximum);
         Limits {
@@ -133,6 +136,7 @@ impl super::Rule for Rule {
             least: (self.minimum * MICROSECOND.as_nanos()).min(initial).min(maximum),
             least_is_added: true,
             is_exact: !self.wheel,
+            may_be_early: false,
         }
     }
 

@@ -8,6 +8,10 @@ mod rfc6298;
 pub(crate) mod step;
 mod ticks;
 
+/// How long the only segment in flight may be unanswered because its receiver delays the acknowledgement.
+/// Source: RFC 8985 §7.2 (TLP.max_ack_delay).
+pub(crate) const LONGEST_ACK_DELAY: Span = Span::from_millis(200);
+
 /// The registry of retransmission timers: the choice in a scenario file, and the static dispatch to the chosen rule.
 macro_rules! timers {
     ($( $module:ident: $Variant:ident(config: $Config:ident) = $name:literal, $doc:literal; )+) => {
@@ -37,18 +41,25 @@ macro_rules! timers {
                     $( Timer::$Variant(config) => {
                         let rule = $module::Rule::new(config);
                         let Limits { unit, least, least_is_added, is_exact, .. } = rule.limits();
-                        TimerRule { chosen: Chosen::$Variant(rule), unit, least, least_is_added, is_exact }
+                        let chosen = Chosen::$Variant(rule);
+                        TimerRule { chosen, unit, least, least_is_added, is_exact }
                     } )+
                 }
             }
 
             /// What was sent at `at` was acknowledged now. `smooth` makes a sample of the round-trip time as this clock
-            /// sees it, in its units. One dispatch serves all steps.
+            /// sees it, in its units, and of whether it has to keep RTTVAR. One dispatch serves all steps.
             #[inline]
-            pub(crate) fn on_sample(&mut self, at: Time, now: Time, smooth: impl FnOnce(u64) -> Sample) {
+            pub(crate) fn on_sample(
+                &mut self,
+                at: Time,
+                now: Time,
+                smooth: impl FnOnce(u64, bool) -> Sample,
+            ) {
                 match &mut self.chosen {
                     $( Chosen::$Variant(rule) => {
-                        let sample = smooth(rule.measure(at, now));
+                        let keeps_rttvar = <$module::Rule as Rule>::READS_RTTVAR;
+                        let sample = smooth(rule.measure(at, now), keeps_rttvar);
                         rule.take(&sample);
                     } )+
                 }
@@ -59,8 +70,8 @@ macro_rules! timers {
                 match &self.chosen { $( Chosen::$Variant(rule) => rule.rto(smoothed), )+ }
             }
 
-            /// The settings that all rules have in common.
-            #[cold]
+            /// The settings that all rules have in common. Who asks for one of them pays for no other.
+            #[inline(always)]
             fn limits(&self) -> Limits {
                 match &self.chosen { $( Chosen::$Variant(rule) => rule.limits(), )+ }
             }
@@ -122,13 +133,15 @@ struct Limits {
     least_is_added: bool,
     /// Whether a timer fires exactly when its RTO is over.
     is_exact: bool,
+    /// Whether a timer may fire before its wait is over.
+    may_be_early: bool,
 }
 
 /// What the estimator has made of all samples; times in the rule's units.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Smoothed {
     pub(crate) srtt: u64,
-    /// Four times RTTVAR.
+    /// Four times RTTVAR, for a rule that reads it.
     pub(crate) four_rttvar: u64,
     /// Least RTT seen [ns].
     pub(crate) least: Span,
@@ -151,6 +164,9 @@ pub(crate) struct Sample {
 
 /// One of the timers.
 trait Rule {
+    /// Whether its RTO follows from RTTVAR, and not from a deviation of its own.
+    const READS_RTTVAR: bool = true;
+
     /// The settings that all rules have in common.
     fn limits(&self) -> Limits;
     /// A round-trip time as this clock sees it, in its units.
@@ -186,6 +202,13 @@ impl TimerRule {
     #[inline]
     pub(crate) fn slack(&self) -> Span {
         Span::from_nanos(self.limits().slack.max(1))
+    }
+
+    /// A probe of a tail waits for at least so much longer than two round trips.
+    #[inline]
+    pub(crate) fn probe_slack(&self) -> Span {
+        let limits = self.limits();
+        if limits.may_be_early { Span::ZERO } else { Span::from_nanos(limits.slack).min(LONGEST_ACK_DELAY) }
     }
 
     /// No timer that is set for an RTO fires sooner.

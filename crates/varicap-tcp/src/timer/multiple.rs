@@ -73,6 +73,7 @@ impl Rule {
 }
 
 impl super::Rule for Rule {
+    #[inline]
     fn limits(&self) -> Limits {
         let (initial, maximum, backs_off) = (self.initial, self.maximum, self.backs_off);
         Limits {
@@ -86,6 +87,7 @@ impl super::Rule for Rule {
             least: 0,
             least_is_added: false,
             is_exact: true,
+            may_be_early: false,
         }
     }
 

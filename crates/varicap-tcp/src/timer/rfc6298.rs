@@ -71,6 +71,7 @@ impl Rule {
 }
 
 impl super::Rule for Rule {
+    #[inline]
     fn limits(&self) -> Limits {
         let (initial, maximum) = (self.initial, self.maximum);
         let after_syn_loss = initial.max(AFTER_SYN_LOSS.as_nanos()).min(maximum.max(1));
@@ -85,6 +86,7 @@ impl super::Rule for Rule {
             least: self.minimum.min(initial).min(maximum),
             least_is_added: false,
             is_exact: true,
+            may_be_early: false,
         }
     }
 

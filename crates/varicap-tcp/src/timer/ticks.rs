@@ -70,6 +70,7 @@ impl Rule {
 }
 
 impl super::Rule for Rule {
+    #[inline]
     fn limits(&self) -> Limits {
         let (initial, maximum) = (self.initial, self.maximum);
         Limits {
@@ -83,6 +84,7 @@ impl super::Rule for Rule {
             least: 0,
             least_is_added: false,
             is_exact: false,
+            may_be_early: true,
         }
     }
 

@@ -10,23 +10,23 @@ use crate::recovery::{Found, note};
 
 impl Flight {
     /// RFC 8985 §6.2 step 5: marks what left so long before the newest delivery that it must be lost. Returns how much
-    /// is newly lost [B], and how long the others still wait for `patience` to end.
+    /// is newly lost [B], and how long the others still wait for `patience` to end; no time at all: none waits.
     pub(in crate::recovery) fn find_lost(
         &mut self,
         now: Time,
         patience: Span,
         list: &mut Found,
-    ) -> (u64, Option<Span>) {
+    ) -> (u64, Span) {
         let (originals, first) = self.find_lost_originals(now, patience, list);
         let (again, second) = self.find_lost_again(now, patience, list);
         (originals + again, first.max(second))
     }
 
-    fn find_lost_originals(&mut self, now: Time, patience: Span, list: &mut Found) -> (u64, Option<Span>) {
-        let (mut found, mut waits) = (0, None);
+    fn find_lost_originals(&mut self, now: Time, patience: Span, list: &mut Found) -> (u64, Span) {
+        let (mut found, mut waits) = (0, Span::ZERO);
         let mut number = self.judged.max(self.segments.first());
         while let Some(&sent) = self.segments.get(number) {
-            if !self.newest.left_after(&sent) && !sent.has(EVER_RESENT) {
+            if !sent.has(EVER_RESENT) && !self.newest.left_after(&sent) {
                 break;
             }
             if sent.has(SACKED) {
@@ -35,7 +35,7 @@ impl Flight {
                 if !sent.has(LOST | EVER_RESENT) {
                     let left = self.newest.patience_left(now, &sent, patience);
                     waits = waits.max(left);
-                    if left.is_none() {
+                    if left == Span::ZERO {
                         found += u64::from(sent.len);
                         note(list, sent.from, sent.to());
                         self.lose(number);
@@ -43,7 +43,7 @@ impl Flight {
                 }
                 number += 1;
             }
-            if waits.is_none() {
+            if waits == Span::ZERO {
                 self.judged = number;
             }
         }
@@ -60,8 +60,8 @@ impl Flight {
         (self.segments.number_of(end.saturating_sub(1)) + 1).min(self.segments.end()).max(number + 1)
     }
 
-    fn find_lost_again(&mut self, now: Time, patience: Span, list: &mut Found) -> (u64, Option<Span>) {
-        let (mut found, mut waits, mut place) = (0, None, 0);
+    fn find_lost_again(&mut self, now: Time, patience: Span, list: &mut Found) -> (u64, Span) {
+        let (mut found, mut waits, mut place) = (0, Span::ZERO, 0);
         while let Some(&(number, at)) = self.again.get(place) {
             let is_last = |sent: &Sent| {
                 let is_late = sent.has(RESENT) || !sent.has(LOST);
@@ -73,14 +73,14 @@ impl Flight {
                 }
                 let left = self.newest.patience_left(now, &sent, patience);
                 waits = waits.max(left);
-                if left.is_none() {
+                if left == Span::ZERO {
                     found += u64::from(sent.len);
                     note(list, sent.from, sent.to());
                     self.lose(number);
                 }
             }
             // What waits stays, and so does what lies behind it, until it is the first.
-            if waits.is_none() {
+            if waits == Span::ZERO {
                 self.again.pop_front();
             } else {
                 place += 1;
@@ -114,7 +114,7 @@ impl Flight {
         let (before, first, mut found) = (self.newest, self.segments.first(), 0);
         for number in first..self.segments.end() {
             let Some(&sent) = self.segments.get(number) else { break };
-            let is_recent = number > first && before.patience_left(now, &sent, Span::ZERO).is_some();
+            let is_recent = number > first && before.patience_left(now, &sent, Span::ZERO) > Span::ZERO;
             if !sent.has(SACKED) && !is_recent {
                 if !sent.has(LOST) || sent.has(RESENT) {
                     found += u64::from(sent.len);

@@ -30,17 +30,16 @@ pub(super) struct Newest {
 
 impl Newest {
     /// RFC 8985 §5.2 (RACK_sent_after).
+    #[inline]
     fn left_after(&self, sent: &Sent) -> bool {
-        (self.at, self.turn, self.end) > (sent.at, sent.turn, sent.to())
+        self.at > sent.at || self.at == sent.at && (self.turn, self.end) > (sent.turn, sent.to())
     }
 
     /// RFC 8985 §6.2 step 2: `sent` was delivered.
     fn advance(&mut self, sent: &Sent, moment: &Moment) {
         let rtt = moment.now.since(sent.at);
-        let is_early = || moment.least.is_some_and(|least| rtt < least);
-        let is_older = || moment.echo.is_some_and(|echo| in_millis(echo) < in_millis(sent.at));
         // An answer to an earlier transmission says nothing about the last one.
-        if sent.has(EVER_RESENT) && (is_early() || is_older()) {
+        if sent.has(EVER_RESENT) && (rtt < moment.least || in_millis(moment.echo) < in_millis(sent.at)) {
             return;
         }
         self.rtt = rtt;
@@ -50,10 +49,10 @@ impl Newest {
         }
     }
 
-    /// How long until `sent` counts as lost, with `patience` for reordering; none: it does now.
-    fn patience_left(&self, now: Time, sent: &Sent, patience: Span) -> Option<Span> {
-        let (limit, age) = (self.rtt.saturating_add(patience), now.since(sent.at));
-        (limit > age).then(|| limit - age)
+    /// How long until `sent` counts as lost, with `patience` for reordering; no time at all: it does now.
+    #[inline]
+    fn patience_left(&self, now: Time, sent: &Sent, patience: Span) -> Span {
+        self.rtt.saturating_add(patience).saturating_sub(now.since(sent.at))
     }
 }
 
@@ -61,10 +60,10 @@ impl Newest {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moment {
     pub(super) now: Time,
-    /// Least RTT seen.
-    pub(super) least: Option<Span>,
-    /// When what it echoes was sent, if timestamps are exact.
-    pub(super) echo: Option<Time>,
+    /// No RTT is shorter, as far as is known.
+    pub(super) least: Span,
+    /// When what it echoes was sent; NEVER if that is not known, or not asked for.
+    pub(super) echo: Time,
     /// Data below was sent when the current recovery began [B].
     pub(super) recover: u64,
     /// End of the highest segment that was SACKed before [B].
@@ -103,7 +102,7 @@ impl Times {
 }
 
 /// What an acknowledgement has shown.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Progress {
     /// Data newly delivered, cumulatively or selectively [B].
     pub(super) delivered: u64,
@@ -117,8 +116,25 @@ pub(super) struct Progress {
     pub(super) acked_resent: bool,
     /// Data of before the recovery arrived that was never resent: the timeout, if it was one, was spurious (RFC 5682).
     pub(super) acked_original: bool,
-    /// The lowest segment that arrived after later ones, although it was never resent [B].
-    pub(super) reordered: Option<u64>,
+    /// The lowest segment that arrived after later ones, although it was never resent [B]; [`IN_ORDER`]: none did.
+    pub(super) reordered: u64,
+}
+
+/// No segment arrived after later ones.
+pub(super) const IN_ORDER: u64 = u64::MAX;
+
+impl Default for Progress {
+    fn default() -> Progress {
+        Progress {
+            delivered: 0,
+            sacked: 0,
+            acked: Times::default(),
+            held: Times::default(),
+            acked_resent: false,
+            acked_original: false,
+            reordered: IN_ORDER,
+        }
+    }
 }
 
 /// All segments in flight.
@@ -439,10 +455,11 @@ impl Flight {
 
 impl Progress {
     /// `sent`, which was never resent, was delivered.
+    #[inline]
     fn note_original(&mut self, sent: &Sent, moment: &Moment) {
         self.acked_original |= sent.to() <= moment.recover;
         if sent.from < moment.highest {
-            self.reordered = Some(self.reordered.map_or(sent.from, |lowest| lowest.min(sent.from)));
+            self.reordered = self.reordered.min(sent.from);
         }
     }
 }
