@@ -479,6 +479,13 @@ class DelayedAck(Part):
 
     Default: false (Linux: true).
     """
+    pushed_at_once: bool | None = None
+    """Whether a full-sized segment with which a write of the application ends (PSH, RFC 9293 §3.9.1.2) is acknowledged
+    as soon as the application there has read it, too, unless data that goes the other way may carry the
+    acknowledgement: of a source that writes packet by packet each packet is.
+
+    Default: false (Linux since 6.6: true).
+    """
     sack_compression: Span | None = None
     """Out-of-order data beyond the third segment since data last came in order is acknowledged together, after this or
     a twentieth of the handshake's round-trip time, and after 44 segments at the latest (RFC 5681 §4.2 wants an

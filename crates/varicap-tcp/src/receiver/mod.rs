@@ -207,7 +207,7 @@ impl Receiver {
             None => self.unacknowledged >= self.ack_every,
         };
         let reads = self.read.is_none();
-        if is_full || reads && delay.is_end(segment.len) || delay.is_quick() {
+        if is_full || reads && delay.is_end(segment) || delay.is_quick() {
             self.ack_due = true;
         } else if let Some(deadline) = delay.deadline(self.ack_at) {
             self.ack_at = deadline;
