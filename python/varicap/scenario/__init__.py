@@ -390,6 +390,12 @@ class LinuxTimer(Part):
 
     Default: true.
     """
+    long_first: bool | None = None
+    """Whether of the timers that the wheel fires in one tick the longest are first, a nanosecond before those of the
+    next finer step: that is the order of Linux on a single processor.
+
+    With several each has a wheel of its own, and their ticks are apart. Default: false, in the order of the flows.
+    """
     linear_syn_timeouts: int | None = None
     """How often a SYN times out before its RTO begins to double.
 
