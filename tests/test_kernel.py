@@ -401,9 +401,7 @@ def test_a_source_that_writes_packet_by_packet_is_acknowledged_as_in_the_simulat
     # Every 23 ms a packet that is a write of its own: neither receiver waits for a second one.
     scenario = {
         "duration": "4 s",
-        "topology": {
-            "dumbbell": {"forward": {"capacity": "10 Mb/s", "delay": "20 ms"}, "reverse": {"delay": "20 ms"}}
-        },
+        "topology": {"dumbbell": {"forward": {"capacity": "10 Mb/s", "delay": "20 ms"}, "reverse": {"delay": "20 ms"}}},
         "flows": {
             "source": {
                 "tcp": {"congestion": "reno"},
