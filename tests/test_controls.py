@@ -5,7 +5,10 @@ from typing import Any
 import pytest
 from controls import bbr, dctcp
 
+import varicap
 from varicap.parts.tcp import AckSample, CongestionEvent, Receiver, Sender
+
+LINK = {"dumbbell": {"forward": {"capacity": "10 Mb/s", "delay": "10 ms"}, "reverse": {"delay": "10 ms"}}}
 
 
 class Recording:
@@ -204,3 +207,12 @@ def test_a_control_is_informed_that_a_timeout_was_spurious() -> None:
     assert answer is not None
     sender.push(expires + 0.02, answer)
     assert Hearing.heard == [("start", 0.0, 0.0), ("undo", pytest.approx(expires + 0.02))]
+
+
+def test_who_names_the_kernels_control_is_told_of_the_simulators_own() -> None:
+    flows = {"a": {"tcp": {"congestion": {"custom": "bbr"}}}}
+    with pytest.raises(varicap.ScenarioError, match=r'or write congestion = "bbr" for the simulator\'s own'):
+        varicap.run({"duration": "1 s", "topology": LINK, "flows": flows})
+    flows = {"a": {"tcp": {"congestion": {"custom": "mine"}}}}
+    with pytest.raises(varicap.ScenarioError, match=r"controls=…\)$"):
+        varicap.run({"duration": "1 s", "topology": LINK, "flows": flows})

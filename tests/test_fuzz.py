@@ -134,7 +134,7 @@ def test_runs_draw_switches_that_are_no_parts() -> None:
                     found |= tcp[part].get(name, {})
             for key, value in found.items():
                 drawn.setdefault(key, set()).add(value)
-    switches = ("pacing_credit", "handshake_ack", "autotuning", "classic_fallback")
+    switches = ("pacing_credit", "handshake_ack", "autotuning", "pushed_at_once", "classic_fallback")
     assert all(drawn[switch] == {False, True} for switch in switches), drawn
     assert (drawn["arithmetic"], drawn["hertz"]) == ({"rfc9438", "linux"}, {1, 100, 250, 1000})
 

@@ -397,6 +397,26 @@ def test_a_step_of_the_delay_is_met_as_in_the_simulator(control: str, seconds: i
 
 
 @needs_kernel
+def test_a_source_that_writes_packet_by_packet_is_acknowledged_as_in_the_simulator() -> None:
+    # Every 23 ms a packet that is a write of its own: neither receiver waits for a second one.
+    scenario = {
+        "duration": "4 s",
+        "topology": {"dumbbell": {"forward": {"capacity": "10 Mb/s", "delay": "20 ms"}, "reverse": {"delay": "20 ms"}}},
+        "flows": {
+            "source": {
+                "tcp": {"congestion": "reno"},
+                "app": {"on-off": {"on": "100 s", "off": "1 s", "rate": "500 kb/s"}},
+            }
+        },
+    }
+    real = valid(lambda: varicap.run(scenario, engine="kernel").summary)["flows"][0]
+    simulated = varicap.run(scenario, seeds=1).summary["flows"][0]
+    assert goodput({"flows": [real]}) == pytest.approx(goodput({"flows": [simulated]}), rel=0.02)
+    assert simulated["rtt_ms"]["mean"] == pytest.approx(41.2, rel=0.01)  # 62 ms if every second one were
+    assert real["rtt_ms"]["mean"] == pytest.approx(simulated["rtt_ms"]["mean"], rel=0.05)
+
+
+@needs_kernel
 def test_losses_of_a_trace_are_the_simulators(tmp_path: Path) -> None:
     """Datagrams at a constant rate: of those that leave within a burst none arrives, in both engines."""
     rows = ["0,0", "0.5,1", "0.6,0", "1.2,0.3", "1.9,0", "2.6,0"]

@@ -214,7 +214,8 @@ def _flow(rng: random.Random, chosen: dict[str, str]) -> Json:
 
 def _delayed(rng: random.Random) -> Json:
     """Delayed acknowledgements with what Linux does beyond the standard."""
-    return {"autotuning": rng.random() < 0.5, "quick": 3, "hertz": rng.choice([100, 250])}
+    switches = {name: rng.random() < 0.5 for name in ("autotuning", "pushed_at_once")}
+    return {**switches, "quick": 3, "hertz": rng.choice([100, 250])}
 
 
 def _congestion(rng: random.Random, name: str) -> Json:

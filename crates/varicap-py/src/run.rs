@@ -314,8 +314,13 @@ fn check_controls(scenario: &PyScenario, controls: Option<&HashMap<String, Py<Py
         {
             let says =
                 format!("flows.{}.tcp.congestion: nobody brought a control called `{name}`", flow.name);
+            let own = if Congestion::NAMES.contains(&name.as_str()) {
+                format!(", or write congestion = \"{name}\" for the simulator's own")
+            } else {
+                String::new()
+            };
             return Err(MissingControlError::new_err(format!(
-                "{says}; pass it to varicap.run(…, controls=…)"
+                "{says}; pass it to varicap.run(…, controls=…){own}"
             )));
         }
     }

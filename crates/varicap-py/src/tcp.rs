@@ -15,7 +15,7 @@ use crate::control::{PythonControl, Raised, start};
 use crate::errors::ScenarioError;
 
 /// Names of the flags, as `Segment` shows and reads them.
-const FLAGS: [(&str, Flags); 10] = [
+const FLAGS: [(&str, Flags); 11] = [
     ("SYN", Flags::SYN),
     ("ACK", Flags::ACK),
     ("ECE", Flags::ECE),
@@ -26,6 +26,7 @@ const FLAGS: [(&str, Flags); 10] = [
     ("RESERVED", Flags::RESERVED),
     ("RESENT", Flags::RESENT),
     ("AE", Flags::AE),
+    ("PUSH", Flags::PUSH),
 ];
 
 /// The settings of a connection, as in a scenario's `tcp` table, with what its stack does.

@@ -54,6 +54,10 @@ pub struct DelayedAck {
     /// sender had to say; the second one where data that goes the other way may carry the acknowledgement. Default: false
     /// (Linux: true).
     pub short_at_once: bool,
+    /// Whether a full-sized segment with which a write of the application ends (PSH, RFC 9293 §3.9.1.2) is acknowledged as soon
+    /// as the application there has read it, too, unless data that goes the other way may carry the acknowledgement: of a source
+    /// that writes packet by packet each packet is. Default: false (Linux since 6.6: true).
+    pub pushed_at_once: bool,
     /// Out-of-order data beyond the third segment since data last came in order is acknowledged together, after this or a
     /// twentieth of the handshake's round-trip time, and after 44 segments at the latest (RFC 5681 §4.2 wants an acknowledgement
     /// of each). Default: none (Linux with SACK: 1 ms).
@@ -77,6 +81,7 @@ impl Default for DelayedAck {
             quick: 0,
             count_bytes: false,
             short_at_once: false,
+            pushed_at_once: false,
             sack_compression: None,
             autotuning: false,
             hertz: None,
@@ -126,6 +131,7 @@ impl DelayedAck {
             quick: 16,
             count_bytes: true,
             short_at_once: true,
+            pushed_at_once: true,
             sack_compression: Some(Span::from_millis(1)),
             autotuning: true,
             hertz: Some(250),

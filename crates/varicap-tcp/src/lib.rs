@@ -17,6 +17,7 @@ mod segment;
 mod sender;
 mod stacks;
 mod timer;
+mod writes;
 
 pub use ack_policy::{AckPolicy, DelayedAck};
 pub use config::*;
@@ -31,3 +32,4 @@ pub use segment::{EcnBytes, Flags, MAX_SACK_BLOCKS, Segment};
 pub use sender::{AckOutcome, Counters, Polled, Sender};
 pub use stacks::{DEFAULT_STACK, Stack};
 pub use timer::{LinuxTimer, MultipleTimer, Rfc6298Timer, TickTimer, Timer};
+pub use writes::Writes;

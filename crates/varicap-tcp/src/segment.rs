@@ -31,6 +31,8 @@ impl Flags {
     pub const ECT1: Flags = Flags(1024);
     /// With [`Flags::COUNTED`]: the first counter of the AccECN option is that of ECT(1) (order 1 of RFC 9768 §3.2.3).
     pub const ECT1_FIRST: Flags = Flags(2048);
+    /// A write of the application ends in it (PSH of RFC 9293 §3.9.1.2); only where the receiver heeds that.
+    pub const PUSH: Flags = Flags(4096);
 
     /// Whether all of `other` are set.
     pub const fn has(self, other: Flags) -> bool {

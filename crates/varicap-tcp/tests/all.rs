@@ -14,6 +14,7 @@ mod linux_timer;
 mod moderation;
 mod pacing;
 mod properties;
+mod pushed;
 mod ratcp;
 mod rate_adaptive;
 mod reservation;

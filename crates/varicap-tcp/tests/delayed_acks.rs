@@ -166,6 +166,25 @@ fn a_short_segment_is_acknowledged_as_soon_as_it_is_read() {
     assert!(answer(&mut unread, ms(0), &short(0, 0, 999)).is_empty());
 }
 
+/// Linux since 6.6 (`tcp_measure_rcv_mss`): the end of a write is the end of what there is to say, whatever its size.
+#[test]
+fn a_full_segment_with_which_a_write_ends_is_acknowledged_as_soon_as_it_is_read() {
+    let pushed = |number| Segment { flags: Flags::PUSH, ..data(number) };
+    let policy = DelayedAck { pushed_at_once: true, ..plain() };
+    let mut receiver = with(policy);
+    assert!(answer(&mut receiver, ms(0), &data(0)).is_empty());
+    assert_eq!(answer(&mut receiver, ms(0), &data(1)).len(), 1);
+    assert_eq!(answer(&mut receiver, ms(1), &pushed(2)).len(), 1);
+    assert!(answer(&mut receiver, ms(2), &data(3)).is_empty());
+    // Data that goes the other way may carry it.
+    receiver.acknowledge(ms(3));
+    assert!(answer(&mut receiver, ms(4), &pushed(4)).is_empty());
+    let mut unread = with(policy);
+    unread.read_on_demand();
+    assert!(answer(&mut unread, ms(0), &pushed(0)).is_empty(), "nobody has read it");
+    assert!(answer(&mut with(plain()), ms(0), &pushed(0)).is_empty(), "the standard waits for a second one");
+}
+
 /// When the acknowledgement of the last segment is due, if each comes alone [ms after it].
 fn delay_after(policy: DelayedAck, arrivals: &[u64]) -> f64 {
     let mut receiver = with(policy);

@@ -297,6 +297,7 @@ fn policies() -> impl Strategy<Value = DelayedAck> {
         quick,
         count_bytes: switches[0],
         short_at_once: switches[1],
+        pushed_at_once: switches[1],
         sack_compression: switches[2].then_some(Span::from_millis(1)),
         hertz: switches[3].then_some(250),
         ..DelayedAck::default()

@@ -218,6 +218,8 @@ pub mod ipv4 {
     /// The part of a TCP header that the packet log needs in addition to [`Headers`].
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     pub struct Tcp {
+        /// The flag with which a write of the sender's application ends.
+        pub psh: bool,
         /// The ECN echo flag.
         pub ece: bool,
         /// The flag by which a sender reports that it has reduced its window.
@@ -249,6 +251,7 @@ pub mod ipv4 {
         let header = packet.get(usize::from(packet[0] & 15) * 4..)?;
         let flags = *header.get(13)?;
         let mut tcp = Tcp {
+            psh: flags & 0x08 != 0,
             ece: flags & 0x40 != 0,
             cwr: flags & 0x80 != 0,
             ae: header[12] & 1 != 0,

@@ -144,6 +144,7 @@ fn flags_of(headers: &ipv4::Headers, tcp: &ipv4::Tcp, ecn: u8) -> Flags {
     let all = [
         (headers.is_syn, Flags::SYN),
         (headers.acknowledged.is_some(), Flags::ACK),
+        (tcp.psh, Flags::PUSH),
         (tcp.ece, Flags::ECE),
         (tcp.cwr, Flags::CWR),
         (tcp.ae, Flags::AE),

@@ -390,6 +390,12 @@ class LinuxTimer(Part):
 
     Default: true.
     """
+    long_first: bool | None = None
+    """Whether of the timers that the wheel fires in one tick the longest are first, a nanosecond before those of the
+    next finer step: that is the order of Linux on a single processor.
+
+    With several each has a wheel of its own, and their ticks are apart. Default: false, in the order of the flows.
+    """
     linear_syn_timeouts: int | None = None
     """How often a SYN times out before its RTO begins to double.
 
@@ -478,6 +484,13 @@ class DelayedAck(Part):
     the sender had to say; the second one where data that goes the other way may carry the acknowledgement.
 
     Default: false (Linux: true).
+    """
+    pushed_at_once: bool | None = None
+    """Whether a full-sized segment with which a write of the application ends (PSH, RFC 9293 §3.9.1.2) is acknowledged
+    as soon as the application there has read it, too, unless data that goes the other way may carry the
+    acknowledgement: of a source that writes packet by packet each packet is.
+
+    Default: false (Linux since 6.6: true).
     """
     sack_compression: Span | None = None
     """Out-of-order data beyond the third segment since data last came in order is acknowledged together, after this or

@@ -33,6 +33,8 @@ pub(super) struct Delay {
     pub(super) spared: Option<u64>,
     /// Whether a segment shorter than the MSS is acknowledged at once, and whether one waits nevertheless.
     ends_at_once: bool,
+    /// Whether a full-sized segment in which a write ends is, too.
+    pushed_at_once: bool,
     end_waits: bool,
     /// Data goes the other way as an answer: acknowledgements wait for it (Linux's ping-pong mode).
     answers: bool,
@@ -82,6 +84,7 @@ impl Delay {
             most_quick: policy.quick,
             spared: policy.count_bytes.then(|| u64::from(policy.segments.max(1) - 1) * mss),
             ends_at_once: policy.short_at_once,
+            pushed_at_once: policy.pushed_at_once,
             end_waits: false,
             answers: false,
             delay: whole(policy.timeout),
@@ -244,11 +247,16 @@ impl Delay {
         self.quick = self.quick.max(granted.min(most).min(self.most_quick));
     }
 
-    /// Whether a segment of `len` bytes, which the application has read, is acknowledged because it ends what the sender had
+    /// Whether a segment, which the application has read, is acknowledged because it ends what the sender had
     /// to say. If answers are expected, one may carry the acknowledgement of the first such segment.
     #[inline]
-    pub(super) fn is_end(&mut self, len: u32) -> bool {
-        if !self.ends_at_once || u64::from(len) >= self.mss {
+    pub(super) fn is_end(&mut self, segment: &Segment) -> bool {
+        if u64::from(segment.len) >= self.mss {
+            let is_pushed = self.pushed_at_once && segment.flags.has(Flags::PUSH);
+            self.end_waits |= is_pushed;
+            return is_pushed && !self.answers;
+        }
+        if !self.ends_at_once {
             return false;
         }
         let is_second = std::mem::replace(&mut self.end_waits, true);

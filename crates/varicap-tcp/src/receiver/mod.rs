@@ -209,7 +209,7 @@ impl Receiver {
             Some(bytes) => end - self.last_ack > bytes,
             None => self.unacknowledged >= self.ack_every,
         };
-        if is_full || reads && delay.is_end(segment.len) || delay.is_quick() {
+        if is_full || reads && delay.is_end(segment) || delay.is_quick() {
             self.ack_due = true;
         } else if let Some(deadline) = delay.deadline(self.ack_at) {
             self.ack_at = deadline;

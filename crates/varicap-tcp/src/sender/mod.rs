@@ -24,6 +24,7 @@ use std::num::NonZeroU16;
 
 use varicap_units::{Amount, Bytes, Rate, Span, Stream, Time, Work};
 
+use crate::ack_policy::AckPolicy;
 use crate::config::{Nagle, TcpConfig, WindowProbe};
 use crate::congestion::{CongestionControl, Controller, Counting, Halving, Start, Window};
 use crate::pacing::Pace;
@@ -31,6 +32,7 @@ use crate::place::Place;
 use crate::recovery::{Beliefs, LossRecovery, Order, Reduction as ReductionChoice, Space, State};
 use crate::reservation::Reservation;
 use crate::segment::OPTION_TIMESTAMPS;
+use crate::writes::Writes;
 use alarm::Alarm;
 use ecn::Ecn;
 use handshake::Handshake;
@@ -128,6 +130,9 @@ pub struct Sender {
     written: u64,
     /// The application will offer no more.
     closed: bool,
+    /// Whether the receiver is told where writes end, and where those of the application do, if any does.
+    pushes: bool,
+    writes: Option<Box<Writes>>,
     offer: Offer,
     max_window: u64,
     /// When `timer` fires.
@@ -218,6 +223,8 @@ impl Sender {
             space: Space { una: 0, nxt: 0, max: 0, mss },
             written: 0,
             closed: false,
+            pushes: matches!(&config.ack, AckPolicy::Delayed(policy) if policy.pushed_at_once),
+            writes: None,
             offer: Offer::new(if config.handshake { 0 } else { offer }, offer),
             max_window: in_bytes(config.max_window, config).as_u64().clamp(mss, NO_LIMIT),
             alarm: Alarm::off(),
@@ -267,6 +274,9 @@ impl Sender {
         if self.window.measures_rates() {
             self.note_gap();
         }
+        if self.pushes && bytes != Bytes::MAX {
+            self.writes.get_or_insert_default().add(self.written, bytes, self.space.una);
+        }
         self.written = self.written.saturating_add(bytes.as_u64());
         self.release.refill();
     }
@@ -274,6 +284,9 @@ impl Sender {
     /// The application takes back what has not been sent yet.
     pub fn withdraw(&mut self) {
         self.written = self.written.min(self.space.max);
+        if let Some(writes) = &mut self.writes {
+            writes.cut(self.written);
+        }
         debug_assert!(self.space.nxt <= self.written, "more was sent than offered");
     }
 

@@ -340,6 +340,7 @@ impl Sender {
 
     #[inline]
     fn finish(&mut self, now: Time, seq: u64, len: u64, flags: Flags) -> Outgoing {
+        let flags = if self.writes.is_none() { flags } else { flags.with(self.push_flag(seq, seq + len)) };
         let is_full = len == self.space.mss;
         let wire_size = if is_full { self.full_size.get() } else { wire_size(len, self.overhead) };
         self.account(now, wire_size);
@@ -352,6 +353,13 @@ impl Sender {
             self.alarm.set(self.sampling.rtt.deadline(now));
         }
         Outgoing { seq, len: len as u32, wire_size: nonzero(wire_size), flags }
+    }
+
+    /// Says whether a write of the application ends in a segment.
+    #[inline(never)]
+    fn push_flag(&self, from: u64, to: u64) -> Flags {
+        let end = self.writes.as_ref().and_then(|writes| writes.end_after(from));
+        if end.is_some_and(|end| end <= to) { Flags::PUSH } else { Flags::default() }
     }
 
     #[inline]

@@ -34,6 +34,10 @@ pub struct LinuxTimer {
     /// Whether a timer fires where Linux's timer wheel does: in the next tick and, the longer it is, at coarser steps (32 ms
     /// above 252 ms, 256 ms above 2 s). Default: true.
     pub wheel: bool,
+    /// Whether of the timers that the wheel fires in one tick the longest are first, a nanosecond before those of the next finer
+    /// step: that is the order of Linux on a single processor. With several each has a wheel of its own, and their ticks are apart.
+    /// Default: false, in the order of the flows.
+    pub long_first: bool,
     /// How often a SYN times out before its RTO begins to double. Default: 4 (net.ipv4.tcp_syn_linear_timeouts; RFC 6298
     /// doubles at once: 0).
     pub linear_syn_timeouts: u32,
@@ -47,6 +51,7 @@ impl Default for LinuxTimer {
             maximum: Span::from_secs(120),
             hertz: 250,
             wheel: true,
+            long_first: false,
             linear_syn_timeouts: 4,
         }
     }
@@ -81,6 +86,7 @@ pub(super) struct Rule {
     initial: u64,
     maximum: u64,
     wheel: bool,
+    long_first: bool,
     linear_syn_timeouts: u32,
 }
 
@@ -98,6 +104,7 @@ impl Rule {
             initial: tick.round_up(config.initial.as_nanos()),
             maximum: tick.round_up(config.maximum.as_nanos()),
             wheel: config.wheel,
+            long_first: config.long_first,
             linear_syn_timeouts: config.linear_syn_timeouts,
         }
     }
@@ -171,19 +178,31 @@ impl super::Rule for Rule {
     fn on_clock(&self, now: Time, rto: Span) -> Time {
         let ticks = self.tick.whole_up(rto.as_nanos());
         let clock = self.tick.whole(now.as_nanos());
-        let fires = on_wheel(clock + ticks, ticks);
-        Time::from_nanos(fires.saturating_mul(self.tick.step))
+        let shift = shift_of(ticks);
+        let fires = on_wheel(clock + ticks, shift);
+        let rank = if self.long_first { u64::from((MOST_SHIFT - shift) / SHIFT) } else { 0 };
+        Time::from_nanos(fires.saturating_mul(self.tick.step).saturating_add(rank))
     }
 }
 
-/// The tick at which a timer fires that is due at tick `due`, `ticks` from now. A wheel has 63 slots, the next one slots of
-/// eight times the length; a slot fires when it is over, so that no timer is early.
+/// By so many bits more the slots of a wheel are longer than those of the one before, and those of the last one at most [bits].
+const SHIFT: u32 = 3;
+const MOST_SHIFT: u32 = 24;
+
+/// How long the slots are of the wheel in which a timer waits for `ticks`, as a power of two [bits]. A wheel has 63 slots.
 #[inline]
-fn on_wheel(due: u64, ticks: u64) -> u64 {
+fn shift_of(ticks: u64) -> u32 {
     let mut shift = 0;
-    while ticks >> shift >= 63 && shift < 24 {
-        shift += 3;
+    while ticks >> shift >= 63 && shift < MOST_SHIFT {
+        shift += SHIFT;
     }
+    shift
+}
+
+/// The tick at which a timer fires that is due at tick `due`, in a slot of that length: when it is over, so that no timer is
+/// early.
+#[inline]
+fn on_wheel(due: u64, shift: u32) -> u64 {
     ((due >> shift) + 1) << shift
 }
 
@@ -195,7 +214,7 @@ mod tests {
     fn a_timer_is_never_early_and_at_most_a_slot_late() {
         for ticks in [1, 10, 62, 63, 100, 503, 504, 2_000, 4_031, 4_032, 30_000] {
             for clock in [0, 1, 7, 8, 63, 64, 1_001, 123_457] {
-                let fires = on_wheel(clock + ticks, ticks);
+                let fires = on_wheel(clock + ticks, shift_of(ticks));
                 let slot = if ticks < 63 {
                     1
                 } else if ticks < 504 {
@@ -210,5 +229,23 @@ mod tests {
                 assert_eq!(fires % slot, 0);
             }
         }
+    }
+
+    #[test]
+    fn of_the_timers_of_one_tick_the_longest_is_first_if_that_is_asked_for() {
+        use super::super::Rule as _;
+
+        // The 96th tick ends a slot of both wheels: an RTO of 300 ms, a probe of 40 ms.
+        let at = |long_first| {
+            let rule = Rule::new(&LinuxTimer { long_first, ..LinuxTimer::default() });
+            let [long, short] = [(60, 300), (340, 40)].map(|(now, wait)| {
+                rule.on_clock(Time::ZERO + Span::from_millis(now), Span::from_millis(wait))
+            });
+            (long, short)
+        };
+        let tick = Time::ZERO + Span::from_millis(384);
+        assert_eq!(at(false), (tick, tick));
+        let (long, short) = at(true);
+        assert!(tick < long && long < short && short < tick + Span::from_micros(1), "{long:?}, {short:?}");
     }
 }

@@ -14,7 +14,7 @@ use varicap_engine::{Application, Beginning, Offer, Openings};
 use varicap_experiment::measure::{FlowMeter, SenderTotals};
 use varicap_experiment::series::SenderState;
 use varicap_experiment::{FlowSpec, Network};
-use varicap_tcp::State;
+use varicap_tcp::{State, Writes};
 use varicap_units::{Bytes, Rate, Span, Streams, Time};
 
 use self::datagrams::Datagrams;
@@ -65,6 +65,8 @@ struct Outbox {
     offered: u64,
     /// Offered bytes that the kernel has taken.
     written: u64,
+    /// Where the writes end with which they were offered.
+    writes: Writes,
     /// Nothing more will be offered.
     is_ending: bool,
     /// The socket's sending direction has been closed.
@@ -76,10 +78,23 @@ impl Outbox {
     fn take(&mut self, offer: Offer) {
         debug_assert!(!self.has_ended || !matches!(offer, Offer::Write(_)), "{offer:?} after the end");
         match offer {
-            Offer::Write(bytes) => self.offered = self.offered.saturating_add(bytes.as_u64()),
-            Offer::Withdraw => self.offered = self.written,
+            Offer::Write(bytes) => {
+                self.writes.add(self.offered, bytes, self.written);
+                self.offered = self.offered.saturating_add(bytes.as_u64());
+            }
+            Offer::Withdraw => {
+                self.offered = self.written;
+                self.writes.cut(self.offered);
+            }
             Offer::End => self.is_ending = true,
         }
+    }
+
+    /// How much is written at once: what is left of a write of the application, so that segments end where its writes do and
+    /// say so (PSH), but no more than `most` [B].
+    fn next_write(&self, most: usize) -> usize {
+        let end = self.writes.end_after(self.written).unwrap_or(u64::MAX).min(self.offered);
+        usize::try_from(end - self.written).unwrap_or(usize::MAX).min(most)
     }
 
     /// Data that is offered but not written yet [B].
@@ -356,19 +371,17 @@ impl Endpoints {
 
     /// Writes the offered data to the socket, as far as there is room.
     fn write(&mut self, slot: u32) -> Result<(), TestbedError> {
-        /// The maximum amount of data written at a time, so that no connection keeps the others waiting [B].
-        const MOST_AT_ONCE: usize = 8;
+        /// The maximum amount of data written in a row, so that no connection keeps the others waiting [B].
+        const MOST_IN_A_ROW: usize = 8 * CHUNK;
         let Some(connection) = &mut self.connections[slot as usize] else { return Ok(()) };
-        let mut is_full = false;
-        for _ in 0..MOST_AT_ONCE {
-            let left = connection.outbox.left();
-            if left == 0 || is_full {
-                break;
-            }
-            match sys::send(&connection.sender, &ZEROS[..CHUNK.min(left as usize)]) {
+        let (mut is_full, mut in_a_row) = (false, 0);
+        while !is_full && in_a_row < MOST_IN_A_ROW && connection.outbox.left() > 0 {
+            let length = connection.outbox.next_write(CHUNK);
+            match sys::send(&connection.sender, &ZEROS[..length]) {
                 Ok(count) => {
                     connection.outbox.written += count as u64;
-                    is_full = count < CHUNK.min(left as usize);
+                    in_a_row += count;
+                    is_full = count < length;
                 }
                 Err(error) if sys::is_again(&error) => is_full = true,
                 // Not connected yet, or gone.

@@ -77,6 +77,7 @@ ACKNOWLEDGEMENTS = {"tcp.ack"} | table(
     "quick",
     "count_bytes",
     "short_at_once",
+    "pushed_at_once",
     "sack_compression",
     "autotuning",
     "hertz",

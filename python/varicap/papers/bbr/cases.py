@@ -251,8 +251,9 @@ def a14(seed: int) -> Case:
     """Correctly Managing Sub-Packet BDPs."""
     values = {}
     for claim, quanta in (("A14-four-alone", 0), ("A14-four", 3)):
-        # Linux's receiver waits 40 ms, less than a segment takes here, and would acknowledge each.
-        delayed = {"delayed": {"segments": 2, "timeout": "200 ms"}}
+        # Linux's receiver waits 40 ms, less than a segment takes here, and would acknowledge each; so would it the ends
+        # of the pieces in which the trial writes.
+        delayed = {"delayed": {"segments": 2, "timeout": "200 ms", "pushed_at_once": False}}
         congestion = {"bbr3": {"offload_quanta": quanta}}
         trial = Trial(
             seed, rate_bps=200e3, delay_s=0.01, buffer=1000.0, settings={"congestion": congestion, "ack": delayed}

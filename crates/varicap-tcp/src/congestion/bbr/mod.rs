@@ -371,6 +371,17 @@ impl Bbr {
         }
     }
 
+    /// What the handshake took is the first least RTT, as of when data left: a SYN waits for no full packet to be served.
+    /// Source: [bbr1, §4.3.1] (BBROnConnectionInit), Linux (bbr_init).
+    fn begin_min_rtt(&mut self, ack: &AckSample, rs: &Sample) {
+        if self.min_rtt == Span::MAX
+            && let Some(least) = ack.min_rtt
+        {
+            let began = Time::ZERO + (rs.now - Time::ZERO).saturating_sub(rs.rtt.unwrap_or(Span::ZERO));
+            (self.min_rtt, self.min_rtt_stamp, self.is_settled) = (least, began, false);
+        }
+    }
+
     /// [bbr1, §4.1.2.3, §4.3.5] (BBRUpdateRTprop, BBRCheckProbeRTT).
     fn update_min_rtt(&mut self, rs: &Sample) {
         // What has not been measured yet cannot be out of date, whenever the connection opened.
@@ -435,6 +446,7 @@ impl CongestionControl for Bbr {
         self.update_cycle_phase(&rs);
         self.check_full_pipe(&rs);
         self.check_drain(&rs);
+        self.begin_min_rtt(ack, &rs);
         self.update_min_rtt(&rs);
         if let (false, Some(smoothed)) = (self.has_seen_rtt, ack.smoothed_rtt) {
             self.init_pacing_rate(smoothed);

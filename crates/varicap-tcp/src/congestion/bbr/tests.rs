@@ -12,6 +12,8 @@ struct Path {
     delivered: u64,
     /// How long pacing holds the next segment back.
     held: Span,
+    /// The least round trip that the connection has seen.
+    least: Option<Span>,
 }
 
 impl Path {
@@ -23,7 +25,7 @@ impl Path {
             initial_ssthresh: Bytes::MAX,
             counting: Counting::Acks,
         };
-        Path { bbr: Bbr::new(&start), now: Time::ZERO, delivered: 0, held: Span::ZERO }
+        Path { bbr: Bbr::new(&start), now: Time::ZERO, delivered: 0, held: Span::ZERO, least: None }
     }
 
     /// A round trip passes in which `packets` are delivered and `lost` are lost, after which `in_flight` are in flight.
@@ -48,6 +50,7 @@ impl Path {
             in_flight: volume(in_flight + packets),
             in_recovery: self.bbr.is_recovering,
             smoothed_rtt: Some(RTT),
+            min_rtt: self.least,
             rate: Some(rate),
             progress: Some(Progress {
                 in_flight: volume(in_flight),
@@ -170,6 +173,19 @@ fn a_phase_ends_by_what_will_be_in_flight_when_pacing_lets_more_leave() {
     // A gain of 1.25 is to reach 126 packets, with room 134: 132, and a quantum of two. A packet takes 1 ms.
     assert!(!ends(Span::from_millis(5)));
     assert!(ends(Span::ZERO));
+}
+
+/// A SYN takes no time to be served.
+#[test]
+fn the_first_least_round_trip_is_that_of_the_handshake() {
+    let mut path = Path::new();
+    path.least = Some(RTT / 2);
+    path.round(10, 10, 0);
+    assert_eq!((path.bbr.min_rtt, path.bbr.min_rtt_stamp < path.now), (RTT / 2, true));
+    // Later ones are its own, over its own window.
+    path.least = Some(RTT / 4);
+    path.round(20, 20, 0);
+    assert_eq!(path.bbr.min_rtt, RTT / 2);
 }
 
 #[test]
