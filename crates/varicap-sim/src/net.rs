@@ -273,9 +273,15 @@ impl Net {
         self.hops[link].meter.totals(now)
     }
 
-    /// Sends the segments that the sender of a connection may send now.
+    /// As [`Net::send_at_once`], off the fast path.
     #[inline(never)]
     pub fn send_data(&mut self, now: Time, connection: &mut Connection) {
+        self.send_at_once(now, connection);
+    }
+
+    /// Sends the segments that the sender of a connection may send now.
+    #[inline(always)]
+    pub fn send_at_once(&mut self, now: Time, connection: &mut Connection) {
         loop {
             let (slot, place) = self.traffic.segments.vacant();
             let left = connection.sender.poll_into(now, place);

@@ -81,8 +81,8 @@ pub struct Scheduler {
     once: Wake,
     /// The others that come once.
     once_more: BinaryHeap<Reverse<Wake>>,
-    /// The earliest of `heap` and `once`.
-    rest: Wake,
+    /// When the earliest of `heap` and `once` comes.
+    rest_at: Time,
     /// The instant that is being handled; no node is woken before it. Only kept where assertions are on.
     #[cfg(debug_assertions)]
     now: Time,
@@ -102,7 +102,7 @@ impl Scheduler {
             place: vec![ABSENT; nodes],
             once: NONE,
             once_more: BinaryHeap::new(),
-            rest: NONE,
+            rest_at: Time::NEVER,
             #[cfg(debug_assertions)]
             now: Time::ZERO,
         }
@@ -120,9 +120,8 @@ impl Scheduler {
         debug_assert!(end <= LAST, "what never comes would come by {end:?}");
         // The earliest time first, and whose it is afterwards: that takes less than keeping both along the way.
         let at = earliest(self.busy);
-        if time_of(self.rest) < at {
-            let at = time_of(self.rest);
-            return (at <= end).then_some((at, node_of(self.rest)));
+        if self.rest_at < at {
+            return (self.rest_at <= end).then(|| (self.rest_at, node_of(self.heap[0].min(self.once))));
         }
         if at > end {
             return None;
@@ -134,11 +133,22 @@ impl Scheduler {
         Some(self.first_of_group(place, at))
     }
 
-    #[inline(never)]
+    /// Whether `at` is before every wake.
+    #[inline]
+    pub fn is_before_all(&self, at: Time) -> bool {
+        at < self.rest_at && at < earliest(self.busy)
+    }
+
+    /// The first wake, which comes at `at`, is in group number `group`.
+    #[inline]
     fn first_of_group(&self, group: usize, at: Time) -> (Time, NodeId) {
         let node = NodeId::numbered((group * BUSY + place_of(at, self.groups[group])) as u32);
+        if self.rest_at > at {
+            return (at, node);
+        }
         // Not all of so many are links: at the same instant a wake that comes once may be that of a lower node.
-        if self.rest < wake_of(node, at) { (at, node_of(self.rest)) } else { (at, node) }
+        let rest = self.heap[0].min(self.once);
+        (at, node.min(node_of(rest)))
     }
 
     /// The node of the earliest wake that is kept sorted and may move, if there is one: a timer's.
@@ -147,27 +157,10 @@ impl Scheduler {
         if self.len > 0 { Some(node_of(self.heap[0])) } else { None }
     }
 
-    /// Sets the wake of a node that is kept outside the heap; false if it is not one.
-    #[inline]
-    fn set_kept(&mut self, node: NodeId, set: impl FnOnce(Time) -> Time) -> bool {
-        let index = node.index();
-        if index < self.plain {
-            self.busy[index] = set(self.busy[index]);
-            return true;
-        }
-        if index >= self.kept {
-            return false;
-        }
-        let group = &mut self.groups[index / BUSY];
-        group[index % BUSY] = set(group[index % BUSY]);
-        self.busy[index / BUSY] = earliest(*group);
-        true
-    }
-
     /// Wakes that are kept sorted have changed.
     #[inline]
     fn note_sorted(&mut self) {
-        self.rest = self.heap[0].min(self.once);
+        self.rest_at = time_of(self.heap[0]).min(time_of(self.once));
     }
 
     /// Notes that the wakes at `now` are about to be handled, and asserts that time does not go back.
@@ -191,16 +184,17 @@ impl Scheduler {
         self.assert_not_past(node, at);
         match self.busy.get_mut(node.index()) {
             Some(wake) if node.index() < self.plain => *wake = at,
-            _ => self.wake_other(node, at),
+            _ if node.index() < self.kept => self.wake_in_group(node.index(), at),
+            _ => self.wake_sorted(node, at),
         }
     }
 
-    /// As [`Scheduler::wake`], of a node that is not in `busy` itself.
-    #[inline(never)]
-    fn wake_other(&mut self, node: NodeId, at: Time) {
-        if !self.set_kept(node, |_| at) {
-            self.wake_sorted(node, at);
-        }
+    /// Sets the wake of a node that is kept in a group.
+    #[inline]
+    fn wake_in_group(&mut self, index: usize, at: Time) {
+        let group = &mut self.groups[index / BUSY];
+        group[index % BUSY] = at;
+        self.busy[index / BUSY] = earliest(*group);
     }
 
     /// Wakes the node at `at` in addition to its pending wake; [`Scheduler::polled`] ends it.
@@ -208,11 +202,18 @@ impl Scheduler {
     pub fn wake_once(&mut self, node: NodeId, at: Time) {
         self.assert_not_past(node, at);
         let wake = wake_of(node, at);
-        if self.once != NONE {
-            self.once_more.push(Reverse(wake.max(self.once)));
+        if self.once == NONE {
+            self.once = wake;
+        } else {
+            self.wake_once_more(wake);
         }
+        self.rest_at = self.rest_at.min(at);
+    }
+
+    #[inline(never)]
+    fn wake_once_more(&mut self, wake: Wake) {
+        self.once_more.push(Reverse(wake.max(self.once)));
         self.once = self.once.min(wake);
-        self.rest = self.rest.min(wake);
     }
 
     /// The node has been woken at `now`: ends the wake that comes once then, if there is one.
@@ -265,8 +266,14 @@ impl Scheduler {
     #[inline]
     pub fn wake_by(&mut self, node: NodeId, at: Time) {
         self.assert_not_past(node, at);
-        if self.set_kept(node, |due| due.min(at)) {
+        let index = node.index();
+        if index < self.plain {
+            self.busy[index] = self.busy[index].min(at);
             return;
+        }
+        if index < self.kept {
+            let pending = self.groups[index / BUSY][index % BUSY];
+            return self.wake_in_group(index, pending.min(at));
         }
         let place = self.place_of(node);
         if place == ABSENT {
@@ -279,6 +286,7 @@ impl Scheduler {
         }
     }
 
+    #[inline(never)]
     fn wake_sorted(&mut self, node: NodeId, at: Time) {
         let place = self.place_of(node);
         if place == ABSENT || at.is_never() {
@@ -460,6 +468,19 @@ mod tests {
     }
 
     #[test]
+    fn what_comes_at_the_same_instant_as_a_wake_is_not_before_all() {
+        for links in [1, 5] {
+            let mut scheduler = Scheduler::new(8, links);
+            assert!(scheduler.is_before_all(at(9)));
+            scheduler.wake_once(node(7), at(5));
+            scheduler.wake(node(0), at(6));
+            assert_eq!([4, 5, 6].map(|when| scheduler.is_before_all(at(when))), [true, false, false]);
+            scheduler.end_once(node(7), at(5));
+            assert_eq!([5, 6].map(|when| scheduler.is_before_all(at(when))), [true, false]);
+        }
+    }
+
+    #[test]
     fn polling_makes_a_wake_to_come_only_earlier() {
         let mut scheduler = Scheduler::new(1, 1);
         scheduler.wake(node(7), at(9));
@@ -507,6 +528,7 @@ mod tests {
                 }
                 let least = model.iter().map(|(&node, &when)| (at(when), node)).min();
                 prop_assert_eq!(scheduler.first(), least);
+                prop_assert_eq!(scheduler.is_before_all(at(when)), least.is_none_or(|(first, _)| at(when) < first));
             }
         }
     }

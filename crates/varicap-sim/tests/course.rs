@@ -71,6 +71,26 @@ fn pauses_anywhere_change_nothing() {
     }
 }
 
+/// Senders whose answers are held back at random, on links that plan their departures: most answers come next after what
+/// they answer, and then are no wake of their own.
+#[test]
+fn pauses_change_nothing_between_what_arrives_and_its_answer() {
+    let scenario = "duration = '2 s'\n[topology.dumbbell.forward]\ncapacity = '10 Mbit/s'\ndelay = '5 ms'\n[flows.a]\n\
+        count = 3\njitter = '700 us'\ntcp.ack = 'every'\n[flows.b]\napp = { transfer = { size = '400 kB' } }\njitter = '1 ms'\n";
+    let scenario = Scenario::from_toml(scenario, "test.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
+    let network = scenario.networks(&mut |name| Err(format!("no file {name} in a test"))).unwrap().remove(0);
+    let whole = run(&network, 3, 0, &Options::default(), &mut |_| true).unwrap();
+    assert!(whole.events > 4_000 && whole.links[0].dropped_packets > 0);
+    for every in [Span::from_nanos(98_765), Span::from_millis(3)] {
+        let mut course = Course::begin(&network, 3, 0, &Options::default());
+        while course.now() < Time::ZERO + network.duration {
+            let until = course.now() + every;
+            assert!(course.run_until(until, &mut |_| true));
+        }
+        assert_eq!(format!("{:?}", course.finish(&network).0), format!("{whole:?}"), "every {every}");
+    }
+}
+
 #[test]
 #[should_panic(expected = "has come to its end")]
 fn half_a_run_has_no_result() {

@@ -142,7 +142,7 @@ impl<F: Frame> Pipe<F> {
             return None;
         }
         let number = self.line.first();
-        let Planned { leaves, arrived, frame } = self.line.pop()?;
+        let Planned { leaves, arrived, frame } = self.line.take_first()?;
         self.due = self.line.get(number + 1).map_or(Time::NEVER, |next| next.leaves + self.delay);
         if number == self.held {
             self.held += 1;

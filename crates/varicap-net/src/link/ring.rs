@@ -70,10 +70,17 @@ impl<T: Clone> Ring<T> {
         self.end = end + 1;
     }
 
-    /// Takes the first entry. Its slot keeps a copy until another one comes to it.
-    #[inline(always)]
+    /// Takes the first entry, if there is one. Its slot keeps a copy until another one comes to it.
+    #[cfg(test)]
     pub fn pop(&mut self) -> Option<T> {
-        let entry = self.get(self.first)?.clone();
+        if self.len() == 0 { None } else { self.take_first() }
+    }
+
+    /// The same of a ring that is not empty.
+    #[inline(always)]
+    pub fn take_first(&mut self) -> Option<T> {
+        debug_assert!(self.len() > 0, "there is no first entry");
+        let entry = self.slots.get(self.slot(self.first))?.clone();
         self.first += 1;
         Some(entry)
     }

@@ -22,6 +22,9 @@ use crate::packet::Packet;
 pub use policies::{Policies, Timetable};
 pub use source::{FeedbackNode, Source};
 
+/// Events between two questions whether to go on.
+const EVENTS_BETWEEN_QUESTIONS: u64 = 1 << 16;
+
 /// Links, wires, sources and connections of one run.
 pub struct World {
     net: Net,
@@ -35,8 +38,11 @@ pub struct World {
     feedback: Option<FeedbackNode>,
     /// Connections that an advertised rate has just reached, with that rate; kept to reuse its allocation.
     heard: Vec<(u32, Rate)>,
-    /// Events handled so far.
+    /// Events handled so far, and after how many somebody is asked whether to go on.
     events: u64,
+    asks_after: u64,
+    /// Up to and including when events are handled now.
+    end: Time,
     /// More is in use than a cache holds: what comes next begins to be loaded.
     foresees: bool,
 }
@@ -64,6 +70,8 @@ impl World {
             feedback,
             heard: Vec::new(),
             events: 0,
+            asks_after: EVENTS_BETWEEN_QUESTIONS,
+            end: Time::ZERO,
             foresees: false,
         }
     }
@@ -71,13 +79,14 @@ impl World {
     /// Handles every event up to and including `end`. `go_on` is called every so often, and stops the run by returning
     /// false; returns whether the run reached `end`.
     pub fn run_until(&mut self, end: Time, go_on: &mut dyn FnMut(Time) -> bool) -> bool {
-        const EVENTS_BETWEEN_QUESTIONS: u64 = 1 << 16;
+        self.end = end;
         while let Some((now, node)) = self.net.scheduler.first_by(end) {
             #[cfg(debug_assertions)]
             self.net.scheduler.reach(now);
             self.step(now, node);
             self.events += 1;
-            if self.events.is_multiple_of(EVENTS_BETWEEN_QUESTIONS) {
+            if self.events >= self.asks_after {
+                self.asks_after = self.events + EVENTS_BETWEEN_QUESTIONS;
                 self.foresees = self.is_crowd() || self.net.is_long();
                 if !go_on(now) {
                     return false;
@@ -148,7 +157,7 @@ impl World {
         while due <= now
             && let Some(packet) = self.net.poll_link(now, link)
         {
-            self.forward(now, packet);
+            self.forward_slowly(now, packet);
             due = self.net.link_due(link);
         }
         if due <= now {
@@ -160,7 +169,7 @@ impl World {
     #[cold]
     fn poll_wire(&mut self, now: Time, node: NodeId, wire: usize) {
         while let Some(packet) = self.net.poll_wire(now, wire) {
-            self.forward(now, packet);
+            self.forward_slowly(now, packet);
         }
         let due = self.net.wire_due(wire);
         self.net.scheduler.wake(node, due);
@@ -178,6 +187,12 @@ impl World {
         } else {
             self.arrive_at_receiver(now, packet);
         }
+    }
+
+    /// As [`World::forward`], for all but the fast path.
+    #[inline(never)]
+    fn forward_slowly(&mut self, now: Time, packet: Packet) {
+        self.forward(now, packet);
     }
 
     fn arrive_datagram(&mut self, now: Time, packet: &Packet) {
@@ -209,24 +224,37 @@ impl World {
 
     #[inline(never)]
     fn arrive_at_sender(&mut self, now: Time, packet: Packet) {
-        let net = &mut self.net;
+        let (net, owner) = (&mut self.net, packet.owner());
         let segment = net.arrive(&packet);
-        let connection = &mut self.connections[packet.owner() as usize];
+        let connection = &mut self.connections[owner as usize];
         if !connection.awaits(&packet) {
             return;
         }
         let outcome = connection.sender.push(now, segment);
         self.observer.on_ack(connection, &outcome);
+        let mut held_until = None;
         match connection.hold_back(now) {
-            Answer::AtOnce => net.send_data(now, connection),
-            Answer::At(release) => net.scheduler.wake_once(net.nodes().connection(packet.owner()), release),
+            Answer::AtOnce => net.send_at_once(now, connection),
+            Answer::At(release) => held_until = Some(release),
             Answer::Held => {}
         }
         self.observer.on_window(connection, now);
         let due = connection.sender.wake_by();
-        net.wake_connection(packet.owner(), connection, due);
-        if connection.is_over() {
-            self.close(now, packet.owner());
+        net.wake_connection(owner, connection, due);
+        let is_over = connection.is_over();
+        if let Some(release) = held_until {
+            // Often nothing happens before: then it takes no wake, though it counts as an event.
+            let is_next = now < release && release <= self.end && net.scheduler.is_before_all(release);
+            if is_next && !is_over && connection.only_answers(release) {
+                self.events += 1;
+                #[cfg(debug_assertions)]
+                net.scheduler.reach(release);
+                return self.answer(release, owner);
+            }
+            net.scheduler.wake_once(net.nodes().connection(owner), release);
+        }
+        if is_over {
+            self.close(now, owner);
         }
     }
 
@@ -236,6 +264,7 @@ impl World {
     fn wake_connection(&mut self, now: Time, owner: u32) {
         let connection = &mut self.connections[owner as usize];
         if connection.only_answers(now) {
+            self.net.scheduler.end_once(self.net.nodes().connection(owner), now);
             return self.answer(now, owner);
         }
         if connection.wakes_sender(now) {
@@ -268,8 +297,7 @@ impl World {
         let connection = &mut self.connections[owner as usize];
         debug_assert!(!connection.receiver.is_due(now), "connection {owner} has to acknowledge at {now:?}");
         connection.release = Time::NEVER;
-        self.net.scheduler.end_once(self.net.nodes().connection(owner), now);
-        self.net.send_data(now, connection);
+        self.net.send_at_once(now, connection);
         self.observer.on_window(connection, now);
         let due = connection.wake_by();
         self.net.wake_connection(owner, connection, due);

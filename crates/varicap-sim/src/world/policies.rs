@@ -62,6 +62,7 @@ impl World {
     /// returns the instant of the decision. What happens at that instant before it has then happened.
     pub fn run_to_decision(&mut self, end: Time) -> Option<Time> {
         let (node, _) = self.policies()?;
+        self.end = end;
         while let Some((now, due)) = self.net.scheduler.first() {
             if now > end {
                 break;

@@ -41,6 +41,11 @@ impl Receiver {
             return false;
         }
         let known = usize::from(self.recent_count);
+        if known == 1 && self.recent[0].0 == merged.0 {
+            // Mostly it is the only one that grows.
+            self.recent[0] = merged;
+            return true;
+        }
         let near = &self.recent[..known.min(2)];
         let is_near = known < 2 || near.iter().any(|block| (merged.0..merged.1).contains(&block.0));
         self.report_first(merged);

@@ -171,6 +171,10 @@ impl Scoreboard {
     /// (`threshold` - 1) segments of SACKed bytes. Returns how much it newly finds to be lost [B].
     /// Source: RFC 6675 §4 (IsLost).
     pub(crate) fn find_lost(&mut self, una: u64, threshold: u32, mss: u64, list: &mut Found) -> u64 {
+        // While the last range grows, all below it mostly is lost already.
+        if self.ranges.back().is_none_or(|last| last.0 <= self.lost_edge) {
+            return 0;
+        }
         let enough = u64::from(threshold.saturating_sub(1)) * mss;
         let mut above = 0;
         for (count, &(start, end)) in self.ranges.iter().rev().take(threshold.max(1) as usize).enumerate() {

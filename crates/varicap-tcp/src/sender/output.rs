@@ -46,7 +46,7 @@ impl Sender {
     }
 
     /// As [`Sender::poll`], for a caller that keeps segments itself, and has it written to `place`.
-    #[inline]
+    #[inline(always)]
     pub fn poll_into(&mut self, now: Time, place: &mut Segment) -> Polled {
         self.note_poll(now);
         let Space { una, nxt, max, mss } = self.space;
@@ -279,7 +279,7 @@ impl Sender {
     }
 
     /// The next segment in sequence.
-    #[inline]
+    #[inline(always)]
     pub(super) fn emit(&mut self, now: Time, len: u64) -> Outgoing {
         let seq = self.space.nxt;
         let end = seq + len;
