@@ -19,7 +19,7 @@ from varicap.errors import MachineLacksError
 from varicap.report import fit as report
 from varicap.traces import Cellular, Opportunities, Rates, Satellite, TraceError
 from varicap.traces.fitting.goodness import goodness, runs_below
-from varicap.traces.fitting.hidden import Hidden
+from varicap.traces.fitting.hidden import Hidden, Law, fit_hidden
 from varicap.traces.fitting.simulated import path
 from varicap.traces.randomness import Source
 
@@ -59,6 +59,17 @@ def test_the_parameters_of_a_known_chain_lie_in_their_intervals() -> None:
             inside.append(low <= truth <= high)
     # Of 18 intervals at 95 %, four misses have a probability below 1.1 %.
     assert sum(inside) >= 15
+
+
+@pytest.mark.parametrize("law", ["normal", "poisson"])
+def test_rates_that_are_close_together_or_seldom_are_found(law: Law) -> None:
+    # Begun at quantiles alone, the two slow rates of the second path were one, and a fast one was two.
+    rates = np.array([13.0, 24.0, 137.0, 151.0, 165.0]) * (1 if law == "normal" else 20)
+    stay, share = 0.97, np.full(5, 0.2)
+    transition = np.full((5, 5), (1 - stay) / 4) + np.eye(5) * (stay - (1 - stay) / 4)
+    chain = Hidden(law, rates, np.full(5, 0.1), transition, share, 0.0, 3000)
+    for seed in (3, 5):
+        assert fit_hidden(path(chain, Source(seed)), 5, law).mean == pytest.approx(rates, rel=0.02)
 
 
 def test_the_mean_of_the_chain_is_that_of_the_trace() -> None:
