@@ -19,7 +19,7 @@ use crate::net::Net;
 use crate::observe::Observer;
 use crate::packet::Packet;
 
-pub use policies::{Policies, Timetable};
+pub use policies::{Decisions, Policies, Timetable};
 pub use source::{FeedbackNode, Source};
 
 /// Links, wires, sources and connections of one run.
@@ -225,8 +225,12 @@ impl World {
         self.observer.on_window(connection, now);
         let due = connection.sender.wake_by();
         net.wake_connection(packet.owner(), connection, due);
+        let asks = connection.asks;
         if connection.is_over() {
             self.close(now, packet.owner());
+        }
+        if asks {
+            self.ask(now, packet.owner());
         }
     }
 
