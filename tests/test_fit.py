@@ -72,6 +72,17 @@ def test_rates_that_are_close_together_or_seldom_are_found(law: Law) -> None:
         assert fit_hidden(path(chain, Source(seed)), 5, law).mean == pytest.approx(rates, rel=0.02)
 
 
+def test_a_state_that_carries_less_than_half_a_packet_is_an_outage() -> None:
+    off = np.zeros(10)
+    packets = np.tile(np.concatenate([np.full(20, 41.0), off, np.full(20, 20.5), off]), 20)
+    packets[25] = 0.3
+    trace = Rates(np.arange(len(packets), dtype=np.float64) * 0.1, packets * 12_000 / 0.1, len(packets) * 0.1)
+    found = traces.fit(trace, states=3)
+    assert found.rates_bps[0] == 0
+    assert '"0 bit/s"' in found.to_toml()
+    assert float(found.hidden.share @ found.rates_bps) == pytest.approx(traces.mean_rate_bps(trace), rel=1e-9)
+
+
 def test_the_mean_of_the_chain_is_that_of_the_trace() -> None:
     trace = traces.load(LTE)
     found = traces.fit(trace)

@@ -30,6 +30,8 @@ Law = Literal["normal", "poisson"]
 
 _LEAST_VARIANCE = 0.05
 """Of a state [packets²]: below it a normal law would describe one value, with a likelihood without bound."""
+_LEAST_CARRIED = 0.5
+"""By a state that is no outage, in all of its slots [packets]."""
 _LEAST_MEAN = 1e-3
 """Of a state [packets]: a Poisson law of mean 0 would make every other value impossible."""
 _ITERATIONS = 200
@@ -207,7 +209,7 @@ def _iterated(values: Array, first: Hidden) -> Hidden:
         model.fit(values[:, None])
         mean, variance = model.means_.ravel(), model.covars_.reshape(states)
     else:
-        model.lambdas_ = first.mean[:, None]
+        model.lambdas_ = np.maximum(first.mean, _LEAST_MEAN)[:, None]
         model.fit(np.rint(values).astype(np.int64)[:, None])
         mean = variance = model.lambdas_.ravel()
     mean = np.maximum(mean, _LEAST_MEAN)
@@ -247,7 +249,10 @@ def _as_cycle(found: Hidden, values: Array) -> Hidden:
     keep = keep[np.argsort(found.mean[keep], kind="stable")]
     state, steps = state[:, keep], steps[np.ix_(keep, keep)]
     times = state.sum(axis=0)
-    mean = (values @ state) / times
+    carried = values @ state
+    # Less than half a packet in all of its slots is none: the state is an outage.
+    whole = np.where(carried < _LEAST_CARRIED, 0.0, carried)
+    mean = whole * (carried.sum() / whole.sum()) / times
     spread = np.maximum((((values[:, None] - mean) ** 2) * state).sum(axis=0) / times, _LEAST_VARIANCE)
     variance = spread if found.law == "normal" else mean
     transition = steps / steps.sum(axis=1, keepdims=True)
