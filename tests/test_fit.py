@@ -19,7 +19,7 @@ from varicap.errors import MachineLacksError
 from varicap.report import fit as report
 from varicap.traces import Cellular, Opportunities, Rates, Satellite, TraceError
 from varicap.traces.fitting.goodness import goodness, runs_below
-from varicap.traces.fitting.hidden import Hidden
+from varicap.traces.fitting.hidden import Hidden, Law, fit_hidden
 from varicap.traces.fitting.simulated import path
 from varicap.traces.randomness import Source
 
@@ -59,6 +59,28 @@ def test_the_parameters_of_a_known_chain_lie_in_their_intervals() -> None:
             inside.append(low <= truth <= high)
     # Of 18 intervals at 95 %, four misses have a probability below 1.1 %.
     assert sum(inside) >= 15
+
+
+@pytest.mark.parametrize("law", ["normal", "poisson"])
+def test_rates_that_are_close_together_or_seldom_are_found(law: Law) -> None:
+    # Begun at quantiles alone, the two slow rates of the second path were one, and a fast one was two.
+    rates = np.array([13.0, 24.0, 137.0, 151.0, 165.0]) * (1 if law == "normal" else 20)
+    stay, share = 0.97, np.full(5, 0.2)
+    transition = np.full((5, 5), (1 - stay) / 4) + np.eye(5) * (stay - (1 - stay) / 4)
+    chain = Hidden(law, rates, np.full(5, 0.1), transition, share, 0.0, 3000)
+    for seed in (3, 5):
+        assert fit_hidden(path(chain, Source(seed)), 5, law).mean == pytest.approx(rates, rel=0.02)
+
+
+def test_a_state_that_carries_less_than_half_a_packet_is_an_outage() -> None:
+    off = np.zeros(10)
+    packets = np.tile(np.concatenate([np.full(20, 41.0), off, np.full(20, 20.5), off]), 20)
+    packets[25] = 0.3
+    trace = Rates(np.arange(len(packets), dtype=np.float64) * 0.1, packets * 12_000 / 0.1, len(packets) * 0.1)
+    found = traces.fit(trace, states=3)
+    assert found.rates_bps[0] == 0
+    assert '"0 bit/s"' in found.to_toml()
+    assert float(found.hidden.share @ found.rates_bps) == pytest.approx(traces.mean_rate_bps(trace), rel=1e-9)
 
 
 def test_the_mean_of_the_chain_is_that_of_the_trace() -> None:

@@ -25,6 +25,7 @@ import varicap
 import varicap._core as _core
 from varicap import study
 from varicap.study import Axis, DesignError, StudyError, points, work
+from varicap.study.axes import Range
 from varicap.study.budget import Limits
 from varicap.study.store import Folder
 from varicap.study.work import Span, _Pieces
@@ -83,7 +84,9 @@ def test_spread_points_keep_to_their_ranges_and_fill_them(count: int, design: An
         (["a=1,2", "b=1"], {"design": "zip"}, "one length"),
         (["a=1,2"], {"design": "latin", "count": 3}, "is not a range"),
         (["a=5 ms..1 ms"], {"design": "sobol", "count": 3}, "lower end"),
-        (["a=5 ms..1 s"], {"design": "sobol", "count": 3}, "same unit"),
+        (["a=5 ms..1 Mbit/s"], {"design": "sobol", "count": 3}, "units of one quantity"),
+        (["a=5 packets..1 MB"], {"design": "sobol", "count": 3}, "units of one quantity"),
+        (["a=5..1 s"], {"design": "sobol", "count": 2}, "lower end"),
         (["a=1 ms..2 ms"], {"design": "sobol"}, "needs a number of points"),
         (["a=1,2"], {"count": 3}, "leave the number out"),
     ],
@@ -91,6 +94,15 @@ def test_spread_points_keep_to_their_ranges_and_fill_them(count: int, design: An
 def test_axes_that_make_no_sense_are_told(axes: list[str], options: dict[str, Any], says: str) -> None:
     with pytest.raises(DesignError, match=says):
         points([Axis.read(text) for text in axes], **options)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [("5 ms..1 s", ["0.005 s", "1.0 s"]), ("500 kbit/s..2 Mbit/s", ["0.5 Mbit/s", "2.0 Mbit/s"])],
+)
+def test_the_ends_of_a_range_may_have_units_of_their_own(text: str, says: list[str]) -> None:
+    found = Range.read("a", text)
+    assert [found.value(0.0), found.value(1.0)] == says
 
 
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=20), st.integers(1, 8), st.floats(1e-4, 3.0))

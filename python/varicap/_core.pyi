@@ -317,9 +317,6 @@ class Episodes:
     def sizes(self) -> tuple[int, int, int]:
         """How many numbers an observation, an action and a sample of an agent have."""
     @property
-    def interval_s(self) -> float:
-        """Time from one decision to the next [s]."""
-    @property
     def sampled(self) -> list[tuple[str, str, str]]:
         """The quantities of a sample: name, unit, meaning."""
     @property

@@ -95,11 +95,6 @@ impl PyEpisodes {
     }
 
     #[getter]
-    fn interval_s(&self) -> f64 {
-        self.with(|episodes| episodes.shape().interval.as_secs_f64())
-    }
-
-    #[getter]
     fn sampled(&self) -> Vec<Described> {
         self.with(|episodes| described(episodes.task().sampled()))
     }

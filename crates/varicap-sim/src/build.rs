@@ -18,7 +18,7 @@ use crate::net::Net;
 use crate::observe::Observer;
 use crate::packet::Packet;
 use crate::run::Options;
-use crate::world::{FeedbackNode, Policies, Source, Timetable, World};
+use crate::world::{Decisions, FeedbackNode, Policies, Source, World};
 
 /// Makes a congestion control for a connection that says `congestion = { custom = "name" }`.
 pub type ControlFactory = dyn Fn(&str, &TcpConfig) -> Option<Box<dyn CongestionControl>> + Send + Sync;
@@ -123,14 +123,14 @@ impl World {
         World::deciding(network, streams, log, guard, options, None)
     }
 
-    /// The same with an environment that decides by a timetable.
+    /// The same with an environment that decides.
     pub(crate) fn deciding(
         network: &Network,
         streams: Streams,
         log: Option<PacketLog>,
         guard: Option<Guard>,
         options: &Options,
-        environment: Option<Timetable>,
+        decisions: Option<Decisions>,
     ) -> World {
         let flows: Arc<[FlowSpec]> = network.flows.clone().into();
         let openings = Openings::new(flows.clone(), streams);
@@ -140,7 +140,7 @@ impl World {
         }
         sources.push(Source::Openings);
         sources.extend(Pools::new(network).map(Source::Pools));
-        sources.extend(Policies::new(&flows, environment).map(Source::Policies));
+        sources.extend(Policies::new(&flows, decisions).map(Source::Policies));
         let feedback = Feedback::new(network);
         if feedback.is_some() {
             // After the openings: rates advertised at time zero take them into account.

@@ -66,6 +66,8 @@ pub struct Connection {
     pub generation: u16,
     /// Whether the slot is in use.
     pub is_open: bool,
+    /// Whether its policy counts its intervals in acknowledgements or round trips.
+    pub asks: bool,
     /// Whether another connection relays what it delivers.
     pub is_relayed: bool,
     /// Slot of the connection that relays what it delivers, once there is one.
@@ -96,6 +98,7 @@ impl Connection {
         [meter, rtt_meter]: [u32; 2],
     ) -> Connection {
         Connection {
+            asks: sender.counts_intervals(),
             sender,
             receiver,
             app,

@@ -58,6 +58,27 @@ impl Stretch {
     }
 }
 
+/// How often something is due, as a user writes it: after a time, or counted in what a sender hears.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cadence {
+    /// A length of time: `"10 ms"`.
+    Time(Span),
+    /// A number of acknowledgements: `"4 acks"`.
+    Acks(u32),
+    /// A number of round trips, counted in packets: `"1 rtt"`.
+    Rounds(u32),
+}
+
+impl Cadence {
+    /// The length of time, unless it is counted.
+    pub fn time(self) -> Option<Span> {
+        match self {
+            Cadence::Time(time) => Some(time),
+            Cadence::Acks(_) | Cadence::Rounds(_) => None,
+        }
+    }
+}
+
 /// Events per second [1/s], finite and not negative.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Default)]
 pub struct Frequency(pub(crate) f64);

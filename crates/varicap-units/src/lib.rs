@@ -18,7 +18,7 @@ pub mod stream_name;
 mod time;
 mod work;
 
-pub use amount::{Amount, Frequency, Probability, Stretch};
+pub use amount::{Amount, Cadence, Frequency, Probability, Stretch};
 pub use bucket::{BucketDepth, TokenBucket};
 pub use bytes::Bytes;
 pub use choice::Named;

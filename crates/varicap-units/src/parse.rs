@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::{Amount, BucketDepth, Bytes, Frequency, Probability, Rate, Span, Stretch};
+use crate::{Amount, BucketDepth, Bytes, Cadence, Frequency, Probability, Rate, Span, Stretch};
 
 /// An error for a quantity that cannot be read: what was found and what was expected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -111,6 +111,8 @@ pub(crate) const AMOUNT: &str = "an amount such as \"64 kB\", \"10 packets\", \"
 pub(crate) const BUCKET_DEPTH: &str = "a depth in time or bytes, such as \"50 ms\" or \"25 kB\"";
 pub(crate) const STRETCH: &str =
     "a number of samples, a time or round trips, such as \"7 samples\", \"210 ms\" or \"1 rtt\"";
+pub(crate) const CADENCE: &str =
+    "a time, or whole acknowledgements or round trips, such as \"10 ms\", \"4 acks\" or \"1 rtt\"";
 pub(crate) const FREQUENCY: &str = "a frequency with its unit, such as \"2 /s\"";
 pub(crate) const PROBABILITY: &str = "a probability between 0 and 1, such as 0.01 or \"1 %\"";
 
@@ -165,6 +167,22 @@ impl FromStr for Stretch {
             }
             (number, "rtt" | "RTT") => Ok(Stretch::Rtt(number)),
             _ => text.parse().map(Stretch::Time).map_err(|_: QuantityError| error()),
+        }
+    }
+}
+
+impl FromStr for Cadence {
+    type Err = QuantityError;
+    fn from_str(text: &str) -> Result<Cadence, QuantityError> {
+        let error = || QuantityError { found: text.to_owned(), expected: CADENCE };
+        let count = |number: f64| {
+            let count = (number.fract() == 0.0).then(|| whole(number)).flatten();
+            count.and_then(|count| u32::try_from(count).ok()).ok_or_else(error)
+        };
+        match split(text).ok_or_else(error)? {
+            (number, "ack" | "acks") => count(number).map(Cadence::Acks),
+            (number, "rtt" | "RTT") => count(number).map(Cadence::Rounds),
+            _ => text.parse().map(Cadence::Time).map_err(|_: QuantityError| error()),
         }
     }
 }
@@ -267,6 +285,16 @@ impl fmt::Display for Stretch {
     }
 }
 
+impl fmt::Display for Cadence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Cadence::Time(time) => time.fmt(f),
+            Cadence::Acks(acks) => write!(f, "{acks} acks"),
+            Cadence::Rounds(rounds) => write!(f, "{rounds} rtt"),
+        }
+    }
+}
+
 impl fmt::Display for BucketDepth {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -320,6 +348,7 @@ quantity_in_files!(Rate, RATE);
 quantity_in_files!(Bytes, BYTES);
 quantity_in_files!(Amount, AMOUNT);
 quantity_in_files!(Stretch, STRETCH);
+quantity_in_files!(Cadence, CADENCE);
 quantity_in_files!(BucketDepth, BUCKET_DEPTH);
 quantity_in_files!(Frequency, FREQUENCY);
 
@@ -378,6 +407,9 @@ mod tests {
         assert_eq!("7 samples".parse(), Ok(Stretch::Samples(7)));
         assert_eq!("1.5 rtt".parse(), Ok(Stretch::Rtt(1.5)));
         assert_eq!("210 ms".parse(), Ok(Stretch::Time(Span::from_millis(210))));
+        assert_eq!("10 ms".parse(), Ok(Cadence::Time(Span::from_millis(10))));
+        assert_eq!("4 acks".parse(), Ok(Cadence::Acks(4)));
+        assert_eq!("1 rtt".parse(), Ok(Cadence::Rounds(1)));
         assert_eq!("1 %".parse(), Ok(Probability(0.01)));
         assert_eq!("50 ms".parse(), Ok(BucketDepth::Time(Span::from_millis(50))));
         assert_eq!("25 kB".parse(), Ok(BucketDepth::Bytes(Bytes::new(25_000))));
@@ -392,6 +424,9 @@ mod tests {
         assert!("1.5 packets".parse::<Amount>().is_err());
         for text in ["7", "1.5 samples", "-1 rtt", "rtt", "7 packets"] {
             assert!(text.parse::<Stretch>().is_err(), "{text:?} was taken for a stretch");
+        }
+        for text in ["10", "1.5 acks", "0.5 rtt", "5000000000 acks", "acks", "7 packets"] {
+            assert!(text.parse::<Cadence>().is_err(), "{text:?} was taken for a cadence");
         }
         assert!("150 %".parse::<Probability>().is_err());
         let depth = "25".parse::<BucketDepth>().unwrap_err().to_string();

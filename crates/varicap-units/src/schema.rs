@@ -5,8 +5,8 @@ use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-use crate::parse::{AMOUNT, BUCKET_DEPTH, BYTES, FREQUENCY, PROBABILITY, RATE, SPAN, STRETCH};
-use crate::{Amount, BucketDepth, Bytes, Frequency, Probability, Rate, Span, Stretch};
+use crate::parse::{AMOUNT, BUCKET_DEPTH, BYTES, CADENCE, FREQUENCY, PROBABILITY, RATE, SPAN, STRETCH};
+use crate::{Amount, BucketDepth, Bytes, Cadence, Frequency, Probability, Rate, Span, Stretch};
 
 /// A transform by which a variant may also be given by its name alone.
 pub fn names(schema: &mut Schema) {
@@ -69,6 +69,7 @@ quantity!(Rate, "Rate", RATE, "0.8 Mbit/s");
 quantity!(Bytes, "Bytes", BYTES, "64 kB");
 quantity!(Amount, "Amount", AMOUNT, "10 packets");
 quantity!(Stretch, "Stretch", STRETCH, "7 samples");
+quantity!(Cadence, "Cadence", CADENCE, "10 ms");
 quantity!(BucketDepth, "BucketDepth", BUCKET_DEPTH, "50 ms");
 quantity!(Frequency, "Frequency", FREQUENCY, "2 /s");
 

@@ -60,7 +60,8 @@ class FlowEnv(Env):
     """Congestion control of one flow: at the end of each interval the agent moves the window, or the pacing rate.
 
     Actions: a number from -1 to 1, which multiplies the window (or what it `moves`) by 2 to the `step` times that; two
-    numbers where it moves both.  Observations: `varicap.policies.OBSERVED`, for the last interval and `history` - 1
+    numbers where it moves both.  The `interval` is a time, or what the flow counts: "1 acks" is each acknowledgement,
+    "1 rtt" each round trip of data.  Observations: `varicap.policies.OBSERVED`, for the last interval and `history` - 1
     before it.  Rewards: `FlowReward`, or a function of the `Samples`.  An episode is truncated at the end of the
     scenario, and terminated when the flow's transfer is over.
     """

@@ -53,6 +53,9 @@ class FlowReward:
 
     `capacity` is the mean capacity of the slowest link to the receiver, `base_rtt` the round trip of the empty path,
     and `rtt` the mean of the interval, or the last one that there was; its term counts from 0 to 10 round trips.
+    Intervals that are counted in acknowledgements or round trips differ in length, and what they are worth adds up:
+
+        (throughput * delivered - loss * lost) / (capacity * base_rtt) - delay * (rtt / base_rtt - 1) * span / base_rtt
     """
 
     throughput: float = 1.0

@@ -283,6 +283,9 @@ class Bbr3(Part):
     """
 
 
+Cadence: TypeAlias = str
+"""A time, or whole acknowledgements or round trips, such as "10 ms", "4 acks" or "1 rtt"."""
+
 Moves: TypeAlias = Literal["window", "rate", "window-and-rate"]
 """What a policy moves."""
 
@@ -297,8 +300,13 @@ class Policy(Part):
     """The file with the policy: a network in ONNX (`.onnx`), or layers as NumPy arrays (`.npz`)."""
     custom: str | None = None
     """A policy in Python instead, by the name under which it was given to `varicap.run`."""
-    interval: Span | None = None
-    """The time from one action to the next: at each multiple of it, all connections of the flow act. Default: 10 ms."""
+    interval: Cadence | None = None
+    """From one action to the next.
+
+    A time such as `"10 ms"`: at each multiple of it, all connections of the flow act. Or what each connection counts by
+    itself: so many acknowledgements (`"4 acks"`), or round trips of data (`"1 rtt"`); it acts at the instant of the
+    last of them, after what that let go. Default: 10 ms.
+    """
     moves: Moves | None = None
     """What it moves. Default: the window."""
     step: float | None = None

@@ -7,6 +7,7 @@ from itertools import product
 from math import exp, isfinite, log
 from typing import Literal, TypeAlias
 
+from varicap import units
 from varicap.results.summary import Point
 
 Design: TypeAlias = Literal["product", "zip", "latin", "sobol"]
@@ -133,7 +134,10 @@ class Range:
             raise DesignError(f"{path}: `{text}` is not a range of numbers") from None
         unit, logarithmic = match[4], match[5] is not None
         if match[2] not in ("", unit):
-            raise DesignError(f"{path}: both ends of `{text}` want the same unit")
+            converted = _converted(f"{match[1]} {match[2]}", unit)
+            if converted is None:
+                raise DesignError(f"{path}: both ends of `{text}` want units of one quantity")
+            low = converted
         if not (isfinite(low) and isfinite(high)):
             raise DesignError(f"{path}: `{text}` wants finite ends")
         if not low < high or (logarithmic and low <= 0):
@@ -159,6 +163,16 @@ class Range:
         if self.logarithmic:
             return log(number / self.low) / log(self.high / self.low)
         return (number - self.low) / (self.high - self.low)
+
+
+def _converted(quantity: str, unit: str) -> float | None:
+    """A time, rate, size or frequency in another unit; None if that is no unit of it."""
+    for read in (units.seconds, units.bits_per_second, units.size, units.per_second):
+        try:
+            return read(quantity) / read(f"1 {unit}")
+        except ValueError:
+            continue
+    return None
 
 
 def _split(text: str) -> list[str]:

@@ -6,7 +6,7 @@ use varicap_tcp::congestion::Quantity;
 use varicap_units::{Rate, Time};
 
 use super::{Report, Shape, ratio};
-use crate::world::World;
+use crate::world::{Decisions, Timetable, World};
 
 /// What a sample has.
 pub(super) const SAMPLED: [Quantity; 9] = [
@@ -93,8 +93,7 @@ impl AdviceTask {
             observed: OBSERVED.len(),
             actions: 1,
             sampled: SAMPLED.len(),
-            first: Time::ZERO + interval,
-            interval,
+            decisions: Decisions::Timed(Timetable { next: Time::ZERO + interval, interval }),
         })
     }
 

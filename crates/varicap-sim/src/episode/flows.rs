@@ -3,10 +3,10 @@
 use varicap_experiment::{FlowSpec, Network, Transport};
 use varicap_tcp::Congestion;
 use varicap_tcp::congestion::{IntervalSample, MOST_ACTIONS, PolicyConfig, Quantity};
-use varicap_units::{Time, stream_name};
+use varicap_units::{Span, Time, stream_name};
 
 use super::{Phase, Report, Shape, ratio};
-use crate::world::World;
+use crate::world::{Decisions, Timetable, World};
 
 /// What a sample has: that of the connection.
 pub(super) const SAMPLED: [Quantity; IntervalSample::QUANTITIES.len()] = IntervalSample::QUANTITIES;
@@ -22,6 +22,13 @@ const MOST_STRETCH: f64 = 10.0;
 ///
 /// with the mean capacity of the slowest link to the receiver and the round trip of the empty path. The RTT is the mean of the
 /// interval, or the last one that there was; its term counts from 0 to 10.
+///
+/// Intervals that are counted in acknowledgements or round trips differ in length. What they are worth adds up instead, so
+/// that slow ones are not worth as much as quick ones; over a base RTT it is nearly the same:
+///
+/// ```text
+/// (throughput * delivered - loss * lost) / (capacity * base_rtt) - delay * (rtt / base_rtt - 1) * span / base_rtt
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FlowTask {
     /// Worth of a link that is used fully.
@@ -40,6 +47,8 @@ struct Agent {
     actions: usize,
     capacity_bps: f64,
     base_rtt_s: f64,
+    /// Whether its intervals are counted rather than timed.
+    counts: bool,
     owner: Option<u32>,
     phase: Phase,
     sample: IntervalSample,
@@ -87,13 +96,13 @@ impl FlowTask {
             agents.extend((0..flow.count).map(member));
         }
         let Some(policy) = first else { return Err("no flow has a policy without a file".to_owned()) };
+        let decisions = decisions(policy, &agents, network)?;
         Ok(Shape {
             agents,
             observed: policy.observed(),
             actions: policy.moves.actions(),
             sampled: SAMPLED.len(),
-            first: Time::ZERO + policy.interval,
-            interval: policy.interval,
+            decisions,
         })
     }
 
@@ -109,6 +118,7 @@ impl FlowTask {
                 actions: policy.moves.actions(),
                 capacity_bps: slowest(network, flow).unwrap_or(f64::INFINITY),
                 base_rtt_s: network.base_rtt(flow).as_secs_f64(),
+                counts: policy.interval.time().is_none(),
                 owner: None,
                 phase: Phase::Waiting,
                 sample: IntervalSample::default(),
@@ -117,6 +127,23 @@ impl FlowTask {
         }
         desk
     }
+}
+
+/// When `agents`, whose flows have this policy in `network`, decide.
+fn decisions(policy: &PolicyConfig, agents: &[String], network: &Network) -> Result<Decisions, String> {
+    let interval = policy.interval;
+    if let Some(interval) = interval.time() {
+        return Ok(Decisions::Timed(Timetable { next: Time::ZERO + interval, interval }));
+    }
+    if agents.len() > 1 {
+        let why = "would each count their own; let them act after a time";
+        return Err(format!("an interval of {interval} is one flow's: {} {why}", agents.join(", ")));
+    }
+    let mut acting = network.flows.iter().filter(|flow| vacant(flow).is_some());
+    if acting.any(|flow| network.base_rtt(flow) == Span::ZERO) {
+        return Err(format!("an interval of {interval} needs a path with a round trip"));
+    }
+    Ok(Decisions::Counted(interval))
 }
 
 /// The mean capacity of the slowest link to the receiver [b/s].
@@ -195,8 +222,13 @@ impl Agent {
             self.rtt_s = sample.rtt.as_secs_f64();
         }
         let (delivered, lost) = (sample.delivered.as_u64() as f64, sample.lost.as_u64() as f64);
-        let share = ratio(8.0 * delivered, self.capacity_bps * sample.span.as_secs_f64());
         let stretch = (ratio(self.rtt_s, self.base_rtt_s) - 1.0).clamp(0.0, MOST_STRETCH);
+        if self.counts {
+            let rounds = sample.span.as_secs_f64() / self.base_rtt_s;
+            let worth = 8.0 * (task.throughput * delivered - task.loss * lost);
+            return worth / (self.capacity_bps * self.base_rtt_s) - task.delay * stretch * rounds;
+        }
+        let share = ratio(8.0 * delivered, self.capacity_bps * sample.span.as_secs_f64());
         task.throughput * share - task.delay * stretch - task.loss * ratio(lost, lost + delivered)
     }
 }

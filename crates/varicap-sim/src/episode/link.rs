@@ -6,7 +6,7 @@ use varicap_tcp::congestion::Quantity;
 use varicap_units::{Rate, Time};
 
 use super::{Report, Shape};
-use crate::world::World;
+use crate::world::{Decisions, Timetable, World};
 
 /// What a sample has.
 pub(super) const SAMPLED: [Quantity; 10] = [
@@ -79,8 +79,10 @@ impl LinkTask {
             observed: OBSERVED.len(),
             actions: 1,
             sampled: SAMPLED.len(),
-            first: Time::ZERO + parts.config.phase,
-            interval: parts.config.interval,
+            decisions: Decisions::Timed(Timetable {
+                next: Time::ZERO + parts.config.phase,
+                interval: parts.config.interval,
+            }),
         })
     }
 

@@ -16,10 +16,10 @@ mod many;
 
 use varicap_experiment::Network;
 use varicap_tcp::congestion::Quantity;
-use varicap_units::{Span, Streams, Time};
+use varicap_units::{Streams, Time};
 
 use crate::run::Options;
-use crate::world::{Timetable, World};
+use crate::world::{Decisions, World};
 
 pub use advice::AdviceTask;
 pub use flows::FlowTask;
@@ -48,10 +48,8 @@ pub struct Shape {
     pub actions: usize,
     /// How many numbers a sample of one of them has.
     pub sampled: usize,
-    /// When the first decision falls, and how much time passes between two.
-    pub first: Time,
-    /// The time from one decision to the next.
-    pub interval: Span,
+    /// When decisions fall.
+    pub decisions: Decisions,
 }
 
 impl Task {
@@ -166,8 +164,8 @@ impl Episode {
         streams: Streams,
         report: &mut Report<'_>,
     ) -> Result<Episode, String> {
-        let timetable = Timetable { next: shape.first, interval: shape.interval };
-        let mut world = World::deciding(network, streams, None, None, &Options::default(), Some(timetable));
+        let mut world =
+            World::deciding(network, streams, None, None, &Options::default(), Some(shape.decisions));
         let desk = task.desk(network, &mut world);
         let end = Time::ZERO + network.duration;
         let mut episode = Episode { world, desk, now: Time::ZERO, end };

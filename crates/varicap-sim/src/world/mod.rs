@@ -19,7 +19,7 @@ use crate::net::Net;
 use crate::observe::Observer;
 use crate::packet::Packet;
 
-pub use policies::{Policies, Timetable};
+pub use policies::{Decisions, Policies, Timetable};
 pub use source::{FeedbackNode, Source};
 
 /// Events between two questions whether to go on.
@@ -241,11 +241,11 @@ impl World {
         self.observer.on_window(connection, now);
         let due = connection.sender.wake_by();
         net.wake_connection(owner, connection, due);
-        let is_over = connection.is_over();
+        let (is_over, asks) = (connection.is_over(), connection.asks);
         if let Some(release) = held_until {
-            // Often nothing happens before: then it takes no wake, though it counts as an event.
+            // Often nothing happens before: then it takes no wake, though it counts as an event. A policy acts before.
             let is_next = now < release && release <= self.end && net.scheduler.is_before_all(release);
-            if is_next && !is_over && connection.only_answers(release) {
+            if is_next && !is_over && !asks && connection.only_answers(release) {
                 self.events += 1;
                 #[cfg(debug_assertions)]
                 net.scheduler.reach(release);
@@ -255,6 +255,9 @@ impl World {
         }
         if is_over {
             self.close(now, owner);
+        }
+        if asks {
+            self.ask(now, owner);
         }
     }
 

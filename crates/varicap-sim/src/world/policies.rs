@@ -6,7 +6,7 @@ use varicap_experiment::{FlowSpec, Transport};
 use varicap_net::{QueueSample, Setting};
 use varicap_tcp::Congestion;
 use varicap_tcp::congestion::{Controller, IntervalSample, MOST_ACTIONS};
-use varicap_units::{Rate, Span, Time};
+use varicap_units::{Cadence, Rate, Span, Time};
 
 use super::{Source, World, respond};
 
@@ -19,33 +19,119 @@ pub struct Timetable {
     pub interval: Span,
 }
 
+/// When an environment decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decisions {
+    /// By the clock.
+    Timed(Timetable),
+    /// Whenever a connection whose policy has no source has counted such an interval, or is over.
+    Counted(Cadence),
+}
+
+/// An environment that decides, and the instant at which it does so next.
+#[derive(Debug)]
+struct Environment {
+    decisions: Decisions,
+    due: Time,
+}
+
 /// The flow groups whose policies decide by themselves, and when each does so next; and when an environment decides.
 #[derive(Debug)]
 pub struct Policies {
     groups: Vec<(u16, Timetable)>,
-    environment: Option<Timetable>,
+    /// The groups whose connections count their intervals.
+    counting: Vec<u16>,
+    /// Connections of these that have counted one at the instant `asked_at`.
+    asking: Vec<u32>,
+    asked_at: Time,
+    environment: Option<Environment>,
 }
 
 impl Policies {
-    /// The policies of `flows`, and an environment that decides by a timetable; `None` if there is neither.
-    pub fn new(flows: &[FlowSpec], environment: Option<Timetable>) -> Option<Policies> {
-        let mut groups = Vec::new();
+    /// The policies of `flows`, and an environment that decides; `None` if there is neither.
+    pub fn new(flows: &[FlowSpec], decisions: Option<Decisions>) -> Option<Policies> {
+        let (mut groups, mut counting) = (Vec::new(), Vec::new());
         for (group, flow) in (0u16..).zip(flows) {
             if let Transport::Tcp { tcp, .. } = &flow.transport
                 && let Congestion::Policy(policy) = &tcp.congestion
                 && policy.source().is_some()
             {
-                let interval = policy.interval;
-                groups.push((group, Timetable { next: Time::ZERO + interval, interval }));
+                match policy.interval.time() {
+                    Some(interval) => {
+                        groups.push((group, Timetable { next: Time::ZERO + interval, interval }));
+                    }
+                    None => counting.push(group),
+                }
             }
         }
-        (!groups.is_empty() || environment.is_some()).then_some(Policies { groups, environment })
+        let environment = decisions.map(|decisions| {
+            let due = match decisions {
+                Decisions::Timed(timetable) => timetable.next,
+                Decisions::Counted(_) => Time::NEVER,
+            };
+            Environment { decisions, due }
+        });
+        let is_none = groups.is_empty() && counting.is_empty() && environment.is_none();
+        (!is_none).then_some(Policies {
+            groups,
+            counting,
+            asking: Vec::new(),
+            asked_at: Time::NEVER,
+            environment,
+        })
     }
 
     /// The instant at which the next interval ends.
     pub fn poll_at(&self) -> Time {
         let own = self.groups.iter().map(|(_, timetable)| timetable.next);
-        own.chain(self.environment.map(|timetable| timetable.next)).min().unwrap_or(Time::NEVER)
+        let decision = self.environment.as_ref().map(|environment| environment.due);
+        own.chain(decision).min().unwrap_or(Time::NEVER).min(self.asked_at)
+    }
+
+    /// Connection `owner` of flow group `group` has counted an interval at `now`: whether that makes anybody act.
+    fn ask(&mut self, now: Time, group: u16, owner: u32) -> bool {
+        if self.counting.contains(&group) {
+            debug_assert!(
+                self.asking.is_empty() || self.asked_at == now,
+                "nobody answered at {:?}",
+                self.asked_at
+            );
+            // Acknowledgements of one instant belong to one interval.
+            if !self.asking.contains(&owner) {
+                self.asking.push(owner);
+            }
+            self.asked_at = now;
+            return true;
+        }
+        match &mut self.environment {
+            Some(Environment { decisions: Decisions::Counted(_), due }) => {
+                *due = now;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The next connection that has counted an interval at `now`.
+    fn pop_asking(&mut self, now: Time) -> Option<u32> {
+        if self.asked_at > now {
+            return None;
+        }
+        let owner = (!self.asking.is_empty()).then(|| self.asking.remove(0));
+        if self.asking.is_empty() {
+            self.asked_at = Time::NEVER;
+        }
+        owner
+    }
+
+    /// The environment has decided.
+    fn pass(&mut self, now: Time) {
+        let Some(Environment { decisions, due }) = &mut self.environment else { return };
+        debug_assert!(*due == now, "a decision of {due:?} comes at {now:?}");
+        *due = match decisions {
+            Decisions::Timed(timetable) => now + timetable.interval,
+            Decisions::Counted(_) => Time::NEVER,
+        };
     }
 
     /// The next flow group whose interval ends at `now`.
@@ -81,16 +167,31 @@ impl World {
 
     /// The environment has decided at `now`.
     pub fn pass_decision(&mut self, now: Time) {
-        if let Some((_, Policies { environment: Some(timetable), .. })) = self.policies() {
-            debug_assert!(timetable.next == now, "a decision of {:?} comes at {now:?}", timetable.next);
-            timetable.next += timetable.interval;
+        if let Some((_, policies)) = self.policies() {
+            policies.pass(now);
         }
         self.poll_policies(now);
     }
 
     fn decides_at(&mut self) -> Option<Time> {
         let (_, policies) = self.policies()?;
-        policies.environment.map(|timetable| timetable.next)
+        policies.environment.as_ref().map(|environment| environment.due)
+    }
+
+    /// Connection `owner`, whose policy counts its intervals, has heard something at `now`, or is over: its interval may be,
+    /// too.
+    #[cold]
+    pub(super) fn ask(&mut self, now: Time, owner: u32) {
+        let connection = &self.connections[owner as usize];
+        if connection.is_open && !connection.sender.is_interval_over() {
+            return;
+        }
+        let group = connection.group;
+        if let Some((node, policies)) = self.policies()
+            && policies.ask(now, group, owner)
+        {
+            self.net.scheduler.wake_by(node, now);
+        }
     }
 
     /// The policies, and the node that polls them.
@@ -115,6 +216,16 @@ impl World {
                 if let Some(sample) = connection.sender.end_interval(now) {
                     self.act(now, owner, &sample, None);
                 }
+            }
+        }
+        while let Some(owner) = self.policies().and_then(|(_, policies)| policies.pop_asking(now)) {
+            let connection = &mut self.connections[owner as usize];
+            // Its slot may be another's by now.
+            if connection.is_open
+                && connection.sender.is_interval_over()
+                && let Some(sample) = connection.sender.end_interval(now)
+            {
+                self.act(now, owner, &sample, None);
             }
         }
         if let Some((node, policies)) = self.policies() {

@@ -126,7 +126,8 @@ pub const OBSERVED: [Quantity; FEATURES] = [
     Quantity::new(
         "delivery",
         "1",
-        "Delivery rate over the best one, which fades by a tenth of itself each second.",
+        "Delivery rate over the best one, which fades by a tenth of itself each second; that of the last sample where \
+         intervals are counted in acknowledgements or round trips.",
     ),
     Quantity::new("loss", "1", "Data lost, of what was delivered or lost."),
     Quantity::new("marks", "1", "Acknowledgements with an ECN echo, of all."),
@@ -153,6 +154,8 @@ pub(super) struct Interval {
     last_ack: Time,
     /// Mean RTT of the last interval that had a sample.
     last_rtt: Span,
+    /// The last delivery-rate sample of this interval; none where the control asks for none.
+    rate: Option<Rate>,
     /// The best delivery rate so far, as it has faded [b/s].
     best_bps: f64,
 }
@@ -169,6 +172,7 @@ impl Interval {
             delivered_before: 0,
             last_ack: Time::ZERO,
             last_rtt: Span::ZERO,
+            rate: None,
             best_bps: 0.0,
         }
     }
@@ -178,12 +182,18 @@ impl Interval {
         (self.began, self.last_ack) = (now, now);
     }
 
+    /// Acknowledgements that arrived in the interval so far.
+    pub(super) fn acks(&self) -> u32 {
+        self.sample.acks
+    }
+
     pub(super) fn on_ack(&mut self, ack: &AckSample) {
         self.sample.acks += 1;
         self.sample.marked += u32::from(ack.marked);
         self.sample.lost += ack.newly_lost;
         self.delivered = self.delivered.max(ack.delivered.as_u64());
         self.last_ack = ack.now;
+        self.rate = ack.rate.map(|sample| sample.rate()).or(self.rate);
         if let Some(rtt) = ack.rtt {
             self.rtt_sum += u128::from(rtt.as_nanos());
             self.rtt_count += 1;
@@ -221,13 +231,13 @@ impl Interval {
         let kept = (ended.least_rtt, ended.smoothed_rtt);
         self.sample = IntervalSample { least_rtt: kept.0, smoothed_rtt: kept.1, ..IntervalSample::default() };
         (self.began, self.delivered_before) = (now, self.delivered);
-        (self.rtt_sum, self.rtt_count) = (0, 0);
+        (self.rtt_sum, self.rtt_count, self.rate) = (0, 0, None);
         (ended, observed)
     }
 
     fn observe(&mut self, sample: &IntervalSample, mss: Bytes) -> [f32; FEATURES] {
         let faded = self.best_bps * (1.0 - (FADING * sample.span.as_secs_f64()).min(1.0));
-        let rate = sample.delivery_bps();
+        let rate = self.rate.map_or_else(|| sample.delivery_bps(), |rate| rate.as_bps() as f64);
         self.best_bps = faded.max(rate);
         let rtt = if self.rtt_count > 0 { sample.rtt } else { self.last_rtt };
         let stretch = spans(rtt, sample.least_rtt);

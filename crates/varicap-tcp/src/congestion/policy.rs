@@ -16,7 +16,7 @@ use std::fmt::Debug;
 
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{Checked, OnKernel, Part, at_least_one, positive, require};
-use varicap_units::{Bytes, JsonSchema, NANOS_PER_SEC, Rate, Span, Time};
+use varicap_units::{Bytes, Cadence, JsonSchema, NANOS_PER_SEC, Rate, Span, Time};
 
 use super::interval::{FEATURES, Interval, IntervalSample, State};
 use super::{AckSample, CongestionControl, CongestionEvent, CongestionKind, MOST_WINDOW, Start, Wants};
@@ -64,8 +64,10 @@ pub struct PolicyConfig {
     /// A policy in Python instead, by the name under which it was given to `varicap.run`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub custom: Option<String>,
-    /// The time from one action to the next: at each multiple of it, all connections of the flow act. Default: 10 ms.
-    pub interval: Span,
+    /// From one action to the next. A time such as `"10 ms"`: at each multiple of it, all connections of the flow act. Or
+    /// what each connection counts by itself: so many acknowledgements (`"4 acks"`), or round trips of data (`"1 rtt"`); it
+    /// acts at the instant of the last of them, after what that let go. Default: 10 ms.
+    pub interval: Cadence,
     /// What it moves. Default: the window.
     pub moves: Moves,
     /// Doublings of the window or rate by an action of 1: an action a multiplies it by 2 to the step a. Default: 0.25.
@@ -79,7 +81,7 @@ impl Default for PolicyConfig {
         PolicyConfig {
             file: None,
             custom: None,
-            interval: Span::from_millis(10),
+            interval: Cadence::Time(Span::from_millis(10)),
             moves: Moves::Window,
             step: 0.25,
             history: 1,
@@ -89,7 +91,12 @@ impl Default for PolicyConfig {
 
 impl Part for PolicyConfig {
     fn check(&self) -> Checked {
-        positive("interval", self.interval)?;
+        match self.interval {
+            Cadence::Time(time) => positive("interval", time)?,
+            Cadence::Acks(count) | Cadence::Rounds(count) => {
+                require("interval", count > 0, self.interval, "at least one of them")?;
+            }
+        }
         let moves = self.step > 0.0 && self.step <= MOST_STEP;
         require("step", moves, self.step, format!("above 0, and at most {MOST_STEP}"))?;
         at_least_one("history", self.history)?;
@@ -129,6 +136,7 @@ pub trait Decide: Debug + Send {
 /// The window and the rate that a policy moves.
 #[derive(Debug)]
 pub struct Policy {
+    cadence: Cadence,
     moves: Moves,
     step: f64,
     mss: u64,
@@ -139,6 +147,8 @@ pub struct Policy {
     rate: Option<Rate>,
     /// The window is at most this, whatever the policy wants [B].
     ceiling: u64,
+    /// Rounds of data that have ended in this interval.
+    rounds: u32,
     /// The round of data under way, when it began, and what had been delivered by then [B].
     round: u64,
     began: Time,
@@ -154,6 +164,7 @@ impl Policy {
     /// A window that starts as `start` says.
     pub fn new(config: &PolicyConfig, start: &Start) -> Policy {
         Policy {
+            cadence: config.interval,
             moves: config.moves,
             step: config.step,
             mss: start.mss.as_u64(),
@@ -161,6 +172,7 @@ impl Policy {
             prior: 0,
             rate: None,
             ceiling: ceiling(start.usable_window(), start.mss.as_u64()),
+            rounds: 0,
             round: 0,
             began: Time::ZERO,
             delivered: 0,
@@ -190,6 +202,20 @@ impl Policy {
         self.moves.actions()
     }
 
+    /// Whether intervals are counted in what it hears, rather than timed.
+    pub(crate) fn counts_intervals(&self) -> bool {
+        self.cadence.time().is_none()
+    }
+
+    /// Whether an interval is over that is counted in what it hears.
+    pub(crate) fn is_due(&self) -> bool {
+        match self.cadence {
+            Cadence::Time(_) => false,
+            Cadence::Acks(count) => self.interval.acks() >= count,
+            Cadence::Rounds(count) => self.rounds >= count,
+        }
+    }
+
     /// The interval ends at `now`, with `in_flight` bytes in flight.
     pub(crate) fn end_interval(&mut self, now: Time, in_flight: Bytes) -> IntervalSample {
         let state = State {
@@ -198,6 +224,7 @@ impl Policy {
             pacing_rate: self.rate.unwrap_or(Rate::ZERO),
             mss: Bytes::new(self.mss),
         };
+        self.rounds = 0;
         let (sample, observed) = self.interval.end(now, state);
         let last = self.observation.len() - FEATURES;
         self.observation.copy_within(..last, FEATURES);
@@ -276,6 +303,7 @@ impl CongestionControl for Policy {
                 ack.smoothed_rtt.map_or(1, |rtt| (ack.now - self.began).as_nanos() / rtt.as_nanos().max(1));
             self.ceiling = ceiling((delivered - self.delivered) / rounds.max(1), self.mss);
             (self.round, self.began, self.delivered) = (ack.round, ack.now, delivered);
+            self.rounds += 1;
         }
     }
 
@@ -309,13 +337,16 @@ impl CongestionControl for Policy {
     }
 
     fn wants(&self) -> Wants {
-        Wants { every_ack: true, own_recovery: true, ..Wants::default() }
+        // Over a few acknowledgements, what was delivered per time says how far apart they are, not how fast the path is.
+        let rate_samples = self.counts_intervals();
+        Wants { every_ack: true, own_recovery: true, rate_samples, ..Wants::default() }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::congestion::RateSample;
     use varicap_units::Amount;
 
     const MSS: u64 = 1000;
@@ -441,11 +472,53 @@ mod tests {
     }
 
     #[test]
+    fn intervals_of_acknowledgements_and_of_round_trips_end_as_they_are_counted() {
+        let counting = |interval| policy(PolicyConfig { interval, ..PolicyConfig::default() });
+        let mut of_acks = counting(Cadence::Acks(2));
+        ack(&mut of_acks, ms(20), MSS, 20);
+        assert!(!of_acks.is_due());
+        ack(&mut of_acks, ms(21), 2 * MSS, 20);
+        assert!(of_acks.is_due());
+        let sample = of_acks.end_interval(ms(21), Bytes::ZERO);
+        assert_eq!((sample.acks, sample.span, of_acks.is_due()), (2, Span::from_millis(21), false));
+        let mut of_rounds = counting(Cadence::Rounds(1));
+        for (millis, round) in [(20, 1), (21, 1), (40, 2)] {
+            of_rounds.on_ack(&AckSample { round, ..AckSample::at(ms(millis)) });
+            assert_eq!(of_rounds.is_due(), millis != 21, "{millis} ms");
+            if of_rounds.is_due() {
+                of_rounds.end_interval(ms(millis), Bytes::ZERO);
+            }
+        }
+    }
+
+    #[test]
+    fn the_rate_of_a_few_acknowledgements_is_that_of_the_path_and_not_of_their_spacing() {
+        let mut policy = policy(PolicyConfig { interval: Cadence::Acks(1), ..PolicyConfig::default() });
+        // 4 Mb/s: ten segments in 20 ms. Their acknowledgements come in pairs, which are 0.1 ms apart.
+        for (micros, delivered) in [(20_000, 1), (20_100, 2), (24_000, 3), (24_100, 4)] {
+            let rate = RateSample {
+                delivered: Bytes::new(10 * MSS),
+                prior_delivered: Bytes::ZERO,
+                interval: Span::from_millis(20),
+                app_limited: false,
+            };
+            let now = Time::ZERO + Span::from_micros(micros);
+            let delivered = Bytes::new(delivered * MSS);
+            let (rate, rtt) = (Some(rate), Some(Span::from_millis(20)));
+            policy.on_ack(&AckSample { delivered, rate, rtt, min_rtt: rtt, ..AckSample::at(now) });
+            policy.end_interval(now, Bytes::ZERO);
+            assert_eq!(observed(&policy, "excess"), 0.0, "the window is what the path holds");
+        }
+    }
+
+    #[test]
     fn settings_that_make_no_sense_are_refused() {
         let fault = |config: PolicyConfig| config.check().unwrap_err().key;
         let sane = PolicyConfig::default();
         assert!(sane.check().is_ok());
-        assert_eq!(fault(PolicyConfig { interval: Span::ZERO, ..sane.clone() }), "interval");
+        for nothing in [Cadence::Time(Span::ZERO), Cadence::Acks(0), Cadence::Rounds(0)] {
+            assert_eq!(fault(PolicyConfig { interval: nothing, ..sane.clone() }), "interval");
+        }
         assert_eq!(fault(PolicyConfig { step: f64::NAN, ..sane.clone() }), "step");
         assert_eq!(fault(PolicyConfig { history: 65, ..sane.clone() }), "history");
         let both = PolicyConfig { file: Some("a.npz".into()), custom: Some("b".into()), ..sane.clone() };

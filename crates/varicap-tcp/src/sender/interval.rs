@@ -15,6 +15,22 @@ impl Sender {
         });
     }
 
+    /// Whether it has a policy whose intervals are counted in acknowledgements or round trips.
+    pub fn counts_intervals(&self) -> bool {
+        match self.control() {
+            Controller::Policy(policy) => policy.counts_intervals(),
+            _ => false,
+        }
+    }
+
+    /// Whether it has a policy, and an interval is over that the policy counts in acknowledgements or round trips.
+    pub fn is_interval_over(&self) -> bool {
+        match self.control() {
+            Controller::Policy(policy) => policy.is_due(),
+            _ => false,
+        }
+    }
+
     /// The interval of a policy ends at `now`: what happened in it; nothing if the control is another one. Act or decide then.
     pub fn end_interval(&mut self, now: Time) -> Option<IntervalSample> {
         self.note_time(now);

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from varicap.errors import MachineLacksError
 from varicap.traces.parameters import TraceError
@@ -29,11 +30,17 @@ Law = Literal["normal", "poisson"]
 
 _LEAST_VARIANCE = 0.05
 """Of a state [packets²]: below it a normal law would describe one value, with a likelihood without bound."""
+_LEAST_CARRIED = 0.5
+"""By a state that is no outage, in all of its slots [packets]."""
 _LEAST_MEAN = 1e-3
 """Of a state [packets]: a Poisson law of mean 0 would make every other value impossible."""
 _ITERATIONS = 200
 _GAIN = 1e-2
 """Of the log-likelihood, below which iterations end."""
+_CLEARLY = 1.0
+"""By how much a log-likelihood has to be greater to be that of another summit."""
+_LEVELS = 200
+"""Of the values that are clustered."""
 SLOTS_PER_STATE = 30
 """A state for fewer slots than that would describe single events."""
 
@@ -93,6 +100,13 @@ class Hidden:
         return Hidden(self.law, self.mean, self.variance, np.tile(self.share, (n, 1)), self.share, math.nan, self.slots)
 
 
+def fit_again(values: Array, known: Hidden) -> Hidden:
+    """Fit a chain to a path of the `known` one, from which iterations begin."""
+    if known.states == 1:
+        return fit_hidden(values, 1, known.law)
+    return _as_cycle(_iterated(values, known), values)
+
+
 def fit_hidden(values: Array, states: int, law: Law) -> Hidden:
     """Fit a chain of so many states to what was carried in each slot, shape (T,); deterministic.
 
@@ -106,7 +120,13 @@ def fit_hidden(values: Array, states: int, law: Law) -> Hidden:
         variance = np.array([max(float(values.var()), _LEAST_VARIANCE)]) if law == "normal" else mean
         only = Hidden(law, mean, variance, np.ones((1, 1)), np.ones(1), math.nan, slots)
         return replace(only, log_likelihood=only.score(values))
-    return _as_cycle(_iterated(values, states, law), values)
+    found = _as_cycle(_iterated(values, _at_quantiles(values, states, law)), values)
+    clusters = _at_clusters(values, states, law)
+    if clusters is None:
+        return found
+    # An iteration ends on the nearest summit.
+    other = _as_cycle(_iterated(values, clusters), values)
+    return other if other.log_likelihood > found.log_likelihood + _CLEARLY else found
 
 
 def chosen(values: Array, laws: Sequence[Law], counts: Sequence[int]) -> tuple[Hidden, list[Hidden]]:
@@ -123,7 +143,7 @@ def chosen(values: Array, laws: Sequence[Law], counts: Sequence[int]) -> tuple[H
     return min(tried, key=lambda each: each.bic), tried
 
 
-def _begin(values: Array, states: int, law: Law) -> Hidden:
+def _at_quantiles(values: Array, states: int, law: Law) -> Hidden:
     """States at quantiles of what was carried, each kept for ten slots."""
     levels = np.quantile(values, (np.arange(states) + 0.5) / states)
     # States that begin equal stay equal.
@@ -135,16 +155,61 @@ def _begin(values: Array, states: int, law: Law) -> Hidden:
     return Hidden(law, mean, variance, transition, np.full(states, 1 / states), math.nan, len(values))
 
 
-def _iterated(values: Array, states: int, law: Law) -> Hidden:
-    """Expectation maximisation until it gains nothing."""
-    model, first = _model(states, law), _begin(values, states, law)
+def _at_clusters(values: Array, states: int, law: Law) -> Hidden | None:
+    """States at the clusters of what was carried, with the steps between these; None where it has fewer values.
+
+    Quantiles give rare states to common rates: two that are close together but seldom, and one that is frequent, begin
+    as one and as two.  Clusters part the sorted values where the sum of squares about their means is least.
+    """
+    least, most = float(values.min()), float(values.max())
+    level = np.rint((values - least) * ((_LEVELS - 1) / max(most - least, 1e-300))).astype(np.intp)
+    seen, place = np.unique(level, return_inverse=True)
+    if len(seen) < states:
+        return None
+    ends = _least_squares([np.bincount(place, each) for each in (np.ones_like(values), values, values**2)], states)
+    cluster = np.searchsorted(ends, place, side="right")
+    count = np.bincount(cluster, minlength=states).astype(np.float64)
+    mean = np.maximum(np.bincount(cluster, values, states) / count, _LEAST_MEAN)
+    spread = np.bincount(cluster, (values - mean[cluster]) ** 2, states) / count
+    variance = np.maximum(spread, _LEAST_VARIANCE) if law == "normal" else mean
+    steps = np.full((states, states), 1 / states)
+    np.add.at(steps, (cluster, np.roll(cluster, -1)), 1.0)
+    transition = steps / steps.sum(axis=1, keepdims=True)
+    return Hidden(law, mean, variance, transition, count / len(values), math.nan, len(values))
+
+
+def _least_squares(powers: Sequence[NDArray[Any]], parts: int) -> NDArray[np.intp]:
+    """Where to end each part but the last of sorted levels, by dynamic programming.
+
+    `powers` are the number of values of each level, their sum and the sum of their squares.
+    """
+    sums = [np.concatenate([[0.0], np.cumsum(each)]) for each in powers]
+    w, x, xx = (each[None, :] - each[:, None] for each in sums)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        cost = np.where(w > 0, xx - x**2 / w, np.inf)  # of the levels from the row to before the column
+    best, begins = cost[0], []
+    for _ in range(parts - 1):
+        reached = best[:, None] + cost
+        begins.append(reached.argmin(axis=0))
+        best = reached.min(axis=0)
+    ends, at = [], len(powers[0])
+    for begin in reversed(begins):
+        at = int(begin[at])
+        ends.append(at)
+    return np.array(ends[::-1])
+
+
+def _iterated(values: Array, first: Hidden) -> Hidden:
+    """Expectation maximisation from there on, until it gains nothing."""
+    states, law = first.states, first.law
+    model = _model(states, law)
     model.startprob_, model.transmat_ = first.share, first.transition
     if law == "normal":
         model.means_, model.covars_ = first.mean[:, None], first.variance[:, None]
         model.fit(values[:, None])
         mean, variance = model.means_.ravel(), model.covars_.reshape(states)
     else:
-        model.lambdas_ = first.mean[:, None]
+        model.lambdas_ = np.maximum(first.mean, _LEAST_MEAN)[:, None]
         model.fit(np.rint(values).astype(np.int64)[:, None])
         mean = variance = model.lambdas_.ravel()
     mean = np.maximum(mean, _LEAST_MEAN)
@@ -184,7 +249,10 @@ def _as_cycle(found: Hidden, values: Array) -> Hidden:
     keep = keep[np.argsort(found.mean[keep], kind="stable")]
     state, steps = state[:, keep], steps[np.ix_(keep, keep)]
     times = state.sum(axis=0)
-    mean = (values @ state) / times
+    carried = values @ state
+    # Less than half a packet in all of its slots is none: the state is an outage.
+    whole = np.where(carried < _LEAST_CARRIED, 0.0, carried)
+    mean = whole * (carried.sum() / whole.sum()) / times
     spread = np.maximum((((values[:, None] - mean) ** 2) * state).sum(axis=0) / times, _LEAST_VARIANCE)
     variance = spread if found.law == "normal" else mean
     transition = steps / steps.sum(axis=1, keepdims=True)

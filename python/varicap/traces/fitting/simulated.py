@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from varicap.traces.fitting.hidden import Hidden, fit_hidden
+from varicap.traces.fitting.hidden import Hidden, fit_again
 from varicap.traces.randomness import Source, normal, uniform
 from varicap.traces.trace import Array
 
@@ -15,7 +15,7 @@ def intervals(chain: Hidden, paths: int, seed: int) -> tuple[Array, Array]:
     source = Source(seed)
     means, holdings = [], []
     for _ in range(paths):
-        again = fit_hidden(path(chain, source), chain.states, chain.law)
+        again = fit_again(path(chain, source), chain)
         if again.states == chain.states:
             means.append(again.mean)
             holdings.append(1 / np.maximum(1 - np.diag(again.transition), 1e-12))
