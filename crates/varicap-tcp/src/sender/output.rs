@@ -310,6 +310,7 @@ impl Sender {
         self.finish(now, seq, len, flags)
     }
 
+    #[inline(never)]
     pub(super) fn resend(&mut self, now: Time, (from, to): (u64, u64)) -> Outgoing {
         let flags = self.note_resent(to);
         if self.recovery.tracks() {
@@ -338,7 +339,7 @@ impl Sender {
         self.ecn.resent_flags()
     }
 
-    #[inline]
+    #[inline(always)]
     fn finish(&mut self, now: Time, seq: u64, len: u64, flags: Flags) -> Outgoing {
         let flags = if self.writes.is_none() { flags } else { flags.with(self.push_flag(seq, seq + len)) };
         let is_full = len == self.space.mss;
