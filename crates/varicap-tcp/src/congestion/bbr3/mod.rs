@@ -327,6 +327,7 @@ impl CongestionControl for Bbr3 {
         if let (false, Some(smoothed)) = (self.has_seen_rtt, ack.smoothed_rtt) {
             self.has_seen_rtt = true;
             self.init_pacing_rate(Some(smoothed));
+            self.init_min_rtt(ack.min_rtt.unwrap_or(smoothed), &rs);
         }
         self.update_model_and_state(&rs);
         if !self.is_settled {

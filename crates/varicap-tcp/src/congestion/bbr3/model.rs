@@ -1,6 +1,6 @@
 //! What is known of the path. Source: draft-ietf-ccwg-bbr-06 §5.5.
 
-use varicap_units::Span;
+use varicap_units::{Span, Time};
 
 use super::states::State;
 use super::{Bandwidth, Bbr3, Sample};
@@ -41,6 +41,13 @@ impl Bbr3 {
     /// §5.5.6 (AdvanceMaxBwFilter).
     pub(super) fn advance_max_bw_filter(&mut self) {
         self.cycle_count += 1;
+    }
+
+    /// §5.2.1 (OnInit): the first least round trip is that of the handshake, from before data left. A SYN waits for no full
+    /// packet to be served.
+    pub(super) fn init_min_rtt(&mut self, least: Span, rs: &Sample) {
+        let took = rs.rtt.unwrap_or(Span::ZERO);
+        (self.min_rtt, self.min_rtt_stamp) = (least, Time::ZERO + (rs.now - Time::ZERO).saturating_sub(took));
     }
 
     /// §5.3.4.3 (UpdateMinRTT).

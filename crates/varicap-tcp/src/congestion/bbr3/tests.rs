@@ -14,6 +14,8 @@ struct Path {
     lost: u64,
     /// Whether acknowledgements say which packets came (SACK).
     is_selective: bool,
+    /// The least round trip that the connection has seen.
+    least: Option<Span>,
 }
 
 /// What an acknowledgement says beyond how much it delivers.
@@ -48,7 +50,8 @@ impl Path {
             initial_ssthresh: Bytes::MAX,
             counting: Counting::Acks,
         };
-        Path { bbr: Bbr3::new(config, &start), now: Time::ZERO, delivered: 0, lost: 0, is_selective: true }
+        let bbr = Bbr3::new(config, &start);
+        Path { bbr, now: Time::ZERO, delivered: 0, lost: 0, is_selective: true, least: None }
     }
 
     /// A round trip passes, and one acknowledgement answers all that was sent in it.
@@ -73,6 +76,7 @@ impl Path {
         self.bbr.on_ack(&AckSample {
             delivered: Bytes::new(self.delivered),
             smoothed_rtt: Some(RTT),
+            min_rtt: self.least,
             in_recovery: self.bbr.episode != Episode::None,
             rate: Some(rate),
             progress: Some(Progress {
@@ -129,6 +133,19 @@ impl Path {
         }
         path
     }
+}
+
+/// A SYN takes no time to be served.
+#[test]
+fn the_first_least_round_trip_is_that_of_the_handshake() {
+    let mut path = Path::new();
+    path.least = Some(RTT / 2);
+    path.round(Round::of(10));
+    assert_eq!((path.bbr.min_rtt, path.bbr.min_rtt_stamp < path.now), (RTT / 2, true));
+    // Later ones are its own, over its own window.
+    path.least = Some(RTT / 4);
+    path.round(Round::of(20));
+    assert_eq!(path.bbr.min_rtt, RTT / 2);
 }
 
 #[test]
