@@ -59,8 +59,14 @@ def test_the_command_plays_files_and_folders(cli: Cli, tmp_path: Path) -> None:
     assert done.stdout.splitlines()[-1] == "1 passed, 1 differ, 1 skipped"
     assert "needs the call dup (line 8)" in done.stdout
     found = json.loads(cli("dialogue", tmp_path, "--json").stdout)
-    assert found["counts"] == {"passed": 1, "differs": 1, "skipped": 1, "unread": 0}
-    assert found["dialogues"][1]["timeline"][-1]["differs"] is True
+    assert found["counts"] == {"passed": 1, "failed": 1, "skipped": 1, "unread": 0}
+    outcomes = [(each["outcome"], each["why"]) for each in found["scripts"]]
+    assert outcomes[0] == ("passed", None)
+    assert outcomes[1][0] == "failed"
+    assert outcomes[1][1]
+    assert outcomes[2][0] == "skipped"
+    assert outcomes[2][1].startswith("it needs ")
+    assert found["scripts"][1]["timeline"][-1]["differs"] is True
     assert cli("dialogue", tmp_path / "a.pkt").returncode == 0
     assert "the script" in cli("dialogue", tmp_path / "b.pkt").stdout
     (tmp_path / "broken.pkt").write_text("0 <")

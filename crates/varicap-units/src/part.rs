@@ -214,7 +214,6 @@ pub fn rate(key: &str, rate: Rate) -> Checked {
 mod tests {
     use super::*;
     use crate::JsonSchema;
-    use crate::choice;
     use serde::{Deserialize, Serialize};
 
     #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

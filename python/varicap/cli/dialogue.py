@@ -90,7 +90,10 @@ def dialogue(
             _show(played[-1], timelines or files == [file], quiet)
     counts = Counter(each.verdict.value for each in played)
     if as_json:
-        done = {"counts": _counts(counts, unread), "dialogues": [each.to_dict() for each in played], "unread": unread}
+        scripts = [each.to_dict() for each in played]
+        found = Counter(each["outcome"] for each in scripts)
+        numbers = {key: found[key] for key in ("passed", "failed", "skipped")} | {"unread": len(unread)}
+        done = {"counts": numbers, "scripts": scripts, "unread": unread}
         typer.echo(json.dumps(done, ensure_ascii=False))
     elif len(played) + len(unread) > 1:
         said = {"passed": "passed", "differs": "differ", "skipped": "skipped", "unread": "cannot be read"}

@@ -61,8 +61,8 @@ class Dialogue:
         """All of it in plain values, for JSON."""
         return {
             "file": self.name,
-            "verdict": self.verdict.value,
-            "difference": self.what or None,
+            "outcome": "failed" if self.verdict is Verdict.DIFFERS else self.verdict.value,
+            "why": self.why() or None,
             "line": self.line,
             "time_s": self.time_s,
             "lacks": [{"line": lack.line, "what": lack.what} for lack in self.lacks],
@@ -71,17 +71,22 @@ class Dialogue:
             "timeline": [_plain(row) for row in self.rows],
         }
 
+    def why(self) -> str:
+        """The first difference, or what the script needs and varicap does not have; empty if it passed."""
+        if self.verdict is not Verdict.SKIPPED:
+            return self.what
+        places: dict[str, int] = {}
+        for lack in self.lacks:
+            places.setdefault(lack.what, lack.line)
+        return "it needs " + "; ".join(f"{what} (line {line})" for what, line in places.items())
+
     def headline(self) -> str:
         """The verdict in a line."""
         match self.verdict:
             case Verdict.PASSED:
                 return f"{self.name}: passed"
             case Verdict.SKIPPED:
-                places: dict[str, int] = {}
-                for lack in self.lacks:
-                    places.setdefault(lack.what, lack.line)
-                said = "; ".join(f"{what} (line {line})" for what, line in places.items())
-                return f"{self.name}: skipped, it needs {said}"
+                return f"{self.name}: skipped, {self.why()}"
         when = "" if self.time_s is None else f" at {self.time_s:.6f} s"
         return f"{self.name}:{self.line}: differs{when}: {self.what}"
 
