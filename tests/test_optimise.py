@@ -13,10 +13,11 @@ from conftest import Cli
 
 import varicap
 from varicap.errors import InterruptedSweep
-from varicap.questions.optimise.candidates import Standing
+from varicap.questions.optimise.candidates import FIRST, Standing
 from varicap.questions.optimise.demands import Demands
-from varicap.questions.optimise.search import FIRST, Rules, Search
+from varicap.questions.optimise.search import Rules, Search
 from varicap.questions.optimise.space import Space
+from varicap.statistics import Interval
 from varicap.study import DesignError, StudyError
 
 LIMIT = "topology.dumbbell.forward.queue.drop-tail.limit"
@@ -169,6 +170,45 @@ def test_the_end_of_a_range_that_a_constraint_leaves_is_found_to_one(least: int)
     assert dict(search.best.point)["limit"] == f"{least} packets"
     assert search.stopped == "converged"
     assert runs.runs < 250
+
+
+CONTROLS = {"a": (12, 2.0), "b": (16, 3.0), "c": (9, 5.0), "d": (30, 1.5)}
+"""Packets that a control takes to fill the link, and delay that a packet of buffer is worth to it [ms]."""
+
+
+def link(point: Mapping[str, str]) -> tuple[float, float]:
+    """Goodput [b/s], which the buffer fills up, and delay [ms], which grows with it."""
+    packets, (fill, delay) = number(point["limit"]), CONTROLS[point["control"]]
+    return 10e6 * (1 - np.exp(-packets / fill)), 20 + delay * packets
+
+
+def noisy_link(point: Mapping[str, str], common: Any, own: Any) -> tuple[float, ...]:
+    goodput, delay = link(point)
+    channel = common.normal()
+    return delay * (1 + 0.2 * channel + 0.02 * own.normal()), goodput * (1 - 0.01 * channel + 0.003 * own.normal())
+
+
+@pytest.mark.parametrize("seed", range(1, 9))
+def test_few_runs_tell_which_of_four_controls_and_how_large_a_buffer(seed: int) -> None:
+    """`a` with 28 packets is best, with 75 ms; the others take 123 ms or more."""
+    vary = {"control": list(CONTROLS), "limit": "5..500 packets"}
+    asked = {"minimise": ("rtt_p95_ms",), "subject_to": ("goodput_bps >= 9 Mb/s",)}
+    search, runs = searched(vary, noisy_link, 80, seed, **asked)
+    assert search.spent <= 80
+    assert search.standing.verdict(search.best) == "meets"
+    sizes = dict.fromkeys(np.geomspace(5, 500, 50).round().astype(int))
+    grid = [{"control": name, "limit": f"{size} packets"} for name, size in product(CONTROLS, sizes)]
+    assert 700 <= len(grid) * FIRST <= 800
+    bound = search.standing.demands.constraints[0].bounds
+    delays = {}
+    for at, point in enumerate(grid):
+        found = np.array([runs.value(point, each) for each in range(FIRST)])
+        if bound.verdict(Interval.of(found[:, 1])) == "meets":
+            delays[at] = found[:, 0].mean()
+    (_, ours), (_, theirs) = link(dict(search.best.point)), link(grid[min(delays, key=lambda at: delays[at])])
+    # What lies between two sizes of the grid counts as equal.
+    assert ours <= theirs * 100 ** (1 / 49)
+    assert link(dict(search.best.point))[0] >= 0.99 * 9e6, "within what the runs' intervals leave open"
 
 
 def test_fewer_runs_go_to_points_that_are_clearly_worse() -> None:

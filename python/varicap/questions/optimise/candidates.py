@@ -15,6 +15,8 @@ from varicap.questions.optimise.space import Place, Space
 from varicap.results.summary import Point
 from varicap.statistics import Array, Interval, Verdict, together
 
+FIRST = 4
+"""Replications of which a candidate has some to be judged by."""
 SAME = 0.002
 """Of the objective, by which candidates may differ and still be as good as each other."""
 
@@ -47,6 +49,8 @@ class Standing:
 
     space: Space
     demands: Demands
+    enough: int = FIRST
+    """Replications from which on a candidate is judged; one with fewer has been looked at only."""
 
     def interval(self, one: Candidate, column: Column) -> Interval:
         """A column of a candidate with its interval; all of its runs must have it."""
@@ -92,11 +96,43 @@ class Standing:
         return float(round(value)) if within.whole else value
 
     def rank(self, one: Candidate, reference: Candidate) -> tuple[float, ...]:
-        """By which candidates are sorted, the best first: those that meet, then may meet, then miss the least."""
+        """By which candidates are sorted, the best first: those that meet, then may meet, then miss the least.
+
+        Those that were looked at only come last: what they promise has to be seen.
+        """
+        if one.runs < self.enough:
+            return (3.0, *self.glance(one, one, reference))
         verdict = self.verdict(one)
         if verdict == "misses":
             return (2.0, self.violation(one), *self.objectives(one, reference))
         return (0.0 if verdict == "meets" else 1.0, *self.objectives(one, reference))
+
+    def glance(self, one: Candidate, beside: Candidate, reference: Candidate, halves: float = 1.0) -> tuple[float, ...]:
+        """By which candidates of few runs are sorted: how far means miss the constraints, then the objectives.
+
+        Means are as if the candidate had the runs of the reference, by way of one beside it that is more like it and
+        has more runs than it; and as uncertain: to meet a bound an interval has to lie within it, or so many halves.
+        """
+        if not one.runs or not np.isfinite(one.array()).all():
+            return (inf, *(inf for _ in self.demands.objectives))
+
+        def mean(column: Column) -> float:
+            at = self.demands.columns.index(column)
+            differs = self.mean(one, beside, at) - float(beside.array()[:, at].mean())
+            return self.mean(beside, reference, at) + differs
+
+        missed = 0.0
+        for each in self.demands.constraints:
+            known, half = self.interval(reference, each.of), 0.0
+            if reference.runs >= self.enough and known.lo is not None and known.hi is not None:
+                half = halves * (known.hi - known.lo) / 2
+            middle = mean(each.of)
+            missed += max(each.bounds.shortfall(Interval(end)) for end in (middle - half, middle + half))
+        values = [
+            each.sign * (self.key(one, each.of) if isinstance(each.of, int) else mean(each.of))
+            for each in self.demands.objectives
+        ]
+        return tuple(value if isfinite(value) else inf for value in (missed, *values))
 
     def best(self, candidates: Sequence[Candidate]) -> Candidate:
         """The first by rank; of two that are alike the one that was tried before."""

@@ -17,7 +17,7 @@ import varicap._core as _core
 from varicap.engines.limits import MAX_MEMORY, MAX_TIME
 from varicap.engines.scenarios import AnyScenario, load
 from varicap.questions.optimise.analysis import answer, begin
-from varicap.questions.optimise.candidates import Candidate, Standing
+from varicap.questions.optimise.candidates import FIRST, Candidate, Standing
 from varicap.questions.optimise.demands import Column, Demands, check_names, values
 from varicap.questions.optimise.found import Found, Tried
 from varicap.questions.optimise.report import evidence, sentence
@@ -114,7 +114,7 @@ def optimise(
     space = Space.read(vary)
     demands = Demands.read(space, *(_several(each) for each in (minimise, maximise, subject_to)))
     check_names(base, demands.columns)
-    standing = Standing(space, demands)
+    standing = Standing(space, demands, min(FIRST, seeds))
     base_seed = base.seed if seed is None else seed
     asked = {
         "vary": {path: vary[path] if isinstance(vary[path], str) else list(vary[path]) for path in vary},
@@ -265,10 +265,11 @@ def _confirmed(search: Search) -> tuple[Candidate | None, list[tuple[float, ...]
         left = [one for one in search.candidates if all(one is not missed for missed, _ in rejected)]
         if not left:
             return rejected[0] if rejected else (search.best, [])
-        best = standing.best(left)
-        if standing.verdict(best) == "meets" and not search.confirm([best]):
+        best = search.choice(left)
+        promising = standing.verdict(best) == "meets" or best.runs < standing.enough
+        if promising and not search.confirm([best]):
             return best, []
-        if best is not standing.best(left):
+        if best is not search.choice(left):
             continue  # more runs showed that another is better
         if standing.verdict(best) != "meets":
             return rejected[0] if rejected else (best, [])

@@ -116,6 +116,21 @@ class Space:
                     return False
         return True
 
+    def free(self, place: Place) -> tuple[int, ...]:
+        """The numbers of the ranges that count at a place."""
+        return tuple(
+            number
+            for number, counts in enumerate(self.active(place))
+            if counts and self.variables[number].range is not None
+        )
+
+    def choice(self, place: Place) -> Place:
+        """What stands for the listed values that count at a place: the place, with every range in its middle."""
+        return tuple(
+            share if variable.choices else 0.5
+            for share, variable in zip(self.snapped(place), self.variables, strict=True)
+        )
+
     def point(self, place: Place) -> Point:
         """The values at a place, without those that do not count there."""
         return tuple(
@@ -139,11 +154,7 @@ class Space:
 
     def near(self, place: Place, step: float) -> Iterator[Place]:
         """Places around one, a step away along each range that counts, and for two ranges along both."""
-        free = [
-            number
-            for number, counts in enumerate(self.active(place))
-            if counts and self.variables[number].range is not None
-        ]
+        free = self.free(place)
         for number in free:
             for by in (-step, step):
                 yield self._moved(place, {number: by})
