@@ -6,9 +6,9 @@ scatter, and the best by analysis ──► where next: halves of a line, Optuna
         └──────────── race: four runs each, twice as many while more of them may matter ◄──┘
 ```
 
-Where ranges stand beside listed values, a sieve comes first: each combination of these is looked at with one run at a
-few values of its ranges, and the better half goes on with twice the runs.  From then on new places have a run or two,
-and those that look better than the best are raced.
+Where ranges stand beside listed values and the budget is short, a sieve comes first: each combination of these is
+looked at with one run at a few values of its ranges, and the better half goes on with twice the runs.  From then on new
+places have a run or two, and those that look better than the best are raced.
 
 Along one range the search halves the gaps beside the best; where it looks for the end of a range that a constraint
 leaves, that is bisection.  Among several keys or listed values Optuna proposes half of the points, and steps around the
@@ -41,6 +41,8 @@ _FOR_TREES = 0.55
 """Of the budget, for places that Optuna proposes."""
 _VALUES = 8
 """Values of the ranges at most at which each combination of listed values is looked at first."""
+_AMPLE = 12
+"""Places for each combination of listed values that make a sieve needless."""
 _SAFE = 2.0
 """Halves of an interval by which a bound is kept where there are runs for one more confirmation only."""
 _OLD = 6
@@ -300,6 +302,8 @@ class Search:
         for_all = self.rules.budget - self._kept_back
         until = for_all if several else _FOR_TREES * for_all
         sorts = [] if several else choices(self.space, int(until) // 4)
+        if for_all >= _AMPLE * FIRST * len(sorts):
+            sorts = []  # the scatter, which has more runs for each place, can afford enough places
         if sorts:
             self.try_(first)
             self._looked = True
