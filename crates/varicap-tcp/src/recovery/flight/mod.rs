@@ -221,18 +221,19 @@ impl Flight {
         self.segments.front().is_some_and(|head| head.has(EVER_RESENT)) || self.beliefs.resent > 0
     }
 
-    /// The bytes from `from` to `to` leave now; whether they had left before.
+    /// Whether what begins at `from` has not left before.
     #[inline]
-    pub(super) fn on_sent(&mut self, now: Time, from: u64, to: u64) -> bool {
-        debug_assert!(from < to, "an empty segment");
-        if from >= self.end {
-            self.end = to;
-            let turn = self.turn_at(now);
-            self.segments.push(Sent { from, at: now, len: (to - from) as u32, marks: 0, turn });
-            return false;
-        }
-        self.on_resent(now, from);
-        true
+    pub(super) fn is_new(&self, from: u64) -> bool {
+        from >= self.end
+    }
+
+    /// The bytes from `from` to `to`, which are new, leave now.
+    #[inline]
+    pub(super) fn on_sent(&mut self, now: Time, from: u64, to: u64) {
+        debug_assert!(self.is_new(from) && from < to, "{from} to {to} B after {} B", self.end);
+        self.end = to;
+        let turn = self.turn_at(now);
+        self.segments.push(Sent { from, at: now, len: (to - from) as u32, marks: 0, turn });
     }
 
     #[inline]
@@ -240,10 +241,11 @@ impl Flight {
         if self.turn.0 == now { self.turn.1 } else { 0 }
     }
 
+    /// The segment at `from` leaves again.
+    ///
     /// RFC 8985 §5.2 tells segments of one instant apart by their bytes. Here an instant may see new data leave, and then a
     /// retransmission; in Linux the clock has moved on by then, and no delivery of that data says that it is lost.
-    #[cold]
-    fn on_resent(&mut self, now: Time, from: u64) {
+    pub(super) fn on_resent(&mut self, now: Time, from: u64) {
         let number = self.segments.number_of(from);
         let turn = self.turn_at(now);
         let new_data = self.segments.back().is_some_and(|last| (last.at, last.turn) == (now, turn));
