@@ -94,6 +94,7 @@ impl Flight {
     fn lose(&mut self, number: u64) {
         let Some(sent) = self.segments.get_mut(number) else { return };
         let len = u64::from(sent.len);
+        self.waiting += u64::from(!sent.waits());
         if sent.has(RESENT) {
             self.beliefs.resent -= len;
         }
@@ -102,7 +103,6 @@ impl Flight {
         }
         sent.marks = sent.marks & !RESENT | LOST;
         self.resend_from = self.resend_from.min(number);
-        self.has_holes = true;
     }
 
     /// A timeout: all is lost but what the receiver holds and what left less than a round trip ago. Returns how much of
@@ -128,19 +128,19 @@ impl Flight {
 
     /// The first segment that is lost and not on its way again.
     pub(in crate::recovery) fn next_resend(&mut self) -> Option<(u64, u64)> {
-        if !self.has_holes {
+        if !self.has_holes() {
             return None;
         }
         // The next search begins where this one ends; a loss below takes it back.
         let mut number = self.resend_from.max(self.segments.first());
         while let Some(sent) = self.segments.get(number) {
-            if sent.has(LOST) && !sent.has(RESENT | SACKED) {
+            if sent.waits() {
                 self.resend_from = number;
                 return Some((sent.from, sent.to()));
             }
             number += 1;
         }
-        (self.resend_from, self.has_holes) = (number, false);
+        debug_assert!(false, "none of {} holes", self.waiting);
         None
     }
 }

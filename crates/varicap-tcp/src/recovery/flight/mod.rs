@@ -156,8 +156,8 @@ pub(super) struct Flight {
     judged: u64,
     /// No segment with a lower number waits to be resent.
     resend_from: u64,
-    /// A segment may wait to be resent.
-    has_holes: bool,
+    /// Segments that wait to be resent.
+    waiting: u64,
     /// The instant of the last retransmission, and its turn.
     turn: (Time, u8),
     pub(super) newest: Newest,
@@ -202,10 +202,10 @@ impl Flight {
         self.segments.back().map(|tail| (tail.from, tail.to()))
     }
 
-    /// Whether a segment may wait to be resent.
+    /// Whether a segment waits to be resent.
     #[inline]
     pub(super) fn has_holes(&self) -> bool {
-        self.has_holes
+        self.waiting > 0
     }
 
     /// Retransmissions in flight.
@@ -253,7 +253,8 @@ impl Flight {
         self.turn = (now, turn.saturating_add(u8::from(new_data || behind)));
         let Some(sent) = self.segments.get_mut(number) else { return };
         // A probe repeats what is not lost: one of the two is in the network, as far as anybody knows, and counts once.
-        if sent.marks & (LOST | RESENT) == LOST {
+        if sent.waits() {
+            self.waiting -= 1;
             self.beliefs.resent += u64::from(sent.len);
             sent.marks |= RESENT;
         }
@@ -318,6 +319,7 @@ impl Flight {
                 }
                 break;
             }
+            self.waiting -= u64::from(head.waits());
             uncount(&mut self.beliefs, head.marks, u64::from(head.len));
             if head.has(EVER_RESENT) {
                 progress.acked_resent = true;
@@ -427,6 +429,7 @@ impl Flight {
         let len = u64::from(sent.len);
         // A retransmission of what is not lost is believed to be on its way still.
         let cleared = if sent.has(LOST) { LOST | RESENT } else { 0 };
+        self.waiting -= u64::from(sent.waits());
         uncount(&mut self.beliefs, sent.marks & cleared, len);
         if !sent.has(EVER_RESENT) {
             progress.note_original(sent, moment);
@@ -453,7 +456,7 @@ impl Flight {
     /// What was believed to be lost was not.
     pub(super) fn absolve(&mut self) {
         self.segments.unmark(LOST);
-        self.beliefs.lost = 0;
+        (self.beliefs.lost, self.waiting) = (0, 0);
         self.judged = 0;
         self.newest.advanced = true;
     }
@@ -467,6 +470,7 @@ impl Flight {
             |mark| self.segments.iter().filter(|sent| sent.has(mark)).map(|sent| u64::from(sent.len)).sum();
         self.segments.front().map_or(una, |head| head.from) >= una
             && self.segments.back().map_or(una, Sent::to) <= nxt.max(una)
+            && self.waiting == self.segments.iter().filter(|sent| sent.waits()).count() as u64
             && self.beliefs == Beliefs { sacked: sum(SACKED), lost: sum(LOST), resent: sum(RESENT) }
     }
 }
