@@ -63,6 +63,9 @@ impl Flight {
     fn find_lost_again(&mut self, now: Time, patience: Span, list: &mut Found) -> (u64, Span) {
         let (mut found, mut waits, mut place) = (0, Span::ZERO, 0);
         while let Some(&(number, at)) = self.again.get(place) {
+            if at > self.newest.at {
+                break; // as have all behind it
+            }
             let is_last = |sent: &Sent| {
                 let is_late = sent.has(RESENT) || !sent.has(LOST);
                 sent.at == at && !sent.has(SACKED) && is_late
