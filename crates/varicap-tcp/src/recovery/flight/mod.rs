@@ -319,17 +319,11 @@ impl Flight {
                 }
                 break;
             }
-            self.waiting -= u64::from(head.waits());
-            uncount(&mut self.beliefs, head.marks, u64::from(head.len));
-            if head.has(EVER_RESENT) {
-                progress.acked_resent = true;
-            } else if !head.has(SACKED) {
-                progress.acked.add(head.at);
-                progress.note_original(head, moment);
-            }
-            if !head.has(SACKED) {
-                progress.delivered += u64::from(head.len);
-                self.newest.advance(head, moment);
+            if head.marks == SACKED {
+                // All else was learnt when it was SACKed.
+                self.beliefs.sacked -= u64::from(head.len);
+            } else {
+                self.acknowledge_head(moment, progress);
             }
             self.segments.pop_front();
         }
@@ -338,6 +332,24 @@ impl Flight {
         }
         if let Some(first) = self.held.front_mut() {
             first.0 = first.0.max(una);
+        }
+    }
+
+    /// The first segment is acknowledged, which was not merely SACKed.
+    #[inline(never)]
+    fn acknowledge_head(&mut self, moment: &Moment, progress: &mut Progress) {
+        let Some(head) = self.segments.front() else { return };
+        self.waiting -= u64::from(head.waits());
+        uncount(&mut self.beliefs, head.marks, u64::from(head.len));
+        if head.has(EVER_RESENT) {
+            progress.acked_resent = true;
+        } else if !head.has(SACKED) {
+            progress.acked.add(head.at);
+            progress.note_original(head, moment);
+        }
+        if !head.has(SACKED) {
+            progress.delivered += u64::from(head.len);
+            self.newest.advance(head, moment);
         }
     }
 
