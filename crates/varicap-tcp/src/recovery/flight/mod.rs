@@ -4,6 +4,7 @@
 //! listed once more, in the order in which they left again.
 
 mod losses;
+mod progress;
 mod ring;
 
 use std::collections::VecDeque;
@@ -14,6 +15,7 @@ use super::Beliefs;
 use super::known::Known;
 use crate::place::Place;
 use crate::segment::Segment;
+pub(super) use progress::{IN_ORDER, Moment, Progress};
 use ring::{EVER_RESENT, LOST, RESENT, Ring, SACKED, Sent};
 
 /// Of the segments that were delivered, the one that left last. Source: RFC 8985 §5.2 (RACK.xmit_ts, RACK.end_seq).
@@ -53,87 +55,6 @@ impl Newest {
     #[inline]
     fn patience_left(&self, now: Time, sent: &Sent, patience: Span) -> Span {
         self.rtt.saturating_add(patience).saturating_sub(now.since(sent.at))
-    }
-}
-
-/// What the rules need to know of the moment an acknowledgement arrives.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Moment {
-    pub(super) now: Time,
-    /// No RTT is shorter, as far as is known.
-    pub(super) least: Span,
-    /// When what it echoes was sent; NEVER if that is not known, or not asked for.
-    pub(super) echo: Time,
-    /// Data below was sent when the current recovery began [B].
-    pub(super) recover: u64,
-    /// End of the highest segment that was SACKed before [B].
-    pub(super) highest: u64,
-}
-
-/// When the first and the last of some segments left.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Times {
-    /// Never: there are none.
-    first: Time,
-    last: Time,
-}
-
-impl Default for Times {
-    fn default() -> Times {
-        Times { first: Time::NEVER, last: Time::ZERO }
-    }
-}
-
-impl Times {
-    #[inline]
-    fn add(&mut self, at: Time) {
-        (self.first, self.last) = (self.first.min(at), self.last.max(at));
-    }
-
-    #[inline]
-    pub(super) fn first(&self) -> Option<Time> {
-        (!self.first.is_never()).then_some(self.first)
-    }
-
-    #[inline]
-    pub(super) fn last(&self) -> Option<Time> {
-        (!self.first.is_never()).then_some(self.last)
-    }
-}
-
-/// What an acknowledgement has shown.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Progress {
-    /// Data newly delivered, cumulatively or selectively [B].
-    pub(super) delivered: u64,
-    /// Data newly SACKed [B].
-    pub(super) sacked: u64,
-    /// The segments that were newly acknowledged cumulatively, and never resent.
-    pub(super) acked: Times,
-    /// The same of those that were newly SACKed.
-    pub(super) held: Times,
-    /// A segment was acknowledged that had been resent.
-    pub(super) acked_resent: bool,
-    /// Data of before the recovery arrived that was never resent: the timeout, if it was one, was spurious (RFC 5682).
-    pub(super) acked_original: bool,
-    /// The lowest segment that arrived after later ones, although it was never resent [B]; [`IN_ORDER`]: none did.
-    pub(super) reordered: u64,
-}
-
-/// No segment arrived after later ones.
-pub(super) const IN_ORDER: u64 = u64::MAX;
-
-impl Default for Progress {
-    fn default() -> Progress {
-        Progress {
-            delivered: 0,
-            sacked: 0,
-            acked: Times::default(),
-            held: Times::default(),
-            acked_resent: false,
-            acked_original: false,
-            reordered: IN_ORDER,
-        }
     }
 }
 
@@ -484,17 +405,6 @@ impl Flight {
             && self.segments.back().map_or(una, Sent::to) <= nxt.max(una)
             && self.waiting == self.segments.iter().filter(|sent| sent.waits()).count() as u64
             && self.beliefs == Beliefs { sacked: sum(SACKED), lost: sum(LOST), resent: sum(RESENT) }
-    }
-}
-
-impl Progress {
-    /// `sent`, which was never resent, was delivered.
-    #[inline]
-    fn note_original(&mut self, sent: &Sent, moment: &Moment) {
-        self.acked_original |= sent.to() <= moment.recover;
-        if sent.from < moment.highest {
-            self.reordered = self.reordered.min(sent.from);
-        }
     }
 }
 
