@@ -184,9 +184,15 @@ impl Delivery {
 
     /// Of the segments that `segment` newly acknowledges, the one that was sent last.
     fn take_delivered(&mut self, segment: &Segment) -> Option<Sent> {
-        let mut newest = None;
-        while let Some(first) = self.segments.front().filter(|first| first.end <= segment.ack) {
-            see(&mut newest, first);
+        let (mut last, mut count) = (None::<&Sent>, 0);
+        while let Some(sent) = self.segments.get(count).filter(|sent| sent.end <= segment.ack) {
+            if !sent.is_delivered && sent.is_newer_than(last) {
+                last = Some(sent);
+            }
+            count += 1;
+        }
+        let mut newest = last.copied();
+        for _ in 0..count {
             self.segments.pop_front();
         }
         if segment.sack_count > 0 {
@@ -222,11 +228,18 @@ impl Delivery {
     }
 }
 
+impl Sent {
+    /// Whether it was sent after `other`, if there is one.
+    #[inline]
+    fn is_newer_than(&self, other: Option<&Sent>) -> bool {
+        other.is_none_or(|other| (self.at, self.end) >= (other.at, other.end))
+    }
+}
+
 /// `sent` was delivered: it is the newest if it was sent after `newest`, and is news.
 #[inline]
 fn see(newest: &mut Option<Sent>, sent: &Sent) {
-    let is_newer = newest.is_none_or(|newest| (sent.at, sent.end) >= (newest.at, newest.end));
-    if !sent.is_delivered && is_newer {
+    if !sent.is_delivered && sent.is_newer_than(newest.as_ref()) {
         *newest = Some(*sent);
     }
 }

@@ -68,13 +68,10 @@ impl Rules for ByTime {
 
     #[inline]
     fn on_sent(&mut self, common: &mut Common, now: Time, (from, to): (u64, u64)) {
-        let resent = self.flight.beliefs().resent;
-        if self.flight.on_sent(now, from, to) {
-            self.resent += 1;
-            if self.flight.beliefs().resent != resent {
-                self.doubt.on_resent(now);
-            }
-            self.refresh(common);
+        if self.flight.is_new(from) {
+            self.flight.on_sent(now, from, to);
+        } else {
+            self.on_resent(common, now, from);
         }
     }
 
@@ -213,6 +210,18 @@ impl Rules for ByTime {
 }
 
 impl ByTime {
+    /// The segment at `from` leaves again.
+    #[inline(never)]
+    fn on_resent(&mut self, common: &mut Common, now: Time, from: u64) {
+        let resent = self.flight.beliefs().resent;
+        self.flight.on_resent(now, from);
+        self.resent += 1;
+        if self.flight.beliefs().resent != resent {
+            self.doubt.on_resent(now);
+        }
+        self.refresh(common);
+    }
+
     /// What left the pipe lets out as much, in any state; an acknowledgement is a plain one only without all of this.
     fn refresh(&self, common: &mut Common) {
         let outside_pipe = self.flight.outside_pipe();

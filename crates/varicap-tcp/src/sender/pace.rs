@@ -1,6 +1,6 @@
 //! Segments that are spaced out.
 
-use varicap_units::{Bytes, Span, Time};
+use varicap_units::{Bytes, Rate, Span, Time};
 
 use super::Sender;
 use crate::congestion::CongestionControl;
@@ -29,17 +29,25 @@ impl Sender {
     }
 
     /// `wire_size` bytes have left, after which the next segment has to wait.
-    #[inline(never)]
+    #[inline]
     pub(super) fn pace_next(&mut self, now: Time, wire_size: u16) {
-        let rtt = &self.sampling.rtt;
-        let len = wire_size.saturating_sub(self.overhead);
-        if let Some(rate) = self.window.pacing_rate() {
-            if !self.pacing_credit {
-                return self.release.pace(Some(rate), rtt);
+        match self.window.pacing_rate() {
+            Some(rate) if self.pacing_credit => {
+                let gap: Span = rate.transmission_time(Bytes::new(wire_size.into()));
+                self.release.space(now, self.sampling.rtt.at_most_rto(gap));
             }
-            let gap: Span = rate.transmission_time(Bytes::new(wire_size.into()));
-            return self.release.space(now, rtt.at_most_rto(gap));
+            rate => self.pace_otherwise(now, wire_size, rate),
         }
+    }
+
+    /// As `pace_next`, where no control counts time for which segments were late.
+    #[inline(never)]
+    fn pace_otherwise(&mut self, now: Time, wire_size: u16, rate: Option<Rate>) {
+        let rtt = &self.sampling.rtt;
+        if rate.is_some() {
+            return self.release.pace(rate, rtt);
+        }
+        let len = wire_size.saturating_sub(self.overhead);
         let gap = self.pace.as_mut().filter(|_| len > 0).and_then(|pace| pace.on_sent(len.into()));
         let least = self.window.cap().map(|cap| cap.transmission_time(Bytes::new(wire_size.into())));
         if let Some(gap) = gap.max(least) {

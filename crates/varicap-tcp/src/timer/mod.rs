@@ -40,9 +40,17 @@ macro_rules! timers {
                 match timer {
                     $( Timer::$Variant(config) => {
                         let rule = $module::Rule::new(config);
-                        let Limits { unit, least, least_is_added, is_exact, .. } = rule.limits();
-                        let chosen = Chosen::$Variant(rule);
-                        TimerRule { chosen, unit, least, least_is_added, is_exact }
+                        let limits = rule.limits();
+                        TimerRule {
+                            chosen: Chosen::$Variant(rule),
+                            unit: limits.unit,
+                            least: limits.least,
+                            maximum: limits.maximum,
+                            slack: limits.slack.max(1),
+                            probe_slack: limits.probe_slack(),
+                            least_is_added: limits.least_is_added,
+                            is_exact: limits.is_exact,
+                        }
                     } )+
                 }
             }
@@ -103,9 +111,12 @@ impl Default for Timer {
 #[derive(Clone, Debug)]
 pub(crate) struct TimerRule {
     chosen: Chosen,
-    // Of the limits, what is asked for at every acknowledgement.
+    // Of the limits, what acknowledgements ask for.
     unit: u64,
     least: u64,
+    maximum: u64,
+    slack: u64,
+    probe_slack: u64,
     least_is_added: bool,
     is_exact: bool,
 }
@@ -135,6 +146,13 @@ struct Limits {
     is_exact: bool,
     /// Whether a timer may fire before its wait is over.
     may_be_early: bool,
+}
+
+impl Limits {
+    /// What the clock adds at least to the wait for a probe of a tail [ns].
+    fn probe_slack(&self) -> u64 {
+        if self.may_be_early { 0 } else { self.slack.min(LONGEST_ACK_DELAY.as_nanos()) }
+    }
 }
 
 /// What the estimator has made of all samples; times in the rule's units.
@@ -195,20 +213,19 @@ impl TimerRule {
         // RFC 6298 (5.5): RTO <- RTO * 2; (2.5): a maximum may be placed on it.
         let limits = self.limits();
         let factor = if limits.backs_off { 1u64 << expiries.min(32) } else { 1 };
-        rto.saturating_mul(factor).min(limits.maximum.max(1))
+        rto.saturating_mul(factor).min(self.maximum.max(1))
     }
 
     /// What the clock adds to a wait that is shorter than an RTO: more than nothing.
     #[inline]
     pub(crate) fn slack(&self) -> Span {
-        Span::from_nanos(self.limits().slack.max(1))
+        Span::from_nanos(self.slack)
     }
 
     /// A probe of a tail waits for at least so much longer than two round trips.
     #[inline]
     pub(crate) fn probe_slack(&self) -> Span {
-        let limits = self.limits();
-        if limits.may_be_early { Span::ZERO } else { Span::from_nanos(limits.slack).min(LONGEST_ACK_DELAY) }
+        Span::from_nanos(self.probe_slack)
     }
 
     /// No timer that is set for an RTO fires sooner.
@@ -221,7 +238,7 @@ impl TimerRule {
     #[inline]
     pub(crate) fn least_after(&self, smoothed: Span) -> Span {
         let added = if self.least_is_added { smoothed.as_nanos() } else { 0 };
-        Span::from_nanos((self.least + added).min(self.limits().maximum))
+        Span::from_nanos((self.least + added).min(self.maximum))
     }
 
     /// The RTO before the first sample [ns].

@@ -63,6 +63,9 @@ impl Flight {
     fn find_lost_again(&mut self, now: Time, patience: Span, list: &mut Found) -> (u64, Span) {
         let (mut found, mut waits, mut place) = (0, Span::ZERO, 0);
         while let Some(&(number, at)) = self.again.get(place) {
+            if at > self.newest.at {
+                break; // as have all behind it
+            }
             let is_last = |sent: &Sent| {
                 let is_late = sent.has(RESENT) || !sent.has(LOST);
                 sent.at == at && !sent.has(SACKED) && is_late
@@ -94,6 +97,7 @@ impl Flight {
     fn lose(&mut self, number: u64) {
         let Some(sent) = self.segments.get_mut(number) else { return };
         let len = u64::from(sent.len);
+        self.waiting += u64::from(!sent.waits());
         if sent.has(RESENT) {
             self.beliefs.resent -= len;
         }
@@ -102,7 +106,6 @@ impl Flight {
         }
         sent.marks = sent.marks & !RESENT | LOST;
         self.resend_from = self.resend_from.min(number);
-        self.has_holes = true;
     }
 
     /// A timeout: all is lost but what the receiver holds and what left less than a round trip ago. Returns how much of
@@ -128,19 +131,19 @@ impl Flight {
 
     /// The first segment that is lost and not on its way again.
     pub(in crate::recovery) fn next_resend(&mut self) -> Option<(u64, u64)> {
-        if !self.has_holes {
+        if !self.has_holes() {
             return None;
         }
         // The next search begins where this one ends; a loss below takes it back.
         let mut number = self.resend_from.max(self.segments.first());
         while let Some(sent) = self.segments.get(number) {
-            if sent.has(LOST) && !sent.has(RESENT | SACKED) {
+            if sent.waits() {
                 self.resend_from = number;
                 return Some((sent.from, sent.to()));
             }
             number += 1;
         }
-        (self.resend_from, self.has_holes) = (number, false);
+        debug_assert!(false, "none of {} holes", self.waiting);
         None
     }
 }

@@ -4,6 +4,7 @@
 //! listed once more, in the order in which they left again.
 
 mod losses;
+mod progress;
 mod ring;
 
 use std::collections::VecDeque;
@@ -14,6 +15,7 @@ use super::Beliefs;
 use super::known::Known;
 use crate::place::Place;
 use crate::segment::Segment;
+pub(super) use progress::{IN_ORDER, Moment, Progress};
 use ring::{EVER_RESENT, LOST, RESENT, Ring, SACKED, Sent};
 
 /// Of the segments that were delivered, the one that left last. Source: RFC 8985 §5.2 (RACK.xmit_ts, RACK.end_seq).
@@ -56,87 +58,6 @@ impl Newest {
     }
 }
 
-/// What the rules need to know of the moment an acknowledgement arrives.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Moment {
-    pub(super) now: Time,
-    /// No RTT is shorter, as far as is known.
-    pub(super) least: Span,
-    /// When what it echoes was sent; NEVER if that is not known, or not asked for.
-    pub(super) echo: Time,
-    /// Data below was sent when the current recovery began [B].
-    pub(super) recover: u64,
-    /// End of the highest segment that was SACKed before [B].
-    pub(super) highest: u64,
-}
-
-/// When the first and the last of some segments left.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Times {
-    /// Never: there are none.
-    first: Time,
-    last: Time,
-}
-
-impl Default for Times {
-    fn default() -> Times {
-        Times { first: Time::NEVER, last: Time::ZERO }
-    }
-}
-
-impl Times {
-    #[inline]
-    fn add(&mut self, at: Time) {
-        (self.first, self.last) = (self.first.min(at), self.last.max(at));
-    }
-
-    #[inline]
-    pub(super) fn first(&self) -> Option<Time> {
-        (!self.first.is_never()).then_some(self.first)
-    }
-
-    #[inline]
-    pub(super) fn last(&self) -> Option<Time> {
-        (!self.first.is_never()).then_some(self.last)
-    }
-}
-
-/// What an acknowledgement has shown.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Progress {
-    /// Data newly delivered, cumulatively or selectively [B].
-    pub(super) delivered: u64,
-    /// Data newly SACKed [B].
-    pub(super) sacked: u64,
-    /// The segments that were newly acknowledged cumulatively, and never resent.
-    pub(super) acked: Times,
-    /// The same of those that were newly SACKed.
-    pub(super) held: Times,
-    /// A segment was acknowledged that had been resent.
-    pub(super) acked_resent: bool,
-    /// Data of before the recovery arrived that was never resent: the timeout, if it was one, was spurious (RFC 5682).
-    pub(super) acked_original: bool,
-    /// The lowest segment that arrived after later ones, although it was never resent [B]; [`IN_ORDER`]: none did.
-    pub(super) reordered: u64,
-}
-
-/// No segment arrived after later ones.
-pub(super) const IN_ORDER: u64 = u64::MAX;
-
-impl Default for Progress {
-    fn default() -> Progress {
-        Progress {
-            delivered: 0,
-            sacked: 0,
-            acked: Times::default(),
-            held: Times::default(),
-            acked_resent: false,
-            acked_original: false,
-            reordered: IN_ORDER,
-        }
-    }
-}
-
 /// All segments in flight.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Flight {
@@ -156,8 +77,8 @@ pub(super) struct Flight {
     judged: u64,
     /// No segment with a lower number waits to be resent.
     resend_from: u64,
-    /// A segment may wait to be resent.
-    has_holes: bool,
+    /// Segments that wait to be resent.
+    waiting: u64,
     /// The instant of the last retransmission, and its turn.
     turn: (Time, u8),
     pub(super) newest: Newest,
@@ -202,10 +123,10 @@ impl Flight {
         self.segments.back().map(|tail| (tail.from, tail.to()))
     }
 
-    /// Whether a segment may wait to be resent.
+    /// Whether a segment waits to be resent.
     #[inline]
     pub(super) fn has_holes(&self) -> bool {
-        self.has_holes
+        self.waiting > 0
     }
 
     /// Retransmissions in flight.
@@ -221,18 +142,19 @@ impl Flight {
         self.segments.front().is_some_and(|head| head.has(EVER_RESENT)) || self.beliefs.resent > 0
     }
 
-    /// The bytes from `from` to `to` leave now; whether they had left before.
+    /// Whether what begins at `from` has not left before.
     #[inline]
-    pub(super) fn on_sent(&mut self, now: Time, from: u64, to: u64) -> bool {
-        debug_assert!(from < to, "an empty segment");
-        if from >= self.end {
-            self.end = to;
-            let turn = self.turn_at(now);
-            self.segments.push(Sent { from, at: now, len: (to - from) as u32, marks: 0, turn });
-            return false;
-        }
-        self.on_resent(now, from);
-        true
+    pub(super) fn is_new(&self, from: u64) -> bool {
+        from >= self.end
+    }
+
+    /// The bytes from `from` to `to`, which are new, leave now.
+    #[inline]
+    pub(super) fn on_sent(&mut self, now: Time, from: u64, to: u64) {
+        debug_assert!(self.is_new(from) && from < to, "{from} to {to} B after {} B", self.end);
+        self.end = to;
+        let turn = self.turn_at(now);
+        self.segments.push(Sent { from, at: now, len: (to - from) as u32, marks: 0, turn });
     }
 
     #[inline]
@@ -240,10 +162,11 @@ impl Flight {
         if self.turn.0 == now { self.turn.1 } else { 0 }
     }
 
+    /// The segment at `from` leaves again.
+    ///
     /// RFC 8985 §5.2 tells segments of one instant apart by their bytes. Here an instant may see new data leave, and then a
     /// retransmission; in Linux the clock has moved on by then, and no delivery of that data says that it is lost.
-    #[cold]
-    fn on_resent(&mut self, now: Time, from: u64) {
+    pub(super) fn on_resent(&mut self, now: Time, from: u64) {
         let number = self.segments.number_of(from);
         let turn = self.turn_at(now);
         let new_data = self.segments.back().is_some_and(|last| (last.at, last.turn) == (now, turn));
@@ -251,7 +174,8 @@ impl Flight {
         self.turn = (now, turn.saturating_add(u8::from(new_data || behind)));
         let Some(sent) = self.segments.get_mut(number) else { return };
         // A probe repeats what is not lost: one of the two is in the network, as far as anybody knows, and counts once.
-        if sent.marks & (LOST | RESENT) == LOST {
+        if sent.waits() {
+            self.waiting -= 1;
             self.beliefs.resent += u64::from(sent.len);
             sent.marks |= RESENT;
         }
@@ -316,16 +240,11 @@ impl Flight {
                 }
                 break;
             }
-            uncount(&mut self.beliefs, head.marks, u64::from(head.len));
-            if head.has(EVER_RESENT) {
-                progress.acked_resent = true;
-            } else if !head.has(SACKED) {
-                progress.acked.add(head.at);
-                progress.note_original(head, moment);
-            }
-            if !head.has(SACKED) {
-                progress.delivered += u64::from(head.len);
-                self.newest.advance(head, moment);
+            if head.marks == SACKED {
+                // All else was learnt when it was SACKed.
+                self.beliefs.sacked -= u64::from(head.len);
+            } else {
+                self.acknowledge_head(moment, progress);
             }
             self.segments.pop_front();
         }
@@ -334,6 +253,24 @@ impl Flight {
         }
         if let Some(first) = self.held.front_mut() {
             first.0 = first.0.max(una);
+        }
+    }
+
+    /// The first segment is acknowledged, which was not merely SACKed.
+    #[inline(never)]
+    fn acknowledge_head(&mut self, moment: &Moment, progress: &mut Progress) {
+        let Some(head) = self.segments.front() else { return };
+        self.waiting -= u64::from(head.waits());
+        uncount(&mut self.beliefs, head.marks, u64::from(head.len));
+        if head.has(EVER_RESENT) {
+            progress.acked_resent = true;
+        } else if !head.has(SACKED) {
+            progress.acked.add(head.at);
+            progress.note_original(head, moment);
+        }
+        if !head.has(SACKED) {
+            progress.delivered += u64::from(head.len);
+            self.newest.advance(head, moment);
         }
     }
 
@@ -397,30 +334,47 @@ impl Flight {
     /// Marks the segments that touch `gap` and lie within `merged`.
     fn mark_held(&mut self, gap: (u64, u64), merged: (u64, u64), moment: &Moment, progress: &mut Progress) {
         let mut number = self.segments.number_of(gap.0);
-        while let Some(sent) = self.segments.get_mut(number).filter(|sent| sent.from < gap.1) {
+        while self.mark_one_held(number, gap.1, merged, moment, progress) {
             number += 1;
-            if sent.has(SACKED) {
-                continue;
-            }
-            if sent.from < merged.0 || sent.to() > merged.1 {
-                self.is_ragged = true;
-                continue;
-            }
-            let len = u64::from(sent.len);
-            // A retransmission of what is not lost is believed to be on its way still.
-            let cleared = if sent.has(LOST) { LOST | RESENT } else { 0 };
-            uncount(&mut self.beliefs, sent.marks & cleared, len);
-            if !sent.has(EVER_RESENT) {
-                progress.note_original(sent, moment);
-                // Blocks come in any order.
-                progress.held.add(sent.at);
-            }
-            self.newest.advance(sent, moment);
-            sent.marks = sent.marks & !cleared | SACKED;
-            self.beliefs.sacked += len;
-            progress.sacked += len;
-            progress.delivered += len;
         }
+    }
+
+    /// As `mark_held`, for segment `number` alone, if there is one that begins below `end`; whether the next one may, too. A
+    /// gap mostly is a single segment: a loop with all of this would spend more on what it keeps for others.
+    #[inline(never)]
+    fn mark_one_held(
+        &mut self,
+        number: u64,
+        end: u64,
+        merged: (u64, u64),
+        moment: &Moment,
+        progress: &mut Progress,
+    ) -> bool {
+        let Some(sent) = self.segments.get_mut(number).filter(|sent| sent.from < end) else { return false };
+        let has_next = sent.to() < end;
+        if sent.has(SACKED) {
+            return has_next;
+        }
+        if sent.from < merged.0 || sent.to() > merged.1 {
+            self.is_ragged = true;
+            return has_next;
+        }
+        let len = u64::from(sent.len);
+        // A retransmission of what is not lost is believed to be on its way still.
+        let cleared = if sent.has(LOST) { LOST | RESENT } else { 0 };
+        self.waiting -= u64::from(sent.waits());
+        uncount(&mut self.beliefs, sent.marks & cleared, len);
+        if !sent.has(EVER_RESENT) {
+            progress.note_original(sent, moment);
+            // Blocks come in any order.
+            progress.held.add(sent.at);
+        }
+        self.newest.advance(sent, moment);
+        sent.marks = sent.marks & !cleared | SACKED;
+        self.beliefs.sacked += len;
+        progress.sacked += len;
+        progress.delivered += len;
+        has_next
     }
 
     /// The receiver threw away what it had SACKed (RFC 2018 §8).
@@ -435,7 +389,7 @@ impl Flight {
     /// What was believed to be lost was not.
     pub(super) fn absolve(&mut self) {
         self.segments.unmark(LOST);
-        self.beliefs.lost = 0;
+        (self.beliefs.lost, self.waiting) = (0, 0);
         self.judged = 0;
         self.newest.advanced = true;
     }
@@ -449,18 +403,8 @@ impl Flight {
             |mark| self.segments.iter().filter(|sent| sent.has(mark)).map(|sent| u64::from(sent.len)).sum();
         self.segments.front().map_or(una, |head| head.from) >= una
             && self.segments.back().map_or(una, Sent::to) <= nxt.max(una)
+            && self.waiting == self.segments.iter().filter(|sent| sent.waits()).count() as u64
             && self.beliefs == Beliefs { sacked: sum(SACKED), lost: sum(LOST), resent: sum(RESENT) }
-    }
-}
-
-impl Progress {
-    /// `sent`, which was never resent, was delivered.
-    #[inline]
-    fn note_original(&mut self, sent: &Sent, moment: &Moment) {
-        self.acked_original |= sent.to() <= moment.recover;
-        if sent.from < moment.highest {
-            self.reordered = self.reordered.min(sent.from);
-        }
     }
 }
 

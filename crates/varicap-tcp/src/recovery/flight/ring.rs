@@ -34,6 +34,12 @@ impl Sent {
     pub(super) fn has(&self, marks: u8) -> bool {
         self.marks & marks != 0
     }
+
+    /// Whether it is lost and not on its way again.
+    #[inline]
+    pub(super) fn waits(&self) -> bool {
+        self.marks & (LOST | RESENT) == LOST
+    }
 }
 
 /// Segments by their numbers, which do not change as others come and go.
