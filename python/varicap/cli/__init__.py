@@ -57,7 +57,9 @@ GROUPS = {
         "and show the first difference."
     },
     "shell": {"shell": "Run any program behind the emulated link."},
-    "bench": {"bench": "Measure the engine: CPU time per delivered data packet, packets per CPU second, peak memory."},
+    "bench": {
+        "bench": "Measure the engine: CPU time and instructions per delivered data packet, packets per CPU second, peak memory."
+    },
     "validate": {"validate": "How well the engines agree, measured anew."},
     "inspect": {
         "schema": "Print the JSON Schema of scenario files.",

@@ -22,7 +22,7 @@ True
 <segment ack 2000>
 >>> sender.push(0.11, answer)
 >>> sender.poll(0.11)
-<segment data 2000..3000>
+<segment PUSH, data 2000..3000>
 >>> sender.cwnd  # Linux counts the segments that were acknowledged, and not the acknowledgements
 4000
 
