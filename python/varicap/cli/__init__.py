@@ -58,7 +58,7 @@ GROUPS = {
     },
     "shell": {"shell": "Run any program behind the emulated link."},
     "bench": {
-        "bench": "Measure the engine: CPU time and instructions per delivered data packet, packets per CPU second, peak memory."
+        "bench": "Measure the engine: CPU time and instructions per delivered packet, packets per CPU second, memory."
     },
     "validate": {"validate": "How well the engines agree, measured anew."},
     "inspect": {

@@ -33,7 +33,7 @@ def bench(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Measure the engine: CPU time and instructions per delivered data packet, packets per CPU second, peak memory.
+    """Measure the engine: CPU time and instructions per delivered packet, packets per CPU second, memory.
 
     The standard workloads are measured with delayed acknowledgements, and with one for each packet. Instructions
     are counted where valgrind is installed, for workloads of up to a hundred thousand packets.
