@@ -116,7 +116,8 @@ pub(crate) struct TimerRule {
     least: u64,
     maximum: u64,
     slack: u64,
-    probe_slack: u64,
+    /// At most the longest delay of an acknowledgement [ns].
+    probe_slack: u32,
     least_is_added: bool,
     is_exact: bool,
 }
@@ -150,8 +151,8 @@ struct Limits {
 
 impl Limits {
     /// What the clock adds at least to the wait for a probe of a tail [ns].
-    fn probe_slack(&self) -> u64 {
-        if self.may_be_early { 0 } else { self.slack.min(LONGEST_ACK_DELAY.as_nanos()) }
+    fn probe_slack(&self) -> u32 {
+        if self.may_be_early { 0 } else { self.slack.min(LONGEST_ACK_DELAY.as_nanos()) as u32 }
     }
 }
 
@@ -225,7 +226,7 @@ impl TimerRule {
     /// A probe of a tail waits for at least so much longer than two round trips.
     #[inline]
     pub(crate) fn probe_slack(&self) -> Span {
-        Span::from_nanos(self.probe_slack)
+        Span::from_nanos(u64::from(self.probe_slack))
     }
 
     /// No timer that is set for an RTO fires sooner.
