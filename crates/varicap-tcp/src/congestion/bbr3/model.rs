@@ -48,6 +48,7 @@ impl Bbr3 {
     pub(super) fn init_min_rtt(&mut self, least: Span, rs: &Sample) {
         let took = rs.rtt.unwrap_or(Span::ZERO);
         (self.min_rtt, self.min_rtt_stamp) = (least, Time::ZERO + (rs.now - Time::ZERO).saturating_sub(took));
+        self.is_settled = false;
     }
 
     /// §5.3.4.3 (UpdateMinRTT).
