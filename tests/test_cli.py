@@ -385,7 +385,7 @@ def test_instructions_are_counted_where_that_takes_seconds() -> None:
     assert counted is not None
     assert 300 < counted < 10_000
     assert too_long is None
-    # With every assertion on, or with none: the same runs again take as many.
+    # The same runs again take as many.
     assert instructions.per_packet([short]) == pytest.approx([counted], rel=0.01)
 
 

@@ -130,7 +130,7 @@ pub struct Sender {
     written: u64,
     /// The application will offer no more.
     closed: bool,
-    /// Whether the receiver is told where writes end, and where those of the application do, if any does.
+    /// Whether segments show the receiver where writes end, and the ends of the application's own, if it has any.
     pushes: bool,
     writes: Option<Box<Writes>>,
     offer: Offer,
