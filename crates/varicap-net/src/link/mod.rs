@@ -502,10 +502,9 @@ impl<F: Frame> Link<F> {
     #[inline(always)]
     fn serve(&mut self, at: Time, size: Bytes) {
         self.in_service = Some(size);
-        let framed = self.framing.framed(size);
         match &mut self.transmission {
-            Transmission::Rate(server, _) => self.finish = server.begin(at, framed),
-            Transmission::Opportunities(path) => path.begin(at, framed),
+            Transmission::Rate(server, _) => self.finish = server.begin(at, size, &self.framing),
+            Transmission::Opportunities(path) => path.begin(at, self.framing.framed(size)),
             Transmission::Arq(_) => {}
         }
     }

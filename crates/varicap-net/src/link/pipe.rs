@@ -42,7 +42,7 @@ pub struct Pipe<F> {
     reported: usize,
     /// When it was advanced last.
     now: Time,
-    /// Whether anything has arrived or was requested, and whether the rate has been reported.
+    /// Whether it began although nothing was let in, and whether the rate has been reported.
     has_begun: bool,
     has_reported_rate: bool,
 }
@@ -73,25 +73,25 @@ impl<F: Frame> Pipe<F> {
     #[must_use]
     #[inline(always)]
     pub fn push<W: Watch<F>>(&mut self, now: Time, frame: F, watch: &mut W) -> Option<F> {
-        self.has_begun = true;
         watch.on_offered();
         let size = frame.wire_size();
         let begins = if self.idle_from <= now {
             // All has left: there is nothing to count.
             (self.held, self.held_bytes) = (self.line.end(), Bytes::ZERO);
             if !self.limit.admits(Backlog::default(), TransmitterState::Free, size) {
+                self.has_begun = true;
                 return Some(frame);
             }
             self.server.idle();
             now
         } else {
-            if !self.is_calm(size) && !self.admits(now, size, watch) {
+            if !self.is_calm(size) && !self.is_calm_after(now, size) && !self.admits(size, watch) {
                 return Some(frame);
             }
             watch.on_planned(self.idle_from - now, size);
             self.idle_from
         };
-        let leaves = self.server.begin(begins, self.framing.framed(size));
+        let leaves = self.server.begin(begins, size, &self.framing);
         self.idle_from = leaves;
         self.held_bytes += size;
         if self.due.is_never() {
@@ -107,13 +107,17 @@ impl<F: Frame> Pipe<F> {
         self.line.end() - self.held < self.calm.frames as usize && self.held_bytes + size <= self.calm.bytes
     }
 
-    /// Whether there is room for a frame of `size` behind others; the observer learns of a backlog that it does not know.
-    #[inline(never)]
-    fn admits<W: Watch<F>>(&mut self, now: Time, size: Bytes, watch: &mut W) -> bool {
+    /// The same once it is counted what has left by `now`.
+    #[inline(always)]
+    fn is_calm_after(&mut self, now: Time, size: Bytes) -> bool {
         self.pass(now);
-        if self.is_calm(size) {
-            return true;
-        }
+        self.is_calm(size)
+    }
+
+    /// Whether there is room for a frame of `size` behind others, of which those are counted that have left; the observer
+    /// learns of a backlog that it does not know.
+    #[inline(never)]
+    fn admits<W: Watch<F>>(&mut self, size: Bytes, watch: &mut W) -> bool {
         let Backlog { frames, bytes } = self.backlog();
         let in_service = self.in_service().map_or(Bytes::ZERO, F::wire_size);
         if !self.limit.admits(Backlog { frames, bytes }, TransmitterState::Busy(in_service), size) {
@@ -125,7 +129,7 @@ impl<F: Frame> Pipe<F> {
     }
 
     /// Counts what has left the server by `now`.
-    #[inline]
+    #[inline(always)]
     fn pass(&mut self, now: Time) {
         let (mut held, mut bytes) = (self.held, self.held_bytes);
         while let Some(next) = self.line.get(held).filter(|next| next.leaves <= now) {
@@ -230,6 +234,6 @@ impl<F: Frame> Pipe<F> {
 
     /// When the capacity changes: at zero, as long as nothing has moved, and never again.
     pub fn changes_at(&self) -> Time {
-        if self.has_begun { Time::NEVER } else { Time::ZERO }
+        if self.has_begun || self.line.end() > 0 { Time::NEVER } else { Time::ZERO }
     }
 }

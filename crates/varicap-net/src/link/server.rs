@@ -7,7 +7,7 @@
 
 use varicap_units::{Bytes, NANOS_PER_SEC, Rate, Span, Time, Work};
 
-use crate::Service;
+use crate::{Framing, Service};
 
 /// Bytes of the largest frame whose work fits in 64 bits [B].
 const LARGEST_FRAME: u64 = u64::MAX / (8 * NANOS_PER_SEC);
@@ -27,7 +27,7 @@ pub(super) struct Server {
     left: u64,
     /// Whether the frame in service met a rate of zero as it came, so that its transmission begins when that ends.
     is_delayed: bool,
-    /// Size of the last frame, for which `whole` and `spare` hold: whole * rate = work + spare. While it is
+    /// Size of the last frame, before its framing, for which `whole` and `spare` hold: whole * rate = work + spare. While it is
     /// remembered the rate is neither zero nor unlimited, and the surplus is below it.
     size: Bytes,
     whole: Span,
@@ -61,12 +61,13 @@ impl Server {
         Rate::from_bps(self.rate)
     }
 
-    /// Begins to transmit a frame of `size` bytes [B]; when it will have ended if the rate stays.
+    /// Begins to transmit a frame of `size` bytes [B], which takes more in this `framing`; when it will have ended if the
+    /// rate stays.
     #[inline(always)]
-    pub fn begin(&mut self, at: Time, size: Bytes) -> Time {
+    pub fn begin(&mut self, at: Time, size: Bytes, framing: &Framing) -> Time {
         if size != self.size {
             let takes_no_time = self.rate().is_unlimited() && self.surplus == 0;
-            return if takes_no_time { at } else { self.measure(at, size) };
+            return if takes_no_time { at } else { self.measure(at, size, framing) };
         }
         debug_assert!(self.surplus < self.rate, "a surplus of {} at {} b/s", self.surplus, self.rate);
         let room = self.rate - self.surplus;
@@ -82,15 +83,16 @@ impl Server {
     /// As [`Server::begin`], for a size or rate not met just before.
     #[cold]
     #[inline(never)]
-    fn measure(&mut self, at: Time, size: Bytes) -> Time {
-        assert!(size.as_u64() <= LARGEST_FRAME, "a frame of {size} exceeds 2 GB");
-        let work = size.as_u64() * 8 * NANOS_PER_SEC;
+    fn measure(&mut self, at: Time, size: Bytes, framing: &Framing) -> Time {
+        let framed = framing.framed(size);
+        assert!(framed.as_u64() <= LARGEST_FRAME, "a frame of {framed} exceeds 2 GB");
+        let work = framed.as_u64() * 8 * NANOS_PER_SEC;
         if self.rate != 0 && !self.rate().is_unlimited() && self.surplus < self.rate {
             self.size = size;
             self.whole = Span::from_nanos(work.div_ceil(self.rate));
             // Rounding up adds less than one nanosecond's work; modulo 2^64 the difference is exact.
             self.spare = self.whole.as_nanos().wrapping_mul(self.rate).wrapping_sub(work);
-            return self.begin(at, size);
+            return self.begin(at, size, framing);
         }
         if work <= self.surplus {
             self.surplus -= work;
@@ -179,6 +181,9 @@ impl Server {
 mod tests {
     use super::*;
 
+    /// Nothing is added to a frame.
+    const BARE: Framing = Framing { overhead: Bytes::ZERO, cells: None };
+
     fn ns(nanos: u64) -> Time {
         Time::from_nanos(nanos)
     }
@@ -189,7 +194,7 @@ mod tests {
         let mut server = Server::new(Service::Fluid, Rate::from_bps(3));
         let mut at = Time::ZERO;
         for _ in 0..3_000 {
-            at = server.begin(at, Bytes::new(1));
+            at = server.begin(at, Bytes::new(1), &BARE);
         }
         assert_eq!(at, Time::ZERO + Span::from_secs(8_000));
     }
@@ -200,7 +205,7 @@ mod tests {
         let mut server = Server::new(Service::Fluid, Rate::from_bps(3_200_000_000_000));
         let mut at = Time::ZERO;
         for _ in 0..400 {
-            at = server.begin(at, Bytes::new(100));
+            at = server.begin(at, Bytes::new(100), &BARE);
         }
         assert_eq!(at, ns(100));
     }
@@ -209,11 +214,11 @@ mod tests {
     fn an_idle_server_saves_no_work() {
         let mut server = Server::new(Service::Fluid, Rate::from_bps(3));
         // 2.67 s each, so that two in a row leave 2 nb in hand, enough for the third to end a nanosecond earlier.
-        let first = server.begin(Time::ZERO, Bytes::new(1));
-        let second = server.begin(first, Bytes::new(1));
-        let third = server.clone().begin(second, Bytes::new(1));
+        let first = server.begin(Time::ZERO, Bytes::new(1), &BARE);
+        let second = server.begin(first, Bytes::new(1), &BARE);
+        let third = server.clone().begin(second, Bytes::new(1), &BARE);
         server.idle();
-        let after_idling = server.begin(second, Bytes::new(1));
+        let after_idling = server.begin(second, Bytes::new(1), &BARE);
         assert_eq!(after_idling - second, first - Time::ZERO);
         assert_eq!(after_idling - third, Span::from_nanos(1));
     }
@@ -222,7 +227,7 @@ mod tests {
     fn fluid_service_follows_the_rate_and_at_start_does_not() {
         for (service, finish) in [(Service::Fluid, 1_500), (Service::AtStart, 2_000)] {
             let mut server = Server::new(service, Rate::from_bps(4_000_000)); // a byte takes 2 us
-            let planned = server.begin(Time::ZERO, Bytes::new(1));
+            let planned = server.begin(Time::ZERO, Bytes::new(1), &BARE);
             let planned = server.change(ns(1_000), Rate::from_bps(8_000_000), Some(planned));
             assert_eq!(planned, Some(ns(finish)), "{service:?}");
         }
@@ -231,7 +236,7 @@ mod tests {
     #[test]
     fn what_is_left_of_a_frame_that_keeps_its_rate_goes_by_that_rate() {
         let mut server = Server::new(Service::AtStart, Rate::from_bps(8_000));
-        let first = server.begin(Time::ZERO, Bytes::new(10)); // 10 ms
+        let first = server.begin(Time::ZERO, Bytes::new(10), &BARE); // 10 ms
         let millis = |ms: u64| ns(ms * 1_000_000);
         assert_eq!((first, server.kept(first)), (millis(10), None));
         server.change(millis(2), Rate::from_bps(800_000), Some(first));
@@ -239,7 +244,7 @@ mod tests {
         assert_eq!(server.kept(first), Some(Rate::from_bps(8_000)));
         assert_eq!(server.left(millis(4), first), Work::of(Bytes::new(6)));
         server.change(millis(9), Rate::from_bps(16_000), Some(first));
-        let second = server.begin(first, Bytes::new(10)); // 5 ms
+        let second = server.begin(first, Bytes::new(10), &BARE); // 5 ms
         assert_eq!((second, server.kept(second)), (millis(15), None));
         assert_eq!(server.left(millis(12), second), Work::of(Bytes::new(6)));
     }
@@ -247,7 +252,7 @@ mod tests {
     #[test]
     fn an_outage_stops_fluid_service_and_its_work_is_kept() {
         let mut server = Server::new(Service::Fluid, Rate::from_bps(4_000_000));
-        let planned = server.begin(Time::ZERO, Bytes::new(1));
+        let planned = server.begin(Time::ZERO, Bytes::new(1), &BARE);
         let planned = server.change(ns(500), Rate::ZERO, Some(planned));
         assert_eq!(planned, Some(Time::NEVER));
         let planned = server.change(ns(9_000), Rate::from_bps(4_000_000), planned);
@@ -257,7 +262,7 @@ mod tests {
     #[test]
     fn a_frame_that_meets_an_outage_at_start_takes_the_first_positive_rate() {
         let mut server = Server::new(Service::AtStart, Rate::ZERO);
-        let planned = server.begin(Time::ZERO, Bytes::new(1));
+        let planned = server.begin(Time::ZERO, Bytes::new(1), &BARE);
         assert_eq!(planned, Time::NEVER);
         let planned = server.change(ns(7_000), Rate::from_bps(8_000_000), Some(planned));
         let planned = server.change(ns(7_500), Rate::ZERO, planned);
@@ -267,6 +272,6 @@ mod tests {
     #[test]
     fn unlimited_is_no_time_at_all() {
         let mut server = Server::new(Service::Fluid, Rate::UNLIMITED);
-        assert_eq!(server.begin(ns(5), Bytes::new(1_000_000)), ns(5));
+        assert_eq!(server.begin(ns(5), Bytes::new(1_000_000), &BARE), ns(5));
     }
 }
