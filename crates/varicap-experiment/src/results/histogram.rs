@@ -29,6 +29,9 @@ pub struct Histogram {
     /// Where the last value was counted: the next one mostly comes close to it.
     #[serde(skip)]
     last: Stretch,
+    /// The same of the value before that was counted elsewhere: often values go to and fro between two buckets.
+    #[serde(skip)]
+    other: Stretch,
 }
 
 /// Values that are counted in one place, and widen no range: from `from` to `from + width`.
@@ -43,6 +46,12 @@ struct Stretch {
 impl Stretch {
     /// None at all: there is no such place.
     const NONE: Stretch = Stretch { from: 0, width: 0, place: usize::MAX };
+
+    /// Whether `value` is one of them.
+    #[inline(always)]
+    fn has(&self, value: u64) -> bool {
+        value.wrapping_sub(self.from) <= self.width
+    }
 }
 
 impl Default for Stretch {
@@ -63,14 +72,22 @@ impl Eq for Stretch {}
 impl Histogram {
     /// An empty histogram; it allocates nothing before the first value.
     pub const fn new() -> Histogram {
-        Histogram { counts: Vec::new(), first: 0, sum: 0, minimum: NO_MINIMUM, width: 0, last: Stretch::NONE }
+        Histogram {
+            counts: Vec::new(),
+            first: 0,
+            sum: 0,
+            minimum: NO_MINIMUM,
+            width: 0,
+            last: Stretch::NONE,
+            other: Stretch::NONE,
+        }
     }
 
     /// Counts one value.
     #[inline]
     pub fn record(&mut self, value: u64) {
         self.sum += u128::from(value);
-        if value.wrapping_sub(self.last.from) <= self.last.width
+        if self.last.has(value)
             && let Some(count) = self.counts.get_mut(self.last.place)
         {
             *count += 1;
@@ -82,6 +99,13 @@ impl Histogram {
     /// Counts a value that is not close to the last one.
     #[inline(never)]
     fn record_elsewhere(&mut self, value: u64) {
+        std::mem::swap(&mut self.last, &mut self.other);
+        if self.last.has(value)
+            && let Some(count) = self.counts.get_mut(self.last.place)
+        {
+            *count += 1;
+            return;
+        }
         let place = bucket(value).wrapping_sub(self.first);
         if value.wrapping_sub(self.minimum) <= self.width
             && let Some(count) = self.counts.get_mut(place)
@@ -116,7 +140,7 @@ impl Histogram {
             self.first = low;
         }
         if low < self.first {
-            self.last = Stretch::NONE;
+            (self.last, self.other) = (Stretch::NONE, Stretch::NONE);
             let missing = self.first - low;
             self.counts.reserve_exact(missing);
             self.counts.splice(0..0, std::iter::repeat_n(0, missing));
@@ -193,7 +217,7 @@ impl Histogram {
     pub fn clear(&mut self) {
         self.counts.fill(0);
         (self.sum, self.minimum, self.width) = (0, NO_MINIMUM, 0);
-        self.last = Stretch::NONE;
+        (self.last, self.other) = (Stretch::NONE, Stretch::NONE);
     }
 }
 
