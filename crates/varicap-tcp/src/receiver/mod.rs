@@ -176,17 +176,20 @@ impl Receiver {
             && segment.len > 0
             && segment.flags.0 & UNUSUAL.0 == self.plain.0
             && self.held.is_empty()
-            && end <= self.edge
-            && self.delay.as_ref().is_none_or(|delay| delay.expects(segment));
+            && end <= self.edge;
         if !expected {
             return self.on_unusual(now, segment);
         }
-        self.note_echo(segment);
-        if self.delay.is_none() {
+        let Some(delay) = &self.delay else {
+            self.note_echo(segment);
             self.next = end;
             self.delay_ack(now);
             return u64::from(segment.len);
+        };
+        if !delay.expects(segment) {
+            return self.on_unusual(now, segment);
         }
+        self.note_echo(segment);
         self.take(now, end, segment)
     }
 
@@ -412,7 +415,7 @@ impl Receiver {
         false
     }
 
-    /// Writes an acknowledgement of numbers alone. None is due afterwards.
+    /// Writes an acknowledgement of numbers alone; blocks that `place` had from before do not count. None is due afterwards.
     #[inline(always)]
     fn write(&mut self, now: Time, place: &mut Segment) {
         self.last_ack = self.next;
@@ -420,15 +423,13 @@ impl Receiver {
         // it does not shrink it.
         self.edge = self.edge.max(self.unread_from().saturating_add(self.buffer));
         let resent = if self.echo_resent { Flags::RESENT } else { Flags::default() };
-        *place = Segment {
-            ack: self.next,
-            sent_at: now,
-            echo: self.echo,
-            window: u32::try_from(self.edge - self.next).unwrap_or(u32::MAX),
-            wire_size: self.header + self.timestamps,
-            flags: Flags::ACK.with(resent),
-            ..Segment::default()
-        };
+        place.ack = self.next;
+        place.sent_at = now;
+        place.echo = self.echo;
+        place.window = u32::try_from(self.edge - self.next).unwrap_or(u32::MAX);
+        place.wire_size = self.header + self.timestamps;
+        place.flags = Flags::ACK.with(resent);
+        (place.seq, place.len, place.sack_count) = (0, 0, 0);
         self.ack_due = false;
         self.unacknowledged = 0;
         self.ack_at = Time::NEVER;

@@ -92,8 +92,8 @@ impl Sender {
         let pending = self.timer;
         let (in_flight, lost) = (self.recovery.in_flight(&self.space), self.recovery.lost());
         let delivered_before = before + self.recovery.sacked();
-        let guessed = self.recovery.guessed();
         let is_new = segment.ack > before;
+        let guessed = if is_new && self.counts_arrivals { self.recovery.guessed() } else { 0 };
         // RFC 5681 §2: data outstanding, no data, same acknowledgement, same window.
         let is_update = Offer::of(segment) != self.offer.edge;
         let says_nothing = !is_new && !is_update && segment.len == 0 && segment.sack_count == 0;
@@ -132,7 +132,7 @@ impl Sender {
         self.window.count_round(segment.ack, self.space.max);
         if self.window.hears(counts) {
             let delivered = self.space.una + self.recovery.sacked();
-            let newly_acked = if self.counts_arrivals && is_new && guessed > 0 {
+            let newly_acked = if guessed > 0 {
                 // What closed the hole is news; the rest was counted when its duplicates arrived, as in Linux.
                 (segment.ack - before).saturating_sub(guessed).max(self.space.mss)
             } else if self.counts_arrivals {
@@ -307,6 +307,7 @@ impl Sender {
     /// The window is the control's again.
     pub(super) fn end_fall(&mut self) {
         self.reduction = None;
+        self.note_extras();
         self.window.fall_to(None);
     }
 
@@ -342,6 +343,7 @@ impl Sender {
             self.end_fall();
         } else if self.proportional {
             self.reduction = Some(Reduction::begin(before));
+            self.note_extras();
             self.window.fall_to(Some(before));
         }
         self.ecn.on_reduced(kind, self.space.max, in_flight);
@@ -418,6 +420,7 @@ impl Sender {
         self.expiries = 0;
         self.offer.begin(segment.window);
         self.ecn.on_answer(segment.flags);
+        self.note_extras();
         self.release.refill();
         let rtt = sent.and_then(|sent| self.sampling.measure(sent, now));
         if self.handshake.was_lost() {

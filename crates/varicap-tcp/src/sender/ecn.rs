@@ -108,9 +108,12 @@ impl Ecn {
         }
     }
 
-    /// The flags of new data. RFC 3168 §6.1: it is ECN-capable; CWR answers the echo once.
+    /// The flags of new data. RFC 3168 §6.1: it is ECN-capable, if both sides are; CWR answers the echo once.
     #[cold]
     pub(super) fn flags(&mut self) -> Flags {
+        if !self.enabled {
+            return Flags::default();
+        }
         let cwr = if std::mem::take(&mut self.cwr_due) { Flags::CWR } else { Flags::default() };
         self.capable.with(cwr).with(self.bare_flags())
     }

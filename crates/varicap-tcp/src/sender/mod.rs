@@ -130,6 +130,8 @@ pub struct Sender {
     written: u64,
     /// The application will offer no more.
     closed: bool,
+    /// Whether segments that leave may take more than their numbers.
+    has_extras: bool,
     /// Whether segments show the receiver where writes end, and the ends of the application's own, if it has any.
     pushes: bool,
     writes: Option<Box<Writes>>,
@@ -219,10 +221,11 @@ impl Sender {
             recovery.remember_found();
         }
         let falls = config.recovery.rack().is_some_and(|rack| rack.reduction == ReductionChoice::Prr);
-        Sender {
+        let mut sender = Sender {
             space: Space { una: 0, nxt: 0, max: 0, mss },
             written: 0,
             closed: false,
+            has_extras: false,
             pushes: matches!(&config.ack, AckPolicy::Delayed(policy) if policy.pushed_at_once),
             writes: None,
             offer: Offer::new(if config.handshake { 0 } else { offer }, offer),
@@ -258,7 +261,9 @@ impl Sender {
             counters: Tally::default(),
             #[cfg(debug_assertions)]
             latest: now,
-        }
+        };
+        sender.note_extras();
+        sender
     }
 
     /// The same sender, whose control draws its random numbers from `stream`. It has sent nothing yet.
@@ -276,6 +281,7 @@ impl Sender {
         }
         if self.pushes && bytes != Bytes::MAX {
             self.writes.get_or_insert_default().add(self.written, bytes, self.space.una);
+            self.note_extras();
         }
         self.written = self.written.saturating_add(bytes.as_u64());
         self.release.refill();

@@ -33,7 +33,10 @@ impl Outgoing {
     #[inline]
     fn write(self, now: Time, place: &mut Segment) {
         let Outgoing { seq, len, wire_size, flags } = self;
-        *place = Segment { seq, len, sent_at: now, flags, wire_size: wire_size.get(), ..Segment::default() };
+        // Blocks that the place had from before do not count.
+        (place.seq, place.len, place.sent_at) = (seq, len, now);
+        (place.flags, place.wire_size, place.sack_count) = (flags, wire_size.get(), 0);
+        (place.ack, place.echo, place.window) = (0, Time::ZERO, 0);
     }
 }
 
@@ -82,7 +85,8 @@ impl Sender {
         debug_assert_eq!(limit, self.flight_limit(), "what leaves moves no window");
         // Mostly the window is full now, or the next segment has to wait, and the next poll would say so.
         let next = end + mss;
-        if next > offered || now >= self.alarm.soonest() {
+        debug_assert!(now < self.alarm.soonest(), "data in flight had no timer");
+        if next > offered {
             return Polled::Segment;
         }
         let paces = self.window.paces();
@@ -293,10 +297,10 @@ impl Sender {
             // Going back to a hole.
             flags = self.note_resent(end);
         } else {
-            if self.ecn.enabled {
+            if self.has_extras {
                 flags = self.ecn.flags();
+                self.sampling.on_sent(now, end);
             }
-            self.sampling.on_sent(now, end);
             self.space.max = end;
             if len < self.space.mss {
                 self.short.on_sent(end);
@@ -341,19 +345,38 @@ impl Sender {
 
     #[inline(always)]
     fn finish(&mut self, now: Time, seq: u64, len: u64, flags: Flags) -> Outgoing {
-        let flags = if self.writes.is_none() { flags } else { flags.with(self.push_flag(seq, seq + len)) };
+        debug_assert_eq!(self.has_extras, self.has_any_extra(), "an extra came or went unnoticed");
+        self.counters.sent_packets += 1;
+        let flags = if self.has_extras { self.finish_extras(seq, len, flags) } else { flags };
         let is_full = len == self.space.mss;
         let wire_size = if is_full { self.full_size.get() } else { wire_size(len, self.overhead) };
         self.account(now, wire_size);
-        if let Some(reduction) = &mut self.reduction {
-            reduction.on_sent(len);
-        }
         self.release.count();
         // RFC 6298 (5.1): start the timer if it is not running.
         if self.alarm.is_off() {
             self.alarm.set(self.sampling.rtt.deadline(now));
         }
         Outgoing { seq, len: len as u32, wire_size: nonzero(wire_size), flags }
+    }
+
+    /// Whether a segment that leaves takes more than its numbers: it is ECN-capable or gives the only sample of its window, a
+    /// write of the application may end in it, or the window falls step by step, which it opens.
+    fn has_any_extra(&self) -> bool {
+        self.ecn.enabled || self.sampling.is_one_per_window() || self.writes.is_some() || self.reduction.is_some()
+    }
+
+    /// Something has changed by which segments that leave may take more than their numbers.
+    pub(super) fn note_extras(&mut self) {
+        self.has_extras = self.has_any_extra();
+    }
+
+    /// The flags of a segment that may take more than its numbers.
+    #[inline(never)]
+    fn finish_extras(&mut self, seq: u64, len: u64, flags: Flags) -> Flags {
+        if let Some(reduction) = &mut self.reduction {
+            reduction.on_sent(len);
+        }
+        if self.writes.is_none() { flags } else { flags.with(self.push_flag(seq, seq + len)) }
     }
 
     /// Says whether a write of the application ends in a segment.
@@ -363,9 +386,10 @@ impl Sender {
         if end.is_some_and(|end| end <= to) { Flags::PUSH } else { Flags::default() }
     }
 
+    /// Accounts for the bytes of a packet that has been counted: not here, where the two would be added as one vector, which
+    /// takes more instructions.
     #[inline]
     fn account(&mut self, now: Time, wire_size: u16) {
-        self.counters.sent_packets += 1;
         self.counters.sent_bytes += u64::from(wire_size);
         self.release.on_sent(now, wire_size);
         if self.window.paces() {
@@ -441,6 +465,7 @@ impl Sender {
             return None;
         }
         self.alarm.set(self.sampling.rtt.deadline(now));
+        self.counters.sent_packets += 1;
         self.account(now, self.overhead);
         let resent = if self.handshake.was_lost() { Flags::RESENT } else { Flags::default() };
         let flags = self.ecn.syn_flags(self.handshake.expiries()).with(resent);

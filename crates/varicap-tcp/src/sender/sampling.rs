@@ -47,6 +47,11 @@ impl Sampling {
         self.method == Method::Timestamps
     }
 
+    /// Whether only one segment of a window is timed.
+    pub(super) fn is_one_per_window(&self) -> bool {
+        self.method == Method::OnePerWindow
+    }
+
     /// New data up to `end` leaves.
     #[inline]
     pub(super) fn on_sent(&mut self, now: Time, end: u64) {
