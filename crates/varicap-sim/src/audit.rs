@@ -94,7 +94,7 @@ impl Audit {
             }
         }
         for (owner, connection) in (0..).zip(connections) {
-            let holder = Holder { owner, generation: connection.generation, is_reverse: false };
+            let holder = Holder { owner, generation: connection.generation(), is_reverse: false };
             let (sent, delivered) = (connection.sender.sent(), connection.receiver.delivered());
             assert!(delivered <= sent, "connection {owner}: {delivered} B were delivered, {sent} B sent");
             let counted = connection.sender.counters().sent_packets;

@@ -45,6 +45,9 @@ pub enum Answer {
     Held,
 }
 
+/// With this, a generation is none of a packet: theirs have 16 bits.
+const CLOSED: u32 = 1 << 16;
+
 /// A connection in its slot.
 #[derive(Debug)]
 pub struct Connection {
@@ -62,10 +65,8 @@ pub struct Connection {
     pub meter: u32,
     /// Index of the meter that counts its round trips.
     pub rtt_meter: u32,
-    /// The number of connections that used the slot before it (wraps).
-    pub generation: u16,
-    /// Whether the slot is in use.
-    pub is_open: bool,
+    /// The generation of its packets; [`CLOSED`] in addition once the slot is no longer in use.
+    awaited: u32,
     /// Whether its policy counts its intervals in acknowledgements or round trips.
     pub asks: bool,
     /// Whether another connection relays what it delivers.
@@ -106,8 +107,7 @@ impl Connection {
             member: opening.member,
             meter,
             rtt_meter,
-            generation: 0,
-            is_open: true,
+            awaited: 0,
             is_relayed: false,
             relay: None,
             release: Time::NEVER,
@@ -125,15 +125,37 @@ impl Connection {
         self.jitter = jitter;
     }
 
+    /// The number of connections that used the slot before it (wraps).
+    pub fn generation(&self) -> u16 {
+        self.awaited as u16
+    }
+
+    /// So many connections used the slot before it (wraps).
+    pub fn set_generation(&mut self, generation: u16) {
+        debug_assert!(self.is_open(), "the slot of generation {generation} is not in use");
+        self.awaited = generation.into();
+    }
+
+    /// Whether the slot is in use.
+    #[inline]
+    pub fn is_open(&self) -> bool {
+        self.awaited < CLOSED
+    }
+
+    /// The slot is no longer in use.
+    pub fn close(&mut self) {
+        self.awaited |= CLOSED;
+    }
+
     /// Whether a packet is its own, and not a straggler of a connection that had its slot before.
     #[inline]
     pub fn awaits(&self, packet: &Packet) -> bool {
-        self.is_open && self.generation == packet.generation()
+        self.awaited == u32::from(packet.generation())
     }
 
     /// What its packets say without a segment, if it has the slot `owner`; `direction` is 0 or [`Packet::REVERSE`].
     pub fn label(&self, owner: u32, direction: u8) -> Label {
-        let (group, generation) = (self.group, self.generation);
+        let (group, generation) = (self.group, self.generation());
         Label { owner, generation, group, flags: direction, ..Label::default() }
     }
 
@@ -197,14 +219,14 @@ impl Connection {
     /// Whether it is woken at `now` to answer acknowledgements, and to do nothing else: no timer has run out.
     #[inline(always)]
     pub fn only_answers(&self, now: Time) -> bool {
-        self.is_open && self.release == now && self.wake > now && self.app.poll_at() > now
+        self.is_open() && self.release == now && self.wake > now && self.app.poll_at() > now
     }
 
     /// Whether it is woken at `now` for its sender alone: neither its application nor its receiver is due, and no answer is
     /// held back.
     #[inline(always)]
     pub fn wakes_sender(&self, now: Time) -> bool {
-        self.is_open
+        self.is_open()
             && self.wake == now
             && self.release.is_never()
             && self.app.poll_at() > now
@@ -225,7 +247,7 @@ impl Connection {
     /// Whether its transfer is over: all sent and acknowledged.
     #[inline]
     pub fn is_over(&self) -> bool {
-        self.app.is_transfer() && self.is_open && self.sender.is_done()
+        self.app.is_transfer() && self.is_open() && self.sender.is_done()
     }
 
     /// Passes what the application offers by `now` to the sender.

@@ -90,13 +90,18 @@ impl Net {
     /// The next packet that comes out at `now` of link `link`, which is `node` and plans its departures, and when the one after
     /// it does: then it is woken.
     #[inline(always)]
-    pub fn poll_pipe(&mut self, now: Time, node: NodeId, link: usize) -> Option<(Packet, Time)> {
+    pub fn poll_pipe<const IS_PLAIN: bool>(
+        &mut self,
+        now: Time,
+        node: NodeId,
+        link: usize,
+    ) -> Option<(Packet, Time)> {
         let Hop { link: state, meter } = self.hops.get_mut(link)?;
         // Without a log: links with one plan nothing.
         let pipe = state.pipe()?;
         let packet = pipe.poll(now, &mut PipeWatch(meter))?;
         let due = pipe.poll_at();
-        self.scheduler.wake(node, due);
+        self.scheduler.wake_link::<IS_PLAIN>(node, due);
         self.count_out(&packet);
         Some((packet, due))
     }

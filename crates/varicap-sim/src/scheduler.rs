@@ -117,6 +117,19 @@ impl Scheduler {
     /// The earliest wake, if it comes by `end`.
     #[inline]
     pub fn first_by(&self, end: Time) -> Option<(Time, NodeId)> {
+        if self.is_plain() { self.first_among::<true>(end) } else { self.first_among::<false>(end) }
+    }
+
+    /// Whether all links are among the few nodes that are kept outside the heap, each with a place of its own.
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        self.plain > 0
+    }
+
+    /// As [`Scheduler::first_by`], for a caller that knows whether it [is plain](Scheduler::is_plain).
+    #[inline(always)]
+    pub fn first_among<const IS_PLAIN: bool>(&self, end: Time) -> Option<(Time, NodeId)> {
+        debug_assert!(!IS_PLAIN || self.is_plain(), "links in groups are looked for among a few");
         debug_assert!(end <= LAST, "what never comes would come by {end:?}");
         // The earliest time first, and whose it is afterwards: that takes less than keeping both along the way.
         let at = earliest(self.busy);
@@ -127,7 +140,7 @@ impl Scheduler {
             return None;
         }
         let place = place_of(at, self.busy);
-        if self.plain > 0 {
+        if IS_PLAIN || self.is_plain() {
             return Some((at, NodeId::numbered(place as u32)));
         }
         Some(self.first_of_group(place, at))
@@ -187,6 +200,17 @@ impl Scheduler {
             _ if node.index() < self.kept => self.wake_in_group(node.index(), at),
             _ => self.wake_sorted(node, at),
         }
+    }
+
+    /// As [`Scheduler::wake`], of a link, for a caller that may know that this [is plain](Scheduler::is_plain).
+    #[inline(always)]
+    pub fn wake_link<const IS_PLAIN: bool>(&mut self, link: NodeId, at: Time) {
+        if !IS_PLAIN {
+            return self.wake(link, at);
+        }
+        self.assert_not_past(link, at);
+        debug_assert!(link.index() < self.plain, "{link:?} has no place of its own");
+        self.busy[link.index() % BUSY] = at;
     }
 
     /// Sets the wake of a node that is kept in a group.

@@ -39,7 +39,7 @@ impl World {
     /// Adds a sample to each time series at `now`, up to which the world has run.
     pub(crate) fn sample(&mut self, now: Time, flows: &mut [MeteredSeries], links: &mut [LinkSeries]) {
         let mut senders: Vec<Option<SenderState>> = vec![None; self.observer.len()];
-        for connection in self.connections.iter().filter(|connection| connection.is_open) {
+        for connection in self.connections.iter().filter(|connection| connection.is_open()) {
             senders[connection.meter as usize] = Some(SenderState::of(&connection.sender));
         }
         let reserved = self.reserved_states(now);
@@ -57,7 +57,7 @@ impl World {
 
     /// Adds what congestion controls show to the series of their flows, which are in the order of their meters.
     fn show_controls(&self, flows: &mut [MeteredSeries]) {
-        for connection in self.connections.iter().filter(|connection| connection.is_open) {
+        for connection in self.connections.iter().filter(|connection| connection.is_open()) {
             let (meter, control) = (connection.meter as usize, connection.sender.control());
             if control.shown().is_empty() || !self.observer.is_single(meter) {
                 continue;
@@ -75,11 +75,12 @@ impl World {
             self.net.audit().assert_conserved(&self.connections);
             self.assert_received(end);
         }
+        let events = self.events.total();
         self.net.drop_traffic(); // makes room for the totals, as the connections do for the measurements
         let totals = self.sender_totals(end);
         self.connections = Vec::new();
         let flows = self.observer.into_meters().zip(totals).map(|(meter, sender)| meter.finish(end, sender));
-        Measured { events: self.events, flows: flows.collect(), links: self.net.finish(end).collect() }
+        Measured { events, flows: flows.collect(), links: self.net.finish(end).collect() }
     }
 
     /// Asserts that what flows received by `now` came through their last links.
@@ -134,7 +135,7 @@ impl World {
     /// The state of each meter's reservation at `now`.
     fn reserved_states(&mut self, now: Time) -> Vec<Option<ReservedState>> {
         let mut states = vec![None; self.observer.len()];
-        for connection in self.connections.iter().filter(|connection| connection.is_open) {
+        for connection in self.connections.iter().filter(|connection| connection.is_open()) {
             let sender = &connection.sender;
             if let Some((rate, lost_tokens)) = sender.reserved_rate().zip(sender.lost_tokens(now)) {
                 states[connection.meter as usize] = Some(ReservedState { rate, lost_tokens });

@@ -4,6 +4,7 @@
 //! instant. Nothing below this crate knows an event list; nothing here knows how TCP or a queue works.
 
 mod ahead;
+mod events;
 mod measured;
 mod policies;
 mod source;
@@ -19,11 +20,9 @@ use crate::net::Net;
 use crate::observe::Observer;
 use crate::packet::Packet;
 
+use events::Events;
 pub use policies::{Decisions, Policies, Timetable};
 pub use source::{FeedbackNode, Source};
-
-/// Events between two questions whether to go on.
-const EVENTS_BETWEEN_QUESTIONS: u64 = 1 << 16;
 
 /// Links, wires, sources and connections of one run.
 pub struct World {
@@ -38,9 +37,7 @@ pub struct World {
     feedback: Option<FeedbackNode>,
     /// Connections that an advertised rate has just reached, with that rate; kept to reuse its allocation.
     heard: Vec<(u32, Rate)>,
-    /// Events handled so far, and after how many somebody is asked whether to go on.
-    events: u64,
-    asks_after: u64,
+    events: Events,
     /// Up to and including when events are handled now.
     end: Time,
     /// More is in use than a cache holds: what comes next begins to be loaded.
@@ -69,34 +66,10 @@ impl World {
             openers,
             feedback,
             heard: Vec::new(),
-            events: 0,
-            asks_after: EVENTS_BETWEEN_QUESTIONS,
+            events: Events::new(),
             end: Time::ZERO,
             foresees: false,
         }
-    }
-
-    /// Handles every event up to and including `end`. `go_on` is called every so often, and stops the run by returning
-    /// false; returns whether the run reached `end`.
-    pub fn run_until(&mut self, end: Time, go_on: &mut dyn FnMut(Time) -> bool) -> bool {
-        self.end = end;
-        while let Some((now, node)) = self.net.scheduler.first_by(end) {
-            #[cfg(debug_assertions)]
-            self.net.scheduler.reach(now);
-            self.step(now, node);
-            self.events += 1;
-            if self.events >= self.asks_after {
-                self.asks_after = self.events + EVENTS_BETWEEN_QUESTIONS;
-                self.foresees = self.is_crowd() || self.net.is_long();
-                if !go_on(now) {
-                    return false;
-                }
-            }
-        }
-        #[cfg(debug_assertions)]
-        self.assert_polled(end);
-        self.net.advance(end);
-        true
     }
 
     /// The instant that the run has reached: that of the next event, or of the one that is being handled.
@@ -109,7 +82,7 @@ impl World {
     #[cfg(debug_assertions)]
     fn assert_polled(&self, now: Time) {
         self.net.assert_conserved(now);
-        for (owner, connection) in self.connections.iter().enumerate().filter(|(_, one)| one.is_open) {
+        for (owner, connection) in self.connections.iter().enumerate().filter(|(_, one)| one.is_open()) {
             // A sender that answers late because of its jitter is polled with the answer.
             let due = connection.poll_at();
             assert!(due > now || !connection.release.is_never(), "connection {owner} was due at {due:?}");
@@ -119,23 +92,23 @@ impl World {
     }
 
     #[inline(always)]
-    fn step(&mut self, now: Time, node: NodeId) {
+    fn step<const IS_PLAIN: bool>(&mut self, now: Time, node: NodeId) {
         // Links are woken most often.
         if let Some(link) = self.net.link_of(node) {
-            return self.poll_link(now, node, link);
+            return self.poll_link::<IS_PLAIN>(now, node, link);
         }
         match self.net.nodes().of(node) {
             Node::Link(_) => {}
-            Node::Connection(owner) => self.wake_connection(now, owner),
+            Node::Connection(owner) => self.wake_connection::<IS_PLAIN>(now, owner),
             Node::Wire(wire) => self.poll_wire(now, node, wire),
             Node::Source(source) => self.poll_source(now, source),
         }
     }
 
     #[inline(always)]
-    fn poll_link(&mut self, now: Time, node: NodeId, link: usize) {
+    fn poll_link<const IS_PLAIN: bool>(&mut self, now: Time, node: NodeId, link: usize) {
         // Most wakes bring one packet, and what it lets others send comes out later, unless nothing was left inside.
-        if let Some((packet, due)) = self.net.poll_pipe(now, node, link) {
+        if let Some((packet, due)) = self.net.poll_pipe::<IS_PLAIN>(now, node, link) {
             self.forward(now, packet);
             let due = if due.is_never() { self.net.scheduler.pending(node) } else { due };
             if due <= now {
@@ -144,7 +117,7 @@ impl World {
         } else {
             self.poll_slowly(now, node, link);
         }
-        if self.foresees {
+        if !IS_PLAIN && self.foresees {
             self.foresee(link);
         }
     }
@@ -246,7 +219,7 @@ impl World {
             // Often nothing happens before: then it takes no wake, though it counts as an event. A policy acts before.
             let is_next = now < release && release <= self.end && net.scheduler.is_before_all(release);
             if is_next && !is_over && !asks && connection.only_answers(release) {
-                self.events += 1;
+                self.events.count();
                 #[cfg(debug_assertions)]
                 net.scheduler.reach(release);
                 return self.answer(release, owner);
@@ -264,7 +237,7 @@ impl World {
     /// Wakes connection `owner`: mostly to answer an acknowledgement that was held back, and for nothing else, or for its
     /// sender alone.
     #[inline(always)]
-    fn wake_connection(&mut self, now: Time, owner: u32) {
+    fn wake_connection<const IS_PLAIN: bool>(&mut self, now: Time, owner: u32) {
         let connection = &mut self.connections[owner as usize];
         if connection.only_answers(now) {
             self.net.scheduler.end_once(self.net.nodes().connection(owner), now);
@@ -275,7 +248,7 @@ impl World {
         } else {
             self.poll_connection(now, owner);
         }
-        if self.foresees {
+        if !IS_PLAIN && self.foresees {
             self.foresee_timer();
         }
     }
@@ -313,7 +286,7 @@ impl World {
     fn poll_connection(&mut self, now: Time, owner: u32) {
         let connection = &mut self.connections[owner as usize];
         let node = self.net.nodes().connection(owner);
-        if !connection.is_open {
+        if !connection.is_open() {
             self.net.scheduler.polled(node, now, Time::NEVER);
             return;
         }
@@ -342,8 +315,8 @@ impl World {
     #[cold]
     fn close(&mut self, now: Time, owner: u32) {
         let connection = &mut self.connections[owner as usize];
-        debug_assert!(connection.is_open, "connection {owner} is closed twice");
-        connection.is_open = false;
+        debug_assert!(connection.is_open(), "connection {owner} is closed twice");
+        connection.close();
         let group = connection.group;
         if let Some(feedback) = &mut self.feedback {
             feedback.state.on_close(group, owner);
@@ -402,7 +375,7 @@ impl World {
             }
         }
         for (owner, connection) in (0..).zip(&mut self.connections) {
-            if !connection.is_open || connection.group != group {
+            if !connection.is_open() || connection.group != group {
                 continue;
             }
             connection.sender.set_reserved_rate(now, rate);
@@ -457,8 +430,8 @@ impl World {
         let (group, is_active) = (connection.group, connection.app.is_active());
         let owner = match self.free.pop() {
             Some(slot) => {
-                debug_assert!(!self.connections[slot as usize].is_open, "slot {slot} is in use");
-                connection.generation = self.connections[slot as usize].generation.wrapping_add(1);
+                debug_assert!(!self.connections[slot as usize].is_open(), "slot {slot} is in use");
+                connection.set_generation(self.connections[slot as usize].generation().wrapping_add(1));
                 self.connections[slot as usize] = connection;
                 slot
             }
@@ -469,7 +442,7 @@ impl World {
         };
         self.net.set_outsets(owner, &mut self.connections[owner as usize]);
         #[cfg(debug_assertions)]
-        self.net.audit().on_open(owner, self.connections[owner as usize].generation);
+        self.net.audit().on_open(owner, self.connections[owner as usize].generation());
         if let Some(feedback) = &mut self.feedback {
             let openings = &self.openers.openings;
             let name = openings.name(group, opening.member);

@@ -158,8 +158,8 @@ impl World {
             if due == node && self.decides_at() == Some(now) {
                 return Some(now);
             }
-            self.step(now, due);
-            self.events += 1;
+            self.step::<false>(now, due);
+            self.events.count();
         }
         self.net.advance(end);
         None
@@ -183,7 +183,7 @@ impl World {
     #[cold]
     pub(super) fn ask(&mut self, now: Time, owner: u32) {
         let connection = &self.connections[owner as usize];
-        if connection.is_open && !connection.sender.is_interval_over() {
+        if connection.is_open() && !connection.sender.is_interval_over() {
             return;
         }
         let group = connection.group;
@@ -210,7 +210,7 @@ impl World {
         while let Some(group) = self.policies().and_then(|(_, policies)| policies.pop(now)) {
             for owner in 0..self.connections.len() as u32 {
                 let connection = &mut self.connections[owner as usize];
-                if !connection.is_open || connection.group != group {
+                if !connection.is_open() || connection.group != group {
                     continue;
                 }
                 if let Some(sample) = connection.sender.end_interval(now) {
@@ -221,7 +221,7 @@ impl World {
         while let Some(owner) = self.policies().and_then(|(_, policies)| policies.pop_asking(now)) {
             let connection = &mut self.connections[owner as usize];
             // Its slot may be another's by now.
-            if connection.is_open
+            if connection.is_open()
                 && connection.sender.is_interval_over()
                 && let Some(sample) = connection.sender.end_interval(now)
             {
@@ -261,7 +261,7 @@ impl World {
     #[inline]
     pub fn holds(&self, owner: u32, group: u16, member: u32) -> bool {
         let connection = &self.connections[owner as usize];
-        connection.is_open && connection.group == group && connection.member == Some(member)
+        connection.is_open() && connection.group == group && connection.member == Some(member)
     }
 
     /// The slot of member number `member` of flow group `group`, if its connection is open.

@@ -1,0 +1,113 @@
+//! The loop over the events of a run, and their count.
+
+use varicap_units::Time;
+
+use super::World;
+
+/// Counts events, and says after each so many of them that somebody is to be asked whether to go on. One number that falls
+/// below zero takes less than two that are compared.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Events {
+    /// How many come before the one after which somebody is asked.
+    left: i64,
+    /// How many there will have been by then.
+    then: u64,
+}
+
+impl Events {
+    /// Events between two questions.
+    const BETWEEN_QUESTIONS: i64 = 1 << 16;
+
+    /// None yet.
+    pub(super) const fn new() -> Events {
+        Events { left: Events::BETWEEN_QUESTIONS - 1, then: Events::BETWEEN_QUESTIONS as u64 - 1 }
+    }
+
+    /// Another one has been handled.
+    #[inline(always)]
+    pub(super) fn count(&mut self) {
+        self.left -= 1;
+    }
+
+    /// How many have been handled.
+    pub(super) fn total(&self) -> u64 {
+        self.then.wrapping_add_signed(-self.left)
+    }
+
+    /// Whether somebody is to be asked now.
+    #[inline(always)]
+    fn is_question(&self) -> bool {
+        self.left < 0
+    }
+
+    /// Somebody has been asked.
+    fn go_on(&mut self) {
+        self.left += Events::BETWEEN_QUESTIONS;
+        self.then += Events::BETWEEN_QUESTIONS as u64;
+    }
+}
+
+impl World {
+    /// Handles every event up to and including `end`. `go_on` is called every so often, and stops the run by returning
+    /// false; returns whether the run reached `end`.
+    pub fn run_until(&mut self, end: Time, go_on: &mut dyn FnMut(Time) -> bool) -> bool {
+        self.end = end;
+        while let Some(now) = self.run_on(end) {
+            self.events.go_on();
+            self.foresees = self.is_crowd() || self.net.is_long();
+            if !go_on(now) {
+                return false;
+            }
+        }
+        #[cfg(debug_assertions)]
+        self.assert_polled(end);
+        self.net.advance(end);
+        true
+    }
+
+    /// Handles events up to and including `end`, or until somebody is to be asked whether to go on: then, when.
+    fn run_on(&mut self, end: Time) -> Option<Time> {
+        if self.net.scheduler.is_plain() && !self.foresees {
+            self.run_events::<true>(end)
+        } else {
+            self.run_events::<false>(end)
+        }
+    }
+
+    /// As [`World::run_on`], of a run that may be plain: over a few links, and nothing is loaded early. Then what is
+    /// different elsewhere is not asked for at each event.
+    #[inline(always)]
+    fn run_events<const IS_PLAIN: bool>(&mut self, end: Time) -> Option<Time> {
+        while let Some((now, node)) = self.net.scheduler.first_among::<IS_PLAIN>(end) {
+            #[cfg(debug_assertions)]
+            self.net.scheduler.reach(now);
+            self.step::<IS_PLAIN>(now, node);
+            self.events.count();
+            if self.events.is_question() {
+                return Some(now);
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_counted_whenever_somebody_is_asked() {
+        let mut events = Events::new();
+        let mut asked = Vec::new();
+        for number in 1..=200_000 {
+            events.count();
+            assert_eq!(events.total(), number);
+            if events.is_question() {
+                asked.push(number);
+                events.go_on();
+            }
+        }
+        assert_eq!(asked, [1, 2, 3].map(|question| question << 16));
+        assert_eq!(events.total(), 200_000);
+    }
+}
