@@ -150,7 +150,8 @@ impl Observer {
     ) -> Vec<SenderTotals> {
         let mut totals = self.over.clone();
         totals.resize(self.flows.len(), SenderTotals::default());
-        for (owner, connection) in connections.iter().enumerate().filter(|(_, connection)| connection.is_open())
+        for (owner, connection) in
+            connections.iter().enumerate().filter(|(_, connection)| connection.is_open())
         {
             let total = &mut totals[connection.meter as usize];
             let marked = marked_losses.of_connection(owner as u32);

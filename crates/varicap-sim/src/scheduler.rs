@@ -547,7 +547,10 @@ mod tests {
                     let known = model.entry(node).or_insert(when);
                     *known = (*known).min(when);
                 } else {
-                    scheduler.wake(node, at(when));
+                    match scheduler.is_plain() && node.index() < links {
+                        true => scheduler.wake_link::<true>(node, at(when)),
+                        false => scheduler.wake(node, at(when)),
+                    }
                     model.insert(node, when);
                 }
                 let least = model.iter().map(|(&node, &when)| (at(when), node)).min();

@@ -362,7 +362,10 @@ impl Sender {
     /// Whether a segment that leaves takes more than its numbers: it is ECN-capable or gives the only sample of its window, a
     /// write of the application may end in it, or the window falls step by step, which it opens.
     fn has_any_extra(&self) -> bool {
-        self.ecn.enabled || self.sampling.is_one_per_window() || self.writes.is_some() || self.reduction.is_some()
+        self.ecn.enabled
+            || self.sampling.is_one_per_window()
+            || self.writes.is_some()
+            || self.reduction.is_some()
     }
 
     /// Something has changed by which segments that leave may take more than their numbers.
