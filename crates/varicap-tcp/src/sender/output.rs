@@ -292,15 +292,12 @@ impl Sender {
             end <= self.written && end <= self.offer.edge,
             "{end} was not offered, or not asked for"
         );
+        let is_new = seq >= self.space.max;
         let mut flags = Flags::default();
-        if seq < self.space.max {
+        if !is_new {
             // Going back to a hole.
             flags = self.note_resent(end);
         } else {
-            if self.has_extras {
-                flags = self.ecn.flags();
-                self.sampling.on_sent(now, end);
-            }
             self.space.max = end;
             if len < self.space.mss {
                 self.short.on_sent(end);
@@ -311,6 +308,7 @@ impl Sender {
             self.recovery.on_sent(now, (seq, end));
             self.since_probe = SinceProbe::Sent;
         }
+        let flags = self.with_extras(now, (seq, end), flags, is_new);
         self.finish(now, seq, len, flags)
     }
 
@@ -332,6 +330,7 @@ impl Sender {
             self.alarm.set(self.sampling.rtt.deadline(now));
         }
         self.space.nxt = self.space.nxt.max(to);
+        let flags = self.with_extras(now, (from, to), flags, false);
         self.finish(now, from, to - from, flags)
     }
 
@@ -345,9 +344,7 @@ impl Sender {
 
     #[inline(always)]
     fn finish(&mut self, now: Time, seq: u64, len: u64, flags: Flags) -> Outgoing {
-        debug_assert_eq!(self.has_extras, self.has_any_extra(), "an extra came or went unnoticed");
         self.counters.sent_packets += 1;
-        let flags = if self.has_extras { self.finish_extras(seq, len, flags) } else { flags };
         let is_full = len == self.space.mss;
         let wire_size = if is_full { self.full_size.get() } else { wire_size(len, self.overhead) };
         self.account(now, wire_size);
@@ -373,13 +370,24 @@ impl Sender {
         self.has_extras = self.has_any_extra();
     }
 
-    /// The flags of a segment that may take more than its numbers.
+    /// The flags of the bytes of `data`, which leave for the first time if it `is_new`: `flags`, and what they take beyond
+    /// their numbers.
+    #[inline(always)]
+    fn with_extras(&mut self, now: Time, data: (u64, u64), flags: Flags, is_new: bool) -> Flags {
+        debug_assert_eq!(self.has_extras, self.has_any_extra(), "an extra came or went unnoticed");
+        if self.has_extras { self.add_extras(now, data, flags, is_new) } else { flags }
+    }
+
     #[inline(never)]
-    fn finish_extras(&mut self, seq: u64, len: u64, flags: Flags) -> Flags {
-        if let Some(reduction) = &mut self.reduction {
-            reduction.on_sent(len);
+    fn add_extras(&mut self, now: Time, (from, to): (u64, u64), mut flags: Flags, is_new: bool) -> Flags {
+        if is_new {
+            flags = self.ecn.flags();
+            self.sampling.on_sent(now, to);
         }
-        if self.writes.is_none() { flags } else { flags.with(self.push_flag(seq, seq + len)) }
+        if let Some(reduction) = &mut self.reduction {
+            reduction.on_sent(to - from);
+        }
+        if self.writes.is_none() { flags } else { flags.with(self.push_flag(from, to)) }
     }
 
     /// Says whether a write of the application ends in a segment.
@@ -495,11 +503,13 @@ impl Sender {
             return Some(self.emit(now, room.min(unsent)));
         }
         if self.probes_old && seq > 0 {
-            return Some(self.finish(now, seq - 1, 0, Flags::default()));
+            let flags = self.with_extras(now, (seq - 1, seq - 1), Flags::default(), false);
+            return Some(self.finish(now, seq - 1, 0, flags));
         }
         // SND.NXT stays: what the receiver does not take is not in flight.
         let flags = if seq < self.space.max { self.note_resent(seq + 1) } else { self.ecn.bare_flags() };
         self.space.max = self.space.max.max(seq + 1);
+        let flags = self.with_extras(now, (seq, seq + 1), flags, false);
         Some(self.finish(now, seq, 1, flags))
     }
 
