@@ -12,8 +12,19 @@ use crate::{Framing, Service};
 /// Bytes of the largest frame whose work fits in 64 bits [B].
 const LARGEST_FRAME: u64 = u64::MAX / (8 * NANOS_PER_SEC);
 
-/// No frame has this size: the remembered transmission time does not apply.
-const NOTHING_REMEMBERED: Bytes = Bytes::MAX;
+/// What is remembered of frames of one size, before their framing.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    size: Bytes,
+    /// Their transmission takes `whole`, of which `spare` is left over: whole * rate = work + spare.
+    whole: Span,
+    spare: u64,
+}
+
+impl Known {
+    /// No frame has this size.
+    const NOTHING: Known = Known { size: Bytes::MAX, whole: Span::ZERO, spare: 0 };
+}
 
 /// The transmission of one frame after another.
 #[derive(Clone, Debug)]
@@ -27,11 +38,10 @@ pub(super) struct Server {
     left: u64,
     /// Whether the frame in service met a rate of zero as it came, so that its transmission begins when that ends.
     is_delayed: bool,
-    /// Size of the last frame, before its framing, for which `whole` and `spare` hold: whole * rate = work + spare. While it is
-    /// remembered the rate is neither zero nor unlimited, and the surplus is below it.
-    size: Bytes,
-    whole: Span,
-    spare: u64,
+    /// The size of the last frame, and the one before that was another. While one is remembered the rate is neither zero nor
+    /// unlimited, and the surplus is below it.
+    last: Known,
+    other: Known,
     /// With at-start service: when the last frame ends, or ended, that was in service as the rate changed, and the rate
     /// that it keeps [b/s], and the surplus of that rate [nb]. A frame that ends then is that one, or takes no time.
     kept_until: Time,
@@ -47,9 +57,8 @@ impl Server {
             surplus: 0,
             left: 0,
             is_delayed: false,
-            size: NOTHING_REMEMBERED,
-            whole: Span::ZERO,
-            spare: 0,
+            last: Known::NOTHING,
+            other: Known::NOTHING,
             kept_until: Time::ZERO,
             kept_rate: 0,
             kept_surplus: 0,
@@ -65,33 +74,38 @@ impl Server {
     /// rate stays.
     #[inline(always)]
     pub fn begin(&mut self, at: Time, size: Bytes, framing: &Framing) -> Time {
-        if size != self.size {
+        if size != self.last.size {
             let takes_no_time = self.rate().is_unlimited() && self.surplus == 0;
             return if takes_no_time { at } else { self.measure(at, size, framing) };
         }
         debug_assert!(self.surplus < self.rate, "a surplus of {} at {} b/s", self.surplus, self.rate);
         let room = self.rate - self.surplus;
-        if self.spare < room {
-            self.surplus += self.spare;
-            at + self.whole
+        let Known { whole, spare, .. } = self.last;
+        if spare < room {
+            self.surplus += spare;
+            at + whole
         } else {
-            self.surplus = self.spare - room;
-            at + (self.whole - Span::from_nanos(1))
+            self.surplus = spare - room;
+            at + (whole - Span::from_nanos(1))
         }
     }
 
     /// As [`Server::begin`], for a size or rate not met just before.
-    #[cold]
     #[inline(never)]
     fn measure(&mut self, at: Time, size: Bytes, framing: &Framing) -> Time {
+        if size == self.other.size {
+            // Data and acknowledgements often take turns.
+            std::mem::swap(&mut self.last, &mut self.other);
+            return self.begin(at, size, framing);
+        }
         let framed = framing.framed(size);
         assert!(framed.as_u64() <= LARGEST_FRAME, "a frame of {framed} exceeds 2 GB");
         let work = framed.as_u64() * 8 * NANOS_PER_SEC;
         if self.rate != 0 && !self.rate().is_unlimited() && self.surplus < self.rate {
-            self.size = size;
-            self.whole = Span::from_nanos(work.div_ceil(self.rate));
+            let whole = Span::from_nanos(work.div_ceil(self.rate));
             // Rounding up adds less than one nanosecond's work; modulo 2^64 the difference is exact.
-            self.spare = self.whole.as_nanos().wrapping_mul(self.rate).wrapping_sub(work);
+            let spare = whole.as_nanos().wrapping_mul(self.rate).wrapping_sub(work);
+            self.other = std::mem::replace(&mut self.last, Known { size, whole, spare });
             return self.begin(at, size, framing);
         }
         if work <= self.surplus {
@@ -150,7 +164,7 @@ impl Server {
     /// From `at` on the rate is another. Takes and gives the end of the frame in service (`None` if there is none).
     pub fn change(&mut self, at: Time, rate: Rate, finish: Option<Time>) -> Option<Time> {
         let old = std::mem::replace(&mut self.rate, rate.as_bps());
-        self.size = NOTHING_REMEMBERED;
+        (self.last, self.other) = (Known::NOTHING, Known::NOTHING);
         let finish = finish?;
         let left = if finish.is_never() {
             self.left
@@ -197,6 +211,22 @@ mod tests {
             at = server.begin(at, Bytes::new(1), &BARE);
         }
         assert_eq!(at, Time::ZERO + Span::from_secs(8_000));
+    }
+
+    #[test]
+    fn frames_of_several_sizes_take_turns_at_exactly_its_rate() {
+        // 6 B are 48 b: 16 s at 3 b/s, in whichever order they come.
+        for sizes in [&[1, 5][..], &[2, 4, 2, 4], &[1, 2, 3], &[1, 1, 2, 2]] {
+            let mut server = Server::new(Service::Fluid, Rate::from_bps(3));
+            let mut at = Time::ZERO;
+            for _ in 0..1_000 {
+                for &size in sizes {
+                    at = server.begin(at, Bytes::new(size), &BARE);
+                }
+            }
+            let rounds: u64 = sizes.iter().sum::<u64>() / 6 * 1_000;
+            assert_eq!(at, Time::ZERO + Span::from_secs(16 * rounds), "{sizes:?}");
+        }
     }
 
     #[test]
