@@ -75,7 +75,7 @@ def test_a_very_large_chain_that_mixes_slowly_is_factorised_all_the_same(monkeyp
 
 def test_a_solution_that_does_not_solve_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(markov, "_CHANGE", math.inf)  # content with the first iteration
-    monkeypatch.setattr(markov, "_SHIFT", 0.1)
+    monkeypatch.setattr(markov, "SHIFT", 0.1)
     with pytest.raises(markov.NotConverged, match="300 states leaves a residual of"):
         markov.stationary(random_walk(300, 0.2, 0.5))
 

@@ -31,11 +31,15 @@ _ENTRIES = 2**20  # of dense matrices that are solved together: more would not s
 _FACTORISED_STATES = 15_000  # up to this size the factors of a model's chain are soon found; beyond they take gigabytes
 _BASIS, _RESTARTS = 20, 200  # vectors of Arnoldi's method, and how often it begins anew: forty times are usual
 _ERROR = 1e-9  # in all, between what it finds from two beginnings
-_SHIFT = 1e-11  # large compared with rounding, small compared with the gap of any chain that mixes within a run
 _ITERATIONS = 50  # two or three are usual
 _CHANGE = 1e-12  # total variation between iterations below which they have converged
-_ROW_SUM_ERROR = 1e-9  # rounding of a row that was summed from many branches
-_RESIDUAL = 1e-12  # maximum of `pi P - pi` for a solution
+
+ROW_SUM_ERROR = 1e-9
+"""Rounding of a row that was summed from many branches."""
+SHIFT = 1e-11
+"""Large compared with rounding, small compared with the gap of any chain that mixes within a run."""
+RESIDUAL = 1e-12
+"""Of a solution, the most of ``sum |pi P - pi|``."""
 
 
 class NotConverged(ValueError):  # noqa: N818 -- it names what happened
@@ -74,7 +78,7 @@ def validate(transition: "ArrayLike | sp.sparray") -> Matrix:
         raise ValueError("a transition probability is negative or not a number")
     sums = np.asarray(matrix.sum(axis=1)).ravel()
     worst = int(np.abs(sums - 1).argmax())
-    if abs(sums[worst] - 1) > _ROW_SUM_ERROR:
+    if abs(sums[worst] - 1) > ROW_SUM_ERROR:
         raise ValueError(f"row {worst} of the transition matrix sums to {sums[worst]:.9g}, not 1")
     return matrix
 
@@ -153,10 +157,16 @@ def recurrent_class(transition: Matrix) -> NDArray[np.intp]:
         There are several recurrent classes: the long run then depends on the first state.
     """
     if isinstance(transition, np.ndarray):
-        leads = transition > 0
-        classes = _classes_of(leads.shape[0], np.packbits(leads).tobytes())
-    else:
-        classes = _sparse_classes(transition)
+        return recurrent_class_of(transition > 0)
+    return _only(_sparse_classes(transition))
+
+
+def recurrent_class_of(leads: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """The same of a chain that may go from a state to another where `leads` is true, shape (n, n)."""
+    return _only(_classes_of(leads.shape[0], np.packbits(leads).tobytes()))
+
+
+def _only(classes: list[NDArray[np.intp]]) -> NDArray[np.intp]:
     if len(classes) != 1:
         raise ValueError(f"the chain has {len(classes)} recurrent classes: no single stationary distribution")
     return classes[0].copy()
@@ -314,7 +324,7 @@ def _arnoldi(matrix: "sp.csr_array") -> Array | None:
     found = []
     # Where parts of a chain hardly communicate, what is found depends on the beginning, and a residual hides it.
     for begin in (np.full(states, 1 / states), np.arange(states, 0.0, -1.0)):
-        options: dict[str, Any] = {"v0": begin, "ncv": _BASIS, "maxiter": _RESTARTS, "tol": _RESIDUAL / 100}
+        options: dict[str, Any] = {"v0": begin, "ncv": _BASIS, "maxiter": _RESTARTS, "tol": RESIDUAL / 100}
         try:
             _, vectors = eigs(backwards, k=1, which="LR", **options)
         except ArpackNoConvergence:
@@ -322,7 +332,7 @@ def _arnoldi(matrix: "sp.csr_array") -> Array | None:
         vector = np.abs(np.real(vectors[:, 0]))  # rounding may leave -1e-20
         found.append(vector / vector.sum())
     is_one = np.abs(found[0] - found[1]).sum() < _ERROR
-    return found[0] if is_one and residual(matrix, found[0]) < _RESIDUAL else None
+    return found[0] if is_one and residual(matrix, found[0]) < RESIDUAL else None
 
 
 def _factorised(matrix: "sp.csr_array") -> Array:
@@ -331,7 +341,7 @@ def _factorised(matrix: "sp.csr_array") -> Array:
     from scipy.sparse.linalg import splu
 
     states = matrix.shape[0]
-    shifted = sp.csc_array(((1 + _SHIFT) * sp.eye_array(states) - matrix).T)
+    shifted = sp.csc_array(((1 + SHIFT) * sp.eye_array(states) - matrix).T)
     # A diagonally dominant M-matrix needs no pivoting, and without it the factors stay sparse.
     factors = splu(shifted, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0)
     probabilities = np.full(states, 1 / states)
@@ -346,6 +356,6 @@ def _factorised(matrix: "sp.csr_array") -> Array:
             f"parts of the chain of {states} states hardly communicate: no stationary distribution found"
         )
     error = residual(matrix, probabilities)
-    if not error < _RESIDUAL:
+    if not error < RESIDUAL:
         raise NotConverged(f"the stationary distribution of {states} states leaves a residual of {error:.1e}")
     return np.asarray(probabilities)

@@ -29,7 +29,7 @@ from typing import Literal
 
 import numpy as np
 
-from varicap.analyse import markov, together
+from varicap.analyse import together
 from varicap.analyse.effective import SlottedChain, decay_of
 from varicap.analyse.models import abr_chain
 from varicap.analyse.models.ratcp_slot import EPSILON
@@ -153,22 +153,17 @@ def efficiency(parameters: Parameters) -> Result:
 
 def solve(parameters: Parameters) -> together.Computation[Result]:
     """`efficiency` as a computation, many of which `together.run` solves at once."""
-    chain = abr_chain.explore(_path(parameters))
-    transition = chain.transition(parameters.capacity.transition)
-    share = yield markov.stationary_all, transition
-    slots = float(share @ chain.slots)
-    lost = float(share @ chain.loss)
+    found = yield abr_chain.solve_all, (_path(parameters), parameters.capacity.transition)
     payload = 1.0 if parameters.control == "tcp" else parameters.payload_share
     whole = parameters.slot_packets * parameters.capacity.mean / payload
-    optimistic = float(share @ chain.optimistic) / slots / whole
     return Result(
-        optimistic=optimistic,
-        conservative=float(share @ chain.conservative) / slots / whole,
-        loss_probability=lost,
-        timeouts_per_slot=lost / slots,
-        states=int(np.count_nonzero(share)),
-        residual=markov.residual(transition, share),
-        validity=_validity(parameters, lost, lost / slots),
+        optimistic=found.optimistic / found.slots / whole,
+        conservative=found.conservative / found.slots / whole,
+        loss_probability=found.loss,
+        timeouts_per_slot=found.loss / found.slots,
+        states=found.states,
+        residual=found.residual,
+        validity=_validity(parameters, found.loss, found.loss / found.slots),
     )
 
 
@@ -249,6 +244,7 @@ def _path(parameters: Parameters) -> abr_chain.Path:
         source=source,
         buffer=parameters.buffer_packets,
         max_window=parameters.max_window,
+        leads=tuple(tuple(np.flatnonzero(row).tolist()) for row in parameters.capacity.transition),
     )
 
 

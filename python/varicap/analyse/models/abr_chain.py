@@ -9,13 +9,15 @@ reachable states once, and any transition matrix of the capacity gives them prob
 """
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from varicap.analyse import markov
+from varicap.analyse import censored, climbing, markov, together
 from varicap.analyse.models.ratcp_slot import EPSILON, Array, Counts, Slots, growths
 
 MAX_STATES: Final = 200_000
@@ -40,9 +42,11 @@ class Path:
     """Most packets at the link, B_max."""
     max_window: int
     """Largest cwnd [packets], W_max."""
+    leads: tuple[tuple[int, ...], ...]
+    """The states that may follow each of the capacity's states in the next slot."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Chain:
     """Reachable states and the branches between them."""
 
@@ -56,6 +60,8 @@ class Chain:
     """Mean reward of each state [packets], shape (n,), counting nothing that may be retransmitted."""
     slots: Array
     """Mean slots until the next state, shape (n,)."""
+    window: Counts
+    """cwnd by state [packets], shape (n,): it falls at a loss only."""
     _source: NDArray[np.intp]
     _target: NDArray[np.intp]
     _chance: Array
@@ -64,24 +70,94 @@ class Chain:
 
     def transition(self, capacity: Array) -> markov.Matrix:
         """The transition matrix for a capacity that changes by this matrix, shape (states, states)."""
-        matrix = capacity
-        weight = np.zeros(self._chance.shape)
+        return markov.matrix(self.pair.size, self._source, self._target, self.chances(capacity[None])[:, 0])
+
+    def chances(self, capacities: Array) -> Array:
+        """The probability of each branch for each of these capacities, shape (branches, capacities)."""
+        matrix = capacities
+        found = np.zeros((self._chance.size, len(capacities)))
         for steps in range(1, int(self._steps.max()) + 1):
             index = np.flatnonzero(self._steps == steps)
-            weight[index] = _pairs_after(capacity, matrix, self._pairs[0][index], self._pairs[1][index], steps)
+            after = _pairs_after(capacities, matrix, self._pairs[0][index], self._pairs[1][index], steps)
+            found[index] = self._chance[index, None] * after.T
             if steps > 1:
-                matrix = matrix @ capacity
-        return markov.matrix(self.pair.size, self._source, self._target, self._chance * weight)
+                matrix = matrix @ capacities
+        return found
+
+    @cached_property
+    def branches(self) -> censored.Branches:
+        """The chain's branches, for many capacities at once."""
+        return censored.Branches(self.pair.size, self._source, self._target)
 
 
 def _pairs_after(one: Array, before: Array, source: Counts, target: Counts, steps: int) -> Array:
     """Q^steps of (R, S): `before` is one^(steps - 1) and leads from r to the new s, one more step to the new r."""
-    states = one.shape[0]
+    states = one.shape[-1]
     now = source // states
     later, previous = np.divmod(target, states)
     if steps == 1:
-        return np.where(previous == now, one[now, later], 0.0)
-    return np.asarray(before[now, previous] * one[previous, later])
+        return np.where(previous == now, one[:, now, later], 0.0)
+    return np.asarray(before[:, now, previous] * one[:, previous, later])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Solution:
+    """A chain in the long run, by state entered."""
+
+    slots: float
+    """Mean slots until the next state."""
+    loss: float
+    """Probability that a slot loses a packet [1]."""
+    optimistic: float
+    """Mean reward [packets]."""
+    conservative: float
+    """Mean reward [packets]."""
+    states: int
+    """States that recur."""
+    residual: float
+    """Sum of ``|pi P - pi|`` [1]."""
+
+
+def solve_all(wanted: Sequence[tuple[Path, Array]]) -> list[Solution | ValueError]:
+    """The long run of each path on a capacity that changes by this matrix, or why there is none.
+
+    One chain after the other, since a large one takes some ten megabytes; each for all its capacities at once.
+    """
+    found: dict[int, Solution | ValueError] = {}
+    for path in {one: None for one, _ in wanted}:
+        those = [number for number, (one, _) in enumerate(wanted) if one == path]
+        found |= zip(those, together.each(partial(_solved, path), [wanted[number][1] for number in those]), strict=True)
+    return [found[number] for number in range(len(wanted))]
+
+
+def _solved(path: Path, capacities: Sequence[Array]) -> list[Solution | ValueError]:
+    chain = explore(path)
+    solved: Sequence[censored.Found | ValueError]
+    if chain.pair.size <= censored.MOST_STATES:
+        solved = chain.branches.stationary_all(chain.chances(np.array(capacities)))
+    else:
+        solved = together.each(partial(_climbing, chain), list(capacities))
+    return [one if isinstance(one, ValueError) else _long_run(chain, one) for one in solved]
+
+
+def _climbing(chain: Chain, capacities: Sequence[Array]) -> list[censored.Found]:
+    found = []
+    for capacity in capacities:
+        transition = chain.transition(capacity)
+        shares = climbing.stationary(transition, chain.window)
+        found.append(censored.Found(shares=shares, residual=markov.residual(transition, shares)))
+    return found
+
+
+def _long_run(chain: Chain, found: censored.Found) -> Solution:
+    return Solution(
+        slots=float(found.shares @ chain.slots),
+        loss=float(found.shares @ chain.loss),
+        optimistic=float(found.shares @ chain.optimistic),
+        conservative=float(found.shares @ chain.conservative),
+        states=int(np.count_nonzero(found.shares)),
+        residual=found.residual,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,14 +194,15 @@ def _explored(path: Path) -> Chain:
     waves = []
     while frontier.size:
         columns = code.unpack(frontier)
-        branches = _alone(path, columns) if alone else _paced(path, columns)
-        pair = columns[3]
-        branch, target_pair = _next_pairs(pair[branches.source], branches.steps, states)
-        target = code.pack(*(queue[branch] for queue in branches.queues), target_pair)
+        outcomes = _alone(path, columns) if alone else _paced(path, columns)
         means = [
-            np.bincount(branches.source, branches.chance * column, minlength=frontier.size)
-            for column in (branches.lost, branches.optimistic, branches.conservative, branches.steps)
+            np.bincount(outcomes.source, outcomes.chance * column, minlength=frontier.size)
+            for column in (outcomes.lost, outcomes.optimistic, outcomes.conservative, outcomes.steps)
         ]
+        branches = _merged(code, outcomes)
+        pair = columns[3]
+        branch, target_pair = _next_pairs(path, pair[branches.source], branches.steps)
+        target = branches.queues[branch] * states**2 + target_pair
         of_branch = branches.source[branch]
         waves.append(
             (
@@ -158,6 +235,7 @@ def _explored(path: Path) -> Chain:
         optimistic=by_state[3][rank],
         conservative=by_state[4][rank],
         slots=by_state[5][rank],
+        window=np.sum(code.unpack(known)[:3], axis=0),
         _source=np.searchsorted(known, source),
         _target=np.searchsorted(known, target),
         _chance=chance,
@@ -173,6 +251,10 @@ class _Code:
         self._radix = (path.max_window + 1, path.buffer + 1, path.max_window + 1, len(path.capacity) ** 2)
         if np.prod([float(radix) for radix in self._radix]) >= np.iinfo(np.int64).max:
             raise ValueError("the window, the buffer or the states of the capacity are far too many for the model")
+
+    def pack_queues(self, a: Counts, b: Counts, d: Counts) -> Counts:
+        """Without (r, s), which are the last digit."""
+        return self.pack(a, b, d, np.zeros_like(d)) // self._radix[3]
 
     def pack(self, *columns: Counts) -> Counts:
         key = np.zeros(columns[0].shape, dtype=np.int64)
@@ -191,11 +273,43 @@ class _Code:
         return a, b, d, pair
 
 
-def _next_pairs(pair: Counts, steps: Counts, states: int) -> tuple[NDArray[np.intp], Counts]:
+@dataclass(frozen=True, kw_only=True)
+class _Ways:
+    """What leads from a state to the same queues after as many slots, as one, in columns of shape (ways,)."""
+
+    source: NDArray[np.intp]
+    chance: Array
+    queues: Counts
+    """a, b and d in the next state, as `_Code` packs them."""
+    steps: Counts
+
+
+def _merged(code: _Code, branches: _Branches) -> _Ways:
+    """Branches that the changes of the capacity need not tell apart."""
+    queues = code.pack_queues(*branches.queues)
+    slots = branches.steps.max() + 1
+    # By their sources first, which ascend.
+    order = np.lexsort((branches.steps, queues, branches.source))
+    source, queues, steps = branches.source[order], queues[order], branches.steps[order]
+    is_new = np.ones(order.size, dtype=bool)
+    is_new[1:] = (np.diff(source) != 0) | (np.diff(queues * slots + steps) != 0)
+    first = np.flatnonzero(is_new)
+    chance = np.add.reduceat(branches.chance[order], first)
+    return _Ways(source=source[first], chance=chance, queues=queues[first], steps=steps[first])
+
+
+def _next_pairs(path: Path, pair: Counts, steps: Counts) -> tuple[NDArray[np.intp], Counts]:
     """Each branch times each (r, s) in which it may end: after one slot s is the r of now."""
-    every = np.arange(states**2)
-    possible = (steps > 1)[:, None] | (every[None, :] % states == (pair // states)[:, None])
-    branch, target = np.nonzero(possible)
+    states = len(path.leads)
+    one = np.zeros((states, states), dtype=bool)
+    for state, after in enumerate(path.leads):
+        one[state, list(after)] = True
+    reached = np.eye(states, dtype=bool)
+    possible = np.zeros((int(steps.max()) + 1, states, states, states), dtype=bool)  # by steps, r of now, new r and s
+    for after_slots in range(1, len(possible)):
+        possible[after_slots] = reached[:, None, :] & one.T
+        reached = reached @ one
+    branch, target = np.nonzero(possible.reshape(-1, states, states**2)[steps, pair // states])
     return branch, target
 
 

@@ -1,0 +1,107 @@
+"""Chains that are solved together, and large ones by level, beside the elimination of one at a time."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from varicap.analyse import censored, climbing, markov
+from varicap.analyse.effective import SlottedChain
+from varicap.analyse.models import abr, abr_chain
+
+
+def walk(states: int, chains: int, rng: np.random.Generator) -> tuple[censored.Branches, Any]:
+    """A ring of states with shortcuts, some of which some chains do not take, and branches that repeat."""
+    ways = 4
+    source = np.repeat(np.arange(states), ways)
+    target = rng.integers(0, states, (states, ways))
+    target[:, 0] = (np.arange(states) + 1) % states
+    chances = rng.random((states, ways, chains)) * (rng.random((states, ways, chains)) < 0.7)
+    chances[:, 0] += 1e-3
+    chances /= chances.sum(axis=1, keepdims=True)
+    return censored.Branches(states, source, target.ravel()), chances.reshape(-1, chains)
+
+
+@pytest.mark.parametrize("states", [1, 2, 7, 60, 300])
+def test_chains_with_the_same_branches_have_the_distribution_of_each(states: int) -> None:
+    branches, chances = walk(states, 9, np.random.default_rng(states))
+    for number, found in enumerate(branches.stationary_all(chances)):
+        assert isinstance(found, censored.Found)
+        matrix = markov.matrix(states, branches.source, branches.target, chances[:, number])
+        np.testing.assert_allclose(found.shares, markov.stationary(matrix), rtol=1e-12)
+        assert found.residual < 1e-14
+
+
+def test_small_probabilities_keep_their_relative_accuracy() -> None:
+    # Up with 1e-9, down with 1 - 1e-9: detailed balance has the answer.
+    states, up = 30, np.array([1e-9, 1e-3, 0.4])
+    place = np.arange(states)
+    source = np.concatenate([place, place])
+    target = np.concatenate([np.minimum(place + 1, states - 1), np.maximum(place - 1, 0)])
+    chances = np.repeat([up, 1 - up], states, axis=0)
+    for number, found in enumerate(censored.Branches(states, source, target).stationary_all(chances)):
+        assert isinstance(found, censored.Found)
+        one = up[number]
+        exact = markov.birth_death(np.full(states - 1, one), np.full(states - 1, 1 - one))
+        np.testing.assert_allclose(found.shares, exact, rtol=1e-12)
+
+
+def test_chains_may_recur_in_different_states() -> None:
+    # 0 and 1 alternate; 2 and 3 do, and 0 may lead there or not.
+    branches = censored.Branches(4, np.array([0, 0, 1, 2, 3, 3]), np.array([1, 2, 0, 3, 2, 1]))
+    chances = np.array([[1, 0, 1, 1, 1, 0], [0.5, 0.5, 1, 1, 1, 0], [0.5, 0.5, 1, 1, 0, 1]]).T
+    first, second, third = branches.stationary_all(chances.astype(float))
+    assert "2 recurrent classes" in str(first)
+    assert isinstance(second, censored.Found)
+    assert second.shares.tolist() == [0, 0, 0.5, 0.5]
+    assert isinstance(third, censored.Found)
+    np.testing.assert_allclose(third.shares, [1 / 3, 1 / 3, 1 / 6, 1 / 6], rtol=1e-15)
+
+
+def test_probabilities_that_are_none_spoil_only_their_chain() -> None:
+    branches = censored.Branches(2, np.array([0, 0, 1]), np.array([0, 1, 0]))
+    chances = np.array([[0.5, 0.5, 1], [0.5, 0.6, 1], [-0.5, 1.5, 1], [np.nan, 1, 1]]).T
+    found, *errors = branches.stationary_all(chances)
+    assert isinstance(found, censored.Found)
+    np.testing.assert_allclose(found.shares, [2 / 3, 1 / 3], rtol=1e-15)
+    assert [str(error) for error in errors] == [
+        "row 0 of the transition matrix sums to 1.1, not 1",
+        "a transition probability is negative or not a number",
+        "a transition probability is negative or not a number",
+    ]
+
+
+def test_each_state_needs_a_branch_and_there_may_not_be_too_many() -> None:
+    with pytest.raises(ValueError, match="a state has no branch"):
+        censored.Branches(2, np.array([0]), np.array([1]))
+    many = np.arange(censored.MOST_STATES + 1)
+    with pytest.raises(ValueError, match="too many to be censored together"):
+        censored.Branches(many.size, many, many)
+
+
+@pytest.mark.parametrize("lasting", [2.0, 20.0, 2000.0])
+def test_a_window_that_climbs_has_the_distribution_of_the_whole_chain(
+    lasting: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parameters = abr.Parameters(capacity=SlottedChain.symmetric(lasting), max_window=40)
+    chain = abr_chain.explore(abr._path(parameters))
+    small = markov.stationary(chain.transition(parameters.capacity.transition))
+    monkeypatch.setattr(markov, "_DENSE_STATES", 0)
+    large = chain.transition(parameters.capacity.transition)
+    assert not isinstance(large, np.ndarray)
+    monkeypatch.setattr(markov, "stationary", None)  # is not needed
+    np.testing.assert_allclose(climbing.stationary(large, chain.window), small, rtol=1e-11, atol=1e-15)
+
+
+def test_levels_may_be_of_no_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(markov, "_DENSE_STATES", 0)
+    flip = markov.matrix(3, np.array([0, 1, 2]), np.array([1, 2, 1]), np.ones(3))
+    assert not isinstance(flip, np.ndarray)
+    # Nothing falls where the chain recurs; or it is slow from fall to fall, too, as a walk is.
+    assert climbing.stationary(flip, np.array([0, 1, 1])).tolist() == [0, 0.5, 0.5]
+    states = 400
+    place = np.arange(states)
+    source, target = np.tile(place, 2), np.concatenate([np.minimum(place + 1, states - 1), np.maximum(place - 1, 0)])
+    walk = markov.matrix(states, source, target, np.full(2 * states, 0.5))
+    assert not isinstance(walk, np.ndarray)
+    np.testing.assert_allclose(climbing.stationary(walk, place), 1 / states, rtol=1e-9)
