@@ -11,7 +11,7 @@ import pytest
 from conftest import ROOT
 
 from varicap.analyse import markov
-from varicap.analyse.models import ratcp, ratcp_chain, timeout_cycle
+from varicap.analyse.models import ratcp, ratcp_long_run, timeout_cycle
 from varicap.analyse.models.ratcp import Parameters
 
 RATES = (0.0, 0.01, 0.05, 0.1, 0.2, 0.33, 0.5, 1.0, 2.0)
@@ -212,7 +212,7 @@ def test_what_is_outside_the_model_is_refused(field: str, value: object, message
 
 
 def test_a_model_too_large_to_solve_is_refused_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ratcp_chain, "MAX_STATES", 500)
+    monkeypatch.setattr(ratcp_long_run, "MAX_STATES", 500)
     with pytest.raises(ValueError, match=r"more than 500 states.*39 packets"):
         ratcp.throughput(Parameters(capacity_pps=390, control="tcp", arrival_rate=0.1))
 

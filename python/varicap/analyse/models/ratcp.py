@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varicap.analyse import markov, together
-from varicap.analyse.models import ratcp_chain, timeout_cycle
+from varicap.analyse.models import ratcp_chain, ratcp_long_run, timeout_cycle
 from varicap.analyse.models.ratcp_slot import EPSILON
 
 Array = NDArray[np.float64]
@@ -228,7 +228,8 @@ def solve(parameters: Parameters) -> together.Computation[Result]:
     """`throughput` as a computation, many of which `together.run` solves at once."""
     path = _path(parameters)
     states = len(path.service)
-    found = yield from ratcp_chain.solve(ratcp_chain.explore(path), session_chain(parameters)[:states, :states])
+    changes = session_chain(parameters)[:states, :states]
+    found = yield ratcp_long_run.solve_all, ratcp_long_run.Wanted(path=path, capacity=changes)
     packets_per_s = found.packets_per_slot / parameters.delay_s
     sessions = session_distribution(parameters)
     return Result(

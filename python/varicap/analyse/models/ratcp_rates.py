@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from varicap.analyse import together
 from varicap.analyse.advertised import AdvertisedChain
-from varicap.analyse.models import ratcp_chain, timeout_cycle
+from varicap.analyse.models import ratcp_chain, ratcp_long_run, timeout_cycle
 from varicap.analyse.models.ratcp_slot import EPSILON
 
 Array = NDArray[np.float64]
@@ -93,7 +93,8 @@ def solve(parameters: Parameters) -> together.Computation[Result]:
     """`throughput` as a computation, many of which `together.run` solves at once."""
     path = _path(parameters)
     capacity = parameters.link.capacity
-    found = yield from ratcp_chain.solve(ratcp_chain.explore(path, _MOST_STATES), capacity.transition)
+    wanted = ratcp_long_run.Wanted(path=path, capacity=capacity.transition, most=_MOST_STATES)
+    found = yield ratcp_long_run.solve_all, wanted
     return Result(
         packets_per_slot=found.packets_per_slot,
         utilisation=found.packets_per_slot / capacity.mean,
@@ -120,7 +121,7 @@ def _path(parameters: Parameters) -> ratcp_chain.Path:
     )
 
 
-def _validity(parameters: Parameters, path: ratcp_chain.Path, found: ratcp_chain.Solution) -> tuple[str, ...]:
+def _validity(parameters: Parameters, path: ratcp_chain.Path, found: ratcp_long_run.Solution) -> tuple[str, ...]:
     notes = []
     slowest = float(parameters.link.capacity.capacity.min())
     if slowest < _FEW_PACKETS:

@@ -33,7 +33,7 @@ MOST_GROWTH = 12
 """Largest growth of cwnd in a slot [packets]: its mean is 1 at most, so no such quantile lies beyond."""
 
 
-def spacing(slot: float, acks: Counts, service_before: Array) -> Array:
+def spacing(slot: float | Array, acks: Counts, service_before: Array) -> Array:
     """Time between acknowledgements: that of the transmissions one slot ago, or less if they would not fit."""
     return np.asarray(np.minimum(service_before, slot / np.maximum(acks, 1)))
 
@@ -49,7 +49,8 @@ def growths(acks: Counts, chance: Array, most: Counts) -> Array:
     above = 1 - np.cumsum(pmf, axis=1)  # P(N > k)
     top = np.minimum(np.argmax(above < _TAIL, axis=1), most)
     folded = np.where(count < top[:, None], pmf, 0.0)
-    folded[np.arange(top.size), top] = 1 - folded.sum(axis=1)
+    # One by one, so that other slots, whose growth may be larger, do not change the order of a sum.
+    folded[np.arange(top.size), top] = 1 - np.cumsum(folded, axis=1)[:, -1]
     return folded
 
 
@@ -63,8 +64,8 @@ class Slots:
     """Time between acknowledgements."""
     service: Array
     """Time of a transmission."""
-    room: int
-    """Most packets at the link, the one in service included."""
+    room: int | Counts
+    """Most packets at the link, the one in service included; of all slots, or of each."""
     lost: Mask = field(init=False)
     """Whether a packet found no room; nothing after that is considered."""
     admitted: Counts = field(init=False)
@@ -113,7 +114,7 @@ class Slots:
             done = place
         self.run(acks - done, 1)
 
-    def backlog(self, slot: float) -> Counts:
+    def backlog(self, slot: float | Array) -> Counts:
         """Packets at the link at the end of the slot, for slots without a loss."""
         work = np.maximum(0.0, self._after - (slot - self._since))
         return np.ceil(work / self.service - EPSILON).astype(np.int64)
@@ -131,7 +132,8 @@ class Slots:
         index = np.flatnonzero(fails)
         acks = first[index].astype(np.int64)
         work = np.maximum(0.0, self.work[index] + acks * drift[index])
-        fits = np.floor(((self.room - 1) * self.service[index] + EPSILON - work) / self.service[index]) + 1
+        room = np.broadcast_to(self.room, self.work.shape)[index]
+        fits = np.floor(((room - 1) * self.service[index] + EPSILON - work) / self.service[index]) + 1
         self.admitted[index] += acks * released + np.clip(fits, 0, released - 1).astype(np.int64)
         if released == 2:
             self.growth[index] += acks + 1

@@ -1,0 +1,333 @@
+"""The RATCP model's chains in the long run: the states of many paths are found at once, and their chains solved.
+
+`explore_all` follows the states of several paths wave by wave, `ratcp_chain.follow` taking those of all paths together.
+Paths that differ in numbers alone mostly reach nearly the same states; a state that a chain does not reach leads to
+one that all of them do, without being entered, so that `varicap.analyse.censored` takes them as one.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property, partial
+from math import prod
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from varicap.analyse import censored, markov, together
+from varicap.analyse.models import ratcp_chain
+from varicap.analyse.models.ratcp_chain import AVOIDANCE, LOST, SLOTS, Path, Paths, States
+from varicap.analyse.models.ratcp_slot import MOST_GROWTH, Array, Counts
+
+MAX_STATES: Final = 400_000
+"""More reachable states than this are refused: the solution would take minutes and gigabytes."""
+
+_KEPT: Final = 64
+"""Chains that are kept for other capacities."""
+_kept: "OrderedDict[tuple[Path, int | None], Chain]" = OrderedDict()
+_UNLIKE: Final = 2
+"""Chains are alike if all their states are at most so many times those of one."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Chain:
+    """Reachable states and the branches between them."""
+
+    states: States
+    source: NDArray[np.intp]
+    """State that each branch leaves, shape (branches,)."""
+    target: NDArray[np.intp]
+    """State that each branch enters."""
+    chance: Array
+    """Probability of each branch, given how the capacity changes."""
+    steps: Counts
+    """Changes of the capacity that a branch needs: indices into its flat chain, -1: none, shape (2, branches)."""
+    reward: Array
+    """Mean reward of each state [packets], shape (n,)."""
+    loss: Array
+    """Probability that each state loses a packet, shape (n,)."""
+
+    def transition(self, capacity: Array) -> markov.Matrix:
+        """The transition matrix for a capacity that changes by this matrix, shape (M, M)."""
+        return markov.matrix(self.reward.size, self.source, self.target, self.chances(capacity[None])[:, 0])
+
+    def chances(self, capacities: Array) -> Array:
+        """The probability of each branch for each of these capacities, shape (branches, capacities)."""
+        flat = np.ones((capacities[0].size + 1, len(capacities)))  # the index -1 finds a 1
+        flat[:-1] = capacities.reshape(len(capacities), -1).T
+        return np.asarray(self.chance[:, None] * flat[self.steps[0]] * flat[self.steps[1]])
+
+    @property
+    def capacities(self) -> int:
+        """States of the capacity."""
+        return int(self.states.now.max()) + 1
+
+    @cached_property
+    def branches(self) -> censored.Branches:
+        """The chain's branches, for many capacities at once."""
+        return censored.Branches(self.reward.size, self.source, self.target)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Solution:
+    """The chain in the long run."""
+
+    packets_per_slot: float
+    """Reward per slot [packets]."""
+    loss_probability: float
+    """Probability that a slot of congestion avoidance loses a packet [1]."""
+    slow_start_failure: float
+    """Probability that a slow start overflows the buffer [1]; 0 if there is none."""
+    timeouts_per_slot: float
+    """Timeouts per slot [1]."""
+    cycle_slots: float
+    """Mean slots between renewal epochs."""
+    states: int
+    """States that recur."""
+    residual: float
+    """Sum of ``|pi P - pi|`` [1]."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Wanted:
+    """A path, and how its capacity changes."""
+
+    path: Path
+    capacity: Array
+    """Shape (M, M)."""
+    most: int | None = None
+    """States, beyond which it is refused.  Default: `MAX_STATES`."""
+
+
+def solve_all(several: Sequence[Wanted]) -> list[Solution | ValueError]:
+    """The long run of each, or why there is none.  Source: [ratcp, §III, eq. (1)]."""
+    found: dict[int, Solution | ValueError] = {}
+    chains: dict[int, Chain] = {}
+    for number, chain in enumerate(explore_all([(one.path, one.most) for one in several])):
+        if isinstance(chain, ValueError):
+            found[number] = chain
+        else:
+            chains[number] = chain
+    for those in _grouped(chains):
+        alike = [chains[number] for number in those]
+        solved = _stationary_all(alike, [several[number].capacity for number in those])
+        for number, chain, one in zip(those, alike, solved, strict=True):
+            found[number] = one if isinstance(one, ValueError) else _long_run(chain, one)
+    return [found[number] for number in range(len(several))]
+
+
+def _grouped(chains: Mapping[int, Chain]) -> list[list[int]]:
+    """Which to solve together: those on one large chain, or on small ones whose capacities have as many states."""
+    groups: dict[object, list[int]] = {}
+    for number, chain in chains.items():
+        small = chain.reward.size <= censored.MOST_STATES
+        groups.setdefault(("small", chain.capacities) if small else id(chain), []).append(number)
+    return list(groups.values())
+
+
+def _stationary_all(chains: Sequence[Chain], capacities: Sequence[Array]) -> Sequence[censored.Found | ValueError]:
+    """The long run of each of a group."""
+    first = chains[0]
+    if first.reward.size > censored.MOST_STATES:
+        return together.each(partial(_one_by_one, first), list(capacities))
+    different = list({id(chain): chain for chain in chains}.values())
+    if len(different) == 1:
+        return first.branches.stationary_all(first.chances(np.array(capacities)))
+    union = _Union.of(different)
+    if union is not None:
+        return union.stationary_all(chains, capacities)
+    found: dict[int, censored.Found | ValueError] = {}
+    for chain in different:
+        those = [number for number, one in enumerate(chains) if one is chain]
+        chances = chain.chances(np.array([capacities[number] for number in those]))
+        found |= zip(those, chain.branches.stationary_all(chances), strict=True)
+    return [found[number] for number in range(len(chains))]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Union:
+    """All states of different chains, and all branches; a state that a chain does not reach leads to the root."""
+
+    size: int
+    """Number of states."""
+    root: int
+    """A state of all chains."""
+    place: dict[int, NDArray[np.intp]]
+    """Of each chain, by its identity, where its states are among all."""
+    codes: Counts
+    """The branches, as their source times the number of states plus their target."""
+
+    @classmethod
+    def of(cls, chains: Sequence[Chain]) -> "_Union | None":
+        """None if the chains are not alike."""
+        names = [column.name for column in fields(States) if column.name != "path"]
+        columns = [np.concatenate([getattr(chain.states, name) for chain in chains]) for name in names]
+        keys = np.ravel_multi_index(columns, [int(column.max()) + 1 for column in columns])
+        union, place = np.unique(keys, return_inverse=True)
+        size, largest = union.size, max(chain.reward.size for chain in chains)
+        reached = np.bincount(place)
+        common = np.flatnonzero(reached == len(chains))
+        if size > min(censored.MOST_STATES, _UNLIKE * largest) or not common.size:
+            return None
+        root = int(common[0])
+        ends = np.cumsum([chain.reward.size for chain in chains])
+        places = {id(chain): one for chain, one in zip(chains, np.split(place, ends[:-1]), strict=True)}
+        missing = np.flatnonzero(reached < len(chains)) * size + root
+        codes = [places[id(chain)][chain.source] * size + places[id(chain)][chain.target] for chain in chains]
+        return cls(size=size, root=root, place=places, codes=np.unique(np.concatenate([missing, *codes])))
+
+    def stationary_all(self, chains: Sequence[Chain], capacities: Sequence[Array]) -> list[censored.Found | ValueError]:
+        """The long run of each of these chains, by its own states."""
+        chances = np.zeros((self.codes.size, len(chains)))
+        for number, (chain, capacity) in enumerate(zip(chains, capacities, strict=True)):
+            place = self.place[id(chain)]
+            at = np.searchsorted(self.codes, place[chain.source] * self.size + place[chain.target])
+            chances[:, number] = np.bincount(at, chain.chances(capacity[None])[:, 0], minlength=self.codes.size)
+            missing = np.setdiff1d(np.arange(self.size), place) * self.size + self.root
+            chances[np.searchsorted(self.codes, missing), number] = 1
+        branches = censored.Branches(self.size, *np.divmod(self.codes, self.size))
+        return [
+            one if isinstance(one, ValueError) else replace(one, shares=one.shares[self.place[id(chain)]])
+            for chain, one in zip(chains, branches.stationary_all(chances), strict=True)
+        ]
+
+
+def _one_by_one(chain: Chain, capacities: Sequence[Array]) -> list[censored.Found]:
+    transitions = [chain.transition(capacity) for capacity in capacities]
+    shares = [markov.stationary(transition) for transition in transitions]
+    return [
+        censored.Found(shares=share, residual=markov.residual(transition, share))
+        for transition, share in zip(transitions, shares, strict=True)
+    ]
+
+
+def _long_run(chain: Chain, found: censored.Found) -> Solution:
+    share, kind = found.shares, chain.states.kind
+    avoiding = kind == AVOIDANCE
+    losses = share * chain.loss
+    slots = float(share @ SLOTS[kind])
+    failures = float(losses[~avoiding].sum())
+    starts = float(share[kind == LOST].sum())  # each loss leads to one slow start
+    return Solution(
+        packets_per_slot=float(share @ chain.reward) / slots,
+        loss_probability=float(losses[avoiding].sum() / share[avoiding].sum()) if share[avoiding].any() else 0.0,
+        slow_start_failure=failures / starts if starts else 0.0,
+        timeouts_per_slot=starts / slots,
+        cycle_slots=slots / (float(share[avoiding].sum()) + failures),
+        states=int(np.count_nonzero(share)),
+        residual=found.residual,
+    )
+
+
+def explore_all(several: Sequence[tuple[Path, int | None]]) -> list[Chain | ValueError]:
+    """All states that can follow a full pipe in the first of each capacity's states, at most so many of them.
+
+    Those of the last paths are remembered.
+    """
+    found: dict[tuple[Path, int | None], Chain | ValueError] = {key: _kept[key] for key in several if key in _kept}
+    alike: dict[tuple[int, bool], list[tuple[Path, int | None]]] = {}
+    for path, most in dict.fromkeys(several):
+        if (path, most) not in found:
+            alike.setdefault((len(path.service), bool(path.rate_window)), []).append((path, most))
+    for those in alike.values():
+        found |= zip(those, together.each(_explored, those), strict=True)
+    for key, chain in found.items():
+        if isinstance(chain, Chain):
+            _kept[key] = chain
+            _kept.move_to_end(key)
+    while len(_kept) > _KEPT:
+        _kept.popitem(last=False)
+    return [found[key] for key in several]
+
+
+def _explored(several: Sequence[tuple[Path, int | None]]) -> list[Chain]:
+    """The same, all at once, of paths that `Paths` takes; raises ``ValueError`` if there are too many states."""
+    paths = Paths(tuple(path for path, _ in several))
+    code = _Code(paths)
+    known = code.pack(ratcp_chain.first(paths))
+    frontier = known
+    waves = []
+    while frontier.size:
+        states = code.unpack(frontier)
+        branches = ratcp_chain.follow(paths, states)
+        branch, steps, before, now = ratcp_chain.changes(paths, states, branches)
+        source = branches.source[branch]
+        target = code.pack(ratcp_chain.enter(paths, states.path[source], branches, branch, before, now))
+        means = [
+            np.bincount(branches.source, branches.chance * column, minlength=frontier.size)
+            for column in (branches.reward, branches.lost)
+        ]
+        waves.append(((frontier, *means), (frontier[source], target, branches.chance[branch], steps)))
+        frontier = np.setdiff1d(target, known)
+        known = np.union1d(known, frontier)
+        _refuse(several, np.bincount(code.unpack(known).path), known.size)
+    order, reward, loss = (np.concatenate(column) for column in zip(*(wave[0] for wave in waves), strict=True))
+    source, target, chance, steps = (
+        np.concatenate(column, axis=-1) for column in zip(*(wave[1] for wave in waves), strict=True)
+    )
+    rank = np.argsort(order)
+    return list(_by_path(code, known, (source, target, chance, steps), (reward[rank], loss[rank])))
+
+
+def _refuse(several: Sequence[tuple[Path, int | None]], counts: Counts, all_states: int) -> None:
+    """Raises ``ValueError`` where there are too many states, also of several paths that would fit one by one."""
+    for (path, given), states in zip(several, counts.tolist(), strict=True):
+        most = given or MAX_STATES
+        if states > most or all_states > MAX_STATES:
+            raise ValueError(
+                f"the model has more than {most} states: its size grows with the capacity-delay product "
+                f"({path.slot:g} packets), the buffer ({path.room} packets) and the square of the number of states of "
+                f"the capacity ({len(path.service)})"
+            )
+
+
+def _by_path(
+    code: "_Code", known: Counts, branches: tuple[Counts, Counts, Array, Counts], means: tuple[Array, Array]
+) -> Iterator[Chain]:
+    """The chain of each path, whose states follow each other among those of all."""
+    states, (source, target, chance, steps) = code.unpack(known), branches
+    of = code.unpack(source).path
+    for number in range(code.paths):
+        inside, those = np.flatnonzero(states.path == number), np.flatnonzero(of == number)
+        yield Chain(
+            states=states[inside],
+            source=np.searchsorted(known[inside], source[those]),
+            target=np.searchsorted(known[inside], target[those]),
+            chance=chance[those],
+            steps=steps[:, those],
+            reward=means[0][inside],
+            loss=means[1][inside],
+        )
+
+
+class _Code:
+    """States as single integers, so that sets of them are sorted arrays; those of a path follow each other."""
+
+    def __init__(self, paths: Paths) -> None:
+        self.paths = len(paths.several)
+        most_rate = 0 if paths.rate_window is None else int(paths.rate_window.max())
+        window = 2 * (int(paths.room.max()) + int(np.ceil(paths.slot.max())) + most_rate) + MOST_GROWTH
+        states = paths.service.shape[1]
+        self._radix = (self.paths, 3, int(paths.room.max()) + 1, window, window, window, states, states)
+        if prod(self._radix) >= np.iinfo(np.int64).max:
+            raise ValueError(
+                "the capacity-delay product, the buffer or the states of the capacity are far too many for the model"
+            )
+
+    def pack(self, states: States) -> Counts:
+        key = np.zeros(states.kind.shape, dtype=np.int64)
+        for column, radix in zip(fields(states), self._radix, strict=True):
+            digit = getattr(states, column.name)
+            if not ((digit >= 0) & (digit < radix)).all():
+                raise AssertionError(
+                    f"the model reached {column.name} = {digit.min()}..{digit.max()} of 0..{radix - 1}"
+                )
+            key = key * radix + digit
+        return key
+
+    def unpack(self, key: Counts) -> States:
+        columns = {}
+        for column, radix in zip(reversed(fields(States)), reversed(self._radix), strict=True):
+            key, columns[column.name] = np.divmod(key, radix)
+        return States(**columns)

@@ -1,0 +1,100 @@
+"""Chains of the RATCP model that are found and solved together, beside each alone."""
+
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+
+from varicap.analyse import censored, markov
+from varicap.analyse.models import ratcp, ratcp_long_run
+from varicap.analyse.models.ratcp import Parameters
+from varicap.analyse.models.ratcp_long_run import Chain, Solution, Wanted
+
+SESSIONS = Parameters(arrival_rate=0.1, backlog_packets=4)
+ALIKE = [replace(SESSIONS, delay_s=delay_s) for delay_s in (0.09, 0.0925, 0.1, 0.1001)]
+UNLIKE = [
+    replace(SESSIONS, buffer_packets=3),
+    replace(SESSIONS, buffer_packets=20, backlog_packets=9, delay_s=0.14),
+    replace(SESSIONS, clip="slot"),
+    replace(SESSIONS, growth="delayed"),
+    replace(SESSIONS, control="tcp"),
+    replace(SESSIONS, control="tcp", delay_s=0.07),
+    replace(SESSIONS, max_sessions=1),
+]
+
+
+def wanted(parameters: Parameters) -> Wanted:
+    return Wanted(path=ratcp._path(parameters), capacity=ratcp.session_chain(parameters))
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ratcp_long_run, "_kept", type(ratcp_long_run._kept)())
+
+
+def alone(one: Wanted) -> Chain:
+    ratcp_long_run._kept.clear()
+    (chain,) = ratcp_long_run.explore_all([(one.path, one.most)])
+    assert isinstance(chain, Chain)
+    return chain
+
+
+def test_chains_that_are_found_together_are_those_found_alone() -> None:
+    several = [wanted(parameters) for parameters in [*ALIKE, *UNLIKE]]
+    together = ratcp_long_run.explore_all([(one.path, one.most) for one in several])
+    assert len({chain.reward.size for chain in together if isinstance(chain, Chain)}) > len(UNLIKE)
+    for one, chain in zip(several, together, strict=True):
+        assert isinstance(chain, Chain)
+        other = alone(one)
+        for column in fields(chain.states):
+            if column.name != "path":
+                assert (getattr(chain.states, column.name) == getattr(other.states, column.name)).all()
+        for name in ("source", "target", "steps"):
+            assert (getattr(chain, name) == getattr(other, name)).all()
+        for name in ("chance", "reward", "loss"):
+            np.testing.assert_allclose(getattr(chain, name), getattr(other, name), rtol=1e-14)
+
+
+@pytest.mark.parametrize("several", [ALIKE, UNLIKE, [*ALIKE, ALIKE[0]], [SESSIONS, SESSIONS]])
+def test_chains_that_are_solved_together_have_the_long_run_of_each(several: list[Parameters]) -> None:
+    for parameters, found in zip(several, ratcp_long_run.solve_all([*map(wanted, several)]), strict=True):
+        one = wanted(parameters)
+        chain = alone(one)
+        transition = chain.transition(one.capacity)
+        share = markov.stationary(transition)
+        exact = ratcp_long_run._long_run(chain, censored.Found(shares=share, residual=0.0))
+        assert isinstance(found, Solution)
+        assert found.states == exact.states
+        assert found.residual < 1e-14
+        for name in ("packets_per_slot", "loss_probability", "slow_start_failure", "timeouts_per_slot", "cycle_slots"):
+            assert getattr(found, name) == pytest.approx(getattr(exact, name), rel=1e-12, abs=1e-300)
+
+
+def test_chains_that_are_alike_are_solved_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    chains = [alone(wanted(parameters)) for parameters in ALIKE]
+    union = ratcp_long_run._Union.of(chains)
+    assert union is not None
+    assert max(chain.reward.size for chain in chains) < union.size < sum(chain.reward.size for chain in chains)
+    small = alone(wanted(replace(SESSIONS, max_sessions=0)))
+    assert ratcp_long_run._Union.of([*chains, alone(wanted(UNLIKE[1])), small]) is None, "they have no state in common"
+    monkeypatch.setattr(ratcp_long_run, "_UNLIKE", 1)
+    assert ratcp_long_run._Union.of(chains) is None, "each would be solved with many states of others"
+
+
+def test_a_path_of_too_many_states_spoils_no_other() -> None:
+    small, large = wanted(UNLIKE[0]), wanted(SESSIONS)
+    most = alone(small).reward.size
+    assert most < alone(large).reward.size
+    ratcp_long_run._kept.clear()
+    found, refused = ratcp_long_run.solve_all([replace(small, most=most), replace(large, most=most)])
+    assert isinstance(found, Solution)
+    assert f"more than {most} states" in str(refused)
+
+
+def test_the_last_chains_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ratcp_long_run, "_KEPT", 2)
+    keys = [(one.path, one.most) for one in map(wanted, ALIKE[:3])]
+    first, _, third = ratcp_long_run.explore_all(keys)
+    assert list(ratcp_long_run._kept) == keys[1:]
+    assert ratcp_long_run.explore_all(keys[2:])[0] is third
+    assert ratcp_long_run.explore_all(keys[:1])[0] is not first
