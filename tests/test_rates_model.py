@@ -9,7 +9,7 @@ import pytest
 from conftest import sampled
 
 import varicap
-from varicap.analyse import advertised, effective, markov
+from varicap.analyse import advertised, effective, markov, together
 from varicap.analyse.effective import ContinuousChain, SlottedChain, decay_of, effective_capacity
 from varicap.analyse.models import abr, bbr_rates, ratcp, ratcp_rates, varying
 from varicap.report import table
@@ -287,10 +287,9 @@ def test_the_least_rate_that_a_slot_meets_is_found_by_following_the_estimator(
     interval: float, average: int, least: int
 ) -> None:
     capacity = np.random.default_rng(3).choice(CHAIN.capacity, size=400)
-    drawn = np.random.default_rng(4)
+    drawn = np.random.default_rng(4).random((1, 1))
     found = advertised._advertise(capacity[None, :], interval, average, least, "least", drawn)[0]
-    begins = np.random.default_rng(4).random() * interval
-    ends = np.arange(begins, 400, interval)
+    ends = np.arange(drawn[0, 0] * interval, 400, interval)
     total = np.concatenate([[0.0], np.cumsum(capacity)])
     samples = np.diff(np.interp(ends, np.arange(401), total)) / interval
     told = effective.estimate(samples, average=average, least=least)
@@ -299,6 +298,24 @@ def test_the_least_rate_that_a_slot_meets_is_found_by_following_the_estimator(
         # A rate holds from the end of its interval to the end of the next.
         meets = (ends[1:] < slot + 1) & (ends[1:] + interval > slot)
         assert found[slot] == pytest.approx(told[meets].min(), rel=1e-9)
+
+
+def test_rates_of_several_links_are_those_of_each_and_whatever_fits_into_a_cache(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    slower = SlottedChain(CHAIN.capacity, 0.5 * (np.eye(3) + CHAIN.transition))
+    several = [
+        (chain, {"interval_slots": interval, "average": average, "least": least})
+        for chain in (CHAIN, slower)
+        for interval, average, least in ((0.25, 4, 28), (0.25, 4, 4), (1.0, 1, 1))
+    ]
+    found = together.run([advertised.estimating(chain, **options) for chain, options in several])
+    monkeypatch.setattr(advertised, "_ENTRIES", 1)
+    for (chain, options), link in zip(several, found, strict=True):
+        alone = advertised.estimated(chain, **options)
+        assert isinstance(link, advertised.AdvertisedChain)
+        assert (link.advertised == alone.advertised).all()
+        assert (link.capacity.transition == alone.capacity.transition).all()
 
 
 def test_samples_taken_often_advertise_the_capacity() -> None:

@@ -20,7 +20,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from varicap.analyse import markov
+from varicap.analyse import markov, together
 from varicap.analyse.effective import SlottedChain
 
 Array = NDArray[np.float64]
@@ -31,6 +31,7 @@ _FINEST = 1 / 16
 """Of a slot: samples that are taken more often are taken as one."""
 _ALIKE = 1e-9
 """Of the largest capacity, by which rates may differ that are one."""
+_ENTRIES = 2**16  # samples that are handled at a time, so that they stay in a cache
 _MOST_SAMPLES = 4_000_000
 """Samples on all paths, beyond which an estimator remembers too much for a model that answers at once."""
 
@@ -92,30 +93,80 @@ def estimated(
     >>> round(float(share @ link.capacity.capacity), 6), float(share @ link.advertised) < 0.7
     (0.75, True)
     """
+    return together.alone(
+        estimating(chain, interval_slots=interval_slots, average=average, least=least, levels=levels, of_slot=of_slot)
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Wanted:
+    """A chain, an estimator, and how well to describe it."""
+
+    chain: SlottedChain
+    interval_slots: float
+    average: int
+    least: int
+    levels: int
+    of_slot: Literal["mean", "least"]
+
+    @property
+    def memory(self) -> int:
+        """Slots that the estimator remembers."""
+        return math.ceil((self.average + self.least) * self.interval_slots) + 2
+
+
+def estimating(
+    chain: SlottedChain,
+    *,
+    interval_slots: float,
+    average: int = 1,
+    least: int = 1,
+    levels: int = 8,
+    of_slot: Literal["mean", "least"] = "mean",
+) -> together.Computation[AdvertisedChain]:
+    """`estimated` as a computation, many of which `together.run` solves at once."""
     coarser = max(1, int(_FINEST / interval_slots))
-    interval_slots *= coarser
-    average, least = max(1, round(average / coarser)), max(1, round(least / coarser))
-    memory = math.ceil((average + least) * interval_slots) + 2
-    if _PATHS * (_SLOTS + memory) / interval_slots > _MOST_SAMPLES or memory > _SLOTS:
+    wanted = _Wanted(
+        chain=chain,
+        interval_slots=interval_slots * coarser,
+        average=max(1, round(average / coarser)),
+        least=max(1, round(least / coarser)),
+        levels=levels,
+        of_slot=of_slot,
+    )
+    if _PATHS * (_SLOTS + wanted.memory) / wanted.interval_slots > _MOST_SAMPLES or wanted.memory > _SLOTS:
         raise ValueError(
-            f"the estimator averages {average} samples of {interval_slots:.3g} round trips and takes the least of "
-            f"{least}: the model's sample paths are too short for it"
+            f"the estimator averages {wanted.average} samples of {wanted.interval_slots:.3g} round trips and takes the "
+            f"least of {wanted.least}: the model's sample paths are too short for it"
         )
-    rng = np.random.default_rng(_SEED)
-    states = paths(chain, memory + _SLOTS, rng)
-    advertised = _advertise(chain.capacity[states], interval_slots, average, least, of_slot, rng)
-    # In the first slots the memory fills; in the last ones samples are missing.
-    counted = slice(memory, -2)
-    return _aggregate(chain, states[:, counted], advertised[:, counted], levels)
+    found: AdvertisedChain = yield _estimated_all, wanted
+    return found
 
 
-def paths(chain: SlottedChain, slots: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """States of independent stationary paths, shape (paths, slots)."""
-    return paths_of([chain], slots, rng)[0]
+def _estimated_all(several: Sequence[_Wanted]) -> list[AdvertisedChain]:
+    """The advertised rates of several links, whose capacities are drawn side by side, by the same random numbers."""
+    found: dict[int, AdvertisedChain] = {}
+    for memory in {one.memory for one in several}:
+        those = [number for number, one in enumerate(several) if one.memory == memory]
+        rng = np.random.default_rng(_SEED)
+        drawn = paths_of([several[number].chain for number in those], memory + _SLOTS, rng)
+        begins = rng.random((_PATHS, 1))
+        # In the first slots the memory fills; in the last ones samples are missing.
+        counted = slice(memory, -2)
+        for number, states in zip(those, drawn, strict=True):
+            one = several[number]
+            advertised = _advertise(
+                one.chain.capacity[states], one.interval_slots, one.average, one.least, one.of_slot, begins
+            )
+            found[number] = _aggregate(one.chain, states[:, counted], advertised[:, counted], one.levels)
+    return [found[number] for number in range(len(several))]
 
 
 def paths_of(chains: Sequence[SlottedChain], slots: int, rng: np.random.Generator) -> list[NDArray[np.intp]]:
-    """The same of several chains by the same random numbers: of each what it would have alone."""
+    """States of independent stationary paths of chains, shape (paths, slots) of each.
+
+    All are drawn by the same random numbers: of each chain what it would have alone.
+    """
     first, draws = rng.random(_PATHS), rng.random((slots, _PATHS, 1))
     found: dict[int, NDArray[np.intp]] = {}
     for size in {len(one.transition) for one in chains}:
@@ -134,14 +185,27 @@ def paths_of(chains: Sequence[SlottedChain], slots: int, rng: np.random.Generato
     return [found[number] for number in range(len(chains))]
 
 
-def _advertise(
-    capacity: Array, interval: float, average: int, least: int, of_slot: str, rng: np.random.Generator
-) -> Array:
-    """Mean or least advertised rate in each slot, of shape (paths, slots); intervals begin anywhere in a slot."""
+def _advertise(capacity: Array, interval: float, average: int, least: int, of_slot: str, begins: Array) -> Array:
+    """Mean or least advertised rate in each slot, of shape (paths, slots).
+
+    The intervals of a path begin anywhere in a slot: `begins` has a share of an interval for each, shape (paths, 1).
+    """
+    some = max(1, int(_ENTRIES * interval / capacity.shape[1]))  # as many paths as stay in a cache
+    return np.concatenate(
+        [
+            _advertise_on(
+                capacity[first : first + some], interval, average, least, of_slot, begins[first : first + some]
+            )
+            for first in range(0, len(capacity), some)
+        ]
+    )
+
+
+def _advertise_on(capacity: Array, interval: float, average: int, least: int, of_slot: str, begins: Array) -> Array:
     paths, slots = capacity.shape
     total = np.concatenate([np.zeros((paths, 1)), np.cumsum(capacity, axis=1)], axis=1)
     samples = int((slots - 1) / interval)
-    ends = rng.random((paths, 1)) * interval + np.arange(samples + 1) * interval
+    ends = begins * interval + np.arange(samples + 1) * interval
     work = np.diff(_between(total, ends), axis=1) / interval
     averages = _sliding_mean(work, average)
     said = _sliding_least(averages, least)
@@ -165,10 +229,10 @@ def _between(total: Array, at: Array) -> Array:
 
 
 def _sliding_mean(values: Array, count: int) -> Array:
-    total = np.concatenate([np.zeros((len(values), 1)), np.cumsum(values, axis=1)], axis=1)
-    ends = np.arange(1, values.shape[1] + 1)
-    begins = np.maximum(ends - count, 0)
-    return np.asarray((total[:, ends] - total[:, begins]) / (ends - begins))
+    total = np.cumsum(values, axis=1)
+    found = total.copy()
+    found[:, count:] -= total[:, :-count]
+    return found / np.minimum(np.arange(1, values.shape[1] + 1), count)
 
 
 def _sliding_least(values: Array, count: int) -> Array:

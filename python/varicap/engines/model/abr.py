@@ -72,7 +72,7 @@ class RateControl(Together):
         source = path.flow["abr"]
         constant = None if source is None else source["rate_bps"]
         follows = source is not None and constant is None and path.flow["feedback"] is not None
-        link = chains.advertised(path, lasting, _LEVELS) if follows else None
+        link = (yield from chains.advertising(path, lasting, _LEVELS)) if follows else None
         states = lasting if link is None else link.capacity
         if states is not lasting and len(states.capacity) > max(_MOST, len(lasting.capacity)):
             raise ValueError(

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from varicap.analyse.advertised import AdvertisedChain
     from varicap.analyse.effective import SlottedChain
+    from varicap.analyse.together import Computation
 
 CHAINS = ("slotted-markov", "markov")
 """Capacities that are Markov chains of rates."""
@@ -138,7 +139,9 @@ def as_it_is_met(path: FlowPath) -> "SlottedChain":
     return SlottedChain(packets_per_slot(path), matrix)
 
 
-def advertised(path: FlowPath, chain: "SlottedChain", levels: int, *, aged: bool = False) -> "AdvertisedChain":
+def advertising(
+    path: FlowPath, chain: "SlottedChain", levels: int, *, aged: bool = False
+) -> "Computation[AdvertisedChain]":
     """The capacity together with what the link advertises of it.
 
     The papers' INSTCAP is the capacity of the slot before; `aged`: with the age that the mean of an interval has.
@@ -154,13 +157,15 @@ def advertised(path: FlowPath, chain: "SlottedChain", levels: int, *, aged: bool
     average = least = 1
     if name == "effective":
         average, least = (_samples(options[key], interval_s, path.base_rtt_s) for key in ("average", "least"))
-    return rates.estimated(
-        chain,
-        interval_slots=interval_s / path.base_rtt_s,
-        average=average,
-        least=least,
-        levels=levels,
-        of_slot="mean" if path.flow["abr"] is not None else "least",
+    return (
+        yield from rates.estimating(
+            chain,
+            interval_slots=interval_s / path.base_rtt_s,
+            average=average,
+            least=least,
+            levels=levels,
+            of_slot="mean" if path.flow["abr"] is not None else "least",
+        )
     )
 
 

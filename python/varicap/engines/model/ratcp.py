@@ -143,7 +143,7 @@ def _on_a_chain(path: FlowPath) -> "Computation[Answer]":
     ratcp = choice(path.tcp["congestion"])[0] == "ratcp"
     counted = choice(path.link["queue"])[1]["counts_in_service"]
     parameters = ratcp_rates.Parameters(
-        link=chains.advertised(path, chain, _LEVELS) if ratcp else advertised.exact(chain),
+        link=(yield from chains.advertising(path, chain, _LEVELS)) if ratcp else advertised.exact(chain),
         room_packets=int(path.room_packets) + (0 if counted else 1),
         control="ratcp" if ratcp else "tcp",
         backlog_packets=target_packets(path) if ratcp else 0,

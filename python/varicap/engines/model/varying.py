@@ -73,7 +73,7 @@ class Varying(Together):
         if control == "ratcp":
             used = yield from varying.solve_ratcp(
                 parameters,
-                chains.advertised(path, chain, _LEVELS, aged=True),
+                (yield from chains.advertising(path, chain, _LEVELS, aged=True)),
                 backlog_packets=target_packets(path),
                 known_slots=known_rtt_s(path) / path.base_rtt_s,
                 packets_per_ack=path.packets_per_ack,
