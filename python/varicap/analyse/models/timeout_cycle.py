@@ -126,6 +126,7 @@ def _follow(parameters: Parameters, first_window: int = 1) -> Result:
         if not session.step():
             if session.quiet_acks > _QUIET_ROUNDS * (before + 1) and session.window == before >= session.limit:
                 return _steady(session)
+            session.flow(inf, _QUIET_ROUNDS * (session.limit + 1))
             continue
         times.append(session.now)
         counts.append(session.acknowledged)
@@ -189,8 +190,10 @@ def _repeats(cycles: list[tuple[float, int]], length: int) -> bool:
 def _steady(session: "_Session") -> Result:
     """A window that stays: what it carries repeats itself after one or two of them."""
     began, first = session.now, session.acknowledged
-    while session.acknowledged < first + _MEASURED_WINDOWS * session.window:
+    last = first + _MEASURED_WINDOWS * session.window
+    while session.acknowledged < last:
         session.step()
+        session.flow(last, inf)
     rate = (session.acknowledged - first) / (session.now - began)
     return Result(throughput_pps=rate, timeouts_per_s=0.0, period_s=inf, peak_packets=session.window, validity=())
 
@@ -233,6 +236,76 @@ class _Session:
             return False
         self._time_out()
         return True
+
+    def flow(self, last: float, quiet_acks: float) -> None:
+        """`step`, again and again, while each acknowledgement is of the next packet and no packet is lost.
+
+        It ends with the acknowledgement of packet `last` - 1, or where the window is at its limit and so many of them
+        have come.  Most packets of a cycle meet nothing else, so this is written for speed: without calls, and with a
+        timeout that is only computed where an acknowledgement comes later than the least one.
+        """
+        path, acks, at_link, first_sent = self.parameters, self._acks, self._at_link, self._first_sent
+        if path.packets_per_ack > 1 or path.counted_per_ack < 1 or self._early or self._expected != self.next:
+            return
+        room, delay_s, transmission_s = path.room_packets, path.delay_s, 1 / path.capacity_pps
+        least_s = path.timer.minimum_s if path.timer.factor is None else 0.0
+        now, expires, is_exact, is_sampled = self.now, self._expires, True, False
+        window, limit, threshold, counted = self.window, self.limit, self.threshold, self._counted
+        smoothed, deviation, quiet = self._smoothed, self._deviation, self.quiet_acks
+        done, following, expected = self.acknowledged, self.next, self._expected
+        most = MOST_PACKETS - self.sent + following
+        while acks and following == expected and following < most and done < last:
+            heard, asked = acks[0]
+            if heard > expires and not is_exact:
+                if is_sampled and smoothed is not None:
+                    self._rto, is_sampled = path.timer.rto_s(smoothed, deviation), False
+                expires, is_exact = now + self._rto, True
+            if heard > expires or asked != done + 1 or (window >= limit and quiet >= quiet_acks):
+                break
+            acks.popleft()
+            now, done, quiet = heard, asked, quiet + 1
+            sent = first_sent.pop(done - 1, None)
+            if sent is not None:
+                is_sampled = True
+                if smoothed is None:
+                    smoothed = now - sent
+                    deviation = smoothed / 2
+                else:
+                    error = smoothed - (now - sent)
+                    deviation += (abs(error) - deviation) / 4
+                    smoothed += (now - sent - smoothed) / 8
+            below = threshold - window
+            if below >= 1:
+                window += 1
+            else:
+                below = below if below > 0 else 0.0
+                window += below
+                counted += 1 - below
+                if counted >= window:
+                    counted -= window
+                    window += 1
+            if window > limit:
+                window = limit
+            expires, is_exact = now + least_s, False
+            ends = done + int(window)
+            while following < ends:
+                first_sent[following] = now
+                following += 1
+                while at_link and at_link[0] <= now:
+                    at_link.popleft()
+                if len(at_link) < room:
+                    leaves = (at_link[-1] if at_link else now) + transmission_s
+                    at_link.append(leaves)
+                    expected += 1
+                    acks.append((leaves + delay_s, expected))
+        if is_sampled and smoothed is not None:
+            self._rto = path.timer.rto_s(smoothed, deviation)
+        if done > self.acknowledged:
+            self._expires = now + self._rto
+        self.now, self.window, self.peak = now, window, max(self.peak, window)
+        self._counted, self._smoothed, self._deviation, self.quiet_acks = counted, smoothed, deviation, quiet
+        self.sent += following - self.next
+        self.acknowledged, self.next, self._expected = done, following, expected
 
     def _hear(self, asked: int) -> None:
         fresh = asked - self.acknowledged
