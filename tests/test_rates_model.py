@@ -304,7 +304,7 @@ def test_rates_of_several_links_are_those_of_each_and_whatever_fits_into_a_cache
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     slower = SlottedChain(CHAIN.capacity, 0.5 * (np.eye(3) + CHAIN.transition))
-    several = [
+    several: list[tuple[SlottedChain, dict[str, Any]]] = [
         (chain, {"interval_slots": interval, "average": average, "least": least})
         for chain in (CHAIN, slower)
         for interval, average, least in ((0.25, 4, 28), (0.25, 4, 4), (1.0, 1, 1))
@@ -316,6 +316,54 @@ def test_rates_of_several_links_are_those_of_each_and_whatever_fits_into_a_cache
         assert isinstance(link, advertised.AdvertisedChain)
         assert (link.advertised == alone.advertised).all()
         assert (link.capacity.transition == alone.capacity.transition).all()
+
+
+def bbr_by_its_recursion(parameters: varying.Parameters) -> float:
+    """What the top of `bbr_rates` says, with all that was delivered at hand."""
+    rng = np.random.default_rng(bbr_rates._SEED)
+    (states,) = advertised.paths_of([parameters.capacity], bbr_rates._SLOTS, rng)
+    capacity = parameters.capacity.capacity[states]
+    paths = (capacity.shape[1],)
+    phase, busy = rng.integers(0, 8, paths), rng.random(paths) * 10 / parameters.round_trip_s
+    delivered = [capacity[0]] * 10
+    backlog = probing = np.zeros(paths)
+    for slot, offered in enumerate(capacity):
+        bandwidth = np.max(delivered[-10:], axis=0)
+        sent = np.minimum(bbr_rates._GAINS[(phase + slot) % 8] * bandwidth, np.maximum(2 * bandwidth - backlog, 0))
+        drains = probing > 0
+        sent = np.where(drains, np.minimum(sent, 4), sent)
+        served = np.minimum(backlog + sent, offered)
+        backlog = np.minimum(backlog + sent - served, parameters.waiting_packets)
+        delivered.append(np.where(drains, 0, served))
+        capacity[slot] = served
+        busy = np.where(backlog <= 0.5, 0, busy + 1)
+        begins = (busy > 10 / parameters.round_trip_s) & ~drains
+        probing = np.where(begins, np.ceil(0.2 / parameters.round_trip_s) + 1, np.maximum(probing - 1, 0))
+        busy = np.where(begins, 0, busy)
+    counted = slice(bbr_rates._WARM_UP, None)
+    return float(capacity[counted].sum() / parameters.capacity.capacity[states[counted]].sum())
+
+
+def test_sample_paths_of_several_links_are_those_of_each() -> None:
+    two = SlottedChain.symmetric(20.0, high=40.0, low=20.0)
+    several = [
+        varying.Parameters(capacity=chain, waiting_packets=room, round_trip_s=round_trip_s)
+        for chain, room, round_trip_s in ((two, 30.0, 0.1), (CHAIN, 20.0, 0.05), (two, 90.0, 0.3), (CHAIN, 60.0, 0.1))
+    ]
+    shares = bbr_rates._follow(several)
+    assert shares == pytest.approx([bbr_rates.utilisation(one) for one in several], rel=1e-13)
+    assert shares == pytest.approx([bbr_by_its_recursion(one) for one in several], rel=1e-12)
+    assert len({round(share, 4) for share in shares}) == len(several)
+    drawn = advertised.paths_of([two, CHAIN], 150, np.random.default_rng(1))
+    for chain, states in zip((two, CHAIN), drawn, strict=True):
+        (alone,) = advertised.paths_of([chain], 150, np.random.default_rng(1))
+        assert (states == alone).all()
+        # Step by step, by the draws behind those of the first states.
+        rng = np.random.default_rng(1)
+        rng.random(states.shape[1])
+        for slot, draws in enumerate(rng.random(states.shape)[:-1]):
+            reach = np.cumsum(chain.transition[states[slot]], axis=1)
+            assert (states[slot + 1] == np.minimum((draws[:, None] >= reach).sum(axis=1), reach.shape[1] - 1)).all()
 
 
 def test_samples_taken_often_advertise_the_capacity() -> None:

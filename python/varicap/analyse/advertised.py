@@ -27,6 +27,7 @@ Array = NDArray[np.float64]
 
 _PATHS, _SLOTS = 64, 1500
 _SEED = 21
+_SLOTS_AT_ONCE = 64  # for which the states after each are found, before the paths take one of them
 _FINEST = 1 / 16
 """Of a slot: samples that are taken more often are taken as one."""
 _ALIKE = 1e-9
@@ -153,8 +154,8 @@ def _estimated_all(several: Sequence[_Wanted]) -> list[AdvertisedChain]:
         begins = rng.random((_PATHS, 1))
         # In the first slots the memory fills; in the last ones samples are missing.
         counted = slice(memory, -2)
-        for number, states in zip(those, drawn, strict=True):
-            one = several[number]
+        for number, rows in zip(those, drawn, strict=True):
+            one, states = several[number], np.ascontiguousarray(rows.T)
             advertised = _advertise(
                 one.chain.capacity[states], one.interval_slots, one.average, one.least, one.of_slot, begins
             )
@@ -162,13 +163,13 @@ def _estimated_all(several: Sequence[_Wanted]) -> list[AdvertisedChain]:
     return [found[number] for number in range(len(several))]
 
 
-def paths_of(chains: Sequence[SlottedChain], slots: int, rng: np.random.Generator) -> list[NDArray[np.intp]]:
-    """States of independent stationary paths of chains, shape (paths, slots) of each.
+def paths_of(chains: Sequence[SlottedChain], slots: int, rng: np.random.Generator) -> list[NDArray[np.int32]]:
+    """States of independent stationary paths of chains, shape (slots, paths) of each.
 
     All are drawn by the same random numbers: of each chain what it would have alone.
     """
-    first, draws = rng.random(_PATHS), rng.random((slots, _PATHS, 1))
-    found: dict[int, NDArray[np.intp]] = {}
+    first, draws = rng.random(_PATHS), rng.random((slots, _PATHS))
+    found: dict[int, NDArray[np.int32]] = {}
     for size in {len(one.transition) for one in chains}:
         those = [number for number, one in enumerate(chains) if len(one.transition) == size]
         reach = np.cumsum([chains[number].transition for number in those], axis=2)
@@ -176,13 +177,22 @@ def paths_of(chains: Sequence[SlottedChain], slots: int, rng: np.random.Generato
         # As `Generator.choice` draws from a distribution.
         begin = np.cumsum(shares, axis=1)
         now = (first >= (begin / begin[:, -1:])[:, :, None]).sum(axis=1)
-        states = np.empty((slots, len(those), _PATHS), dtype=np.intp)
-        which = np.arange(len(those))[:, None]
+        states = np.empty((slots, len(those), _PATHS), dtype=np.int32)
+        place = np.arange(now.size).reshape(now.shape)
         for slot in range(slots):
             states[slot] = now
-            now = np.minimum((draws[slot] >= reach[which, now]).sum(axis=2), size - 1)
-        found |= zip(those, np.moveaxis(states, 0, 2), strict=True)
+            if slot % _SLOTS_AT_ONCE == 0:
+                after = _after(reach, draws[slot : slot + _SLOTS_AT_ONCE])
+            now = after[slot % _SLOTS_AT_ONCE].take(now * now.size + place)
+        found |= zip(those, np.moveaxis(states, 1, 0), strict=True)
     return [found[number] for number in range(len(chains))]
+
+
+def _after(reach: Array, draws: Array) -> NDArray[np.intp]:
+    """The state after each state of each chain in these slots, shape (slots, n, chains, paths)."""
+    last = reach.shape[1] - 1
+    passed = [draws[:, None, None, :] >= np.swapaxes(reach, 0, 1)[None, :, :, state, None] for state in range(last)]
+    return np.sum(passed, axis=0, dtype=np.intp) if passed else np.zeros((len(draws), 1, len(reach), _PATHS), np.intp)
 
 
 def _advertise(capacity: Array, interval: float, average: int, least: int, of_slot: str, begins: Array) -> Array:
@@ -245,7 +255,7 @@ def _sliding_least(values: Array, count: int) -> Array:
     return found
 
 
-def _aggregate(chain: SlottedChain, states: NDArray[np.intp], advertised: Array, levels: int) -> AdvertisedChain:
+def _aggregate(chain: SlottedChain, states: NDArray[np.int32], advertised: Array, levels: int) -> AdvertisedChain:
     """States of capacity and level, and how often each follows each."""
     unit = float(chain.capacity.max()) * _ALIKE
     advertised = np.round(advertised / unit) * unit

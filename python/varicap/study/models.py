@@ -33,7 +33,7 @@ _FIELDS = (
 )
 
 
-_TOGETHER = 16
+_TOGETHER = 64
 """Points that are solved together: some models take hardly longer for them than for one."""
 
 

@@ -52,33 +52,50 @@ def solve(parameters: Parameters) -> together.Computation[float]:
 
 
 def _follow(several: Sequence[Parameters]) -> list[float]:
-    """The shares of several paths, whose sample paths are followed side by side; arrays begin with the path."""
+    """The shares of several paths, whose sample paths are followed side by side; arrays end with path, sample path."""
     rng = np.random.default_rng(_SEED)
     states = advertised.paths_of([one.capacity for one in several], _SLOTS, rng)
-    capacity = np.array([one.capacity.capacity[rows] for one, rows in zip(several, states, strict=True)])
-    paths = capacity.shape[1]
+    paths = states[0].shape[1]
+    rates = np.zeros((len(several), max(len(one.capacity.capacity) for one in several)))
+    for row, one in zip(rates, several, strict=True):
+        row[: len(one.capacity.capacity)] = one.capacity.capacity
+    place = np.stack(states, axis=1) + np.arange(len(several), dtype=np.int32)[:, None] * rates.shape[1]
     round_trip_s = np.array([[one.round_trip_s] for one in several])
     room = np.array([[one.waiting_packets] for one in several])
     expires = _EXPIRES_S / round_trip_s
     probes = np.ceil(_PROBES_S / round_trip_s) + 1
-    recent = np.tile(capacity[:, :, 0], (_ROUNDS, 1, 1))
-    phase = rng.integers(0, len(_GAINS), paths)
-    backlog, probing, served = np.zeros((3, len(several), paths))
+    recent = np.tile(rates.take(place[0]), (_ROUNDS, 1, 1))
+    gains = _GAINS[(rng.integers(0, len(_GAINS), paths) + np.arange(len(_GAINS))[:, None]) % len(_GAINS)]
+    backlog, probing, served, offered, since = np.zeros((5, len(several), paths))
     busy = rng.random(paths) * expires
     for slot in range(_SLOTS):
-        bandwidth = recent.max(axis=0)
-        sent = np.minimum(
-            _GAINS[(phase + slot) % len(_GAINS)] * bandwidth, np.maximum(_WINDOW * bandwidth - backlog, 0)
-        )
+        oldest = slot % _ROUNDS
+        if oldest == 0:
+            # Of what was delivered in the ten slots before, the largest but for the first ones.
+            before, since = recent.copy(), np.zeros_like(since)
+            for number in reversed(range(_ROUNDS - 1)):
+                np.maximum(before[number], before[number + 1], out=before[number])
+        capacity = rates.take(place[slot])
+        bandwidth = np.maximum(before[oldest], since)
+        window = np.maximum(_WINDOW * bandwidth - backlog, 0)
+        sent = np.minimum(gains[slot % len(_GAINS)] * bandwidth, window)
         drains = probing > 0
-        there = backlog + np.where(drains, np.minimum(sent, _LEAST_WINDOW), sent)
-        delivered = np.minimum(there, capacity[:, :, slot])
+        drained = drains.any()
+        if drained:
+            sent = np.where(drains, np.minimum(sent, _LEAST_WINDOW), sent)
+        there = backlog + sent
+        delivered = np.minimum(there, capacity)
         backlog = np.minimum(there - delivered, room)
-        recent[slot % _ROUNDS] = np.where(drains, 0, delivered)
-        busy = np.where(backlog <= _EMPTY, 0, busy + 1)
+        recent[oldest] = np.where(drains, 0, delivered) if drained else delivered
+        since = np.maximum(since, recent[oldest])
+        busy = (busy + 1) * (backlog > _EMPTY)
         begins = (busy > expires) & ~drains
-        probing = np.where(begins, probes, np.maximum(probing - 1, 0))
-        busy = np.where(begins, 0, busy)
+        if drained:
+            probing = np.maximum(probing - 1, 0)
+        if begins.any():
+            probing = np.where(begins, probes, probing)
+            busy[begins] = 0
         if slot >= _WARM_UP:
             served += delivered
-    return [float(one.sum() / of[:, _WARM_UP:].sum()) for one, of in zip(served, capacity, strict=True)]
+            offered += capacity
+    return [float(one) for one in served.sum(axis=1) / offered.sum(axis=1)]

@@ -259,15 +259,21 @@ def _explored(several: Sequence[tuple[Path, int | None]]) -> list[Chain]:
             for column in (branches.reward, branches.lost)
         ]
         waves.append(((frontier, *means), (frontier[source], target, branches.chance[branch], steps)))
-        frontier = np.setdiff1d(target, known)
-        known = np.union1d(known, frontier)
-        _refuse(several, np.bincount(code.unpack(known).path), known.size)
+        frontier = _new(target, known)
+        known = np.sort(np.concatenate([known, frontier]), kind="stable")
+        _refuse(several, np.bincount(code.path(known)), known.size)
     order, reward, loss = (np.concatenate(column) for column in zip(*(wave[0] for wave in waves), strict=True))
     source, target, chance, steps = (
         np.concatenate(column, axis=-1) for column in zip(*(wave[1] for wave in waves), strict=True)
     )
     rank = np.argsort(order)
     return list(_by_path(code, known, (source, target, chance, steps), (reward[rank], loss[rank])))
+
+
+def _new(keys: Counts, known: Counts) -> Counts:
+    """Which of these keys are none of the known ones, ascending, as these are."""
+    found = np.unique(keys)
+    return found[known[np.minimum(np.searchsorted(known, found), known.size - 1)] != found]
 
 
 def _refuse(several: Sequence[tuple[Path, int | None]], counts: Counts, all_states: int) -> None:
@@ -287,7 +293,7 @@ def _by_path(
 ) -> Iterator[Chain]:
     """The chain of each path, whose states follow each other among those of all."""
     states, (source, target, chance, steps) = code.unpack(known), branches
-    of = code.unpack(source).path
+    of = code.path(source)
     for number in range(code.paths):
         inside, those = np.flatnonzero(states.path == number), np.flatnonzero(of == number)
         yield Chain(
@@ -325,6 +331,10 @@ class _Code:
                 )
             key = key * radix + digit
         return key
+
+    def path(self, key: Counts) -> Counts:
+        """The path that each state is of, the first digit."""
+        return key // prod(self._radix[1:])
 
     def unpack(self, key: Counts) -> States:
         columns = {}

@@ -297,7 +297,7 @@ class _Cubic:
         for slot in range(1, _MOST_SLOTS):
             self._grow(slot)
             left = self.left
-            self.there = self.there @ self.changes[:, None]
+            self.there = _times(self.there, self.changes)
             slots[left] += self.there.sum(axis=3)
             carried = np.minimum(self.window[:, :, None], self.rates[:, None, :])
             served[left] += (self.there * carried[:, :, None, :]).sum(axis=3)
@@ -308,12 +308,12 @@ class _Cubic:
                 at = np.clip((np.log(self.window) - self.lowest) * self.steepness, 0, _EPOCHS - 1)
                 low = np.minimum(at.astype(np.int64), _EPOCHS - 2)
                 half = np.where(self.window < self.origin, _EPOCHS, 0)
-                heard = lost @ after[left][:, None]
+                heard = _times(lost, after[left])
                 path, epoch = left[:, None], np.arange(2 * _EPOCHS)
                 for target, share in ((low, 1 - (at - low)), (low + 1, at - low)):
                     jumps[path, epoch, :, half + target, :] += heard * share[:, :, None, None]
-                slots[left] += (lost @ slots_after[left][:, None, :, None])[..., 0]
-                served[left] += (lost @ served_after[left][:, None, :, None])[..., 0]
+                slots[left] += _times(lost, slots_after[left][:, :, None])[..., 0]
+                served[left] += _times(lost, served_after[left][:, :, None])[..., 0]
                 if self._drop(self.there.sum(axis=(2, 3)).max(axis=1) >= _LEFT):
                     break
         return list(zip(jumps, slots, served, strict=True))
@@ -332,3 +332,9 @@ class _Cubic:
             for name, column in vars(self).items():
                 setattr(self, name, column[stays])
         return not stays.any()
+
+
+def _times(weights: Array, matrices: Array) -> Array:
+    """Weights of shape (paths, epochs, n, n) times the matrix of each path: a product for each path, not each epoch."""
+    paths, epochs, states, _ = weights.shape
+    return (weights.reshape(paths, epochs * states, states) @ matrices).reshape(paths, epochs, states, -1)
