@@ -41,23 +41,32 @@ def stationary(transition: "sp.csr_array", level: NDArray[np.int64]) -> Array:
 
     members = markov.recurrent_class(markov.validate(transition))
     order = members[np.argsort(level[members], kind="stable")]
-    inner = sp.coo_array(transition[order][:, order])
-    source, target = inner.coords
+    place = np.full(len(level), -1)
+    place[order] = np.arange(order.size)
+    every = sp.coo_array(transition)
+    source, target = (place[end] for end in every.coords)
+    inside = np.flatnonzero(source >= 0)
+    source, target, chance = source[inside], target[inside], every.data[inside]
     falls = level[order][target] < level[order][source]
-    states = order.size
     found = None
     if falls.any():
-        down = sp.csr_array((inner.data[falls], (target[falls], source[falls])), shape=inner.shape)
-        climb = sp.csc_array((inner.data[~falls], (target[~falls], source[~falls])), shape=inner.shape)
-        factors = splu(
-            sp.csc_array((1 + markov.SHIFT) * sp.eye_array(states) - climb), permc_spec="NATURAL", diag_pivot_thresh=0.0
+        one = np.arange(order.size)
+        # Backwards, as columns are solved for.
+        down = sp.csr_array((chance[falls], (target[falls], source[falls])), shape=(one.size, one.size))
+        stays = sp.csc_array(
+            (
+                np.concatenate([np.full(one.size, 1 + markov.SHIFT), -chance[~falls]]),
+                (np.concatenate([one, target[~falls]]), np.concatenate([one, source[~falls]])),
+            ),
+            shape=down.shape,
         )
-        found = _iterated(lambda x: factors.solve(down @ x + markov.SHIFT * x), states)
-    if found is None or not markov.residual(inner, found) < markov.RESIDUAL:
+        factors = splu(stays, permc_spec="NATURAL", diag_pivot_thresh=0.0)
+        found = _iterated(lambda x: factors.solve(down @ x + markov.SHIFT * x), one.size)
+    if found is None:
         return markov.stationary(transition)
     shares = np.zeros(len(level))
     shares[order] = found
-    return shares
+    return shares if markov.residual(transition, shares) < markov.RESIDUAL else markov.stationary(transition)
 
 
 def _iterated(step: Callable[[Array], Array], states: int) -> Array | None:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varicap.analyse import censored, climbing, markov, together
+from varicap.analyse.models import exploring
 from varicap.analyse.models.ratcp_slot import EPSILON, Array, Counts, Slots, growths
 
 MAX_STATES: Final = 200_000
@@ -217,8 +218,8 @@ def _explored(path: Path) -> Chain:
                 ),
             )
         )
-        frontier = np.setdiff1d(target, known)
-        known = np.union1d(known, frontier)
+        frontier = exploring.unseen(target, known)
+        known = exploring.joined(known, frontier)
         if known.size > MAX_STATES:
             raise ValueError(
                 f"the model has more than {MAX_STATES} states: its size grows with the delay ({path.slot:g} packets), "

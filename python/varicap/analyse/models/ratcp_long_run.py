@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varicap.analyse import censored, markov, together
-from varicap.analyse.models import ratcp_chain
+from varicap.analyse.models import exploring, ratcp_chain
 from varicap.analyse.models.ratcp_chain import AVOIDANCE, LOST, SLOTS, Path, Paths, States
 from varicap.analyse.models.ratcp_slot import MOST_GROWTH, Array, Counts
 
@@ -259,8 +259,8 @@ def _explored(several: Sequence[tuple[Path, int | None]]) -> list[Chain]:
             for column in (branches.reward, branches.lost)
         ]
         waves.append(((frontier, *means), (frontier[source], target, branches.chance[branch], steps)))
-        frontier = _new(target, known)
-        known = np.sort(np.concatenate([known, frontier]), kind="stable")
+        frontier = exploring.unseen(target, known)
+        known = exploring.joined(known, frontier)
         _refuse(several, np.bincount(code.path(known)), known.size)
     order, reward, loss = (np.concatenate(column) for column in zip(*(wave[0] for wave in waves), strict=True))
     source, target, chance, steps = (
@@ -268,12 +268,6 @@ def _explored(several: Sequence[tuple[Path, int | None]]) -> list[Chain]:
     )
     rank = np.argsort(order)
     return list(_by_path(code, known, (source, target, chance, steps), (reward[rank], loss[rank])))
-
-
-def _new(keys: Counts, known: Counts) -> Counts:
-    """Which of these keys are none of the known ones, ascending, as these are."""
-    found = np.unique(keys)
-    return found[known[np.minimum(np.searchsorted(known, found), known.size - 1)] != found]
 
 
 def _refuse(several: Sequence[tuple[Path, int | None]], counts: Counts, all_states: int) -> None:
