@@ -146,6 +146,19 @@ def test_links_whose_names_differ_in_numbers_have_keys_of_their_own() -> None:
     assert [row["strained"] for row in rows] == [[], [unknown]]
 
 
+def test_keys_have_the_values_of_each_point_whatever_was_seen_before() -> None:
+    shared = alike.Alike()
+    transitions = f"{FORWARD}.capacity.slotted-markov.transitions"
+    seen = set()
+    for psi, delay in ((3, "200 ms"), (100, "200 ms"), (3, "150 ms"), (3, "200 ms")):
+        point = {transitions: stays(psi), "topology.dumbbell.reverse.delay": delay}
+        scenario = varicap.load(flow_of("effcap", "instcap"), point)
+        (together,), (alone,) = paths(scenario, shared), paths(scenario)
+        assert together.keys == alone.keys
+        seen.add(together.keys)
+    assert len(seen) == 3
+
+
 def test_only_numbers_make_no_difference_to_what_points_have_in_common() -> None:
     one = alike.pattern((("delay", "50 ms"), ("timer", "rfc6298"), ("at", "[[.5, 1e-3], [-2, '3 s']]")))
     assert one == alike.pattern((("delay", "0.1 ms"), ("timer", "rfc6298"), ("at", "[[1, 2.], [+3, '4E+1 s']]")))

@@ -15,7 +15,8 @@ def unseen(keys: Counts, known: Counts) -> Counts:
     # `np.unique` hashes integers, which takes longer than to sort them.
     found = np.sort(keys)
     found = found[np.append(True, found[1:] != found[:-1])]
-    return found[known[np.minimum(np.searchsorted(known, found), known.size - 1)] != found]
+    at = np.minimum(np.searchsorted(known, found), known.size - 1)
+    return np.asarray(found[known[at] != found])
 
 
 def joined(known: Counts, others: Counts) -> Counts:

@@ -41,7 +41,7 @@ class Alike:
         self._of: _core.Scenario | None = None
         self._document: Any = None
         self._rows: Any = None
-        self._keys: dict[tuple[object, ...], list[tuple[Key, list[str] | None]]] = {}
+        self._keys: dict[tuple[object, ...], _Keys] = {}
         self._defaults: dict[tuple[str, ...], Mapping[str, str | None]] = {}
 
     def document(self, scenario: _core.Scenario) -> Any:
@@ -55,10 +55,7 @@ class Alike:
         document = self.document(scenario)
         route = (flow, *links.items())  # the links that it names may differ in numbers, too
         try:
-            return tuple(
-                key if place is None else Key(key.name, key.path, _text(_at(document, place)))
-                for key, place in self._keys[route]
-            )
+            return self._keys[route].of(document)
         except _NOT_THERE:  # of the first scenario on this route, or not alike after all
             pass
         if self._rows is None:
@@ -66,7 +63,7 @@ class Alike:
         found = tuple(in_force(self._rows, links, flow))
         places = [_place(key, document) for key in found]
         if _ELSEWHERE not in places:
-            self._keys[route] = list(zip(found, places, strict=True))
+            self._keys[route] = _Keys(found, places, document)
         return found
 
     def defaults(self, scenario: _core.Scenario, paths: Sequence[str]) -> Mapping[str, str | None]:
@@ -80,6 +77,36 @@ class Alike:
             if NOT_READ not in known.values():
                 self._defaults[tuple(paths)] = known
         return known
+
+
+class _Keys:
+    """The keys in force on a route, with the values of the scenario that was seen last."""
+
+    def __init__(self, keys: Sequence[Key], places: Sequence[list[str] | None], document: Any) -> None:
+        self._keys = list(keys)
+        tables = list(dict.fromkeys(tuple(place[:-1]) for place in places if place is not None))
+        self._tables = [list(place) for place in tables]
+        self._values: list[tuple[int, int, Any, Any]] = []
+        """Of each key whose value may change: its number, and of its value the table, the place in it, and itself."""
+        for number, place in enumerate(places):
+            if place is not None:
+                table = _at(document, place[:-1])
+                word = int(place[-1]) if isinstance(table, list) else place[-1]
+                self._values.append((number, tables.index(tuple(place[:-1])), word, table[word]))
+
+    def of(self, document: Any) -> tuple[Key, ...]:
+        """The keys with the values of this scenario."""
+        tables = [_at(document, place) for place in self._tables]
+        changed = [
+            (place, number, table, word)
+            for place, (number, table, word, value) in enumerate(self._values)
+            if tables[table][word] != value
+        ]
+        for place, number, table, word in changed:
+            key, value = self._keys[number], tables[table][word]
+            self._values[place] = (number, table, word, value)
+            self._keys[number] = Key(key.name, key.path, _text(value))
+        return tuple(self._keys)
 
 
 _NOT_THERE = (KeyError, IndexError, TypeError)
