@@ -259,7 +259,10 @@ def _used_by_cubic(several: Sequence[Parameters]) -> list[float | ValueError]:
 
 
 class _Cubic:
-    """CUBIC's windows on several paths with as many states, side by side; arrays begin with the path."""
+    """CUBIC's windows on several paths with as many states, side by side; arrays begin with the path.
+
+    What depends on states ends with path and epoch instead, over which numbers that belong together lie side by side.
+    """
 
     def __init__(self, several: Sequence[Parameters]) -> None:
         self.left = np.arange(len(several))
@@ -278,7 +281,9 @@ class _Cubic:
         self.window = np.maximum(np.concatenate([levels, levels], axis=1) * _BETA, 1.0)
         self.turning_s = np.cbrt(np.maximum(self.origin - self.window, 0) / _CUBE)
         self.friendly = self.window.copy()
-        self.there = np.tile(np.eye(self.rates.shape[1]), (*self.window.shape, 1, 1))
+        states = np.eye(self.rates.shape[1])
+        self.there = np.broadcast_to(states[:, :, None, None], (*states.shape, *self.window.shape)).copy()
+        """Probability of the state at an epoch and the one now, if it goes on, shape (n, n, paths, epochs)."""
 
     def follow(self) -> list[tuple[Array, Array, Array]]:
         """From loss to loss, until hardly any epoch is left: where it leads, how many slots it takes, what is served.
@@ -290,20 +295,20 @@ class _Cubic:
         hears = (self.rates / (self.rates + self.room))[:, :, None]
         one: Array = np.eye(states)
         visits = np.linalg.inv(one - (1 - hears) * self.changes)
-        after, slots_after = visits @ (hears * self.changes), visits.sum(axis=2)
-        served_after = (visits @ self.rates[:, :, None])[:, :, 0]
-        jumps = np.zeros((paths, 2 * _EPOCHS, states, 2 * _EPOCHS, states))
-        slots, served = np.zeros((2, paths, 2 * _EPOCHS, states))
+        after, slots_after = visits @ (hears * self.changes), visits.sum(axis=2, keepdims=True)
+        served_after = visits @ self.rates[:, :, None]
+        jumps = np.zeros((states, states, paths, 2 * _EPOCHS, 2 * _EPOCHS))
+        slots, served = np.zeros((2, states, paths, 2 * _EPOCHS))
         for slot in range(1, _MOST_SLOTS):
             self._grow(slot)
             left = self.left
             self.there = _times(self.there, self.changes)
-            slots[left] += self.there.sum(axis=3)
-            carried = np.minimum(self.window[:, :, None], self.rates[:, None, :])
-            served[left] += (self.there * carried[:, :, None, :]).sum(axis=3)
-            is_lost = self.window[:, :, None] - self.rates[:, None, :] > self.room[:, :, None]
+            slots[:, left] += self.there.sum(axis=1)
+            carried = np.minimum(self.window, self.rates.T[:, :, None])
+            served[:, left] += (self.there * carried).sum(axis=1)
+            is_lost = self.window - self.rates.T[:, :, None] > self.room
             if is_lost.any():
-                lost = self.there * is_lost[:, :, None, :]
+                lost = self.there * is_lost
                 self.there = self.there - lost
                 at = np.clip((np.log(self.window) - self.lowest) * self.steepness, 0, _EPOCHS - 1)
                 low = np.minimum(at.astype(np.int64), _EPOCHS - 2)
@@ -311,12 +316,15 @@ class _Cubic:
                 heard = _times(lost, after[left])
                 path, epoch = left[:, None], np.arange(2 * _EPOCHS)
                 for target, share in ((low, 1 - (at - low)), (low + 1, at - low)):
-                    jumps[path, epoch, :, half + target, :] += heard * share[:, :, None, None]
-                slots[left] += _times(lost, slots_after[left][:, :, None])[..., 0]
-                served[left] += _times(lost, served_after[left][:, :, None])[..., 0]
-                if self._drop(self.there.sum(axis=(2, 3)).max(axis=1) >= _LEFT):
+                    jumps[:, :, path, epoch, half + target] += heard * share
+                slots[:, left] += _times(lost, slots_after[left])[:, 0]
+                served[:, left] += _times(lost, served_after[left])[:, 0]
+                if self._drop(self.there.sum(axis=(0, 1)).max(axis=1) >= _LEFT):
                     break
-        return list(zip(jumps, slots, served, strict=True))
+        return [
+            (np.moveaxis(jumps[:, :, path], (0, 1), (1, 3)), slots[:, path].T, served[:, path].T)
+            for path in range(paths)
+        ]
 
     def _grow(self, slot: int) -> None:
         """The windows after one more slot."""
@@ -329,12 +337,14 @@ class _Cubic:
     def _drop(self, stays: NDArray[np.bool_]) -> bool:
         """Goes on with these paths only; whether there is none."""
         if not stays.all():
+            self.there = self.there[:, :, stays]
             for name, column in vars(self).items():
-                setattr(self, name, column[stays])
+                if name != "there":
+                    setattr(self, name, column[stays])
         return not stays.any()
 
 
 def _times(weights: Array, matrices: Array) -> Array:
-    """Weights of shape (paths, epochs, n, n) times the matrix of each path: a product for each path, not each epoch."""
-    paths, epochs, states, _ = weights.shape
-    return (weights.reshape(paths, epochs * states, states) @ matrices).reshape(paths, epochs, states, -1)
+    """Weights of shape (n, n, paths, epochs) times the matrix of each path, along the second axis."""
+    columns = np.moveaxis(matrices, 0, 2)[..., None]
+    return np.stack([(weights * columns[:, to]).sum(axis=1) for to in range(columns.shape[1])], axis=1)
