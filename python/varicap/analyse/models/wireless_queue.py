@@ -110,11 +110,12 @@ def overflow_of(slots: Sequence[Slot], arrivals: Array, segments: int, buffers: 
     for block in _blocks(rates, arrivals, segments, int(highest.max())):
         ratio = block.settled(segments)
         inside = (highest >= block.first) & (highest <= block.last)
-        for link in np.flatnonzero(inside if ratio is None else highest >= block.first):
-            one = slice(link, link + 1)
-            window, total = block.at(int(highest[link]), segments, ratio)
-            lost = _lost(rates.of_link(one), arrivals[one], window[:, :, one], highest[link : link + 1])
-            found[link] = (lost / (total[one] + lost))[0]
+        ready = inside if ratio is None else highest >= block.first
+        for level in np.unique(highest[ready]):
+            links = np.flatnonzero(ready & (highest == level))
+            window, total = block.at(int(level), segments, ratio)
+            lost = _lost(rates.of_links(links), arrivals[links], window[:, :, links], level[None])
+            found[links] = lost / (total[links] + lost)
         if ratio is not None:
             break
     return found
@@ -150,8 +151,8 @@ class _GoodBad:
             raise ValueError("these channels have more states than good and bad")
         return cls(*np.array(two, dtype=float).T[:, :, None])
 
-    def of_link(self, link: slice) -> "_GoodBad":
-        return _GoodBad(self.p00[link], self.p01[link], self.p10[link], self.received[link])
+    def of_links(self, links: NDArray[np.intp]) -> "_GoodBad":
+        return _GoodBad(self.p00[links], self.p01[links], self.p10[links], self.received[links])
 
 
 @dataclass(frozen=True)

@@ -77,7 +77,8 @@ class Arq(Together):
         """What the flow gets in the long run."""
         from varicap.analyse.models import wireless
 
-        parameters, pipe = _parameters(path), _pipe(path)
+        channel, pipe = _channel(path.link), _pipe(path)
+        parameters = _parameters(path, channel)
         printed = fixed = yield from wireless.solve(parameters)
         if pipe > 1:
             fixed = yield from wireless.solve(replace(parameters, tolerated_loss=1 / pipe**2))
@@ -91,7 +92,7 @@ class Arq(Together):
                 "effective_pps_by_raw_pipe": fixed.effective_pps,
                 "throughput_pps_by_raw_pipe": fixed.throughput_pps,
             },
-            strained=tuple(_strained(path, printed)),
+            strained=tuple(_strained(path, channel, printed)),
         )
 
 
@@ -109,7 +110,7 @@ def _arq_misfits(key: str, arq: Mapping[str, Any]) -> Iterator[str]:
         yield f"{key}.arq.aligned = false: in the model transmissions begin with slots"
 
 
-def _strained(path: FlowPath, found: "wireless.Result") -> Iterator[str]:
+def _strained(path: FlowPath, channel: "Channel", found: "wireless.Result") -> Iterator[str]:
     yield from found.validity
     room, pipe = path.room_packets, _pipe(path)
     if room < max(_LEAST_PACKETS, _LEAST_ROOM * pipe):
@@ -127,7 +128,7 @@ def _strained(path: FlowPath, found: "wireless.Result") -> Iterator[str]:
             f"{path.link['path']}.queue: its {room:g} packets are more than {_MOST_ROOM} of the pipe ({pipe:.3g} "
             "packets): TCP gets more than 3/4 of what the channel leaves"
         )
-    bad = _bad_s(_channel(path.link)) / (path.link["arq"]["slot_s"] * path.link["arq"]["cells_per_packet"])
+    bad = _bad_s(channel) / (path.link["arq"]["slot_s"] * path.link["arq"]["cells_per_packet"])
     if bad > _MOST_BAD_PACKETS:
         yield (
             f"{path.link['path']}.loss: the channel is bad for the time of {bad:.3g} packets: with more than "
@@ -146,14 +147,14 @@ def _pipe(path: FlowPath) -> float:
     return float(path.base_rtt_s / (arq["slot_s"] * arq["cells_per_packet"]))
 
 
-def _parameters(path: FlowPath) -> "wireless.Parameters":
+def _parameters(path: FlowPath, channel: "Channel") -> "wireless.Parameters":
     from varicap.analyse.models import wireless
 
     arq = path.link["arq"]
     cells = int(arq["cells_per_packet"])
     counted = choice(path.link["queue"])[1]["counts_in_service"]
     return wireless.Parameters(
-        slot=_channel(path.link).slot(arq["slot_s"]),
+        slot=channel.slot(arq["slot_s"]),
         slot_s=arq["slot_s"],
         # The model's buffer counts the frame in service.
         buffer_frames=int(arq["room_cells"]) + (0 if counted else cells),
