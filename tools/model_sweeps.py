@@ -1,6 +1,6 @@
-"""Processor time of sweeps by the model engine, for each model.
+"""Processor time of sweeps by the model engine, for each model, beside that of each point on its own.
 
-    python tools/model_sweeps.py --points 200
+    python tools/model_sweeps.py --points 192
 
 The time of reading scenarios, solving and making the table, in this process, for a thousand points; imports and the
 first points are not in it.
@@ -17,6 +17,9 @@ from varicap._blas import one_thread
 
 one_thread()  # as in every command, and before NumPy is imported: its threads would wait, and be counted
 import varicap  # noqa: E402
+from varicap.engines.model import answers  # noqa: E402
+from varicap.study.axes import axes_of  # noqa: E402
+from varicap.study.axes import points as points_of  # noqa: E402
 
 ROOT = Path(__file__).parent.parent
 FORWARD = "topology.dumbbell.forward"
@@ -86,26 +89,51 @@ SWEEPS: dict[str, tuple[dict[str, Any], dict[str, Values]]] = {
 }
 
 
-def cost_s(name: str, points: int) -> float:
-    """Processor time for a thousand points [s], as these points have it."""
-    scenario, keys = SWEEPS[name]
-    over = {key: [value((number + 0.5) / points) for number in range(points)] for key, value in keys.items()}
-    over = {key: values[:1] if len(set(values)) == 1 else values for key, values in over.items()}
-    varicap.sweep(scenario, {key: values[:1] for key, values in over.items()}, engine="model")
+LARGE = {"abr, EFFCAP: psi": 8}
+"""Sweeps of which only one point in so many is measured."""
+
+
+def over(name: str, points: int) -> dict[str, list[str]]:
+    """The values of a sweep of so many points."""
+    values = {key: [value((n + 0.5) / points) for n in range(points)] for key, value in SWEEPS[name][1].items()}
+    return {key: some[:1] if len(set(some)) == 1 else some for key, some in values.items()}
+
+
+def together_s(name: str, points: int) -> float:
+    """Processor time for a thousand points of a sweep [s], as these points have it."""
+    scenario, values = SWEEPS[name][0], over(name, points)
+    varicap.sweep(scenario, {key: some[:1] for key, some in values.items()}, engine="model")
     begin = time.process_time()
-    varicap.sweep(scenario, over, engine="model")
+    varicap.sweep(scenario, values, engine="model")
+    return (time.process_time() - begin) * 1000 / points
+
+
+def alone_s(name: str, points: int) -> float:
+    """The same where each point is read and answered on its own."""
+    scenario, values = SWEEPS[name][0], over(name, points)
+    each = points_of(axes_of(values))
+    answers(varicap.load(scenario, each[0]))
+    begin = time.process_time()
+    for point in each:
+        answers(varicap.load(scenario, point))
     return (time.process_time() - begin) * 1000 / points
 
 
 def main() -> None:
     """Print a row for each sweep."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--points", type=int, default=200, help="points of each sweep")
+    parser.add_argument("--points", type=int, default=192, help="points of each sweep")
+    parser.add_argument("--alone", type=int, default=48, help="points that are answered one by one")
     parser.add_argument("--only", default="", help="sweeps whose names contain this")
     options = parser.parse_args()
+    print(f"{'seconds for 1,000 points':40} {'one by one':>10} {'together':>10}")
     for name in SWEEPS:
         if options.only in name:
-            print(f"{name:40} {cost_s(name, options.points):8.2f} s for 1,000 points", flush=True)
+            alone, together = (
+                measure(name, max(1, points // LARGE.get(name, 1)))
+                for measure, points in ((alone_s, options.alone), (together_s, options.points))
+            )
+            print(f"{name:40} {alone:10.2f} {together:10.2f}", flush=True)
 
 
 if __name__ == "__main__":
