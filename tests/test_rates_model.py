@@ -300,6 +300,16 @@ def test_the_least_rate_that_a_slot_meets_is_found_by_following_the_estimator(
         assert found[slot] == pytest.approx(told[meets].min(), rel=1e-9)
 
 
+@pytest.mark.parametrize("count", [1, 2, 7, 20, 33, 40])
+def test_averages_and_minima_are_of_the_last_values(count: int) -> None:
+    values = np.random.default_rng(count).random((3, 33))
+    means, least = advertised._sliding_mean(values, count), advertised._sliding_least(values, count)
+    for place in range(33):
+        last = values[:, max(0, place + 1 - count) : place + 1]
+        np.testing.assert_allclose(means[:, place], last.mean(axis=1), rtol=1e-13)
+        assert (least[:, place] == last.min(axis=1)).all()
+
+
 def test_rates_of_several_links_are_those_of_each_and_whatever_fits_into_a_cache(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -216,8 +216,7 @@ def _advertise_on(capacity: Array, interval: float, average: int, least: int, of
     total = np.concatenate([np.zeros((paths, 1)), np.cumsum(capacity, axis=1)], axis=1)
     samples = int((slots - 1) / interval)
     ends = begins * interval + np.arange(samples + 1) * interval
-    work = np.diff(_between(total, ends), axis=1) / interval
-    averages = _sliding_mean(work, average)
+    averages = _sliding_mean(np.diff(_between(total, ends), axis=1) / interval, average)
     said = _sliding_least(averages, least)
     # A rate holds from the end of its interval to the end of the next.
     edges = np.clip((np.arange(slots + 1) - ends[:, 1:2]) / interval, 0, samples)
@@ -246,13 +245,16 @@ def _sliding_mean(values: Array, count: int) -> Array:
 
 
 def _sliding_least(values: Array, count: int) -> Array:
-    """The least of the last `count` values, by windows that double."""
-    found, width = values.copy(), 1
-    while width < count:
-        step = min(width, count - width)
-        found[:, step:] = np.minimum(found[:, step:], found[:, :-step])
-        width += step
-    return found
+    """The least of the last `count` values: the end of one block of as many, and the beginning of the next [herk92]."""
+    paths, size = values.shape
+    count = min(count, size)
+    blocks = np.full((paths, -(-size // count) * count), np.inf)
+    blocks[:, :size] = values
+    cut = blocks.reshape(paths, -1, count)
+    begins = np.minimum.accumulate(cut, axis=2).reshape(paths, -1)[:, :size]
+    ends = np.minimum.accumulate(cut[:, :, ::-1], axis=2)[:, :, ::-1].reshape(paths, -1)
+    begins[:, count - 1 :] = np.minimum(begins[:, count - 1 :], ends[:, : size - count + 1])
+    return begins
 
 
 def _aggregate(chain: SlottedChain, states: NDArray[np.int32], advertised: Array, levels: int) -> AdvertisedChain:
