@@ -346,5 +346,8 @@ class _Cubic:
 
 def _times(weights: Array, matrices: Array) -> Array:
     """Weights of shape (n, n, paths, epochs) times the matrix of each path, along the second axis."""
-    columns = np.moveaxis(matrices, 0, 2)[..., None]
-    return np.stack([(weights * columns[:, to]).sum(axis=1) for to in range(columns.shape[1])], axis=1)
+    rows = matrices.transpose(1, 2, 0)[..., None]
+    found: Array = weights[:, 0, None] * rows[0]
+    for state in range(1, len(rows)):
+        found += weights[:, state, None] * rows[state]
+    return found
