@@ -32,6 +32,17 @@ def test_chains_with_the_same_branches_have_the_distribution_of_each(states: int
         assert found.residual < 1e-14
 
 
+def test_few_chains_are_solved_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    branches, chances = walk(60, 2, np.random.default_rng(1))
+    monkeypatch.setattr(censored, "_plan", None)  # is not needed
+    censored._planned.cache_clear()
+    for number, found in enumerate(branches.stationary_all(chances)):
+        assert isinstance(found, censored.Found)
+        matrix = markov.matrix(60, branches.source, branches.target, chances[:, number])
+        assert (found.shares == markov.stationary(matrix)).all()
+        assert found.residual < 1e-14
+
+
 def test_small_probabilities_keep_their_relative_accuracy() -> None:
     # Up with 1e-9, down with 1 - 1e-9: detailed balance has the answer.
     states, up = 30, np.array([1e-9, 1e-3, 0.4])

@@ -27,6 +27,7 @@ Index = NDArray[np.intp]
 MOST_STATES = 800
 """With more of them a matrix of which state leads to which, and the search for an order in it, take too long."""
 
+_FEW = 3  # chains, for fewer of which it takes longer to find an order than to eliminate whole matrices
 _DENSE = 4  # what is left is dense where the fewest ways through a state are one in so many of all there could be
 _ENTRIES = 2**20  # probabilities that are held at a time: more would not stay in a cache
 
@@ -72,6 +73,8 @@ class Branches:
         >>> [one.shares.round(12).tolist() for one in on_off.stationary_all(chances)]
         [[0.75, 0.25], [0.5, 0.5]]
         """
+        if chances.shape[1] < _FEW:
+            return self._one_by_one(chances)
         entries = np.add.reduceat(chances[self._order], self._first, axis=0)
         found: dict[int, Found | ValueError] = {}
         found.update(self._mistakes(entries))
@@ -90,6 +93,13 @@ class Branches:
             found |= zip(those, together.each(solve, those), strict=True)
             members = {number: inside for number, inside in members.items() if number not in found}
         return [found[number] for number in range(chances.shape[1])]
+
+    def _one_by_one(self, chances: Array) -> list[Found | ValueError]:
+        matrices = [markov.matrix(self.states, self.source, self.target, column) for column in chances.T]
+        return [
+            share if isinstance(share, ValueError) else Found(shares=share, residual=markov.residual(matrix, share))
+            for matrix, share in zip(matrices, markov.stationary_all(matrices), strict=True)
+        ]
 
     def _mistakes(self, entries: Array) -> Iterator[tuple[int, ValueError]]:
         """The chains whose probabilities are none."""
