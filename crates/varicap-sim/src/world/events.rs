@@ -20,7 +20,13 @@ impl Events {
 
     /// None yet.
     pub(super) const fn new() -> Events {
-        Events { left: Events::BETWEEN_QUESTIONS - 1, then: Events::BETWEEN_QUESTIONS as u64 - 1 }
+        Events::after(0)
+    }
+
+    /// So many in `total`, after the last of which somebody was asked.
+    const fn after(total: u64) -> Events {
+        let left = Events::BETWEEN_QUESTIONS - 1;
+        Events { left, then: total + left as u64 }
     }
 
     /// Another one has been handled.
@@ -42,8 +48,7 @@ impl Events {
 
     /// Somebody has been asked.
     fn go_on(&mut self) {
-        self.left += Events::BETWEEN_QUESTIONS;
-        self.then += Events::BETWEEN_QUESTIONS as u64;
+        *self = Events::after(self.total());
     }
 }
 
@@ -108,6 +113,10 @@ mod tests {
             }
         }
         assert_eq!(asked, [1, 2, 3].map(|question| question << 16));
-        assert_eq!(events.total(), 200_000);
+        // Where nobody can be asked for a while, one question makes up for it.
+        (0..200_000).for_each(|_| events.count());
+        assert!(events.is_question());
+        events.go_on();
+        assert!(!events.is_question() && events.total() == 400_000);
     }
 }
