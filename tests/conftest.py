@@ -9,11 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import warm
-from pretended_kernel import Change, Kernel
 
-from varicap.engines import kernel as linux
-from varicap.validate import measure
+from varicap._blas import one_thread
+
+one_thread()  # as in every command, and before NumPy is imported: its threads would wait for each other, by computing
+import warm  # noqa: E402
+from pretended_kernel import Change, Kernel  # noqa: E402
+
+from varicap.engines import kernel as linux  # noqa: E402
+from varicap.validate import measure  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
