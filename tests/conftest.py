@@ -27,10 +27,12 @@ os.environ.pop("COLUMNS", None)  # workers of pytest-xdist have that of a termin
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
-def pytest_xdist_auto_num_workers() -> int:
-    """More workers than processors: tests wait for programs, files and clocks for half of their time."""
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """More workers than processors: tests wait for programs, files and clocks for half of their time, or for nearly all
+    of it where they are in real time."""
     processors = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-    return processors + min(processors, 4)
+    is_real_time = config.option.markexpr.startswith("real_time")
+    return processors + min(processors, 4) * (2 if is_real_time else 1)
 
 
 def sampled(count: int, step: int) -> list[Any]:
