@@ -18,6 +18,7 @@ from varicap.analyse.effective import SlottedChain, effective_capacity
 from varicap.errors import MachineLacksError
 from varicap.report import fit as report
 from varicap.traces import Cellular, Opportunities, Rates, Satellite, TraceError
+from varicap.traces.fitting import hidden
 from varicap.traces.fitting.goodness import goodness, runs_below
 from varicap.traces.fitting.hidden import Hidden, Law, fit_hidden
 from varicap.traces.fitting.simulated import path
@@ -215,6 +216,22 @@ def test_a_fit_is_the_same_every_time() -> None:
     trace = traces.load(LTE)
     once, again = (json.dumps(traces.fit(trace, simulations=3).to_dict()) for _ in range(2))
     assert once == again
+
+
+@pytest.mark.parametrize("law", ["normal", "poisson"])
+def test_scaled_probabilities_and_their_logarithms_give_the_same_fit(law: Law) -> None:
+    values = np.rint(path(THREE, Source(1)))
+    first = hidden._at_quantiles(values, 3, law)
+    scaled, by_logarithms = (hidden._climbed(values, first, arithmetic) for arithmetic in ("scaling", "log"))
+    assert scaled.mean == pytest.approx(by_logarithms.mean, rel=1e-9)
+    assert scaled.transition == pytest.approx(by_logarithms.transition, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("law", ["normal", "poisson"])
+def test_a_value_that_seems_impossible_at_first_is_fitted(law: Law) -> None:
+    values = np.repeat([10.0, 20.0], 200)
+    values[100] = 1e5
+    assert fit_hidden(values, 2, law).mean == pytest.approx([5990 / 399, 1e5])
 
 
 def test_what_cannot_be_fitted_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -200,9 +200,24 @@ def _least_squares(powers: Sequence[NDArray[Any]], parts: int) -> NDArray[np.int
 
 
 def _iterated(values: Array, first: Hidden) -> Hidden:
-    """Expectation maximisation from there on, until it gains nothing."""
+    """Expectation maximisation from there on, until it gains nothing.
+
+    By scaled probabilities [rabiner89, §V-A], or, where these leave the range of numbers, by their logarithms, which
+    take three times as long.
+    """
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = _climbed(values, first, "scaling")
+        if all(np.isfinite(each).all() for each in (found.mean, found.variance, found.transition, found.share)):
+            return found
+    except ValueError:  # hmmlearn's: a value is impossible in every state
+        pass
+    return _climbed(values, first, "log")
+
+
+def _climbed(values: Array, first: Hidden, arithmetic: str) -> Hidden:
     states, law = first.states, first.law
-    model = _model(states, law)
+    model = _model(states, law, arithmetic)
     model.startprob_, model.transmat_ = first.share, first.transition
     if law == "normal":
         model.means_, model.covars_ = first.mean[:, None], first.variance[:, None]
@@ -217,18 +232,17 @@ def _iterated(values: Array, first: Hidden) -> Hidden:
     return Hidden(law, mean, variance, model.transmat_, model.startprob_, math.nan, len(values))
 
 
-def _model(states: int, law: Law) -> Any:
+def _model(states: int, law: Law, arithmetic: str) -> Any:
     """hmmlearn's, whose first values are given."""
     try:
         from hmmlearn import hmm
     except ImportError:
         raise MachineLacksError("fitting needs hmmlearn: install varicap[fit]") from None
     _no_warnings()
+    options = {"n_iter": _ITERATIONS, "tol": _GAIN, "init_params": "", "implementation": arithmetic}
     if law == "poisson":
-        return hmm.PoissonHMM(states, n_iter=_ITERATIONS, tol=_GAIN, init_params="", params="stl")
-    return hmm.GaussianHMM(
-        states, "diag", n_iter=_ITERATIONS, tol=_GAIN, init_params="", params="stmc", min_covar=_LEAST_VARIANCE
-    )
+        return hmm.PoissonHMM(states, params="stl", **options)
+    return hmm.GaussianHMM(states, "diag", params="stmc", min_covar=_LEAST_VARIANCE, **options)
 
 
 def _no_warnings() -> None:
