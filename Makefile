@@ -41,6 +41,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 export PIP_QUIET := 1
 export MPLBACKEND := Agg
+# Empty, whatever the environment has: each command of the tests would compile its modules again.
+export PYTHONDONTWRITEBYTECODE :=
 
 .DELETE_ON_ERROR:
 # The cargo option for the features of package $(1) that can be built here.
