@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, cast
@@ -474,6 +474,15 @@ def test_when_the_time_is_over_a_piece_that_waits_is_not_begun() -> None:
     assert begun[0] < until
 
 
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """Ctrl-C interrupts this process, even if whoever runs the tests ignores it, as a shell's background jobs do."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c")
 def test_points_that_take_long_to_read_are_checked_until_ctrl_c(tmp_path: Path) -> None:
     lines = "".join(f"{step / 100:.2f},{1_000_000 + step % 7}\n" for step in range(50_000))
     (tmp_path / "long.csv").write_text(f"time_s,rate_bps\n{lines}")
