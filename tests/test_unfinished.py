@@ -25,6 +25,13 @@ from varicap.results.unfinished import discard
 FIXED = EXAMPLES / "fixed.toml"
 SHORT = {"duration": "12 s"}
 PLACE = "unfinished"
+AT_ONCE = """
+from varicap.cli import main
+from varicap.results import unfinished
+unfinished._EVERY_S = 0.0
+main()
+"""
+"""The command line, which writes parts at once: a second later a fast machine may have finished."""
 
 
 @pytest.fixture(autouse=True)
@@ -325,9 +332,9 @@ def test_other_results_are_moved_without_the_unfinished_runs(tmp_path: Path) -> 
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL], ids=lambda ending: ending.name)
 def test_a_command_that_was_ended_goes_on(tmp_path: Path, cli: Cli, ending: signal.Signals) -> None:
-    command = ["run", str(FIXED), "--seeds", "30", "--set", "duration='2000 s'", "--no-plot", "-o"]
+    command = ["run", str(FIXED), "--seeds", "30", "--set", "duration='3000 s'", "--no-plot", "-o"]
     with subprocess.Popen(
-        [sys.executable, "-m", "varicap", *command, "cut"],
+        [sys.executable, "-c", AT_ONCE, *command, "cut"],
         cwd=tmp_path,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
