@@ -9,8 +9,8 @@ and its library:
 
     g++ -O3 -std=c++11 -I HTSIM/sim tests/peers/dumbbell.cpp -L HTSIM/sim -lhtsim -o PROGRAM
 
-Each number is the processor time of a long run less that of a short one, by the packets that the long one delivers
-more, so that what a simulator takes to begin counts for nothing; the least of several, which take turns.
+Each number is the processor time of a long run less that of a short one, the least of several that take turns, by the
+packets that the long one delivers more: what a simulator takes to begin counts for nothing.
 """
 
 import argparse
@@ -45,6 +45,9 @@ class Workload:
     megabits: int
 
 
+Commands = Callable[[Workload, int], list[str]]
+"""The command that simulates a workload for so many seconds."""
+
 WORKLOADS = (Workload(1, 100), Workload(10, 100), Workload(100, 100), Workload(100, 1000))
 
 
@@ -70,7 +73,7 @@ def ns2(work: Workload, seconds: int) -> list[str]:
     return ["ns", str(DUMBBELL), *(str(part) for item in settings.items() for part in item)]
 
 
-def htsim(program: str) -> Callable[[Workload, int], list[str]]:
+def htsim(program: str) -> Commands:
     """The same in htsim, of which `program` was made."""
     return lambda work, seconds: [program, str(work.flows), str(work.megabits), str(seconds)]
 
@@ -88,11 +91,15 @@ def measured(command: list[str]) -> tuple[float, int]:
     return usage.ru_utime + usage.ru_stime, int(packets[1] or packets[2])
 
 
-def nanoseconds(commands: Callable[[Workload, int], list[str]], work: Workload, packets: int) -> float:
-    """Processor time for a delivered packet, in a run that is as long as a full link takes for so many [ns]."""
-    seconds = SHORT_S + round(packets * 8 * PACKET / (work.megabits * 1e6))
-    (short, few), (long, many) = (measured(commands(work, each)) for each in (SHORT_S, seconds))
-    return (long - short) * 1e9 / (many - few)
+def nanoseconds(commands: list[Commands], work: Workload, packets: int, repeats: int) -> list[float]:
+    """Processor time for a packet of each simulator, in runs as long as a full link takes for so many of them [ns]."""
+    lengths = SHORT_S, SHORT_S + round(packets * 8 * PACKET / (work.megabits * 1e6))
+    turns = [[[measured(of(work, each)) for each in lengths] for of in commands] for _ in range(repeats)]
+    costs = []
+    for simulator in zip(*turns, strict=True):
+        (short, few), (long, many) = (min(runs) for runs in zip(*simulator, strict=True))
+        costs.append((long - short) * 1e9 / (many - few))
+    return costs
 
 
 def main() -> None:
@@ -100,24 +107,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--htsim", help="a program made of dumbbell.cpp")
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--packets", type=int, default=5_000_000)
+    parser.add_argument("--packets", type=int, default=10_000_000)
     arguments = parser.parse_args()
-    simulators = {"varicap": varicap}
+    simulators: dict[str, Commands] = {"varicap": varicap}
     if shutil.which("ns"):
         simulators["ns-2"] = ns2
     if arguments.htsim:
         simulators["htsim, barest path"] = htsim(arguments.htsim)
-    costs: dict[str, list[float]] = {name: [] for name in simulators}
-    for work in WORKLOADS:
-        turns = [
-            {name: nanoseconds(commands, work, arguments.packets) for name, commands in simulators.items()}
-            for _ in range(arguments.repeats)
-        ]
-        for name, row in costs.items():
-            row.append(min(turn[name] for turn in turns))
+    columns = [nanoseconds([*simulators.values()], work, arguments.packets, arguments.repeats) for work in WORKLOADS]
     print("| | " + " | ".join(f"{work.flows} x, {work.megabits} Mb/s" for work in WORKLOADS) + " |")
     print("|---" * (len(WORKLOADS) + 1) + "|")
-    for name, row in costs.items():
+    for name, *row in zip(simulators, *columns, strict=True):
         print(f"| {name} | " + " | ".join(f"{cost:.0f} ns" for cost in row) + " |")
 
 
