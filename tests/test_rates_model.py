@@ -1,6 +1,7 @@
 """TCP over explicit rates on Markov capacities of n rates: against the models of two states, and the simulator."""
 
 import math
+import tracemalloc
 from typing import Any
 
 import chains
@@ -374,6 +375,21 @@ def test_sample_paths_of_several_links_are_those_of_each() -> None:
         for slot, draws in enumerate(rng.random(states.shape)[:-1]):
             reach = np.cumsum(chain.transition[states[slot]], axis=1)
             assert (states[slot + 1] == np.minimum((draws[:, None] >= reach).sum(axis=1), reach.shape[1] - 1)).all()
+
+
+def test_sample_paths_of_many_states_take_no_more_memory_than_those_of_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(5).random((40, 40))
+    many = SlottedChain(np.arange(1.0, 41.0), random / random.sum(axis=1, keepdims=True))
+    peaks = []
+    for chain in (CHAIN, many):
+        tracemalloc.start()
+        (drawn,) = advertised.paths_of([chain], 300, np.random.default_rng(1))
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 2 * peaks[0]
+    monkeypatch.setattr(advertised, "_FEW", 40)
+    (by_table,) = advertised.paths_of([many], 300, np.random.default_rng(1))
+    assert (drawn == by_table).all()
 
 
 def test_samples_taken_often_advertise_the_capacity() -> None:

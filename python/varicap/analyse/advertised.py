@@ -28,6 +28,7 @@ Array = NDArray[np.float64]
 _PATHS, _SLOTS = 64, 1500
 _SEED = 21
 _SLOTS_AT_ONCE = 64  # for which the states after each are found, before the paths take one of them
+_FEW = 5  # states, after each of which another draw is looked up faster than after the one that a path is in
 _FINEST = 1 / 16
 """Of a slot: samples that are taken more often are taken as one."""
 _ALIKE = 1e-9
@@ -177,15 +178,31 @@ def paths_of(chains: Sequence[SlottedChain], slots: int, rng: np.random.Generato
         # As `Generator.choice` draws from a distribution.
         begin = np.cumsum(shares, axis=1)
         now = (first >= (begin / begin[:, -1:])[:, :, None]).sum(axis=1)
-        states = np.empty((slots, len(those), _PATHS), dtype=np.int32)
-        place = np.arange(now.size).reshape(now.shape)
-        for slot in range(slots):
-            states[slot] = now
-            if slot % _SLOTS_AT_ONCE == 0:
-                after = _after(reach, draws[slot : slot + _SLOTS_AT_ONCE])
-            now = after[slot % _SLOTS_AT_ONCE].take(now * now.size + place)
+        states = (_by_table if size <= _FEW else _by_row)(reach, now, draws)
         found |= zip(those, np.moveaxis(states, 1, 0), strict=True)
     return [found[number] for number in range(len(chains))]
+
+
+def _by_row(reach: Array, now: NDArray[np.intp], draws: Array) -> NDArray[np.int32]:
+    """The states of each slot, shape (slots, chains, paths), from those of the first on."""
+    states = np.empty((len(draws), *now.shape), dtype=np.int32)
+    which, last = np.arange(len(reach))[:, None], reach.shape[1] - 1
+    for slot, draw in enumerate(draws):
+        states[slot] = now
+        now = np.minimum((draw[:, None] >= reach[which, now]).sum(axis=2), last)
+    return states
+
+
+def _by_table(reach: Array, now: NDArray[np.intp], draws: Array) -> NDArray[np.int32]:
+    """The same for few states: what follows each of them is found for many slots at once, and then looked up."""
+    states = np.empty((len(draws), *now.shape), dtype=np.int32)
+    place = np.arange(now.size).reshape(now.shape)
+    for slot in range(len(draws)):
+        states[slot] = now
+        if slot % _SLOTS_AT_ONCE == 0:
+            after = _after(reach, draws[slot : slot + _SLOTS_AT_ONCE])
+        now = after[slot % _SLOTS_AT_ONCE].take(now * now.size + place)
+    return states
 
 
 def _after(reach: Array, draws: Array) -> NDArray[np.intp]:
