@@ -116,3 +116,21 @@ def test_levels_may_be_of_no_use(monkeypatch: pytest.MonkeyPatch) -> None:
     walk = markov.matrix(states, source, target, np.full(2 * states, 0.5))
     assert not isinstance(walk, np.ndarray)
     np.testing.assert_allclose(climbing.stationary(walk, place), 1 / states, rtol=1e-9)
+
+
+def test_a_window_that_hardly_ever_falls_is_solved_or_refused_as_by_the_whole_chain(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(markov, "_DENSE_STATES", 0)
+    monkeypatch.setattr(markov, "_SPARSE_STATES", 0)
+    for lasting, is_refused in ((1e9, False), (1e12, True)):
+        changes = np.array([1.3, 0.7123]) / lasting
+        capacity = SlottedChain(np.array([1.0, 0.5]), np.eye(2) + np.outer(changes * [1, -1], [-1, 1]))
+        chain = abr_chain.explore(abr._path(abr.Parameters(capacity=capacity, max_window=40)))
+        transition = chain.transition(capacity.transition)
+        assert not isinstance(transition, np.ndarray)
+        if is_refused:
+            with pytest.raises(markov.NotConverged, match="hardly communicate"):
+                climbing.stationary(transition, chain.window)
+        else:
+            assert (climbing.stationary(transition, chain.window) == markov.stationary(transition)).all()

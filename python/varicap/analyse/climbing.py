@@ -10,6 +10,9 @@ to fall, which forgets its beginning after a few of them, however slow the chain
 total variation were c and d < c, what is left is ``d^2 / (c - d)`` where they go on to shrink by that ratio: the
 iteration ends when this is small, and its result must satisfy ``pi P = pi``.
 
+Neither shows the rounding of probabilities, which moves the distribution by their epsilon times the slots until a fall:
+``((1 + s) I - U)^-1 1``.  Where falls are too rare for that, `varicap.analyse.markov` has its own limits.
+
 Source: a regular splitting [stewart94], here by levels.
 """
 
@@ -27,14 +30,15 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 _LEFT = 1e-14  # total variation to the limit that the iteration may leave
+_ROUNDING = 1e-10  # total variation by which the rounding of probabilities may move the distribution
 _ITERATIONS = 200  # fifteen are usual
 
 
 def stationary(transition: "sp.csr_array", level: NDArray[np.int64]) -> Array:
     """The stationary distribution, shape (n,); `level` is that of each state.
 
-    A chain that never falls, or that is slow from fall to fall, too, is solved as `markov.stationary` does, with its
-    errors.
+    A chain that never falls, or hardly ever, or that is slow from fall to fall, too, is solved as `markov.stationary`
+    does, with its errors.
     """
     import scipy.sparse as sp
     from scipy.sparse.linalg import splu
@@ -61,7 +65,9 @@ def stationary(transition: "sp.csr_array", level: NDArray[np.int64]) -> Array:
             shape=down.shape,
         )
         factors = splu(stays, permc_spec="NATURAL", diag_pivot_thresh=0.0)
-        found = _iterated(lambda x: factors.solve(down @ x + markov.SHIFT * x), one.size)
+        until_a_fall = float(factors.solve(np.ones(one.size), trans="T").max())
+        if until_a_fall * np.finfo(float).eps < _ROUNDING:
+            found = _iterated(lambda x: factors.solve(down @ x + markov.SHIFT * x), one.size)
     if found is None:
         return markov.stationary(transition)
     shares = np.zeros(len(level))
