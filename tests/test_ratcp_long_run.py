@@ -1,5 +1,6 @@
 """Chains of the RATCP model that are found and solved together, beside each alone."""
 
+import weakref
 from dataclasses import fields, replace
 
 import numpy as np
@@ -34,17 +35,23 @@ def nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def alone(one: Wanted) -> Chain:
     ratcp_long_run._kept.clear()
-    (chain,) = ratcp_long_run.explore_all([(one.path, one.most)])
-    assert isinstance(chain, Chain)
+    (chain,) = explored([one])
     return chain
+
+
+def explored(several: list[Wanted]) -> list[Chain]:
+    keys = [(one.path, one.most) for one in several]
+    found = dict(ratcp_long_run.explored(keys))
+    chains = [chain for chain in map(found.get, keys) if isinstance(chain, Chain)]
+    assert len(chains) == len(several)
+    return chains
 
 
 def test_chains_that_are_found_together_are_those_found_alone() -> None:
     several = [wanted(parameters) for parameters in [*ALIKE, *UNLIKE]]
-    together = ratcp_long_run.explore_all([(one.path, one.most) for one in several])
-    assert len({chain.reward.size for chain in together if isinstance(chain, Chain)}) > len(UNLIKE)
+    together = explored(several)
+    assert len({chain.reward.size for chain in together}) > len(UNLIKE)
     for one, chain in zip(several, together, strict=True):
-        assert isinstance(chain, Chain)
         other = alone(one)
         for column in fields(chain.states):
             if column.name != "path":
@@ -86,15 +93,45 @@ def test_a_path_of_too_many_states_spoils_no_other() -> None:
     most = alone(small).reward.size
     assert most < alone(large).reward.size
     ratcp_long_run._kept.clear()
-    found, refused = ratcp_long_run.solve_all([replace(small, most=most), replace(large, most=most)])
-    assert isinstance(found, Solution)
+    shorter = wanted(replace(UNLIKE[0], delay_s=0.09))
+    several = [replace(one, most=most) for one in (small, shorter, large, replace(shorter, capacity=small.capacity))]
+    first, second, refused, last = ratcp_long_run.solve_all(several)
+    assert isinstance(first, Solution)
+    assert isinstance(second, Solution)
+    assert isinstance(last, Solution)
+    assert second != first != last
     assert f"more than {most} states" in str(refused)
 
 
 def test_the_last_chains_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ratcp_long_run, "_KEPT", 2)
-    keys = [(one.path, one.most) for one in map(wanted, ALIKE[:3])]
-    first, _, third = ratcp_long_run.explore_all(keys)
-    assert list(ratcp_long_run._kept) == keys[1:]
-    assert ratcp_long_run.explore_all(keys[2:])[0] is third
-    assert ratcp_long_run.explore_all(keys[:1])[0] is not first
+    several = [wanted(parameters) for parameters in ALIKE[:3]]
+    first, second, third = explored(several)
+    ratcp_long_run._kept.clear()
+    monkeypatch.setattr(ratcp_long_run, "_MOST_KEPT", second.chance.size + third.chance.size)
+    first, _, third = explored(several)
+    assert list(ratcp_long_run._kept) == [(one.path, one.most) for one in several[1:]]
+    assert explored(several[2:])[0] is third
+    assert explored(several[:1])[0] is not first
+
+
+def test_large_chains_are_held_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    several = [wanted(parameters) for parameters in [*ALIKE, *UNLIKE, ALIKE[0]]]
+    exact = ratcp_long_run.solve_all(several)
+    monkeypatch.setattr(ratcp_long_run, "_TOGETHER", 1)
+    monkeypatch.setattr(ratcp_long_run, "_MOST_KEPT", 1)
+    monkeypatch.setattr(censored, "MOST_STATES", 1)
+    ratcp_long_run._kept.clear()
+    held: list[weakref.ref[Chain]] = []
+    large = ratcp_long_run._large
+
+    def counted(chain: Chain, capacities: list[np.ndarray]) -> object:
+        held.append(weakref.ref(chain))
+        assert sum(one() is not None for one in held) <= 2, "this one, and the one that was kept"
+        return large(chain, capacities)
+
+    monkeypatch.setattr(ratcp_long_run, "_large", counted)
+    for found, one in zip(ratcp_long_run.solve_all(several), exact, strict=True):
+        assert isinstance(found, Solution)
+        assert isinstance(one, Solution)
+        assert found.packets_per_slot == pytest.approx(one.packets_per_slot, rel=1e-12)
+    assert len(held) == len(several) - 1, "each path once"

@@ -1,16 +1,16 @@
 """The RATCP model's chains in the long run: the states of many paths are found at once, and their chains solved.
 
-`explore_all` follows the states of several paths wave by wave, `ratcp_chain.follow` taking those of all paths together.
+`explored` follows the states of several paths wave by wave, `ratcp_chain.follow` taking those of all paths together.
 Paths that differ in numbers alone mostly reach nearly the same states; a state that a chain does not reach leads to
 one that all of them do, without being entered, so that `varicap.analyse.censored` takes them as one.
 """
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property, partial
+from functools import cached_property
 from math import prod
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +20,17 @@ from varicap.analyse.models import exploring, ratcp_chain
 from varicap.analyse.models.ratcp_chain import AVOIDANCE, LOST, SLOTS, Path, Paths, States
 from varicap.analyse.models.ratcp_slot import MOST_GROWTH, Array, Counts
 
+Key: TypeAlias = tuple[Path, int | None]
+"""A path, and the most states that its chain may have; by default `MAX_STATES`."""
+
 MAX_STATES: Final = 400_000
 """More reachable states than this are refused: the solution would take minutes and gigabytes."""
 
-_KEPT: Final = 64
-"""Chains that are kept for other capacities."""
-_kept: "OrderedDict[tuple[Path, int | None], Chain]" = OrderedDict()
+_MOST_KEPT: Final = 4_000_000
+"""Branches of the chains that are kept for other capacities, forty bytes each."""
+_kept: "OrderedDict[Key, Chain]" = OrderedDict()
+_TOGETHER: Final = 100_000
+"""States of several paths that are followed at once: there is little to gain beyond, and memory is needed for each."""
 _UNLIKE: Final = 2
 """Chains are alike if all their states are at most so many times those of one."""
 
@@ -101,36 +106,34 @@ class Wanted:
 
 
 def solve_all(several: Sequence[Wanted]) -> list[Solution | ValueError]:
-    """The long run of each, or why there is none.  Source: [ratcp, §III, eq. (1)]."""
+    """The long run of each, or why there is none.  Source: [ratcp, §III, eq. (1)].
+
+    A large chain is solved, for all its capacities, as soon as it is found: many of them would not fit into memory.
+    """
     found: dict[int, Solution | ValueError] = {}
-    chains: dict[int, Chain] = {}
-    for number, chain in enumerate(explore_all([(one.path, one.most) for one in several])):
+    small: dict[int, dict[int, Chain]] = {}  # by states of the capacity: all that may be solved as one
+    numbers: dict[Key, list[int]] = {}
+    for number, one in enumerate(several):
+        numbers.setdefault((one.path, one.most), []).append(number)
+    for key, chain in explored(list(numbers)):
+        those = numbers[key]
         if isinstance(chain, ValueError):
-            found[number] = chain
+            found |= dict.fromkeys(those, chain)
+        elif chain.reward.size <= censored.MOST_STATES:
+            small.setdefault(chain.capacities, {}).update(dict.fromkeys(those, chain))
         else:
-            chains[number] = chain
-    for those in _grouped(chains):
-        alike = [chains[number] for number in those]
-        solved = _stationary_all(alike, [several[number].capacity for number in those])
-        for number, chain, one in zip(those, alike, solved, strict=True):
-            found[number] = one if isinstance(one, ValueError) else _long_run(chain, one)
+            found |= zip(those, _large(chain, [several[number].capacity for number in those]), strict=True)
+    for chains in small.values():
+        capacities = [several[number].capacity for number in chains]
+        solved = _stationary_all(list(chains.values()), capacities)
+        for (number, chain), share in zip(chains.items(), solved, strict=True):
+            found[number] = share if isinstance(share, ValueError) else _long_run(chain, share)
     return [found[number] for number in range(len(several))]
 
 
-def _grouped(chains: Mapping[int, Chain]) -> list[list[int]]:
-    """Which to solve together: those on one large chain, or on small ones whose capacities have as many states."""
-    groups: dict[object, list[int]] = {}
-    for number, chain in chains.items():
-        small = chain.reward.size <= censored.MOST_STATES
-        groups.setdefault(("small", chain.capacities) if small else id(chain), []).append(number)
-    return list(groups.values())
-
-
 def _stationary_all(chains: Sequence[Chain], capacities: Sequence[Array]) -> Sequence[censored.Found | ValueError]:
-    """The long run of each of a group."""
+    """The long run of each of several small chains."""
     first = chains[0]
-    if first.reward.size > censored.MOST_STATES:
-        return together.each(partial(_one_by_one, first), list(capacities))
     different = list({id(chain): chain for chain in chains}.values())
     if len(different) == 1:
         return first.branches.stationary_all(first.chances(np.array(capacities)))
@@ -193,13 +196,15 @@ class _Union:
         ]
 
 
-def _one_by_one(chain: Chain, capacities: Sequence[Array]) -> list[censored.Found]:
-    transitions = [chain.transition(capacity) for capacity in capacities]
-    shares = [markov.stationary(transition) for transition in transitions]
-    return [
-        censored.Found(shares=share, residual=markov.residual(transition, share))
-        for transition, share in zip(transitions, shares, strict=True)
-    ]
+def _large(chain: Chain, capacities: list[Array]) -> Sequence[Solution | ValueError]:
+    """The long run of a large chain on each of these capacities."""
+    return together.each(lambda some: [_large_on(chain, capacity) for capacity in some], capacities)
+
+
+def _large_on(chain: Chain, capacity: Array) -> Solution:
+    transition = chain.transition(capacity)
+    shares = markov.stationary(transition)
+    return _long_run(chain, censored.Found(shares=shares, residual=markov.residual(transition, shares)))
 
 
 def _long_run(chain: Chain, found: censored.Found) -> Solution:
@@ -220,29 +225,54 @@ def _long_run(chain: Chain, found: censored.Found) -> Solution:
     )
 
 
-def explore_all(several: Sequence[tuple[Path, int | None]]) -> list[Chain | ValueError]:
-    """All states that can follow a full pipe in the first of each capacity's states, at most so many of them.
+def explored(keys: Sequence[Key]) -> Iterator[tuple[Key, Chain | ValueError]]:
+    """All states that can follow a full pipe in the first of each capacity's states, of different paths in any order.
 
-    Those of the last paths are remembered.
+    The last chains are remembered.
     """
-    found: dict[tuple[Path, int | None], Chain | ValueError] = {key: _kept[key] for key in several if key in _kept}
-    alike: dict[tuple[int, bool], list[tuple[Path, int | None]]] = {}
-    for path, most in dict.fromkeys(several):
-        if (path, most) not in found:
-            alike.setdefault((len(path.service), bool(path.rate_window)), []).append((path, most))
+    alike: dict[tuple[int, bool], list[Key]] = {}
+    for key in keys:
+        if key in _kept:
+            yield key, _keep(key, _kept[key])
+        else:
+            alike.setdefault((len(key[0].service), bool(key[0].rate_window)), []).append(key)
     for those in alike.values():
-        found |= zip(those, together.each(_explored, those), strict=True)
-    for key, chain in found.items():
-        if isinstance(chain, Chain):
-            _kept[key] = chain
-            _kept.move_to_end(key)
-    while len(_kept) > _KEPT:
+        for key, chain in _each_explored(those):
+            yield key, chain if isinstance(chain, ValueError) else _keep(key, chain)
+
+
+def _keep(key: Key, chain: Chain) -> Chain:
+    _kept[key] = chain
+    _kept.move_to_end(key)
+    while len(_kept) > 1 and sum(one.chance.size for one in _kept.values()) > _MOST_KEPT:
         _kept.popitem(last=False)
-    return [found[key] for key in several]
+    return chain
 
 
-def _explored(several: Sequence[tuple[Path, int | None]]) -> list[Chain]:
-    """The same, all at once, of paths that `Paths` takes; raises ``ValueError`` if there are too many states."""
+def _each_explored(keys: Sequence[Key]) -> Iterator[tuple[Key, Chain | ValueError]]:
+    """The chain of each path that `Paths` takes: of twice as many at once each time, as long as they are not too many.
+
+    How many states a chain has is known when all are found.  The paths after one are mostly like it.
+    """
+    at_once, left = 1, keys
+    while left:
+        those = left[:at_once]
+        chains: Sequence[Chain | ValueError]
+        try:
+            chains = _explored(those)
+        except ValueError as error:
+            at_once = 1
+            if len(those) > 1:
+                continue
+            chains = [error]
+        left = left[len(those) :]
+        largest = max(chain.reward.size if isinstance(chain, Chain) else MAX_STATES for chain in chains)
+        at_once = max(1, min(2 * at_once, _TOGETHER // largest))
+        yield from zip(those, chains, strict=True)
+
+
+def _explored(several: Sequence[Key]) -> list[Chain]:
+    """The chains of these paths, all at once; raises ``ValueError`` if there are too many states."""
     paths = Paths(tuple(path for path, _ in several))
     code = _Code(paths)
     known = code.pack(ratcp_chain.first(paths))
@@ -261,7 +291,7 @@ def _explored(several: Sequence[tuple[Path, int | None]]) -> list[Chain]:
         waves.append(((frontier, *means), (frontier[source], target, branches.chance[branch], steps)))
         frontier = exploring.unseen(target, known)
         known = exploring.joined(known, frontier)
-        _refuse(several, np.bincount(code.path(known)), known.size)
+        _refuse(several, np.bincount(code.path(known)))
     order, reward, loss = (np.concatenate(column) for column in zip(*(wave[0] for wave in waves), strict=True))
     source, target, chance, steps = (
         np.concatenate(column, axis=-1) for column in zip(*(wave[1] for wave in waves), strict=True)
@@ -270,11 +300,13 @@ def _explored(several: Sequence[tuple[Path, int | None]]) -> list[Chain]:
     return list(_by_path(code, known, (source, target, chance, steps), (reward[rank], loss[rank])))
 
 
-def _refuse(several: Sequence[tuple[Path, int | None]], counts: Counts, all_states: int) -> None:
+def _refuse(several: Sequence[Key], counts: Counts) -> None:
     """Raises ``ValueError`` where there are too many states, also of several paths that would fit one by one."""
+    if len(several) > 1 and counts.sum() > _TOGETHER:
+        raise ValueError(f"these paths have more than {_TOGETHER} states together")
     for (path, given), states in zip(several, counts.tolist(), strict=True):
         most = given or MAX_STATES
-        if states > most or all_states > MAX_STATES:
+        if states > most:
             raise ValueError(
                 f"the model has more than {most} states: its size grows with the capacity-delay product "
                 f"({path.slot:g} packets), the buffer ({path.room} packets) and the square of the number of states of "
