@@ -84,6 +84,9 @@ def test_chains_that_are_alike_are_solved_as_one(monkeypatch: pytest.MonkeyPatch
     assert max(chain.reward.size for chain in chains) < union.size < sum(chain.reward.size for chain in chains)
     small = alone(wanted(replace(SESSIONS, max_sessions=0)))
     assert ratcp_long_run._Union.of([*chains, alone(wanted(UNLIKE[1])), small]) is None, "they have no state in common"
+    states = chains[0].states
+    far = replace(chains[0], states=replace(states, delay=states.delay + 2**40, window=states.window + 2**40))
+    assert ratcp_long_run._Union.of([*chains, far]) is None, "their states have no common numbers"
     monkeypatch.setattr(ratcp_long_run, "_UNLIKE", 1)
     assert ratcp_long_run._Union.of(chains) is None, "each would be solved with many states of others"
 

@@ -166,7 +166,10 @@ class _Union:
         """None if the chains are not alike."""
         names = [column.name for column in fields(States) if column.name != "path"]
         columns = [np.concatenate([getattr(chain.states, name) for chain in chains]) for name in names]
-        keys = np.ravel_multi_index(columns, [int(column.max()) + 1 for column in columns])
+        sizes = [int(column.max()) + 1 for column in columns]
+        if prod(sizes) > np.iinfo(np.int64).max:
+            return None
+        keys = np.ravel_multi_index(columns, sizes)
         union, place = np.unique(keys, return_inverse=True)
         size, largest = union.size, max(chain.reward.size for chain in chains)
         reached = np.bincount(place)
