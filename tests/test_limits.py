@@ -23,6 +23,7 @@ from varicap.errors import InterruptedSweep, StoppedRunsError
 from varicap.parts.tcp import AckSample, CongestionControl, CongestionEvent
 from varicap.results.summary import Point
 from varicap.study.budget import Limits, naming
+from varicap.study.store import Folder
 
 ENDLESS = {"duration": "100000000 s", "topology.dumbbell.forward.capacity": "100 Gbit/s"}
 """Thirty million years of work: whoever begins it does not pass the test in time."""
@@ -292,6 +293,22 @@ def test_a_sweep_that_is_interrupted_reports_what_is_kept(fixed: Path, tmp_path:
         shown: list[int] = []
         varicap.sweep(fixed, over, seeds=1, jobs=1, folder=folder, progress=lambda _, done, __: shown.append(done))
         assert shown[0] == 1, "what was kept is not repeated"
+
+
+def test_a_part_that_was_written_as_the_interruption_came_is_counted(
+    fixed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = Folder.add
+
+    def interrupted(store: Folder, name: str, tables: bytes) -> None:
+        write(store, name, tables)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Folder, "add", interrupted)
+    with pytest.raises(InterruptedSweep) as caught:
+        varicap.sweep(fixed, {"duration": ["13 s", "14 s"]}, seeds=1, jobs=1, folder=tmp_path / "study", piece_s=0.0)
+    assert len(list((tmp_path / "study/parts").glob("*.arrow"))) == 1
+    assert (caught.value.done, caught.value.wanted) == (1, 2)
 
 
 def test_a_sweep_keeps_what_was_finished_and_goes_on(

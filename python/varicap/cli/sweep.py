@@ -14,6 +14,7 @@ import typer
 import varicap._core as _core
 from varicap.engines.limits import MAX_MEMORY, MAX_TIME
 from varicap.engines.scenarios import load
+from varicap.errors import InterruptedSweep
 from varicap.terminal import (
     MOST_RUNS,
     AsJson,
@@ -237,8 +238,8 @@ def _saying_what_is_kept(folder: Path, shown: "Progress | None") -> "Iterator[Pr
 
     try:
         yield count
-    except KeyboardInterrupt:
-        done, total = runs
+    except KeyboardInterrupt as error:
+        done, total = (error.done, error.wanted) if isinstance(error, InterruptedSweep) else runs
         of = f"{done} of {total} runs are kept in {folder}; the same command goes on from there"
         interrupted(f"interrupted: {of if done else 'nothing is kept'}")
         raise

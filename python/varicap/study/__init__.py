@@ -253,7 +253,9 @@ def _run_all(
             try:
                 execute(make, missing, executor, number, piece_s, keep)
             except KeyboardInterrupt:
-                raise InterruptedSweep(shown.done, total, kept) from None
+                # By what is there: it may have come between a part and its count.
+                left = sum(span.count for span in _missing(store.read()["links"], target))
+                raise InterruptedSweep(total - left, total, kept) from None
             tables = _only(store.read() if missing else tables, target)
             more = _more(tables, target, wanted)
             if more == target:

@@ -110,6 +110,7 @@ class Growing:
         try:
             execute(self._task, spans, *self._workers, self._piece_s, self._keep, until)
         except KeyboardInterrupt:
+            self._note(self._store.read())  # it may have come between a part and its count
             done = sum(map(len, self.there.values()))
             raise InterruptedSweep(done, done + sum(span.count for span in self.missing(wanted)), self._kept) from None
 
