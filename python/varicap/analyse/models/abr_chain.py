@@ -288,12 +288,11 @@ class _Ways:
 def _merged(code: _Code, branches: _Branches) -> _Ways:
     """Branches that the changes of the capacity need not tell apart."""
     queues = code.pack_queues(*branches.queues)
-    slots = branches.steps.max() + 1
     # By their sources first, which ascend.
     order = np.lexsort((branches.steps, queues, branches.source))
     source, queues, steps = branches.source[order], queues[order], branches.steps[order]
     is_new = np.ones(order.size, dtype=bool)
-    is_new[1:] = (np.diff(source) != 0) | (np.diff(queues * slots + steps) != 0)
+    is_new[1:] = (np.diff(source) != 0) | (np.diff(queues) != 0) | (np.diff(steps) != 0)
     first = np.flatnonzero(is_new)
     chance = np.add.reduceat(branches.chance[order], first)
     return _Ways(source=source[first], chance=chance, queues=queues[first], steps=steps[first])
