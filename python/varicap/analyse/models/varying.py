@@ -346,8 +346,5 @@ class _Cubic:
 
 def _times(weights: Array, matrices: Array) -> Array:
     """Weights of shape (n, n, paths, epochs) times the matrix of each path, along the second axis."""
-    rows = matrices.transpose(1, 2, 0)[..., None]
-    found: Array = weights[:, 0, None] * rows[0]
-    for state in range(1, len(rows)):
-        found += weights[:, state, None] * rows[state]
-    return found
+    by_path = weights.transpose(2, 0, 3, 1) @ matrices[:, None]
+    return np.ascontiguousarray(by_path.transpose(1, 3, 0, 2))
