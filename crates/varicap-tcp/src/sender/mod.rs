@@ -6,6 +6,7 @@
 mod ack;
 mod alarm;
 mod ecn;
+mod extras;
 mod handshake;
 mod interval;
 mod marks;
