@@ -12,6 +12,7 @@ mod foresight;
 mod net;
 mod observe;
 mod packet;
+mod pages;
 mod plausible;
 mod record;
 mod run;

@@ -14,6 +14,7 @@ use crate::budget::Guard;
 use crate::connection::Connection;
 use crate::foresight;
 use crate::packet::{Packet, Pool};
+use crate::pages;
 
 /// The meters of the flows of a run.
 pub struct Observer {
@@ -34,6 +35,7 @@ impl Observer {
                 Transport::Tcp { tcp, .. } => (tcp.mss, !flow.carries_arrivals()),
                 Transport::Datagrams(datagrams) => (datagrams.size, false),
             };
+            pages::reserve(&mut observer.flows, meters_of(flow) as usize);
             for _ in 0..meters_of(flow) {
                 let mut meter = FlowMeter::new(mss);
                 if flow.reservation.is_some() {

@@ -7,6 +7,7 @@ use varicap_tcp::Flags;
 use varicap_units::Bytes;
 
 use crate::budget::Guard;
+use crate::pages;
 
 /// A packet in the network, as two words: it travels in registers, and into and out of rings in two moves.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -313,6 +314,7 @@ impl<T: Default> Pool<T> {
         {
             guard.insist((self.slots.len() * (size_of::<T>() + size_of::<u32>())) as u64);
         }
+        pages::reserve(&mut self.slots, 1);
         self.slots.push(T::default());
         slot
     }

@@ -7,6 +7,8 @@ use std::collections::BinaryHeap;
 use varicap_engine::NodeId;
 use varicap_units::Time;
 
+use crate::pages;
+
 const ABSENT: u32 = u32::MAX;
 const ARITY: usize = 4;
 
@@ -348,7 +350,10 @@ impl Scheduler {
             self.len += 1;
             if self.heap.len() < self.len + ARITY {
                 // By less than twice: there may be 100,000 wakes, and what is filled is used.
-                self.heap.resize(self.len + self.len / 4 + 2 * ARITY, NONE);
+                let room = self.len + self.len / 4 + 2 * ARITY;
+                let more = room - self.heap.len();
+                pages::reserve(&mut self.heap, more);
+                self.heap.resize(room, NONE);
             }
             self.sift_up(hole, wake_of(node, at));
         }

@@ -19,10 +19,14 @@ use crate::connection::{Answer, Connection};
 use crate::net::Net;
 use crate::observe::Observer;
 use crate::packet::Packet;
+use crate::pages;
 
 use events::Events;
 pub use policies::{Decisions, Policies, Timetable};
 pub use source::{FeedbackNode, Source};
+
+/// Room is made at once for no more connections than these: 1.5 GB of addresses, and only what is used takes memory.
+const MOST_EXPECTED: usize = 1 << 20;
 
 /// Links, wires, sources and connections of one run.
 pub struct World {
@@ -57,11 +61,14 @@ impl World {
             let node = net.nodes().source(index);
             net.scheduler.wake(node, source.poll_at(&openers.openings));
         }
+        // Most meters are that of a connection. Beyond that their number is the memory's to limit, as they open.
+        let mut connections = Vec::new();
+        pages::reserve(&mut connections, observer.len().min(MOST_EXPECTED));
         World {
             net,
             observer,
             sources,
-            connections: Vec::new(),
+            connections,
             free: Vec::new(),
             openers,
             feedback,
@@ -436,6 +443,7 @@ impl World {
                 slot
             }
             None => {
+                pages::reserve(&mut self.connections, 1);
                 self.connections.push(connection);
                 (self.connections.len() - 1) as u32
             }
