@@ -19,24 +19,25 @@ pub struct Completed {
     pub took: Span,
 }
 
-/// The application at one connection.
+/// The application at one connection. What each packet reads is last.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Application {
     feed: Feed,
-    /// The instant at which its next offer is due, at `stop` or before.
-    due: Time,
     /// The instant at which it stops; NEVER if it does not stop, or has stopped already.
     stop: Time,
-    stage: Stage,
     /// The instant at which its connection was opened; for a relay, the first connection of its chain.
     opened: Time,
-    /// Whether it carries a transfer.
-    is_transfer: bool,
+    /// The instant at which its next offer is due, at `stop` or before.
+    due: Time,
     /// Data delivered in order at the other end [B].
     delivered: u64,
     /// The amount of delivered data that completes the transfer, or that its behaviour awaits [B]; out of reach if there is
     /// none, or it is complete.
     completes_at: u64,
+    stage: Stage,
+    /// Whether it carries a transfer.
+    is_transfer: bool,
 }
 
 /// The stages in the life of an application.
@@ -102,6 +103,12 @@ impl Application {
             self.completes_at = self.feed.awaits();
         }
         self.due = if self.stage == Stage::Over { Time::NEVER } else { self.feed.poll_at().min(self.stop) };
+    }
+
+    /// The first of what each packet reads of this.
+    #[inline]
+    pub fn first_read(&self) -> &impl Sized {
+        &self.due
     }
 
     /// The instant of its next action.

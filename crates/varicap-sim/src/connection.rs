@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 
 use varicap_engine::{Application, NodeId, Offer, Opening};
 use varicap_net::feedback::KnownRtt;
-use varicap_tcp::{Receiver, Segment, Sender};
+use varicap_tcp::{Place, Receiver, Segment, Sender};
 use varicap_units::{Bytes, Span, Stream, Time};
 
 use crate::foresight;
@@ -49,44 +49,48 @@ pub enum Answer {
 const CLOSED: u32 = 1 << 16;
 
 /// A connection in its slot.
+///
+/// Where there are many, each of its cache lines that a packet reads is waited for: what data reads lies together in the
+/// middle, after the application's own, and what acknowledgements read is that and the sender's first lines.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Connection {
-    /// The sending half.
-    pub sender: Sender,
-    /// The receiving half.
-    pub receiver: Receiver,
     /// Its application.
     pub app: Application,
-    /// Index of its flow group.
-    pub group: u16,
-    /// Its number in the group; none if it carries a transfer that has arrived, or relays such a transfer.
-    pub member: Option<u32>,
-    /// Index of its meter.
-    pub meter: u32,
-    /// Index of the meter that counts its round trips.
-    pub rtt_meter: u32,
     /// The generation of its packets; [`CLOSED`] in addition once the slot is no longer in use.
     awaited: u32,
+    /// Index of its flow group.
+    pub group: u16,
     /// Whether its policy counts its intervals in acknowledgements or round trips.
     pub asks: bool,
     /// Whether another connection relays what it delivers.
     pub is_relayed: bool,
-    /// Slot of the connection that relays what it delivers, once there is one.
-    pub relay: Option<u32>,
     /// The instant at which the sender may answer the acknowledgements that have arrived; NEVER if no answer is held
     /// back.
     pub release: Time,
     /// When it is woken, apart from an answer that is held back: kept here too, since a timer moves with every packet and
     /// hardly ever forward.
     pub wake: Time,
-    /// The link of its ABR source, which its data passes first.
-    pub buffer: Option<u32>,
+    /// Its number in the group; none if it carries a transfer that has arrived, or relays such a transfer.
+    pub member: Option<u32>,
+    /// Index of its meter.
+    pub meter: u32,
+    /// Index of the meter that counts its round trips.
+    pub rtt_meter: u32,
+    /// The congestion window that its meter was told of last; zero before that.
+    pub shown_cwnd: Bytes,
     /// Where its data and its acknowledgements set out, once it has a slot.
     first_nodes: [NodeId; 2],
     bare_packets: [Packet; 2],
-    /// The congestion window that its meter was told of last; zero before that.
-    pub shown_cwnd: Bytes,
+    /// The receiving half.
+    pub receiver: Receiver,
+    /// Slot of the connection that relays what it delivers, once there is one.
+    pub relay: Option<u32>,
+    /// The link of its ABR source, which its data passes first.
+    pub buffer: Option<u32>,
     jitter: Option<Jitter>,
+    /// The sending half.
+    pub sender: Sender,
 }
 
 impl Connection {
@@ -180,13 +184,12 @@ impl Connection {
     /// Begins to load what an acknowledgement needs, if the packet to come `is_reverse`, or else what data does.
     #[inline]
     pub fn foresee(&self, is_reverse: bool) {
+        let first = self.app.first_read();
         if is_reverse {
-            foresight::load(self);
+            foresight::load_place(Place::between(first, self.receiver.last_of_due()));
+            foresight::load_place(Place::between(&self.jitter, self.sender.last_read()));
         } else {
-            foresight::load(&self.receiver);
-            foresight::load(&self.app);
-            foresight::load(&self.bare_packets);
-            foresight::load(&self.wake);
+            foresight::load_place(Place::between(first, self.receiver.last_read()));
         }
     }
 

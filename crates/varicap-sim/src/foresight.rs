@@ -16,7 +16,7 @@ const LINE: usize = 64;
 
 #[cfg(test)]
 thread_local! {
-    /// How many values began to be loaded.
+    /// How many values and places began to be loaded.
     pub(crate) static LOADS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
@@ -36,6 +36,8 @@ pub(crate) fn load<T>(value: &T) {
 /// Begins to load what is at `place`.
 #[inline]
 pub(crate) fn load_place(place: Place) {
+    #[cfg(test)]
+    LOADS.set(LOADS.get() + 1);
     for line in 0..place.bytes.div_ceil(LINE) {
         hint(place.first, line * LINE);
     }

@@ -15,4 +15,13 @@ impl Place {
     pub fn of<T: ?Sized>(value: &T) -> Place {
         Place { first: std::ptr::from_ref(value).cast(), bytes: size_of_val(value) }
     }
+
+    /// The place from where `first` begins to where `last` ends, which lie in one value in this order.
+    #[inline]
+    pub fn between<T, U>(first: &T, last: &U) -> Place {
+        let first = std::ptr::from_ref(first).cast::<u8>();
+        let end = std::ptr::from_ref(last).cast::<u8>().addr() + size_of::<U>();
+        debug_assert!(first.addr() < end, "{first:?} does not lie before {end:x}");
+        Place { first, bytes: end - first.addr() }
+    }
 }

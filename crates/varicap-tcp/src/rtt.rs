@@ -4,17 +4,18 @@ use varicap_units::{Span, Time};
 
 use crate::timer::{Sample, Smoothed, Timer, TimerRule};
 
-/// SRTT, RTTVAR and RTO of one connection.
+/// SRTT, RTTVAR and RTO of one connection. What most acknowledgements read is first.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(crate) struct RttEstimator {
-    rule: TimerRule,
     smooth: Smooth,
-    /// RTO without backoff while there is no sample [ns].
-    initial: u64,
     /// Expiries since the last sample.
     backoff: u32,
     /// Further expiries that do not count: those of a SYN that some rules do not back off.
     linear: u32,
+    rule: TimerRule,
+    /// RTO without backoff while there is no sample [ns].
+    initial: u64,
 }
 
 /// What every rule starts from.
@@ -64,6 +65,12 @@ impl RttEstimator {
             backoff: 0,
             linear,
         }
+    }
+
+    /// The last of what most acknowledgements read of it.
+    #[inline]
+    pub(crate) fn last_read(&self) -> &impl Sized {
+        &self.linear
     }
 
     /// A segment sent at `at` was acknowledged now, and all below `acked` of what was `sent` [B].

@@ -24,66 +24,72 @@ const UNUSUAL: Flags = Flags::SYN.with(Flags::CE).with(Flags::CWR);
 
 /// The receiving half of a connection. Push one segment, then poll until `None`: segments that are pushed
 /// together would share an acknowledgement.
+///
+/// What most segments read lies together, and first, as in a [`Sender`](crate::Sender).
 #[derive(Debug)]
+#[repr(C)]
 pub struct Receiver {
-    /// RCV.NXT: next byte expected [B].
-    next: u64,
-    /// Acknowledgement number last sent (RFC 7323's Last.ACK.sent) [B].
-    last_ack: u64,
-    /// What the next acknowledgement echoes (RFC 7323's TS.Recent), and whether that segment had been resent.
-    echo: Time,
-    echo_resent: bool,
+    /// The instant at which a delayed acknowledgement is sent.
+    ack_at: Time,
     /// An acknowledgement is due now.
     ack_due: bool,
     /// The due acknowledgement answers a SYN.
     syn_due: bool,
-    /// Which ECN may be negotiated, and whether a SYN has asked for RFC 3168's (§6.1.1 there).
-    takes_ecn: EcnMode,
-    agrees_to_ecn: bool,
-    /// A SYN has settled which ECN the connection has.
+    /// The segment had been resent that gave `echo`.
+    echo_resent: bool,
+    /// A SYN has settled which ECN the connection has, and has asked for RFC 3168's (§6.1.1 there).
     has_settled: bool,
-    /// What it counts in AccECN mode (RFC 9768).
-    accurate: Option<Box<Accurate>>,
-    /// The next acknowledgement carries more than numbers, whether or not data is held out of order.
-    has_extras: bool,
-    /// Which unusual flags a segment has that may take the fast path: none, or what no segment has.
-    plain: Flags,
+    agrees_to_ecn: bool,
     /// CE arrived and CWR has not (RFC 3168 §6.1.3).
     echo_congestion: bool,
+    /// The next acknowledgement carries more than numbers, whether or not data is held out of order.
+    has_extras: bool,
+    recent_count: u8,
+    /// RCV.NXT: next byte expected [B].
+    next: u64,
+    /// Acknowledgement number last sent (RFC 7323's Last.ACK.sent) [B].
+    last_ack: u64,
+    /// What the next acknowledgement echoes (RFC 7323's TS.Recent).
+    echo: Time,
+    /// Right edge of the window last advertised [B].
+    edge: u64,
+    /// In-order segments not yet acknowledged, and how many force an acknowledgement.
+    unacknowledged: u32,
+    ack_every: u32,
+    /// Out-of-order data: sorted, disjoint, not touching `[start, end)` [B].
+    held: VecDeque<(u64, u64)>,
+    /// What it does beyond waiting for a fixed time.
+    delay: Option<Box<Delay>>,
+    /// What it counts in AccECN mode (RFC 9768).
+    accurate: Option<Box<Accurate>>,
+    /// The acknowledgement of what came before DCTCP.CE changed: it goes first. There is room for one if marks are echoed so.
+    before_change: Option<Box<Option<Segment>>>,
+    /// Which unusual flags a segment has that may take the fast path: none, or what no segment has.
+    plain: Flags,
+    header: u16,
+    timestamps: u16,
+    /// Which ECN may be negotiated.
+    takes_ecn: EcnMode,
     /// Each packet is acknowledged by itself, with its own mark.
     echo_each: bool,
     /// An acknowledgement echoes the marks of what it acknowledges (RFC 8257 §3.2); CE that was echoed last is DCTCP.CE.
     echo_each_byte: bool,
-    /// The acknowledgement of what came before DCTCP.CE changed: it goes first. There is room for one if marks are echoed so.
-    before_change: Option<Box<Option<Segment>>>,
     selective: bool,
-    /// In-order segments not yet acknowledged, and how many force an acknowledgement.
-    unacknowledged: u32,
-    ack_every: u32,
-    /// The instant at which a delayed acknowledgement is sent.
-    ack_at: Time,
-    ack_delay: Span,
-    /// Out-of-order data: sorted, disjoint, not touching `[start, end)` [B].
-    held: VecDeque<(u64, u64)>,
-    /// The blocks of `held` that were reported last, most recent first (RFC 2018 §4). Those below `next` are gone.
-    recent: [(u64, u64); MAX_SACK_BLOCKS],
-    recent_count: u8,
+    count_sack: bool,
     max_blocks: u8,
-    /// Whether duplicates are reported, and the one that the next acknowledgement reports (RFC 2883) [B].
+    /// Whether duplicates are reported.
     reports_duplicates: bool,
-    duplicate: Option<(u64, u64)>,
-    /// Receive buffer [B].
-    buffer: u64,
     /// End of what the application has read [B], if it reads on demand.
     read: Option<u64>,
-    /// Right edge of the window last advertised [B].
-    edge: u64,
+    /// Receive buffer [B].
+    buffer: u64,
+    /// The duplicate that the next acknowledgement reports (RFC 2883) [B].
+    duplicate: Option<(u64, u64)>,
+    /// The blocks of `held` that were reported last, most recent first (RFC 2018 §4). Those below `next` are gone.
+    recent: [(u64, u64); MAX_SACK_BLOCKS],
+    // From here on what few segments read.
+    ack_delay: Span,
     mss: u64,
-    header: u16,
-    timestamps: u16,
-    count_sack: bool,
-    /// What it does beyond waiting for a fixed time.
-    delay: Option<Box<Delay>>,
 }
 
 impl Receiver {
@@ -150,6 +156,18 @@ impl Receiver {
             receiver.begin_accurate(accurate);
         }
         receiver
+    }
+
+    /// The last of what says when this is due, which comes first.
+    #[inline]
+    pub fn last_of_due(&self) -> &impl Sized {
+        &self.recent_count
+    }
+
+    /// The last of what most segments read of this.
+    #[inline]
+    pub fn last_read(&self) -> &impl Sized {
+        &self.read
     }
 
     /// What the next segment reads and is no part of this.

@@ -124,19 +124,15 @@ enum SinceProbe {
 /// The sending half of a connection: data goes out as recovery, congestion control, timer and receiver allow.
 ///
 /// It never gives up: a peer that stays silent is asked again at the largest RTO, indefinitely.
+///
+/// What most acknowledgements read lies together, and first: where there are 100,000 senders, a line of the cache that is
+/// not read is time saved.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Sender {
     space: Space,
     /// End of what the application has offered [B].
     written: u64,
-    /// The application will offer no more.
-    closed: bool,
-    /// Whether segments that leave may take more than their numbers.
-    has_extras: bool,
-    /// Whether segments show the receiver where writes end, and the ends of the application's own, if it has any.
-    pushes: bool,
-    writes: Option<Box<Writes>>,
-    offer: Offer,
     max_window: u64,
     /// When `timer` fires.
     alarm: Alarm,
@@ -145,8 +141,12 @@ pub struct Sender {
     tail_probe_due: bool,
     /// What has happened since the timer was set by which a tail is probed.
     since_probe: SinceProbe,
-    /// Expiries in a row without an acknowledgement of new data.
-    expiries: u32,
+    /// The application will offer no more.
+    closed: bool,
+    /// Whether segments that leave may take more than their numbers.
+    has_extras: bool,
+    /// Whether segments show the receiver where writes end.
+    pushes: bool,
     /// Whether something other than cwnd was the limit when it last stopped sending.
     app_limited: bool,
     restart_after_idle: bool,
@@ -158,28 +158,35 @@ pub struct Sender {
     probes_old: bool,
     /// Whether the window after a timeout has room for a segment beyond what is still in flight.
     keeps_in_flight: bool,
-    initial_window: u64,
+    /// The window falls step by step in recovery.
+    proportional: bool,
+    /// What left late at a rate of the control shortens the next gap.
+    pacing_credit: bool,
+    /// No faster than the network advertises.
+    is_capped: bool,
+    /// Expiries in a row without an acknowledgement of new data.
+    expiries: u32,
     /// Header and counted options of a data segment, and the size of a full one on the wire [B].
     overhead: u16,
     full_size: NonZeroU16,
-    handshake: Handshake,
-    sampling: Sampling,
-    recovery: LossRecovery,
-    window: Window,
-    /// The window falls step by step in recovery, and this is how far it has come.
-    proportional: bool,
-    reduction: Option<Reduction>,
+    offer: Offer,
     release: Release,
-    short: ShortSegments,
     /// How segments are spaced out where the control has no rate.
     pace: Option<Box<Pace>>,
-    /// What left late at a rate of the control shortens the next gap.
-    pacing_credit: bool,
-    usage: Usage,
+    recovery: LossRecovery,
+    window: Window,
     ecn: Ecn,
-    /// No faster than the network advertises.
-    is_capped: bool,
+    handshake: Handshake,
+    usage: Usage,
+    sampling: Sampling,
     counters: Tally,
+    // From here on, and in these, what hardly any acknowledgement reads.
+    /// The ends of the application's own writes, if it has any and segments show them.
+    writes: Option<Box<Writes>>,
+    short: ShortSegments,
+    initial_window: u64,
+    /// How far the window has come that falls step by step.
+    reduction: Option<Reduction>,
     /// The instant of the last push or poll.
     #[cfg(debug_assertions)]
     latest: Time,
@@ -439,6 +446,12 @@ impl Sender {
     /// The congestion control.
     pub fn control(&self) -> &Controller {
         self.window.control()
+    }
+
+    /// The last of what most acknowledgements read of this.
+    #[inline]
+    pub fn last_read(&self) -> &impl Sized {
+        self.sampling.last_read()
     }
 
     /// What an acknowledgement reads and is no part of this: the state of recovery.

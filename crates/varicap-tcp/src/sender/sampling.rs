@@ -17,15 +17,16 @@ enum Method {
     OnePerWindow,
 }
 
-/// The round-trip time as a sender sees it.
+/// The round-trip time as a sender sees it. What most acknowledgements read is first.
 #[derive(Debug)]
+#[repr(C)]
 pub(super) struct Sampling {
     method: Method,
     /// End of the highest retransmission [B]: acknowledgements up to it give no sample (Karn).
     resent_below: u64,
+    pub(super) rtt: RttEstimator,
     /// The timed segment's end [B] and sending time; 0: none.
     timed: (u64, Time),
-    pub(super) rtt: RttEstimator,
 }
 
 impl Sampling {
@@ -40,6 +41,12 @@ impl Sampling {
             timed: (0, Time::ZERO),
             rtt: RttEstimator::new(&config.timer, config.handshake),
         }
+    }
+
+    /// The last of what most acknowledgements read of it.
+    #[inline]
+    pub(super) fn last_read(&self) -> &impl Sized {
+        self.rtt.last_read()
     }
 
     /// Whether each segment echoes when it was sent.
