@@ -258,7 +258,7 @@ impl Scheduler {
 
     /// The node was polled at `now` and wants to be polled at `at`: its wakes up to `now` are over, a later one stays
     /// as in [`Scheduler::wake_by`]. Returns when it is woken.
-    #[inline]
+    #[inline(always)]
     pub fn polled(&mut self, node: NodeId, now: Time, at: Time) -> Time {
         debug_assert!(at > now, "{node:?} was polled at {now:?} and still wants to be");
         self.end_once(node, now);

@@ -265,7 +265,7 @@ impl World {
     fn wake_sender(&mut self, now: Time, owner: u32) {
         let connection = &mut self.connections[owner as usize];
         if !connection.sender.is_put_off(now) {
-            self.net.send_data(now, connection);
+            self.net.send_at_once(now, connection);
             connection.sender.on_wake(now);
         }
         self.observer.on_window(connection, now);
