@@ -229,7 +229,7 @@ impl World {
                 self.events.count();
                 #[cfg(debug_assertions)]
                 net.scheduler.reach(release);
-                return self.answer(release, owner);
+                return self.answer_at_once(release, owner);
             }
             net.scheduler.wake_once(net.nodes().connection(owner), release);
         }
@@ -277,12 +277,18 @@ impl World {
     /// The sender of connection `owner` answers the acknowledgements that were held back until `now`.
     #[inline(never)]
     fn answer(&mut self, now: Time, owner: u32) {
+        self.answer_at_once(now, owner);
+    }
+
+    /// As [`World::answer`], on the fast path.
+    #[inline(always)]
+    fn answer_at_once(&mut self, now: Time, owner: u32) {
         let connection = &mut self.connections[owner as usize];
         debug_assert!(!connection.receiver.is_due(now), "connection {owner} has to acknowledge at {now:?}");
         connection.release = Time::NEVER;
         self.net.send_at_once(now, connection);
         self.observer.on_window(connection, now);
-        let due = connection.wake_by();
+        let due = connection.sender.wake_by();
         self.net.wake_connection(owner, connection, due);
         if connection.is_over() {
             self.close(now, owner);
