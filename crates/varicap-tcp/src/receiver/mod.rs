@@ -454,7 +454,7 @@ impl Receiver {
     }
 
     /// Adds to an acknowledgement what only some carry: SACK blocks and flags.
-    #[inline(never)]
+    #[inline]
     fn add_extras(&mut self, segment: &mut Segment) {
         if std::mem::take(&mut self.syn_due) {
             let agreement = if self.agrees_to_ecn { Flags::ECE } else { Flags::default() };
