@@ -17,6 +17,7 @@ from conftest import EXAMPLES, Cli, heed
 
 import varicap
 import varicap._core as _core
+from varicap.engines import precision
 from varicap.errors import InterruptedRuns
 from varicap.results import unfinished
 from varicap.results.kept import keep
@@ -308,6 +309,25 @@ def test_controls_in_python_are_not_kept(tmp_path: Path) -> None:
     stop = cut_short(folder, after=9, overrides=changes, controls={"mine": Fixed})
     assert stop.folder is None
     assert not folder.exists()
+
+
+def test_an_interruption_between_two_batches_loses_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Interrupted(dict[int, bytes]):
+        def clear(self) -> None:
+            super().clear()
+            raise KeyboardInterrupt
+
+    made = precision.Kept.__init__
+
+    def with_fresh(kept: precision.Kept, *parts: Any) -> None:
+        made(kept, *parts)
+        kept.fresh = Interrupted()
+
+    monkeypatch.setattr(precision.Kept, "__init__", with_fresh)
+    with pytest.raises(InterruptedRuns) as caught:
+        varicap.run(FIXED, seeds=9, jobs=1, overrides=SHORT, folder=tmp_path / "cut")
+    assert (caught.value.done, caught.value.result.runs) == (4, 4)
+    assert parts(tmp_path / "cut") != []
 
 
 def test_results_that_are_the_first_of_more_give_way(tmp_path: Path) -> None:

@@ -128,11 +128,12 @@ class _Batches:
             growth = min(_BATCH_S / max(perf_counter() - begin, 1e-9), 8.0)
             self._size = max(self._fewest, round(len(missing) * growth))
             self._there |= set(missing)
-            if self._kept is not None:
-                if goes_on or len(self._there) < wanted:
-                    self._kept.add(found.packed())
-                self._kept.fresh.clear()
+            if self._kept is not None and (goes_on or len(self._there) < wanted):
+                self._kept.add(found.packed())
             self._extend(found)
+            # Last: an interruption may come between any two of these steps, and is to find the runs somewhere.
+            if self._kept is not None:
+                self._kept.fresh.clear()
         assert self.results is not None  # noqa: S101 - at least one run is wanted
         return self.results
 
