@@ -352,7 +352,7 @@ def test_other_results_are_moved_without_the_unfinished_runs(tmp_path: Path) -> 
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL], ids=lambda ending: ending.name)
 def test_a_command_that_was_ended_goes_on(tmp_path: Path, cli: Cli, ending: signal.Signals) -> None:
-    command = ["run", str(FIXED), "--seeds", "30", "--set", "duration='3000 s'", "--no-plot", "-o"]
+    command = ["run", str(FIXED), "--seeds", "30", "--set", "duration='1000 s'", "-j", "1", "--no-plot", "-o"]
     with subprocess.Popen(
         [sys.executable, "-c", AT_ONCE, *command, "cut"],
         cwd=tmp_path,
