@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
 
 os.environ.pop("COLUMNS", None)  # workers of pytest-xdist have that of a terminal, by which tables would be cut
+ENVIRONMENT = warm.environment()
 
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -53,6 +54,18 @@ def interpreter() -> Iterator[warm.Interpreter | None]:
         return
     with warm.Interpreter() as started:
         yield started
+
+
+@pytest.fixture(autouse=True)
+def same_environment() -> None:
+    """Before each test, takes back what libraries have set in the environment, as scikit-learn and Dask do for good.
+
+    Commands would find another than that of the warm interpreter, and each would start one of its own.
+    """
+    if (now := warm.environment()) != ENVIRONMENT:
+        for name in now.keys() - ENVIRONMENT.keys():
+            del os.environ[name]
+        os.environ.update(ENVIRONMENT)
 
 
 @pytest.fixture
