@@ -234,6 +234,19 @@ def test_a_value_that_seems_impossible_at_first_is_fitted(law: Law) -> None:
     assert fit_hidden(values, 2, law).mean == pytest.approx([5990 / 399, 1e5])
 
 
+@pytest.mark.parametrize("most", [9, 500])
+def test_likelihoods_of_counts_are_those_of_hmmlearn(most: int) -> None:
+    hmm = pytest.importorskip("hmmlearn.hmm")
+    counts = np.append(np.random.default_rng(3).poisson(4.0, 300).clip(max=9), most)[:, None]
+    ours = hidden._model(3, "poisson", "scaling")
+    theirs = hmm.PoissonHMM(3)
+    ours.lambdas_ = theirs.lambdas_ = np.array([[0.5], [4.0], [7.0]])
+    for name in ("_compute_likelihood", "_compute_log_likelihood"):
+        found, expected = (getattr(model, name)(counts) for model in (ours, theirs))
+        assert (found == expected).all()
+        assert found.shape == (301, 3)
+
+
 def test_what_cannot_be_fitted_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     trace = traces.load(LTE)
     with pytest.raises(TraceError, match="60 s are 6 slots of 10 s, too few to fit: 60 or more"):

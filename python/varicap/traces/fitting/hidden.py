@@ -15,7 +15,7 @@ the trace's.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -92,7 +92,7 @@ class Hidden:
 
     def score(self, values: Array) -> float:
         """Log-likelihood of other slots, begun anywhere."""
-        return _passes(self, values)[0]
+        return _forward(self, values)[-1]
 
     def without_memory(self) -> "Hidden":
         """The same shares of the same states, in any order."""
@@ -241,8 +241,25 @@ def _model(states: int, law: Law, arithmetic: str) -> Any:
     _no_warnings()
     options = {"n_iter": _ITERATIONS, "tol": _GAIN, "init_params": "", "implementation": arithmetic}
     if law == "poisson":
-        return hmm.PoissonHMM(states, params="stl", **options)
+        return _counted(hmm.PoissonHMM)(states, params="stl", **options)
     return hmm.GaussianHMM(states, "diag", params="stmc", min_covar=_LEAST_VARIANCE, **options)
+
+
+def _counted(model: Any) -> Any:
+    """A model of hmmlearn that computes what each count is worth once: slots have few that differ."""
+
+    def of_each(law: Callable[[Any, Any], Array]) -> Callable[[Any, Any], Array]:
+        def likelihood(self: Any, counts: Any) -> Array:
+            most = int(counts.max())
+            if most >= len(counts):
+                return law(self, counts)
+            of_count: Array = law(self, np.arange(most + 1)[:, None])[counts[:, 0]]
+            return of_count
+
+        return likelihood
+
+    names = ("_compute_likelihood", "_compute_log_likelihood")
+    return type("Counted", (model,), {name: of_each(getattr(model, name)) for name in names})
 
 
 def _no_warnings() -> None:
@@ -254,7 +271,7 @@ def _no_warnings() -> None:
 
 def _as_cycle(found: Hidden, values: Array) -> Hidden:
     """The last step of the maximisation, with the step from the end of the trace to its beginning."""
-    _, before, after, scale, density = _passes(found, values)
+    before, after, scale, density = _passes(found, values)
     state = before * after
     state /= state.sum(axis=1, keepdims=True)
     onward = density[1:] * after[1:] / scale[1:, None]
@@ -272,23 +289,28 @@ def _as_cycle(found: Hidden, values: Array) -> Hidden:
     transition = steps / steps.sum(axis=1, keepdims=True)
     share = times / times.sum()
     final = Hidden(found.law, mean, variance, transition, share, math.nan, len(values))
-    return Hidden(found.law, mean, variance, transition, share, _passes(final, values)[0], len(values))
+    return Hidden(found.law, mean, variance, transition, share, _forward(final, values)[-1], len(values))
 
 
-def _passes(chain: Hidden, values: Array) -> tuple[float, Array, Array, Array, Array]:
-    """Log-likelihood; forward and backward variables, scaled; the scales; densities.  [rabiner89, §V-A]."""
+def _passes(chain: Hidden, values: Array) -> tuple[Array, Array, Array, Array]:
+    """Forward and backward variables, scaled; the scales; densities.  [rabiner89, §V-A]."""
+    before, scale, density, _ = _forward(chain, values)
+    after, scales = np.ones_like(density), scale.tolist()
+    later, step = after[-1], chain.transition.dot
+    for slot in range(len(density) - 1, 0, -1):
+        after[slot - 1] = later = step(density[slot] * later) / scales[slot]
+    return before, after, scale, density
+
+
+def _forward(chain: Hidden, values: Array) -> tuple[Array, Array, Array, float]:
+    """Forward variables, scaled; the scales; densities; log-likelihood.  [rabiner89, §V-A]."""
     log = chain.log_density(values)
     most = log.max(axis=1)
     density = np.exp(log - most[:, None])
-    slots, states = density.shape
-    before, after, scale = np.empty((slots, states)), np.ones((slots, states)), np.empty(slots)
-    now = chain.share * density[0]
-    for slot in range(slots):
-        if slot:
-            now = (now @ chain.transition) * density[slot]
-        scale[slot] = max(float(now.sum()), 1e-300)
-        now = before[slot] = now / scale[slot]
-    later = after[-1]
-    for slot in range(slots - 2, -1, -1):
-        later = after[slot] = chain.transition @ (density[slot + 1] * later) / scale[slot + 1]
-    return float(np.log(scale).sum() + most.sum()), before, after, scale, density
+    before, scale = np.empty_like(density), np.empty(len(density))
+    now, transition, total = chain.share, chain.transition, np.add.reduce
+    for slot, of_state in enumerate(density):
+        now = (now.dot(transition) if slot else now) * of_state
+        scale[slot] = every = max(total(now), 1e-300)
+        before[slot] = now = now / every
+    return before, scale, density, float(np.log(scale).sum() + most.sum())
