@@ -145,11 +145,11 @@ def test_runs_join_around_the_end() -> None:
 
 
 def test_what_was_fitted_is_a_capacity(cli: Cli, tmp_path: Path) -> None:
+    fitted = traces.fit(traces.load(LTE))
     for law in ("slotted", "continuous"):
         done = cli("trace", "fit", str(LTE), "--law", law, "-o", "fit.toml")
         assert done.returncode == 0, done.stderr
         capacity = tomllib.loads((tmp_path / "fit.toml").read_text(encoding="utf-8"))["capacity"]
-        fitted = traces.fit(traces.load(LTE))
         assert capacity == fitted.capacity(law)
         result = varicap.run(
             EXAMPLES / "fixed.toml", seeds=2, overrides={"topology.dumbbell.forward.capacity": fitted.to_toml(law)}

@@ -155,6 +155,28 @@ def test_an_error_of_a_packet_spares_short_frames() -> None:
 # --- the simulation that confirms ------------------------------------------------------------------------------------
 
 
+@pytest.fixture(scope="module")
+def simulated() -> dict[tuple[str, int, int], tuple[Simulated, ...]]:
+    """What was simulated in these tests, by radio, buffer and runs."""
+    return {}
+
+
+@pytest.fixture
+def simulated_once(
+    simulated: dict[tuple[str, int, int], tuple[Simulated, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same question takes seconds where it is first asked."""
+
+    def remembered(radio: Radio, packets: int, *, runs: int, jobs: int | None) -> tuple[Simulated, ...]:
+        asked = repr(radio), packets, runs
+        if asked not in simulated:
+            simulated[asked] = confirm(radio, packets, runs=runs, jobs=jobs)
+        return simulated[asked]
+
+    monkeypatch.setattr("varicap.questions.buffer.search.confirm", remembered)
+
+
+@pytest.mark.usefixtures("simulated_once")
 def test_the_simulation_has_the_last_word_on_a_buffer() -> None:
     # 10 Hz and 0.4 Mb/s: the analysis asks for 14 packets, with which Reno gets three quarters of that.
     found = buffer(replace(SLOW, signal=Rayleigh(doppler_hz=10.0)), target_bps=0.4e6, buffer_packets=16, simulate=True)
@@ -290,9 +312,12 @@ def test_what_cannot_be_simulated_is_told(radio: Radio, message: str) -> None:
 # --- the commands ----------------------------------------------------------------------------------------------------
 
 
-def test_the_command_finds_the_buffer_and_draws(cli: Cli, tmp_path: Path) -> None:
-    done = cli("design", "buffer", "--doppler", "10 Hz", "--target", "0.4 Mbit/s", "--buffer", "16 packets")
-    assert done.returncode == 0, done.stderr
+@pytest.mark.usefixtures("simulated_once")
+def test_the_command_finds_the_buffer_and_draws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    asked = ["--doppler", "10 Hz", "--target", "0.4 Mbit/s", "--buffer", "16 packets"]
+    done = CliRunner().invoke(program.app, ["design", "buffer", *asked])
+    assert done.exit_code == 0, done.stderr
     assert "by analysis 0.400 Mb/s takes a buffer of 14 packets" in done.stdout
     assert "verdict: take " in done.stdout
     assert "verdict: a connection that asks for 0.400 Mb/s is to be refused" in done.stdout
