@@ -132,7 +132,7 @@ def _router(port: str, told: str, ecn: str, *linux: str) -> None:
     route = _must("ip", "-o", "route", "show", "default").split()
     device = route[route.index("dev") + 1]
     address = json.loads(_must("ip", "-json", "address", "show", "dev", device))[0]["addr_info"][0]["local"]
-    client = f"varicap-client-{os.getpid()}"
+    client = f"varicap-client-{port}"  # its own process is the second of any router
     _must("ip", "netns", "add", client)
     try:
         # The client takes the address of this namespace, which passes on what comes for it and answers for all others.
