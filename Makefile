@@ -150,8 +150,8 @@ test-rust: $(FEATURES)
 test-python: $(ANY) $(DEV_PACKAGES) $(BROWSER)
 	$(BIN)/python -m pytest --quiet --numprocesses auto --dist worksteal -m "not real_time$(if $(GRIDS),, and not grid)"
 
-# The longest first: workers take one test after the other.
-REAL_TIME = $$(grep -lw real_time tests/test_*.py | sort -r)
+# The longest first, and those that take an instant at the end: workers take one test after the other.
+REAL_TIME = tests/test_validate.py tests/test_bpf.py $$(grep -lw real_time tests/test_*.py)
 
 test-real-time: $(ANY) $(DEV_PACKAGES)
 	$(BIN)/python -m pytest --quiet --numprocesses auto --maxschedchunk 1 -m "real_time and not alone" $(REAL_TIME)
