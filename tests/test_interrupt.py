@@ -74,7 +74,7 @@ def test_whenever_it_comes_our_code_is_in_no_traceback(tmp_path: Path, after_s: 
 @pytest.mark.slow
 def test_a_sweep_reports_what_is_kept_and_goes_on(tmp_path: Path, cli: Cli) -> None:
     study = tmp_path / "study"
-    command = ["sweep", FIXED, "--seeds", "300", "--set", "duration='400 s'", "--no-plot", "-o", str(study), "-j", "2"]
+    command = ["sweep", FIXED, "--seeds", "300", "--set", "duration='150 s'", "--no-plot", "-o", str(study), "-j", "1"]
     with start(tmp_path, *command) as process:
         while not list(study.glob("parts/*.arrow")):
             assert process.poll() is None
