@@ -22,6 +22,7 @@ and this minimum is what EFFCAP feeds back.  Source: [abr, §IV, eqs. (23) to (2
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, Self, TypeAlias
 
 import numpy as np
@@ -84,7 +85,7 @@ class SlottedChain:
         change = 1 / mean_slots if law == "reciprocal" else -math.expm1(-1 / mean_slots)
         return cls(np.array([high, low]), np.array([[1 - change, change], [change, 1 - change]]))
 
-    @property
+    @cached_property
     def mean(self) -> float:
         """Mean capacity per slot."""
         return float(markov.stationary(self.transition) @ self.capacity)

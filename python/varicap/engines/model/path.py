@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import varicap._core as _core
@@ -41,7 +42,7 @@ class FlowPath:
         """The flow's name in results."""
         return str(self.flow["name"])
 
-    @property
+    @cached_property
     def tcp(self) -> Mapping[str, Any]:
         """The connection's options; empty for datagrams."""
         return dict(self.flow.get("tcp") or {})
@@ -51,7 +52,7 @@ class FlowPath:
         """How long a run measures [s]."""
         return self.duration_s - self.warmup_s
 
-    @property
+    @cached_property
     def bottlenecks(self) -> tuple[Mapping[str, Any], ...]:
         """The links to the receiver that have a finite capacity."""
         return tuple(link for link in self.links if link["mean_bps"] is not None)
