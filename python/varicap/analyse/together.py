@@ -21,9 +21,16 @@ Computation: TypeAlias = Generator[Wanted, Any, Found]
 
 def alone(computation: Computation[Found]) -> Found:
     """What a computation finds; raises what it raises."""
-    (found,) = run([computation])
-    if isinstance(found, ValueError):
-        raise found
+    return all_of([computation])[0]
+
+
+def all_of(computations: Sequence[Computation[Found]]) -> list[Found]:
+    """What each of these computations finds, in their order; raises what the first of them raises that fails."""
+    found = []
+    for one in run(computations):
+        if isinstance(one, ValueError):
+            raise one
+        found.append(one)
     return found
 
 

@@ -20,9 +20,9 @@ from math import inf, log
 import numpy as np
 from numpy.typing import NDArray
 
+from varicap.analyse import together
 from varicap.analyse.models import wireless_queue
 from varicap.analyse.models.wireless_channel import Slot
-from varicap.analyse.together import Computation
 
 Array = NDArray[np.float64]
 
@@ -127,26 +127,49 @@ def estimate(parameters: Parameters) -> Result:
 
 def estimate_all(parameters: Sequence[Parameters]) -> list[Result]:
     """The throughputs over several links, solved together where their channels have two states."""
-    return [_result(one, load) for one, load in zip(parameters, _loads(parameters), strict=True)]
+    return together.all_of([solve(one) for one in parameters])
 
 
-def solve(parameters: Parameters) -> Computation[Result]:
+def solve(parameters: Parameters) -> together.Computation[Result]:
     """`estimate` as a computation, many of which `varicap.analyse.together.run` solves at once."""
-    return _result(parameters, (yield _loads, parameters))
+    load = yield _loads, parameters
+    if not load > 0:
+        raise ValueError(
+            f"no load is so small that a buffer of {parameters.buffer_frames} frames loses as little as TCP bears"
+        )
+    return _result(parameters, load, (yield _overflows, (parameters, load)))
 
 
-def _loads(parameters: Sequence[Parameters]) -> list[float]:
+def _loads(links: Sequence[Parameters]) -> list[float]:
     """The largest tolerated load of each link."""
-    loads: dict[int, float] = {}
-    together: dict[int, list[int]] = {}
-    for index, one in enumerate(parameters):
-        if one.slot.good_bad is None:
-            loads[index] = _largest_load(one)
-        else:
-            together.setdefault(one.segments, []).append(index)
-    for indices in together.values():
-        loads |= zip(indices, _largest_loads([parameters[index] for index in indices]), strict=True)
-    return [loads[index] for index in range(len(parameters))]
+    found: dict[int, float] = {}
+    for some in _alike(links):
+        those = [links[number] for number in some]
+        loads = [_largest_load(those[0])] if those[0].slot.good_bad is None else _largest_loads(those)
+        found |= zip(some, loads, strict=True)
+    return [found[number] for number in range(len(links))]
+
+
+def _overflows(loaded: Sequence[tuple[Parameters, float]]) -> list[float]:
+    """The overflow probability of each link at its load."""
+    found: dict[int, float] = {}
+    for some in _alike([link for link, _ in loaded]):
+        those, loads = zip(*(loaded[number] for number in some), strict=True)
+        if those[0].slot.good_bad is None:
+            found[some[0]] = _overflow(those[0], loads[0])
+            continue
+        slots, buffers = [one.slot for one in those], [one.buffer_frames for one in those]
+        lost = wireless_queue.overflow_of(slots, np.array(loads)[:, None], those[0].segments, buffers)
+        found |= zip(some, lost[:, 0].tolist(), strict=True)
+    return [found[number] for number in range(len(loaded))]
+
+
+def _alike(links: Sequence[Parameters]) -> list[list[int]]:
+    """The numbers of links that are solved at once: of two states, with as many segments; others one by one."""
+    found: dict[tuple[int, int | None], list[int]] = {}
+    for number, one in enumerate(links):
+        found.setdefault((one.segments, number if one.slot.good_bad is None else None), []).append(number)
+    return list(found.values())
 
 
 def _largest_loads(links: Sequence[Parameters]) -> list[float]:
@@ -196,11 +219,7 @@ def _overflow(link: Parameters, load: float) -> float:
     return float(wireless_queue.overflow(link.slot, load, link.segments, link.buffer_frames))
 
 
-def _result(parameters: Parameters, load: float) -> Result:
-    if not load > 0:
-        raise ValueError(
-            f"no load is so small that a buffer of {parameters.buffer_frames} frames loses as little as TCP bears"
-        )
+def _result(parameters: Parameters, load: float, lost: float) -> Result:
     effective = load / parameters.slot_s
     return Result(
         arrivals=load,
@@ -208,7 +227,7 @@ def _result(parameters: Parameters, load: float) -> Result:
         throughput_pps=SHARE_OF_CAPACITY * effective,
         utilisation=SHARE_OF_CAPACITY * parameters.segments * load,
         output=parameters.slot.success,
-        loss_probability=_overflow(parameters, load),
+        loss_probability=lost,
         validity=tuple(_strained(parameters, load)),
     )
 
