@@ -105,37 +105,38 @@ def solve_reno(parameters: Parameters) -> together.Computation[float]:
     room, states = parameters.waiting_packets, len(rates)
     grain = max(1.0, (float(rates.max()) + room + 2) / _MOST_LEVELS)
     levels = int(np.ceil((float(rates.max()) + room + 2) / grain)) + 2
-    place = np.arange(levels)
-    window = (place + 1) * grain
+    window = np.arange(1, levels + 1) * grain
     until = _Hearing(rates, changes, room, window)
-    reward, slots = np.zeros((2, states * levels))
-    branches: list[tuple[Any, Any, Any]] = []
+    grows = np.minimum(1, np.minimum(window, rates[:, None]) / window / grain / parameters.rounds_per_packet)
+    # Ways by the state before, the level, the state after, and whether the window grows.
+    ways = changes[:, None, :, None] * np.stack([1 - grows, grows], axis=-1)[:, :, None, :]
+    before, level, after, growth = np.nonzero(ways)
+    chance, source = ways[before, level, after, growth], before * levels + level
+    to = window[level] + growth * grain
+    goes_on = to - rates[after] <= room
+    lost = np.flatnonzero(~goes_on)
+    hearing = np.minimum(level + growth, levels - 1)[lost], after[lost]
+    served, lasts = np.minimum(to, rates[after]), np.ones(to.size)
+    served[lost] += until.served[hearing]
+    lasts[lost] += until.slots[hearing]
+    reward, slots = (np.bincount(source, chance * column, minlength=states * levels) for column in (served, lasts))
 
-    def lead(source: NDArray[np.int64], state: int, to: Any, chance: Any) -> None:
-        """Branches to a window between two levels: to each by its nearness."""
-        at = np.clip(to / grain - 1, 0, levels - 1)
-        low = np.floor(at).astype(np.int64)
-        branches.append((source, state * levels + low, chance * (1 - (at - low))))
-        branches.append((source, state * levels + np.minimum(low + 1, levels - 1), chance * (at - low)))
-
-    for s in range(states):
-        source = s * levels + place
-        grows = np.minimum(1, np.minimum(window, rates[s]) / window / grain / parameters.rounds_per_packet)
-        for r in map(int, np.flatnonzero(changes[s])):
-            for step, share in ((1, grows), (0, 1 - grows)):
-                to, chance = window + step * grain, changes[s, r] * share
-                reward[source] += chance * np.minimum(to, rates[r])
-                slots[source] += chance
-                goes_on = to - rates[r] <= room
-                lead(source[goes_on], r, to[goes_on], chance[goes_on])
-                lost = np.flatnonzero(~goes_on)
-                at, chance = np.minimum(lost + step, levels - 1), chance[lost]
-                reward[source[lost]] += chance * until.served[at, r]
-                slots[source[lost]] += chance * until.slots[at, r]
-                for then in range(states):
-                    lead(source[lost], then, np.maximum(window[at] / 2, 1), chance * until.state[at, r, then])
-    source, target, weight = (np.concatenate(column) for column in zip(*branches, strict=True))
-    share = yield markov.stationary_all, markov.matrix(reward.size, source, target, weight)
+    leaves = np.concatenate([source[goes_on], np.repeat(source[lost], states)])
+    enters = np.concatenate([after[goes_on], np.tile(np.arange(states), lost.size)])
+    halved = np.repeat(np.maximum(window[hearing[0]] / 2, 1), states)
+    weight = np.concatenate([chance[goes_on], (chance[lost, None] * until.state[hearing]).ravel()])
+    # A window between two levels leads to each by its nearness.
+    at = np.clip(np.concatenate([to[goes_on], halved]) / grain - 1, 0, levels - 1)
+    low = np.floor(at).astype(np.int64)
+    share = yield (
+        markov.stationary_all,
+        markov.matrix(
+            reward.size,
+            np.concatenate([leaves, leaves]),
+            np.concatenate([enters * levels + low, enters * levels + np.minimum(low + 1, levels - 1)]),
+            np.concatenate([weight * (1 - (at - low)), weight * (at - low)]),
+        ),
+    )
     return float(share @ reward / (share @ slots)) / parameters.capacity.mean
 
 
