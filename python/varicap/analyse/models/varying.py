@@ -199,27 +199,29 @@ def solve_ratcp(
     most = max(_FEWEST_LEVELS, min(_MOST_LEVELS, _MOST_STATES // states))
     grain = max(1.0, float(limits.max()) / most)
     levels = int(np.ceil(float(limits.max()) / grain)) + 1
-    place = np.arange(levels)
-    reward = np.zeros(states * levels)
     odd = (packets_per_ack - 1) / 2
-    branches: list[tuple[Any, Any, Any]] = []
-    for s in range(states):
-        source = s * levels + place
-        window = np.minimum((place + 1) * grain, limits[s])
-        grows = np.minimum(1, np.minimum(window, rates[s]) / window / grain / parameters.rounds_per_packet)
-        for to, share in ((np.minimum(window + grain, limits[s]), grows), (window, 1 - grows)):
-            at = np.clip(to / grain - 1, 0, levels - 1)
-            low = np.floor(at + _ROUNDING).astype(np.int64)
-            high = np.minimum(low + 1, levels - 1)
-            near = np.maximum(at - low, 0.0)
-            for r in map(int, np.flatnonzero(changes[s])):
-                chance = changes[s, r] * share
-                under_way = np.maximum(to - odd, 0) * rates[r] / (rates[r] + packets_per_ack)
-                reward[source] += chance * np.minimum(under_way, rates[r])
-                branches.append((source, r * levels + low, chance * (1 - near)))
-                branches.append((source, r * levels + high, chance * near))
-    source, target, weight = (np.concatenate(column) for column in zip(*branches, strict=True))
-    share = yield markov.stationary_all, markov.matrix(reward.size, source, target, weight)
+    limit = limits[:, None]
+    window = np.minimum(np.arange(1, levels + 1) * grain, limit)
+    grows = np.minimum(1, np.minimum(window, rates[:, None]) / window / grain / parameters.rounds_per_packet)
+    # Ways by the state before, the level, the state after, and whether the window grows.
+    ways = changes[:, None, :, None] * np.stack([1 - grows, grows], axis=-1)[:, :, None, :]
+    before, level, after, growth = np.nonzero(ways)
+    chance, source = ways[before, level, after, growth], before * levels + level
+    to = np.stack([window, np.minimum(window + grain, limit)], axis=-1)[before, level, growth]
+    under_way = np.maximum(to - odd, 0) * rates[after] / (rates[after] + packets_per_ack)
+    reward = np.bincount(source, chance * np.minimum(under_way, rates[after]), minlength=states * levels)
+    at = np.clip(to / grain - 1, 0, levels - 1)
+    low = np.floor(at + _ROUNDING).astype(np.int64)
+    near = np.maximum(at - low, 0.0)
+    share = yield (
+        markov.stationary_all,
+        markov.matrix(
+            reward.size,
+            np.concatenate([source, source]),
+            np.concatenate([after * levels + low, after * levels + np.minimum(low + 1, levels - 1)]),
+            np.concatenate([chance * (1 - near), chance * near]),
+        ),
+    )
     return float(share @ reward) / link.capacity.mean
 
 
