@@ -11,12 +11,12 @@ from varicap.analyse.models import abr, abr_chain
 
 
 def walk(states: int, chains: int, rng: np.random.Generator) -> tuple[censored.Branches, Any]:
-    """A ring of states with shortcuts, some of which some chains do not take, and branches that repeat."""
+    """A ring of states with shortcuts, some of which every third chain does not take, and branches that repeat."""
     ways = 4
     source = np.repeat(np.arange(states), ways)
     target = rng.integers(0, states, (states, ways))
     target[:, 0] = (np.arange(states) + 1) % states
-    chances = rng.random((states, ways, chains)) * (rng.random((states, ways, chains)) < 0.7)
+    chances = rng.random((states, ways, chains)) * (rng.random((states, ways, 3)) < 0.7)[..., np.arange(chains) % 3]
     chances[:, 0] += 1e-3
     chances /= chances.sum(axis=1, keepdims=True)
     return censored.Branches(states, source, target.ravel()), chances.reshape(-1, chains)

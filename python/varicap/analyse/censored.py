@@ -75,16 +75,19 @@ class Branches:
         """
         if chances.shape[1] < _FEW:
             return self._one_by_one(chances)
-        entries = np.add.reduceat(chances[self._order], self._first, axis=0)
+        entries = _summed(chances[self._order], self._first)
         found: dict[int, Found | ValueError] = {}
         found.update(self._mistakes(entries))
         members: dict[int, Mask] = {}
-        for number in range(chances.shape[1]):
+        alike: dict[bytes, list[int]] = {}
+        for number, positive in enumerate(np.ascontiguousarray((entries > 0).T)):
             if number not in found:
-                try:
-                    members[number] = self._members(entries[:, number] > 0)
-                except ValueError as error:
-                    found[number] = error
+                alike.setdefault(positive.tobytes(), []).append(number)
+        for pattern, those in alike.items():
+            try:
+                members |= dict.fromkeys(those, self._members(np.frombuffer(pattern, dtype=bool)))
+            except ValueError as error:
+                found |= dict.fromkeys(those, error)
         while members:
             # The state that is left must recur in all of them.
             root = int(np.sum(list(members.values()), axis=0).argmax())
@@ -103,7 +106,7 @@ class Branches:
 
     def _mistakes(self, entries: Array) -> Iterator[tuple[int, ValueError]]:
         """The chains whose probabilities are none."""
-        sums = np.add.reduceat(entries, self._row, axis=0)
+        sums = _summed(entries, self._row)
         valid = np.isfinite(entries).all(axis=0) & (entries >= 0).all(axis=0)
         valid &= (np.abs(sums - 1) <= markov.ROW_SUM_ERROR).all(axis=0)
         for number in np.flatnonzero(~valid).tolist():
@@ -124,7 +127,9 @@ class Branches:
 
     def _solved(self, entries: Array, members: Mapping[int, Mask], root: int, numbers: Sequence[int]) -> list[Found]:
         """The long run of the chains of these numbers, by the states that recur in each, of which the root is one."""
-        entries, inside = entries[:, numbers], np.array([members[number] for number in numbers]).T
+        if list(numbers) != list(range(entries.shape[1])):
+            entries = entries[:, numbers]
+        inside = np.stack([members[number] for number in numbers], axis=1)
         used = (inside[self._leaves] & (entries > 0)).any(axis=1)
         leads = np.zeros((self.states, self.states), dtype=bool)
         leads[self._leaves[used], self._enters[used]] = True
@@ -180,6 +185,16 @@ class Branches:
     @cached_property
     def _column(self) -> Index:
         return np.searchsorted(self._enters[self._by_target], self._entered)
+
+
+def _summed(rows: Array, first: Index) -> Array:
+    """The sums of the rows from each of the first ones to the next; along this axis `np.add.reduceat` takes longer."""
+    counts = np.diff(first, append=len(rows))
+    found = rows[first]
+    for nth in range(1, int(counts.max())):
+        those = np.flatnonzero(counts > nth)
+        found[those] += rows[first[those] + nth]
+    return found
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
