@@ -6,7 +6,7 @@ one that all of them do, without being entered, so that `varicap.analyse.censore
 """
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from math import prod
@@ -29,6 +29,8 @@ MAX_STATES: Final = 400_000
 _MOST_KEPT: Final = 4_000_000
 """Branches of the chains that are kept for other capacities, forty bytes each."""
 _kept: "OrderedDict[Key, Chain]" = OrderedDict()
+_FIRST: Final = 8
+"""Paths that are followed at once before it is known how many states they have."""
 _TOGETHER: Final = 100_000
 """States of several paths that are followed at once: there is little to gain beyond, and memory is needed for each."""
 _UNLIKE: Final = 2
@@ -179,19 +181,24 @@ class _Union:
         root = int(common[0])
         ends = np.cumsum([chain.reward.size for chain in chains])
         places = {id(chain): one for chain, one in zip(chains, np.split(place, ends[:-1]), strict=True)}
-        missing = np.flatnonzero(reached < len(chains)) * size + root
-        codes = [places[id(chain)][chain.source] * size + places[id(chain)][chain.target] for chain in chains]
-        return cls(size=size, root=root, place=places, codes=np.unique(np.concatenate([missing, *codes])))
+        leads = np.zeros((size, size), dtype=bool)
+        leads[reached < len(chains), root] = True
+        for chain in chains:
+            leads[places[id(chain)][chain.source], places[id(chain)][chain.target]] = True
+        return cls(size=size, root=root, place=places, codes=np.flatnonzero(leads))
 
     def stationary_all(self, chains: Sequence[Chain], capacities: Sequence[Array]) -> list[censored.Found | ValueError]:
         """The long run of each of these chains, by its own states."""
         chances = np.zeros((self.codes.size, len(chains)))
+        number_of = np.zeros((self.size, self.size), dtype=np.intp)
+        number_of.flat[self.codes] = np.arange(self.codes.size)
         for number, (chain, capacity) in enumerate(zip(chains, capacities, strict=True)):
             place = self.place[id(chain)]
-            at = np.searchsorted(self.codes, place[chain.source] * self.size + place[chain.target])
-            chances[:, number] = np.bincount(at, chain.chances(capacity[None])[:, 0], minlength=self.codes.size)
-            missing = np.setdiff1d(np.arange(self.size), place) * self.size + self.root
-            chances[np.searchsorted(self.codes, missing), number] = 1
+            branch = number_of[place[chain.source], place[chain.target]]
+            chances[:, number] = np.bincount(branch, chain.chances(capacity[None])[:, 0], minlength=self.codes.size)
+            missing = np.ones(self.size, dtype=bool)
+            missing[place] = False
+            chances[number_of[missing, self.root], number] = 1
         branches = censored.Branches(self.size, *np.divmod(self.codes, self.size))
         return [
             one if isinstance(one, ValueError) else replace(one, shares=one.shares[self.place[id(chain)]])
@@ -236,28 +243,29 @@ def explored(keys: Sequence[Key]) -> Iterator[tuple[Key, Chain | ValueError]]:
     alike: dict[tuple[int, bool], list[Key]] = {}
     for key in keys:
         if key in _kept:
-            yield key, _keep(key, _kept[key])
+            _kept.move_to_end(key)
+            yield key, _kept[key]
         else:
             alike.setdefault((len(key[0].service), bool(key[0].rate_window)), []).append(key)
     for those in alike.values():
-        for key, chain in _each_explored(those):
-            yield key, chain if isinstance(chain, ValueError) else _keep(key, chain)
+        for found in _each_explored(those):
+            _keep(found)
+            yield from found.items()
 
 
-def _keep(key: Key, chain: Chain) -> Chain:
-    _kept[key] = chain
-    _kept.move_to_end(key)
-    while len(_kept) > 1 and sum(one.chance.size for one in _kept.values()) > _MOST_KEPT:
-        _kept.popitem(last=False)
-    return chain
+def _keep(found: Mapping[Key, Chain | ValueError]) -> None:
+    _kept.update((key, chain) for key, chain in found.items() if isinstance(chain, Chain))
+    branches = sum(chain.chance.size for chain in _kept.values())
+    while len(_kept) > 1 and branches > _MOST_KEPT:
+        branches -= _kept.popitem(last=False)[1].chance.size
 
 
-def _each_explored(keys: Sequence[Key]) -> Iterator[tuple[Key, Chain | ValueError]]:
+def _each_explored(keys: Sequence[Key]) -> Iterator[dict[Key, Chain | ValueError]]:
     """The chain of each path that `Paths` takes: of twice as many at once each time, as long as they are not too many.
 
     How many states a chain has is known when all are found.  The paths after one are mostly like it.
     """
-    at_once, left = 1, keys
+    at_once, left = _FIRST, keys
     while left:
         those = left[:at_once]
         chains: Sequence[Chain | ValueError]
@@ -271,7 +279,7 @@ def _each_explored(keys: Sequence[Key]) -> Iterator[tuple[Key, Chain | ValueErro
         left = left[len(those) :]
         largest = max(chain.reward.size if isinstance(chain, Chain) else MAX_STATES for chain in chains)
         at_once = max(1, min(2 * at_once, _TOGETHER // largest))
-        yield from zip(those, chains, strict=True)
+        yield dict(zip(those, chains, strict=True))
 
 
 def _explored(several: Sequence[Key]) -> list[Chain]:

@@ -90,8 +90,9 @@ class Slots:
         if released:
             first = self._first_loss(released, drift)
             fails = running & (first < acks)
-            self._lose(fails, first, released, drift)
-            running &= ~fails
+            if fails.any():
+                self._lose(fails, first, released, drift)
+                running &= ~fails
         last = np.maximum(0.0, self.work + (acks - 1) * drift) + released * self.service
         self._after = np.where(running, last, self._after)
         self._since = np.where(running, self._since + acks * self.spacing, self._since)
