@@ -35,6 +35,8 @@ _TOGETHER: Final = 100_000
 """States of several paths that are followed at once: there is little to gain beyond, and memory is needed for each."""
 _UNLIKE: Final = 2
 """Chains are alike if all their states are at most so many times those of one."""
+_PAIR: Final = 2
+"""Chains, which are solved one by one: to find an order in all their states takes longer."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -134,19 +136,19 @@ def solve_all(several: Sequence[Wanted]) -> list[Solution | ValueError]:
 
 
 def _stationary_all(chains: Sequence[Chain], capacities: Sequence[Array]) -> Sequence[censored.Found | ValueError]:
-    """The long run of each of several small chains."""
-    first = chains[0]
-    different = list({id(chain): chain for chain in chains}.values())
+    """The long run of each of several small chains: as one if they are alike, else of smaller and larger ones apart."""
+    different = sorted({id(chain): chain for chain in chains}.values(), key=lambda chain: chain.reward.size)
     if len(different) == 1:
-        return first.branches.stationary_all(first.chances(np.array(capacities)))
-    union = _Union.of(different)
+        return chains[0].branches.stationary_all(chains[0].chances(np.array(capacities)))
+    union = _Union.of(different) if len(different) > _PAIR else None
     if union is not None:
         return union.stationary_all(chains, capacities)
+    smaller = {id(chain) for chain in different[: len(different) // 2]}
     found: dict[int, censored.Found | ValueError] = {}
-    for chain in different:
-        those = [number for number, one in enumerate(chains) if one is chain]
-        chances = chain.chances(np.array([capacities[number] for number in those]))
-        found |= zip(those, chain.branches.stationary_all(chances), strict=True)
+    for is_smaller in (True, False):
+        those = [number for number, chain in enumerate(chains) if (id(chain) in smaller) == is_smaller]
+        solved = _stationary_all([chains[number] for number in those], [capacities[number] for number in those])
+        found |= zip(those, solved, strict=True)
     return [found[number] for number in range(len(chains))]
 
 
