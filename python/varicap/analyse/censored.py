@@ -236,26 +236,9 @@ def _planned(states: int, leads: bytes, recurrent: bytes, root: int) -> _Plan:
 def _plan(leads: Mask, recurrent: Index, root: int) -> _Plan:
     np.fill_diagonal(leads, False)
     adjacent = leads.copy()  # which become adjacent at any time
-    ways_in, ways_out = leads.sum(axis=0), leads.sum(axis=1)
-    ways = np.full(len(leads), np.iinfo(np.int64).max)
-    free = np.isin(np.arange(len(leads)), recurrent) & (np.arange(len(leads)) != root)
-    ways[free] = (ways_in * ways_out)[free]
-    order: list[tuple[int, Index, Index]] = []
-    for left in range(recurrent.size, 1, -1):
-        state = int(ways.argmin())
-        if ways[state] * _DENSE > left**2:
-            break
-        before, after = np.flatnonzero(leads[:, state]), np.flatnonzero(leads[state])
-        order.append((state, before, after))
-        leads[np.ix_(before, after)] = True
-        leads[before, before] = False
-        adjacent[np.ix_(before, after)] = True
-        leads[state], leads[:, state], free[state] = False, False, False
-        ways_out[before], ways_in[after] = leads[before].sum(axis=1), leads[:, after].sum(axis=0)
-        ways[state] = np.iinfo(np.int64).max
-        near = np.union1d(before, after)
-        near = near[free[near]]
-        ways[near] = ways_in[near] * ways_out[near]
+    order, left = _ordered(leads, recurrent, root)
+    for _, before, after in order:
+        adjacent[before[:, None], after] = True
     np.fill_diagonal(adjacent, False)
     count = int(np.count_nonzero(adjacent))
     place = np.full(leads.shape, count)
@@ -271,12 +254,49 @@ def _plan(leads: Mask, recurrent: Index, root: int) -> _Plan:
                 before=before,
                 into=place[before, state],
                 out=place[state, after],
-                through=to[np.ix_(before, after)].ravel(),
+                through=to[before[:, None], after].ravel(),
             )
             for state, before, after in order
         ),
-        left=np.append(root, np.flatnonzero(free)),
+        left=np.append(root, left),
     )
+
+
+def _ordered(leads: Mask, recurrent: Index, root: int) -> tuple[list[tuple[int, Index, Index]], Index]:
+    """The states that are censored, in order, with those that then lead to each and those that it leads to.
+
+    Also the states that are left besides the root, where they are so few that all lead to all.
+    """
+    into, out = ([set[int]() for _ in leads] for _ in range(2))
+    for source, target in np.argwhere(leads).tolist():
+        out[source].add(target)
+        into[target].add(source)
+    ways = np.full(len(leads), np.iinfo(np.int64).max)
+    free = set(map(int, recurrent)) - {root}
+    for state in free:
+        ways[state] = len(into[state]) * len(out[state])
+    order: list[tuple[int, Index, Index]] = []
+    for left in range(recurrent.size, 1, -1):
+        state = int(ways.argmin())
+        if ways[state] * _DENSE > left**2:
+            break
+        free.remove(state)
+        ways[state] = np.iinfo(np.int64).max
+        before, after = into[state], out[state]
+        order.append((state, _ascending(before), _ascending(after)))
+        for one in before:
+            out[one] |= after
+            out[one] -= {one, state}
+        for one in after:
+            into[one] |= before
+            into[one] -= {one, state}
+        for one in (before | after) & free:
+            ways[one] = len(into[one]) * len(out[one])
+    return order, _ascending(free)
+
+
+def _ascending(states: set[int]) -> Index:
+    return np.array(sorted(states), dtype=np.intp)
 
 
 def _censor(plan: _Plan, values: Array, recurs: Mask) -> Array:

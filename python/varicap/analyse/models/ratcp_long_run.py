@@ -9,8 +9,9 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from itertools import pairwise
 from math import prod
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -290,7 +291,8 @@ def _explored(several: Sequence[Key]) -> list[Chain]:
     code = _Code(paths)
     known = code.pack(ratcp_chain.first(paths))
     frontier = known
-    waves = []
+    waves: list[tuple[Any, Any]] = []
+    seen = 0  # states of the waves before
     while frontier.size:
         states = code.unpack(frontier)
         branches = ratcp_chain.follow(paths, states)
@@ -301,7 +303,8 @@ def _explored(several: Sequence[Key]) -> list[Chain]:
             np.bincount(branches.source, branches.chance * column, minlength=frontier.size)
             for column in (branches.reward, branches.lost)
         ]
-        waves.append(((frontier, *means), (frontier[source], target, branches.chance[branch], steps)))
+        waves.append(((frontier, *means), (seen + source, target, branches.chance[branch], steps)))
+        seen += frontier.size
         frontier = exploring.unseen(target, known)
         known = exploring.joined(known, frontier)
         _refuse(several, np.bincount(code.path(known)))
@@ -310,7 +313,10 @@ def _explored(several: Sequence[Key]) -> list[Chain]:
         np.concatenate(column, axis=-1) for column in zip(*(wave[1] for wave in waves), strict=True)
     )
     rank = np.argsort(order)
-    return list(_by_path(code, known, (source, target, chance, steps), (reward[rank], loss[rank])))
+    place = np.empty_like(rank)
+    place[rank] = np.arange(rank.size)
+    ways = place[source], np.searchsorted(known, target), chance, steps
+    return list(_by_path(code, known, ways, (reward[rank], loss[rank])))
 
 
 def _refuse(several: Sequence[Key], counts: Counts) -> None:
@@ -328,17 +334,22 @@ def _refuse(several: Sequence[Key], counts: Counts) -> None:
 
 
 def _by_path(
-    code: "_Code", known: Counts, branches: tuple[Counts, Counts, Array, Counts], means: tuple[Array, Array]
+    code: "_Code",
+    known: Counts,
+    branches: tuple[NDArray[np.intp], NDArray[np.intp], Array, Counts],
+    means: tuple[Array, Array],
 ) -> Iterator[Chain]:
     """The chain of each path, whose states follow each other among those of all."""
     states, (source, target, chance, steps) = code.unpack(known), branches
-    of = code.path(source)
-    for number in range(code.paths):
-        inside, those = np.flatnonzero(states.path == number), np.flatnonzero(of == number)
+    ends = np.searchsorted(states.path, np.arange(code.paths + 1))
+    of = states.path[source]
+    branches_of = np.split(np.argsort(of, kind="stable"), np.cumsum(np.bincount(of, minlength=code.paths))[:-1])
+    for (begin, end), those in zip(pairwise(ends.tolist()), branches_of, strict=True):
+        inside = np.arange(begin, end)
         yield Chain(
             states=states[inside],
-            source=np.searchsorted(known[inside], source[those]),
-            target=np.searchsorted(known[inside], target[those]),
+            source=source[those] - begin,
+            target=target[those] - begin,
             chance=chance[those],
             steps=steps[:, those],
             reward=means[0][inside],
