@@ -314,11 +314,11 @@ def _next_pairs(path: Path, pair: Counts, steps: Counts) -> tuple[NDArray[np.int
 
 
 def _window(path: Path, a: Counts, b: Counts, d: Counts) -> tuple[NDArray[np.intp], Counts, Array]:
-    """Growth of cwnd: Binomial(d, 1 / w), up to the largest window.  Returns state, growth and probability."""
+    """Growth of cwnd: Binomial(d, 1 / w), up to the largest window.  State, growth (ascending) and probability."""
     window = np.maximum(a + b + d, 1)
-    chance = growths(d, 1.0 / window, np.minimum(d, path.max_window - window))
-    part, growth = np.nonzero(chance)
-    return part, growth, chance[part, growth]
+    chance = growths(d, 1.0 / window, np.minimum(d, path.max_window - window)).T
+    growth, part = np.nonzero(chance)
+    return part, growth, chance[growth, part]
 
 
 def _carried(path: Path, share: Array) -> tuple[Array, Array]:

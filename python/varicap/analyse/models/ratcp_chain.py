@@ -170,8 +170,9 @@ def _avoid(paths: Paths, states: States) -> Branches:
     acks = np.maximum(0, states.delay - surplus)  # case 1 if there are none
     ceiling = np.where(paths.clip_at_ack[states.path], rate_window - window, acks)
     growth_chance = growths(acks, paths.growth[states.path] / window, np.minimum(ceiling, acks))
-    chance = _phases(paths, states)[:, :, None] * growth_chance[:, None, :]
-    part, phase, growth = np.nonzero(chance)
+    # By their growth first, which `Slots.avoid` wants to ascend.
+    chance = growth_chance.T[:, :, None] * _phases(paths, states)
+    growth, part, phase = np.nonzero(chance)
 
     now = states[part]
     slots = _slots(paths, now, phase)
@@ -180,7 +181,7 @@ def _avoid(paths: Paths, states: States) -> Branches:
     backlog = slots.backlog(paths.slot[now.path])
     return Branches(
         source=part,
-        chance=chance[part, phase, growth],
+        chance=chance[growth, part, phase],
         reward=(now.delay + np.where(slots.lost, now.backlog + slots.admitted, 0)).astype(float),
         lost=slots.lost,
         kind=np.where(slots.lost, LOST, AVOIDANCE),

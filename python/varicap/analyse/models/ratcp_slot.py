@@ -14,6 +14,7 @@ Times are in transmission times of a packet at full capacity: the slot lasts C D
 with m' the sessions one slot ago, ``service`` m + 1 with the current ones.
 """
 
+from copy import copy
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -94,9 +95,9 @@ class Slots:
                 self._lose(fails, first, released, drift)
                 running &= ~fails
         last = np.maximum(0.0, self.work + (acks - 1) * drift) + released * self.service
-        self._after = np.where(running, last, self._after)
-        self._since = np.where(running, self._since + acks * self.spacing, self._since)
-        self.work = np.where(running, np.maximum(0.0, self.work + acks * drift), self.work)
+        np.copyto(self._after, last, where=running)
+        np.copyto(self._since, self._since + acks * self.spacing, where=running)
+        np.copyto(self.work, np.maximum(0.0, self.work + acks * drift), where=running)
         self.admitted += np.where(running, acks * released, 0)
         if released == 2:
             self.growth += np.where(running, acks, 0)
@@ -104,16 +105,28 @@ class Slots:
     def avoid(self, acks: Counts, growth: Counts) -> None:
         """Processes `acks` acknowledgements of congestion avoidance, over which cwnd grows evenly by `growth`.
 
-        Growth j of N happens at acknowledgement ceil(j acks / (N + 1)), which then releases two packets.
+        Growth j of N happens at acknowledgement ceil(j acks / (N + 1)), which then releases two packets.  The growth
+        is ascending from slot to slot, so that those that grow further are the last ones.
         """
+        if (np.diff(growth) < 0).any():
+            raise AssertionError("the growth of the slots does not ascend")
         done = np.zeros_like(acks)
         for nth in range(1, int(growth.max(initial=0)) + 1):
-            grows = nth <= growth
-            place = np.where(grows, -(-nth * acks // (growth + 1)), done)
-            self.run(np.maximum(place - done - 1, 0), 1)
-            self.run(grows.astype(np.int64), 2)
-            done = place
+            begin = int(np.searchsorted(growth, nth))
+            place = -(-nth * acks[begin:] // (growth[begin:] + 1))
+            growing = self._from(begin)
+            growing.run(place - done[begin:] - 1, 1)
+            growing.run(np.ones_like(place), 2)
+            done[begin:] = place
         self.run(acks - done, 1)
+
+    def _from(self, begin: int) -> "Slots":
+        """The slots from this one on, in the same arrays."""
+        found = copy(self)
+        for name, value in vars(self).items():
+            if isinstance(value, np.ndarray):
+                setattr(found, name, value[begin:])
+        return found
 
     def backlog(self, slot: float | Array) -> Counts:
         """Packets at the link at the end of the slot, for slots without a loss."""
