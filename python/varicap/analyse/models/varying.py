@@ -313,15 +313,14 @@ class _Cubic:
             if is_lost.any():
                 lost = self.there * is_lost
                 self.there = self.there - lost
-                at = np.clip((np.log(self.window) - self.lowest) * self.steepness, 0, _EPOCHS - 1)
-                low = np.minimum(at.astype(np.int64), _EPOCHS - 2)
-                half = np.where(self.window < self.origin, _EPOCHS, 0)
-                heard = _times(lost, after[left])
-                path, epoch = left[:, None], np.arange(2 * _EPOCHS)
-                for target, share in ((low, 1 - (at - low)), (low + 1, at - low)):
-                    jumps[:, :, path, epoch, half + target] += heard * share
-                slots[:, left] += _times(lost, slots_after[left])[:, 0]
-                served[:, left] += _times(lost, served_after[left])[:, 0]
+                path, epoch = np.nonzero(lost.any(axis=(0, 1)))
+                of, some = left[path], np.moveaxis(lost[:, :, path, epoch], 2, 0)
+                low, near = self._nearest(path, epoch)
+                heard = np.moveaxis(some @ after[of], 0, 2)
+                for target, share in ((low, 1 - near), (low + 1, near)):
+                    jumps[:, :, of, epoch, target] += heard * share
+                slots[:, of, epoch] += (some @ slots_after[of])[:, :, 0].T
+                served[:, of, epoch] += (some @ served_after[of])[:, :, 0].T
                 if self._drop(self.there.sum(axis=(0, 1)).max(axis=1) >= _LEFT):
                     break
         return [
@@ -336,6 +335,13 @@ class _Cubic:
         from_turning_s = slot * self.round_trip_s - self.turning_s
         wanted = np.maximum(self.origin + _CUBE * from_turning_s**3, self.friendly)
         self.window = np.clip(wanted, self.window, self.window * (1 + 0.5 / rounds))
+
+    def _nearest(self, path: NDArray[np.intp], epoch: NDArray[np.intp]) -> tuple[NDArray[np.int64], Array]:
+        """The epoch below a loss at each of these windows, and how near the next one is [1], shapes (windows,)."""
+        window = self.window[path, epoch]
+        at = np.clip((np.log(window) - self.lowest[path, 0]) * self.steepness[path, 0], 0, _EPOCHS - 1)
+        low = np.minimum(at.astype(np.int64), _EPOCHS - 2)
+        return low + np.where(window < self.origin[path, epoch], _EPOCHS, 0), at - low
 
     def _drop(self, stays: NDArray[np.bool_]) -> bool:
         """Goes on with these paths only; whether there is none."""
