@@ -46,7 +46,7 @@ _ROUNDING = 1e-9
 _EPOCHS = 40
 _ENTRIES = 2**24  # of matrices of CUBIC's epochs that are filled together: 128 MB
 _MOST_SLOTS = 20_000
-_LEFT = 1e-7
+_LEFT = 1e-14  # of an epoch, which the slots that are followed may leave
 _BETA, _CUBE = 0.7, 0.4  # RFC 9438 §4.6 and §5
 
 
@@ -279,6 +279,10 @@ class _Cubic:
         highest = [float(one.capacity.capacity.max()) + one.waiting_packets + 1 for one in several]
         levels = np.array([np.geomspace(2, high, _EPOCHS) for high in highest])
         self.lowest, self.steepness = np.log(levels[:, :1]), (_EPOCHS - 1) / np.log(levels[:, -1:] / levels[:, :1])
+        # No loss is at a smaller window than the slowest rate and the buffer hold, and no epoch below that comes again.
+        least = np.log(self.rates.min(axis=1, keepdims=True) + self.room)
+        self.first = min(int(((least - self.lowest) * self.steepness).min() - _ROUNDING), _EPOCHS - 2)
+        levels = levels[:, self.first :]
         # The second half of the epochs is of losses at a smaller window than the one before.
         self.origin = np.concatenate([levels, levels * (1 + _BETA) / 2], axis=1)
         self.window = np.maximum(np.concatenate([levels, levels], axis=1) * _BETA, 1.0)
@@ -293,15 +297,15 @@ class _Cubic:
 
         Of each path, shapes (epochs, n, epochs, n), (epochs, n) and (epochs, n).
         """
-        paths, states = self.rates.shape
+        (paths, states), epochs = self.rates.shape, self.window.shape[1]
         # From a loss until it is heard.
         hears = (self.rates / (self.rates + self.room))[:, :, None]
         one: Array = np.eye(states)
         visits = np.linalg.inv(one - (1 - hears) * self.changes)
         after, slots_after = visits @ (hears * self.changes), visits.sum(axis=2, keepdims=True)
         served_after = visits @ self.rates[:, :, None]
-        jumps = np.zeros((states, states, paths, 2 * _EPOCHS, 2 * _EPOCHS))
-        slots, served = np.zeros((2, states, paths, 2 * _EPOCHS))
+        jumps = np.zeros((states, states, paths, epochs, epochs))
+        slots, served = np.zeros((2, states, paths, epochs))
         for slot in range(1, _MOST_SLOTS):
             self._grow(slot)
             left = self.left
@@ -341,14 +345,15 @@ class _Cubic:
         window = self.window[path, epoch]
         at = np.clip((np.log(window) - self.lowest[path, 0]) * self.steepness[path, 0], 0, _EPOCHS - 1)
         low = np.minimum(at.astype(np.int64), _EPOCHS - 2)
-        return low + np.where(window < self.origin[path, epoch], _EPOCHS, 0), at - low
+        half = np.where(window < self.origin[path, epoch], _EPOCHS - self.first, 0)
+        return low - self.first + half, at - low
 
     def _drop(self, stays: NDArray[np.bool_]) -> bool:
         """Goes on with these paths only; whether there is none."""
         if not stays.all():
             self.there = self.there[:, :, stays]
             for name, column in vars(self).items():
-                if name != "there":
+                if name != "there" and isinstance(column, np.ndarray):
                     setattr(self, name, column[stays])
         return not stays.any()
 
