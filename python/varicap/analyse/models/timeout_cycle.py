@@ -119,13 +119,18 @@ def throughput(parameters: Parameters) -> Result:
 
 def _follow(parameters: Parameters, first_window: int = 1) -> Result:
     session = _Session(parameters, first_window)
+    return _cycle(session) or _steady(session)
+
+
+def _cycle(session: "_Session") -> Result | None:
+    """From timeout to timeout, as soon as that repeats itself; none where the window stays as it is."""
     cycles: list[tuple[float, int]] = []
     times, counts = [0.0], [0]
     while session.sent < MOST_PACKETS:
         before = session.window
         if not session.step():
             if session.quiet_acks > _QUIET_ROUNDS * (before + 1) and session.window == before >= session.limit:
-                return _steady(session)
+                return None
             session.flow(inf, _QUIET_ROUNDS * (session.limit + 1))
             continue
         times.append(session.now)
@@ -171,13 +176,15 @@ def _may_be_caught(parameters: Parameters) -> bool:
     rounding, or of any jitter, and a packet less of room stands for the worse.
     """
     worse = replace(parameters, room_packets=max(1, parameters.room_packets - 1))
-    return any(_times_out(each, first) for first in _BEGINNINGS for each in (parameters, worse))
+    others = ((each, first) for first in _BEGINNINGS for each in (parameters, worse))
+    next(others)  # the session itself, which was followed
+    return any(_times_out(each, first) for each, first in others)
 
 
 def _times_out(parameters: Parameters, first_window: int) -> bool:
     """Whether the long run has timeouts, as it may where none is found."""
     try:
-        return _follow(parameters, first_window).timeouts_per_s > 0
+        return _cycle(_Session(parameters, first_window)) is not None
     except ValueError:
         return True
 
@@ -213,7 +220,7 @@ class _Session:
         self.sent = 0
         self.quiet_acks = 0  # acknowledgements since the last timeout
         self._counted = 0.0
-        self._at_link: deque[float] = deque()  # when each of them will have left
+        self._at_link = deque[float](maxlen=parameters.room_packets)  # when each of the last ones leaves
         self._acks: deque[tuple[float, int]] = deque()  # when each is heard, and the packet that it asks for
         self._expected, self._early = 0, set[int]()  # the receiver's next packet, and those behind a gap
         self._waiting: float | None = None  # when a delayed acknowledgement is sent at the latest
@@ -238,32 +245,36 @@ class _Session:
         return True
 
     def flow(self, last: float, quiet_acks: float) -> None:
-        """`step`, again and again, while each acknowledgement is of the next packet and no packet is lost.
+        """`step`, again and again, while each acknowledgement is of one packet or none, and comes before the timer.
 
         It ends with the acknowledgement of packet `last` - 1, or where the window is at its limit and so many of them
         have come.  Most packets of a cycle meet nothing else, so this is written for speed: without calls, and with a
         timeout that is only computed where an acknowledgement comes later than the least one.
         """
         path, acks, at_link, first_sent = self.parameters, self._acks, self._at_link, self._first_sent
-        if path.packets_per_ack > 1 or path.counted_per_ack < 1 or self._early or self._expected != self.next:
+        if path.packets_per_ack > 1 or path.counted_per_ack < 1:
             return
         room, delay_s, transmission_s = path.room_packets, path.delay_s, 1 / path.capacity_pps
         least_s = path.timer.minimum_s if path.timer.factor is None else 0.0
-        now, expires, is_exact, is_sampled = self.now, self._expires, True, False
+        now, since, expires, is_exact, is_sampled = self.now, self.now, self._expires, True, False
         window, limit, threshold, counted = self.window, self.limit, self.threshold, self._counted
         smoothed, deviation, quiet = self._smoothed, self._deviation, self.quiet_acks
-        done, following, expected = self.acknowledged, self.next, self._expected
+        done, following, expected, early = self.acknowledged, self.next, self._expected, self._early
         most = MOST_PACKETS - self.sent + following
-        while acks and following == expected and following < most and done < last:
+        while acks and following < most and done < last:
             heard, asked = acks[0]
             if heard > expires and not is_exact:
                 if is_sampled and smoothed is not None:
                     self._rto, is_sampled = path.timer.rto_s(smoothed, deviation), False
-                expires, is_exact = now + self._rto, True
-            if heard > expires or asked != done + 1 or (window >= limit and quiet >= quiet_acks):
+                expires, is_exact = since + self._rto, True
+            if heard > expires or asked > done + 1 or (window >= limit and quiet >= quiet_acks):
                 break
             acks.popleft()
-            now, done, quiet = heard, asked, quiet + 1
+            now = heard
+            if asked <= done:
+                continue
+            done, since, quiet = asked, now, quiet + 1
+            expires, is_exact = now + least_s, False
             sent = first_sent.pop(done - 1, None)
             if sent is not None:
                 is_sampled = True
@@ -272,8 +283,8 @@ class _Session:
                     deviation = smoothed / 2
                 else:
                     error = smoothed - (now - sent)
-                    deviation += (abs(error) - deviation) / 4
-                    smoothed += (now - sent - smoothed) / 8
+                    deviation += ((error if error > 0 else -error) - deviation) / 4
+                    smoothed -= error / 8
             below = threshold - window
             if below >= 1:
                 window += 1
@@ -286,22 +297,25 @@ class _Session:
                     window += 1
             if window > limit:
                 window = limit
-            expires, is_exact = now + least_s, False
             ends = done + int(window)
             while following < ends:
                 first_sent[following] = now
-                following += 1
-                while at_link and at_link[0] <= now:
-                    at_link.popleft()
-                if len(at_link) < room:
-                    leaves = (at_link[-1] if at_link else now) + transmission_s
+                if len(at_link) < room or at_link[0] <= now:
+                    leaves = (at_link[-1] if at_link and at_link[-1] > now else now) + transmission_s
                     at_link.append(leaves)
-                    expected += 1
+                    if following > expected:
+                        early.add(following)
+                    elif following == expected:
+                        expected += 1
+                        while expected in early:
+                            early.discard(expected)
+                            expected += 1
                     acks.append((leaves + delay_s, expected))
+                following += 1
         if is_sampled and smoothed is not None:
             self._rto = path.timer.rto_s(smoothed, deviation)
         if done > self.acknowledged:
-            self._expires = now + self._rto
+            self._expires = since + self._rto
         self.now, self.window, self.peak = now, window, max(self.peak, window)
         self._counted, self._smoothed, self._deviation, self.quiet_acks = counted, smoothed, deviation, quiet
         self.sent += following - self.next
@@ -365,9 +379,7 @@ class _Session:
 
     def _arrive(self, packet: int) -> None:
         """A packet at the link, which is lost if there is no room."""
-        while self._at_link and self._at_link[0] <= self.now:
-            self._at_link.popleft()
-        if len(self._at_link) >= self.parameters.room_packets:
+        if len(self._at_link) == self.parameters.room_packets and self._at_link[0] > self.now:
             return
         leaves = max(self.now, self._at_link[-1] if self._at_link else 0.0) + 1 / self.parameters.capacity_pps
         self._at_link.append(leaves)
