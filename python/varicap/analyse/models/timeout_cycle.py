@@ -33,6 +33,7 @@ _BEGINNINGS = (1, 2, 3, 4, 10)
 """Initial windows of RFC 2001, 2581, 3390 and 6928 [packets]."""
 FEWEST_IN_A_CYCLE = 33
 """Packets of a cycle, of which one is 3 %, the bound of this model."""
+_AGAIN = -1.0  # in the place of a time: a packet that is sent again, or that was, gives no sample
 # Cycles that differ by less are the same [s].
 _SAME = 1e-9
 
@@ -225,7 +226,7 @@ class _Session:
         self._expected, self._early = 0, set[int]()  # the receiver's next packet, and those behind a gap
         self._waiting: float | None = None  # when a delayed acknowledgement is sent at the latest
         self._unanswered = 0
-        self._first_sent: dict[int, float] = {}
+        self._first_sent = deque[float]()  # when each packet that is not acknowledged was, or `_AGAIN`
         self._smoothed: float | None = None
         self._deviation = 0.0
         self._rto = max(1.0, parameters.timer.minimum_s)
@@ -275,8 +276,8 @@ class _Session:
                 continue
             done, since, quiet = asked, now, quiet + 1
             expires, is_exact = now + least_s, False
-            sent = first_sent.pop(done - 1, None)
-            if sent is not None:
+            sent = first_sent.popleft()
+            if sent != _AGAIN:
                 is_sampled = True
                 if smoothed is None:
                     smoothed = now - sent
@@ -299,7 +300,7 @@ class _Session:
                 window = limit
             ends = done + int(window)
             while following < ends:
-                first_sent[following] = now
+                first_sent.append(now)
                 if len(at_link) < room or at_link[0] <= now:
                     leaves = (at_link[-1] if at_link and at_link[-1] > now else now) + transmission_s
                     at_link.append(leaves)
@@ -312,6 +313,20 @@ class _Session:
                             expected += 1
                     acks.append((leaves + delay_s, expected))
                 following += 1
+            if window < threshold or early or not following == expected == done + window or counted % 1 or not least_s:
+                continue
+            # Until the window opens, each acknowledgement lets one packet go.
+            alike = min(window - counted - 1, most - following, last - done)
+            if window >= limit:
+                alike = min(alike, quiet_acks - quiet)
+            if alike < 1 or smoothed is None or _AGAIN in first_sent:
+                continue
+            heard_of, smoothed, deviation = self._one_by_one(done, int(alike), smoothed, deviation)
+            if heard_of:
+                done, following, expected = done + heard_of, following + heard_of, expected + heard_of
+                counted, quiet, is_sampled = counted + heard_of, quiet + heard_of, True
+                now = since = first_sent[-1]
+                expires, window = now + least_s, float(window)  # RATCP's limit is a whole number
         if is_sampled and smoothed is not None:
             self._rto = path.timer.rto_s(smoothed, deviation)
         if done > self.acknowledged:
@@ -321,14 +336,40 @@ class _Session:
         self.sent += following - self.next
         self.acknowledged, self.next, self._expected = done, following, expected
 
+    def _one_by_one(self, done: int, most: int, smoothed: float, deviation: float) -> tuple[int, float, float]:
+        """Hear acknowledgements beyond `done`, of which each lets one packet go, while each is in time and finds room.
+
+        How many, `most` at most, and the smoothed RTT and its deviation after them [s].
+        """
+        path, acks, at_link, first_sent = self.parameters, self._acks, self._at_link, self._first_sent
+        room, delay_s, transmission_s = path.room_packets, path.delay_s, 1 / path.capacity_pps
+        least_s, window, expires = path.timer.minimum_s, len(first_sent), first_sent[-1] + path.timer.minimum_s
+        for asks in range(done + 1, done + 1 + most):
+            heard, asked = acks[0]
+            if asked != asks or heard > expires or (at_link[0] > heard and len(at_link) == room):
+                return asks - done - 1, smoothed, deviation
+            acks.popleft()
+            expires = heard + least_s
+            error = smoothed - (heard - first_sent.popleft())
+            deviation += ((error if error > 0 else -error) - deviation) / 4
+            smoothed -= error / 8
+            first_sent.append(heard)
+            leaves = at_link[-1]
+            leaves = (leaves if leaves > heard else heard) + transmission_s
+            at_link.append(leaves)
+            acks.append((leaves + delay_s, asked + window))
+        return most, smoothed, deviation
+
     def _hear(self, asked: int) -> None:
         fresh = asked - self.acknowledged
         if fresh <= 0:
             return
         self.quiet_acks += 1
-        self._sample(asked - 1)
-        for packet in range(self.acknowledged, asked):
-            self._first_sent.pop(packet, None)
+        sent = self._first_sent[fresh - 1] if fresh <= len(self._first_sent) else _AGAIN
+        for _ in range(min(fresh, len(self._first_sent))):
+            self._first_sent.popleft()
+        if sent != _AGAIN:
+            self._sample(sent)
         self.acknowledged = asked
         self.next = max(self.next, asked)
         self._open(min(fresh, self.parameters.counted_per_ack))
@@ -357,10 +398,7 @@ class _Session:
         self._send(again=True)
         self._expires = self.now + self._rto
 
-    def _sample(self, packet: int) -> None:
-        sent = self._first_sent.get(packet)
-        if sent is None:
-            return
+    def _sample(self, sent: float) -> None:
         rtt = self.now - sent
         if self._smoothed is None:
             self._smoothed, self._deviation = rtt, rtt / 2
@@ -371,8 +409,7 @@ class _Session:
 
     def _send(self, again: bool = False) -> None:
         while self.next - self.acknowledged < int(self.window):
-            if not again:
-                self._first_sent.setdefault(self.next, self.now)
+            self._first_sent.append(_AGAIN if again else self.now)
             self._arrive(self.next)
             self.next += 1
             self.sent += 1
