@@ -30,8 +30,10 @@ MAX_STATES: Final = 400_000
 _MOST_KEPT: Final = 4_000_000
 """Branches of the chains that are kept for other capacities, forty bytes each."""
 _kept: "OrderedDict[Key, Chain]" = OrderedDict()
-_FIRST: Final = 8
+_FIRST: Final = 16
 """Paths that are followed at once before it is known how many states they have."""
+_MORE: Final = 8
+"""Times as many are followed at once afterwards, if they are not too many."""
 _TOGETHER: Final = 100_000
 """States of several paths that are followed at once: there is little to gain beyond, and memory is needed for each."""
 _UNLIKE: Final = 2
@@ -264,7 +266,7 @@ def _keep(found: Mapping[Key, Chain | ValueError]) -> None:
 
 
 def _each_explored(keys: Sequence[Key]) -> Iterator[dict[Key, Chain | ValueError]]:
-    """The chain of each path that `Paths` takes: of twice as many at once each time, as long as they are not too many.
+    """The chain of each path that `Paths` takes: of more and more at once, as long as they are not too many.
 
     How many states a chain has is known when all are found.  The paths after one are mostly like it.
     """
@@ -281,7 +283,7 @@ def _each_explored(keys: Sequence[Key]) -> Iterator[dict[Key, Chain | ValueError
             chains = [error]
         left = left[len(those) :]
         largest = max(chain.reward.size if isinstance(chain, Chain) else MAX_STATES for chain in chains)
-        at_once = max(1, min(2 * at_once, _TOGETHER // largest))
+        at_once = max(1, min(_MORE * at_once, _TOGETHER // largest))
         yield dict(zip(those, chains, strict=True))
 
 
