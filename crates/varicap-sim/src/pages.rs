@@ -6,7 +6,7 @@
 
 #![cfg_attr(
     target_os = "linux",
-    expect(unsafe_code, reason = "the system is told about a range of addresses")
+    expect(unsafe_code, reason = "madvise is a C function that takes a pointer")
 )]
 
 /// A large page [B]. With a smaller one, as some processors have, what is asked for is still right.

@@ -83,11 +83,11 @@ pub struct Receiver {
     read: Option<u64>,
     /// Receive buffer [B].
     buffer: u64,
+    // From here on what few segments read.
     /// The duplicate that the next acknowledgement reports (RFC 2883) [B].
     duplicate: Option<(u64, u64)>,
     /// The blocks of `held` that were reported last, most recent first (RFC 2018 §4). Those below `next` are gone.
     recent: [(u64, u64); MAX_SACK_BLOCKS],
-    // From here on what few segments read.
     ack_delay: Span,
     mss: u64,
 }
@@ -167,7 +167,7 @@ impl Receiver {
     /// The last of what most segments read of this.
     #[inline]
     pub fn last_read(&self) -> &impl Sized {
-        &self.read
+        &self.buffer
     }
 
     /// What the next segment reads and is no part of this.
