@@ -108,10 +108,8 @@ def solve_reno(parameters: Parameters) -> together.Computation[float]:
     window = np.arange(1, levels + 1) * grain
     until = _Hearing(rates, changes, room, window)
     grows = np.minimum(1, np.minimum(window, rates[:, None]) / window / grain / parameters.rounds_per_packet)
-    # Ways by the state before, the level, the state after, and whether the window grows.
-    ways = changes[:, None, :, None] * np.stack([1 - grows, grows], axis=-1)[:, :, None, :]
-    before, level, after, growth = np.nonzero(ways)
-    chance, source = ways[before, level, after, growth], before * levels + level
+    before, level, after, growth, chance = _ways(changes, grows)
+    source = before * levels + level
     to = window[level] + growth * grain
     goes_on = to - rates[after] <= room
     lost = np.flatnonzero(~goes_on)
@@ -125,18 +123,8 @@ def solve_reno(parameters: Parameters) -> together.Computation[float]:
     enters = np.concatenate([after[goes_on], np.tile(np.arange(states), lost.size)])
     halved = np.repeat(np.maximum(window[hearing[0]] / 2, 1), states)
     weight = np.concatenate([chance[goes_on], (chance[lost, None] * until.state[hearing]).ravel()])
-    # A window between two levels leads to each by its nearness.
-    at = np.clip(np.concatenate([to[goes_on], halved]) / grain - 1, 0, levels - 1)
-    low = np.floor(at).astype(np.int64)
-    share = yield (
-        markov.stationary_all,
-        markov.matrix(
-            reward.size,
-            np.concatenate([leaves, leaves]),
-            np.concatenate([enters * levels + low, enters * levels + np.minimum(low + 1, levels - 1)]),
-            np.concatenate([weight * (1 - (at - low)), weight * (at - low)]),
-        ),
-    )
+    at = np.concatenate([to[goes_on], halved]) / grain - 1
+    share = yield markov.stationary_all, _led((states, levels), leaves, enters, at, weight)
     return float(share @ reward / (share @ slots)) / parameters.capacity.mean
 
 
@@ -188,6 +176,33 @@ def ratcp(
     return together.alone(solve_ratcp(parameters, link, backlog_packets, known_slots, packets_per_ack))
 
 
+def _ways(changes: Any, grows: Any) -> tuple[Any, ...]:
+    """Ways that a slot may go: the state before, the level, the state after, whether the window grows, and the chance.
+
+    From the chances of the states (states, states), and those that the window grows (states, levels).
+    """
+    ways = changes[:, None, :, None] * np.stack([1 - grows, grows], axis=-1)[:, :, None, :]
+    places = np.nonzero(ways)
+    return *places, ways[places]
+
+
+def _led(size: tuple[int, int], source: Any, state: Any, at: Any, chance: Any, rounding: float = 0.0) -> Any:
+    """The transitions of ways from these places to these states and a level `at`: to the two beside it by its nearness.
+
+    `size` is states and levels; a level that lies at most `rounding` above `at` is taken to be it.
+    """
+    states, levels = size
+    at = np.clip(at, 0, levels - 1)
+    low = np.floor(at + rounding).astype(np.int64)
+    near = np.maximum(at - low, 0.0)
+    return markov.matrix(
+        states * levels,
+        np.concatenate([source, source]),
+        np.concatenate([state * levels + low, state * levels + np.minimum(low + 1, levels - 1)]),
+        np.concatenate([chance * (1 - near), chance * near]),
+    )
+
+
 def solve_ratcp(
     parameters: Parameters, link: AdvertisedChain, backlog_packets: int, known_slots: float, packets_per_ack: int
 ) -> together.Computation[float]:
@@ -203,25 +218,13 @@ def solve_ratcp(
     limit = limits[:, None]
     window = np.minimum(np.arange(1, levels + 1) * grain, limit)
     grows = np.minimum(1, np.minimum(window, rates[:, None]) / window / grain / parameters.rounds_per_packet)
-    # Ways by the state before, the level, the state after, and whether the window grows.
-    ways = changes[:, None, :, None] * np.stack([1 - grows, grows], axis=-1)[:, :, None, :]
-    before, level, after, growth = np.nonzero(ways)
-    chance, source = ways[before, level, after, growth], before * levels + level
+    before, level, after, growth, chance = _ways(changes, grows)
+    source = before * levels + level
     to = np.stack([window, np.minimum(window + grain, limit)], axis=-1)[before, level, growth]
     under_way = np.maximum(to - odd, 0) * rates[after] / (rates[after] + packets_per_ack)
     reward = np.bincount(source, chance * np.minimum(under_way, rates[after]), minlength=states * levels)
-    at = np.clip(to / grain - 1, 0, levels - 1)
-    low = np.floor(at + _ROUNDING).astype(np.int64)
-    near = np.maximum(at - low, 0.0)
-    share = yield (
-        markov.stationary_all,
-        markov.matrix(
-            reward.size,
-            np.concatenate([source, source]),
-            np.concatenate([after * levels + low, after * levels + np.minimum(low + 1, levels - 1)]),
-            np.concatenate([chance * (1 - near), chance * near]),
-        ),
-    )
+    at = to / grain - 1
+    share = yield markov.stationary_all, _led((states, levels), source, after, at, chance, _ROUNDING)
     return float(share @ reward) / link.capacity.mean
 
 
