@@ -18,6 +18,7 @@ mod record;
 mod run;
 mod scheduler;
 mod timers;
+mod wheel;
 mod world;
 
 pub use budget::{Budget, Exceeded};

@@ -16,6 +16,7 @@ use crate::foresight;
 use crate::observe::{LinkWatch, MarkedLosses, PipeWatch, Traffic};
 use crate::packet::{Packet, Pool};
 use crate::scheduler::Scheduler;
+use crate::wheel::Wheel;
 
 /// Links, wires and routes, and the event list that wakes them.
 pub struct Net {
@@ -28,6 +29,8 @@ pub struct Net {
     nodes: Nodes,
     /// The event list.
     pub scheduler: Scheduler,
+    /// The connections whose timers are far off.
+    pub wheel: Wheel,
     /// Segments that links and wires have taken in, and given out again. Only kept where assertions are on.
     #[cfg(debug_assertions)]
     balance: Balance,
@@ -60,6 +63,7 @@ impl Net {
             traffic: Traffic::new(log, guard),
             nodes,
             scheduler,
+            wheel: Wheel::default(),
             #[cfg(debug_assertions)]
             balance: Balance::default(),
         }
@@ -336,17 +340,6 @@ impl Net {
         self.enter(now, node, packet);
     }
 
-    /// Makes sure that connection `owner` is woken at `at` at the latest.
-    #[inline(always)]
-    pub fn wake_connection(&mut self, owner: u32, connection: &mut Connection, at: Time) {
-        let node = self.nodes.connection(owner);
-        debug_assert!(self.scheduler.pending(node) <= connection.wake, "{node:?} would be woken late");
-        if at < connection.wake {
-            connection.wake = at;
-            self.scheduler.wake_by(node, at);
-        }
-    }
-
     /// Notes when a datagram leaves its source, if packets are recorded, and its number, if it has one.
     #[inline]
     pub fn send_datagram(&mut self, now: Time, packet: &mut Packet, number: Option<u64>) {
@@ -391,6 +384,7 @@ impl Net {
     pub fn drop_traffic(&mut self) {
         self.traffic.segments = Pool::new(None);
         self.scheduler = Scheduler::new(0, 0);
+        self.wheel = Wheel::default();
     }
 
     /// What each link did up to `end`, when the run is over.

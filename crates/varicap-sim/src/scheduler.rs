@@ -83,7 +83,10 @@ pub struct Scheduler {
     once: Wake,
     /// The others that come once.
     once_more: BinaryHeap<Reverse<Wake>>,
-    /// When the earliest of `heap` and `once` comes.
+    /// When wakes that are kept elsewhere come here, as a wake of [`Scheduler::ELSEWHERE`].
+    opening: Wake,
+    /// The earliest of `heap`, `once` and `opening`, and when it comes.
+    rest: Wake,
     rest_at: Time,
     /// The instant that is being handled; no node is woken before it. Only kept where assertions are on.
     #[cfg(debug_assertions)]
@@ -91,6 +94,9 @@ pub struct Scheduler {
 }
 
 impl Scheduler {
+    /// Stands for wakes that are kept elsewhere, the first of which are about to come: after all nodes.
+    pub const ELSEWHERE: NodeId = NodeId::numbered(u32::MAX);
+
     /// An event list for nodes 0..`nodes`, of which the first `links` are woken most often; it grows when later nodes are
     /// woken.
     pub fn new(nodes: usize, links: usize) -> Scheduler {
@@ -104,6 +110,8 @@ impl Scheduler {
             place: vec![ABSENT; nodes],
             once: NONE,
             once_more: BinaryHeap::new(),
+            opening: NONE,
+            rest: NONE,
             rest_at: Time::NEVER,
             #[cfg(debug_assertions)]
             now: Time::ZERO,
@@ -136,7 +144,7 @@ impl Scheduler {
         // The earliest time first, and whose it is afterwards: that takes less than keeping both along the way.
         let at = earliest(self.busy);
         if self.rest_at < at {
-            return (self.rest_at <= end).then(|| (self.rest_at, node_of(self.heap[0].min(self.once))));
+            return (self.rest_at <= end).then(|| (self.rest_at, node_of(self.rest)));
         }
         if at > end {
             return None;
@@ -162,8 +170,7 @@ impl Scheduler {
             return (at, node);
         }
         // Not all of so many are links: at the same instant a wake that comes once may be that of a lower node.
-        let rest = self.heap[0].min(self.once);
-        (at, node.min(node_of(rest)))
+        (at, node.min(node_of(self.rest)))
     }
 
     /// The node of the earliest wake that is kept sorted and may move, if there is one: a timer's.
@@ -175,7 +182,8 @@ impl Scheduler {
     /// Wakes that are kept sorted have changed.
     #[inline]
     fn note_sorted(&mut self) {
-        self.rest_at = time_of(self.heap[0]).min(time_of(self.once));
+        self.rest = self.heap[0].min(self.once).min(self.opening);
+        self.rest_at = time_of(self.rest);
     }
 
     /// Notes that the wakes at `now` are about to be handled, and asserts that time does not go back.
@@ -223,7 +231,7 @@ impl Scheduler {
         self.busy[index / BUSY] = earliest(*group);
     }
 
-    /// Wakes the node at `at` in addition to its pending wake; [`Scheduler::polled`] ends it.
+    /// Wakes the node at `at` in addition to its pending wake; [`Scheduler::end_once`] ends it.
     #[inline]
     pub fn wake_once(&mut self, node: NodeId, at: Time) {
         self.assert_not_past(node, at);
@@ -233,7 +241,9 @@ impl Scheduler {
         } else {
             self.wake_once_more(wake);
         }
-        self.rest_at = self.rest_at.min(at);
+        if wake < self.rest {
+            (self.rest, self.rest_at) = (wake, at);
+        }
     }
 
     #[inline(never)]
@@ -256,21 +266,6 @@ impl Scheduler {
         self.once_more.pop().map_or(NONE, |Reverse(wake)| wake)
     }
 
-    /// The node was polled at `now` and wants to be polled at `at`: its wakes up to `now` are over, a later one stays
-    /// as in [`Scheduler::wake_by`]. Returns when it is woken.
-    #[inline(always)]
-    pub fn polled(&mut self, node: NodeId, now: Time, at: Time) -> Time {
-        debug_assert!(at > now, "{node:?} was polled at {now:?} and still wants to be");
-        self.end_once(node, now);
-        let pending = self.pending(node);
-        if pending <= now {
-            self.wake(node, at);
-            return at;
-        }
-        self.wake_by(node, at);
-        at.min(pending)
-    }
-
     /// The instant at which the node is woken next, apart from wakes that come once.
     #[inline]
     pub fn pending(&self, node: NodeId) -> Time {
@@ -284,6 +279,26 @@ impl Scheduler {
         match self.place.get(index) {
             Some(&place) if place != ABSENT => time_of(self.heap[place as usize]),
             _ => Time::NEVER,
+        }
+    }
+
+    /// Whether the node's wake is kept sorted, among others.
+    #[inline]
+    pub fn sorts(&self, node: NodeId) -> bool {
+        node.index() >= self.kept
+    }
+
+    /// [`Scheduler::ELSEWHERE`] is woken at `at`, and at no other time.
+    pub fn open_at(&mut self, at: Time) {
+        self.assert_not_past(Scheduler::ELSEWHERE, at);
+        self.opening = if at.is_never() { NONE } else { wake_of(Scheduler::ELSEWHERE, at) };
+        self.note_sorted();
+    }
+
+    /// [`Scheduler::ELSEWHERE`] is woken at `at` at the latest.
+    pub fn open_by(&mut self, at: Time) {
+        if at < time_of(self.opening) {
+            self.open_at(at);
         }
     }
 
@@ -489,10 +504,10 @@ mod tests {
             scheduler.wake(node, at(9));
             scheduler.wake_once(node, at(5));
             assert_eq!(scheduler.first(), Some((at(5), node)));
-            scheduler.polled(node, at(5), at(20));
+            scheduler.end_once(node, at(5));
             assert_eq!(scheduler.first(), Some((at(9), node)), "the pending wake was still to come");
-            scheduler.polled(node, at(9), at(20));
-            assert_eq!(scheduler.first(), Some((at(20), node)));
+            scheduler.end_once(node, at(9));
+            assert_eq!(scheduler.first(), Some((at(9), node)), "it does not come once");
         }
     }
 
@@ -510,11 +525,26 @@ mod tests {
     }
 
     #[test]
-    fn polling_makes_a_wake_to_come_only_earlier() {
-        let mut scheduler = Scheduler::new(1, 1);
-        scheduler.wake(node(7), at(9));
-        scheduler.polled(node(7), at(5), at(8));
-        assert_eq!(scheduler.first(), Some((at(8), node(7))));
+    fn what_is_kept_elsewhere_comes_after_all_nodes_of_its_instant() {
+        for links in [1, 5] {
+            let mut scheduler = Scheduler::new(8, links);
+            scheduler.open_at(at(5));
+            scheduler.open_by(at(7));
+            assert_eq!(scheduler.first(), Some((at(5), Scheduler::ELSEWHERE)));
+            assert!(scheduler.is_before_all(at(4)) && !scheduler.is_before_all(at(5)));
+            for number in [0, 9] {
+                scheduler.wake(node(number), at(5));
+                assert_eq!(scheduler.first(), Some((at(5), node(number))));
+                scheduler.wake(node(number), Time::NEVER);
+            }
+            scheduler.wake_once(node(9), at(5));
+            assert_eq!(scheduler.first(), Some((at(5), node(9))));
+            scheduler.end_once(node(9), at(5));
+            scheduler.open_by(at(3));
+            assert_eq!(scheduler.first(), Some((at(3), Scheduler::ELSEWHERE)));
+            scheduler.open_at(Time::NEVER);
+            assert_eq!(scheduler.first(), None);
+        }
     }
 
     #[test]

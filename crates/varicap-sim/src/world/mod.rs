@@ -8,6 +8,7 @@ mod events;
 mod measured;
 mod policies;
 mod source;
+mod wakes;
 
 use varicap_engine::{Beginning, Node, NodeId, Opening};
 use varicap_experiment::packets::PacketLog;
@@ -41,6 +42,8 @@ pub struct World {
     feedback: Option<FeedbackNode>,
     /// Connections that an advertised rate has just reached, with that rate; kept to reuse its allocation.
     heard: Vec<(u32, Rate)>,
+    /// Connections whose timers are no longer far off; kept to reuse its allocation.
+    near: Vec<u32>,
     events: Events,
     /// Up to and including when events are handled now.
     end: Time,
@@ -73,6 +76,7 @@ impl World {
             openers,
             feedback,
             heard: Vec::new(),
+            near: Vec::new(),
             events: Events::new(),
             end: Time::ZERO,
             foresees: false,
@@ -196,7 +200,7 @@ impl World {
         self.observer.on_data(connection, now, news, &packet);
         net.send_ack(now, connection);
         let due = connection.receiver.poll_at().min(connection.app.poll_at());
-        net.wake_connection(packet.owner(), connection, due);
+        net.wake_connection(now, packet.owner(), connection, due);
         if connection.is_relayed && news > 0 {
             self.relay(now, packet.owner(), news);
         }
@@ -220,7 +224,7 @@ impl World {
         }
         self.observer.on_window(connection, now);
         let due = connection.sender.wake_by();
-        net.wake_connection(owner, connection, due);
+        net.wake_connection(now, owner, connection, due);
         let (is_over, asks) = (connection.is_over(), connection.asks);
         if let Some(release) = held_until {
             // Often nothing happens before: then it takes no wake, though it counts as an event. A policy acts before.
@@ -245,7 +249,7 @@ impl World {
     /// sender alone.
     #[inline(always)]
     fn wake_connection<const IS_PLAIN: bool>(&mut self, now: Time, owner: u32) {
-        let connection = &mut self.connections[owner as usize];
+        let Some(connection) = self.connections.get(owner as usize) else { return self.open_wheel(now) };
         if connection.only_answers(now) {
             self.net.scheduler.end_once(self.net.nodes().connection(owner), now);
             return self.answer(now, owner);
@@ -269,8 +273,8 @@ impl World {
             connection.sender.on_wake(now);
         }
         self.observer.on_window(connection, now);
-        let node = self.net.nodes().connection(owner);
-        connection.wake = self.net.scheduler.polled(node, now, connection.wake_by());
+        let due = connection.wake_by();
+        self.net.end_wake(now, owner, connection, due);
         debug_assert!(!connection.is_over(), "connection {owner} is over without an acknowledgement");
     }
 
@@ -289,7 +293,7 @@ impl World {
         self.net.send_at_once(now, connection);
         self.observer.on_window(connection, now);
         let due = connection.sender.wake_by();
-        self.net.wake_connection(owner, connection, due);
+        self.net.wake_connection(now, owner, connection, due);
         if connection.is_over() {
             self.close(now, owner);
         }
@@ -300,8 +304,7 @@ impl World {
         let connection = &mut self.connections[owner as usize];
         let node = self.net.nodes().connection(owner);
         if !connection.is_open() {
-            self.net.scheduler.polled(node, now, Time::NEVER);
-            return;
+            return self.net.end_wake(now, owner, connection, Time::NEVER);
         }
         let was_active = connection.app.is_active();
         connection.feed(now);
@@ -318,7 +321,8 @@ impl World {
         if self.net.scheduler.pending(node) <= now {
             connection.sender.on_wake(now);
         }
-        connection.wake = self.net.scheduler.polled(node, now, connection.wake_by());
+        let due = connection.wake_by();
+        self.net.end_wake(now, owner, connection, due);
         if connection.is_over() {
             self.close(now, owner);
         }
@@ -330,6 +334,7 @@ impl World {
         let connection = &mut self.connections[owner as usize];
         debug_assert!(connection.is_open(), "connection {owner} is closed twice");
         connection.close();
+        self.net.cancel_wake(owner, connection);
         let group = connection.group;
         if let Some(feedback) = &mut self.feedback {
             feedback.state.on_close(group, owner);
@@ -483,7 +488,7 @@ fn respond(net: &mut Net, observer: &mut Observer, now: Time, owner: u32, connec
     }
     observer.on_window(connection, now);
     let due = connection.sender.poll_at();
-    net.wake_connection(owner, connection, due);
+    net.wake_connection(now, owner, connection, due);
 }
 
 /// Notes that a connection has become active, or is no longer, which changes what links advertise.
