@@ -14,6 +14,7 @@ impl Net {
     /// Makes sure that connection `owner` is woken at `at` at the latest.
     #[inline(always)]
     pub(super) fn wake_connection(&mut self, now: Time, owner: u32, connection: &mut Connection, at: Time) {
+        self.assert_awaited(owner, connection);
         if at < connection.wake {
             self.wake_sooner(now, owner, connection, at);
         }
@@ -46,6 +47,7 @@ impl Net {
     #[inline(always)]
     pub(super) fn end_wake(&mut self, now: Time, owner: u32, connection: &mut Connection, at: Time) {
         debug_assert!(at > now, "connection {owner} was polled at {now:?} and still wants to be");
+        self.assert_awaited(owner, connection);
         let node = self.nodes().connection(owner);
         self.scheduler.end_once(node, now);
         if connection.wake > now {
@@ -58,6 +60,17 @@ impl Net {
             connection.wake = at;
             self.scheduler.wake(node, at);
         }
+    }
+
+    /// Asserts that connection `owner` is woken when it says, by the wheel or by the event list.
+    #[inline(always)]
+    fn assert_awaited(&self, owner: u32, connection: &Connection) {
+        debug_assert!(
+            self.wheel.holds(owner)
+                || self.scheduler.pending(self.nodes().connection(owner)) == connection.wake,
+            "connection {owner} would not be woken at {:?}",
+            connection.wake
+        );
     }
 
     /// Connection `owner` is over, and is not woken any more.
