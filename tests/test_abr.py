@@ -11,7 +11,7 @@ import pytest
 from varicap import papers
 from varicap.analyse import effective, markov
 from varicap.analyse.effective import SlottedChain, decay_of, effective_capacity, estimate
-from varicap.analyse.models import abr, abr_chain
+from varicap.analyse.models import abr, abr_chain, abr_slot
 from varicap.analyse.models.abr import ATM_SHARE, Parameters, efficiency
 from varicap.papers.abr import fig08, fig18, fig19, sessions
 from varicap.papers.reproduce import reproduce
@@ -278,20 +278,62 @@ def test_the_chain_is_stochastic_and_conserves_packets(control: Any, slot: float
         capacity=SlottedChain(THREE.capacity / 10 + 0.1, THREE.transition),
         max_window=30,
     )
-    path = abr._path(parameters)
-    chain = abr_chain.explore(path)
-    transition = chain.transition(parameters.capacity.transition)
-    np.testing.assert_allclose(np.asarray(transition.sum(axis=1)).ravel(), 1, atol=1e-12)
+    rules, conditions = abr_slot.conditions(abr._path(parameters))
+    chain = abr_chain.explore(rules)
+    chances = chain.chances([conditions], parameters.capacity.transition[None])[:, 0]
+    np.testing.assert_allclose(np.bincount(chain.source, chances), 1, atol=1e-12)
     assert (chain.slots >= 1 - 1e-12).all()
     assert (chain.conservative <= chain.optimistic + 1e-9).all()
-    follow, waiting = (abr_chain._alone, 0) if control == "tcp" else (abr_chain._paced, 4)
-    branches = follow(path, (np.array([waiting]), np.array([3]), np.array([5]), np.array([1])))
-    window = np.sum(branches.queues, axis=0)[~branches.lost]
-    assert branches.chance.sum() == pytest.approx(1)
-    assert (window >= waiting + 8).all()  # packets stay, cwnd only grows
+    assert (chain.room >= 0).all()
+    ends = abr_slot.outcomes(
+        rules, (np.array([0 if control == "tcp" else 4]), np.array([3]), np.array([5])), np.array([1])
+    )
+    window = np.sum(ends.queues, axis=0)
+    assert np.bincount(ends.condition, ends.chance)[np.unique(ends.condition)] == pytest.approx(1)
+    assert (window >= (8 if control == "tcp" else 12))[~ends.lost].all()  # packets stay, cwnd only grows
     found = efficiency(parameters)
     assert found.residual < 1e-12
     assert 0 < found.conservative <= found.optimistic < 1.1
+
+
+def following(source: float) -> Parameters:
+    """A source that sends at this rate, or at a slower one, on a link that changes between 40 and 20 packets a slot."""
+    return Parameters(advertised=(source, 0.5), max_window=30)
+
+
+def test_paths_that_differ_in_fractions_of_a_packet_share_a_chain() -> None:
+    # 33 or 34 packets are sent in a slot, of which the link that carries 20 keeps two fifths and a little.
+    rates = [0.835, 0.838, 0.841]
+    rules, conditions = zip(*(abr_slot.conditions(abr._path(following(rate))) for rate in rates), strict=True)
+    assert len(set(rules)) == 1
+    assert len({one.share.tobytes() for one in conditions}) == 3, "they differ in how often 34 are sent"
+    for rate in (0.825, 0.815, 0.855, 0.832):  # always 33, one packet less, one more, and less than two fifths kept
+        assert abr_slot.conditions(abr._path(following(rate)))[0] not in rules
+    together_ = abr_chain.solve_all([(abr._path(following(rate)), Parameters().capacity.transition) for rate in rates])
+    for rate, found in zip(rates, together_, strict=True):
+        abr_chain._kept.clear()
+        (alone,) = abr_chain.solve_all([(abr._path(following(rate)), Parameters().capacity.transition)])
+        assert isinstance(found, abr_chain.Solution)
+        assert vars(found) == pytest.approx(vars(alone), rel=1e-12, abs=1e-14)
+
+
+def test_as_many_packets_enter_without_a_loss_as_the_equation_has_it() -> None:
+    rng = np.random.default_rng(4)
+    # Of capacities 1 and 0.7 the buffer keeps three packets in ten, up to rounding.
+    for capacity in (np.array([1.0, 0.7]), *(0.2 + 0.8 * rng.random((50, 2)))):
+        slot, buffer = 40 * rng.random() + 10, int(rng.integers(4, 20))
+        parameters = replace(
+            Parameters(),
+            capacity=SlottedChain(capacity, np.full((2, 2), 0.5)),
+            slot_packets=slot,
+            buffer_packets=buffer,
+        )
+        rules, _ = abr_slot.conditions(abr._path(parameters))
+        for before, now, sends, most in zip(rules.before, rules.now, rules.sends, rules.enter, strict=True):
+            kept = max(1 - capacity[now] / capacity[before], 0)
+            for room, enter in zip(range(buffer, -1, -1), most, strict=True):
+                entering = np.arange(sends + 1)
+                assert enter == entering[~(entering * kept > room + 1e-9)].max()
 
 
 def test_without_variation_nothing_is_lost() -> None:
@@ -407,7 +449,7 @@ def test_two_sessions_are_told_half_each_and_share_better_than_tcp_alone() -> No
 
 
 def test_chains_are_kept_for_other_capacities_as_long_as_they_are_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    one, other = (abr._path(Parameters(buffer_packets=room, max_window=8)) for room in (5, 6))
+    one, other = (abr_slot.conditions(abr._path(Parameters(buffer_packets=room, max_window=8)))[0] for room in (5, 6))
     first = abr_chain.explore(one)
     abr_chain.explore(other)
     assert abr_chain.explore(one) is first

@@ -7,7 +7,7 @@ import pytest
 
 from varicap.analyse import censored, climbing, markov
 from varicap.analyse.effective import SlottedChain
-from varicap.analyse.models import abr, abr_chain
+from varicap.analyse.models import abr, abr_chain, abr_slot
 
 
 def walk(states: int, chains: int, rng: np.random.Generator) -> tuple[censored.Branches, Any]:
@@ -90,32 +90,48 @@ def test_each_state_needs_a_branch_and_there_may_not_be_too_many() -> None:
         censored.Branches(many.size, many, many)
 
 
+def explored(parameters: abr.Parameters) -> tuple[abr_chain.Chain, Any]:
+    """The chain of a path, and the probabilities of its branches."""
+    rules, conditions = abr_slot.conditions(abr._path(parameters))
+    chain = abr_chain.explore(rules)
+    return chain, chain.chances([conditions], parameters.capacity.transition[None])[:, 0]
+
+
 @pytest.mark.parametrize("lasting", [2.0, 20.0, 2000.0])
 def test_a_window_that_climbs_has_the_distribution_of_the_whole_chain(
     lasting: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parameters = abr.Parameters(capacity=SlottedChain.symmetric(lasting), max_window=40)
-    chain = abr_chain.explore(abr._path(parameters))
-    small = markov.stationary(chain.transition(parameters.capacity.transition))
-    monkeypatch.setattr(markov, "_DENSE_STATES", 0)
-    large = chain.transition(parameters.capacity.transition)
-    assert not isinstance(large, np.ndarray)
+    chain, chances = explored(parameters)
+    small = markov.stationary(markov.matrix(chain.before.size, chain.source, chain.target, chances))
     monkeypatch.setattr(markov, "stationary", None)  # is not needed
-    np.testing.assert_allclose(climbing.stationary(large, chain.window), small, rtol=1e-11, atol=1e-15)
+    found = chain.climbing.stationary(chances)
+    np.testing.assert_allclose(found.shares, small, rtol=1e-11, atol=1e-15)
+    assert found.residual < markov.RESIDUAL
 
 
-def test_levels_may_be_of_no_use(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(markov, "_DENSE_STATES", 0)
-    flip = markov.matrix(3, np.array([0, 1, 2]), np.array([1, 2, 1]), np.ones(3))
-    assert not isinstance(flip, np.ndarray)
+def test_levels_may_be_of_no_use() -> None:
     # Nothing falls where the chain recurs; or it is slow from fall to fall, too, as a walk is.
-    assert climbing.stationary(flip, np.array([0, 1, 1])).tolist() == [0, 0.5, 0.5]
+    flip = climbing.Branches(np.array([0, 1, 1]), np.array([0, 1, 2]), np.array([1, 2, 1]))
+    assert flip.stationary(np.ones(3)).shares.tolist() == [0, 0.5, 0.5]
     states = 400
     place = np.arange(states)
     source, target = np.tile(place, 2), np.concatenate([np.minimum(place + 1, states - 1), np.maximum(place - 1, 0)])
-    walk = markov.matrix(states, source, target, np.full(2 * states, 0.5))
-    assert not isinstance(walk, np.ndarray)
-    np.testing.assert_allclose(climbing.stationary(walk, place), 1 / states, rtol=1e-9)
+    walks = climbing.Branches(place, source, target)
+    np.testing.assert_allclose(walks.stationary(np.full(2 * states, 0.5)).shares, 1 / states, rtol=1e-9)
+
+
+def test_what_recurs_may_differ_between_chains_with_the_same_branches() -> None:
+    source, target = np.array([0, 0, 1, 1, 2, 3, 3]), np.array([1, 2, 0, 3, 0, 0, 3])
+    branches = climbing.Branches(np.array([0, 1, 1, 0]), source, target)
+    for returns, leaves in ((1.0, 1.0), (0.5, 1.0), (0.5, 0.0)):
+        chances = np.array([0.25, 0.75, returns, 1 - returns, 1, leaves, 1 - leaves])
+        expected = markov.stationary(markov.matrix(4, source, target, chances))
+        np.testing.assert_allclose(branches.stationary(chances).shares, expected, rtol=1e-12, atol=1e-300)
+    with pytest.raises(ValueError, match="2 recurrent classes"):
+        branches.stationary(np.array([0.25, 0.75, 1, 0, 1, 0, 1]))
+    with pytest.raises(ValueError, match=r"row 1 of the transition matrix sums to 0\.5, not 1"):
+        branches.stationary(np.array([0.25, 0.75, 0.5, 0, 1, 1, 0]))
 
 
 def test_a_window_that_hardly_ever_falls_is_solved_or_refused_as_by_the_whole_chain(
@@ -126,11 +142,11 @@ def test_a_window_that_hardly_ever_falls_is_solved_or_refused_as_by_the_whole_ch
     for lasting, is_refused in ((1e9, False), (1e12, True)):
         changes = np.array([1.3, 0.7123]) / lasting
         capacity = SlottedChain(np.array([1.0, 0.5]), np.eye(2) + np.outer(changes * [1, -1], [-1, 1]))
-        chain = abr_chain.explore(abr._path(abr.Parameters(capacity=capacity, max_window=40)))
-        transition = chain.transition(capacity.transition)
+        chain, chances = explored(abr.Parameters(capacity=capacity, max_window=40))
+        transition = markov.matrix(chain.before.size, chain.source, chain.target, chances)
         assert not isinstance(transition, np.ndarray)
         if is_refused:
             with pytest.raises(markov.NotConverged, match="hardly communicate"):
-                climbing.stationary(transition, chain.window)
+                chain.climbing.stationary(chances)
         else:
-            assert (climbing.stationary(transition, chain.window) == markov.stationary(transition)).all()
+            assert (chain.climbing.stationary(chances).shares == markov.stationary(transition)).all()

@@ -31,7 +31,7 @@ import numpy as np
 
 from varicap.analyse import together
 from varicap.analyse.effective import SlottedChain, decay_of
-from varicap.analyse.models import abr_chain
+from varicap.analyse.models import abr_chain, abr_slot
 from varicap.analyse.models.ratcp_slot import EPSILON
 
 ATM_SHARE = 48 / 53
@@ -231,14 +231,14 @@ def best_constant_rate(parameters: Parameters) -> BestRate:
     return BestRate(rate=rate, decay=decay_of(per_packet, rate * parameters.slot_packets), efficiency=tried[best])
 
 
-def _path(parameters: Parameters) -> abr_chain.Path:
+def _path(parameters: Parameters) -> abr_slot.Path:
     capacity = tuple(parameters.capacity.capacity.tolist())
     source: tuple[float, ...] = ()
     if parameters.control == "instcap":
         source = capacity if parameters.advertised is None else parameters.advertised
     elif parameters.rate is not None:
         source = (parameters.rate,) * len(capacity)
-    return abr_chain.Path(
+    return abr_slot.Path(
         slot=parameters.slot_packets,
         capacity=capacity,
         source=source,
