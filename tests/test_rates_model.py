@@ -302,13 +302,29 @@ def test_the_least_rate_that_a_slot_meets_is_found_by_following_the_estimator(
 
 
 @pytest.mark.parametrize("count", [1, 2, 7, 20, 33, 40])
-def test_averages_and_minima_are_of_the_last_values(count: int) -> None:
+def test_minima_are_of_the_last_values(count: int) -> None:
     values = np.random.default_rng(count).random((3, 33))
-    means, least = advertised._sliding_mean(values, count), advertised._sliding_least(values, count)
+    least = advertised._sliding_least(values, count)
     for place in range(33):
-        last = values[:, max(0, place + 1 - count) : place + 1]
-        np.testing.assert_allclose(means[:, place], last.mean(axis=1), rtol=1e-13)
-        assert (least[:, place] == last.min(axis=1)).all()
+        assert (least[:, place] == values[:, max(0, place + 1 - count) : place + 1].min(axis=1)).all()
+
+
+@pytest.mark.parametrize(("interval", "average", "least"), [(0.15, 7, 49), (0.25, 4, 28), (1.7, 2, 3), (3.0, 1, 2)])
+@pytest.mark.parametrize("of_slot", ["mean", "least"])
+def test_stretches_after_changes_are_all_that_needs_samples(
+    of_slot: str, interval: float, average: int, least: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(7)
+    changes = rng.random((20, 600)) < 0.02
+    capacity = CHAIN.capacity[np.cumsum(changes, axis=1) % 3]
+    options = (interval, average, least, of_slot, rng.random((20, 1)))
+    found = advertised._advertise(capacity, *options)
+    stretches, memory = advertised._stretches, math.ceil((average + least) * interval) + 2
+    monkeypatch.setattr(advertised, "_stretches", lambda capacity, reach: stretches(capacity, 600))
+    np.testing.assert_allclose(found[:, memory:-2], advertised._advertise(capacity, *options)[:, memory:-2], rtol=1e-12)
+    path, first, last = stretches(capacity, memory)
+    assert 0.1 < (last - first).sum() / capacity.size < 0.6, "slots of both kinds are there"
+    assert (np.unique(path) == np.arange(20)).all()
 
 
 def test_rates_of_several_links_are_those_of_each_and_whatever_fits_into_a_cache(

@@ -24,6 +24,7 @@ from varicap.analyse import markov, together
 from varicap.analyse.effective import SlottedChain
 
 Array = NDArray[np.float64]
+Index = NDArray[np.intp]
 
 _PATHS, _SLOTS = 64, 1500
 _SEED = 21
@@ -33,7 +34,7 @@ _FINEST = 1 / 16
 """Of a slot: samples that are taken more often are taken as one."""
 _ALIKE = 1e-9
 """Of the largest capacity, by which rates may differ that are one."""
-_ENTRIES = 2**16  # samples that are handled at a time, so that they stay in a cache
+_ENTRIES = 2**15  # samples that are handled at a time, so that they stay in a cache
 _MOST_SAMPLES = 4_000_000
 """Samples on all paths, beyond which an estimator remembers too much for a model that answers at once."""
 
@@ -213,65 +214,106 @@ def _after(reach: Array, draws: Array) -> NDArray[np.intp]:
 
 
 def _advertise(capacity: Array, interval: float, average: int, least: int, of_slot: str, begins: Array) -> Array:
-    """Mean or least advertised rate in each slot, of shape (paths, slots).
+    """Mean or least advertised rate in each slot, of shape (paths, slots), from where the memory has filled.
 
     The intervals of a path begin anywhere in a slot: `begins` has a share of an interval for each, shape (paths, 1).
+    A capacity that has not changed for as long as the estimator remembers is what is advertised, so that samples are
+    taken in the stretches after changes only.
     """
-    some = max(1, int(_ENTRIES * interval / capacity.shape[1]))  # as many paths as stay in a cache
-    return np.concatenate(
-        [
-            _advertise_on(
-                capacity[first : first + some], interval, average, least, of_slot, begins[first : first + some]
-            )
-            for first in range(0, len(capacity), some)
-        ]
-    )
+    total = np.cumsum(capacity, axis=1) - capacity
+    samples = int((capacity.shape[1] - 1) / interval)
+    found = capacity.copy()
+    stretches = _stretches(capacity, math.ceil((average + least + 1) * interval) + 2)
+    some = (np.cumsum(stretches[2] - stretches[1]) / max(1.0, _ENTRIES * interval)).astype(np.intp)
+    for these in np.split(np.arange(some.size), np.flatnonzero(np.diff(some)) + 1):
+        path, first, last = (column[these] for column in stretches)
+        # A rate has the number of its interval, and holds from the end of it to the end of the next: its `edge`.
+        begun = begins[path, 0] * interval
+        of_edge, slot = _ranges(first, last + 1)
+        edge = np.clip((slot - (begun + interval)[of_edge]) / interval, 0, samples)
+        number = np.minimum(edge.astype(np.intp), samples - 1)
+        final = np.flatnonzero(np.diff(of_edge, append=-1))
+        # Averages before the first one of a stretch are those of the capacity that there was for long.
+        before = np.maximum(number[np.append(0, final[:-1] + 1)] - average, -1)
+        counts = number[final] + 1 - before
+        start = np.cumsum(counts) - counts
+        ends = (np.arange(counts.sum()) + np.repeat(before + 1 - start, counts)) * interval
+        ends += np.repeat(begun, counts)
+        carried = _carried(capacity, total, np.repeat(path, counts), ends)
+        averages = np.empty_like(carried)
+        averages[average:] = carried[average:] - carried[:-average]
+        averages[average:] *= 1 / (average * interval)
+        averages[start[:, None] + np.arange(average)] = capacity[path, np.maximum(first - 1, 0)][:, None]
+        said = _sliding_least(averages, least)
+        here = (start - before)[of_edge] + number
+        met = _least_met(said, here) if of_slot == "least" else _mean_met(said, here, edge - number) * interval
+        inside = np.flatnonzero(np.diff(of_edge) == 0)
+        found[path[of_edge[inside]], slot[inside]] = met[inside]
+    return found
 
 
-def _advertise_on(capacity: Array, interval: float, average: int, least: int, of_slot: str, begins: Array) -> Array:
-    paths, slots = capacity.shape
-    total = np.concatenate([np.zeros((paths, 1)), np.cumsum(capacity, axis=1)], axis=1)
-    samples = int((slots - 1) / interval)
-    ends = begins * interval + np.arange(samples + 1) * interval
-    averages = _sliding_mean(np.diff(_between(total, ends), axis=1) / interval, average)
-    said = _sliding_least(averages, least)
-    # A rate holds from the end of its interval to the end of the next.
-    edges = np.clip((np.arange(slots + 1) - ends[:, 1:2]) / interval, 0, samples)
-    if of_slot == "least":
-        first, last = np.minimum(np.floor([edges[:, :-1], edges[:, 1:]]).astype(np.intp), samples - 1)
-        met, counts = np.empty(last.shape), last - first + 1
-        for count in map(int, np.unique(counts)):
-            met = np.where(counts == count, np.take_along_axis(_sliding_least(said, count), last, axis=1), met)
-        return met
-    spoken = np.concatenate([np.zeros((paths, 1)), np.cumsum(said, axis=1)], axis=1)
-    return np.asarray(np.diff(_between(spoken, edges), axis=1) * interval)
+def _stretches(capacity: Array, reach: int) -> tuple[Index, Index, Index]:
+    """Slots up to `reach` after a change, or after a path's first one: path, first slot, and the slot after the last.
+
+    Before a stretch nothing has changed for as long, or it is the first one of its path.
+    """
+    slots = capacity.shape[1]
+    changed = np.ones(capacity.shape, dtype=bool)
+    changed[:, 1:] = capacity[:, 1:] != capacity[:, :-1]
+    begin = np.flatnonzero(changed)
+    path = begin // slots
+    end = np.minimum(begin + reach, (path + 1) * slots)
+    is_new = begin % slots == 0
+    is_new[1:] |= begin[1:] > end[:-1]
+    new = np.flatnonzero(is_new)
+    return path[new], begin[new] % slots, end[np.append(new[1:], begin.size) - 1] - path[new] * slots
 
 
-def _between(total: Array, at: Array) -> Array:
-    """A function given at whole numbers, along the last axis, linear in between."""
-    low = np.clip(np.floor(at).astype(np.intp), 0, total.shape[1] - 2)
-    here, there = np.take_along_axis(total, low, axis=1), np.take_along_axis(total, low + 1, axis=1)
-    return here + (at - low) * (there - here)
+def _ranges(first: Index, last: Index) -> tuple[Index, Index]:
+    """The whole numbers from each first to before each last: which of these they are of, and they themselves."""
+    counts = last - first
+    of = np.repeat(np.arange(counts.size), counts)
+    return of, np.arange(of.size) + (last - np.cumsum(counts))[of]
 
 
-def _sliding_mean(values: Array, count: int) -> Array:
-    total = np.cumsum(values, axis=1)
-    found = total.copy()
-    found[:, count:] -= total[:, :-count]
-    return found / np.minimum(np.arange(1, values.shape[1] + 1), count)
+def _carried(capacity: Array, total: Array, path: Index, at: Array) -> Array:
+    """What these paths have carried at some instants [slots]; `total` at the beginnings of slots."""
+    slots = capacity.shape[1]
+    low = np.minimum(at.astype(np.intp), slots - 1)
+    at = at - low
+    low += path * slots
+    at *= capacity.take(low)
+    at += total.take(low)
+    return at
+
+
+def _mean_met(said: Array, here: Index, share: Array) -> Array:
+    """From each edge to the next the sum of the rates that hold: at an edge, one of which a share has passed."""
+    whole = np.add.reduceat(said, here)
+    whole[:-1][here[1:] == here[:-1]] = 0
+    passed = share * said[here]
+    return np.append(whole[:-1] - np.diff(-passed), 0)
+
+
+def _least_met(said: Array, here: Index) -> Array:
+    """From each edge to the next the least of the rates that hold at any time."""
+    last = np.append(here[1:], here[-1:])
+    met, counts = np.empty(here.size), last - here + 1
+    for count in np.unique(counts[counts > 0]).tolist():
+        met = np.where(counts == count, _sliding_least(said, count)[last], met)
+    return met
 
 
 def _sliding_least(values: Array, count: int) -> Array:
-    """The least of the last `count` values: the end of one block of as many, and the beginning of the next [herk92]."""
-    paths, size = values.shape
-    count = min(count, size)
-    blocks = np.full((paths, -(-size // count) * count), np.inf)
-    blocks[:, :size] = values
-    cut = blocks.reshape(paths, -1, count)
-    begins = np.minimum.accumulate(cut, axis=2).reshape(paths, -1)[:, :size]
-    ends = np.minimum.accumulate(cut[:, :, ::-1], axis=2)[:, :, ::-1].reshape(paths, -1)
-    begins[:, count - 1 :] = np.minimum(begins[:, count - 1 :], ends[:, : size - count + 1])
-    return begins
+    """The least of the last `count` values, along the last axis: of 2, 4, 8, … of them, each from those before."""
+    found, width = values, 1
+    while width < min(count, values.shape[-1]):
+        step = min(width, count - width)
+        wider = np.empty_like(found)
+        wider[..., :step] = found[..., :step]
+        np.minimum(found[..., step:], found[..., :-step], out=wider[..., step:])
+        found, width = wider, width + step
+    return found
 
 
 def _aggregate(chain: SlottedChain, states: NDArray[np.int32], advertised: Array, levels: int) -> AdvertisedChain:
@@ -279,7 +321,7 @@ def _aggregate(chain: SlottedChain, states: NDArray[np.int32], advertised: Array
     unit = float(chain.capacity.max()) * _ALIKE
     advertised = np.round(advertised / unit) * unit
     edges = np.unique(np.quantile(advertised, np.linspace(0, 1, levels + 1)[1:-1]))
-    level = np.searchsorted(edges, advertised, side="left")
+    level = np.sum([advertised > edge for edge in edges], axis=0, dtype=np.int32)
     size = len(edges) + 1
     key = states * size + level
     count = len(chain.capacity) * size
