@@ -15,7 +15,7 @@ estimator does.  Source of the estimators: [abr, §IV].
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from varicap.analyse.effective import SlottedChain
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
+States: TypeAlias = NDArray[np.signedinteger[Any]]
 
 _PATHS, _SLOTS = 64, 1500
 _SEED = 21
@@ -165,26 +166,28 @@ def _estimated_all(several: Sequence[_Wanted]) -> list[AdvertisedChain]:
     return [found[number] for number in range(len(several))]
 
 
-def paths_of(chains: Sequence[SlottedChain], slots: int, rng: np.random.Generator) -> list[NDArray[np.int32]]:
+def paths_of(chains: Sequence[SlottedChain], slots: int, rng: np.random.Generator) -> list[States]:
     """States of independent stationary paths of chains, shape (slots, paths) of each.
 
     All are drawn by the same random numbers: of each chain what it would have alone.
     """
     first, draws = rng.random(_PATHS), rng.random((slots, _PATHS))
-    found: dict[int, NDArray[np.int32]] = {}
+    found: dict[int, States] = {}
     for size in {len(one.transition) for one in chains}:
         those = [number for number, one in enumerate(chains) if len(one.transition) == size]
         reach = np.cumsum([chains[number].transition for number in those], axis=2)
-        shares = np.array([markov.stationary(chains[number].transition) for number in those])
+        shares = markov.stationary_all([chains[number].transition for number in those])
+        if mistake := next((share for share in shares if isinstance(share, ValueError)), None):
+            raise mistake
         # As `Generator.choice` draws from a distribution.
-        begin = np.cumsum(shares, axis=1)
+        begin = np.cumsum(np.array(shares), axis=1)
         now = (first >= (begin / begin[:, -1:])[:, :, None]).sum(axis=1)
         states = (_by_table if size <= _FEW else _by_row)(reach, now, draws)
         found |= zip(those, np.moveaxis(states, 1, 0), strict=True)
     return [found[number] for number in range(len(chains))]
 
 
-def _by_row(reach: Array, now: NDArray[np.intp], draws: Array) -> NDArray[np.int32]:
+def _by_row(reach: Array, now: Index, draws: Array) -> States:
     """The states of each slot, shape (slots, chains, paths), from those of the first on."""
     states = np.empty((len(draws), *now.shape), dtype=np.int32)
     which, last = np.arange(len(reach))[:, None], reach.shape[1] - 1
@@ -194,23 +197,31 @@ def _by_row(reach: Array, now: NDArray[np.intp], draws: Array) -> NDArray[np.int
     return states
 
 
-def _by_table(reach: Array, now: NDArray[np.intp], draws: Array) -> NDArray[np.int32]:
-    """The same for few states: what follows each of them is found for many slots at once, and then looked up."""
-    states = np.empty((len(draws), *now.shape), dtype=np.int32)
-    place = np.arange(now.size).reshape(now.shape)
-    for slot in range(len(draws)):
-        states[slot] = now
+def _by_table(reach: Array, now: Index, draws: Array) -> States:
+    """The same for few states, in bytes: what follows each of them is found for many slots at once."""
+    states = np.empty((len(draws), *now.shape), dtype=np.int8)
+    states[0] = now
+    passed, step = np.empty((2, *now.shape), dtype=np.int8)
+    for slot in range(len(draws) - 1):
         if slot % _SLOTS_AT_ONCE == 0:
             after = _after(reach, draws[slot : slot + _SLOTS_AT_ONCE])
-        now = after[slot % _SLOTS_AT_ONCE].take(now * now.size + place)
+            further = np.diff(after, axis=1)
+        now, follows = states[slot], states[slot + 1]
+        follows[:] = after[slot % _SLOTS_AT_ONCE, 0]
+        # From one state to the next higher one what follows differs by a step.
+        for state, steps in enumerate(further[slot % _SLOTS_AT_ONCE]):
+            np.greater(now, state, out=passed.view(bool))
+            np.multiply(passed, steps, out=step)
+            np.add(follows, step, out=follows)
     return states
 
 
-def _after(reach: Array, draws: Array) -> NDArray[np.intp]:
+def _after(reach: Array, draws: Array) -> NDArray[np.int8]:
     """The state after each state of each chain in these slots, shape (slots, n, chains, paths)."""
-    last = reach.shape[1] - 1
-    passed = [draws[:, None, None, :] >= np.swapaxes(reach, 0, 1)[None, :, :, state, None] for state in range(last)]
-    return np.sum(passed, axis=0, dtype=np.intp) if passed else np.zeros((len(draws), 1, len(reach), _PATHS), np.intp)
+    found = np.zeros((len(draws), reach.shape[1], len(reach), _PATHS), dtype=np.int8)
+    for state in range(reach.shape[1] - 1):
+        found += draws[:, None, None, :] >= np.swapaxes(reach, 0, 1)[None, :, :, state, None]
+    return found
 
 
 def _advertise(capacity: Array, interval: float, average: int, least: int, of_slot: str, begins: Array) -> Array:
@@ -316,7 +327,7 @@ def _sliding_least(values: Array, count: int) -> Array:
     return found
 
 
-def _aggregate(chain: SlottedChain, states: NDArray[np.int32], advertised: Array, levels: int) -> AdvertisedChain:
+def _aggregate(chain: SlottedChain, states: States, advertised: Array, levels: int) -> AdvertisedChain:
     """States of capacity and level, and how often each follows each."""
     unit = float(chain.capacity.max()) * _ALIKE
     advertised = np.round(advertised / unit) * unit

@@ -52,50 +52,78 @@ def solve(parameters: Parameters) -> together.Computation[float]:
 
 
 def _follow(several: Sequence[Parameters]) -> list[float]:
-    """The shares of several paths, whose sample paths are followed side by side; arrays end with path, sample path."""
+    """The shares of several paths, all of whose sample paths are followed side by side."""
     rng = np.random.default_rng(_SEED)
     states = advertised.paths_of([one.capacity for one in several], _SLOTS, rng)
     paths = states[0].shape[1]
+    phase, begun = rng.integers(0, len(_GAINS), paths), rng.random(paths)
+    side = _SideBySide(several, np.tile(phase, len(several)), np.tile(begun, len(several)))
     rates = np.zeros((len(several), max(len(one.capacity.capacity) for one in several)))
     for row, one in zip(rates, several, strict=True):
         row[: len(one.capacity.capacity)] = one.capacity.capacity
-    place = np.stack(states, axis=1) + np.arange(len(several), dtype=np.int32)[:, None] * rates.shape[1]
-    round_trip_s = np.array([[one.round_trip_s] for one in several])
-    room = np.array([[one.waiting_packets] for one in several])
-    expires = _EXPIRES_S / round_trip_s
-    probes = np.ceil(_PROBES_S / round_trip_s) + 1
-    recent = np.tile(rates.take(place[0]), (_ROUNDS, 1, 1))
-    gains = _GAINS[(rng.integers(0, len(_GAINS), paths) + np.arange(len(_GAINS))[:, None]) % len(_GAINS)]
-    backlog, probing, served, offered, since = np.zeros((5, len(several), paths))
-    busy = rng.random(paths) * expires
-    for slot in range(_SLOTS):
-        oldest = slot % _ROUNDS
-        if oldest == 0:
-            # Of what was delivered in the ten slots before, the largest but for the first ones.
-            before, since = recent.copy(), np.zeros_like(since)
-            for number in reversed(range(_ROUNDS - 1)):
-                np.maximum(before[number], before[number + 1], out=before[number])
-        capacity = rates.take(place[slot])
-        bandwidth = np.maximum(before[oldest], since)
-        window = np.maximum(_WINDOW * bandwidth - backlog, 0)
-        sent = np.minimum(gains[slot % len(_GAINS)] * bandwidth, window)
-        drains = probing > 0
-        drained = drains.any()
-        if drained:
-            sent = np.where(drains, np.minimum(sent, _LEAST_WINDOW), sent)
-        there = backlog + sent
-        delivered = np.minimum(there, capacity)
-        backlog = np.minimum(there - delivered, room)
-        recent[oldest] = np.where(drains, 0, delivered) if drained else delivered
-        since = np.maximum(since, recent[oldest])
-        busy = (busy + 1) * (backlog > _EMPTY)
-        begins = (busy > expires) & ~drains
-        if drained:
-            probing = np.maximum(probing - 1, 0)
-        if begins.any():
-            probing = np.where(begins, probes, probing)
-            busy[begins] = 0
-        if slot >= _WARM_UP:
-            served += delivered
-            offered += capacity
-    return [float(one) for one in served.sum(axis=1) / offered.sum(axis=1)]
+    place = np.repeat(np.arange(len(several)) * rates.shape[1], paths)
+    for first in range(0, _SLOTS, _ROUNDS):
+        rounds = np.concatenate([one[first : first + _ROUNDS] for one in states], axis=1) + place
+        side.go_on(first, rates.take(rounds))
+    shares = side.served.reshape(len(several), paths).sum(axis=1) / side.offered.reshape(len(several), paths).sum(
+        axis=1
+    )
+    return [float(one) for one in shares]
+
+
+class _SideBySide:
+    """Sample paths of one or more paths, all arrays of the shape (sample paths,)."""
+
+    def __init__(self, several: Sequence[Parameters], phase: NDArray[np.int64], begun: Array) -> None:
+        paths = phase.size // len(several)
+        round_trip_s = np.repeat([one.round_trip_s for one in several], paths)
+        self._room = np.repeat([float(one.waiting_packets) for one in several], paths)
+        self._gains = _GAINS[(phase + np.arange(len(_GAINS))[:, None]) % len(_GAINS)]
+        # Slots are counted in two bytes each, which takes a quarter of the time.
+        expires = np.minimum(_EXPIRES_S / round_trip_s, 2 * _SLOTS)
+        self._expires = np.floor(expires + 1).astype(np.int16)
+        self._probes = np.minimum(np.ceil(_PROBES_S / round_trip_s) + 1, 2 * _SLOTS).astype(np.int16)
+        self._due = np.floor(expires - begun * expires).astype(np.int16)  # when a queue will have lasted for too long
+        self._until = np.zeros_like(self._due)  # when it will have been drained
+        self._backlog, self.served, self.offered = np.zeros((3, phase.size))
+        self._recent: Array | None = None
+
+    def go_on(self, first: int, capacities: Array) -> None:
+        """Ten slots or less, from the first one on, of these capacities, shape (slots, sample paths)."""
+        if self._recent is None:
+            self._recent = np.repeat(capacities[:1], _ROUNDS, axis=0)
+        recent, backlog, due, until = self._recent, self._backlog, self._due, self._until
+        # Of what was delivered in the ten slots before, the largest but for the first ones.
+        before, since = recent.copy(), np.zeros_like(backlog)
+        for number in reversed(range(_ROUNDS - 1)):
+            np.maximum(before[number], before[number + 1], out=before[number])
+        bandwidth, sent, window = (np.empty_like(backlog) for _ in range(3))
+        later = np.empty_like(due)
+        drains, is_so = (np.empty(due.size, dtype=bool) for _ in range(2))
+        for slot, (capacity, largest, delivered) in enumerate(zip(capacities, before, recent, strict=False), first):
+            np.maximum(largest, since, out=bandwidth)
+            np.multiply(bandwidth, _WINDOW, out=window)
+            window -= backlog
+            np.multiply(self._gains[slot % len(_GAINS)], bandwidth, out=sent)
+            np.minimum(sent, window, out=sent)
+            np.maximum(sent, 0, out=sent)
+            np.greater(until, slot, out=drains)
+            (draining,) = drains.nonzero()
+            sent[draining] = np.minimum(sent[draining], _LEAST_WINDOW)
+            backlog += sent
+            np.minimum(backlog, capacity, out=delivered)
+            backlog -= delivered
+            np.minimum(backlog, self._room, out=backlog)
+            if slot >= _WARM_UP:
+                self.served += delivered
+                self.offered += capacity
+            delivered[draining] = 0
+            np.maximum(since, delivered, out=since)
+            np.add(self._expires, slot, out=later, casting="same_kind")
+            np.less_equal(backlog, _EMPTY, out=is_so)
+            np.copyto(due, later, where=is_so)
+            np.less_equal(due, slot, out=is_so)
+            np.greater(is_so, drains, out=is_so)
+            np.copyto(due, later, where=is_so)
+            np.add(self._probes, slot + 1, out=later, casting="same_kind")
+            np.copyto(until, later, where=is_so)
