@@ -10,8 +10,9 @@ import pytest
 from conftest import sampled
 
 import varicap
-from varicap.analyse import advertised, effective, markov, together
+from varicap.analyse import advertised, effective, estimators, markov, together
 from varicap.analyse.effective import ContinuousChain, SlottedChain, decay_of, effective_capacity
+from varicap.analyse.estimators import Estimator
 from varicap.analyse.models import abr, bbr_rates, ratcp, ratcp_rates, varying
 from varicap.report import table
 
@@ -288,9 +289,9 @@ def test_the_least_rate_that_a_slot_meets_is_found_by_following_the_estimator(
     interval: float, average: int, least: int
 ) -> None:
     capacity = np.random.default_rng(3).choice(CHAIN.capacity, size=400)
-    drawn = np.random.default_rng(4).random((1, 1))
-    found = advertised._advertise(capacity[None, :], interval, average, least, "least", drawn)[0]
-    ends = np.arange(drawn[0, 0] * interval, 400, interval)
+    drawn = np.random.default_rng(4).random(1)
+    found = Estimator(interval, average, least, "least").advertised(capacity[:, None], drawn)[:, 0]
+    ends = np.arange(drawn[0] * interval, 400, interval)
     total = np.concatenate([[0.0], np.cumsum(capacity)])
     samples = np.diff(np.interp(ends, np.arange(401), total)) / interval
     told = effective.estimate(samples, average=average, least=least)
@@ -304,27 +305,37 @@ def test_the_least_rate_that_a_slot_meets_is_found_by_following_the_estimator(
 @pytest.mark.parametrize("count", [1, 2, 7, 20, 33, 40])
 def test_minima_are_of_the_last_values(count: int) -> None:
     values = np.random.default_rng(count).random((3, 33))
-    least = advertised._sliding_least(values, count)
+    least = estimators.sliding_least(values, count)
     for place in range(33):
         assert (least[:, place] == values[:, max(0, place + 1 - count) : place + 1].min(axis=1)).all()
 
 
 @pytest.mark.parametrize(("interval", "average", "least"), [(0.15, 7, 49), (0.25, 4, 28), (1.7, 2, 3), (3.0, 1, 2)])
 @pytest.mark.parametrize("of_slot", ["mean", "least"])
-def test_stretches_after_changes_are_all_that_needs_samples(
-    of_slot: str, interval: float, average: int, least: int, monkeypatch: pytest.MonkeyPatch
+def test_slots_long_after_a_change_or_like_those_of_a_known_path_need_no_samples(
+    of_slot: Any, interval: float, average: int, least: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng = np.random.default_rng(7)
-    changes = rng.random((20, 600)) < 0.02
-    capacity = CHAIN.capacity[np.cumsum(changes, axis=1) % 3]
-    options = (interval, average, least, of_slot, rng.random((20, 1)))
-    found = advertised._advertise(capacity, *options)
-    stretches, memory = advertised._stretches, math.ceil((average + least) * interval) + 2
-    monkeypatch.setattr(advertised, "_stretches", lambda capacity, reach: stretches(capacity, 600))
-    np.testing.assert_allclose(found[:, memory:-2], advertised._advertise(capacity, *options)[:, memory:-2], rtol=1e-12)
-    path, first, last = stretches(capacity, memory)
-    assert 0.1 < (last - first).sum() / capacity.size < 0.6, "slots of both kinds are there"
-    assert (np.unique(path) == np.arange(20)).all()
+    state = np.cumsum(rng.random((600, 20)) < 0.02, axis=0)
+    capacity, other = (CHAIN.capacity[one % 3] for one in (state, state + (rng.random((600, 20)) < 0.004)))
+    begins, estimator = rng.random(20), Estimator(interval, average, least, of_slot)
+    shares, stretches = list[float](), estimators.stretches
+
+    def counted(is_new: Any, reach: int) -> Any:
+        path, first, last = stretches(is_new, reach)
+        shares.append((last - first).sum() / capacity.size)
+        return path, first, last
+
+    monkeypatch.setattr(estimators, "stretches", counted)
+    known = other, estimator.advertised(other, begins)
+    few = estimator.advertised(capacity, begins)
+    fewer = estimator.advertised(capacity, begins, known)
+    none = estimator.advertised(capacity, begins, (capacity, few))
+    assert 0.6 > shares[1] > 1.5 * shares[2] > shares[3] == 0
+    monkeypatch.setattr(estimators, "stretches", lambda is_new, reach: stretches(is_new, 600))
+    every = estimator.advertised(capacity, begins)
+    for found in (few, fewer, none):
+        np.testing.assert_allclose(found[estimator.memory : -2], every[estimator.memory : -2], rtol=1e-12)
 
 
 def test_rates_of_several_links_are_those_of_each_and_whatever_fits_into_a_cache(
@@ -337,7 +348,7 @@ def test_rates_of_several_links_are_those_of_each_and_whatever_fits_into_a_cache
         for interval, average, least in ((0.25, 4, 28), (0.25, 4, 4), (1.0, 1, 1))
     ]
     found = together.run([advertised.estimating(chain, **options) for chain, options in several])
-    monkeypatch.setattr(advertised, "_ENTRIES", 1)
+    monkeypatch.setattr(estimators, "_SAMPLES", 1)
     for (chain, options), link in zip(several, found, strict=True):
         alone = advertised.estimated(chain, **options)
         assert isinstance(link, advertised.AdvertisedChain)
